@@ -1,0 +1,38 @@
+# Where things go, and what holds for the whole build. Flags of the code stand in TaperFlags.cmake.
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(NOT DEFINED CMAKE_POSITION_INDEPENDENT_CODE)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # so that static libraries can go into a shared one
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, MinSizeRel" FORCE)
+  endif()
+  # `cmake --compile-no-warning-as-error` for compilers newer than those the project is tested with
+  if(NOT DEFINED CMAKE_COMPILE_WARNING_AS_ERROR)
+    set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+  endif()
+endif()
+
+find_program(TAPER_CCACHE ccache)
+mark_as_advanced(TAPER_CCACHE)
+if(TAPER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TAPER_CCACHE})
+endif()
+
+# "taper/runtime/…" names a file of this tree; "taper/schema/program_generated.h" is made by flatc.
+set(TAPER_GENERATED_DIR ${PROJECT_BINARY_DIR}/generated)
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include ${TAPER_GENERATED_DIR}/taper)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/taper SYMBOLIC)
+
+# Adds those of the given folders that the tree has.
+function(taper_add_folders)
+  foreach(folder IN LISTS ARGN)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+      add_subdirectory(${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/${folder})
+    endif()
+  endforeach()
+endfunction()

@@ -1,0 +1,10 @@
+# Bare-metal Cortex-M3 with newlib: cmake --preset device --toolchain cmake/toolchains/cortex-m3.cmake
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR armv7-m)
+set(CMAKE_C_COMPILER arm-none-eabi-gcc)
+set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # there is no start-up code to link a program with
+
+set(CMAKE_CXX_FLAGS_INIT "-mcpu=cortex-m3 -mthumb")
+# flatc and CMake packages are the build machine's; only headers come from them
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

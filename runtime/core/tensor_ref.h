@@ -1,0 +1,129 @@
+#pragma once
+#include <cstdint>
+
+#include "taper/runtime/core/dtype.h"
+#include "taper/runtime/core/span.h"
+
+namespace taper {
+
+inline constexpr int max_rank = 8;
+
+/// Extents and strides, both in elements. Several values may share one.
+struct Shape {
+  int32_t rank = 0;
+  index_t sizes[max_rank] = {};
+  index_t strides[max_rank] = {};
+
+  index_t numel() const {
+    index_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= sizes[i];
+    return n;
+  }
+  /// Row-major without gaps. Strides of extents 0 and 1 do not matter.
+  bool is_dense() const {
+    index_t expected = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      if (sizes[i] == 0) return true;
+      if (sizes[i] != 1 && strides[i] != expected) return false;
+      expected *= sizes[i];
+    }
+    return true;
+  }
+  bool same_sizes(const Shape& other) const {
+    if (rank != other.rank) return false;
+    for (int i = 0; i < rank; ++i)
+      if (sizes[i] != other.sizes[i]) return false;
+    return true;
+  }
+  void make_dense() {
+    index_t stride = 1;
+    for (int i = rank - 1; i >= 0; --i) strides[i] = stride, stride *= sizes[i] > 0 ? sizes[i] : 1;
+  }
+  static Shape dense(Span<const index_t> sizes) {
+    Shape s;
+    s.rank = static_cast<int32_t>(sizes.size());
+    for (int i = 0; i < s.rank; ++i) s.sizes[i] = sizes[i];
+    s.make_dense();
+    return s;
+  }
+};
+
+/// A tensor as kernels see it: where its first element lies, its shape, its type. Borrowed memory.
+struct TensorRef {
+  void* data = nullptr;
+  const Shape* shape = nullptr;
+  DType dtype = DType::f32;
+
+  index_t size_bytes() const { return shape->numel() * ::taper::size_bytes(dtype); }
+};
+
+/// What a kernel asks of an argument's strides. Where it is not met, the exporter and eager insert a visible `clone`.
+enum class Strides : uint8_t {
+  dense,  ///< row-major without gaps
+  rows,   ///< the last dimension is dense, the others are free
+  any,    ///< free
+};
+
+/// A `TensorRef` whose dtype (at load) and strides (at export, again in `prepare`) were checked.
+template <class T, Strides strides = Strides::dense>
+struct View {
+  using element = T;
+  const TensorRef* ref = nullptr;
+
+  T* data() const { return static_cast<T*>(ref->data); }
+  const Shape& shape() const { return *ref->shape; }
+  int rank() const { return ref->shape->rank; }
+  index_t size(int i) const { return ref->shape->sizes[i < 0 ? i + ref->shape->rank : i]; }
+  index_t stride(int i) const { return ref->shape->strides[i < 0 ? i + ref->shape->rank : i]; }
+  index_t numel() const { return ref->shape->numel(); }
+  DType dtype() const { return ref->dtype; }
+};
+template <class T> using AnyView = View<T, Strides::any>;
+template <class T> using RowsView = View<T, Strides::rows>;
+
+/// An argument that may be absent (`Tensor?`, `int?`, …).
+template <class T>
+struct Maybe {
+  T value{};
+  bool present = false;
+  explicit operator bool() const { return present; }
+  const T& operator*() const { return value; }
+  const T* operator->() const { return &value; }
+};
+
+/// `Tensor[]`.
+template <class T, Strides strides = Strides::dense>
+struct ViewList {
+  const TensorRef* const* refs = nullptr;
+  index_t count = 0;
+  View<T, strides> operator[](index_t i) const { return {refs[i]}; }
+};
+
+/// `Tensor?[]`: an absent element has `ref == nullptr`.
+template <class T, Strides strides = Strides::dense>
+struct MaybeViewList {
+  const TensorRef* const* refs = nullptr;
+  index_t count = 0;
+  View<T, strides> operator[](index_t i) const { return {refs[i]}; }
+};
+
+/// A number whose type the operator does not fix (`Scalar`). A bool counts as an integer with `is_bool`.
+struct Scalar {
+  bool is_real = false, is_bool = false;
+  union {
+    int64_t integer;
+    double real;
+  };
+  constexpr Scalar() : integer(0) {}
+  constexpr Scalar(bool v) : is_bool(true), integer(v) {}
+  constexpr Scalar(int v) : integer(v) {}
+  constexpr Scalar(long v) : integer(v) {}
+  constexpr Scalar(long long v) : integer(v) {}
+  constexpr Scalar(float v) : is_real(true), real(v) {}
+  constexpr Scalar(double v) : is_real(true), real(v) {}
+  /// The value as the C++ type `T`.
+  template <class T>
+  constexpr T to() const { return is_real ? static_cast<T>(real) : static_cast<T>(integer); }
+};
+
+}  // namespace taper
