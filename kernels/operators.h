@@ -1,0 +1,41 @@
+// The operator table as objects. Including this costs little: a row is parsed only where it is named.
+#pragma once
+#include "taper/kernels/schema.h"
+
+namespace taper {
+
+/// What must exist for an operator; see operators.def.
+enum class Category : uint8_t { kernel, view, composite, symbolic, check };
+
+/// An operator: its ATen schema. Users declare their own in the same way, in their own namespace; the table is open.
+struct Operator {
+  const char* identifier;  ///< "add_Tensor": what C++ calls it
+  Category category;
+  const char* text;        ///< the schema
+};
+
+/// FNV-1a, 64 bits.
+constexpr uint64_t hash_of(std::string_view s) {
+  uint64_t h = 14695981039346656037ull;
+  for (char c : s) h = (h ^ static_cast<uint8_t>(c)) * 1099511628211ull;
+  return h;
+}
+/// What a program stores of a row beside its name, so that a changed row is noticed.
+constexpr uint64_t schema_hash(const Operator& op) { return hash_of(op.text); }
+/// "add.Tensor": PyTorch's name, what a program stores.
+constexpr std::string_view name_of(const Operator& op) {
+  const std::string_view text = op.text;
+  return text.substr(0, text.find('('));
+}
+
+namespace ops {
+#define TAPER_OP(name, category, text) inline constexpr Operator name{#name, Category::category, text};
+#include "taper/kernels/operators.def"
+#undef TAPER_OP
+}  // namespace ops
+
+/// The parsed row; instantiated only where it is named.
+template <const Operator& op>
+inline constexpr Schema schema = parse_schema(op.text);
+
+}  // namespace taper

@@ -1,0 +1,159 @@
+// Arithmetic of two tensors, or of a tensor and a number.
+#include "taper/kernels/portable/binary_functions.h"
+#include "taper/kernels/shapes/pointwise.h"
+
+namespace taper::portable {
+namespace {
+
+template <class T> using MulScalar = WithScalar<Mul, T>;
+template <class T> using DivScalar = WithScalar<Div, T>;
+template <class T> using FmodScalar = WithScalar<Fmod, T>;
+template <class T> using RemainderScalar = WithScalar<Remainder, T>;
+template <class T> using AndScalar = WithScalar<BitwiseAnd, T>;
+template <class T> using OrScalar = WithScalar<BitwiseOr, T>;
+template <class T> using XorScalar = WithScalar<BitwiseXor, T>;
+
+/// self^exponent, self a number.
+template <class T> struct ScalarPow {
+  T base;
+  T operator()(T exponent) const { return power(base, exponent); }
+};
+template <class E>
+Error prepare_scalar_pow(Context&, Pointwise<1>& plan, Scalar, AnyView<const E> exponent, View<E> out) {
+  plan = {out.numel(), {Walk::of(exponent.shape())}};
+  return Error::ok;
+}
+template <class E>
+Error scalar_pow(Context& context, const Pointwise<1>& plan, Scalar self, AnyView<const E> exponent, View<E> out) {
+  using T = Compute<E>;
+  const ScalarPow<T> f{self.to<T>()};
+  const Source sources[] = {Source(*exponent.ref, plan.walks[0], internal::computed_dtype<E>(*exponent.ref))};
+  run_pointwise(context, plan.count, sources, *out.ref, internal::computed_dtype<E>(*out.ref), &internal::block<ScalarPow<T>, T, T>, &f);
+  return Error::ok;
+}
+
+// Integers cannot be divided by zero: the divisor is looked through first.
+template <class E>
+bool has_zero(const Walk& walk, AnyView<const E> tensor) {
+  constexpr index_t block = block_size<int64_t>;
+  int64_t buffer[block];
+  const Source source(*tensor.ref, walk, DType::i64);
+  for (index_t at = 0, count = tensor.numel(); at < count; at += block) {
+    const index_t n = count - at < block ? count - at : block;
+    const int64_t* x = static_cast<const int64_t*>(read_block(source, at, n, buffer));
+    for (index_t i = 0; i < n; ++i)
+      if (x[i] == 0) return true;
+  }
+  return false;
+}
+template <class F, class E, class... P>
+Error divide_integers(Context& context, const Pointwise<2>& plan, AnyView<const E> self, AnyView<const E> other, P... parameters, View<E> out) {
+  if (plan.count > 0 && has_zero(Walk::of(other.shape()), other))
+    return context.fail(Error::invalid_argument, TAPER_TEXT("an integer is divided by zero"));
+  return Elementwise<F, E, E, E>::run(context, plan, self, other, parameters..., out);
+}
+
+// Integers without a rounding mode: a quotient in float.
+struct TrueDivide {
+  using parameters = Parameters<Maybe<std::string_view>>;
+  explicit TrueDivide(Maybe<std::string_view>) {}
+  float operator()(int64_t a, int64_t b) const { return static_cast<float>(a) / static_cast<float>(b); }
+};
+struct TrueDivideScalar {
+  using parameters = Parameters<Scalar, Maybe<std::string_view>>;
+  float b;
+  TrueDivideScalar(Scalar other, Maybe<std::string_view>) : b(other.to<float>()) {}
+  float operator()(int64_t a) const { return static_cast<float>(a) / b; }
+};
+
+// clamp.Tensor: bounds that are absent read `self` again, which bounds nothing.
+template <class T> struct ClampTensor {
+  bool has_low, has_high;
+  T operator()(T x, T low, T high) const {
+    const T y = has_low && (x < low || low != low) ? low : x;
+    return has_high && (y > high || high != high) ? high : y;
+  }
+};
+template <class E>
+Error prepare_clamp(Context&, Pointwise<3>& plan, AnyView<const E> self, Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
+  const Shape& space = out.shape();
+  plan = {out.numel(), {Walk::broadcast(self.shape(), space), Walk::broadcast((min ? *min : self).shape(), space), Walk::broadcast((max ? *max : self).shape(), space)}};
+  return Error::ok;
+}
+template <class E>
+Error clamp_tensor(Context& context, const Pointwise<3>& plan, AnyView<const E> self, Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
+  using T = Compute<E>;
+  const ClampTensor<T> f{min.present, max.present};
+  const DType dtype = internal::computed_dtype<E>(*out.ref);
+  const Source sources[] = {Source(*self.ref, plan.walks[0], dtype), Source(*(min ? *min : self).ref, plan.walks[1], dtype),
+                            Source(*(max ? *max : self).ref, plan.walks[2], dtype)};
+  run_pointwise(context, plan.count, sources, *out.ref, dtype, &internal::block<ClampTensor<T>, T, T, T, T>, &f);
+  return Error::ok;
+}
+
+}  // namespace
+
+TAPER_BINARY_NUMERIC(add_Tensor, Add)
+TAPER_UNARY_NUMERIC(add_Scalar, AddScalar)
+TAPER_BINARY_NUMERIC(sub_Tensor, Sub)
+TAPER_UNARY_NUMERIC(sub_Scalar, SubScalar)
+TAPER_BINARY_NUMERIC(mul_Tensor, Mul)
+TAPER_UNARY_NUMERIC(mul_Scalar, MulScalar)
+TAPER_BINARY_FLOATING(div_Tensor, Div)
+TAPER_UNARY_FLOATING(div_Scalar, DivScalar)
+TAPER_BINARY_NUMERIC(pow_Tensor_Tensor, Pow)
+TAPER_UNARY_NUMERIC(pow_Tensor_Scalar, PowScalar)
+TAPER_BINARY_NUMERIC(maximum, Maximum)
+TAPER_BINARY_NUMERIC(minimum, Minimum)
+TAPER_BINARY_FLOATING(atan2, Atan2)
+
+TAPER_BINARY_FLOATING(lerp_Scalar, LerpScalar)
+TAPER_TERNARY_FLOATING(lerp_Tensor, Lerp)
+TAPER_TERNARY_FLOATING(addcdiv, Addcdiv)
+TAPER_TERNARY_FLOATING(addcmul, Addcmul)
+TAPER_POINTWISE(addcmul, i64, Elementwise<Addcmul<int64_t>, int64_t, int64_t, int64_t, int64_t>)
+TAPER_POINTWISE(addcmul, small_integer, Elementwise<Addcmul<int64_t>, SmallInteger, SmallInteger, SmallInteger, SmallInteger>)
+
+TAPER_KERNEL(pow_Scalar, f32, prepare_scalar_pow<float>, scalar_pow<float>)
+TAPER_KERNEL(pow_Scalar, f64, prepare_scalar_pow<double>, scalar_pow<double>)
+TAPER_KERNEL(pow_Scalar, small_float, prepare_scalar_pow<SmallFloat>, scalar_pow<SmallFloat>)
+TAPER_KERNEL(pow_Scalar, i64, prepare_scalar_pow<int64_t>, scalar_pow<int64_t>)
+TAPER_KERNEL(pow_Scalar, small_integer, prepare_scalar_pow<SmallInteger>, scalar_pow<SmallInteger>)
+
+// Scalar divisors are checked by the rules, tensors here.
+#define TAPER_INTEGER_DIVISION(op, F, ...)                                                                             \
+  TAPER_KERNEL(op, i64, Elementwise<F<int64_t>, int64_t, int64_t, int64_t>::prepare,                                  \
+               divide_integers<F<int64_t>, int64_t __VA_ARGS__>)                                                      \
+  TAPER_KERNEL(op, small_integer, Elementwise<F<int64_t>, SmallInteger, SmallInteger, SmallInteger>::prepare,         \
+               divide_integers<F<int64_t>, SmallInteger __VA_ARGS__>)
+#define TAPER_COMMA ,
+TAPER_BINARY_FLOATING(div_Tensor_mode, DivMode)
+TAPER_INTEGER_DIVISION(div_Tensor_mode, DivMode, TAPER_COMMA Maybe<std::string_view>)
+TAPER_UNARY_NUMERIC(div_Scalar_mode, DivScalarMode)
+TAPER_POINTWISE(div_Tensor_mode, i64_f32, Elementwise<TrueDivide, float, int64_t, int64_t>)
+TAPER_POINTWISE(div_Tensor_mode, small_integer_f32, Elementwise<TrueDivide, float, SmallInteger, SmallInteger>)
+TAPER_POINTWISE(div_Scalar_mode, i64_f32, Elementwise<TrueDivideScalar, float, int64_t>)
+TAPER_POINTWISE(div_Scalar_mode, small_integer_f32, Elementwise<TrueDivideScalar, float, SmallInteger>)
+TAPER_BINARY_FLOATING(fmod_Tensor, Fmod)
+TAPER_INTEGER_DIVISION(fmod_Tensor, Fmod)
+TAPER_UNARY_NUMERIC(fmod_Scalar, FmodScalar)
+TAPER_BINARY_FLOATING(remainder_Tensor, Remainder)
+TAPER_INTEGER_DIVISION(remainder_Tensor, Remainder)
+TAPER_UNARY_NUMERIC(remainder_Scalar, RemainderScalar)
+#undef TAPER_COMMA
+#undef TAPER_INTEGER_DIVISION
+
+TAPER_BINARY_INTEGER(bitwise_and_Tensor, BitwiseAnd)
+TAPER_UNARY_INTEGER(bitwise_and_Scalar, AndScalar)
+TAPER_BINARY_INTEGER(bitwise_or_Tensor, BitwiseOr)
+TAPER_UNARY_INTEGER(bitwise_or_Scalar, OrScalar)
+TAPER_BINARY_INTEGER(bitwise_xor_Tensor, BitwiseXor)
+TAPER_UNARY_INTEGER(bitwise_xor_Scalar, XorScalar)
+
+TAPER_KERNEL(clamp_Tensor, f32, prepare_clamp<float>, clamp_tensor<float>)
+TAPER_KERNEL(clamp_Tensor, f64, prepare_clamp<double>, clamp_tensor<double>)
+TAPER_KERNEL(clamp_Tensor, small_float, prepare_clamp<SmallFloat>, clamp_tensor<SmallFloat>)
+TAPER_KERNEL(clamp_Tensor, i64, prepare_clamp<int64_t>, clamp_tensor<int64_t>)
+TAPER_KERNEL(clamp_Tensor, small_integer, prepare_clamp<SmallInteger>, clamp_tensor<SmallInteger>)
+
+}  // namespace taper::portable

@@ -1,0 +1,52 @@
+// Sums in a fixed order that vectorises: eight interleaved partial sums, joined by a fixed tree. The order depends on the
+// count alone, so results do not depend on threads, alignment or strides; and eight chains round less than one.
+#pragma once
+#include "taper/kernels/portable/elements.h"
+#include "taper/runtime/core/span.h"
+
+namespace taper::portable {
+
+inline constexpr int lane_count = 8;
+
+template <class T>
+T join_lanes(const T (&lane)[lane_count]) {
+  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+/// body(0) … body(n - 1), in independent iterations, eight at a time: a length that the compiler knows is one it vectorises.
+template <class Body>
+inline void for_each_element(index_t n, const Body& body) {
+  index_t i = 0;
+  for (; i + lane_count <= n; i += lane_count) {
+    TAPER_INDEPENDENT_ITERATIONS
+    for (int l = 0; l < lane_count; ++l) body(i + l);
+  }
+  for (; i < n; ++i) body(i);
+}
+
+/// The sum of term(0) … term(n - 1). Term i goes to lane i % 8.
+template <class T, class Term>
+T sum_of(index_t n, const Term& term) {
+  T lane[lane_count] = {};
+  index_t i = 0;
+  for (; i + lane_count <= n; i += lane_count)
+    for (int l = 0; l < lane_count; ++l) lane[l] += term(i + l);
+  for (int l = 0; i < n; ++i, ++l) lane[l] += term(i);
+  return join_lanes(lane);
+}
+
+/// Two sums over the same elements at once: `add(i, first, second)` adds what element i gives to each.
+template <class T, class Add>
+void two_sums_of(index_t n, T& first, T& second, const Add& add) {
+  T a[lane_count] = {}, b[lane_count] = {};
+  index_t i = 0;
+  for (; i + lane_count <= n; i += lane_count)
+    for (int l = 0; l < lane_count; ++l) add(i + l, a[l], b[l]);
+  for (int l = 0; i < n; ++i, ++l) add(i, a[l], b[l]);
+  first = join_lanes(a), second = join_lanes(b);
+}
+
+/// How many pieces of at most `piece` cover n.
+constexpr index_t pieces(index_t n, index_t piece) { return (n + piece - 1) / piece; }
+
+}  // namespace taper::portable

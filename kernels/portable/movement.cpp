@@ -1,0 +1,149 @@
+// Kernels that place elements anew: repeat, flip, roll, constant_pad_nd, tril, triu.
+#include <cstring>
+
+#include "taper/kernels/portable/rows.h"
+#include "taper/kernels/shapes/movement.h"
+
+namespace taper::portable {
+namespace {
+
+index_t modulo(index_t a, index_t n) { return a % n < 0 ? a % n + n : a % n; }
+
+template <class T>
+Error repeat(Context& context, AnyView<const T> self, Span<const int64_t>, View<T> out) {
+  const Shape &shape = out.shape(), &in = self.shape();
+  const int last = shape.rank - 1, missing = shape.rank - in.rank;
+  if (out.numel() == 0) return Error::ok;
+  const index_t width = last < 0 ? 1 : shape.sizes[last], period = in.rank == 0 ? 1 : in.sizes[in.rank - 1];
+  const index_t step = in.rank == 0 ? 0 : in.strides[in.rank - 1];
+  for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
+    const T* x = self.data();
+    for (int d = missing; d < last; ++d) x += at[d] % in.sizes[d - missing] * in.strides[d - missing];
+    T* y = out.data() + row * width;
+    for (index_t i = 0; i < period; ++i) y[i] = x[i * step];
+    for (index_t i = period; i < width; ++i) y[i] = y[i - period];
+  });
+  return Error::ok;
+}
+
+template <class T>
+Error flip(Context& context, AnyView<const T> self, Span<const int64_t> dims, View<T> out) {
+  const Shape& shape = out.shape();
+  index_t strides[max_rank];
+  const T* origin = self.data();
+  for (int d = 0; d < shape.rank; ++d) strides[d] = self.stride(d);
+  if (out.numel() == 0) return Error::ok;
+  for (int64_t dim : dims) {
+    if (shape.rank == 0) break;
+    const int d = static_cast<int>(dim < 0 ? dim + shape.rank : dim);
+    origin += (shape.sizes[d] - 1) * strides[d], strides[d] = -strides[d];
+  }
+  const int last = shape.rank - 1;
+  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : strides[last];
+  for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
+    const T* x = origin;
+    for (int d = 0; d < last; ++d) x += at[d] * strides[d];
+    T* y = out.data() + row * width;
+    for (index_t i = 0; i < width; ++i) y[i] = x[i * step];
+  });
+  return Error::ok;
+}
+
+// Without dims the tensor is rolled as one line.
+template <class T>
+Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts, Span<const int64_t> dims, View<T> out) {
+  const Shape& shape = out.shape();
+  const index_t count = out.numel();
+  if (count == 0) return Error::ok;
+  if (dims.empty()) {
+    const Walk walk = Walk::of(self.shape());
+    const index_t shift = modulo(static_cast<index_t>(shifts[0] % count), count);
+    parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
+      const index_t begin = task * pointwise_grain, end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
+      for (index_t i = begin; i < end; ++i) out.data()[i] = self.data()[walk.offset_of(i < shift ? i - shift + count : i - shift)];
+    });
+    return Error::ok;
+  }
+  index_t shift[max_rank] = {};
+  for (index_t k = 0; k < dims.size(); ++k) {
+    if (shape.rank == 0) break;
+    const int d = static_cast<int>(dims[k] < 0 ? dims[k] + shape.rank : dims[k]);
+    shift[d] = modulo(shift[d] + static_cast<index_t>(shifts[k] % shape.sizes[d]), shape.sizes[d]);
+  }
+  const int last = shape.rank - 1;
+  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : self.stride(last), turn = last < 0 ? 0 : shift[last];
+  for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
+    const T* x = self.data();
+    for (int d = 0; d < last; ++d) x += modulo(at[d] - shift[d], shape.sizes[d]) * self.stride(d);
+    T* y = out.data() + row * width;
+    for (index_t i = 0; i < turn; ++i) y[i] = x[(i - turn + width) * step];
+    for (index_t i = turn; i < width; ++i) y[i] = x[(i - turn) * step];
+  });
+  return Error::ok;
+}
+
+template <class T>
+Error constant_pad_nd(Context& context, AnyView<const T> self, Span<const int64_t> pad, Scalar value, View<T> out) {
+  const Shape& shape = out.shape();
+  const int last = shape.rank - 1;
+  const Element element = element_of(value, out.dtype());
+  T filler;
+  std::memcpy(&filler, element.bytes, sizeof(T));
+  index_t before[max_rank] = {};
+  for (index_t k = 0; k < pad.size() / 2; ++k) before[last - k] = static_cast<index_t>(pad[2 * k]);
+  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : self.stride(last);
+  const index_t from = last < 0 ? 0 : before[last], extent = last < 0 ? 1 : self.size(last);
+  const index_t begin = from < 0 ? 0 : from < width ? from : width;
+  const index_t end = from + extent < begin ? begin : from + extent < width ? from + extent : width;
+  for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
+    const T* x = self.data();
+    bool inside = true;
+    for (int d = 0; d < last; ++d) {
+      const index_t i = at[d] - before[d];
+      inside = inside && i >= 0 && i < self.size(d);
+      if (inside) x += i * self.stride(d);
+    }
+    T* y = out.data() + row * width;
+    const index_t first = inside ? begin : width, behind = inside ? end : width;
+    for (index_t i = 0; i < first; ++i) y[i] = filler;
+    for (index_t i = first; i < behind; ++i) y[i] = x[(i - from) * step];
+    for (index_t i = behind; i < width; ++i) y[i] = filler;
+  });
+  return Error::ok;
+}
+
+// Keeps the elements with column - row <= diagonal (lower) or >= diagonal (upper), zero elsewhere.
+template <class T, bool lower>
+Error triangle(Context& context, AnyView<const T> self, int64_t diagonal, View<T> out) {
+  const Shape& shape = out.shape();
+  const int last = shape.rank - 1;
+  const index_t width = shape.sizes[last], step = self.stride(last);
+  for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
+    const T* x = self.data();
+    for (int d = 0; d < last; ++d) x += at[d] * self.stride(d);
+    T* y = out.data() + row * width;
+    const int64_t position = at[last - 1] + diagonal + (lower ? 1 : 0);
+    const index_t edge = position < 0 ? 0 : position > width ? width : static_cast<index_t>(position);
+    for (index_t i = 0; i < width; ++i) y[i] = (i < edge) == lower ? x[i * step] : T{};
+  });
+  return Error::ok;
+}
+template <class T> constexpr auto tril_of = &triangle<T, true>;
+template <class T> constexpr auto triu_of = &triangle<T, false>;
+
+}  // namespace
+
+#define TAPER_BYTES(op, kernel)             \
+  TAPER_KERNEL(op, b1, kernel<Bytes<1>>)    \
+  TAPER_KERNEL(op, b2, kernel<Bytes<2>>)    \
+  TAPER_KERNEL(op, b4, kernel<Bytes<4>>)    \
+  TAPER_KERNEL(op, b8, kernel<Bytes<8>>)
+
+TAPER_BYTES(repeat, repeat)
+TAPER_BYTES(flip, flip)
+TAPER_BYTES(roll, roll)
+TAPER_BYTES(constant_pad_nd, constant_pad_nd)
+TAPER_BYTES(tril, tril_of)
+TAPER_BYTES(triu, triu_of)
+
+}  // namespace taper::portable

@@ -1,0 +1,34 @@
+// Kernels that fill a dense result row by row, each row from a place that its coordinates decide.
+#pragma once
+#include "taper/kernels/portable/pointwise.h"
+
+namespace taper::portable {
+
+/// Calls `row(coordinates, first)` for every row of a dense tensor: the coordinates of its first element, the last one 0, and its
+/// number. In parallel, in tasks of a fixed number of elements. A tensor without dimensions is one row of one element.
+template <class Row>
+void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
+  const index_t width = shape.rank == 0 ? 1 : shape.sizes[shape.rank - 1];
+  index_t rows = 1;
+  for (int d = 0; d + 1 < shape.rank; ++d) rows *= shape.sizes[d];
+  if (width == 0) return;
+  const index_t per_task = width < pointwise_grain ? pointwise_grain / width : 1;
+  parallel_for(threads, (rows + per_task - 1) / per_task, [&](index_t task) {
+    const index_t begin = task * per_task, end = begin + per_task < rows ? begin + per_task : rows;
+    index_t coordinates[max_rank] = {};
+    index_t rest = begin;
+    for (int d = shape.rank - 2; d >= 0; --d) coordinates[d] = rest % shape.sizes[d], rest /= shape.sizes[d];
+    for (index_t i = begin; i < end; ++i) {
+      row(static_cast<const index_t*>(coordinates), i);
+      for (int d = shape.rank - 2; d >= 0 && ++coordinates[d] == shape.sizes[d]; --d) coordinates[d] = 0;
+    }
+  });
+}
+
+/// A Scalar as an element of any dtype: `element` holds size_bytes(dtype) bytes.
+struct Element {
+  alignas(8) char bytes[8];
+};
+Element element_of(Scalar value, DType dtype);
+
+}  // namespace taper::portable

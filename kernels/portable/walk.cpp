@@ -1,0 +1,203 @@
+#include "taper/kernels/portable/walk.h"
+
+#include <cstring>
+#include <limits>
+
+#include "taper/kernels/portable/elements.h"
+
+namespace taper::portable {
+namespace {
+
+template <class From, class To>
+void load(const void* from, index_t stride, index_t n, void* to) {
+  const From* x = static_cast<const From*>(from);
+  To* y = static_cast<To*>(to);
+  if (stride == 1) {
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
+  } else {
+    for (index_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i * stride]);
+  }
+}
+
+// Elements of the same size, whatever they mean.
+template <int bytes>
+void load_bytes(const void* from, index_t stride, index_t n, void* to) {
+  if (stride == 1) {
+    std::memcpy(to, from, static_cast<size_t>(n) * bytes);
+    return;
+  }
+  load<Bytes<bytes>, Bytes<bytes>>(from, stride, n, to);
+}
+
+template <class To>
+void store_real(const void* from, index_t n, void* to) {
+  const double* x = static_cast<const double*>(from);
+  To* y = static_cast<To*>(to);
+  for (index_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<To, bool>) {
+      y[i] = x[i] != 0;
+    } else if constexpr (std::is_integral_v<To>) {
+      constexpr double limit = 9223372036854775808.0;  // 2^63
+      const bool holds = x[i] >= -limit && x[i] < limit;
+      y[i] = static_cast<To>(holds ? static_cast<int64_t>(x[i]) : std::numeric_limits<int64_t>::min());
+    } else {
+      y[i] = static_cast<To>(x[i]);
+    }
+  }
+}
+
+template <class To>
+void store_integer(const void* from, index_t n, void* to) {
+  const int64_t* x = static_cast<const int64_t*>(from);
+  To* y = static_cast<To*>(to);
+  for (index_t i = 0; i < n; ++i) {
+    if constexpr (std::is_same_v<To, bool>) y[i] = x[i] != 0;
+    else if constexpr (std::is_arithmetic_v<To>) y[i] = static_cast<To>(x[i]);
+    else y[i] = To(static_cast<float>(x[i]));
+  }
+}
+
+template <class From, class To>
+void store_float(const void* from, index_t n, void* to) {
+  const From* x = static_cast<const From*>(from);
+  To* y = static_cast<To*>(to);
+  for (index_t i = 0; i < n; ++i) y[i] = To(static_cast<float>(x[i]));
+}
+
+template <int bytes>
+void store_bytes(const void* from, index_t n, void* to) {
+  std::memcpy(to, from, static_cast<size_t>(n) * bytes);
+}
+
+}  // namespace
+
+Load loader(DType from, DType to) {
+  if (from != to) {
+    switch (from) {
+      case DType::boolean:
+      case DType::u8: return load<uint8_t, int64_t>;  // a bool is stored as 0 or 1
+      case DType::i8: return load<int8_t, int64_t>;
+      case DType::i16: return load<int16_t, int64_t>;
+      case DType::i32: return load<int32_t, int64_t>;
+      case DType::f16: return to == DType::f32 ? load<Half, float> : load<Half, double>;
+      case DType::bf16: return to == DType::f32 ? load<BFloat16, float> : load<BFloat16, double>;
+      case DType::f32: return load<float, double>;
+      default: break;
+    }
+  }
+  switch (size_bytes(from)) {
+    case 1: return load_bytes<1>;
+    case 2: return load_bytes<2>;
+    case 4: return load_bytes<4>;
+    default: return load_bytes<8>;
+  }
+}
+
+Store storer(DType from, DType to) {
+  if (from == DType::i64 && to != from) {
+    switch (to) {
+      case DType::boolean: return store_integer<bool>;
+      case DType::u8: return store_integer<uint8_t>;
+      case DType::i8: return store_integer<int8_t>;
+      case DType::i16: return store_integer<int16_t>;
+      case DType::i32: return store_integer<int32_t>;
+      case DType::f16: return store_integer<Half>;
+      case DType::bf16: return store_integer<BFloat16>;
+      case DType::f32: return store_integer<float>;
+      default: return store_integer<double>;
+    }
+  }
+  if (from == DType::f32 && to == DType::f16) return store_float<float, Half>;
+  if (from == DType::f32 && to == DType::bf16) return store_float<float, BFloat16>;
+  if (from == DType::f64 && to != from) {
+    switch (to) {
+      case DType::boolean: return store_real<bool>;
+      case DType::u8: return store_real<uint8_t>;
+      case DType::i8: return store_real<int8_t>;
+      case DType::i16: return store_real<int16_t>;
+      case DType::i32: return store_real<int32_t>;
+      case DType::i64: return store_real<int64_t>;
+      case DType::f16: return store_float<double, Half>;
+      case DType::bf16: return store_float<double, BFloat16>;
+      default: return store_real<float>;
+    }
+  }
+  switch (size_bytes(from)) {
+    case 1: return store_bytes<1>;
+    case 2: return store_bytes<2>;
+    case 4: return store_bytes<4>;
+    default: return store_bytes<8>;
+  }
+}
+
+void Walk::add(index_t size, index_t stride) {
+  if (size == 1) return;
+  const int last = rank - 1;
+  if (sizes[last] == 1) {
+    sizes[last] = size, strides[last] = stride;
+  } else if (strides[last] == size * stride) {
+    sizes[last] *= size, strides[last] = stride;
+  } else {
+    sizes[rank] = size, strides[rank] = stride, ++rank;
+  }
+}
+
+index_t Walk::offset_of(index_t element) const {
+  index_t offset = 0;
+  for (int d = rank - 1; d > 0; --d) offset += element % sizes[d] * strides[d], element /= sizes[d];
+  return offset + element * strides[0];
+}
+
+Walk Walk::of(const Shape& shape) {
+  Walk walk;
+  for (int d = 0; d < shape.rank; ++d) walk.add(shape.sizes[d], shape.strides[d]);
+  return walk;
+}
+
+Walk Walk::broadcast(const Shape& operand, const Shape& space) {
+  Walk walk;
+  const int missing = space.rank - operand.rank;
+  for (int d = 0; d < space.rank; ++d) {
+    const bool repeats = d < missing || operand.sizes[d - missing] == 1;
+    walk.add(space.sizes[d], repeats ? 0 : operand.strides[d - missing]);
+  }
+  return walk;
+}
+
+const void* read_block(const Source& source, index_t first, index_t n, void* buffer) {
+  if (n == 0) return buffer;
+  const Walk& walk = *source.walk;
+  if (walk.is_linear()) {
+    if (!source.converts) return source.at(first);
+    source.load(source.at(first), 1, n, buffer);
+    return buffer;
+  }
+  index_t position[max_rank];  // of the element in the collapsed space
+  index_t rest = first, offset = 0;
+  for (int d = walk.rank - 1; d > 0; --d) position[d] = rest % walk.sizes[d], rest /= walk.sizes[d];
+  position[0] = rest;
+  for (int d = 0; d < walk.rank; ++d) offset += position[d] * walk.strides[d];
+
+  const int inner = walk.rank - 1;
+  const index_t inner_stride = walk.strides[inner];
+  if (!source.converts && inner_stride == 1 && walk.sizes[inner] - position[inner] >= n) return source.at(offset);
+
+  // Convert run by run; each run ends where the innermost dimension does.
+  char* to = static_cast<char*>(buffer);
+  while (true) {
+    index_t run = walk.sizes[inner] - position[inner];
+    if (run > n) run = n;
+    source.load(source.at(offset), inner_stride, run, to);
+    n -= run;
+    if (n == 0) return buffer;
+    to += run * source.buffer_bytes;
+    offset -= position[inner] * inner_stride;
+    position[inner] = 0;
+    int d = inner - 1;
+    for (; position[d] + 1 == walk.sizes[d]; --d) offset -= position[d] * walk.strides[d], position[d] = 0;
+    ++position[d], offset += walk.strides[d];
+  }
+}
+
+}  // namespace taper::portable

@@ -1,0 +1,67 @@
+// Walking strided tensors in row-major order, block by block: what pointwise kernels, reductions and copies share.
+#pragma once
+#include <cstdint>
+
+#include "taper/runtime/core/tensor_ref.h"
+
+namespace taper::portable {
+
+/// One tensor's elements in the row-major order of an index space, with as few dimensions as its strides allow.
+struct Walk {
+  int32_t rank = 1;  ///< at least 1
+  index_t sizes[max_rank] = {1};
+  index_t strides[max_rank] = {1};  ///< in elements; 0 repeats
+
+  /// The element number i of the space lies at offset i.
+  bool is_linear() const { return rank == 1 && (strides[0] == 1 || sizes[0] == 1); }
+  /// Every element of the space is the same one.
+  bool is_constant() const { return rank == 1 && strides[0] == 0; }
+  /// Drops extents of one and joins dimensions that lie one behind the other.
+  void add(index_t size, index_t stride);
+  index_t offset_of(index_t element) const;
+
+  static Walk of(const Shape& shape);
+  /// `operand` repeated over `space`, whose trailing dimensions it matches or is one in.
+  static Walk broadcast(const Shape& operand, const Shape& space);
+};
+
+/// Elements that a block buffer holds: 1 KiB of them, so that a handful of buffers stays in the first-level cache.
+inline constexpr index_t block_bytes = 1024;
+template <class T> inline constexpr index_t block_size = block_bytes / static_cast<index_t>(sizeof(T));
+
+/// Copies n elements that lie `stride` apart to a dense buffer, converting them.
+using Load = void (*)(const void* from, index_t stride, index_t n, void* to);
+/// Copies n dense elements to a dense tensor, converting them.
+using Store = void (*)(const void* from, index_t n, void* to);
+
+/// From `from` to the compute type `to`: f32, f64 or i64, or no conversion if equal.
+Load loader(DType from, DType to);
+/// From a compute type (f32, f64, i64, or no conversion if equal) to any dtype. A real becomes an integer towards zero; NaN
+/// and what no i64 holds become the smallest i64; an i64 wraps to the width of a smaller integer.
+Store storer(DType from, DType to);
+
+/// A tensor to read through a walk.
+struct Source {
+  const void* data;
+  const Walk* walk;
+  Load load;
+  int16_t element_bytes;
+  int16_t buffer_bytes;  ///< of an element as the kernel computes on it
+  bool converts;         ///< the two are different
+
+  Source(const TensorRef& ref, const Walk& walk, DType compute)
+      : data(ref.data),
+        walk(&walk),
+        load(loader(ref.dtype, compute)),
+        element_bytes(static_cast<int16_t>(size_bytes(ref.dtype))),
+        buffer_bytes(static_cast<int16_t>(size_bytes(compute))),
+        converts(ref.dtype != compute) {}
+  const void* at(index_t offset) const { return static_cast<const char*>(data) + offset * element_bytes; }
+  bool is_direct() const { return walk->is_linear() && !converts; }
+};
+
+/// Elements [first, first + n) of the space: where they lie, if densely and without need of conversion; else copied to `buffer`,
+/// which has room for n elements of the compute type.
+const void* read_block(const Source& source, index_t first, index_t n, void* buffer);
+
+}  // namespace taper::portable

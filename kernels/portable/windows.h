@@ -1,0 +1,59 @@
+// The geometry of pooling, for kernels.
+#pragma once
+#include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/shapes/pooling.h"
+#include "taper/runtime/core/tensor_ref.h"
+
+namespace taper::portable {
+
+/// Windows over the last dimensions of `planes` equal parts. Always three dimensions: missing ones come first and have
+/// extent 1.
+struct Windows {
+  index_t planes;
+  index_t in[3], out[3];
+  Window window[3];
+
+  index_t in_plane() const { return in[0] * in[1] * in[2]; }
+  index_t out_plane() const { return out[0] * out[1] * out[2]; }
+  /// Where tap k of window `o` lies along dimension d; it may be outside.
+  index_t tap(int d, index_t o, index_t k) const {
+    return static_cast<index_t>(o * window[d].stride - window[d].padding + k * window[d].dilation);
+  }
+  /// Where the first tap of window `o` that does not lie before the input lies, at most at the input's end.
+  index_t first_inside(int d, index_t o) const {
+    const index_t step = static_cast<index_t>(window[d].dilation);
+    index_t at = tap(d, o, 0);
+    if (at < 0) at += pieces(-at, step) * step;
+    return at < in[d] ? at : in[d] - 1;
+  }
+  /// The windows [begin, end) whose tap k lies inside along dimension d.
+  void inside(int d, index_t k, index_t& begin, index_t& end) const {
+    const index_t first = tap(d, 0, k), stride = static_cast<index_t>(window[d].stride);
+    begin = first < 0 ? pieces(-first, stride) : 0;
+    end = first < in[d] ? pieces(in[d] - first, stride) : 0;
+    if (end > out[d]) end = out[d];
+    if (begin > end) begin = end;
+  }
+};
+
+inline Windows windows_of(const Shape& self, const Shape& result, Span<const int64_t> kernel_size, Span<const int64_t> stride,
+                          Span<const int64_t> padding, Span<const int64_t> dilation, int n) {
+  Windows p;
+  p.planes = 1;
+  for (int i = 0; i < self.rank - n; ++i) p.planes *= self.sizes[i];
+  for (int d = 0; d < 3; ++d) {
+    const int i = d - (3 - n);
+    if (i < 0) {
+      p.in[d] = p.out[d] = 1, p.window[d] = {1, 1, 0, 1};
+    } else {
+      p.in[d] = self.sizes[self.rank - n + i], p.out[d] = result.sizes[self.rank - n + i];
+      p.window[d].kernel = each(kernel_size, i);
+      p.window[d].stride = stride.empty() ? p.window[d].kernel : each(stride, i);
+      p.window[d].padding = each(padding, i);
+      p.window[d].dilation = dilation.empty() ? 1 : each(dilation, i);
+    }
+  }
+  return p;
+}
+
+}  // namespace taper::portable
