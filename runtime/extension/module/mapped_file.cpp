@@ -1,0 +1,72 @@
+#include "taper/runtime/extension/module/mapped_file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#else
+#include <cstdio>
+#include <new>
+#endif
+
+namespace taper {
+
+void MappedFile::swap(MappedFile& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+}
+
+#if defined(__unix__) || defined(__APPLE__)
+
+bool MappedFile::open(const std::string& path, std::string& why) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return why = path + ": " + std::strerror(errno), false;
+  struct stat status {};
+  void* mapped = MAP_FAILED;
+  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+    mapped = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+  ::close(file);
+  if (mapped == MAP_FAILED) return why = path + ": not a file with content that can be mapped", false;
+  MappedFile opened;
+  opened.data_ = static_cast<const std::byte*>(mapped);
+  opened.size_ = static_cast<index_t>(status.st_size);
+  swap(opened);
+  return true;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_));
+}
+
+#else
+
+bool MappedFile::open(const std::string& path, std::string& why) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return why = path + ": " + std::strerror(errno), false;
+  std::fseek(file, 0, SEEK_END);
+  const long size = std::ftell(file);
+  std::fseek(file, 0, SEEK_SET);
+  MappedFile opened;
+  if (size > 0) {
+    void* bytes = ::operator new(static_cast<size_t>(size), std::align_val_t(64));
+    opened.data_ = static_cast<const std::byte*>(bytes), opened.size_ = size;
+    if (std::fread(bytes, 1, static_cast<size_t>(size), file) != static_cast<size_t>(size)) opened.size_ = 0;
+  }
+  std::fclose(file);
+  if (opened.size_ <= 0) return why = path + ": cannot be read", false;
+  swap(opened);
+  return true;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::operator delete(const_cast<std::byte*>(data_), std::align_val_t(64));
+}
+
+#endif
+
+}  // namespace taper

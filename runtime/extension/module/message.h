@@ -1,0 +1,12 @@
+#pragma once
+#include <string>
+
+#include "taper/runtime/core/error.h"
+
+namespace taper {
+
+/// An error as a person reads it:
+///   "invalid_argument: test::take (gather.cpp:3, instruction 0, argument 1): index 3 is outside [0, 3)"
+std::string describe(const ErrorInfo& info);
+
+}  // namespace taper

@@ -1,0 +1,244 @@
+#include "taper/runtime/extension/module/module.h"
+
+#include <map>
+#include <new>
+#include <optional>
+
+#include "taper/kernels/portable/portable.h"
+#include "taper/runtime/extension/module/mapped_file.h"
+#include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/platform/cpu.h"
+#ifdef TAPER_HAS_OPTIMIZED_KERNELS
+#include "taper/kernels/optimized/optimized.h"
+#endif
+
+namespace taper {
+namespace {
+
+/// Memory at a multiple of 64; pages of it that nobody touches cost nothing.
+class Region {
+ public:
+  explicit Region(size_t size) : data_(static_cast<std::byte*>(::operator new(size, std::align_val_t(64)))), size_(size) {}
+  operator Span<std::byte>() const { return {data_.get(), static_cast<index_t>(size_)}; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(64)); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  size_t size_;
+};
+
+// A dense copy of a tensor of any strides.
+void copy_elements(const TensorRef& from, std::byte* to) {
+  const Shape& s = *from.shape;
+  const size_t element = static_cast<size_t>(size_bytes(from.dtype));
+  const index_t n = s.numel();
+  index_t at[max_rank] = {}, offset = 0;
+  for (index_t i = 0; i < n; ++i, to += element) {
+    std::memcpy(to, static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element, element);
+    for (int d = s.rank - 1; d >= 0; --d) {
+      offset += s.strides[d];
+      if (++at[d] < s.sizes[d]) break;
+      offset -= s.strides[d] * s.sizes[d];
+      at[d] = 0;
+    }
+  }
+}
+
+void copy_out(const TensorRef& from, std::byte* to) {
+  if (from.shape->is_dense()) std::memcpy(to, from.data, static_cast<size_t>(from.size_bytes()));
+  else copy_elements(from, to);
+}
+
+}  // namespace
+
+KernelSet default_kernels() {
+#ifdef TAPER_HAS_OPTIMIZED_KERNELS
+  static const std::vector<const Kernel*> all = [] {
+    std::vector<const Kernel*> kernels(optimized::all.begin(), optimized::all.end());
+    kernels.insert(kernels.end(), portable::all.begin(), portable::all.end());
+    return kernels;
+  }();
+  return all;
+#else
+  return portable::all;
+#endif
+}
+
+struct Module::Parts {
+  MappedFile file;
+  std::vector<Region> regions;
+  const Threads* threads = nullptr;  // metadata, session, one for each method
+  std::optional<Program> program;
+  std::optional<Session> session;
+  std::map<std::string, Method> methods;
+  std::string message;
+
+  Error fail(const ErrorInfo& info) { return message = describe(info), info.error; }
+  Error fail(Error e, const std::string& why) { return message = std::string(name_of(e)) + ": " + why, e; }
+
+  Error open(Span<const std::byte> bytes, const ModuleOptions& options) {
+    ErrorInfo info;
+    const Result<size_t> size = Program::metadata_bytes(bytes);
+    regions.emplace_back(size.ok() ? size.value() : 64);  // `load` says better what is wrong
+    LoadOptions load_options;
+    load_options.cpu_has = cpu_has, load_options.info = &info;
+    Result<Program> loaded = Program::load(bytes, options.kernels.empty() ? default_kernels() : options.kernels, regions.back(), load_options);
+    if (!loaded.ok()) return info.error = loaded.error(), fail(info);
+    program = loaded.value();
+    regions.emplace_back(program->session_bytes());
+    SessionOptions session_options;
+    threads = options.threads;
+    session_options.threads = threads, session_options.info = &info;
+    Result<Session> created = Session::create(*program, regions.back(), session_options);
+    if (!created.ok()) return info.error = created.error(), fail(info);
+    session = created.value();
+    return Error::ok;
+  }
+
+  Result<Method> create(const std::string& name) {
+    ErrorInfo info;
+    const Result<size_t> tables = program->method_metadata_bytes(name.c_str(), &info);
+    if (!tables.ok()) return info.error = tables.error(), fail(info);
+    const Region workspace(tables.value());
+    const Result<MethodRequirements> needed = program->requirements(name.c_str(), workspace, &info, threads);
+    if (!needed.ok()) return info.error = needed.error(), fail(info);
+    regions.emplace_back(needed.value().total());
+    Result<Method> method = Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
+    if (!method.ok()) return info.error = method.error(), fail(info);
+    return method;
+  }
+};
+
+Module::Module(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Module::Module(Module&&) noexcept = default;
+Module& Module::operator=(Module&&) noexcept = default;
+Module::~Module() = default;
+
+Result<Module> Module::load(const std::string& path, const ModuleOptions& options) {
+  auto parts = std::make_unique<Parts>();
+  std::string why;
+  Error e = Error::ok;
+  if (!parts->file.open(path, why)) e = parts->fail(Error::invalid_argument, why);
+  else if (e = parts->open(parts->file.bytes(), options); e != Error::ok) parts->message = path + ": " + parts->message;
+  if (e == Error::ok) return Module(std::move(parts));
+  if (options.message != nullptr) *options.message = parts->message;
+  return e;
+}
+
+Result<Module> Module::load(Span<const std::byte> program, const ModuleOptions& options) {
+  auto parts = std::make_unique<Parts>();
+  const Error e = parts->open(program, options);
+  if (e == Error::ok) return Module(std::move(parts));
+  if (options.message != nullptr) *options.message = parts->message;
+  return e;
+}
+
+Result<Method> Module::method(const std::string& name) {
+  if (const auto found = parts_->methods.find(name); found != parts_->methods.end()) return found->second;
+  Result<Method> created = parts_->create(name);
+  if (created.ok()) parts_->methods.emplace(name, created.value());
+  return created;
+}
+
+// Sets the inputs and executes.
+Error Module::call(const std::string& name, const std::vector<Input>& inputs, Method*& method) {
+  parts_->message.clear();
+  if (Result<Method> m = this->method(name); !m.ok()) return m.error();
+  method = &parts_->methods.at(name);
+  if (static_cast<index_t>(inputs.size()) != method->input_count())
+    return parts_->fail(Error::invalid_argument, name + " takes " + std::to_string(method->input_count()) + " inputs, not " + std::to_string(inputs.size()));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input& in = inputs[i];
+    const index_t index = static_cast<index_t>(i);
+    if (!in.has_rank_) return parts_->fail(Error::invalid_argument, std::string(method->input_name(index)) + " has more than 8 dimensions");
+    const Error e = !in.is_number_ ? method->set_input(index, TensorRef{const_cast<void*>(in.data_), &in.shape_, in.dtype_})
+                    : in.is_real_  ? method->set_number(index, in.real_)
+                                   : method->set_number(index, in.integer_);
+    if (e != Error::ok) return parts_->fail(method->last_error());
+  }
+  if (method->execute() != Error::ok) return parts_->fail(method->last_error());
+  return Error::ok;
+}
+
+Error Module::run(const std::string& name, const std::vector<Input>& inputs, const std::vector<OutputBuffer>& outputs) {
+  Method* method = nullptr;
+  TAPER_TRY(call(name, inputs, method));
+  if (static_cast<index_t>(outputs.size()) > method->output_count())
+    return parts_->fail(Error::invalid_argument, name + " has " + std::to_string(method->output_count()) + " outputs");
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorRef t = method->output(static_cast<index_t>(i));
+    const std::string output = method->output_name(static_cast<index_t>(i));
+    if (t.shape == nullptr) return parts_->fail(Error::invalid_argument, "output " + output + " is a number: use execute");
+    if (t.dtype != outputs[i].dtype)
+      return parts_->fail(Error::invalid_argument, "output " + output + " is " + name_of(t.dtype) + ", the buffer is " + name_of(outputs[i].dtype));
+    if (static_cast<size_t>(t.size_bytes()) != outputs[i].size_bytes)
+      return parts_->fail(Error::invalid_argument, "output " + output + " has " + std::to_string(t.size_bytes()) + " bytes, the buffer has " +
+                                                       std::to_string(outputs[i].size_bytes));
+    copy_out(t, static_cast<std::byte*>(outputs[i].data));
+  }
+  return Error::ok;
+}
+
+Result<std::vector<OwnedTensor>> Module::execute(const std::string& name, const std::vector<Input>& inputs) {
+  Method* method = nullptr;
+  TAPER_TRY(call(name, inputs, method));
+  std::vector<OwnedTensor> results(static_cast<size_t>(method->output_count()));
+  for (index_t i = 0; i < method->output_count(); ++i) {
+    OwnedTensor& out = results[static_cast<size_t>(i)];
+    const TensorRef t = method->output(i);
+    if (t.shape != nullptr) {
+      out.dtype = t.dtype;
+      out.sizes.assign(t.shape->sizes, t.shape->sizes + t.shape->rank);
+      out.bytes.resize(static_cast<size_t>(t.size_bytes()));
+      if (!out.bytes.empty()) copy_out(t, out.bytes.data());
+      continue;
+    }
+    int64_t integer = 0;
+    double real = 0;
+    const bool is_integer = method->output_number(i, integer) == Error::ok;
+    if (!is_integer) TAPER_TRY(method->output_number(i, real));
+    out.dtype = is_integer ? DType::i64 : DType::f64;
+    out.bytes.resize(8);
+    if (is_integer) std::memcpy(out.bytes.data(), &integer, 8);
+    else std::memcpy(out.bytes.data(), &real, 8);
+  }
+  return results;
+}
+
+Program Module::program() const { return *parts_->program; }
+Session& Module::session() { return *parts_->session; }
+const std::string& Module::message() const { return parts_->message; }
+
+std::vector<std::string> Module::method_names() const {
+  std::vector<std::string> names;
+  for (index_t i = 0; i < parts_->program->method_count(); ++i) names.emplace_back(parts_->program->method_name(i));
+  return names;
+}
+
+std::vector<std::string> Module::state_names() const {
+  std::vector<std::string> names;
+  for (index_t i = 0; i < parts_->session->state_count(); ++i) names.emplace_back(parts_->session->state(i).path);
+  return names;
+}
+
+Result<OwnedTensor> Module::state(const std::string& path) {
+  const Result<index_t> i = parts_->session->find_state(path.c_str());
+  if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
+  const StateView s = parts_->session->state(i.value());
+  OwnedTensor t{s.dtype, std::vector<index_t>(s.sizes.begin(), s.sizes.end()), std::vector<std::byte>(s.size_bytes)};
+  if (const Error e = parts_->session->read_state(i.value(), t.bytes); e != Error::ok) return parts_->fail(e, "reading state " + path);
+  return t;
+}
+
+Error Module::set_state(const std::string& path, const OwnedTensor& value) {
+  const Result<index_t> i = parts_->session->find_state(path.c_str());
+  if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
+  const StateView s = parts_->session->state(i.value());
+  if (s.dtype != value.dtype || s.size_bytes != value.bytes.size())
+    return parts_->fail(Error::invalid_argument, "state " + path + " has another dtype or size");
+  return parts_->session->write_state(i.value(), value.bytes);
+}
+
+}  // namespace taper

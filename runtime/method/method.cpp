@@ -1,0 +1,360 @@
+#include "taper/runtime/method/method.h"
+
+#include "taper/runtime/method/method_data.h"
+
+namespace taper {
+namespace {
+
+using internal::count_of;
+using internal::fail;
+using internal::MethodData;
+using internal::MethodView;
+using internal::none;
+using internal::ProgramData;
+using internal::rounded_up;
+
+// What every method takes of `metadata`, in this order; also when measuring.
+MethodData* take(Arena& arena, const ProgramData& program, const format::Method& table, MethodData& m) {
+  MethodData* place = arena.take<MethodData>(1);
+  return internal::take_tables(arena, program, m.view, count_of(table.inputs()), m) ? place : nullptr;
+}
+
+MethodData empty(const ProgramData& program, internal::SessionData* session, index_t index) {
+  const format::Method* table = program.method(index);
+  return MethodData{&program, session, table, MethodView(*table), index, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, nullptr, true, false, false, false, false, 0};
+}
+
+// Tables, and every instruction prepared, without addresses.
+Error build(Arena& arena, const ProgramData& program, internal::SessionData* session, index_t index, const Threads* threads, MethodData*& built,
+            ErrorInfo& info) {
+  MethodData m = empty(program, session, index);
+  MethodData* place = take(arena, program, *m.table, m);
+  if (place == nullptr) {
+    Arena measure = Arena::measuring();
+    (void)take(measure, program, *m.table, m);
+    return fail(info, Error::out_of_memory, TAPER_TEXT("the method's tables need {} bytes"), static_cast<int64_t>(measure.used() + alignof(MethodData)),
+                0, 0, m.table->name()->c_str());
+  }
+  built = new (place) MethodData(m);
+  built->context.threads = threads;
+  built->context.info = &built->info;
+  Error e = internal::fill_tables(*built);
+  if (e == Error::ok) e = internal::prepare_at_maximum(*built);
+  if (e != Error::ok) info = built->info;
+  return e;
+}
+
+size_t with_slack(size_t peak) { return peak == 0 ? 0 : rounded_up(peak + slack_bytes); }
+
+size_t device_bytes(const MethodData& m, int space) {
+  return with_slack(m.regions[space][internal::activations].peak) + with_slack(m.regions[space][internal::io].peak);
+}
+
+// A region given by the caller, or `bytes` of the arena.
+Error take_region(Arena& arena, Span<std::byte> given, size_t bytes, const char* message, Span<std::byte>& region, ErrorInfo& info) {
+  if (given.empty()) {
+    std::byte* piece = arena.take<std::byte>(static_cast<index_t>(bytes), segment_alignment);
+    if (!arena.exhausted()) return region = {piece, static_cast<index_t>(bytes)}, Error::ok;
+  } else {
+    Arena own(given);
+    std::byte* piece = own.take<std::byte>(static_cast<index_t>(bytes), segment_alignment);
+    if (!own.exhausted()) return region = {piece, given.size() - (piece - given.data())}, Error::ok;
+  }
+  return fail(info, Error::out_of_memory, message, static_cast<int64_t>(bytes), given.size());
+}
+
+Error take_regions(MethodData& m, Arena& arena, const MethodMemory& memory, ErrorInfo& info) {
+  auto& host = m.regions[0];
+  Span<std::byte> activations, io, scratch;
+  TAPER_TRY(take_region(arena, memory.activations, with_slack(host[internal::activations].peak),
+                        TAPER_TEXT("activations need {} bytes"), activations, info));
+  TAPER_TRY(take_region(arena, memory.io, with_slack(host[internal::io].peak), TAPER_TEXT("inputs and outputs need {} bytes"), io, info));
+  TAPER_TRY(take_region(arena, memory.scratch, m.context.scratch_bytes, TAPER_TEXT("kernels need {} bytes of scratch"), scratch, info));
+  host[internal::activations].base = activations.data();
+  host[internal::activations].capacity = static_cast<size_t>(activations.size());
+  host[internal::io].base = io.data(), host[internal::io].capacity = static_cast<size_t>(io.size());
+  m.context.scratch = scratch.data(), m.context.scratch_bytes = static_cast<size_t>(scratch.size());
+
+  for (int s = 1; s < m.program->space_count; ++s) {
+    const Span<std::byte> given = s <= memory.device.size() ? memory.device[s - 1] : Span<std::byte>();
+    const size_t needed = device_bytes(m, s), io_bytes = with_slack(m.regions[s][internal::io].peak);
+    if (needed > static_cast<size_t>(given.size()))
+      return fail(info, Error::out_of_memory, TAPER_TEXT("space {} needs {} bytes, {} were given"), s, static_cast<int64_t>(needed), given.size());
+    m.regions[s][internal::io] = {given.data(), io_bytes, m.regions[s][internal::io].peak};
+    m.regions[s][internal::activations].base = given.data() + io_bytes;
+    m.regions[s][internal::activations].capacity = static_cast<size_t>(given.size()) - io_bytes;
+  }
+  return Error::ok;
+}
+
+const format::Input* input_of(const MethodData& m, index_t i) { return m.table->inputs()->Get(static_cast<uint32_t>(i)); }
+const format::Output* output_of(const MethodData& m, index_t i) { return m.table->outputs()->Get(static_cast<uint32_t>(i)); }
+
+// The io buffer of tensor input `i`.
+internal::Block& block_of(const MethodData& m, index_t i) { return m.blocks[m.view.values[input_of(m, i)->value()].storage_index()]; }
+
+bool is_tensor_input(const MethodData& m, index_t i) {
+  return i >= 0 && i < count_of(m.table->inputs()) && input_of(m, i)->value() != none;
+}
+
+// Dense, row-major order.
+void copy_to_dense(std::byte* to, const TensorRef& from) {
+  const size_t element = static_cast<size_t>(size_bytes(from.dtype));
+  const Shape& s = *from.shape;
+  const index_t n = s.numel();
+  if (n == 0) return;
+  if (s.is_dense()) {
+    std::memcpy(to, from.data, static_cast<size_t>(n) * element);
+    return;
+  }
+  index_t at[max_rank] = {}, offset = 0;
+  for (index_t i = 0; i < n; ++i, to += element) {
+    std::memcpy(to, static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element, element);
+    for (int d = s.rank - 1; d >= 0; --d) {
+      offset += s.strides[d];
+      if (++at[d] < s.sizes[d]) break;
+      offset -= s.strides[d] * s.sizes[d];
+      at[d] = 0;
+    }
+  }
+}
+
+// Whether extent `d` of input `i` may be `size`; `execute` looks again, at all inputs together.
+Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
+  const format::Input* in = input_of(m, i);
+  const format::Shape& shape = m.view.shapes[m.view.values[in->value()].shape()];
+  const format::Expression& e = m.view.expressions[m.view.dims[shape.dims_first() + static_cast<uint32_t>(d)]];
+  int64_t low = 0, high = INT64_MAX;
+  if (e.operation() == format::Operation::literal) low = high = e.literal();
+  if (e.operation() == format::Operation::symbol) low = m.view.symbols[e.a()].minimum(), high = m.view.symbols[e.a()].maximum();
+  if (size >= low && size <= high && size >= 0) return Error::ok;
+  m.info.argument = static_cast<int32_t>(i);
+  return fail(m.info, Error::invalid_argument,
+              low == high ? TAPER_TEXT("dimension {} of an input is {}, and must be {}")
+                          : TAPER_TEXT("dimension {} of an input is {}, and must be at least {} and within its symbol's range"),
+              d, size, low, in->name()->c_str());
+}
+
+Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
+  m.info = {};
+  if (!is_tensor_input(m, i)) return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  const TensorRef& expected = m.values[input_of(m, i)->value()];
+  if (dtype != expected.dtype)
+    return fail(m.info, Error::invalid_argument, TAPER_TEXT("an input has another dtype than the program takes"), static_cast<int>(dtype),
+                static_cast<int>(expected.dtype), 0, input_of(m, i)->name()->c_str());
+  if (rank != expected.shape->rank)
+    return fail(m.info, Error::invalid_argument, TAPER_TEXT("an input has {} dimensions, and must have {}"), rank, expected.shape->rank, 0,
+                input_of(m, i)->name()->c_str());
+  return Error::ok;
+}
+
+// Takes a new shape; the block must hold it.
+Error take_shape(MethodData& m, index_t i, Span<const index_t> sizes, size_t capacity) {
+  for (int d = 0; d < sizes.size(); ++d) TAPER_TRY(check_extent(m, i, d, sizes[d]));
+  int64_t wide[max_rank] = {};
+  for (int d = 0; d < sizes.size(); ++d) wide[d] = sizes[d];
+  size_t bytes = 0;
+  if (!internal::dense_bytes({wide, sizes.size()}, m.values[input_of(m, i)->value()].dtype, bytes) || bytes > capacity)
+    return fail(m.info, Error::invalid_argument, TAPER_TEXT("an input is larger than the program takes: {} bytes, at most {}"),
+                static_cast<int64_t>(bytes), static_cast<int64_t>(capacity), 0, input_of(m, i)->name()->c_str());
+  const Shape shape = Shape::dense(sizes);
+  if (!shape.same_sizes(m.given[i].shape)) m.given[i].shape = shape, m.inputs_changed = true;
+  return Error::ok;
+}
+
+// Points the input's buffer to the caller's memory, or back to the method's.
+void bind_block(MethodData& m, index_t i, std::byte* memory) {
+  internal::Block& block = block_of(m, i);
+  if (block.bound == memory) return;
+  block.bound = memory;
+  m.inputs_changed = true;
+  m.consistent = false;  // every view of the buffer moves
+}
+
+bool is_on_host(const MethodData& m, index_t i) {
+  return internal::space_of(*m.program, m.view, m.view.values[input_of(m, i)->value()]) == 0;
+}
+
+std::byte* own_memory(const MethodData& m, index_t i) {
+  return m.regions[m.view.buffers[m.view.values[input_of(m, i)->value()].storage_index()].space()][internal::io].base + block_of(m, i).place;
+}
+
+}  // namespace
+
+Result<Method> Method::create(Session& session, const char* name, const MethodMemory& memory, ErrorInfo* info) {
+  ErrorInfo unread;
+  ErrorInfo& why = info != nullptr ? *info : unread;
+  const Result<index_t> index = session.program().find_method(name);
+  if (!index.ok()) return fail(why, Error::invalid_argument, TAPER_TEXT("the program has no method of this name"), 0, 0, 0, name);
+
+  internal::SessionData& s = session.data();
+  Arena arena = memory.metadata.empty() ? s.arena : Arena(memory.metadata);
+  MethodData* m = nullptr;
+  TAPER_TRY(build(arena, *s.program, &s, index.value(), s.threads, m, why));
+  TAPER_TRY(take_regions(*m, arena, memory, why));
+  Error e = internal::place_values(*m);
+  for (index_t i = 0; e == Error::ok && i < m->view.instructions.size(); ++i)
+    if (m->view.instructions[i].arguments_count() > 0) e = internal::check_overlaps(*m, i);
+  if (e != Error::ok) return why = m->info, e;
+  for (int r = 0; r < internal::region_count; ++r)
+    if (m->regions[0][r].base != nullptr) std::memset(m->regions[0][r].base, 0, m->regions[0][r].peak);
+  m->placed = m->consistent = true;
+  if (memory.metadata.empty()) s.arena = arena;
+  return Method(m);
+}
+
+Result<size_t> Program::method_metadata_bytes(const char* name, ErrorInfo* info) const {
+  const Result<index_t> index = find_method(name);
+  if (!index.ok()) {
+    if (info != nullptr) (void)fail(*info, Error::invalid_argument, TAPER_TEXT("the program has no method of this name"), 0, 0, 0, name);
+    return Error::invalid_argument;
+  }
+  MethodData m = empty(*data_, nullptr, index.value());
+  Arena arena = Arena::measuring();
+  (void)take(arena, *data_, *m.table, m);
+  if (arena.exhausted()) return Error::out_of_memory;
+  return arena.used() + segment_alignment;
+}
+
+Result<MethodRequirements> Program::requirements(const char* name, Span<std::byte> workspace, ErrorInfo* info, const Threads* threads) const {
+  ErrorInfo unread;
+  ErrorInfo& why = info != nullptr ? *info : unread;
+  TAPER_LET(metadata, method_metadata_bytes(name, &why));
+  TAPER_LET(index, find_method(name));
+  Arena arena(workspace);
+  MethodData* m = nullptr;
+  TAPER_TRY(build(arena, *data_, nullptr, index, threads, m, why));
+  MethodRequirements r;
+  r.metadata = rounded_up(metadata);
+  r.activations = with_slack(m->regions[0][internal::activations].peak);
+  r.io = with_slack(m->regions[0][internal::io].peak);
+  r.scratch = rounded_up(m->context.scratch_bytes);
+  for (int s = 1; s < data_->space_count; ++s) r.device[s] = device_bytes(*m, s);
+  return r;
+}
+
+const char* Method::name() const { return data_->table->name()->c_str(); }
+index_t Method::input_count() const { return count_of(data_->table->inputs()); }
+index_t Method::output_count() const { return count_of(data_->table->outputs()); }
+const char* Method::input_name(index_t i) const { return input_of(*data_, i)->name()->c_str(); }
+const char* Method::output_name(index_t i) const { return output_of(*data_, i)->name()->c_str(); }
+
+index_t Method::find_input(const char* name) const {
+  for (index_t i = 0; i < input_count(); ++i)
+    if (std::strcmp(input_name(i), name) == 0) return i;
+  return -1;
+}
+
+index_t Method::find_output(const char* name) const {
+  for (index_t i = 0; i < output_count(); ++i)
+    if (std::strcmp(output_name(i), name) == 0) return i;
+  return -1;
+}
+
+TensorRef Method::input(index_t i) const {
+  if (!is_tensor_input(*data_, i)) return {};
+  const internal::Block& block = block_of(*data_, i);
+  return {block.bound != nullptr ? block.bound : own_memory(*data_, i), &data_->given[i].shape, data_->values[input_of(*data_, i)->value()].dtype};
+}
+
+Error Method::resize_input(index_t i, Span<const index_t> sizes) {
+  MethodData& m = *data_;
+  if (!is_tensor_input(m, i)) return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  TAPER_TRY(check_input(m, i, m.values[input_of(m, i)->value()].dtype, static_cast<int>(sizes.size())));
+  TAPER_TRY(take_shape(m, i, sizes, block_of(m, i).capacity));
+  bind_block(m, i, nullptr);
+  return Error::ok;
+}
+
+Error Method::set_input(index_t i, const TensorRef& tensor) {
+  MethodData& m = *data_;
+  if (tensor.shape == nullptr) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no shape"), i);
+  TAPER_TRY(check_input(m, i, tensor.dtype, tensor.shape->rank));
+  TAPER_TRY(take_shape(m, i, {tensor.shape->sizes, tensor.shape->rank}, block_of(m, i).capacity));
+  if (tensor.data == nullptr && tensor.shape->numel() > 0) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no memory"), i);
+  bind_block(m, i, nullptr);
+  if (is_on_host(m, i)) return copy_to_dense(own_memory(m, i), tensor), Error::ok;
+  if (!tensor.shape->is_dense()) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} lies on a device and takes dense tensors"), i);
+  Device* device = m.program->devices[internal::space_of(*m.program, m.view, m.view.values[input_of(m, i)->value()])];
+  return device->copy_in(own_memory(m, i), tensor.data, static_cast<size_t>(tensor.size_bytes()));
+}
+
+Error Method::set_input_elements(index_t i, const void* elements, DType dtype) {
+  if (!is_tensor_input(*data_, i)) return data_->fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  const Shape shape = data_->given[i].shape;
+  return set_input(i, TensorRef{const_cast<void*>(elements), &shape, dtype});
+}
+
+Error Method::bind_input(index_t i, const TensorRef& tensor) {
+  MethodData& m = *data_;
+  if (tensor.shape == nullptr) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no shape"), i);
+  TAPER_TRY(check_input(m, i, tensor.dtype, tensor.shape->rank));
+  if (!tensor.shape->is_dense() || !is_on_host(m, i) || tensor.data == nullptr ||
+      reinterpret_cast<uintptr_t>(tensor.data) % static_cast<size_t>(size_bytes(tensor.dtype)) != 0)
+    return fail(m.info, Error::invalid_argument, TAPER_TEXT("a bound input must be dense and aligned to its elements"), 0, 0, 0, input_name(i));
+  TAPER_TRY(take_shape(m, i, {tensor.shape->sizes, tensor.shape->rank}, block_of(m, i).capacity));
+  bind_block(m, i, static_cast<std::byte*>(tensor.data));
+  return Error::ok;
+}
+
+Error Method::set_number(index_t i, int64_t value) {
+  MethodData& m = *data_;
+  m.info = {};
+  if (i < 0 || i >= input_count() || is_tensor_input(m, i)) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a number"), i);
+  const format::NumberType type = input_of(m, i)->type();
+  if (type == format::NumberType::f64) return set_number(i, static_cast<double>(value));
+  if (type == format::NumberType::boolean && value != 0 && value != 1) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is a bool"), i);
+  if (m.given[i].number != value) m.given[i].number = value, m.inputs_changed = true;
+  return Error::ok;
+}
+
+Error Method::set_number(index_t i, double value) {
+  MethodData& m = *data_;
+  m.info = {};
+  if (i < 0 || i >= input_count() || is_tensor_input(m, i) || input_of(m, i)->type() != format::NumberType::f64)
+    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a real number"), i);
+  int64_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (m.given[i].number != bits) m.given[i].number = bits, m.inputs_changed = true;
+  return Error::ok;
+}
+
+TensorRef Method::output(index_t i) const {
+  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() == none) return {};
+  return data_->values[output_of(*data_, i)->value()];
+}
+
+Error Method::output_number(index_t i, int64_t& value) const {
+  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none) return Error::invalid_argument;
+  const uint32_t e = output_of(*data_, i)->expression();
+  if (data_->view.expressions[e].type() == format::NumberType::f64) return Error::invalid_argument;
+  value = data_->numbers[e];
+  return Error::ok;
+}
+
+Error Method::output_number(index_t i, double& value) const {
+  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none) return Error::invalid_argument;
+  const uint32_t e = output_of(*data_, i)->expression();
+  if (data_->view.expressions[e].type() == format::NumberType::f64) std::memcpy(&value, &data_->numbers[e], sizeof value);
+  else value = static_cast<double>(data_->numbers[e]);
+  return Error::ok;
+}
+
+const ErrorInfo& Method::last_error() const { return data_->info; }
+index_t Method::instruction_count() const { return data_->view.instructions.size(); }
+void Method::set_profiler(Profiler* profiler) { data_->profiler = profiler; }
+
+InstructionInfo Method::instruction(index_t i) const {
+  static constexpr const char* names[] = {"kernel", "delegate", "copy", "bind", "wait", "jump", "jump_unless", "loop_begin", "loop_end"};
+  const format::Instruction& in = data_->view.instructions[i];
+  InstructionInfo info{names[static_cast<int>(in.kind())], nullptr, nullptr, nullptr, {data_->slots + in.arguments_first(), in.arguments_count()}};
+  if (in.kind() == format::InstructionKind::kernel) {
+    info.op = data_->program->table->kernels()->Get(in.target())->op()->c_str();
+    info.kernel = data_->program->kernels[in.target()];
+  }
+  info.source = data_->debug_text(i, &format::InstructionDebug::source);
+  info.module = data_->debug_text(i, &format::InstructionDebug::module_path);
+  return info;
+}
+
+}  // namespace taper

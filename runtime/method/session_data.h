@@ -1,0 +1,27 @@
+// What a Session keeps. Only sessions and methods include this.
+#pragma once
+#include "taper/runtime/core/arena.h"
+#include "taper/runtime/program/tables.h"
+
+namespace taper::internal {
+
+struct SessionData {
+  const ProgramData* program;
+  const Threads* threads;
+  void** states;       ///< the address of each state, in its space
+  size_t* state_bytes;
+  Arena arena;         ///< what is left of the session's memory: methods without memory of their own take from it
+};
+
+/// What `Session::create` takes from host memory, in this order; also when measuring.
+struct SessionParts {
+  SessionData* data;
+  void** states;
+  size_t* state_bytes;
+  SessionParts(Arena& arena, const ProgramData& program);
+};
+
+/// The bytes of the states in a device's memory.
+size_t device_state_bytes(const ProgramData& program, int space);
+
+}  // namespace taper::internal

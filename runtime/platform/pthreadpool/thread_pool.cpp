@@ -1,0 +1,36 @@
+#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+
+#include <pthreadpool.h>
+
+#include <cstddef>
+
+namespace taper {
+namespace {
+
+struct Call {
+  void (*task)(void* context, index_t i);
+  void* context;
+};
+
+void run(void* pool, void (*task)(void* context, index_t i), void* context, index_t tasks) {
+  Call call{task, context};
+  pthreadpool_parallelize_1d(
+      static_cast<pthreadpool_t>(pool),
+      [](void* c, size_t i) {
+        const Call& call = *static_cast<const Call*>(c);
+        call.task(call.context, static_cast<index_t>(i));
+      },
+      &call, static_cast<size_t>(tasks), 0);
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int count) : pool_(pthreadpool_create(count > 0 ? static_cast<size_t>(count) : 0)) {
+  threads_.count = static_cast<int>(pthreadpool_get_threads_count(pool_));  // 1 without a pool
+  threads_.pool = pool_;
+  threads_.run = run;
+}
+
+ThreadPool::~ThreadPool() { pthreadpool_destroy(pool_); }
+
+}  // namespace taper

@@ -1,0 +1,31 @@
+#pragma once
+#include "taper/runtime/platform/threads.h"
+
+struct pthreadpool;
+
+namespace taper {
+
+/// Threads of the pthreadpool library, kept for the object's life and handed to whoever computes:
+///
+///   ThreadPool pool(2);
+///   … pool.threads() …
+///
+/// Several objects may share one pool, and calls of several threads wait for each other. A task must not start tasks.
+class ThreadPool {
+ public:
+  /// `count` threads, the caller's included; 0: one for each processor. If the system refuses to give them, the pool
+  /// runs everything on the caller's thread.
+  explicit ThreadPool(int count = 0);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  const Threads* threads() const { return &threads_; }
+  int count() const { return threads_.count; }
+
+ private:
+  pthreadpool* pool_;
+  Threads threads_;
+};
+
+}  // namespace taper

@@ -1,0 +1,50 @@
+// The first bytes of a program, and its checksum. schema/program.fbs defines the rest.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "taper/runtime/core/span.h"
+
+namespace taper {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "programs hold little-endian tensors that are used where they lie");
+
+/// The version that this runtime writes and reads; it reads the one before as well.
+inline constexpr uint32_t format_version = 1;
+inline constexpr uint32_t oldest_readable_version = 1;
+
+/// Segments, buffers and states start at multiples of this.
+inline constexpr size_t segment_alignment = 64;
+/// Readable bytes behind every buffer, state and constant: kernels may load them, and use nothing of what they load.
+inline constexpr size_t slack_bytes = 64;
+/// What the program's first byte must be aligned to.
+inline constexpr size_t file_alignment = 16;
+
+inline constexpr char file_magic[8] = {'T', 'A', 'P', 'E', 'R', '\r', '\n', '\x1a'};
+
+/// Offset 0 of every program.
+struct FileHeader {
+  char magic[8];
+  uint32_t version;
+  uint32_t flags;  ///< 0
+  uint64_t metadata_offset, metadata_bytes, metadata_checksum;
+  uint64_t file_bytes;
+  uint64_t reserved[2];  ///< 0
+};
+static_assert(sizeof(FileHeader) == 64);
+
+/// FNV-1a over 64-bit words (the last one padded with zeros), folded once a word so that high bits reach low ones.
+inline uint64_t checksum(Span<const std::byte> bytes) {
+  uint64_t h = 14695981039346656037ull;
+  const size_t n = static_cast<size_t>(bytes.size());
+  for (size_t i = 0; i < n; i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + i, n - i < 8 ? n - i : 8);
+    h = (h ^ word) * 1099511628211ull;
+    h ^= h >> 32;
+  }
+  return h;
+}
+
+}  // namespace taper

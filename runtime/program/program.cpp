@@ -1,0 +1,203 @@
+#include "taper/runtime/program/program.h"
+
+#include "taper/runtime/core/arena.h"
+#include "taper/runtime/method/session_data.h"
+#include "taper/runtime/program/format.h"
+#include "taper/runtime/program/tables.h"
+
+namespace taper {
+namespace {
+
+using internal::count_of;
+using internal::fail;
+using internal::ProgramData;
+
+Error invalid(ErrorInfo& info, const char* message, int64_t a = 0, int64_t b = 0) {
+  return fail(info, Error::invalid_program, message, a, b);
+}
+
+// The header, the checksum, and FlatBuffers' own verification.
+Error open(Span<const std::byte> file, const format::Program*& table, ErrorInfo& info) {
+  if (reinterpret_cast<uintptr_t>(file.data()) % file_alignment != 0)
+    return fail(info, Error::invalid_argument, TAPER_TEXT("the program must lie at a multiple of {} bytes"), file_alignment);
+  FileHeader h;
+  if (static_cast<size_t>(file.size()) < sizeof h) return invalid(info, TAPER_TEXT("the file is shorter than a header"));
+  std::memcpy(&h, file.data(), sizeof h);
+  if (std::memcmp(h.magic, file_magic, sizeof h.magic) != 0) return invalid(info, TAPER_TEXT("this is not a Taper program"));
+  if (h.version < oldest_readable_version || h.version > format_version)
+    return invalid(info, TAPER_TEXT("format version {} is unknown; this runtime reads up to {}"), h.version, format_version);
+  const uint64_t size = static_cast<uint64_t>(file.size());
+  if (h.file_bytes != size)
+    return invalid(info, TAPER_TEXT("the file has {} bytes, its header says {}"), file.size(), static_cast<int64_t>(h.file_bytes));
+  if (h.flags != 0 || h.metadata_offset % segment_alignment != 0 || h.metadata_offset < sizeof h || h.metadata_offset > size ||
+      h.metadata_bytes > size - h.metadata_offset)
+    return invalid(info, TAPER_TEXT("the header is damaged"));
+  const auto metadata = file.part(static_cast<index_t>(h.metadata_offset), static_cast<index_t>(h.metadata_bytes));
+  if (checksum(metadata) != h.metadata_checksum) return invalid(info, TAPER_TEXT("the metadata's checksum differs: the file is damaged"));
+
+  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(metadata.data());
+  flatbuffers::Verifier verifier(bytes, static_cast<size_t>(metadata.size()));
+  if (metadata.size() < 16 || !format::VerifyProgramBuffer(verifier)) return invalid(info, TAPER_TEXT("the metadata's structure is damaged"));
+  table = format::GetProgram(bytes);
+  return internal::verify_program(file, *table, info);
+}
+
+// The debug segment, if there is one.
+Error open_debug(Span<const std::byte> file, const format::Program& table, const format::Debug*& debug, ErrorInfo& info) {
+  for (const format::Segment& s : internal::span_of(table.segments())) {
+    if (s.kind() != format::SegmentKind::debug) continue;
+    const uint8_t* bytes = reinterpret_cast<const uint8_t*>(file.data()) + s.offset();
+    flatbuffers::Verifier verifier(bytes, static_cast<size_t>(s.size_bytes()));
+    if (s.size_bytes() < 16 || !verifier.VerifyBuffer<format::Debug>(nullptr))
+      return invalid(info, TAPER_TEXT("the debug segment is damaged"));
+    debug = flatbuffers::GetRoot<format::Debug>(bytes);
+    return Error::ok;
+  }
+  return Error::ok;
+}
+
+/// Whether a record fits the stored operator, schema and dtypes.
+bool fits(const Kernel& k, const format::Kernel& wanted) {
+  if (name_of(*k.op) != wanted.op()->string_view() || schema_hash(*k.op) != wanted.schema_hash()) return false;
+  const Span<const uint8_t> dtypes = internal::span_of(wanted.dtypes());
+  index_t next = 0;
+  for (int i = 0; i < k.expected_count; ++i) {
+    const Expected& e = k.expected[i];
+    if (e.kind != Kind::tensor) continue;
+    if (next == dtypes.size()) return false;
+    const uint8_t d = dtypes[next++];
+    if (d == 255 ? !e.optional : (e.dtypes & one(static_cast<DType>(d))) == 0) return false;
+  }
+  return next == dtypes.size();
+}
+
+const Kernel* find(KernelSet set, const format::Kernel& wanted, bool (*cpu_has)(CpuLevel)) {
+  for (const Kernel* k : set) {
+    const bool runs = k->level == CpuLevel::portable || (cpu_has != nullptr && cpu_has(k->level));
+    if (runs && fits(*k, wanted)) return k;
+  }
+  return nullptr;
+}
+
+Error find_devices(ProgramData& p, const LoadOptions& options, ErrorInfo& info) {
+  p.space_count = count_of(p.table->spaces()) > 0 ? static_cast<int>(count_of(p.table->spaces())) : 1;
+  for (int i = 1; i < p.space_count; ++i) {
+    const format::Space* s = p.table->spaces()->Get(static_cast<uint32_t>(i));
+    for (Device* d : options.devices)
+      if (s->name()->string_view() == d->name() && d->ordinal() == s->ordinal()) p.devices[i] = d;
+    if (p.devices[i] == nullptr)
+      return fail(info, Error::not_supported, TAPER_TEXT("the program needs a device that was not given"), i, 0, 0, s->name()->c_str());
+  }
+  return Error::ok;
+}
+
+Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, ErrorInfo& info) {
+  for (index_t i = 0; i < count_of(p.table->kernels()); ++i) {
+    const format::Kernel* wanted = p.table->kernels()->Get(static_cast<uint32_t>(i));
+    Device* device = p.devices[wanted->space()];
+    p.kernels[i] = find(device != nullptr ? device->kernels() : host, *wanted, options.cpu_has);
+    if (p.kernels[i] != nullptr) continue;
+    const Span<const uint8_t> d = internal::span_of(wanted->dtypes());
+    return fail(info, Error::missing_kernel, TAPER_TEXT("no linked kernel fits this operator with the program's dtypes"),
+                d.size() > 0 ? d[0] : -1, d.size() > 1 ? d[1] : -1, d.size() > 2 ? d[2] : -1, wanted->op()->c_str());
+  }
+  return Error::ok;
+}
+
+// Constants stay in the file; those of a device are copied to its memory.
+Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& info) {
+  size_t used[max_spaces] = {};
+  for (index_t i = 0; i < count_of(p.table->constants()); ++i) {
+    const format::Constant* c = p.table->constants()->Get(static_cast<uint32_t>(i));
+    const std::byte* data = internal::dense_constant(p.file, *p.table, i);
+    p.constants[i] = data;
+    if (c->space() == 0 || data == nullptr) continue;
+    size_t bytes = 0;
+    (void)internal::dense_bytes(internal::span_of(c->sizes()), static_cast<DType>(c->dtype()), bytes);
+    const Span<std::byte> memory = c->space() <= options.device_memory.size() ? options.device_memory[c->space() - 1] : Span<std::byte>();
+    const size_t begin = used[c->space()], capacity = static_cast<size_t>(memory.size());
+    if (begin > capacity || bytes + slack_bytes > capacity - begin)
+      return fail(info, Error::out_of_memory, TAPER_TEXT("the device memory for constants is too small"), memory.size());
+    used[c->space()] = internal::rounded_up(begin + bytes + slack_bytes);
+    std::byte* place = memory.data() + begin;
+    if (Error e = p.devices[c->space()]->copy_in(place, data, bytes); e != Error::ok) return fail(info, e, TAPER_TEXT("copying a constant failed"), i);
+    p.constants[i] = place;
+  }
+  for (int s = 1; s < p.space_count; ++s)
+    if (Error e = p.devices[s]->wait(); e != Error::ok) return fail(info, e, TAPER_TEXT("copying constants to space {} failed"), s);
+  return Error::ok;
+}
+
+// What `load` takes of the metadata, in this order; also when measuring.
+struct Parts {
+  ProgramData* data;
+  const Kernel** kernels;
+  const void** constants;
+
+  Parts(Arena& arena, const format::Program& table)
+      : data(arena.take<ProgramData>(1)),
+        kernels(arena.take<const Kernel*>(count_of(table.kernels()))),
+        constants(arena.take<const void*>(count_of(table.constants()))) {}
+};
+
+}  // namespace
+
+Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels, Span<std::byte> metadata, const LoadOptions& options) {
+  ErrorInfo unread;
+  ErrorInfo& info = options.info != nullptr ? *options.info : unread;
+  const format::Program* table = nullptr;
+  const format::Debug* debug = nullptr;
+  TAPER_TRY(open(file, table, info));
+  TAPER_TRY(open_debug(file, *table, debug, info));
+
+  Arena arena(metadata);
+  Parts parts(arena, *table);
+  if (arena.exhausted()) return fail(info, Error::out_of_memory, TAPER_TEXT("{} bytes of metadata are too few"), metadata.size());
+  ProgramData& p = *new (parts.data) ProgramData{file, table, debug, parts.kernels, parts.constants, {}, 1};
+  TAPER_TRY(find_devices(p, options, info));
+  TAPER_TRY(find_kernels(p, kernels, options, info));
+  for (index_t i = 0; i < count_of(table->methods()); ++i) TAPER_TRY(internal::verify_method(p, *p.method(i), info));
+  TAPER_TRY(place_constants(p, options, info));
+  return Program(&p);
+}
+
+Result<size_t> Program::metadata_bytes(Span<const std::byte> file) {
+  ErrorInfo info;
+  const format::Program* table = nullptr;
+  TAPER_TRY(open(file, table, info));
+  Arena arena = Arena::measuring();
+  Parts parts(arena, *table);
+  return arena.used() + alignof(ProgramData);  // the caller's memory may be aligned to nothing
+}
+
+index_t Program::method_count() const { return count_of(data_->table->methods()); }
+
+const char* Program::method_name(index_t i) const { return data_->method(i)->name()->c_str(); }
+
+Result<index_t> Program::find_method(const char* name) const {
+  for (index_t i = 0; i < method_count(); ++i)
+    if (std::strcmp(method_name(i), name) == 0) return i;
+  return Error::invalid_argument;
+}
+
+size_t Program::session_bytes() const {
+  Arena arena = Arena::measuring();
+  internal::SessionParts parts(arena, *data_);
+  return arena.used() + segment_alignment;
+}
+
+size_t Program::session_device_bytes(int space) const { return internal::device_state_bytes(*data_, space); }
+
+Error Program::verify_segments() const {
+  for (const format::Segment& s : internal::span_of(data_->table->segments())) {
+    const auto bytes = data_->file.part(static_cast<index_t>(s.offset()), static_cast<index_t>(s.size_bytes()));
+    if (s.checksum() != 0 && s.checksum() != checksum(bytes)) return Error::invalid_program;
+  }
+  return Error::ok;
+}
+
+const format::Program& Program::table() const { return *data_->table; }
+Span<const std::byte> Program::file() const { return data_->file; }
+const Kernel& Program::kernel(index_t i) const { return *data_->kernels[i]; }
+
+}  // namespace taper

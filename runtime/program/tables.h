@@ -1,0 +1,103 @@
+// The loader's view of a program: FlatBuffers' accessors as spans, and what `Program::load` adds to them.
+// Only the loader, sessions and methods include this; applications see program.h.
+#pragma once
+#include "taper/kernels/kernel.h"
+#include "taper/runtime/core/error.h"
+#include "taper/runtime/device/device.h"
+#include "taper/runtime/program/format.h"
+#include "taper/schema/program_generated.h"
+
+namespace taper::internal {
+
+/// "No such thing", for an index.
+inline constexpr uint32_t none = 0xffffffffu;
+
+template <class T>
+Span<const T> span_of(const flatbuffers::Vector<const T*>* structs) {
+  if (structs == nullptr || structs->size() == 0) return {};  // an empty one may lie at any address
+  return {reinterpret_cast<const T*>(structs->Data()), static_cast<index_t>(structs->size())};
+}
+template <class T>
+Span<const T> span_of(const flatbuffers::Vector<T>* scalars) {
+  if (scalars == nullptr || scalars->size() == 0) return {};
+  return {reinterpret_cast<const T*>(scalars->Data()), static_cast<index_t>(scalars->size())};
+}
+template <class T>
+index_t count_of(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr ? 0 : static_cast<index_t>(vector->size());
+}
+inline const char* text_of(const flatbuffers::String* s) { return s == nullptr ? nullptr : s->c_str(); }
+
+/// The hot tables of a method. They stay in the file: reading them costs nothing but a load.
+struct MethodView {
+  explicit MethodView(const format::Method& m)
+      : symbols(span_of(m.symbols())),
+        expressions(span_of(m.expressions())),
+        buffers(span_of(m.buffers())),
+        above(span_of(m.above())),
+        shapes(span_of(m.shapes())),
+        dims(span_of(m.dims())),
+        values(span_of(m.values())),
+        arguments(span_of(m.arguments())),
+        lists(span_of(m.lists())),
+        instructions(span_of(m.instructions())) {}
+
+  Span<const format::Symbol> symbols;
+  Span<const format::Expression> expressions;
+  Span<const format::Buffer> buffers;
+  Span<const uint32_t> above;
+  Span<const format::Shape> shapes;
+  Span<const uint32_t> dims;
+  Span<const format::Value> values;
+  Span<const format::Argument> arguments;
+  Span<const int64_t> lists;
+  Span<const format::Instruction> instructions;
+};
+
+/// A loaded program: lies at the start of the caller's metadata, never changes after `load`.
+struct ProgramData {
+  Span<const std::byte> file;
+  const format::Program* table;
+  const format::Debug* debug;              ///< nullptr: stripped
+  const Kernel** kernels;                  ///< one for each entry of table->kernels()
+  const void** constants;                  ///< address of each constant's dense elements; nullptr: not in this file
+  Device* devices[max_spaces];             ///< of each space; nullptr: the host
+  int space_count;
+
+  const format::Method* method(index_t i) const { return table->methods()->Get(static_cast<uint32_t>(i)); }
+  /// The queue's space. A program without queues has queue 0, on the host.
+  int space_of_queue(int queue) const {
+    return table->queues() == nullptr ? 0 : table->queues()->Get(static_cast<uint32_t>(queue))->space();
+  }
+};
+
+/// The space that a value of the method lies in.
+inline int space_of(const ProgramData& p, const MethodView& m, const format::Value& v) {
+  switch (v.storage()) {
+    case format::Storage::buffer: return m.buffers[v.storage_index()].space();
+    case format::Storage::constant: return p.table->constants()->Get(v.storage_index())->space();
+    case format::Storage::state: return p.table->states()->Get(v.storage_index())->space();
+  }
+  return 0;
+}
+
+/// To the next multiple of 64, where buffers, states and regions start. Inputs are far below SIZE_MAX.
+constexpr size_t rounded_up(size_t bytes) { return (bytes + segment_alignment - 1) / segment_alignment * segment_alignment; }
+
+/// Fills `info` and returns the error.
+Error fail(ErrorInfo& info, Error error, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0,
+           const char* subject = nullptr);
+
+/// elements * size_bytes(dtype) of a list of sizes; false if a size is negative or the product exceeds memory.
+bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes);
+
+/// Verifies what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and order in the program's
+/// tables (the first) and, once kernels are resolved, in its methods (the second). Afterwards nothing needs to be
+/// checked again but sizes.
+Error verify_program(Span<const std::byte> file, const format::Program&, ErrorInfo&);
+Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
+
+/// The elements of constant `i`'s first dense encoding in the file, nullptr if there is none.
+const std::byte* dense_constant(Span<const std::byte> file, const format::Program&, index_t i);
+
+}  // namespace taper::internal

@@ -1,0 +1,196 @@
+// What may be wrong with the tables that methods share. See tables.h.
+#include "taper/runtime/program/format.h"
+#include "taper/runtime/program/tables.h"
+
+namespace taper::internal {
+namespace {
+
+class ProgramVerifier {
+ public:
+  ProgramVerifier(Span<const std::byte> file, const format::Program& p, ErrorInfo& info)
+      : file_(file), p_(p), segments_(span_of(p.segments())), info_(info) {}
+
+  Error verify() {
+    TAPER_TRY(segments());
+    TAPER_TRY(spaces_and_queues());
+    TAPER_TRY(kernels());
+    TAPER_TRY(quantizations());
+    TAPER_TRY(constants());
+    TAPER_TRY(states());
+    return delegates();
+  }
+
+ private:
+  Error wrong(const char* message, int64_t a = 0, const char* subject = nullptr);
+
+  Error segments() {
+    if (reinterpret_cast<uintptr_t>(segments_.data()) % alignof(format::Segment) != 0)
+      return wrong(TAPER_TEXT("the segments are not aligned"));
+    const uint64_t file_bytes = static_cast<uint64_t>(file_.size());
+    for (index_t i = 0; i < segments_.size(); ++i) {
+      const format::Segment& s = segments_[i];
+      if (s.offset() % segment_alignment != 0 || s.offset() > file_bytes || s.size_bytes() > file_bytes - s.offset() ||
+          s.kind() > format::SegmentKind::extras)
+        return wrong(TAPER_TEXT("segment {} does not lie in the file"), i);
+    }
+    return Error::ok;
+  }
+
+  // The piece, with the slack behind it, lies in its segment.
+  bool holds(const format::Piece* piece) const {
+    if (piece == nullptr || piece->segment() >= static_cast<uint64_t>(segments_.size())) return false;
+    const uint64_t available = segments_[static_cast<index_t>(piece->segment())].size_bytes();
+    const uint32_t a = piece->alignment();
+    return a != 0 && (a & (a - 1)) == 0 && a <= segment_alignment && piece->offset() % a == 0 &&
+           piece->offset() <= available && available - piece->offset() >= slack_bytes &&
+           piece->size_bytes() <= available - piece->offset() - slack_bytes;
+  }
+
+  bool is_space(index_t space) const { return space == 0 || space < count_of(p_.spaces()); }
+  bool is_constant(uint32_t i) const { return i < static_cast<uint64_t>(count_of(p_.constants())); }
+  bool is_quantization(uint32_t i) const { return i == none || i < static_cast<uint64_t>(count_of(p_.quantizations())); }
+
+  // Dtype and sizes of a dense tensor; `bytes` is what its elements take.
+  bool is_type(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes, size_t& bytes) const {
+    const Span<const int64_t> s = span_of(sizes);
+    return reinterpret_cast<uintptr_t>(s.data()) % alignof(int64_t) == 0 && is_valid(static_cast<DType>(dtype)) &&
+           dense_bytes(s, static_cast<DType>(dtype), bytes);
+  }
+
+  Error spaces_and_queues() {
+    if (count_of(p_.spaces()) > max_spaces)
+      return fail(info_, Error::not_supported, TAPER_TEXT("the program uses {} memory spaces, at most {} work here"),
+                  count_of(p_.spaces()), max_spaces);
+    if (p_.queues() == nullptr) return Error::ok;
+    const Span<const format::Queue> queues = span_of(p_.queues());
+    if (queues.empty() || queues.size() > 255 || queues[0].space() != 0)
+      return wrong(TAPER_TEXT("queue 0 must be the host's"));
+    for (index_t i = 0; i < queues.size(); ++i)
+      if (!is_space(queues[i].space())) return wrong(TAPER_TEXT("queue {} has no memory space"), i);
+    return Error::ok;
+  }
+
+  Error kernels() {
+    for (index_t i = 0; i < count_of(p_.kernels()); ++i) {
+      const format::Kernel* k = p_.kernels()->Get(static_cast<uint32_t>(i));
+      bool valid = is_space(k->space());
+      for (const uint8_t d : span_of(k->dtypes())) valid = valid && (d == 255 || is_valid(static_cast<DType>(d)));
+      if (!valid) return wrong(TAPER_TEXT("kernel {} is damaged"), i, k->op()->c_str());
+    }
+    return Error::ok;
+  }
+
+  Error quantizations() {
+    for (index_t i = 0; i < count_of(p_.quantizations()); ++i) {
+      const format::Quantization* q = p_.quantizations()->Get(static_cast<uint32_t>(i));
+      if (q->scheme() > format::QuantizationScheme::per_group || q->axis() >= max_rank ||
+          (q->scales() != none && !is_constant(q->scales())) ||
+          (q->zero_points() != none && !is_constant(q->zero_points())))
+        return wrong(TAPER_TEXT("quantization {} is damaged"), i);
+    }
+    return Error::ok;
+  }
+
+  Error constants() {
+    for (index_t i = 0; i < count_of(p_.constants()); ++i) {
+      const format::Constant* c = p_.constants()->Get(static_cast<uint32_t>(i));
+      const char* path = text_of(c->path());
+      size_t bytes = 0;
+      if (!is_type(c->dtype(), c->sizes(), bytes)) return wrong(TAPER_TEXT("constant {} has no valid type"), i, path);
+      if (c->source() > format::ConstantSource::slot || !is_space(c->space()) || count_of(c->encodings()) > 16)
+        return wrong(TAPER_TEXT("constant {} is damaged"), i, path);
+      if (c->source() != format::ConstantSource::embedded) continue;
+      for (index_t e = 0; e < count_of(c->encodings()); ++e)
+        TAPER_TRY(encoding(*c->encodings()->Get(static_cast<uint32_t>(e)), c->sizes(), i, path));
+    }
+    return Error::ok;
+  }
+
+  Error encoding(const format::Encoding& e, const flatbuffers::Vector<int64_t>* sizes, index_t constant, const char* path) {
+    size_t bytes = 0;
+    if (!holds(e.data())) return wrong(TAPER_TEXT("the data of constant {} does not lie in the file"), constant, path);
+    if (!is_type(e.dtype(), e.sizes() == nullptr ? sizes : e.sizes(), bytes) || !is_quantization(e.quantization()))
+      return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, path);
+    if (e.layout() == nullptr && e.data()->size_bytes() != bytes)
+      return wrong(TAPER_TEXT("constant {} has another size than its type"), constant, path);
+    return Error::ok;
+  }
+
+  Error states() {
+    uint64_t total = 0;  // sums of state sizes cannot overflow later
+    for (index_t i = 0; i < count_of(p_.states()); ++i) {
+      const format::State* s = p_.states()->Get(static_cast<uint32_t>(i));
+      size_t bytes = 0;
+      if (!is_type(s->dtype(), s->sizes(), bytes) || s->kind() > format::StateKind::cache || !is_space(s->space()))
+        return wrong(TAPER_TEXT("state {} is damaged"), i, s->path()->c_str());
+      total += rounded_up(bytes + slack_bytes);
+      if (bytes > PTRDIFF_MAX / 4 || total > PTRDIFF_MAX / 4) return wrong(TAPER_TEXT("the states are larger than memory can be"));
+      if (s->initial() == none) continue;
+      size_t initial = 0;
+      const format::Constant* c = is_constant(s->initial()) ? p_.constants()->Get(s->initial()) : nullptr;
+      if (c == nullptr || !is_type(c->dtype(), c->sizes(), initial) || c->dtype() != s->dtype() || initial != bytes)
+        return wrong(TAPER_TEXT("state {} and its initial value differ in type"), i, s->path()->c_str());
+    }
+    return Error::ok;
+  }
+
+  Error delegates() {
+    for (index_t i = 0; i < count_of(p_.delegates()); ++i) {
+      const format::Delegate* d = p_.delegates()->Get(static_cast<uint32_t>(i));
+      if (!holds(d->blob())) return wrong(TAPER_TEXT("delegate {} has no blob"), i, d->backend()->c_str());
+    }
+    return Error::ok;
+  }
+
+  Span<const std::byte> file_;
+  const format::Program& p_;
+  Span<const format::Segment> segments_;
+  ErrorInfo& info_;
+};
+
+Error ProgramVerifier::wrong(const char* message, int64_t a, const char* subject) {
+  return fail(info_, Error::invalid_program, message, a, 0, 0, subject);
+}
+
+}  // namespace
+
+Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t b, int64_t c, const char* subject) {
+  info.error = error, info.message = message, info.subject = subject;
+  info.values[0] = a, info.values[1] = b, info.values[2] = c;
+  return error;
+}
+
+bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes) {
+  if (sizes.size() > max_rank) return false;
+  // empty tensors too must not have extents whose product is beyond counting
+  index_t product = size_bytes(dtype);
+  bool empty = false;
+  for (const int64_t n : sizes) {
+    if (n < 0 || n > PTRDIFF_MAX) return false;
+    if (n == 0) empty = true;
+    else if (__builtin_mul_overflow(product, static_cast<index_t>(n), &product)) return false;
+  }
+  bytes = empty ? 0 : static_cast<size_t>(product);
+  return true;
+}
+
+Error verify_program(Span<const std::byte> file, const format::Program& p, ErrorInfo& info) {
+  return ProgramVerifier(file, p, info).verify();
+}
+
+const std::byte* dense_constant(Span<const std::byte> file, const format::Program& p, index_t i) {
+  const format::Constant* c = p.constants()->Get(static_cast<uint32_t>(i));
+  const DType dtype = static_cast<DType>(c->dtype());
+  size_t bytes = 0;
+  if (c->source() != format::ConstantSource::embedded || !dense_bytes(span_of(c->sizes()), dtype, bytes)) return nullptr;
+  for (index_t k = 0; k < count_of(c->encodings()); ++k) {
+    const format::Encoding* e = c->encodings()->Get(static_cast<uint32_t>(k));
+    if (e->layout() != nullptr || e->dtype() != c->dtype() || e->data()->size_bytes() != bytes) continue;
+    const format::Segment* s = p.segments()->Get(e->data()->segment());
+    const std::byte* data = file.data() + s->offset() + e->data()->offset();
+    if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(dtype)) == 0) return data;
+  }
+  return nullptr;
+}
+
+}  // namespace taper::internal
