@@ -1,0 +1,278 @@
+#include "taper/exporter/eager/autograd.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "taper/exporter/eager/alias.h"
+#include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/recorder.h"
+
+namespace taper::eager {
+namespace {
+
+thread_local bool grad_mode = true;
+
+/// Accumulators come after everything else, so they are older than any call.
+constexpr uint64_t accumulator_sequence = 0;
+std::atomic<uint64_t> next_sequence{accumulator_sequence + 1};
+
+Autograd& autograd_of(const Tensor& t) {
+  auto& a = t.impl()->autograd;
+  if (!a) a = std::make_unique<Autograd>();
+  return *a;
+}
+
+std::string shown(const OperatorInfo& info) {
+  const std::string name(info.name);
+  return name.substr(0, name.find('.'));
+}
+
+/// A call of an operator with a derivative.
+class CallNode final : public Node {
+ public:
+  CallNode(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here) : call_(info, arguments, results, here, this) {
+    result_count = info.schema.result_count;
+  }
+  Gradients backward(const Gradients& results) override { return call_.info().derivative->run(call_, results); }
+  std::string name() const override { return std::string(call_.info().name); }
+  Location here() const override { return call_.here(); }
+  void release() override { call_.release(); }
+  const TensorType<Dim>* input_type(size_t i) const override { return &call_.input_types()[i]; }
+  const SavedCall& call() const { return call_; }
+
+ private:
+  SavedCall call_;
+};
+
+class NoDerivativeNode final : public Node {
+ public:
+  NoDerivativeNode(const OperatorInfo& info, Location here) : info_(info), here_(here) { result_count = info.schema.result_count; }
+  Gradients backward(const Gradients&) override {
+    throw EagerError(here_, std::string(info_.name) + ": this operator has no derivative; detach() its input, or run it inside no_grad()");
+  }
+  std::string name() const override { return std::string(info_.name); }
+  Location here() const override { return here_; }
+
+ private:
+  const OperatorInfo& info_;
+  Location here_;
+};
+
+}  // namespace
+
+Node::Node() : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+
+/// A long chain of nodes must not be freed by recursion: the stack would not hold it.
+Node::~Node() {
+  thread_local std::vector<std::shared_ptr<Node>>* pending = nullptr;
+  if (pending != nullptr) {
+    for (Edge& e : edges)
+      if (e.node) pending->push_back(std::move(e.node));
+    return;
+  }
+  std::vector<std::shared_ptr<Node>> list;
+  pending = &list;
+  for (Edge& e : edges)
+    if (e.node) list.push_back(std::move(e.node));
+  while (!list.empty()) {
+    const std::shared_ptr<Node> node = std::move(list.back());
+    list.pop_back();
+  }
+  pending = nullptr;
+}
+
+bool grad_enabled() { return grad_mode; }
+NoGrad::NoGrad(bool enabled) : before_(grad_mode) { grad_mode = enabled; }
+NoGrad::~NoGrad() { grad_mode = before_; }
+
+// ---- saved tensors -----------------------------------------------------------------------------------------------------------
+
+Tensor shallow(const Tensor& tensor) {
+  const TensorImpl& from = *tensor.impl();
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = from.storage, impl->shape = from.shape, impl->offset = from.offset;
+  impl->ref = from.ref;
+  impl->ref.shape = &impl->shape;
+  impl->base = from.base, impl->view = from.view;
+  if (from.symbolic) impl->symbolic = std::make_unique<TensorType<Dim>>(*from.symbolic);
+  impl->trace_value = from.trace_value;
+  impl->name = from.name;
+  return Tensor(std::move(impl));
+}
+
+SavedTensor::SavedTensor(const Tensor& tensor) : tensor_(tensor), version_(tensor.impl()->storage->version()) {
+  if (const Autograd* a = tensor.impl()->autograd.get()) grad_fn_ = a->grad_fn, result_ = a->result;
+}
+SavedTensor::SavedTensor(const Tensor& tensor, int result)
+    : tensor_(shallow(tensor)), result_(result), is_result_(true), version_(tensor.impl()->storage->version()) {}
+
+Tensor SavedTensor::unpack(const OperatorInfo& user, Location here, Node* owner) const {
+  if (!tensor_.defined()) return {};
+  const Storage& storage = *tensor_.impl()->storage;
+  if (storage.version() != version_) {
+    throw EagerError(here, "backward: " + in_place_name(storage.last_writer()) + " at " + storage.last_write().to_string() + " overwrote a value that " + shown(user) + " at " +
+                               here.to_string() + " needs; write to a clone() instead");
+  }
+  const std::shared_ptr<Node> history = is_result_ ? owner->shared_from_this() : grad_fn_;
+  const Autograd* now = tensor_.impl()->autograd.get();
+  if ((now ? now->grad_fn : nullptr) == history && (!history || now->result == result_)) return tensor_;
+  Tensor alias = shallow(tensor_);
+  Autograd& a = autograd_of(alias);
+  a.grad_fn = history, a.result = result_;
+  return alias;
+}
+
+SavedCall::SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here, Node* owner)
+    : info_(&info), here_(here), owner_(owner), boxed_(arguments, arguments + info.argument_count) {
+  const uint32_t saves = info.derivative->saves;
+  dims_.reserve(boxed_.size()), integers_.reserve(boxed_.size()), reals_.reserve(2), texts_.reserve(2);
+  int count = 0;
+  for (int i = 0; i < info.argument_count; ++i) {
+    first_[i] = static_cast<int8_t>(std::min(count, 127));
+    Boxed& b = boxed_[static_cast<size_t>(i)];
+    if (info.arguments[i].kind == Kind::tensor) {
+      const uint32_t elements = b.list ? b.size : 1;
+      for (uint32_t k = 0; k < elements; ++k, ++count) {
+        const bool there = b.present && b.tensors[k].defined();
+        input_types_.push_back(there ? b.tensors[k].type() : TensorType<Dim>{});
+        if (saves >> i & 1) {
+          tensors_.resize(input_types_.size());
+          if (there) tensors_.back() = SavedTensor(b.tensors[k]);
+        }
+      }
+      b.tensors = nullptr;
+    } else if (b.present && b.list && b.kind == Kind::real) {
+      b.reals = reals_.emplace_back(b.reals, b.reals + b.size).data();
+    } else if (b.present && b.list && b.symbolic) {
+      b.dims = dims_.emplace_back(b.dims, b.dims + b.size).data();
+    } else if (b.present && b.list) {
+      b.integers = integers_.emplace_back(b.integers, b.integers + b.size).data();
+    } else if (b.present && b.kind == Kind::string) {
+      b.text = texts_.emplace_back(b.text, b.size).data();
+    }
+  }
+  if (count > 127) throw EagerError(here, std::string(info.name) + ": more than 127 tensors in one differentiable call; call it in parts");
+  first_[info.argument_count] = static_cast<int8_t>(count);
+  for (int k = 0; k < info.schema.result_count; ++k) {
+    result_types_.push_back(results[k].defined() ? results[k].type() : TensorType<Dim>{});
+    if (saves >> (16 + k) & 1) {
+      results_.resize(static_cast<size_t>(k) + 1);
+      if (results[k].defined()) results_.back() = SavedTensor(results[k], k);
+    }
+  }
+}
+
+const SavedTensor& SavedCall::saved(int argument, int element) const {
+  static const SavedTensor none;
+  if (released_)
+    throw EagerError(here_, "backward: the values that " + std::string(info_->name) + " saved were freed by an earlier backward(); pass retain_graph = true to it");
+  const size_t i = static_cast<size_t>(first_[argument] + element);
+  return i < tensors_.size() ? tensors_[i] : none;
+}
+Tensor SavedCall::tensor(int argument) const { return saved(argument, 0).unpack(*info_, here_, owner_); }
+std::vector<Tensor> SavedCall::tensors(int argument) const {
+  std::vector<Tensor> list;
+  for (int k = 0; k < element_count(argument); ++k) list.push_back(saved(argument, k).unpack(*info_, here_, owner_));
+  return list;
+}
+Tensor SavedCall::result(int k) const {
+  if (released_) saved(0, 0);
+  return static_cast<size_t>(k) < results_.size() ? results_[static_cast<size_t>(k)].unpack(*info_, here_, owner_) : Tensor();
+}
+bool SavedCall::needs(int argument) const {
+  for (int i = first_[argument]; i < first_[argument + 1]; ++i)
+    if (owner_->edges[static_cast<size_t>(i)].node) return true;
+  return false;
+}
+void SavedCall::release() {
+  tensors_.clear(), results_.clear();
+  released_ = info_->derivative->saves != 0;
+}
+
+// ---- recording ---------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Adds what arrives to a leaf's `grad`. Held by the edges that lead to it, and weakly by the leaf.
+class Accumulator final : public Node {
+ public:
+  explicit Accumulator(const Tensor& leaf) : leaf_(leaf.shared()) {}
+  Gradients backward(const Gradients& results) override {
+    const Tensor leaf(leaf_);
+    if (Recorder* r = recorder()) r->keep_grad(leaf);
+    Autograd& a = autograd_of(leaf);
+    Tensor gradient = results[0];
+    for (const auto& hook : a.hooks)
+      if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
+    if (!a.grad.defined()) {
+      // a gradient that somebody else holds, or a view, would change under the leaf's feet
+      const bool own = gradient.shared().use_count() <= 2 && !gradient.impl()->base.defined() && !gradient.is_traced() && gradient.is_dense();
+      a.grad = own || grad_mode ? gradient : gradient.clone(Location{});
+    } else if (grad_mode) {
+      a.grad = call<ops::add_Tensor>(Location{}, a.grad, gradient, Scalar(1));
+    } else {
+      a.grad.add_(gradient, 1, Location{});
+    }
+    return {};
+  }
+  std::string name() const override { return "leaf " + (leaf_->name.empty() ? to_string(Tensor(leaf_).sizes()) : leaf_->name); }
+  bool is_accumulator() const override { return true; }
+
+ private:
+  std::shared_ptr<TensorImpl> leaf_;
+};
+
+}  // namespace
+
+Edge gradient_edge(const Tensor& tensor) {
+  TensorImpl& impl = *tensor.impl();
+  if (impl.base.defined()) {  // a view follows the writes to its base
+    if (const Autograd* base = impl.base.impl()->autograd.get(); base && base->generation != impl.base_generation) {
+      NoGrad on(true);
+      const Tensor fresh = replay(impl.view.get(), impl.base, Location{});
+      impl.base_generation = base->generation;
+      take_history(tensor, fresh);
+    }
+  }
+  Autograd* a = impl.autograd.get();
+  if (a == nullptr) return {};
+  if (a->grad_fn) return {a->grad_fn, a->result};
+  if (!a->requires_grad) return {};
+  std::shared_ptr<Node> accumulator = a->accumulator.lock();
+  if (!accumulator) a->accumulator = accumulator = std::make_shared<Accumulator>(tensor);
+  return {accumulator, 0};
+}
+
+void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here) {
+  std::vector<Edge> edges;
+  for (int i = 0; i < info.argument_count; ++i) {
+    if (info.arguments[i].kind != Kind::tensor) continue;
+    const Boxed& b = arguments[i];
+    const uint32_t elements = b.list ? b.size : 1;
+    for (uint32_t k = 0; k < elements; ++k) edges.push_back(b.present && b.tensors[k].defined() ? gradient_edge(b.tensors[k]) : Edge{});
+  }
+  bool any = false;
+  for (int k = 0; k < info.schema.result_count; ++k) any = any || (results[k].defined() && is_floating(results[k].dtype()));
+  if (!any) return;
+  std::shared_ptr<Node> node;
+  if (info.derivative) node = std::make_shared<CallNode>(info, arguments, results, here);
+  else node = std::make_shared<NoDerivativeNode>(info, here);
+  node->edges = std::move(edges);
+  for (int k = 0; k < info.schema.result_count; ++k) {
+    if (!results[k].defined() || !is_floating(results[k].dtype())) continue;
+    Autograd& a = autograd_of(results[k]);
+    a.grad_fn = node, a.result = k;
+  }
+}
+
+void take_history(const Tensor& tensor, const Tensor& source) {
+  const Autograd* from = source.impl()->autograd.get();
+  if (from == nullptr && tensor.impl()->autograd == nullptr) return;
+  Autograd& a = autograd_of(tensor);
+  a.grad_fn = from ? from->grad_fn : nullptr;
+  a.result = from ? from->result : 0;
+  ++a.generation;
+}
+
+}  // namespace taper::eager

@@ -1,0 +1,209 @@
+// The tape. An operator that is run on tensors that want gradients leaves a Node; `backward` walks the nodes from the newest
+// to the oldest and hands each its gradient.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/eager/boxed.h"
+#include "taper/exporter/eager/operator_info.h"
+
+namespace taper::eager {
+
+/// One gradient for each tensor argument in the row's order; the elements of a list count one each, an absent optional one
+/// too. Undefined: no gradient. The engine sums a gradient down to its argument's shape where the operator broadcast it, and
+/// casts it to the argument's dtype.
+using Gradients = std::vector<Tensor>;
+
+class SavedCall;
+
+/// Where a gradient goes: input `index` of `node`.
+struct Edge {
+  std::shared_ptr<Node> node;
+  int index = 0;
+};
+
+/// One differentiable call on the tape.
+class Node : public std::enable_shared_from_this<Node> {
+ public:
+  Node();
+  virtual ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  /// From the gradients of the results to those of the inputs, one for each edge; undefined: none.
+  virtual Gradients backward(const Gradients& results) = 0;
+  /// "add.Tensor", for people.
+  virtual std::string name() const = 0;
+  virtual Location here() const { return {}; }
+  /// Frees what was saved for backward.
+  virtual void release() {}
+  /// The type that the engine casts and sums the gradient of input `i` to; nullptr: it is right as it comes.
+  virtual const TensorType<Dim>* input_type(size_t) const { return nullptr; }
+  /// A leaf's accumulator: runs last, and is where `grad` finds a leaf's gradient.
+  virtual bool is_accumulator() const { return false; }
+
+  uint64_t sequence() const { return sequence_; }  ///< later nodes have greater numbers
+  std::vector<Edge> edges;                         ///< of each input, an empty one if nobody wants its gradient
+  int result_count = 1;
+  std::vector<std::function<Tensor(const Tensor&)>> hooks;   ///< of result `hook_results[i]`
+  std::vector<int> hook_results;
+  std::vector<std::weak_ptr<TensorImpl>> retains;            ///< tensors whose gradient is kept
+  std::vector<int> retain_results;
+
+ private:
+  uint64_t sequence_;
+};
+
+/// A tensor's part in autograd.
+struct Autograd {
+  bool requires_grad = false;        ///< of a leaf
+  bool retains_grad = false;
+  std::shared_ptr<Node> grad_fn;     ///< nullptr: a leaf
+  int result = 0;                    ///< which result of `grad_fn` this is
+  std::weak_ptr<Node> accumulator;   ///< of a leaf: the node that adds to `grad`
+  std::vector<std::function<Tensor(const Tensor&)>> hooks;  ///< of a leaf
+  Tensor grad;
+  uint64_t generation = 0;           ///< of a base: counts the writes that changed its `grad_fn`; its views follow
+};
+
+/// A tensor kept for backward, with what it takes to notice that it was overwritten.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  /// An argument of the call.
+  explicit SavedTensor(const Tensor& tensor);
+  /// Result `result` of the node that keeps it: held without the node, which would otherwise keep itself alive.
+  SavedTensor(const Tensor& tensor, int result);
+  /// The tensor as it was, on the tape. Throws EagerError if its storage was written since; the message names both places.
+  Tensor unpack(const OperatorInfo& user, Location here, Node* owner) const;
+
+ private:
+  Tensor tensor_;
+  std::shared_ptr<Node> grad_fn_;
+  int result_ = 0;
+  bool is_result_ = false;
+  uint64_t version_ = 0;
+};
+
+/// The arguments of a call, kept for backward: tensors where the derivative asks for them, sizes and dtypes of all.
+class SavedCall {
+ public:
+  SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here, Node* owner);
+
+  const OperatorInfo& info() const { return *info_; }
+  Location here() const { return here_; }
+  /// Without tensors.
+  const Boxed* arguments() const { return boxed_.data(); }
+  /// What was saved of an argument or a result; undefined if it was absent.
+  Tensor tensor(int argument) const;
+  std::vector<Tensor> tensors(int argument) const;
+  Tensor result(int k) const;
+  /// Whether somebody wants the gradient of an argument (of one element at least, if it is a list).
+  bool needs(int argument) const;
+
+  /// The type of a tensor argument, or of an element of a list.
+  const TensorType<Dim>& type(int argument, int element = 0) const { return input_types_[static_cast<size_t>(first_[argument] + element)]; }
+  Dims sizes(int argument, int element = 0) const { return sizes_of(type(argument, element)); }
+  DType dtype(int argument) const { return type(argument).dtype; }
+  int element_count(int argument) const { return first_[argument + 1] - first_[argument]; }
+  /// All tensors of the arguments in order, those of lists one by one.
+  const std::vector<TensorType<Dim>>& input_types() const { return input_types_; }
+  /// For gradients of results that nobody used.
+  const TensorType<Dim>& result_type(int k) const { return result_types_[static_cast<size_t>(k)]; }
+  void release();
+
+  static Dims sizes_of(const TensorType<Dim>& type) { return {type.sizes, type.sizes + type.rank}; }
+
+ private:
+  const SavedTensor& saved(int argument, int element) const;
+  const OperatorInfo* info_;
+  Location here_;
+  Node* owner_;
+  bool released_ = false;
+  int8_t first_[Schema::max_parameters + 1];       // of each argument: the index of its first tensor
+  std::vector<Boxed> boxed_;
+  std::vector<Dims> dims_;                          // what the lists in boxed_ point to
+  std::vector<Ints> integers_;
+  std::vector<std::vector<double>> reals_;
+  std::vector<std::string> texts_;
+  std::vector<TensorType<Dim>> input_types_, result_types_;
+  std::vector<SavedTensor> tensors_;                // one a tensor where the argument is saved, else empty ones
+  std::vector<SavedTensor> results_;
+};
+
+// ---- modes -----------------------------------------------------------------------------------------------------------------
+
+/// Whether operators are put on the tape, on this thread.
+bool grad_enabled();
+
+/// While it lives, nothing is put on the tape: `NoGrad guard;`
+class NoGrad {
+ public:
+  explicit NoGrad(bool enabled = false);
+  ~NoGrad();
+  NoGrad(const NoGrad&) = delete;
+  NoGrad& operator=(const NoGrad&) = delete;
+
+ private:
+  bool before_;
+};
+/// `no_grad([&] { … })`
+template <class F>
+auto no_grad(F&& f) {
+  NoGrad guard;
+  return f();
+}
+
+/// While it lives, `backward` checks every gradient for NaN and names the forward line whose derivative made the first one.
+class DetectAnomaly {
+ public:
+  DetectAnomaly();
+  ~DetectAnomaly();
+  DetectAnomaly(const DetectAnomaly&) = delete;
+  DetectAnomaly& operator=(const DetectAnomaly&) = delete;
+
+ private:
+  bool before_;
+};
+
+// ---- functions ---------------------------------------------------------------------------------------------------------------
+
+/// d(sum of outputs · grad_outputs) / d(inputs), without touching any `grad()`. Undefined `grad_outputs` stand for ones of a
+/// one-element output. An input that the outputs do not depend on: an error, or undefined with `allow_unused`.
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const std::vector<Tensor>& grad_outputs = {},
+                         bool create_graph = false, bool retain_graph = false, bool allow_unused = false, Location here = Location::current());
+
+/// The graph behind a tensor, one line a node, newest first.
+std::string graph_of(const Tensor& tensor);
+
+/// A user's differentiable function. `forward` runs off the tape; `backward` gets the gradient of each result and gives one for
+/// each input.
+struct CustomFunction {
+  std::string name;
+  std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)> forward;
+  std::function<Gradients(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Gradients& result_gradients)> backward;
+};
+std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs, Location here = Location::current());
+
+/// Compares gradients with central differences, in f64. Returns an empty string, or what differs and where.
+std::string gradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& inputs, double eps = 1e-6,
+                      double atol = 1e-5, double rtol = 1e-3);
+/// The same for second derivatives.
+std::string gradgradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& inputs, double eps = 1e-6,
+                          double atol = 1e-5, double rtol = 1e-3);
+
+// ---- for dispatch ------------------------------------------------------------------------------------------------------------
+
+/// The edge that a gradient of this tensor takes; an empty one if it wants none.
+Edge gradient_edge(const Tensor& tensor);
+/// Puts a call on the tape: gives `results` their `grad_fn`.
+void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here);
+/// Gives `tensor` the history of `source` (which has the same values).
+void take_history(const Tensor& tensor, const Tensor& source);
+/// An alias of the same elements, off the tape.
+Tensor shallow(const Tensor& tensor);
+
+}  // namespace taper::eager

@@ -1,0 +1,33 @@
+// Composite operators written in other operators: what runs, and is traced, where no kernel for the whole fits.
+#pragma once
+#include "taper/exporter/eager/arguments.h"
+#include "taper/exporter/eager/call.h"
+
+namespace taper::eager {
+
+using Results = std::vector<Tensor>;
+
+struct Decomposition {
+  const Operator* op;
+  Results (*run)(const Boxed* arguments, Location here);
+};
+
+/// All that decompositions.def lists.
+std::span<const Decomposition* const> all_decompositions();
+
+namespace decompositions {
+#define TAPER_DECOMPOSITION_NAME(name) extern const Decomposition name##_entry;  // not `name`, which is the function that bodies call
+#include "taper/exporter/eager/decompositions/decompositions.def"
+#undef TAPER_DECOMPOSITION_NAME
+}  // namespace decompositions
+}  // namespace taper::eager
+
+/// Defines a decomposition, in namespace taper::eager::decompositions; it must stand in decompositions.def.
+///
+///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">(), a.here())}; }
+#define TAPER_DECOMPOSITION(op)                                                                                      \
+  static Results op##_decomposition(const Arguments<::taper::ops::op>& a);                                           \
+  const Decomposition op##_entry{&::taper::ops::op, [](const Boxed* boxed, Location here) {                                  \
+                           return op##_decomposition(Arguments<::taper::ops::op>(boxed, here));                      \
+                         }};                                                                                         \
+  static Results op##_decomposition([[maybe_unused]] const Arguments<::taper::ops::op>& a)

@@ -1,0 +1,103 @@
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/matmul.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+bool is_one(Dim d) { return d.is_constant() && d.value() == 1; }
+
+Dim product(const Dims& sizes) {
+  Dim n(1);
+  for (const Dim& d : sizes) n *= d;
+  return n;
+}
+
+/// The leading dimensions of both operands, broadcast.
+Dims broadcast_batches(const Dims& a, const Dims& b) {
+  Dims out(std::max(a.size(), b.size()), Dim(1));
+  for (size_t k = 1; k <= out.size(); ++k) {
+    const Dim x = k <= a.size() ? a[a.size() - k] : Dim(1), y = k <= b.size() ? b[b.size() - k] : Dim(1);
+    out[out.size() - k] = is_one(x) ? y : x;
+  }
+  return out;
+}
+Dims joined(Dims a, std::initializer_list<Dim> b) {
+  a.insert(a.end(), b);
+  return a;
+}
+Dims leading(const Tensor& t, int dropped) {
+  Dims sizes = t.sizes();
+  sizes.resize(sizes.size() - static_cast<size_t>(dropped));
+  return sizes;
+}
+
+Tensor matrix_product(const Tensor& a, const Tensor& b, Location here) {
+  if (a.rank() == 2 && b.rank() == 2) return mm(a, b, here);
+  const Dim m = a.size(-2), k = a.size(-1), n = b.size(-1);
+  if (b.rank() == 2) {  // one matrix for all batches: their rows are one matrix
+    const Dims batches = leading(a, 2);
+    return mm(a.reshape({product(batches) * m, k}, here), b, here).reshape(joined(batches, {m, n}), here);
+  }
+  const Dims batches = broadcast_batches(leading(a, 2), leading(b, 2));
+  const Dim count = product(batches);
+  const Tensor x = a.expand(joined(batches, {m, k}), here).reshape({count, m, k}, here);
+  const Tensor y = b.expand(joined(batches, {b.size(-2), n}), here).reshape({count, b.size(-2), n}, here);
+  return bmm(x, y, here).reshape(joined(batches, {m, n}), here);
+}
+
+void require_vectors(const char* name, const Tensor& a, const Tensor& b, Location here) {
+  if (a.rank() != 1 || b.rank() != 1)
+    throw EagerError(here, std::string(name) + ": needs two vectors, got " + to_string(a.sizes()) + " and " + to_string(b.sizes()));
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(matmul) {
+  const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
+  const Location here = a.here();
+  if (x.rank() == 0 || y.rank() == 0)
+    throw EagerError(here, "matmul: both operands need at least one dimension, got " + to_string(x.sizes()) + " and " + to_string(y.sizes()));
+  const Tensor left = x.rank() == 1 ? x.unsqueeze(0, here) : x, right = y.rank() == 1 ? y.unsqueeze(1, here) : y;
+  Tensor out = matrix_product(left, right, here);
+  if (y.rank() == 1) out = out.squeeze(-1, here);
+  if (x.rank() == 1) out = out.squeeze(y.rank() == 1 ? -1 : -2, here);
+  return {out};
+}
+
+TAPER_DECOMPOSITION(mv) {
+  const Tensor m = a.tensor<"self">(), v = a.tensor<"vec">();
+  if (m.rank() != 2 || v.rank() != 1)
+    throw EagerError(a.here(), "mv: needs a matrix and a vector, got " + to_string(m.sizes()) + " and " + to_string(v.sizes()));
+  return {mm(m, v.unsqueeze(1, a.here()), a.here()).squeeze(1, a.here())};
+}
+
+TAPER_DECOMPOSITION(dot) {
+  const Tensor x = a.tensor<"self">(), y = a.tensor<"tensor">();
+  require_vectors("dot", x, y, a.here());
+  return {mm(x.unsqueeze(0, a.here()), y.unsqueeze(1, a.here()), a.here()).reshape({}, a.here())};
+}
+
+TAPER_DECOMPOSITION(outer) {
+  const Tensor x = a.tensor<"self">(), y = a.tensor<"vec2">();
+  require_vectors("outer", x, y, a.here());
+  return {mul(x.unsqueeze(1, a.here()), y.unsqueeze(0, a.here()), a.here())};
+}
+
+// For dtypes that have no kernel for the whole.
+
+TAPER_DECOMPOSITION(linear) {
+  const Tensor product = matmul(a.tensor<"input">(), a.tensor<"weight">().t(a.here()), a.here());
+  const Tensor bias = a.tensor<"bias">();
+  return {bias ? add(product, bias, 1, a.here()) : product};
+}
+
+TAPER_DECOMPOSITION(baddbmm) {
+  const Scalar alpha = a.scalar<"alpha">(), beta = a.scalar<"beta">();
+  const Location here = a.here();
+  Tensor product = bmm(a.tensor<"batch1">(), a.tensor<"batch2">(), here);
+  if (alpha.to<double>() != 1) product = mul(product, alpha, here);
+  return {beta.to<double>() == 0 ? product : add(product, a.tensor<"self">(), beta, here)};
+}
+
+}  // namespace taper::eager::decompositions

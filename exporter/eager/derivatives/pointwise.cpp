@@ -1,0 +1,256 @@
+// Derivatives of the pointwise operators. Gradients come back in the broadcast shape: the engine sums them down.
+#include <cmath>
+
+#include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+
+namespace taper::eager::derivatives {
+namespace {
+
+constexpr double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942, ln10 = 2.30258509299404568402;
+
+/// dy times a number that is one most of the time.
+Tensor scaled(const Tensor& dy, Scalar factor) { return factor.to<double>() == 1 ? dy : dy * factor; }
+
+/// dy where the mask is set, else 0.
+Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
+
+}  // namespace
+
+// ---- of one tensor -----------------------------------------------------------------------------------------------------
+
+TAPER_DERIVATIVE(abs, "self") { return {dy * sign(saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(neg) { return {-dy}; }
+TAPER_DERIVATIVE(sign) { return {zeros_like(dy)}; }
+TAPER_DERIVATIVE(ceil) { return {zeros_like(dy)}; }
+TAPER_DERIVATIVE(floor) { return {zeros_like(dy)}; }
+TAPER_DERIVATIVE(round) { return {zeros_like(dy)}; }
+TAPER_DERIVATIVE(trunc) { return {zeros_like(dy)}; }
+TAPER_DERIVATIVE(exp, "result") { return {dy * saved.result()}; }
+TAPER_DERIVATIVE(expm1, "result") { return {dy * (saved.result() + 1)}; }
+TAPER_DERIVATIVE(log, "self") { return {dy / saved.tensor<"self">()}; }
+TAPER_DERIVATIVE(log1p, "self") { return {dy / (saved.tensor<"self">() + 1)}; }
+TAPER_DERIVATIVE(log2, "self") { return {dy / (saved.tensor<"self">() * ln2)}; }
+TAPER_DERIVATIVE(log10, "self") { return {dy / (saved.tensor<"self">() * ln10)}; }
+TAPER_DERIVATIVE(sqrt, "result") { return {dy / (saved.result() * 2)}; }
+TAPER_DERIVATIVE(rsqrt, "result") {
+  return {dy * pow(saved.result(), 3) * -0.5};
+}
+TAPER_DERIVATIVE(reciprocal, "result") {
+  const Tensor y = saved.result();
+  return {-dy * (y * y)};
+}
+TAPER_DERIVATIVE(sin, "self") { return {dy * cos(saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(cos, "self") { return {-dy * sin(saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(tan, "result") {
+  const Tensor y = saved.result();
+  return {dy * (y * y + 1)};
+}
+TAPER_DERIVATIVE(asin, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * rsqrt(1 - x * x)};
+}
+TAPER_DERIVATIVE(acos, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {-dy * rsqrt(1 - x * x)};
+}
+TAPER_DERIVATIVE(atan, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy / (x * x + 1)};
+}
+TAPER_DERIVATIVE(sinh, "self") { return {dy * cosh(saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(cosh, "self") { return {dy * sinh(saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(tanh, "result") { return {tanh_backward(dy, saved.result())}; }
+TAPER_DERIVATIVE(asinh, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * rsqrt(x * x + 1)};
+}
+TAPER_DERIVATIVE(acosh, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * rsqrt(x * x - 1)};
+}
+TAPER_DERIVATIVE(atanh, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy / (1 - x * x)};
+}
+TAPER_DERIVATIVE(erf, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * exp(-(x * x)) * (2 / std::sqrt(pi))};
+}
+TAPER_DERIVATIVE(erfc, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * exp(-(x * x)) * (-2 / std::sqrt(pi))};
+}
+TAPER_DERIVATIVE(nan_to_num, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {masked_fill(dy, logical_or(isnan(x), isinf(x)), 0)};
+}
+
+// ---- activations -------------------------------------------------------------------------------------------------------
+
+TAPER_DERIVATIVE(sigmoid, "result") { return {sigmoid_backward(dy, saved.result())}; }
+TAPER_DERIVATIVE(relu, "result") { return {threshold_backward(dy, saved.result(), 0)}; }
+TAPER_DERIVATIVE(silu, "self") { return {silu_backward(dy, saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(gelu, "self") { return {gelu_backward(dy, saved.tensor<"self">(), saved.text<"approximate">())}; }
+TAPER_DERIVATIVE(elu, "self") {
+  const Tensor x = saved.tensor<"self">();
+  const double alpha = saved.real<"alpha">(), scale = saved.real<"scale">(), input_scale = saved.real<"input_scale">();
+  return {where(x <= 0, dy * exp(x * input_scale) * (alpha * scale * input_scale), dy * scale)};
+}
+TAPER_DERIVATIVE(hardtanh, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {keep(dy, logical_and(x > saved.scalar<"min_val">(), x < saved.scalar<"max_val">()))};
+}
+TAPER_DERIVATIVE(leaky_relu, "self") { return {where(saved.tensor<"self">() > 0, dy, dy * saved.scalar<"negative_slope">())}; }
+TAPER_DERIVATIVE(hardswish, "self") {
+  const Tensor x = saved.tensor<"self">();
+  return {where(x < 3, keep(dy * (x / 3 + 0.5), x > -3), dy)};
+}
+TAPER_DERIVATIVE(hardsigmoid, "self") { return {keep(dy / 6, abs(saved.tensor<"self">()) < 3)}; }
+TAPER_DERIVATIVE(softplus, "self") {
+  const Tensor z = saved.tensor<"self">() * saved.scalar<"beta">();
+  return {where(z > saved.scalar<"threshold">(), dy, dy * sigmoid(z))};
+}
+TAPER_DERIVATIVE(clamp, "self") {
+  const Tensor x = saved.tensor<"self">();
+  Tensor dx = dy;
+  if (saved.has<"min">()) dx = keep(dx, x >= saved.scalar<"min">());
+  if (saved.has<"max">()) dx = keep(dx, x <= saved.scalar<"max">());
+  return {dx};
+}
+TAPER_DERIVATIVE(clamp_min, "self") { return {keep(dy, saved.tensor<"self">() > saved.scalar<"min">())}; }
+TAPER_DERIVATIVE(clamp_max, "self") { return {keep(dy, saved.tensor<"self">() < saved.scalar<"max">())}; }
+// The gradient goes to self where it lies between the bounds, else to the bound that won; max wins over min.
+TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
+  const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(), high = saved.tensor<"max">();
+  Tensor dx = dy, dlow, dhigh;
+  if (low) {
+    dx = masked_fill(dx, x < low, 0);
+    dlow = masked_fill(dy, x >= low, 0);
+  }
+  if (high) {
+    const Tensor below = low ? logical_and(x <= high, low <= high) : x <= high;
+    dx = masked_fill(dx, low ? logical_or(x > high, low > high) : x > high, 0);
+    if (low) dlow = keep(dlow, below);
+    dhigh = masked_fill(dy, below, 0);
+  }
+  return {dx, dlow, dhigh};
+}
+
+// ---- derivatives of derivatives ----------------------------------------------------------------------------------------
+
+TAPER_DERIVATIVE(threshold_backward, "self") { return {threshold_backward(dy, saved.tensor<"self">(), saved.scalar<"threshold">()), Tensor()}; }
+TAPER_DERIVATIVE(sigmoid_backward, "grad_output", "output") {
+  const Tensor y = saved.tensor<"output">();
+  return {sigmoid_backward(dy, y), dy * saved.tensor<"grad_output">() * (1 - 2 * y)};
+}
+TAPER_DERIVATIVE(tanh_backward, "grad_output", "output") {
+  const Tensor y = saved.tensor<"output">();
+  return {tanh_backward(dy, y), dy * saved.tensor<"grad_output">() * (-2 * y)};
+}
+// s(1 - s)(2 + x(1 - 2s))
+TAPER_DERIVATIVE(silu_backward, "grad_output", "self") {
+  const Tensor x = saved.tensor<"self">(), s = sigmoid(x);
+  return {silu_backward(dy, x), dy * saved.tensor<"grad_output">() * (s * (1 - s) * (2 + x * (1 - 2 * s)))};
+}
+// φ(x)(2 - x²); with u = k(x + c x³), t = tanh(u): (1 - t²)(u' + x u''/2 - x t u'²)
+TAPER_DERIVATIVE(gelu_backward, "grad_output", "self") {
+  const Tensor x = saved.tensor<"self">(), g = saved.tensor<"grad_output">();
+  const Tensor x2 = x * x;
+  Tensor second;
+  if (saved.text<"approximate">() == "tanh") {
+    const double k = std::sqrt(2 / pi), c = 0.044715;
+    const Tensor t = tanh((x + x * x2 * c) * k), du = (1 + x2 * (3 * c)) * k;
+    second = (1 - t * t) * (du + x2 * (3 * c * k) - x * t * (du * du));
+  } else {
+    second = exp(x2 * -0.5) * (2 - x2) * (1 / std::sqrt(2 * pi));
+  }
+  return {gelu_backward(dy, x, saved.text<"approximate">()), dy * g * second};
+}
+
+// ---- arithmetic --------------------------------------------------------------------------------------------------------
+
+TAPER_DERIVATIVE(add_Tensor) { return {dy, saved.needs<"other">() ? scaled(dy, saved.scalar<"alpha">()) : Tensor()}; }
+TAPER_DERIVATIVE(add_Scalar) { return {dy}; }
+TAPER_DERIVATIVE(sub_Tensor) { return {dy, saved.needs<"other">() ? scaled(-dy, saved.scalar<"alpha">()) : Tensor()}; }
+TAPER_DERIVATIVE(sub_Scalar) { return {dy}; }
+TAPER_DERIVATIVE(mul_Tensor, "self", "other") {
+  return {saved.needs<"self">() ? dy * saved.tensor<"other">() : Tensor(), saved.needs<"other">() ? dy * saved.tensor<"self">() : Tensor()};
+}
+TAPER_DERIVATIVE(mul_Scalar) { return {dy * saved.scalar<"other">()}; }
+TAPER_DERIVATIVE(div_Tensor, "self", "other") {
+  const Tensor b = saved.tensor<"other">();
+  return {dy / b, saved.needs<"other">() ? -dy * (saved.tensor<"self">() / b / b) : Tensor()};
+}
+TAPER_DERIVATIVE(div_Scalar) { return {dy / saved.scalar<"other">()}; }
+TAPER_DERIVATIVE(div_Tensor_mode, "self", "other") {
+  if (saved.has<"rounding_mode">()) return {zeros_like(dy), zeros_like(dy)};
+  const Tensor b = saved.tensor<"other">();
+  return {dy / b, -dy * (saved.tensor<"self">() / b / b)};
+}
+TAPER_DERIVATIVE(div_Scalar_mode) { return {saved.has<"rounding_mode">() ? zeros_like(dy) : dy / saved.scalar<"other">()}; }
+TAPER_DERIVATIVE(pow_Tensor_Scalar, "self") {
+  const double e = saved.real<"exponent">();
+  if (e == 0) return {zeros_like(dy)};
+  return {dy * (pow(saved.tensor<"self">(), Scalar(e - 1)) * e)};
+}
+TAPER_DERIVATIVE(pow_Tensor_Tensor, "self", "exponent", "result") {
+  const Tensor x = saved.tensor<"self">(), e = saved.tensor<"exponent">();
+  Tensor dx, de;
+  if (saved.needs<"self">()) dx = masked_fill(dy * (e * pow(x, e - 1)), e == 0, 0);
+  if (saved.needs<"exponent">()) de = masked_fill(dy * (saved.result() * log(x)), logical_and(x == 0, e >= 0), 0);
+  return {dx, de};
+}
+TAPER_DERIVATIVE(pow_Scalar, "exponent", "result") {
+  const double base = saved.real<"self">();
+  const Tensor de = dy * (saved.result() * std::log(base));
+  return {base == 0 ? masked_fill(de, saved.tensor<"exponent">() >= 0, 0) : de};
+}
+TAPER_DERIVATIVE(fmod_Tensor, "self", "other") { return {dy, -dy * div(saved.tensor<"self">(), saved.tensor<"other">(), "trunc")}; }
+TAPER_DERIVATIVE(fmod_Scalar) { return {dy}; }
+TAPER_DERIVATIVE(remainder_Tensor, "self", "other") { return {dy, -dy * div(saved.tensor<"self">(), saved.tensor<"other">(), "floor")}; }
+TAPER_DERIVATIVE(remainder_Scalar) { return {dy}; }
+// Equal arguments share the gradient.
+TAPER_DERIVATIVE(maximum, "self", "other") {
+  const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
+  const Tensor shared = where(a == b, dy * 0.5, dy);
+  return {masked_fill(shared, a < b, 0), masked_fill(shared, a > b, 0)};
+}
+TAPER_DERIVATIVE(minimum, "self", "other") {
+  const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
+  const Tensor shared = where(a == b, dy * 0.5, dy);
+  return {masked_fill(shared, a > b, 0), masked_fill(shared, a < b, 0)};
+}
+TAPER_DERIVATIVE(atan2, "self", "other") {
+  const Tensor y = saved.tensor<"self">(), x = saved.tensor<"other">();
+  const Tensor scaled = masked_fill(dy / (x * x + y * y), logical_and(x == 0, y == 0), 0);
+  return {scaled * x, -scaled * y};
+}
+
+TAPER_DERIVATIVE(addcmul, "tensor1", "tensor2") {
+  const Tensor d = scaled(dy, saved.scalar<"value">());
+  return {dy, saved.needs<"tensor1">() ? d * saved.tensor<"tensor2">() : Tensor(), saved.needs<"tensor2">() ? d * saved.tensor<"tensor1">() : Tensor()};
+}
+TAPER_DERIVATIVE(addcdiv, "tensor1", "tensor2") {
+  const Tensor a = saved.tensor<"tensor1">(), b = saved.tensor<"tensor2">(), d = scaled(dy, saved.scalar<"value">());
+  return {dy, saved.needs<"tensor1">() ? d / b : Tensor(), saved.needs<"tensor2">() ? -d * (a / (b * b)) : Tensor()};
+}
+TAPER_DERIVATIVE(lerp_Scalar) {
+  const double weight = saved.real<"weight">();
+  return {dy * (1 - weight), dy * weight};
+}
+TAPER_DERIVATIVE(lerp_Tensor, "self", "end", "weight") {
+  const Tensor weight = saved.tensor<"weight">();
+  return {dy * (1 - weight), dy * weight, saved.needs<"weight">() ? dy * (saved.tensor<"end">() - saved.tensor<"self">()) : Tensor()};
+}
+
+// ---- selection ---------------------------------------------------------------------------------------------------------
+
+TAPER_DERIVATIVE(where_self, "condition") {
+  const Tensor condition = saved.tensor<"condition">();
+  return {Tensor(), keep(dy, condition), masked_fill(dy, condition, 0)};
+}
+TAPER_DERIVATIVE(masked_fill_Scalar, "mask") { return {masked_fill(dy, saved.tensor<"mask">(), 0), Tensor()}; }
+
+}  // namespace taper::eager::derivatives

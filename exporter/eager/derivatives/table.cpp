@@ -1,0 +1,14 @@
+#include "taper/exporter/eager/derivatives/derivative.h"
+
+namespace taper::eager {
+
+std::span<const Derivative* const> all_derivatives() {
+  static constexpr const Derivative* list[] = {
+#define TAPER_DERIVATIVE_NAME(name) &derivatives::name##_entry,
+#include "taper/exporter/eager/derivatives/derivatives.def"
+#undef TAPER_DERIVATIVE_NAME
+  };
+  return list;
+}
+
+}  // namespace taper::eager

@@ -1,0 +1,331 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "taper/exporter/eager/alias.h"
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/describe.h"
+#include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/eager/threads.h"
+
+namespace taper::eager {
+namespace {
+
+constexpr int max_slots = Schema::max_parameters + Schema::max_results;
+
+/// The arguments as kernels take them, with the memory that lists and dense copies need.
+class Slots {
+ public:
+  Slots(const OperatorInfo& info, const Boxed* arguments, Location here) {
+    size_t listed = 0;
+    for (int i = 0; i < info.argument_count; ++i)
+      if (arguments[i].kind == Kind::tensor && arguments[i].list) listed += arguments[i].size;
+    list_refs_.reserve(listed);  // slots point into it
+    for (int i = 0; i < info.argument_count; ++i) slots_[i] = slot(arguments[i], here);
+  }
+  Slot* data() { return slots_; }
+  Slot& operator[](int i) { return slots_[i]; }
+
+  /// Replaces arguments whose strides the kernel does not take by dense copies.
+  void meet_strides(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments, Location here) {
+    for (int i = 0; i < info.argument_count; ++i) {
+      if (arguments[i].kind != Kind::tensor || !arguments[i].present || kernel.expected[i].strides == Strides::any) continue;
+      for (uint32_t k = 0; k < arguments[i].size; ++k) {
+        const Tensor& t = arguments[i].tensors[k];
+        if (!t.defined() || t.impl()->shape.is_dense()) continue;
+        if (kernel.expected[i].strides == Strides::rows && t.rank() > 0 && t.impl()->shape.strides[t.rank() - 1] == 1) continue;
+        NoGrad guard;
+        const Tensor& dense = dense_copies_.emplace_back(call<ops::clone>(here, t));
+        if (arguments[i].list) list_refs_[static_cast<size_t>(slots_[i].tensors - list_refs_.data()) + k] = &dense.ref();
+        else slots_[i].tensor = &dense.ref();
+      }
+    }
+  }
+
+ private:
+  Slot slot(const Boxed& b, Location here) {
+    Slot s{};
+    s.kind = b.kind, s.present = b.present, s.size = b.size;
+    if (b.kind == Kind::tensor) {
+      if (b.list) {
+        const size_t first = list_refs_.size();
+        for (uint32_t k = 0; k < b.size; ++k) list_refs_.push_back(b.tensors[k].defined() ? &b.tensors[k].ref(here) : nullptr);
+        s.tensors = list_refs_.data() + first;
+      } else {
+        s.tensor = b.present ? &b.tensor().ref(here) : nullptr;
+      }
+      return s;
+    }
+    if (!b.present) return s;
+    if (b.kind == Kind::real) {
+      if (b.list) s.reals = b.reals;
+      else s.real = b.real;
+    } else if (b.kind == Kind::string) {
+      s.text = b.text;
+    } else if (b.list && b.symbolic) {
+      if (numbers_used_ + b.size > numbers_.size()) throw EagerError(here, "an operator's lists of integers have more than 64 elements");
+      for (uint32_t k = 0; k < b.size; ++k) numbers_[numbers_used_ + k] = b.dims[k].value();
+      s.integers = numbers_.data() + numbers_used_;
+      numbers_used_ += b.size;
+    } else if (b.list) {
+      s.integers = b.integers;
+    } else {
+      s.integer = b.dim.value();
+    }
+    return s;
+  }
+
+  Slot slots_[max_slots];
+  std::array<int64_t, 64> numbers_;
+  size_t numbers_used_ = 0;
+  std::vector<const TensorRef*> list_refs_;
+  std::vector<Tensor> dense_copies_;
+};
+
+bool fits(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments) {
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Boxed& b = arguments[i];
+    if (b.kind != Kind::tensor || !b.present) continue;
+    for (uint32_t k = 0; k < b.size; ++k)
+      if (b.tensors[k].defined() && !(kernel.expected[i].dtypes & one(b.tensors[k].dtype()))) return false;
+  }
+  return true;
+}
+template <class D>
+const Kernel* choose(const OperatorInfo& info, const Boxed* arguments, const TensorType<D>* results) {
+  for (const Kernel* kernel : info.kernels) {
+    if (!fits(*kernel, info, arguments)) continue;
+    bool right = true;
+    for (int k = 0; k < kernel->result_count && right; ++k)
+      right = !results[k].present || (kernel->expected[info.argument_count + k].dtypes & one(results[k].dtype));
+    if (right) return kernel;
+  }
+  return nullptr;
+}
+
+bool wants_gradient(const OperatorInfo& info, const Boxed* arguments) {
+  if (!grad_enabled()) return false;
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Boxed& b = arguments[i];
+    if (b.kind != Kind::tensor || !b.present) continue;
+    for (uint32_t k = 0; k < b.size; ++k)
+      if (b.tensors[k].defined() && b.tensors[k].requires_grad()) return true;
+  }
+  return false;
+}
+
+void check_arguments(const OperatorInfo& info, const Boxed* arguments, Location here) {
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Parameter& p = info.arguments[i];
+    if (p.kind != Kind::tensor || p.optional || p.list || arguments[i].present) continue;
+    throw EagerError(here, std::string(info.name) + ": argument " + std::string(p.name) + " is an undefined tensor");
+  }
+}
+
+Shape shape_of(const TensorType<Extent>& type) {
+  Shape s;
+  s.rank = type.rank;
+  for (int i = 0; i < type.rank; ++i) s.sizes[i] = type.sizes[i].value;
+  s.make_dense();
+  return s;
+}
+
+Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, Location here) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->shape = shape_of(type);
+  impl->ref.dtype = type.dtype;
+  Extent bytes = size_bytes(type.dtype);
+  for (int i = 0; i < type.rank; ++i) {
+    if (type.sizes[i].value < 0) throw EagerError(here, std::string(info.name) + ": the result's size " + std::to_string(type.sizes[i].value) + " is negative or too large");
+    bytes = bytes * type.sizes[i];
+  }
+  if (bytes.invalid()) throw EagerError(here, std::string(info.name) + ": the result has more than 2^63 bytes");
+  impl->storage = std::make_shared<Storage>(static_cast<size_t>(bytes.value));
+  impl->bind();
+  return Tensor(std::move(impl));
+}
+
+/// Whether the kernel may write its result straight onto `self`, which is argument 0.
+bool may_overwrite(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments, const TensorType<Extent>& result, const Tensor& self) {
+  const TensorImpl& impl = *self.impl();
+  if (!(kernel.overwrites & 1) || !impl.shape.is_dense() || result.dtype != self.dtype() || result.rank != impl.shape.rank) return false;
+  for (int i = 0; i < result.rank; ++i)
+    if (result.sizes[i].value != impl.shape.sizes[i]) return false;
+  for (int i = 1; i < info.argument_count; ++i) {
+    const Boxed& b = arguments[i];
+    if (b.kind != Kind::tensor || !b.present) continue;
+    for (uint32_t k = 0; k < b.size; ++k)
+      if (b.tensors[k].defined() && b.tensors[k].impl()->storage == impl.storage) return false;
+  }
+  return true;
+}
+
+std::string dtypes_of_arguments(const OperatorInfo& info, const Boxed* arguments) {
+  std::string text;
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Boxed& b = arguments[i];
+    if (b.kind != Kind::tensor || !b.present) continue;
+    for (uint32_t k = 0; k < b.size; ++k)
+      if (b.tensors[k].defined()) text += (text.empty() ? "" : ", ") + std::string(taper::name_of(b.tensors[k].dtype()));
+  }
+  return text;
+}
+
+/// Runs a kernel: the rule, the results' memory, prepare, run. `self`: what it may write onto, see may_overwrite.
+void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, const Tensor* self, Location here) {
+  Slots slots(info, arguments, here);
+  TensorType<Extent> types[Schema::max_results];
+  Facts<Extent> facts;
+  if (info.numeric_rule == nullptr) throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
+  if (!info.numeric_rule(facts, slots.data(), types)) throw EagerError(here, describe_failure(info, arguments, facts));
+  const Kernel* kernel = choose(info, arguments, types);
+  if (kernel == nullptr)
+    throw MissingKernelError(here, std::string(info.name) + ": no kernel for " + dtypes_of_arguments(info, arguments) + "; cast the arguments with to(DType::f32)");
+
+  const int result_count = info.schema.result_count;
+  for (int k = 0; k < result_count; ++k) {
+    if (!types[k].present) continue;
+    results[k] = self && k == 0 && may_overwrite(*kernel, info, arguments, types[0], *self) ? shallow(*self) : allocate(info, types[k], here);
+  }
+  slots.meet_strides(*kernel, info, arguments, here);
+  for (int k = 0; k < result_count; ++k) {
+    Slot& s = slots[info.argument_count + k];
+    s = Slot{};
+    s.kind = Kind::tensor, s.present = results[k].defined(), s.size = 1;
+    s.tensor = results[k].defined() ? &results[k].ref() : nullptr;
+  }
+
+  alignas(8) std::byte plan[max_plan_bytes];
+  ErrorInfo failure;
+  Context context;
+  context.threads = threads();
+  context.info = &failure;
+  Error error = kernel->prepare ? kernel->prepare(context, plan, slots.data()) : Error::ok;
+  Storage* scratch = nullptr;
+  std::unique_ptr<Storage> scratch_memory;
+  if (error == Error::ok && context.scratch_bytes > 0) {
+    scratch_memory = std::make_unique<Storage>(context.scratch_bytes);
+    scratch = scratch_memory.get();
+    context.scratch = scratch->data();
+  }
+  if (error == Error::ok) error = kernel->run(context, plan, slots.data());
+  if (error != Error::ok) throw EagerError(here, describe_failure(info, arguments, failure, error));
+}
+
+/// The results of a call while tracing, and of a view always: types by the symbolic rule.
+void infer(const OperatorInfo& info, const Boxed* arguments, TensorType<Dim>* types, std::vector<Check>& checks, Location here) {
+  Facts<Dim> facts;
+  if (info.symbolic_rule == nullptr) throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
+  bool ok = false;
+  try {
+    ok = info.symbolic_rule(facts, arguments, types);
+  } catch (const EagerError&) {
+    throw;
+  } catch (const ExportError& e) {
+    throw EagerError(here, std::string(info.name) + ": " + e.what());
+  }
+  if (!ok) throw EagerError(here, describe_failure(info, arguments, facts));
+  checks = std::move(facts.checks);
+}
+
+Tensor make_view(const Tensor& source, const TensorType<Dim>& type) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = source.impl()->storage;
+  impl->ref.dtype = type.dtype;
+  impl->shape.rank = type.rank;
+  if (source.is_traced() || recorder()) {
+    impl->symbolic = std::make_unique<TensorType<Dim>>(type);
+    return Tensor(std::move(impl));
+  }
+  for (int i = 0; i < type.rank; ++i) impl->shape.sizes[i] = type.sizes[i].value(), impl->shape.strides[i] = type.strides[i].value();
+  impl->offset = type.offset.value();
+  impl->bind();
+  return Tensor(std::move(impl));
+}
+
+void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here) {
+  TensorType<Dim> type;
+  std::vector<Check> checks;
+  infer(info, arguments, &type, checks, here);
+  results[0] = make_view(arguments[0].tensor(), type);
+  link_view(results[0], info, arguments);
+  if (Recorder* r = recorder()) r->record(info, arguments, results, checks, here);
+}
+
+void run_traced(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here) {
+  TensorType<Dim> types[Schema::max_results];
+  std::vector<Check> checks;
+  infer(info, arguments, types, checks, here);
+  for (int k = 0; k < info.schema.result_count; ++k)
+    if (types[k].present) results[k] = traced_tensor(types[k]);
+  recorder()->record(info, arguments, results, checks, here);
+}
+
+/// A composite runs whole where a kernel takes its dtypes and, if gradients are wanted, it has a derivative.
+bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
+  if (info.decomposition == nullptr) return false;
+  if (info.kernels.empty() || (info.derivative == nullptr && wants_gradient(info, arguments))) return true;
+  return std::none_of(info.kernels.begin(), info.kernels.end(), [&](const Kernel* k) { return fits(*k, info, arguments); });
+}
+
+void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self, Location here) {
+  if (info.op->category == Category::view) run_view(info, arguments, results, here);
+  else if (recorder() != nullptr) run_traced(info, arguments, results, here);
+  else run(info, arguments, results, self, here);
+}
+
+/// Common to plain and in-place calls. Gives true if a kernel wrote straight onto `self`.
+bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self, Location here) {
+  check_arguments(info, arguments, here);
+  Casts casts;
+  if (info.promotion != Promotion::none) promote(info, arguments, casts, here);
+  if (decomposes(info, arguments)) {
+    Results parts = info.decomposition->run(arguments, here);
+    for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k) results[k] = std::move(parts[k]);
+    return false;
+  }
+  const bool taped = wants_gradient(info, arguments);
+  // on the tape the old value may be needed by a node that saved it; the write is then noticed, not avoided, as in PyTorch
+  compute(info, arguments, results, self, here);
+  const bool onto_self = self != nullptr && results[0].defined() && results[0].impl()->storage == self->impl()->storage && info.op->category != Category::view;
+  if (onto_self) self->impl()->storage->wrote(info.op->text, here);
+  if (taped) record_on_tape(info, arguments, results, here);
+  return onto_self;
+}
+
+}  // namespace
+
+void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, Location here) {
+  call_operator(info, arguments, results, nullptr, here);
+}
+
+std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments, Location here) {
+  check_arguments(info, arguments, here);
+  if (info.decomposition == nullptr) throw MissingKernelError(here, std::string(info.name) + ": this operator has no decomposition yet");
+  return info.decomposition->run(arguments, here);
+}
+
+void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self, Location here) {
+  Tensor results[Schema::max_results];
+  const bool plain = recorder() == nullptr && !self.impl()->base.defined() && self.is_leaf() == !self.requires_grad();
+  if (grad_enabled() && self.is_leaf() && self.requires_grad())
+    throw EagerError(here, std::string(info.name) + "_: a leaf that requires a gradient cannot be written in place; do it inside no_grad()");
+  const bool direct = !grad_enabled() || plain;
+  // A derivative may need the value that is about to be overwritten: it gets a copy, which stands on the tape in its place.
+  Tensor before;
+  if (wants_gradient(info, arguments) && (info.derivative != nullptr ? (info.derivative->saves & 1) != 0 : info.decomposition != nullptr)) {
+    before = call<ops::clone>(here, self);
+    arguments[0] = Boxed::of(before);
+  }
+  if (call_operator(info, arguments, results, direct ? &self : nullptr, here)) {
+    if (results[0].requires_grad()) take_history(self, results[0]);
+    return;
+  }
+  write(self, results[0], info.op->text, here);
+}
+
+}  // namespace taper::eager

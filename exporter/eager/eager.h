@@ -1,0 +1,18 @@
+// The front door of eager: tensors, autograd and every public operator.
+#pragma once
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/ops/convolution.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/loss.h"
+#include "taper/exporter/eager/ops/matmul.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/norm.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/pooling.h"
+#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/softmax.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/tensor.h"
+#include "taper/exporter/eager/threads.h"

@@ -1,0 +1,17 @@
+#pragma once
+#include <vector>
+
+#include "taper/kernels/kernel.h"
+#include "taper/runtime/platform/cpu.h"
+
+namespace taper::eager {
+
+/// The kernel libraries that this build links, faster ones first: what eager runs and what exported programs are checked
+/// against.
+std::vector<KernelSet> kernel_sets();
+
+/// The same records as one list.
+const std::vector<const Kernel*>& all_kernels();
+
+
+}  // namespace taper::eager

@@ -1,0 +1,67 @@
+#include "taper/exporter/eager/operator_info.h"
+
+#include <deque>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/kernel_sets.h"
+#include "taper/kernels/shapes/all.h"
+
+namespace taper::eager {
+namespace {
+
+class Table {
+ public:
+  Table() {
+#define TAPER_OP(name, category, text) add(describe<ops::name>());
+#include "taper/kernels/operators.def"
+#undef TAPER_OP
+    for (const KernelSet& set : kernel_sets())
+      for (const Kernel* kernel : set)
+        if (cpu_has(kernel->level)) by_row_.at(kernel->op)->kernels.push_back(kernel);
+    for (const Derivative* d : all_derivatives()) by_row_.at(d->op)->derivative = d;
+    for (const Decomposition* d : all_decompositions()) by_row_.at(d->op)->decomposition = d;
+  }
+
+  void add(OperatorInfo info) {
+    OperatorInfo& entry = entries_.emplace_back(std::move(info));
+    by_row_[entry.op] = &entry;
+    by_name_[std::string(entry.name)] = &entry;
+    in_order_.push_back(&entry);
+  }
+  const OperatorInfo* find(const Operator& op) const {
+    const auto at = by_row_.find(&op);
+    return at == by_row_.end() ? nullptr : at->second;
+  }
+  const OperatorInfo* find(std::string_view name) const {
+    const auto at = by_name_.find(std::string(name));
+    return at == by_name_.end() ? nullptr : at->second;
+  }
+  const std::vector<const OperatorInfo*>& in_order() const { return in_order_; }
+
+ private:
+  std::deque<OperatorInfo> entries_;
+  std::unordered_map<const Operator*, OperatorInfo*> by_row_;
+  std::unordered_map<std::string, OperatorInfo*> by_name_;
+  std::vector<const OperatorInfo*> in_order_;
+};
+
+Table& table() {
+  static Table instance;
+  return instance;
+}
+
+}  // namespace
+
+const OperatorInfo& info_of(const Operator& op) {
+  if (const OperatorInfo* info = table().find(op)) return *info;
+  throw ExportError(std::string(name_of(op)) + ": this operator is not known; call eager::add_operator with it first");
+}
+const OperatorInfo* find_operator(std::string_view name) { return table().find(name); }
+const std::vector<const OperatorInfo*>& all_operators() { return table().in_order(); }
+void add_operator(OperatorInfo info) { table().add(std::move(info)); }
+
+}  // namespace taper::eager

@@ -1,0 +1,36 @@
+// Random tensors. The stream is a function of a seed and a position (Philox 4x32-10), held in a state tensor i64[2] {seed, offset}
+// that every draw advances: it does not depend on threads, and a traced function carries it as a state of its program.
+#pragma once
+#include <cstdint>
+#include <tuple>
+
+#include "taper/exporter/eager/call.h"
+
+namespace taper::eager {
+
+/// A stream of random numbers.
+class Generator {
+ public:
+  explicit Generator(int64_t seed = 0);
+  /// Starts the stream of `seed` anew.
+  void seed(int64_t seed);
+  /// i64[2] {seed, offset}
+  Tensor& state() { return state_; }
+
+ private:
+  Tensor state_;
+};
+
+/// The generator of functions that are not given one. Its state is called "random".
+Generator& default_generator();
+/// Starts the default generator anew.
+void manual_seed(int64_t seed);
+
+/// Even in [0, 1).
+Tensor rand(const Dims& size, DType dtype = DType::f32, Generator& generator = default_generator(), Location here = Location::current());
+/// Normal, mean 0 and deviation 1.
+Tensor randn(const Dims& size, DType dtype = DType::f32, Generator& generator = default_generator(), Location here = Location::current());
+/// While training, elements become zero with probability p, others are divided by 1 - p; else `input` itself.
+Tensor dropout(const Tensor& input, double p, bool train = true, Generator& generator = default_generator(), Location here = Location::current());
+
+}  // namespace taper::eager

@@ -1,0 +1,156 @@
+// Printing as PyTorch prints: four digits, one width for all elements, long tensors summarised.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ostream>
+#include <sstream>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/tensor.h"
+
+namespace taper::eager {
+namespace {
+
+constexpr int64_t summarize_above = 1000, edge_items = 3;
+constexpr size_t line_width = 80;
+
+/// How all elements of one tensor are written.
+struct Format {
+  bool floating = false, whole = false, scientific = false, boolean = false;
+  int width = 0;
+
+  std::string plain(double v) const {
+    if (boolean) return v != 0 ? "True" : "False";
+    char text[64];
+    if (!floating) return std::to_string(static_cast<int64_t>(v));
+    if (std::isnan(v)) return "nan";
+    if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
+    std::snprintf(text, sizeof text, scientific ? "%.4e" : whole ? "%.0f." : "%.4f", v);
+    return text;
+  }
+  std::string operator()(double v) const {
+    const std::string text = plain(v);
+    return std::string(static_cast<size_t>(std::max(0, width - static_cast<int>(text.size()))), ' ') + text;
+  }
+};
+
+Format format_for(DType dtype, const std::vector<double>& shown) {
+  Format f;
+  f.floating = is_floating(dtype), f.boolean = dtype == DType::boolean;
+  double least = INFINITY, most = 0;
+  f.whole = true;
+  for (const double v : shown) {
+    if (!std::isfinite(v) || v == 0) continue;
+    least = std::min(least, std::abs(v)), most = std::max(most, std::abs(v));
+    if (v != std::ceil(v)) f.whole = false;
+  }
+  if (f.floating && most > 0) f.scientific = most / least > 1000 || most > 1e8 || (!f.whole && least < 1e-4);
+  if (f.scientific && f.whole && most / least <= 1000 && most <= 1e8) f.scientific = false;
+  for (const double v : shown) f.width = std::max(f.width, static_cast<int>(f.plain(v).size()));
+  return f;
+}
+
+/// Visits the elements that are shown, in order; `gap` is called where some are left out.
+class Printer {
+ public:
+  explicit Printer(const Tensor& dense)
+      : dtype_(dense.dtype()), shape_(dense.impl()->shape), values_(dense.to(DType::f64).to_vector<double>()), integers_(exact(dense)) {
+    summarize_ = shape_.numel() > summarize_above;
+    std::vector<double> shown;
+    collect(0, 0, shown);
+    format_ = format_for(dtype_, shown);
+    if (!integers_.empty())  // beyond 2^53 a double would print other digits
+      for (const int64_t v : integers_) format_.width = std::max(format_.width, summarize_ ? 0 : static_cast<int>(std::to_string(v).size()));
+  }
+  std::string run(size_t indent) const { return shape_.rank == 0 ? format_.plain(values_[0]) : block(0, 0, indent); }
+
+ private:
+  static std::vector<int64_t> exact(const Tensor& t) { return t.dtype() == DType::i64 ? t.to_vector<int64_t>() : std::vector<int64_t>(); }
+  std::vector<index_t> shown_indices(int dim) const {
+    std::vector<index_t> list;
+    const index_t n = shape_.sizes[dim];
+    for (index_t i = 0; i < n; ++i) {
+      if (summarize_ && n > 2 * edge_items && i == edge_items) {
+        list.push_back(-1);
+        i = n - edge_items - 1;
+        continue;
+      }
+      list.push_back(i);
+    }
+    return list;
+  }
+  void collect(int dim, index_t at, std::vector<double>& shown) const {
+    if (dim == shape_.rank) {
+      shown.push_back(values_[static_cast<size_t>(at)]);
+      return;
+    }
+    for (const index_t i : shown_indices(dim))
+      if (i >= 0) collect(dim + 1, at + i * shape_.strides[dim], shown);
+  }
+  std::string element(index_t at) const {
+    if (integers_.empty()) return format_(values_[static_cast<size_t>(at)]);
+    const std::string text = std::to_string(integers_[static_cast<size_t>(at)]);
+    return std::string(static_cast<size_t>(std::max(0, format_.width - static_cast<int>(text.size()))), ' ') + text;
+  }
+  std::string line(index_t at, size_t indent) const {
+    const size_t per_line = std::max<size_t>(1, (line_width - indent) / static_cast<size_t>(format_.width + 2));
+    std::string text = "[";
+    size_t n = 0;
+    for (const index_t i : shown_indices(shape_.rank - 1)) {
+      if (n > 0) text += n % per_line == 0 ? ",\n" + std::string(indent + 1, ' ') : ", ";
+      text += i < 0 ? " ..." : element(at + i * shape_.strides[shape_.rank - 1]);
+      ++n;
+    }
+    return text + "]";
+  }
+  std::string block(int dim, index_t at, size_t indent) const {
+    if (dim == shape_.rank - 1) return line(at, indent);
+    std::string text = "[";
+    const std::string separator = "," + std::string(static_cast<size_t>(shape_.rank - dim - 1), '\n') + std::string(indent + 1, ' ');
+    bool first = true;
+    for (const index_t i : shown_indices(dim)) {
+      if (!first) text += separator;
+      text += i < 0 ? "..." : block(dim + 1, at + i * shape_.strides[dim], indent + 1);
+      first = false;
+    }
+    return text + "]";
+  }
+
+  DType dtype_;
+  Shape shape_;
+  std::vector<double> values_;
+  std::vector<int64_t> integers_;
+  bool summarize_ = false;
+  Format format_;
+};
+
+const char* torch_name(DType d) {
+  constexpr const char* names[dtype_count] = {"bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"};
+  return names[static_cast<int>(d)];
+}
+
+}  // namespace
+
+std::string to_string(const Dims& sizes) {
+  std::string text = "(";
+  for (size_t i = 0; i < sizes.size(); ++i) text += (i ? ", " : "") + sizes[i].to_string();
+  return text + ")";
+}
+
+std::string Tensor::to_string() const {
+  if (!defined()) return "tensor(undefined)";
+  if (is_traced()) return "tensor(traced " + std::string(taper::name_of(dtype())) + eager::to_string(sizes()) + ")";
+  NoGrad guard;
+  const bool empty = impl_->shape.numel() == 0;
+  std::string text = "tensor(" + (empty ? std::string("[]") : Printer(contiguous(Location{})).run(7));
+  if (empty && rank() > 1) text += ", size=" + eager::to_string(sizes());
+  const bool is_default = dtype() == DType::f32 || dtype() == DType::i64 || dtype() == DType::boolean;
+  if (!is_default || (empty && dtype() != DType::f32)) text += std::string(", dtype=") + torch_name(dtype());
+  if (grad_fn()) text += ", grad_fn=<" + grad_fn()->name() + ">";
+  else if (requires_grad()) text += ", requires_grad=True";
+  return text + ")";
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.to_string(); }
+
+}  // namespace taper::eager

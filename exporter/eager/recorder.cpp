@@ -1,0 +1,31 @@
+#include "taper/exporter/eager/recorder.h"
+
+namespace taper::eager {
+namespace {
+thread_local Recorder* current = nullptr;
+thread_local std::string path;
+}  // namespace
+
+Recorder* recorder() { return current; }
+Recording::Recording(Recorder* recorder) : before_(current) { current = recorder; }
+Recording::~Recording() { current = before_; }
+
+ModuleScope::ModuleScope(const std::string& name) : length_before_(path.size()) {
+  if (!name.empty()) path += (path.empty() ? "" : ".") + name;
+}
+ModuleScope::~ModuleScope() { path.resize(length_before_); }
+const std::string& module_path() { return path; }
+
+Tensor traced_tensor(const TensorType<Dim>& type) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->storage = std::make_shared<Storage>(Storage::Symbolic{});
+  impl->ref.dtype = type.dtype;
+  impl->symbolic = std::make_unique<TensorType<Dim>>(type);
+  TensorType<Dim>& t = *impl->symbolic;
+  t.offset = 0;
+  Dim stride = 1;
+  for (int i = t.rank - 1; i >= 0; --i) t.strides[i] = stride, stride = stride * t.sizes[i];
+  return Tensor(std::move(impl));
+}
+
+}  // namespace taper::eager

@@ -1,0 +1,58 @@
+// The tracer as eager sees it: another interpretation of the same calls.
+#pragma once
+#include <string>
+
+#include "taper/exporter/eager/boxed.h"
+#include "taper/exporter/eager/operator_info.h"
+
+namespace taper::eager {
+
+/// Takes part in a call instead of the kernels, on the thread that installed it. Implemented by exporter/trace.
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+
+  /// Records a call whose rule gave the results' types under `checks`. The results are traced tensors already (those of a view
+  /// share their source's storage); the recorder keeps its value for each in `TensorImpl::trace_value`.
+  virtual void record(const OperatorInfo& info, const Boxed* arguments, Tensor* results, const std::vector<Check>& checks, Location here) = 0;
+  /// `base`, which is not a view, has been given the value of `source` (same sizes and dtype) in place.
+  virtual void write(const Tensor& base, const Tensor& source, Location here) = 0;
+  /// The gradient of a leaf is about to change. A trace puts it back when it ends.
+  virtual void keep_grad(const Tensor& leaf) = 0;
+  /// A number was asked for that only a run will know: throws, and says what to do instead.
+  [[noreturn]] virtual void refuse_value(const Tensor& tensor, Location here) = 0;
+};
+
+/// The recorder of this thread, nullptr when nothing is traced.
+Recorder* recorder();
+
+/// Installs a recorder while it lives.
+class Recording {
+ public:
+  explicit Recording(Recorder* recorder);
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  Recorder* before_;
+};
+
+/// Names the module that runs, for reports: "features.3.conv". Modules install one around `forward`.
+class ModuleScope {
+ public:
+  explicit ModuleScope(const std::string& name);
+  ~ModuleScope();
+  ModuleScope(const ModuleScope&) = delete;
+  ModuleScope& operator=(const ModuleScope&) = delete;
+
+ private:
+  size_t length_before_;
+};
+/// The path of the modules that run on this thread.
+const std::string& module_path();
+
+/// A new tensor of a traced value: its own storage, no elements.
+Tensor traced_tensor(const TensorType<Dim>& type);
+
+}  // namespace taper::eager

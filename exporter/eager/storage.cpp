@@ -1,0 +1,95 @@
+#include "taper/exporter/eager/storage.h"
+
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace taper::eager {
+namespace {
+
+constexpr size_t slack = 64, alignment = 64;
+constexpr size_t cache_limit = size_t{1} << 30;
+
+/// Freed blocks by size class (four classes an octave): training asks for the same sizes in every step, and fresh pages
+/// from the system cost more than most kernels that fill them.
+class Cache {
+ public:
+  static size_t rounded(size_t bytes) {
+    bytes = std::max<size_t>(bytes + slack, 128);
+    const size_t step = std::max<size_t>(std::bit_floor(bytes) / 4, alignment);
+    return (bytes + step - 1) / step * step;
+  }
+  void* take(size_t size) {
+    {
+      std::lock_guard lock(mutex_);
+      live_ += size;
+      auto& blocks = blocks_of(size);
+      if (!blocks.empty()) {
+        void* block = blocks.back();
+        blocks.pop_back();
+        cached_ -= size;
+        return block;
+      }
+    }
+    void* block = std::aligned_alloc(alignment, size);
+    if (block == nullptr) {
+      clear();
+      block = std::aligned_alloc(alignment, size);
+    }
+    if (block == nullptr) throw std::bad_alloc();
+    return block;
+  }
+  void give(void* block, size_t size) {
+    std::lock_guard lock(mutex_);
+    live_ -= size;
+    if (cached_ + size > cache_limit) {
+      std::free(block);
+      return;
+    }
+    blocks_of(size).push_back(block);
+    cached_ += size;
+  }
+  void clear() {
+    std::lock_guard lock(mutex_);
+    for (auto& blocks : classes_) {
+      for (void* block : blocks) std::free(block);
+      blocks.clear();
+    }
+    cached_ = 0;
+  }
+  MemoryUse use() {
+    std::lock_guard lock(mutex_);
+    return {live_, cached_};
+  }
+
+ private:
+  std::vector<void*>& blocks_of(size_t size) {
+    const int octave = std::bit_width(size) - 1;
+    return classes_[static_cast<size_t>(octave) * 4 + ((size >> (octave - 2)) & 3)];
+  }
+  std::mutex mutex_;
+  std::vector<void*> classes_[64 * 4];
+  size_t live_ = 0, cached_ = 0;
+};
+
+/// Never destroyed: tensors in static variables may outlive it otherwise.
+Cache& cache() {
+  static Cache* const instance = new Cache;
+  return *instance;
+}
+
+}  // namespace
+
+Storage::Storage(size_t bytes) : bytes_(bytes), owned_(true) { data_ = static_cast<std::byte*>(cache().take(Cache::rounded(bytes))); }
+Storage::Storage(void* data, size_t bytes, std::shared_ptr<const void> owner)
+    : data_(static_cast<std::byte*>(data)), bytes_(bytes), owner_(std::move(owner)) {}
+Storage::~Storage() {
+  if (owned_) cache().give(data_, Cache::rounded(bytes_));
+}
+
+MemoryUse memory_use() { return cache().use(); }
+void empty_cache() { cache().clear(); }
+
+}  // namespace taper::eager

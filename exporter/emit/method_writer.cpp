@@ -1,0 +1,272 @@
+#include "taper/exporter/emit/method_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "taper/exporter/emit/expressions.h"
+#include "taper/exporter/emit/legalize.h"
+
+namespace taper::emit {
+namespace {
+
+using format::ArgumentForm;
+using format::ArgumentKind;
+using ir::Value;
+
+int64_t bits_of(double real) {
+  int64_t bits;
+  std::memcpy(&bits, &real, sizeof bits);
+  return bits;
+}
+
+ArgumentKind kind_of(Kind kind) { return static_cast<ArgumentKind>(kind); }
+
+format::Argument literal(ArgumentKind kind, int64_t content) { return {content, 1, kind, ArgumentForm::literal}; }
+format::Argument absent() { return {0, 0, ArgumentKind::none, ArgumentForm::absent}; }
+
+class MethodWriter {
+ public:
+  MethodWriter(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates, ProgramTables& program,
+               MethodReport& report)
+      : graph_(graph), program_(program), report_(report), placement_(place_values(graph, candidates)), expressions_(graph.symbols()) {}
+
+  MethodTables run() {
+    for (const ir::Constant& c : graph_.constants()) constant_index_.push_back(program_.constant(c.path, c.payload));
+    for (const ir::State& s : graph_.states()) state_index_.push_back(program_.state(s));
+    write_buffers();
+    write_signature();
+    for (const Step& step : placement_.steps) write_step(step);
+    for (const Check& c : graph_.checks()) t_.checks.push_back({expressions_.add(c), c.message});
+    t_.expressions = expressions_.list();
+    return std::move(t_);
+  }
+
+ private:
+  // ---- memory -----------------------------------------------------------------------------------------------------------
+
+  /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
+  Dim size_before_execution(Dim size) const {
+    Dim::Substitution late;
+    for (const ir::SymbolBinding& s : graph_.symbols())
+      if (s.value != nullptr && s.value->node != nullptr) late[s.symbol.as_symbol()] = s.symbol.upper();
+    return late.empty() ? size : size.substitute(late);
+  }
+
+  void write_buffers() {
+    buffer_index_.resize(placement_.buffers.size());
+    report_.io_bytes = write_region(true).peak_bytes;
+    const MemoryPlan plan = write_region(false);
+    report_.activation_bytes = plan.peak_bytes;
+    report_.lower_bound_bytes = t_.lower_bound_bytes = plan.lower_bound_bytes;
+  }
+
+  MemoryPlan write_region(bool io) {
+    std::vector<PlannedBuffer> buffers;
+    std::vector<int> members;
+    for (size_t i = 0; i < placement_.buffers.size(); ++i) {
+      const Buffer& b = placement_.buffers[i];
+      if (b.io != io) continue;
+      buffers.push_back({size_before_execution(b.size_bytes), b.first, b.last});
+      members.push_back(static_cast<int>(i));
+    }
+    MemoryPlan plan = plan_memory(buffers);
+    for (int i : plan.order) {
+      buffer_index_[members[i]] = static_cast<uint32_t>(t_.buffers.size());
+      const uint32_t first = static_cast<uint32_t>(t_.above.size());
+      for (int below : plan.above[i]) t_.above.push_back(buffer_index_[members[below]]);
+      t_.buffers.emplace_back(expressions_.add(buffers[i].size_bytes), first, static_cast<uint32_t>(t_.above.size() - first),
+                              io ? format::Region::io : format::Region::activations, 0);
+    }
+    return plan;
+  }
+
+  // ---- values -----------------------------------------------------------------------------------------------------------
+
+  uint32_t shape_of(const ir::Type& type) {
+    std::vector<uint32_t> dims;
+    for (int i = 0; i < type.rank; ++i) dims.push_back(expressions_.add(type.sizes[i]));
+    for (int i = 0; i < type.rank; ++i) dims.push_back(expressions_.add(type.strides[i]));
+    const auto [at, is_new] = shape_index_.try_emplace(dims, static_cast<uint32_t>(t_.shapes.size()));
+    if (is_new) {
+      t_.shapes.emplace_back(static_cast<uint32_t>(t_.dims.size()), static_cast<uint8_t>(type.rank));
+      t_.dims.insert(t_.dims.end(), dims.begin(), dims.end());
+    }
+    return at->second;
+  }
+
+  uint32_t value_of(const Value* value) { return value_of(value, placement_.place_of(value)); }
+
+  uint32_t value_of(const Value* value, Place place) {
+    const auto [at, is_new] = value_index_.try_emplace(value, static_cast<uint32_t>(t_.values.size()));
+    if (!is_new) return at->second;
+    const uint32_t index = place.kind == Place::Kind::buffer     ? buffer_index_[place.index]
+                           : place.kind == Place::Kind::constant ? constant_index_[place.index]
+                                                                 : state_index_[place.index];
+    const uint32_t offset = expressions_.add(value->type.offset), shape = shape_of(value->type);
+    t_.values.emplace_back(index, offset, shape, none, static_cast<format::Storage>(place.kind),
+                           static_cast<format::DType>(value->type.dtype));
+    t_.debug_value_names.push_back(program_.debug_text(value->name));
+    return at->second;
+  }
+
+  // ---- inputs, outputs, symbols -----------------------------------------------------------------------------------------
+
+  void write_signature() {
+    for (const ir::Input& in : graph_.inputs()) {
+      if (in.value != nullptr) t_.inputs.push_back({in.name, value_of(in.value.get()), none});
+      else t_.inputs.push_back({in.name, none, expressions_.symbol_index(in.number.as_symbol())});
+    }
+    for (const ir::Output& o : graph_.outputs()) {
+      if (o.value != nullptr) t_.outputs.push_back({o.name, value_of(o.value), none});
+      else t_.outputs.push_back({o.name, none, expressions_.add(o.number)});
+    }
+    for (const ir::SymbolBinding& s : graph_.symbols()) {
+      const Symbol* symbol = s.symbol.as_symbol();
+      const uint32_t first = s.value != nullptr ? value_of(s.value) : static_cast<uint32_t>(s.first);
+      t_.symbols.emplace_back(symbol->minimum, symbol->maximum, first, static_cast<uint32_t>(s.second),
+                              static_cast<format::SymbolSource>(s.source), format::NumberType::i64);
+      t_.symbol_names.push_back(symbol->name);
+    }
+  }
+
+  // ---- instructions -----------------------------------------------------------------------------------------------------
+
+  void write_step(const Step& step) {
+    const uint32_t first = static_cast<uint32_t>(t_.arguments.size());
+    switch (step.kind) {
+      case Step::Kind::kernel: {
+        const ir::Node& node = *step.node;
+        write_arguments(node);
+        instruction(format::InstructionKind::kernel, program_.kernel(signature_of(node)), first);
+        const std::string source = node.location.known() ? node.location.to_string() : "";
+        const std::string result = node.results.empty() || node.results[0] == nullptr ? "" : node.results[0]->name;
+        t_.debug_instructions.emplace_back(program_.debug_text(source), program_.debug_text(node.module), program_.debug_text(result));
+        return;
+      }
+      case Step::Kind::copy:
+        t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.write->value)));
+        t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.write->state->value.get())));
+        instruction(format::InstructionKind::copy, 0, first);
+        t_.debug_instructions.emplace_back(none, none, program_.debug_text(step.write->state->path));
+        return;
+      case Step::Kind::bind:
+        instruction(format::InstructionKind::bind, expressions_.symbol_index(step.symbol->symbol.as_symbol()), first);
+        t_.debug_instructions.emplace_back(none, none, program_.debug_text(step.symbol->symbol.to_string()));
+    }
+  }
+
+  void instruction(format::InstructionKind kind, uint32_t target, uint32_t first) {
+    t_.instructions.emplace_back(target, first, static_cast<uint16_t>(t_.arguments.size() - first), 0, none, 0, kind);
+  }
+
+  void write_arguments(const ir::Node& node) {
+    const Schema schema = parse_schema(node.op->text);
+    size_t position = 0;
+    for (int i = 0; i < schema.parameter_count; ++i)
+      if (reaches_kernel(schema.parameters[i])) t_.arguments.push_back(argument_of(schema.parameters[i], node.arguments[position++]));
+    for (const auto& r : node.results)
+      t_.arguments.push_back(r == nullptr ? absent() : literal(ArgumentKind::tensor, value_of(r.get())));
+  }
+
+  format::Argument argument_of(const Parameter& parameter, const ir::Argument& argument) {
+    // bool[] travels as integers
+    const ArgumentKind kind = parameter.kind == Kind::scalar || parameter.list ? ArgumentKind::integer : kind_of(parameter.kind);
+    return std::visit(
+        [&](const auto& a) -> format::Argument {
+          using T = std::decay_t<decltype(a)>;
+          if constexpr (std::is_same_v<T, std::monostate>) return absent();
+          else if constexpr (std::is_same_v<T, Value*>) return literal(ArgumentKind::tensor, value_of(a));
+          else if constexpr (std::is_same_v<T, Dim>) return number(kind, a);
+          else if constexpr (std::is_same_v<T, double>) return literal(ArgumentKind::real, bits_of(a));
+          else if constexpr (std::is_same_v<T, bool>) return literal(ArgumentKind::boolean, a);
+          else if constexpr (std::is_same_v<T, Scalar>) return scalar(a);
+          else if constexpr (std::is_same_v<T, std::string>) return literal(ArgumentKind::string, program_.string(a));
+          else if constexpr (std::is_same_v<T, DType>) return literal(ArgumentKind::dtype, static_cast<int64_t>(a));
+          else if constexpr (std::is_same_v<T, std::shared_ptr<ir::Graph>>)
+            throw ExportError("subgraphs cannot be written yet: control flow must be unrolled");
+          else return list(a);
+        },
+        argument);
+  }
+
+  format::Argument number(ArgumentKind kind, Dim d) {
+    if (d.is_constant()) return literal(kind, d.value());
+    return {static_cast<int64_t>(expressions_.add(d)), 1, kind, ArgumentForm::expression};
+  }
+  static format::Argument scalar(Scalar s) {
+    if (s.is_real) return literal(ArgumentKind::real, bits_of(s.real));
+    return literal(s.is_bool ? ArgumentKind::boolean : ArgumentKind::integer, s.integer);
+  }
+
+  format::Argument list(const std::vector<Value*>& values) {
+    std::vector<int64_t> content;
+    for (const Value* v : values) content.push_back(v == nullptr ? -1 : static_cast<int64_t>(value_of(v)));
+    return append(content, ArgumentKind::tensor, ArgumentForm::list);
+  }
+  format::Argument list(const std::vector<double>& reals) {
+    std::vector<int64_t> content;
+    for (double r : reals) content.push_back(bits_of(r));
+    return append(content, ArgumentKind::real, ArgumentForm::list);
+  }
+  format::Argument list(const std::vector<Dim>& dims) {
+    const bool literal = std::ranges::all_of(dims, &Dim::is_constant);
+    std::vector<int64_t> content;
+    for (Dim d : dims) content.push_back(literal ? d.value() : static_cast<int64_t>(expressions_.add(d)));
+    return append(content, ArgumentKind::integer, literal ? ArgumentForm::list : ArgumentForm::expression_list);
+  }
+  format::Argument append(const std::vector<int64_t>& content, ArgumentKind kind, ArgumentForm form) {
+    const size_t first = t_.lists.size();
+    t_.lists.insert(t_.lists.end(), content.begin(), content.end());
+    return {static_cast<int64_t>(first), static_cast<uint32_t>(content.size()), kind, form};
+  }
+
+ public:
+  const Placement& placement() const { return placement_; }
+
+ private:
+  const ir::Graph& graph_;
+  ProgramTables& program_;
+  MethodReport& report_;
+  Placement placement_;
+  ExpressionTable expressions_;
+  MethodTables t_;
+  std::vector<uint32_t> buffer_index_, constant_index_, state_index_;
+  std::map<std::vector<uint32_t>, uint32_t> shape_index_;
+  std::unordered_map<const Value*, uint32_t> value_index_;
+};
+
+void describe_signature(const ir::Graph& graph, MethodReport& report) {
+  for (const ir::Input& in : graph.inputs()) report.inputs.push_back(in.name + ": " + (in.value != nullptr ? ir::to_string(in.value->type) : "int"));
+  for (const ir::Output& o : graph.outputs()) report.outputs.push_back(o.name + ": " + (o.value != nullptr ? ir::to_string(o.value->type) : "int"));
+  for (const ir::SymbolBinding& s : graph.symbols()) report.symbols.push_back({s.symbol.to_string(), s.symbol.lower(), s.symbol.upper()});
+  constexpr const char* signs[] = {" == ", " != ", " < ", " <= "};
+  for (const Check& c : graph.checks())
+    report.checks.push_back(c.left.to_string() + signs[static_cast<int>(c.comparison)] + c.right.to_string() + ": " + c.message);
+  for (const ir::Node& node : graph.nodes()) {
+    if (is_instruction(node)) ++report.operators[std::string(name_of(*node.op))];
+    else ++report.views;
+  }
+}
+
+}  // namespace
+
+MethodTables write_method(const std::string& name, ir::Graph& graph, std::span<const Kernel* const> kernels, ProgramTables& program,
+                          MethodReport& report) {
+  report.name = name;
+  report.clones = legalize(graph, kernels);
+  const auto candidates = find_all_candidates(graph, kernels);
+  describe_signature(graph, report);
+  MethodWriter writer(graph, candidates, program, report);
+  const Placement& placement = writer.placement();
+  report.instructions = static_cast<int>(placement.steps.size());
+  report.reused_buffers = placement.reused;
+  report.states_in_place = placement.written_in_place;
+  report.states_copied = static_cast<int>(graph.writes().size()) - placement.written_in_place;
+  MethodTables tables = writer.run();
+  tables.name = name;
+  return tables;
+}
+
+}  // namespace taper::emit

@@ -1,0 +1,62 @@
+// What the methods of a program share, each thing once: kernels, constants, states, texts. Internal to the writer.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "taper/exporter/emit/kernels.h"
+#include "taper/exporter/ir/graph.h"
+
+namespace taper::emit {
+
+/// "No such thing", for an index.
+inline constexpr uint32_t none = 0xffffffffu;
+
+struct ConstantEntry {
+  std::string path;
+  std::shared_ptr<const ir::Payload> payload;
+};
+struct StateEntry {
+  std::string path;
+  ir::StateKind kind;
+  DType dtype;
+  std::vector<int64_t> sizes;
+  uint32_t initial;  ///< a constant, none: zeros
+};
+
+class ProgramTables {
+ public:
+  uint32_t kernel(const Signature& signature);
+  /// Constants with equal dtype, sizes and bytes are one.
+  uint32_t constant(const std::string& path, const std::shared_ptr<const ir::Payload>& payload);
+  /// Throws ExportError if methods disagree about a state.
+  uint32_t state(const ir::State& state);
+  /// A string argument.
+  uint32_t string(const std::string& text) { return index_of(strings_, string_index_, text); }
+  /// A text of the debug table; none for an empty one.
+  uint32_t debug_text(const std::string& text) { return text.empty() ? none : index_of(debug_texts_, debug_index_, text); }
+
+  const std::vector<Signature>& kernels() const { return kernels_; }
+  const std::vector<ConstantEntry>& constants() const { return constants_; }
+  const std::vector<StateEntry>& states() const { return states_; }
+  const std::vector<std::string>& strings() const { return strings_; }
+  const std::vector<std::string>& debug_texts() const { return debug_texts_; }
+
+ private:
+  static uint32_t index_of(std::vector<std::string>& list, std::map<std::string, uint32_t>& index, const std::string& text);
+
+  std::vector<Signature> kernels_;
+  std::map<Signature, uint32_t> kernel_index_;
+  std::vector<ConstantEntry> constants_;
+  std::unordered_multimap<uint64_t, uint32_t> constant_index_;  // by hash of the bytes
+  std::unordered_map<const ir::Payload*, uint32_t> payload_index_;
+  std::vector<StateEntry> states_;
+  std::vector<std::string> strings_, debug_texts_;
+  std::map<std::string, uint32_t> string_index_, debug_index_;
+};
+
+}  // namespace taper::emit

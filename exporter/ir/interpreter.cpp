@@ -1,0 +1,127 @@
+#include "taper/exporter/ir/interpreter.h"
+
+#include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/ir/boxing.h"
+
+namespace taper::ir {
+
+using eager::Tensor;
+
+Tensor tensor_of(const std::shared_ptr<const Payload>& payload) {
+  return Tensor::borrow(const_cast<std::byte*>(payload->bytes.get()), payload->dtype, payload->sizes, payload);
+}
+
+std::shared_ptr<const Payload> payload_of(const Tensor& tensor) {
+  const Tensor dense = tensor.contiguous();
+  std::vector<int64_t> sizes;
+  for (Dim d : dense.sizes()) sizes.push_back(d.value());
+  return Payload::copy(dense.dtype(), std::move(sizes), dense.ref().data);
+}
+
+Tensor Interpreter::value(const Value* v) const {
+  auto at = values_.find(v);
+  if (at == values_.end()) throw ExportError("%" + v->name + " is used before it is computed");
+  return at->second;
+}
+
+void Interpreter::define(const Value* v, Tensor tensor) {
+  if (observer_) observer_(*v, tensor);
+  if (v->users.empty() && !graph_.is_used(v)) return;
+  values_[v] = std::move(tensor);
+  uses_left_[v] = graph_.is_returned(v) ? -1 : static_cast<int>(v->users.size());  // -1: kept
+}
+
+void Interpreter::bind_symbols(const std::vector<Tensor>& inputs) {
+  for (const SymbolBinding& s : graph_.symbols()) {
+    Dim number;
+    if (s.source == SymbolSource::input_extent) number = inputs[s.first].size(s.second);
+    else if (s.source == SymbolSource::input_number) number = inputs[s.first].item<int64_t>();
+    else continue;  // an element or extent that a node computes
+    if (proves_less(number, s.symbol.lower()) || proves_less(s.symbol.upper(), number))
+      throw ExportError(graph_.name() + ": " + s.symbol.to_string() + " is " + number.to_string() + ", outside [" +
+                        std::to_string(s.symbol.lower()) + ", " + std::to_string(s.symbol.upper()) + "]");
+    symbols_[s.symbol.as_symbol()] = number;
+  }
+}
+
+void Interpreter::test_checks() const {
+  for (const Check& c : graph_.checks()) {
+    const Dim a = c.left.substitute(symbols_), b = c.right.substitute(symbols_);
+    const bool broken = c.comparison == Comparison::equal       ? proves_different(a, b)
+                        : c.comparison == Comparison::not_equal ? proves_equal(a, b)
+                        : c.comparison == Comparison::less      ? proves_at_least(a, b)
+                                                                : proves_less(b, a);
+    if (broken) throw ExportError(graph_.name() + ": " + c.message + " (" + a.to_string() + " and " + b.to_string() + ")");
+  }
+}
+
+Argument Interpreter::with_numbers(const Argument& argument) const {
+  if (const auto* d = std::get_if<Dim>(&argument)) return d->substitute(symbols_);
+  if (const auto* list = std::get_if<std::vector<Dim>>(&argument)) {
+    std::vector<Dim> dims;
+    for (Dim d : *list) dims.push_back(d.substitute(symbols_));
+    return dims;
+  }
+  return argument;
+}
+
+void Interpreter::run_node(const Node& node) {
+  const eager::OperatorInfo& info = eager::info_of(*node.op);
+  std::vector<Argument> arguments;
+  for (const Argument& a : node.arguments) arguments.push_back(with_numbers(a));
+  std::vector<Tensor> results(node.results.size());
+  {
+    BoxedArguments boxed(info, arguments, [this](Value* v) { return value(v); });
+    eager::dispatch(info, boxed.data(), results.data(), node.location);
+  }
+  for_each_value(node, [&](const Value* v) {
+    if (--uses_left_[v] == 0) values_.erase(v);  // memory as in the program: what nobody needs is freed
+  });
+  for (size_t i = 0; i < results.size(); ++i)
+    if (node.result(i) != nullptr) define(node.result(i), results[i]);
+  for (const SymbolBinding& s : graph_.symbols()) {
+    if (s.value == nullptr || s.value->node != &node) continue;
+    const Tensor& t = results[static_cast<size_t>(s.value->index)];
+    symbols_[s.symbol.as_symbol()] = s.source == SymbolSource::kernel_extent ? t.size(s.second) : Dim(t.reshape({-1}).select(0, s.second).item<int64_t>());
+  }
+}
+
+Interpretation Interpreter::run(const std::vector<Tensor>& inputs) {
+  if (inputs.size() != graph_.inputs().size())
+    throw ExportError(graph_.name() + ": takes " + std::to_string(graph_.inputs().size()) + " inputs, got " + std::to_string(inputs.size()));
+  values_.clear(), uses_left_.clear(), symbols_.clear();
+  bind_symbols(inputs);
+  test_checks();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value* v = graph_.inputs()[i].value.get();
+    if (v == nullptr) continue;
+    if (inputs[i].dtype() != v->type.dtype || inputs[i].rank() != v->type.rank)
+      throw ExportError(graph_.name() + ": input " + graph_.inputs()[i].name + " must be " + to_string(v->type));
+    for (int k = 0; k < v->type.rank; ++k)
+      if (proves_different(inputs[i].size(k), v->type.sizes[k].substitute(symbols_)))
+        throw ExportError(graph_.name() + ": input " + graph_.inputs()[i].name + " must be " + to_string(v->type) + ", not " + eager::to_string(inputs[i].sizes()));
+    define(v, inputs[i]);
+  }
+  for (const State& s : graph_.states()) {
+    auto given = states_.find(s.path);
+    if (given != states_.end()) define(s.value.get(), given->second);
+    else if (s.initial != nullptr) define(s.value.get(), tensor_of(s.initial));
+    else {
+      std::vector<int64_t> sizes;
+      for (int i = 0; i < s.value->type.rank; ++i) sizes.push_back(s.value->type.sizes[i].value());
+      define(s.value.get(), Tensor::empty(sizes, s.value->type.dtype).zero_());
+    }
+  }
+  for (const Constant& c : graph_.constants()) define(c.value.get(), tensor_of(c.payload));
+  for (const Node& n : graph_.nodes()) run_node(n);
+
+  Interpretation result;
+  for (const Output& o : graph_.outputs()) {
+    result.outputs.push_back(o.value != nullptr ? value(o.value) : Tensor());
+    result.numbers.push_back(o.number.substitute(symbols_));
+  }
+  for (const Write& w : graph_.writes()) result.written_states[w.state->path] = value(w.value);
+  return result;
+}
+
+}  // namespace taper::ir

@@ -1,0 +1,37 @@
+// A graph as text, and the bytes that the text refers to. `parse` (parser.h) reads it back exactly.
+//
+//   graph forward
+//   symbol batch in [1, 256]
+//   input "images" = %images: f32[batch, 1, 28, 28]
+//   state "conv1.weight" = %conv1.weight: f32[6, 1, 5, 5] parameter trainable 91c0f8a2d1b4e377
+//   constant "scale" = %scale: f32[6] 0f52a1c3b8e4d690
+//   %conv2d: f32[batch, 6, 24, 24] = convolution(%images, %conv1.weight, none, [1, 1], …)  @ "lenet.cpp" 14 "forward" in "conv1"
+//   output "logits" = %conv2d
+//   write "conv1.weight" = %sub_Tensor
+//   bind batch = extent 0 of input 0
+//   check batch <= 128 "more than 128 do not fit"
+#pragma once
+#include <iosfwd>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "taper/exporter/ir/graph.h"
+
+namespace taper::ir {
+
+/// Elements of constants and states by their digest, which stands in the text.
+using Payloads = std::map<std::string, std::shared_ptr<const Payload>>;
+
+std::string to_string(const Graph& graph);
+std::ostream& operator<<(std::ostream& out, const Graph& graph);
+/// One node's line.
+std::string to_string(const Node& node);
+/// "add.Tensor(%x, %y, 1)": what a node computes, without where it came from.
+std::string call_text(const Node& node);
+
+/// 16 hexadecimal digits over dtype, sizes and bytes.
+std::string digest(const Payload& payload);
+Payloads payloads_of(const Graph& graph);
+
+}  // namespace taper::ir

@@ -1,0 +1,160 @@
+#include "taper/exporter/ir/verifier.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "taper/exporter/ir/boxing.h"
+
+namespace taper::ir {
+namespace {
+
+bool fits(const Parameter& p, const Argument& argument) {
+  if (std::holds_alternative<std::monostate>(argument)) return p.optional;
+  if (p.list) {
+    if (p.kind == Kind::tensor) return std::holds_alternative<std::vector<Value*>>(argument);
+    if (p.kind == Kind::real) return std::holds_alternative<std::vector<double>>(argument);
+    return std::holds_alternative<std::vector<Dim>>(argument);
+  }
+  switch (p.kind) {
+    case Kind::tensor: return std::holds_alternative<Value*>(argument) && std::get<Value*>(argument) != nullptr;
+    case Kind::integer: return std::holds_alternative<Dim>(argument);
+    case Kind::real: return std::holds_alternative<double>(argument);
+    case Kind::boolean: return std::holds_alternative<bool>(argument);
+    case Kind::scalar: return std::holds_alternative<Scalar>(argument) || std::holds_alternative<Dim>(argument);
+    case Kind::string: return std::holds_alternative<std::string>(argument);
+    case Kind::dtype: return std::holds_alternative<DType>(argument);
+    default: return false;
+  }
+}
+
+/// Sizes that a check makes equal at run time count as equal here.
+bool agree(const Type& a, const Type& b, bool layout) {
+  if (a.dtype != b.dtype || a.rank != b.rank) return false;
+  for (int i = 0; i < a.rank; ++i)
+    if (proves_different(a.sizes[i], b.sizes[i]) || (layout && proves_different(a.strides[i], b.strides[i]))) return false;
+  return !layout || !proves_different(a.offset, b.offset);
+}
+
+class Verifier {
+ public:
+  Verifier(const Graph& graph, std::string_view after) : graph_(graph), after_(after) {}
+
+  void run() {
+    for (const SymbolBinding& s : graph_.symbols()) bind(s);
+    for (const Input& in : graph_.inputs()) {
+      if (in.value != nullptr) define(in.value.get(), "input " + in.name);
+      else require(in.number.as_symbol() != nullptr, "input " + in.name + " is a number without a symbol");
+    }
+    for (const State& s : graph_.states()) {
+      define(s.value.get(), "state " + s.path);
+      require(is_dense(s.value->type), "state " + s.path + " is not dense");
+      for (int i = 0; i < s.value->type.rank; ++i) require(s.value->type.sizes[i].is_constant(), "state " + s.path + " has a symbolic size");
+      require(s.initial == nullptr || fits_payload(s.value->type, *s.initial), "state " + s.path + " differs from its first value");
+    }
+    for (const Constant& c : graph_.constants()) {
+      define(c.value.get(), "constant " + c.path);
+      require(fits_payload(c.value->type, *c.payload), "constant " + c.value->name + " differs from its elements");
+    }
+    for (const Node& n : graph_.nodes()) node(n);
+    for (const Output& o : graph_.outputs()) {
+      if (o.value != nullptr) require(defined_.contains(o.value), "output " + o.name + " is no value of the graph");
+      else known(o.number, "output " + o.name);
+    }
+    for (const Write& w : graph_.writes()) {
+      require(defined_.contains(w.value), "the write to " + w.state->path + " has no value of the graph");
+      require(agree(w.value->type, w.state->value->type, false),
+              "the write to " + w.state->path + " gives " + to_string(w.value->type) + " to " + to_string(w.state->value->type));
+    }
+    for (const auto& [value, nodes] : users_) {
+      std::vector<Node*> listed = value->users;
+      std::vector<Node*> found = nodes;
+      std::ranges::sort(listed);
+      std::ranges::sort(found);
+      require(listed == found, "%" + value->name + " does not know its users");
+    }
+    for (const Value* v : defined_) require(v->users.empty() || users_.contains(v), "%" + v->name + " lists users that do not use it");
+  }
+
+ private:
+  void require(bool holds, const std::string& text) const {
+    if (holds) return;
+    throw ExportError("graph " + graph_.name() + (after_.empty() ? "" : " after " + std::string(after_)) + ": " + text);
+  }
+  static bool fits_payload(const Type& type, const Payload& payload) {
+    if (type.dtype != payload.dtype || type.rank != static_cast<int>(payload.sizes.size())) return false;
+    for (int i = 0; i < type.rank; ++i)
+      if (!same(type.sizes[i], payload.sizes[i])) return false;
+    return true;
+  }
+
+  void bind(const SymbolBinding& s) {
+    const Symbol* symbol = s.symbol.as_symbol();
+    require(symbol != nullptr, s.symbol.to_string() + " is bound and no symbol");
+    require(symbols_.insert(symbol).second, "the symbol " + symbol->name + " has two sources");
+    require(symbol_names_.insert(symbol->name).second, "two symbols are called " + symbol->name);
+  }
+  void known(Dim d, const std::string& where) const {
+    for (const Symbol* s : d.symbols()) require(symbols_.contains(s), where + ": the symbol " + s->name + " has no source");
+  }
+  void known(const Type& t, const std::string& where) const {
+    for (int i = 0; i < t.rank; ++i) known(t.sizes[i], where), known(t.strides[i], where);
+    known(t.offset, where);
+  }
+  void define(const Value* v, const std::string& where) {
+    require(names_.insert(v->name).second, "two values have the name %" + v->name);
+    known(v->type, where);
+    defined_.insert(v);
+  }
+
+  void node(const Node& n) {
+    const std::string where = describe(n);
+    const eager::OperatorInfo& info = eager::info_of(*n.op);
+    require(static_cast<int>(n.arguments.size()) == info.argument_count, where + ": the row has " + std::to_string(info.argument_count) +
+                                                                            " arguments, the node " + std::to_string(n.arguments.size()));
+    require(static_cast<int>(n.results.size()) == info.schema.result_count, where + ": the number of results differs from the row's");
+    for (size_t i = 0; i < n.arguments.size(); ++i) {
+      require(fits(info.arguments[i], n.arguments[i]), where + ": argument " + std::string(info.arguments[i].name) + " is of another kind");
+      for_each_value(n.arguments[i], [&](Value* v) {
+        require(defined_.contains(v), where + ": argument " + std::string(info.arguments[i].name) + " is used before it is computed");
+        users_[v].push_back(const_cast<Node*>(&n));
+      });
+      for_each_dim(n.arguments[i], [&](Dim d) { known(d, where); });
+    }
+    results(n, info, where);
+    for (const auto& r : n.results)
+      if (r != nullptr) define(r.get(), where);
+  }
+
+  void results(const Node& n, const eager::OperatorInfo& info, const std::string& where) {
+    if (info.symbolic_rule == nullptr) return;
+    std::vector<Check> checks;
+    std::vector<Type> types;
+    try {
+      types = infer(*n.op, n.arguments, checks);
+    } catch (const ExportError& e) {
+      require(false, where + ": " + e.what());
+    }
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Value* v = n.result(i);
+      if (v == nullptr) continue;
+      require(v->node == &n && v->index == static_cast<int>(i), where + ": a result does not know its node");
+      require(types[i].present && agree(v->type, types[i], n.op->category == Category::view),
+              where + ": result %" + v->name + " is " + to_string(v->type) + ", the shape rule says " + to_string(types[i]));
+    }
+  }
+
+  const Graph& graph_;
+  const std::string_view after_;
+  std::set<std::string> names_, symbol_names_;
+  std::unordered_set<const Symbol*> symbols_;
+  std::unordered_set<const Value*> defined_;
+  std::unordered_map<const Value*, std::vector<Node*>> users_;
+};
+
+}  // namespace
+
+void verify(const Graph& graph, std::string_view after) { Verifier(graph, after).run(); }
+
+}  // namespace taper::ir

@@ -1,0 +1,167 @@
+#include "taper/exporter/trace/tracer.h"
+
+#include "taper/exporter/eager/alias.h"
+#include "taper/exporter/eager/autograd.h"
+
+namespace taper {
+namespace {
+
+using eager::Boxed;
+using eager::Storage;
+using eager::Tensor;
+
+bool starts_with(const std::string& text, std::string_view prefix) { return text.compare(0, prefix.size(), prefix) == 0; }
+
+ir::StateKind kind_of(const Tensor& tensor) {
+  if (tensor.requires_grad()) return ir::StateKind::parameter;
+  if (starts_with(tensor.name(), "optimizer.")) return ir::StateKind::optimizer;
+  if (starts_with(tensor.name(), "random")) return ir::StateKind::random;
+  return ir::StateKind::buffer;
+}
+
+/// The state's first value: the tensor's own memory, as it will be when the program is written.
+std::shared_ptr<const ir::Payload> payload_of(const Tensor& tensor) {
+  const eager::TensorImpl& impl = *tensor.impl();
+  auto payload = std::make_shared<ir::Payload>();
+  payload->dtype = impl.ref.dtype;
+  payload->sizes.assign(impl.shape.sizes, impl.shape.sizes + impl.shape.rank);
+  payload->bytes = std::shared_ptr<const std::byte>(impl.storage, static_cast<const std::byte*>(impl.ref.data));
+  payload->size_bytes = static_cast<size_t>(impl.ref.size_bytes());
+  return payload;
+}
+
+}  // namespace
+
+Tracer::~Tracer() {
+  for (auto& [leaf, gradient] : gradients_before_) leaf.impl()->autograd->grad = gradient;
+}
+
+Tensor Tracer::add_input(const std::string& name, const eager::Dims& sizes, DType dtype) {
+  ir::Type type = ir::dense_type(dtype, sizes);
+  ir::Value* value = graph_.add_input(name, type);
+  const Tensor tensor = eager::traced_tensor(type);
+  Track& track = tracks_[tensor.impl()->storage.get()];
+  track.storage = tensor.impl()->storage, track.base = tensor, track.current = value;
+  remember(tensor, value, 0);
+  return tensor;
+}
+
+void Tracer::remember(const Tensor& tensor, ir::Value* value, uint64_t generation) {
+  tensor.impl()->trace_value = std::make_shared<Seen>(Seen{this, value, generation});
+}
+
+Tracer::Track& Tracer::capture(const Tensor& base, Location here) {
+  if (base.is_traced())
+    throw EagerError(here, "export: a tensor of another trace is used here; a traced function must not keep tensors between calls");
+  if (!base.is_dense()) throw EagerError(here, "export: a tensor from before the trace is not dense; call contiguous() on it first");
+  const std::string path = base.name().empty() ? graph_.fresh_name("captured") : base.name();
+  const std::vector<int64_t> sizes(base.impl()->shape.sizes, base.impl()->shape.sizes + base.impl()->shape.rank);
+  if (const ir::State* other = graph_.find_state(path))
+    throw EagerError(here, "export: two different tensors are called \"" + other->path + "\"; give each model or optimizer a name of its own");
+  Track& track = tracks_[base.impl()->storage.get()];
+  track.storage = base.impl()->storage, track.base = base;
+  track.state = graph_.add_state(path, kind_of(base), base.requires_grad(), base.dtype(), sizes, payload_of(base));
+  track.current = track.state->value.get();
+  captured_.push_back(&track);
+  return track;
+}
+
+Tracer::Track& Tracer::track_of(const Tensor& tensor, Location here) {
+  const auto at = tracks_.find(tensor.impl()->storage.get());
+  if (at != tracks_.end()) return at->second;
+  return capture(tensor.impl()->base.defined() ? tensor.impl()->base : tensor, here);
+}
+
+ir::Value* Tracer::value_of(const Tensor& tensor, Location here) {
+  Track& track = track_of(tensor, here);
+  const eager::TensorImpl& impl = *tensor.impl();
+  if (!impl.base.defined()) return track.current;
+  const Seen* seen = static_cast<const Seen*>(impl.trace_value.get());
+  if (seen != nullptr && seen->tracer == this && seen->generation == track.generation) return seen->value;
+  // a view from before the trace, or from before a write: follow its chain from the current value
+  eager::NoGrad guard;
+  const Tensor fresh = eager::replay(impl.view.get(), impl.base, here);
+  ir::Value* value = static_cast<const Seen*>(fresh.impl()->trace_value.get())->value;
+  remember(tensor, value, track.generation);
+  return value;
+}
+
+ir::Argument Tracer::argument(const Parameter& parameter, const Boxed& b, Location here) {
+  if (!b.present) return {};
+  const auto value = [&](const Tensor& t) { return t.defined() ? value_of(t, here) : nullptr; };
+  if (parameter.kind == Kind::tensor) {
+    if (!b.list) return value(b.tensor());
+    std::vector<ir::Value*> list;
+    for (uint32_t k = 0; k < b.size; ++k) list.push_back(value(b.tensors[k]));
+    return list;
+  }
+  if (b.list) {
+    if (b.kind == Kind::real) return std::vector<double>(b.reals, b.reals + b.size);
+    std::vector<Dim> list;
+    for (uint32_t k = 0; k < b.size; ++k) list.push_back(b.symbolic ? b.dims[k] : Dim(b.integers[k]));
+    return list;
+  }
+  switch (parameter.kind) {
+    case Kind::integer: return b.dim;
+    case Kind::boolean: return b.integer() != 0;
+    case Kind::real: return b.scalar().to<double>();
+    case Kind::scalar: return b.scalar();
+    case Kind::dtype: return static_cast<DType>(b.integer());
+    default: return std::string(b.text, b.size);
+  }
+}
+
+void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Tensor* results, const std::vector<Check>& checks, Location here) {
+  if (here.known()) last_ = here;
+  std::vector<ir::Argument> list;
+  for (int i = 0; i < info.argument_count; ++i) list.push_back(argument(info.arguments[i], arguments[i], here));
+  std::vector<ir::Type> types;
+  for (int k = 0; k < info.schema.result_count; ++k) {
+    if (results[k].defined()) types.push_back(*results[k].impl()->symbolic);
+    else types.emplace_back().present = false;
+  }
+  for (const Check& check : checks) graph_.add_check(check);
+  // nodes of backward() have no line of their own: they belong to what ran last before them
+  const ir::Node* node = graph_.append(*info.op, std::move(list), types, here.known() ? here : last_, eager::module_path());
+  for (int k = 0; k < info.schema.result_count; ++k) {
+    if (!results[k].defined()) continue;
+    ir::Value* value = node->result(static_cast<size_t>(k));
+    if (info.op->category == Category::view) {
+      remember(results[k], value, track_of(results[k], here).generation);
+      continue;
+    }
+    Track& track = tracks_[results[k].impl()->storage.get()];
+    track.storage = results[k].impl()->storage, track.base = {}, track.current = value;
+    remember(results[k], value, 0);
+  }
+}
+
+void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
+  Track& track = track_of(base, here);
+  if (track.state != nullptr && base.name().empty())
+    throw EagerError(here, "export: this writes a tensor of size " + eager::to_string(base.sizes()) +
+                               " that existed before the trace and has no name; register it in a module (TAPER_MODULE), or call set_name() on it, so that it becomes a state");
+  eager::NoGrad guard;
+  const Tensor dense = source.is_dense() ? source : source.clone(here);
+  ir::Value* value = value_of(dense, here);
+  track.current = value;
+  ++track.generation;
+  track.written = true;
+}
+
+void Tracer::keep_grad(const Tensor& leaf) {
+  if (!leaf.impl()->autograd) leaf.impl()->autograd = std::make_unique<eager::Autograd>();
+  if (kept_.try_emplace(leaf.impl(), gradients_before_.size()).second) gradients_before_.emplace_back(leaf, leaf.grad());
+}
+
+void Tracer::refuse_value(const Tensor& tensor, Location here) {
+  throw EagerError(here, "export: a number is read from a tensor of size " + eager::to_string(tensor.sizes()) +
+                             ", which only a run will know: `if` on a tensor's value, item() and printing cannot be traced; choose with where(), or leave that part outside");
+}
+
+void Tracer::finish() {
+  for (const Track* track : captured_)
+    if (track->written && track->current != track->state->value.get()) graph_.add_write(track->state, track->current);
+}
+
+}  // namespace taper
