@@ -1,0 +1,51 @@
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <memory>
+
+#include "taper/exporter/cli/commands.h"
+#include "taper/exporter/eager/kernel_sets.h"
+#include "taper/exporter/inspect/graph_svg.h"
+#include "taper/exporter/inspect/summary.h"
+#include "taper/exporter/io/file.h"
+
+namespace taper::cli {
+namespace {
+
+struct Options {
+  std::string file, graph, method;
+  bool json = false;
+};
+
+void write_graph(const inspect::ProgramFile& file, const Options& options) {
+  std::vector<inspect::MethodGraph> graphs;
+  for (index_t i = 0; i < file.program().method_count(); ++i)
+    if (options.method.empty() || i == inspect::find_method(file.program(), options.method)) graphs.push_back(inspect::method_graph(file.program(), i));
+  std::ostringstream svg;
+  inspect::write_svg(svg, graphs);
+  io::write_file(options.graph, std::as_bytes(std::span(svg.view())));
+}
+
+void inspect_program(const Options& options, std::ostream& out) {
+  const inspect::ProgramFile file(options.file, eager::all_kernels(), cpu_has);
+  if (!options.method.empty()) (void)inspect::find_method(file.program(), options.method);
+  if (!options.graph.empty()) write_graph(file, options);
+  inspect::Summary summary = inspect::summarize(file);
+  if (!options.method.empty()) std::erase_if(summary.methods, [&](const inspect::MethodSummary& m) { return m.name != options.method; });
+  if (options.json) inspect::write_json(out, summary);
+  else out << summary;
+  if (!options.graph.empty() && !options.json) out << "\nwrote " << options.graph << '\n';
+}
+
+}  // namespace
+
+void add_inspect_command(CLI::App& app, std::ostream& out) {
+  CLI::App* command = app.add_subcommand("inspect", "Says what a program takes, gives, needs, and how large its parts are");
+  auto options = std::make_shared<Options>();
+  command->add_option("file", options->file, "The program")->required();
+  command->add_option("--method", options->method, "Only this method; default: all");
+  command->add_option("--graph", options->graph, "Draws the methods' graphs into this SVG file")->type_name("FILE.svg");
+  command->add_flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
+  command->callback([options, &out] { inspect_program(*options, out); });
+}
+
+}  // namespace taper::cli

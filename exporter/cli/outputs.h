@@ -1,0 +1,26 @@
+// The results of a run: printed for people, and as arrays for files.
+#pragma once
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/io/array.h"
+#include "taper/runtime/core/tensor_ref.h"
+
+namespace taper::cli {
+
+/// The elements in row-major order, copied.
+io::Array array_of(const TensorRef& tensor);
+
+struct TopOptions {
+  int count = 3;                    ///< classes shown for each row; 0: none
+  std::vector<std::string> labels;  ///< of the classes; may be empty
+};
+
+/// One output: its name and type, and
+///   - for rows of f32 scores, (classes) or (rows, classes): the best classes with their probability. Rows that are no probabilities
+///     already (not negative, sum 1) are taken as logits: probability = softmax;
+///   - else up to 16 elements, or the least, mean and greatest of many.
+void print_output(std::ostream& out, const std::string& name, const io::Array& output, const TopOptions& top);
+
+}  // namespace taper::cli

@@ -1,0 +1,108 @@
+// The front door of the host side: what a program that trains and exports a model includes.
+//
+//   Exporter exporter;
+//   exporter.method("forward", [&](Tensor x) { return model.forward(x); }, {input("images", {batch, 1, 28, 28})});
+//   exporter.method("train_step", train_step, {input("images", {64, 1, 28, 28}), input("labels", {64}, DType::i64)});
+//   exporter.write("lenet.taper");
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "taper/exporter/data/data.h"
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/emit/report.h"
+#include "taper/exporter/ir/graph.h"
+#include "taper/exporter/nn/nn.h"
+#include "taper/exporter/optim/optim.h"
+#include "taper/exporter/trace/trace.h"
+
+namespace taper {
+
+using data::Progress;
+using eager::Tensor;
+// Functions of tensors are found beside their arguments; those without one are brought here.
+using eager::arange;
+using eager::eye;
+using eager::full;
+using eager::linspace;
+using eager::no_grad;
+using eager::ones;
+using eager::rand;
+using eager::randn;
+using eager::zeros;
+
+struct ExportOptions {
+  bool exact = true;          ///< only passes that keep every bit: results equal eager's on the same machine
+  bool portable = false;      ///< plan for the portable kernels alone: what a firmware links
+  bool debug = true;          ///< write source lines and module paths, for errors and profiles
+  std::string name;           ///< of the program, for people; default: the file's name
+};
+
+/// Collects methods, which share weights and other states, and writes them as one program.
+class Exporter {
+ public:
+  Exporter();
+  ~Exporter();
+  Exporter(const Exporter&) = delete;
+  Exporter& operator=(const Exporter&) = delete;
+
+  /// Traces `function`, which takes one Tensor for each input and gives a Tensor, a tuple, a pair or a vector of Tensors.
+  /// Values of weights are read when `write` is called. Throws EagerError, see `trace`.
+  template <class F>
+  void method(const std::string& name, F&& function, const std::vector<InputSpec>& inputs, const std::vector<std::string>& outputs = {},
+              Location here = Location::current()) {
+    add(name, erase(std::forward<F>(function), inputs.size()), inputs, outputs, here);
+  }
+
+  /// The graph of a method, as it was traced.
+  ir::Graph& graph(const std::string& name);
+
+  /// Runs the passes, plans memory, writes the file whole or not at all, and prints what it wrote.
+  /// Throws ExportError; it lists every operator without a kernel. An exporter writes once.
+  emit::Report write(const std::filesystem::path& path, const ExportOptions& options = {});
+  /// The same, to memory; prints nothing.
+  std::vector<std::byte> write(const ExportOptions& options, emit::Report* report = nullptr);
+
+ private:
+  using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+  void add(const std::string& name, const Function& function, const std::vector<InputSpec>& inputs, const std::vector<std::string>& outputs, Location here);
+  void run_passes(const ExportOptions& options);
+
+  template <class F>
+  static Function erase(F&& function, size_t count) {
+    return [function = std::forward<F>(function), count](const std::vector<Tensor>& in) mutable { return call(function, in, count); };
+  }
+  /// Calls with as many arguments as there are inputs.
+  template <size_t n = 0, class F>
+  static std::vector<Tensor> call(F& function, const std::vector<Tensor>& in, size_t count) {
+    if constexpr (n > 8) {
+      throw ExportError("export: a method takes at most 8 tensors");
+    } else {
+      if (n != count) return call<n + 1>(function, in, count);
+      return call_with(function, in, std::make_index_sequence<n>());
+    }
+  }
+  template <class F, size_t... i>
+  static std::vector<Tensor> call_with(F& function, const std::vector<Tensor>& in, std::index_sequence<i...>) {
+    if constexpr (std::is_invocable_v<F&, decltype((void)i, std::declval<Tensor>())...>) return results(function(Tensor(in[i])...));
+    else throw ExportError("export: the function does not take " + std::to_string(sizeof...(i)) + " tensors; give one input for each of its parameters");
+  }
+  static std::vector<Tensor> results(Tensor t) { return {std::move(t)}; }
+  static std::vector<Tensor> results(std::vector<Tensor> list) { return list; }
+  template <class... T>
+  static std::vector<Tensor> results(std::tuple<T...> t) {
+    return std::apply([](auto&... element) { return std::vector<Tensor>{element...}; }, t);
+  }
+  static std::vector<Tensor> results(std::pair<Tensor, Tensor> t) { return {t.first, t.second}; }
+
+  std::vector<std::unique_ptr<ir::Graph>> graphs_;
+  bool written_ = false;
+};
+
+}  // namespace taper

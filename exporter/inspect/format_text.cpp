@@ -1,0 +1,32 @@
+#include "taper/exporter/inspect/format_text.h"
+
+#include <cstdio>
+
+namespace taper::inspect {
+
+std::string bytes_text(int64_t bytes) {
+  if (bytes < 1000) return std::to_string(bytes) + " B";
+  const char* units[] = {"kB", "MB", "GB", "TB"};
+  double value = static_cast<double>(bytes) / 1000;
+  int unit = 0;
+  while (value >= 999.95 && unit < 3) value /= 1000, ++unit;
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %s", value, units[unit]);
+  return text;
+}
+
+std::string counted(int64_t n, const std::string& noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
+
+std::string joined(const std::vector<std::string>& parts, const std::string& separator) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) text += (i > 0 ? separator : "") + parts[i];
+  return text;
+}
+
+std::string percent_text(double part, double whole) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", whole > 0 ? 100 * part / whole : 0.0);
+  return text;
+}
+
+}  // namespace taper::inspect

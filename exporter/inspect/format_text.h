@@ -1,0 +1,17 @@
+// Numbers for people.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace taper::inspect {
+
+/// "640 B", "61.7 kB", "14.0 MB": decimal units.
+std::string bytes_text(int64_t bytes);
+/// "3 nodes", "1 node".
+std::string counted(int64_t n, const std::string& noun);
+std::string joined(const std::vector<std::string>& parts, const std::string& separator = ", ");
+/// `part` of `whole` as "12.5 %".
+std::string percent_text(double part, double whole);
+
+}  // namespace taper::inspect

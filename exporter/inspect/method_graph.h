@@ -1,0 +1,31 @@
+// A method as boxes and lines: what `taper inspect --graph` draws.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "taper/runtime/program/program.h"
+
+namespace taper::inspect {
+
+struct GraphNode {
+  enum class Kind { input, output, instruction };
+  Kind kind;
+  std::string title;               ///< "convolution", or the name of an input or output
+  std::vector<std::string> lines;  ///< types of results, weights, the line in the model
+};
+
+/// `to` reads memory that `from` wrote last. `from` comes before `to` in the list of nodes.
+struct GraphEdge {
+  int from, to;
+};
+
+struct MethodGraph {
+  std::string name;
+  std::vector<GraphNode> nodes;  ///< inputs, instructions in their order, outputs
+  std::vector<GraphEdge> edges;  ///< each once
+};
+
+/// Constants and states are no nodes of their own: they would be the end of most lines. Who uses one names it.
+MethodGraph method_graph(const Program& program, index_t method);
+
+}  // namespace taper::inspect

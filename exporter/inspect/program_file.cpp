@@ -1,0 +1,53 @@
+#include "taper/exporter/inspect/program_file.h"
+
+#include <utility>
+
+#include "taper/exporter/inspect/format_text.h"
+#include "taper/exporter/io/file.h"
+#include "taper/runtime/extension/module/message.h"
+
+namespace taper::inspect {
+
+index_t find_method(const Program& program, const std::string& name) {
+  const index_t count = program.method_count();
+  if (name.empty() && count == 1) return 0;
+  std::vector<std::string> names;
+  for (index_t i = 0; i < count; ++i) {
+    if (name == program.method_name(i)) return i;
+    names.push_back(program.method_name(i));
+  }
+  const std::string what = name.empty() ? "choose a method with --method" : "there is no method " + name;
+  throw ExportError(what + "; the program has " + (names.empty() ? "none" : joined(names)));
+}
+
+ProgramFile::ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel))
+    : path_(std::move(path)), bytes_(io::read_file(path_)) {
+  ErrorInfo info;
+  LoadOptions options;
+  options.cpu_has = cpu_has;
+  options.info = &info;
+  // The size of the tables is asked first; `load` finds and explains the same faults.
+  Result<size_t> metadata_bytes = Program::metadata_bytes(bytes_);
+  if (metadata_bytes.ok()) metadata_.resize(metadata_bytes.value());
+  Result<Program> loaded = Program::load(bytes_, kernels, metadata_, options);
+  if (!loaded.ok()) {
+    std::string text = path_.string() + ": " + describe(info);
+    if (loaded.error() == Error::missing_kernel) text += "; this build of taper has no such kernel";
+    if (loaded.error() == Error::invalid_program) text += "; export it again";
+    throw ExportError(text);
+  }
+  program_.emplace(std::move(loaded).value());
+}
+
+MethodRequirements ProgramFile::requirements(index_t method) const {
+  const char* name = program_->method_name(method);
+  ErrorInfo info;
+  Result<size_t> workspace_bytes = program_->method_metadata_bytes(name, &info);
+  if (!workspace_bytes.ok()) throw ExportError(path_.string() + ": " + describe(info));
+  std::vector<std::byte> workspace(workspace_bytes.value());
+  Result<MethodRequirements> needed = program_->requirements(name, workspace, &info);
+  if (!needed.ok()) throw ExportError(path_.string() + ": " + describe(info));
+  return needed.value();
+}
+
+}  // namespace taper::inspect

@@ -1,0 +1,40 @@
+// A program file in memory, verified, with the kernels that this build has for it.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/error.h"
+#include "taper/runtime/program/program.h"
+
+namespace taper::inspect {
+
+/// The index of a method, or of the only one if `name` is empty. Throws ExportError that lists the methods.
+index_t find_method(const Program& program, const std::string& name);
+
+class ProgramFile {
+ public:
+  /// Reads and verifies the whole file. `kernels` must have one for every operator that the program uses; `cpu_has` says which
+  /// CPU levels may be taken. Throws ExportError: "lenet.taper: …".
+  ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel));
+  ProgramFile(const ProgramFile&) = delete;
+  ProgramFile& operator=(const ProgramFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  const Program& program() const { return *program_; }
+  /// What `Program::load` takes.
+  size_t metadata_bytes() const { return metadata_.size(); }
+
+  /// The memory that the method needs. Throws ExportError.
+  MethodRequirements requirements(index_t method) const;
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::byte> bytes_, metadata_;
+  std::optional<Program> program_;
+};
+
+}  // namespace taper::inspect

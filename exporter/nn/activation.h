@@ -1,0 +1,140 @@
+// Activations as modules, for Sequential. Each is the operator of its name.
+#pragma once
+#include <string>
+
+#include "taper/exporter/nn/module.h"
+
+namespace taper::nn {
+
+/// Declares a Layer without options.
+#define TAPER_ACTIVATION(Class)                                                          \
+  class Class : public Layer {                                                           \
+   public:                                                                               \
+    Tensor forward(const Tensor& input, Location here = Location::current()) override;   \
+  };
+
+TAPER_ACTIVATION(ReLU)         ///< max(x, 0)
+TAPER_ACTIVATION(ReLU6)        ///< min(max(x, 0), 6)
+TAPER_ACTIVATION(Sigmoid)      ///< 1 / (1 + exp(-x))
+TAPER_ACTIVATION(LogSigmoid)   ///< log(1 / (1 + exp(-x)))
+TAPER_ACTIVATION(Tanh)
+TAPER_ACTIVATION(Tanhshrink)   ///< x - tanh(x)
+TAPER_ACTIVATION(SiLU)         ///< x · sigmoid(x)
+TAPER_ACTIVATION(Mish)         ///< x · tanh(log(1 + exp(x)))
+TAPER_ACTIVATION(SELU)         ///< Klambauer et al., "Self-normalizing neural networks", 2017
+TAPER_ACTIVATION(Hardsigmoid)  ///< min(max(x + 3, 0), 6) / 6
+TAPER_ACTIVATION(Hardswish)    ///< x · hardsigmoid(x)
+TAPER_ACTIVATION(Softsign)     ///< x / (1 + |x|)
+#undef TAPER_ACTIVATION
+
+/// x · Φ(x), Φ the normal distribution function; or with "tanh" its usual approximation.
+class GELU : public Layer {
+ public:
+  explicit GELU(std::string approximate = "none") : approximate_(std::move(approximate)) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  std::string approximate_;
+};
+
+/// x for x > 0, else negative_slope · x.
+class LeakyReLU : public Layer {
+ public:
+  explicit LeakyReLU(double negative_slope = 0.01) : negative_slope_(negative_slope) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double negative_slope_;
+};
+
+/// As LeakyReLU with a slope that is trained: one for all, or one for each channel (dimension 1).
+class PReLU : public Layer {
+ public:
+  explicit PReLU(int64_t num_parameters = 1, double init = 0.25);
+
+  Parameter weight;
+  TAPER_LAYER(weight)
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+};
+
+/// x for x > 0, else alpha · (exp(x) - 1).
+class ELU : public Layer {
+ public:
+  explicit ELU(double alpha = 1) : alpha_(alpha) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double alpha_;
+};
+
+/// x for x > 0, else alpha · (exp(x / alpha) - 1).
+class CELU : public Layer {
+ public:
+  explicit CELU(double alpha = 1) : alpha_(alpha) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double alpha_;
+};
+
+/// log(1 + exp(beta · x)) / beta; x itself where beta · x > threshold.
+class Softplus : public Layer {
+ public:
+  explicit Softplus(double beta = 1, double threshold = 20) : beta_(beta), threshold_(threshold) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double beta_, threshold_;
+};
+
+/// min(max(x, min_val), max_val)
+class Hardtanh : public Layer {
+ public:
+  explicit Hardtanh(double min_val = -1, double max_val = 1) : min_(min_val), max_(max_val) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double min_, max_;
+};
+
+/// exp(x) normalised to sum 1 along `dim`.
+class Softmax : public Layer {
+ public:
+  explicit Softmax(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  int64_t dim_;
+};
+
+/// softmax(-x)
+class Softmin : public Layer {
+ public:
+  explicit Softmin(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  int64_t dim_;
+};
+
+/// log(softmax(x)) along `dim`.
+class LogSoftmax : public Layer {
+ public:
+  explicit LogSoftmax(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  int64_t dim_;
+};
+
+/// a · sigmoid(b), where a and b are the halves of x along `dim`.
+class GLU : public Layer {
+ public:
+  explicit GLU(int64_t dim = -1) : dim_(dim) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  int64_t dim_;
+};
+
+}  // namespace taper::nn

@@ -1,0 +1,57 @@
+#pragma once
+#include <string>
+
+#include "taper/exporter/nn/extents.h"
+#include "taper/exporter/nn/module.h"
+
+namespace taper::nn {
+
+/// Rows of zeros around the input; or "same": as many as keep its extents (stride 1 only), or "valid": none.
+template <int n>
+struct Padding {
+  Extents<n> extents = 0;
+  bool same = false;
+
+  template <std::integral T>
+  Padding(T all) : extents(all) {}
+  template <std::integral... T>
+    requires(n > 1 && sizeof...(T) == n)
+  Padding(T... each) : extents(each...) {}
+  /// Throws ExportError for another word.
+  Padding(const char* word);
+};
+
+template <int n>
+struct ConvOptions {
+  Extents<n> kernel_size;
+  Extents<n> stride = 1;
+  Padding<n> padding = 0;
+  Extents<n> dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+};
+
+/// Cross-correlation over n spatial dimensions (PyTorch's ConvNd with padding_mode "zeros"):
+///   x (batch, in, size…) or (in, size…), weight (out, in / groups, kernel…), bias (out) -> (batch, out, size…)
+///   size = (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down
+/// Weight and bias start even in ±1/√(in / groups · kernel). Throws ExportError if the channels are no multiple of groups, or "same"
+/// meets a stride.
+template <int n>
+class Conv : public Layer {
+ public:
+  Conv(int64_t in_channels, int64_t out_channels, ConvOptions<n> options);
+
+  Parameter weight, bias;  ///< bias: undefined without one
+  TAPER_LAYER(weight, bias)
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+  const ConvOptions<n>& options() const { return options_; }
+
+ private:
+  ConvOptions<n> options_;
+};
+
+using Conv1d = Conv<1>;
+using Conv2d = Conv<2>;
+using Conv3d = Conv<3>;
+
+}  // namespace taper::nn

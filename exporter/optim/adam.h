@@ -1,0 +1,64 @@
+#pragma once
+#include "taper/exporter/optim/optimizer.h"
+
+namespace taper::optim {
+
+struct AdamOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas{0.9, 0.999};  ///< how much of the running means of g and g² a step keeps
+  double eps = 1e-8;
+  double weight_decay = 0;
+  bool amsgrad = false;  ///< divide by the greatest v so far
+  bool maximize = false;
+};
+
+/// Kingma and Ba, "Adam: a method for stochastic optimization", 2015:
+///   g = gradient + weight_decay · p
+///   m = β₁ m + (1 - β₁) g,   v = β₂ v + (1 - β₂) g²
+///   p = p - lr / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + eps)                 t = 1, 2, …
+/// States: lr, step, exp_avg.<parameter>, exp_avg_sq.<parameter>, with amsgrad max_exp_avg_sq.<parameter>.
+class Adam : public Optimizer {
+ public:
+  explicit Adam(const std::vector<Tensor>& parameters, AdamOptions options = {}) : Adam(std::vector{ParameterGroup<AdamOptions>{parameters, options}}) {}
+  explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups) : Adam(groups, false) {}
+
+  double momentum(size_t group = 0) const override { return options_.at(group).betas.first; }
+  void set_momentum(double value, size_t group = 0) override { options_.at(group).betas.first = value; }
+
+ protected:
+  Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay);
+  void begin_step(Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient, Location here) override;
+
+ private:
+  struct Moments {
+    Tensor mean, square, greatest_square;
+  };
+  std::vector<AdamOptions> options_;
+  std::vector<std::vector<Moments>> moments_;
+  std::vector<std::pair<Tensor, Tensor>> corrections_;  // of each group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ)
+  Tensor step_;
+  bool decoupled_;
+};
+
+struct AdamWOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas{0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+  bool amsgrad = false;
+  bool maximize = false;
+};
+
+/// Loshchilov and Hutter, "Decoupled weight decay regularization", 2019: Adam whose weight decay does not enter the moments,
+/// p = p - lr · weight_decay · p before the step.
+class AdamW : public Adam {
+ public:
+  explicit AdamW(const std::vector<Tensor>& parameters, AdamWOptions options = {}) : AdamW(std::vector{ParameterGroup<AdamWOptions>{parameters, options}}) {}
+  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups) : Adam(as_adam(groups), true) {}
+
+ private:
+  static std::vector<ParameterGroup<AdamOptions>> as_adam(const std::vector<ParameterGroup<AdamWOptions>>& groups);
+};
+
+}  // namespace taper::optim

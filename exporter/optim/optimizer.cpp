@@ -1,0 +1,99 @@
+#include "taper/exporter/optim/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/ops/creation.h"
+
+namespace taper::optim {
+
+void Optimizer::step(Location here) {
+  eager::NoGrad guard;
+  begin_step(here);
+  for (size_t group = 0; group < groups_.size(); ++group)
+    for (size_t i = 0; i < groups_[group].parameters.size(); ++i) {
+      const Tensor& parameter = groups_[group].parameters[i];
+      if (const Tensor gradient = parameter.grad(); gradient.defined()) update(group, i, parameter, gradient, here);
+    }
+}
+
+void Optimizer::zero_grad() {
+  for (const Group& group : groups_)
+    for (const Tensor& parameter : group.parameters) parameter.set_grad({});
+}
+
+void Optimizer::set_lr(double value, size_t group) {
+  Group& g = groups_.at(group);
+  g.lr_value = value;
+  eager::NoGrad guard;
+  g.lr.fill_(Scalar(value));
+}
+
+double Optimizer::initial_lr(size_t group) {
+  Group& g = groups_.at(group);
+  if (!g.initial_lr) g.initial_lr = g.lr_value;
+  return *g.initial_lr;
+}
+
+double Optimizer::momentum(size_t) const { throw ExportError("this optimizer has no momentum that a scheduler could move"); }
+void Optimizer::set_momentum(double, size_t) { throw ExportError("this optimizer has no momentum that a scheduler could move"); }
+
+NamedTensors Optimizer::state_dict() const { return {states_.begin(), states_.end()}; }
+
+void Optimizer::load_state_dict(const NamedTensors& state) {
+  for (const auto& [name, tensor] : states_) {
+    const auto given = state.find(name);
+    if (given == state.end()) throw ExportError("Optimizer::load_state_dict: the state lacks '" + name + "'");
+    if (eager::to_string(given->second.sizes()) != eager::to_string(tensor.sizes()))
+      throw ExportError("Optimizer::load_state_dict: '" + name + "' is " + eager::to_string(given->second.sizes()) + " in the state, " + eager::to_string(tensor.sizes()) + " here");
+  }
+  eager::NoGrad guard;
+  for (auto [name, tensor] : states_) tensor.copy_(state.at(name));
+  for (Group& group : groups_) group.lr_value = group.lr.item();
+}
+
+void Optimizer::add_group(const std::vector<Tensor>& parameters, double lr) {
+  if (parameters.empty()) throw ExportError("an optimizer's group has no parameters");
+  for (const Tensor& parameter : parameters) {
+    if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf())
+      throw ExportError("an optimizer takes leaf tensors that want gradients" + (parameter.defined() ? "; this is not one: " + parameter.name() + " " + eager::to_string(parameter.sizes()) : std::string()));
+    for (const Group& other : groups_)
+      for (const Tensor& known : other.parameters)
+        if (known.is_same(parameter)) throw ExportError("parameter " + parameter.name() + " stands in two groups of an optimizer");
+  }
+  Group group;
+  group.parameters = parameters;
+  group.lr_value = lr;
+  const DType dtype = parameters[0].dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const std::string number = groups_.empty() ? "" : "." + std::to_string(groups_.size());
+  group.lr = make_state("lr" + number, eager::full({}, Scalar(lr), dtype));
+  groups_.push_back(std::move(group));
+}
+
+std::string Optimizer::parameter_name(const Tensor& parameter) const {
+  if (!parameter.name().empty()) return parameter.name();
+  size_t number = 0;  // a parameter outside modules is called by its place
+  for (const Group& group : groups_)
+    for (const Tensor& other : group.parameters) {
+      if (other.is_same(parameter)) return std::to_string(number);
+      ++number;
+    }
+  return std::to_string(number);
+}
+
+Tensor Optimizer::make_state(const std::string& kind, const Tensor& value) {
+  const std::string name = "optimizer." + kind;
+  value.set_name(name);
+  states_.emplace_back(name, value);
+  return value;
+}
+
+Tensor Optimizer::make_zeros(const std::string& kind, const Tensor& like) {
+  eager::NoGrad guard;
+  return make_state(kind + "." + parameter_name(like), eager::full(like.sizes(), Scalar(0), like.dtype()));
+}
+
+Tensor Optimizer::make_counter(const std::string& kind) { return make_state(kind, eager::full({}, Scalar(0), DType::f32)); }
+
+}  // namespace taper::optim
