@@ -1,0 +1,208 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "taper/exporter/cli/taper.h"
+#include "taper/exporter/io/npy.h"
+#include "taper/exporter/io/safetensors.h"
+#include "taper/tests/exporter/cli/programs.h"
+
+namespace taper::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using tests::scratch_file;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+template <class... T>
+Outcome taper_command(const T&... arguments) {
+  std::ostringstream out, err;
+  const int code = run({std::string(arguments)...}, out, err);
+  return {code, out.str(), err.str()};
+}
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string npy(const std::string& name, std::vector<int64_t> sizes, const std::vector<float>& values) {
+  const auto path = scratch_file(name);
+  io::write_npy(path, io::Array::of<float>(std::move(sizes), std::span<const float>(values)));
+  return path.string();
+}
+
+void expect_one_line(const std::string& text) { EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text; }
+
+// ---- the command ------------------------------------------------------------------------------------------------------------
+
+TEST(taper_command, helps_and_succeeds) {
+  const Outcome help = taper_command("--help");
+  EXPECT_EQ(help.code, success);
+  for (const char* word : {"inspect", "run", "profile", "export", "Exit codes"}) EXPECT_THAT(help.out, HasSubstr(word));
+  EXPECT_EQ(taper_command("run", "--help").code, success);
+}
+
+TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
+  const Outcome none = taper_command(), unknown = taper_command("frobnicate"), option = taper_command("inspect", "x.taper", "--colour");
+  for (const Outcome& o : {none, unknown, option}) {
+    EXPECT_EQ(o.code, usage);
+    EXPECT_THAT(o.err, HasSubstr("--help"));
+    expect_one_line(o.err);
+  }
+}
+
+TEST(taper_command, answers_a_missing_or_damaged_file_with_1_and_its_name) {
+  const Outcome missing = taper_command("inspect", "/nowhere/x.taper");
+  EXPECT_EQ(missing.code, failure);
+  EXPECT_THAT(missing.err, HasSubstr("/nowhere/x.taper"));
+  expect_one_line(missing.err);
+
+  const auto path = tests::classifier();
+  std::string bytes = content(path);
+  bytes[bytes.size() / 3] ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes;
+  for (const char* command : {"inspect", "run", "profile"}) {
+    const Outcome damaged = taper_command(command, path.string());
+    EXPECT_EQ(damaged.code, failure) << command;
+    EXPECT_THAT(damaged.err, HasSubstr("classifier.taper")) << command;
+    expect_one_line(damaged.err);
+  }
+}
+
+// ---- inspect ----------------------------------------------------------------------------------------------------------------
+
+TEST(taper_inspect, tells_what_a_program_takes_gives_and_needs) {
+  const Outcome o = taper_command("inspect", tests::classifier().string());
+  EXPECT_EQ(o.code, success) << o.err;
+  for (const char* text : {"x: f32[batch, 2]", "scores: f32[batch, 3]", "batch in 1..16", "1 addmm", "addmm(f32, f32, f32) -> f32", "lower bound", "fc.weight"})
+    EXPECT_THAT(o.out, HasSubstr(text));
+}
+
+TEST(taper_inspect, gives_the_same_as_json_and_parts_that_make_up_the_file) {
+  const auto path = tests::counter();
+  const Outcome o = taper_command("inspect", path.string(), "--json");
+  ASSERT_EQ(o.code, success) << o.err;
+  const auto report = nlohmann::json::parse(o.out);
+  EXPECT_EQ(report["methods"].size(), 2u);
+  EXPECT_EQ(report["states"][0]["path"], "total");
+  EXPECT_EQ(report["methods"][0]["states_written"][0], "total");
+  int64_t sum = 0;
+  for (const auto& part : report["parts"]) sum += part.get<int64_t>();
+  EXPECT_EQ(sum, static_cast<int64_t>(std::filesystem::file_size(path)));
+}
+
+TEST(taper_inspect, draws_the_graphs) {
+  const auto svg = scratch_file("graph.svg");
+  const Outcome o = taper_command("inspect", tests::counter().string(), "--graph", svg.string());
+  EXPECT_EQ(o.code, success) << o.err;
+  const std::string picture = content(svg);
+  for (const char* text : {"<svg", "count", "twice", "add.Tensor", "f32[2]", "writes total", "</svg>"}) EXPECT_THAT(picture, HasSubstr(text));
+}
+
+// ---- run --------------------------------------------------------------------------------------------------------------------
+
+TEST(taper_run, shows_the_best_classes_with_labels) {
+  const auto labels = scratch_file("labels.txt");
+  std::ofstream(labels) << "ant\nbee\ncat\n";
+  const Outcome o = taper_command("run", tests::classifier().string(), "--input", npy("x.npy", {1, 2}, {1, 0}), "--labels", labels.string(), "--top", "2");
+  EXPECT_EQ(o.code, success) << o.err;
+  // softmax(1, 5, 0) = 0.0179, 0.9756, 0.0066
+  EXPECT_THAT(o.out, HasSubstr("1    97.6 %  bee"));
+  EXPECT_THAT(o.out, HasSubstr("0     1.8 %  ant"));
+  EXPECT_THAT(o.out, Not(HasSubstr("cat")));
+}
+
+TEST(taper_run, writes_outputs_that_a_file_keeps_exactly) {
+  const std::string program = tests::classifier().string(), x = npy("x.npy", {3, 2}, {1, 0, 0, 1, 2, -1});
+  const auto y = scratch_file("y.npy"), all = scratch_file("y.safetensors");
+  const Outcome o = taper_command("run", program, "--input", "x=" + x, "--output", y.string(), "--output", all.string());
+  ASSERT_EQ(o.code, success) << o.err;
+  const io::Array scores = io::read_npy(y);
+  EXPECT_THAT(scores.sizes, ElementsAre(3, 3));
+  EXPECT_THAT(scores.values<float>(), ElementsAre(1, 5, 0, 0, 1, 8, 2, 9, -8));
+  EXPECT_THAT(io::read_safetensors(all).at("scores").values<float>(), ElementsAre(1, 5, 0, 0, 1, 8, 2, 9, -8));
+  // and what was written is an input again
+  const auto inputs = scratch_file("inputs.safetensors");
+  io::SafeTensors content;
+  content.tensors["x"] = io::read_npy(x);
+  io::write_safetensors(inputs, content);
+  EXPECT_EQ(taper_command("run", program, "--input", inputs.string()).code, success);
+  EXPECT_EQ(taper_command("run", program, "--input", "x=" + inputs.string() + ":x").code, success);
+}
+
+TEST(taper_run, keeps_states_in_a_file) {
+  const std::string program = tests::counter().string(), x = npy("x.npy", {2}, {1, 2}), states = scratch_file("states.safetensors").string();
+  ASSERT_EQ(taper_command("run", program, "--method", "count", "--input", x, "--save-states", states).code, success);
+  const Outcome again = taper_command("run", program, "--method", "count", "--input", x, "--load-states", states, "--save-states", states);
+  ASSERT_EQ(again.code, success) << again.err;
+  EXPECT_THAT(io::read_safetensors(states).at("total").values<float>(), ElementsAre(2, 4));
+}
+
+TEST(taper_run, says_what_is_missing_or_does_not_fit) {
+  const std::string classifier = tests::classifier().string(), counter = tests::counter().string();
+  const Outcome cases[] = {
+      taper_command("run", classifier),                                                         // no input
+      taper_command("run", classifier, "--input", npy("long.npy", {1, 3}, {1, 2, 3})),          // another extent
+      taper_command("run", classifier, "--input", npy("large.npy", {17, 2}, std::vector<float>(34))),  // beyond the range
+      taper_command("run", classifier, "--input", "z=" + npy("x.npy", {1, 2}, {1, 0})),         // another name
+      taper_command("run", classifier, "--input", "picture.gif"),                               // another kind of file
+      taper_command("run", counter),                                                            // which method?
+      taper_command("run", counter, "--method", "train"),                                       // not there
+  };
+  const char* texts[] = {"--input x=FILE", "f32[batch, 2]", "f32[batch, 2]", "no input z", "picture.gif", "count, twice", "count, twice"};
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    EXPECT_EQ(cases[i].code, failure) << i;
+    EXPECT_THAT(cases[i].err, HasSubstr(texts[i])) << i;
+    expect_one_line(cases[i].err);
+  }
+}
+
+// ---- profile ----------------------------------------------------------------------------------------------------------------
+
+TEST(taper_profile, measures_every_instruction_at_the_sizes_asked_for) {
+  const auto trace = scratch_file("trace.json");
+  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5", "--repeat", "4", "--trace", trace.string());
+  EXPECT_EQ(o.code, success) << o.err;
+  for (const char* text : {"x: f32[5, 2]", "addmm", "GFLOP/s", "-> f32[5, 3]", "4 runs"}) EXPECT_THAT(o.out, HasSubstr(text));
+  const auto events = nlohmann::json::parse(content(trace))["traceEvents"];
+  EXPECT_EQ(std::ranges::count_if(events, [](const auto& e) { return e["ph"] == "X" && e["name"] == "addmm"; }), 4);
+}
+
+TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
+  const std::string program = tests::classifier().string();
+  const Outcome name = taper_command("profile", program, "--dim", "time=5"), range = taper_command("profile", program, "--dim", "batch=17"),
+                form = taper_command("profile", program, "--dim", "batch");
+  EXPECT_THAT(name.err, HasSubstr("there are batch"));
+  EXPECT_THAT(range.err, HasSubstr("1..16"));
+  EXPECT_EQ(name.code, failure);
+  EXPECT_EQ(range.code, failure);
+  EXPECT_EQ(form.code, usage);
+}
+
+// ---- export -----------------------------------------------------------------------------------------------------------------
+
+TEST(taper_export, writes_a_table_of_exactly_the_kernels_needed) {
+  const auto kernels = scratch_file("kernels.cpp"), array = scratch_file("array.cpp"), header = scratch_file("c.h");
+  const auto program = tests::classifier();
+  const Outcome o = taper_command("export", program.string(), "--portable", "--kernels", kernels.string(), "--array", array.string(), "--header", header.string());
+  ASSERT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(content(kernels), HasSubstr("classifier_kernels[1] = {\n    &taper::portable::addmm_f32,\n}"));
+  EXPECT_THAT(content(array), HasSubstr("= {\n84,65,80,69,82,13,10,26,"));  // "TAPER\r\n\x1a"
+  EXPECT_THAT(content(header), HasSubstr("classifier_taper[" + std::to_string(std::filesystem::file_size(program)) + "]"));
+  EXPECT_THAT(content(header), HasSubstr("classifier_forward_bytes = "));
+}
+
+TEST(taper_export, wants_to_know_what_to_write) { EXPECT_EQ(taper_command("export", tests::classifier().string()).code, usage); }
+
+}  // namespace
+}  // namespace taper::cli

@@ -1,0 +1,165 @@
+#include "taper/exporter/eager/autograd.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "taper/exporter/eager/eager.h"
+
+namespace taper::eager {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Tensor leaf(std::vector<float> values, const Ints& sizes) { return Tensor::from(values, sizes).set_requires_grad(); }
+std::vector<float> values(const Tensor& t) { return t.to_vector<float>(); }
+
+TEST(autograd, gives_the_gradient_of_a_product) {
+  const Tensor a = leaf({2, 3}, {2}), b = leaf({5, 7}, {2});
+  sum(a * b).backward();
+  EXPECT_THAT(values(a.grad()), ElementsAre(5, 7));
+  EXPECT_THAT(values(b.grad()), ElementsAre(2, 3));
+}
+TEST(autograd, sums_gradients_of_a_broadcast_argument) {
+  const Tensor a = leaf({1, 2, 3, 4, 5, 6}, {2, 3}), b = leaf({1, 1, 1}, {3}), c = leaf({2}, {});
+  sum(a * b * c).backward();
+  EXPECT_THAT(values(b.grad()), ElementsAre(10, 14, 18));
+  EXPECT_THAT(values(c.grad()), ElementsAre(21));
+}
+TEST(autograd, adds_up_where_a_tensor_is_used_twice_and_over_calls) {
+  const Tensor a = leaf({3}, {1});
+  sum(a * a).backward();
+  EXPECT_THAT(values(a.grad()), ElementsAre(6));
+  sum(a * a).backward();
+  EXPECT_THAT(values(a.grad()), ElementsAre(12));
+}
+TEST(autograd, does_not_share_one_gradient_between_leaves) {
+  const Tensor a = leaf({1}, {1}), b = leaf({1}, {1});
+  sum(a + b).backward();
+  sum(a * 2).backward();
+  EXPECT_THAT(values(a.grad()), ElementsAre(3));
+  EXPECT_THAT(values(b.grad()), ElementsAre(1));
+}
+TEST(autograd, differentiates_gradients_again) {
+  const Tensor x = leaf({2}, {1});
+  const Tensor first = grad({sum(x * x * x)}, {x}, {}, /*create_graph=*/true)[0];
+  EXPECT_THAT(values(first), ElementsAre(12));
+  EXPECT_THAT(values(grad({sum(first)}, {x})[0]), ElementsAre(12));
+}
+TEST(autograd, leaves_grad_alone_when_asked_for_gradients) {
+  const Tensor x = leaf({2}, {1}), w = leaf({3}, {1});
+  grad({sum(x * w)}, {x});
+  EXPECT_FALSE(w.grad().defined());
+  EXPECT_FALSE(x.grad().defined());
+}
+TEST(autograd, gives_the_gradient_of_a_tensor_in_the_middle) {
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = x * 3;
+  EXPECT_THAT(values(grad({sum(y * y)}, {y})[0]), ElementsAre(12));
+}
+TEST(autograd, says_which_input_is_unused) {
+  const Tensor x = leaf({2}, {1}), other = leaf({2}, {1});
+  EXPECT_THAT([&] { grad({sum(x * 2)}, {x, other}); }, ThrowsMessage<EagerError>(HasSubstr("do not depend on input 1")));
+  EXPECT_FALSE(grad({sum(x * 2)}, {x, other}, {}, false, false, true)[1].defined());
+}
+TEST(autograd, needs_one_element_to_start_from) {
+  const Tensor x = leaf({1, 2}, {2});
+  EXPECT_THAT([&] { (x * 2).backward(); }, ThrowsMessage<EagerError>(HasSubstr("a tensor of size (2) needs a gradient to start from")));
+  (x * 2).backward(Tensor::from<float>({1, 10}, {2}));
+  EXPECT_THAT(values(x.grad()), ElementsAre(2, 20));
+}
+TEST(autograd, says_when_there_is_no_history) {
+  EXPECT_THAT([] { Tensor::from<float>({1}, {1}).backward(); }, ThrowsMessage<EagerError>(HasSubstr("does not require a gradient and has no history")));
+}
+TEST(autograd, records_nothing_inside_no_grad) {
+  const Tensor x = leaf({2}, {1});
+  NoGrad guard;
+  EXPECT_FALSE((x * 2).requires_grad());
+}
+TEST(autograd, frees_saved_values_and_says_so) {
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = sum(x * x);
+  y.backward();
+  EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<EagerError>(HasSubstr("retain_graph = true")));
+}
+TEST(autograd, keeps_the_graph_when_asked) {
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = sum(x * x);
+  y.backward({}, /*retain_graph=*/true);
+  y.backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(8));
+}
+TEST(autograd, calls_hooks_which_may_replace_a_gradient) {
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = x * 3;
+  y.register_hook([](const Tensor& g) { return g * 10; });
+  float seen = 0;
+  x.register_hook([&](const Tensor& g) {
+    seen = g.item<float>();
+    return Tensor();
+  });
+  sum(y).backward();
+  EXPECT_EQ(seen, 30);
+  EXPECT_THAT(values(x.grad()), ElementsAre(30));
+}
+TEST(autograd, retains_the_gradient_of_a_tensor_in_the_middle) {
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = x * 3;
+  y.retain_grad();
+  sum(y * y).backward();
+  EXPECT_THAT(values(y.grad()), ElementsAre(12));
+}
+TEST(autograd, detaches) {
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = (x * 3).detach();
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_THAT(values(grad({sum(x * y)}, {x})[0]), ElementsAre(6));
+}
+TEST(autograd, names_the_forward_line_of_the_first_nan) {
+  const Tensor x = leaf({0}, {1});
+  DetectAnomaly guard;
+  const int line = __LINE__ + 1;
+  const Tensor y = sqrt(x * 0);
+  try {
+    sum(y * 0).backward();
+    FAIL();
+  } catch (const EagerError& e) {
+    EXPECT_EQ(e.where().line, line);
+    EXPECT_THAT(e.what(), HasSubstr("the derivative of sqrt gave NaN"));
+  }
+}
+TEST(autograd, runs_custom_functions) {
+  const CustomFunction twice{"twice", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * 2}; },
+                             [](const std::vector<Tensor>&, const std::vector<Tensor>&, const Gradients& dy) { return Gradients{dy[0] * 100}; }};
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = apply(twice, {x})[0];
+  EXPECT_THAT(values(y), ElementsAre(4));
+  sum(y).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(100));
+}
+TEST(autograd, survives_a_very_long_chain) {
+  const Tensor x = leaf({1}, {1});
+  Tensor y = x;
+  for (int i = 0; i < 200000; ++i) y = y + 0.0;
+  sum(y).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(1));
+}
+TEST(autograd, checks_gradients_against_differences) {
+  const Tensor x = leaf({0.5f, -1.5f, 2}, {3});
+  const auto right = [](const std::vector<Tensor>& in) { return in[0] * in[0] * in[0]; };
+  EXPECT_EQ(gradcheck(right, {x}), "");
+  EXPECT_EQ(gradgradcheck(right, {x}), "");
+  const CustomFunction wrong{"wrong", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * in[0]}; },
+                             [](const std::vector<Tensor>& in, const std::vector<Tensor>&, const Gradients& dy) { return Gradients{dy[0] * in[0]}; }};
+  EXPECT_THAT(gradcheck([&](const std::vector<Tensor>& in) { return apply(wrong, in)[0]; }, {x}), HasSubstr("central difference"));
+}
+TEST(autograd, shows_the_graph_behind_a_tensor) {
+  const Tensor x = leaf({2}, {1});
+  x.set_name("w");
+  EXPECT_THAT(graph_of(sum(x * x)), testing::AllOf(HasSubstr("mul.Tensor(%2, %2)"), HasSubstr("leaf w"), HasSubstr("autograd_test.cpp:")));
+}
+
+}  // namespace
+}  // namespace taper::eager

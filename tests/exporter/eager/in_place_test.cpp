@@ -1,0 +1,87 @@
+// Writes in place, through views, and what autograd makes of them.
+#include <gmock/gmock.h>
+
+#include "taper/exporter/eager/eager.h"
+
+namespace taper::eager {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+Tensor leaf(std::vector<float> values, const Ints& sizes) { return Tensor::from(values, sizes).set_requires_grad(); }
+std::vector<float> values(const Tensor& t) { return t.to_vector<float>(); }
+
+TEST(in_place, changes_the_tensor_and_its_history) {
+  const Tensor x = leaf({1, 2}, {2});
+  Tensor y = x * 3;
+  y.mul_(y.detach().clone());
+  EXPECT_THAT(values(y), ElementsAre(9, 36));
+  sum(y).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(9, 18));
+}
+TEST(in_place, names_both_places_when_it_corrupts_a_gradient) {
+  const Tensor x = leaf({1, 2}, {2});
+  Tensor y = x * 3;
+  const int user = __LINE__ + 1;
+  const Tensor z = y * y;
+  const int writer = __LINE__ + 1;
+  y.add_(1);
+  EXPECT_THAT([&] { sum(z).backward(); },
+              ThrowsMessage<EagerError>(testing::AllOf(HasSubstr("add_ at in_place_test.cpp:" + std::to_string(writer) + " overwrote a value that mul at in_place_test.cpp:" + std::to_string(user)))));
+}
+TEST(in_place, allows_overwriting_what_nobody_needs) {
+  const Tensor x = leaf({-1, 2}, {2});
+  Tensor y = x + 0.0;  // add saves nothing
+  relu_(y);
+  sum(y).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(0, 1));
+}
+TEST(in_place, refuses_a_leaf_that_wants_a_gradient) {
+  Tensor x = leaf({1}, {1});
+  EXPECT_THAT([&] { x.add_(1); }, ThrowsMessage<EagerError>(HasSubstr("a leaf that requires a gradient cannot be written in place")));
+  no_grad([&] { x.add_(1); });
+  EXPECT_THAT(values(x), ElementsAre(2));
+}
+TEST(in_place, writes_through_views_reach_the_gradient_of_the_base) {
+  const Tensor x = leaf({1, 2, 3, 4}, {2, 2}), v = leaf({10, 20}, {2});
+  Tensor y = x * 1;
+  y[0].copy_(v);
+  EXPECT_THAT(values(y), ElementsAre(10, 20, 3, 4));
+  sum(y * y).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(0, 0, 6, 8));
+  EXPECT_THAT(values(v.grad()), ElementsAre(20, 40));
+}
+TEST(in_place, writes_to_the_base_reach_the_history_of_earlier_views) {
+  const Tensor x = leaf({1, 2, 3, 4}, {2, 2});
+  Tensor y = x * 1;
+  const Tensor row = y[1];
+  y.mul_(5);
+  sum(row).backward();
+  EXPECT_THAT(values(row), ElementsAre(15, 20));
+  EXPECT_THAT(values(x.grad()), ElementsAre(0, 0, 5, 5));
+}
+TEST(in_place, writes_through_chains_of_views) {
+  const Tensor x = leaf({0, 0, 0, 0, 0, 0}, {2, 3}), v = leaf({1, 2}, {2});
+  Tensor y = x * 1;
+  y.t().slice(0, 1, 2).squeeze(0).copy_(v);  // column 1
+  EXPECT_THAT(values(y), ElementsAre(0, 1, 0, 0, 2, 0));
+  sum(y * Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3})).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(1, 0, 3, 4, 0, 6));
+  EXPECT_THAT(values(v.grad()), ElementsAre(2, 5));
+}
+TEST(in_place, copies_between_overlapping_views) {
+  Tensor t = Tensor::from<float>({1, 2, 3, 4}, {4});
+  t.slice(0, 1, 4).copy_(t.slice(0, 0, 3));
+  EXPECT_THAT(values(t), ElementsAre(1, 1, 2, 3));
+}
+TEST(in_place, refuses_another_size_or_a_narrower_type) {
+  Tensor t = Tensor::from<float>({1, 2}, {2});
+  EXPECT_THAT([&] { t.add_(Tensor::from<float>({1, 2, 3, 4}, {2, 2})); }, ThrowsMessage<EagerError>(HasSubstr("add_: the result's size (2, 2) is not that of self (2)")));
+  Tensor i = Tensor::from<int64_t>({1, 2}, {2});
+  EXPECT_THAT([&] { i.add_(0.5); }, ThrowsMessage<EagerError>(HasSubstr("cannot be written into self of i64")));
+}
+
+}  // namespace
+}  // namespace taper::eager

@@ -1,0 +1,104 @@
+#include "taper/exporter/nn/init.h"
+
+#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/nn/nn.h"
+#include "taper/tests/exporter/nn/golden.h"
+
+namespace taper::nn {
+namespace {
+
+using tests::Json;
+
+struct Statistics {
+  double mean = 0, deviation = 0, min = INFINITY, max = -INFINITY;
+};
+Statistics statistics_of(const Tensor& tensor) {
+  const std::vector<float> values = tensor.detach().to_vector<float>();
+  const double n = static_cast<double>(values.size());
+  Statistics s;
+  for (const float v : values) s.mean += v / n, s.min = std::min<double>(s.min, v), s.max = std::max<double>(s.max, v);
+  for (const float v : values) s.deviation += (v - s.mean) * (v - s.mean) / n;
+  s.deviation = std::sqrt(s.deviation);
+  return s;
+}
+
+/// Runs the initialiser that a golden row names; false if Taper has none of this name.
+bool run(const Json& row, Tensor weight) {
+  const Json& args = row["args"];
+  const std::string name = row["init"];
+  const auto number = [&](const char* key, double fallback) { return args.value(key, fallback); };
+  const init::Mode mode = args.value("mode", "fan_in") == "fan_in" ? init::Mode::fan_in : init::Mode::fan_out;
+  const std::string nonlinearity_name = args.value("nonlinearity", "leaky_relu");
+  const init::Nonlinearity nonlinearity = nonlinearity_name == "relu" ? init::Nonlinearity::relu : nonlinearity_name == "tanh" ? init::Nonlinearity::tanh : init::Nonlinearity::leaky_relu;
+  if (name == "uniform_") init::uniform_(weight, number("a", 0), number("b", 1));
+  else if (name == "normal_") init::normal_(weight, number("mean", 0), number("std", 1));
+  else if (name == "trunc_normal_") init::trunc_normal_(weight, number("mean", 0), number("std", 1), number("a", -2), number("b", 2));
+  else if (name == "constant_") init::constant_(weight, number("val", 0));
+  else if (name == "xavier_uniform_") init::xavier_uniform_(weight, number("gain", 1));
+  else if (name == "xavier_normal_") init::xavier_normal_(weight, number("gain", 1));
+  else if (name == "kaiming_uniform_") init::kaiming_uniform_(weight, number("a", 0), mode, nonlinearity);
+  else if (name == "kaiming_normal_") init::kaiming_normal_(weight, number("a", 0), mode, nonlinearity);
+  else return false;
+  return true;
+}
+
+TEST(init, has_the_fans_bounds_and_deviations_of_pytorch) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "nn/initializers.json");
+  const io::Bytes text = io::read_file(path);
+  const Json golden = Json::parse(reinterpret_cast<const char*>(text.data()), reinterpret_cast<const char*>(text.data()) + text.size());
+  tests::Coverage coverage("initializers");
+  eager::manual_seed(1);
+  for (const Json& row : golden["rows"]) {
+    SCOPED_TRACE(row.dump());
+    Tensor weight = Tensor::empty(row["shape"].get<eager::Ints>());
+    if (!run(row, weight)) {
+      coverage.left_out(row["init"]);
+      continue;
+    }
+    coverage.ran();
+    EXPECT_EQ(init::fans_of(weight).in, row["fan_in"].get<int64_t>());
+    EXPECT_EQ(init::fans_of(weight).out, row["fan_out"].get<int64_t>());
+    const Statistics s = statistics_of(weight);
+    const double n = static_cast<double>(weight.numel().value()), deviation = row["sample"]["std"];
+    EXPECT_NEAR(s.mean, row["sample"]["mean"].get<double>(), 8 * deviation / std::sqrt(n) + 1e-7);
+    EXPECT_NEAR(s.deviation, deviation, 0.02 * deviation + 1e-7);
+    if (row.contains("exact")) {
+      EXPECT_NEAR(s.deviation, row["exact"]["std"].get<double>(), 0.02 * deviation);
+      if (row["exact"].contains("bound")) {
+        const double bound = row["exact"]["bound"];
+        EXPECT_LE(s.max, bound * (1 + 1e-6));
+        EXPECT_GE(s.min, -bound * (1 + 1e-6));
+        EXPECT_NEAR(s.max, bound, 0.01 * bound);
+      }
+    }
+  }
+  coverage.print();
+  EXPECT_EQ(init::gain_of(init::Nonlinearity::tanh), golden["gain"]["tanh"].get<double>());
+  EXPECT_EQ(init::gain_of(init::Nonlinearity::relu), golden["gain"]["relu"].get<double>());
+  EXPECT_EQ(init::gain_of(init::Nonlinearity::selu), golden["gain"]["selu"].get<double>());
+  EXPECT_DOUBLE_EQ(init::gain_of(init::Nonlinearity::leaky_relu), golden["gain"]["leaky_relu"].get<double>());
+}
+
+TEST(init, gives_layers_the_starting_values_that_pytorch_gives_them) {
+  eager::manual_seed(2);
+  Linear linear(400, 300);
+  EXPECT_NEAR(statistics_of(linear.weight).max, 1 / std::sqrt(400.0), 1e-4);
+  EXPECT_NEAR(statistics_of(linear.bias).max, 1 / std::sqrt(400.0), 2e-3);
+  Conv2d conv(32, 64, {.kernel_size = 3, .groups = 2});
+  EXPECT_NEAR(statistics_of(conv.weight).max, 1 / std::sqrt(16.0 * 9), 1e-4);
+  EXPECT_NEAR(statistics_of(Embedding(300, 100).weight).deviation, 1, 0.02);
+}
+
+TEST(init, repeats_itself_after_the_same_seed) {
+  eager::manual_seed(3);
+  const Linear a(5, 5);
+  eager::manual_seed(3);
+  const Linear b(5, 5), c(5, 5);
+  EXPECT_EQ(a.weight.to_vector<float>(), b.weight.to_vector<float>());
+  EXPECT_NE(a.weight.to_vector<float>(), c.weight.to_vector<float>());
+}
+
+TEST(init, needs_two_dimensions_for_fans) { EXPECT_THROW(init::kaiming_uniform_(Tensor::empty({3})), EagerError); }
+
+}  // namespace
+}  // namespace taper::nn

@@ -1,0 +1,102 @@
+#include "taper/exporter/optim/optimizer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "taper/exporter/optim/optim.h"
+
+namespace taper::optim {
+namespace {
+
+Tensor parameter(std::vector<float> values, const char* name = "") {
+  const auto n = static_cast<int64_t>(values.size());
+  Tensor p = Tensor::from(values, {n});
+  p.set_requires_grad();
+  if (*name) p.set_name(name);
+  return p;
+}
+void set_gradient(const Tensor& p, std::vector<float> values) { p.set_grad(Tensor::from(values, {static_cast<int64_t>(values.size())})); }
+
+std::vector<std::string> names(const NamedTensors& state) {
+  std::vector<std::string> result;
+  for (const auto& [name, tensor] : state) result.push_back(name);
+  return result;
+}
+
+TEST(optimizer, has_all_its_states_by_name_before_the_first_step) {
+  const Tensor w = parameter({1, 2}, "fc.weight"), b = parameter({3}, "fc.bias");
+  EXPECT_THAT(names(SGD({w, b}, {.lr = 0.1, .momentum = 0.9}).state_dict()), testing::ElementsAre("optimizer.lr", "optimizer.momentum.fc.bias", "optimizer.momentum.fc.weight"));
+  EXPECT_THAT(names(SGD({w}, {.lr = 0.1}).state_dict()), testing::ElementsAre("optimizer.lr"));
+  EXPECT_THAT(names(Adam({b}).state_dict()), testing::ElementsAre("optimizer.exp_avg.fc.bias", "optimizer.exp_avg_sq.fc.bias", "optimizer.lr", "optimizer.step"));
+}
+
+TEST(optimizer, names_parameters_outside_modules_by_their_place) {
+  EXPECT_THAT(names(SGD({parameter({1}), parameter({2})}, {.momentum = 0.9}).state_dict()), testing::Contains("optimizer.momentum.1"));
+}
+
+TEST(optimizer, keeps_parameters_without_gradient) {
+  const Tensor a = parameter({1}), b = parameter({2});
+  SGD optimizer({a, b}, {.lr = 0.5});
+  set_gradient(a, {1});
+  optimizer.step();
+  EXPECT_EQ(a.item(), 0.5);
+  EXPECT_EQ(b.item(), 2);
+  optimizer.zero_grad();
+  EXPECT_FALSE(a.grad().defined());
+}
+
+TEST(optimizer, follows_its_learning_rate) {
+  const Tensor a = parameter({1});
+  SGD optimizer({a}, {.lr = 0.5});
+  optimizer.set_lr(0.25);
+  set_gradient(a, {1});
+  optimizer.step();
+  EXPECT_EQ(a.item(), 0.75);
+  EXPECT_EQ(optimizer.lr(), 0.25);
+}
+
+TEST(optimizer, gives_back_its_state) {
+  const Tensor a = parameter({1}, "a"), b = parameter({1}, "a");
+  Adam first({a}, {.lr = 0.1}), second({b}, {.lr = 0.5});
+  for (int step = 0; step < 3; ++step) {
+    set_gradient(a, {1.5f});
+    first.step();
+  }
+  second.load_state_dict(first.state_dict());
+  EXPECT_FLOAT_EQ(static_cast<float>(second.lr()), 0.1f);
+  b.set_requires_grad(false);
+  Tensor copy = b;
+  copy.copy_(a.detach());
+  b.set_requires_grad(true);
+  set_gradient(a, {-1});
+  set_gradient(b, {-1});
+  first.step();
+  second.step();
+  EXPECT_EQ(a.item(), b.item());
+}
+
+TEST(optimizer, refuses_states_and_parameters_that_do_not_fit) {
+  const Tensor a = parameter({1}, "a"), wide = parameter({1, 2}, "a");
+  Adam optimizer({a}), other({wide});
+  EXPECT_THROW(optimizer.load_state_dict({}), ExportError);
+  EXPECT_THROW(optimizer.load_state_dict(other.state_dict()), ExportError);
+  EXPECT_THROW(SGD(std::vector<Tensor>{}), ExportError);
+  EXPECT_THROW(SGD({Tensor::from<float>({1}, {1})}), ExportError);
+  EXPECT_THROW(SGD({a, a}), ExportError);
+  EXPECT_THROW(SGD({a}, {.nesterov = true}), ExportError);
+  EXPECT_THROW(SGD({a}).set_momentum(0.5), ExportError);
+}
+
+TEST(clipping, leaves_small_gradients_alone_and_gives_the_norm_before) {
+  const Tensor a = parameter({0, 0}), b = parameter({0});
+  set_gradient(a, {3, 0});
+  set_gradient(b, {4});
+  EXPECT_FLOAT_EQ(clip_grad_norm_({a, b}, 10).item<float>(), 5);
+  EXPECT_EQ(b.grad().item(), 4);
+  clip_grad_norm_({a, b}, 1);
+  EXPECT_NEAR(b.grad().item(), 0.8, 1e-5);
+  EXPECT_EQ(clip_grad_norm_({parameter({1})}, 1).item(), 0);
+}
+
+}  // namespace
+}  // namespace taper::optim

@@ -1,0 +1,161 @@
+#include "taper/exporter/passes/passes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/ir/parser.h"
+#include "taper/exporter/ir/verifier.h"
+
+namespace taper::passes {
+namespace {
+
+using eager::Tensor;
+
+std::shared_ptr<const ir::Payload> random_payload(std::vector<int64_t> sizes, unsigned seed, float low = -1, float high = 1) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> numbers(low, high);
+  size_t n = 1;
+  for (int64_t s : sizes) n *= static_cast<size_t>(s);
+  std::vector<float> elements(n);
+  for (float& e : elements) e = numbers(random);
+  return ir::Payload::from(elements, std::move(sizes));
+}
+Tensor random_tensor(const std::vector<int64_t>& sizes, unsigned seed) { return ir::tensor_of(random_payload(sizes, seed)).clone(); }
+
+/// A constant's line.
+std::string constant(const std::string& name, const std::shared_ptr<const ir::Payload>& p, ir::Payloads& payloads) {
+  const std::string key = ir::digest(*p);
+  payloads[key] = p;
+  ir::Type type = ir::dense_type(p->dtype, {p->sizes.begin(), p->sizes.end()});
+  return "constant \"" + name + "\" = %" + name + ": " + ir::to_string(type) + " " + key + "\n";
+}
+
+std::vector<std::string> operators(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Node& n : graph.nodes()) names.emplace_back(name_of(*n.op));
+  return names;
+}
+
+std::vector<float> run(const ir::Graph& graph, const std::vector<Tensor>& inputs) {
+  return ir::Interpreter(graph).run(inputs).outputs[0].to_vector<float>();
+}
+void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+}
+
+TEST(remove_dead_code, keeps_what_outputs_and_writes_need) {
+  const auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f32[2]\nstate \"s\" = %s: f32[2] buffer zeros\n%a: f32[2] = neg(%x)\n%b: f32[2] = relu(%a)\n"
+      "%c: f32[2] = exp(%a)\n%d: f32[2] = log(%c)\n%e: f32[2] = abs(%s)\noutput \"y\" = %b\nwrite \"s\" = %e\n");
+  EXPECT_EQ(remove_dead_code(*graph), 2);
+  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"neg", "relu", "abs"}));
+  ir::verify(*graph);
+}
+
+TEST(fold_constants, computes_what_follows_from_constants_and_leaves_the_rest) {
+  ir::Payloads payloads;
+  const std::string w = constant("w", random_payload({3, 4}, 1), payloads);
+  const auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f32[2, 3]\n" + w +
+          "%t: f32[4, 3] strides [1, 4] = permute(%w, [1, 0])\n%e: f32[4, 3] = exp(%t)\n%n: f32[4, 3] = neg(%e)\n"
+          "%tt: f32[3, 4] strides [1, 3] = permute(%n, [1, 0])\n%y: f32[2, 4] = mm(%x, %tt)\noutput \"y\" = %y\n",
+      payloads);
+  const Tensor x = random_tensor({2, 3}, 2);
+  const auto before = run(*graph, {x});
+  EXPECT_GT(fold_constants(*graph), 0);
+  ir::verify(*graph);
+  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"permute", "mm"}));
+  EXPECT_EQ(graph->constants().size(), 1u);
+  expect_same_bits(run(*graph, {x}), before);
+}
+
+TEST(fold_constants, does_not_blow_a_small_constant_up) {
+  ir::Payloads payloads;
+  const std::string w = constant("w", random_payload({1}, 1), payloads);
+  const auto graph = ir::parse("graph f\n" + w + "%r: f32[100000] = repeat(%w, [100000])\noutput \"y\" = %r\n", payloads);
+  EXPECT_EQ(fold_constants(*graph), 0);
+}
+
+TEST(merge_common_subexpressions, keeps_one_of_equal_calls) {
+  const auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = exp(%x)\n%b: f32[2] = exp(%x)\n%c: f32[2] = mul.Scalar(%a, 2)\n"
+      "%d: f32[2] = mul.Scalar(%b, 2)\n%e: f32[2] = mul.Scalar(%b, 2.0)\n%f: f32[2] = add.Tensor(%c, %d, 1)\n"
+      "%g: f32[2] = add.Tensor(%f, %e, 1)\noutput \"y\" = %g\n");
+  EXPECT_EQ(merge_common_subexpressions(*graph), 2);
+  ir::verify(*graph);
+  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"exp", "mul.Scalar", "mul.Scalar", "add.Tensor", "add.Tensor"}));
+}
+
+TEST(fold_batch_norm, gives_the_same_numbers_within_rounding) {
+  ir::Payloads payloads;
+  const std::string text = "graph f\ninput \"x\" = %x: f32[2, 3, 5, 5]\n" + constant("w", random_payload({4, 3, 3, 3}, 1), payloads) +
+                           constant("g", random_payload({4}, 2), payloads) + constant("b", random_payload({4}, 3), payloads) +
+                           constant("m", random_payload({4}, 4), payloads) + constant("v", random_payload({4}, 5, 0.5, 2), payloads) +
+                           "%c: f32[2, 4, 3, 3] = convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+                           "%n: f32[2, 4, 3, 3], %n1: f32[0], %n2: f32[0] = _native_batch_norm_legit_no_training(%c, %g, %b, %m, %v, 0.1, 1e-05)\n"
+                           "output \"y\" = %n\n";
+  const auto graph = ir::parse(text, payloads);
+  const Tensor x = random_tensor({2, 3, 5, 5}, 9);
+  const auto before = run(*graph, {x});
+  EXPECT_EQ(fold_batch_norm(*graph), 1);
+  ir::verify(*graph);
+  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"convolution"}));
+  const auto after = run(*graph, {x});
+  for (size_t i = 0; i < after.size(); ++i) ASSERT_NEAR(after[i], before[i], 1e-5);
+}
+
+TEST(fuse_pointwise, gives_the_same_bits) {
+  const auto graph = ir::parse(
+      "graph f\nsymbol n in [1, 64]\ninput \"x\" = %x: f32[n, 7]\ninput \"y\" = %y: f32[n, 7]\ninput \"lr\" = %lr: f32[]\n"
+      "%a: f32[n, 7] = mul.Tensor(%x, %y)\n%b: f32[n, 7] = add.Tensor(%a, %x, 0.3)\n%c: f32[n, 7] = tanh(%b)\n%d: f32[n, 7] = mul.Tensor(%c, %lr)\n"
+      "%e: f32[n, 7] = sub.Tensor(%y, %d, 1)\n%f: f32[n, 7] = sigmoid(%e)\n%g: f32[n, 7] = add.Scalar(%f, 0.1, 3)\n"
+      "%h: f32[n, 7] = threshold_backward(%g, %x, 0)\n%i: f32[n, 7] = div.Tensor(%h, %f)\noutput \"y\" = %i\n"
+      "bind n = extent 0 of input 0\ncheck n == n \"\"\n");
+  const std::vector<Tensor> inputs{random_tensor({9, 7}, 1), random_tensor({9, 7}, 2), random_tensor({}, 3)};
+  const auto before = run(*graph, inputs);
+  EXPECT_EQ(fuse_pointwise(*graph), 2) << "sigmoid has two readers, so it ends one tree";
+  ir::verify(*graph);
+  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"taper::pointwise", "taper::pointwise"}));
+  expect_same_bits(run(*graph, inputs), before);
+}
+
+TEST(fuse_pointwise, leaves_other_dtypes_broadcasts_and_outputs_alone) {
+  const auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f64[4, 4]\ninput \"y\" = %y: f32[4, 4]\ninput \"row\" = %row: f32[4]\n"
+      "%a: f64[4, 4] = neg(%x)\n%b: f64[4, 4] = exp(%a)\n%c: f32[4, 4] = add.Tensor(%y, %row, 1)\n%d: f32[4, 4] = relu(%c)\n"
+      "%e: f32[4, 4] = exp(%d)\noutput \"a\" = %b\noutput \"d\" = %d\noutput \"e\" = %e\n");
+  EXPECT_EQ(fuse_pointwise(*graph), 0);
+}
+
+TEST(retrace, keeps_the_function_its_states_and_its_constants) {
+  ir::Payloads payloads;
+  const std::string w = constant("w", random_payload({3}, 1), payloads);
+  const auto graph = ir::parse(
+      "graph step\nsymbol n in [1, 8]\ninput \"x\" = %x: f32[n, 3]\nstate \"s\" = %s: f32[3] cache zeros\n" + w +
+          "%a: f32[n, 3] = add.Tensor(%x, %w, 1)\n%b: f32[3] = sum.dim_IntList(%a, [0], false, none)\n%c: f32[3] = add.Tensor(%s, %b, 1)\n"
+          "output \"y\" = %a\nwrite \"s\" = %c\nbind n = extent 0 of input 0\n",
+      payloads);
+  const auto again = retrace(*graph);
+  ir::verify(*again);
+  ASSERT_EQ(again->states().size(), 1u);
+  EXPECT_EQ(again->states().front().kind, ir::StateKind::cache);
+  EXPECT_EQ(again->constants().size(), 1u);
+  ASSERT_EQ(again->writes().size(), 1u);
+  const Tensor x = random_tensor({5, 3}, 4);
+  expect_same_bits(run(*again, {x}), run(*graph, {x}));
+}
+
+TEST(run_passes, leaves_approximate_ones_out_of_an_exact_export) {
+  ir::Graph graph("f");
+  graph.add_output("y", graph.add_input("x", ir::dense_type(DType::f32, {2})));
+  for (const PassResult& r : run_passes(graph, true)) EXPECT_NE(r.name, "fold_batch_norm");
+  EXPECT_GT(run_passes(graph, false).size(), run_passes(graph, true).size());
+}
+
+}  // namespace
+}  // namespace taper::passes

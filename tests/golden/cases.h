@@ -1,0 +1,68 @@
+// Golden cases: calls of one ATen overload with arguments, results, gradients and errors that PyTorch gave, in one
+// safetensors file an overload. `__metadata__.cases` holds the calls as JSON; tensors are named by key.
+#pragma once
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/eager/boxed.h"
+#include "taper/exporter/eager/operator_info.h"
+#include "taper/exporter/io/safetensors.h"
+
+namespace taper::golden {
+
+using Json = nlohmann::json;
+using eager::Tensor;
+
+/// A case uses what Taper does not have: complex numbers, a dtype, an operator. Counted, never passed.
+class NotHere : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// One file.
+struct CaseFile {
+  std::string name;  ///< "add_.Tensor", "relu": PyTorch's, without "aten."
+  io::SafeTensors content;
+  std::vector<Json> cases;
+
+  static CaseFile read(const std::filesystem::path& path);
+  /// The row-major tensor under a key, copied.
+  Tensor tensor(const std::string& key) const;
+};
+
+DType parse_dtype(const std::string& name);  ///< "float32"
+
+/// The arguments of one case in the row's order, boxed, with what they point to.
+class Call {
+ public:
+  Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& info);
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  eager::Boxed* boxed() { return boxed_.data(); }
+  /// The tensor argument that a path names: "args.0", "args.0.1", "kwargs.out".
+  Tensor& at(const std::string& path);
+  bool has(const std::string& path) const { return paths_.count(path) != 0; }
+  /// All tensor arguments by path, the way a traced function takes them as inputs.
+  const std::map<std::string, Tensor*>& tensors() const { return paths_; }
+
+ private:
+  eager::Boxed box(const CaseFile& file, const Json& value, const Parameter& parameter, const std::string& path);
+  eager::Boxed box_default(const Parameter& parameter);
+  Tensor make_tensor(const CaseFile& file, const Json& value) const;
+
+  std::vector<eager::Boxed> boxed_;
+  std::map<std::string, Tensor*> paths_;
+  std::deque<Tensor> tensors_;
+  std::deque<std::vector<Tensor>> tensor_lists_;
+  std::deque<eager::Dims> dims_;
+  std::deque<eager::Ints> integers_;
+  std::deque<std::vector<double>> reals_;
+  std::deque<std::string> texts_;
+};
+
+}  // namespace taper::golden

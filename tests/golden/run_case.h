@@ -1,0 +1,27 @@
+// One golden case in eager: values, what was written in place, gradients of first and second order, errors.
+#pragma once
+#include <string>
+
+#include "cases.h"
+
+namespace taper::golden {
+
+enum class Outcome { passed, failed, without_kernel };
+struct Verdict {
+  Outcome outcome;
+  std::string reason;  ///< of a failure, or what is missing
+};
+
+/// The row of an overload, and whether the overload is its in-place twin. Throws NotHere.
+struct Target {
+  const eager::OperatorInfo* info;
+  bool in_place;
+};
+Target target_of(const std::string& overload);
+
+Verdict run_eager(const CaseFile& file, const Json& golden, const Target& target);
+
+/// The results of a call whose arguments are boxed. Results of an in-place call: its first argument.
+std::vector<Tensor> call(Call& arguments, const Target& target);
+
+}  // namespace taper::golden

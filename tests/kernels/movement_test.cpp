@@ -1,0 +1,79 @@
+#include "eager_check.h"
+
+namespace taper::eager {
+namespace {
+
+Tensor line(int64_t n) { return arange(Scalar(n)); }
+std::vector<int64_t> values(const Tensor& t) { return t.to_vector<int64_t>(); }
+
+TEST(cat, joins_strided_tensors_along_any_dimension) {
+  const Tensor a = random_tensor({2, 3, 4}), b = random_tensor({2, 5, 4}, 2);
+  const Tensor joined = cat({a, scattered(b)}, 1);
+  expect_same_bits(slice(joined, 1, 0, 3), a);
+  expect_same_bits(slice(joined, 1, 3, 8), b);
+  EXPECT_THROW(cat({a, random_tensor({2, 3, 5})}, 1), ExportError);
+}
+
+TEST(flip, reverses_dimensions) { EXPECT_EQ(values(flip(reshape(line(6), {2, 3}), {0, 1})), (std::vector<int64_t>{5, 4, 3, 2, 1, 0})); }
+
+TEST(roll, brings_back_in_front_what_leaves_at_the_end) {
+  EXPECT_EQ(values(roll(line(5), {2}, {0})), (std::vector<int64_t>{3, 4, 0, 1, 2}));
+  EXPECT_EQ(values(roll(reshape(line(6), {2, 3}), {-1})), (std::vector<int64_t>{1, 2, 3, 4, 5, 0}));
+}
+
+TEST(repeat, tiles_old_and_new_dimensions) {
+  EXPECT_EQ(values(repeat(line(2), {2, 2})), (std::vector<int64_t>{0, 1, 0, 1, 0, 1, 0, 1}));
+  EXPECT_EQ(repeat(line(2), {0}).numel().value(), 0);
+}
+
+TEST(constant_pad_nd, pads_and_crops) {
+  const Tensor x = reshape(line(4), {2, 2});
+  EXPECT_EQ(values(constant_pad_nd(x, {1, 0, 0, 1}, 9)), (std::vector<int64_t>{9, 0, 1, 9, 2, 3, 9, 9, 9}));
+  EXPECT_EQ(values(constant_pad_nd(x, {-1, 1}, 9)), (std::vector<int64_t>{1, 9, 3, 9}));
+  EXPECT_THROW(constant_pad_nd(x, {-3, 0}), ExportError);
+}
+
+TEST(tril, keeps_one_side_of_a_diagonal) {
+  const Tensor x = full({2, 3}, 1, DType::i64);
+  EXPECT_EQ(values(tril(x)), (std::vector<int64_t>{1, 0, 0, 1, 1, 0}));
+  EXPECT_EQ(values(triu(x, 1)), (std::vector<int64_t>{0, 1, 1, 0, 0, 1}));
+}
+
+TEST(slice_scatter, writes_what_slice_reads) {
+  const Tensor x = random_tensor({4, 9}), part = random_tensor({4, 3}, 2);
+  const Tensor written = slice_scatter(x, part, 1, 1, 8, 3);
+  expect_same_bits(slice(written, 1, 1, 8, 3), part);
+  expect_same_bits(slice(written, 1, 2, 4), slice(x, 1, 2, 4));
+  EXPECT_THROW(slice_scatter(x, random_tensor({4, 4}), 1, 1, 8, 3), ExportError);
+}
+
+TEST(view, says_that_reshape_would_copy) {
+  const Tensor x = transpose(random_tensor({3, 4}), 0, 1);
+  EXPECT_THROW(view(x, {12}), ExportError);
+  EXPECT_EQ(reshape(x, {2, -1}).size(1).value(), 6);
+  expect_same_bits(view(unsqueeze(x, 1), {4, 1, 3, 1}), unsqueeze(unsqueeze(x, 1), -1));
+}
+
+TEST(unfold, gives_overlapping_windows) { EXPECT_EQ(values(unfold(line(5), 0, 3, 2)), (std::vector<int64_t>{0, 1, 2, 2, 3, 4})); }
+
+TEST(split, gives_views_that_share_memory) {
+  Tensor x = zeros({5, 2});
+  std::vector<Tensor> parts = split(x, 2);
+  ASSERT_EQ(parts.size(), 3u);
+  parts[2].fill_(1);
+  EXPECT_EQ(sum(x).item(), 2);
+}
+
+TEST(arange, counts_exactly) {
+  EXPECT_EQ(values(arange(5, 0, -2)), (std::vector<int64_t>{5, 3, 1}));
+  EXPECT_EQ(arange(0.0, 1.0, 0.25).to_vector<float>(), (std::vector<float>{0, 0.25f, 0.5f, 0.75f}));
+  EXPECT_THROW(arange(0, 3, 0), ExportError);
+}
+
+TEST(one_hot, refuses_a_class_outside_its_range) {
+  EXPECT_EQ(values(one_hot(line(2), 3)), (std::vector<int64_t>{1, 0, 0, 0, 1, 0}));
+  EXPECT_THROW(one_hot(line(4), 3), ExportError);
+}
+
+}  // namespace
+}  // namespace taper::eager

@@ -1,0 +1,81 @@
+#include <cmath>
+
+#include "eager_check.h"
+
+namespace taper::eager {
+namespace {
+
+TEST(sum, adds_over_any_set_of_dimensions) {
+  const Tensor x = random_tensor({3, 130, 2, 17}, 1, DType::f64);
+  const std::vector<double> values = x.to_vector<double>();
+  const int64_t sizes[] = {3, 130, 2, 17};
+  for (int set = 1; set < 16; ++set) {
+    Ints dims;
+    for (int d = 0; d < 4; ++d)
+      if (set >> d & 1) dims.push_back(d);
+    std::vector<double> want(static_cast<size_t>(sum(x, dims).numel().value()), 0.0);
+    for (size_t i = 0; i < values.size(); ++i) {
+      size_t at = 0, rest = i, place = 1;
+      for (int d = 3; d >= 0; --d) {
+        const size_t n = static_cast<size_t>(sizes[d]), c = rest % n;
+        rest /= n;
+        if (!(set >> d & 1)) at += c * place, place *= n;
+      }
+      want[at] += values[i];
+    }
+    const std::vector<double> got = sum(x, dims).to_vector<double>();
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-9) << "set " << set;
+  }
+}
+
+TEST(sum, gives_the_same_bits_for_any_strides_and_threads) {
+  const Tensor x = random_tensor({65, 33, 300});
+  for (const Ints& dims : {Ints{0}, Ints{1}, Ints{2}, Ints{0, 1}, Ints{1, 2}, Ints{0, 2}, Ints{}}) {
+    expect_same_bits(sum(scattered(x), dims), sum(x, dims));
+    expect_same_bits_with_two_threads([&] { return sum(x, dims); });
+  }
+}
+
+TEST(sum, loses_little_over_many_elements) {
+  const int64_t n = 1 << 22;
+  EXPECT_NEAR(sum(full({n}, 0.1)).item(), n * static_cast<double>(0.1f), 0.1);
+  EXPECT_NEAR(sum(full({n / 4, 4}, 0.1), {0}).to_vector<float>()[0], n / 4 * static_cast<double>(0.1f), 0.1);
+}
+
+TEST(sum, of_nothing_is_zero) {
+  EXPECT_EQ(sum(zeros({0, 3}), {0}).to_vector<float>(), (std::vector<float>{0, 0, 0}));
+  EXPECT_EQ(sum(zeros({0})).item(), 0);
+  EXPECT_TRUE(std::isnan(mean(zeros({0})).item()));
+}
+
+TEST(sum, of_bools_counts_them) {
+  EXPECT_EQ(sum(random_tensor({1000}) < 10).item<int64_t>(), 1000);
+}
+
+TEST(amax, refuses_an_empty_dimension) {
+  EXPECT_THROW(amax(zeros({0, 3}), {0}), ExportError);
+  EXPECT_EQ(amax(zeros({0, 3}), {1}).size(0).value(), 0);
+}
+
+TEST(max, takes_the_first_of_equals_and_the_first_nan) {
+  const Tensor x = Tensor::from(std::vector<float>{1, 3, 3, NAN, 5, NAN}, {2, 3});
+  const auto [values, indices] = max(x, 1);
+  EXPECT_EQ(indices.to_vector<int64_t>(), (std::vector<int64_t>{1, 0}));
+  EXPECT_TRUE(std::isnan(values.to_vector<float>()[1]));
+  EXPECT_EQ(argmin(Tensor::from(std::vector<int64_t>{4, 2, 2}, {3})).item<int64_t>(), 1);
+}
+
+TEST(var, is_exact_for_data_far_from_zero) {
+  const Tensor x = random_tensor({10000}, 3, DType::f64) + 1e6;
+  EXPECT_NEAR(var(to(x, DType::f64)).item(), 1.0, 0.05);
+  EXPECT_NEAR(var(to(x, DType::f32)).item(), 1.0, 0.05);
+}
+
+TEST(cumsum, runs_along_any_dimension) {
+  const Tensor x = Tensor::from(std::vector<int64_t>{1, 2, 3, 4, 5, 6}, {2, 3});
+  EXPECT_EQ(cumsum(x, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 5, 7, 9}));
+  EXPECT_EQ(cumsum(transpose(x, 0, 1), 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 4, 3, 9, 6, 15}));
+}
+
+}  // namespace
+}  // namespace taper::eager

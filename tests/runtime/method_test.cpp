@@ -1,0 +1,482 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+
+#include "../support/allocations.h"
+#include "programs.h"
+
+namespace taper::test {
+namespace {
+
+using format::ArgumentForm;
+using format::ArgumentKind;
+using format::InstructionKind;
+using format::NumberType;
+using format::Operation;
+using format::Region;
+using format::Storage;
+using format::SymbolSource;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StrEq;
+
+#define ASSERT_LOADED(name, loaded)                                                                               \
+  Result<Method> name##_result = (loaded).method();                                                                 \
+  ASSERT_TRUE(name##_result.ok()) << name_of(name##_result.error()) << ": " << ((loaded).info.message ? (loaded).info.message : ""); \
+  [[maybe_unused]] Method name = name##_result.value()
+
+TEST(method, runs_its_instructions) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  Dense<float> x({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  ASSERT_EQ(method.set_input(0, x), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(30, 78));
+}
+
+TEST(method, follows_changing_sizes_without_allocating) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  std::vector<float> ones(32, 1.0f);
+  const size_t before = tests::allocation_count();
+  for (index_t batch : {1, 8, 3, 3, 5, 1}) {
+    const index_t sizes[] = {batch, 4};
+    const Shape shape = Shape::dense(sizes);
+    ASSERT_EQ(method.set_input(0, TensorRef{ones.data(), &shape, DType::f32}), Error::ok);
+    ASSERT_EQ(method.execute(), Error::ok);
+    ASSERT_EQ(method.output(0).shape->sizes[0], batch);
+    for (index_t i = 0; i < batch; ++i) ASSERT_EQ(static_cast<float*>(method.output(0).data)[i], 12.0f);
+  }
+  EXPECT_EQ(tests::allocation_count(), before);
+}
+
+TEST(method, counts_allocations_at_all) {
+  const size_t before = tests::allocation_count();
+  delete new std::vector<int>(100);
+  EXPECT_GT(tests::allocation_count(), before);
+}
+
+TEST(method, prepares_again_only_what_changed) {
+  Loaded loaded(sums_program());
+  prepared = 0;
+  ASSERT_LOADED(method, loaded);
+  const int at_create = prepared;
+  EXPECT_EQ(at_create, 6);  // three instructions, once for the requirements and once for the method
+  ASSERT_EQ(method.execute(), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_EQ(prepared, at_create);
+  const index_t sizes[] = {2, 4};
+  ASSERT_EQ(method.resize_input(0, sizes), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_EQ(prepared, at_create + 3);
+}
+
+TEST(method, needs_the_memory_that_requirements_tell) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  const AlignedBytes& enough = *loaded.method_memory[0];
+  for (index_t less : {index_t{192}, index_t{512}, static_cast<index_t>(enough.size())}) {
+    AlignedBytes memory(enough.size());
+    const Span<std::byte> part(memory.data(), static_cast<index_t>(memory.size()) - less);
+    EXPECT_EQ(Method::create(loaded.session->value(), "forward", MethodMemory(part)).error(), Error::out_of_memory);
+  }
+}
+
+TEST(method, takes_memory_from_its_session) {
+  const AlignedBytes file = sums_program().bytes();
+  alignas(64) static std::byte metadata[4096], memory[8192];
+  Result<Program> program = Program::load(file, kernels, metadata);
+  ASSERT_TRUE(program.ok());
+  Result<Session> session = Session::create(program.value(), memory);
+  ASSERT_TRUE(session.ok());
+  Result<Method> first = Method::create(session.value(), "forward"), second = Method::create(session.value(), "forward");
+  ASSERT_TRUE(first.ok() && second.ok());
+  const float ones[32] = {1, 1, 1, 1};
+  ASSERT_EQ(first.value().set_input(0, ones), Error::ok);
+  ASSERT_EQ(first.value().execute(), Error::ok);
+  ASSERT_EQ(second.value().execute(), Error::ok);
+  EXPECT_EQ(static_cast<float*>(first.value().output(0).data)[0], 12.0f);
+  EXPECT_EQ(static_cast<float*>(second.value().output(0).data)[0], 0.0f);
+  ErrorInfo info;
+  EXPECT_EQ(Method::create(session.value(), "backward", {}, &info).error(), Error::invalid_argument);
+  EXPECT_THAT(info.subject, StrEq("backward"));
+}
+
+TEST(method, copies_strided_inputs) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  float columns[] = {1, 5, 2, 6, 3, 7, 4, 8};  // the transpose of (2, 4)
+  Shape shape = Shape::dense(std::vector<index_t>{2, 4});
+  shape.strides[0] = 1, shape.strides[1] = 2;
+  ASSERT_EQ(method.set_input(0, TensorRef{columns, &shape, DType::f32}), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(30, 78));
+}
+
+TEST(method, uses_bound_memory_without_a_copy) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  Dense<float> x({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  x.elements.resize(8 + 16);  // 64 readable bytes behind
+  ASSERT_EQ(method.bind_input(0, x), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(30, 78));
+  x.elements[0] = 11;
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(60, 78));
+  Dense<float> y({1, 4}, {1, 1, 1, 1});
+  ASSERT_EQ(method.set_input(0, y), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(12));
+}
+
+TEST(method, refuses_wrong_inputs_and_says_why) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  Dense<double> doubles({2, 4}, std::vector<double>(8));
+  Dense<float> rank({8}, std::vector<float>(8)), columns({2, 5}, std::vector<float>(10)), batch({9, 4}, std::vector<float>(36)),
+      none_({0, 4}, {});
+  EXPECT_EQ(method.set_input(0, doubles), Error::invalid_argument);
+  EXPECT_THAT(method.last_error().message, HasSubstr("dtype"));
+  EXPECT_EQ(method.set_input(0, rank), Error::invalid_argument);
+  EXPECT_EQ(method.last_error().values[0], 1);
+  EXPECT_EQ(method.set_input(0, columns), Error::invalid_argument);
+  EXPECT_EQ(method.last_error().values[2], 4);
+  EXPECT_EQ(method.set_input(0, batch), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(0, none_), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(1, batch), Error::invalid_argument);
+  EXPECT_EQ(method.set_number(0, int64_t{1}), Error::invalid_argument);
+  EXPECT_THAT(method.last_error().subject, StrEq("forward"));
+  EXPECT_EQ(method.execute(), Error::ok);
+}
+
+// forward(a: f32[n], b: f32[m]) -> a + b, n and m in 0..4 with the check n == m.
+ProgramFile checked_program() {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  MethodTables m;
+  uint32_t value[3], size[2];
+  for (uint32_t i = 0; i < 2; ++i) {
+    size[i] = m.of_symbol(m.symbol(SymbolSource::input_extent, i, 0, 0, 4));
+    value[i] = m.value(Storage::buffer, m.buffer(m.times(size[i], m.literal(4)), i == 0 ? std::vector<uint32_t>{} : std::vector<uint32_t>{0}, Region::io),
+                       m.shape({size[i]}));
+    m.input(i == 0 ? "a" : "b", value[i]);
+  }
+  value[2] = m.value(Storage::buffer, m.buffer(m.times(size[0], m.literal(4)), {1}, Region::io), m.shape({size[0]}));
+  m.run(add, {m.tensor(value[0]), m.tensor(value[1]), m.tensor(value[2])});
+  m.output("sum", value[2]);
+  m.checks.push_back({m.node(Operation::equal, NumberType::boolean, size[0], size[1]), "a has {} elements, b has {}", {size[0], size[1]}});
+  p.methods.push_back(m);
+  return p;
+}
+
+TEST(method, evaluates_checks_and_recovers) {
+  Loaded loaded(checked_program());
+  ASSERT_LOADED(method, loaded);
+  Dense<float> two({2}, {1, 2}), three({3}, {1, 2, 3}), empty({0}, {});
+  ASSERT_EQ(method.set_input(0, two), Error::ok);
+  ASSERT_EQ(method.set_input(1, three), Error::ok);
+  EXPECT_EQ(method.execute(), Error::invalid_argument);
+  EXPECT_THAT(method.last_error().message, StrEq("a has {} elements, b has {}"));
+  EXPECT_EQ(method.last_error().values[0], 2);
+  EXPECT_EQ(method.last_error().values[1], 3);
+  ASSERT_EQ(method.set_input(0, three), Error::ok);
+  EXPECT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(2, 4, 6));
+  ASSERT_EQ(method.set_input(0, empty), Error::ok);
+  ASSERT_EQ(method.set_input(1, empty), Error::ok);
+  EXPECT_EQ(method.execute(), Error::ok);
+  EXPECT_EQ(method.output(0).shape->numel(), 0);
+}
+
+// forward(i: i64[2]) -> take(constant[3], i)
+ProgramFile take_program() {
+  ProgramFile p;
+  const uint32_t take = p.kernel(ops::take, {DType::f32, DType::i64, DType::f32});
+  MethodTables m;
+  const uint32_t two = m.shape({m.literal(2)});
+  const uint32_t i = m.value(Storage::buffer, m.buffer(m.literal(16), {}, Region::io), two, DType::i64);
+  const uint32_t y = m.value(Storage::buffer, m.buffer(m.literal(8), {0}, Region::io), two);
+  const uint32_t table = m.value(Storage::constant, p.constant<float>("table", {4}, {9, 10, 11, 12}), m.shape({m.literal(3)}), DType::f32, 1);
+  m.run(take, {m.tensor(table), m.tensor(i), m.tensor(y)});
+  m.input("i", i);
+  m.output("y", y);
+  p.methods.push_back(m);
+  p.sources = {{"gather.cpp:3"}};
+  return p;
+}
+
+TEST(method, says_where_data_was_wrong) {
+  Loaded loaded(take_program());
+  ASSERT_LOADED(method, loaded);
+  const int64_t good[] = {2, 0}, bad[] = {0, 3};
+  ASSERT_EQ(method.set_input(0, good), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(12, 10));
+  ASSERT_EQ(method.set_input(0, bad), Error::ok);
+  EXPECT_EQ(method.execute(), Error::invalid_argument);
+  const ErrorInfo& info = method.last_error();
+  EXPECT_EQ(info.instruction, 0);
+  EXPECT_THAT(info.source, StrEq("gather.cpp:3"));
+  EXPECT_THAT(info.subject, StrEq("test::take"));
+  EXPECT_THAT(info.message, StrEq("index {} is outside [0, {})"));
+  EXPECT_EQ(info.values[0], 3);
+}
+
+// accumulate(x: f32[2]): total += x in place; report() -> total + total; save(): saved = total, by a copy
+ProgramFile states_program() {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  const uint32_t total = p.state("total", {2}, DType::f32, p.constant<float>("total.initial", {2}, {10, 20}));
+  const uint32_t saved = p.state("saved", {2}, DType::f32);
+  MethodTables accumulate;
+  accumulate.name = "accumulate";
+  uint32_t shape = accumulate.shape({accumulate.literal(2)});
+  const uint32_t x = accumulate.value(Storage::buffer, accumulate.buffer(accumulate.literal(8), {}, Region::io), shape);
+  uint32_t t = accumulate.value(Storage::state, total, shape);
+  accumulate.run(add, {accumulate.tensor(t), accumulate.tensor(x), accumulate.tensor(t)});
+  accumulate.input("x", x);
+  accumulate.output("total", t);
+  MethodTables save;
+  save.name = "save";
+  shape = save.shape({save.literal(2)});
+  save.instruction(InstructionKind::copy, 0, {save.tensor(save.value(Storage::state, total, shape)), save.tensor(save.value(Storage::state, saved, shape))});
+  p.methods = {accumulate, save};
+  return p;
+}
+
+TEST(session, shares_states_between_its_methods_only) {
+  Loaded loaded(states_program());
+  Result<Method> accumulate = loaded.method("accumulate"), save = loaded.method("save");
+  ASSERT_TRUE(accumulate.ok() && save.ok());
+  AlignedBytes other_memory(loaded.program->value().session_bytes());
+  Result<Session> other = Session::create(loaded.program->value(), other_memory);
+  ASSERT_TRUE(other.ok());
+
+  const float x[] = {1, 2};
+  ASSERT_EQ(accumulate.value().set_input(0, x), Error::ok);
+  ASSERT_EQ(accumulate.value().execute(), Error::ok);
+  ASSERT_EQ(accumulate.value().execute(), Error::ok);
+  ASSERT_EQ(save.value().execute(), Error::ok);
+  EXPECT_THAT(elements(accumulate.value().output(0)), ElementsAre(12, 24));
+
+  Session& session = loaded.session->value();
+  std::vector<float> read(2);
+  const auto bytes = [&] { return Span<std::byte>(reinterpret_cast<std::byte*>(read.data()), 8); };
+  ASSERT_EQ(session.read_state(session.find_state("saved").value(), bytes()), Error::ok);
+  EXPECT_THAT(read, ElementsAre(12, 24));
+  ASSERT_EQ(other.value().read_state(0, bytes()), Error::ok);
+  EXPECT_THAT(read, ElementsAre(10, 20));
+  ASSERT_EQ(other.value().copy_states(session), Error::ok);
+  ASSERT_EQ(other.value().read_state(0, bytes()), Error::ok);
+  EXPECT_THAT(read, ElementsAre(12, 24));
+  ASSERT_EQ(session.reset(), Error::ok);
+  ASSERT_EQ(session.read_state(0, bytes()), Error::ok);
+  EXPECT_THAT(read, ElementsAre(10, 20));
+  EXPECT_EQ(session.read_state(0, bytes().part(0, 4)), Error::invalid_argument);
+  EXPECT_EQ(session.find_state("other").error(), Error::invalid_argument);
+}
+
+TEST(method, passes_lists_numbers_and_texts) {
+  ProgramFile p;
+  p.strings = {"a note"};
+  const uint32_t fill = p.kernel(ops::fill, {DType::f32}), join = p.kernel(ops::join, {DType::f32, DType::f32});
+  MethodTables m;
+  m.inputs.push_back({"n", none, m.symbol(SymbolSource::input_number, 0, 0, 1, 4), NumberType::i64});
+  const uint32_t n = m.of_symbol(0), bytes = m.times(n, m.literal(4)), three_n = m.times(n, m.literal(3));
+  const uint32_t a = m.value(Storage::buffer, m.buffer(bytes), m.shape({n}));
+  const uint32_t b = m.value(Storage::buffer, m.buffer(bytes, {0}), m.shape({n}));
+  const uint32_t y = m.value(Storage::buffer, m.buffer(m.times(three_n, m.literal(4)), {}, Region::io), m.shape({three_n}));
+  const format::Argument note(0, 0, ArgumentKind::string, ArgumentForm::literal);
+  m.run(fill, {m.list({n}, ArgumentKind::integer, ArgumentForm::expression_list), m.real(1.5), note, m.tensor(a)});
+  m.run(fill, {m.list({n}, ArgumentKind::integer, ArgumentForm::expression_list), m.number(n), m.absent(), m.tensor(b)});
+  m.run(join, {m.tensors({a, b, a}), m.tensor(y)});
+  m.output("y", y);
+  m.outputs.push_back({"three_n", none, three_n, NumberType::i64});
+  p.methods.push_back(m);
+  Loaded loaded(p);
+  ASSERT_LOADED(method, loaded);
+  ASSERT_EQ(method.set_number(0, int64_t{2}), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(1.5, 1.5, 2, 2, 1.5, 1.5));
+  int64_t number = 0;
+  ASSERT_EQ(method.output_number(1, number), Error::ok);
+  EXPECT_EQ(number, 6);
+  ASSERT_EQ(method.set_number(0, int64_t{5}), Error::ok);
+  EXPECT_EQ(method.execute(), Error::invalid_argument);
+  ASSERT_EQ(method.set_number(0, int64_t{1}), Error::ok);
+  EXPECT_EQ(method.execute(), Error::ok);
+}
+
+// forward(x: f32[4], count: i64[]) -> x doubled `count` times; count in 0..10. Reads the count before the loop and at its end.
+ProgramFile loop_program() {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  MethodTables m;
+  const uint32_t shape = m.shape({m.literal(4)}), scalar = m.shape({});
+  const uint32_t x = m.value(Storage::buffer, m.buffer(m.literal(16), {}, Region::io), shape);
+  const uint32_t count = m.value(Storage::buffer, m.buffer(m.literal(8), {0}, Region::io), scalar, DType::i64);
+  const uint32_t y = m.value(Storage::buffer, m.buffer(m.literal(16), {1}, Region::io), shape);
+  const uint32_t limit = m.of_symbol(m.symbol(SymbolSource::element, count, 0, 0, 10));
+  m.instruction(InstructionKind::copy, 0, {m.tensor(x), m.tensor(y)});
+  const uint32_t is_empty = m.node(Operation::equal, NumberType::boolean, limit, m.literal(0));
+  const uint32_t has_some = m.node(Operation::logical_not, NumberType::boolean, is_empty);
+  m.instruction(InstructionKind::jump_unless, 5, {}, has_some);
+  m.instruction(InstructionKind::loop_begin, 4);
+  const uint32_t done = m.of_symbol(m.symbol(SymbolSource::loop_counter, 2, 0, 0, 1000));
+  m.run(add, {m.tensor(y), m.tensor(y), m.tensor(y)});
+  m.instruction(InstructionKind::loop_end, 2, {}, m.node(Operation::less, NumberType::boolean, done, limit));
+  m.input("x", x);
+  m.input("count", count);
+  m.output("y", y);
+  p.methods.push_back(m);
+  return p;
+}
+
+TEST(method, loops_and_branches_within_limits) {
+  Loaded loaded(loop_program());
+  ASSERT_LOADED(method, loaded);
+  const float x[] = {1, 2, 3, 4};
+  for (int64_t count : {3, 0, 10}) {
+    ASSERT_EQ(method.set_input(0, x), Error::ok);
+    ASSERT_EQ(method.set_input(1, &count), Error::ok);
+    ASSERT_EQ(method.execute(), Error::ok);
+    EXPECT_EQ(elements(method.output(0))[3], 4.0f * static_cast<float>(1 << count));
+  }
+  Limits limits;
+  limits.steps = 5;
+  EXPECT_EQ(method.execute(limits), Error::limit_reached);
+  const std::atomic<bool> cancel{true};
+  limits = {};
+  limits.cancel = &cancel;
+  EXPECT_EQ(method.execute(limits), Error::limit_reached);
+  EXPECT_EQ(method.execute(), Error::ok);
+  const int64_t too_many = 11;
+  ASSERT_EQ(method.set_input(1, &too_many), Error::ok);
+  EXPECT_EQ(method.execute(), Error::invalid_argument);
+  EXPECT_EQ(method.last_error().values[0], 11);
+}
+
+// forward(n: i64[1], x: f32[4]) -> x[:k] + x[:k], where k is read from a tensor that an instruction wrote
+ProgramFile late_program() {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  MethodTables m;
+  const uint32_t one = m.shape({m.literal(1)});
+  const uint32_t n = m.value(Storage::buffer, m.buffer(m.literal(8), {}, Region::io), one, DType::i64);
+  const uint32_t x_buffer = m.buffer(m.literal(16), {0}, Region::io), y_buffer = m.buffer(m.literal(16), {x_buffer}, Region::io);
+  const uint32_t whole = m.value(Storage::buffer, x_buffer, m.shape({m.literal(4)}));
+  const uint32_t copy = m.value(Storage::buffer, m.buffer(m.literal(8)), one, DType::i64);
+  const uint32_t k = m.of_symbol(m.symbol(SymbolSource::element, copy, 0, 0, 4));
+  const uint32_t part = m.shape({k});
+  const uint32_t x = m.value(Storage::buffer, x_buffer, part), y = m.value(Storage::buffer, y_buffer, part);
+  m.instruction(InstructionKind::copy, 0, {m.tensor(n), m.tensor(copy)});
+  m.instruction(InstructionKind::bind, 0);
+  m.run(add, {m.tensor(x), m.tensor(x), m.tensor(y)});
+  m.input("n", n);
+  m.input("x", whole);
+  m.output("y", y);
+  p.methods.push_back(m);
+  return p;
+}
+
+TEST(method, binds_symbols_that_instructions_wrote) {
+  Loaded loaded(late_program());
+  ASSERT_LOADED(method, loaded);
+  const float x[] = {1, 2, 3, 4};
+  ASSERT_EQ(method.set_input(1, x), Error::ok);
+  for (int64_t n : {2, 4, 0, 4}) {
+    ASSERT_EQ(method.set_input(0, &n), Error::ok);
+    ASSERT_EQ(method.execute(), Error::ok);
+    ASSERT_EQ(method.output(0).shape->numel(), n);
+    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(elements(method.output(0))[static_cast<size_t>(i)], 2 * x[i]);
+  }
+  const int64_t five = 5;
+  ASSERT_EQ(method.set_input(0, &five), Error::ok);
+  EXPECT_EQ(method.execute(), Error::invalid_argument);
+}
+
+TEST(method, records_times_where_it_is_asked_to) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  ProfileEvent events[4];
+  Profiler profiler;
+  profiler.events = events;
+  profiler.now = [] { static uint64_t time = 0; return ++time; };
+  method.set_profiler(&profiler);
+  ASSERT_EQ(method.execute(), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  if (profiler.count == 0) GTEST_SKIP() << "built without TAPER_PROFILE";
+  EXPECT_EQ(profiler.count, 4);
+  EXPECT_EQ(profiler.dropped, 2);
+  EXPECT_EQ(events[2].instruction, 2u);
+  EXPECT_EQ(events[2].end, events[2].begin + 1);
+  EXPECT_THAT(method.instruction(2).op, StrEq("test::sum_rows"));
+  EXPECT_THAT(method.instruction(2).kernel->name, StrEq("sum_rows_f32"));
+  EXPECT_THAT(method.instruction(2).source, StrEq("model.cpp:12"));
+}
+
+// ---- a file may lie about shapes ----------------------------------------------------------------------------------------
+
+Error create_error(const ProgramFile& p, ErrorInfo* info = nullptr) {
+  Loaded loaded(p);
+  const Error e = loaded.method().error();
+  if (info != nullptr) *info = loaded.info;
+  return e;
+}
+
+TEST(method, refuses_a_result_of_another_type_than_the_rule_gives) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  const uint32_t batch = 0;
+  m.values.push_back(m.values[2]);
+  m.values[2] = format::Value(1, m.literal(0), m.shape({batch, m.literal(1)}), none, Storage::buffer, format::DType::f32);
+  ErrorInfo info;
+  EXPECT_EQ(create_error(p, &info), Error::invalid_program);
+  EXPECT_EQ(info.instruction, 2);
+  EXPECT_EQ(info.argument, 1);
+  EXPECT_THAT(info.source, StrEq("model.cpp:12"));
+}
+
+TEST(method, refuses_a_view_outside_its_buffer) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  m.buffers[2] = format::Buffer(m.times(0, m.literal(15)), 0, 0, Region::activations, 0);
+  EXPECT_EQ(create_error(p), Error::invalid_program);
+}
+
+TEST(method, refuses_results_that_overlap_arguments_in_another_way_than_exactly) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  m.buffers[2] = format::Buffer(m.times(0, m.literal(32)), 0, 0, Region::activations, 0);
+  m.arguments[5] = m.tensor(m.value(Storage::buffer, 2, 0, DType::f32, 1));  // t as result, t shifted by one as `self`
+  m.arguments[3] = m.tensor(1);
+  EXPECT_EQ(create_error(p), Error::invalid_program);
+}
+
+TEST(method, refuses_strides_that_a_kernel_does_not_take) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  const uint32_t transposed = m.shape({0, m.literal(4)}, {m.literal(1), 0});
+  m.arguments[0] = m.tensor(m.value(Storage::buffer, 2, transposed));
+  EXPECT_EQ(create_error(p), Error::invalid_program);
+}
+
+TEST(method, refuses_sizes_that_overflow) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  m.symbols[0] = format::Symbol(1, INT64_MAX, 0, 0, SymbolSource::input_extent, NumberType::i64);
+  EXPECT_EQ(create_error(p), Error::invalid_argument);
+}
+
+TEST(method, refuses_to_write_inputs_and_constants) {
+  ProgramFile p = sums_program();
+  p.methods[0].arguments[2] = MethodTables::tensor(0);
+  EXPECT_EQ(create_error(p), Error::invalid_program);
+}
+
+}  // namespace
+}  // namespace taper::test

@@ -1,0 +1,166 @@
+// Bytes from outside: whatever they are, the answer is a program that runs or an Error.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "programs.h"
+
+namespace taper::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::StrEq;
+
+Error load_error(const AlignedBytes& file, ErrorInfo& info, KernelSet set = kernels) {
+  AlignedBytes metadata(1 << 16);
+  LoadOptions options;
+  options.info = &info;
+  return Program::load(file, set, metadata, options).error();
+}
+
+TEST(program, tells_its_methods_and_kernels) {
+  Loaded loaded(sums_program());
+  ASSERT_EQ(loaded.error(), Error::ok);
+  const Program& p = loaded.program->value();
+  EXPECT_EQ(p.method_count(), 1);
+  EXPECT_THAT(p.method_name(0), StrEq("forward"));
+  EXPECT_EQ(p.find_method("forward").value(), 0);
+  EXPECT_EQ(p.find_method("train").error(), Error::invalid_argument);
+  EXPECT_EQ(&p.kernel(1), &sum_rows_f32);
+  EXPECT_EQ(p.verify_segments(), Error::ok);
+}
+
+TEST(program, names_the_operator_that_has_no_kernel) {
+  const AlignedBytes file = sums_program().bytes();
+  const Kernel* const only_add[] = {&add_f32};
+  ErrorInfo info;
+  EXPECT_EQ(load_error(file, info, only_add), Error::missing_kernel);
+  EXPECT_THAT(info.subject, StrEq("test::sum_rows"));
+
+  ProgramFile other_schema = sums_program();
+  other_schema.kernels[0].hash ^= 1;
+  EXPECT_EQ(load_error(other_schema.bytes(), info), Error::missing_kernel);
+  ProgramFile other_dtype = sums_program();
+  other_dtype.kernels[0].dtypes[1] = static_cast<uint8_t>(DType::f64);
+  EXPECT_EQ(load_error(other_dtype.bytes(), info), Error::missing_kernel);
+}
+
+TEST(program, takes_the_first_kernel_that_the_machine_runs) {
+  static Kernel fast = add_f32;
+  fast.level = CpuLevel::avx512;
+  const Kernel* const set[] = {&fast, &add_f32, &sum_rows_f32};
+  const AlignedBytes file = sums_program().bytes();
+  AlignedBytes metadata(1 << 16);
+  Result<Program> plain = Program::load(file, set, metadata);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(&plain.value().kernel(0), &add_f32);
+  LoadOptions options;
+  options.cpu_has = [](CpuLevel) { return true; };
+  Result<Program> any = Program::load(file, set, metadata, options);
+  ASSERT_TRUE(any.ok());
+  EXPECT_EQ(&any.value().kernel(0), &fast);
+}
+
+TEST(program, refuses_what_is_not_a_whole_program) {
+  const AlignedBytes good = sums_program().bytes();
+  ErrorInfo info;
+  ASSERT_EQ(load_error(good, info), Error::ok);
+  const auto with = [&](size_t at, uint8_t value) {
+    AlignedBytes bad = good;
+    bad.data()[at] = std::byte{value};
+    return bad;
+  };
+  EXPECT_EQ(load_error(with(0, 'X'), info), Error::invalid_program);
+  EXPECT_THAT(info.message, HasSubstr("not a Taper program"));
+  EXPECT_EQ(load_error(with(8, 9), info), Error::invalid_program);
+  EXPECT_THAT(info.message, HasSubstr("version"));
+  EXPECT_EQ(load_error(with(100, 0x5a), info), Error::invalid_program);
+  EXPECT_THAT(info.message, HasSubstr("checksum"));
+
+  AlignedBytes metadata(1 << 16);
+  LoadOptions options;
+  options.info = &info;
+  for (size_t size = 0; size < good.size(); size += 7)
+    EXPECT_EQ(Program::load({good.data(), static_cast<index_t>(size)}, kernels, metadata, options).error(), Error::invalid_program);
+  AlignedBytes moved(good.size() + 64);
+  std::memcpy(moved.data() + 8, good.data(), good.size());
+  EXPECT_EQ(Program::load({moved.data() + 8, static_cast<index_t>(good.size())}, kernels, metadata, options).error(), Error::invalid_argument);
+  EXPECT_EQ(Program::load(good, kernels, Span<std::byte>(metadata.data(), 16), options).error(), Error::out_of_memory);
+}
+
+TEST(program, refuses_what_this_runtime_leaves_out_by_name) {
+  ErrorInfo info;
+  ProgramFile with_delegate = sums_program();
+  with_delegate.delegates = {"xnnpack"};
+  with_delegate.methods[0].instruction(format::InstructionKind::delegate, 0);
+  EXPECT_EQ(load_error(with_delegate.bytes(), info), Error::not_supported);
+  EXPECT_THAT(info.subject, StrEq("xnnpack"));
+
+  ProgramFile external = sums_program();
+  external.constant<float>("encoder.weight", {4}, {1, 2, 3, 4});
+  external.constants[0].embedded = false;
+  MethodTables& m = external.methods[0];
+  const uint32_t w = m.value(format::Storage::constant, 0, m.shape({0, m.literal(4)}));
+  m.arguments[1] = m.tensor(w);
+  Loaded loaded(external);
+  EXPECT_EQ(loaded.method().error(), Error::not_supported);
+  EXPECT_THAT(loaded.info.subject, StrEq("encoder.weight"));
+}
+
+TEST(program, keeps_its_constants_from_being_read_beyond_the_file) {
+  ProgramFile p = sums_program();
+  const uint32_t c = p.constant<float>("w", {4}, {1, 2, 3, 4});
+  p.constants[c].sizes = {5};
+  ErrorInfo info;
+  EXPECT_EQ(load_error(p.bytes(), info), Error::invalid_program);
+  EXPECT_THAT(info.subject, StrEq("w"));
+}
+
+// Loads, creates every method and runs it: anything but a crash is right.
+void use(AlignedBytes file) {
+  Loaded loaded(std::move(file));
+  if (loaded.error() != Error::ok) return;
+  const Program& p = loaded.program->value();
+  for (index_t i = 0; i < p.method_count(); ++i) {
+    const Result<size_t> tables = p.method_metadata_bytes(p.method_name(i));
+    if (!tables.ok() || tables.value() > (1u << 20)) continue;
+    AlignedBytes memory(1 << 20);
+    Result<Method> method = Method::create(loaded.session->value(), p.method_name(i), MethodMemory(memory));
+    if (!method.ok()) continue;
+    Limits limits;
+    limits.steps = 1000;
+    (void)method.value().execute(limits);
+    (void)method.value().execute(limits);
+  }
+}
+
+TEST(program, survives_every_changed_byte) {
+  const AlignedBytes good = sums_program().bytes();
+  for (size_t at = 0; at < good.size(); ++at)
+    for (const int change : {1, 0x80, 0xff, 0x10}) {
+      AlignedBytes bad = good;
+      bad.data()[at] ^= std::byte{static_cast<uint8_t>(change)};
+      fix_checksum(bad);
+      use(std::move(bad));
+    }
+}
+
+TEST(program, survives_random_words) {
+  const AlignedBytes good = sums_program().bytes();
+  std::mt19937 random(1);
+  const uint32_t words[] = {0, 1, 2, 7, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 64, 0x10000};
+  for (int round = 0; round < 20000; ++round) {
+    AlignedBytes bad = good;
+    for (uint32_t k = 0; k < 1 + random() % 4; ++k) {
+      const uint32_t word = random() % 2 ? words[random() % 10] : random();
+      const size_t at = random() % (good.size() / 4) * 4;
+      std::memcpy(bad.data() + at, &word, 4);
+    }
+    fix_checksum(bad);
+    use(std::move(bad));
+  }
+}
+
+}  // namespace
+}  // namespace taper::test

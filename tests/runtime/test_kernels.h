@@ -1,0 +1,30 @@
+// A few operators with kernels of the tests' own, so that the runtime is tested without a kernel library.
+#pragma once
+#include "taper/kernels/kernel.h"
+
+namespace taper::test {
+
+namespace ops {
+inline constexpr Operator add{"add", Category::kernel, "test::add(Tensor self, Tensor other) -> Tensor"};
+inline constexpr Operator sum_rows{"sum_rows", Category::kernel, "test::sum_rows(Tensor self) -> Tensor"};
+inline constexpr Operator take{"take", Category::kernel, "test::take(Tensor self, Tensor index) -> Tensor"};
+inline constexpr Operator join{"join", Category::kernel, "test::join(Tensor[] tensors) -> Tensor"};
+inline constexpr Operator fill{"fill", Category::kernel, "test::fill(SymInt[] size, Scalar value, str? note=None) -> Tensor"};
+}  // namespace ops
+
+/// self + other, equal sizes, f32; may write over either argument.
+extern const Kernel add_f32;
+/// (rows, columns) -> (rows), through scratch of `columns` floats.
+extern const Kernel sum_rows_f32;
+/// self[index], 1-d; an index out of range is invalid_argument.
+extern const Kernel take_f32;
+/// 1-d tensors behind each other.
+extern const Kernel join_f32;
+extern const Kernel fill_f32;
+
+extern const KernelSet kernels;
+
+/// How often a kernel's `prepare` ran since the test set it to zero.
+extern int prepared;
+
+}  // namespace taper::test
