@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs what a bare Debian 12 lacks to build and test Taper. Quick when nothing is missing.
+set -euo pipefail
+
+packages=(
+  build-essential cmake ninja-build ccache pkgconf git python3
+  libflatbuffers-dev flatbuffers-compiler     # the file format
+  libhwy-dev libpthreadpool-dev               # SIMD kernels, threads
+  nlohmann-json3-dev libcli11-dev libpng-dev zlib1g-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  clang-14 lld-14 libclang-rt-14-dev clang-format-14  # fuzzers, formatting
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "setup: nothing is missing"
+  exit 0
+fi
+
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "setup: run as root, or install sudo; missing: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo env DEBIAN_FRONTEND=noninteractive)
+fi
+echo "setup: installing ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+echo "setup: installed ${#missing[@]} packages"
