@@ -1,5 +1,8 @@
-// The f32 matrix product beside the processor's peak: a loop of independent multiply-adds in registers, run right before each
-// product on as many threads. On a machine that does other work as well, compare the medians.
+// The f32 matrix product beside the processor's peak: a loop of independent multiply-adds in
+// registers, run right before each product on as many threads. On a machine that does other work as
+// well, compare the medians.
+#include "taper/kernels/optimized/gemm.h"
+
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -11,7 +14,6 @@
 #include <vector>
 
 #include "taper/benchmarks/gemm_peak.h"
-#include "taper/kernels/optimized/gemm.h"
 #include "taper/runtime/platform/cpu.h"
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"
 
@@ -37,7 +39,8 @@ using Buffer = std::unique_ptr<float, decltype(&std::free)>;
 Buffer buffer(size_t bytes) {
   bytes = (bytes + 127) / 64 * 64;
   Buffer b(static_cast<float*>(std::aligned_alloc(64, bytes)), &std::free);
-  for (size_t i = 0; i < bytes / sizeof(float); ++i) b.get()[i] = static_cast<float>(i % 61) / 61 - 0.5f;
+  for (size_t i = 0; i < bytes / sizeof(float); ++i)
+    b.get()[i] = static_cast<float>(i % 61) / 61 - 0.5f;
   return b;
 }
 
@@ -46,7 +49,8 @@ void gemm(benchmark::State& state, const Level& level, bool transposed) {
   Gemm g;
   g.m = state.range(1), g.k = state.range(2), g.n = state.range(3);
   const auto bytes = [](index_t count) { return static_cast<size_t>(count) * sizeof(float); };
-  const Buffer a = buffer(bytes(g.m * g.k)), b = buffer(bytes(g.k * g.n)), c = buffer(bytes(g.m * g.n));
+  const Buffer a = buffer(bytes(g.m * g.k)), b = buffer(bytes(g.k * g.n)),
+               c = buffer(bytes(g.m * g.n));
   g.a = a.get(), g.a_row = g.k, g.b = b.get(), g.c = c.get(), g.c_row = g.n;
   g.b_row = transposed ? 1 : g.n, g.b_column = transposed ? g.k : 1;
   const GemmPlan plan = plan_gemm(level.kernels, 1, g.m, g.n, g.k, threads);
@@ -54,11 +58,16 @@ void gemm(benchmark::State& state, const Level& level, bool transposed) {
   const ThreadPool pool(threads);
 
   constexpr index_t loops = 20000;
-  const double peak_work = 2.0 * loops * level.fma_loop.per_round * threads, work = 2.0 * g.m * g.k * g.n;
+  const double peak_work = 2.0 * loops * level.fma_loop.per_round * threads,
+               work = 2.0 * g.m * g.k * g.n;
   std::vector<double> rate, peak;
   for (auto _ : state) {
-    peak.push_back(peak_work / seconds([&] { parallel_for(pool.threads(), threads, [&](index_t) { level.fma_loop.run(loops); }); }));
-    const double time = seconds([&] { run_gemm(level.kernels, plan, g, scratch.get(), pool.threads()); });
+    peak.push_back(peak_work / seconds([&] {
+                     parallel_for(pool.threads(), threads,
+                                  [&](index_t) { level.fma_loop.run(loops); });
+                   }));
+    const double time =
+        seconds([&] { run_gemm(level.kernels, plan, g, scratch.get(), pool.threads()); });
     state.SetIterationTime(time);
     rate.push_back(work / time);
   }
@@ -77,15 +86,16 @@ void gemm(benchmark::State& state, const Level& level, bool transposed) {
 int main(int argc, char** argv) {
   const Level levels[] = {
 #if TAPER_X86_LEVELS
-      {CpuLevel::avx512, "avx512", microkernels_avx512, fma_loop_avx512},
-      {CpuLevel::avx2, "avx2", microkernels_avx2, fma_loop_avx2},
+    {CpuLevel::avx512, "avx512", microkernels_avx512, fma_loop_avx512},
+    {CpuLevel::avx2, "avx2", microkernels_avx2, fma_loop_avx2},
 #endif
-      {CpuLevel::portable, "portable", microkernels_portable, fma_loop_portable},
+    {CpuLevel::portable, "portable", microkernels_portable, fma_loop_portable},
   };
   for (const Level& level : levels) {
     if (!cpu_has(level.level)) continue;
     for (bool transposed : {false, true}) {
-      const std::string name = std::string("gemm/") + level.name + (transposed ? "/b_transposed" : "");
+      const std::string name =
+          std::string("gemm/") + level.name + (transposed ? "/b_transposed" : "");
       benchmark::RegisterBenchmark(name.c_str(), gemm, level, transposed)
           ->ArgNames({"threads", "m", "k", "n"})
           ->Args({1, 512, 2048, 2048})

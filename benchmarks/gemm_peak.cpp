@@ -1,6 +1,7 @@
 #include "taper/benchmarks/gemm_peak.h"
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "taper/benchmarks/gemm_peak.cpp"
 #include "hwy/foreach_target.h"
@@ -16,7 +17,8 @@ constexpr int chains = 12;
 float run(index_t rounds) {
   Vec sum[chains];
   const Vec x = broadcast(0.999f), y = broadcast(0.001f);
-  _Pragma("GCC unroll 16") for (int i = 0; i < chains; ++i) sum[i] = broadcast(static_cast<float>(i));
+  _Pragma("GCC unroll 16") for (int i = 0; i < chains; ++i) sum[i] =
+      broadcast(static_cast<float>(i));
   for (index_t round = 0; round < rounds; ++round)
     _Pragma("GCC unroll 16") for (int i = 0; i < chains; ++i) sum[i] = multiply_add(sum[i], x, y);
   _Pragma("GCC unroll 16") for (int i = 1; i < chains; ++i) sum[0] = add(sum[0], sum[i]);

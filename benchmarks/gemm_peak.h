@@ -4,7 +4,8 @@
 
 namespace taper {
 
-/// `run(rounds)` makes rounds * per_round multiply-adds, all in registers and enough of them independent to keep the units busy.
+/// `run(rounds)` makes rounds * per_round multiply-adds, all in registers and enough of them
+/// independent to keep the units busy.
 struct FmaLoop {
   float (*run)(index_t rounds);
   index_t per_round;

@@ -41,8 +41,9 @@ void node_overhead(benchmark::State& state) {
   for (auto _ : state) {
     if (method.value().execute() != Error::ok) return state.SkipWithError("execute");
   }
-  state.counters["ns_per_node"] =
-      benchmark::Counter(static_cast<double>(length) * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["ns_per_node"] = benchmark::Counter(
+      static_cast<double>(length) * 1e-9,
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(node_overhead)->Arg(1)->Arg(1000);
 

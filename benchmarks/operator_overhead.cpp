@@ -1,4 +1,5 @@
-// What one eager call costs beyond its arithmetic: one-element tensors, where the kernel itself is a few nanoseconds.
+// What one eager call costs beyond its arithmetic: one-element tensors, where the kernel itself is
+// a few nanoseconds.
 #include <benchmark/benchmark.h>
 
 #include "taper/exporter/eager/eager.h"
@@ -16,7 +17,8 @@ void add_off_the_tape(benchmark::State& state) {
 BENCHMARK(add_off_the_tape);
 
 void add_on_the_tape(benchmark::State& state) {
-  const Tensor a = Tensor::from<float>({1}, {1}).set_requires_grad(), b = Tensor::from<float>({2}, {1});
+  const Tensor a = Tensor::from<float>({1}, {1}).set_requires_grad(),
+               b = Tensor::from<float>({2}, {1});
   for (auto _ : state) benchmark::DoNotOptimize(a + b);
 }
 BENCHMARK(add_on_the_tape);

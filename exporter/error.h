@@ -9,7 +9,8 @@ class ExportError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A symbolic size was used where only a number will do: in an `if`, as a loop bound, converted to an integer.
+/// A symbolic size was used where only a number will do: in an `if`, as a loop bound, converted to
+/// an integer.
 class SymbolicValueError : public ExportError {
  public:
   using ExportError::ExportError;

@@ -12,9 +12,12 @@ namespace {
 
 emit::EmitOptions emit_options(const ExportOptions& options, const std::filesystem::path& path) {
   emit::EmitOptions e;
-  if (options.portable) e.kernels.assign(portable::all.begin(), portable::all.end());
-  else e.kernels = eager::all_kernels();
-  e.kernel_sets = options.portable ? std::vector<std::string>{"portable"} : std::vector<std::string>{"optimized", "portable"};
+  if (options.portable)
+    e.kernels.assign(portable::all.begin(), portable::all.end());
+  else
+    e.kernels = eager::all_kernels();
+  e.kernel_sets = options.portable ? std::vector<std::string>{"portable"}
+                                   : std::vector<std::string>{"optimized", "portable"};
   e.name = options.name.empty() ? path.stem().string() : options.name;
   e.exact = options.exact;
   e.debug = options.debug;
@@ -26,9 +29,12 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::filesyst
 Exporter::Exporter() = default;
 Exporter::~Exporter() = default;
 
-void Exporter::add(const std::string& name, const Function& function, const std::vector<InputSpec>& inputs, const std::vector<std::string>& outputs, Location here) {
+void Exporter::add(const std::string& name, const Function& function,
+                   const std::vector<InputSpec>& inputs, const std::vector<std::string>& outputs,
+                   Location here) {
   for (const auto& graph : graphs_)
-    if (graph->name() == name) throw EagerError(here, "export: there is a method called \"" + name + "\" already");
+    if (graph->name() == name)
+      throw EagerError(here, "export: there is a method called \"" + name + "\" already");
   graphs_.push_back(trace(name, function, inputs, outputs, here));
 }
 

@@ -1,9 +1,9 @@
 // The front door of the host side: what a program that trains and exports a model includes.
 //
 //   Exporter exporter;
-//   exporter.method("forward", [&](Tensor x) { return model.forward(x); }, {input("images", {batch, 1, 28, 28})});
-//   exporter.method("train_step", train_step, {input("images", {64, 1, 28, 28}), input("labels", {64}, DType::i64)});
-//   exporter.write("lenet.taper");
+//   exporter.method("forward", [&](Tensor x) { return model.forward(x); }, {input("images", {batch,
+//   1, 28, 28})}); exporter.method("train_step", train_step, {input("images", {64, 1, 28, 28}),
+//   input("labels", {64}, DType::i64)}); exporter.write("lenet.taper");
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -38,10 +38,11 @@ using eager::randn;
 using eager::zeros;
 
 struct ExportOptions {
-  bool exact = true;          ///< only passes that keep every bit: results equal eager's on the same machine
-  bool portable = false;      ///< plan for the portable kernels alone: what a firmware links
-  bool debug = true;          ///< write source lines and module paths, for errors and profiles
-  std::string name;           ///< of the program, for people; default: the file's name
+  bool exact =
+      true;  ///< only passes that keep every bit: results equal eager's on the same machine
+  bool portable = false;  ///< plan for the portable kernels alone: what a firmware links
+  bool debug = true;      ///< write source lines and module paths, for errors and profiles
+  std::string name;       ///< of the program, for people; default: the file's name
 };
 
 /// Collects methods, which share weights and other states, and writes them as one program.
@@ -52,11 +53,12 @@ class Exporter {
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
 
-  /// Traces `function`, which takes one Tensor for each input and gives a Tensor, a tuple, a pair or a vector of Tensors.
-  /// Values of weights are read when `write` is called. Throws EagerError, see `trace`.
+  /// Traces `function`, which takes one Tensor for each input and gives a Tensor, a tuple, a pair
+  /// or a vector of Tensors. Values of weights are read when `write` is called. Throws EagerError,
+  /// see `trace`.
   template <class F>
-  void method(const std::string& name, F&& function, const std::vector<InputSpec>& inputs, const std::vector<std::string>& outputs = {},
-              Location here = Location::current()) {
+  void method(const std::string& name, F&& function, const std::vector<InputSpec>& inputs,
+              const std::vector<std::string>& outputs = {}, Location here = Location::current()) {
     add(name, erase(std::forward<F>(function), inputs.size()), inputs, outputs, here);
   }
 
@@ -71,12 +73,15 @@ class Exporter {
 
  private:
   using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-  void add(const std::string& name, const Function& function, const std::vector<InputSpec>& inputs, const std::vector<std::string>& outputs, Location here);
+  void add(const std::string& name, const Function& function, const std::vector<InputSpec>& inputs,
+           const std::vector<std::string>& outputs, Location here);
   void run_passes(const ExportOptions& options);
 
   template <class F>
   static Function erase(F&& function, size_t count) {
-    return [function = std::forward<F>(function), count](const std::vector<Tensor>& in) mutable { return call(function, in, count); };
+    return [function = std::forward<F>(function), count](const std::vector<Tensor>& in) mutable {
+      return call(function, in, count);
+    };
   }
   /// Calls with as many arguments as there are inputs.
   template <size_t n = 0, class F>
@@ -89,9 +94,13 @@ class Exporter {
     }
   }
   template <class F, size_t... i>
-  static std::vector<Tensor> call_with(F& function, const std::vector<Tensor>& in, std::index_sequence<i...>) {
-    if constexpr (std::is_invocable_v<F&, decltype((void)i, std::declval<Tensor>())...>) return results(function(Tensor(in[i])...));
-    else throw ExportError("export: the function does not take " + std::to_string(sizeof...(i)) + " tensors; give one input for each of its parameters");
+  static std::vector<Tensor> call_with(F& function, const std::vector<Tensor>& in,
+                                       std::index_sequence<i...>) {
+    if constexpr (std::is_invocable_v<F&, decltype((void)i, std::declval<Tensor>())...>)
+      return results(function(Tensor(in[i])...));
+    else
+      throw ExportError("export: the function does not take " + std::to_string(sizeof...(i)) +
+                        " tensors; give one input for each of its parameters");
   }
   static std::vector<Tensor> results(Tensor t) { return {std::move(t)}; }
   static std::vector<Tensor> results(std::vector<Tensor> list) { return list; }

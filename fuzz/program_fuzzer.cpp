@@ -1,7 +1,8 @@
-// Feeds the loader programs whose bytes were changed. The checksum is repaired after each mutation, so that changes reach the tables;
-// what loads is created and executed too, with few steps.
+// Feeds the loader programs whose bytes were changed. The checksum is repaired after each mutation,
+// so that changes reach the tables; what loads is created and executed too, with few steps.
 //
-// The first input is a program with symbols, states, lists and a loop, so that no corpus is needed to begin.
+// The first input is a program with symbols, states, lists and a loop, so that no corpus is needed
+// to begin.
 #include <cstdint>
 #include <cstring>
 
@@ -32,8 +33,10 @@ test::AlignedBytes copy_of(const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// Changes one to three 32-bit words of the metadata, mostly to numbers that are indices, counts or extremes; sometimes anything.
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+// Changes one to three 32-bit words of the metadata, mostly to numbers that are indices, counts or
+// extremes; sometimes anything.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
   static const test::AlignedBytes first = test::sums_program().bytes();
   if (size < sizeof(FileHeader) && first.size() <= max_size) {
     std::memcpy(data, first.data(), first.size());
@@ -49,11 +52,24 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
     uint32_t word;
     std::memcpy(&word, data + at, 4);
     switch (next() % 5) {
-      case 0: word = extremes[next() % 7]; break;
-      case 1: word += next() % 9 - 4; break;
-      case 2: word = next() % 40; break;
-      case 3: word ^= 1u << next() % 32; break;
-      default: std::memcpy(&word, data + sizeof(FileHeader) + next() % ((size - sizeof(FileHeader)) / 4 + 1) * 4 % (size - 4), 4); break;
+      case 0:
+        word = extremes[next() % 7];
+        break;
+      case 1:
+        word += next() % 9 - 4;
+        break;
+      case 2:
+        word = next() % 40;
+        break;
+      case 3:
+        word ^= 1u << next() % 32;
+        break;
+      default:
+        std::memcpy(&word,
+                    data + sizeof(FileHeader) +
+                        next() % ((size - sizeof(FileHeader)) / 4 + 1) * 4 % (size - 4),
+                    4);
+        break;
     }
     std::memcpy(data + at, &word, 4);
   }
@@ -70,7 +86,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Result<Session> session = Session::create(program.value(), session_memory);
   if (!session.ok()) return 0;
   for (index_t i = 0; i < program.value().method_count() && i < 4; ++i) {
-    Result<Method> method = Method::create(session.value(), program.value().method_name(i), MethodMemory(memory));
+    Result<Method> method =
+        Method::create(session.value(), program.value().method_name(i), MethodMemory(memory));
     if (!method.ok()) continue;
     Limits limits;
     limits.steps = 200;
@@ -79,7 +96,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (void)method.value().set_number(k, int64_t{1});
       index_t sizes[max_rank] = {};
       const TensorRef input = method.value().input(k);
-      for (int d = 0; input.shape != nullptr && d < input.shape->rank; ++d) sizes[d] = (input.shape->sizes[d] + 1) / 2;
+      for (int d = 0; input.shape != nullptr && d < input.shape->rank; ++d)
+        sizes[d] = (input.shape->sizes[d] + 1) / 2;
       if (input.shape != nullptr) (void)method.value().resize_input(k, {sizes, input.shape->rank});
     }
     (void)method.value().execute(limits);

@@ -1,4 +1,5 @@
-// Any bytes are a valid safetensors file or a FileError; what was read can be written and read again.
+// Any bytes are a valid safetensors file or a FileError; what was read can be written and read
+// again.
 #include <cstdlib>
 
 #include "taper/exporter/io/safetensors.h"
@@ -13,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const SafeTensors again = parse_safetensors(format_safetensors(content), "written");
-  if (again.tensors.size() != content.tensors.size() || again.metadata != content.metadata) std::abort();
+  if (again.tensors.size() != content.tensors.size() || again.metadata != content.metadata)
+    std::abort();
   return 0;
 }

@@ -16,9 +16,9 @@ namespace taper {
 /// One argument as an instruction holds it: 16 bytes on a 64-bit machine, no decoding at run time.
 struct Slot {
   union {
-    const TensorRef* tensor;           ///< nullptr: absent
+    const TensorRef* tensor;  ///< nullptr: absent
     const TensorRef* const* tensors;
-    int64_t integer;                   ///< also bool (0, 1) and ScalarType (the DType's value)
+    int64_t integer;  ///< also bool (0, 1) and ScalarType (the DType's value)
     double real;
     const int64_t* integers;
     const double* reals;
@@ -32,16 +32,19 @@ static_assert(sizeof(Slot) == 16);
 
 /// What a kernel may use besides its arguments.
 struct Context {
-  void* scratch = nullptr;       ///< in `run`: what `prepare` asked for, 64-byte aligned, content undefined
-  size_t scratch_bytes = 0;      ///< in `prepare`: what is asked for so far
+  void* scratch =
+      nullptr;  ///< in `run`: what `prepare` asked for, 64-byte aligned, content undefined
+  size_t scratch_bytes = 0;  ///< in `prepare`: what is asked for so far
   const Threads* threads = nullptr;
   ErrorInfo* info = nullptr;
 
-  /// For `prepare`: `run` will find at least this many bytes at `scratch`. Must not shrink when extents grow.
+  /// For `prepare`: `run` will find at least this many bytes at `scratch`. Must not shrink when
+  /// extents grow.
   void need_scratch(size_t bytes) {
     if (bytes > scratch_bytes) scratch_bytes = bytes;
   }
-  /// Reports what is wrong with the data of an argument and returns the error: `return context.fail(invalid_argument, …)`.
+  /// Reports what is wrong with the data of an argument and returns the error: `return
+  /// context.fail(invalid_argument, …)`.
   Error fail(Error error, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0) {
     if (info != nullptr) {
       info->error = error, info->message = message;
@@ -62,18 +65,21 @@ struct Expected {
 /// The instruction set that a kernel needs beyond the compiler's baseline for the target.
 enum class CpuLevel : uint8_t { portable = 0, avx2 = 1, avx512 = 2 };
 
-/// A kernel for one operator, one dtype combination, one CPU level: what a firmware's table names and a profile shows.
+/// A kernel for one operator, one dtype combination, one CPU level: what a firmware's table names
+/// and a profile shows.
 struct Kernel {
   const Operator* op;
-  const char* name;          ///< "_softmax_f32"
+  const char* name;  ///< "_softmax_f32"
   CpuLevel level;
-  uint8_t expected_count;    ///< arguments that reach kernels, then results
+  uint8_t expected_count;  ///< arguments that reach kernels, then results
   uint8_t result_count;
-  uint16_t plan_bytes;       ///< at most `max_plan_bytes`
-  uint32_t overwrites;       ///< bit i: result 0 may lie exactly on argument i (one element of a list) if shape and dtype are equal
+  uint16_t plan_bytes;  ///< at most `max_plan_bytes`
+  uint32_t overwrites;  ///< bit i: result 0 may lie exactly on argument i (one element of a list)
+                        ///< if shape and dtype are equal
   const Expected* expected;
-  bool (*shape)(Facts<Extent>&, const Slot* arguments, TensorType<Extent>* results);  ///< the operator's rule
-  Error (*prepare)(Context&, void* plan, const Slot*);                                 ///< once per shape; nullptr: nothing to do
+  bool (*shape)(Facts<Extent>&, const Slot* arguments,
+                TensorType<Extent>* results);           ///< the operator's rule
+  Error (*prepare)(Context&, void* plan, const Slot*);  ///< once per shape; nullptr: nothing to do
   Error (*run)(Context&, const void* plan, const Slot*);
 };
 inline constexpr int max_plan_bytes = 1024;
@@ -81,22 +87,27 @@ inline constexpr int max_plan_bytes = 1024;
 /// The first record of a set that fits is taken, so faster ones come first.
 using KernelSet = Span<const Kernel* const>;
 
-// ---- from slots to typed parameters ------------------------------------------------------------------------------------
+// ---- from slots to typed parameters
+// ------------------------------------------------------------------------------------
 
 namespace internal {
 
-template <class P> struct argument;
-#define TAPER_ARGUMENT(type, kind_, list_, optional_, ...)                                                  \
-  template <> struct argument<type> {                                                                       \
-    static constexpr Expected expected{Kind::kind_, list_, optional_, false, Strides::any, 0};              \
-    static type read(const Slot& s) { return __VA_ARGS__; }                                                 \
+template <class P>
+struct argument;
+#define TAPER_ARGUMENT(type, kind_, list_, optional_, ...)                                     \
+  template <>                                                                                  \
+  struct argument<type> {                                                                      \
+    static constexpr Expected expected{Kind::kind_, list_, optional_, false, Strides::any, 0}; \
+    static type read(const Slot& s) { return __VA_ARGS__; }                                    \
   };
 inline Scalar scalar_of(const Slot& s) {
   if (s.kind == Kind::real) return Scalar(s.real);
   if (s.kind == Kind::boolean) return Scalar(s.integer != 0);
   return Scalar(s.integer);
 }
-inline Span<const int64_t> integers_of(const Slot& s) { return {s.integers, static_cast<index_t>(s.size)}; }
+inline Span<const int64_t> integers_of(const Slot& s) {
+  return {s.integers, static_cast<index_t>(s.size)};
+}
 TAPER_ARGUMENT(int64_t, integer, false, false, s.integer)
 TAPER_ARGUMENT(double, real, false, false, s.real)
 TAPER_ARGUMENT(bool, boolean, false, false, s.integer != 0)
@@ -104,40 +115,66 @@ TAPER_ARGUMENT(Scalar, scalar, false, false, scalar_of(s))
 TAPER_ARGUMENT(std::string_view, string, false, false, std::string_view(s.text, s.size))
 TAPER_ARGUMENT(DType, dtype, false, false, static_cast<DType>(s.integer))
 TAPER_ARGUMENT(Span<const int64_t>, integer, true, false, integers_of(s))
-TAPER_ARGUMENT(Span<const double>, real, true, false, Span<const double>(s.reals, static_cast<index_t>(s.size)))
+TAPER_ARGUMENT(Span<const double>, real, true, false,
+               Span<const double>(s.reals, static_cast<index_t>(s.size)))
 TAPER_ARGUMENT(Maybe<int64_t>, integer, false, true, Maybe<int64_t>{s.integer, s.present})
 TAPER_ARGUMENT(Maybe<double>, real, false, true, Maybe<double>{s.real, s.present})
 TAPER_ARGUMENT(Maybe<bool>, boolean, false, true, Maybe<bool>{s.integer != 0, s.present})
 TAPER_ARGUMENT(Maybe<Scalar>, scalar, false, true, Maybe<Scalar>{scalar_of(s), s.present})
-TAPER_ARGUMENT(Maybe<DType>, dtype, false, true, Maybe<DType>{static_cast<DType>(s.integer), s.present})
-TAPER_ARGUMENT(Maybe<std::string_view>, string, false, true, Maybe<std::string_view>{std::string_view(s.text, s.present ? s.size : 0), s.present})
-TAPER_ARGUMENT(Maybe<Span<const int64_t>>, integer, true, true, Maybe<Span<const int64_t>>{integers_of(s), s.present})
-TAPER_ARGUMENT(Maybe<Span<const double>>, real, true, true, Maybe<Span<const double>>{Span<const double>(s.reals, static_cast<index_t>(s.size)), s.present})
+TAPER_ARGUMENT(Maybe<DType>, dtype, false, true,
+               Maybe<DType>{static_cast<DType>(s.integer), s.present})
+TAPER_ARGUMENT(Maybe<std::string_view>, string, false, true,
+               Maybe<std::string_view>{std::string_view(s.text, s.present ? s.size : 0), s.present})
+TAPER_ARGUMENT(Maybe<Span<const int64_t>>, integer, true, true,
+               Maybe<Span<const int64_t>>{integers_of(s), s.present})
+TAPER_ARGUMENT(Maybe<Span<const double>>, real, true, true,
+               Maybe<Span<const double>>{Span<const double>(s.reals, static_cast<index_t>(s.size)),
+                                         s.present})
 #undef TAPER_ARGUMENT
 
-template <class T, Strides strides> struct argument<View<T, strides>> {
-  static constexpr Expected expected{Kind::tensor, false, false, !std::is_const_v<T>, strides, dtypes_of<std::remove_const_t<T>>::set};
+template <class T, Strides strides>
+struct argument<View<T, strides>> {
+  static constexpr Expected expected{Kind::tensor, false,
+                                     false,        !std::is_const_v<T>,
+                                     strides,      dtypes_of<std::remove_const_t<T>>::set};
   static View<T, strides> read(const Slot& s) { return {s.tensor}; }
 };
-template <class T, Strides strides> struct argument<Maybe<View<T, strides>>> {
-  static constexpr Expected expected{Kind::tensor, false, true, !std::is_const_v<T>, strides, dtypes_of<std::remove_const_t<T>>::set};
+template <class T, Strides strides>
+struct argument<Maybe<View<T, strides>>> {
+  static constexpr Expected expected{Kind::tensor, false,
+                                     true,         !std::is_const_v<T>,
+                                     strides,      dtypes_of<std::remove_const_t<T>>::set};
   static Maybe<View<T, strides>> read(const Slot& s) { return {{s.tensor}, s.tensor != nullptr}; }
 };
-template <class T, Strides strides> struct argument<ViewList<T, strides>> {
-  static constexpr Expected expected{Kind::tensor, true, false, !std::is_const_v<T>, strides, dtypes_of<std::remove_const_t<T>>::set};
-  static ViewList<T, strides> read(const Slot& s) { return {s.tensors, static_cast<index_t>(s.size)}; }
+template <class T, Strides strides>
+struct argument<ViewList<T, strides>> {
+  static constexpr Expected expected{Kind::tensor, true,
+                                     false,        !std::is_const_v<T>,
+                                     strides,      dtypes_of<std::remove_const_t<T>>::set};
+  static ViewList<T, strides> read(const Slot& s) {
+    return {s.tensors, static_cast<index_t>(s.size)};
+  }
 };
-template <class T, Strides strides> struct argument<MaybeViewList<T, strides>> {
-  static constexpr Expected expected{Kind::tensor, true, true, !std::is_const_v<T>, strides, dtypes_of<std::remove_const_t<T>>::set};
-  static MaybeViewList<T, strides> read(const Slot& s) { return {s.tensors, static_cast<index_t>(s.size)}; }
+template <class T, Strides strides>
+struct argument<MaybeViewList<T, strides>> {
+  static constexpr Expected expected{Kind::tensor, true,
+                                     true,         !std::is_const_v<T>,
+                                     strides,      dtypes_of<std::remove_const_t<T>>::set};
+  static MaybeViewList<T, strides> read(const Slot& s) {
+    return {s.tensors, static_cast<index_t>(s.size)};
+  }
 };
 
-// ---- does the function agree with the row? -----------------------------------------------------------------------------
+// ---- does the function agree with the row?
+// -----------------------------------------------------------------------------
 
 constexpr bool agree(const Parameter& p, const Expected& e, bool result) {
   // bool[3] masks travel as integer lists; a result may be one that is not always computed
-  const bool kind = p.kind == e.kind || (p.list && p.kind == Kind::boolean && e.kind == Kind::integer);
-  return kind && p.list == e.list && (result || (p.optional || p.optional_elements) == e.optional) && (p.mutated || result) == e.written;
+  const bool kind =
+      p.kind == e.kind || (p.list && p.kind == Kind::boolean && e.kind == Kind::integer);
+  return kind && p.list == e.list &&
+         (result || (p.optional || p.optional_elements) == e.optional) &&
+         (p.mutated || result) == e.written;
 }
 template <class... P>
 constexpr int disagreement(const Schema& s) {  // index of the first wrong parameter, -1 if none
@@ -154,41 +191,59 @@ constexpr int disagreement(const Schema& s) {  // index of the first wrong param
 }
 template <const Operator& op, int parameter>
 struct kernel_signature_differs_from_the_row_at_parameter {
-  static_assert(parameter == -1, "the kernel's parameters and the row in operators.def differ (operator and index stand above)");
+  static_assert(parameter == -1,
+                "the kernel's parameters and the row in operators.def differ (operator and index "
+                "stand above)");
   static constexpr bool ok = true;
 };
 
-// ---- the record --------------------------------------------------------------------------------------------------------
+// ---- the record
+// --------------------------------------------------------------------------------------------------------
 
-template <class Plan, class = void> inline constexpr uint32_t overwrites_of = 0;
-template <class Plan> inline constexpr uint32_t overwrites_of<Plan, std::void_t<decltype(Plan::overwrites)>> = Plan::overwrites;
+template <class Plan, class = void>
+inline constexpr uint32_t overwrites_of = 0;
+template <class Plan>
+inline constexpr uint32_t overwrites_of<Plan, std::void_t<decltype(Plan::overwrites)>> =
+    Plan::overwrites;
 
-template <auto> struct Run;  // Error run(Context&, arguments…, results…)
+template <auto>
+struct Run;  // Error run(Context&, arguments…, results…)
 template <class... P, Error (*fn)(Context&, P...)>
 struct Run<fn> {
   static constexpr uint16_t plan_bytes = 0;
   static constexpr uint32_t overwrites = 0;
   static constexpr Expected expected[] = {argument<P>::expected...};
-  template <const Operator& op> static constexpr int wrong = disagreement<P...>(schema<op>);
+  template <const Operator& op>
+  static constexpr int wrong = disagreement<P...>(schema<op>);
   template <size_t... i>
-  static Error call(Context& c, const Slot* s, std::index_sequence<i...>) { return fn(c, argument<P>::read(s[i])...); }
-  static Error run(Context& c, const void*, const Slot* s) { return call(c, s, std::index_sequence_for<P...>{}); }
+  static Error call(Context& c, const Slot* s, std::index_sequence<i...>) {
+    return fn(c, argument<P>::read(s[i])...);
+  }
+  static Error run(Context& c, const void*, const Slot* s) {
+    return call(c, s, std::index_sequence_for<P...>{});
+  }
 };
-template <auto> struct PlannedRun;  // Error run(Context&, const Plan&, arguments…, results…)
+template <auto>
+struct PlannedRun;  // Error run(Context&, const Plan&, arguments…, results…)
 template <class Plan, class... P, Error (*fn)(Context&, const Plan&, P...)>
 struct PlannedRun<fn> {
-  static_assert(std::is_trivially_copyable_v<Plan> && alignof(Plan) <= 8 && sizeof(Plan) <= max_plan_bytes);
+  static_assert(std::is_trivially_copyable_v<Plan> && alignof(Plan) <= 8 &&
+                sizeof(Plan) <= max_plan_bytes);
   static constexpr uint16_t plan_bytes = sizeof(Plan);
   static constexpr uint32_t overwrites = overwrites_of<Plan>;
   static constexpr Expected expected[] = {argument<P>::expected...};
-  template <const Operator& op> static constexpr int wrong = disagreement<P...>(schema<op>);
+  template <const Operator& op>
+  static constexpr int wrong = disagreement<P...>(schema<op>);
   template <size_t... i>
   static Error call(Context& c, const void* p, const Slot* s, std::index_sequence<i...>) {
     return fn(c, *static_cast<const Plan*>(p), argument<P>::read(s[i])...);
   }
-  static Error run(Context& c, const void* p, const Slot* s) { return call(c, p, s, std::index_sequence_for<P...>{}); }
+  static Error run(Context& c, const void* p, const Slot* s) {
+    return call(c, p, s, std::index_sequence_for<P...>{});
+  }
 };
-template <auto> struct Prepare;  // Error prepare(Context&, Plan&, arguments…, results…)
+template <auto>
+struct Prepare;  // Error prepare(Context&, Plan&, arguments…, results…)
 template <class Plan_, class... P, Error (*fn)(Context&, Plan_&, P...)>
 struct Prepare<fn> {
   using Plan = Plan_;
@@ -196,14 +251,26 @@ struct Prepare<fn> {
   static Error call(Context& c, void* p, const Slot* s, std::index_sequence<i...>) {
     return fn(c, *static_cast<Plan*>(p), argument<P>::read(s[i])...);
   }
-  static Error run(Context& c, void* p, const Slot* s) { return call(c, p, s, std::index_sequence_for<P...>{}); }
+  static Error run(Context& c, void* p, const Slot* s) {
+    return call(c, p, s, std::index_sequence_for<P...>{});
+  }
 };
 
 template <const Operator& op, class S>
-constexpr Kernel record(const char* name, CpuLevel level, Error (*prepare)(Context&, void*, const Slot*)) {
+constexpr Kernel record(const char* name, CpuLevel level,
+                        Error (*prepare)(Context&, void*, const Slot*)) {
   static_assert(kernel_signature_differs_from_the_row_at_parameter<op, S::template wrong<op>>::ok);
-  return {&op, name, level, static_cast<uint8_t>(sizeof(S::expected) / sizeof(Expected)), static_cast<uint8_t>(schema<op>.result_count),
-          S::plan_bytes, S::overwrites, S::expected, &run_rule<op, Extent>, prepare, S::run};
+  return {&op,
+          name,
+          level,
+          static_cast<uint8_t>(sizeof(S::expected) / sizeof(Expected)),
+          static_cast<uint8_t>(schema<op>.result_count),
+          S::plan_bytes,
+          S::overwrites,
+          S::expected,
+          &run_rule<op, Extent>,
+          prepare,
+          S::run};
 }
 
 }  // namespace internal
@@ -213,21 +280,24 @@ template <const Operator& op, auto run>
 constexpr Kernel make_kernel(const char* name, CpuLevel level = CpuLevel::portable) {
   return internal::record<op, internal::Run<run>>(name, level, nullptr);
 }
-/// The record of a kernel with a plan: `Error prepare(Context&, Plan&, …)`, `Error run(Context&, const Plan&, …)`. A Plan may
-/// say `static constexpr uint32_t overwrites`, see Kernel.
+/// The record of a kernel with a plan: `Error prepare(Context&, Plan&, …)`, `Error run(Context&,
+/// const Plan&, …)`. A Plan may say `static constexpr uint32_t overwrites`, see Kernel.
 template <const Operator& op, auto prepare, auto run>
 constexpr Kernel make_kernel(const char* name, CpuLevel level = CpuLevel::portable) {
-  return internal::record<op, internal::PlannedRun<run>>(name, level, internal::Prepare<prepare>::run);
+  return internal::record<op, internal::PlannedRun<run>>(name, level,
+                                                         internal::Prepare<prepare>::run);
 }
 
-// ---- rules over slots --------------------------------------------------------------------------------------------------
+// ---- rules over slots
+// --------------------------------------------------------------------------------------------------
 
 inline TensorType<Extent> type_of(const TensorRef* ref) {
   TensorType<Extent> t;
   t.present = ref != nullptr;
   if (ref == nullptr) return t;
   t.dtype = ref->dtype, t.rank = ref->shape->rank;
-  for (int i = 0; i < t.rank; ++i) t.sizes[i] = ref->shape->sizes[i], t.strides[i] = ref->shape->strides[i];
+  for (int i = 0; i < t.rank; ++i)
+    t.sizes[i] = ref->shape->sizes[i], t.strides[i] = ref->shape->strides[i];
   return t;
 }
 
@@ -243,27 +313,39 @@ struct RuleReader<Extent> {
   template <class P>
   static auto read(const Slot& s) {
     using List = DimList<Extent>;
-    if constexpr (std::is_same_v<P, TensorType<Extent>>) return type_of(s.tensor);
-    else if constexpr (std::is_same_v<P, const TensorType<Extent>*>) return OptionalType{type_of(s.tensor)};
+    if constexpr (std::is_same_v<P, TensorType<Extent>>)
+      return type_of(s.tensor);
+    else if constexpr (std::is_same_v<P, const TensorType<Extent>*>)
+      return OptionalType{type_of(s.tensor)};
     else if constexpr (std::is_same_v<P, TypeList<Extent>>)
-      return TypeList<Extent>{s.tensors, static_cast<index_t>(s.size), [](const void* source, index_t i) {
+      return TypeList<Extent>{s.tensors, static_cast<index_t>(s.size),
+                              [](const void* source, index_t i) {
                                 return type_of(static_cast<const TensorRef* const*>(source)[i]);
                               }};
-    else if constexpr (std::is_same_v<P, Extent>) return Extent(s.integer);
-    else if constexpr (std::is_same_v<P, Maybe<Extent>>) return Maybe<Extent>{Extent(s.integer), s.present};
-    else if constexpr (std::is_same_v<P, List>) return dims(s);
-    else if constexpr (std::is_same_v<P, Maybe<List>>) return Maybe<List>{dims(s), s.present};
-    else return internal::argument<P>::read(s);
+    else if constexpr (std::is_same_v<P, Extent>)
+      return Extent(s.integer);
+    else if constexpr (std::is_same_v<P, Maybe<Extent>>)
+      return Maybe<Extent>{Extent(s.integer), s.present};
+    else if constexpr (std::is_same_v<P, List>)
+      return dims(s);
+    else if constexpr (std::is_same_v<P, Maybe<List>>)
+      return Maybe<List>{dims(s), s.present};
+    else
+      return internal::argument<P>::read(s);
   }
 
  private:
   static DimList<Extent> dims(const Slot& s) {
-    return {s.integers, static_cast<index_t>(s.size), [](const void* source, index_t i) { return Extent(static_cast<const int64_t*>(source)[i]); }};
+    return {s.integers, static_cast<index_t>(s.size), [](const void* source, index_t i) {
+              return Extent(static_cast<const int64_t*>(source)[i]);
+            }};
   }
 };
 
 }  // namespace taper
 
-/// Defines the record `<op>_<variant>`, e.g. `portable::_softmax_f32`. It must stand in the library's kernels.def.
-#define TAPER_KERNEL(op, variant, ...) \
-  constexpr decltype(op##_##variant) op##_##variant = ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#op "_" #variant);
+/// Defines the record `<op>_<variant>`, e.g. `portable::_softmax_f32`. It must stand in the
+/// library's kernels.def.
+#define TAPER_KERNEL(op, variant, ...)                \
+  constexpr decltype(op##_##variant) op##_##variant = \
+      ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#op "_" #variant);

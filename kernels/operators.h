@@ -1,4 +1,5 @@
-// The operator table as objects. Including this costs little: a row is parsed only where it is named.
+// The operator table as objects. Including this costs little: a row is parsed only where it is
+// named.
 #pragma once
 #include "taper/kernels/schema.h"
 
@@ -7,11 +8,12 @@ namespace taper {
 /// What must exist for an operator; see operators.def.
 enum class Category : uint8_t { kernel, view, composite, symbolic, check };
 
-/// An operator: its ATen schema. Users declare their own in the same way, in their own namespace; the table is open.
+/// An operator: its ATen schema. Users declare their own in the same way, in their own namespace;
+/// the table is open.
 struct Operator {
   const char* identifier;  ///< "add_Tensor": what C++ calls it
   Category category;
-  const char* text;        ///< the schema
+  const char* text;  ///< the schema
 };
 
 /// FNV-1a, 64 bits.
@@ -29,7 +31,8 @@ constexpr std::string_view name_of(const Operator& op) {
 }
 
 namespace ops {
-#define TAPER_OP(name, category, text) inline constexpr Operator name{#name, Category::category, text};
+#define TAPER_OP(name, category, text) \
+  inline constexpr Operator name{#name, Category::category, text};
 #include "taper/kernels/operators.def"
 #undef TAPER_OP
 }  // namespace ops

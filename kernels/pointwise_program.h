@@ -1,9 +1,10 @@
-// The program of `taper::pointwise`: a chain of f32 pointwise operators as one kernel. The exporter's pass writes it
-// (exporter/passes/fuse_pointwise.cpp), the kernel runs it over blocks of elements. Results are bit-identical to the separate
-// kernels: each opcode computes one element with the same function as the kernel of its row.
+// The program of `taper::pointwise`: a chain of f32 pointwise operators as one kernel. The
+// exporter's pass writes it (exporter/passes/fuse_pointwise.cpp), the kernel runs it over blocks of
+// elements. Results are bit-identical to the separate kernels: each opcode computes one element
+// with the same function as the kernel of its row.
 //
-// `inputs` are f32 and dense; each has the result's sizes or is a 0-dim tensor, whose element goes with every element of the
-// others. `program` holds `pointwise_width` integers an instruction:
+// `inputs` are f32 and dense; each has the result's sizes or is a 0-dim tensor, whose element goes
+// with every element of the others. `program` holds `pointwise_width` integers an instruction:
 //
 //   opcode, destination, a, b, c
 //
@@ -11,8 +12,9 @@
 //   0 … inputs - 1                 an input
 //   inputs … inputs + registers    a register that an earlier instruction wrote
 //   -1, -2, …                      constants[0], constants[1], …, rounded to f32
-// A destination is a register, numbered from 0 and below `pointwise_max_registers`; it may be one that the same instruction
-// reads. The last instruction writes the result, whatever its destination says.
+// A destination is a register, numbered from 0 and below `pointwise_max_registers`; it may be one
+// that the same instruction reads. The last instruction writes the result, whatever its destination
+// says.
 #pragma once
 #include <cstdint>
 
@@ -22,12 +24,12 @@ namespace taper {
 
 /// Stored in programs: never change a value.
 enum class PointwiseOp : int64_t {
-  add = 0,                  ///< a + b
-  sub = 1,                  ///< a - b
-  mul = 2,                  ///< a * b
-  div = 3,                  ///< a / b
-  maximum = 4,              ///< NaN if either is
-  minimum = 5,              ///< NaN if either is
+  add = 0,      ///< a + b
+  sub = 1,      ///< a - b
+  mul = 2,      ///< a * b
+  div = 3,      ///< a / b
+  maximum = 4,  ///< NaN if either is
+  minimum = 5,  ///< NaN if either is
   neg = 6,
   abs = 7,
   relu = 8,
@@ -41,8 +43,8 @@ enum class PointwiseOp : int64_t {
   tanh = 16,
   sigmoid = 17,
   erf = 18,
-  gelu = 19,                ///< approximate = "none"
-  gelu_tanh = 20,           ///< approximate = "tanh"
+  gelu = 19,       ///< approximate = "none"
+  gelu_tanh = 20,  ///< approximate = "tanh"
   silu = 21,
   threshold_backward = 22,  ///< a: grad_output, b: self, c: threshold
   sigmoid_backward = 23,    ///< a: grad_output, b: output
@@ -61,11 +63,22 @@ inline constexpr int pointwise_max_instructions = 32;
 /// How many of a, b, c an opcode reads.
 constexpr int operand_count(PointwiseOp op) {
   switch (op) {
-    case PointwiseOp::threshold_backward: return 3;
-    case PointwiseOp::add: case PointwiseOp::sub: case PointwiseOp::mul: case PointwiseOp::div: case PointwiseOp::maximum:
-    case PointwiseOp::minimum: case PointwiseOp::sigmoid_backward: case PointwiseOp::tanh_backward:
-    case PointwiseOp::gelu_backward: case PointwiseOp::gelu_tanh_backward: case PointwiseOp::pow: return 2;
-    default: return 1;
+    case PointwiseOp::threshold_backward:
+      return 3;
+    case PointwiseOp::add:
+    case PointwiseOp::sub:
+    case PointwiseOp::mul:
+    case PointwiseOp::div:
+    case PointwiseOp::maximum:
+    case PointwiseOp::minimum:
+    case PointwiseOp::sigmoid_backward:
+    case PointwiseOp::tanh_backward:
+    case PointwiseOp::gelu_backward:
+    case PointwiseOp::gelu_tanh_backward:
+    case PointwiseOp::pow:
+      return 2;
+    default:
+      return 1;
   }
 }
 
@@ -76,23 +89,28 @@ struct PointwiseInstruction {
 };
 constexpr PointwiseInstruction pointwise_instruction(Span<const int64_t> program, index_t i) {
   const index_t at = i * pointwise_width;
-  return {static_cast<PointwiseOp>(program[at]), program[at + 1], {program[at + 2], program[at + 3], program[at + 4]}};
+  return {static_cast<PointwiseOp>(program[at]),
+          program[at + 1],
+          {program[at + 2], program[at + 3], program[at + 4]}};
 }
 
-/// Whether a program, possibly from a hostile file, can be run: known opcodes, operands that exist and were written before.
-/// The shape rule asks this, so the kernel need not.
+/// Whether a program, possibly from a hostile file, can be run: known opcodes, operands that exist
+/// and were written before. The shape rule asks this, so the kernel need not.
 constexpr bool is_valid_pointwise(Span<const int64_t> program, index_t inputs, index_t constants) {
-  if (inputs < 1 || inputs > pointwise_max_inputs || program.size() == 0 || program.size() % pointwise_width != 0 ||
+  if (inputs < 1 || inputs > pointwise_max_inputs || program.size() == 0 ||
+      program.size() % pointwise_width != 0 ||
       program.size() / pointwise_width > pointwise_max_instructions)
     return false;
   bool written[pointwise_max_registers] = {};
   for (index_t i = 0; i < program.size() / pointwise_width; ++i) {
     const auto [op, destination, operands] = pointwise_instruction(program, i);
-    if (static_cast<int64_t>(op) < 0 || static_cast<int64_t>(op) >= pointwise_op_count) return false;
+    if (static_cast<int64_t>(op) < 0 || static_cast<int64_t>(op) >= pointwise_op_count)
+      return false;
     if (destination < 0 || destination >= pointwise_max_registers) return false;
     for (int k = 0; k < operand_count(op); ++k) {
       const int64_t v = operands[k];
-      if (v < -static_cast<int64_t>(constants) || v >= inputs + pointwise_max_registers) return false;
+      if (v < -static_cast<int64_t>(constants) || v >= inputs + pointwise_max_registers)
+        return false;
       if (v >= inputs && !written[v - inputs]) return false;
     }
     if (op == PointwiseOp::pow && operands[1] >= 0) return false;

@@ -1,6 +1,7 @@
-// Shape rules: what an operator asks of its arguments and what its results will be. One function per operator, a template
-// over the extent type: `Extent`, overflow-checked integers, in eager and in every `prepare`; `Dim`, symbolic, when tracing
-// and importing. A rule is the memory-safety boundary: kernels trust the shapes and dtypes that it accepted.
+// Shape rules: what an operator asks of its arguments and what its results will be. One function
+// per operator, a template over the extent type: `Extent`, overflow-checked integers, in eager and
+// in every `prepare`; `Dim`, symbolic, when tracing and importing. A rule is the memory-safety
+// boundary: kernels trust the shapes and dtypes that it accepted.
 #pragma once
 #include <limits>
 #include <string_view>
@@ -14,7 +15,8 @@
 
 namespace taper {
 
-/// An extent whose arithmetic cannot overflow silently: a result outside int64 is `invalid()` and stays so.
+/// An extent whose arithmetic cannot overflow silently: a result outside int64 is `invalid()` and
+/// stays so.
 /// `/` and `%` round towards minus infinity, as in Python.
 struct Extent {
   static constexpr int64_t poison = std::numeric_limits<int64_t>::min();
@@ -24,10 +26,11 @@ struct Extent {
   constexpr Extent(int64_t v) : value(v) {}
   constexpr bool invalid() const { return value == poison; }
 
-#define TAPER_CHECKED(op, builtin)                                                                          \
-  friend constexpr Extent operator op(Extent a, Extent b) {                                                 \
-    int64_t r = 0;                                                                                          \
-    return a.invalid() || b.invalid() || builtin(a.value, b.value, &r) ? Extent(poison) : Extent(r);        \
+#define TAPER_CHECKED(op, builtin)                                                      \
+  friend constexpr Extent operator op(Extent a, Extent b) {                             \
+    int64_t r = 0;                                                                      \
+    return a.invalid() || b.invalid() || builtin(a.value, b.value, &r) ? Extent(poison) \
+                                                                       : Extent(r);     \
   }
   TAPER_CHECKED(+, __builtin_add_overflow)
   TAPER_CHECKED(-, __builtin_sub_overflow)
@@ -41,12 +44,14 @@ struct Extent {
   friend constexpr Extent operator%(Extent a, Extent b) { return a - (a / b) * b; }
 };
 
-/// A tensor's type during shape inference. `strides` and `offset` matter to layout rules (views) only.
+/// A tensor's type during shape inference. `strides` and `offset` matter to layout rules (views)
+/// only.
 template <class D>
 struct TensorType {
   DType dtype = DType::f32;
   int rank = 0;
-  bool present = true;  ///< a result that the arguments ask not to compute (`output_mask`) is not present
+  bool present =
+      true;  ///< a result that the arguments ask not to compute (`output_mask`) is not present
   D sizes[max_rank];
   D strides[max_rank];
   D offset = D(0);
@@ -85,12 +90,15 @@ struct DimList {
   D operator[](index_t i) const { return read(source, i); }
 };
 
-/// What a rule may ask about extents: it never writes `if (a == b)`. `Facts<Extent>` computes; `Facts<Dim>` (host) proves by
-/// ranges, or records a check that the program evaluates when symbols are bound.
+/// What a rule may ask about extents: it never writes `if (a == b)`. `Facts<Extent>` computes;
+/// `Facts<Dim>` (host) proves by ranges, or records a check that the program evaluates when symbols
+/// are bound.
 ///
-/// Messages are static texts with up to three `{}` for extents: "dim {} is outside [{}, {})". The caller adds the operator's
-/// name in front and the arguments behind: `softmax: dim 3 is outside [-2, 2) for self (2, 5)`.
-template <class D> struct Facts;
+/// Messages are static texts with up to three `{}` for extents: "dim {} is outside [{}, {})". The
+/// caller adds the operator's name in front and the arguments behind: `softmax: dim 3 is outside
+/// [-2, 2) for self (2, 5)`.
+template <class D>
+struct Facts;
 
 template <>
 struct Facts<Extent> {
@@ -99,15 +107,21 @@ struct Facts<Extent> {
   bool failed = false;
 
   bool require(bool holds, const char* text, Extent a = 0, Extent b = 0, Extent c = 0) {
-    if (!holds && !failed) failed = true, message = text, values[0] = a.value, values[1] = b.value, values[2] = c.value;
+    if (!holds && !failed)
+      failed = true, message = text, values[0] = a.value, values[1] = b.value, values[2] = c.value;
     return holds;
   }
   /// Broadcasting asks this: an extent that is not *known* to be one is taken to be another number.
   bool is_one(Extent d) { return d.value == 1; }
-  bool equal(Extent a, Extent b, const char* text, Extent c = 0) { return require(a.value == b.value, text, a, b, c); }
-  bool at_least(Extent a, Extent b, const char* text) { return require(a.value >= b.value, text, a, b); }
+  bool equal(Extent a, Extent b, const char* text, Extent c = 0) {
+    return require(a.value == b.value, text, a, b, c);
+  }
+  bool at_least(Extent a, Extent b, const char* text) {
+    return require(a.value >= b.value, text, a, b);
+  }
   bool less(Extent a, Extent b, const char* text) { return require(a.value < b.value, text, a, b); }
-  /// True where it is known; never adds a check. For choices that both ways are right (can this be a view?).
+  /// True where it is known; never adds a check. For choices that both ways are right (can this be
+  /// a view?).
   bool proves_equal(Extent a, Extent b) { return a.value == b.value; }
   bool proves_less(Extent a, Extent b) { return a.value < b.value; }
   Extent max(Extent a, Extent b) { return a.value > b.value ? a : b; }
@@ -116,22 +130,25 @@ struct Facts<Extent> {
 
 /// Brings `dim` into [0, rank); a scalar counts as rank 1.
 template <class D>
-bool normalize_dim(Facts<D>& facts, int64_t& dim, int rank, const char* text = TAPER_TEXT("dim {} is outside [{}, {})")) {
+bool normalize_dim(Facts<D>& facts, int64_t& dim, int rank,
+                   const char* text = TAPER_TEXT("dim {} is outside [{}, {})")) {
   const int64_t n = rank > 0 ? rank : 1;
   if (!facts.require(dim >= -n && dim < n, text, dim, -n, n)) return false;
   if (dim < 0) dim += n;
   return true;
 }
 
-/// How an operator brings its tensor arguments to common dtypes before a kernel sees them; done by one host function
-/// (exporter/eager/promotion.h), as visible casts. Rules and kernels may rely on it.
+/// How an operator brings its tensor arguments to common dtypes before a kernel sees them; done by
+/// one host function (exporter/eager/promotion.h), as visible casts. Rules and kernels may rely on
+/// it.
 enum class Promotion : uint8_t {
-  none,        ///< arguments are taken as they are
-  common,      ///< all tensor arguments (and Scalars) to their common dtype: add, where, cat, maximum, comparisons
-  floating,    ///< integers to the default floating dtype: exp, sigmoid, mean
+  none,    ///< arguments are taken as they are
+  common,  ///< all tensor arguments (and Scalars) to their common dtype: add, where, cat, maximum,
+           ///< comparisons
+  floating,         ///< integers to the default floating dtype: exp, sigmoid, mean
   common_floating,  ///< to the common dtype, integers to the default floating one: div, atan2
-  integer_sum, ///< bool and integers to i64, or to `dtype` if given: sum, prod, cumsum
-  boolean,     ///< arguments to bool: logical_and, any
+  integer_sum,      ///< bool and integers to i64, or to `dtype` if given: sum, prod, cumsum
+  boolean,          ///< arguments to bool: logical_and, any
 };
 
 namespace internal {
@@ -143,42 +160,54 @@ struct NoRule {};
 ///   template <> struct Rule<ops::_softmax> {
 ///     static constexpr Promotion promotion = Promotion::none;
 ///     template <class D>
-///     static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool, TensorType<D>& out) {…}
+///     static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool,
+///     TensorType<D>& out) {…}
 ///   };
 ///
-/// Parameters follow the row: Tensor → const TensorType<D>&, Tensor? → const TensorType<D>* (nullptr: absent),
-/// Tensor[] and Tensor?[] → TypeList<D>, SymInt → D, SymInt? → Maybe<D>, SymInt[] → DimList<D>, SymInt[]? → Maybe<DimList<D>>,
-/// int → int64_t, int[] and bool[] → Span<const int64_t>, float[] → Span<const double>, float → double, bool → bool,
-/// Scalar → Scalar, str → std::string_view, ScalarType → DType, `?` → Maybe<…>, results → TensorType<D>&.
-/// A rule must set every result's dtype, rank and sizes; a layout rule (category `view`) strides and offset too.
+/// Parameters follow the row: Tensor → const TensorType<D>&, Tensor? → const TensorType<D>*
+/// (nullptr: absent), Tensor[] and Tensor?[] → TypeList<D>, SymInt → D, SymInt? → Maybe<D>,
+/// SymInt[] → DimList<D>, SymInt[]? → Maybe<DimList<D>>, int → int64_t, int[] and bool[] →
+/// Span<const int64_t>, float[] → Span<const double>, float → double, bool → bool, Scalar → Scalar,
+/// str → std::string_view, ScalarType → DType, `?` → Maybe<…>, results → TensorType<D>&. A rule
+/// must set every result's dtype, rank and sizes; a layout rule (category `view`) strides and
+/// offset too.
 template <const Operator& op>
 struct Rule : internal::NoRule {};
 
 template <const Operator& op>
 inline constexpr bool has_rule = !std::is_base_of_v<internal::NoRule, Rule<op>>;
 
-/// How a rule's parameter is read from an argument. Specialised for `Extent` over slots (kernel.h) and for `Dim` over the
-/// host's boxed arguments (exporter/eager/boxed.h): `using Argument`, `template <class P> static P read(const Argument&)`.
-template <class D> struct RuleReader;
+/// How a rule's parameter is read from an argument. Specialised for `Extent` over slots (kernel.h)
+/// and for `Dim` over the host's boxed arguments (exporter/eager/boxed.h): `using Argument`,
+/// `template <class P> static P read(const Argument&)`.
+template <class D>
+struct RuleReader;
 
 namespace internal {
 
-template <class P> inline constexpr bool is_result = std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>;
+template <class P>
+inline constexpr bool is_result =
+    std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>;
 
 template <class D, class... P, size_t... i>
-bool apply_rule(bool (*rule)(Facts<D>&, P...), Facts<D>& facts, const typename RuleReader<D>::Argument* arguments,
-                TensorType<D>* results, std::index_sequence<i...>) {
+bool apply_rule(bool (*rule)(Facts<D>&, P...), Facts<D>& facts,
+                const typename RuleReader<D>::Argument* arguments, TensorType<D>* results,
+                std::index_sequence<i...>) {
   constexpr size_t inputs = (size_t{0} + ... + size_t{!is_result<P>});
   const auto read = [&](auto index) -> decltype(auto) {
     using Parameter_ = std::tuple_element_t<decltype(index)::value, std::tuple<P...>>;
-    if constexpr (is_result<Parameter_>) return static_cast<Parameter_>(results[decltype(index)::value - inputs]);
-    else return RuleReader<D>::template read<std::decay_t<Parameter_>>(arguments[decltype(index)::value]);
+    if constexpr (is_result<Parameter_>)
+      return static_cast<Parameter_>(results[decltype(index)::value - inputs]);
+    else
+      return RuleReader<D>::template read<std::decay_t<Parameter_>>(
+          arguments[decltype(index)::value]);
   };
   return rule(facts, read(std::integral_constant<size_t, i>{})...);
 }
 
 template <class D, class... P>
-bool apply_rule(bool (*rule)(Facts<D>&, P...), Facts<D>& facts, const typename RuleReader<D>::Argument* arguments, TensorType<D>* results) {
+bool apply_rule(bool (*rule)(Facts<D>&, P...), Facts<D>& facts,
+                const typename RuleReader<D>::Argument* arguments, TensorType<D>* results) {
   return apply_rule<D>(rule, facts, arguments, results, std::index_sequence_for<P...>{});
 }
 
@@ -186,8 +215,11 @@ bool apply_rule(bool (*rule)(Facts<D>&, P...), Facts<D>& facts, const typename R
 
 /// Runs an operator's rule on erased arguments (those that reach kernels, in the row's order).
 template <const Operator& op, class D>
-bool run_rule(Facts<D>& facts, const typename RuleReader<D>::Argument* arguments, TensorType<D>* results) {
-  static_assert(has_rule<op>, "this operator has no shape rule: write one in kernels/shapes/ and include it here");
+bool run_rule(Facts<D>& facts, const typename RuleReader<D>::Argument* arguments,
+              TensorType<D>* results) {
+  static_assert(
+      has_rule<op>,
+      "this operator has no shape rule: write one in kernels/shapes/ and include it here");
   return internal::apply_rule<D>(&Rule<op>::template shape<D>, facts, arguments, results);
 }
 

@@ -1,4 +1,5 @@
-// An operator's ATen schema, parsed. Usable at compile time (kernel checks) and at run time (importers).
+// An operator's ATen schema, parsed. Usable at compile time (kernel checks) and at run time
+// (importers).
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -14,7 +15,7 @@ enum class Kind : uint8_t {
   boolean = 4,
   scalar = 5,  ///< only in schemas: an argument's value is an integer, a real or a boolean
   string = 6,
-  dtype = 7,   ///< `ScalarType`
+  dtype = 7,  ///< `ScalarType`
   layout = 8,
   device = 9,
   memory_format = 10,
@@ -24,11 +25,13 @@ enum class Kind : uint8_t {
 struct Parameter {
   std::string_view name, fallback;  ///< `fallback`: the default as written, "" if there is none
   Kind kind = Kind::none;
-  bool optional = false, list = false, optional_elements = false, symbolic = false, mutated = false, alias = false, has_fallback = false;
+  bool optional = false, list = false, optional_elements = false, symbolic = false, mutated = false,
+       alias = false, has_fallback = false;
   uint8_t length = 0;  ///< int[2] -> 2
 };
 
-/// `add.Tensor(Tensor self, …) -> Tensor`, parsed. `error` says what is wrong with the text, nullptr if nothing.
+/// `add.Tensor(Tensor self, …) -> Tensor`, parsed. `error` says what is wrong with the text,
+/// nullptr if nothing.
 struct Schema {
   static constexpr int max_parameters = 14, max_results = 5;
   std::string_view name;
@@ -65,7 +68,10 @@ struct Cursor {
   }
   constexpr std::string_view word() {
     const size_t begin = at;
-    for (char c = peek(); (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':'; c = peek()) ++at;
+    for (char c = peek(); (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':';
+         c = peek())
+      ++at;
     return text.substr(begin, at - begin);
   }
 };
@@ -190,9 +196,11 @@ constexpr Schema parse_schema(std::string_view text) {
   return s;
 }
 
-/// Parameters that only say where or how a result is stored are settled on the host and never reach a rule or a kernel.
+/// Parameters that only say where or how a result is stored are settled on the host and never reach
+/// a rule or a kernel.
 constexpr bool reaches_kernel(const Parameter& p) {
-  return p.kind != Kind::layout && p.kind != Kind::device && p.kind != Kind::memory_format && p.name != "pin_memory" && p.name != "non_blocking";
+  return p.kind != Kind::layout && p.kind != Kind::device && p.kind != Kind::memory_format &&
+         p.name != "pin_memory" && p.name != "non_blocking";
 }
 
 }  // namespace taper

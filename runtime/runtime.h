@@ -8,8 +8,8 @@
 ///   TAPER_TRY(method.execute());
 ///   use(method.output(0));
 ///
-/// No heap, no exceptions, no files, no globals: all memory is the caller's. Applications with a heap use
-/// taper/runtime/extension/module/module.h instead.
+/// No heap, no exceptions, no files, no globals: all memory is the caller's. Applications with a
+/// heap use taper/runtime/extension/module/module.h instead.
 #pragma once
 #include "taper/runtime/method/method.h"
 #include "taper/runtime/method/session.h"

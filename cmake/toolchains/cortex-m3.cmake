@@ -5,6 +5,7 @@ set(CMAKE_C_COMPILER arm-none-eabi-gcc)
 set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)  # there is no start-up code to link a program with
 
-set(CMAKE_CXX_FLAGS_INIT "-mcpu=cortex-m3 -mthumb")
+# -Wno-psabi: no notes about the argument order of GCC before 7.1
+set(CMAKE_CXX_FLAGS_INIT "-mcpu=cortex-m3 -mthumb -Wno-psabi")
 # flatc and CMake packages are the build machine's; only headers come from them
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

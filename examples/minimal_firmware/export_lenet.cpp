@@ -16,7 +16,8 @@ int main(int argc, char** argv) try {
   model.load(argv[1]);
   model.eval();
   taper::Exporter exporter;
-  exporter.method("forward", [&](taper::Tensor x) { return model(x); }, {taper::input("image", {1, 1, 28, 28})}, {"logits"});
+  exporter.method("forward", [&](taper::Tensor x) { return model(x); },
+                  {taper::input("image", {1, 1, 28, 28})}, {"logits"});
   exporter.write(argv[2], {.portable = true, .debug = false});
   return 0;
 } catch (const std::exception& e) {

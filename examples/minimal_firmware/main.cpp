@@ -1,5 +1,5 @@
-// Classifies a digit without heap, exceptions, files or an operating system. The same code runs on a microcontroller
-// (mps2_an385/) and on a computer, and prints the same bits on both.
+// Classifies a digit without heap, exceptions, files or an operating system. The same code runs on
+// a microcontroller (mps2_an385/) and on a computer, and prints the same bits on both.
 #include <cstring>
 
 #include "board.h"
@@ -16,7 +16,8 @@ alignas(64) std::byte memory[lenet_session_bytes + lenet_forward_bytes];
 void read_digit(float* image) {
   constexpr char inks[] = " .:-=+*#%@";
   for (int y = 0; y < digit_size; ++y)
-    for (int x = 0; x < digit_size; ++x) *image++ = static_cast<float>(std::strchr(inks, digit[y][x]) - inks) / 9.f;
+    for (int x = 0; x < digit_size; ++x)
+      *image++ = static_cast<float>(std::strchr(inks, digit[y][x]) - inks) / 9.f;
 }
 
 void print_bits(float value) {
@@ -32,7 +33,8 @@ taper::Error classify_digit() {
   TAPER_LET(session, taper::Session::create(program, memory));
   TAPER_LET(method, taper::Method::create(session, "forward"));
 
-  read_digit(static_cast<float*>(method.input(0).data));  // no copy: written where the method reads it
+  read_digit(
+      static_cast<float*>(method.input(0).data));  // no copy: written where the method reads it
   TAPER_TRY(method.execute());
 
   const taper::TensorRef output = method.output(0);  // (1, 10)
@@ -42,7 +44,8 @@ taper::Error classify_digit() {
     print_bits(scores[i]);
     if (scores[i] > scores[best]) best = i;
   }
-  const char text[] = {'t', 'h', 'i', 's', ' ', 'i', 's', ' ', 'a', ' ', static_cast<char>('0' + best), '\n', '\0'};
+  const char text[] = {
+      't', 'h', 'i', 's', ' ', 'i', 's', ' ', 'a', ' ', static_cast<char>('0' + best), '\n', '\0'};
   print(text);
   return taper::Error::ok;
 }

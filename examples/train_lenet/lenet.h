@@ -1,7 +1,8 @@
 #pragma once
 #include "taper/exporter/exporter.h"
 
-/// LeNet-5 with ReLUs (LeCun, Bottou, Bengio, Haffner: "Gradient-based learning applied to document recognition", 1998).
+/// LeNet-5 with ReLUs (LeCun, Bottou, Bengio, Haffner: "Gradient-based learning applied to document
+/// recognition", 1998).
 struct LeNet : taper::nn::Module {
   taper::nn::Conv2d conv1{1, 6, {.kernel_size = 5, .padding = 2}};
   taper::nn::Conv2d conv2{6, 16, {.kernel_size = 5}};

@@ -1,4 +1,5 @@
-// Trains LeNet on MNIST, exports inference and the training step, and shows that the runtime computes the same bits.
+// Trains LeNet on MNIST, exports inference and the training step, and shows that the runtime
+// computes the same bits.
 //
 //   train_lenet MNIST_FOLDER OUTPUT_FOLDER [epochs]
 //
@@ -9,10 +10,10 @@
 #include <filesystem>
 #include <iostream>
 
-#include "taper/tests/support/allocations.h"
 #include "taper/examples/train_lenet/lenet.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/tests/support/allocations.h"
 
 using namespace taper;
 
@@ -21,7 +22,8 @@ namespace {
 int64_t count_right(LeNet& model, const data::Images& pictures) {
   eager::NoGrad guard;
   int64_t right = 0;
-  for (auto [images, labels] : data::Loader(pictures, {.batch_size = 250})) right += sum(eq(argmax(model(images), 1), labels)).item<int64_t>();
+  for (auto [images, labels] : data::Loader(pictures, {.batch_size = 250}))
+    right += sum(eq(argmax(model(images), 1), labels)).item<int64_t>();
   return right;
 }
 
@@ -42,7 +44,8 @@ bool same_bits(const Tensor& a, const void* b) {
 }
 
 /// The logits of 1000 pictures, in batches of different sizes, against eager's.
-void compare_inference(LeNet& model, const std::string& path, const data::Images& pictures, int thread_count) {
+void compare_inference(LeNet& model, const std::string& path, const data::Images& pictures,
+                       int thread_count) {
   eager::NoGrad guard;
   ThreadPool pool(thread_count);
   std::string message;
@@ -53,18 +56,23 @@ void compare_inference(LeNet& model, const std::string& path, const data::Images
   require(loaded.ok(), message);
   int64_t compared = 0;
   for (const int64_t batch : {1, 7, 64, 128}) {
-    for (auto [images, labels] : data::Loader(pictures.range(compared, compared + 250), {.batch_size = batch})) {
-      const Result<std::vector<OwnedTensor>> outputs = loaded.value().execute("forward", {Input(images.ref())});
+    for (auto [images, labels] :
+         data::Loader(pictures.range(compared, compared + 250), {.batch_size = batch})) {
+      const Result<std::vector<OwnedTensor>> outputs =
+          loaded.value().execute("forward", {Input(images.ref())});
       require(outputs.ok(), loaded.value().message());
-      require(same_bits(model(images), outputs.value()[0].bytes.data()), "the runtime's logits differ from eager's");
+      require(same_bits(model(images), outputs.value()[0].bytes.data()),
+              "the runtime's logits differ from eager's");
     }
     compared += 250;
   }
-  std::printf("inference on the runtime: %lld pictures, %d thread%s, the same bits as eager\n", static_cast<long long>(compared), thread_count, thread_count > 1 ? "s" : "");
+  std::printf("inference on the runtime: %lld pictures, %d thread%s, the same bits as eager\n",
+              static_cast<long long>(compared), thread_count, thread_count > 1 ? "s" : "");
 }
 
 /// Goes on training on the runtime and in eager, and compares losses and weights.
-void compare_training(LeNet& model, const std::function<Tensor(Tensor, Tensor)>& train_step, const std::string& path, const data::Images& pictures, int steps) {
+void compare_training(LeNet& model, const std::function<Tensor(Tensor, Tensor)>& train_step,
+                      const std::string& path, const data::Images& pictures, int steps) {
   ThreadPool pool(2);
   ModuleOptions options;
   options.threads = pool.threads();
@@ -72,23 +80,29 @@ void compare_training(LeNet& model, const std::function<Tensor(Tensor, Tensor)>&
   Method method = value_of(device.method("train_step"), "train_step");
   int done = 0;
   size_t allocations = 0;
-  for (auto [images, labels] : data::Loader(pictures, {.batch_size = 64, .shuffle = true, .seed = 2, .drop_last = true})) {
+  for (auto [images, labels] :
+       data::Loader(pictures, {.batch_size = 64, .shuffle = true, .seed = 2, .drop_last = true})) {
     const size_t before = tests::allocation_count();
-    const bool ok = method.set_input(0, images.ref()) == Error::ok && method.set_input(1, labels.ref()) == Error::ok && method.execute() == Error::ok;
+    const bool ok = method.set_input(0, images.ref()) == Error::ok &&
+                    method.set_input(1, labels.ref()) == Error::ok && method.execute() == Error::ok;
     allocations += tests::allocation_count() - before;
     require(ok, "train_step failed on the runtime");
     const Tensor loss = train_step(images, labels);
-    require(same_bits(loss, method.output(0).data), "step " + std::to_string(done) + ": the runtime's loss differs from eager's");
+    require(same_bits(loss, method.output(0).data),
+            "step " + std::to_string(done) + ": the runtime's loss differs from eager's");
     if (++done == steps) break;
   }
   eager::NamedTensors trained;
   for (const auto& [name, tensor] : model.named_parameters()) {
     const OwnedTensor state = value_of(device.state(name), name);
-    require(same_bits(tensor, state.bytes.data()), name + " differs from eager's after training on the runtime");
-    trained[name] = Tensor::from_bytes(state.bytes.data(), state.bytes.size(), state.dtype, {state.sizes.begin(), state.sizes.end()});
+    require(same_bits(tensor, state.bytes.data()),
+            name + " differs from eager's after training on the runtime");
+    trained[name] = Tensor::from_bytes(state.bytes.data(), state.bytes.size(), state.dtype,
+                                       {state.sizes.begin(), state.sizes.end()});
   }
   eager::save_safetensors(std::filesystem::path(path).replace_extension(".safetensors"), trained);
-  std::printf("training on the runtime: %d steps, the same bits as eager, %zu allocations\n", done, allocations);
+  std::printf("training on the runtime: %d steps, the same bits as eager, %zu allocations\n", done,
+              allocations);
   require(allocations == 0, "execute allocated memory");
 }
 
@@ -127,11 +141,15 @@ int main(int argc, char** argv) try {
     }
   }
   const int64_t right = count_right(model, testing);
-  std::printf("accuracy: %.2f %% of %lld held-out pictures\n", 100.0 * static_cast<double>(right) / static_cast<double>(testing.size()), static_cast<long long>(testing.size()));
+  std::printf("accuracy: %.2f %% of %lld held-out pictures\n",
+              100.0 * static_cast<double>(right) / static_cast<double>(testing.size()),
+              static_cast<long long>(testing.size()));
 
   Exporter exporter;
-  exporter.method("forward", [&](Tensor x) { return model(x); }, {input("images", {Dim::symbol("batch", 1, 256), 1, 28, 28})}, {"logits"});
-  exporter.method("train_step", train_step, {input("images", {64, 1, 28, 28}), input("labels", {64}, DType::i64)}, {"loss"});
+  exporter.method("forward", [&](Tensor x) { return model(x); },
+                  {input("images", {Dim::symbol("batch", 1, 256), 1, 28, 28})}, {"logits"});
+  exporter.method("train_step", train_step,
+                  {input("images", {64, 1, 28, 28}), input("labels", {64}, DType::i64)}, {"loss"});
   exporter.write(path);
 
   compare_inference(model, path, testing, 1);

@@ -1,4 +1,5 @@
-// ResNets for 32 x 32 pictures with parameter-free shortcuts (option A): they take every second pixel and pad channels with zeros.
+// ResNets for 32 x 32 pictures with parameter-free shortcuts (option A): they take every second
+// pixel and pad channels with zeros.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,7 +16,11 @@ struct BasicBlock : taper::nn::Module {
   BasicBlock(int64_t in, int64_t out, int64_t stride)
       : conv1(in, out, {.kernel_size = 3, .stride = stride, .padding = 1, .bias = false}),
         conv2(out, out, {.kernel_size = 3, .padding = 1, .bias = false}),
-        bn1(out), bn2(out), in(in), out(out), stride(stride) {}
+        bn1(out),
+        bn2(out),
+        in(in),
+        out(out),
+        stride(stride) {}
 
   taper::Tensor forward(taper::Tensor x) {
     taper::Tensor shortcut = x;
@@ -40,7 +45,10 @@ struct ResNet : taper::nn::Module {
     layer3 = stage(32, 64, blocks[2], 2);
     set_names();
   }
-  void visit_members(taper::nn::Members& members) override { members.all("conv1, bn1, layer1, layer2, layer3, linear", conv1, bn1, layer1, layer2, layer3, linear); }
+  void visit_members(taper::nn::Members& members) override {
+    members.all("conv1, bn1, layer1, layer2, layer3, linear", conv1, bn1, layer1, layer2, layer3,
+                linear);
+  }
 
   taper::Tensor operator()(taper::Tensor x) {
     x = relu(bn1(conv1(x)));

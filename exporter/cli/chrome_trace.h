@@ -7,7 +7,8 @@
 
 namespace taper::cli {
 
-/// Every event of a timing in the Trace Event Format, as "complete" events in microseconds since the first one. One track a queue.
+/// Every event of a timing in the Trace Event Format, as "complete" events in microseconds since
+/// the first one. One track a queue.
 void write_chrome_trace(std::ostream& out, const Timing& timing, const std::string& method);
 
 }  // namespace taper::cli

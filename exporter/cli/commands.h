@@ -1,4 +1,5 @@
-// The subcommands of `taper`. Each function declares one: its options, its help, and what it does with them.
+// The subcommands of `taper`. Each function declares one: its options, its help, and what it does
+// with them.
 #pragma once
 #include <iosfwd>
 

@@ -17,7 +17,8 @@ struct Options {
   bool portable = false;
 };
 
-void write(const std::string& path, const LinkedProgram& program, void (*writer)(std::ostream&, const LinkedProgram&), std::ostream& out) {
+void write(const std::string& path, const LinkedProgram& program,
+           void (*writer)(std::ostream&, const LinkedProgram&), std::ostream& out) {
   if (path.empty()) return;
   std::ostringstream text;
   writer(text, program);
@@ -32,21 +33,35 @@ void export_program(const Options& options, std::ostream& out) {
   write(options.kernels, program, write_kernel_table, out);
   write(options.array, program, write_array, out);
   write(options.header, program, write_header, out);
-  out << program.file_name << ": " << inspect::counted(static_cast<int64_t>(program.kernels.size()), "kernel") << ", "
-      << inspect::bytes_text(static_cast<int64_t>(program.bytes.size())) << " of constants and tables\n";
+  out << program.file_name << ": "
+      << inspect::counted(static_cast<int64_t>(program.kernels.size()), "kernel") << ", "
+      << inspect::bytes_text(static_cast<int64_t>(program.bytes.size()))
+      << " of constants and tables\n";
 }
 
 }  // namespace
 
 void add_export_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command = app.add_subcommand("export", "Writes a program as C++ sources that a firmware links");
+  CLI::App* command =
+      app.add_subcommand("export", "Writes a program as C++ sources that a firmware links");
   auto options = std::make_shared<Options>();
   command->add_option("file", options->file, "The program")->required();
-  command->add_option("--kernels", options->kernels, "The table of exactly the kernels that the program needs: NAME_kernels")->type_name("FILE.cpp");
-  command->add_option("--array", options->array, "The program's bytes: NAME_taper")->type_name("FILE.cpp");
-  command->add_option("--header", options->header, "Declarations of both, and the memory that the program needs")->type_name("FILE.h");
-  command->add_flag("--portable", options->portable, "Takes the portable kernels only; else also those for x86-64 with AVX");
-  command->add_option("--name", options->name, "What the variables are called; default: the file's name")->type_name("NAME");
+  command
+      ->add_option("--kernels", options->kernels,
+                   "The table of exactly the kernels that the program needs: NAME_kernels")
+      ->type_name("FILE.cpp");
+  command->add_option("--array", options->array, "The program's bytes: NAME_taper")
+      ->type_name("FILE.cpp");
+  command
+      ->add_option("--header", options->header,
+                   "Declarations of both, and the memory that the program needs")
+      ->type_name("FILE.h");
+  command->add_flag("--portable", options->portable,
+                    "Takes the portable kernels only; else also those for x86-64 with AVX");
+  command
+      ->add_option("--name", options->name,
+                   "What the variables are called; default: the file's name")
+      ->type_name("NAME");
   command->callback([options, &out] { export_program(*options, out); });
 }
 

@@ -15,21 +15,24 @@ namespace taper::cli {
 
 /// `--input`, `--mean`, `--std`.
 struct InputOptions {
-  /// Each "FILE", for the next input, or "NAME=FILE", or "NAME=NUMBER". A file is .npy, .png, or .safetensors: without a name
-  /// all its tensors are inputs by their names; "NAME=FILE.safetensors:TENSOR" takes one.
+  /// Each "FILE", for the next input, or "NAME=FILE", or "NAME=NUMBER". A file is .npy, .png, or
+  /// .safetensors: without a name all its tensors are inputs by their names;
+  /// "NAME=FILE.safetensors:TENSOR" takes one.
   std::vector<std::string> given;
   PixelScale scale;
 };
 void add_input_options(CLI::App& command, InputOptions& options);  // input_options.cpp
 
-/// Sets the inputs that are given. Returns the indices of the others, in order. Throws ExportError for unknown names, unreadable files
-/// and tensors that do not fit.
+/// Sets the inputs that are given. Returns the indices of the others, in order. Throws ExportError
+/// for unknown names, unreadable files and tensors that do not fit.
 std::vector<index_t> set_given_inputs(RunningMethod& running, const InputOptions& options);
 
-/// Gives the inputs `indices` random numbers in [-1, 1), integers and bools zeros (they may be indices). Symbolic extents are as
-/// `symbols` says, by name, or at their minimum (at least 1, where that is in their range). Throws ExportError for a name that the
-/// method does not have and a value outside a symbol's range.
-void set_random_inputs(RunningMethod& running, const std::vector<index_t>& indices, const std::map<std::string, int64_t>& symbols);
+/// Gives the inputs `indices` random numbers in [-1, 1), integers and bools zeros (they may be
+/// indices). Symbolic extents are as `symbols` says, by name, or at their minimum (at least 1,
+/// where that is in their range). Throws ExportError for a name that the method does not have and a
+/// value outside a symbol's range.
+void set_random_inputs(RunningMethod& running, const std::vector<index_t>& indices,
+                       const std::map<std::string, int64_t>& symbols);
 
 /// "images: f32[batch, 1, 28, 28]".
 std::string input_text(const RunningMethod& running, index_t input);

@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
-#include <sstream>
 #include <memory>
+#include <sstream>
 
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/eager/kernel_sets.h"
@@ -19,7 +19,8 @@ struct Options {
 void write_graph(const inspect::ProgramFile& file, const Options& options) {
   std::vector<inspect::MethodGraph> graphs;
   for (index_t i = 0; i < file.program().method_count(); ++i)
-    if (options.method.empty() || i == inspect::find_method(file.program(), options.method)) graphs.push_back(inspect::method_graph(file.program(), i));
+    if (options.method.empty() || i == inspect::find_method(file.program(), options.method))
+      graphs.push_back(inspect::method_graph(file.program(), i));
   std::ostringstream svg;
   inspect::write_svg(svg, graphs);
   io::write_file(options.graph, std::as_bytes(std::span(svg.view())));
@@ -30,20 +31,26 @@ void inspect_program(const Options& options, std::ostream& out) {
   if (!options.method.empty()) (void)inspect::find_method(file.program(), options.method);
   if (!options.graph.empty()) write_graph(file, options);
   inspect::Summary summary = inspect::summarize(file);
-  if (!options.method.empty()) std::erase_if(summary.methods, [&](const inspect::MethodSummary& m) { return m.name != options.method; });
-  if (options.json) inspect::write_json(out, summary);
-  else out << summary;
+  if (!options.method.empty())
+    std::erase_if(summary.methods,
+                  [&](const inspect::MethodSummary& m) { return m.name != options.method; });
+  if (options.json)
+    inspect::write_json(out, summary);
+  else
+    out << summary;
   if (!options.graph.empty() && !options.json) out << "\nwrote " << options.graph << '\n';
 }
 
 }  // namespace
 
 void add_inspect_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command = app.add_subcommand("inspect", "Says what a program takes, gives, needs, and how large its parts are");
+  CLI::App* command = app.add_subcommand(
+      "inspect", "Says what a program takes, gives, needs, and how large its parts are");
   auto options = std::make_shared<Options>();
   command->add_option("file", options->file, "The program")->required();
   command->add_option("--method", options->method, "Only this method; default: all");
-  command->add_option("--graph", options->graph, "Draws the methods' graphs into this SVG file")->type_name("FILE.svg");
+  command->add_option("--graph", options->graph, "Draws the methods' graphs into this SVG file")
+      ->type_name("FILE.svg");
   command->add_flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
   command->callback([options, &out] { inspect_program(*options, out); });
 }

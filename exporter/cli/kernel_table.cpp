@@ -24,12 +24,13 @@ std::string identifier(std::string text) {
 
 // The namespace in which a record is declared.
 const char* library_of(const Kernel* kernel) {
-  return std::ranges::find(portable::all, kernel) != portable::all.end() ? "taper::portable" : "taper::optimized";
+  return std::ranges::find(portable::all, kernel) != portable::all.end() ? "taper::portable"
+                                                                         : "taper::optimized";
 }
 
 // What a machine with these CPU levels takes of a program, added to what others take.
-void add_machine(const std::filesystem::path& path, KernelSet kernels, bool (*cpu_has)(CpuLevel), std::set<const Kernel*>& records,
-                 LinkedProgram& linked) {
+void add_machine(const std::filesystem::path& path, KernelSet kernels, bool (*cpu_has)(CpuLevel),
+                 std::set<const Kernel*>& records, LinkedProgram& linked) {
   const inspect::ProgramFile file(path, kernels, cpu_has);
   const Program& program = file.program();
   const index_t count = internal::count_of(program.table().kernels());
@@ -47,41 +48,52 @@ void add_machine(const std::filesystem::path& path, KernelSet kernels, bool (*cp
 
 // 16 bytes a line.
 void write_bytes(std::ostream& out, const std::vector<std::byte>& bytes) {
-  for (size_t i = 0; i < bytes.size(); ++i) out << static_cast<int>(bytes[i]) << (i % 16 == 15 ? ",\n" : ",");
+  for (size_t i = 0; i < bytes.size(); ++i)
+    out << static_cast<int>(bytes[i]) << (i % 16 == 15 ? ",\n" : ",");
 }
 
 std::string array_declaration(const LinkedProgram& p) {
   return "const unsigned char " + p.name + "_taper[" + std::to_string(p.bytes.size()) + "]";
 }
 std::string table_declaration(const LinkedProgram& p) {
-  return "const taper::Kernel* const " + p.name + "_kernels[" + std::to_string(p.kernels.size()) + "]";
+  return "const taper::Kernel* const " + p.name + "_kernels[" + std::to_string(p.kernels.size()) +
+         "]";
 }
 
 }  // namespace
 
-LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name, bool portable) {
+LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name,
+                             bool portable) {
   LinkedProgram linked;
   linked.file_name = path.filename().string();
   linked.name = identifier(name.empty() ? path.stem().string() : name);
   const KernelSet set = portable ? portable::all : KernelSet(eager::all_kernels());
   std::set<const Kernel*> records;
-  add_machine(path, set, [](CpuLevel) { return true; }, records, linked);
+  add_machine(
+      path, set, [](CpuLevel) { return true; }, records, linked);
   if (!portable) {
-    add_machine(path, set, [](CpuLevel level) { return level <= CpuLevel::avx2; }, records, linked);
-    add_machine(path, set, [](CpuLevel level) { return level <= CpuLevel::portable; }, records, linked);
+    add_machine(
+        path, set, [](CpuLevel level) { return level <= CpuLevel::avx2; }, records, linked);
+    add_machine(
+        path, set, [](CpuLevel level) { return level <= CpuLevel::portable; }, records, linked);
   }
-  std::ranges::copy_if(set, std::back_inserter(linked.kernels), [&](const Kernel* k) { return records.contains(k); });
-  if (linked.kernels.empty()) throw ExportError(path.string() + ": the program uses no kernels, so there is no table to write");
+  std::ranges::copy_if(set, std::back_inserter(linked.kernels),
+                       [&](const Kernel* k) { return records.contains(k); });
+  if (linked.kernels.empty())
+    throw ExportError(path.string() +
+                      ": the program uses no kernels, so there is no table to write");
   return linked;
 }
 
 void write_kernel_table(std::ostream& out, const LinkedProgram& p) {
-  out << "// The kernels that " << p.file_name << " needs. Written by `taper export --kernels`.\n#include \"taper/kernels/kernel.h\"\n";
+  out << "// The kernels that " << p.file_name
+      << " needs. Written by `taper export --kernels`.\n#include \"taper/kernels/kernel.h\"\n";
   std::map<std::string, std::vector<const Kernel*>> libraries;
   for (const Kernel* k : p.kernels) libraries[library_of(k)].push_back(k);
   for (const auto& [library, kernels] : libraries) {
     out << "\nnamespace " << library << " {\nextern const Kernel\n";
-    for (const Kernel* k : kernels) out << "    " << k->name << (k == kernels.back() ? ";\n" : ",\n");
+    for (const Kernel* k : kernels)
+      out << "    " << k->name << (k == kernels.back() ? ";\n" : ",\n");
     out << "}  // namespace " << library << '\n';
   }
   out << "\nextern " << table_declaration(p) << ";\n" << table_declaration(p) << " = {\n";
@@ -90,21 +102,27 @@ void write_kernel_table(std::ostream& out, const LinkedProgram& p) {
 }
 
 void write_array(std::ostream& out, const LinkedProgram& p) {
-  out << "// " << p.file_name << ". Written by `taper export --array`.\nextern " << array_declaration(p) << ";\nalignas(64) "
-      << array_declaration(p) << " = {\n";
+  out << "// " << p.file_name << ". Written by `taper export --array`.\nextern "
+      << array_declaration(p) << ";\nalignas(64) " << array_declaration(p) << " = {\n";
   write_bytes(out, p.bytes);
   out << "};\n";
 }
 
 void write_header(std::ostream& out, const LinkedProgram& p) {
-  out << "// " << p.file_name << " as part of a program. Written by `taper export --header`.\n#pragma once\n#include \"taper/kernels/kernel.h\"\n\n"
+  out << "// " << p.file_name
+      << " as part of a program. Written by `taper export --header`.\n#pragma once\n#include "
+         "\"taper/kernels/kernel.h\"\n\n"
       << "extern " << array_declaration(p) << ";     // written by --array\n"
       << "extern " << table_declaration(p) << ";  // written by --kernels\n\n"
-      << "// Memory, enough for any processor with addresses of at most 64 bits. A method's is what it needs beside the session's.\n"
-      << "inline constexpr unsigned long " << p.name << "_load_bytes = " << p.load_bytes << ";     // Program::load\n"
-      << "inline constexpr unsigned long " << p.name << "_session_bytes = " << p.session_bytes << ";  // Session::create\n";
+      << "// Memory, enough for any processor with addresses of at most 64 bits. A method's is "
+         "what it needs beside the session's.\n"
+      << "inline constexpr unsigned long " << p.name << "_load_bytes = " << p.load_bytes
+      << ";     // Program::load\n"
+      << "inline constexpr unsigned long " << p.name << "_session_bytes = " << p.session_bytes
+      << ";  // Session::create\n";
   for (const LinkedMethod& m : p.methods)
-    out << "inline constexpr unsigned long " << p.name << "_" << identifier(m.name) << "_bytes = " << m.bytes << ";  // Method::create, \"" << m.name << "\"\n";
+    out << "inline constexpr unsigned long " << p.name << "_" << identifier(m.name)
+        << "_bytes = " << m.bytes << ";  // Method::create, \"" << m.name << "\"\n";
 }
 
 }  // namespace taper::cli

@@ -1,4 +1,5 @@
-// A program as C++ sources that a firmware links: the table of exactly the kernels that it needs, and the file as an array.
+// A program as C++ sources that a firmware links: the table of exactly the kernels that it needs,
+// and the file as an array.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -18,17 +19,19 @@ struct LinkedMethod {
 
 /// What the sources say about a program.
 struct LinkedProgram {
-  std::string file_name;                ///< "lenet.taper", for comments
-  std::string name;                     ///< "lenet": what the variables begin with; an identifier
+  std::string file_name;  ///< "lenet.taper", for comments
+  std::string name;       ///< "lenet": what the variables begin with; an identifier
   std::vector<std::byte> bytes;
-  std::vector<const Kernel*> kernels;   ///< every record that a loader may take, in the order of preference
-  size_t load_bytes, session_bytes;     ///< metadata of Program::load, memory of Session::create
+  std::vector<const Kernel*>
+      kernels;  ///< every record that a loader may take, in the order of preference
+  size_t load_bytes, session_bytes;  ///< metadata of Program::load, memory of Session::create
   std::vector<LinkedMethod> methods;
 };
 
-/// Reads and verifies a program. With `portable`, only portable kernels are taken; else also those for other CPUs than this one's.
-/// `name` may be empty: the file's name then. Throws ExportError.
-LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name, bool portable);
+/// Reads and verifies a program. With `portable`, only portable kernels are taken; else also those
+/// for other CPUs than this one's. `name` may be empty: the file's name then. Throws ExportError.
+LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name,
+                             bool portable);
 
 /// `<name>_kernels`: links with the kernel libraries, whose other kernels the linker drops.
 void write_kernel_table(std::ostream& out, const LinkedProgram& program);

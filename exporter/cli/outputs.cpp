@@ -17,16 +17,26 @@ constexpr int64_t most_rows = 10, most_elements = 16;
 
 double element(const io::Array& array, int64_t i) {
   switch (array.dtype) {
-    case DType::boolean: return array.values<bool>()[i];
-    case DType::u8: return array.values<uint8_t>()[i];
-    case DType::i8: return array.values<int8_t>()[i];
-    case DType::i16: return array.values<int16_t>()[i];
-    case DType::i32: return array.values<int32_t>()[i];
-    case DType::i64: return static_cast<double>(array.values<int64_t>()[i]);
-    case DType::f16: return array.values<Half>()[i];
-    case DType::bf16: return array.values<BFloat16>()[i];
-    case DType::f32: return array.values<float>()[i];
-    case DType::f64: return array.values<double>()[i];
+    case DType::boolean:
+      return array.values<bool>()[i];
+    case DType::u8:
+      return array.values<uint8_t>()[i];
+    case DType::i8:
+      return array.values<int8_t>()[i];
+    case DType::i16:
+      return array.values<int16_t>()[i];
+    case DType::i32:
+      return array.values<int32_t>()[i];
+    case DType::i64:
+      return static_cast<double>(array.values<int64_t>()[i]);
+    case DType::f16:
+      return array.values<Half>()[i];
+    case DType::bf16:
+      return array.values<BFloat16>()[i];
+    case DType::f32:
+      return array.values<float>()[i];
+    case DType::f64:
+      return array.values<double>()[i];
   }
   return 0;
 }
@@ -38,7 +48,8 @@ bool is_scores(const io::Array& array) {
 
 std::vector<double> probabilities(std::span<const float> scores) {
   std::vector<double> p(scores.begin(), scores.end());
-  const bool given = std::ranges::all_of(p, [](double x) { return x >= 0; }) && std::abs(std::accumulate(p.begin(), p.end(), 0.0) - 1) < 1e-3;
+  const bool given = std::ranges::all_of(p, [](double x) { return x >= 0; }) &&
+                     std::abs(std::accumulate(p.begin(), p.end(), 0.0) - 1) < 1e-3;
   if (given) return p;
   const double peak = *std::ranges::max_element(p);
   double sum = 0;
@@ -51,11 +62,14 @@ void print_best(std::ostream& out, std::span<const float> scores, const TopOptio
   const std::vector<double> p = probabilities(scores);
   std::vector<size_t> best(p.size());
   std::iota(best.begin(), best.end(), size_t{0});
-  const auto shown = best.begin() + std::min<std::ptrdiff_t>(top.count, static_cast<std::ptrdiff_t>(best.size()));
-  std::partial_sort(best.begin(), shown, best.end(), [&](size_t a, size_t b) { return p[a] > p[b]; });
+  const auto shown =
+      best.begin() + std::min<std::ptrdiff_t>(top.count, static_cast<std::ptrdiff_t>(best.size()));
+  std::partial_sort(best.begin(), shown, best.end(),
+                    [&](size_t a, size_t b) { return p[a] > p[b]; });
   for (const size_t i : std::span(best.begin(), shown)) {
     const std::string label = i < top.labels.size() ? "  " + top.labels[i] : "";
-    out << "  " << std::setw(6) << i << std::fixed << std::setprecision(1) << std::setw(8) << 100 * p[i] << " %" << label << '\n';
+    out << "  " << std::setw(6) << i << std::fixed << std::setprecision(1) << std::setw(8)
+        << 100 * p[i] << " %" << label << '\n';
   }
 }
 
@@ -86,16 +100,19 @@ io::Array array_of(const TensorRef& tensor) {
   return array;
 }
 
-void print_output(std::ostream& out, const std::string& name, const io::Array& output, const TopOptions& top) {
+void print_output(std::ostream& out, const std::string& name, const io::Array& output,
+                  const TopOptions& top) {
   out << name << ": " << output.describe() << '\n';
   if (top.count == 0 || !is_scores(output)) return print_elements(out, output);
   const size_t classes = static_cast<size_t>(output.sizes.back());
   const int64_t rows = output.numel() / static_cast<int64_t>(classes);
   for (int64_t row = 0; row < std::min(rows, most_rows); ++row) {
     if (rows > 1) out << "  row " << row << '\n';
-    print_best(out, output.values<float>().subspan(static_cast<size_t>(row) * classes, classes), top);
+    print_best(out, output.values<float>().subspan(static_cast<size_t>(row) * classes, classes),
+               top);
   }
-  if (rows > most_rows) out << "  and " << rows - most_rows << " more rows; --output FILE.npy keeps them all\n";
+  if (rows > most_rows)
+    out << "  and " << rows - most_rows << " more rows; --output FILE.npy keeps them all\n";
 }
 
 }  // namespace taper::cli

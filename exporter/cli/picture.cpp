@@ -11,7 +11,9 @@ namespace {
 float channel_of(const uint8_t* pixel, int64_t samples, int64_t c, int64_t channels) {
   if (samples <= 2) return static_cast<float>(pixel[0]) / 255.f;
   if (channels == 3) return static_cast<float>(pixel[c]) / 255.f;
-  return (0.299f * static_cast<float>(pixel[0]) + 0.587f * static_cast<float>(pixel[1]) + 0.114f * static_cast<float>(pixel[2])) / 255.f;
+  return (0.299f * static_cast<float>(pixel[0]) + 0.587f * static_cast<float>(pixel[1]) +
+          0.114f * static_cast<float>(pixel[2])) /
+         255.f;
 }
 
 std::string size_text(int64_t width, int64_t height) {
@@ -21,16 +23,19 @@ std::string size_text(int64_t width, int64_t height) {
 
 bool fits(int64_t extent, int64_t expected) { return expected == any_extent || expected == extent; }
 
-float chosen(const std::vector<double>& numbers, int64_t channel, int64_t channels, const char* option) {
+float chosen(const std::vector<double>& numbers, int64_t channel, int64_t channels,
+             const char* option) {
   if (numbers.size() != 1 && numbers.size() != static_cast<size_t>(channels))
-    throw ExportError(std::string(option) + " has " + std::to_string(numbers.size()) + " numbers; give one, or one for each of the " +
-                      std::to_string(channels) + " channels");
+    throw ExportError(std::string(option) + " has " + std::to_string(numbers.size()) +
+                      " numbers; give one, or one for each of the " + std::to_string(channels) +
+                      " channels");
   return static_cast<float>(numbers[numbers.size() == 1 ? 0 : static_cast<size_t>(channel)]);
 }
 
 }  // namespace
 
-io::Array tensor_of_picture(const io::Array& picture, const std::vector<int64_t>& expected, const PixelScale& scale, const std::string& name) {
+io::Array tensor_of_picture(const io::Array& picture, const std::vector<int64_t>& expected,
+                            const PixelScale& scale, const std::string& name) {
   const int64_t height = picture.sizes[0], width = picture.sizes[1], samples = picture.sizes[2];
   const size_t rank = expected.size();
   bool is_picture = rank >= 2;
@@ -38,7 +43,8 @@ io::Array tensor_of_picture(const io::Array& picture, const std::vector<int64_t>
   int64_t channels = rank >= 3 ? expected[rank - 3] : 1;
   if (channels == any_extent) channels = samples <= 2 ? 1 : 3;
   if (!is_picture || (channels != 1 && channels != 3))
-    throw ExportError(name + ": the input does not take one picture; give a .npy file of its shape");
+    throw ExportError(name +
+                      ": the input does not take one picture; give a .npy file of its shape");
   if (!fits(height, expected[rank - 2]) || !fits(width, expected[rank - 1]))
     throw ExportError(name + ": the picture is " + size_text(width, height) + ", the input takes " +
                       size_text(expected[rank - 1], expected[rank - 2]) + "; resize it first");
@@ -50,8 +56,10 @@ io::Array tensor_of_picture(const io::Array& picture, const std::vector<int64_t>
   float* out = array.values<float>().data();
   const uint8_t* pixels = picture.values<uint8_t>().data();
   for (int64_t c = 0; c < channels; ++c) {
-    const float mean = chosen(scale.mean, c, channels, "--mean"), deviation = chosen(scale.deviation, c, channels, "--std");
-    for (int64_t i = 0; i < height * width; ++i) *out++ = (channel_of(pixels + i * samples, samples, c, channels) - mean) / deviation;
+    const float mean = chosen(scale.mean, c, channels, "--mean"),
+                deviation = chosen(scale.deviation, c, channels, "--std");
+    for (int64_t i = 0; i < height * width; ++i)
+      *out++ = (channel_of(pixels + i * samples, samples, c, channels) - mean) / deviation;
   }
   return array;
 }

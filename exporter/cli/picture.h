@@ -8,7 +8,8 @@
 
 namespace taper::cli {
 
-/// How pixels become numbers: (p / 255 - mean) / deviation, one mean and deviation for all channels or one for each.
+/// How pixels become numbers: (p / 255 - mean) / deviation, one mean and deviation for all channels
+/// or one for each.
 struct PixelScale {
   std::vector<double> mean{0}, deviation{1};
 };
@@ -16,9 +17,11 @@ struct PixelScale {
 /// An extent that may be any number.
 inline constexpr int64_t any_extent = -1;
 
-/// A picture, u8 (height, width, channels), as f32 of the shape that an input expects: (channels, height, width) behind any number
-/// of extents that may be 1, or (height, width). Grey and colour are converted into each other (luma of ITU-R BT.601),
-/// transparency is left out. Throws ExportError, led by `name`, if the size differs: pictures are not resized.
-io::Array tensor_of_picture(const io::Array& picture, const std::vector<int64_t>& expected, const PixelScale& scale, const std::string& name);
+/// A picture, u8 (height, width, channels), as f32 of the shape that an input expects: (channels,
+/// height, width) behind any number of extents that may be 1, or (height, width). Grey and colour
+/// are converted into each other (luma of ITU-R BT.601), transparency is left out. Throws
+/// ExportError, led by `name`, if the size differs: pictures are not resized.
+io::Array tensor_of_picture(const io::Array& picture, const std::vector<int64_t>& expected,
+                            const PixelScale& scale, const std::string& name);
 
 }  // namespace taper::cli

@@ -34,27 +34,37 @@ std::vector<io::Array> read_outputs(const Method& method) {
   for (index_t i = 0; i < method.output_count(); ++i) {
     int64_t integer = 0;
     double real = 0;
-    if (const TensorRef tensor = method.output(i); tensor.shape != nullptr) arrays.push_back(array_of(tensor));
-    else if (method.output_number(i, integer) == Error::ok) arrays.push_back(io::Array::of<int64_t>({}, std::span(&integer, 1)));
-    else if (method.output_number(i, real) == Error::ok) arrays.push_back(io::Array::of<double>({}, std::span(&real, 1)));
+    if (const TensorRef tensor = method.output(i); tensor.shape != nullptr)
+      arrays.push_back(array_of(tensor));
+    else if (method.output_number(i, integer) == Error::ok)
+      arrays.push_back(io::Array::of<int64_t>({}, std::span(&integer, 1)));
+    else if (method.output_number(i, real) == Error::ok)
+      arrays.push_back(io::Array::of<double>({}, std::span(&real, 1)));
   }
   return arrays;
 }
 
 // "FILE.safetensors" takes all outputs; "FILE.npy" the only one; "NAME=FILE" the one of that name.
-void write_output(const std::string& text, const Method& method, const std::vector<io::Array>& arrays) {
+void write_output(const std::string& text, const Method& method,
+                  const std::vector<io::Array>& arrays) {
   const size_t sign = text.find('=');
-  index_t chosen = sign == std::string::npos ? -1 : method.find_output(text.substr(0, sign).c_str());
-  if (sign != std::string::npos && chosen < 0) throw ExportError(std::string(method.name()) + " has no output " + text.substr(0, sign));
+  index_t chosen =
+      sign == std::string::npos ? -1 : method.find_output(text.substr(0, sign).c_str());
+  if (sign != std::string::npos && chosen < 0)
+    throw ExportError(std::string(method.name()) + " has no output " + text.substr(0, sign));
   const std::string path = sign == std::string::npos ? text : text.substr(sign + 1);
   if (path.ends_with(".safetensors")) {
     io::SafeTensors content;
     for (index_t i = 0; i < method.output_count(); ++i)
-      if (chosen < 0 || i == chosen) content.tensors[method.output_name(i)] = arrays[static_cast<size_t>(i)];
+      if (chosen < 0 || i == chosen)
+        content.tensors[method.output_name(i)] = arrays[static_cast<size_t>(i)];
     return io::write_safetensors(path, content);
   }
-  if (!path.ends_with(".npy")) throw ExportError(path + ": outputs are written as .npy or .safetensors");
-  if (chosen < 0 && arrays.size() != 1) throw ExportError("the method has " + inspect::counted(method.output_count(), "output") + "; name one, --output NAME=" + path + ", or write .safetensors");
+  if (!path.ends_with(".npy"))
+    throw ExportError(path + ": outputs are written as .npy or .safetensors");
+  if (chosen < 0 && arrays.size() != 1)
+    throw ExportError("the method has " + inspect::counted(method.output_count(), "output") +
+                      "; name one, --output NAME=" + path + ", or write .safetensors");
   io::write_npy(path, arrays[static_cast<size_t>(std::max<index_t>(chosen, 0))]);
 }
 
@@ -65,15 +75,18 @@ void run_program(const Options& options, std::ostream& out) {
   const std::vector<index_t> missing = set_given_inputs(running, options.inputs);
   if (!missing.empty()) {
     const std::string name = running.method().input_name(missing.front());
-    throw ExportError("input " + input_text(running, missing.front()) + " is missing; give --input " + name + "=FILE");
+    throw ExportError("input " + input_text(running, missing.front()) +
+                      " is missing; give --input " + name + "=FILE");
   }
-  TopOptions top{options.top, options.labels.empty() ? std::vector<std::string>{} : read_lines(options.labels)};
+  TopOptions top{options.top,
+                 options.labels.empty() ? std::vector<std::string>{} : read_lines(options.labels)};
 
   running.execute();
   const Method& method = running.method();
   const std::vector<io::Array> arrays = read_outputs(method);
   for (const std::string& text : options.outputs) write_output(text, method, arrays);
-  for (size_t i = 0; i < arrays.size(); ++i) print_output(out, method.output_name(static_cast<index_t>(i)), arrays[i], top);
+  for (size_t i = 0; i < arrays.size(); ++i)
+    print_output(out, method.output_name(static_cast<index_t>(i)), arrays[i], top);
   if (!options.save_states.empty()) running.save_states(options.save_states);
 }
 
@@ -83,14 +96,33 @@ void add_run_command(CLI::App& app, std::ostream& out) {
   CLI::App* command = app.add_subcommand("run", "Runs a method once and shows what it gives");
   auto options = std::make_shared<Options>();
   command->add_option("file", options->file, "The program")->required();
-  command->add_option("--method", options->method, "Which method; may be left out if there is one");
+  command->add_option("--method", options->method,
+                      "Which method; default: forward, or the only one");
   add_input_options(*command, options->inputs);
-  command->add_option("--output", options->outputs, "Writes outputs: FILE.npy, NAME=FILE.npy, or FILE.safetensors for all")->type_name("[NAME=]FILE");
-  command->add_option("--top", options->top, "Classes shown for an output of scores; 0 shows numbers")->capture_default_str()->check(CLI::NonNegativeNumber);
-  command->add_option("--labels", options->labels, "The classes' names, a text file with one a line")->type_name("FILE");
-  command->add_option("--threads", options->threads, "Threads; default: as many as the machine has cores")->check(CLI::PositiveNumber);
-  command->add_option("--load-states", options->load_states, "Reads states from this file before the run")->type_name("FILE.safetensors");
-  command->add_option("--save-states", options->save_states, "Writes all states to this file after the run")->type_name("FILE.safetensors");
+  command
+      ->add_option("--output", options->outputs,
+                   "Writes outputs: FILE.npy, NAME=FILE.npy, or FILE.safetensors for all")
+      ->type_name("[NAME=]FILE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--top", options->top, "Classes shown for an output of scores; 0 shows numbers")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--labels", options->labels, "The classes' names, a text file with one a line")
+      ->type_name("FILE");
+  command
+      ->add_option("--threads", options->threads,
+                   "Threads; default: as many as the machine has cores")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--load-states", options->load_states,
+                   "Reads states from this file before the run")
+      ->type_name("FILE.safetensors");
+  command
+      ->add_option("--save-states", options->save_states,
+                   "Writes all states to this file after the run")
+      ->type_name("FILE.safetensors");
   command->callback([options, &out] { run_program(*options, out); });
 }
 

@@ -21,7 +21,8 @@ Module load(const std::filesystem::path& path, const Threads* threads) {
 
 }  // namespace
 
-RunningMethod::RunningMethod(const std::filesystem::path& path, const std::string& name, const Threads* threads)
+RunningMethod::RunningMethod(const std::filesystem::path& path, const std::string& name,
+                             const Threads* threads)
     : module_(load(path, threads)), index_(inspect::find_method(module_.program(), name)) {
   Result<Method> method = module_.method(module_.program().method_name(index_));
   if (!method.ok()) throw ExportError(path.string() + ": " + module_.message());
@@ -38,13 +39,17 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
   Session& session = module_.session();
   for (const auto& [name, array] : io::read_safetensors(path).tensors) {
     const Result<index_t> index = session.find_state(name.c_str());
-    if (!index.ok()) throw ExportError(path.string() + ": the program has no state " + name + "; `taper inspect` lists those it has");
+    if (!index.ok())
+      throw ExportError(path.string() + ": the program has no state " + name +
+                        "; `taper inspect` lists those it has");
     const StateView state = session.state(index.value());
     const std::vector<int64_t> sizes(state.sizes.begin(), state.sizes.end());
     if (array.dtype != state.dtype || array.sizes != sizes)
-      throw ExportError(path.string() + ": " + name + " is " + array.describe() + ", the state is " + io::Array::zeros(state.dtype, sizes).describe());
+      throw ExportError(path.string() + ": " + name + " is " + array.describe() +
+                        ", the state is " + io::Array::zeros(state.dtype, sizes).describe());
     array.settle_bools();
-    require(session.write_state(index.value(), {array.bytes.get(), static_cast<index_t>(array.size_bytes())}));
+    require(session.write_state(index.value(),
+                                {array.bytes.get(), static_cast<index_t>(array.size_bytes())}));
   }
 }
 

@@ -11,8 +11,8 @@ namespace taper::cli {
 
 class RunningMethod {
  public:
-  /// Loads a program, with its states at their initial values, and prepares a method; `name` may be empty if there is only one.
-  /// Throws ExportError.
+  /// Loads a program, with its states at their initial values, and prepares a method; see
+  /// inspect::find_method for an empty name. Throws ExportError.
   RunningMethod(const std::filesystem::path& path, const std::string& name, const Threads* threads);
 
   Method& method() { return *method_; }
@@ -26,8 +26,9 @@ class RunningMethod {
   /// Throws ExportError if `error`, which the method returned, is one.
   void require(Error error) const;
 
-  /// Reads states from, or writes all of them to, a safetensors file. Every state that the file has must fit, and none may be
-  /// unknown; states that it does not have keep their values. Throws ExportError.
+  /// Reads states from, or writes all of them to, a safetensors file. Every state that the file has
+  /// must fit, and none may be unknown; states that it does not have keep their values. Throws
+  /// ExportError.
   void load_states(const std::filesystem::path& path);
   void save_states(const std::filesystem::path& path);
 

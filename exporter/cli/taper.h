@@ -13,7 +13,8 @@ enum ExitCode : int {
   usage = 2,    ///< the command line is wrong
 };
 
-/// Runs `taper` with the arguments behind the program's name. Results go to `out`, an error as one line to `err`.
+/// Runs `taper` with the arguments behind the program's name. Results go to `out`, an error as one
+/// line to `err`.
 int run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace taper::cli

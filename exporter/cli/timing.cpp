@@ -12,7 +12,9 @@ namespace {
 constexpr int warm_up_runs = 3;
 
 uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::steady_clock::now().time_since_epoch())
+                                   .count());
 }
 
 // The tensors of an instruction: arguments first, then results.
@@ -22,7 +24,8 @@ struct Tensors {
 
 Tensors tensors_of(const InstructionInfo& in) {
   Tensors t;
-  const index_t n = in.arguments.size(), results = in.kernel != nullptr ? in.kernel->result_count : 1;
+  const index_t n = in.arguments.size(),
+                results = in.kernel != nullptr ? in.kernel->result_count : 1;
   for (index_t i = 0; i < n; ++i) {
     const Slot& s = in.arguments[i];
     if (s.kind != Kind::tensor || !s.present) continue;
@@ -38,28 +41,41 @@ Tensors tensors_of(const InstructionInfo& in) {
 }
 
 double numel(const TensorRef* t) { return static_cast<double>(t->shape->numel()); }
-double last_extent(const TensorRef* t) { return t->shape->rank == 0 ? 1 : static_cast<double>(t->shape->sizes[t->shape->rank - 1]); }
+double last_extent(const TensorRef* t) {
+  return t->shape->rank == 0 ? 1 : static_cast<double>(t->shape->sizes[t->shape->rank - 1]);
+}
 
-// Two operations for each of `outputs` elements and each weight that contributes to it: weight (out or in channels, …).
+// Two operations for each of `outputs` elements and each weight that contributes to it: weight (out
+// or in channels, …).
 double convolution_operations(double outputs, const TensorRef* weight) {
-  return weight->shape->sizes[0] == 0 ? 0 : 2 * outputs * numel(weight) / static_cast<double>(weight->shape->sizes[0]);
+  return weight->shape->sizes[0] == 0
+             ? 0
+             : 2 * outputs * numel(weight) / static_cast<double>(weight->shape->sizes[0]);
 }
 
 double operations_of(std::string_view op, const Tensors& t) {
   if (t.results.empty()) return 0;
-  const auto product = [&](size_t left) { return t.arguments.size() > left ? 2 * numel(t.results[0]) * last_extent(t.arguments[left]) : 0; };
-  if (op == "mm" || op == "bmm" || op == "linear" || op == "matmul" || op == "mv" || op == "dot") return product(0);
+  const auto product = [&](size_t left) {
+    return t.arguments.size() > left ? 2 * numel(t.results[0]) * last_extent(t.arguments[left]) : 0;
+  };
+  if (op == "mm" || op == "bmm" || op == "linear" || op == "matmul" || op == "mv" || op == "dot")
+    return product(0);
   if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
   if (op == "convolution" && t.arguments.size() >= 2) {
     // a transposed one spreads each input over the weights: weight (in channels, …)
-    const bool transposed = t.arguments[0]->shape->rank > 1 && t.arguments[1]->shape->sizes[0] == t.arguments[0]->shape->sizes[1] &&
+    const bool transposed = t.arguments[0]->shape->rank > 1 &&
+                            t.arguments[1]->shape->sizes[0] == t.arguments[0]->shape->sizes[1] &&
                             t.arguments[1]->shape->sizes[0] != t.results[0]->shape->sizes[1];
-    return convolution_operations(numel(transposed ? t.arguments[0] : t.results[0]), t.arguments[1]);
+    return convolution_operations(numel(transposed ? t.arguments[0] : t.results[0]),
+                                  t.arguments[1]);
   }
-  // (grad_output, input, weight) -> gradients of input and weight, each as much work as the forward pass; that of bias is little
+  // (grad_output, input, weight) -> gradients of input and weight, each as much work as the forward
+  // pass; that of bias is little
   if (op == "convolution_backward" && t.arguments.size() >= 3) {
-    const auto products = std::ranges::count_if(t.results, [](const TensorRef* r) { return r->shape->rank > 1; });
-    return static_cast<double>(products) * convolution_operations(numel(t.arguments[0]), t.arguments[2]);
+    const auto products =
+        std::ranges::count_if(t.results, [](const TensorRef* r) { return r->shape->rank > 1; });
+    return static_cast<double>(products) *
+           convolution_operations(numel(t.arguments[0]), t.arguments[2]);
   }
   return 0;
 }
@@ -118,18 +134,24 @@ Timing time_method(RunningMethod& running, int runs) {
     totals.push_back(static_cast<double>(now_ns() - begin) / 1000);
     std::vector<double> sums(count, 0);
     for (index_t e = 0; e < profiler.count; ++e) {
-      sums[events[static_cast<size_t>(e)].instruction] += static_cast<double>(events[static_cast<size_t>(e)].end - events[static_cast<size_t>(e)].begin) / 1000;
+      sums[events[static_cast<size_t>(e)].instruction] +=
+          static_cast<double>(events[static_cast<size_t>(e)].end -
+                              events[static_cast<size_t>(e)].begin) /
+          1000;
       timing.events.push_back(events[static_cast<size_t>(e)]);
     }
     for (size_t i = 0; i < count; ++i) times[i].push_back(sums[i]);
   }
   method.set_profiler(nullptr);
-  if (timing.events.empty() && count > 0) throw ExportError("this build of the runtime cannot profile; configure it with -DTAPER_PROFILE=ON");
+  if (timing.events.empty() && count > 0)
+    throw ExportError(
+        "this build of the runtime cannot profile; configure it with -DTAPER_PROFILE=ON");
 
   timing.median_us = median(totals);
   for (size_t i = 0; i < count; ++i) {
     const InstructionInfo in = method.instruction(static_cast<index_t>(i));
-    timing.instructions.push_back({in.op, in.kernel != nullptr ? in.kernel->name : "", types_text(tensors_of(in)), text_of(in.source),
+    timing.instructions.push_back({in.op, in.kernel != nullptr ? in.kernel->name : "",
+                                   types_text(tensors_of(in)), text_of(in.source),
                                    text_of(in.module), median(times[i]), work_of(in)});
   }
   return timing;

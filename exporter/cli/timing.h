@@ -11,16 +11,17 @@ namespace taper::cli {
 
 /// The work of an instruction with its current shapes.
 struct Work {
-  double operations = 0;  ///< multiplications and additions of matrix products and convolutions; 0 for other operators
+  double operations = 0;  ///< multiplications and additions of matrix products and convolutions; 0
+                          ///< for other operators
   double bytes = 0;       ///< of its tensor arguments and results, each once
 };
 Work work_of(const InstructionInfo& instruction);
 
 struct InstructionTiming {
-  std::string op, kernel;       ///< "mm", "mm_f32_avx2"; "" if it is no kernel
-  std::string types;            ///< "f32[64, 400] f32[400, 120] -> f32[64, 120]"
-  std::string source, module;   ///< "lenet.cpp:14", "fc1"; "" without debug information
-  double median_us = 0;         ///< over the runs; 0 for one that was jumped over
+  std::string op, kernel;      ///< "mm", "mm_f32_avx2"; "" if it is no kernel
+  std::string types;           ///< "f32[64, 400] f32[400, 120] -> f32[64, 120]"
+  std::string source, module;  ///< "lenet.cpp:14", "fc1"; "" without debug information
+  double median_us = 0;        ///< over the runs; 0 for one that was jumped over
   Work work;
 };
 
@@ -28,11 +29,11 @@ struct Timing {
   std::vector<InstructionTiming> instructions;  ///< in the method's order
   double median_us = 0;                         ///< of a whole run
   int runs = 0;
-  std::vector<ProfileEvent> events;             ///< of all runs, in nanoseconds of a steady clock
+  std::vector<ProfileEvent> events;  ///< of all runs, in nanoseconds of a steady clock
 };
 
-/// Executes the method a few times unmeasured, then `runs` times. Its inputs are set. Throws ExportError if a run fails, or if the
-/// runtime was built without TAPER_PROFILE.
+/// Executes the method a few times unmeasured, then `runs` times. Its inputs are set. Throws
+/// ExportError if a run fails, or if the runtime was built without TAPER_PROFILE.
 Timing time_method(RunningMethod& running, int runs);
 
 }  // namespace taper::cli

@@ -23,8 +23,8 @@ class Dataset {
   /// The number of examples.
   virtual int64_t size() const = 0;
 
-  /// The examples of these numbers, each in [0, size()), stacked along a new first dimension. `seed` decides all chance
-  /// (augmentation); the same arguments give the same batch.
+  /// The examples of these numbers, each in [0, size()), stacked along a new first dimension.
+  /// `seed` decides all chance (augmentation); the same arguments give the same batch.
   virtual Batch batch(std::span<const int64_t> examples, uint64_t seed) const = 0;
 };
 

@@ -8,13 +8,16 @@
 
 namespace taper::data {
 
-/// Labelled pictures, held in memory as bytes. A batch is (f32 (batch, channels, height, width), i64 (batch)); pixels are
-/// divided by 255. The functions below give a changed copy, which shares the pixels:
+/// Labelled pictures, held in memory as bytes. A batch is (f32 (batch, channels, height, width),
+/// i64 (batch)); pixels are divided by 255. The functions below give a changed copy, which shares
+/// the pixels:
 ///
-///   auto train = data::cifar10("data_batch_1.bin").random_crop(4).random_flip().normalize({.49, .48, .45}, {.25, .24, .26});
+///   auto train = data::cifar10("data_batch_1.bin").random_crop(4).random_flip().normalize({.49,
+///   .48, .45}, {.25, .24, .26});
 class Images : public Dataset {
  public:
-  /// `pixels`: u8 (count, channels, height, width); `labels`: i64 (count). Throws std::invalid_argument if they do not fit.
+  /// `pixels`: u8 (count, channels, height, width); `labels`: i64 (count). Throws
+  /// std::invalid_argument if they do not fit.
   Images(io::Array pixels, io::Array labels);
 
   int64_t size() const override { return end_ - begin_; }
@@ -22,7 +25,8 @@ class Images : public Dataset {
 
   /// (x / 255 - mean) / deviation, one number a channel.
   Images normalize(std::vector<float> mean, std::vector<float> deviation) const;
-  /// Moves each picture by up to `padding` pixels in x and y; what comes in is 0 before normalisation.
+  /// Moves each picture by up to `padding` pixels in x and y; what comes in is 0 before
+  /// normalisation.
   Images random_crop(int64_t padding) const;
   /// Mirrors every second picture, by chance.
   Images random_flip() const;
@@ -47,12 +51,13 @@ class Images : public Dataset {
   std::vector<float> mean_, deviation_;
 };
 
-/// MNIST or a set of the same form: `<stem>-images-idx3-ubyte[.gz]` and `<stem>-labels-idx1-ubyte[.gz]`, 28 x 28 grey.
-/// `data::mnist("mnist/train")`, `data::mnist("mnist/t10k")`. Throws io::FileError for missing or damaged files.
+/// MNIST or a set of the same form: `<stem>-images-idx3-ubyte[.gz]` and
+/// `<stem>-labels-idx1-ubyte[.gz]`, 28 x 28 grey. `data::mnist("mnist/train")`,
+/// `data::mnist("mnist/t10k")`. Throws io::FileError for missing or damaged files.
 Images mnist(const std::filesystem::path& stem);
 
-/// CIFAR-10 in its binary form, plain or gzip: records of a label byte and 3 x 32 x 32 bytes, red plane first.
-/// Several files are joined. Throws io::FileError.
+/// CIFAR-10 in its binary form, plain or gzip: records of a label byte and 3 x 32 x 32 bytes, red
+/// plane first. Several files are joined. Throws io::FileError.
 Images cifar10(const std::vector<std::filesystem::path>& files);
 inline Images cifar10(const std::filesystem::path& file) { return cifar10(std::vector{file}); }
 

@@ -10,20 +10,23 @@ namespace taper::data {
 
 struct LoaderOptions {
   int64_t batch_size = 1;
-  bool shuffle = false;   ///< another order in every epoch
-  uint64_t seed = 0;      ///< of shuffling and augmentation
-  bool drop_last = false; ///< leave out a last batch that would be smaller
+  bool shuffle = false;    ///< another order in every epoch
+  uint64_t seed = 0;       ///< of shuffling and augmentation
+  bool drop_last = false;  ///< leave out a last batch that would be smaller
 };
 
-/// Walks a dataset batch by batch; one range-for is one epoch. The n-th epoch of a Loader with a seed is always the same.
+/// Walks a dataset batch by batch; one range-for is one epoch. The n-th epoch of a Loader with a
+/// seed is always the same.
 ///
-///   data::Loader loader(data::mnist("mnist/train"), {.batch_size = 64, .shuffle = true, .seed = 1});
-///   for (auto [images, labels] : loader) …
+///   data::Loader loader(data::mnist("mnist/train"), {.batch_size = 64, .shuffle = true, .seed =
+///   1}); for (auto [images, labels] : loader) …
 class Loader {
  public:
-  /// Keeps a copy of the dataset (datasets share their data). Throws std::invalid_argument if batch_size < 1.
+  /// Keeps a copy of the dataset (datasets share their data). Throws std::invalid_argument if
+  /// batch_size < 1.
   template <class D>
-  explicit Loader(D dataset, LoaderOptions options = {}) : Loader(std::shared_ptr<const Dataset>(std::make_shared<D>(std::move(dataset))), options) {}
+  explicit Loader(D dataset, LoaderOptions options = {})
+      : Loader(std::shared_ptr<const Dataset>(std::make_shared<D>(std::move(dataset))), options) {}
   Loader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
 
   /// Batches in an epoch.

@@ -19,21 +19,30 @@ std::string format(const char* pattern, A... a) {
 /// 3661 → "1:01:01"
 std::string duration(double seconds) {
   const auto s = static_cast<long long>(seconds + 0.5);
-  return s < 3600 ? format("%lld:%02lld", s / 60, s % 60) : format("%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+  return s < 3600 ? format("%lld:%02lld", s / 60, s % 60)
+                  : format("%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
 }
 
 }  // namespace
 
 Progress::Progress(int64_t steps, std::string title, ProgressOptions options)
-    : title_(std::move(title)), options_(std::move(options)), out_(options_.out ? *options_.out : std::cerr),
-      terminal_(options_.out == nullptr && isatty(STDERR_FILENO) == 1), steps_(steps), start_(Clock::now()), shown_(start_) {}
+    : title_(std::move(title)),
+      options_(std::move(options)),
+      out_(options_.out ? *options_.out : std::cerr),
+      terminal_(options_.out == nullptr && isatty(STDERR_FILENO) == 1),
+      steps_(steps),
+      start_(Clock::now()),
+      shown_(start_) {}
 
 Progress::~Progress() { finish(); }
 
 void Progress::set(const std::string& name, double value) {
-  const auto found = std::find_if(values_.begin(), values_.end(), [&](const auto& entry) { return entry.first == name; });
-  if (found == values_.end()) values_.emplace_back(name, value);
-  else found->second = value;
+  const auto found = std::find_if(values_.begin(), values_.end(),
+                                  [&](const auto& entry) { return entry.first == name; });
+  if (found == values_.end())
+    values_.emplace_back(name, value);
+  else
+    found->second = value;
 }
 
 void Progress::advance(int64_t steps) {
@@ -52,14 +61,21 @@ void Progress::finish() {
 std::string Progress::line() const {
   constexpr int width = 28;
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-  const double share = steps_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(steps_)) : 1.0;
+  const double share =
+      steps_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(steps_)) : 1.0;
   const int filled = static_cast<int>(share * width);
   std::string text = title_ + format(" %3d %% [", static_cast<int>(share * 100));
   text.append(static_cast<size_t>(filled), '#').append(static_cast<size_t>(width - filled), ' ');
   text += "] " + std::to_string(done_) + "/" + std::to_string(steps_);
-  if (done_ > 0 && seconds > 0) text += format("  %.4g ", static_cast<double>(done_) * options_.units_per_step / seconds) + options_.unit + "/s";
-  if (done_ > 0 && done_ < steps_) text += "  " + duration(seconds * static_cast<double>(steps_ - done_) / static_cast<double>(done_)) + " left";
-  else text += "  " + duration(seconds);
+  if (done_ > 0 && seconds > 0)
+    text += format("  %.4g ", static_cast<double>(done_) * options_.units_per_step / seconds) +
+            options_.unit + "/s";
+  if (done_ > 0 && done_ < steps_)
+    text += "  " +
+            duration(seconds * static_cast<double>(steps_ - done_) / static_cast<double>(done_)) +
+            " left";
+  else
+    text += "  " + duration(seconds);
   for (const auto& [name, value] : values_) text += "  " + name + format(" %.4g", value);
   return text;
 }
@@ -69,7 +85,8 @@ void Progress::show() {
   std::string text = line();
   const size_t width = text.size();
   if (terminal_) {
-    if (width < shown_width_) text.append(shown_width_ - width, ' ');  // wipes the rest of a longer line
+    if (width < shown_width_)
+      text.append(shown_width_ - width, ' ');  // wipes the rest of a longer line
     out_ << '\r' << text << std::flush;
   } else {
     out_ << text << '\n' << std::flush;

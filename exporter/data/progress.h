@@ -1,4 +1,5 @@
-// A progress bar. No C++ library for it is packaged for Debian, and these few lines are all that training needs.
+// A progress bar. No C++ library for it is packaged for Debian, and these few lines are all that
+// training needs.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -11,20 +12,22 @@
 namespace taper::data {
 
 struct ProgressOptions {
-  std::string unit = "steps";     ///< what the rate counts
-  double units_per_step = 1;      ///< 64 images a step
-  std::ostream* out = nullptr;    ///< nullptr: std::cerr
+  std::string unit = "steps";   ///< what the rate counts
+  double units_per_step = 1;    ///< 64 images a step
+  std::ostream* out = nullptr;  ///< nullptr: std::cerr
 };
 
 /// Shows how far a loop is, its rate, the time left and values such as the loss:
 ///
 ///   training  42 % [############                ] 1312/3125  2114 images/s  0:55 left  loss 0.0713
 ///
-/// On a terminal one line is rewritten, ten times a second at most; elsewhere a line is printed every ten seconds and at the end.
+/// On a terminal one line is rewritten, ten times a second at most; elsewhere a line is printed
+/// every ten seconds and at the end.
 ///
 ///   for (int epoch : Progress(3, "training")) …
 ///   Progress progress(loader.size(), "training", {.unit = "images", .units_per_step = 64});
-///   for (auto [images, labels] : loader) { …; progress.set("loss", loss.item()); progress.advance(); }
+///   for (auto [images, labels] : loader) { …; progress.set("loss", loss.item());
+///   progress.advance(); }
 class Progress {
  public:
   Progress(int64_t steps, std::string title, ProgressOptions options = {});

@@ -3,8 +3,9 @@
 
 namespace taper::data {
 
-/// A small deterministic generator for shuffling and augmentation: SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom
-/// number generators, 2014). The same seed gives the same numbers with every compiler, unlike the standard distributions.
+/// A small deterministic generator for shuffling and augmentation: SplitMix64 (Steele, Lea, Flood:
+/// Fast splittable pseudorandom number generators, 2014). The same seed gives the same numbers with
+/// every compiler, unlike the standard distributions.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -18,7 +19,9 @@ class Random {
     return z ^ (z >> 31);
   }
   /// A number in [0, n), n > 0 and below 2^32; its bias is below n / 2^32.
-  int64_t below(int64_t n) { return static_cast<int64_t>(((bits() >> 32) * static_cast<uint64_t>(n)) >> 32); }
+  int64_t below(int64_t n) {
+    return static_cast<int64_t>(((bits() >> 32) * static_cast<uint64_t>(n)) >> 32);
+  }
 
  private:
   uint64_t state_;

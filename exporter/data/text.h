@@ -9,8 +9,9 @@
 
 namespace taper::data {
 
-/// Every window of `context` bytes of a text, with the bytes that follow one later: a batch is (i64 (batch, context), i64 (batch,
-/// context)). Tokens number the different bytes of the text in rising order.
+/// Every window of `context` bytes of a text, with the bytes that follow one later: a batch is (i64
+/// (batch, context), i64 (batch, context)). Tokens number the different bytes of the text in rising
+/// order.
 class Characters : public Dataset {
  public:
   /// Throws std::invalid_argument if the text is not longer than the context.
@@ -21,7 +22,8 @@ class Characters : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(tokens_.size()) - context_; }
   Batch batch(std::span<const int64_t> examples, uint64_t seed) const override;
 
-  /// The part of the text from `begin` to `end`, fractions in [0, 1], with the vocabulary of the whole.
+  /// The part of the text from `begin` to `end`, fractions in [0, 1], with the vocabulary of the
+  /// whole.
   Characters part(double begin, double end) const;
 
   int64_t vocabulary_size() const { return static_cast<int64_t>(vocabulary_.size()); }

@@ -10,59 +10,88 @@
 namespace taper::eager {
 namespace {
 
-Dim at(const ViewStep& step, int argument) { return step.arguments[static_cast<size_t>(argument)].dim; }
-bool given(const ViewStep& step, int argument) { return step.arguments[static_cast<size_t>(argument)].present; }
+Dim at(const ViewStep& step, int argument) {
+  return step.arguments[static_cast<size_t>(argument)].dim;
+}
+bool given(const ViewStep& step, int argument) {
+  return step.arguments[static_cast<size_t>(argument)].present;
+}
 Ints integers(const ViewStep& step, int argument) {
   const Boxed& b = step.arguments[static_cast<size_t>(argument)];
   return Ints(b.integers, b.integers + b.size);
 }
 
 /// The inverse of one step: `source` with the elements that the step sees replaced by `value`.
-Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& value, Location here) {
+Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& value,
+                    Location here) {
   const Operator* op = step.info->op;
-  if (op == &ops::select_int) return call<ops::select_scatter>(here, source, value, at(step, 1).value(), at(step, 2));
+  if (op == &ops::select_int)
+    return call<ops::select_scatter>(here, source, value, at(step, 1).value(), at(step, 2));
   if (op == &ops::slice_Tensor) {
-    const auto optional = [&](int i) { return given(step, i) ? std::optional<Dim>(at(step, i)) : std::nullopt; };
-    return call<ops::slice_scatter>(here, source, value, at(step, 1).value(), optional(2), optional(3), at(step, 4));
+    const auto optional = [&](int i) {
+      return given(step, i) ? std::optional<Dim>(at(step, i)) : std::nullopt;
+    };
+    return call<ops::slice_scatter>(here, source, value, at(step, 1).value(), optional(2),
+                                    optional(3), at(step, 4));
   }
-  if (op == &ops::diagonal) return call<ops::diagonal_scatter>(here, source, value, at(step, 1).value(), at(step, 2).value(), at(step, 3).value());
+  if (op == &ops::diagonal)
+    return call<ops::diagonal_scatter>(here, source, value, at(step, 1).value(),
+                                       at(step, 2).value(), at(step, 3).value());
   if (op == &ops::as_strided)
-    return call<ops::as_strided_scatter>(here, source, value, step.dims[0], step.dims[1], given(step, 3) ? std::optional<Dim>(at(step, 3)) : std::nullopt);
+    return call<ops::as_strided_scatter>(
+        here, source, value, step.dims[0], step.dims[1],
+        given(step, 3) ? std::optional<Dim>(at(step, 3)) : std::nullopt);
   if (op == &ops::permute) {
     const Ints dims = integers(step, 1);
     Ints inverse(dims.size());
     const int64_t n = static_cast<int64_t>(dims.size());
-    for (int64_t i = 0; i < n; ++i) inverse[static_cast<size_t>((dims[static_cast<size_t>(i)] + n) % n)] = i;
+    for (int64_t i = 0; i < n; ++i)
+      inverse[static_cast<size_t>((dims[static_cast<size_t>(i)] + n) % n)] = i;
     return value.permute(inverse, here);
   }
-  if (op == &ops::transpose_int) return value.transpose(at(step, 1).value(), at(step, 2).value(), here);
-  if (op == &ops::view || op == &ops::unsqueeze || op == &ops::squeeze_dim || op == &ops::squeeze_dims || op == &ops::alias)
+  if (op == &ops::transpose_int)
+    return value.transpose(at(step, 1).value(), at(step, 2).value(), here);
+  if (op == &ops::view || op == &ops::unsqueeze || op == &ops::squeeze_dim ||
+      op == &ops::squeeze_dims || op == &ops::alias)
     return value.reshape(source.sizes(), here);
-  throw EagerError(here, "a view made by " + std::string(step.info->name) + " cannot be written in place: several of its elements may be one; write to a clone() instead");
+  throw EagerError(here, "a view made by " + std::string(step.info->name) +
+                             " cannot be written in place: several of its elements may be one; "
+                             "write to a clone() instead");
 }
 
 template <size_t n>
-void copy_line(std::byte* to, index_t to_stride, const std::byte* from, index_t from_stride, index_t count) {
-  for (index_t i = 0; i < count; ++i) std::memcpy(to + i * to_stride * static_cast<index_t>(n), from + i * from_stride * static_cast<index_t>(n), n);
+void copy_line(std::byte* to, index_t to_stride, const std::byte* from, index_t from_stride,
+               index_t count) {
+  for (index_t i = 0; i < count; ++i)
+    std::memcpy(to + i * to_stride * static_cast<index_t>(n),
+                from + i * from_stride * static_cast<index_t>(n), n);
 }
 
-void copy_dims(std::byte* to, const Shape& to_shape, const std::byte* from, const Shape& from_shape, int dim, index_t size) {
+void copy_dims(std::byte* to, const Shape& to_shape, const std::byte* from, const Shape& from_shape,
+               int dim, index_t size) {
   const int rank = to_shape.rank;
   if (dim >= rank - 1) {
-    const index_t count = rank ? to_shape.sizes[rank - 1] : 1, a = rank ? to_shape.strides[rank - 1] : 1, b = rank ? from_shape.strides[rank - 1] : 1;
+    const index_t count = rank ? to_shape.sizes[rank - 1] : 1,
+                  a = rank ? to_shape.strides[rank - 1] : 1,
+                  b = rank ? from_shape.strides[rank - 1] : 1;
     if (a == 1 && b == 1) {
       std::memcpy(to, from, static_cast<size_t>(count * size));
       return;
     }
     switch (size) {
-      case 1: return copy_line<1>(to, a, from, b, count);
-      case 2: return copy_line<2>(to, a, from, b, count);
-      case 4: return copy_line<4>(to, a, from, b, count);
-      default: return copy_line<8>(to, a, from, b, count);
+      case 1:
+        return copy_line<1>(to, a, from, b, count);
+      case 2:
+        return copy_line<2>(to, a, from, b, count);
+      case 4:
+        return copy_line<4>(to, a, from, b, count);
+      default:
+        return copy_line<8>(to, a, from, b, count);
     }
   }
   for (index_t i = 0; i < to_shape.sizes[dim]; ++i)
-    copy_dims(to + i * to_shape.strides[dim] * size, to_shape, from + i * from_shape.strides[dim] * size, from_shape, dim + 1, size);
+    copy_dims(to + i * to_shape.strides[dim] * size, to_shape,
+              from + i * from_shape.strides[dim] * size, from_shape, dim + 1, size);
 }
 
 }  // namespace
@@ -79,9 +108,12 @@ void link_view(const Tensor& view, const OperatorInfo& info, const Boxed* argume
   step->arguments.assign(arguments, arguments + info.argument_count);
   step->dims.reserve(2), step->integers.reserve(1);
   for (Boxed& b : step->arguments) {
-    if (b.kind == Kind::tensor) b.tensors = nullptr;
-    else if (b.present && b.list && b.symbolic) b.dims = step->dims.emplace_back(b.dims, b.dims + b.size).data();
-    else if (b.present && b.list) b.integers = step->integers.emplace_back(b.integers, b.integers + b.size).data();
+    if (b.kind == Kind::tensor)
+      b.tensors = nullptr;
+    else if (b.present && b.list && b.symbolic)
+      b.dims = step->dims.emplace_back(b.dims, b.dims + b.size).data();
+    else if (b.present && b.list)
+      b.integers = step->integers.emplace_back(b.integers, b.integers + b.size).data();
   }
   step->sizes = view.sizes();
   impl.view = std::move(step);
@@ -111,7 +143,8 @@ std::string in_place_name(const char* writer) {
 void copy_elements(const Tensor& destination, const Tensor& source) {
   const TensorImpl &to = *destination.impl(), &from = *source.impl();
   if (to.shape.numel() == 0) return;
-  copy_dims(static_cast<std::byte*>(to.ref.data), to.shape, static_cast<const std::byte*>(from.ref.data), from.shape, 0, size_bytes(to.ref.dtype));
+  copy_dims(static_cast<std::byte*>(to.ref.data), to.shape,
+            static_cast<const std::byte*>(from.ref.data), from.shape, 0, size_bytes(to.ref.dtype));
 }
 
 void write(const Tensor& self, const Tensor& value, const char* writer, Location here) {
@@ -119,20 +152,32 @@ void write(const Tensor& self, const Tensor& value, const char* writer, Location
   const Dims want = self.sizes(), have = value.sizes();
   bool equal = want.size() == have.size();
   for (size_t i = 0; equal && i < want.size(); ++i) equal = same(want[i], have[i]);
-  if (!equal) throw EagerError(here, name + ": the result's size " + to_string(have) + " is not that of self " + to_string(want));
-  if (promote_types(self.dtype(), value.dtype()) != self.dtype() && (is_floating(value.dtype()) && !is_floating(self.dtype())))
-    throw EagerError(here, name + ": a result of " + std::string(taper::name_of(value.dtype())) + " cannot be written into self of " + taper::name_of(self.dtype()));
+  if (!equal)
+    throw EagerError(here, name + ": the result's size " + to_string(have) +
+                               " is not that of self " + to_string(want));
+  if (promote_types(self.dtype(), value.dtype()) != self.dtype() &&
+      (is_floating(value.dtype()) && !is_floating(self.dtype())))
+    throw EagerError(here, name + ": a result of " + std::string(taper::name_of(value.dtype())) +
+                               " cannot be written into self of " + taper::name_of(self.dtype()));
   const Tensor converted = cast(value, self.dtype(), here);
-  const bool taped = grad_enabled() && (self.requires_grad() || value.requires_grad() || (self.impl()->base.defined() && self.impl()->base.requires_grad()));
+  const bool taped =
+      grad_enabled() && (self.requires_grad() || value.requires_grad() ||
+                         (self.impl()->base.defined() && self.impl()->base.requires_grad()));
   if (taped && self.is_leaf() && self.requires_grad())
-    throw EagerError(here, name + ": a leaf that requires a gradient cannot be written in place; do it inside no_grad()");
+    throw EagerError(
+        here,
+        name +
+            ": a leaf that requires a gradient cannot be written in place; do it inside no_grad()");
   const Tensor base = self.impl()->base;
   if (taped && base.defined() && base.is_leaf() && base.requires_grad())
-    throw EagerError(here, name + ": a view of a leaf that requires a gradient cannot be written in place; do it inside no_grad()");
+    throw EagerError(here, name +
+                               ": a view of a leaf that requires a gradient cannot be written in "
+                               "place; do it inside no_grad()");
 
   Recorder* r = recorder();
   if (r != nullptr || taped) {
-    const Tensor whole = base.defined() ? scatter_back(self.impl()->view.get(), base, converted, here) : converted;
+    const Tensor whole =
+        base.defined() ? scatter_back(self.impl()->view.get(), base, converted, here) : converted;
     const Tensor& target = base.defined() ? base : self;
     if (r != nullptr) r->write(target, whole, here);
     if (taped) take_history(target, whole);

@@ -1,5 +1,6 @@
-// The one alias algorithm: a view is a base and a chain of steps from it. Eager autograd and the tracer use it to give views
-// of a written base their new values, and to write through views: base' = scatter_back(chain, base, value).
+// The one alias algorithm: a view is a base and a chain of steps from it. Eager autograd and the
+// tracer use it to give views of a written base their new values, and to write through views: base'
+// = scatter_back(chain, base, value).
 #pragma once
 #include <memory>
 #include <string>
@@ -10,14 +11,15 @@
 
 namespace taper::eager {
 
-/// One step: `op` of category `view` applied to the step before, or to the base if there is none. Owns its arguments.
+/// One step: `op` of category `view` applied to the step before, or to the base if there is none.
+/// Owns its arguments.
 struct ViewStep {
   std::shared_ptr<const ViewStep> source;
   const OperatorInfo* info;
-  std::vector<Boxed> arguments;     ///< argument 0 is the source and not filled
-  std::vector<Dims> dims;           ///< what the lists in `arguments` point to
+  std::vector<Boxed> arguments;  ///< argument 0 is the source and not filled
+  std::vector<Dims> dims;        ///< what the lists in `arguments` point to
   std::vector<Ints> integers;
-  Dims sizes;                       ///< of the step's result
+  Dims sizes;  ///< of the step's result
 };
 
 /// Makes `view`, just computed by `info(arguments)` from argument 0, part of its source's chain.
@@ -29,8 +31,9 @@ Tensor replay(const ViewStep* chain, const Tensor& base, Location here);
 /// `base` with the elements that the chain sees replaced by `value`.
 Tensor scatter_back(const ViewStep* chain, const Tensor& base, const Tensor& value, Location here);
 
-/// Gives `self` the values of `value` (same sizes, dtype of the same or a lower category), in memory, on the tape, and in the
-/// trace; through its base if it is a view. `writer`: the operator's schema or name, static storage.
+/// Gives `self` the values of `value` (same sizes, dtype of the same or a lower category), in
+/// memory, on the tape, and in the trace; through its base if it is a view. `writer`: the
+/// operator's schema or name, static storage.
 void write(const Tensor& self, const Tensor& value, const char* writer, Location here);
 
 /// "add_" of the schema "add.Tensor(…)".

@@ -1,4 +1,5 @@
-// Arguments by name, checked against the row when compiled: what derivatives and decompositions read.
+// Arguments by name, checked against the row when compiled: what derivatives and decompositions
+// read.
 #pragma once
 #include <algorithm>
 #include <string_view>
@@ -34,30 +35,61 @@ class Arguments {
   explicit Arguments(const Boxed* boxed, Location here) : boxed_(boxed), here_(here) {}
 
   Location here() const { return here_; }
-  template <Name name> const Boxed& boxed() const {
+  template <Name name>
+  const Boxed& boxed() const {
     constexpr int position = position_of(schema<op>, name.view());
     static_assert(position >= 0, "the operator's row has no parameter of this name");
     return boxed_[position];
   }
-  template <Name name> bool has() const { return boxed<name>().present; }
+  template <Name name>
+  bool has() const {
+    return boxed<name>().present;
+  }
   /// Undefined if the argument is absent.
-  template <Name name> Tensor tensor() const { return has<name>() ? boxed<name>().tensor() : Tensor(); }
-  template <Name name> std::vector<Tensor> tensors() const {
+  template <Name name>
+  Tensor tensor() const {
+    return has<name>() ? boxed<name>().tensor() : Tensor();
+  }
+  template <Name name>
+  std::vector<Tensor> tensors() const {
     const Boxed& b = boxed<name>();
     return {b.tensors, b.tensors + b.size};
   }
-  template <Name name> Dim dim() const { return boxed<name>().dim; }
-  template <Name name> int64_t integer() const { return boxed<name>().integer(); }
-  template <Name name> bool boolean() const { return boxed<name>().integer() != 0; }
-  template <Name name> double real() const { return boxed<name>().scalar().template to<double>(); }
-  template <Name name> Scalar scalar() const { return boxed<name>().scalar(); }
-  template <Name name> DType dtype() const { return static_cast<DType>(boxed<name>().integer()); }
-  template <Name name> std::string_view text() const { return {boxed<name>().text, boxed<name>().size}; }
-  template <Name name> Dims dims() const {
+  template <Name name>
+  Dim dim() const {
+    return boxed<name>().dim;
+  }
+  template <Name name>
+  int64_t integer() const {
+    return boxed<name>().integer();
+  }
+  template <Name name>
+  bool boolean() const {
+    return boxed<name>().integer() != 0;
+  }
+  template <Name name>
+  double real() const {
+    return boxed<name>().scalar().template to<double>();
+  }
+  template <Name name>
+  Scalar scalar() const {
+    return boxed<name>().scalar();
+  }
+  template <Name name>
+  DType dtype() const {
+    return static_cast<DType>(boxed<name>().integer());
+  }
+  template <Name name>
+  std::string_view text() const {
+    return {boxed<name>().text, boxed<name>().size};
+  }
+  template <Name name>
+  Dims dims() const {
     const Boxed& b = boxed<name>();
     return b.present ? Dims(b.dims, b.dims + b.size) : Dims();
   }
-  template <Name name> Ints integers() const {
+  template <Name name>
+  Ints integers() const {
     const Boxed& b = boxed<name>();
     return b.present ? Ints(b.integers, b.integers + b.size) : Ints();
   }

@@ -31,14 +31,19 @@ std::string shown(const OperatorInfo& info) {
 /// A call of an operator with a derivative.
 class CallNode final : public Node {
  public:
-  CallNode(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here) : call_(info, arguments, results, here, this) {
+  CallNode(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here)
+      : call_(info, arguments, results, here, this) {
     result_count = info.schema.result_count;
   }
-  Gradients backward(const Gradients& results) override { return call_.info().derivative->run(call_, results); }
+  Gradients backward(const Gradients& results) override {
+    return call_.info().derivative->run(call_, results);
+  }
   std::string name() const override { return std::string(call_.info().name); }
   Location here() const override { return call_.here(); }
   void release() override { call_.release(); }
-  const TensorType<Dim>* input_type(size_t i) const override { return &call_.input_types()[i]; }
+  Tensor fit(size_t i, const Tensor& gradient) const override {
+    return fit_gradient(gradient, call_.input_sizes(i), call_.input_dtype(i));
+  }
   const SavedCall& call() const { return call_; }
 
  private:
@@ -47,9 +52,14 @@ class CallNode final : public Node {
 
 class NoDerivativeNode final : public Node {
  public:
-  NoDerivativeNode(const OperatorInfo& info, Location here) : info_(info), here_(here) { result_count = info.schema.result_count; }
+  NoDerivativeNode(const OperatorInfo& info, Location here) : info_(info), here_(here) {
+    result_count = info.schema.result_count;
+  }
   Gradients backward(const Gradients&) override {
-    throw EagerError(here_, std::string(info_.name) + ": this operator has no derivative; detach() its input, or run it inside no_grad()");
+    throw EagerError(
+        here_,
+        std::string(info_.name) +
+            ": this operator has no derivative; detach() its input, or run it inside no_grad()");
   }
   std::string name() const override { return std::string(info_.name); }
   Location here() const override { return here_; }
@@ -86,7 +96,8 @@ bool grad_enabled() { return grad_mode; }
 NoGrad::NoGrad(bool enabled) : before_(grad_mode) { grad_mode = enabled; }
 NoGrad::~NoGrad() { grad_mode = before_; }
 
-// ---- saved tensors -----------------------------------------------------------------------------------------------------------
+// ---- saved tensors
+// -----------------------------------------------------------------------------------------------------------
 
 Tensor shallow(const Tensor& tensor) {
   const TensorImpl& from = *tensor.impl();
@@ -101,45 +112,79 @@ Tensor shallow(const Tensor& tensor) {
   return Tensor(std::move(impl));
 }
 
-SavedTensor::SavedTensor(const Tensor& tensor) : tensor_(tensor), version_(tensor.impl()->storage->version()) {
+SavedTensor::SavedTensor(const Tensor& tensor)
+    : tensor_(tensor), version_(tensor.impl()->storage->version()) {
   if (const Autograd* a = tensor.impl()->autograd.get()) grad_fn_ = a->grad_fn, result_ = a->result;
 }
 SavedTensor::SavedTensor(const Tensor& tensor, int result)
-    : tensor_(shallow(tensor)), result_(result), is_result_(true), version_(tensor.impl()->storage->version()) {}
+    : tensor_(shallow(tensor)),
+      result_(result),
+      is_result_(true),
+      version_(tensor.impl()->storage->version()) {}
 
 Tensor SavedTensor::unpack(const OperatorInfo& user, Location here, Node* owner) const {
   if (!tensor_.defined()) return {};
   const Storage& storage = *tensor_.impl()->storage;
   if (storage.version() != version_) {
-    throw EagerError(here, "backward: " + in_place_name(storage.last_writer()) + " at " + storage.last_write().to_string() + " overwrote a value that " + shown(user) + " at " +
-                               here.to_string() + " needs; write to a clone() instead");
+    throw EagerError(here, "backward: " + in_place_name(storage.last_writer()) + " at " +
+                               storage.last_write().to_string() + " overwrote a value that " +
+                               shown(user) + " at " + here.to_string() +
+                               " needs; write to a clone() instead");
   }
   const std::shared_ptr<Node> history = is_result_ ? owner->shared_from_this() : grad_fn_;
   const Autograd* now = tensor_.impl()->autograd.get();
-  if ((now ? now->grad_fn : nullptr) == history && (!history || now->result == result_)) return tensor_;
+  if ((now ? now->grad_fn : nullptr) == history && (!history || now->result == result_))
+    return tensor_;
   Tensor alias = shallow(tensor_);
   Autograd& a = autograd_of(alias);
   a.grad_fn = history, a.result = result_;
   return alias;
 }
 
-SavedCall::SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here, Node* owner)
+void SavedCall::add_type(const Tensor& tensor) {
+  Type& type = types_.emplace_back();
+  type.first = static_cast<uint32_t>(extents_.size());
+  if (!tensor.defined()) return;
+  const TensorImpl& impl = *tensor.impl();
+  type.dtype = impl.ref.dtype;
+  type.rank = static_cast<int8_t>(tensor.rank());
+  for (int i = 0; i < type.rank; ++i)
+    extents_.push_back(impl.symbolic ? impl.symbolic->sizes[i] : Dim(impl.shape.sizes[i]));
+  for (int i = 0; i < type.rank; ++i)
+    extents_.push_back(impl.symbolic ? impl.symbolic->strides[i] : Dim(impl.shape.strides[i]));
+  extents_.push_back(impl.symbolic ? impl.symbolic->offset : Dim(impl.offset));
+}
+
+TensorType<Dim> SavedCall::type(int argument) const {
+  const Type& type = types_[static_cast<size_t>(first_[argument])];
+  const Dim* at = extents_.data() + type.first;
+  TensorType<Dim> t;
+  t.dtype = type.dtype, t.rank = type.rank;
+  for (int i = 0; i < t.rank; ++i) t.sizes[i] = at[i], t.strides[i] = at[t.rank + i];
+  t.offset = at[2 * t.rank];
+  return t;
+}
+
+SavedCall::SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results,
+                     Location here, Node* owner)
     : info_(&info), here_(here), owner_(owner), boxed_(arguments, arguments + info.argument_count) {
   const uint32_t saves = info.derivative->saves;
-  dims_.reserve(boxed_.size()), integers_.reserve(boxed_.size()), reals_.reserve(2), texts_.reserve(2);
-  int count = 0;
+  types_.reserve(4), extents_.reserve(16);
   for (int i = 0; i < info.argument_count; ++i) {
-    first_[i] = static_cast<int8_t>(std::min(count, 127));
+    if (types_.size() > 127)
+      throw EagerError(here,
+                       std::string(info.name) +
+                           ": more than 127 tensors in one differentiable call; call it in parts");
+    first_[i] = static_cast<int8_t>(types_.size());
     Boxed& b = boxed_[static_cast<size_t>(i)];
     if (info.arguments[i].kind == Kind::tensor) {
       const uint32_t elements = b.list ? b.size : 1;
-      for (uint32_t k = 0; k < elements; ++k, ++count) {
+      for (uint32_t k = 0; k < elements; ++k) {
         const bool there = b.present && b.tensors[k].defined();
-        input_types_.push_back(there ? b.tensors[k].type() : TensorType<Dim>{});
-        if (saves >> i & 1) {
-          tensors_.resize(input_types_.size());
-          if (there) tensors_.back() = SavedTensor(b.tensors[k]);
-        }
+        add_type(there ? b.tensors[k] : Tensor());
+        if (!(saves >> i & 1)) continue;
+        tensors_.resize(types_.size());
+        if (there) tensors_.back() = SavedTensor(b.tensors[k]);
       }
       b.tensors = nullptr;
     } else if (b.present && b.list && b.kind == Kind::real) {
@@ -149,36 +194,47 @@ SavedCall::SavedCall(const OperatorInfo& info, const Boxed* arguments, const Ten
     } else if (b.present && b.list) {
       b.integers = integers_.emplace_back(b.integers, b.integers + b.size).data();
     } else if (b.present && b.kind == Kind::string) {
+      if (texts_.empty())
+        texts_.reserve(Schema::max_parameters);  // boxed_ points into short strings
       b.text = texts_.emplace_back(b.text, b.size).data();
     }
   }
-  if (count > 127) throw EagerError(here, std::string(info.name) + ": more than 127 tensors in one differentiable call; call it in parts");
-  first_[info.argument_count] = static_cast<int8_t>(count);
+  if (types_.size() > 127)
+    throw EagerError(here,
+                     std::string(info.name) +
+                         ": more than 127 tensors in one differentiable call; call it in parts");
+  first_[info.argument_count] = static_cast<int8_t>(types_.size());
   for (int k = 0; k < info.schema.result_count; ++k) {
-    result_types_.push_back(results[k].defined() ? results[k].type() : TensorType<Dim>{});
-    if (saves >> (16 + k) & 1) {
-      results_.resize(static_cast<size_t>(k) + 1);
-      if (results[k].defined()) results_.back() = SavedTensor(results[k], k);
-    }
+    add_type(results[k]);
+    if (!(saves >> (16 + k) & 1)) continue;
+    results_.resize(static_cast<size_t>(k) + 1);
+    if (results[k].defined()) results_.back() = SavedTensor(results[k], k);
   }
 }
 
 const SavedTensor& SavedCall::saved(int argument, int element) const {
   static const SavedTensor none;
   if (released_)
-    throw EagerError(here_, "backward: the values that " + std::string(info_->name) + " saved were freed by an earlier backward(); pass retain_graph = true to it");
+    throw EagerError(
+        here_, "backward: the values that " + std::string(info_->name) +
+                   " saved were freed by an earlier backward(); pass retain_graph = true to it");
   const size_t i = static_cast<size_t>(first_[argument] + element);
   return i < tensors_.size() ? tensors_[i] : none;
 }
-Tensor SavedCall::tensor(int argument) const { return saved(argument, 0).unpack(*info_, here_, owner_); }
+Tensor SavedCall::tensor(int argument) const {
+  return saved(argument, 0).unpack(*info_, here_, owner_);
+}
 std::vector<Tensor> SavedCall::tensors(int argument) const {
   std::vector<Tensor> list;
-  for (int k = 0; k < element_count(argument); ++k) list.push_back(saved(argument, k).unpack(*info_, here_, owner_));
+  for (int k = 0; k < element_count(argument); ++k)
+    list.push_back(saved(argument, k).unpack(*info_, here_, owner_));
   return list;
 }
 Tensor SavedCall::result(int k) const {
   if (released_) saved(0, 0);
-  return static_cast<size_t>(k) < results_.size() ? results_[static_cast<size_t>(k)].unpack(*info_, here_, owner_) : Tensor();
+  return static_cast<size_t>(k) < results_.size()
+             ? results_[static_cast<size_t>(k)].unpack(*info_, here_, owner_)
+             : Tensor();
 }
 bool SavedCall::needs(int argument) const {
   for (int i = first_[argument]; i < first_[argument + 1]; ++i)
@@ -190,7 +246,8 @@ void SavedCall::release() {
   released_ = info_->derivative->saves != 0;
 }
 
-// ---- recording ---------------------------------------------------------------------------------------------------------------
+// ---- recording
+// ---------------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -207,7 +264,8 @@ class Accumulator final : public Node {
       if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
     if (!a.grad.defined()) {
       // a gradient that somebody else holds, or a view, would change under the leaf's feet
-      const bool own = gradient.shared().use_count() <= 2 && !gradient.impl()->base.defined() && !gradient.is_traced() && gradient.is_dense();
+      const bool own = gradient.shared().use_count() <= 2 && !gradient.impl()->base.defined() &&
+                       !gradient.is_traced() && gradient.is_dense();
       a.grad = own || grad_mode ? gradient : gradient.clone(Location{});
     } else if (grad_mode) {
       a.grad = call<ops::add_Tensor>(Location{}, a.grad, gradient, Scalar(1));
@@ -216,7 +274,9 @@ class Accumulator final : public Node {
     }
     return {};
   }
-  std::string name() const override { return "leaf " + (leaf_->name.empty() ? to_string(Tensor(leaf_).sizes()) : leaf_->name); }
+  std::string name() const override {
+    return "leaf " + (leaf_->name.empty() ? to_string(Tensor(leaf_).sizes()) : leaf_->name);
+  }
   bool is_accumulator() const override { return true; }
 
  private:
@@ -228,7 +288,8 @@ class Accumulator final : public Node {
 Edge gradient_edge(const Tensor& tensor) {
   TensorImpl& impl = *tensor.impl();
   if (impl.base.defined()) {  // a view follows the writes to its base
-    if (const Autograd* base = impl.base.impl()->autograd.get(); base && base->generation != impl.base_generation) {
+    if (const Autograd* base = impl.base.impl()->autograd.get();
+        base && base->generation != impl.base_generation) {
       NoGrad on(true);
       const Tensor fresh = replay(impl.view.get(), impl.base, Location{});
       impl.base_generation = base->generation;
@@ -244,20 +305,26 @@ Edge gradient_edge(const Tensor& tensor) {
   return {accumulator, 0};
 }
 
-void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here) {
+void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                    Location here) {
   std::vector<Edge> edges;
+  edges.reserve(4);
   for (int i = 0; i < info.argument_count; ++i) {
     if (info.arguments[i].kind != Kind::tensor) continue;
     const Boxed& b = arguments[i];
     const uint32_t elements = b.list ? b.size : 1;
-    for (uint32_t k = 0; k < elements; ++k) edges.push_back(b.present && b.tensors[k].defined() ? gradient_edge(b.tensors[k]) : Edge{});
+    for (uint32_t k = 0; k < elements; ++k)
+      edges.push_back(b.present && b.tensors[k].defined() ? gradient_edge(b.tensors[k]) : Edge{});
   }
   bool any = false;
-  for (int k = 0; k < info.schema.result_count; ++k) any = any || (results[k].defined() && is_floating(results[k].dtype()));
+  for (int k = 0; k < info.schema.result_count; ++k)
+    any = any || (results[k].defined() && is_floating(results[k].dtype()));
   if (!any) return;
   std::shared_ptr<Node> node;
-  if (info.derivative) node = std::make_shared<CallNode>(info, arguments, results, here);
-  else node = std::make_shared<NoDerivativeNode>(info, here);
+  if (info.derivative)
+    node = std::make_shared<CallNode>(info, arguments, results, here);
+  else
+    node = std::make_shared<NoDerivativeNode>(info, here);
   node->edges = std::move(edges);
   for (int k = 0; k < info.schema.result_count; ++k) {
     if (!results[k].defined() || !is_floating(results[k].dtype())) continue;

@@ -1,9 +1,10 @@
-// The tape. An operator that is run on tensors that want gradients leaves a Node; `backward` walks the nodes from the newest
-// to the oldest and hands each its gradient.
+// The tape. An operator that is run on tensors that want gradients leaves a Node; `backward` walks
+// the nodes from the newest to the oldest and hands each its gradient.
 #pragma once
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,9 +13,9 @@
 
 namespace taper::eager {
 
-/// One gradient for each tensor argument in the row's order; the elements of a list count one each, an absent optional one
-/// too. Undefined: no gradient. The engine sums a gradient down to its argument's shape where the operator broadcast it, and
-/// casts it to the argument's dtype.
+/// One gradient for each tensor argument in the row's order; the elements of a list count one each,
+/// an absent optional one too. Undefined: no gradient. The engine sums a gradient down to its
+/// argument's shape where the operator broadcast it, and casts it to the argument's dtype.
 using Gradients = std::vector<Tensor>;
 
 class SavedCall;
@@ -40,17 +41,18 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual Location here() const { return {}; }
   /// Frees what was saved for backward.
   virtual void release() {}
-  /// The type that the engine casts and sums the gradient of input `i` to; nullptr: it is right as it comes.
-  virtual const TensorType<Dim>* input_type(size_t) const { return nullptr; }
+  /// The gradient of input `i` in that input's own shape and dtype, where the operator broadcast or
+  /// promoted it.
+  virtual Tensor fit(size_t, const Tensor& gradient) const { return gradient; }
   /// A leaf's accumulator: runs last, and is where `grad` finds a leaf's gradient.
   virtual bool is_accumulator() const { return false; }
 
   uint64_t sequence() const { return sequence_; }  ///< later nodes have greater numbers
-  std::vector<Edge> edges;                         ///< of each input, an empty one if nobody wants its gradient
+  std::vector<Edge> edges;  ///< of each input, an empty one if nobody wants its gradient
   int result_count = 1;
-  std::vector<std::function<Tensor(const Tensor&)>> hooks;   ///< of result `hook_results[i]`
+  std::vector<std::function<Tensor(const Tensor&)>> hooks;  ///< of result `hook_results[i]`
   std::vector<int> hook_results;
-  std::vector<std::weak_ptr<TensorImpl>> retains;            ///< tensors whose gradient is kept
+  std::vector<std::weak_ptr<TensorImpl>> retains;  ///< tensors whose gradient is kept
   std::vector<int> retain_results;
 
  private:
@@ -59,14 +61,15 @@ class Node : public std::enable_shared_from_this<Node> {
 
 /// A tensor's part in autograd.
 struct Autograd {
-  bool requires_grad = false;        ///< of a leaf
+  bool requires_grad = false;  ///< of a leaf
   bool retains_grad = false;
-  std::shared_ptr<Node> grad_fn;     ///< nullptr: a leaf
-  int result = 0;                    ///< which result of `grad_fn` this is
-  std::weak_ptr<Node> accumulator;   ///< of a leaf: the node that adds to `grad`
+  std::shared_ptr<Node> grad_fn;    ///< nullptr: a leaf
+  int result = 0;                   ///< which result of `grad_fn` this is
+  std::weak_ptr<Node> accumulator;  ///< of a leaf: the node that adds to `grad`
   std::vector<std::function<Tensor(const Tensor&)>> hooks;  ///< of a leaf
   Tensor grad;
-  uint64_t generation = 0;           ///< of a base: counts the writes that changed its `grad_fn`; its views follow
+  uint64_t generation =
+      0;  ///< of a base: counts the writes that changed its `grad_fn`; its views follow
 };
 
 /// A tensor kept for backward, with what it takes to notice that it was overwritten.
@@ -75,9 +78,11 @@ class SavedTensor {
   SavedTensor() = default;
   /// An argument of the call.
   explicit SavedTensor(const Tensor& tensor);
-  /// Result `result` of the node that keeps it: held without the node, which would otherwise keep itself alive.
+  /// Result `result` of the node that keeps it: held without the node, which would otherwise keep
+  /// itself alive.
   SavedTensor(const Tensor& tensor, int result);
-  /// The tensor as it was, on the tape. Throws EagerError if its storage was written since; the message names both places.
+  /// The tensor as it was, on the tape. Throws EagerError if its storage was written since; the
+  /// message names both places.
   Tensor unpack(const OperatorInfo& user, Location here, Node* owner) const;
 
  private:
@@ -88,10 +93,12 @@ class SavedTensor {
   uint64_t version_ = 0;
 };
 
-/// The arguments of a call, kept for backward: tensors where the derivative asks for them, sizes and dtypes of all.
+/// The arguments of a call, kept for backward: tensors where the derivative asks for them, sizes
+/// and dtypes of all.
 class SavedCall {
  public:
-  SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here, Node* owner);
+  SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here,
+            Node* owner);
 
   const OperatorInfo& info() const { return *info_; }
   Location here() const { return here_; }
@@ -104,37 +111,54 @@ class SavedCall {
   /// Whether somebody wants the gradient of an argument (of one element at least, if it is a list).
   bool needs(int argument) const;
 
-  /// The type of a tensor argument, or of an element of a list.
-  const TensorType<Dim>& type(int argument, int element = 0) const { return input_types_[static_cast<size_t>(first_[argument] + element)]; }
-  Dims sizes(int argument, int element = 0) const { return sizes_of(type(argument, element)); }
-  DType dtype(int argument) const { return type(argument).dtype; }
+  /// Sizes and dtype of a tensor argument, or of an element of a list.
+  Dims sizes(int argument, int element = 0) const { return sizes_of(first_[argument] + element); }
+  DType dtype(int argument) const { return types_[static_cast<size_t>(first_[argument])].dtype; }
+  /// Strides and offset too, as they were.
+  TensorType<Dim> type(int argument) const;
   int element_count(int argument) const { return first_[argument + 1] - first_[argument]; }
-  /// All tensors of the arguments in order, those of lists one by one.
-  const std::vector<TensorType<Dim>>& input_types() const { return input_types_; }
-  /// For gradients of results that nobody used.
-  const TensorType<Dim>& result_type(int k) const { return result_types_[static_cast<size_t>(k)]; }
+  /// The same of the i-th tensor among all arguments, those of lists counted one by one.
+  std::span<const Dim> input_sizes(size_t i) const {
+    return {extents_.data() + types_[i].first, static_cast<size_t>(types_[i].rank)};
+  }
+  DType input_dtype(size_t i) const { return types_[i].dtype; }
+  /// Of result k, for gradients of results that nobody used.
+  Dims result_sizes(int k) const { return sizes_of(first_[info_->argument_count] + k); }
+  DType result_dtype(int k) const {
+    return types_[static_cast<size_t>(first_[info_->argument_count] + k)].dtype;
+  }
   void release();
 
-  static Dims sizes_of(const TensorType<Dim>& type) { return {type.sizes, type.sizes + type.rank}; }
-
  private:
+  struct Type {
+    DType dtype = DType::f32;
+    int8_t rank = 0;
+    uint32_t first = 0;  // in extents_: sizes, strides, offset
+  };
+  void add_type(const Tensor& tensor);
+  Dims sizes_of(int i) const {
+    const auto s = input_sizes(static_cast<size_t>(i));
+    return {s.begin(), s.end()};
+  }
   const SavedTensor& saved(int argument, int element) const;
   const OperatorInfo* info_;
   Location here_;
   Node* owner_;
   bool released_ = false;
-  int8_t first_[Schema::max_parameters + 1];       // of each argument: the index of its first tensor
+  int8_t first_[Schema::max_parameters + 1];  // of each argument: the index of its first tensor
   std::vector<Boxed> boxed_;
-  std::vector<Dims> dims_;                          // what the lists in boxed_ point to
+  std::vector<Dims> dims_;  // what the lists in boxed_ point to
   std::vector<Ints> integers_;
   std::vector<std::vector<double>> reals_;
   std::vector<std::string> texts_;
-  std::vector<TensorType<Dim>> input_types_, result_types_;
-  std::vector<SavedTensor> tensors_;                // one a tensor where the argument is saved, else empty ones
+  std::vector<Type> types_;  // of the tensors of all arguments, then of the results
+  std::vector<Dim> extents_;
+  std::vector<SavedTensor> tensors_;  // one a tensor where the argument is saved, else empty ones
   std::vector<SavedTensor> results_;
 };
 
-// ---- modes -----------------------------------------------------------------------------------------------------------------
+// ---- modes
+// -----------------------------------------------------------------------------------------------------------------
 
 /// Whether operators are put on the tape, on this thread.
 bool grad_enabled();
@@ -157,7 +181,8 @@ auto no_grad(F&& f) {
   return f();
 }
 
-/// While it lives, `backward` checks every gradient for NaN and names the forward line whose derivative made the first one.
+/// While it lives, `backward` checks every gradient for NaN and names the forward line whose
+/// derivative made the first one.
 class DetectAnomaly {
  public:
   DetectAnomaly();
@@ -169,40 +194,55 @@ class DetectAnomaly {
   bool before_;
 };
 
-// ---- functions ---------------------------------------------------------------------------------------------------------------
+// ---- functions
+// ---------------------------------------------------------------------------------------------------------------
 
-/// d(sum of outputs · grad_outputs) / d(inputs), without touching any `grad()`. Undefined `grad_outputs` stand for ones of a
-/// one-element output. An input that the outputs do not depend on: an error, or undefined with `allow_unused`.
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const std::vector<Tensor>& grad_outputs = {},
-                         bool create_graph = false, bool retain_graph = false, bool allow_unused = false, Location here = Location::current());
+/// d(sum of outputs · grad_outputs) / d(inputs), without touching any `grad()`. Undefined
+/// `grad_outputs` stand for ones of a one-element output. An input that the outputs do not depend
+/// on: an error, or undefined with `allow_unused`.
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs = {}, bool create_graph = false,
+                         bool retain_graph = false, bool allow_unused = false,
+                         Location here = Location::current());
 
 /// The graph behind a tensor, one line a node, newest first.
 std::string graph_of(const Tensor& tensor);
 
-/// A user's differentiable function. `forward` runs off the tape; `backward` gets the gradient of each result and gives one for
-/// each input.
+/// A user's differentiable function. `forward` runs off the tape; `backward` gets the gradient of
+/// each result and gives one for each input.
 struct CustomFunction {
   std::string name;
   std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)> forward;
-  std::function<Gradients(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results, const Gradients& result_gradients)> backward;
+  std::function<Gradients(const std::vector<Tensor>& inputs, const std::vector<Tensor>& results,
+                          const Gradients& result_gradients)>
+      backward;
 };
-std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs, Location here = Location::current());
+std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs,
+                          Location here = Location::current());
 
-/// Compares gradients with central differences, in f64. Returns an empty string, or what differs and where.
-std::string gradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& inputs, double eps = 1e-6,
-                      double atol = 1e-5, double rtol = 1e-3);
+/// Compares gradients with central differences, in f64. Returns an empty string, or what differs
+/// and where.
+std::string gradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function,
+                      const std::vector<Tensor>& inputs, double eps = 1e-6, double atol = 1e-5,
+                      double rtol = 1e-3);
 /// The same for second derivatives.
-std::string gradgradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function, const std::vector<Tensor>& inputs, double eps = 1e-6,
-                          double atol = 1e-5, double rtol = 1e-3);
+std::string gradgradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function,
+                          const std::vector<Tensor>& inputs, double eps = 1e-6, double atol = 1e-5,
+                          double rtol = 1e-3);
 
-// ---- for dispatch ------------------------------------------------------------------------------------------------------------
+// ---- for dispatch
+// ------------------------------------------------------------------------------------------------------------
 
 /// The edge that a gradient of this tensor takes; an empty one if it wants none.
 Edge gradient_edge(const Tensor& tensor);
 /// Puts a call on the tape: gives `results` their `grad_fn`.
-void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here);
+void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                    Location here);
 /// Gives `tensor` the history of `source` (which has the same values).
 void take_history(const Tensor& tensor, const Tensor& source);
+/// The gradient of an argument that was broadcast or promoted, in the argument's own sizes and
+/// dtype.
+Tensor fit_gradient(const Tensor& gradient, std::span<const Dim> sizes, DType dtype);
 /// An alias of the same elements, off the tape.
 Tensor shallow(const Tensor& tensor);
 

@@ -1,4 +1,5 @@
-// Arguments of an operator call, with their C++ types erased: what dispatch, the tape and the tracer see. Not owning.
+// Arguments of an operator call, with their C++ types erased: what dispatch, the tape and the
+// tracer see. Not owning.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -14,13 +15,13 @@ namespace taper::eager {
 struct Boxed {
   Kind kind = Kind::none;  ///< of a Scalar: integer, real or boolean
   bool list = false, present = false;
-  bool symbolic = false;   ///< of an integer list: `dims`, not `integers`
-  uint32_t size = 0;       ///< elements of a list, bytes of a string
+  bool symbolic = false;  ///< of an integer list: `dims`, not `integers`
+  uint32_t size = 0;      ///< elements of a list, bytes of a string
   union {
-    const Tensor* tensors;     ///< `Tensor` (one) and lists; an undefined one is absent
-    Dim dim;                   ///< integer; also boolean (0, 1) and dtype
-    const Dim* dims;           ///< SymInt[]
-    const int64_t* integers;   ///< int[], bool[]
+    const Tensor* tensors;    ///< `Tensor` (one) and lists; an undefined one is absent
+    Dim dim;                  ///< integer; also boolean (0, 1) and dtype
+    const Dim* dims;          ///< SymInt[]
+    const int64_t* integers;  ///< int[], bool[]
     double real;
     const double* reals;
     const char* text;
@@ -48,7 +49,8 @@ struct Boxed {
   }
   static Boxed of(const std::vector<Tensor>& list) {
     Boxed b;
-    b.kind = Kind::tensor, b.list = b.present = true, b.size = static_cast<uint32_t>(list.size()), b.tensors = list.data();
+    b.kind = Kind::tensor, b.list = b.present = true, b.size = static_cast<uint32_t>(list.size()),
+    b.tensors = list.data();
     return b;
   }
   static Boxed of(Dim d) {
@@ -71,25 +73,31 @@ struct Boxed {
     b.kind = Kind::real, b.present = true, b.real = v;
     return b;
   }
-  static Boxed of(Scalar s) { return s.is_real ? of(s.real) : s.is_bool ? of(s.integer != 0) : of(Dim(s.integer)); }
+  static Boxed of(Scalar s) {
+    return s.is_real ? of(s.real) : s.is_bool ? of(s.integer != 0) : of(Dim(s.integer));
+  }
   static Boxed of(std::string_view s) {
     Boxed b;
-    b.kind = Kind::string, b.present = true, b.size = static_cast<uint32_t>(s.size()), b.text = s.data();
+    b.kind = Kind::string, b.present = true, b.size = static_cast<uint32_t>(s.size()),
+    b.text = s.data();
     return b;
   }
   static Boxed of(const Dims& list) {
     Boxed b;
-    b.kind = Kind::integer, b.list = b.present = b.symbolic = true, b.size = static_cast<uint32_t>(list.size()), b.dims = list.data();
+    b.kind = Kind::integer, b.list = b.present = b.symbolic = true,
+    b.size = static_cast<uint32_t>(list.size()), b.dims = list.data();
     return b;
   }
   static Boxed of(const Ints& list) {
     Boxed b;
-    b.kind = Kind::integer, b.list = b.present = true, b.size = static_cast<uint32_t>(list.size()), b.integers = list.data();
+    b.kind = Kind::integer, b.list = b.present = true, b.size = static_cast<uint32_t>(list.size()),
+    b.integers = list.data();
     return b;
   }
   static Boxed of(const std::vector<double>& list) {
     Boxed b;
-    b.kind = Kind::real, b.list = b.present = true, b.size = static_cast<uint32_t>(list.size()), b.reals = list.data();
+    b.kind = Kind::real, b.list = b.present = true, b.size = static_cast<uint32_t>(list.size()),
+    b.reals = list.data();
     return b;
   }
 };
@@ -110,15 +118,24 @@ struct RuleReader<Dim> {
   };
   template <class P>
   static auto read(const eager::Boxed& b) {
-    if constexpr (std::is_same_v<P, TensorType<Dim>>) return type_of(b.tensor());
-    else if constexpr (std::is_same_v<P, const TensorType<Dim>*>) return OptionalType{b.present ? type_of(b.tensor()) : absent()};
+    if constexpr (std::is_same_v<P, TensorType<Dim>>)
+      return type_of(b.tensor());
+    else if constexpr (std::is_same_v<P, const TensorType<Dim>*>)
+      return OptionalType{b.present ? type_of(b.tensor()) : absent()};
     else if constexpr (std::is_same_v<P, TypeList<Dim>>)
-      return TypeList<Dim>{b.tensors, b.size, [](const void* source, index_t i) { return type_of(static_cast<const eager::Tensor*>(source)[i]); }};
-    else if constexpr (std::is_same_v<P, Dim>) return b.dim;
-    else if constexpr (std::is_same_v<P, Maybe<Dim>>) return Maybe<Dim>{b.present ? b.dim : Dim(0), b.present};
-    else if constexpr (std::is_same_v<P, List>) return dims(b);
-    else if constexpr (std::is_same_v<P, Maybe<List>>) return Maybe<List>{b.present ? dims(b) : List{}, b.present};
-    else return plain(b, static_cast<P*>(nullptr));
+      return TypeList<Dim>{b.tensors, b.size, [](const void* source, index_t i) {
+                             return type_of(static_cast<const eager::Tensor*>(source)[i]);
+                           }};
+    else if constexpr (std::is_same_v<P, Dim>)
+      return b.dim;
+    else if constexpr (std::is_same_v<P, Maybe<Dim>>)
+      return Maybe<Dim>{b.present ? b.dim : Dim(0), b.present};
+    else if constexpr (std::is_same_v<P, List>)
+      return dims(b);
+    else if constexpr (std::is_same_v<P, Maybe<List>>)
+      return Maybe<List>{b.present ? dims(b) : List{}, b.present};
+    else
+      return plain(b, static_cast<P*>(nullptr));
   }
 
  private:
@@ -127,18 +144,27 @@ struct RuleReader<Dim> {
     t.present = false;
     return t;
   }
-  static TensorType<Dim> type_of(const eager::Tensor& t) { return t.defined() ? t.type() : absent(); }
+  static TensorType<Dim> type_of(const eager::Tensor& t) {
+    return t.defined() ? t.type() : absent();
+  }
   static List dims(const eager::Boxed& b) {
-    return {b.dims, b.size, [](const void* source, index_t i) { return static_cast<const Dim*>(source)[i]; }};
+    return {b.dims, b.size,
+            [](const void* source, index_t i) { return static_cast<const Dim*>(source)[i]; }};
   }
   static int64_t plain(const eager::Boxed& b, int64_t*) { return b.integer(); }
   static bool plain(const eager::Boxed& b, bool*) { return b.integer() != 0; }
   static double plain(const eager::Boxed& b, double*) { return b.scalar().to<double>(); }
   static Scalar plain(const eager::Boxed& b, Scalar*) { return b.scalar(); }
   static DType plain(const eager::Boxed& b, DType*) { return static_cast<DType>(b.integer()); }
-  static std::string_view plain(const eager::Boxed& b, std::string_view*) { return {b.text, b.size}; }
-  static Span<const int64_t> plain(const eager::Boxed& b, Span<const int64_t>*) { return {b.integers, static_cast<index_t>(b.size)}; }
-  static Span<const double> plain(const eager::Boxed& b, Span<const double>*) { return {b.reals, static_cast<index_t>(b.size)}; }
+  static std::string_view plain(const eager::Boxed& b, std::string_view*) {
+    return {b.text, b.size};
+  }
+  static Span<const int64_t> plain(const eager::Boxed& b, Span<const int64_t>*) {
+    return {b.integers, static_cast<index_t>(b.size)};
+  }
+  static Span<const double> plain(const eager::Boxed& b, Span<const double>*) {
+    return {b.reals, static_cast<index_t>(b.size)};
+  }
   template <class T>
   static Maybe<T> plain(const eager::Boxed& b, Maybe<T>*) {
     if (!b.present) return {};

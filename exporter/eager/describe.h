@@ -15,8 +15,11 @@ class MissingKernelError : public EagerError {
 /// "self (2, 5), other (3)": the tensor arguments with their sizes.
 std::string describe_arguments(const OperatorInfo& info, const Boxed* arguments);
 
-std::string describe_failure(const OperatorInfo& info, const Boxed* arguments, const Facts<Extent>& facts);
-std::string describe_failure(const OperatorInfo& info, const Boxed* arguments, const Facts<Dim>& facts);
-std::string describe_failure(const OperatorInfo& info, const Boxed* arguments, const ErrorInfo& failure, Error error);
+std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
+                             const Facts<Extent>& facts);
+std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
+                             const Facts<Dim>& facts);
+std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
+                             const ErrorInfo& failure, Error error);
 
 }  // namespace taper::eager

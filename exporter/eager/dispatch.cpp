@@ -31,17 +31,24 @@ class Slots {
   Slot& operator[](int i) { return slots_[i]; }
 
   /// Replaces arguments whose strides the kernel does not take by dense copies.
-  void meet_strides(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments, Location here) {
+  void meet_strides(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
+                    Location here) {
     for (int i = 0; i < info.argument_count; ++i) {
-      if (arguments[i].kind != Kind::tensor || !arguments[i].present || kernel.expected[i].strides == Strides::any) continue;
+      if (arguments[i].kind != Kind::tensor || !arguments[i].present ||
+          kernel.expected[i].strides == Strides::any)
+        continue;
       for (uint32_t k = 0; k < arguments[i].size; ++k) {
         const Tensor& t = arguments[i].tensors[k];
         if (!t.defined() || t.impl()->shape.is_dense()) continue;
-        if (kernel.expected[i].strides == Strides::rows && t.rank() > 0 && t.impl()->shape.strides[t.rank() - 1] == 1) continue;
+        if (kernel.expected[i].strides == Strides::rows && t.rank() > 0 &&
+            t.impl()->shape.strides[t.rank() - 1] == 1)
+          continue;
         NoGrad guard;
         const Tensor& dense = dense_copies_.emplace_back(call<ops::clone>(here, t));
-        if (arguments[i].list) list_refs_[static_cast<size_t>(slots_[i].tensors - list_refs_.data()) + k] = &dense.ref();
-        else slots_[i].tensor = &dense.ref();
+        if (arguments[i].list)
+          list_refs_[static_cast<size_t>(slots_[i].tensors - list_refs_.data()) + k] = &dense.ref();
+        else
+          slots_[i].tensor = &dense.ref();
       }
     }
   }
@@ -53,7 +60,8 @@ class Slots {
     if (b.kind == Kind::tensor) {
       if (b.list) {
         const size_t first = list_refs_.size();
-        for (uint32_t k = 0; k < b.size; ++k) list_refs_.push_back(b.tensors[k].defined() ? &b.tensors[k].ref(here) : nullptr);
+        for (uint32_t k = 0; k < b.size; ++k)
+          list_refs_.push_back(b.tensors[k].defined() ? &b.tensors[k].ref(here) : nullptr);
         s.tensors = list_refs_.data() + first;
       } else {
         s.tensor = b.present ? &b.tensor().ref(here) : nullptr;
@@ -62,12 +70,15 @@ class Slots {
     }
     if (!b.present) return s;
     if (b.kind == Kind::real) {
-      if (b.list) s.reals = b.reals;
-      else s.real = b.real;
+      if (b.list)
+        s.reals = b.reals;
+      else
+        s.real = b.real;
     } else if (b.kind == Kind::string) {
       s.text = b.text;
     } else if (b.list && b.symbolic) {
-      if (numbers_used_ + b.size > numbers_.size()) throw EagerError(here, "an operator's lists of integers have more than 64 elements");
+      if (numbers_used_ + b.size > numbers_.size())
+        throw EagerError(here, "an operator's lists of integers have more than 64 elements");
       for (uint32_t k = 0; k < b.size; ++k) numbers_[numbers_used_ + k] = b.dims[k].value();
       s.integers = numbers_.data() + numbers_used_;
       numbers_used_ += b.size;
@@ -91,17 +102,20 @@ bool fits(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments
     const Boxed& b = arguments[i];
     if (b.kind != Kind::tensor || !b.present) continue;
     for (uint32_t k = 0; k < b.size; ++k)
-      if (b.tensors[k].defined() && !(kernel.expected[i].dtypes & one(b.tensors[k].dtype()))) return false;
+      if (b.tensors[k].defined() && !(kernel.expected[i].dtypes & one(b.tensors[k].dtype())))
+        return false;
   }
   return true;
 }
 template <class D>
-const Kernel* choose(const OperatorInfo& info, const Boxed* arguments, const TensorType<D>* results) {
+const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
+                     const TensorType<D>* results) {
   for (const Kernel* kernel : info.kernels) {
     if (!fits(*kernel, info, arguments)) continue;
     bool right = true;
     for (int k = 0; k < kernel->result_count && right; ++k)
-      right = !results[k].present || (kernel->expected[info.argument_count + k].dtypes & one(results[k].dtype));
+      right = !results[k].present ||
+              (kernel->expected[info.argument_count + k].dtypes & one(results[k].dtype));
     if (right) return kernel;
   }
   return nullptr;
@@ -122,7 +136,8 @@ void check_arguments(const OperatorInfo& info, const Boxed* arguments, Location 
   for (int i = 0; i < info.argument_count; ++i) {
     const Parameter& p = info.arguments[i];
     if (p.kind != Kind::tensor || p.optional || p.list || arguments[i].present) continue;
-    throw EagerError(here, std::string(info.name) + ": argument " + std::string(p.name) + " is an undefined tensor");
+    throw EagerError(here, std::string(info.name) + ": argument " + std::string(p.name) +
+                               " is an undefined tensor");
   }
 }
 
@@ -140,19 +155,25 @@ Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, Locati
   impl->ref.dtype = type.dtype;
   Extent bytes = size_bytes(type.dtype);
   for (int i = 0; i < type.rank; ++i) {
-    if (type.sizes[i].value < 0) throw EagerError(here, std::string(info.name) + ": the result's size " + std::to_string(type.sizes[i].value) + " is negative or too large");
+    if (type.sizes[i].value < 0)
+      throw EagerError(here, std::string(info.name) + ": the result's size " +
+                                 std::to_string(type.sizes[i].value) + " is negative or too large");
     bytes = bytes * type.sizes[i];
   }
-  if (bytes.invalid()) throw EagerError(here, std::string(info.name) + ": the result has more than 2^63 bytes");
+  if (bytes.invalid())
+    throw EagerError(here, std::string(info.name) + ": the result has more than 2^63 bytes");
   impl->storage = std::make_shared<Storage>(static_cast<size_t>(bytes.value));
   impl->bind();
   return Tensor(std::move(impl));
 }
 
 /// Whether the kernel may write its result straight onto `self`, which is argument 0.
-bool may_overwrite(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments, const TensorType<Extent>& result, const Tensor& self) {
+bool may_overwrite(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
+                   const TensorType<Extent>& result, const Tensor& self) {
   const TensorImpl& impl = *self.impl();
-  if (!(kernel.overwrites & 1) || !impl.shape.is_dense() || result.dtype != self.dtype() || result.rank != impl.shape.rank) return false;
+  if (!(kernel.overwrites & 1) || !impl.shape.is_dense() || result.dtype != self.dtype() ||
+      result.rank != impl.shape.rank)
+    return false;
   for (int i = 0; i < result.rank; ++i)
     if (result.sizes[i].value != impl.shape.sizes[i]) return false;
   for (int i = 1; i < info.argument_count; ++i) {
@@ -170,26 +191,35 @@ std::string dtypes_of_arguments(const OperatorInfo& info, const Boxed* arguments
     const Boxed& b = arguments[i];
     if (b.kind != Kind::tensor || !b.present) continue;
     for (uint32_t k = 0; k < b.size; ++k)
-      if (b.tensors[k].defined()) text += (text.empty() ? "" : ", ") + std::string(taper::name_of(b.tensors[k].dtype()));
+      if (b.tensors[k].defined())
+        text += (text.empty() ? "" : ", ") + std::string(taper::name_of(b.tensors[k].dtype()));
   }
   return text;
 }
 
-/// Runs a kernel: the rule, the results' memory, prepare, run. `self`: what it may write onto, see may_overwrite.
-void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, const Tensor* self, Location here) {
+/// Runs a kernel: the rule, the results' memory, prepare, run. `self`: what it may write onto, see
+/// may_overwrite.
+void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, const Tensor* self,
+         Location here) {
   Slots slots(info, arguments, here);
   TensorType<Extent> types[Schema::max_results];
   Facts<Extent> facts;
-  if (info.numeric_rule == nullptr) throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
-  if (!info.numeric_rule(facts, slots.data(), types)) throw EagerError(here, describe_failure(info, arguments, facts));
+  if (info.numeric_rule == nullptr)
+    throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
+  if (!info.numeric_rule(facts, slots.data(), types))
+    throw EagerError(here, describe_failure(info, arguments, facts));
   const Kernel* kernel = choose(info, arguments, types);
   if (kernel == nullptr)
-    throw MissingKernelError(here, std::string(info.name) + ": no kernel for " + dtypes_of_arguments(info, arguments) + "; cast the arguments with to(DType::f32)");
+    throw MissingKernelError(here, std::string(info.name) + ": no kernel for " +
+                                       dtypes_of_arguments(info, arguments) +
+                                       "; cast the arguments with to(DType::f32)");
 
   const int result_count = info.schema.result_count;
   for (int k = 0; k < result_count; ++k) {
     if (!types[k].present) continue;
-    results[k] = self && k == 0 && may_overwrite(*kernel, info, arguments, types[0], *self) ? shallow(*self) : allocate(info, types[k], here);
+    results[k] = self && k == 0 && may_overwrite(*kernel, info, arguments, types[0], *self)
+                     ? shallow(*self)
+                     : allocate(info, types[k], here);
   }
   slots.meet_strides(*kernel, info, arguments, here);
   for (int k = 0; k < result_count; ++k) {
@@ -217,9 +247,11 @@ void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, cons
 }
 
 /// The results of a call while tracing, and of a view always: types by the symbolic rule.
-void infer(const OperatorInfo& info, const Boxed* arguments, TensorType<Dim>* types, std::vector<Check>& checks, Location here) {
+void infer(const OperatorInfo& info, const Boxed* arguments, TensorType<Dim>* types,
+           std::vector<Check>& checks, Location here) {
   Facts<Dim> facts;
-  if (info.symbolic_rule == nullptr) throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
+  if (info.symbolic_rule == nullptr)
+    throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
   bool ok = false;
   try {
     ok = info.symbolic_rule(facts, arguments, types);
@@ -241,7 +273,8 @@ Tensor make_view(const Tensor& source, const TensorType<Dim>& type) {
     impl->symbolic = std::make_unique<TensorType<Dim>>(type);
     return Tensor(std::move(impl));
   }
-  for (int i = 0; i < type.rank; ++i) impl->shape.sizes[i] = type.sizes[i].value(), impl->shape.strides[i] = type.strides[i].value();
+  for (int i = 0; i < type.rank; ++i)
+    impl->shape.sizes[i] = type.sizes[i].value(), impl->shape.strides[i] = type.strides[i].value();
   impl->offset = type.offset.value();
   impl->bind();
   return Tensor(std::move(impl));
@@ -265,33 +298,45 @@ void run_traced(const OperatorInfo& info, const Boxed* arguments, Tensor* result
   recorder()->record(info, arguments, results, checks, here);
 }
 
-/// A composite runs whole where a kernel takes its dtypes and, if gradients are wanted, it has a derivative.
+/// A composite runs whole where a kernel takes its dtypes and, if gradients are wanted, it has a
+/// derivative.
 bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
   if (info.decomposition == nullptr) return false;
-  if (info.kernels.empty() || (info.derivative == nullptr && wants_gradient(info, arguments))) return true;
-  return std::none_of(info.kernels.begin(), info.kernels.end(), [&](const Kernel* k) { return fits(*k, info, arguments); });
+  if (info.kernels.empty() || (info.derivative == nullptr && wants_gradient(info, arguments)))
+    return true;
+  return std::none_of(info.kernels.begin(), info.kernels.end(),
+                      [&](const Kernel* k) { return fits(*k, info, arguments); });
 }
 
-void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self, Location here) {
-  if (info.op->category == Category::view) run_view(info, arguments, results, here);
-  else if (recorder() != nullptr) run_traced(info, arguments, results, here);
-  else run(info, arguments, results, self, here);
+void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
+             Location here) {
+  if (info.op->category == Category::view)
+    run_view(info, arguments, results, here);
+  else if (recorder() != nullptr)
+    run_traced(info, arguments, results, here);
+  else
+    run(info, arguments, results, self, here);
 }
 
 /// Common to plain and in-place calls. Gives true if a kernel wrote straight onto `self`.
-bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self, Location here) {
+bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
+                   Location here) {
   check_arguments(info, arguments, here);
   Casts casts;
   if (info.promotion != Promotion::none) promote(info, arguments, casts, here);
   if (decomposes(info, arguments)) {
     Results parts = info.decomposition->run(arguments, here);
-    for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k) results[k] = std::move(parts[k]);
+    for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k)
+      results[k] = std::move(parts[k]);
     return false;
   }
   const bool taped = wants_gradient(info, arguments);
-  // on the tape the old value may be needed by a node that saved it; the write is then noticed, not avoided, as in PyTorch
+  // on the tape the old value may be needed by a node that saved it; the write is then noticed, not
+  // avoided, as in PyTorch
   compute(info, arguments, results, self, here);
-  const bool onto_self = self != nullptr && results[0].defined() && results[0].impl()->storage == self->impl()->storage && info.op->category != Category::view;
+  const bool onto_self = self != nullptr && results[0].defined() &&
+                         results[0].impl()->storage == self->impl()->storage &&
+                         info.op->category != Category::view;
   if (onto_self) self->impl()->storage->wrote(info.op->text, here);
   if (taped) record_on_tape(info, arguments, results, here);
   return onto_self;
@@ -305,19 +350,27 @@ void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, Locat
 
 std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments, Location here) {
   check_arguments(info, arguments, here);
-  if (info.decomposition == nullptr) throw MissingKernelError(here, std::string(info.name) + ": this operator has no decomposition yet");
+  if (info.decomposition == nullptr)
+    throw MissingKernelError(here,
+                             std::string(info.name) + ": this operator has no decomposition yet");
   return info.decomposition->run(arguments, here);
 }
 
 void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self, Location here) {
   Tensor results[Schema::max_results];
-  const bool plain = recorder() == nullptr && !self.impl()->base.defined() && self.is_leaf() == !self.requires_grad();
+  const bool plain = recorder() == nullptr && !self.impl()->base.defined() &&
+                     self.is_leaf() == !self.requires_grad();
   if (grad_enabled() && self.is_leaf() && self.requires_grad())
-    throw EagerError(here, std::string(info.name) + "_: a leaf that requires a gradient cannot be written in place; do it inside no_grad()");
+    throw EagerError(here, std::string(info.name) +
+                               "_: a leaf that requires a gradient cannot be written in place; do "
+                               "it inside no_grad()");
   const bool direct = !grad_enabled() || plain;
-  // A derivative may need the value that is about to be overwritten: it gets a copy, which stands on the tape in its place.
+  // A derivative may need the value that is about to be overwritten: it gets a copy, which stands
+  // on the tape in its place.
   Tensor before;
-  if (wants_gradient(info, arguments) && (info.derivative != nullptr ? (info.derivative->saves & 1) != 0 : info.decomposition != nullptr)) {
+  if (wants_gradient(info, arguments) &&
+      (info.derivative != nullptr ? (info.derivative->saves & 1) != 0
+                                  : info.decomposition != nullptr)) {
     before = call<ops::clone>(here, self);
     arguments[0] = Boxed::of(before);
   }

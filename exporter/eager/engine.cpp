@@ -1,4 +1,5 @@
 // backward: hands gradients from the newest node to the oldest.
+#include <algorithm>
 #include <cmath>
 #include <queue>
 #include <sstream>
@@ -14,23 +15,8 @@ namespace {
 
 thread_local bool anomaly_mode = false;
 
-Tensor add(const Tensor& a, const Tensor& b) { return call<ops::add_Tensor>(Location{}, a, b, Scalar(1)); }
-
-/// The gradient of an argument that was broadcast or promoted, in the argument's own shape and dtype.
-Tensor fit(const Tensor& gradient, const TensorType<Dim>& type) {
-  const Dims have = gradient.sizes();
-  bool equal = static_cast<int>(have.size()) == type.rank;
-  for (int i = 0; equal && i < type.rank; ++i) equal = same(have[static_cast<size_t>(i)], type.sizes[i]);
-  Tensor g = gradient;
-  if (!equal) {
-    const int extra = static_cast<int>(have.size()) - type.rank;
-    Ints dims;
-    for (int i = 0; i < static_cast<int>(have.size()); ++i)
-      if (i < extra || (same(type.sizes[i - extra], Dim(1)) && !same(have[static_cast<size_t>(i)], Dim(1)))) dims.push_back(i);
-    if (!dims.empty()) g = call<ops::sum_dim_IntList>(Location{}, g, dims, true, std::nullopt);
-    if (extra > 0) g = g.reshape(Dims(type.sizes, type.sizes + type.rank), Location{});
-  }
-  return cast(g, type.dtype, Location{});
+Tensor add(const Tensor& a, const Tensor& b) {
+  return call<ops::add_Tensor>(Location{}, a, b, Scalar(1));
 }
 
 bool has_nan(const Tensor& t) {
@@ -47,7 +33,8 @@ struct Newer {
   }
 };
 
-/// One walk. With `inputs` it captures their gradients and leaves leaves alone; without, it accumulates into them.
+/// One walk. With `inputs` it captures their gradients and leaves leaves alone; without, it
+/// accumulates into them.
 class Walk {
  public:
   Walk(bool keep, Location here) : keep_(keep), here_(here) {}
@@ -56,14 +43,20 @@ class Walk {
     capturing_ = true;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Edge e = gradient_edge(inputs[i]);
-      if (!e.node) throw EagerError(here_, "grad: input " + std::to_string(i) + " does not require a gradient; call set_requires_grad() on it first");
+      if (!e.node)
+        throw EagerError(here_,
+                         "grad: input " + std::to_string(i) +
+                             " does not require a gradient; call set_requires_grad() on it first");
       targets_.push_back(e);
     }
     captured_.resize(inputs.size());
   }
   void seed(const Tensor& output, const Tensor& gradient) {
     const Edge e = gradient_edge(output);
-    if (!e.node) throw EagerError(here_, "backward: the tensor does not require a gradient and has no history; was it made inside no_grad() or detached?");
+    if (!e.node)
+      throw EagerError(here_,
+                       "backward: the tensor does not require a gradient and has no history; was "
+                       "it made inside no_grad() or detached?");
     add_to(e, gradient);
   }
   std::vector<Tensor> run() {
@@ -99,9 +92,11 @@ class Walk {
       if (const Tensor replaced = node->hooks[h](g); replaced.defined()) g = replaced;
     }
     for (size_t r = 0; r < node->retains.size(); ++r)
-      if (const auto impl = node->retains[r].lock()) Tensor(impl).set_grad(gradients[static_cast<size_t>(node->retain_results[r])]);
+      if (const auto impl = node->retains[r].lock())
+        Tensor(impl).set_grad(gradients[static_cast<size_t>(node->retain_results[r])]);
     for (size_t t = 0; t < targets_.size(); ++t)
-      if (targets_[t].node.get() == node) captured_[t] = gradients[static_cast<size_t>(targets_[t].index)];
+      if (targets_[t].node.get() == node)
+        captured_[t] = gradients[static_cast<size_t>(targets_[t].index)];
     if (capturing_ && (node->is_accumulator() || !needed_.contains(node))) return;
 
     const Gradients inputs = node->backward(gradients);
@@ -109,11 +104,12 @@ class Walk {
     if (!keep_) node->release();
     for (size_t i = 0; i < node->edges.size() && i < inputs.size(); ++i) {
       const Edge& edge = node->edges[i];
-      if (!edge.node || !inputs[i].defined() || (capturing_ && !needed_.contains(edge.node.get()))) continue;
-      const TensorType<Dim>* type = node->input_type(i);
-      const Tensor gradient = type ? fit(inputs[i], *type) : inputs[i];
+      if (!edge.node || !inputs[i].defined() || (capturing_ && !needed_.contains(edge.node.get())))
+        continue;
+      const Tensor gradient = node->fit(i, inputs[i]);
       if (anomaly_mode && has_nan(gradient))
-        throw EagerError(node->here(), "backward: the derivative of " + node->name() + " gave NaN for its input " + std::to_string(i));
+        throw EagerError(node->here(), "backward: the derivative of " + node->name() +
+                                           " gave NaN for its input " + std::to_string(i));
       add_to(edge, gradient);
     }
   }
@@ -159,22 +155,43 @@ class Walk {
 
 Tensor ones_for(const Tensor& output, Location here) {
   if (!same(output.numel(), Dim(1)))
-    throw EagerError(here, "backward: a tensor of size " + to_string(output.sizes()) + " needs a gradient to start from; only a one-element tensor starts with 1");
+    throw EagerError(
+        here, "backward: a tensor of size " + to_string(output.sizes()) +
+                  " needs a gradient to start from; only a one-element tensor starts with 1");
   return call<ops::full>(here, output.sizes(), Scalar(1), output.dtype());
 }
 void check_seed(const Tensor& output, const Tensor& gradient, Location here) {
   const Dims want = output.sizes(), have = gradient.sizes();
   bool equal = want.size() == have.size();
   for (size_t i = 0; equal && i < want.size(); ++i) equal = same(want[i], have[i]);
-  if (!equal) throw EagerError(here, "backward: the gradient's size " + to_string(have) + " is not the tensor's " + to_string(want));
+  if (!equal)
+    throw EagerError(here, "backward: the gradient's size " + to_string(have) +
+                               " is not the tensor's " + to_string(want));
 }
 
 }  // namespace
 
+Tensor fit_gradient(const Tensor& gradient, std::span<const Dim> sizes, DType dtype) {
+  const Dims have = gradient.sizes();
+  Tensor g = gradient;
+  if (!std::equal(have.begin(), have.end(), sizes.begin(), sizes.end(),
+                  [](Dim a, Dim b) { return same(a, b); })) {
+    const size_t extra = have.size() - sizes.size();
+    Ints dims;
+    for (size_t i = 0; i < have.size(); ++i)
+      if (i < extra || (same(sizes[i - extra], Dim(1)) && !same(have[i], Dim(1))))
+        dims.push_back(static_cast<int64_t>(i));
+    if (!dims.empty()) g = call<ops::sum_dim_IntList>(Location{}, g, dims, true, std::nullopt);
+    if (extra > 0) g = g.reshape(Dims(sizes.begin(), sizes.end()), Location{});
+  }
+  return cast(g, dtype, Location{});
+}
+
 DetectAnomaly::DetectAnomaly() : before_(anomaly_mode) { anomaly_mode = true; }
 DetectAnomaly::~DetectAnomaly() { anomaly_mode = before_; }
 
-void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph, Location here) const {
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph,
+                      Location here) const {
   NoGrad mode(create_graph);
   Walk walk(retain_graph || create_graph, here);
   if (gradient.defined()) check_seed(*this, gradient, here);
@@ -182,7 +199,8 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_gra
   walk.run();
 }
 
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, const std::vector<Tensor>& grad_outputs, bool create_graph,
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& grad_outputs, bool create_graph,
                          bool retain_graph, bool allow_unused, Location here) {
   NoGrad mode(create_graph);
   Walk walk(retain_graph || create_graph, here);
@@ -195,7 +213,8 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
   std::vector<Tensor> result = walk.run();
   for (size_t i = 0; i < result.size(); ++i)
     if (!result[i].defined() && !allow_unused)
-      throw EagerError(here, "grad: the outputs do not depend on input " + std::to_string(i) + "; pass allow_unused = true to get an undefined gradient");
+      throw EagerError(here, "grad: the outputs do not depend on input " + std::to_string(i) +
+                                 "; pass allow_unused = true to get an undefined gradient");
   return result;
 }
 
@@ -217,8 +236,10 @@ std::string graph_of(const Tensor& tensor) {
     out << '%' << numbers[node] << " = " << node->name() << '(';
     for (size_t i = 0; i < node->edges.size(); ++i) {
       out << (i ? ", " : "");
-      if (node->edges[i].node) out << '%' << number(node->edges[i].node.get());
-      else out << '-';
+      if (node->edges[i].node)
+        out << '%' << number(node->edges[i].node.get());
+      else
+        out << '-';
     }
     out << ')';
     if (node->here().known()) out << "  # " << node->here().to_string();

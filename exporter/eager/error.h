@@ -7,10 +7,12 @@
 namespace taper {
 
 /// A mistake in the use of eager functions. The message says where, what, and what is allowed:
-/// `train_lenet.cpp:31: linear: input (64, 784) does not fit weight (120, 400): the last dimension must be 400`
+/// `train_lenet.cpp:31: linear: input (64, 784) does not fit weight (120, 400): the last dimension
+/// must be 400`
 class EagerError : public ExportError {
  public:
-  EagerError(Location at, const std::string& message) : ExportError(at.known() ? at.to_string() + ": " + message : message), at_(at) {}
+  EagerError(Location at, const std::string& message)
+      : ExportError(at.known() ? at.to_string() + ": " + message : message), at_(at) {}
   Location where() const { return at_; }
 
  private:

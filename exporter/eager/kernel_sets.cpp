@@ -19,7 +19,8 @@ std::vector<KernelSet> kernel_sets() {
 const std::vector<const Kernel*>& all_kernels() {
   static const std::vector<const Kernel*> list = [] {
     std::vector<const Kernel*> kernels;
-    for (const KernelSet& set : kernel_sets()) kernels.insert(kernels.end(), set.begin(), set.end());
+    for (const KernelSet& set : kernel_sets())
+      kernels.insert(kernels.end(), set.begin(), set.end());
     return kernels;
   }();
   return list;

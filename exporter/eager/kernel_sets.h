@@ -6,12 +6,11 @@
 
 namespace taper::eager {
 
-/// The kernel libraries that this build links, faster ones first: what eager runs and what exported programs are checked
-/// against.
+/// The kernel libraries that this build links, faster ones first: what eager runs and what exported
+/// programs are checked against.
 std::vector<KernelSet> kernel_sets();
 
 /// The same records as one list.
 const std::vector<const Kernel*>& all_kernels();
-
 
 }  // namespace taper::eager

@@ -58,7 +58,8 @@ Table& table() {
 
 const OperatorInfo& info_of(const Operator& op) {
   if (const OperatorInfo* info = table().find(op)) return *info;
-  throw ExportError(std::string(name_of(op)) + ": this operator is not known; call eager::add_operator with it first");
+  throw ExportError(std::string(name_of(op)) +
+                    ": this operator is not known; call eager::add_operator with it first");
 }
 const OperatorInfo* find_operator(std::string_view name) { return table().find(name); }
 const std::vector<const OperatorInfo*>& all_operators() { return table().in_order(); }

@@ -10,32 +10,43 @@ namespace taper::eager {
 struct Derivative;
 struct Decomposition;
 
-/// All that the host knows of an operator, gathered from the constant tables (operators.def, the rules, the kernels.def of
-/// the linked kernel libraries, derivatives.def, decompositions.def).
+/// All that the host knows of an operator, gathered from the constant tables (operators.def, the
+/// rules, the kernels.def of the linked kernel libraries, derivatives.def, decompositions.def).
 struct OperatorInfo {
   const Operator* op = nullptr;
   Schema schema;
-  std::string_view name;                ///< "add.Tensor"
+  std::string_view name;  ///< "add.Tensor"
   Promotion promotion = Promotion::none;
+  uint32_t promoted = 0;  ///< bit i: argument i, a tensor or a Scalar, takes part in promotion
   /// The shape rule over symbolic and numeric extents; nullptr: the operator has none.
   bool (*symbolic_rule)(Facts<Dim>&, const Boxed*, TensorType<Dim>*) = nullptr;
   bool (*numeric_rule)(Facts<Extent>&, const Slot*, TensorType<Extent>*) = nullptr;
-  std::vector<const Kernel*> kernels;   ///< in the order of preference
+  std::vector<const Kernel*> kernels;  ///< in the order of preference
   const Derivative* derivative = nullptr;
   const Decomposition* decomposition = nullptr;
-  int argument_count = 0;               ///< those that reach kernels
+  int argument_count = 0;                       ///< those that reach kernels
   Parameter arguments[Schema::max_parameters];  ///< those that reach kernels, in the row's order
 };
 
-/// The entry of a row, or of a user's operator that was added. Throws ExportError for an unknown one.
+/// The entry of a row, or of a user's operator that was added. Throws ExportError for an unknown
+/// one.
 const OperatorInfo& info_of(const Operator& op);
 /// By PyTorch's name, "add.Tensor"; nullptr if there is no such row.
 const OperatorInfo* find_operator(std::string_view name);
 /// Every row of the table, in its order.
 const std::vector<const OperatorInfo*>& all_operators();
 
-/// Makes a user's operator known: its rule (from its `Rule<op>`) and its kernels. Call it once, before the first use.
+/// Makes a user's operator known: its rule (from its `Rule<op>`) and its kernels. Call it once,
+/// before the first use.
 void add_operator(OperatorInfo info);
+
+/// Arguments that select, weigh or fill never decide a result's type.
+constexpr bool takes_part_in_promotion(const Parameter& p) {
+  for (const std::string_view name :
+       {"condition", "mask", "index", "indices", "alpha", "beta", "value"})
+    if (p.name == name) return false;
+  return p.kind == Kind::tensor || p.kind == Kind::scalar;
+}
 
 /// What the compiler knows of `op`: its schema and, where its header is included, its rule.
 template <const Operator& op>
@@ -45,7 +56,10 @@ OperatorInfo describe() {
   info.schema = schema<op>;
   info.name = schema<op>.name;
   for (int i = 0; i < info.schema.parameter_count; ++i)
-    if (reaches_kernel(info.schema.parameters[i])) info.arguments[info.argument_count++] = info.schema.parameters[i];
+    if (reaches_kernel(info.schema.parameters[i]))
+      info.arguments[info.argument_count++] = info.schema.parameters[i];
+  for (int i = 0; i < info.argument_count; ++i)
+    if (takes_part_in_promotion(info.arguments[i])) info.promoted |= 1u << i;
   if constexpr (has_rule<op>) {
     info.promotion = Rule<op>::promotion;
     info.symbolic_rule = &run_rule<op, Dim>;

@@ -30,7 +30,9 @@ struct Format {
   }
   std::string operator()(double v) const {
     const std::string text = plain(v);
-    return std::string(static_cast<size_t>(std::max(0, width - static_cast<int>(text.size()))), ' ') + text;
+    return std::string(static_cast<size_t>(std::max(0, width - static_cast<int>(text.size()))),
+                       ' ') +
+           text;
   }
 };
 
@@ -44,7 +46,8 @@ Format format_for(DType dtype, const std::vector<double>& shown) {
     least = std::min(least, std::abs(v)), most = std::max(most, std::abs(v));
     if (v != std::ceil(v)) f.whole = false;
   }
-  if (f.floating && most > 0) f.scientific = most / least > 1000 || most > 1e8 || (!f.whole && least < 1e-4);
+  if (f.floating && most > 0)
+    f.scientific = most / least > 1000 || most > 1e8 || (!f.whole && least < 1e-4);
   if (f.scientific && f.whole && most / least <= 1000 && most <= 1e8) f.scientific = false;
   for (const double v : shown) f.width = std::max(f.width, static_cast<int>(f.plain(v).size()));
   return f;
@@ -54,18 +57,27 @@ Format format_for(DType dtype, const std::vector<double>& shown) {
 class Printer {
  public:
   explicit Printer(const Tensor& dense)
-      : dtype_(dense.dtype()), shape_(dense.impl()->shape), values_(dense.to(DType::f64).to_vector<double>()), integers_(exact(dense)) {
+      : dtype_(dense.dtype()),
+        shape_(dense.impl()->shape),
+        values_(dense.to(DType::f64).to_vector<double>()),
+        integers_(exact(dense)) {
     summarize_ = shape_.numel() > summarize_above;
     std::vector<double> shown;
     collect(0, 0, shown);
     format_ = format_for(dtype_, shown);
     if (!integers_.empty())  // beyond 2^53 a double would print other digits
-      for (const int64_t v : integers_) format_.width = std::max(format_.width, summarize_ ? 0 : static_cast<int>(std::to_string(v).size()));
+      for (const int64_t v : integers_)
+        format_.width =
+            std::max(format_.width, summarize_ ? 0 : static_cast<int>(std::to_string(v).size()));
   }
-  std::string run(size_t indent) const { return shape_.rank == 0 ? format_.plain(values_[0]) : block(0, 0, indent); }
+  std::string run(size_t indent) const {
+    return shape_.rank == 0 ? format_.plain(values_[0]) : block(0, 0, indent);
+  }
 
  private:
-  static std::vector<int64_t> exact(const Tensor& t) { return t.dtype() == DType::i64 ? t.to_vector<int64_t>() : std::vector<int64_t>(); }
+  static std::vector<int64_t> exact(const Tensor& t) {
+    return t.dtype() == DType::i64 ? t.to_vector<int64_t>() : std::vector<int64_t>();
+  }
   std::vector<index_t> shown_indices(int dim) const {
     std::vector<index_t> list;
     const index_t n = shape_.sizes[dim];
@@ -90,10 +102,14 @@ class Printer {
   std::string element(index_t at) const {
     if (integers_.empty()) return format_(values_[static_cast<size_t>(at)]);
     const std::string text = std::to_string(integers_[static_cast<size_t>(at)]);
-    return std::string(static_cast<size_t>(std::max(0, format_.width - static_cast<int>(text.size()))), ' ') + text;
+    return std::string(
+               static_cast<size_t>(std::max(0, format_.width - static_cast<int>(text.size()))),
+               ' ') +
+           text;
   }
   std::string line(index_t at, size_t indent) const {
-    const size_t per_line = std::max<size_t>(1, (line_width - indent) / static_cast<size_t>(format_.width + 2));
+    const size_t per_line =
+        std::max<size_t>(1, (line_width - indent) / static_cast<size_t>(format_.width + 2));
     std::string text = "[";
     size_t n = 0;
     for (const index_t i : shown_indices(shape_.rank - 1)) {
@@ -106,7 +122,9 @@ class Printer {
   std::string block(int dim, index_t at, size_t indent) const {
     if (dim == shape_.rank - 1) return line(at, indent);
     std::string text = "[";
-    const std::string separator = "," + std::string(static_cast<size_t>(shape_.rank - dim - 1), '\n') + std::string(indent + 1, ' ');
+    const std::string separator = "," +
+                                  std::string(static_cast<size_t>(shape_.rank - dim - 1), '\n') +
+                                  std::string(indent + 1, ' ');
     bool first = true;
     for (const index_t i : shown_indices(dim)) {
       if (!first) text += separator;
@@ -125,7 +143,8 @@ class Printer {
 };
 
 const char* torch_name(DType d) {
-  constexpr const char* names[dtype_count] = {"bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"};
+  constexpr const char* names[dtype_count] = {"bool",  "uint8",   "int8",     "int16",   "int32",
+                                              "int64", "float16", "bfloat16", "float32", "float64"};
   return names[static_cast<int>(d)];
 }
 
@@ -139,18 +158,27 @@ std::string to_string(const Dims& sizes) {
 
 std::string Tensor::to_string() const {
   if (!defined()) return "tensor(undefined)";
-  if (is_traced()) return "tensor(traced " + std::string(taper::name_of(dtype())) + eager::to_string(sizes()) + ")";
+  if (is_traced())
+    return "tensor(traced " + std::string(taper::name_of(dtype())) + eager::to_string(sizes()) +
+           ")";
   NoGrad guard;
   const bool empty = impl_->shape.numel() == 0;
-  std::string text = "tensor(" + (empty ? std::string("[]") : Printer(contiguous(Location{})).run(7));
+  std::string text =
+      "tensor(" + (empty ? std::string("[]") : Printer(contiguous(Location{})).run(7));
   if (empty && rank() > 1) text += ", size=" + eager::to_string(sizes());
-  const bool is_default = dtype() == DType::f32 || dtype() == DType::i64 || dtype() == DType::boolean;
-  if (!is_default || (empty && dtype() != DType::f32)) text += std::string(", dtype=") + torch_name(dtype());
-  if (grad_fn()) text += ", grad_fn=<" + grad_fn()->name() + ">";
-  else if (requires_grad()) text += ", requires_grad=True";
+  const bool is_default =
+      dtype() == DType::f32 || dtype() == DType::i64 || dtype() == DType::boolean;
+  if (!is_default || (empty && dtype() != DType::f32))
+    text += std::string(", dtype=") + torch_name(dtype());
+  if (grad_fn())
+    text += ", grad_fn=<" + grad_fn()->name() + ">";
+  else if (requires_grad())
+    text += ", requires_grad=True";
   return text + ")";
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.to_string(); }
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << tensor.to_string();
+}
 
 }  // namespace taper::eager

@@ -1,33 +1,27 @@
 #include "taper/exporter/eager/promotion.h"
 
-#include <string_view>
-
 #include "taper/exporter/eager/call.h"
 
 namespace taper::eager {
 namespace {
 
 enum Category { none, boolean, integer, floating };
-Category category_of(DType d) { return d == DType::boolean ? boolean : is_floating(d) ? floating : integer; }
-
-/// Arguments that select or weigh, and so never decide the result's type.
-bool takes_part(const Parameter& p) {
-  for (const std::string_view name : {"condition", "mask", "index", "indices", "alpha", "beta", "value"})
-    if (p.name == name) return false;
-  return true;
+Category category_of(DType d) {
+  return d == DType::boolean ? boolean : is_floating(d) ? floating : integer;
 }
 
 template <class F>
 void for_each_tensor(const OperatorInfo& info, const Boxed* arguments, F&& f) {
   for (int i = 0; i < info.argument_count; ++i) {
-    if (info.arguments[i].kind != Kind::tensor || !takes_part(info.arguments[i])) continue;
     const Boxed& b = arguments[i];
+    if (!(info.promoted >> i & 1) || info.arguments[i].kind != Kind::tensor) continue;
     for (uint32_t k = 0; b.present && k < b.size; ++k)
       if (b.tensors[k].defined()) f(b.tensors[k]);
   }
 }
 
-void cast_all(const OperatorInfo& info, Boxed* arguments, Casts& casts, DType dtype, Location here) {
+void cast_all(const OperatorInfo& info, Boxed* arguments, Casts& casts, DType dtype,
+              Location here) {
   bool needed = false;
   for_each_tensor(info, arguments, [&](const Tensor& t) { needed = needed || t.dtype() != dtype; });
   if (!needed) return;
@@ -35,7 +29,7 @@ void cast_all(const OperatorInfo& info, Boxed* arguments, Casts& casts, DType dt
   casts.lists.reserve(2);
   for (int i = 0; i < info.argument_count; ++i) {
     Boxed& b = arguments[i];
-    if (info.arguments[i].kind != Kind::tensor || !takes_part(info.arguments[i]) || !b.present) continue;
+    if (!(info.promoted >> i & 1) || info.arguments[i].kind != Kind::tensor || !b.present) continue;
     if (b.list) {
       std::vector<Tensor>& list = casts.lists.emplace_back(b.tensors, b.tensors + b.size);
       for (Tensor& t : list)
@@ -54,7 +48,8 @@ DType promote_types(DType a, DType b) {
   const Category ca = category_of(a), cb = category_of(b);
   if (ca != cb) return ca > cb ? a : b;
   if (ca == floating) {
-    if ((a == DType::f16 && b == DType::bf16) || (a == DType::bf16 && b == DType::f16)) return DType::f32;
+    if ((a == DType::f16 && b == DType::bf16) || (a == DType::bf16 && b == DType::f16))
+      return DType::f32;
     return a > b ? a : b;
   }
   // u8 is not contained in i8
@@ -73,8 +68,10 @@ DType result_type(const OperatorInfo& info, const Boxed* arguments) {
   for_each_tensor(info, arguments, [&](const Tensor& t) { add(t.rank() > 0 ? 0 : 1, t.dtype()); });
   for (int i = 0; i < info.argument_count; ++i) {
     const Boxed& b = arguments[i];
-    if (info.arguments[i].kind != Kind::scalar || !b.present || !takes_part(info.arguments[i])) continue;
-    add(2, b.kind == Kind::real ? DType::f32 : b.kind == Kind::boolean ? DType::boolean : DType::i64);
+    if (!(info.promoted >> i & 1) || info.arguments[i].kind != Kind::scalar || !b.present) continue;
+    add(2, b.kind == Kind::real      ? DType::f32
+           : b.kind == Kind::boolean ? DType::boolean
+                                     : DType::i64);
   }
   DType result = DType::f32;
   Category category = none;
@@ -92,8 +89,10 @@ Tensor cast(const Tensor& tensor, DType dtype, Location here) {
 
 void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, Location here) {
   switch (info.promotion) {
-    case Promotion::none: return;
-    case Promotion::common: return cast_all(info, arguments, casts, result_type(info, arguments), here);
+    case Promotion::none:
+      return;
+    case Promotion::common:
+      return cast_all(info, arguments, casts, result_type(info, arguments), here);
     case Promotion::floating:
     case Promotion::common_floating: {
       const DType common = result_type(info, arguments);
@@ -106,10 +105,13 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, Location 
         return -1;
       }();
       const DType own = arguments[0].tensor().dtype();
-      const DType target = at >= 0 ? static_cast<DType>(arguments[at].integer()) : is_floating(own) ? own : DType::i64;
+      const DType target = at >= 0            ? static_cast<DType>(arguments[at].integer())
+                           : is_floating(own) ? own
+                                              : DType::i64;
       return cast_all(info, arguments, casts, target, here);
     }
-    case Promotion::boolean: return cast_all(info, arguments, casts, DType::boolean, here);
+    case Promotion::boolean:
+      return cast_all(info, arguments, casts, DType::boolean, here);
   }
 }
 

@@ -1,4 +1,5 @@
-// Type promotion: the one host function that brings arguments to common dtypes before rules and kernels see them.
+// Type promotion: the one host function that brings arguments to common dtypes before rules and
+// kernels see them.
 #pragma once
 #include <vector>
 
@@ -7,14 +8,17 @@
 
 namespace taper::eager {
 
-/// The dtype that both convert to: bool < integers < floating, the wider wins, u8 with a signed type widens (PyTorch's table).
+/// The dtype that both convert to: bool < integers < floating, the wider wins, u8 with a signed
+/// type widens (PyTorch's table).
 DType promote_types(DType a, DType b);
 
-/// The common dtype of an operator's arguments by PyTorch's rule: tensors with dimensions decide; 0-dim tensors and then
-/// Scalars count only where they are of a higher category (bool, integer, floating).
+/// The common dtype of an operator's arguments by PyTorch's rule: tensors with dimensions decide;
+/// 0-dim tensors and then Scalars count only where they are of a higher category (bool, integer,
+/// floating).
 DType result_type(const OperatorInfo& info, const Boxed* arguments);
 
-/// Replaces tensor arguments by casts where the operator's `Promotion` asks for it. `casts` keeps the new tensors alive.
+/// Replaces tensor arguments by casts where the operator's `Promotion` asks for it. `casts` keeps
+/// the new tensors alive.
 struct Casts {
   std::vector<Tensor> tensors;
   std::vector<std::vector<Tensor>> lists;

@@ -7,15 +7,19 @@
 
 namespace taper::eager {
 
-/// Takes part in a call instead of the kernels, on the thread that installed it. Implemented by exporter/trace.
+/// Takes part in a call instead of the kernels, on the thread that installed it. Implemented by
+/// exporter/trace.
 class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  /// Records a call whose rule gave the results' types under `checks`. The results are traced tensors already (those of a view
-  /// share their source's storage); the recorder keeps its value for each in `TensorImpl::trace_value`.
-  virtual void record(const OperatorInfo& info, const Boxed* arguments, Tensor* results, const std::vector<Check>& checks, Location here) = 0;
-  /// `base`, which is not a view, has been given the value of `source` (same sizes and dtype) in place.
+  /// Records a call whose rule gave the results' types under `checks`. The results are traced
+  /// tensors already (those of a view share their source's storage); the recorder keeps its value
+  /// for each in `TensorImpl::trace_value`.
+  virtual void record(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                      const std::vector<Check>& checks, Location here) = 0;
+  /// `base`, which is not a view, has been given the value of `source` (same sizes and dtype) in
+  /// place.
   virtual void write(const Tensor& base, const Tensor& source, Location here) = 0;
   /// The gradient of a leaf is about to change. A trace puts it back when it ends.
   virtual void keep_grad(const Tensor& leaf) = 0;
@@ -38,7 +42,8 @@ class Recording {
   Recorder* before_;
 };
 
-/// Names the module that runs, for reports: "features.3.conv". Modules install one around `forward`.
+/// Names the module that runs, for reports: "features.3.conv". Modules install one around
+/// `forward`.
 class ModuleScope {
  public:
   explicit ModuleScope(const std::string& name);

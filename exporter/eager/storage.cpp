@@ -1,9 +1,11 @@
 #include "taper/exporter/eager/storage.h"
 
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <vector>
 
 namespace taper::eager {
@@ -12,8 +14,20 @@ namespace {
 constexpr size_t slack = 64, alignment = 64;
 constexpr size_t cache_limit = size_t{1} << 30;
 
-/// Freed blocks by size class (four classes an octave): training asks for the same sizes in every step, and fresh pages
-/// from the system cost more than most kernels that fill them.
+/// Held for a few instructions only; a mutex would cost as much as a small kernel.
+class SpinLock {
+ public:
+  void lock() {
+    while (flag_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() { flag_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag flag_;
+};
+
+/// Freed blocks by size class (four classes an octave): training asks for the same sizes in every
+/// step, and fresh pages from the system cost more than most kernels that fill them.
 class Cache {
  public:
   static size_t rounded(size_t bytes) {
@@ -23,7 +37,7 @@ class Cache {
   }
   void* take(size_t size) {
     {
-      std::lock_guard lock(mutex_);
+      std::lock_guard lock(lock_);
       live_ += size;
       auto& blocks = blocks_of(size);
       if (!blocks.empty()) {
@@ -42,7 +56,7 @@ class Cache {
     return block;
   }
   void give(void* block, size_t size) {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_);
     live_ -= size;
     if (cached_ + size > cache_limit) {
       std::free(block);
@@ -52,7 +66,7 @@ class Cache {
     cached_ += size;
   }
   void clear() {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_);
     for (auto& blocks : classes_) {
       for (void* block : blocks) std::free(block);
       blocks.clear();
@@ -60,7 +74,7 @@ class Cache {
     cached_ = 0;
   }
   MemoryUse use() {
-    std::lock_guard lock(mutex_);
+    std::lock_guard lock(lock_);
     return {live_, cached_};
   }
 
@@ -69,7 +83,7 @@ class Cache {
     const int octave = std::bit_width(size) - 1;
     return classes_[static_cast<size_t>(octave) * 4 + ((size >> (octave - 2)) & 3)];
   }
-  std::mutex mutex_;
+  SpinLock lock_;
   std::vector<void*> classes_[64 * 4];
   size_t live_ = 0, cached_ = 0;
 };
@@ -82,7 +96,9 @@ Cache& cache() {
 
 }  // namespace
 
-Storage::Storage(size_t bytes) : bytes_(bytes), owned_(true) { data_ = static_cast<std::byte*>(cache().take(Cache::rounded(bytes))); }
+Storage::Storage(size_t bytes) : bytes_(bytes), owned_(true) {
+  data_ = static_cast<std::byte*>(cache().take(Cache::rounded(bytes)));
+}
 Storage::Storage(void* data, size_t bytes, std::shared_ptr<const void> owner)
     : data_(static_cast<std::byte*>(data)), bytes_(bytes), owner_(std::move(owner)) {}
 Storage::~Storage() {

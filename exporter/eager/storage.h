@@ -7,8 +7,8 @@
 
 namespace taper::eager {
 
-/// Bytes that tensors share: 64-byte aligned, with 64 readable bytes behind. Tensors hold it by shared_ptr; its address is
-/// the identity that alias analysis and the tracer go by.
+/// Bytes that tensors share: 64-byte aligned, with 64 readable bytes behind. Tensors hold it by
+/// shared_ptr; its address is the identity that alias analysis and the tracer go by.
 class Storage {
  public:
   /// Uninitialised memory, from a cache of freed blocks where one fits.
@@ -30,7 +30,9 @@ class Storage {
   Location last_write() const { return last_write_; }
   const char* last_writer() const { return last_writer_; }
   /// `writer`: the operator's schema or name, static storage.
-  void wrote(const char* writer, Location at) { ++version_, last_writer_ = writer, last_write_ = at; }
+  void wrote(const char* writer, Location at) {
+    ++version_, last_writer_ = writer, last_write_ = at;
+  }
 
  private:
   std::byte* data_ = nullptr;
@@ -43,7 +45,9 @@ class Storage {
 };
 
 /// Bytes that tensors hold now, and that the cache keeps for reuse.
-struct MemoryUse { size_t live_bytes, cached_bytes; };
+struct MemoryUse {
+  size_t live_bytes, cached_bytes;
+};
 MemoryUse memory_use();
 /// Gives cached blocks back to the system.
 void empty_cache();

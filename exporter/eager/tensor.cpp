@@ -22,7 +22,8 @@ Autograd& autograd_of(const Tensor& t) {
   return *a;
 }
 
-std::shared_ptr<TensorImpl> dense_impl(std::shared_ptr<Storage> storage, DType dtype, const Ints& sizes) {
+std::shared_ptr<TensorImpl> dense_impl(std::shared_ptr<Storage> storage, DType dtype,
+                                       const Ints& sizes) {
   auto impl = std::make_shared<TensorImpl>();
   impl->storage = std::move(storage);
   impl->shape.rank = static_cast<int32_t>(sizes.size());
@@ -35,13 +36,16 @@ std::shared_ptr<TensorImpl> dense_impl(std::shared_ptr<Storage> storage, DType d
 
 size_t checked_bytes(const Ints& sizes, DType dtype, Location here) {
   if (sizes.size() > static_cast<size_t>(max_rank))
-    throw EagerError(here, "a tensor of " + std::to_string(sizes.size()) + " dimensions: at most " + std::to_string(max_rank) + " are supported");
+    throw EagerError(here, "a tensor of " + std::to_string(sizes.size()) + " dimensions: at most " +
+                               std::to_string(max_rank) + " are supported");
   Extent bytes = size_bytes(dtype);
   for (const int64_t s : sizes) {
     if (s < 0) throw EagerError(here, "a tensor's size cannot be negative: " + std::to_string(s));
     bytes = bytes * Extent(s);
   }
-  if (bytes.invalid()) throw EagerError(here, "a tensor of size " + to_string(Dims(sizes.begin(), sizes.end())) + " has more than 2^63 bytes");
+  if (bytes.invalid())
+    throw EagerError(here, "a tensor of size " + to_string(Dims(sizes.begin(), sizes.end())) +
+                               " has more than 2^63 bytes");
   return static_cast<size_t>(bytes.value);
 }
 
@@ -50,25 +54,33 @@ size_t checked_bytes(const Ints& sizes, DType dtype, Location here) {
 TensorImpl::TensorImpl() = default;
 TensorImpl::~TensorImpl() = default;
 
-// ---- making --------------------------------------------------------------------------------------------------------------------
+// ---- making
+// --------------------------------------------------------------------------------------------------------------------
 
-Tensor Tensor::from_bytes(const void* data, size_t bytes, DType dtype, const Ints& sizes, Location here) {
+Tensor Tensor::from_bytes(const void* data, size_t bytes, DType dtype, const Ints& sizes,
+                          Location here) {
   const size_t needed = checked_bytes(sizes, dtype, here);
   if (needed != bytes)
-    throw EagerError(here, "size " + eager::to_string(Dims(sizes.begin(), sizes.end())) + " of " + taper::name_of(dtype) + " takes " + std::to_string(needed) +
+    throw EagerError(here, "size " + eager::to_string(Dims(sizes.begin(), sizes.end())) + " of " +
+                               taper::name_of(dtype) + " takes " + std::to_string(needed) +
                                " bytes, but " + std::to_string(bytes) + " were given");
   auto storage = std::make_shared<Storage>(bytes);
   if (bytes) std::memcpy(storage->data(), data, bytes);
   return Tensor(dense_impl(std::move(storage), dtype, sizes));
 }
-Tensor Tensor::borrow(void* data, DType dtype, const Ints& sizes, std::shared_ptr<const void> owner, Location here) {
-  return Tensor(dense_impl(std::make_shared<Storage>(data, checked_bytes(sizes, dtype, here), std::move(owner)), dtype, sizes));
+Tensor Tensor::borrow(void* data, DType dtype, const Ints& sizes, std::shared_ptr<const void> owner,
+                      Location here) {
+  return Tensor(dense_impl(
+      std::make_shared<Storage>(data, checked_bytes(sizes, dtype, here), std::move(owner)), dtype,
+      sizes));
 }
 Tensor Tensor::empty(const Ints& sizes, DType dtype, Location here) {
-  return Tensor(dense_impl(std::make_shared<Storage>(checked_bytes(sizes, dtype, here)), dtype, sizes));
+  return Tensor(
+      dense_impl(std::make_shared<Storage>(checked_bytes(sizes, dtype, here)), dtype, sizes));
 }
 
-// ---- what it is ----------------------------------------------------------------------------------------------------------------
+// ---- what it is
+// ----------------------------------------------------------------------------------------------------------------
 
 DType Tensor::dtype() const { return defined_impl(*this).ref.dtype; }
 bool Tensor::is_traced() const { return defined() && impl_->symbolic != nullptr; }
@@ -78,7 +90,10 @@ int Tensor::rank() const {
 }
 Dim Tensor::size(int64_t dim, Location here) const {
   const int64_t n = rank();
-  if (dim < -n || dim >= n) throw EagerError(here, "size: dim " + std::to_string(dim) + " is outside [" + std::to_string(-n) + ", " + std::to_string(n) + ") for " + eager::to_string(sizes()));
+  if (dim < -n || dim >= n)
+    throw EagerError(here, "size: dim " + std::to_string(dim) + " is outside [" +
+                               std::to_string(-n) + ", " + std::to_string(n) + ") for " +
+                               eager::to_string(sizes()));
   const int i = static_cast<int>(dim < 0 ? dim + n : dim);
   return impl_->symbolic ? impl_->symbolic->sizes[i] : Dim(impl_->shape.sizes[i]);
 }
@@ -106,7 +121,8 @@ bool Tensor::is_dense() const {
   if (!i.symbolic) return i.shape.is_dense();
   Dim expected = 1;
   for (int k = i.symbolic->rank - 1; k >= 0; --k) {
-    if (!same(i.symbolic->sizes[k], Dim(1)) && !same(i.symbolic->strides[k], expected)) return false;
+    if (!same(i.symbolic->sizes[k], Dim(1)) && !same(i.symbolic->strides[k], expected))
+      return false;
     expected = expected * i.symbolic->sizes[k];
   }
   return true;
@@ -120,36 +136,53 @@ TensorType<Dim> Tensor::type() const {
   return t;
 }
 
-// ---- elements ------------------------------------------------------------------------------------------------------------------
+// ---- elements
+// ------------------------------------------------------------------------------------------------------------------
 
 const TensorRef& Tensor::ref(Location here) const {
   const TensorImpl& i = defined_impl(*this, here);
   if (Recorder* r = recorder(); r && i.symbolic) r->refuse_value(*this, here);
-  if (i.symbolic) throw EagerError(here, "a traced tensor has no elements; it was used after its trace had ended");
+  if (i.symbolic)
+    throw EagerError(here,
+                     "a traced tensor has no elements; it was used after its trace had ended");
   return i.ref;
 }
 void* Tensor::raw_data(DType expected, Location here) const {
   const TensorRef& r = ref(here);
   if (r.dtype != expected)
-    throw EagerError(here, std::string("data: the tensor holds ") + taper::name_of(r.dtype) + ", not " + taper::name_of(expected) + "; convert it with to() first");
+    throw EagerError(here, std::string("data: the tensor holds ") + taper::name_of(r.dtype) +
+                               ", not " + taper::name_of(expected) +
+                               "; convert it with to() first");
   return r.data;
 }
 Scalar Tensor::scalar(Location here) const {
   const TensorImpl& i = defined_impl(*this, here);
   if (Recorder* r = recorder()) r->refuse_value(*this, here);
-  if (i.shape.numel() != 1) throw EagerError(here, "item: a tensor of size " + eager::to_string(sizes()) + " is not one number");
+  if (i.shape.numel() != 1)
+    throw EagerError(here,
+                     "item: a tensor of size " + eager::to_string(sizes()) + " is not one number");
   const void* p = ref(here).data;
   switch (i.ref.dtype) {
-    case DType::boolean: return Scalar(*static_cast<const bool*>(p));
-    case DType::u8: return Scalar(static_cast<int64_t>(*static_cast<const uint8_t*>(p)));
-    case DType::i8: return Scalar(static_cast<int64_t>(*static_cast<const int8_t*>(p)));
-    case DType::i16: return Scalar(static_cast<int64_t>(*static_cast<const int16_t*>(p)));
-    case DType::i32: return Scalar(static_cast<int64_t>(*static_cast<const int32_t*>(p)));
-    case DType::i64: return Scalar(*static_cast<const int64_t*>(p));
-    case DType::f16: return Scalar(static_cast<double>(static_cast<float>(*static_cast<const Half*>(p))));
-    case DType::bf16: return Scalar(static_cast<double>(static_cast<float>(*static_cast<const BFloat16*>(p))));
-    case DType::f32: return Scalar(static_cast<double>(*static_cast<const float*>(p)));
-    case DType::f64: return Scalar(*static_cast<const double*>(p));
+    case DType::boolean:
+      return Scalar(*static_cast<const bool*>(p));
+    case DType::u8:
+      return Scalar(static_cast<int64_t>(*static_cast<const uint8_t*>(p)));
+    case DType::i8:
+      return Scalar(static_cast<int64_t>(*static_cast<const int8_t*>(p)));
+    case DType::i16:
+      return Scalar(static_cast<int64_t>(*static_cast<const int16_t*>(p)));
+    case DType::i32:
+      return Scalar(static_cast<int64_t>(*static_cast<const int32_t*>(p)));
+    case DType::i64:
+      return Scalar(*static_cast<const int64_t*>(p));
+    case DType::f16:
+      return Scalar(static_cast<double>(static_cast<float>(*static_cast<const Half*>(p))));
+    case DType::bf16:
+      return Scalar(static_cast<double>(static_cast<float>(*static_cast<const BFloat16*>(p))));
+    case DType::f32:
+      return Scalar(static_cast<double>(*static_cast<const float*>(p)));
+    case DType::f64:
+      return Scalar(*static_cast<const double*>(p));
   }
   return Scalar(0);
 }
@@ -164,7 +197,8 @@ std::vector<T> Tensor::to_vector(Location here) const {
     std::copy_n(first, n, values.begin());
     return values;
   }
-  Tensor dense = Tensor::empty(Ints(impl_->shape.sizes, impl_->shape.sizes + impl_->shape.rank), dtype(), here);
+  Tensor dense = Tensor::empty(Ints(impl_->shape.sizes, impl_->shape.sizes + impl_->shape.rank),
+                               dtype(), here);
   copy_elements(dense, *this);
   std::copy_n(dense.data<T>(here), n, values.begin());
   return values;
@@ -182,18 +216,26 @@ TAPER_TO_VECTOR(float)
 TAPER_TO_VECTOR(double)
 #undef TAPER_TO_VECTOR
 
-// ---- autograd ------------------------------------------------------------------------------------------------------------------
+// ---- autograd
+// ------------------------------------------------------------------------------------------------------------------
 
 bool Tensor::requires_grad() const {
   const TensorImpl& i = defined_impl(*this);
   if (i.base.defined())
-    if (const Autograd* base = i.base.impl()->autograd.get(); base && base->generation != i.base_generation) return gradient_edge(*this).node != nullptr;
+    if (const Autograd* base = i.base.impl()->autograd.get();
+        base && base->generation != i.base_generation)
+      return gradient_edge(*this).node != nullptr;
   const Autograd* a = i.autograd.get();
   return a && (a->requires_grad || a->grad_fn);
 }
 const Tensor& Tensor::set_requires_grad(bool on, Location here) const {
-  if (!is_leaf()) throw EagerError(here, "set_requires_grad: only a leaf can be asked for a gradient; detach() it first");
-  if (on && !is_floating(dtype())) throw EagerError(here, std::string("set_requires_grad: only floating tensors have gradients, not ") + taper::name_of(dtype()));
+  if (!is_leaf())
+    throw EagerError(
+        here, "set_requires_grad: only a leaf can be asked for a gradient; detach() it first");
+  if (on && !is_floating(dtype()))
+    throw EagerError(here,
+                     std::string("set_requires_grad: only floating tensors have gradients, not ") +
+                         taper::name_of(dtype()));
   if (on || impl_->autograd) autograd_of(*this).requires_grad = on;
   return *this;
 }
@@ -236,7 +278,8 @@ Tensor Tensor::detach() const {
 const std::string& Tensor::name() const { return defined_impl(*this).name; }
 void Tensor::set_name(std::string name) const { impl_->name = std::move(name); }
 
-// ---- in place ------------------------------------------------------------------------------------------------------------------
+// ---- in place
+// ------------------------------------------------------------------------------------------------------------------
 
 Tensor& Tensor::copy_(const Tensor& source, Location here) {
   const Dims want = sizes(), have = source.sizes();
@@ -245,36 +288,72 @@ Tensor& Tensor::copy_(const Tensor& source, Location here) {
   write(*this, equal ? source : source.expand(want, here), "copy", here);
   return *this;
 }
-Tensor& Tensor::fill_(Scalar value, Location here) { return call_in_place<ops::fill_Scalar>(here, *this, value); }
+Tensor& Tensor::fill_(Scalar value, Location here) {
+  return call_in_place<ops::fill_Scalar>(here, *this, value);
+}
 Tensor& Tensor::zero_(Location here) { return fill_(0, here); }
-Tensor& Tensor::add_(const Tensor& other, Scalar alpha, Location here) { return call_in_place<ops::add_Tensor>(here, *this, other, alpha); }
-Tensor& Tensor::add_(Scalar other, Location here) { return call_in_place<ops::add_Scalar>(here, *this, other, Scalar(1)); }
-Tensor& Tensor::sub_(const Tensor& other, Scalar alpha, Location here) { return call_in_place<ops::sub_Tensor>(here, *this, other, alpha); }
-Tensor& Tensor::mul_(const Tensor& other, Location here) { return call_in_place<ops::mul_Tensor>(here, *this, other); }
-Tensor& Tensor::mul_(Scalar other, Location here) { return call_in_place<ops::mul_Scalar>(here, *this, other); }
-Tensor& Tensor::div_(const Tensor& other, Location here) { return call_in_place<ops::div_Tensor>(here, *this, other); }
-Tensor& Tensor::div_(Scalar other, Location here) { return call_in_place<ops::div_Scalar>(here, *this, other); }
+Tensor& Tensor::add_(const Tensor& other, Scalar alpha, Location here) {
+  return call_in_place<ops::add_Tensor>(here, *this, other, alpha);
+}
+Tensor& Tensor::add_(Scalar other, Location here) {
+  return call_in_place<ops::add_Scalar>(here, *this, other, Scalar(1));
+}
+Tensor& Tensor::sub_(const Tensor& other, Scalar alpha, Location here) {
+  return call_in_place<ops::sub_Tensor>(here, *this, other, alpha);
+}
+Tensor& Tensor::mul_(const Tensor& other, Location here) {
+  return call_in_place<ops::mul_Tensor>(here, *this, other);
+}
+Tensor& Tensor::mul_(Scalar other, Location here) {
+  return call_in_place<ops::mul_Scalar>(here, *this, other);
+}
+Tensor& Tensor::div_(const Tensor& other, Location here) {
+  return call_in_place<ops::div_Tensor>(here, *this, other);
+}
+Tensor& Tensor::div_(Scalar other, Location here) {
+  return call_in_place<ops::div_Scalar>(here, *this, other);
+}
 
-// ---- shape and type ------------------------------------------------------------------------------------------------------------
+// ---- shape and type
+// ------------------------------------------------------------------------------------------------------------
 
 Tensor Tensor::to(DType dtype, Location here) const { return cast(*this, dtype, here); }
 Tensor Tensor::clone(Location here) const { return call<ops::clone>(here, *this); }
 Tensor Tensor::contiguous(Location here) const { return is_dense() ? *this : clone(here); }
-Tensor Tensor::reshape(const Dims& sizes, Location here) const { return call<ops::reshape>(here, *this, sizes); }
-Tensor Tensor::view(const Dims& sizes, Location here) const { return call<ops::view>(here, *this, sizes); }
-Tensor Tensor::permute(const Ints& dims, Location here) const { return call<ops::permute>(here, *this, dims); }
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1, Location here) const { return call<ops::transpose_int>(here, *this, dim0, dim1); }
+Tensor Tensor::reshape(const Dims& sizes, Location here) const {
+  return call<ops::reshape>(here, *this, sizes);
+}
+Tensor Tensor::view(const Dims& sizes, Location here) const {
+  return call<ops::view>(here, *this, sizes);
+}
+Tensor Tensor::permute(const Ints& dims, Location here) const {
+  return call<ops::permute>(here, *this, dims);
+}
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1, Location here) const {
+  return call<ops::transpose_int>(here, *this, dim0, dim1);
+}
 Tensor Tensor::t(Location here) const {
-  if (rank() > 2) throw EagerError(here, "t: takes at most 2 dimensions, not " + eager::to_string(sizes()) + "; use transpose()");
+  if (rank() > 2)
+    throw EagerError(here, "t: takes at most 2 dimensions, not " + eager::to_string(sizes()) +
+                               "; use transpose()");
   return rank() < 2 ? *this : transpose(0, 1, here);
 }
-Tensor Tensor::unsqueeze(int64_t dim, Location here) const { return call<ops::unsqueeze>(here, *this, dim); }
-Tensor Tensor::squeeze(int64_t dim, Location here) const { return call<ops::squeeze_dim>(here, *this, dim); }
-Tensor Tensor::expand(const Dims& sizes, Location here) const { return call<ops::expand>(here, *this, sizes, false); }
+Tensor Tensor::unsqueeze(int64_t dim, Location here) const {
+  return call<ops::unsqueeze>(here, *this, dim);
+}
+Tensor Tensor::squeeze(int64_t dim, Location here) const {
+  return call<ops::squeeze_dim>(here, *this, dim);
+}
+Tensor Tensor::expand(const Dims& sizes, Location here) const {
+  return call<ops::expand>(here, *this, sizes, false);
+}
 Tensor Tensor::operator[](int64_t index) const { return select(0, Dim(index)); }
-Tensor Tensor::select(int64_t dim, Dim index, Location here) const { return call<ops::select_int>(here, *this, dim, index); }
+Tensor Tensor::select(int64_t dim, Dim index, Location here) const {
+  return call<ops::select_int>(here, *this, dim, index);
+}
 Tensor Tensor::slice(int64_t dim, Dim start, Dim end, Dim step, Location here) const {
-  return call<ops::slice_Tensor>(here, *this, dim, std::optional<Dim>(start), std::optional<Dim>(end), step);
+  return call<ops::slice_Tensor>(here, *this, dim, std::optional<Dim>(start),
+                                 std::optional<Dim>(end), step);
 }
 
 }  // namespace taper::eager

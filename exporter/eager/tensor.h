@@ -26,11 +26,13 @@ struct Autograd;
 using Dims = std::vector<Dim>;
 using Ints = std::vector<int64_t>;
 
-/// A handle on a tensor: copying it shares the data, as in PyTorch. Storage, shape and type are fixed at birth; the
-/// elements may be written in place (functions ending in `_`), views of the same storage see it.
+/// A handle on a tensor: copying it shares the data, as in PyTorch. Storage, shape and type are
+/// fixed at birth; the elements may be written in place (functions ending in `_`), views of the
+/// same storage see it.
 ///
-/// Operators are free functions found beside it (exporter/eager/ops/): `relu(x)`, `matmul(a, b)`, `a + b`.
-/// While a function is traced, tensors have symbolic sizes and no elements; reading one then is an error.
+/// Operators are free functions found beside it (exporter/eager/ops/): `relu(x)`, `matmul(a, b)`,
+/// `a + b`. While a function is traced, tensors have symbolic sizes and no elements; reading one
+/// then is an error.
 class Tensor {
  public:
   /// Undefined: no tensor. Stands for an absent optional argument and an absent gradient.
@@ -39,15 +41,21 @@ class Tensor {
 
   /// Elements in row-major order, copied. `sizes` must multiply to `values.size()`.
   template <class T>
-  static Tensor from(const std::vector<T>& values, const Ints& sizes, Location here = Location::current()) {
+  static Tensor from(const std::vector<T>& values, const Ints& sizes,
+                     Location here = Location::current()) {
     return from_bytes(values.data(), values.size() * sizeof(T), dtypes_of<T>::dtype, sizes, here);
   }
   /// `bytes` row-major bytes at `data`, copied.
-  static Tensor from_bytes(const void* data, size_t bytes, DType dtype, const Ints& sizes, Location here = Location::current());
-  /// Memory of the caller, row-major, not copied: kept alive by `owner`, with 64 readable bytes behind the last element.
-  static Tensor borrow(void* data, DType dtype, const Ints& sizes, std::shared_ptr<const void> owner = nullptr, Location here = Location::current());
+  static Tensor from_bytes(const void* data, size_t bytes, DType dtype, const Ints& sizes,
+                           Location here = Location::current());
+  /// Memory of the caller, row-major, not copied: kept alive by `owner`, with 64 readable bytes
+  /// behind the last element.
+  static Tensor borrow(void* data, DType dtype, const Ints& sizes,
+                       std::shared_ptr<const void> owner = nullptr,
+                       Location here = Location::current());
   /// Uninitialised, row-major.
-  static Tensor empty(const Ints& sizes, DType dtype = DType::f32, Location here = Location::current());
+  static Tensor empty(const Ints& sizes, DType dtype = DType::f32,
+                      Location here = Location::current());
 
   bool defined() const { return impl_ != nullptr; }
   explicit operator bool() const { return defined(); }
@@ -55,7 +63,8 @@ class Tensor {
   const std::shared_ptr<TensorImpl>& shared() const { return impl_; }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
-  // ---- what it is -------------------------------------------------------------------------------------------------
+  // ---- what it is
+  // -------------------------------------------------------------------------------------------------
   DType dtype() const;
   int rank() const;
   /// The extent of a dimension, negative ones counted from the end. Symbolic while tracing.
@@ -70,10 +79,14 @@ class Tensor {
   TensorType<Dim> type() const;
   bool is_traced() const;
 
-  // ---- elements ---------------------------------------------------------------------------------------------------
-  /// The first element's address; `T` must be the dtype's type. Elements lie at the tensor's strides.
+  // ---- elements
+  // ---------------------------------------------------------------------------------------------------
+  /// The first element's address; `T` must be the dtype's type. Elements lie at the tensor's
+  /// strides.
   template <class T>
-  T* data(Location here = Location::current()) const { return static_cast<T*>(raw_data(dtypes_of<T>::dtype, here)); }
+  T* data(Location here = Location::current()) const {
+    return static_cast<T*>(raw_data(dtypes_of<T>::dtype, here));
+  }
   /// The elements in row-major order.
   template <class T>
   std::vector<T> to_vector(Location here = Location::current()) const;
@@ -86,7 +99,8 @@ class Tensor {
   Scalar scalar(Location here = Location::current()) const;
   const TensorRef& ref(Location here = Location::current()) const;
 
-  // ---- autograd ---------------------------------------------------------------------------------------------------
+  // ---- autograd
+  // ---------------------------------------------------------------------------------------------------
   bool requires_grad() const;
   /// Makes a leaf want a gradient. Returns itself, for chaining.
   const Tensor& set_requires_grad(bool on = true, Location here = Location::current()) const;
@@ -94,23 +108,29 @@ class Tensor {
   /// The accumulated gradient; undefined if there is none.
   Tensor grad() const;
   void set_grad(const Tensor& gradient) const;
-  /// Accumulates d(this)/d(leaf) into the `grad()` of every leaf that wants one. Without `gradient` this must have one element.
-  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false, Location here = Location::current()) const;
+  /// Accumulates d(this)/d(leaf) into the `grad()` of every leaf that wants one. Without `gradient`
+  /// this must have one element.
+  void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false,
+                Location here = Location::current()) const;
   /// Keeps the gradient of a tensor that is not a leaf.
   void retain_grad() const;
-  /// Calls `hook` with each gradient of this tensor before it goes on; a defined result replaces it.
+  /// Calls `hook` with each gradient of this tensor before it goes on; a defined result replaces
+  /// it.
   void register_hook(std::function<Tensor(const Tensor&)> hook) const;
   /// The same data, cut off from the tape.
   Tensor detach() const;
   const std::shared_ptr<Node>& grad_fn() const;
 
-  // ---- names ------------------------------------------------------------------------------------------------------
+  // ---- names
+  // ------------------------------------------------------------------------------------------------------
   /// What reports and states call this tensor ("conv1.weight"); modules and optimizers set it.
   const std::string& name() const;
   void set_name(std::string name) const;
 
-  // ---- in place ---------------------------------------------------------------------------------------------------
-  // Each is the operator of its name and a write. A write that would corrupt a gradient is an error at backward().
+  // ---- in place
+  // ---------------------------------------------------------------------------------------------------
+  // Each is the operator of its name and a write. A write that would corrupt a gradient is an error
+  // at backward().
   Tensor& copy_(const Tensor& source, Location here = Location::current());
   Tensor& fill_(Scalar value, Location here = Location::current());
   Tensor& zero_(Location here = Location::current());
@@ -126,7 +146,8 @@ class Tensor {
   Tensor& operator*=(const Tensor& other) { return mul_(other); }
   Tensor& operator/=(const Tensor& other) { return div_(other); }
 
-  // ---- shape and type, for chaining -------------------------------------------------------------------------------
+  // ---- shape and type, for chaining
+  // -------------------------------------------------------------------------------
   Tensor to(DType dtype, Location here = Location::current()) const;
   Tensor contiguous(Location here = Location::current()) const;
   Tensor clone(Location here = Location::current()) const;
@@ -141,8 +162,10 @@ class Tensor {
   /// Row `index` of the first dimension, as a view.
   Tensor operator[](int64_t index) const;
   Tensor select(int64_t dim, Dim index, Location here = Location::current()) const;
-  /// Elements [start, end) by `step` along `dim`, as a view. Negative bounds count from the end, as in Python.
-  Tensor slice(int64_t dim, Dim start, Dim end = Dim(INT64_MAX), Dim step = Dim(1), Location here = Location::current()) const;
+  /// Elements [start, end) by `step` along `dim`, as a view. Negative bounds count from the end, as
+  /// in Python.
+  Tensor slice(int64_t dim, Dim start, Dim end = Dim(INT64_MAX), Dim step = Dim(1),
+               Location here = Location::current()) const;
 
   /// As PyTorch prints it; long tensors are summarised.
   std::string to_string() const;
@@ -163,21 +186,22 @@ struct Operand {
   Operand(const Tensor& tensor, Location here = Location::current()) : tensor(tensor), here(here) {}
 };
 
-/// How a view came to be: `op` with these arguments, applied to its source. One step of the chain from the base.
+/// How a view came to be: `op` with these arguments, applied to its source. One step of the chain
+/// from the base.
 struct ViewStep;
 
 /// What stands behind a handle.
 struct TensorImpl {
   std::shared_ptr<Storage> storage;
-  Shape shape;                                   ///< without meaning while `symbolic`
-  index_t offset = 0;                            ///< of the first element in the storage, in elements
-  TensorRef ref;                                 ///< what kernels get
-  std::unique_ptr<TensorType<Dim>> symbolic;     ///< only of traced tensors
-  std::unique_ptr<Autograd> autograd;            ///< nullptr: no gradient is or was wanted
-  Tensor base;                                   ///< of a view: the tensor that owns the storage
-  std::shared_ptr<const ViewStep> view;          ///< of a view: how it follows from the base
-  uint64_t base_generation = 0;                  ///< of a view: `Autograd::generation` of the base it was taken at
-  std::shared_ptr<void> trace_value;             ///< the recorder's own
+  Shape shape;                                ///< without meaning while `symbolic`
+  index_t offset = 0;                         ///< of the first element in the storage, in elements
+  TensorRef ref;                              ///< what kernels get
+  std::unique_ptr<TensorType<Dim>> symbolic;  ///< only of traced tensors
+  std::unique_ptr<Autograd> autograd;         ///< nullptr: no gradient is or was wanted
+  Tensor base;                                ///< of a view: the tensor that owns the storage
+  std::shared_ptr<const ViewStep> view;       ///< of a view: how it follows from the base
+  uint64_t base_generation = 0;  ///< of a view: `Autograd::generation` of the base it was taken at
+  std::shared_ptr<void> trace_value;  ///< the recorder's own
   std::string name;
 
   TensorImpl();

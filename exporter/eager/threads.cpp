@@ -12,7 +12,8 @@ namespace taper::eager {
 #ifdef TAPER_HAS_THREADS
 namespace {
 std::unique_ptr<ThreadPool>& pool() {
-  static std::unique_ptr<ThreadPool> instance = std::make_unique<ThreadPool>(static_cast<int>(std::thread::hardware_concurrency()));
+  static std::unique_ptr<ThreadPool> instance =
+      std::make_unique<ThreadPool>(static_cast<int>(std::thread::hardware_concurrency()));
   return instance;
 }
 }  // namespace

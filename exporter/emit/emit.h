@@ -17,19 +17,23 @@ struct Method {
 };
 
 struct EmitOptions {
-  std::vector<const Kernel*> kernels;    ///< what the target links, in the order of preference
-  std::vector<std::string> kernel_sets;  ///< their libraries' names, for reports: "portable", "optimized"
-  std::string name;                      ///< of the program, for people
-  std::string target;                    ///< "x86_64"; may be empty
-  bool exact = false;                    ///< only exact passes ran: results equal eager's bit for bit
-  bool debug = true;                     ///< writes source lines, module paths and value names
+  std::vector<const Kernel*> kernels;  ///< what the target links, in the order of preference
+  std::vector<std::string>
+      kernel_sets;     ///< their libraries' names, for reports: "portable", "optimized"
+  std::string name;    ///< of the program, for people
+  std::string target;  ///< "x86_64"; may be empty
+  bool exact = false;  ///< only exact passes ran: results equal eager's bit for bit
+  bool debug = true;   ///< writes source lines, module paths and value names
 };
 
 /// The bytes of a program with these methods, which share constants and states.
-/// Throws ExportError that lists every operator without a kernel, and if methods disagree about a state.
-std::vector<std::byte> write(const std::vector<Method>& methods, const EmitOptions& options, Report& report);
+/// Throws ExportError that lists every operator without a kernel, and if methods disagree about a
+/// state.
+std::vector<std::byte> write(const std::vector<Method>& methods, const EmitOptions& options,
+                             Report& report);
 
 /// The same, to a file: complete or not at all.
-Report write(const std::string& path, const std::vector<Method>& methods, const EmitOptions& options);
+Report write(const std::string& path, const std::vector<Method>& methods,
+             const EmitOptions& options);
 
 }  // namespace taper::emit

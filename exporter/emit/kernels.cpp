@@ -7,9 +7,12 @@
 namespace taper::emit {
 namespace {
 
-uint8_t dtype_of(const ir::Value* value) { return value == nullptr ? Signature::no_dtype : static_cast<uint8_t>(value->type.dtype); }
+uint8_t dtype_of(const ir::Value* value) {
+  return value == nullptr ? Signature::no_dtype : static_cast<uint8_t>(value->type.dtype);
+}
 
-/// The dtype of a tensor argument, false if it is no tensor. A list has one dtype for all its elements.
+/// The dtype of a tensor argument, false if it is no tensor. A list has one dtype for all its
+/// elements.
 bool tensor_dtype(const Parameter& parameter, const ir::Argument& argument, uint8_t& dtype) {
   if (parameter.kind != Kind::tensor) return false;
   dtype = Signature::no_dtype;
@@ -21,7 +24,8 @@ bool fits(const Expected& e, const ir::Argument& argument) {
   if (e.kind != Kind::tensor) return true;
   if (std::holds_alternative<std::monostate>(argument)) return e.optional;
   bool fit = true;
-  ir::for_each_value(argument, [&](const ir::Value* v) { fit = fit && (e.dtypes & one(v->type.dtype)) != 0; });
+  ir::for_each_value(
+      argument, [&](const ir::Value* v) { fit = fit && (e.dtypes & one(v->type.dtype)) != 0; });
   return fit;
 }
 
@@ -47,7 +51,8 @@ Signature signature_of(const ir::Node& node) {
   for (int i = 0; i < schema.parameter_count && position < node.arguments.size(); ++i) {
     if (!reaches_kernel(schema.parameters[i])) continue;
     uint8_t dtype;
-    if (tensor_dtype(schema.parameters[i], node.arguments[position++], dtype)) s.dtypes.push_back(dtype);
+    if (tensor_dtype(schema.parameters[i], node.arguments[position++], dtype))
+      s.dtypes.push_back(dtype);
   }
   for (const auto& r : node.results) s.dtypes.push_back(dtype_of(r.get()));
   return s;
@@ -55,12 +60,14 @@ Signature signature_of(const ir::Node& node) {
 
 std::string to_string(const Signature& signature) {
   const Schema schema = parse_schema(signature.op->text);
-  const int results = schema.result_count, arguments = static_cast<int>(signature.dtypes.size()) - results;
+  const int results = schema.result_count,
+            arguments = static_cast<int>(signature.dtypes.size()) - results;
   std::string s(name_of(*signature.op));
   const auto list = [&](int first, int last) {
     for (int i = first; i < last; ++i) {
       const uint8_t d = signature.dtypes[i];
-      s += (i > first ? ", " : "") + std::string(d == Signature::no_dtype ? "none" : name_of(static_cast<DType>(d)));
+      s += (i > first ? ", " : "") +
+           std::string(d == Signature::no_dtype ? "none" : name_of(static_cast<DType>(d)));
     }
   };
   s += "(";
@@ -72,7 +79,8 @@ std::string to_string(const Signature& signature) {
 
 Strides Candidates::strides(int i) const {
   Strides strictest = Strides::any;
-  for (const Kernel* k : records) strictest = std::min(strictest, k->expected[i].strides);  // dense < rows < any
+  for (const Kernel* k : records)
+    strictest = std::min(strictest, k->expected[i].strides);  // dense < rows < any
   return strictest;
 }
 
@@ -84,29 +92,38 @@ uint32_t Candidates::overwrites() const {
 
 Candidates find_candidates(const ir::Node& node, std::span<const Kernel* const> kernels) {
   Candidates c;
-  std::ranges::copy_if(kernels, std::back_inserter(c.records), [&](const Kernel* k) { return fits(*k, node); });
+  std::ranges::copy_if(kernels, std::back_inserter(c.records),
+                       [&](const Kernel* k) { return fits(*k, node); });
   return c;
 }
 
-std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph, std::span<const Kernel* const> kernels) {
+std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph,
+                                                          std::span<const Kernel* const> kernels) {
   std::map<const ir::Node*, Candidates> all;
   std::map<std::string, std::vector<const ir::Node*>> without;
   for (const ir::Node& node : graph.nodes()) {
     if (!is_instruction(node)) continue;
     Candidates c = find_candidates(node, kernels);
-    if (c.records.empty()) without[to_string(signature_of(node))].push_back(&node);
-    else all.emplace(&node, std::move(c));
+    if (c.records.empty())
+      without[to_string(signature_of(node))].push_back(&node);
+    else
+      all.emplace(&node, std::move(c));
   }
   if (without.empty()) return all;
 
-  std::string text = graph.name() + ": " + std::to_string(without.size()) +
-                     (without.size() == 1 ? " operator has no kernel" : " operators have no kernel") + " on this target";
+  std::string text =
+      graph.name() + ": " + std::to_string(without.size()) +
+      (without.size() == 1 ? " operator has no kernel" : " operators have no kernel") +
+      " on this target";
   for (const auto& [signature, nodes] : without) {
-    text += "\n  " + signature + "   " + std::to_string(nodes.size()) + (nodes.size() == 1 ? " node" : " nodes");
+    text += "\n  " + signature + "   " + std::to_string(nodes.size()) +
+            (nodes.size() == 1 ? " node" : " nodes");
     if (!nodes[0]->module.empty()) text += "   " + nodes[0]->module;
     if (nodes[0]->location.known()) text += "   " + nodes[0]->location.to_string();
   }
-  text += "\n  remedy: link kernels for these operators and dtypes, cast to a dtype that has one, or decompose the operators";
+  text +=
+      "\n  remedy: link kernels for these operators and dtypes, cast to a dtype that has one, or "
+      "decompose the operators";
   throw ExportError(text);
 }
 

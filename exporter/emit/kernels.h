@@ -11,7 +11,8 @@
 
 namespace taper::emit {
 
-/// What a program stores of a kernel: operator and the dtype of each tensor argument and result, `no_dtype` for an absent one.
+/// What a program stores of a kernel: operator and the dtype of each tensor argument and result,
+/// `no_dtype` for an absent one.
 struct Signature {
   static constexpr uint8_t no_dtype = 255;
   const Operator* op;
@@ -22,7 +23,8 @@ Signature signature_of(const ir::Node& node);
 /// "mm(f32, f32) -> f32"
 std::string to_string(const Signature& signature);
 
-/// The records that a loader may take for a node, whatever CPU the device has. What all of them accept must be met.
+/// The records that a loader may take for a node, whatever CPU the device has. What all of them
+/// accept must be met.
 struct Candidates {
   std::vector<const Kernel*> records;  ///< in the order of preference; empty: no kernel
 
@@ -36,7 +38,9 @@ Candidates find_candidates(const ir::Node& node, std::span<const Kernel* const> 
 /// Whether a node is an instruction: views are values, and what remains must have a kernel.
 inline bool is_instruction(const ir::Node& node) { return node.op->category != Category::view; }
 
-/// The candidates of every instruction. Throws ExportError with all that lack one, their places and the remedy.
-std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph, std::span<const Kernel* const> kernels);
+/// The candidates of every instruction. Throws ExportError with all that lack one, their places and
+/// the remedy.
+std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph,
+                                                          std::span<const Kernel* const> kernels);
 
 }  // namespace taper::emit

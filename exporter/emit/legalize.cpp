@@ -18,7 +18,8 @@ class Legalizer {
     const auto candidates = find_all_candidates(graph_, kernels);
     for (ir::Node& node : graph_.nodes())
       if (auto at = candidates.find(&node); at != candidates.end()) arguments_of(node, at->second);
-    std::erase_if(graph_.writes(), [](const ir::Write& w) { return w.value == w.state->value.get(); });
+    std::erase_if(graph_.writes(),
+                  [](const ir::Write& w) { return w.value == w.state->value.get(); });
     for (ir::Output& o : graph_.outputs())
       if (o.value != nullptr && !may_be_output(o.value)) o.value = clone_at_end(o.value);
     for (ir::Write& w : graph_.writes())
@@ -29,7 +30,8 @@ class Legalizer {
 
  private:
   static bool meets(const Value* v, Strides contract) {
-    return contract == Strides::any || (contract == Strides::rows ? ir::has_dense_rows(v->type) : ir::is_dense(v->type));
+    return contract == Strides::any ||
+           (contract == Strides::rows ? ir::has_dense_rows(v->type) : ir::is_dense(v->type));
   }
 
   void arguments_of(ir::Node& node, const Candidates& candidates) {
@@ -49,8 +51,10 @@ class Legalizer {
 
   void replace_in_argument(ir::Node& node, size_t i, Value* old, Value* replacement) {
     ir::Argument argument = node.arguments[i];
-    if (auto* list = std::get_if<std::vector<Value*>>(&argument)) std::ranges::replace(*list, old, replacement);
-    else argument = replacement;
+    if (auto* list = std::get_if<std::vector<Value*>>(&argument))
+      std::ranges::replace(*list, old, replacement);
+    else
+      argument = replacement;
     graph_.set_argument(&node, i, std::move(argument));
   }
 
@@ -58,11 +62,16 @@ class Legalizer {
     const Value* base = ir::base_of(v);
     return is_whole(v) && !(base->origin == Value::Origin::state && is_written(base));
   }
-  bool may_be_written(const Value* v) const { return is_whole(v) && ir::base_of(v)->origin != Value::Origin::state; }
+  bool may_be_written(const Value* v) const {
+    return is_whole(v) && ir::base_of(v)->origin != Value::Origin::state;
+  }
   /// Dense from the start of its storage.
-  static bool is_whole(const Value* v) { return ir::is_dense(v->type) && proves_equal(v->type.offset, 0); }
+  static bool is_whole(const Value* v) {
+    return ir::is_dense(v->type) && proves_equal(v->type.offset, 0);
+  }
   bool is_written(const Value* state) const {
-    return std::ranges::any_of(graph_.writes(), [&](const ir::Write& w) { return w.state->value.get() == state; });
+    return std::ranges::any_of(graph_.writes(),
+                               [&](const ir::Write& w) { return w.state->value.get() == state; });
   }
 
   Value* clone(Value* v, ir::Node* before) {
@@ -72,8 +81,9 @@ class Legalizer {
     const ir::Node* origin = before != nullptr ? before : v->node;
     const Location at = origin != nullptr ? origin->location : Location{};
     const std::string module = origin != nullptr ? origin->module : "";
-    return (before != nullptr ? graph_.insert_before(before, ops::clone, {v}, {&type, 1}, at, module)
-                              : graph_.append(ops::clone, {v}, {&type, 1}, at, module))
+    return (before != nullptr
+                ? graph_.insert_before(before, ops::clone, {v}, {&type, 1}, at, module)
+                : graph_.append(ops::clone, {v}, {&type, 1}, at, module))
         ->result();
   }
   Value* clone_at_end(Value* v) { return clone(v, nullptr); }
@@ -85,6 +95,8 @@ class Legalizer {
 
 }  // namespace
 
-int legalize(ir::Graph& graph, std::span<const Kernel* const> kernels) { return Legalizer(graph).run(kernels); }
+int legalize(ir::Graph& graph, std::span<const Kernel* const> kernels) {
+  return Legalizer(graph).run(kernels);
+}
 
 }  // namespace taper::emit

@@ -1,4 +1,5 @@
-// Makes explicit, as `clone` nodes, the copies that a program needs: what remains has views as values and dense results.
+// Makes explicit, as `clone` nodes, the copies that a program needs: what remains has views as
+// values and dense results.
 #pragma once
 #include <span>
 
@@ -8,7 +9,8 @@
 namespace taper::emit {
 
 /// Inserts a `clone`
-///   - before a node whose kernels want a denser argument than it has (one clone for all such users),
+///   - before a node whose kernels want a denser argument than it has (one clone for all such
+///   users),
 ///   - before an output that is not dense, or that shows a state which this method overwrites,
 ///   - before a write whose source is not dense, or is itself a state,
 /// and drops writes of a state to itself. Returns the number of clones.

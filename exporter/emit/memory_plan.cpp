@@ -8,7 +8,9 @@
 namespace taper::emit {
 namespace {
 
-int64_t round_up(int64_t n) { return (n + buffer_alignment - 1) / buffer_alignment * buffer_alignment; }
+int64_t round_up(int64_t n) {
+  return (n + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+}
 
 /// Which buffers live at the same time: `neighbours[i]` in increasing order.
 std::vector<std::vector<int>> live_together(const std::vector<PlannedBuffer>& buffers) {
@@ -16,20 +18,23 @@ std::vector<std::vector<int>> live_together(const std::vector<PlannedBuffer>& bu
   std::vector<std::vector<int>> neighbours(buffers.size());
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < i; ++j)
-      if (buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last) neighbours[i].push_back(j), neighbours[j].push_back(i);
+      if (buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last)
+        neighbours[i].push_back(j), neighbours[j].push_back(i);
   return neighbours;
 }
 
-int64_t most_live_bytes(const std::vector<PlannedBuffer>& buffers, const std::vector<int64_t>& sizes) {
+int64_t most_live_bytes(const std::vector<PlannedBuffer>& buffers,
+                        const std::vector<int64_t>& sizes) {
   std::map<int, int64_t> change;
-  for (size_t i = 0; i < buffers.size(); ++i) change[buffers[i].first] += sizes[i], change[buffers[i].last + 1] -= sizes[i];
+  for (size_t i = 0; i < buffers.size(); ++i)
+    change[buffers[i].first] += sizes[i], change[buffers[i].last + 1] -= sizes[i];
   int64_t live = 0, most = 0;
   for (const auto& [time, bytes] : change) most = std::max(most, live += bytes);
   return most;
 }
 
-/// The settings of all symbols to plan for, the maximum first: then the minimum, the middle, and each symbol alone at its
-/// maximum.
+/// The settings of all symbols to plan for, the maximum first: then the minimum, the middle, and
+/// each symbol alone at its maximum.
 std::vector<Dim::Bindings> settings_of(const std::vector<PlannedBuffer>& buffers) {
   std::vector<const Symbol*> symbols;
   for (const PlannedBuffer& b : buffers)
@@ -38,8 +43,10 @@ std::vector<Dim::Bindings> settings_of(const std::vector<PlannedBuffer>& buffers
   std::vector<Dim::Bindings> settings(1);
   for (const Symbol* s : symbols) {
     if (s->maximum == std::numeric_limits<int64_t>::max())
-      throw ExportError("the symbol " + s->name + " has no maximum, so no memory can be planned for it; give one: Dim::symbol(\"" + s->name +
-                        "\", 1, 256)");
+      throw ExportError(
+          "the symbol " + s->name +
+          " has no maximum, so no memory can be planned for it; give one: Dim::symbol(\"" +
+          s->name + "\", 1, 256)");
     settings[0][s] = s->maximum;
   }
   if (symbols.empty()) return settings;
@@ -49,16 +56,19 @@ std::vector<Dim::Bindings> settings_of(const std::vector<PlannedBuffer>& buffers
     settings[2][s] = settings[1][s] + (s->maximum - settings[1][s]) / 2;
   }
   if (symbols.size() == 1) return settings;
-  for (size_t i = 0; i < std::min<size_t>(symbols.size(), 6); ++i) settings.push_back(settings[1]), settings.back()[symbols[i]] = symbols[i]->maximum;
+  for (size_t i = 0; i < std::min<size_t>(symbols.size(), 6); ++i)
+    settings.push_back(settings[1]), settings.back()[symbols[i]] = symbols[i]->maximum;
   return settings;
 }
 
 class Planner {
  public:
-  explicit Planner(const std::vector<PlannedBuffer>& buffers) : buffers_(buffers), neighbours_(live_together(buffers)) {
+  explicit Planner(const std::vector<PlannedBuffer>& buffers)
+      : buffers_(buffers), neighbours_(live_together(buffers)) {
     for (const Dim::Bindings& setting : settings_of(buffers)) {
       auto& sizes = sizes_.emplace_back();
-      for (const PlannedBuffer& b : buffers) sizes.push_back(round_up(std::max<int64_t>(b.size_bytes.evaluate(setting), 0)));
+      for (const PlannedBuffer& b : buffers)
+        sizes.push_back(round_up(std::max<int64_t>(b.size_bytes.evaluate(setting), 0)));
     }
   }
 
@@ -66,7 +76,8 @@ class Planner {
     std::vector<int64_t> exact;
     const Dim::Bindings maximum = settings_of(buffers_)[0];
     for (const PlannedBuffer& b : buffers_) exact.push_back(b.size_bytes.evaluate(maximum));
-    const int64_t bound = most_live_bytes(buffers_, exact), rounded_bound = most_live_bytes(buffers_, sizes_[0]);
+    const int64_t bound = most_live_bytes(buffers_, exact),
+                  rounded_bound = most_live_bytes(buffers_, sizes_[0]);
 
     for (const auto& sizes : sizes_) {
       for (auto& sequence : sequences(sizes)) try_sequence(sequence, sizes);
@@ -86,7 +97,8 @@ class Planner {
  private:
   using Sequence = std::vector<int>;
 
-  /// Sequences in which to place buffers: large ones first, long-lived ones first, in order of time, …
+  /// Sequences in which to place buffers: large ones first, long-lived ones first, in order of
+  /// time, …
   std::vector<Sequence> sequences(const std::vector<int64_t>& sizes) const {
     Sequence all(buffers_.size());
     std::iota(all.begin(), all.end(), 0);
@@ -100,19 +112,23 @@ class Planner {
         by([&](int i) { return std::tuple(-sizes[i], -life(i), buffers_[i].first); }),
         by([&](int i) { return std::tuple(-sizes[i], int64_t{buffers_[i].first}, 0); }),
         by([&](int i) { return std::tuple(-life(i), -sizes[i], 0); }),
-        by([&](int i) { return std::tuple(-static_cast<double>(sizes[i]) * static_cast<double>(life(i)), 0, 0); }),
+        by([&](int i) {
+          return std::tuple(-static_cast<double>(sizes[i]) * static_cast<double>(life(i)), 0, 0);
+        }),
         by([&](int i) { return std::tuple(buffers_[i].first, -sizes[i], 0); }),
         by([&](int i) { return std::tuple(-buffers_[i].last, -sizes[i], 0); }),
     };
   }
 
-  /// Places each buffer at the lowest gap that takes it, or the tightest one, and remembers the resulting order if it is the best.
+  /// Places each buffer at the lowest gap that takes it, or the tightest one, and remembers the
+  /// resulting order if it is the best.
   void try_sequence(const Sequence& sequence, const std::vector<int64_t>& sizes) {
     for (const bool tightest : {false, true}) {
       place_greedily(sequence, sizes, tightest);
       Sequence order(buffers_.size());
       std::iota(order.begin(), order.end(), 0);
-      std::ranges::stable_sort(order, {}, [&](int i) { return std::tuple(places_[i], sizes[i] == 0 ? 0 : 1); });
+      std::ranges::stable_sort(
+          order, {}, [&](int i) { return std::tuple(places_[i], sizes[i] == 0 ? 0 : 1); });
       const auto [peak, others] = peaks(order);
       if (best_order_.empty() || std::tie(peak, others) < std::tie(best_peak_, best_others_))
         best_peak_ = peak, best_others_ = others, best_order_ = order, best_sequence_ = sequence;
@@ -156,13 +172,16 @@ class Planner {
         ends[i] = place + sizes_[s][i];
         peak = std::max(peak, ends[i]);
       }
-      if (s == 0) at_maximum = peak;
-      else others += static_cast<double>(peak);
+      if (s == 0)
+        at_maximum = peak;
+      else
+        others += static_cast<double>(peak);
     }
     return {at_maximum, others};
   }
 
-  /// Moves buffers that reach the peak to the front of the sequence, as long as that helps now and then.
+  /// Moves buffers that reach the peak to the front of the sequence, as long as that helps now and
+  /// then.
   void improve(int64_t bound) {
     const int rounds = buffers_.size() > 2000 ? 20 : 200;
     Sequence sequence = best_sequence_;
@@ -170,7 +189,8 @@ class Planner {
       place_greedily(sequence, sizes_[0], round % 2 == 1);
       int highest = 0;
       for (size_t i = 0; i < places_.size(); ++i)
-        if (places_[i] + sizes_[0][i] > places_[highest] + sizes_[0][highest]) highest = static_cast<int>(i);
+        if (places_[i] + sizes_[0][i] > places_[highest] + sizes_[0][highest])
+          highest = static_cast<int>(i);
       auto at = std::ranges::find(sequence, highest);
       if (at == sequence.begin()) break;
       std::rotate(sequence.begin(), at, at + 1);
@@ -178,7 +198,8 @@ class Planner {
     }
   }
 
-  /// For each buffer those directly below it: of the buffers it must lie above, the ones that no other of them covers.
+  /// For each buffer those directly below it: of the buffers it must lie above, the ones that no
+  /// other of them covers.
   std::vector<std::vector<int>> lists_of(const Sequence& order) const {
     const size_t n = order.size();
     std::vector<int> rank(n);
@@ -212,9 +233,12 @@ class Planner {
 
 }  // namespace
 
-MemoryPlan plan_memory(const std::vector<PlannedBuffer>& buffers) { return buffers.empty() ? MemoryPlan{} : Planner(buffers).run(); }
+MemoryPlan plan_memory(const std::vector<PlannedBuffer>& buffers) {
+  return buffers.empty() ? MemoryPlan{} : Planner(buffers).run();
+}
 
-int64_t place_buffers(const MemoryPlan& plan, const std::vector<int64_t>& sizes, std::vector<int64_t>& places) {
+int64_t place_buffers(const MemoryPlan& plan, const std::vector<int64_t>& sizes,
+                      std::vector<int64_t>& places) {
   places.assign(sizes.size(), 0);
   int64_t peak = 0;
   for (int i : plan.order) {

@@ -1,5 +1,6 @@
-// Where buffers lie in the arena, as an order: for each buffer, which buffers it lies above. The device computes places from
-// it, `place = max(end of the buffers below)`, so buffers that live at the same time never overlap, whatever the symbols are.
+// Where buffers lie in the arena, as an order: for each buffer, which buffers it lies above. The
+// device computes places from it, `place = max(end of the buffers below)`, so buffers that live at
+// the same time never overlap, whatever the symbols are.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,17 +18,21 @@ struct PlannedBuffer {
 };
 
 struct MemoryPlan {
-  std::vector<int> order;               ///< indices of buffers; each lies above earlier ones only
-  std::vector<std::vector<int>> above;  ///< beside the buffers: those directly below, earlier in `order`
-  int64_t peak_bytes = 0;               ///< at the maximum of every symbol
-  int64_t lower_bound_bytes = 0;        ///< the most that lives at one time there: no plan needs less
+  std::vector<int> order;  ///< indices of buffers; each lies above earlier ones only
+  std::vector<std::vector<int>>
+      above;                      ///< beside the buffers: those directly below, earlier in `order`
+  int64_t peak_bytes = 0;         ///< at the maximum of every symbol
+  int64_t lower_bound_bytes = 0;  ///< the most that lives at one time there: no plan needs less
 };
 
-/// Plans by placing the buffers greedily in several orders at several settings of the symbols, the maximum among them, and
-/// keeps the order with the smallest peak there; the other settings break ties. Every symbol needs a finite maximum.
+/// Plans by placing the buffers greedily in several orders at several settings of the symbols, the
+/// maximum among them, and keeps the order with the smallest peak there; the other settings break
+/// ties. Every symbol needs a finite maximum.
 MemoryPlan plan_memory(const std::vector<PlannedBuffer>& buffers);
 
-/// What the device computes: the place of every buffer at one setting. Returns the end of the topmost one.
-int64_t place_buffers(const MemoryPlan& plan, const std::vector<int64_t>& sizes, std::vector<int64_t>& places);
+/// What the device computes: the place of every buffer at one setting. Returns the end of the
+/// topmost one.
+int64_t place_buffers(const MemoryPlan& plan, const std::vector<int64_t>& sizes,
+                      std::vector<int64_t>& places);
 
 }  // namespace taper::emit

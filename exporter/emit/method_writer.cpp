@@ -23,17 +23,24 @@ int64_t bits_of(double real) {
 
 ArgumentKind kind_of(Kind kind) { return static_cast<ArgumentKind>(kind); }
 
-format::Argument literal(ArgumentKind kind, int64_t content) { return {content, 1, kind, ArgumentForm::literal}; }
+format::Argument literal(ArgumentKind kind, int64_t content) {
+  return {content, 1, kind, ArgumentForm::literal};
+}
 format::Argument absent() { return {0, 0, ArgumentKind::none, ArgumentForm::absent}; }
 
 class MethodWriter {
  public:
-  MethodWriter(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates, ProgramTables& program,
-               MethodReport& report)
-      : graph_(graph), program_(program), report_(report), placement_(place_values(graph, candidates)), expressions_(graph.symbols()) {}
+  MethodWriter(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates,
+               ProgramTables& program, MethodReport& report)
+      : graph_(graph),
+        program_(program),
+        report_(report),
+        placement_(place_values(graph, candidates)),
+        expressions_(graph.symbols()) {}
 
   MethodTables run() {
-    for (const ir::Constant& c : graph_.constants()) constant_index_.push_back(program_.constant(c.path, c.payload));
+    for (const ir::Constant& c : graph_.constants())
+      constant_index_.push_back(program_.constant(c.path, c.payload));
     for (const ir::State& s : graph_.states()) state_index_.push_back(program_.state(s));
     write_buffers();
     write_signature();
@@ -44,13 +51,15 @@ class MethodWriter {
   }
 
  private:
-  // ---- memory -----------------------------------------------------------------------------------------------------------
+  // ---- memory
+  // -----------------------------------------------------------------------------------------------------------
 
   /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
   Dim size_before_execution(Dim size) const {
     Dim::Substitution late;
     for (const ir::SymbolBinding& s : graph_.symbols())
-      if (s.value != nullptr && s.value->node != nullptr) late[s.symbol.as_symbol()] = s.symbol.upper();
+      if (s.value != nullptr && s.value->node != nullptr)
+        late[s.symbol.as_symbol()] = s.symbol.upper();
     return late.empty() ? size : size.substitute(late);
   }
 
@@ -76,21 +85,25 @@ class MethodWriter {
       buffer_index_[members[i]] = static_cast<uint32_t>(t_.buffers.size());
       const uint32_t first = static_cast<uint32_t>(t_.above.size());
       for (int below : plan.above[i]) t_.above.push_back(buffer_index_[members[below]]);
-      t_.buffers.emplace_back(expressions_.add(buffers[i].size_bytes), first, static_cast<uint32_t>(t_.above.size() - first),
+      t_.buffers.emplace_back(expressions_.add(buffers[i].size_bytes), first,
+                              static_cast<uint32_t>(t_.above.size() - first),
                               io ? format::Region::io : format::Region::activations, 0);
     }
     return plan;
   }
 
-  // ---- values -----------------------------------------------------------------------------------------------------------
+  // ---- values
+  // -----------------------------------------------------------------------------------------------------------
 
   uint32_t shape_of(const ir::Type& type) {
     std::vector<uint32_t> dims;
     for (int i = 0; i < type.rank; ++i) dims.push_back(expressions_.add(type.sizes[i]));
     for (int i = 0; i < type.rank; ++i) dims.push_back(expressions_.add(type.strides[i]));
-    const auto [at, is_new] = shape_index_.try_emplace(dims, static_cast<uint32_t>(t_.shapes.size()));
+    const auto [at, is_new] =
+        shape_index_.try_emplace(dims, static_cast<uint32_t>(t_.shapes.size()));
     if (is_new) {
-      t_.shapes.emplace_back(static_cast<uint32_t>(t_.dims.size()), static_cast<uint8_t>(type.rank));
+      t_.shapes.emplace_back(static_cast<uint32_t>(t_.dims.size()),
+                             static_cast<uint8_t>(type.rank));
       t_.dims.insert(t_.dims.end(), dims.begin(), dims.end());
     }
     return at->second;
@@ -99,7 +112,8 @@ class MethodWriter {
   uint32_t value_of(const Value* value) { return value_of(value, placement_.place_of(value)); }
 
   uint32_t value_of(const Value* value, Place place) {
-    const auto [at, is_new] = value_index_.try_emplace(value, static_cast<uint32_t>(t_.values.size()));
+    const auto [at, is_new] =
+        value_index_.try_emplace(value, static_cast<uint32_t>(t_.values.size()));
     if (!is_new) return at->second;
     const uint32_t index = place.kind == Place::Kind::buffer     ? buffer_index_[place.index]
                            : place.kind == Place::Kind::constant ? constant_index_[place.index]
@@ -111,27 +125,35 @@ class MethodWriter {
     return at->second;
   }
 
-  // ---- inputs, outputs, symbols -----------------------------------------------------------------------------------------
+  // ---- inputs, outputs, symbols
+  // -----------------------------------------------------------------------------------------
 
   void write_signature() {
     for (const ir::Input& in : graph_.inputs()) {
-      if (in.value != nullptr) t_.inputs.push_back({in.name, value_of(in.value.get()), none});
-      else t_.inputs.push_back({in.name, none, expressions_.symbol_index(in.number.as_symbol())});
+      if (in.value != nullptr)
+        t_.inputs.push_back({in.name, value_of(in.value.get()), none});
+      else
+        t_.inputs.push_back({in.name, none, expressions_.symbol_index(in.number.as_symbol())});
     }
     for (const ir::Output& o : graph_.outputs()) {
-      if (o.value != nullptr) t_.outputs.push_back({o.name, value_of(o.value), none});
-      else t_.outputs.push_back({o.name, none, expressions_.add(o.number)});
+      if (o.value != nullptr)
+        t_.outputs.push_back({o.name, value_of(o.value), none});
+      else
+        t_.outputs.push_back({o.name, none, expressions_.add(o.number)});
     }
     for (const ir::SymbolBinding& s : graph_.symbols()) {
       const Symbol* symbol = s.symbol.as_symbol();
-      const uint32_t first = s.value != nullptr ? value_of(s.value) : static_cast<uint32_t>(s.first);
-      t_.symbols.emplace_back(symbol->minimum, symbol->maximum, first, static_cast<uint32_t>(s.second),
+      const uint32_t first =
+          s.value != nullptr ? value_of(s.value) : static_cast<uint32_t>(s.first);
+      t_.symbols.emplace_back(symbol->minimum, symbol->maximum, first,
+                              static_cast<uint32_t>(s.second),
                               static_cast<format::SymbolSource>(s.source), format::NumberType::i64);
       t_.symbol_names.push_back(symbol->name);
     }
   }
 
-  // ---- instructions -----------------------------------------------------------------------------------------------------
+  // ---- instructions
+  // -----------------------------------------------------------------------------------------------------
 
   void write_step(const Step& step) {
     const uint32_t first = static_cast<uint32_t>(t_.arguments.size());
@@ -141,52 +163,73 @@ class MethodWriter {
         write_arguments(node);
         instruction(format::InstructionKind::kernel, program_.kernel(signature_of(node)), first);
         const std::string source = node.location.known() ? node.location.to_string() : "";
-        const std::string result = node.results.empty() || node.results[0] == nullptr ? "" : node.results[0]->name;
-        t_.debug_instructions.emplace_back(program_.debug_text(source), program_.debug_text(node.module), program_.debug_text(result));
+        const std::string result =
+            node.results.empty() || node.results[0] == nullptr ? "" : node.results[0]->name;
+        t_.debug_instructions.emplace_back(program_.debug_text(source),
+                                           program_.debug_text(node.module),
+                                           program_.debug_text(result));
         return;
       }
       case Step::Kind::copy:
         t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.write->value)));
-        t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.write->state->value.get())));
+        t_.arguments.push_back(
+            literal(ArgumentKind::tensor, value_of(step.write->state->value.get())));
         instruction(format::InstructionKind::copy, 0, first);
-        t_.debug_instructions.emplace_back(none, none, program_.debug_text(step.write->state->path));
+        t_.debug_instructions.emplace_back(none, none,
+                                           program_.debug_text(step.write->state->path));
         return;
       case Step::Kind::bind:
-        instruction(format::InstructionKind::bind, expressions_.symbol_index(step.symbol->symbol.as_symbol()), first);
-        t_.debug_instructions.emplace_back(none, none, program_.debug_text(step.symbol->symbol.to_string()));
+        instruction(format::InstructionKind::bind,
+                    expressions_.symbol_index(step.symbol->symbol.as_symbol()), first);
+        t_.debug_instructions.emplace_back(none, none,
+                                           program_.debug_text(step.symbol->symbol.to_string()));
     }
   }
 
   void instruction(format::InstructionKind kind, uint32_t target, uint32_t first) {
-    t_.instructions.emplace_back(target, first, static_cast<uint16_t>(t_.arguments.size() - first), 0, none, 0, kind);
+    t_.instructions.emplace_back(target, first, static_cast<uint16_t>(t_.arguments.size() - first),
+                                 0, none, 0, kind);
   }
 
   void write_arguments(const ir::Node& node) {
     const Schema schema = parse_schema(node.op->text);
     size_t position = 0;
     for (int i = 0; i < schema.parameter_count; ++i)
-      if (reaches_kernel(schema.parameters[i])) t_.arguments.push_back(argument_of(schema.parameters[i], node.arguments[position++]));
+      if (reaches_kernel(schema.parameters[i]))
+        t_.arguments.push_back(argument_of(schema.parameters[i], node.arguments[position++]));
     for (const auto& r : node.results)
-      t_.arguments.push_back(r == nullptr ? absent() : literal(ArgumentKind::tensor, value_of(r.get())));
+      t_.arguments.push_back(r == nullptr ? absent()
+                                          : literal(ArgumentKind::tensor, value_of(r.get())));
   }
 
   format::Argument argument_of(const Parameter& parameter, const ir::Argument& argument) {
     // bool[] travels as integers
-    const ArgumentKind kind = parameter.kind == Kind::scalar || parameter.list ? ArgumentKind::integer : kind_of(parameter.kind);
+    const ArgumentKind kind = parameter.kind == Kind::scalar || parameter.list
+                                  ? ArgumentKind::integer
+                                  : kind_of(parameter.kind);
     return std::visit(
         [&](const auto& a) -> format::Argument {
           using T = std::decay_t<decltype(a)>;
-          if constexpr (std::is_same_v<T, std::monostate>) return absent();
-          else if constexpr (std::is_same_v<T, Value*>) return literal(ArgumentKind::tensor, value_of(a));
-          else if constexpr (std::is_same_v<T, Dim>) return number(kind, a);
-          else if constexpr (std::is_same_v<T, double>) return literal(ArgumentKind::real, bits_of(a));
-          else if constexpr (std::is_same_v<T, bool>) return literal(ArgumentKind::boolean, a);
-          else if constexpr (std::is_same_v<T, Scalar>) return scalar(a);
-          else if constexpr (std::is_same_v<T, std::string>) return literal(ArgumentKind::string, program_.string(a));
-          else if constexpr (std::is_same_v<T, DType>) return literal(ArgumentKind::dtype, static_cast<int64_t>(a));
+          if constexpr (std::is_same_v<T, std::monostate>)
+            return absent();
+          else if constexpr (std::is_same_v<T, Value*>)
+            return literal(ArgumentKind::tensor, value_of(a));
+          else if constexpr (std::is_same_v<T, Dim>)
+            return number(kind, a);
+          else if constexpr (std::is_same_v<T, double>)
+            return literal(ArgumentKind::real, bits_of(a));
+          else if constexpr (std::is_same_v<T, bool>)
+            return literal(ArgumentKind::boolean, a);
+          else if constexpr (std::is_same_v<T, Scalar>)
+            return scalar(a);
+          else if constexpr (std::is_same_v<T, std::string>)
+            return literal(ArgumentKind::string, program_.string(a));
+          else if constexpr (std::is_same_v<T, DType>)
+            return literal(ArgumentKind::dtype, static_cast<int64_t>(a));
           else if constexpr (std::is_same_v<T, std::shared_ptr<ir::Graph>>)
             throw ExportError("subgraphs cannot be written yet: control flow must be unrolled");
-          else return list(a);
+          else
+            return list(a);
         },
         argument);
   }
@@ -202,7 +245,8 @@ class MethodWriter {
 
   format::Argument list(const std::vector<Value*>& values) {
     std::vector<int64_t> content;
-    for (const Value* v : values) content.push_back(v == nullptr ? -1 : static_cast<int64_t>(value_of(v)));
+    for (const Value* v : values)
+      content.push_back(v == nullptr ? -1 : static_cast<int64_t>(value_of(v)));
     return append(content, ArgumentKind::tensor, ArgumentForm::list);
   }
   format::Argument list(const std::vector<double>& reals) {
@@ -213,10 +257,13 @@ class MethodWriter {
   format::Argument list(const std::vector<Dim>& dims) {
     const bool literal = std::ranges::all_of(dims, &Dim::is_constant);
     std::vector<int64_t> content;
-    for (Dim d : dims) content.push_back(literal ? d.value() : static_cast<int64_t>(expressions_.add(d)));
-    return append(content, ArgumentKind::integer, literal ? ArgumentForm::list : ArgumentForm::expression_list);
+    for (Dim d : dims)
+      content.push_back(literal ? d.value() : static_cast<int64_t>(expressions_.add(d)));
+    return append(content, ArgumentKind::integer,
+                  literal ? ArgumentForm::list : ArgumentForm::expression_list);
   }
-  format::Argument append(const std::vector<int64_t>& content, ArgumentKind kind, ArgumentForm form) {
+  format::Argument append(const std::vector<int64_t>& content, ArgumentKind kind,
+                          ArgumentForm form) {
     const size_t first = t_.lists.size();
     t_.lists.insert(t_.lists.end(), content.begin(), content.end());
     return {static_cast<int64_t>(first), static_cast<uint32_t>(content.size()), kind, form};
@@ -238,21 +285,30 @@ class MethodWriter {
 };
 
 void describe_signature(const ir::Graph& graph, MethodReport& report) {
-  for (const ir::Input& in : graph.inputs()) report.inputs.push_back(in.name + ": " + (in.value != nullptr ? ir::to_string(in.value->type) : "int"));
-  for (const ir::Output& o : graph.outputs()) report.outputs.push_back(o.name + ": " + (o.value != nullptr ? ir::to_string(o.value->type) : "int"));
-  for (const ir::SymbolBinding& s : graph.symbols()) report.symbols.push_back({s.symbol.to_string(), s.symbol.lower(), s.symbol.upper()});
+  for (const ir::Input& in : graph.inputs())
+    report.inputs.push_back(in.name + ": " +
+                            (in.value != nullptr ? ir::to_string(in.value->type) : "int"));
+  for (const ir::Output& o : graph.outputs())
+    report.outputs.push_back(o.name + ": " +
+                             (o.value != nullptr ? ir::to_string(o.value->type) : "int"));
+  for (const ir::SymbolBinding& s : graph.symbols())
+    report.symbols.push_back({s.symbol.to_string(), s.symbol.lower(), s.symbol.upper()});
   constexpr const char* signs[] = {" == ", " != ", " < ", " <= "};
   for (const Check& c : graph.checks())
-    report.checks.push_back(c.left.to_string() + signs[static_cast<int>(c.comparison)] + c.right.to_string() + ": " + c.message);
+    report.checks.push_back(c.left.to_string() + signs[static_cast<int>(c.comparison)] +
+                            c.right.to_string() + ": " + c.message);
   for (const ir::Node& node : graph.nodes()) {
-    if (is_instruction(node)) ++report.operators[std::string(name_of(*node.op))];
-    else ++report.views;
+    if (is_instruction(node))
+      ++report.operators[std::string(name_of(*node.op))];
+    else
+      ++report.views;
   }
 }
 
 }  // namespace
 
-MethodTables write_method(const std::string& name, ir::Graph& graph, std::span<const Kernel* const> kernels, ProgramTables& program,
+MethodTables write_method(const std::string& name, ir::Graph& graph,
+                          std::span<const Kernel* const> kernels, ProgramTables& program,
                           MethodReport& report) {
   report.name = name;
   report.clones = legalize(graph, kernels);

@@ -45,9 +45,10 @@ struct MethodTables {
   std::vector<uint32_t> debug_value_names;
 };
 
-/// Legalizes, places and plans `graph` (which it edits) and makes its tables. Adds what the method needs of the program to
-/// `program`, and to `report` what it became.
-MethodTables write_method(const std::string& name, ir::Graph& graph, std::span<const Kernel* const> kernels, ProgramTables& program,
+/// Legalizes, places and plans `graph` (which it edits) and makes its tables. Adds what the method
+/// needs of the program to `program`, and to `report` what it became.
+MethodTables write_method(const std::string& name, ir::Graph& graph,
+                          std::span<const Kernel* const> kernels, ProgramTables& program,
                           MethodReport& report);
 
 }  // namespace taper::emit

@@ -10,7 +10,8 @@ using ir::Value;
 
 class Placer {
  public:
-  Placer(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates) : graph_(graph), candidates_(candidates) {}
+  Placer(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates)
+      : graph_(graph), candidates_(candidates) {}
 
   Placement run() {
     number_steps();
@@ -27,7 +28,8 @@ class Placer {
  private:
   struct Life {
     int first = 0, last = 0;
-    bool returned = false;  // its content must stay until the end: an output, or the source of a write
+    bool returned =
+        false;  // its content must stay until the end: an output, or the source of a write
   };
 
   void number_steps() {
@@ -35,8 +37,10 @@ class Placer {
       if (!is_instruction(node)) continue;
       position_[&node] = static_cast<int>(result_.steps.size());
       result_.steps.push_back({Step::Kind::kernel, &node, nullptr, nullptr});
-      for (const ir::SymbolBinding& s : graph_.symbols())  // a number that this node computed is read at once
-        if (s.value != nullptr && s.value->node == &node && reads_memory(s)) result_.steps.push_back({Step::Kind::bind, nullptr, nullptr, &s});
+      for (const ir::SymbolBinding& s :
+           graph_.symbols())  // a number that this node computed is read at once
+        if (s.value != nullptr && s.value->node == &node && reads_memory(s))
+          result_.steps.push_back({Step::Kind::bind, nullptr, nullptr, &s});
     }
   }
   static bool reads_memory(const ir::SymbolBinding& s) {
@@ -58,7 +62,8 @@ class Placer {
     for (const ir::SymbolBinding& s : graph_.symbols()) {
       if (s.value == nullptr || s.value->node == nullptr || !reads_memory(s)) continue;
       Life& life = lives_.at(s.value);
-      life.last = std::max(life.last, life.first + 1);  // the step that binds stands right behind the producer
+      life.last = std::max(life.last,
+                           life.first + 1);  // the step that binds stands right behind the producer
     }
     for (const ir::Output& o : graph_.outputs())
       if (o.value != nullptr) lives_[ir::base_of(o.value)].returned = true;
@@ -68,8 +73,10 @@ class Placer {
   void place_signature() {
     for (const ir::Input& in : graph_.inputs())
       if (in.value != nullptr) new_buffer(in.value.get(), true);
-    for (const ir::State& s : graph_.states()) result_.places[s.value.get()] = {Place::Kind::state, s.value->index};
-    for (const ir::Constant& c : graph_.constants()) result_.places[c.value.get()] = {Place::Kind::constant, c.value->index};
+    for (const ir::State& s : graph_.states())
+      result_.places[s.value.get()] = {Place::Kind::state, s.value->index};
+    for (const ir::Constant& c : graph_.constants())
+      result_.places[c.value.get()] = {Place::Kind::constant, c.value->index};
     for (const ir::Output& o : graph_.outputs())
       if (o.value != nullptr) outputs_.insert(ir::base_of(o.value));
   }
@@ -79,16 +86,21 @@ class Placer {
     result_.buffers.push_back({ir::size_in_bytes(base->type), 0, 0, io});
   }
 
-  /// A written value lies in its state from the start if its producer comes after everything that reads the old elements.
+  /// A written value lies in its state from the start if its producer comes after everything that
+  /// reads the old elements.
   void place_writes() {
     std::unordered_set<const Value*> placed;
     for (const ir::Write& w : graph_.writes()) {
       const Value* source = ir::base_of(w.value);
-      const bool in_place = source->node != nullptr && w.state->value->type.dtype == source->type.dtype &&
-                            proves_equal(source->type.numel(), w.state->value->type.numel()) && old_value_is_free(w, *source) &&
-                            placed.insert(source).second;
-      if (in_place) result_.places[source] = {Place::Kind::state, w.state->value->index}, ++result_.written_in_place;
-      else copies_.push_back(&w);
+      const bool in_place = source->node != nullptr &&
+                            w.state->value->type.dtype == source->type.dtype &&
+                            proves_equal(source->type.numel(), w.state->value->type.numel()) &&
+                            old_value_is_free(w, *source) && placed.insert(source).second;
+      if (in_place)
+        result_.places[source] = {Place::Kind::state, w.state->value->index},
+        ++result_.written_in_place;
+      else
+        copies_.push_back(&w);
     }
   }
 
@@ -98,10 +110,12 @@ class Placer {
     const int written_at = position_.at(source.node);
     auto life = lives_.find(old);
     if (life == lives_.end() || life->second.last < written_at) return true;
-    return life->second.last == written_at && source.index == 0 && may_lie_on(*source.node, old, source);
+    return life->second.last == written_at && source.index == 0 &&
+           may_lie_on(*source.node, old, source);
   }
 
-  /// Whether result 0 of `node` may be written to the storage of `base`, which arguments of the node read.
+  /// Whether result 0 of `node` may be written to the storage of `base`, which arguments of the
+  /// node read.
   bool may_lie_on(const ir::Node& node, const Value* base, const Value& result) const {
     const uint32_t overwrites = candidates_.at(&node).overwrites();
     bool found = false, allowed = true;
@@ -109,7 +123,8 @@ class Placer {
       ir::for_each_value(node.arguments[i], [&](const Value* v) {
         if (ir::base_of(v) != base) return;
         found = true;
-        allowed = allowed && i < 32 && (overwrites >> i & 1) != 0 && ir::same_sizes(v->type, result.type) && ir::is_dense(v->type) &&
+        allowed = allowed && i < 32 && (overwrites >> i & 1) != 0 &&
+                  ir::same_sizes(v->type, result.type) && ir::is_dense(v->type) &&
                   proves_equal(v->type.offset, 0);
       });
     return found && allowed;
@@ -130,8 +145,12 @@ class Placer {
       const Value* base = ir::base_of(v);
       const Place place = result_.places.at(base);
       const Life& life = lives_.at(base);
-      if (taken || base->node == nullptr || place.kind != Place::Kind::buffer || life.returned || life.last != position_.at(&node)) return;
-      if (!proves_equal(ir::size_in_bytes(base->type), ir::size_in_bytes(result->type)) || !may_lie_on(node, base, *result)) return;
+      if (taken || base->node == nullptr || place.kind != Place::Kind::buffer || life.returned ||
+          life.last != position_.at(&node))
+        return;
+      if (!proves_equal(ir::size_in_bytes(base->type), ir::size_in_bytes(result->type)) ||
+          !may_lie_on(node, base, *result))
+        return;
       result_.places[result] = place;
       result_.buffers[place.index].io |= outputs_.contains(result);
       ++result_.reused;
@@ -141,7 +160,8 @@ class Placer {
   }
 
   void append_copies() {
-    for (const ir::Write* w : copies_) result_.steps.push_back({Step::Kind::copy, nullptr, w, nullptr});
+    for (const ir::Write* w : copies_)
+      result_.steps.push_back({Step::Kind::copy, nullptr, w, nullptr});
   }
 
   /// A buffer is needed as long as any value in it.
@@ -172,7 +192,8 @@ class Placer {
 
 }  // namespace
 
-Placement place_values(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates) {
+Placement place_values(const ir::Graph& graph,
+                       const std::map<const ir::Node*, Candidates>& candidates) {
   return Placer(graph, candidates).run();
 }
 

@@ -1,4 +1,5 @@
-// Where the values of a method lie: which share a buffer, which lie in a state, and from when to when a buffer is needed.
+// Where the values of a method lie: which share a buffer, which lie in a state, and from when to
+// when a buffer is needed.
 #pragma once
 #include <span>
 #include <unordered_map>
@@ -26,8 +27,8 @@ struct Buffer {
 struct Step {
   enum class Kind : uint8_t { kernel, copy, bind };
   Kind kind;
-  const ir::Node* node = nullptr;             ///< kernel
-  const ir::Write* write = nullptr;           ///< copy: to a state that could not be written in place
+  const ir::Node* node = nullptr;    ///< kernel
+  const ir::Write* write = nullptr;  ///< copy: to a state that could not be written in place
   const ir::SymbolBinding* symbol = nullptr;  ///< bind
 };
 
@@ -41,8 +42,10 @@ struct Placement {
   Place place_of(const ir::Value* value) const { return places.at(ir::base_of(value)); }
 };
 
-/// Places the values of a legalized graph. A result takes over the buffer of an argument that nobody needs afterwards where
-/// its kernels allow that; a write to a state becomes the place of its value where nobody reads the old one any more.
-Placement place_values(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates);
+/// Places the values of a legalized graph. A result takes over the buffer of an argument that
+/// nobody needs afterwards where its kernels allow that; a write to a state becomes the place of
+/// its value where nobody reads the old one any more.
+Placement place_values(const ir::Graph& graph,
+                       const std::map<const ir::Node*, Candidates>& candidates);
 
 }  // namespace taper::emit

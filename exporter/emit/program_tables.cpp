@@ -10,33 +10,39 @@ namespace taper::emit {
 namespace {
 
 bool same_bytes(const ir::Payload& a, const ir::Payload& b) {
-  return a.dtype == b.dtype && a.sizes == b.sizes && std::memcmp(a.bytes.get(), b.bytes.get(), a.size_bytes) == 0;
+  return a.dtype == b.dtype && a.sizes == b.sizes &&
+         std::memcmp(a.bytes.get(), b.bytes.get(), a.size_bytes) == 0;
 }
 
 bool is_zero(const ir::Payload& p) {
-  return std::all_of(p.bytes.get(), p.bytes.get() + p.size_bytes, [](std::byte b) { return b == std::byte{0}; });
+  return std::all_of(p.bytes.get(), p.bytes.get() + p.size_bytes,
+                     [](std::byte b) { return b == std::byte{0}; });
 }
 
 }  // namespace
 
-uint32_t ProgramTables::index_of(std::vector<std::string>& list, std::map<std::string, uint32_t>& index, const std::string& text) {
+uint32_t ProgramTables::index_of(std::vector<std::string>& list,
+                                 std::map<std::string, uint32_t>& index, const std::string& text) {
   const auto [at, is_new] = index.try_emplace(text, static_cast<uint32_t>(list.size()));
   if (is_new) list.push_back(text);
   return at->second;
 }
 
 uint32_t ProgramTables::kernel(const Signature& signature) {
-  const auto [at, is_new] = kernel_index_.try_emplace(signature, static_cast<uint32_t>(kernels_.size()));
+  const auto [at, is_new] =
+      kernel_index_.try_emplace(signature, static_cast<uint32_t>(kernels_.size()));
   if (is_new) kernels_.push_back(signature);
   return at->second;
 }
 
-uint32_t ProgramTables::constant(const std::string& path, const std::shared_ptr<const ir::Payload>& payload) {
+uint32_t ProgramTables::constant(const std::string& path,
+                                 const std::shared_ptr<const ir::Payload>& payload) {
   if (auto at = payload_index_.find(payload.get()); at != payload_index_.end()) return at->second;
   const uint64_t hash = checksum({payload->bytes.get(), static_cast<index_t>(payload->size_bytes)});
   const auto [first, last] = constant_index_.equal_range(hash);
   for (auto at = first; at != last; ++at)
-    if (same_bytes(*constants_[at->second].payload, *payload)) return payload_index_[payload.get()] = at->second;
+    if (same_bytes(*constants_[at->second].payload, *payload))
+      return payload_index_[payload.get()] = at->second;
   const uint32_t index = static_cast<uint32_t>(constants_.size());
   constants_.push_back({path, payload});
   constant_index_.emplace(hash, index);
@@ -52,8 +58,11 @@ uint32_t ProgramTables::state(const ir::State& state) {
   for (size_t i = 0; i < states_.size(); ++i) {
     const StateEntry& other = states_[i];
     if (other.path != state.path) continue;
-    if (other.kind != state.kind || other.dtype != type.dtype || other.sizes != sizes || other.initial != initial)
-      throw ExportError("the state " + state.path + " has another kind, dtype, size or first value in another method of this program");
+    if (other.kind != state.kind || other.dtype != type.dtype || other.sizes != sizes ||
+        other.initial != initial)
+      throw ExportError(
+          "the state " + state.path +
+          " has another kind, dtype, size or first value in another method of this program");
     return static_cast<uint32_t>(i);
   }
   states_.push_back({state.path, state.kind, type.dtype, std::move(sizes), initial});

@@ -1,4 +1,5 @@
-// What the methods of a program share, each thing once: kernels, constants, states, texts. Internal to the writer.
+// What the methods of a program share, each thing once: kernels, constants, states, texts. Internal
+// to the writer.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -38,7 +39,9 @@ class ProgramTables {
   /// A string argument.
   uint32_t string(const std::string& text) { return index_of(strings_, string_index_, text); }
   /// A text of the debug table; none for an empty one.
-  uint32_t debug_text(const std::string& text) { return text.empty() ? none : index_of(debug_texts_, debug_index_, text); }
+  uint32_t debug_text(const std::string& text) {
+    return text.empty() ? none : index_of(debug_texts_, debug_index_, text);
+  }
 
   const std::vector<Signature>& kernels() const { return kernels_; }
   const std::vector<ConstantEntry>& constants() const { return constants_; }
@@ -47,7 +50,8 @@ class ProgramTables {
   const std::vector<std::string>& debug_texts() const { return debug_texts_; }
 
  private:
-  static uint32_t index_of(std::vector<std::string>& list, std::map<std::string, uint32_t>& index, const std::string& text);
+  static uint32_t index_of(std::vector<std::string>& list, std::map<std::string, uint32_t>& index,
+                           const std::string& text);
 
   std::vector<Signature> kernels_;
   std::map<Signature, uint32_t> kernel_index_;

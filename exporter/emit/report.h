@@ -18,14 +18,14 @@ struct MethodReport {
   std::string name;
   std::vector<std::string> inputs, outputs;  ///< "images: f32[batch, 1, 28, 28]"
   std::vector<Range> symbols;
-  std::vector<std::string> checks;           ///< "batch == 5: sizes must be equal"
-  std::map<std::string, int> operators;      ///< instructions by operator
+  std::vector<std::string> checks;       ///< "batch == 5: sizes must be equal"
+  std::map<std::string, int> operators;  ///< instructions by operator
   int instructions = 0, views = 0, clones = 0;
-  int reused_buffers = 0;                    ///< results written over an argument
+  int reused_buffers = 0;  ///< results written over an argument
   int states_in_place = 0, states_copied = 0;
   // at the maximum of every symbol
-  int64_t activation_bytes = 0;              ///< what the plan needs
-  int64_t lower_bound_bytes = 0;             ///< what no plan can do without
+  int64_t activation_bytes = 0;   ///< what the plan needs
+  int64_t lower_bound_bytes = 0;  ///< what no plan can do without
   int64_t io_bytes = 0;
 };
 
@@ -36,7 +36,8 @@ struct Report {
   int constants = 0, states = 0;
   bool exact = false;
   std::vector<MethodReport> methods;
-  std::vector<const Kernel*> kernels;  ///< every record that a loader may take for it, in the order of preference, each once
+  std::vector<const Kernel*> kernels;  ///< every record that a loader may take for it, in the order
+                                       ///< of preference, each once
 };
 
 /// A few lines for a terminal.

@@ -15,7 +15,9 @@ std::string bytes_text(int64_t bytes) {
   return text;
 }
 
-std::string counted(int64_t n, const std::string& noun) { return std::to_string(n) + " " + noun + (n == 1 ? "" : "s"); }
+std::string counted(int64_t n, const std::string& noun) {
+  return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
 
 std::string joined(const std::vector<std::string>& parts, const std::string& separator) {
   std::string text;

@@ -9,7 +9,8 @@ namespace taper::inspect {
 namespace {
 
 // All lengths in pixels. Widths are estimates: monospaced glyphs are 0.6 em wide.
-constexpr double title_size = 14, line_size = 11, line_height = 15, padding = 9, margin = 28, heading_height = 44;
+constexpr double title_size = 14, line_size = 11, line_height = 15, padding = 9, margin = 28,
+                 heading_height = 44;
 constexpr double glyph_width = 0.602;
 constexpr size_t longest_line = 48;
 
@@ -31,22 +32,31 @@ constexpr char style[] = R"(<style>
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    if (c == '<') result += "&lt;";
-    else if (c == '>') result += "&gt;";
-    else if (c == '&') result += "&amp;";
-    else if (static_cast<unsigned char>(c) < ' ') result += ' ';
-    else result += c;
+    if (c == '<')
+      result += "&lt;";
+    else if (c == '>')
+      result += "&gt;";
+    else if (c == '&')
+      result += "&amp;";
+    else if (static_cast<unsigned char>(c) < ' ')
+      result += ' ';
+    else
+      result += c;
   }
   return result;
 }
 
 // The end of a long line is its more telling part: a file's name, the last module of a path.
-std::string shortened(const std::string& text) { return text.size() <= longest_line ? text : "…" + text.substr(text.size() - longest_line + 1); }
+std::string shortened(const std::string& text) {
+  return text.size() <= longest_line ? text : "…" + text.substr(text.size() - longest_line + 1);
+}
 
 LayoutBox box_of(const GraphNode& node) {
   double width = static_cast<double>(node.title.size()) * title_size;
-  for (const std::string& line : node.lines) width = std::max(width, static_cast<double>(std::min(line.size(), longest_line)) * line_size);
-  return {width * glyph_width + 2 * padding, title_size + static_cast<double>(node.lines.size()) * line_height + 2 * padding - 2};
+  for (const std::string& line : node.lines)
+    width = std::max(width, static_cast<double>(std::min(line.size(), longest_line)) * line_size);
+  return {width * glyph_width + 2 * padding,
+          title_size + static_cast<double>(node.lines.size()) * line_height + 2 * padding - 2};
 }
 
 Layout layout_of(const MethodGraph& graph) {
@@ -77,13 +87,16 @@ void draw(std::ostream& out, const GraphNode& node, const LayoutBox& box) {
   constexpr const char* classes[] = {"input", "output", "instruction"};
   const double left = box.x - box.width / 2, top = box.y - box.height / 2;
   const double radius = node.kind == GraphNode::Kind::instruction ? 4 : 14;
-  out << "<rect class=\"" << classes[static_cast<int>(node.kind)] << "\" x=\"" << left << "\" y=\"" << top << "\" width=\"" << box.width
-      << "\" height=\"" << box.height << "\" rx=\"" << radius << "\"/>\n";
+  out << "<rect class=\"" << classes[static_cast<int>(node.kind)] << "\" x=\"" << left << "\" y=\""
+      << top << "\" width=\"" << box.width << "\" height=\"" << box.height << "\" rx=\"" << radius
+      << "\"/>\n";
   double y = top + padding + title_size - 3;
-  out << "<text class=\"title\" text-anchor=\"middle\" x=\"" << box.x << "\" y=\"" << y << "\">" << escaped(node.title) << "</text>\n";
+  out << "<text class=\"title\" text-anchor=\"middle\" x=\"" << box.x << "\" y=\"" << y << "\">"
+      << escaped(node.title) << "</text>\n";
   for (const std::string& line : node.lines) {
     y += line_height;
-    out << "<text class=\"line\" text-anchor=\"middle\" x=\"" << box.x << "\" y=\"" << y << "\">" << escaped(shortened(line)) << "</text>\n";
+    out << "<text class=\"line\" text-anchor=\"middle\" x=\"" << box.x << "\" y=\"" << y << "\">"
+        << escaped(shortened(line)) << "</text>\n";
   }
 }
 
@@ -98,14 +111,17 @@ void write_svg(std::ostream& out, const std::vector<MethodGraph>& graphs) {
     height = std::max(height, layouts.back().height);
   }
   height += heading_height + 2 * margin;
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height << "\" viewBox=\"0 0 " << width << ' ' << height
-      << "\">\n" << style << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
+  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height
+      << "\" viewBox=\"0 0 " << width << ' ' << height << "\">\n"
+      << style << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
   double left = margin;
   for (size_t i = 0; i < graphs.size(); ++i) {
-    out << "<text class=\"heading\" x=\"" << left << "\" y=\"" << margin + 18 << "\">" << escaped(graphs[i].name) << "</text>\n"
+    out << "<text class=\"heading\" x=\"" << left << "\" y=\"" << margin + 18 << "\">"
+        << escaped(graphs[i].name) << "</text>\n"
         << "<g transform=\"translate(" << left << ' ' << margin + heading_height << ")\">\n";
     for (const LayoutEdge& e : layouts[i].edges) draw(out, e);
-    for (size_t n = 0; n < graphs[i].nodes.size(); ++n) draw(out, graphs[i].nodes[n], layouts[i].boxes[n]);
+    for (size_t n = 0; n < graphs[i].nodes.size(); ++n)
+      draw(out, graphs[i].nodes[n], layouts[i].boxes[n]);
     out << "</g>\n";
     left += std::max(layouts[i].width, static_cast<double>(graphs[i].name.size()) * 12) + margin;
   }

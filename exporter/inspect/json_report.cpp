@@ -10,7 +10,8 @@ using nlohmann::ordered_json;
 ordered_json to_json(const MethodSummary& m) {
   ordered_json symbols = ordered_json::array();
   for (const SymbolSummary& s : m.symbols)
-    symbols.push_back({{"name", s.name}, {"minimum", s.minimum}, {"maximum", s.maximum}, {"source", s.source}});
+    symbols.push_back(
+        {{"name", s.name}, {"minimum", s.minimum}, {"maximum", s.maximum}, {"source", s.source}});
   return {{"name", m.name},
           {"inputs", m.inputs},
           {"outputs", m.outputs},
@@ -31,21 +32,34 @@ ordered_json to_json(const MethodSummary& m) {
 }  // namespace
 
 void write_json(std::ostream& out, const Summary& s) {
-  ordered_json methods = ordered_json::array(), states = ordered_json::array(), constants = ordered_json::array();
+  ordered_json methods = ordered_json::array(), states = ordered_json::array(),
+               constants = ordered_json::array();
   ordered_json kernels = ordered_json::array(), parts = ordered_json::object();
   for (const MethodSummary& m : s.methods) methods.push_back(to_json(m));
   for (const StateSummary& state : s.states)
-    states.push_back({{"path", state.path}, {"kind", state.kind}, {"type", state.type}, {"size_bytes", state.size_bytes}});
-  for (const ConstantSummary& c : s.constants) constants.push_back({{"path", c.path}, {"type", c.type}, {"size_bytes", c.size_bytes}});
+    states.push_back({{"path", state.path},
+                      {"kind", state.kind},
+                      {"type", state.type},
+                      {"size_bytes", state.size_bytes}});
+  for (const ConstantSummary& c : s.constants)
+    constants.push_back({{"path", c.path}, {"type", c.type}, {"size_bytes", c.size_bytes}});
   for (const KernelSummary& k : s.kernels)
-    kernels.push_back({{"signature", k.signature}, {"record", k.record->name}, {"instructions", k.instructions}});
-  for (const PartSummary& p : s.parts) parts[p.name] = parts.value(p.name, int64_t{0}) + p.size_bytes;
-  const ordered_json report{{"path", s.path},       {"name", s.name},
-                            {"producer", s.producer}, {"format_version", s.format_version},
-                            {"exact", s.exact},     {"targets", s.targets},
-                            {"size_bytes", s.file_bytes}, {"parts", parts},
-                            {"methods", methods},   {"states", states},
-                            {"session_bytes", s.session_bytes}, {"constants", constants},
+    kernels.push_back(
+        {{"signature", k.signature}, {"record", k.record->name}, {"instructions", k.instructions}});
+  for (const PartSummary& p : s.parts)
+    parts[p.name] = parts.value(p.name, int64_t{0}) + p.size_bytes;
+  const ordered_json report{{"path", s.path},
+                            {"name", s.name},
+                            {"producer", s.producer},
+                            {"format_version", s.format_version},
+                            {"exact", s.exact},
+                            {"targets", s.targets},
+                            {"size_bytes", s.file_bytes},
+                            {"parts", parts},
+                            {"methods", methods},
+                            {"states", states},
+                            {"session_bytes", s.session_bytes},
+                            {"constants", constants},
                             {"kernels", kernels}};
   // text of a hostile file need not be UTF-8
   out << report.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';

@@ -31,25 +31,31 @@ class LayeredLayout {
   }
 
  private:
-  // ---- layers -----------------------------------------------------------------------------------------------------------
+  // ---- layers
+  // -----------------------------------------------------------------------------------------------------------
 
-  // As deep as the longest path from above; what nothing points to stands just above its first user.
+  // As deep as the longest path from above; what nothing points to stands just above its first
+  // user.
   std::vector<int> box_layers() const {
     const size_t n = layout_.boxes.size();
     std::vector<int> layer(n, 0), first_user(n, std::numeric_limits<int>::max());
     std::vector<bool> is_source(n, true);
     std::vector<LayoutEdge> edges = layout_.edges;
     std::ranges::sort(edges, {}, &LayoutEdge::from);
-    for (const LayoutEdge& e : edges) layer[e.to] = std::max(layer[e.to], layer[e.from] + 1), is_source[e.to] = false;
-    for (const LayoutEdge& e : edges) first_user[e.from] = std::min(first_user[e.from], layer[e.to]);
+    for (const LayoutEdge& e : edges)
+      layer[e.to] = std::max(layer[e.to], layer[e.from] + 1), is_source[e.to] = false;
+    for (const LayoutEdge& e : edges)
+      first_user[e.from] = std::min(first_user[e.from], layer[e.to]);
     for (size_t i = 0; i < n; ++i)
-      if (is_source[i] && first_user[i] != std::numeric_limits<int>::max()) layer[i] = first_user[i] - 1;
+      if (is_source[i] && first_user[i] != std::numeric_limits<int>::max())
+        layer[i] = first_user[i] - 1;
     return layer;
   }
 
   void make_vertices() {
     const std::vector<int> layer = box_layers();
-    for (size_t i = 0; i < layout_.boxes.size(); ++i) vertices_.push_back({layer[i], layout_.boxes[i].width, true, {}, {}});
+    for (size_t i = 0; i < layout_.boxes.size(); ++i)
+      vertices_.push_back({layer[i], layout_.boxes[i].width, true, {}, {}});
     for (const LayoutEdge& e : layout_.edges) {
       std::vector<int>& chain = chains_.emplace_back();
       int last = e.from;
@@ -72,7 +78,8 @@ class LayeredLayout {
     vertices_[lower].above.push_back(upper);
   }
 
-  // ---- order within layers ----------------------------------------------------------------------------------------------
+  // ---- order within layers
+  // ----------------------------------------------------------------------------------------------
 
   void order_layers() {
     rank_.resize(vertices_.size());
@@ -81,7 +88,8 @@ class LayeredLayout {
     int64_t fewest = crossings();
     for (int sweep = 0; sweep < ordering_sweeps && fewest > 0; ++sweep) {
       const bool down = sweep % 2 == 0;
-      for (size_t i = 1; i < layers_.size(); ++i) sort_by_barycentre(down ? layers_[i] : layers_[layers_.size() - 1 - i], down);
+      for (size_t i = 1; i < layers_.size(); ++i)
+        sort_by_barycentre(down ? layers_[i] : layers_[layers_.size() - 1 - i], down);
       if (const int64_t now = crossings(); now < fewest) fewest = now, best = layers_;
     }
     layers_ = best;
@@ -98,15 +106,16 @@ class LayeredLayout {
       const std::vector<int>& neighbours = by_upper ? vertices_[v].above : vertices_[v].below;
       double sum = 0;
       for (const int u : neighbours) sum += rank_[u];
-      keys.emplace_back(neighbours.empty() ? rank_[v] : sum / static_cast<double>(neighbours.size()), v);
+      keys.emplace_back(
+          neighbours.empty() ? rank_[v] : sum / static_cast<double>(neighbours.size()), v);
     }
     std::ranges::stable_sort(keys, {}, &std::pair<double, int>::first);
     std::ranges::transform(keys, layer.begin(), &std::pair<double, int>::second);
     number(layer);
   }
 
-  // Pairs of edges between neighbouring layers whose ends stand in opposite order: inversions of the lower ends, sorted by the
-  // upper ones, counted in a Fenwick tree.
+  // Pairs of edges between neighbouring layers whose ends stand in opposite order: inversions of
+  // the lower ends, sorted by the upper ones, counted in a Fenwick tree.
   int64_t crossings() const {
     int64_t count = 0;
     for (const auto& layer : layers_) {
@@ -131,7 +140,8 @@ class LayeredLayout {
     return count;
   }
 
-  // ---- horizontal positions ---------------------------------------------------------------------------------------------
+  // ---- horizontal positions
+  // ---------------------------------------------------------------------------------------------
 
   double distance(int left, int right) const {
     const Vertex &a = vertices_[left], &b = vertices_[right];
@@ -140,16 +150,20 @@ class LayeredLayout {
 
   void place_layers() {
     for (const auto& layer : layers_)
-      for (size_t i = 1; i < layer.size(); ++i) vertices_[layer[i]].x = vertices_[layer[i - 1]].x + distance(layer[i - 1], layer[i]);
+      for (size_t i = 1; i < layer.size(); ++i)
+        vertices_[layer[i]].x = vertices_[layer[i - 1]].x + distance(layer[i - 1], layer[i]);
     for (int sweep = 0; sweep < placing_sweeps; ++sweep) {
-      if (sweep % 2 == 0) for (size_t i = 0; i < layers_.size(); ++i) place(layers_[i]);
-      else for (size_t i = layers_.size(); i-- > 0;) place(layers_[i]);
+      if (sweep % 2 == 0)
+        for (size_t i = 0; i < layers_.size(); ++i) place(layers_[i]);
+      else
+        for (size_t i = layers_.size(); i-- > 0;) place(layers_[i]);
     }
   }
 
-  // Moves the vertices of a layer as near to the middle of their neighbours as their order and distances allow: the least squares
-  // of x_i - wish_i under x_{i+1} - x_i >= distance, which is an isotonic regression of wish_i - (sum of distances up to i).
-  // Solved by pooling adjacent violators. Points of long edges weigh more, so that long lines are straight.
+  // Moves the vertices of a layer as near to the middle of their neighbours as their order and
+  // distances allow: the least squares of x_i - wish_i under x_{i+1} - x_i >= distance, which is an
+  // isotonic regression of wish_i - (sum of distances up to i). Solved by pooling adjacent
+  // violators. Points of long edges weigh more, so that long lines are straight.
   void place(const std::vector<int>& layer) {
     struct Pool {
       double weight, mean;
@@ -159,18 +173,21 @@ class LayeredLayout {
     std::vector<double> start(layer.size(), 0);
     for (size_t i = 0; i < layer.size(); ++i) {
       if (i > 0) start[i] = start[i - 1] + distance(layer[i - 1], layer[i]);
-      pools.push_back({vertices_[layer[i]].is_box ? 1.0 : 4.0, wish(vertices_[layer[i]]) - start[i], 1});
+      pools.push_back(
+          {vertices_[layer[i]].is_box ? 1.0 : 4.0, wish(vertices_[layer[i]]) - start[i], 1});
       while (pools.size() > 1 && pools[pools.size() - 2].mean > pools.back().mean) {
         const Pool right = pools.back();
         pools.pop_back();
         Pool& left = pools.back();
-        left.mean = (left.mean * left.weight + right.mean * right.weight) / (left.weight + right.weight);
+        left.mean =
+            (left.mean * left.weight + right.mean * right.weight) / (left.weight + right.weight);
         left.weight += right.weight, left.members += right.members;
       }
     }
     size_t i = 0;
     for (const Pool& pool : pools)
-      for (size_t end = i + pool.members; i < end; ++i) vertices_[layer[i]].x = pool.mean + start[i];
+      for (size_t end = i + pool.members; i < end; ++i)
+        vertices_[layer[i]].x = pool.mean + start[i];
   }
 
   double wish(const Vertex& v) const {
@@ -181,13 +198,15 @@ class LayeredLayout {
     return n == 0 ? v.x : sum / static_cast<double>(n);
   }
 
-  // ---- results ----------------------------------------------------------------------------------------------------------
+  // ---- results
+  // ----------------------------------------------------------------------------------------------------------
 
   void write_results() {
     double left = 0, right = 0;
     for (const Vertex& v : vertices_) left = std::min(left, v.x - v.width / 2);
     std::vector<double> height(layers_.size(), 0), centre(layers_.size(), 0);
-    for (size_t i = 0; i < layout_.boxes.size(); ++i) height[vertices_[i].layer] = std::max(height[vertices_[i].layer], layout_.boxes[i].height);
+    for (size_t i = 0; i < layout_.boxes.size(); ++i)
+      height[vertices_[i].layer] = std::max(height[vertices_[i].layer], layout_.boxes[i].height);
     double y = 0;
     for (size_t l = 0; l < layers_.size(); ++l) {
       centre[l] = y + height[l] / 2;
@@ -223,7 +242,7 @@ class LayeredLayout {
   std::vector<Vertex> vertices_;          // boxes first
   std::vector<std::vector<int>> chains_;  // beside the edges: their points, from top to bottom
   std::vector<std::vector<int>> layers_;
-  std::vector<double> rank_;              // beside the vertices: position in the layer
+  std::vector<double> rank_;  // beside the vertices: position in the layer
 };
 
 }  // namespace

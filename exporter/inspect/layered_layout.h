@@ -1,7 +1,9 @@
-// Places the boxes of an acyclic graph in layers, from top to bottom, with few crossings and straight lines.
+// Places the boxes of an acyclic graph in layers, from top to bottom, with few crossings and
+// straight lines.
 //
-// The method of Sugiyama, Tagawa and Toda (1981): layers by longest path; long edges pass every layer between through a
-// point of their own; order within layers by repeated barycentres; then horizontal positions by least squares.
+// The method of Sugiyama, Tagawa and Toda (1981): layers by longest path; long edges pass every
+// layer between through a point of their own; order within layers by repeated barycentres; then
+// horizontal positions by least squares.
 #pragma once
 #include <vector>
 
@@ -17,7 +19,8 @@ struct LayoutEdge {
   struct Point {
     double x, y;
   };
-  std::vector<Point> points;  ///< from the lower side of one box to the upper side of the other; a result
+  std::vector<Point>
+      points;  ///< from the lower side of one box to the upper side of the other; a result
 };
 
 struct Layout {

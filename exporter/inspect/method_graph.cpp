@@ -19,9 +19,12 @@ class GraphBuilder {
 
   MethodGraph run() {
     graph_.name = text_.table().name()->str();
-    for (index_t i = 0; i < internal::count_of(text_.table().inputs()); ++i) add_input(*text_.table().inputs()->Get(static_cast<uint32_t>(i)));
-    for (index_t i = 0; i < view_.instructions.size(); ++i) add_instruction(static_cast<uint32_t>(i));
-    for (index_t i = 0; i < internal::count_of(text_.table().outputs()); ++i) add_output(*text_.table().outputs()->Get(static_cast<uint32_t>(i)));
+    for (index_t i = 0; i < internal::count_of(text_.table().inputs()); ++i)
+      add_input(*text_.table().inputs()->Get(static_cast<uint32_t>(i)));
+    for (index_t i = 0; i < view_.instructions.size(); ++i)
+      add_instruction(static_cast<uint32_t>(i));
+    for (index_t i = 0; i < internal::count_of(text_.table().outputs()); ++i)
+      add_output(*text_.table().outputs()->Get(static_cast<uint32_t>(i)));
     for (const auto& [from, to] : edges_) graph_.edges.push_back({from, to});
     return std::move(graph_);
   }
@@ -29,18 +32,22 @@ class GraphBuilder {
  private:
   using Place = std::pair<format::Storage, uint32_t>;
 
-  Place place_of(uint32_t value) const { return {view_.values[value].storage(), view_.values[value].storage_index()}; }
+  Place place_of(uint32_t value) const {
+    return {view_.values[value].storage(), view_.values[value].storage_index()};
+  }
   int next_node() const { return static_cast<int>(graph_.nodes.size()); }
 
   void add_input(const format::Input& in) {
-    const std::string type = in.value() != none ? text_.type(in.value()) : format::EnumNameNumberType(in.type());
+    const std::string type =
+        in.value() != none ? text_.type(in.value()) : format::EnumNameNumberType(in.type());
     if (in.value() != none) writer_[place_of(in.value())] = next_node();
     graph_.nodes.push_back({GraphNode::Kind::input, in.name()->str(), {type}});
   }
 
   void add_output(const format::Output& out) {
     const int node = next_node();
-    const std::string type = out.value() != none ? text_.type(out.value()) : text_.expression(out.expression());
+    const std::string type =
+        out.value() != none ? text_.type(out.value()) : text_.expression(out.expression());
     graph_.nodes.push_back({GraphNode::Kind::output, out.name()->str(), {type}});
     if (out.value() != none) read(out.value(), node);
   }
@@ -53,39 +60,48 @@ class GraphBuilder {
     const int results = result_count(in), arguments = in.arguments_count() - results;
     std::vector<uint32_t> read_values, written_values;
     for (int i = 0; i < in.arguments_count(); ++i)
-      collect(view_.arguments[static_cast<index_t>(in.arguments_first()) + i], i < arguments ? read_values : written_values);
+      collect(view_.arguments[static_cast<index_t>(in.arguments_first()) + i],
+              i < arguments ? read_values : written_values);
 
     std::vector<std::string>& lines = graph_.nodes.back().lines;
     for (const uint32_t v : written_values) lines.push_back(text_.type(v));
     for (const uint32_t v : read_values) {
       read(v, node);
       const std::string path = text_.storage_path(view_.values[v]);
-      if (!path.empty() && view_.values[v].storage() != format::Storage::buffer) lines.push_back(path + ": " + text_.type(v));
+      if (!path.empty() && view_.values[v].storage() != format::Storage::buffer)
+        lines.push_back(path + ": " + text_.type(v));
     }
     for (const uint32_t v : written_values) {
       writer_[place_of(v)] = node;
-      if (view_.values[v].storage() == format::Storage::state) lines.push_back("writes " + text_.storage_path(view_.values[v]));
+      if (view_.values[v].storage() == format::Storage::state)
+        lines.push_back("writes " + text_.storage_path(view_.values[v]));
     }
-    const std::string source = text_.instruction_source(index), module = text_.instruction_module(index);
-    if (!source.empty() || !module.empty()) lines.push_back(source + (source.empty() || module.empty() ? "" : "  ") + module);
+    const std::string source = text_.instruction_source(index),
+                      module = text_.instruction_module(index);
+    if (!source.empty() || !module.empty())
+      lines.push_back(source + (source.empty() || module.empty() ? "" : "  ") + module);
   }
 
   int result_count(const format::Instruction& in) const {
-    if (in.kind() == format::InstructionKind::kernel) return program_.kernel(in.target()).result_count;
+    if (in.kind() == format::InstructionKind::kernel)
+      return program_.kernel(in.target()).result_count;
     return in.kind() == format::InstructionKind::copy ? 1 : in.results();
   }
 
   // The values of an argument, each once.
   void collect(const format::Argument& a, std::vector<uint32_t>& values) const {
     if (a.kind() != format::ArgumentKind::tensor) return;
-    if (a.form() == format::ArgumentForm::literal) values.push_back(static_cast<uint32_t>(a.content()));
+    if (a.form() == format::ArgumentForm::literal)
+      values.push_back(static_cast<uint32_t>(a.content()));
     if (a.form() == format::ArgumentForm::list)
       for (uint32_t i = 0; i < a.count(); ++i)
-        if (const int64_t v = view_.lists[static_cast<index_t>(a.content()) + i]; v >= 0) values.push_back(static_cast<uint32_t>(v));
+        if (const int64_t v = view_.lists[static_cast<index_t>(a.content()) + i]; v >= 0)
+          values.push_back(static_cast<uint32_t>(v));
   }
 
   void read(uint32_t value, int node) {
-    if (const auto at = writer_.find(place_of(value)); at != writer_.end()) edges_.insert({at->second, node});
+    if (const auto at = writer_.find(place_of(value)); at != writer_.end())
+      edges_.insert({at->second, node});
   }
 
   const Program& program_;
@@ -98,6 +114,8 @@ class GraphBuilder {
 
 }  // namespace
 
-MethodGraph method_graph(const Program& program, index_t method) { return GraphBuilder(program, method).run(); }
+MethodGraph method_graph(const Program& program, index_t method) {
+  return GraphBuilder(program, method).run();
+}
 
 }  // namespace taper::inspect

@@ -25,7 +25,8 @@ struct MethodGraph {
   std::vector<GraphEdge> edges;  ///< each once
 };
 
-/// Constants and states are no nodes of their own: they would be the end of most lines. Who uses one names it.
+/// Constants and states are no nodes of their own: they would be the end of most lines. Who uses
+/// one names it.
 MethodGraph method_graph(const Program& program, index_t method);
 
 }  // namespace taper::inspect

@@ -13,10 +13,11 @@ index_t find_method(const Program& program, const std::string& name) {
   if (name.empty() && count == 1) return 0;
   std::vector<std::string> names;
   for (index_t i = 0; i < count; ++i) {
-    if (name == program.method_name(i)) return i;
+    if (program.method_name(i) == (name.empty() ? "forward" : name)) return i;
     names.push_back(program.method_name(i));
   }
-  const std::string what = name.empty() ? "choose a method with --method" : "there is no method " + name;
+  const std::string what =
+      name.empty() ? "choose a method with --method" : "there is no method " + name;
   throw ExportError(what + "; the program has " + (names.empty() ? "none" : joined(names)));
 }
 

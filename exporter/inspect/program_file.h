@@ -11,13 +11,14 @@
 
 namespace taper::inspect {
 
-/// The index of a method, or of the only one if `name` is empty. Throws ExportError that lists the methods.
+/// The index of a method; if `name` is empty, of "forward" or the only one. Throws ExportError that
+/// lists the methods.
 index_t find_method(const Program& program, const std::string& name);
 
 class ProgramFile {
  public:
-  /// Reads and verifies the whole file. `kernels` must have one for every operator that the program uses; `cpu_has` says which
-  /// CPU levels may be taken. Throws ExportError: "lenet.taper: …".
+  /// Reads and verifies the whole file. `kernels` must have one for every operator that the program
+  /// uses; `cpu_has` says which CPU levels may be taken. Throws ExportError: "lenet.taper: …".
   ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel));
   ProgramFile(const ProgramFile&) = delete;
   ProgramFile& operator=(const ProgramFile&) = delete;

@@ -10,7 +10,9 @@ namespace {
 
 using format::Operation;
 
-std::string text_or(const flatbuffers::String* text, const char* otherwise) { return text == nullptr ? otherwise : text->str(); }
+std::string text_or(const flatbuffers::String* text, const char* otherwise) {
+  return text == nullptr ? otherwise : text->str();
+}
 
 std::string dtype_text(format::DType dtype) { return name_of(static_cast<DType>(dtype)); }
 
@@ -26,33 +28,51 @@ std::string literal_text(const format::Expression& e) {
 // The sign between two operands, nullptr if the operation is written as a call.
 const char* infix(Operation o) {
   switch (o) {
-    case Operation::add: return " + ";
-    case Operation::subtract: return " - ";
-    case Operation::multiply: return " * ";
-    case Operation::floor_divide: return " // ";
-    case Operation::modulo: return " % ";
-    case Operation::true_divide: return " / ";
-    case Operation::power: return " ** ";
-    case Operation::equal: return " == ";
-    case Operation::not_equal: return " != ";
-    case Operation::less: return " < ";
-    case Operation::less_equal: return " <= ";
-    case Operation::logical_and: return " and ";
-    case Operation::logical_or: return " or ";
-    default: return nullptr;
+    case Operation::add:
+      return " + ";
+    case Operation::subtract:
+      return " - ";
+    case Operation::multiply:
+      return " * ";
+    case Operation::floor_divide:
+      return " // ";
+    case Operation::modulo:
+      return " % ";
+    case Operation::true_divide:
+      return " / ";
+    case Operation::power:
+      return " ** ";
+    case Operation::equal:
+      return " == ";
+    case Operation::not_equal:
+      return " != ";
+    case Operation::less:
+      return " < ";
+    case Operation::less_equal:
+      return " <= ";
+    case Operation::logical_and:
+      return " and ";
+    case Operation::logical_or:
+      return " or ";
+    default:
+      return nullptr;
   }
 }
 
 int operand_count(Operation o) {
   switch (o) {
     case Operation::minimum:
-    case Operation::maximum: return 2;
-    case Operation::select: return 3;
-    default: return 1;
+    case Operation::maximum:
+      return 2;
+    case Operation::select:
+      return 3;
+    default:
+      return 1;
   }
 }
 
-// Shared operands are written out each time they occur, so a hostile file could ask for endless text.
+// Shared operands are written out each time they occur, so a hostile file could ask for endless
+// text.
 constexpr int deepest = 8;
 
 std::string written(const MethodText& method, uint32_t index, int depth) {
@@ -63,14 +83,16 @@ std::string written(const MethodText& method, uint32_t index, int depth) {
   const auto operand = [&](uint32_t i) {
     const std::string text = written(method, i, depth + 1);
     const format::Expression& inner = *method.table().expressions()->Get(i);
-    const bool product_in_sum = inner.operation() == Operation::multiply && e.operation() == Operation::add;
+    const bool product_in_sum =
+        inner.operation() == Operation::multiply && e.operation() == Operation::add;
     return infix(inner.operation()) != nullptr && !product_in_sum ? "(" + text + ")" : text;
   };
   if (const char* sign = infix(e.operation())) return operand(e.a()) + sign + operand(e.b());
   if (e.operation() == Operation::negate) return "-" + operand(e.a());
   std::string text = std::string(format::EnumNameOperation(e.operation())) + "(";
   const uint32_t operands[] = {e.a(), e.b(), e.c()};
-  for (int i = 0; i < operand_count(e.operation()); ++i) text += (i > 0 ? ", " : "") + written(method, operands[i], depth + 1);
+  for (int i = 0; i < operand_count(e.operation()); ++i)
+    text += (i > 0 ? ", " : "") + written(method, operands[i], depth + 1);
   return text + ")";
 }
 
@@ -80,8 +102,10 @@ MethodText::MethodText(const Program& program, index_t method)
     : program_(&program.table()),
       table_(program_->methods()->Get(static_cast<uint32_t>(method))),
       debug_(program.data().debug) {
-  // what the debug segment says is for people only, so the loader does not compare its lists with the method's
-  if (debug_ != nullptr && method < internal::count_of(debug_->methods())) method_debug_ = debug_->methods()->Get(static_cast<uint32_t>(method));
+  // what the debug segment says is for people only, so the loader does not compare its lists with
+  // the method's
+  if (debug_ != nullptr && method < internal::count_of(debug_->methods()))
+    method_debug_ = debug_->methods()->Get(static_cast<uint32_t>(method));
 }
 
 std::string MethodText::expression(uint32_t index) const { return written(*this, index, 0); }
@@ -94,11 +118,16 @@ std::string MethodText::symbol(uint32_t index) const {
 std::string MethodText::symbol_source(const format::Symbol& symbol) const {
   const auto input_name = [&] { return table_->inputs()->Get(symbol.first())->name()->str(); };
   switch (symbol.source()) {
-    case format::SymbolSource::input_extent: return "dimension " + std::to_string(symbol.second()) + " of " + input_name();
-    case format::SymbolSource::input_number: return "the number " + input_name();
-    case format::SymbolSource::element: return "element " + std::to_string(symbol.second()) + " of " + value_name(symbol.first());
-    case format::SymbolSource::kernel_extent: return "counted by a kernel in " + value_name(symbol.first());
-    case format::SymbolSource::loop_counter: return "a loop's counter";
+    case format::SymbolSource::input_extent:
+      return "dimension " + std::to_string(symbol.second()) + " of " + input_name();
+    case format::SymbolSource::input_number:
+      return "the number " + input_name();
+    case format::SymbolSource::element:
+      return "element " + std::to_string(symbol.second()) + " of " + value_name(symbol.first());
+    case format::SymbolSource::kernel_extent:
+      return "counted by a kernel in " + value_name(symbol.first());
+    case format::SymbolSource::loop_counter:
+      return "a loop's counter";
   }
   return "";
 }
@@ -107,27 +136,34 @@ std::string MethodText::type(uint32_t value) const {
   const format::Value& v = *table_->values()->Get(value);
   const format::Shape& shape = *table_->shapes()->Get(v.shape());
   std::string text = dtype_text(v.dtype()) + "[";
-  for (uint32_t i = 0; i < shape.rank(); ++i) text += (i > 0 ? ", " : "") + expression(table_->dims()->Get(shape.dims_first() + i));
+  for (uint32_t i = 0; i < shape.rank(); ++i)
+    text += (i > 0 ? ", " : "") + expression(table_->dims()->Get(shape.dims_first() + i));
   return text + "]";
 }
 
 std::string MethodText::value_name(uint32_t value) const {
-  if (method_debug_ == nullptr || value >= internal::count_of(method_debug_->value_names())) return "";
+  if (method_debug_ == nullptr || value >= internal::count_of(method_debug_->value_names()))
+    return "";
   return debug_text(method_debug_->value_names()->Get(value));
 }
 
 std::string MethodText::storage_path(const format::Value& value) const {
   switch (value.storage()) {
-    case format::Storage::buffer: return "";
-    case format::Storage::constant: return text_or(program_->constants()->Get(value.storage_index())->path(), "constant");
-    case format::Storage::state: return program_->states()->Get(value.storage_index())->path()->str();
+    case format::Storage::buffer:
+      return "";
+    case format::Storage::constant:
+      return text_or(program_->constants()->Get(value.storage_index())->path(), "constant");
+    case format::Storage::state:
+      return program_->states()->Get(value.storage_index())->path()->str();
   }
   return "";
 }
 
 std::string MethodText::instruction_name(const format::Instruction& instruction) const {
-  if (instruction.kind() == format::InstructionKind::kernel) return program_->kernels()->Get(instruction.target())->op()->str();
-  if (instruction.kind() == format::InstructionKind::delegate) return program_->delegates()->Get(instruction.target())->backend()->str();
+  if (instruction.kind() == format::InstructionKind::kernel)
+    return program_->kernels()->Get(instruction.target())->op()->str();
+  if (instruction.kind() == format::InstructionKind::delegate)
+    return program_->delegates()->Get(instruction.target())->backend()->str();
   return format::EnumNameInstructionKind(instruction.kind());
 }
 
@@ -146,7 +182,8 @@ std::string MethodText::debug_text(uint32_t text) const {
 }
 
 const format::InstructionDebug* MethodText::instruction_debug(uint32_t index) const {
-  if (method_debug_ == nullptr || index >= internal::count_of(method_debug_->instructions())) return nullptr;
+  if (method_debug_ == nullptr || index >= internal::count_of(method_debug_->instructions()))
+    return nullptr;
   return method_debug_->instructions()->Get(index);
 }
 
@@ -158,9 +195,12 @@ std::string type_text(format::DType dtype, const flatbuffers::Vector<int64_t>* s
 
 std::string signature_text(const format::Kernel& kernel, int result_count) {
   std::vector<std::string> names;
-  for (const uint8_t d : internal::span_of(kernel.dtypes())) names.push_back(d == 255 ? "-" : name_of(static_cast<DType>(d)));
-  const auto results = names.end() - std::min<std::ptrdiff_t>(result_count, static_cast<std::ptrdiff_t>(names.size()));
-  return kernel.op()->str() + "(" + joined({names.begin(), results}) + ") -> " + joined({results, names.end()});
+  for (const uint8_t d : internal::span_of(kernel.dtypes()))
+    names.push_back(d == 255 ? "-" : name_of(static_cast<DType>(d)));
+  const auto results = names.end() - std::min<std::ptrdiff_t>(
+                                         result_count, static_cast<std::ptrdiff_t>(names.size()));
+  return kernel.op()->str() + "(" + joined({names.begin(), results}) + ") -> " +
+         joined({results, names.end()});
 }
 
 }  // namespace taper::inspect

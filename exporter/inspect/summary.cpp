@@ -15,10 +15,13 @@ using internal::none;
 
 template <class T, class Visit>
 void for_each(const flatbuffers::Vector<T>* vector, Visit&& visit) {
-  for (index_t i = 0; i < internal::count_of(vector); ++i) visit(vector->Get(static_cast<uint32_t>(i)), static_cast<uint32_t>(i));
+  for (index_t i = 0; i < internal::count_of(vector); ++i)
+    visit(vector->Get(static_cast<uint32_t>(i)), static_cast<uint32_t>(i));
 }
 
-std::string text_or_empty(const flatbuffers::String* text) { return text == nullptr ? "" : text->str(); }
+std::string text_or_empty(const flatbuffers::String* text) {
+  return text == nullptr ? "" : text->str();
+}
 
 // The paths of the states that instructions have as results.
 std::vector<std::string> states_written(const Program& program, const MethodText& text) {
@@ -26,8 +29,11 @@ std::vector<std::string> states_written(const Program& program, const MethodText
   std::set<std::string> paths;
   for_each(m.instructions(), [&](const format::Instruction* in, uint32_t) {
     int results = in->kind() == format::InstructionKind::copy ? 1 : in->results();
-    if (in->kind() == format::InstructionKind::kernel) results = program.kernel(in->target()).result_count;
-    for (uint32_t i = in->arguments_first() + in->arguments_count() - static_cast<uint32_t>(results); i < in->arguments_first() + in->arguments_count(); ++i) {
+    if (in->kind() == format::InstructionKind::kernel)
+      results = program.kernel(in->target()).result_count;
+    for (uint32_t i =
+             in->arguments_first() + in->arguments_count() - static_cast<uint32_t>(results);
+         i < in->arguments_first() + in->arguments_count(); ++i) {
       const format::Argument& a = *m.arguments()->Get(i);
       if (a.form() != format::ArgumentForm::literal) continue;
       const format::Value& v = *m.values()->Get(static_cast<uint32_t>(a.content()));
@@ -40,7 +46,8 @@ std::vector<std::string> states_written(const Program& program, const MethodText
 std::string check_text(const MethodText& text, const format::Check& check) {
   std::string message = check.message()->str();
   for (const uint32_t value : internal::span_of(check.values()))
-    if (const size_t at = message.find("{}"); at != std::string::npos) message.replace(at, 2, text.expression(value));
+    if (const size_t at = message.find("{}"); at != std::string::npos)
+      message.replace(at, 2, text.expression(value));
   return text.expression(check.condition()) + ": " + message;
 }
 
@@ -50,16 +57,24 @@ MethodSummary summarize_method(const ProgramFile& file, index_t index) {
   MethodSummary s;
   s.name = m.name()->str();
   for_each(m.inputs(), [&](const format::Input* in, uint32_t) {
-    s.inputs.push_back(in->name()->str() + ": " + (in->value() != none ? text.type(in->value()) : format::EnumNameNumberType(in->type())));
+    s.inputs.push_back(
+        in->name()->str() + ": " +
+        (in->value() != none ? text.type(in->value()) : format::EnumNameNumberType(in->type())));
   });
   for_each(m.outputs(), [&](const format::Output* o, uint32_t) {
-    s.outputs.push_back(o->name()->str() + ": " + (o->value() != none ? text.type(o->value()) : text.expression(o->expression())));
+    s.outputs.push_back(
+        o->name()->str() + ": " +
+        (o->value() != none ? text.type(o->value()) : text.expression(o->expression())));
   });
   for_each(m.symbols(), [&](const format::Symbol* symbol, uint32_t i) {
-    s.symbols.push_back({text.symbol(i), text.symbol_source(*symbol), symbol->minimum(), symbol->maximum()});
+    s.symbols.push_back(
+        {text.symbol(i), text.symbol_source(*symbol), symbol->minimum(), symbol->maximum()});
   });
-  for_each(m.checks(), [&](const format::Check* c, uint32_t) { s.checks.push_back(check_text(text, *c)); });
-  for_each(m.instructions(), [&](const format::Instruction* in, uint32_t) { ++s.operators[text.instruction_name(*in)]; });
+  for_each(m.checks(),
+           [&](const format::Check* c, uint32_t) { s.checks.push_back(check_text(text, *c)); });
+  for_each(m.instructions(), [&](const format::Instruction* in, uint32_t) {
+    ++s.operators[text.instruction_name(*in)];
+  });
   s.instructions = internal::count_of(m.instructions());
   s.values = internal::count_of(m.values());
   s.buffers = internal::count_of(m.buffers());
@@ -71,7 +86,8 @@ MethodSummary summarize_method(const ProgramFile& file, index_t index) {
 
 int64_t dense_size(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes) {
   size_t bytes = 0;
-  (void)internal::dense_bytes(internal::span_of(sizes), static_cast<DType>(dtype), bytes);  // loading verified it
+  (void)internal::dense_bytes(internal::span_of(sizes), static_cast<DType>(dtype),
+                              bytes);  // loading verified it
   return static_cast<int64_t>(bytes);
 }
 
@@ -92,10 +108,12 @@ std::vector<KernelSummary> summarize_kernels(const Program& program) {
 std::vector<PartSummary> summarize_parts(const ProgramFile& file) {
   FileHeader header;
   std::memcpy(&header, file.bytes().data(), sizeof header);
-  std::vector<PartSummary> parts{{"header", sizeof header}, {"metadata", static_cast<int64_t>(header.metadata_bytes)}};
+  std::vector<PartSummary> parts{{"header", sizeof header},
+                                 {"metadata", static_cast<int64_t>(header.metadata_bytes)}};
   int64_t rest = static_cast<int64_t>(file.bytes().size() - sizeof header - header.metadata_bytes);
   for_each(file.program().table().segments(), [&](const format::Segment* s, uint32_t) {
-    parts.push_back({format::EnumNameSegmentKind(s->kind()), static_cast<int64_t>(s->size_bytes())});
+    parts.push_back(
+        {format::EnumNameSegmentKind(s->kind()), static_cast<int64_t>(s->size_bytes())});
     rest -= static_cast<int64_t>(s->size_bytes());
   });
   parts.push_back({"padding", rest});
@@ -104,7 +122,8 @@ std::vector<PartSummary> summarize_parts(const ProgramFile& file) {
 
 std::string target_text(const format::Target& t) {
   std::vector<std::string> sets;
-  for_each(t.kernel_sets(), [&](const flatbuffers::String* set, uint32_t) { sets.push_back(set->str()); });
+  for_each(t.kernel_sets(),
+           [&](const flatbuffers::String* set, uint32_t) { sets.push_back(set->str()); });
   std::string text = text_or_empty(t.name());
   if (!sets.empty()) text += (text.empty() ? "" : " with ") + joined(sets);
   return text;
@@ -127,13 +146,16 @@ Summary summarize(const ProgramFile& file) {
     if (t->exact()) s.exact = true;
     if (std::string text = target_text(*t); !text.empty()) s.targets.push_back(std::move(text));
   });
-  for (index_t i = 0; i < program.method_count(); ++i) s.methods.push_back(summarize_method(file, i));
+  for (index_t i = 0; i < program.method_count(); ++i)
+    s.methods.push_back(summarize_method(file, i));
   for_each(table.states(), [&](const format::State* state, uint32_t) {
-    s.states.push_back({state->path()->str(), format::EnumNameStateKind(state->kind()), type_text(state->dtype(), state->sizes()),
+    s.states.push_back({state->path()->str(), format::EnumNameStateKind(state->kind()),
+                        type_text(state->dtype(), state->sizes()),
                         dense_size(state->dtype(), state->sizes())});
   });
   for_each(table.constants(), [&](const format::Constant* c, uint32_t) {
-    s.constants.push_back({text_or_empty(c->path()), type_text(c->dtype(), c->sizes()), dense_size(c->dtype(), c->sizes())});
+    s.constants.push_back({text_or_empty(c->path()), type_text(c->dtype(), c->sizes()),
+                           dense_size(c->dtype(), c->sizes())});
   });
   s.kernels = summarize_kernels(program);
   s.parts = summarize_parts(file);

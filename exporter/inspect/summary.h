@@ -1,4 +1,5 @@
-// What a program is, what it needs, and how large its parts are: the numbers behind `taper inspect`.
+// What a program is, what it needs, and how large its parts are: the numbers behind `taper
+// inspect`.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,14 +18,14 @@ struct SymbolSummary {
 
 struct MethodSummary {
   std::string name;
-  std::vector<std::string> inputs, outputs;   ///< "images: f32[batch, 1, 28, 28]"
+  std::vector<std::string> inputs, outputs;  ///< "images: f32[batch, 1, 28, 28]"
   std::vector<SymbolSummary> symbols;
-  std::vector<std::string> checks;            ///< "batch % 2 == 0: batch must be even"
-  std::map<std::string, int> operators;       ///< instructions by operator
+  std::vector<std::string> checks;       ///< "batch % 2 == 0: batch must be even"
+  std::map<std::string, int> operators;  ///< instructions by operator
   int64_t instructions = 0, values = 0, buffers = 0;
-  std::vector<std::string> states_written;    ///< paths
-  MethodRequirements memory;                  ///< at the maximum of every symbol
-  int64_t lower_bound_bytes = 0;              ///< what activations need with any plan
+  std::vector<std::string> states_written;  ///< paths
+  MethodRequirements memory;                ///< at the maximum of every symbol
+  int64_t lower_bound_bytes = 0;            ///< what activations need with any plan
 };
 
 struct StateSummary {
@@ -38,9 +39,9 @@ struct ConstantSummary {
 };
 
 struct KernelSummary {
-  std::string signature;   ///< "mm(f32, f32) -> f32"
-  const Kernel* record;    ///< the one that this machine takes
-  int64_t instructions;    ///< that use it
+  std::string signature;  ///< "mm(f32, f32) -> f32"
+  const Kernel* record;   ///< the one that this machine takes
+  int64_t instructions;   ///< that use it
 };
 
 /// A stretch of the file.
@@ -58,9 +59,9 @@ struct Summary {
   std::vector<StateSummary> states;
   std::vector<ConstantSummary> constants;
   std::vector<KernelSummary> kernels;
-  std::vector<PartSummary> parts;    ///< together the whole file
+  std::vector<PartSummary> parts;  ///< together the whole file
   int64_t file_bytes = 0;
-  int64_t session_bytes = 0;         ///< what a Session needs
+  int64_t session_bytes = 0;  ///< what a Session needs
 };
 
 /// Throws ExportError if a method cannot be prepared on this machine.

@@ -41,20 +41,24 @@ std::vector<std::string> operators_text(const MethodSummary& m) {
   for (const auto& [op, count] : counts) parts.push_back(std::to_string(count) + " " + op);
   // four operators a line
   for (size_t i = 0; i < parts.size(); i += 4)
-    lines.push_back("  " + joined({parts.begin() + static_cast<std::ptrdiff_t>(i), parts.begin() + static_cast<std::ptrdiff_t>(std::min(i + 4, parts.size()))}));
+    lines.push_back("  " + joined({parts.begin() + static_cast<std::ptrdiff_t>(i),
+                                   parts.begin() + static_cast<std::ptrdiff_t>(
+                                                       std::min(i + 4, parts.size()))}));
   return lines;
 }
 
 std::vector<std::string> memory_text(const MethodSummary& m) {
   const auto bytes = [](size_t n) { return bytes_text(static_cast<int64_t>(n)); };
-  std::vector<std::vector<std::string>> rows{
-      {"activations", bytes(m.memory.activations), "lower bound " + bytes_text(m.lower_bound_bytes)},
-      {"inputs and outputs", bytes(m.memory.io)},
-      {"scratch", bytes(m.memory.scratch)},
-      {"tables", bytes(m.memory.metadata)},
-      {"together", bytes(m.memory.total()), m.symbols.empty() ? "" : "with every symbol at its maximum"}};
+  std::vector<std::vector<std::string>> rows{{"activations", bytes(m.memory.activations),
+                                              "lower bound " + bytes_text(m.lower_bound_bytes)},
+                                             {"inputs and outputs", bytes(m.memory.io)},
+                                             {"scratch", bytes(m.memory.scratch)},
+                                             {"tables", bytes(m.memory.metadata)},
+                                             {"together", bytes(m.memory.total())}};
+  if (!m.symbols.empty()) rows.back().push_back("with every symbol at its maximum");
   for (int i = 1; i < max_spaces; ++i)
-    if (m.memory.device[i] > 0) rows.push_back({"on device " + std::to_string(i), bytes(m.memory.device[i])});
+    if (m.memory.device[i] > 0)
+      rows.push_back({"on device " + std::to_string(i), bytes(m.memory.device[i])});
   return in_columns(rows);
 }
 
@@ -64,11 +68,13 @@ void print_method(std::ostream& out, const MethodSummary& m) {
   section(out, "outputs", m.outputs);
   std::vector<std::string> symbols;
   for (const SymbolSummary& s : m.symbols)
-    symbols.push_back(s.name + " in " + std::to_string(s.minimum) + ".." + std::to_string(s.maximum) + "  (" + s.source + ")");
+    symbols.push_back(s.name + " in " + std::to_string(s.minimum) + ".." +
+                      std::to_string(s.maximum) + "  (" + s.source + ")");
   section(out, "symbols", symbols);
   section(out, "checks", m.checks);
   section(out, "operators", operators_text(m));
-  if (!m.states_written.empty()) section(out, "writes", {counted(static_cast<int64_t>(m.states_written.size()), "state")});
+  if (!m.states_written.empty())
+    section(out, "writes", {counted(static_cast<int64_t>(m.states_written.size()), "state")});
   section(out, "memory", memory_text(m));
 }
 
@@ -84,8 +90,10 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
 
   std::vector<std::vector<std::string>> rows;
   if (!s.states.empty()) {
-    out << "\nstates   " << s.states.size() << ", a session takes " << bytes_text(s.session_bytes) << '\n';
-    for (const StateSummary& state : s.states) rows.push_back({"  " + state.path, state.kind, bytes_text(state.size_bytes), state.type});
+    out << "\nstates   " << s.states.size() << ", a session takes " << bytes_text(s.session_bytes)
+        << '\n';
+    for (const StateSummary& state : s.states)
+      rows.push_back({"  " + state.path, state.kind, bytes_text(state.size_bytes), state.type});
     for (const std::string& line : in_columns(rows)) out << line << '\n';
   }
 
@@ -98,16 +106,21 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
   out << "\nsize   " << bytes_text(s.file_bytes) << '\n';
   rows.clear();
   for (const PartSummary& p : s.parts)
-    rows.push_back({"  " + p.name, bytes_text(p.size_bytes), percent_text(static_cast<double>(p.size_bytes), static_cast<double>(s.file_bytes))});
+    rows.push_back(
+        {"  " + p.name, bytes_text(p.size_bytes),
+         percent_text(static_cast<double>(p.size_bytes), static_cast<double>(s.file_bytes))});
   for (const std::string& line : in_columns(rows)) out << line << '\n';
 
   rows.clear();
-  for (const ConstantSummary& c : s.constants) rows.push_back({"    " + (c.path.empty() ? "(no name)" : c.path), bytes_text(c.size_bytes), c.type});
+  for (const ConstantSummary& c : s.constants)
+    rows.push_back(
+        {"    " + (c.path.empty() ? "(no name)" : c.path), bytes_text(c.size_bytes), c.type});
   constexpr size_t shown = 20;
   std::vector<std::string> lines = in_columns(rows);
   if (!lines.empty()) out << "  constants are\n";
   for (size_t i = 0; i < std::min(shown, lines.size()); ++i) out << lines[i] << '\n';
-  if (lines.size() > shown) out << "    and " << lines.size() - shown << " more; --json lists them\n";
+  if (lines.size() > shown)
+    out << "    and " << lines.size() - shown << " more; --json lists them\n";
   return out;
 }
 

@@ -12,7 +12,8 @@ constexpr size_t readable_behind = 64;
 }  // namespace
 
 int64_t checked_numel(std::span<const int64_t> sizes, int64_t item_bytes) {
-  // Extents may stand in any order, so a zero makes the product zero however large the others are; torch agrees.
+  // Extents may stand in any order, so a zero makes the product zero however large the others are;
+  // torch agrees.
   int64_t n = 1, bytes = 0;
   bool overflow = false;
   for (const int64_t size : sizes) {
@@ -28,10 +29,12 @@ Array Array::zeros(DType dtype, std::vector<int64_t> sizes) {
   Array a;
   a.dtype = dtype;
   a.sizes = std::move(sizes);
-  if (checked_numel(a.sizes, taper::size_bytes(dtype)) < 0) throw FileError("no array can have the shape " + a.describe());
+  if (checked_numel(a.sizes, taper::size_bytes(dtype)) < 0)
+    throw FileError("no array can have the shape " + a.describe());
   const size_t count = a.size_bytes() + readable_behind;
   auto* memory = static_cast<std::byte*>(::operator new[](count, alignment));
-  a.bytes = std::shared_ptr<std::byte[]>(memory, [](std::byte* p) { ::operator delete[](p, alignment); });
+  a.bytes =
+      std::shared_ptr<std::byte[]>(memory, [](std::byte* p) { ::operator delete[](p, alignment); });
   std::memset(memory, 0, count);
   return a;
 }
@@ -53,7 +56,8 @@ std::string Array::describe() const {
 
 void Array::assign(std::span<const std::byte> source) {
   if (source.size() != size_bytes())
-    throw std::logic_error("Array::assign: " + std::to_string(source.size()) + " bytes do not fill " + describe());
+    throw std::logic_error("Array::assign: " + std::to_string(source.size()) +
+                           " bytes do not fill " + describe());
   if (!source.empty()) std::memcpy(bytes.get(), source.data(), source.size());
 }
 
@@ -63,7 +67,9 @@ void Array::settle_bools() const {
 }
 
 void Array::require_dtype(DType asked) const {
-  if (asked != dtype) throw std::logic_error(std::string("Array::values: asked for ") + name_of(asked) + ", the array is " + describe());
+  if (asked != dtype)
+    throw std::logic_error(std::string("Array::values: asked for ") + name_of(asked) +
+                           ", the array is " + describe());
 }
 
 }  // namespace taper::io

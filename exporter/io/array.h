@@ -13,15 +13,16 @@
 
 namespace taper::io {
 
-/// A file is damaged, of another kind, or holds something Taper has no place for. The message names the file, what is
-/// wrong with it and, where there is one, the remedy.
+/// A file is damaged, of another kind, or holds something Taper has no place for. The message names
+/// the file, what is wrong with it and, where there is one, the remedy.
 class FileError : public ExportError {
  public:
   using ExportError::ExportError;
 };
 
-/// A row-major array without gaps. Copies share the bytes; `clone` does not. The bytes are aligned to 64 and followed by
-/// 64 readable zero bytes, which is what kernels ask of every buffer, so that a tensor can adopt them as they are.
+/// A row-major array without gaps. Copies share the bytes; `clone` does not. The bytes are aligned
+/// to 64 and followed by 64 readable zero bytes, which is what kernels ask of every buffer, so that
+/// a tensor can adopt them as they are.
 struct Array {
   DType dtype = DType::f32;
   std::vector<int64_t> sizes;
@@ -39,7 +40,9 @@ struct Array {
 
   Array clone() const;
   int64_t numel() const;
-  size_t size_bytes() const { return static_cast<size_t>(numel()) * static_cast<size_t>(taper::size_bytes(dtype)); }
+  size_t size_bytes() const {
+    return static_cast<size_t>(numel()) * static_cast<size_t>(taper::size_bytes(dtype));
+  }
   /// "f32 (2, 3)", for messages.
   std::string describe() const;
 
@@ -52,7 +55,8 @@ struct Array {
   std::span<std::byte> raw() const { return {bytes.get(), size_bytes()}; }
   /// Overwrites the elements with `source`, which has exactly size_bytes() bytes.
   void assign(std::span<const std::byte> source);
-  /// Makes every byte of a bool array 0 or 1, the only values that C++ knows; files may hold others. Leaves other dtypes alone.
+  /// Makes every byte of a bool array 0 or 1, the only values that C++ knows; files may hold
+  /// others. Leaves other dtypes alone.
   void settle_bools() const;
 
  private:
@@ -62,7 +66,8 @@ struct Array {
 /// Named arrays, as checkpoints hold them.
 using ArrayMap = std::map<std::string, Array>;
 
-/// The product of `sizes`, or -1 if one is negative or the product times `item_bytes` does not fit into 63 bits.
+/// The product of `sizes`, or -1 if one is negative or the product times `item_bytes` does not fit
+/// into 63 bits.
 int64_t checked_numel(std::span<const int64_t> sizes, int64_t item_bytes);
 
 }  // namespace taper::io

@@ -16,13 +16,15 @@ FileError failure(const std::filesystem::path& path, const char* what) {
 
 Bytes read_file(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) throw FileError(path.string() + ": is a folder, not a file");
+  if (std::filesystem::is_directory(path, error))
+    throw FileError(path.string() + ": is a folder, not a file");
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) throw failure(path, "cannot open");
   const std::streamoff size = in.tellg();
   Bytes bytes(size > 0 ? static_cast<size_t>(size) : 0);
   in.seekg(0);
-  if (!bytes.empty() && !in.read(reinterpret_cast<char*>(bytes.data()), size)) throw failure(path, "cannot read");
+  if (!bytes.empty() && !in.read(reinterpret_cast<char*>(bytes.data()), size))
+    throw failure(path, "cannot read");
   return bytes;
 }
 
@@ -32,7 +34,8 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
   {
     std::ofstream out(partial, std::ios::binary | std::ios::trunc);
     if (!out) throw failure(path, "cannot create");
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
     out.close();
     if (!out) {
       const FileError error = failure(path, "cannot write");

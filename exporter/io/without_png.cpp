@@ -5,7 +5,9 @@ namespace taper::io {
 namespace {
 
 [[noreturn]] void refuse(const std::string& name) {
-  throw FileError(name + ": this build of Taper has no PNG support; install libpng (libpng-dev) and configure again");
+  throw FileError(
+      name +
+      ": this build of Taper has no PNG support; install libpng (libpng-dev) and configure again");
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace taper::internal {
 
 struct Bounds {
-  static constexpr int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t least = std::numeric_limits<int64_t>::min(),
+                           most = std::numeric_limits<int64_t>::max();
   int64_t lower = least, upper = most;
 
   bool is_point() const { return lower == upper; }
@@ -15,7 +16,9 @@ struct Bounds {
 
 constexpr bool is_infinite(int64_t v) { return v == Bounds::least || v == Bounds::most; }
 constexpr int64_t saturate(__int128 v) {
-  return v < Bounds::least ? Bounds::least : v > Bounds::most ? Bounds::most : static_cast<int64_t>(v);
+  return v < Bounds::least  ? Bounds::least
+         : v > Bounds::most ? Bounds::most
+                            : static_cast<int64_t>(v);
 }
 constexpr int64_t product(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
@@ -36,14 +39,14 @@ inline Bounds operator+(Bounds a, Bounds b) {
   return {end(a.lower, b.lower, Bounds::least), end(a.upper, b.upper, Bounds::most)};
 }
 inline Bounds operator*(Bounds a, Bounds b) {
-  const auto [lower, upper] = std::minmax(
-      {product(a.lower, b.lower), product(a.lower, b.upper), product(a.upper, b.lower), product(a.upper, b.upper)});
+  const auto [lower, upper] = std::minmax({product(a.lower, b.lower), product(a.lower, b.upper),
+                                           product(a.upper, b.lower), product(a.upper, b.upper)});
   return {lower, upper};
 }
 inline Bounds operator/(Bounds a, Bounds b) {
   if (b.lower <= 0) return {};
-  const auto [lower, upper] = std::minmax(
-      {quotient(a.lower, b.lower), quotient(a.lower, b.upper), quotient(a.upper, b.lower), quotient(a.upper, b.upper)});
+  const auto [lower, upper] = std::minmax({quotient(a.lower, b.lower), quotient(a.lower, b.upper),
+                                           quotient(a.upper, b.lower), quotient(a.upper, b.upper)});
   return {lower, upper};
 }
 inline Bounds operator%(Bounds a, Bounds b) {
@@ -51,7 +54,11 @@ inline Bounds operator%(Bounds a, Bounds b) {
   const int64_t most = is_infinite(b.upper) ? b.upper : b.upper - 1;
   return {0, a.lower >= 0 ? std::min(a.upper, most) : most};
 }
-inline Bounds min(Bounds a, Bounds b) { return {std::min(a.lower, b.lower), std::min(a.upper, b.upper)}; }
-inline Bounds max(Bounds a, Bounds b) { return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)}; }
+inline Bounds min(Bounds a, Bounds b) {
+  return {std::min(a.lower, b.lower), std::min(a.upper, b.upper)};
+}
+inline Bounds max(Bounds a, Bounds b) {
+  return {std::max(a.lower, b.lower), std::max(a.upper, b.upper)};
+}
 
 }  // namespace taper::internal

@@ -6,14 +6,18 @@ namespace taper::ir {
 
 using eager::Boxed;
 
-BoxedArguments::BoxedArguments(const eager::OperatorInfo& info, const std::vector<Argument>& arguments, const Lookup& tensor_of) {
+BoxedArguments::BoxedArguments(const eager::OperatorInfo& info,
+                               const std::vector<Argument>& arguments, const Lookup& tensor_of) {
   if (static_cast<int>(arguments.size()) != info.argument_count)
-    throw ExportError(std::string(info.name) + ": takes " + std::to_string(info.argument_count) + " arguments, got " + std::to_string(arguments.size()));
-  for (size_t i = 0; i < arguments.size(); ++i) boxed_.push_back(box(info.arguments[i], arguments[i], tensor_of));
+    throw ExportError(std::string(info.name) + ": takes " + std::to_string(info.argument_count) +
+                      " arguments, got " + std::to_string(arguments.size()));
+  for (size_t i = 0; i < arguments.size(); ++i)
+    boxed_.push_back(box(info.arguments[i], arguments[i], tensor_of));
   boxed_.emplace_back();  // an operator without arguments has an address, too
 }
 
-Boxed BoxedArguments::box(const Parameter& parameter, const Argument& argument, const Lookup& tensor_of) {
+Boxed BoxedArguments::box(const Parameter& parameter, const Argument& argument,
+                          const Lookup& tensor_of) {
   return std::visit(
       [&](const auto& a) -> Boxed {
         using T = std::decay_t<decltype(a)>;
@@ -52,16 +56,19 @@ eager::Tensor typed_tensor(const Type& type) {
 }
 }  // namespace
 
-std::vector<Type> infer(const Operator& op, const std::vector<Argument>& arguments, std::vector<Check>& checks) {
+std::vector<Type> infer(const Operator& op, const std::vector<Argument>& arguments,
+                        std::vector<Check>& checks) {
   const eager::OperatorInfo& info = eager::info_of(op);
-  if (info.symbolic_rule == nullptr) throw ExportError(std::string(info.name) + ": this operator has no shape rule");
+  if (info.symbolic_rule == nullptr)
+    throw ExportError(std::string(info.name) + ": this operator has no shape rule");
   BoxedArguments boxed(info, arguments, [](Value* v) { return typed_tensor(v->type); });
   std::vector<Type> types(static_cast<size_t>(info.schema.result_count));
   Facts<Dim> facts;
   if (!info.symbolic_rule(facts, boxed.data(), types.data()) || facts.failed)
-    throw ExportError(std::string(info.name) + ": " +
-                      format_message(facts.message != nullptr ? facts.message : "the arguments do not fit",
-                                     {facts.values[0], facts.values[1], facts.values[2]}));
+    throw ExportError(
+        std::string(info.name) + ": " +
+        format_message(facts.message != nullptr ? facts.message : "the arguments do not fit",
+                       {facts.values[0], facts.values[1], facts.values[2]}));
   if (op.category != Category::view)
     for (Type& t : types) make_dense(t);
   checks.insert(checks.end(), facts.checks.begin(), facts.checks.end());
@@ -69,7 +76,8 @@ std::vector<Type> infer(const Operator& op, const std::vector<Argument>& argumen
 }
 
 namespace {
-std::vector<Type> infer_into(Graph& graph, const Operator& op, const std::vector<Argument>& arguments) {
+std::vector<Type> infer_into(Graph& graph, const Operator& op,
+                             const std::vector<Argument>& arguments) {
   std::vector<Check> checks;
   std::vector<Type> types = infer(op, arguments, checks);
   for (const Check& c : checks) graph.add_check(c);
@@ -77,11 +85,13 @@ std::vector<Type> infer_into(Graph& graph, const Operator& op, const std::vector
 }
 }  // namespace
 
-Node* append(Graph& graph, const Operator& op, std::vector<Argument> arguments, Location location, std::string module) {
+Node* append(Graph& graph, const Operator& op, std::vector<Argument> arguments, Location location,
+             std::string module) {
   const std::vector<Type> types = infer_into(graph, op, arguments);
   return graph.append(op, std::move(arguments), types, location, std::move(module));
 }
-Node* insert_before(Graph& graph, Node* before, const Operator& op, std::vector<Argument> arguments, Location location, std::string module) {
+Node* insert_before(Graph& graph, Node* before, const Operator& op, std::vector<Argument> arguments,
+                    Location location, std::string module) {
   const std::vector<Type> types = infer_into(graph, op, arguments);
   return graph.insert_before(before, op, std::move(arguments), types, location, std::move(module));
 }

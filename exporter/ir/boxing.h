@@ -12,10 +12,12 @@ namespace taper::ir {
 /// Owns what the boxed lists point to. `arguments` must outlive it.
 class BoxedArguments {
  public:
-  /// The tensor that stands for a value: elements when a graph is run, a type only when shapes are inferred.
+  /// The tensor that stands for a value: elements when a graph is run, a type only when shapes are
+  /// inferred.
   using Lookup = std::function<eager::Tensor(Value*)>;
 
-  BoxedArguments(const eager::OperatorInfo& info, const std::vector<Argument>& arguments, const Lookup& tensor_of);
+  BoxedArguments(const eager::OperatorInfo& info, const std::vector<Argument>& arguments,
+                 const Lookup& tensor_of);
   BoxedArguments(const BoxedArguments&) = delete;
   BoxedArguments& operator=(const BoxedArguments&) = delete;
 
@@ -31,14 +33,17 @@ class BoxedArguments {
   std::deque<eager::Ints> integers_;
 };
 
-/// The results' types of a call by the operator's shape rule: dense, or for a view strides and offset in its base's storage.
-/// What the rule could not prove is added to `checks`. Throws ExportError where the rule refuses.
-std::vector<Type> infer(const Operator& op, const std::vector<Argument>& arguments, std::vector<Check>& checks);
+/// The results' types of a call by the operator's shape rule: dense, or for a view strides and
+/// offset in its base's storage. What the rule could not prove is added to `checks`. Throws
+/// ExportError where the rule refuses.
+std::vector<Type> infer(const Operator& op, const std::vector<Argument>& arguments,
+                        std::vector<Check>& checks);
 
 /// Appends a call whose result types are inferred and whose checks become the graph's.
-Node* append(Graph& graph, const Operator& op, std::vector<Argument> arguments, Location location = {}, std::string module = {});
+Node* append(Graph& graph, const Operator& op, std::vector<Argument> arguments,
+             Location location = {}, std::string module = {});
 /// The same, before a node.
-Node* insert_before(Graph& graph, Node* before, const Operator& op, std::vector<Argument> arguments, Location location = {},
-                    std::string module = {});
+Node* insert_before(Graph& graph, Node* before, const Operator& op, std::vector<Argument> arguments,
+                    Location location = {}, std::string module = {});
 
 }  // namespace taper::ir

@@ -27,7 +27,8 @@ struct Polynomial {
   int64_t constant = 0;
 };
 
-/// A node of the expression tree. `sum` holds every polynomial that is neither a number nor a single atom.
+/// A node of the expression tree. `sum` holds every polynomial that is neither a number nor a
+/// single atom.
 struct Expression {
   enum class Form : uint8_t { symbol, floor_div, modulo, min, max, sum };
   Form form;
@@ -53,7 +54,9 @@ using Form = Expression::Form;
 
 Atom expression_of(Dim d) { return Expression::of(d); }
 
-[[noreturn]] void refuse_overflow() { throw ExportError("a size expression does not fit in 64 bits"); }
+[[noreturn]] void refuse_overflow() {
+  throw ExportError("a size expression does not fit in 64 bits");
+}
 [[noreturn]] void refuse_zero() { throw ExportError("a size is divided by zero"); }
 
 int64_t checked_add(int64_t a, int64_t b) {
@@ -74,7 +77,9 @@ int compare(Dim a, Dim b);
 int compare(const std::vector<Atom>& a, const std::vector<Atom>& b);
 
 template <class T>
-int three_way(const T& a, const T& b) { return a < b ? -1 : b < a ? 1 : 0; }
+int three_way(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
 
 int compare(const Polynomial& a, const Polynomial& b) {
   if (int c = three_way(a.terms.size(), b.terms.size())) return c;
@@ -129,21 +134,27 @@ struct HashExpression {
 };
 struct EqualExpression {
   bool operator()(const Expression* x, const Expression* y) const {
-    const auto equal = [](const Term& s, const Term& t) { return s.coefficient == t.coefficient && s.factors == t.factors; };
-    return x->form == y->form && x->symbol.id == y->symbol.id && same(x->a, y->a) && same(x->b, y->b) &&
-           x->sum.constant == y->sum.constant && std::ranges::equal(x->sum.terms, y->sum.terms, equal);
+    const auto equal = [](const Term& s, const Term& t) {
+      return s.coefficient == t.coefficient && s.factors == t.factors;
+    };
+    return x->form == y->form && x->symbol.id == y->symbol.id && same(x->a, y->a) &&
+           same(x->b, y->b) && x->sum.constant == y->sum.constant &&
+           std::ranges::equal(x->sum.terms, y->sum.terms, equal);
   }
 };
 
 Dim intern(Expression e) {
   static std::mutex& mutex = *new std::mutex;
-  static auto& all = *new std::unordered_set<const Expression*, HashExpression, EqualExpression>;  // lives as long as any Dim
+  static auto& all = *new std::unordered_set<const Expression*, HashExpression,
+                                             EqualExpression>;  // lives as long as any Dim
   const std::lock_guard lock(mutex);
   if (auto it = all.find(&e); it != all.end()) return Expression::dim(*it);
   return Expression::dim(*all.insert(new Expression(std::move(e))).first);
 }
 
-Bounds bounds_of(Dim d) { return d.is_constant() ? Bounds{d.value(), d.value()} : expression_of(d)->bounds; }
+Bounds bounds_of(Dim d) {
+  return d.is_constant() ? Bounds{d.value(), d.value()} : expression_of(d)->bounds;
+}
 Bounds bounds_of(const Term& t) {
   Bounds b{t.coefficient, t.coefficient};
   for (Atom f : t.factors) b = b * f->bounds;
@@ -165,7 +176,8 @@ Polynomial polynomial_of(Dim d) {
 
 Dim dim_of(Polynomial p) {
   if (p.terms.empty()) return p.constant;
-  if (p.constant == 0 && p.terms.size() == 1 && p.terms[0].coefficient == 1 && p.terms[0].factors.size() == 1)
+  if (p.constant == 0 && p.terms.size() == 1 && p.terms[0].coefficient == 1 &&
+      p.terms[0].factors.size() == 1)
     return Expression::dim(p.terms[0].factors[0]);
   const Bounds bounds = bounds_of(p);
   return intern({Form::sum, {}, std::move(p), {}, {}, bounds});
@@ -177,9 +189,12 @@ Polynomial add_scaled(const Polynomial& a, const Polynomial& b, int64_t scale) {
   r.constant = checked_add(a.constant, checked_multiply(scale, b.constant));
   size_t i = 0, j = 0;
   while (i < a.terms.size() || j < b.terms.size()) {
-    const int c = i == a.terms.size() ? 1 : j == b.terms.size() ? -1 : compare(a.terms[i].factors, b.terms[j].factors);
+    const int c = i == a.terms.size()   ? 1
+                  : j == b.terms.size() ? -1
+                                        : compare(a.terms[i].factors, b.terms[j].factors);
     Term t = c <= 0 ? a.terms[i++] : Term{0, b.terms[j].factors};
-    if (c >= 0) t.coefficient = checked_add(t.coefficient, checked_multiply(scale, b.terms[j++].coefficient));
+    if (c >= 0)
+      t.coefficient = checked_add(t.coefficient, checked_multiply(scale, b.terms[j++].coefficient));
     if (t.coefficient != 0) r.terms.push_back(std::move(t));
   }
   return r;
@@ -194,8 +209,10 @@ Polynomial times(const Polynomial& p, const Term& t) {
     r.terms.push_back(std::move(u));  // multiplying by one term keeps the order
   }
   if (p.constant != 0) {
-    if (t.factors.empty()) r.constant = checked_multiply(p.constant, t.coefficient);
-    else r = add_scaled(r, {{{checked_multiply(p.constant, t.coefficient), t.factors}}, 0}, 1);
+    if (t.factors.empty())
+      r.constant = checked_multiply(p.constant, t.coefficient);
+    else
+      r = add_scaled(r, {{{checked_multiply(p.constant, t.coefficient), t.factors}}, 0}, 1);
   }
   return r;
 }
@@ -207,7 +224,9 @@ Polynomial times(const Polynomial& p, const Polynomial& q) {
 }
 
 /// The leading term; a number counts as a term without factors.
-Term leading(const Polynomial& p) { return p.terms.empty() ? Term{p.constant, {}} : p.terms.front(); }
+Term leading(const Polynomial& p) {
+  return p.terms.empty() ? Term{p.constant, {}} : p.terms.front();
+}
 bool is_zero(const Polynomial& p) { return p.terms.empty() && p.constant == 0; }
 
 /// Division without remainder by long division on leading terms; false if there is a remainder.
@@ -217,11 +236,13 @@ bool divide_exactly(Polynomial p, const Polynomial& divisor, Polynomial& result)
   result = {};
   while (!is_zero(p)) {
     const Term t = leading(p);
-    if (t.coefficient % d.coefficient != 0 || !std::ranges::includes(t.factors, d.factors, less)) return false;
+    if (t.coefficient % d.coefficient != 0 || !std::ranges::includes(t.factors, d.factors, less))
+      return false;
     Term q{t.coefficient / d.coefficient, {}};
     std::ranges::set_difference(t.factors, d.factors, std::back_inserter(q.factors), less);
     p = add_scaled(p, times(divisor, q), -1);
-    result = add_scaled(result, q.factors.empty() ? Polynomial{{}, q.coefficient} : Polynomial{{q}, 0}, 1);
+    result = add_scaled(result,
+                        q.factors.empty() ? Polynomial{{}, q.coefficient} : Polynomial{{q}, 0}, 1);
   }
   return true;
 }
@@ -238,8 +259,10 @@ void split(const Polynomial& p, int64_t divisor, Polynomial& whole, Polynomial& 
   whole.constant = floor(p.constant), rest.constant = p.constant - whole.constant * divisor;
   for (const Term& t : p.terms) {
     const int64_t q = t.coefficient % divisor == 0 ? t.coefficient / divisor : 0;
-    if (q != 0) whole.terms.push_back({q, t.factors});
-    else rest.terms.push_back(t);
+    if (q != 0)
+      whole.terms.push_back({q, t.factors});
+    else
+      rest.terms.push_back(t);
   }
 }
 
@@ -252,25 +275,39 @@ std::string text_of(Dim d, bool as_factor);
 
 std::string text_of(const Term& t) {
   std::string s;
-  for (Atom f : t.factors) s += (s.empty() ? "" : "*") + text_of(Expression::dim(f), t.factors.size() > 1 || t.coefficient != 1);
+  for (Atom f : t.factors)
+    s += (s.empty() ? "" : "*") +
+         text_of(Expression::dim(f), t.factors.size() > 1 || t.coefficient != 1);
   const int64_t c = t.coefficient;
   return c == 1 ? s : c == -1 ? "-" + s : s + "*" + std::to_string(c);
 }
 
 std::string text_of(Dim d, bool as_factor) {
-  if (d.is_constant()) return as_factor && d.value() < 0 ? "(" + std::to_string(d.value()) + ")" : std::to_string(d.value());
+  if (d.is_constant())
+    return as_factor && d.value() < 0 ? "(" + std::to_string(d.value()) + ")"
+                                      : std::to_string(d.value());
   Atom e = expression_of(d);
   std::string s;
   switch (e->form) {
-    case Form::symbol: return e->symbol.name;
-    case Form::min: return "min(" + text_of(e->a, false) + ", " + text_of(e->b, false) + ")";
-    case Form::max: return "max(" + text_of(e->a, false) + ", " + text_of(e->b, false) + ")";
-    case Form::floor_div: s = text_of(e->a, true) + "//" + text_of(e->b, true); break;
-    case Form::modulo: s = text_of(e->a, true) + "%" + text_of(e->b, true); break;
+    case Form::symbol:
+      return e->symbol.name;
+    case Form::min:
+      return "min(" + text_of(e->a, false) + ", " + text_of(e->b, false) + ")";
+    case Form::max:
+      return "max(" + text_of(e->a, false) + ", " + text_of(e->b, false) + ")";
+    case Form::floor_div:
+      s = text_of(e->a, true) + "//" + text_of(e->b, true);
+      break;
+    case Form::modulo:
+      s = text_of(e->a, true) + "%" + text_of(e->b, true);
+      break;
     case Form::sum:
       for (const Term& t : e->sum.terms) {
         const bool minus = !s.empty() && t.coefficient < 0 && t.coefficient != Bounds::least;
-        s += (s.empty() ? "" : minus ? " - " : " + ") + text_of(minus ? Term{-t.coefficient, t.factors} : t);
+        s += (s.empty() ? ""
+              : minus   ? " - "
+                        : " + ") +
+             text_of(minus ? Term{-t.coefficient, t.factors} : t);
       }
       if (const int64_t c = e->sum.constant; c != 0)
         s += c > 0 || c == Bounds::least ? " + " + std::to_string(c) : " - " + std::to_string(-c);
@@ -288,7 +325,8 @@ void collect(Dim d, std::set<std::pair<uint64_t, const Symbol*>>& found) {
 
 Dim Dim::symbol(std::string name, int64_t minimum, int64_t maximum) {
   if (minimum > maximum)
-    throw ExportError("the symbol " + name + " has no value: its range is [" + std::to_string(minimum) + ", " + std::to_string(maximum) + "]");
+    throw ExportError("the symbol " + name + " has no value: its range is [" +
+                      std::to_string(minimum) + ", " + std::to_string(maximum) + "]");
   static std::mutex& mutex = *new std::mutex;
   static uint64_t count = 0;
   uint64_t id;
@@ -296,11 +334,13 @@ Dim Dim::symbol(std::string name, int64_t minimum, int64_t maximum) {
     const std::lock_guard lock(mutex);
     id = ++count;
   }
-  return intern({Form::symbol, {std::move(name), minimum, maximum, id}, {}, {}, {}, {minimum, maximum}});
+  return intern(
+      {Form::symbol, {std::move(name), minimum, maximum, id}, {}, {}, {}, {minimum, maximum}});
 }
 
 const Symbol* Dim::as_symbol() const {
-  return expression_ != nullptr && expression_->form == Form::symbol ? &expression_->symbol : nullptr;
+  return expression_ != nullptr && expression_->form == Form::symbol ? &expression_->symbol
+                                                                     : nullptr;
 }
 int64_t Dim::lower() const { return bounds_of(*this).lower; }
 int64_t Dim::upper() const { return bounds_of(*this).upper; }
@@ -317,12 +357,18 @@ Dim::Parts Dim::parts() const {
   if (is_constant()) return {DimKind::constant, value_, nullptr, {}};
   const Expression& e = *expression_;
   switch (e.form) {
-    case Form::symbol: return {DimKind::symbol, 0, &e.symbol, {}};
-    case Form::floor_div: return {DimKind::floor_div, 0, nullptr, {e.a, e.b}};
-    case Form::modulo: return {DimKind::modulo, 0, nullptr, {e.a, e.b}};
-    case Form::min: return {DimKind::min, 0, nullptr, {e.a, e.b}};
-    case Form::max: return {DimKind::max, 0, nullptr, {e.a, e.b}};
-    case Form::sum: break;
+    case Form::symbol:
+      return {DimKind::symbol, 0, &e.symbol, {}};
+    case Form::floor_div:
+      return {DimKind::floor_div, 0, nullptr, {e.a, e.b}};
+    case Form::modulo:
+      return {DimKind::modulo, 0, nullptr, {e.a, e.b}};
+    case Form::min:
+      return {DimKind::min, 0, nullptr, {e.a, e.b}};
+    case Form::max:
+      return {DimKind::max, 0, nullptr, {e.a, e.b}};
+    case Form::sum:
+      break;
   }
   Parts parts{DimKind::add, 0, nullptr, {}};
   if (e.sum.terms.size() + (e.sum.constant != 0) > 1) {
@@ -349,14 +395,26 @@ int64_t Dim::evaluate(const Bindings& bindings) const {
   for (size_t i = 1; i < p.operands.size(); ++i) {
     const Extent v = p.operands[i].evaluate(bindings);
     switch (p.kind) {
-      case DimKind::add: r = r + v; break;
-      case DimKind::multiply: r = r * v; break;
-      case DimKind::floor_div: r = r / v; break;
-      case DimKind::modulo: r = r % v; break;
-      case DimKind::min: r = std::min(r.value, v.value); break;
-      default: r = std::max(r.value, v.value);
+      case DimKind::add:
+        r = r + v;
+        break;
+      case DimKind::multiply:
+        r = r * v;
+        break;
+      case DimKind::floor_div:
+        r = r / v;
+        break;
+      case DimKind::modulo:
+        r = r % v;
+        break;
+      case DimKind::min:
+        r = std::min(r.value, v.value);
+        break;
+      default:
+        r = std::max(r.value, v.value);
     }
-    if (r.invalid()) throw ExportError("the size " + to_string() + " does not fit in 64 bits, or divides by zero");
+    if (r.invalid())
+      throw ExportError("the size " + to_string() + " does not fit in 64 bits, or divides by zero");
   }
   return r.value;
 }
@@ -372,12 +430,23 @@ Dim Dim::substitute(const Substitution& replacements) const {
   for (size_t i = 1; i < p.operands.size(); ++i) {
     const Dim v = p.operands[i].substitute(replacements);
     switch (p.kind) {
-      case DimKind::add: r = r + v; break;
-      case DimKind::multiply: r = r * v; break;
-      case DimKind::floor_div: r = r / v; break;
-      case DimKind::modulo: r = r % v; break;
-      case DimKind::min: r = min(r, v); break;
-      default: r = max(r, v);
+      case DimKind::add:
+        r = r + v;
+        break;
+      case DimKind::multiply:
+        r = r * v;
+        break;
+      case DimKind::floor_div:
+        r = r / v;
+        break;
+      case DimKind::modulo:
+        r = r % v;
+        break;
+      case DimKind::min:
+        r = min(r, v);
+        break;
+      default:
+        r = max(r, v);
     }
   }
   return r;
@@ -388,12 +457,16 @@ std::string Dim::to_string() const { return text_of(*this, false); }
 int64_t Dim::refuse_value() const {
   std::string names;
   for (const Symbol* s : symbols()) names += (names.empty() ? "" : ", ") + s->name;
-  throw SymbolicValueError("the size " + to_string() + " is symbolic and cannot become a number; keep it as a Dim, or fix it with specialize(" +
-                           names + ")");
+  throw SymbolicValueError(
+      "the size " + to_string() +
+      " is symbolic and cannot become a number; keep it as a Dim, or fix it with specialize(" +
+      names + ")");
 }
 
 Dim Dim::add(Dim a, Dim b) { return dim_of(add_scaled(polynomial_of(a), polynomial_of(b), 1)); }
-Dim Dim::subtract(Dim a, Dim b) { return dim_of(add_scaled(polynomial_of(a), polynomial_of(b), -1)); }
+Dim Dim::subtract(Dim a, Dim b) {
+  return dim_of(add_scaled(polynomial_of(a), polynomial_of(b), -1));
+}
 Dim Dim::multiply(Dim a, Dim b) { return dim_of(times(polynomial_of(a), polynomial_of(b))); }
 
 Dim Dim::floor_div(Dim a, Dim b) {
@@ -403,14 +476,17 @@ Dim Dim::floor_div(Dim a, Dim b) {
   if (Polynomial q; divide_exactly(p, d, q)) return dim_of(std::move(q));
   if (!b.is_constant()) return make(Form::floor_div, a, b, bounds_of(a) / bounds_of(b));
 
-  // floor((d * whole + rest) / d) = whole + floor(rest / d), and a common factor of rest and d cancels
+  // floor((d * whole + rest) / d) = whole + floor(rest / d), and a common factor of rest and d
+  // cancels
   Polynomial whole, rest;
   split(p, b.value(), whole, rest);
   Dim dividend = dim_of(rest), result = dim_of(whole);
   if (dividend.is_constant()) return result + dividend.value() / b.value();
-  if (const int64_t g = std::gcd(content(rest), b.value()); g != 1) return result + floor_div(floor_div(dividend, g), b.value() / g);
+  if (const int64_t g = std::gcd(content(rest), b.value()); g != 1)
+    return result + floor_div(floor_div(dividend, g), b.value() / g);
   // floor(floor(x / m) / n) = floor(x / (m * n)) for positive numbers m and n
-  if (Atom e = expression_of(dividend); e->form == Form::floor_div && e->b.is_constant() && e->b.value() > 0)
+  if (Atom e = expression_of(dividend);
+      e->form == Form::floor_div && e->b.is_constant() && e->b.value() > 0)
     return result + floor_div(e->a, e->b * b);
   return result + make(Form::floor_div, dividend, b, bounds_of(dividend) / bounds_of(b));
 }
@@ -445,13 +521,15 @@ bool Dim::decide_equal(Dim a, Dim b) {
   if (proves_equal(a, b)) return true;
   if (proves_different(a, b)) return false;
   throw SymbolicValueError("whether " + a.to_string() + " equals " + b.to_string() +
-                           " depends on symbolic sizes; write code that is right both ways, or fix the size with specialize()");
+                           " depends on symbolic sizes; write code that is right both ways, or fix "
+                           "the size with specialize()");
 }
 bool Dim::decide_less(Dim a, Dim b) {
   if (proves_less(a, b)) return true;
   if (proves_at_least(a, b)) return false;
   throw SymbolicValueError("whether " + a.to_string() + " is less than " + b.to_string() +
-                           " depends on symbolic sizes; write code that is right both ways, or fix the size with specialize()");
+                           " depends on symbolic sizes; write code that is right both ways, or fix "
+                           "the size with specialize()");
 }
 
 std::ostream& operator<<(std::ostream& out, const Dim& dim) { return out << dim.to_string(); }
@@ -461,7 +539,9 @@ namespace {
 Bounds difference(Dim a, Dim b) {
   const Polynomial p = polynomial_of(a), q = polynomial_of(b);
   const auto fits = [](const Polynomial& x) {
-    return std::ranges::all_of(x.terms, [](const Term& t) { return std::abs(t.coefficient / 2) < Bounds::most / 4; }) &&
+    return std::ranges::all_of(
+               x.terms,
+               [](const Term& t) { return std::abs(t.coefficient / 2) < Bounds::most / 4; }) &&
            std::abs(x.constant / 2) < Bounds::most / 4;
   };
   if (!fits(p) || !fits(q)) return bounds_of(b) + bounds_of(a) * Bounds{-1, -1};
@@ -469,17 +549,23 @@ Bounds difference(Dim a, Dim b) {
 }
 }  // namespace
 
-bool proves_equal(Dim a, Dim b) { return same(a, b) || (a.lower() == a.upper() && b.lower() == b.upper() && a.lower() == b.lower()); }
+bool proves_equal(Dim a, Dim b) {
+  return same(a, b) || (a.lower() == a.upper() && b.lower() == b.upper() && a.lower() == b.lower());
+}
 bool proves_different(Dim a, Dim b) { return proves_less(a, b) || proves_less(b, a); }
 bool proves_less(Dim a, Dim b) { return a.upper() < b.lower() || difference(a, b).lower > 0; }
-bool proves_at_least(Dim a, Dim b) { return same(a, b) || a.lower() >= b.upper() || difference(b, a).lower >= 0; }
+bool proves_at_least(Dim a, Dim b) {
+  return same(a, b) || a.lower() >= b.upper() || difference(b, a).lower >= 0;
+}
 
 std::string format_message(const char* text, std::initializer_list<Dim> values) {
   std::string s;
   const Dim* next = values.begin();
   for (const char* c = text; *c != '\0'; ++c) {
-    if (c[0] == '{' && c[1] == '}' && next != values.end()) s += (next++)->to_string(), ++c;
-    else s += *c;
+    if (c[0] == '{' && c[1] == '}' && next != values.end())
+      s += (next++)->to_string(), ++c;
+    else
+      s += *c;
   }
   return s;
 }

@@ -8,11 +8,14 @@
 
 namespace taper::ir {
 
-std::shared_ptr<const Payload> Payload::copy(DType dtype, std::vector<int64_t> sizes, const void* bytes) {
+std::shared_ptr<const Payload> Payload::copy(DType dtype, std::vector<int64_t> sizes,
+                                             const void* bytes) {
   size_t count = 1;
   for (int64_t n : sizes) count *= static_cast<size_t>(n);
   const size_t size = count * static_cast<size_t>(::taper::size_bytes(dtype));
-  std::shared_ptr<std::byte> own(new std::byte[size + 64](), std::default_delete<std::byte[]>());  // kernels may read 64 bytes further
+  std::shared_ptr<std::byte> own(
+      new std::byte[size + 64](),
+      std::default_delete<std::byte[]>());  // kernels may read 64 bytes further
   if (size > 0) std::memcpy(own.get(), bytes, size);
   return std::make_shared<const Payload>(Payload{dtype, std::move(sizes), own, size});
 }
@@ -31,7 +34,10 @@ void remove_one(std::vector<Node*>& users, Node* node) {
 
 std::string Graph::fresh_name(std::string_view stem) {
   std::string name(stem.empty() ? "value" : stem);
-  const auto allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; };
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+  };
   std::ranges::replace_if(name, std::not_fn(allowed), '_');
   const std::string base = name;
   while (!names_.insert(name).second) name = base + "_" + std::to_string(++counters_[base]);
@@ -45,7 +51,8 @@ void Graph::rename(Value* value, const std::string& name) {
   value->name = name;
 }
 
-std::unique_ptr<Value> Graph::make_value(std::string_view name, const Type& type, Value::Origin origin, int index) {
+std::unique_ptr<Value> Graph::make_value(std::string_view name, const Type& type,
+                                         Value::Origin origin, int index) {
   auto value = std::make_unique<Value>();
   value->name = fresh_name(name);
   value->type = type;
@@ -64,20 +71,26 @@ void Graph::add_number_input(std::string name, Dim number) {
   inputs_.push_back({std::move(name), nullptr, number});
 }
 
-void Graph::add_output(std::string name, Value* value) { outputs_.push_back({std::move(name), value, {}}); }
-void Graph::add_number_output(std::string name, Dim number) { outputs_.push_back({std::move(name), nullptr, number}); }
+void Graph::add_output(std::string name, Value* value) {
+  outputs_.push_back({std::move(name), value, {}});
+}
+void Graph::add_number_output(std::string name, Dim number) {
+  outputs_.push_back({std::move(name), nullptr, number});
+}
 
-State* Graph::add_state(std::string path, StateKind kind, bool trainable, DType dtype, const std::vector<int64_t>& sizes,
-                        std::shared_ptr<const Payload> initial) {
+State* Graph::add_state(std::string path, StateKind kind, bool trainable, DType dtype,
+                        const std::vector<int64_t>& sizes, std::shared_ptr<const Payload> initial) {
   if (find_state(path) != nullptr) throw ExportError("two states have the path " + path);
-  auto value = make_value(path, dense_type(dtype, dims(sizes)), Value::Origin::state, static_cast<int>(states_.size()));
+  auto value = make_value(path, dense_type(dtype, dims(sizes)), Value::Origin::state,
+                          static_cast<int>(states_.size()));
   states_.push_back({std::move(path), kind, trainable, std::move(initial), std::move(value)});
   return &states_.back();
 }
 
 Value* Graph::add_constant(std::string path, std::shared_ptr<const Payload> payload) {
-  auto value = make_value(path.empty() ? "constant" : path, dense_type(payload->dtype, dims(payload->sizes)), Value::Origin::constant,
-                          static_cast<int>(constants_.size()));
+  auto value =
+      make_value(path.empty() ? "constant" : path, dense_type(payload->dtype, dims(payload->sizes)),
+                 Value::Origin::constant, static_cast<int>(constants_.size()));
   constants_.push_back({std::move(path), std::move(payload), std::move(value)});
   return constants_.back().value.get();
 }
@@ -93,7 +106,8 @@ void Graph::add_write(State* state, Value* value) {
 
 void Graph::add_check(const Check& check) {
   const auto equal = [&](const Check& c) {
-    return c.comparison == check.comparison && same(c.left, check.left) && same(c.right, check.right);
+    return c.comparison == check.comparison && same(c.left, check.left) &&
+           same(c.right, check.right);
   };
   if (std::ranges::none_of(checks_, equal)) checks_.push_back(check);
 }
@@ -103,9 +117,11 @@ State* Graph::find_state(std::string_view path) {
   return at == states_.end() ? nullptr : &*at;
 }
 
-Node* Graph::insert(std::list<Node>::iterator before, const Operator& op, std::vector<Argument> arguments, std::span<const Type> types,
-                    Location location, std::string module) {
-  auto at = nodes_.insert(before, Node{&op, std::move(arguments), {}, location, std::move(module), {}});
+Node* Graph::insert(std::list<Node>::iterator before, const Operator& op,
+                    std::vector<Argument> arguments, std::span<const Type> types, Location location,
+                    std::string module) {
+  auto at =
+      nodes_.insert(before, Node{&op, std::move(arguments), {}, location, std::move(module), {}});
   Node* node = &*at;
   node->position = at;
   for_each_value(*node, [&](Value* v) { v->users.push_back(node); });
@@ -118,12 +134,12 @@ Node* Graph::insert(std::list<Node>::iterator before, const Operator& op, std::v
   return node;
 }
 
-Node* Graph::append(const Operator& op, std::vector<Argument> arguments, std::span<const Type> types, Location location,
-                    std::string module) {
+Node* Graph::append(const Operator& op, std::vector<Argument> arguments,
+                    std::span<const Type> types, Location location, std::string module) {
   return insert(nodes_.end(), op, std::move(arguments), types, location, std::move(module));
 }
-Node* Graph::insert_before(Node* before, const Operator& op, std::vector<Argument> arguments, std::span<const Type> types,
-                           Location location, std::string module) {
+Node* Graph::insert_before(Node* before, const Operator& op, std::vector<Argument> arguments,
+                           std::span<const Type> types, Location location, std::string module) {
   return insert(before->position, op, std::move(arguments), types, location, std::move(module));
 }
 
@@ -141,8 +157,10 @@ void Graph::replace_uses_in(Node* node, Value* old, Value* replacement) {
     replacement->users.push_back(node);
   };
   for (Argument& a : node->arguments) {
-    if (auto* one = std::get_if<Value*>(&a)) replace(*one);
-    else if (auto* many = std::get_if<std::vector<Value*>>(&a)) std::ranges::for_each(*many, replace);
+    if (auto* one = std::get_if<Value*>(&a))
+      replace(*one);
+    else if (auto* many = std::get_if<std::vector<Value*>>(&a))
+      std::ranges::for_each(*many, replace);
   }
 }
 
@@ -202,9 +220,12 @@ std::string describe(const Node& node) {
 }
 
 const Value* base_of(const Value* value) {
-  while (value->node != nullptr && value->node->op->category == Category::view) value = std::get<Value*>(value->node->arguments[0]);
+  while (value->node != nullptr && value->node->op->category == Category::view)
+    value = std::get<Value*>(value->node->arguments[0]);
   return value;
 }
-Value* base_of(Value* value) { return const_cast<Value*>(base_of(static_cast<const Value*>(value))); }
+Value* base_of(Value* value) {
+  return const_cast<Value*>(base_of(static_cast<const Value*>(value)));
+}
 
 }  // namespace taper::ir

@@ -1,4 +1,5 @@
-// The one intermediate representation: ATen operators over values with symbolic shapes, states, and the lines they came from.
+// The one intermediate representation: ATen operators over values with symbolic shapes, states, and
+// the lines they came from.
 #pragma once
 #include <cstddef>
 #include <list>
@@ -29,30 +30,36 @@ struct Payload {
   size_t size_bytes = 0;
 
   /// Copies `bytes`.
-  static std::shared_ptr<const Payload> copy(DType dtype, std::vector<int64_t> sizes, const void* bytes);
+  static std::shared_ptr<const Payload> copy(DType dtype, std::vector<int64_t> sizes,
+                                             const void* bytes);
   template <class T>
-  static std::shared_ptr<const Payload> from(const std::vector<T>& elements, std::vector<int64_t> sizes) {
+  static std::shared_ptr<const Payload> from(const std::vector<T>& elements,
+                                             std::vector<int64_t> sizes) {
     return copy(dtypes_of<T>::dtype, std::move(sizes), elements.data());
   }
 };
 
 /// What an argument may be; which one follows from the operator's row:
-///   absent optional → monostate · Tensor → Value* · Tensor[] and Tensor?[] → vector<Value*> (nullptr: absent element) ·
-///   int, SymInt → Dim · int[], SymInt[], bool[] → vector<Dim> · float → double · bool → bool · Scalar → Scalar ·
-///   str → string · ScalarType → DType · a branch or body of control flow → Graph
-using Argument = std::variant<std::monostate, Value*, std::vector<Value*>, Dim, std::vector<Dim>, double, std::vector<double>, bool,
-                              Scalar, std::string, DType, std::shared_ptr<Graph>>;
+///   absent optional → monostate · Tensor → Value* · Tensor[] and Tensor?[] → vector<Value*>
+///   (nullptr: absent element) · int, SymInt → Dim · int[], SymInt[], bool[] → vector<Dim> · float
+///   → double · bool → bool · Scalar → Scalar · str → string · ScalarType → DType · a branch or
+///   body of control flow → Graph
+using Argument =
+    std::variant<std::monostate, Value*, std::vector<Value*>, Dim, std::vector<Dim>, double,
+                 std::vector<double>, bool, Scalar, std::string, DType, std::shared_ptr<Graph>>;
 
 /// A tensor in the graph. Its address is its identity.
 struct Value {
   enum class Origin : uint8_t { input, state, constant, result };
 
-  std::string name;         ///< unique in its graph
-  Type type;                ///< of views: strides and offset relative to the storage of the base that they look at
+  std::string name;  ///< unique in its graph
+  Type
+      type;  ///< of views: strides and offset relative to the storage of the base that they look at
   Origin origin;
-  Node* node = nullptr;     ///< the producer of a result
-  int index = 0;            ///< among the node's results, or the graph's inputs, states or constants
-  std::vector<Node*> users; ///< each node once for each use; the graph's outputs and writes are not among them
+  Node* node = nullptr;  ///< the producer of a result
+  int index = 0;         ///< among the node's results, or the graph's inputs, states or constants
+  std::vector<Node*>
+      users;  ///< each node once for each use; the graph's outputs and writes are not among them
 };
 
 /// A call of an operator.
@@ -85,7 +92,7 @@ enum class StateKind : uint8_t { parameter = 0, buffer = 1, optimizer = 2, rando
 
 /// A tensor that outlives a call and may be written. Methods share states by path.
 struct State {
-  std::string path;                        ///< "conv1.weight"
+  std::string path;  ///< "conv1.weight"
   StateKind kind;
   bool trainable = false;
   std::shared_ptr<const Payload> initial;  ///< nullptr: zeros
@@ -120,8 +127,8 @@ struct SymbolBinding {
   Value* value = nullptr;
 };
 
-/// A function as a list of nodes in an order that computes every value before it is used. Owns nodes and values, whose
-/// addresses stay valid until they are erased. Not copyable.
+/// A function as a list of nodes in an order that computes every value before it is used. Owns
+/// nodes and values, whose addresses stay valid until they are erased. Not copyable.
 class Graph {
  public:
   explicit Graph(std::string name = "forward") : name_(std::move(name)) {}
@@ -130,14 +137,15 @@ class Graph {
 
   const std::string& name() const { return name_; }
 
-  // ---- the signature ----------------------------------------------------------------------------------------------
+  // ---- the signature
+  // ----------------------------------------------------------------------------------------------
   Value* add_input(std::string name, const Type& type);
   /// A number that the caller gives: `number` is a symbol, to be bound with source `input_number`.
   void add_number_input(std::string name, Dim number);
   void add_output(std::string name, Value* value);
   void add_number_output(std::string name, Dim number);
-  State* add_state(std::string path, StateKind kind, bool trainable, DType dtype, const std::vector<int64_t>& sizes,
-                   std::shared_ptr<const Payload> initial);
+  State* add_state(std::string path, StateKind kind, bool trainable, DType dtype,
+                   const std::vector<int64_t>& sizes, std::shared_ptr<const Payload> initial);
   Value* add_constant(std::string path, std::shared_ptr<const Payload> payload);
   /// Replaces an earlier write to the same state.
   void add_write(State* state, Value* value);
@@ -162,19 +170,21 @@ class Graph {
   const std::vector<Check>& checks() const { return checks_; }
   State* find_state(std::string_view path);
 
-  // ---- nodes ------------------------------------------------------------------------------------------------------
+  // ---- nodes
+  // ------------------------------------------------------------------------------------------------------
   /// In order. Erasing a node keeps iterators to the others.
   std::list<Node>& nodes() { return nodes_; }
   const std::list<Node>& nodes() const { return nodes_; }
 
   /// Appends a call. `types` has one entry a result; one that is not `present` gives no value.
-  Node* append(const Operator& op, std::vector<Argument> arguments, std::span<const Type> types, Location location = {},
-               std::string module = {});
+  Node* append(const Operator& op, std::vector<Argument> arguments, std::span<const Type> types,
+               Location location = {}, std::string module = {});
   /// The same, before `before`.
-  Node* insert_before(Node* before, const Operator& op, std::vector<Argument> arguments, std::span<const Type> types,
-                      Location location = {}, std::string module = {});
+  Node* insert_before(Node* before, const Operator& op, std::vector<Argument> arguments,
+                      std::span<const Type> types, Location location = {}, std::string module = {});
 
-  // ---- editing ----------------------------------------------------------------------------------------------------
+  // ---- editing
+  // ----------------------------------------------------------------------------------------------------
   void set_argument(Node* node, size_t i, Argument argument);
   /// All uses of `old`, the graph's outputs and writes among them, become uses of `replacement`.
   void replace_uses(Value* old, Value* replacement);
@@ -190,15 +200,18 @@ class Graph {
   /// Whether it is an output or is written to a state.
   bool is_returned(const Value* value) const;
 
-  /// `stem`, or `stem_1`, …: a name that no value has yet. Characters other than letters, digits, '_' and '.' become '_'.
+  /// `stem`, or `stem_1`, …: a name that no value has yet. Characters other than letters, digits,
+  /// '_' and '.' become '_'.
   std::string fresh_name(std::string_view stem);
   /// Gives a value a name that no other has.
   void rename(Value* value, const std::string& name);
 
  private:
-  Node* insert(std::list<Node>::iterator before, const Operator& op, std::vector<Argument> arguments, std::span<const Type> types,
-               Location location, std::string module);
-  std::unique_ptr<Value> make_value(std::string_view name, const Type& type, Value::Origin origin, int index);
+  Node* insert(std::list<Node>::iterator before, const Operator& op,
+               std::vector<Argument> arguments, std::span<const Type> types, Location location,
+               std::string module);
+  std::unique_ptr<Value> make_value(std::string_view name, const Type& type, Value::Origin origin,
+                                    int index);
 
   std::string name_;
   std::vector<Input> inputs_;
@@ -213,7 +226,8 @@ class Graph {
   std::map<std::string, int, std::less<>> counters_;
 };
 
-/// Calls `visit(Value*)` for every tensor that an argument, or all of a node's, holds; absent ones are skipped.
+/// Calls `visit(Value*)` for every tensor that an argument, or all of a node's, holds; absent ones
+/// are skipped.
 template <class Visit>
 void for_each_value(const Argument& argument, Visit&& visit) {
   if (auto* one = std::get_if<Value*>(&argument)) {
@@ -231,7 +245,8 @@ void for_each_value(const Node& node, Visit&& visit) {
 /// The same for every symbolic number.
 template <class Visit>
 void for_each_dim(const Argument& argument, Visit&& visit) {
-  if (auto* one = std::get_if<Dim>(&argument)) visit(*one);
+  if (auto* one = std::get_if<Dim>(&argument))
+    visit(*one);
   else if (auto* many = std::get_if<std::vector<Dim>>(&argument))
     for (Dim d : *many) visit(d);
 }
@@ -239,7 +254,8 @@ void for_each_dim(const Argument& argument, Visit&& visit) {
 /// "relu at lenet.cpp:14 (fc1)": how errors and reports call a node.
 std::string describe(const Node& node);
 
-/// The value whose storage `value` looks into: itself, or the base of the chain of views that it ends.
+/// The value whose storage `value` looks into: itself, or the base of the chain of views that it
+/// ends.
 const Value* base_of(const Value* value);
 Value* base_of(Value* value);
 

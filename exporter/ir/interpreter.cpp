@@ -8,7 +8,8 @@ namespace taper::ir {
 using eager::Tensor;
 
 Tensor tensor_of(const std::shared_ptr<const Payload>& payload) {
-  return Tensor::borrow(const_cast<std::byte*>(payload->bytes.get()), payload->dtype, payload->sizes, payload);
+  return Tensor::borrow(const_cast<std::byte*>(payload->bytes.get()), payload->dtype,
+                        payload->sizes, payload);
 }
 
 std::shared_ptr<const Payload> payload_of(const Tensor& tensor) {
@@ -34,12 +35,16 @@ void Interpreter::define(const Value* v, Tensor tensor) {
 void Interpreter::bind_symbols(const std::vector<Tensor>& inputs) {
   for (const SymbolBinding& s : graph_.symbols()) {
     Dim number;
-    if (s.source == SymbolSource::input_extent) number = inputs[s.first].size(s.second);
-    else if (s.source == SymbolSource::input_number) number = inputs[s.first].item<int64_t>();
-    else continue;  // an element or extent that a node computes
+    if (s.source == SymbolSource::input_extent)
+      number = inputs[s.first].size(s.second);
+    else if (s.source == SymbolSource::input_number)
+      number = inputs[s.first].item<int64_t>();
+    else
+      continue;  // an element or extent that a node computes
     if (proves_less(number, s.symbol.lower()) || proves_less(s.symbol.upper(), number))
-      throw ExportError(graph_.name() + ": " + s.symbol.to_string() + " is " + number.to_string() + ", outside [" +
-                        std::to_string(s.symbol.lower()) + ", " + std::to_string(s.symbol.upper()) + "]");
+      throw ExportError(graph_.name() + ": " + s.symbol.to_string() + " is " + number.to_string() +
+                        ", outside [" + std::to_string(s.symbol.lower()) + ", " +
+                        std::to_string(s.symbol.upper()) + "]");
     symbols_[s.symbol.as_symbol()] = number;
   }
 }
@@ -51,7 +56,9 @@ void Interpreter::test_checks() const {
                         : c.comparison == Comparison::not_equal ? proves_equal(a, b)
                         : c.comparison == Comparison::less      ? proves_at_least(a, b)
                                                                 : proves_less(b, a);
-    if (broken) throw ExportError(graph_.name() + ": " + c.message + " (" + a.to_string() + " and " + b.to_string() + ")");
+    if (broken)
+      throw ExportError(graph_.name() + ": " + c.message + " (" + a.to_string() + " and " +
+                        b.to_string() + ")");
   }
 }
 
@@ -75,20 +82,24 @@ void Interpreter::run_node(const Node& node) {
     eager::dispatch(info, boxed.data(), results.data(), node.location);
   }
   for_each_value(node, [&](const Value* v) {
-    if (--uses_left_[v] == 0) values_.erase(v);  // memory as in the program: what nobody needs is freed
+    if (--uses_left_[v] == 0)
+      values_.erase(v);  // memory as in the program: what nobody needs is freed
   });
   for (size_t i = 0; i < results.size(); ++i)
     if (node.result(i) != nullptr) define(node.result(i), results[i]);
   for (const SymbolBinding& s : graph_.symbols()) {
     if (s.value == nullptr || s.value->node != &node) continue;
     const Tensor& t = results[static_cast<size_t>(s.value->index)];
-    symbols_[s.symbol.as_symbol()] = s.source == SymbolSource::kernel_extent ? t.size(s.second) : Dim(t.reshape({-1}).select(0, s.second).item<int64_t>());
+    symbols_[s.symbol.as_symbol()] = s.source == SymbolSource::kernel_extent
+                                         ? t.size(s.second)
+                                         : Dim(t.reshape({-1}).select(0, s.second).item<int64_t>());
   }
 }
 
 Interpretation Interpreter::run(const std::vector<Tensor>& inputs) {
   if (inputs.size() != graph_.inputs().size())
-    throw ExportError(graph_.name() + ": takes " + std::to_string(graph_.inputs().size()) + " inputs, got " + std::to_string(inputs.size()));
+    throw ExportError(graph_.name() + ": takes " + std::to_string(graph_.inputs().size()) +
+                      " inputs, got " + std::to_string(inputs.size()));
   values_.clear(), uses_left_.clear(), symbols_.clear();
   bind_symbols(inputs);
   test_checks();
@@ -96,16 +107,20 @@ Interpretation Interpreter::run(const std::vector<Tensor>& inputs) {
     const Value* v = graph_.inputs()[i].value.get();
     if (v == nullptr) continue;
     if (inputs[i].dtype() != v->type.dtype || inputs[i].rank() != v->type.rank)
-      throw ExportError(graph_.name() + ": input " + graph_.inputs()[i].name + " must be " + to_string(v->type));
+      throw ExportError(graph_.name() + ": input " + graph_.inputs()[i].name + " must be " +
+                        to_string(v->type));
     for (int k = 0; k < v->type.rank; ++k)
       if (proves_different(inputs[i].size(k), v->type.sizes[k].substitute(symbols_)))
-        throw ExportError(graph_.name() + ": input " + graph_.inputs()[i].name + " must be " + to_string(v->type) + ", not " + eager::to_string(inputs[i].sizes()));
+        throw ExportError(graph_.name() + ": input " + graph_.inputs()[i].name + " must be " +
+                          to_string(v->type) + ", not " + eager::to_string(inputs[i].sizes()));
     define(v, inputs[i]);
   }
   for (const State& s : graph_.states()) {
     auto given = states_.find(s.path);
-    if (given != states_.end()) define(s.value.get(), given->second);
-    else if (s.initial != nullptr) define(s.value.get(), tensor_of(s.initial));
+    if (given != states_.end())
+      define(s.value.get(), given->second);
+    else if (s.initial != nullptr)
+      define(s.value.get(), tensor_of(s.initial));
     else {
       std::vector<int64_t> sizes;
       for (int i = 0; i < s.value->type.rank; ++i) sizes.push_back(s.value->type.sizes[i].value());

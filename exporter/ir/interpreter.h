@@ -1,5 +1,5 @@
-// Runs a graph through eager, node by node: the reference of a program, calibration, per-node comparison, and, while something
-// records, a new trace of the same function.
+// Runs a graph through eager, node by node: the reference of a program, calibration, per-node
+// comparison, and, while something records, a new trace of the same function.
 #pragma once
 #include <functional>
 #include <map>
@@ -13,9 +13,9 @@
 namespace taper::ir {
 
 struct Interpretation {
-  std::vector<eager::Tensor> outputs;                  ///< in order; a number's is undefined
-  std::vector<Dim> numbers;                            ///< beside them
-  std::map<std::string, eager::Tensor> written_states; ///< the new elements of states by path
+  std::vector<eager::Tensor> outputs;                   ///< in order; a number's is undefined
+  std::vector<Dim> numbers;                             ///< beside them
+  std::map<std::string, eager::Tensor> written_states;  ///< the new elements of states by path
 };
 
 class Interpreter {
@@ -23,12 +23,17 @@ class Interpreter {
   explicit Interpreter(const Graph& graph) : graph_(graph) {}
 
   /// The elements of a state to start from, by path; without one, its first value.
-  void set_state(const std::string& path, eager::Tensor tensor) { states_[path] = std::move(tensor); }
+  void set_state(const std::string& path, eager::Tensor tensor) {
+    states_[path] = std::move(tensor);
+  }
   /// Sees each value once it is computed.
-  void observe(std::function<void(const Value&, const eager::Tensor&)> observer) { observer_ = std::move(observer); }
+  void observe(std::function<void(const Value&, const eager::Tensor&)> observer) {
+    observer_ = std::move(observer);
+  }
 
-  /// One tensor an input, in order; of number inputs a 0-dim i64 tensor. Inputs may be traced. Binds symbols, then tests the
-  /// graph's checks where all sizes are numbers. Throws ExportError naming the node and what does not fit.
+  /// One tensor an input, in order; of number inputs a 0-dim i64 tensor. Inputs may be traced.
+  /// Binds symbols, then tests the graph's checks where all sizes are numbers. Throws ExportError
+  /// naming the node and what does not fit.
   Interpretation run(const std::vector<eager::Tensor>& inputs);
 
  private:

@@ -19,7 +19,10 @@ const char* keep(const std::string& text) {
   return all.insert(text).first->c_str();
 }
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':'; }
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == ':';
+}
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// A place in the text, and the smallest things one can read there.
@@ -28,10 +31,12 @@ class Cursor {
   explicit Cursor(std::string_view text) : text_(text) {}
 
   [[noreturn]] void refuse(const std::string& expected) const {
-    const auto line = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), '\n') + 1;
+    const auto line =
+        std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at_), '\n') + 1;
     std::string rest(text_.substr(at_, 20));
     rest = rest.substr(0, rest.find('\n'));
-    throw ExportError("line " + std::to_string(line) + ": expected " + expected + ", found '" + rest + "'");
+    throw ExportError("line " + std::to_string(line) + ": expected " + expected + ", found '" +
+                      rest + "'");
   }
   bool at_end() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
@@ -45,7 +50,9 @@ class Cursor {
     blanks();
     if (text_.substr(at_, token.size()) != token) return false;
     const size_t end = at_ + token.size();
-    if (is_word(token.back()) && token.back() != ':' && end < text_.size() && is_word(text_[end]) && text_[end] != ':') return false;
+    if (is_word(token.back()) && token.back() != ':' && end < text_.size() && is_word(text_[end]) &&
+        text_[end] != ':')
+      return false;
     at_ = end;
     return true;
   }
@@ -97,11 +104,14 @@ class Cursor {
     const char* begin = text_.data() + at_;
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), v);
     if (error != std::errc()) refuse("a number");
-    if (std::find_if(begin, end, [](char c) { return c == '.' || c == 'e'; }) == end) return Scalar(integer());
+    if (std::find_if(begin, end, [](char c) { return c == '.' || c == 'e'; }) == end)
+      return Scalar(integer());
     at_ = static_cast<size_t>(end - text_.data());
     return Scalar(v);
   }
-  bool next_is_digit_behind(char sign) const { return at_ + 1 < text_.size() && text_[at_] == sign && is_digit(text_[at_ + 1]); }
+  bool next_is_digit_behind(char sign) const {
+    return at_ + 1 < text_.size() && text_[at_] == sign && is_digit(text_[at_ + 1]);
+  }
 
  private:
   void blanks() {
@@ -138,19 +148,26 @@ Dim parse_factor(Cursor& c, const SymbolLookup& symbol) {
 Dim parse_product(Cursor& c, const SymbolLookup& symbol) {
   Dim d = parse_factor(c, symbol);
   for (;;) {
-    if (c.take("*")) d = d * parse_factor(c, symbol);
-    else if (c.take("//")) d = d / parse_factor(c, symbol);
-    else if (c.peek() == '%') c.expect("%"), d = d % parse_factor(c, symbol);
-    else return d;
+    if (c.take("*"))
+      d = d * parse_factor(c, symbol);
+    else if (c.take("//"))
+      d = d / parse_factor(c, symbol);
+    else if (c.peek() == '%')
+      c.expect("%"), d = d % parse_factor(c, symbol);
+    else
+      return d;
   }
 }
 
 Dim parse_sum(Cursor& c, const SymbolLookup& symbol) {
   Dim d = parse_product(c, symbol);
   for (;;) {
-    if (c.take("+")) d = d + parse_product(c, symbol);
-    else if (c.take("-")) d = d - parse_product(c, symbol);
-    else return d;
+    if (c.take("+"))
+      d = d + parse_product(c, symbol);
+    else if (c.take("-"))
+      d = d - parse_product(c, symbol);
+    else
+      return d;
   }
 }
 
@@ -167,15 +184,24 @@ class Parser {
 
  private:
   void line() {
-    if (c_.take("symbol")) symbol();
-    else if (c_.take("input")) input();
-    else if (c_.take("state")) state();
-    else if (c_.take("constant")) constant();
-    else if (c_.take("output")) output();
-    else if (c_.take("write")) write();
-    else if (c_.take("bind")) bind();
-    else if (c_.take("check")) check();
-    else node();
+    if (c_.take("symbol"))
+      symbol();
+    else if (c_.take("input"))
+      input();
+    else if (c_.take("state"))
+      state();
+    else if (c_.take("constant"))
+      constant();
+    else if (c_.take("output"))
+      output();
+    else if (c_.take("write"))
+      write();
+    else if (c_.take("bind"))
+      bind();
+    else if (c_.take("check"))
+      check();
+    else
+      node();
   }
 
   Dim dim() {
@@ -267,7 +293,10 @@ class Parser {
     const bool trainable = c_.take("trainable");
     std::vector<int64_t> sizes;
     for (int i = 0; i < t.rank; ++i) sizes.push_back(t.sizes[i].value());
-    name_value(graph_->add_state(path, static_cast<StateKind>(kind), trainable, t.dtype, sizes, payload())->value.get(), of_value);
+    name_value(
+        graph_->add_state(path, static_cast<StateKind>(kind), trainable, t.dtype, sizes, payload())
+            ->value.get(),
+        of_value);
   }
   void constant() {
     const std::string path = c_.string();
@@ -282,8 +311,10 @@ class Parser {
   void output() {
     const std::string name = c_.string();
     c_.expect("=");
-    if (c_.peek() == '%') graph_->add_output(name, value());
-    else graph_->add_number_output(name, dim());
+    if (c_.peek() == '%')
+      graph_->add_output(name, value());
+    else
+      graph_->add_number_output(name, dim());
   }
   void write() {
     const std::string path = c_.string();
@@ -317,11 +348,16 @@ class Parser {
   }
   void check() {
     Check k{Comparison::equal, dim(), {}, {}};
-    if (c_.take("==")) k.comparison = Comparison::equal;
-    else if (c_.take("!=")) k.comparison = Comparison::not_equal;
-    else if (c_.take("<=")) k.comparison = Comparison::less_equal;
-    else if (c_.take("<")) k.comparison = Comparison::less;
-    else c_.refuse("a comparison");
+    if (c_.take("=="))
+      k.comparison = Comparison::equal;
+    else if (c_.take("!="))
+      k.comparison = Comparison::not_equal;
+    else if (c_.take("<="))
+      k.comparison = Comparison::less_equal;
+    else if (c_.take("<"))
+      k.comparison = Comparison::less;
+    else
+      c_.refuse("a comparison");
     k.right = dim();
     k.message = c_.string();
     graph_->add_check(k);
@@ -385,14 +421,22 @@ class Parser {
       return dim_list();
     }
     switch (p.kind) {
-      case Kind::tensor: return value();
-      case Kind::integer: return dim();
-      case Kind::real: return c_.number().to<double>();
-      case Kind::boolean: return c_.number().to<bool>();
-      case Kind::scalar: return c_.number();
-      case Kind::string: return c_.string();
-      case Kind::dtype: return dtype();
-      default: c_.refuse("an argument");
+      case Kind::tensor:
+        return value();
+      case Kind::integer:
+        return dim();
+      case Kind::real:
+        return c_.number().to<double>();
+      case Kind::boolean:
+        return c_.number().to<bool>();
+      case Kind::scalar:
+        return c_.number();
+      case Kind::string:
+        return c_.string();
+      case Kind::dtype:
+        return dtype();
+      default:
+        c_.refuse("an argument");
     }
   }
 
@@ -405,7 +449,9 @@ class Parser {
 
 }  // namespace
 
-std::unique_ptr<Graph> parse(std::string_view text, const Payloads& payloads) { return Parser(text, payloads).run(); }
+std::unique_ptr<Graph> parse(std::string_view text, const Payloads& payloads) {
+  return Parser(text, payloads).run();
+}
 
 Dim parse_dim(std::string_view text, const std::function<Dim(std::string_view)>& symbol) {
   Cursor c(text);

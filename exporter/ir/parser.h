@@ -1,4 +1,5 @@
-// Reads a graph from the text that the printer writes: tests, bug reports, and graphs written by hand.
+// Reads a graph from the text that the printer writes: tests, bug reports, and graphs written by
+// hand.
 #pragma once
 #include <functional>
 #include <memory>
@@ -8,8 +9,8 @@
 
 namespace taper::ir {
 
-/// `payloads` has the elements that the text names by digest. Printing the result gives the same text.
-/// Throws ExportError with the line, what was expected and what stands there.
+/// `payloads` has the elements that the text names by digest. Printing the result gives the same
+/// text. Throws ExportError with the line, what was expected and what stands there.
 std::unique_ptr<Graph> parse(std::string_view text, const Payloads& payloads = {});
 
 /// An expression as `Dim::to_string` writes it; `symbol` gives the symbol of a name.

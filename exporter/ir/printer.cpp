@@ -13,8 +13,10 @@ std::string quoted(std::string_view text) {
   std::string s = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') s += '\\';
-    if (c == '\n') s += "\\n";
-    else s += c;
+    if (c == '\n')
+      s += "\\n";
+    else
+      s += c;
   }
   return s + "\"";
 }
@@ -39,24 +41,39 @@ std::string text(const Argument& argument) {
   return std::visit(
       [&](const auto& a) -> std::string {
         using T = std::decay_t<decltype(a)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return "none";
-        else if constexpr (std::is_same_v<T, Value*>) return name(a);
-        else if constexpr (std::is_same_v<T, std::vector<Value*>>) return list(a, [](const Value* v) { return name(v); });
-        else if constexpr (std::is_same_v<T, Dim>) return a.to_string();
-        else if constexpr (std::is_same_v<T, std::vector<Dim>>) return list(a, [](Dim d) { return d.to_string(); });
-        else if constexpr (std::is_same_v<T, double>) return real(a);
-        else if constexpr (std::is_same_v<T, std::vector<double>>) return list(a, real);
-        else if constexpr (std::is_same_v<T, bool>) return a ? "true" : "false";
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return "none";
+        else if constexpr (std::is_same_v<T, Value*>)
+          return name(a);
+        else if constexpr (std::is_same_v<T, std::vector<Value*>>)
+          return list(a, [](const Value* v) { return name(v); });
+        else if constexpr (std::is_same_v<T, Dim>)
+          return a.to_string();
+        else if constexpr (std::is_same_v<T, std::vector<Dim>>)
+          return list(a, [](Dim d) { return d.to_string(); });
+        else if constexpr (std::is_same_v<T, double>)
+          return real(a);
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          return list(a, real);
+        else if constexpr (std::is_same_v<T, bool>)
+          return a ? "true" : "false";
         else if constexpr (std::is_same_v<T, Scalar>)
-          return a.is_real ? real(a.real) : a.is_bool ? (a.integer != 0 ? "true" : "false") : std::to_string(a.integer);
-        else if constexpr (std::is_same_v<T, std::string>) return quoted(a);
-        else if constexpr (std::is_same_v<T, DType>) return name_of(a);
-        else return "{" + ir::to_string(*a) + "}";
+          return a.is_real   ? real(a.real)
+                 : a.is_bool ? (a.integer != 0 ? "true" : "false")
+                             : std::to_string(a.integer);
+        else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(a);
+        else if constexpr (std::is_same_v<T, DType>)
+          return name_of(a);
+        else
+          return "{" + ir::to_string(*a) + "}";
       },
       argument);
 }
 
-std::string typed(const Value* v) { return v == nullptr ? "none" : name(v) + ": " + to_string(v->type); }
+std::string typed(const Value* v) {
+  return v == nullptr ? "none" : name(v) + ": " + to_string(v->type);
+}
 
 const char* kind_name(StateKind kind) {
   constexpr const char* names[] = {"parameter", "buffer", "optimizer", "random", "cache"};
@@ -66,10 +83,18 @@ const char* kind_name(StateKind kind) {
 void print_binding(std::ostream& out, const SymbolBinding& s) {
   out << "bind " << s.symbol << " = ";
   switch (s.source) {
-    case SymbolSource::input_extent: out << "extent " << s.second << " of input " << s.first; break;
-    case SymbolSource::input_number: out << "input " << s.first; break;
-    case SymbolSource::element: out << "element " << s.second << " of " << name(s.value); break;
-    case SymbolSource::kernel_extent: out << "extent " << s.second << " written to " << name(s.value); break;
+    case SymbolSource::input_extent:
+      out << "extent " << s.second << " of input " << s.first;
+      break;
+    case SymbolSource::input_number:
+      out << "input " << s.first;
+      break;
+    case SymbolSource::element:
+      out << "element " << s.second << " of " << name(s.value);
+      break;
+    case SymbolSource::kernel_extent:
+      out << "extent " << s.second << " written to " << name(s.value);
+      break;
   }
   out << '\n';
 }
@@ -78,7 +103,8 @@ void print_binding(std::ostream& out, const SymbolBinding& s) {
 
 std::string call_text(const Node& node) {
   std::string s = std::string(name_of(*node.op)) + "(";
-  for (size_t i = 0; i < node.arguments.size(); ++i) s += (i > 0 ? ", " : "") + text(node.arguments[i]);
+  for (size_t i = 0; i < node.arguments.size(); ++i)
+    s += (i > 0 ? ", " : "") + text(node.arguments[i]);
   return s + ")";
 }
 
@@ -86,26 +112,39 @@ std::string to_string(const Node& node) {
   std::string s;
   for (const auto& r : node.results) s += (s.empty() ? "" : ", ") + typed(r.get());
   s += (s.empty() ? "" : " = ") + call_text(node);
-  if (node.location.known()) s += "  @ " + quoted(node.location.file) + " " + std::to_string(node.location.line) + " " + quoted(node.location.function);
+  if (node.location.known())
+    s += "  @ " + quoted(node.location.file) + " " + std::to_string(node.location.line) + " " +
+         quoted(node.location.function);
   if (!node.module.empty()) s += " in " + quoted(node.module);
   return s;
 }
 
 std::ostream& operator<<(std::ostream& out, const Graph& g) {
   out << "graph " << g.name() << '\n';
-  for (const SymbolBinding& s : g.symbols()) out << "symbol " << s.symbol << " in [" << s.symbol.lower() << ", " << s.symbol.upper() << "]\n";
-  for (const Input& in : g.inputs()) out << "input " << quoted(in.name) << " = " << (in.value ? typed(in.value.get()) : in.number.to_string()) << '\n';
+  for (const SymbolBinding& s : g.symbols())
+    out << "symbol " << s.symbol << " in [" << s.symbol.lower() << ", " << s.symbol.upper()
+        << "]\n";
+  for (const Input& in : g.inputs())
+    out << "input " << quoted(in.name) << " = "
+        << (in.value ? typed(in.value.get()) : in.number.to_string()) << '\n';
   for (const State& s : g.states())
-    out << "state " << quoted(s.path) << " = " << typed(s.value.get()) << ' ' << kind_name(s.kind) << (s.trainable ? " trainable" : "") << ' '
+    out << "state " << quoted(s.path) << " = " << typed(s.value.get()) << ' ' << kind_name(s.kind)
+        << (s.trainable ? " trainable" : "") << ' '
         << (s.initial != nullptr ? digest(*s.initial) : "zeros") << '\n';
-  for (const Constant& c : g.constants()) out << "constant " << quoted(c.path) << " = " << typed(c.value.get()) << ' ' << digest(*c.payload) << '\n';
+  for (const Constant& c : g.constants())
+    out << "constant " << quoted(c.path) << " = " << typed(c.value.get()) << ' '
+        << digest(*c.payload) << '\n';
   for (const Node& n : g.nodes()) out << to_string(n) << '\n';
-  for (const Output& o : g.outputs()) out << "output " << quoted(o.name) << " = " << (o.value != nullptr ? name(o.value) : o.number.to_string()) << '\n';
-  for (const Write& w : g.writes()) out << "write " << quoted(w.state->path) << " = " << name(w.value) << '\n';
+  for (const Output& o : g.outputs())
+    out << "output " << quoted(o.name) << " = "
+        << (o.value != nullptr ? name(o.value) : o.number.to_string()) << '\n';
+  for (const Write& w : g.writes())
+    out << "write " << quoted(w.state->path) << " = " << name(w.value) << '\n';
   for (const SymbolBinding& s : g.symbols()) print_binding(out, s);
   constexpr const char* signs[] = {"==", "!=", "<", "<="};
   for (const Check& c : g.checks())
-    out << "check " << c.left << ' ' << signs[static_cast<int>(c.comparison)] << ' ' << c.right << ' ' << quoted(c.message) << '\n';
+    out << "check " << c.left << ' ' << signs[static_cast<int>(c.comparison)] << ' ' << c.right
+        << ' ' << quoted(c.message) << '\n';
   return out;
 }
 

@@ -5,7 +5,8 @@
 namespace taper::ir {
 
 Type dense_type(DType dtype, const std::vector<Dim>& sizes) {
-  if (sizes.size() > max_rank) throw ExportError("a tensor has at most " + std::to_string(max_rank) + " dimensions");
+  if (sizes.size() > max_rank)
+    throw ExportError("a tensor has at most " + std::to_string(max_rank) + " dimensions");
   Type type;
   type.dtype = dtype, type.rank = static_cast<int>(sizes.size());
   std::ranges::copy(sizes, type.sizes);
@@ -65,7 +66,8 @@ std::string to_string(const Type& type) {
   std::string s = name_of(type.dtype) + list(type.sizes, type.rank);
   Type dense = type;
   make_dense(dense);
-  const bool strided = !std::equal(type.strides, type.strides + type.rank, dense.strides, [](Dim a, Dim b) { return same(a, b); });
+  const bool strided = !std::equal(type.strides, type.strides + type.rank, dense.strides,
+                                   [](Dim a, Dim b) { return same(a, b); });
   if (strided) s += " strides " + list(type.strides, type.rank);
   if (!same(type.offset, 0)) s += " offset " + type.offset.to_string();
   return s;

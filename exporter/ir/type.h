@@ -21,7 +21,8 @@ inline void make_dense(Type& type) {
 /// A dense type of known sizes.
 Type dense_type(DType dtype, const std::vector<Dim>& sizes);
 
-/// Whether the ranges prove that elements lie row-major without gaps. Strides of extents 0 and 1 do not matter.
+/// Whether the ranges prove that elements lie row-major without gaps. Strides of extents 0 and 1 do
+/// not matter.
 bool is_dense(const Type& type);
 /// The same for the last dimension only.
 bool has_dense_rows(const Type& type);
@@ -33,11 +34,12 @@ bool same_type(const Type& a, const Type& b);
 
 /// Row-major bytes of all elements.
 Dim size_in_bytes(const Type& type);
-/// One more than the largest element position that the type reaches, counted from its base's start; 0 without elements
-/// (where that is known).
+/// One more than the largest element position that the type reaches, counted from its base's start;
+/// 0 without elements (where that is known).
 Dim end_of(const Type& type);
 
-/// "f32[batch, 10]"; with strides and offset where it is not dense: "f32[10, batch] strides [1, 10] offset 5".
+/// "f32[batch, 10]"; with strides and offset where it is not dense: "f32[10, batch] strides [1, 10]
+/// offset 5".
 std::string to_string(const Type& type);
 
 }  // namespace taper::ir

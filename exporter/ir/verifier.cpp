@@ -18,14 +18,22 @@ bool fits(const Parameter& p, const Argument& argument) {
     return std::holds_alternative<std::vector<Dim>>(argument);
   }
   switch (p.kind) {
-    case Kind::tensor: return std::holds_alternative<Value*>(argument) && std::get<Value*>(argument) != nullptr;
-    case Kind::integer: return std::holds_alternative<Dim>(argument);
-    case Kind::real: return std::holds_alternative<double>(argument);
-    case Kind::boolean: return std::holds_alternative<bool>(argument);
-    case Kind::scalar: return std::holds_alternative<Scalar>(argument) || std::holds_alternative<Dim>(argument);
-    case Kind::string: return std::holds_alternative<std::string>(argument);
-    case Kind::dtype: return std::holds_alternative<DType>(argument);
-    default: return false;
+    case Kind::tensor:
+      return std::holds_alternative<Value*>(argument) && std::get<Value*>(argument) != nullptr;
+    case Kind::integer:
+      return std::holds_alternative<Dim>(argument);
+    case Kind::real:
+      return std::holds_alternative<double>(argument);
+    case Kind::boolean:
+      return std::holds_alternative<bool>(argument);
+    case Kind::scalar:
+      return std::holds_alternative<Scalar>(argument) || std::holds_alternative<Dim>(argument);
+    case Kind::string:
+      return std::holds_alternative<std::string>(argument);
+    case Kind::dtype:
+      return std::holds_alternative<DType>(argument);
+    default:
+      return false;
   }
 }
 
@@ -33,7 +41,9 @@ bool fits(const Parameter& p, const Argument& argument) {
 bool agree(const Type& a, const Type& b, bool layout) {
   if (a.dtype != b.dtype || a.rank != b.rank) return false;
   for (int i = 0; i < a.rank; ++i)
-    if (proves_different(a.sizes[i], b.sizes[i]) || (layout && proves_different(a.strides[i], b.strides[i]))) return false;
+    if (proves_different(a.sizes[i], b.sizes[i]) ||
+        (layout && proves_different(a.strides[i], b.strides[i])))
+      return false;
   return !layout || !proves_different(a.offset, b.offset);
 }
 
@@ -44,28 +54,38 @@ class Verifier {
   void run() {
     for (const SymbolBinding& s : graph_.symbols()) bind(s);
     for (const Input& in : graph_.inputs()) {
-      if (in.value != nullptr) define(in.value.get(), "input " + in.name);
-      else require(in.number.as_symbol() != nullptr, "input " + in.name + " is a number without a symbol");
+      if (in.value != nullptr)
+        define(in.value.get(), "input " + in.name);
+      else
+        require(in.number.as_symbol() != nullptr,
+                "input " + in.name + " is a number without a symbol");
     }
     for (const State& s : graph_.states()) {
       define(s.value.get(), "state " + s.path);
       require(is_dense(s.value->type), "state " + s.path + " is not dense");
-      for (int i = 0; i < s.value->type.rank; ++i) require(s.value->type.sizes[i].is_constant(), "state " + s.path + " has a symbolic size");
-      require(s.initial == nullptr || fits_payload(s.value->type, *s.initial), "state " + s.path + " differs from its first value");
+      for (int i = 0; i < s.value->type.rank; ++i)
+        require(s.value->type.sizes[i].is_constant(), "state " + s.path + " has a symbolic size");
+      require(s.initial == nullptr || fits_payload(s.value->type, *s.initial),
+              "state " + s.path + " differs from its first value");
     }
     for (const Constant& c : graph_.constants()) {
       define(c.value.get(), "constant " + c.path);
-      require(fits_payload(c.value->type, *c.payload), "constant " + c.value->name + " differs from its elements");
+      require(fits_payload(c.value->type, *c.payload),
+              "constant " + c.value->name + " differs from its elements");
     }
     for (const Node& n : graph_.nodes()) node(n);
     for (const Output& o : graph_.outputs()) {
-      if (o.value != nullptr) require(defined_.contains(o.value), "output " + o.name + " is no value of the graph");
-      else known(o.number, "output " + o.name);
+      if (o.value != nullptr)
+        require(defined_.contains(o.value), "output " + o.name + " is no value of the graph");
+      else
+        known(o.number, "output " + o.name);
     }
     for (const Write& w : graph_.writes()) {
-      require(defined_.contains(w.value), "the write to " + w.state->path + " has no value of the graph");
+      require(defined_.contains(w.value),
+              "the write to " + w.state->path + " has no value of the graph");
       require(agree(w.value->type, w.state->value->type, false),
-              "the write to " + w.state->path + " gives " + to_string(w.value->type) + " to " + to_string(w.state->value->type));
+              "the write to " + w.state->path + " gives " + to_string(w.value->type) + " to " +
+                  to_string(w.state->value->type));
     }
     for (const auto& [value, nodes] : users_) {
       std::vector<Node*> listed = value->users;
@@ -74,16 +94,20 @@ class Verifier {
       std::ranges::sort(found);
       require(listed == found, "%" + value->name + " does not know its users");
     }
-    for (const Value* v : defined_) require(v->users.empty() || users_.contains(v), "%" + v->name + " lists users that do not use it");
+    for (const Value* v : defined_)
+      require(v->users.empty() || users_.contains(v),
+              "%" + v->name + " lists users that do not use it");
   }
 
  private:
   void require(bool holds, const std::string& text) const {
     if (holds) return;
-    throw ExportError("graph " + graph_.name() + (after_.empty() ? "" : " after " + std::string(after_)) + ": " + text);
+    throw ExportError("graph " + graph_.name() +
+                      (after_.empty() ? "" : " after " + std::string(after_)) + ": " + text);
   }
   static bool fits_payload(const Type& type, const Payload& payload) {
-    if (type.dtype != payload.dtype || type.rank != static_cast<int>(payload.sizes.size())) return false;
+    if (type.dtype != payload.dtype || type.rank != static_cast<int>(payload.sizes.size()))
+      return false;
     for (int i = 0; i < type.rank; ++i)
       if (!same(type.sizes[i], payload.sizes[i])) return false;
     return true;
@@ -96,7 +120,8 @@ class Verifier {
     require(symbol_names_.insert(symbol->name).second, "two symbols are called " + symbol->name);
   }
   void known(Dim d, const std::string& where) const {
-    for (const Symbol* s : d.symbols()) require(symbols_.contains(s), where + ": the symbol " + s->name + " has no source");
+    for (const Symbol* s : d.symbols())
+      require(symbols_.contains(s), where + ": the symbol " + s->name + " has no source");
   }
   void known(const Type& t, const std::string& where) const {
     for (int i = 0; i < t.rank; ++i) known(t.sizes[i], where), known(t.strides[i], where);
@@ -111,13 +136,17 @@ class Verifier {
   void node(const Node& n) {
     const std::string where = describe(n);
     const eager::OperatorInfo& info = eager::info_of(*n.op);
-    require(static_cast<int>(n.arguments.size()) == info.argument_count, where + ": the row has " + std::to_string(info.argument_count) +
-                                                                            " arguments, the node " + std::to_string(n.arguments.size()));
-    require(static_cast<int>(n.results.size()) == info.schema.result_count, where + ": the number of results differs from the row's");
+    require(static_cast<int>(n.arguments.size()) == info.argument_count,
+            where + ": the row has " + std::to_string(info.argument_count) +
+                " arguments, the node " + std::to_string(n.arguments.size()));
+    require(static_cast<int>(n.results.size()) == info.schema.result_count,
+            where + ": the number of results differs from the row's");
     for (size_t i = 0; i < n.arguments.size(); ++i) {
-      require(fits(info.arguments[i], n.arguments[i]), where + ": argument " + std::string(info.arguments[i].name) + " is of another kind");
+      require(fits(info.arguments[i], n.arguments[i]),
+              where + ": argument " + std::string(info.arguments[i].name) + " is of another kind");
       for_each_value(n.arguments[i], [&](Value* v) {
-        require(defined_.contains(v), where + ": argument " + std::string(info.arguments[i].name) + " is used before it is computed");
+        require(defined_.contains(v), where + ": argument " + std::string(info.arguments[i].name) +
+                                          " is used before it is computed");
         users_[v].push_back(const_cast<Node*>(&n));
       });
       for_each_dim(n.arguments[i], [&](Dim d) { known(d, where); });
@@ -139,9 +168,11 @@ class Verifier {
     for (size_t i = 0; i < types.size(); ++i) {
       const Value* v = n.result(i);
       if (v == nullptr) continue;
-      require(v->node == &n && v->index == static_cast<int>(i), where + ": a result does not know its node");
+      require(v->node == &n && v->index == static_cast<int>(i),
+              where + ": a result does not know its node");
       require(types[i].present && agree(v->type, types[i], n.op->category == Category::view),
-              where + ": result %" + v->name + " is " + to_string(v->type) + ", the shape rule says " + to_string(types[i]));
+              where + ": result %" + v->name + " is " + to_string(v->type) +
+                  ", the shape rule says " + to_string(types[i]));
     }
   }
 

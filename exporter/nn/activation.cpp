@@ -11,20 +11,33 @@ using eager::call;
 Tensor ReLU::forward(const Tensor& x, Location here) { return call<ops::relu>(here, x); }
 Tensor ReLU6::forward(const Tensor& x, Location here) { return call<ops::relu6>(here, x); }
 Tensor Sigmoid::forward(const Tensor& x, Location here) { return call<ops::sigmoid>(here, x); }
-Tensor LogSigmoid::forward(const Tensor& x, Location here) { return call<ops::log_sigmoid>(here, x); }
+Tensor LogSigmoid::forward(const Tensor& x, Location here) {
+  return call<ops::log_sigmoid>(here, x);
+}
 Tensor Tanh::forward(const Tensor& x, Location here) { return call<ops::tanh>(here, x); }
-Tensor Tanhshrink::forward(const Tensor& x, Location here) { return call<ops::sub_Tensor>(here, x, call<ops::tanh>(here, x), Scalar(1)); }
+Tensor Tanhshrink::forward(const Tensor& x, Location here) {
+  return call<ops::sub_Tensor>(here, x, call<ops::tanh>(here, x), Scalar(1));
+}
 Tensor SiLU::forward(const Tensor& x, Location here) { return call<ops::silu>(here, x); }
-Tensor Mish::forward(const Tensor& x, Location here) { return eager::mul(x, eager::tanh(eager::softplus(x, 1, 20, here), here), here); }
+Tensor Mish::forward(const Tensor& x, Location here) {
+  return eager::mul(x, eager::tanh(eager::softplus(x, 1, 20, here), here), here);
+}
 Tensor SELU::forward(const Tensor& x, Location here) { return call<ops::selu>(here, x); }
-Tensor Hardsigmoid::forward(const Tensor& x, Location here) { return call<ops::hardsigmoid>(here, x); }
+Tensor Hardsigmoid::forward(const Tensor& x, Location here) {
+  return call<ops::hardsigmoid>(here, x);
+}
 Tensor Hardswish::forward(const Tensor& x, Location here) { return call<ops::hardswish>(here, x); }
 Tensor Softsign::forward(const Tensor& x, Location here) {
-  return call<ops::div_Tensor>(here, x, call<ops::add_Scalar>(here, call<ops::abs>(here, x), Scalar(1), Scalar(1)));
+  return call<ops::div_Tensor>(
+      here, x, call<ops::add_Scalar>(here, call<ops::abs>(here, x), Scalar(1), Scalar(1)));
 }
 
-Tensor GELU::forward(const Tensor& x, Location here) { return call<ops::gelu>(here, x, approximate_); }
-Tensor LeakyReLU::forward(const Tensor& x, Location here) { return call<ops::leaky_relu>(here, x, Scalar(negative_slope_)); }
+Tensor GELU::forward(const Tensor& x, Location here) {
+  return call<ops::gelu>(here, x, approximate_);
+}
+Tensor LeakyReLU::forward(const Tensor& x, Location here) {
+  return call<ops::leaky_relu>(here, x, Scalar(negative_slope_));
+}
 
 PReLU::PReLU(int64_t num_parameters, double init) {
   weight = init::constant_(Tensor::empty({num_parameters}), init);
@@ -40,16 +53,31 @@ Tensor PReLU::forward(const Tensor& x, Location here) {
   return eager::where(eager::gt(x, Scalar(0), here), x, eager::mul(x, slope, here), here);
 }
 
-Tensor ELU::forward(const Tensor& x, Location here) { return call<ops::elu>(here, x, Scalar(alpha_), Scalar(1), Scalar(1)); }
-Tensor CELU::forward(const Tensor& x, Location here) { return call<ops::celu>(here, x, Scalar(alpha_)); }
-Tensor Softplus::forward(const Tensor& x, Location here) { return call<ops::softplus>(here, x, Scalar(beta_), Scalar(threshold_)); }
-Tensor Hardtanh::forward(const Tensor& x, Location here) { return call<ops::hardtanh>(here, x, Scalar(min_), Scalar(max_)); }
-Tensor Softmax::forward(const Tensor& x, Location here) { return call<ops::_softmax>(here, x, dim_, false); }
-Tensor Softmin::forward(const Tensor& x, Location here) { return call<ops::_softmax>(here, call<ops::neg>(here, x), dim_, false); }
-Tensor LogSoftmax::forward(const Tensor& x, Location here) { return call<ops::_log_softmax>(here, x, dim_, false); }
+Tensor ELU::forward(const Tensor& x, Location here) {
+  return call<ops::elu>(here, x, Scalar(alpha_), Scalar(1), Scalar(1));
+}
+Tensor CELU::forward(const Tensor& x, Location here) {
+  return call<ops::celu>(here, x, Scalar(alpha_));
+}
+Tensor Softplus::forward(const Tensor& x, Location here) {
+  return call<ops::softplus>(here, x, Scalar(beta_), Scalar(threshold_));
+}
+Tensor Hardtanh::forward(const Tensor& x, Location here) {
+  return call<ops::hardtanh>(here, x, Scalar(min_), Scalar(max_));
+}
+Tensor Softmax::forward(const Tensor& x, Location here) {
+  return call<ops::_softmax>(here, x, dim_, false);
+}
+Tensor Softmin::forward(const Tensor& x, Location here) {
+  return call<ops::_softmax>(here, call<ops::neg>(here, x), dim_, false);
+}
+Tensor LogSoftmax::forward(const Tensor& x, Location here) {
+  return call<ops::_log_softmax>(here, x, dim_, false);
+}
 Tensor GLU::forward(const Tensor& x, Location here) {
   const Dim half = x.size(dim_, here) / Dim(2);
-  return eager::mul(x.slice(dim_, 0, half, 1, here), eager::sigmoid(x.slice(dim_, half, half * Dim(2), 1, here), here), here);
+  return eager::mul(x.slice(dim_, 0, half, 1, here),
+                    eager::sigmoid(x.slice(dim_, half, half * Dim(2), 1, here), here), here);
 }
 
 }  // namespace taper::nn

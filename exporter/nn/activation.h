@@ -7,16 +7,16 @@
 namespace taper::nn {
 
 /// Declares a Layer without options.
-#define TAPER_ACTIVATION(Class)                                                          \
-  class Class : public Layer {                                                           \
-   public:                                                                               \
-    Tensor forward(const Tensor& input, Location here = Location::current()) override;   \
+#define TAPER_ACTIVATION(Class)                                                        \
+  class Class : public Layer {                                                         \
+   public:                                                                             \
+    Tensor forward(const Tensor& input, Location here = Location::current()) override; \
   };
 
-TAPER_ACTIVATION(ReLU)         ///< max(x, 0)
-TAPER_ACTIVATION(ReLU6)        ///< min(max(x, 0), 6)
-TAPER_ACTIVATION(Sigmoid)      ///< 1 / (1 + exp(-x))
-TAPER_ACTIVATION(LogSigmoid)   ///< log(1 / (1 + exp(-x)))
+TAPER_ACTIVATION(ReLU)        ///< max(x, 0)
+TAPER_ACTIVATION(ReLU6)       ///< min(max(x, 0), 6)
+TAPER_ACTIVATION(Sigmoid)     ///< 1 / (1 + exp(-x))
+TAPER_ACTIVATION(LogSigmoid)  ///< log(1 / (1 + exp(-x)))
 TAPER_ACTIVATION(Tanh)
 TAPER_ACTIVATION(Tanhshrink)   ///< x - tanh(x)
 TAPER_ACTIVATION(SiLU)         ///< x · sigmoid(x)

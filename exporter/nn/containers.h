@@ -14,7 +14,8 @@ using ModuleList = std::vector<M>;
 
 namespace internal {
 
-/// A user's module with `Tensor forward(Tensor)` as a Layer. Its members keep their paths: it adds no level of its own.
+/// A user's module with `Tensor forward(Tensor)` as a Layer. Its members keep their paths: it adds
+/// no level of its own.
 template <class M>
 class AsLayer : public Layer {
  public:
@@ -38,16 +39,19 @@ class Sequential : public Layer {
  public:
   Sequential() = default;
   template <class... M>
-    requires(sizeof...(M) > 0 && (std::derived_from<M, Module> && ...) && !(sizeof...(M) == 1 && (std::same_as<M, Sequential> && ...)))
-  explicit Sequential(M... modules) {
+  requires(sizeof...(M) > 0 && (std::derived_from<M, Module> && ...) &&
+           !(sizeof...(M) == 1 &&
+             (std::same_as<M, Sequential> && ...))) explicit Sequential(M... modules) {
     (push_back(std::move(modules)), ...);
   }
 
   /// Any module with `Tensor forward(Tensor)`.
   template <std::derived_from<Module> M>
   void push_back(M module) {
-    if constexpr (std::derived_from<M, Layer>) layers_.push_back(std::make_shared<M>(std::move(module)));
-    else layers_.push_back(std::make_shared<internal::AsLayer<M>>(std::move(module)));
+    if constexpr (std::derived_from<M, Layer>)
+      layers_.push_back(std::make_shared<M>(std::move(module)));
+    else
+      layers_.push_back(std::make_shared<internal::AsLayer<M>>(std::move(module)));
     set_names();
   }
 

@@ -6,7 +6,8 @@
 
 namespace taper::nn {
 
-/// Rows of zeros around the input; or "same": as many as keep its extents (stride 1 only), or "valid": none.
+/// Rows of zeros around the input; or "same": as many as keep its extents (stride 1 only), or
+/// "valid": none.
 template <int n>
 struct Padding {
   Extents<n> extents = 0;
@@ -15,8 +16,7 @@ struct Padding {
   template <std::integral T>
   Padding(T all) : extents(all) {}
   template <std::integral... T>
-    requires(n > 1 && sizeof...(T) == n)
-  Padding(T... each) : extents(each...) {}
+  requires(n > 1 && sizeof...(T) == n) Padding(T... each) : extents(each...) {}
   /// Throws ExportError for another word.
   Padding(const char* word);
 };
@@ -32,10 +32,10 @@ struct ConvOptions {
 };
 
 /// Cross-correlation over n spatial dimensions (PyTorch's ConvNd with padding_mode "zeros"):
-///   x (batch, in, size…) or (in, size…), weight (out, in / groups, kernel…), bias (out) -> (batch, out, size…)
-///   size = (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down
-/// Weight and bias start even in ±1/√(in / groups · kernel). Throws ExportError if the channels are no multiple of groups, or "same"
-/// meets a stride.
+///   x (batch, in, size…) or (in, size…), weight (out, in / groups, kernel…), bias (out) -> (batch,
+///   out, size…) size = (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down
+/// Weight and bias start even in ±1/√(in / groups · kernel). Throws ExportError if the channels are
+/// no multiple of groups, or "same" meets a stride.
 template <int n>
 class Conv : public Layer {
  public:

@@ -18,17 +18,24 @@ Linear::Linear(int64_t in_features, int64_t out_features, LinearOptions options)
   set_names();
 }
 
-Tensor Linear::forward(const Tensor& input, Location here) { return call<ops::linear>(here, input, weight, bias); }
+Tensor Linear::forward(const Tensor& input, Location here) {
+  return call<ops::linear>(here, input, weight, bias);
+}
 
-Tensor Flatten::forward(const Tensor& input, Location here) { return call<ops::flatten_using_ints>(here, input, start_, end_); }
+Tensor Flatten::forward(const Tensor& input, Location here) {
+  return call<ops::flatten_using_ints>(here, input, start_, end_);
+}
 
 Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options)
-    : padding_idx_(options.padding_idx.value_or(-1)), scale_grad_by_freq_(options.scale_grad_by_freq) {
+    : padding_idx_(options.padding_idx.value_or(-1)),
+      scale_grad_by_freq_(options.scale_grad_by_freq) {
   Tensor table = init::normal_(Tensor::empty({num_embeddings, embedding_dim}));
   if (options.padding_idx) {
     if (padding_idx_ < 0) padding_idx_ += num_embeddings;
     if (padding_idx_ < 0 || padding_idx_ >= num_embeddings)
-      throw EagerError({}, "Embedding: padding_idx " + std::to_string(*options.padding_idx) + " is outside [-" + std::to_string(num_embeddings) + ", " + std::to_string(num_embeddings) + ")");
+      throw EagerError({}, "Embedding: padding_idx " + std::to_string(*options.padding_idx) +
+                               " is outside [-" + std::to_string(num_embeddings) + ", " +
+                               std::to_string(num_embeddings) + ")");
     Tensor row = table[padding_idx_];
     row.zero_();
   }
@@ -41,9 +48,12 @@ Tensor Embedding::forward(const Tensor& indices, Location here) {
 }
 
 Dropout::Dropout(double p, Location here) : p_(p) {
-  if (!(p >= 0 && p <= 1)) throw EagerError(here, "Dropout: p " + std::to_string(p) + " is not a probability");
+  if (!(p >= 0 && p <= 1))
+    throw EagerError(here, "Dropout: p " + std::to_string(p) + " is not a probability");
 }
 
-Tensor Dropout::forward(const Tensor& input, Location here) { return eager::dropout(input, p_, training(), eager::default_generator(), here); }
+Tensor Dropout::forward(const Tensor& input, Location here) {
+  return eager::dropout(input, p_, training(), eager::default_generator(), here);
+}
 
 }  // namespace taper::nn

@@ -30,7 +30,8 @@ class Identity : public Layer {
 /// Joins dimensions start_dim to end_dim into one: (N, C, H, W) -> (N, C·H·W) by default.
 class Flatten : public Layer {
  public:
-  explicit Flatten(int64_t start_dim = 1, int64_t end_dim = -1) : start_(start_dim), end_(end_dim) {}
+  explicit Flatten(int64_t start_dim = 1, int64_t end_dim = -1)
+      : start_(start_dim), end_(end_dim) {}
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  private:
@@ -43,7 +44,8 @@ struct EmbeddingOptions {
   bool scale_grad_by_freq = false;  ///< divide each row's gradient by how often it occurs
 };
 
-/// Rows of a table: indices i64 (…) -> (…, dim). weight (count, dim) starts normal with deviation 1.
+/// Rows of a table: indices i64 (…) -> (…, dim). weight (count, dim) starts normal with
+/// deviation 1.
 class Embedding : public Layer {
  public:
   Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options = {});
@@ -57,7 +59,8 @@ class Embedding : public Layer {
   bool scale_grad_by_freq_;
 };
 
-/// While training: zeroes each element with probability p and divides the others by 1 - p. Else: nothing.
+/// While training: zeroes each element with probability p and divides the others by 1 - p. Else:
+/// nothing.
 class Dropout : public Layer {
  public:
   /// Throws EagerError unless 0 <= p <= 1.

@@ -12,8 +12,10 @@ using taper::Reduction;
 class Loss : public Module {
  public:
   explicit Loss(Reduction reduction) : reduction_(reduction) {}
-  virtual Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) = 0;
-  Tensor operator()(const Tensor& input, const Tensor& target, Location here = Location::current()) {
+  virtual Tensor forward(const Tensor& input, const Tensor& target,
+                         Location here = Location::current()) = 0;
+  Tensor operator()(const Tensor& input, const Tensor& target,
+                    Location here = Location::current()) {
     eager::ModuleScope scope(name());
     return forward(input, target, here);
   }
@@ -26,18 +28,25 @@ class Loss : public Module {
 };
 
 struct CrossEntropyLossOptions {
-  Tensor weight = {};                      ///< (C), one for each class; `mean` then divides by the weights of the targets
-  int64_t ignore_index = -100;             ///< targets of this class count for nothing
+  Tensor weight =
+      {};  ///< (C), one for each class; `mean` then divides by the weights of the targets
+  int64_t ignore_index = -100;  ///< targets of this class count for nothing
   Reduction reduction = Reduction::mean;
-  double label_smoothing = 0;              ///< the part of the target that is spread evenly over all classes
+  double label_smoothing = 0;  ///< the part of the target that is spread evenly over all classes
 };
-/// -log softmax(input)[target]: logits (N, C, size…) and classes i64 (N, size…), or probabilities (N, C, size…).
+/// -log softmax(input)[target]: logits (N, C, size…) and classes i64 (N, size…), or probabilities
+/// (N, C, size…).
 class CrossEntropyLoss : public Loss {
  public:
-  explicit CrossEntropyLoss(CrossEntropyLossOptions options = {}) : Loss(options.reduction), weight(options.weight), ignore_index_(options.ignore_index), label_smoothing_(options.label_smoothing) {}
+  explicit CrossEntropyLoss(CrossEntropyLossOptions options = {})
+      : Loss(options.reduction),
+        weight(options.weight),
+        ignore_index_(options.ignore_index),
+        label_smoothing_(options.label_smoothing) {}
   Tensor weight;
   TAPER_LAYER(weight)
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 
  private:
   int64_t ignore_index_;
@@ -52,10 +61,12 @@ struct NLLLossOptions {
 /// -input[target]: log probabilities (N, C, size…) and classes i64 (N, size…).
 class NLLLoss : public Loss {
  public:
-  explicit NLLLoss(NLLLossOptions options = {}) : Loss(options.reduction), weight(options.weight), ignore_index_(options.ignore_index) {}
+  explicit NLLLoss(NLLLossOptions options = {})
+      : Loss(options.reduction), weight(options.weight), ignore_index_(options.ignore_index) {}
   Tensor weight;
   TAPER_LAYER(weight)
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 
  private:
   int64_t ignore_index_;
@@ -65,21 +76,25 @@ class NLLLoss : public Loss {
 class MSELoss : public Loss {
  public:
   explicit MSELoss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 };
 
 /// |input - target|
 class L1Loss : public Loss {
  public:
   explicit L1Loss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 };
 
 /// d = |input - target|: d² / (2 beta) below beta, else d - beta / 2.
 class SmoothL1Loss : public Loss {
  public:
-  explicit SmoothL1Loss(Reduction reduction = Reduction::mean, double beta = 1) : Loss(reduction), beta_(beta) {}
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  explicit SmoothL1Loss(Reduction reduction = Reduction::mean, double beta = 1)
+      : Loss(reduction), beta_(beta) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 
  private:
   double beta_;
@@ -88,8 +103,10 @@ class SmoothL1Loss : public Loss {
 /// d = |input - target|: d² / 2 below delta, else delta (d - delta / 2).
 class HuberLoss : public Loss {
  public:
-  explicit HuberLoss(Reduction reduction = Reduction::mean, double delta = 1) : Loss(reduction), delta_(delta) {}
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  explicit HuberLoss(Reduction reduction = Reduction::mean, double delta = 1)
+      : Loss(reduction), delta_(delta) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 
  private:
   double delta_;
@@ -105,7 +122,8 @@ class BCELoss : public Loss {
   explicit BCELoss(BCELossOptions options = {}) : Loss(options.reduction), weight(options.weight) {}
   Tensor weight;
   TAPER_LAYER(weight)
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 };
 
 struct BCEWithLogitsLossOptions {
@@ -116,22 +134,27 @@ struct BCEWithLogitsLossOptions {
 /// The same of sigmoid(input), computed without overflow.
 class BCEWithLogitsLoss : public Loss {
  public:
-  explicit BCEWithLogitsLoss(BCEWithLogitsLossOptions options = {}) : Loss(options.reduction), weight(options.weight), pos_weight(options.pos_weight) {}
+  explicit BCEWithLogitsLoss(BCEWithLogitsLossOptions options = {})
+      : Loss(options.reduction), weight(options.weight), pos_weight(options.pos_weight) {}
   Tensor weight, pos_weight;
   TAPER_LAYER(weight, pos_weight)
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 };
 
 struct KLDivLossOptions {
   Reduction reduction = Reduction::mean;
   bool log_target = false;  ///< the target holds log t
-  bool batch_mean = false;  ///< the sum divided by the extent of dimension 0, whatever `reduction` says: the divergence proper
+  bool batch_mean = false;  ///< the sum divided by the extent of dimension 0, whatever `reduction`
+                            ///< says: the divergence proper
 };
 /// t (log t - input) of log probabilities.
 class KLDivLoss : public Loss {
  public:
-  explicit KLDivLoss(KLDivLossOptions options = {}) : Loss(options.batch_mean ? Reduction::sum : options.reduction), options_(options) {}
-  Tensor forward(const Tensor& input, const Tensor& target, Location here = Location::current()) override;
+  explicit KLDivLoss(KLDivLossOptions options = {})
+      : Loss(options.batch_mean ? Reduction::sum : options.reduction), options_(options) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
 
  private:
   KLDivLossOptions options_;

@@ -37,7 +37,8 @@ std::string Members::next(std::string_view& names) {
   std::string_view name = names.substr(0, comma);
   names.remove_prefix(comma == std::string_view::npos ? names.size() : comma + 1);
   while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-  while (!name.empty() && (name.back() == ' ' || name.back() == '_')) name.remove_suffix(1);  // a private member `weight_` is "weight"
+  while (!name.empty() && (name.back() == ' ' || name.back() == '_'))
+    name.remove_suffix(1);  // a private member `weight_` is "weight"
   return std::string(name);
 }
 
@@ -72,7 +73,8 @@ std::vector<std::pair<std::string, Tensor>> Module::named(bool parameters) {
   std::unordered_set<const void*> seen;
   Visitor visitor;
   visitor.on_tensor = [&](const std::string& path, Tensor& tensor, bool is_parameter) {
-    if (is_parameter == parameters && seen.insert(tensor.impl()).second) found.emplace_back(path, tensor);
+    if (is_parameter == parameters && seen.insert(tensor.impl()).second)
+      found.emplace_back(path, tensor);
   };
   walk("", false, visitor);
   return found;
@@ -101,21 +103,28 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
   std::vector<std::string> missing, unexpected;
   for (const auto& [name, tensor] : own) {
     const auto given = state.find(name);
-    if (given == state.end()) missing.push_back(name);
+    if (given == state.end())
+      missing.push_back(name);
     else if (eager::to_string(given->second.sizes()) != eager::to_string(tensor.sizes()))
-      throw ExportError("load_state_dict: '" + name + "' is " + eager::to_string(given->second.sizes()) + " in the state, " + eager::to_string(tensor.sizes()) + " in the module");
+      throw ExportError("load_state_dict: '" + name + "' is " +
+                        eager::to_string(given->second.sizes()) + " in the state, " +
+                        eager::to_string(tensor.sizes()) + " in the module");
   }
   for (const auto& [name, tensor] : state)
     if (own.count(name) == 0) unexpected.push_back(name);
   if (strict && (!missing.empty() || !unexpected.empty()))
-    throw ExportError("load_state_dict:" + (missing.empty() ? "" : " the state lacks " + list(missing) + ";") +
-                      (unexpected.empty() ? "" : " the module has no " + list(unexpected) + ";") + " pass strict = false to load the others");
+    throw ExportError(
+        "load_state_dict:" + (missing.empty() ? "" : " the state lacks " + list(missing) + ";") +
+        (unexpected.empty() ? "" : " the module has no " + list(unexpected) + ";") +
+        " pass strict = false to load the others");
   eager::NoGrad guard;
   for (auto [name, tensor] : own)
     if (const auto given = state.find(name); given != state.end()) tensor.copy_(given->second);
 }
 
-void Module::save(const std::filesystem::path& path) { eager::save_safetensors(path, state_dict(), {{"format", "taper"}}); }
+void Module::save(const std::filesystem::path& path) {
+  eager::save_safetensors(path, state_dict(), {{"format", "taper"}});
+}
 
 void Module::train(bool on) {
   Visitor visitor;
@@ -134,7 +143,8 @@ void Module::set_requires_grad(bool on) {
 
 void Module::to(DType dtype) {
   eager::NoGrad guard;
-  std::vector<std::pair<const void*, Tensor>> done;  // tensors that several members share stay shared
+  std::vector<std::pair<const void*, Tensor>>
+      done;  // tensors that several members share stay shared
   Visitor visitor;
   visitor.on_tensor = [&](const std::string&, Tensor& tensor, bool is_parameter) {
     if (!is_floating(tensor.dtype()) || tensor.dtype() == dtype) return;

@@ -1,4 +1,5 @@
-// What models are made of: a module holds parameters, buffers and other modules as plain members and says their names once.
+// What models are made of: a module holds parameters, buffers and other modules as plain members
+// and says their names once.
 //
 //   struct LeNet : nn::Module {
 //     nn::Conv2d conv1{1, 6, {.kernel_size = 5, .padding = 2}};
@@ -27,19 +28,24 @@ using eager::Ints;
 using eager::NamedTensors;
 using eager::Tensor;
 
-/// A tensor that training changes. A module's member of type `Tensor` is a buffer instead: state that is saved but not trained.
+/// A tensor that training changes. A module's member of type `Tensor` is a buffer instead: state
+/// that is saved but not trained.
 struct Parameter : Tensor {
   Parameter() = default;
   /// Wants a gradient from now on.
-  Parameter(const Tensor& value, Location here = Location::current()) : Tensor(value) { set_requires_grad(true, here); }
+  Parameter(const Tensor& value, Location here = Location::current()) : Tensor(value) {
+    set_requires_grad(true, here);
+  }
 };
 
 class Module;
 class Members;
 
 namespace internal {
-template <class M> inline constexpr bool is_vector = false;
-template <class T, class A> inline constexpr bool is_vector<std::vector<T, A>> = true;
+template <class M>
+inline constexpr bool is_vector = false;
+template <class T, class A>
+inline constexpr bool is_vector<std::vector<T, A>> = true;
 }  // namespace internal
 
 /// The base of all modules. Like a Tensor, a copy of a module shares its parameters.
@@ -50,25 +56,31 @@ class Module {
   Module& operator=(const Module&) = default;
   virtual ~Module() = default;
 
-  /// Shows the members to `members`, each with its name. TAPER_MODULE writes it; write it yourself for members that are made
-  /// at run time.
+  /// Shows the members to `members`, each with its name. TAPER_MODULE writes it; write it yourself
+  /// for members that are made at run time.
   virtual void visit_members(Members& members);
 
-  /// This module's parameters and those of the modules in it, in the order of TAPER_MODULE, each once.
+  /// This module's parameters and those of the modules in it, in the order of TAPER_MODULE, each
+  /// once.
   std::vector<Tensor> parameters();
-  /// The same with paths: "layers.0.weight". A tensor that several members share appears under its first path.
+  /// The same with paths: "layers.0.weight". A tensor that several members share appears under its
+  /// first path.
   std::vector<std::pair<std::string, Tensor>> named_parameters();
   std::vector<std::pair<std::string, Tensor>> named_buffers();
-  /// Parameters and buffers under every path they have. The tensors are the module's own, not copies.
+  /// Parameters and buffers under every path they have. The tensors are the module's own, not
+  /// copies.
   NamedTensors state_dict();
 
-  /// Copies the values of `state` into this module. With `strict`, every name must be there and none too many. Throws
-  /// ExportError: it lists the names that are missing or unexpected, or says which shape differs. Nothing is changed then.
+  /// Copies the values of `state` into this module. With `strict`, every name must be there and
+  /// none too many. Throws ExportError: it lists the names that are missing or unexpected, or says
+  /// which shape differs. Nothing is changed then.
   void load_state_dict(const NamedTensors& state, bool strict = true);
 
   /// state_dict() as a safetensors file. Throws io::FileError.
   void save(const std::filesystem::path& path);
-  void load(const std::filesystem::path& path, bool strict = true) { load_state_dict(eager::load_safetensors(path), strict); }
+  void load(const std::filesystem::path& path, bool strict = true) {
+    load_state_dict(eager::load_safetensors(path), strict);
+  }
 
   /// Sets what Dropout and BatchNorm do, in this module and all in it.
   void train(bool on = true);
@@ -79,14 +91,17 @@ class Module {
   void zero_grad();
   /// Freezes the parameters (`false`) or lets them be trained again.
   void set_requires_grad(bool on);
-  /// Casts floating-point parameters and buffers; they become new tensors, so make the optimizer afterwards.
+  /// Casts floating-point parameters and buffers; they become new tensors, so make the optimizer
+  /// afterwards.
   void to(DType dtype);
 
-  /// What the parent calls this module ("conv1"); empty for the outermost one. Reports and errors show it.
+  /// What the parent calls this module ("conv1"); empty for the outermost one. Reports and errors
+  /// show it.
   const std::string& name() const { return name_; }
 
-  /// Gives all parameters, buffers and modules in it their paths as names. Every function above does so, and the constructor
-  /// of a class with TAPER_MODULE, so that a trace can tell the states of a model by their names.
+  /// Gives all parameters, buffers and modules in it their paths as names. Every function above
+  /// does so, and the constructor of a class with TAPER_MODULE, so that a trace can tell the states
+  /// of a model by their names.
   void set_names();
 
  private:
@@ -103,19 +118,32 @@ class Members {
  public:
   virtual ~Members() = default;
 
-  /// What TAPER_MODULE expands to: the names as they stand in the source, separated by commas, and the members.
+  /// What TAPER_MODULE expands to: the names as they stand in the source, separated by commas, and
+  /// the members.
   template <class... M>
-  void all(std::string_view names, M&... members) { (add(next(names), members), ...); }
+  void all(std::string_view names, M&... members) {
+    (add(next(names), members), ...);
+  }
 
-  /// A parameter, a buffer (undefined ones do not count), a module, a pointer to a module, or a std::vector of any of these,
-  /// whose elements are called "blocks.0", "blocks.1".
+  /// A parameter, a buffer (undefined ones do not count), a module, a pointer to a module, or a
+  /// std::vector of any of these, whose elements are called "blocks.0", "blocks.1".
   template <class M>
   void add(const std::string& name, M& member) {
-    if constexpr (std::is_base_of_v<Module, M>) child(name, member);
-    else if constexpr (std::is_base_of_v<Tensor, M>) { if (member.defined()) tensor(path_ + name, member, std::is_base_of_v<Parameter, M>); }
-    else if constexpr (internal::is_vector<M>) { for (size_t i = 0; i < member.size(); ++i) add(name + "." + std::to_string(i), member[i]); }
-    else if constexpr (requires { *member; member.get(); }) { if (member) add(name, *member); }
-    else static_assert(std::is_base_of_v<Module, M>, "TAPER_MODULE takes modules, Parameters, Tensors, pointers to modules and std::vectors of these");
+    if constexpr (std::is_base_of_v<Module, M>)
+      child(name, member);
+    else if constexpr (std::is_base_of_v<Tensor, M>) {
+      if (member.defined()) tensor(path_ + name, member, std::is_base_of_v<Parameter, M>);
+    } else if constexpr (internal::is_vector<M>) {
+      for (size_t i = 0; i < member.size(); ++i) add(name + "." + std::to_string(i), member[i]);
+    } else if constexpr (requires {
+                           *member;
+                           member.get();
+                         }) {
+      if (member) add(name, *member);
+    } else
+      static_assert(std::is_base_of_v<Module, M>,
+                    "TAPER_MODULE takes modules, Parameters, Tensors, pointers to modules and "
+                    "std::vectors of these");
   }
 
  protected:
@@ -136,7 +164,9 @@ namespace internal {
 /// The last data member of a class with TAPER_MODULE: names the members that stand above it.
 struct Naming {
   template <class M>
-  explicit Naming(M* module) { module->set_names(); }
+  explicit Naming(M* module) {
+    module->set_names();
+  }
 };
 
 /// forward(…) under the module's name.
@@ -148,7 +178,8 @@ auto run(M& module, A&&... arguments) {
 
 }  // namespace internal
 
-/// A module that makes one tensor of one tensor. Derive from it to be usable in Sequential with a caller's line in errors.
+/// A module that makes one tensor of one tensor. Derive from it to be usable in Sequential with a
+/// caller's line in errors.
 class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& input, Location here = Location::current()) = 0;
@@ -160,15 +191,22 @@ class Layer : public Module {
 
 }  // namespace taper::nn
 
-/// Names the members of a module, in the order in which state_dict and parameters() list them; stands after them in the class.
-/// Makes the module callable: `block(x)` runs `forward(x)` under the module's name. Not for classes inside functions.
-#define TAPER_MODULE(...)                                                                                             \
-  void visit_members(::taper::nn::Members& taper_members) override { taper_members.all(#__VA_ARGS__ __VA_OPT__(,) __VA_ARGS__); } \
-  template <class... A>                                                                                               \
-  auto operator()(A&&... arguments) { return ::taper::nn::internal::run(*this, std::forward<A>(arguments)...); }      \
+/// Names the members of a module, in the order in which state_dict and parameters() list them;
+/// stands after them in the class. Makes the module callable: `block(x)` runs `forward(x)` under
+/// the module's name. Not for classes inside functions.
+#define TAPER_MODULE(...)                                                    \
+  void visit_members(::taper::nn::Members& taper_members) override {         \
+    taper_members.all(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__);              \
+  }                                                                          \
+  template <class... A>                                                      \
+  auto operator()(A&&... arguments) {                                        \
+    return ::taper::nn::internal::run(*this, std::forward<A>(arguments)...); \
+  }                                                                          \
   ::taper::nn::internal::Naming taper_naming{this};
 
 /// The same for a module that is callable already, such as a Layer or a Loss.
-#define TAPER_LAYER(...)                                                                                              \
-  void visit_members(::taper::nn::Members& taper_members) override { taper_members.all(#__VA_ARGS__ __VA_OPT__(,) __VA_ARGS__); } \
+#define TAPER_LAYER(...)                                             \
+  void visit_members(::taper::nn::Members& taper_members) override { \
+    taper_members.all(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__);      \
+  }                                                                  \
   ::taper::nn::internal::Naming taper_naming{this};

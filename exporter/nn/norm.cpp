@@ -8,10 +8,15 @@ namespace taper::nn {
 
 using eager::call;
 
-BatchNorm::BatchNorm(int64_t num_features, BatchNormOptions options, int least_rank, int greatest_rank, const char* class_name)
-    : options_(options), least_rank_(least_rank), greatest_rank_(greatest_rank), class_name_(class_name) {
+BatchNorm::BatchNorm(int64_t num_features, BatchNormOptions options, int least_rank,
+                     int greatest_rank, const char* class_name)
+    : options_(options),
+      least_rank_(least_rank),
+      greatest_rank_(greatest_rank),
+      class_name_(class_name) {
   const Ints sizes{num_features};
-  if (options.affine) weight = init::ones_(Tensor::empty(sizes)), bias = init::zeros_(Tensor::empty(sizes));
+  if (options.affine)
+    weight = init::ones_(Tensor::empty(sizes)), bias = init::zeros_(Tensor::empty(sizes));
   if (options.track_running_stats) {
     running_mean = init::zeros_(Tensor::empty(sizes));
     running_var = init::ones_(Tensor::empty(sizes));
@@ -22,18 +27,26 @@ BatchNorm::BatchNorm(int64_t num_features, BatchNormOptions options, int least_r
 
 Tensor BatchNorm::forward(const Tensor& input, Location here) {
   if (input.rank() < least_rank_ || input.rank() > greatest_rank_)
-    throw EagerError(here, std::string(class_name_) + ": input " + eager::to_string(input.sizes()) + " has " + std::to_string(input.rank()) + " dimensions, it takes " +
-                                      std::to_string(least_rank_) + (greatest_rank_ > least_rank_ ? " or " + std::to_string(greatest_rank_) : ""));
+    throw EagerError(
+        here, std::string(class_name_) + ": input " + eager::to_string(input.sizes()) + " has " +
+                  std::to_string(input.rank()) + " dimensions, it takes " +
+                  std::to_string(least_rank_) +
+                  (greatest_rank_ > least_rank_ ? " or " + std::to_string(greatest_rank_) : ""));
   // Without running statistics a batch's own are used always; the kernels then need no momentum.
-  if (!running_mean.defined()) return std::get<0>(call<ops::_native_batch_norm_legit_no_stats>(here, input, weight, bias, true, 0.0, options_.eps));
+  if (!running_mean.defined())
+    return std::get<0>(call<ops::_native_batch_norm_legit_no_stats>(here, input, weight, bias, true,
+                                                                    0.0, options_.eps));
   if (training()) return normalize_and_track(input, here);
-  return std::get<0>(call<ops::_native_batch_norm_legit_no_training>(here, input, weight, bias, running_mean, running_var, 0.0, options_.eps));
+  return std::get<0>(call<ops::_native_batch_norm_legit_no_training>(
+      here, input, weight, bias, running_mean, running_var, 0.0, options_.eps));
 }
 
 Tensor BatchNorm::normalize_and_track(const Tensor& input, Location here) {
-  const double momentum = options_.momentum.value_or(1);  // 1: the results are this batch's own statistics
+  const double momentum =
+      options_.momentum.value_or(1);  // 1: the results are this batch's own statistics
   const auto [output, mean, inverse_deviation, new_mean, new_var] =
-      call<ops::_native_batch_norm_legit_functional>(here, input, weight, bias, running_mean, running_var, true, momentum, options_.eps);
+      call<ops::_native_batch_norm_legit_functional>(here, input, weight, bias, running_mean,
+                                                     running_var, true, momentum, options_.eps);
   eager::NoGrad guard;
   num_batches_tracked.add_(Scalar(1), here);
   if (options_.momentum) {
@@ -41,13 +54,17 @@ Tensor BatchNorm::normalize_and_track(const Tensor& input, Location here) {
     running_var.copy_(new_var, here);
   } else {  // running += (batch - running) / count
     const Tensor count = num_batches_tracked.to(running_mean.dtype(), here);
-    for (auto [running, batch] : {std::pair(running_mean, new_mean), std::pair(running_var, new_var)})
-      running.add_(call<ops::div_Tensor>(here, call<ops::sub_Tensor>(here, batch, running, Scalar(1)), count), Scalar(1), here);
+    for (auto [running, batch] :
+         {std::pair(running_mean, new_mean), std::pair(running_var, new_var)})
+      running.add_(call<ops::div_Tensor>(
+                       here, call<ops::sub_Tensor>(here, batch, running, Scalar(1)), count),
+                   Scalar(1), here);
   }
   return output;
 }
 
-LayerNorm::LayerNorm(Ints normalized_shape, LayerNormOptions options) : normalized_shape_(std::move(normalized_shape)), eps_(options.eps) {
+LayerNorm::LayerNorm(Ints normalized_shape, LayerNormOptions options)
+    : normalized_shape_(std::move(normalized_shape)), eps_(options.eps) {
   if (options.elementwise_affine) {
     weight = init::ones_(Tensor::empty(normalized_shape_));
     if (options.bias) bias = init::zeros_(Tensor::empty(normalized_shape_));
@@ -60,11 +77,14 @@ Tensor LayerNorm::forward(const Tensor& input, Location here) {
   return std::get<0>(call<ops::native_layer_norm>(here, input, shape, weight, bias, eps_));
 }
 
-GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options) : num_groups_(num_groups), eps_(options.eps) {
+GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options)
+    : num_groups_(num_groups), eps_(options.eps) {
   if (num_groups < 1 || num_channels % num_groups != 0)
-    throw ExportError("GroupNorm: " + std::to_string(num_channels) + " channels are no multiple of " + std::to_string(num_groups) + " groups");
+    throw ExportError("GroupNorm: " + std::to_string(num_channels) +
+                      " channels are no multiple of " + std::to_string(num_groups) + " groups");
   const Ints sizes{num_channels};
-  if (options.affine) weight = init::ones_(Tensor::empty(sizes)), bias = init::zeros_(Tensor::empty(sizes));
+  if (options.affine)
+    weight = init::ones_(Tensor::empty(sizes)), bias = init::zeros_(Tensor::empty(sizes));
   set_names();
 }
 
@@ -72,7 +92,8 @@ Tensor GroupNorm::forward(const Tensor& input, Location here) {
   const Dim n = input.size(0, here), c = input.size(1, here);
   Dim rest = 1;
   for (int d = 2; d < input.rank(); ++d) rest *= input.size(d, here);
-  return std::get<0>(call<ops::native_group_norm>(here, input, weight, bias, n, c, rest, num_groups_, eps_));
+  return std::get<0>(
+      call<ops::native_group_norm>(here, input, weight, bias, n, c, rest, num_groups_, eps_));
 }
 
 }  // namespace taper::nn

@@ -45,10 +45,12 @@ class AvgPool2d : public Layer {
   AvgPool2dOptions options_;
 };
 
-/// The means of windows that are chosen so that `output_size` (height, width) come out; an absent one keeps the input's.
+/// The means of windows that are chosen so that `output_size` (height, width) come out; an absent
+/// one keeps the input's.
 class AdaptiveAvgPool2d : public Layer {
  public:
-  explicit AdaptiveAvgPool2d(std::optional<int64_t> height, std::optional<int64_t> width) : height_(height), width_(width) {}
+  explicit AdaptiveAvgPool2d(std::optional<int64_t> height, std::optional<int64_t> width)
+      : height_(height), width_(width) {}
   explicit AdaptiveAvgPool2d(int64_t both) : height_(both), width_(both) {}
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 

@@ -5,7 +5,8 @@ namespace taper::optim {
 
 struct AdamOptions {
   double lr = 1e-3;
-  std::pair<double, double> betas{0.9, 0.999};  ///< how much of the running means of g and g² a step keeps
+  std::pair<double, double> betas{
+      0.9, 0.999};  ///< how much of the running means of g and g² a step keeps
   double eps = 1e-8;
   double weight_decay = 0;
   bool amsgrad = false;  ///< divide by the greatest v so far
@@ -16,19 +17,24 @@ struct AdamOptions {
 ///   g = gradient + weight_decay · p
 ///   m = β₁ m + (1 - β₁) g,   v = β₂ v + (1 - β₂) g²
 ///   p = p - lr / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + eps)                 t = 1, 2, …
-/// States: lr, step, exp_avg.<parameter>, exp_avg_sq.<parameter>, with amsgrad max_exp_avg_sq.<parameter>.
+/// States: lr, step, exp_avg.<parameter>, exp_avg_sq.<parameter>, with amsgrad
+/// max_exp_avg_sq.<parameter>.
 class Adam : public Optimizer {
  public:
-  explicit Adam(const std::vector<Tensor>& parameters, AdamOptions options = {}) : Adam(std::vector{ParameterGroup<AdamOptions>{parameters, options}}) {}
+  explicit Adam(const std::vector<Tensor>& parameters, AdamOptions options = {})
+      : Adam(std::vector{ParameterGroup<AdamOptions>{parameters, options}}) {}
   explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups) : Adam(groups, false) {}
 
   double momentum(size_t group = 0) const override { return options_.at(group).betas.first; }
-  void set_momentum(double value, size_t group = 0) override { options_.at(group).betas.first = value; }
+  void set_momentum(double value, size_t group = 0) override {
+    options_.at(group).betas.first = value;
+  }
 
  protected:
   Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay);
   void begin_step(Location here) override;
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient, Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+              Location here) override;
 
  private:
   struct Moments {
@@ -36,7 +42,8 @@ class Adam : public Optimizer {
   };
   std::vector<AdamOptions> options_;
   std::vector<std::vector<Moments>> moments_;
-  std::vector<std::pair<Tensor, Tensor>> corrections_;  // of each group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ)
+  std::vector<std::pair<Tensor, Tensor>>
+      corrections_;  // of each group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ)
   Tensor step_;
   bool decoupled_;
 };
@@ -50,15 +57,18 @@ struct AdamWOptions {
   bool maximize = false;
 };
 
-/// Loshchilov and Hutter, "Decoupled weight decay regularization", 2019: Adam whose weight decay does not enter the moments,
-/// p = p - lr · weight_decay · p before the step.
+/// Loshchilov and Hutter, "Decoupled weight decay regularization", 2019: Adam whose weight decay
+/// does not enter the moments, p = p - lr · weight_decay · p before the step.
 class AdamW : public Adam {
  public:
-  explicit AdamW(const std::vector<Tensor>& parameters, AdamWOptions options = {}) : AdamW(std::vector{ParameterGroup<AdamWOptions>{parameters, options}}) {}
-  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups) : Adam(as_adam(groups), true) {}
+  explicit AdamW(const std::vector<Tensor>& parameters, AdamWOptions options = {})
+      : AdamW(std::vector{ParameterGroup<AdamWOptions>{parameters, options}}) {}
+  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups)
+      : Adam(as_adam(groups), true) {}
 
  private:
-  static std::vector<ParameterGroup<AdamOptions>> as_adam(const std::vector<ParameterGroup<AdamWOptions>>& groups);
+  static std::vector<ParameterGroup<AdamOptions>> as_adam(
+      const std::vector<ParameterGroup<AdamWOptions>>& groups);
 };
 
 }  // namespace taper::optim

@@ -1,7 +1,6 @@
 #include "taper/exporter/optim/optimizer.h"
 
-#include <algorithm>
-#include <cmath>
+#include <unordered_set>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/ops/creation.h"
@@ -14,7 +13,8 @@ void Optimizer::step(Location here) {
   for (size_t group = 0; group < groups_.size(); ++group)
     for (size_t i = 0; i < groups_[group].parameters.size(); ++i) {
       const Tensor& parameter = groups_[group].parameters[i];
-      if (const Tensor gradient = parameter.grad(); gradient.defined()) update(group, i, parameter, gradient, here);
+      if (const Tensor gradient = parameter.grad(); gradient.defined())
+        update(group, i, parameter, gradient, here);
     }
 }
 
@@ -36,17 +36,24 @@ double Optimizer::initial_lr(size_t group) {
   return *g.initial_lr;
 }
 
-double Optimizer::momentum(size_t) const { throw ExportError("this optimizer has no momentum that a scheduler could move"); }
-void Optimizer::set_momentum(double, size_t) { throw ExportError("this optimizer has no momentum that a scheduler could move"); }
+double Optimizer::momentum(size_t) const {
+  throw ExportError("this optimizer has no momentum that a scheduler could move");
+}
+void Optimizer::set_momentum(double, size_t) {
+  throw ExportError("this optimizer has no momentum that a scheduler could move");
+}
 
 NamedTensors Optimizer::state_dict() const { return {states_.begin(), states_.end()}; }
 
 void Optimizer::load_state_dict(const NamedTensors& state) {
   for (const auto& [name, tensor] : states_) {
     const auto given = state.find(name);
-    if (given == state.end()) throw ExportError("Optimizer::load_state_dict: the state lacks '" + name + "'");
+    if (given == state.end())
+      throw ExportError("Optimizer::load_state_dict: the state lacks '" + name + "'");
     if (eager::to_string(given->second.sizes()) != eager::to_string(tensor.sizes()))
-      throw ExportError("Optimizer::load_state_dict: '" + name + "' is " + eager::to_string(given->second.sizes()) + " in the state, " + eager::to_string(tensor.sizes()) + " here");
+      throw ExportError("Optimizer::load_state_dict: '" + name + "' is " +
+                        eager::to_string(given->second.sizes()) + " in the state, " +
+                        eager::to_string(tensor.sizes()) + " here");
   }
   eager::NoGrad guard;
   for (auto [name, tensor] : states_) tensor.copy_(state.at(name));
@@ -55,12 +62,17 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
 
 void Optimizer::add_group(const std::vector<Tensor>& parameters, double lr) {
   if (parameters.empty()) throw ExportError("an optimizer's group has no parameters");
+  std::unordered_set<const void*> known;
+  for (const Group& group : groups_)
+    for (const Tensor& parameter : group.parameters) known.insert(parameter.impl());
   for (const Tensor& parameter : parameters) {
     if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf())
-      throw ExportError("an optimizer takes leaf tensors that want gradients" + (parameter.defined() ? "; this is not one: " + parameter.name() + " " + eager::to_string(parameter.sizes()) : std::string()));
-    for (const Group& other : groups_)
-      for (const Tensor& known : other.parameters)
-        if (known.is_same(parameter)) throw ExportError("parameter " + parameter.name() + " stands in two groups of an optimizer");
+      throw ExportError("an optimizer takes leaf tensors that want gradients" +
+                        (parameter.defined() ? "; this is not one: " + parameter.name() + " " +
+                                                   eager::to_string(parameter.sizes())
+                                             : std::string()));
+    if (!known.insert(parameter.impl()).second)
+      throw ExportError("parameter " + parameter.name() + " is given to an optimizer twice");
   }
   Group group;
   group.parameters = parameters;
@@ -91,9 +103,12 @@ Tensor Optimizer::make_state(const std::string& kind, const Tensor& value) {
 
 Tensor Optimizer::make_zeros(const std::string& kind, const Tensor& like) {
   eager::NoGrad guard;
-  return make_state(kind + "." + parameter_name(like), eager::full(like.sizes(), Scalar(0), like.dtype()));
+  return make_state(kind + "." + parameter_name(like),
+                    eager::full(like.sizes(), Scalar(0), like.dtype()));
 }
 
-Tensor Optimizer::make_counter(const std::string& kind) { return make_state(kind, eager::full({}, Scalar(0), DType::f32)); }
+Tensor Optimizer::make_counter(const std::string& kind) {
+  return make_state(kind, eager::full({}, Scalar(0), DType::f32));
+}
 
 }  // namespace taper::optim

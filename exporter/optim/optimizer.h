@@ -1,6 +1,7 @@
-// What all optimizers share. An update is ordinary eager code under no_grad, in place, so that a whole training step can be traced:
-// the state of an optimizer is tensors that exist from its construction on and become states of the program, under the names
-// "optimizer.lr", "optimizer.step", "optimizer.momentum.conv1.weight".
+// What all optimizers share. An update is ordinary eager code under no_grad, in place, so that a
+// whole training step can be traced: the state of an optimizer is tensors that exist from its
+// construction on and become states of the program, under the names "optimizer.lr",
+// "optimizer.step", "optimizer.momentum.conv1.weight".
 #pragma once
 #include <optional>
 #include <string>
@@ -14,7 +15,8 @@ namespace taper::optim {
 using eager::NamedTensors;
 using eager::Tensor;
 
-/// Parameters that share options: `optim::AdamW optimizer({{weights, {.weight_decay = 0.1}}, {biases, {.weight_decay = 0}}})`.
+/// Parameters that share options: `optim::AdamW optimizer({{weights, {.weight_decay = 0.1}},
+/// {biases, {.weight_decay = 0}}})`.
 template <class Options>
 struct ParameterGroup {
   std::vector<Tensor> parameters;
@@ -33,19 +35,24 @@ class Optimizer {
   void zero_grad();
 
   size_t group_count() const { return groups_.size(); }
-  const std::vector<Tensor>& parameters(size_t group = 0) const { return groups_.at(group).parameters; }
-  /// The learning rate, as last set by hand or by a scheduler. A program that runs elsewhere changes its own state "optimizer.lr".
+  const std::vector<Tensor>& parameters(size_t group = 0) const {
+    return groups_.at(group).parameters;
+  }
+  /// The learning rate, as last set by hand or by a scheduler. A program that runs elsewhere
+  /// changes its own state "optimizer.lr".
   double lr(size_t group = 0) const { return groups_.at(group).lr_value; }
   void set_lr(double value, size_t group = 0);
   /// The rate that schedulers count from: that at the first scheduler's construction.
   double initial_lr(size_t group = 0);
 
-  /// What OneCycleLR and CyclicLR move against the learning rate: the momentum of SGD, the first beta of Adam. It is a number,
-  /// fixed in a traced step. Throws ExportError if the optimizer has none.
+  /// What OneCycleLR and CyclicLR move against the learning rate: the momentum of SGD, the first
+  /// beta of Adam. It is a number, fixed in a traced step. Throws ExportError if the optimizer has
+  /// none.
   virtual double momentum(size_t group = 0) const;
   virtual void set_momentum(double value, size_t group = 0);
 
-  /// The state tensors by name; load copies values and throws ExportError for names or shapes that differ.
+  /// The state tensors by name; load copies values and throws ExportError for names or shapes that
+  /// differ.
   NamedTensors state_dict() const;
   void load_state_dict(const NamedTensors& state);
 
@@ -58,7 +65,8 @@ class Optimizer {
   };
 
   Optimizer() = default;
-  /// Throws ExportError for parameters that are not leaves that want gradients, stand in two groups, or are none at all.
+  /// Throws ExportError for parameters that are not leaves that want gradients, are given twice, or
+  /// are none at all.
   void add_group(const std::vector<Tensor>& parameters, double lr);
   /// A new state tensor, "optimizer.<kind>" or "optimizer.<kind>.<parameter's name>".
   Tensor make_state(const std::string& kind, const Tensor& value);
@@ -69,7 +77,8 @@ class Optimizer {
   /// Runs once a step, before the updates.
   virtual void begin_step(Location) {}
   /// Changes parameter `index` of `group`, in place.
-  virtual void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient, Location here) = 0;
+  virtual void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+                      Location here) = 0;
 
   const Tensor& lr_tensor(size_t group) const { return groups_[group].lr; }
 
@@ -80,10 +89,12 @@ class Optimizer {
   std::vector<std::pair<std::string, Tensor>> states_;
 };
 
-/// Scales all gradients by one factor, in place, so that their common norm is at most `max_norm`. norm_type: 1, 2, …, or INFINITY.
-/// Gives the norm before, a 0-dim tensor.
-Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2, Location here = Location::current());
+/// Scales all gradients by one factor, in place, so that their common norm is at most `max_norm`.
+/// norm_type: 1, 2, …, or INFINITY. Gives the norm before, a 0-dim tensor.
+Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2,
+                       Location here = Location::current());
 /// Clips each element of all gradients to ±clip_value, in place.
-void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value, Location here = Location::current());
+void clip_grad_value_(const std::vector<Tensor>& parameters, double clip_value,
+                      Location here = Location::current());
 
 }  // namespace taper::optim

@@ -8,7 +8,9 @@
 namespace taper::optim {
 namespace {
 
-double cosine(double from, double to, double part) { return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * part)); }
+double cosine(double from, double to, double part) {
+  return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * part));
+}
 double line(double from, double to, double part) { return from + (to - from) * part; }
 
 }  // namespace
@@ -18,7 +20,8 @@ Scheduler::Scheduler(Optimizer& optimizer) : optimizer_(optimizer) {
 }
 
 void Scheduler::start() {
-  for (size_t group = 0; group < optimizer_.group_count(); ++group) optimizer_.set_lr(next(optimizer_.lr(group), optimizer_.initial_lr(group)), group);
+  for (size_t group = 0; group < optimizer_.group_count(); ++group)
+    optimizer_.set_lr(next(optimizer_.lr(group), optimizer_.initial_lr(group)), group);
   set_momentum();
 }
 
@@ -29,72 +32,114 @@ void Scheduler::step() {
 
 void Scheduler::restart_at_zero() {
   epoch_ = 0;
-  for (size_t group = 0; group < optimizer_.group_count(); ++group) optimizer_.set_lr(at(optimizer_.initial_lr(group)), group);
+  for (size_t group = 0; group < optimizer_.group_count(); ++group)
+    optimizer_.set_lr(at(optimizer_.initial_lr(group)), group);
   set_momentum();
 }
 
-StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma) : Scheduler(optimizer), step_size_(step_size), gamma_(gamma) {
-  if (step_size < 1) throw ExportError("StepLR: step_size " + std::to_string(step_size) + " is not positive");
+StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
+    : Scheduler(optimizer), step_size_(step_size), gamma_(gamma) {
+  if (step_size < 1)
+    throw ExportError("StepLR: step_size " + std::to_string(step_size) + " is not positive");
   start();
 }
-double StepLR::next(double rate, double) const { return epoch() == 0 || epoch() % step_size_ != 0 ? rate : rate * gamma_; }
-double StepLR::at(double base) const { return base * std::pow(gamma_, static_cast<double>(epoch() / step_size_)); }
+double StepLR::next(double rate, double) const {
+  return epoch() == 0 || epoch() % step_size_ != 0 ? rate : rate * gamma_;
+}
+double StepLR::at(double base) const {
+  return base * std::pow(gamma_, static_cast<double>(epoch() / step_size_));
+}
 
-MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma) : Scheduler(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
+MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma)
+    : Scheduler(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
   std::sort(milestones_.begin(), milestones_.end());
   start();
 }
 double MultiStepLR::next(double rate, double) const {
-  return rate * std::pow(gamma_, static_cast<double>(std::count(milestones_.begin(), milestones_.end(), epoch())));
+  return rate * std::pow(gamma_, static_cast<double>(
+                                     std::count(milestones_.begin(), milestones_.end(), epoch())));
 }
 double MultiStepLR::at(double base) const {
-  const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), epoch()) - milestones_.begin();
+  const auto passed =
+      std::upper_bound(milestones_.begin(), milestones_.end(), epoch()) - milestones_.begin();
   return base * std::pow(gamma_, static_cast<double>(passed));
 }
 
-ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters) : Scheduler(optimizer), factor_(factor), total_iters_(total_iters) { start(); }
-double ConstantLR::next(double rate, double) const { return epoch() == 0 ? rate * factor_ : epoch() == total_iters_ ? rate / factor_ : rate; }
+ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters)
+    : Scheduler(optimizer), factor_(factor), total_iters_(total_iters) {
+  start();
+}
+double ConstantLR::next(double rate, double) const {
+  return epoch() == 0 ? rate * factor_ : epoch() == total_iters_ ? rate / factor_ : rate;
+}
 double ConstantLR::at(double base) const { return epoch() < total_iters_ ? base * factor_ : base; }
 
-LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions options) : Scheduler(optimizer), options_(options) { start(); }
+LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions options)
+    : Scheduler(optimizer), options_(options) {
+  start();
+}
 double LinearLR::next(double rate, double) const {
   if (epoch() == 0) return rate * options_.start_factor;
   if (epoch() > options_.total_iters) return rate;
-  const double total = static_cast<double>(options_.total_iters), rise = options_.end_factor - options_.start_factor;
-  return rate * (1 + rise / (total * options_.start_factor + static_cast<double>(epoch() - 1) * rise));
+  const double total = static_cast<double>(options_.total_iters),
+               rise = options_.end_factor - options_.start_factor;
+  return rate *
+         (1 + rise / (total * options_.start_factor + static_cast<double>(epoch() - 1) * rise));
 }
 double LinearLR::at(double base) const {
-  const double part = static_cast<double>(std::min(epoch(), options_.total_iters)) / static_cast<double>(options_.total_iters);
+  const double part = static_cast<double>(std::min(epoch(), options_.total_iters)) /
+                      static_cast<double>(options_.total_iters);
   return base * line(options_.start_factor, options_.end_factor, part);
 }
 
-ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma) : Scheduler(optimizer), gamma_(gamma) { start(); }
-double ExponentialLR::next(double rate, double) const { return epoch() == 0 ? rate : rate * gamma_; }
-double ExponentialLR::at(double base) const { return base * std::pow(gamma_, static_cast<double>(epoch())); }
+ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma)
+    : Scheduler(optimizer), gamma_(gamma) {
+  start();
+}
+double ExponentialLR::next(double rate, double) const {
+  return epoch() == 0 ? rate : rate * gamma_;
+}
+double ExponentialLR::at(double base) const {
+  return base * std::pow(gamma_, static_cast<double>(epoch()));
+}
 
-PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power) : Scheduler(optimizer), total_iters_(total_iters), power_(power) { start(); }
+PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power)
+    : Scheduler(optimizer), total_iters_(total_iters), power_(power) {
+  start();
+}
 double PolynomialLR::next(double rate, double) const {
   if (epoch() == 0 || epoch() > total_iters_) return rate;
   const double total = static_cast<double>(total_iters_), e = static_cast<double>(epoch());
   return rate * std::pow((1 - e / total) / (1 - (e - 1) / total), power_);
 }
 double PolynomialLR::at(double base) const {
-  return base * std::pow(1 - static_cast<double>(std::min(epoch(), total_iters_)) / static_cast<double>(total_iters_), power_);
+  return base * std::pow(1 - static_cast<double>(std::min(epoch(), total_iters_)) /
+                                 static_cast<double>(total_iters_),
+                         power_);
 }
 
-CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min) : Scheduler(optimizer), t_max_(t_max), eta_min_(eta_min) { start(); }
+CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min)
+    : Scheduler(optimizer), t_max_(t_max), eta_min_(eta_min) {
+  start();
+}
 double CosineAnnealingLR::next(double rate, double base) const {
   if (epoch() == 0) return rate;
-  const double step = std::numbers::pi / static_cast<double>(t_max_), e = static_cast<double>(epoch());
+  const double step = std::numbers::pi / static_cast<double>(t_max_),
+               e = static_cast<double>(epoch());
   // At the bottom the ratio below would be 0 / 0.
-  if ((epoch() - 1 - t_max_) % (2 * t_max_) == 0) return rate + (base - eta_min_) * (1 - std::cos(step)) / 2;
+  if ((epoch() - 1 - t_max_) % (2 * t_max_) == 0)
+    return rate + (base - eta_min_) * (1 - std::cos(step)) / 2;
   return (1 + std::cos(step * e)) / (1 + std::cos(step * (e - 1))) * (rate - eta_min_) + eta_min_;
 }
-double CosineAnnealingLR::at(double base) const { return cosine(base, eta_min_, static_cast<double>(epoch()) / static_cast<double>(t_max_)); }
+double CosineAnnealingLR::at(double base) const {
+  return cosine(base, eta_min_, static_cast<double>(epoch()) / static_cast<double>(t_max_));
+}
 
-CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0, int64_t t_mult, double eta_min)
+CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0,
+                                                         int64_t t_mult, double eta_min)
     : Scheduler(optimizer), t_0_(t_0), t_mult_(t_mult), eta_min_(eta_min) {
-  if (t_0 < 1 || t_mult < 1) throw ExportError("CosineAnnealingWarmRestarts: t_0 and t_mult are at least 1");
+  if (t_0 < 1 || t_mult < 1)
+    throw ExportError("CosineAnnealingWarmRestarts: t_0 and t_mult are at least 1");
   start();
 }
 double CosineAnnealingWarmRestarts::at(double base) const {
@@ -103,14 +148,20 @@ double CosineAnnealingWarmRestarts::at(double base) const {
   return cosine(base, eta_min_, static_cast<double>(within) / static_cast<double>(length));
 }
 
-OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options) : Scheduler(optimizer), options_(options) {
-  if (options.total_steps < 1) throw ExportError("OneCycleLR: total_steps " + std::to_string(options.total_steps) + " is not positive");
+OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
+    : Scheduler(optimizer), options_(options) {
+  if (options.total_steps < 1)
+    throw ExportError("OneCycleLR: total_steps " + std::to_string(options.total_steps) +
+                      " is not positive");
   start();
 }
 /// A value that goes from start to top and on to end (with three phases: back to start before).
 double OneCycleLR::between(double start, double top, double end) const {
-  if (epoch() >= options_.total_steps) throw ExportError("OneCycleLR: stepped beyond its " + std::to_string(options_.total_steps) + " steps");
-  const double total = static_cast<double>(options_.total_steps), rise_end = options_.pct_start * total - 1, at = static_cast<double>(epoch());
+  if (epoch() >= options_.total_steps)
+    throw ExportError("OneCycleLR: stepped beyond its " + std::to_string(options_.total_steps) +
+                      " steps");
+  const double total = static_cast<double>(options_.total_steps),
+               rise_end = options_.pct_start * total - 1, at = static_cast<double>(epoch());
   const auto curve = options_.linear ? line : cosine;
   if (at <= rise_end) return curve(start, top, at / rise_end);
   if (!options_.three_phase) return curve(top, end, (at - rise_end) / (total - 1 - rise_end));
@@ -125,71 +176,99 @@ double OneCycleLR::at(double) const {
 void OneCycleLR::set_momentum() {
   if (!options_.cycle_momentum) return;
   for (size_t group = 0; group < optimizer().group_count(); ++group)
-    optimizer().set_momentum(between(options_.max_momentum, options_.base_momentum, options_.max_momentum), group);
+    optimizer().set_momentum(
+        between(options_.max_momentum, options_.base_momentum, options_.max_momentum), group);
 }
 
-CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options) : Scheduler(optimizer), options_(options) {
+CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
+    : Scheduler(optimizer), options_(options) {
   if (options_.step_size_down == 0) options_.step_size_down = options_.step_size_up;
-  if (options_.step_size_up < 1 || options_.step_size_down < 1) throw ExportError("CyclicLR: step sizes are positive");
+  if (options_.step_size_up < 1 || options_.step_size_down < 1)
+    throw ExportError("CyclicLR: step sizes are positive");
   start();
 }
 /// Where between base (0) and maximum (1) this step stands.
 double CyclicLR::height() const {
-  const double up = static_cast<double>(options_.step_size_up), total = up + static_cast<double>(options_.step_size_down), rise = up / total;
-  const double cycle = std::floor(1 + static_cast<double>(epoch()) / total), x = 1 + static_cast<double>(epoch()) / total - cycle;
+  const double up = static_cast<double>(options_.step_size_up),
+               total = up + static_cast<double>(options_.step_size_down), rise = up / total;
+  const double cycle = std::floor(1 + static_cast<double>(epoch()) / total),
+               x = 1 + static_cast<double>(epoch()) / total - cycle;
   const double triangle = x <= rise ? x / rise : (x - 1) / (rise - 1);
   switch (options_.mode) {
-    case CyclicLROptions::Mode::triangular2: return triangle / std::pow(2, cycle - 1);
-    case CyclicLROptions::Mode::exp_range: return triangle * std::pow(options_.gamma, static_cast<double>(epoch()));
-    case CyclicLROptions::Mode::triangular: break;
+    case CyclicLROptions::Mode::triangular2:
+      return triangle / std::pow(2, cycle - 1);
+    case CyclicLROptions::Mode::exp_range:
+      return triangle * std::pow(options_.gamma, static_cast<double>(epoch()));
+    case CyclicLROptions::Mode::triangular:
+      break;
   }
   return triangle;
 }
 double CyclicLR::at(double) const { return line(options_.base_lr, options_.max_lr, height()); }
 void CyclicLR::set_momentum() {
   if (!options_.cycle_momentum) return;
-  for (size_t group = 0; group < optimizer().group_count(); ++group) optimizer().set_momentum(line(options_.max_momentum, options_.base_momentum, height()), group);
+  for (size_t group = 0; group < optimizer().group_count(); ++group)
+    optimizer().set_momentum(line(options_.max_momentum, options_.base_momentum, height()), group);
 }
 
-LambdaLR::LambdaLR(Optimizer& optimizer, std::function<double(int64_t)> factor) : Scheduler(optimizer), factor_(std::move(factor)) { start(); }
+LambdaLR::LambdaLR(Optimizer& optimizer, std::function<double(int64_t)> factor)
+    : Scheduler(optimizer), factor_(std::move(factor)) {
+  start();
+}
 double LambdaLR::at(double base) const { return base * factor_(epoch()); }
 
-MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t)> factor) : Scheduler(optimizer), factor_(std::move(factor)) { start(); }
-double MultiplicativeLR::next(double rate, double) const { return epoch() == 0 ? rate : rate * factor_(epoch()); }
+MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t)> factor)
+    : Scheduler(optimizer), factor_(std::move(factor)) {
+  start();
+}
+double MultiplicativeLR::next(double rate, double) const {
+  return epoch() == 0 ? rate : rate * factor_(epoch());
+}
 double MultiplicativeLR::at(double base) const {
   for (int64_t e = 1; e <= epoch(); ++e) base *= factor_(e);
   return base;
 }
 
-SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<Scheduler>> schedulers, std::vector<int64_t> milestones)
+SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<Scheduler>> schedulers,
+                           std::vector<int64_t> milestones)
     : Scheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
   if (schedulers_.size() != milestones_.size() + 1)
-    throw ExportError("SequentialLR: " + std::to_string(schedulers_.size()) + " schedulers need one milestone fewer, there are " + std::to_string(milestones_.size()));
+    throw ExportError("SequentialLR: " + std::to_string(schedulers_.size()) +
+                      " schedulers need one milestone fewer, there are " +
+                      std::to_string(milestones_.size()));
   schedulers_[0]->restart_at_zero();  // their constructors have all set the rate
 }
 void SequentialLR::step() {
   ++steps_;
-  const auto active = static_cast<size_t>(std::upper_bound(milestones_.begin(), milestones_.end(), steps_) - milestones_.begin());
-  if (active > 0 && milestones_[active - 1] == steps_) schedulers_[active]->restart_at_zero();
-  else schedulers_[active]->step();
+  const auto active = static_cast<size_t>(
+      std::upper_bound(milestones_.begin(), milestones_.end(), steps_) - milestones_.begin());
+  if (active > 0 && milestones_[active - 1] == steps_)
+    schedulers_[active]->restart_at_zero();
+  else
+    schedulers_[active]->step();
 }
 
 ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options)
     : optimizer_(optimizer), options_(options), best_(std::numeric_limits<double>::infinity()) {
-  if (options.factor >= 1) throw ExportError("ReduceLROnPlateau: factor " + std::to_string(options.factor) + " does not reduce");
+  if (options.factor >= 1)
+    throw ExportError("ReduceLROnPlateau: factor " + std::to_string(options.factor) +
+                      " does not reduce");
   if (options.mode == ReduceLROnPlateauOptions::Mode::max) best_ = -best_;
 }
 
 bool ReduceLROnPlateau::better(double metric) const {
   const double sign = options_.mode == ReduceLROnPlateauOptions::Mode::min ? -1 : 1;
   const bool relative = options_.threshold_mode == ReduceLROnPlateauOptions::Threshold::relative;
-  const double bound = relative ? best_ * (1 + sign * options_.threshold) : best_ + sign * options_.threshold;
+  const double bound =
+      relative ? best_ * (1 + sign * options_.threshold) : best_ + sign * options_.threshold;
   return sign < 0 ? metric < bound : metric > bound;
 }
 
 void ReduceLROnPlateau::step(double metric) {
-  if (better(metric)) best_ = metric, bad_epochs_ = 0;
-  else ++bad_epochs_;
+  if (better(metric))
+    best_ = metric, bad_epochs_ = 0;
+  else
+    ++bad_epochs_;
   if (cooldown_left_ > 0) --cooldown_left_, bad_epochs_ = 0;
   if (bad_epochs_ <= options_.patience) return;
   reduce();
@@ -198,7 +277,8 @@ void ReduceLROnPlateau::step(double metric) {
 
 void ReduceLROnPlateau::reduce() {
   for (size_t group = 0; group < optimizer_.group_count(); ++group) {
-    const double rate = optimizer_.lr(group), lower = std::max(rate * options_.factor, options_.min_lr);
+    const double rate = optimizer_.lr(group),
+                 lower = std::max(rate * options_.factor, options_.min_lr);
     if (rate - lower > options_.eps) optimizer_.set_lr(lower, group);
   }
 }

@@ -1,5 +1,6 @@
-// Learning rates that change over time. A scheduler sets the rates of an optimizer, counting from those it finds; call step() after
-// each epoch (or batch, for OneCycleLR and CyclicLR). The values are PyTorch's, computed in f64.
+// Learning rates that change over time. A scheduler sets the rates of an optimizer, counting from
+// those it finds; call step() after each epoch (or batch, for OneCycleLR and CyclicLR). The values
+// are PyTorch's, computed in f64.
 #pragma once
 #include <functional>
 #include <memory>
@@ -25,7 +26,8 @@ class Scheduler {
   explicit Scheduler(Optimizer& optimizer);
   /// Sets the rates of epoch 0.
   virtual void start();
-  /// The rate of this epoch from that of the one before (epoch 0: from the current one), so that schedulers can be chained.
+  /// The rate of this epoch from that of the one before (epoch 0: from the current one), so that
+  /// schedulers can be chained.
   virtual double next(double rate, double base) const { return (void)rate, at(base); }
   /// The rate of this epoch from the base rate alone.
   virtual double at(double base) const = 0;
@@ -145,7 +147,8 @@ class CosineAnnealingLR : public Scheduler {
 /// Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
 class CosineAnnealingWarmRestarts : public Scheduler {
  public:
-  CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0, int64_t t_mult = 1, double eta_min = 0);
+  CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0, int64_t t_mult = 1,
+                              double eta_min = 0);
 
  protected:
   double at(double base) const override;
@@ -158,15 +161,16 @@ class CosineAnnealingWarmRestarts : public Scheduler {
 struct OneCycleLROptions {
   double max_lr = 0.1;
   int64_t total_steps = 0;
-  double pct_start = 0.3;          ///< the part of the steps in which the rate rises
-  bool linear = false;             ///< in straight lines instead of cosines
-  bool cycle_momentum = true;      ///< the momentum falls from max to base while the rate rises
+  double pct_start = 0.3;      ///< the part of the steps in which the rate rises
+  bool linear = false;         ///< in straight lines instead of cosines
+  bool cycle_momentum = true;  ///< the momentum falls from max to base while the rate rises
   double base_momentum = 0.85, max_momentum = 0.95;
-  double div_factor = 25;          ///< starts at max_lr / div_factor
-  double final_div_factor = 1e4;   ///< ends at that / final_div_factor
-  bool three_phase = false;        ///< falls to the start in as many steps as it rose, then to the end
+  double div_factor = 25;         ///< starts at max_lr / div_factor
+  double final_div_factor = 1e4;  ///< ends at that / final_div_factor
+  bool three_phase = false;  ///< falls to the start in as many steps as it rose, then to the end
 };
-/// Up to max_lr and down to nearly nothing, once. Smith and Topin, "Super-convergence", 2018. Throws ExportError beyond total_steps.
+/// Up to max_lr and down to nearly nothing, once. Smith and Topin, "Super-convergence", 2018.
+/// Throws ExportError beyond total_steps.
 class OneCycleLR : public Scheduler {
  public:
   OneCycleLR(Optimizer& optimizer, OneCycleLROptions options);
@@ -183,13 +187,18 @@ class OneCycleLR : public Scheduler {
 struct CyclicLROptions {
   double base_lr = 0.001, max_lr = 0.01;
   int64_t step_size_up = 2000;
-  int64_t step_size_down = 0;      ///< 0: step_size_up
-  enum class Mode { triangular, triangular2, exp_range } mode = Mode::triangular;  ///< as it is; halved each cycle; · gamma^step
+  int64_t step_size_down = 0;  ///< 0: step_size_up
+  enum class Mode {
+    triangular,
+    triangular2,
+    exp_range
+  } mode = Mode::triangular;  ///< as it is; halved each cycle; · gamma^step
   double gamma = 1;
   bool cycle_momentum = true;
   double base_momentum = 0.8, max_momentum = 0.9;
 };
-/// Up and down between base_lr and max_lr. Smith, "Cyclical learning rates for training neural networks", 2017.
+/// Up and down between base_lr and max_lr. Smith, "Cyclical learning rates for training neural
+/// networks", 2017.
 class CyclicLR : public Scheduler {
  public:
   CyclicLR(Optimizer& optimizer, CyclicLROptions options);
@@ -228,11 +237,13 @@ class MultiplicativeLR : public Scheduler {
   std::function<double(int64_t)> factor_;
 };
 
-/// One scheduler after the other: the second takes over at epoch milestones[0], and so on; each begins at its own epoch 0.
+/// One scheduler after the other: the second takes over at epoch milestones[0], and so on; each
+/// begins at its own epoch 0.
 class SequentialLR : public Scheduler {
  public:
   /// Throws ExportError unless there is one milestone fewer than schedulers.
-  SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<Scheduler>> schedulers, std::vector<int64_t> milestones);
+  SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<Scheduler>> schedulers,
+               std::vector<int64_t> milestones);
   void step() override;
 
  protected:
@@ -247,7 +258,8 @@ class SequentialLR : public Scheduler {
 /// Several schedulers at once: their factors multiply.
 class ChainedScheduler {
  public:
-  explicit ChainedScheduler(std::vector<std::shared_ptr<Scheduler>> schedulers) : schedulers_(std::move(schedulers)) {}
+  explicit ChainedScheduler(std::vector<std::shared_ptr<Scheduler>> schedulers)
+      : schedulers_(std::move(schedulers)) {}
   void step() {
     for (const auto& scheduler : schedulers_) scheduler->step();
   }
@@ -257,14 +269,17 @@ class ChainedScheduler {
 };
 
 struct ReduceLROnPlateauOptions {
-  enum class Mode { min, max } mode = Mode::min;                    ///< what a better metric is: a smaller or a larger one
+  enum class Mode {
+    min,
+    max
+  } mode = Mode::min;  ///< what a better metric is: a smaller or a larger one
   double factor = 0.1;
-  int64_t patience = 10;                                            ///< epochs without a better one that are borne
-  double threshold = 1e-4;                                          ///< how much better counts
+  int64_t patience = 10;    ///< epochs without a better one that are borne
+  double threshold = 1e-4;  ///< how much better counts
   enum class Threshold { relative, absolute } threshold_mode = Threshold::relative;
-  int64_t cooldown = 0;                                             ///< epochs after a reduction that do not count as bad
+  int64_t cooldown = 0;  ///< epochs after a reduction that do not count as bad
   double min_lr = 0;
-  double eps = 1e-8;                                                ///< a smaller change of the rate is left out
+  double eps = 1e-8;  ///< a smaller change of the rate is left out
 };
 /// rate · factor when a metric has stopped to improve.
 class ReduceLROnPlateau {

@@ -21,7 +21,8 @@ class Folder {
 
   int run() {
     eager::NoGrad guard;
-    for (const ir::Constant& c : graph_.constants()) known_[c.value.get()] = ir::tensor_of(c.payload);
+    for (const ir::Constant& c : graph_.constants())
+      known_[c.value.get()] = ir::tensor_of(c.payload);
     std::vector<ir::Node*> folded;
     for (ir::Node& node : graph_.nodes())
       if (is_foldable(node)) {
@@ -62,12 +63,14 @@ class Folder {
       if (!bytes.is_constant()) return false;
       bytes_out += bytes.value();
     }
-    return foldable && (category == Category::view || bytes_out <= std::max(always_allowed_bytes, allowed_growth * bytes_in));
+    return foldable && (category == Category::view ||
+                        bytes_out <= std::max(always_allowed_bytes, allowed_growth * bytes_in));
   }
 
   void evaluate(const ir::Node& node) {
     const eager::OperatorInfo& info = eager::info_of(*node.op);
-    ir::BoxedArguments arguments(info, node.arguments, [this](ir::Value* v) { return known_.at(v); });
+    ir::BoxedArguments arguments(info, node.arguments,
+                                 [this](ir::Value* v) { return known_.at(v); });
     std::vector<Tensor> results(node.results.size());
     eager::dispatch(info, arguments.data(), results.data(), node.location);
     for (size_t i = 0; i < results.size(); ++i)

@@ -8,7 +8,8 @@ int remove_dead_code(ir::Graph& graph) {
   int removed = 0;
   for (auto at = graph.nodes().end(); at != graph.nodes().begin();) {
     ir::Node& node = *--at;
-    const bool used = std::ranges::any_of(node.results, [&](const auto& r) { return r != nullptr && graph.is_used(r.get()); });
+    const bool used = std::ranges::any_of(
+        node.results, [&](const auto& r) { return r != nullptr && graph.is_used(r.get()); });
     if (used || node.op->category == Category::check) continue;
     ++at;  // the iterator behind the node survives
     graph.erase(&node);

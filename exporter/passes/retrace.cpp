@@ -11,10 +11,13 @@ using eager::Tensor;
 
 Tensor tensor_of(const ir::State& state) {
   std::vector<int64_t> sizes;
-  for (int i = 0; i < state.value->type.rank; ++i) sizes.push_back(state.value->type.sizes[i].value());
+  for (int i = 0; i < state.value->type.rank; ++i)
+    sizes.push_back(state.value->type.sizes[i].value());
   Tensor tensor = Tensor::empty(sizes, state.value->type.dtype);
-  if (state.initial != nullptr) tensor.copy_(ir::tensor_of(state.initial));
-  else tensor.zero_();
+  if (state.initial != nullptr)
+    tensor.copy_(ir::tensor_of(state.initial));
+  else
+    tensor.zero_();
   tensor.set_name(state.path);
   return tensor;
 }
@@ -34,7 +37,8 @@ void restore_constants(ir::Graph& graph, std::set<std::string> paths) {
 std::unique_ptr<ir::Graph> retrace(const ir::Graph& graph) {
   std::vector<InputSpec> inputs;
   for (const ir::Input& in : graph.inputs()) {
-    if (in.value == nullptr) throw ExportError(graph.name() + ": a graph with number inputs cannot be traced again");
+    if (in.value == nullptr)
+      throw ExportError(graph.name() + ": a graph with number inputs cannot be traced again");
     const ir::Type& t = in.value->type;
     inputs.push_back({in.name, {t.sizes, t.sizes + t.rank}, t.dtype});
   }
@@ -43,7 +47,8 @@ std::unique_ptr<ir::Graph> retrace(const ir::Graph& graph) {
 
   ir::Interpreter interpreter(graph);
   std::map<std::string, Tensor> states;
-  for (const ir::State& s : graph.states()) interpreter.set_state(s.path, states[s.path] = tensor_of(s));
+  for (const ir::State& s : graph.states())
+    interpreter.set_state(s.path, states[s.path] = tensor_of(s));
   auto traced = trace(
       graph.name(),
       [&](const std::vector<Tensor>& arguments) {
@@ -56,7 +61,8 @@ std::unique_ptr<ir::Graph> retrace(const ir::Graph& graph) {
   std::set<std::string> paths;
   for (const ir::State& s : graph.states()) {
     paths.insert(s.path);
-    if (ir::State* fresh = traced->find_state(s.path)) fresh->kind = s.kind, fresh->trainable = s.trainable, fresh->initial = s.initial;
+    if (ir::State* fresh = traced->find_state(s.path))
+      fresh->kind = s.kind, fresh->trainable = s.trainable, fresh->initial = s.initial;
   }
   restore_constants(*traced, paths);
   return traced;

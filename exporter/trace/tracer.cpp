@@ -10,7 +10,9 @@ using eager::Boxed;
 using eager::Storage;
 using eager::Tensor;
 
-bool starts_with(const std::string& text, std::string_view prefix) { return text.compare(0, prefix.size(), prefix) == 0; }
+bool starts_with(const std::string& text, std::string_view prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
 
 ir::StateKind kind_of(const Tensor& tensor) {
   if (tensor.requires_grad()) return ir::StateKind::parameter;
@@ -25,7 +27,8 @@ std::shared_ptr<const ir::Payload> payload_of(const Tensor& tensor) {
   auto payload = std::make_shared<ir::Payload>();
   payload->dtype = impl.ref.dtype;
   payload->sizes.assign(impl.shape.sizes, impl.shape.sizes + impl.shape.rank);
-  payload->bytes = std::shared_ptr<const std::byte>(impl.storage, static_cast<const std::byte*>(impl.ref.data));
+  payload->bytes =
+      std::shared_ptr<const std::byte>(impl.storage, static_cast<const std::byte*>(impl.ref.data));
   payload->size_bytes = static_cast<size_t>(impl.ref.size_bytes());
   return payload;
 }
@@ -52,15 +55,22 @@ void Tracer::remember(const Tensor& tensor, ir::Value* value, uint64_t generatio
 
 Tracer::Track& Tracer::capture(const Tensor& base, Location here) {
   if (base.is_traced())
-    throw EagerError(here, "export: a tensor of another trace is used here; a traced function must not keep tensors between calls");
-  if (!base.is_dense()) throw EagerError(here, "export: a tensor from before the trace is not dense; call contiguous() on it first");
+    throw EagerError(here,
+                     "export: a tensor of another trace is used here; a traced function must not "
+                     "keep tensors between calls");
+  if (!base.is_dense())
+    throw EagerError(
+        here, "export: a tensor from before the trace is not dense; call contiguous() on it first");
   const std::string path = base.name().empty() ? graph_.fresh_name("captured") : base.name();
-  const std::vector<int64_t> sizes(base.impl()->shape.sizes, base.impl()->shape.sizes + base.impl()->shape.rank);
+  const std::vector<int64_t> sizes(base.impl()->shape.sizes,
+                                   base.impl()->shape.sizes + base.impl()->shape.rank);
   if (const ir::State* other = graph_.find_state(path))
-    throw EagerError(here, "export: two different tensors are called \"" + other->path + "\"; give each model or optimizer a name of its own");
+    throw EagerError(here, "export: two different tensors are called \"" + other->path +
+                               "\"; give each model or optimizer a name of its own");
   Track& track = tracks_[base.impl()->storage.get()];
   track.storage = base.impl()->storage, track.base = base;
-  track.state = graph_.add_state(path, kind_of(base), base.requires_grad(), base.dtype(), sizes, payload_of(base));
+  track.state = graph_.add_state(path, kind_of(base), base.requires_grad(), base.dtype(), sizes,
+                                 payload_of(base));
   track.current = track.state->value.get();
   captured_.push_back(&track);
   return track;
@@ -77,7 +87,8 @@ ir::Value* Tracer::value_of(const Tensor& tensor, Location here) {
   const eager::TensorImpl& impl = *tensor.impl();
   if (!impl.base.defined()) return track.current;
   const Seen* seen = static_cast<const Seen*>(impl.trace_value.get());
-  if (seen != nullptr && seen->tracer == this && seen->generation == track.generation) return seen->value;
+  if (seen != nullptr && seen->tracer == this && seen->generation == track.generation)
+    return seen->value;
   // a view from before the trace, or from before a write: follow its chain from the current value
   eager::NoGrad guard;
   const Tensor fresh = eager::replay(impl.view.get(), impl.base, here);
@@ -98,31 +109,43 @@ ir::Argument Tracer::argument(const Parameter& parameter, const Boxed& b, Locati
   if (b.list) {
     if (b.kind == Kind::real) return std::vector<double>(b.reals, b.reals + b.size);
     std::vector<Dim> list;
-    for (uint32_t k = 0; k < b.size; ++k) list.push_back(b.symbolic ? b.dims[k] : Dim(b.integers[k]));
+    for (uint32_t k = 0; k < b.size; ++k)
+      list.push_back(b.symbolic ? b.dims[k] : Dim(b.integers[k]));
     return list;
   }
   switch (parameter.kind) {
-    case Kind::integer: return b.dim;
-    case Kind::boolean: return b.integer() != 0;
-    case Kind::real: return b.scalar().to<double>();
-    case Kind::scalar: return b.scalar();
-    case Kind::dtype: return static_cast<DType>(b.integer());
-    default: return std::string(b.text, b.size);
+    case Kind::integer:
+      return b.dim;
+    case Kind::boolean:
+      return b.integer() != 0;
+    case Kind::real:
+      return b.scalar().to<double>();
+    case Kind::scalar:
+      return b.scalar();
+    case Kind::dtype:
+      return static_cast<DType>(b.integer());
+    default:
+      return std::string(b.text, b.size);
   }
 }
 
-void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Tensor* results, const std::vector<Check>& checks, Location here) {
+void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                    const std::vector<Check>& checks, Location here) {
   if (here.known()) last_ = here;
   std::vector<ir::Argument> list;
-  for (int i = 0; i < info.argument_count; ++i) list.push_back(argument(info.arguments[i], arguments[i], here));
+  for (int i = 0; i < info.argument_count; ++i)
+    list.push_back(argument(info.arguments[i], arguments[i], here));
   std::vector<ir::Type> types;
   for (int k = 0; k < info.schema.result_count; ++k) {
-    if (results[k].defined()) types.push_back(*results[k].impl()->symbolic);
-    else types.emplace_back().present = false;
+    if (results[k].defined())
+      types.push_back(*results[k].impl()->symbolic);
+    else
+      types.emplace_back().present = false;
   }
   for (const Check& check : checks) graph_.add_check(check);
   // nodes of backward() have no line of their own: they belong to what ran last before them
-  const ir::Node* node = graph_.append(*info.op, std::move(list), types, here.known() ? here : last_, eager::module_path());
+  const ir::Node* node = graph_.append(*info.op, std::move(list), types,
+                                       here.known() ? here : last_, eager::module_path());
   for (int k = 0; k < info.schema.result_count; ++k) {
     if (!results[k].defined()) continue;
     ir::Value* value = node->result(static_cast<size_t>(k));
@@ -139,8 +162,10 @@ void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Ten
 void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
   Track& track = track_of(base, here);
   if (track.state != nullptr && base.name().empty())
-    throw EagerError(here, "export: this writes a tensor of size " + eager::to_string(base.sizes()) +
-                               " that existed before the trace and has no name; register it in a module (TAPER_MODULE), or call set_name() on it, so that it becomes a state");
+    throw EagerError(here,
+                     "export: this writes a tensor of size " + eager::to_string(base.sizes()) +
+                         " that existed before the trace and has no name; register it in a module "
+                         "(TAPER_MODULE), or call set_name() on it, so that it becomes a state");
   eager::NoGrad guard;
   const Tensor dense = source.is_dense() ? source : source.clone(here);
   ir::Value* value = value_of(dense, here);
@@ -151,17 +176,21 @@ void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
 
 void Tracer::keep_grad(const Tensor& leaf) {
   if (!leaf.impl()->autograd) leaf.impl()->autograd = std::make_unique<eager::Autograd>();
-  if (kept_.try_emplace(leaf.impl(), gradients_before_.size()).second) gradients_before_.emplace_back(leaf, leaf.grad());
+  if (kept_.try_emplace(leaf.impl(), gradients_before_.size()).second)
+    gradients_before_.emplace_back(leaf, leaf.grad());
 }
 
 void Tracer::refuse_value(const Tensor& tensor, Location here) {
-  throw EagerError(here, "export: a number is read from a tensor of size " + eager::to_string(tensor.sizes()) +
-                             ", which only a run will know: `if` on a tensor's value, item() and printing cannot be traced; choose with where(), or leave that part outside");
+  throw EagerError(
+      here, "export: a number is read from a tensor of size " + eager::to_string(tensor.sizes()) +
+                ", which only a run will know: `if` on a tensor's value, item() and printing "
+                "cannot be traced; choose with where(), or leave that part outside");
 }
 
 void Tracer::finish() {
   for (const Track* track : captured_)
-    if (track->written && track->current != track->state->value.get()) graph_.add_write(track->state, track->current);
+    if (track->written && track->current != track->state->value.get())
+      graph_.add_write(track->state, track->current);
 }
 
 }  // namespace taper

@@ -10,8 +10,9 @@
 
 namespace taper {
 
-/// Functionalizes while it records: a storage has one current value, a write gives it a new one, and a view that was taken
-/// before the write follows its chain again from the new value (eager/alias.h).
+/// Functionalizes while it records: a storage has one current value, a write gives it a new one,
+/// and a view that was taken before the write follows its chain again from the new value
+/// (eager/alias.h).
 class Tracer final : public eager::Recorder {
  public:
   explicit Tracer(ir::Graph& graph) : graph_(graph) {}
@@ -26,7 +27,8 @@ class Tracer final : public eager::Recorder {
   /// The last operator that was recorded: where errors without a place of their own happened.
   Location last() const { return last_; }
 
-  void record(const eager::OperatorInfo& info, const eager::Boxed* arguments, eager::Tensor* results, const std::vector<Check>& checks, Location here) override;
+  void record(const eager::OperatorInfo& info, const eager::Boxed* arguments,
+              eager::Tensor* results, const std::vector<Check>& checks, Location here) override;
   void write(const eager::Tensor& base, const eager::Tensor& source, Location here) override;
   void keep_grad(const eager::Tensor& leaf) override;
   [[noreturn]] void refuse_value(const eager::Tensor& tensor, Location here) override;
@@ -36,8 +38,8 @@ class Tracer final : public eager::Recorder {
     std::shared_ptr<eager::Storage> storage;  // kept alive: its address is the key
     eager::Tensor base;
     ir::Value* current = nullptr;
-    ir::State* state = nullptr;               // of a tensor from before the trace
-    uint64_t generation = 0;                  // counts writes
+    ir::State* state = nullptr;  // of a tensor from before the trace
+    uint64_t generation = 0;     // counts writes
     bool written = false;
   };
   /// What `TensorImpl::trace_value` points to.

@@ -1,8 +1,9 @@
 // convolution and convolution_backward, transposed or not, over 1 to 3 spatial dimensions.
+#include "taper/kernels/shapes/convolution.h"
+
 #include "taper/kernels/optimized/correlation.h"
 #include "taper/kernels/optimized/optimized.h"
 #include "taper/kernels/optimized/tasks.h"
-#include "taper/kernels/shapes/convolution.h"
 
 namespace taper::optimized {
 namespace {
@@ -11,31 +12,39 @@ using In = View<const float>;
 using Out = View<float>;
 using Ints = Span<const int64_t>;
 
-// A transposed convolution computes what is the gradient of a convolution's input: x and y change places.
-Correlation sides_of(In input, In weight, const Shape& output, Ints stride, Ints padding, Ints dilation, bool transposed,
-                           int64_t groups) {
+// A transposed convolution computes what is the gradient of a convolution's input: x and y change
+// places.
+Correlation sides_of(In input, In weight, const Shape& output, Ints stride, Ints padding,
+                     Ints dilation, bool transposed, int64_t groups) {
   const Shape& x = transposed ? output : input.shape();
   const Shape& y = transposed ? input.shape() : output;
   return correlation_of(x, y, weight.shape(), stride, padding, dilation, groups);
 }
-Direction direction_of(bool transposed) { return transposed ? Direction::backward : Direction::forward; }
+Direction direction_of(bool transposed) {
+  return transposed ? Direction::backward : Direction::forward;
+}
 Direction opposite(bool transposed) { return direction_of(!transposed); }
 
 template <CpuLevel level>
-Error prepare(Context& context, CorrelationPlan& plan, In input, In weight, Maybe<In>, Ints stride, Ints padding, Ints dilation,
-              bool transposed, Ints, int64_t groups, Out out) {
-  const Correlation c = sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
-  plan = plan_correlation(microkernels<level>(), c, direction_of(transposed), thread_count(context.threads));
+Error prepare(Context& context, CorrelationPlan& plan, In input, In weight, Maybe<In>, Ints stride,
+              Ints padding, Ints dilation, bool transposed, Ints, int64_t groups, Out out) {
+  const Correlation c =
+      sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
+  plan = plan_correlation(microkernels<level>(), c, direction_of(transposed),
+                          thread_count(context.threads));
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }
 
 template <CpuLevel level>
-Error run(Context& context, const CorrelationPlan& plan, In input, In weight, Maybe<In> bias, Ints stride, Ints padding, Ints dilation,
-          bool transposed, Ints, int64_t groups, Out out) {
-  const Correlation c = sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
-  run_correlation(microkernels<level>(), plan, c, direction_of(transposed), input.data(), weight.data(), bias ? bias->data() : nullptr,
-                  Activation::none, out.data(), context.scratch, context.threads);
+Error run(Context& context, const CorrelationPlan& plan, In input, In weight, Maybe<In> bias,
+          Ints stride, Ints padding, Ints dilation, bool transposed, Ints, int64_t groups,
+          Out out) {
+  const Correlation c =
+      sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
+  run_correlation(microkernels<level>(), plan, c, direction_of(transposed), input.data(),
+                  weight.data(), bias ? bias->data() : nullptr, Activation::none, out.data(),
+                  context.scratch, context.threads);
   return Error::ok;
 }
 
@@ -44,10 +53,12 @@ struct BackwardPlan {
 };
 
 template <CpuLevel level>
-Error prepare_backward(Context& context, BackwardPlan& plan, In grad_output, In input, In weight, Maybe<Ints>, Ints stride, Ints padding,
-                       Ints dilation, bool transposed, Ints, int64_t groups, Ints, Maybe<Out> grad_input, Maybe<Out> grad_weight,
+Error prepare_backward(Context& context, BackwardPlan& plan, In grad_output, In input, In weight,
+                       Maybe<Ints>, Ints stride, Ints padding, Ints dilation, bool transposed, Ints,
+                       int64_t groups, Ints, Maybe<Out> grad_input, Maybe<Out> grad_weight,
                        Maybe<Out>) {
-  const Correlation c = sides_of(input, weight, grad_output.shape(), stride, padding, dilation, transposed, groups);
+  const Correlation c =
+      sides_of(input, weight, grad_output.shape(), stride, padding, dilation, transposed, groups);
   const Microkernels& kernels = microkernels<level>();
   plan = {};
   if (grad_input) {
@@ -62,23 +73,28 @@ Error prepare_backward(Context& context, BackwardPlan& plan, In grad_output, In 
 }
 
 template <CpuLevel level>
-Error run_backward(Context& context, const BackwardPlan& plan, In grad_output, In input, In weight, Maybe<Ints>, Ints stride, Ints padding,
-                   Ints dilation, bool transposed, Ints, int64_t groups, Ints, Maybe<Out> grad_input, Maybe<Out> grad_weight,
+Error run_backward(Context& context, const BackwardPlan& plan, In grad_output, In input, In weight,
+                   Maybe<Ints>, Ints stride, Ints padding, Ints dilation, bool transposed, Ints,
+                   int64_t groups, Ints, Maybe<Out> grad_input, Maybe<Out> grad_weight,
                    Maybe<Out> grad_bias) {
-  const Correlation c = sides_of(input, weight, grad_output.shape(), stride, padding, dilation, transposed, groups);
+  const Correlation c =
+      sides_of(input, weight, grad_output.shape(), stride, padding, dilation, transposed, groups);
   const Microkernels& kernels = microkernels<level>();
   if (grad_input)
-    run_correlation(kernels, plan.input, c, opposite(transposed), grad_output.data(), weight.data(), nullptr, Activation::none,
-                    grad_input->data(), context.scratch, context.threads);
+    run_correlation(kernels, plan.input, c, opposite(transposed), grad_output.data(), weight.data(),
+                    nullptr, Activation::none, grad_input->data(), context.scratch,
+                    context.threads);
   if (grad_weight) {
     const float* x = transposed ? grad_output.data() : input.data();
     const float* y = transposed ? input.data() : grad_output.data();
-    run_weight_gradient(kernels, plan.weight, c, x, y, grad_weight->data(), context.scratch, context.threads);
+    run_weight_gradient(kernels, plan.weight, c, x, y, grad_weight->data(), context.scratch,
+                        context.threads);
   }
   if (grad_bias) {
     index_t plane = 1;
     for (int i = 2; i < grad_output.rank(); ++i) plane *= grad_output.size(i);
-    sum_channels(kernels, grad_output.size(0), grad_output.size(1), plane, grad_output.data(), grad_bias->data(), context.threads);
+    sum_channels(kernels, grad_output.size(0), grad_output.size(1), plane, grad_output.data(),
+                 grad_bias->data(), context.threads);
   }
   return Error::ok;
 }

@@ -1,16 +1,18 @@
 // Convolution and its gradients: three ways through one cross-correlation y = x * w.
 //
-//   x  (batch, groups * inputs, in…)   w  (groups * outputs, inputs, kernel…)   y  (batch, groups * outputs, out…)
-//   y[o, p] = sum over i, k of w[o, i, k] x[i, p * stride - padding + k * dilation]
+//   x  (batch, groups * inputs, in…)   w  (groups * outputs, inputs, kernel…)   y  (batch, groups *
+//   outputs, out…) y[o, p] = sum over i, k of w[o, i, k] x[i, p * stride - padding + k * dilation]
 //
-// All dense f32. Nothing is unrolled into columns: an image is copied once, with its padding, so that each tap of the kernel
-// sees the image as a row of the product, shifted (the copy is skipped where it would be the image itself).
+// All dense f32. Nothing is unrolled into columns: an image is copied once, with its padding, so
+// that each tap of the kernel sees the image as a row of the product, shifted (the copy is skipped
+// where it would be the image itself).
 #pragma once
 #include "taper/kernels/optimized/microkernel.h"
 
 namespace taper::optimized {
 
-/// Always three spatial dimensions (depth, height, width): missing ones come first and have extent 1.
+/// Always three spatial dimensions (depth, height, width): missing ones come first and have
+/// extent 1.
 struct Correlation {
   index_t batch, groups, inputs, outputs;  ///< inputs and outputs: channels of one group
   index_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
@@ -21,33 +23,43 @@ struct Correlation {
 };
 
 /// `x` and `y` are the shapes on the two sides, whichever of them is computed.
-Correlation correlation_of(const Shape& x, const Shape& y, const Shape& weight, Span<const int64_t> stride, Span<const int64_t> padding,
+Correlation correlation_of(const Shape& x, const Shape& y, const Shape& weight,
+                           Span<const int64_t> stride, Span<const int64_t> padding,
                            Span<const int64_t> dilation, int64_t groups);
 
-/// How the work is cut. `band`: rows of the result in a task, in units of the stride when going backward.
+/// How the work is cut. `band`: rows of the result in a task, in units of the stride when going
+/// backward.
 struct CorrelationPlan {
   index_t band, slots, bytes_per_slot, shared_bytes;
-  size_t scratch_bytes() const { return static_cast<size_t>(shared_bytes + slots * bytes_per_slot); }
+  size_t scratch_bytes() const {
+    return static_cast<size_t>(shared_bytes + slots * bytes_per_slot);
+  }
 };
 
-/// y from x and w (forward), or x from y and w (backward: a transposed convolution, and the gradient of x).
-/// An element is the sum over channels, then taps, in blocks of `gemm_depth_block` as in gemm.h, then + bias, then the
-/// activation; it does not depend on the other images, nor on threads.
+/// y from x and w (forward), or x from y and w (backward: a transposed convolution, and the
+/// gradient of x). An element is the sum over channels, then taps, in blocks of `gemm_depth_block`
+/// as in gemm.h, then + bias, then the activation; it does not depend on the other images, nor on
+/// threads.
 enum class Direction : uint8_t { forward, backward };
 
-CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation& c, Direction direction, int thread_count);
+CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation& c,
+                                 Direction direction, int thread_count);
 /// `bias`: one element per channel of the result, or nullptr.
-void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, const Correlation& c, Direction direction,
-                     const float* source, const float* weight, const float* bias, Activation activation, float* result, void* scratch,
+void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, const Correlation& c,
+                     Direction direction, const float* source, const float* weight,
+                     const float* bias, Activation activation, float* result, void* scratch,
                      const Threads* threads);
 
-/// w from x and y: the gradient of the weight. Images are summed in an order that depends on the shape alone.
-CorrelationPlan plan_weight_gradient(const Microkernels& kernels, const Correlation& c, int thread_count);
-void run_weight_gradient(const Microkernels& kernels, const CorrelationPlan& plan, const Correlation& c, const float* x, const float* y,
-                         float* weight, void* scratch, const Threads* threads);
+/// w from x and y: the gradient of the weight. Images are summed in an order that depends on the
+/// shape alone.
+CorrelationPlan plan_weight_gradient(const Microkernels& kernels, const Correlation& c,
+                                     int thread_count);
+void run_weight_gradient(const Microkernels& kernels, const CorrelationPlan& plan,
+                         const Correlation& c, const float* x, const float* y, float* weight,
+                         void* scratch, const Threads* threads);
 
 /// The sum of y (batch, channels, plane) for each channel: the gradient of the bias.
-void sum_channels(const Microkernels& kernels, index_t batch, index_t channels, index_t plane, const float* y, float* sums,
-                  const Threads* threads);
+void sum_channels(const Microkernels& kernels, index_t batch, index_t channels, index_t plane,
+                  const float* y, float* sums, const Threads* threads);
 
 }  // namespace taper::optimized

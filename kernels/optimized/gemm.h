@@ -6,14 +6,15 @@ namespace taper::optimized {
 
 /// c[i] = activation(alpha a[i] b[i] + beta addend[i]) for i in [0, batch), with
 ///
-///   a  (m, k)  any strides         b  (k, n)  any strides, so that a transposed operand costs nothing extra
-///   c  (m, n)  dense rows          addend: see Epilogue; a bias has a row or column stride of 0
+///   a  (m, k)  any strides         b  (k, n)  any strides, so that a transposed operand costs
+///   nothing extra c  (m, n)  dense rows          addend: see Epilogue; a bias has a row or column
+///   stride of 0
 ///
 /// Extents may be 0; k = 0 gives a zero product. c overlaps nothing.
 ///
-/// Result: the sum over k is cut into blocks of `gemm_depth_block`; each block is one chain of multiply-adds, and the
-/// blocks are added in order. So an element depends on its row of a, its column of b and the CPU level alone: not on m, n,
-/// batch, strides, scratch or threads.
+/// Result: the sum over k is cut into blocks of `gemm_depth_block`; each block is one chain of
+/// multiply-adds, and the blocks are added in order. So an element depends on its row of a, its
+/// column of b and the CPU level alone: not on m, n, batch, strides, scratch or threads.
 struct Gemm {
   index_t batch = 1, m = 0, n = 0, k = 0;
   const float* a = nullptr;
@@ -31,16 +32,18 @@ inline constexpr index_t gemm_depth_block = 256;
 /// How the work is cut, chosen once per shape: tasks of (row_block, column_block) elements of c.
 struct GemmPlan {
   index_t row_block, column_block;
-  index_t slots;            ///< tasks that run at the same time, each with its own part of the scratch
+  index_t slots;  ///< tasks that run at the same time, each with its own part of the scratch
   index_t bytes_per_slot;
 
   size_t scratch_bytes() const { return static_cast<size_t>(slots * bytes_per_slot); }
 };
 
 /// The plan for a shape. `thread_count` is a wish: a plan runs with any `Threads`.
-GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k, int thread_count);
+GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
+                   int thread_count);
 
 /// `scratch`: plan.scratch_bytes() bytes, 64-byte aligned.
-void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& gemm, void* scratch, const Threads* threads);
+void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& gemm, void* scratch,
+              const Threads* threads);
 
 }  // namespace taper::optimized

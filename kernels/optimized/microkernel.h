@@ -6,35 +6,44 @@ namespace taper::optimized {
 
 enum class Activation : uint8_t { none, relu };
 
-/// What happens to a finished product: y = activation(alpha product + beta addend), each operation rounded.
+/// What happens to a finished product: y = activation(alpha product + beta addend), each operation
+/// rounded.
 struct Epilogue {
   float alpha = 1, beta = 1;
-  const float* addend = nullptr;                 ///< nullptr: none; otherwise element (row, column) is
-  index_t addend_row = 0, addend_column = 0;     ///<   addend[row * addend_row + column * addend_column]
+  const float* addend = nullptr;  ///< nullptr: none; otherwise element (row, column) is
+  index_t addend_row = 0,
+          addend_column = 0;  ///<   addend[row * addend_row + column * addend_column]
   Activation activation = Activation::none;
 
-  bool is_identity() const { return alpha == 1 && addend == nullptr && activation == Activation::none; }
+  bool is_identity() const {
+    return alpha == 1 && addend == nullptr && activation == Activation::none;
+  }
 };
 
-/// A tile of a product: c = a b, or c += a b with `add`, where a is (rows, depth), b (depth, vectors * lanes) and
+/// A tile of a product: c = a b, or c += a b with `add`, where a is (rows, depth), b (depth,
+/// vectors * lanes) and
 ///   a(r, k) = a[k * rows + r]       packed by `pack`
-///   b(k, j) = b[b_rows[k] + j]      the rows of b may lie anywhere: packed, or in an image. `rows_ahead` more entries
+///   b(k, j) = b[b_rows[k] + j]      the rows of b may lie anywhere: packed, or in an image.
+///   `rows_ahead` more entries
 ///                                   behind `depth` are read as hints of what comes next
 ///   c(r, j) = c[r * c_row + j]
-/// Each element is one chain of fused multiply-adds from zero with k ascending (at the portable level of x86, which has
-/// no FMA, a product and a sum), then at most one addition to c: the same bits in every tile, whatever its size.
-using Tile = void (*)(index_t depth, const float* a, const float* b, const index_t* b_rows, float* c, index_t c_row, bool add);
+/// Each element is one chain of fused multiply-adds from zero with k ascending (at the portable
+/// level of x86, which has no FMA, a product and a sum), then at most one addition to c: the same
+/// bits in every tile, whatever its size.
+using Tile = void (*)(index_t depth, const float* a, const float* b, const index_t* b_rows,
+                      float* c, index_t c_row, bool add);
 
-/// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k * depth_stride].
-using Pack = void (*)(const float* from, index_t across_stride, index_t depth_stride, index_t across, index_t depth, float* to,
-                      index_t to_row);
+/// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k *
+/// depth_stride].
+using Pack = void (*)(const float* from, index_t across_stride, index_t depth_stride,
+                      index_t across, index_t depth, float* to, index_t to_row);
 
 struct Microkernels {
   static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, rows_ahead = 8;
 
-  int lanes;    ///< floats of a vector
-  int rows;     ///< a tile has 1 … rows rows
-  int vectors;  ///< and 1 … vectors vectors
+  int lanes;                           ///< floats of a vector
+  int rows;                            ///< a tile has 1 … rows rows
+  int vectors;                         ///< and 1 … vectors vectors
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
   Pack pack;
   void (*finish)(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue);

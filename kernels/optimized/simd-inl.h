@@ -1,5 +1,6 @@
-// Vectors of f32 for the CPU level that is being compiled: Google Highway's, or four floats of the compiler's own where
-// Highway has no SIMD (x86 below SSSE3, unknown machines). Included once per level by foreach_target.h: no #pragma once.
+// Vectors of f32 for the CPU level that is being compiled: Google Highway's, or four floats of the
+// compiler's own where Highway has no SIMD (x86 below SSSE3, unknown machines). Included once per
+// level by foreach_target.h: no #pragma once.
 #if defined(TAPER_KERNELS_OPTIMIZED_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPER_KERNELS_OPTIMIZED_SIMD_INL_H_
 #undef TAPER_KERNELS_OPTIMIZED_SIMD_INL_H_
@@ -27,7 +28,9 @@ HWY_INLINE Vec load(const float* from) {
 }
 HWY_INLINE void store(Vec v, float* to) { std::memcpy(to, &v, sizeof v); }
 HWY_INLINE Vec broadcast(float x) { return Vec{x, x, x, x}; }
-HWY_INLINE Vec multiply_add(Vec a, Vec b, Vec c) { return a * b + c; }  // two roundings: there is no FMA at this level
+HWY_INLINE Vec multiply_add(Vec a, Vec b, Vec c) {
+  return a * b + c;
+}  // two roundings: there is no FMA at this level
 HWY_INLINE Vec add(Vec a, Vec b) { return a + b; }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
 /// max(v, 0), and NaN stays NaN.

@@ -18,13 +18,15 @@ constexpr index_t part_begin(index_t count, index_t parts, index_t i) { return c
 
 inline int thread_count(const Threads* threads) { return threads == nullptr ? 1 : threads->count; }
 
-/// Calls `body(task, slot)` once for each task in [0, tasks), at most `slots` at a time; those that run at the same time
-/// have different slots in [0, slots). Tasks are handed out as they are finished, so uneven ones balance.
+/// Calls `body(task, slot)` once for each task in [0, tasks), at most `slots` at a time; those that
+/// run at the same time have different slots in [0, slots). Tasks are handed out as they are
+/// finished, so uneven ones balance.
 template <class Body>
 void parallel_for_slots(const Threads* threads, index_t tasks, index_t slots, const Body& body) {
   std::atomic<index_t> next{0};
   parallel_for(threads, smaller(slots, tasks), [&](index_t slot) {
-    for (index_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;) body(task, slot);
+    for (index_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < tasks;)
+      body(task, slot);
   });
 }
 

@@ -6,8 +6,10 @@
 namespace taper::portable {
 namespace {
 
-template <class T> using ClampMin = WithScalar<Maximum, T>;
-template <class T> using ClampMax = WithScalar<Minimum, T>;
+template <class T>
+using ClampMin = WithScalar<Maximum, T>;
+template <class T>
+using ClampMax = WithScalar<Minimum, T>;
 
 }  // namespace
 

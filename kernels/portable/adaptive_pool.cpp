@@ -1,4 +1,5 @@
-// Adaptive average pooling: along a dimension, window i of n covers [floor(i in / n), ceil((i + 1) in / n)).
+// Adaptive average pooling: along a dimension, window i of n covers [floor(i in / n), ceil((i + 1)
+// in / n)).
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/pooling.h"
@@ -19,19 +20,22 @@ struct Adaptive {
 Adaptive adaptive_of(const Shape& self, const Shape& result, int n) {
   Adaptive p{1, {1, 1, 1}, {1, 1, 1}};
   for (int i = 0; i < self.rank - n; ++i) p.planes *= self.sizes[i];
-  for (int i = 0; i < n; ++i) p.in[3 - n + i] = self.sizes[self.rank - n + i], p.out[3 - n + i] = result.sizes[self.rank - n + i];
+  for (int i = 0; i < n; ++i)
+    p.in[3 - n + i] = self.sizes[self.rank - n + i],
+                 p.out[3 - n + i] = result.sizes[self.rank - n + i];
   return p;
 }
 
-/// Calls body(number of the window, elements in it, visit) in row-major order, where visit(f) calls f(first element, count) for
-/// each row of the window.
+/// Calls body(number of the window, elements in it, visit) in row-major order, where visit(f) calls
+/// f(first element, count) for each row of the window.
 template <class Body>
 void for_each_window(const Adaptive& p, const Body& body) {
   index_t window = 0;
   for (index_t a = 0; a < p.out[0]; ++a)
     for (index_t b = 0; b < p.out[1]; ++b)
       for (index_t c = 0; c < p.out[2]; ++c, ++window) {
-        const index_t d0 = p.begin(0, a), d1 = p.end(0, a), h0 = p.begin(1, b), h1 = p.end(1, b), w0 = p.begin(2, c), w1 = p.end(2, c);
+        const index_t d0 = p.begin(0, a), d1 = p.end(0, a), h0 = p.begin(1, b), h1 = p.end(1, b),
+                      w0 = p.begin(2, c), w1 = p.end(2, c);
         body(window, (d1 - d0) * (h1 - h0) * (w1 - w0), [&](const auto& row) {
           for (index_t d = d0; d < d1; ++d)
             for (index_t h = h0; h < h1; ++h) row((d * p.in[1] + h) * p.in[2] + w0, w1 - w0);
@@ -46,7 +50,9 @@ void forward(const Context& context, const Adaptive& p, const T* self, T* out) {
     T* y = out + plane * p.out_plane();
     for_each_window(p, [&](index_t window, index_t count, const auto& visit) {
       T sum = 0;
-      visit([&](index_t from, index_t n) { sum += sum_of<T>(n, [&](index_t i) { return x[from + i]; }); });
+      visit([&](index_t from, index_t n) {
+        sum += sum_of<T>(n, [&](index_t i) { return x[from + i]; });
+      });
       y[window] = sum / static_cast<T>(count);
     });
   });
@@ -73,17 +79,20 @@ Error prepare(Context&, Adaptive& p, View<const T> self, Span<const int64_t>, Vi
   return Error::ok;
 }
 template <class T>
-Error run(Context& context, const Adaptive& p, View<const T> self, Span<const int64_t>, View<T> out) {
+Error run(Context& context, const Adaptive& p, View<const T> self, Span<const int64_t>,
+          View<T> out) {
   forward(context, p, self.data(), out.data());
   return Error::ok;
 }
 template <class T>
-Error prepare_backward(Context&, Adaptive& p, View<const T> grad_output, View<const T> self, View<T>) {
+Error prepare_backward(Context&, Adaptive& p, View<const T> grad_output, View<const T> self,
+                       View<T>) {
   p = adaptive_of(self.shape(), grad_output.shape(), 2);
   return Error::ok;
 }
 template <class T>
-Error run_backward(Context& context, const Adaptive& p, View<const T> grad_output, View<const T>, View<T> out) {
+Error run_backward(Context& context, const Adaptive& p, View<const T> grad_output, View<const T>,
+                   View<T> out) {
   backward(context, p, grad_output.data(), out.data());
   return Error::ok;
 }

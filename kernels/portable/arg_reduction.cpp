@@ -1,4 +1,5 @@
-// The first position of a largest or smallest element, and running sums and products: one line of elements after the other.
+// The first position of a largest or smallest element, and running sums and products: one line of
+// elements after the other.
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/reduction.h"
@@ -9,9 +10,10 @@ namespace {
 
 /// Lines along one dimension, or one line of all elements.
 struct Lines {
-  Walk walk;        ///< over (lines, extent)
+  Walk walk;  ///< over (lines, extent)
   index_t lines, extent;
-  index_t inner;    ///< extents behind the dimension: the distance of a line's elements in a dense result
+  index_t
+      inner;  ///< extents behind the dimension: the distance of a line's elements in a dense result
 };
 Lines lines_along(const Shape& shape, uint32_t dims) {
   Lines plan{};
@@ -38,7 +40,8 @@ constexpr index_t block = tile_width;
 /// Calls `line(i)` for every line, in parallel in tasks of a fixed number of elements.
 template <class Body>
 void for_each_line(const Threads* threads, const Lines& plan, const Body& line) {
-  const index_t per_task = plan.extent > 0 && plan.extent < pointwise_grain ? pointwise_grain / plan.extent : 1;
+  const index_t per_task =
+      plan.extent > 0 && plan.extent < pointwise_grain ? pointwise_grain / plan.extent : 1;
   parallel_for(threads, (plan.lines + per_task - 1) / per_task, [&](index_t task) {
     const index_t end = (task + 1) * per_task < plan.lines ? (task + 1) * per_task : plan.lines;
     for (index_t i = task * per_task; i < end; ++i) line(i);
@@ -46,8 +49,14 @@ void for_each_line(const Threads* threads, const Lines& plan, const Body& line) 
 }
 
 /// Largest: a is before b if it is greater, or the first NaN.
-template <class T> struct Greater { static bool before(T a, T b) { return a > b || (a != a && b == b); } };
-template <class T> struct Less { static bool before(T a, T b) { return a < b || (a != a && b == b); } };
+template <class T>
+struct Greater {
+  static bool before(T a, T b) { return a > b || (a != a && b == b); }
+};
+template <class T>
+struct Less {
+  static bool before(T a, T b) { return a < b || (a != a && b == b); }
+};
 
 template <class Order, class T>
 T find_extreme(const Source& source, const Lines& plan, index_t line, int64_t& position) {
@@ -65,13 +74,16 @@ T find_extreme(const Source& source, const Lines& plan, index_t line, int64_t& p
 template <template <class> class Order, class E>
 struct ArgExtreme {
   using T = Compute<E>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, Maybe<int64_t> dim, bool, View<int64_t>) {
+  static Error prepare(Context&, Lines& plan, AnyView<const E> self, Maybe<int64_t> dim, bool,
+                       View<int64_t>) {
     plan = lines_along(self.shape(), dim ? one_dim(self.rank(), *dim) : all_dims(self.rank()));
     return Error::ok;
   }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, Maybe<int64_t>, bool, View<int64_t> out) {
+  static Error run(Context& context, const Lines& plan, AnyView<const E> self, Maybe<int64_t>, bool,
+                   View<int64_t> out) {
     const Source source(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
-    for_each_line(context.threads, plan, [&](index_t i) { find_extreme<Order<T>, T>(source, plan, i, out.data()[i]); });
+    for_each_line(context.threads, plan,
+                  [&](index_t i) { find_extreme<Order<T>, T>(source, plan, i, out.data()[i]); });
     return Error::ok;
   }
 };
@@ -79,11 +91,13 @@ struct ArgExtreme {
 template <template <class> class Order, class E>
 struct Extreme {
   using T = Compute<E>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, bool, View<E>, View<int64_t>) {
+  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, bool, View<E>,
+                       View<int64_t>) {
     plan = lines_along(self.shape(), one_dim(self.rank(), dim));
     return Error::ok;
   }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t, bool, View<E> values, View<int64_t> indices) {
+  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t, bool,
+                   View<E> values, View<int64_t> indices) {
     const DType computes = internal::computed_dtype<E>(*self.ref);
     const Source source(*self.ref, plan.walk, computes);
     const Store store = storer(computes, values.dtype());
@@ -96,11 +110,13 @@ struct Extreme {
   }
 };
 
-template <class T> struct RunningSum {
+template <class T>
+struct RunningSum {
   static constexpr T start = T(0);
   static T next(T a, T x) { return wrapping_add(a, x); }
 };
-template <class T> struct RunningProduct {
+template <class T>
+struct RunningProduct {
   static constexpr T start = T(1);
   static T next(T a, T x) { return wrapping_mul(a, x); }
 };
@@ -110,17 +126,20 @@ template <template <class> class Running, class E>
 struct Scan {
   using T = Compute<E>;
   using Accumulator = std::conditional_t<std::is_same_v<T, float>, double, T>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, Maybe<DType>, View<E>) {
+  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, Maybe<DType>,
+                       View<E>) {
     plan = lines_along(self.shape(), one_dim(self.rank(), dim));
     return Error::ok;
   }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t, Maybe<DType>, View<E> out) {
+  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t,
+                   Maybe<DType>, View<E> out) {
     const DType computes = internal::computed_dtype<E>(*self.ref);
     const Source source(*self.ref, plan.walk, computes);
     const Store store = storer(computes, out.dtype());
     const int bytes = size_bytes(out.dtype());
     for_each_line(context.threads, plan, [&](index_t line) {
-      char* y = static_cast<char*>(out.ref->data) + (line / plan.inner * plan.inner * plan.extent + line % plan.inner) * bytes;
+      char* y = static_cast<char*>(out.ref->data) +
+                (line / plan.inner * plan.inner * plan.extent + line % plan.inner) * bytes;
       T buffer[block];
       Accumulator sum = Running<Accumulator>::start;
       for (index_t at = 0; at < plan.extent; at += block) {
@@ -139,12 +158,13 @@ struct Scan {
 
 }  // namespace
 
-#define TAPER_LINES(op, variant, ...) TAPER_KERNEL(op, variant, __VA_ARGS__::prepare, __VA_ARGS__::run)
-#define TAPER_LINES_NUMERIC(op, Kernel, F)                     \
-  TAPER_LINES(op, f32, Kernel<F, float>)                       \
-  TAPER_LINES(op, f64, Kernel<F, double>)                      \
-  TAPER_LINES(op, small_float, Kernel<F, SmallFloat>)          \
-  TAPER_LINES(op, i64, Kernel<F, int64_t>)                     \
+#define TAPER_LINES(op, variant, ...) \
+  TAPER_KERNEL(op, variant, __VA_ARGS__::prepare, __VA_ARGS__::run)
+#define TAPER_LINES_NUMERIC(op, Kernel, F)            \
+  TAPER_LINES(op, f32, Kernel<F, float>)              \
+  TAPER_LINES(op, f64, Kernel<F, double>)             \
+  TAPER_LINES(op, small_float, Kernel<F, SmallFloat>) \
+  TAPER_LINES(op, i64, Kernel<F, int64_t>)            \
   TAPER_LINES(op, small_integer, Kernel<F, SmallInteger>)
 
 TAPER_LINES_NUMERIC(argmax, ArgExtreme, Greater)

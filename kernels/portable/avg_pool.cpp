@@ -13,20 +13,25 @@ struct Average {
   int64_t divisor;  ///< 0: the number of elements that a window covers
 };
 
-/// How many elements window `o` covers along dimension d. One that ceil_mode cut off counts padding up to its end only.
+/// How many elements window `o` covers along dimension d. One that ceil_mode cut off counts padding
+/// up to its end only.
 index_t covered(const Average& p, int d, index_t o) {
   const Window& w = p.windows.window[d];
-  const index_t first = p.windows.tap(d, o, 0), padding = static_cast<index_t>(w.padding), kernel = static_cast<index_t>(w.kernel);
-  const index_t low = p.count_padding ? -padding : 0, high = p.windows.in[d] + (p.count_padding ? padding : 0);
-  const index_t begin = first > low ? first : low, end = first + kernel < high ? first + kernel : high;
+  const index_t first = p.windows.tap(d, o, 0), padding = static_cast<index_t>(w.padding),
+                kernel = static_cast<index_t>(w.kernel);
+  const index_t low = p.count_padding ? -padding : 0,
+                high = p.windows.in[d] + (p.count_padding ? padding : 0);
+  const index_t begin = first > low ? first : low,
+                end = first + kernel < high ? first + kernel : high;
   return end > begin ? end - begin : 0;
 }
 index_t divisor_of(const Average& p, index_t d, index_t h, index_t w) {
-  return p.divisor != 0 ? static_cast<index_t>(p.divisor) : covered(p, 0, d) * covered(p, 1, h) * covered(p, 2, w);
+  return p.divisor != 0 ? static_cast<index_t>(p.divisor)
+                        : covered(p, 0, d) * covered(p, 1, h) * covered(p, 2, w);
 }
 
-/// Calls body(row of x, from, step, begin, end) for each tap that meets the input in the row of windows at (depth, height):
-/// windows [begin, end) meet it at from, from + step, ….
+/// Calls body(row of x, from, step, begin, end) for each tap that meets the input in the row of
+/// windows at (depth, height): windows [begin, end) meet it at from, from + step, ….
 template <class Body>
 void for_each_tap(const Windows& p, index_t depth, index_t height, const Body& body) {
   for (index_t kd = 0; kd < p.window[0].kernel; ++kd) {
@@ -38,7 +43,8 @@ void for_each_tap(const Windows& p, index_t depth, index_t height, const Body& b
       for (index_t kw = 0; kw < p.window[2].kernel; ++kw) {
         index_t begin, end;
         p.inside(2, kw, begin, end);
-        body((d * p.in[1] + h) * p.in[2] + p.tap(2, begin, kw), static_cast<index_t>(p.window[2].stride), begin, end);
+        body((d * p.in[1] + h) * p.in[2] + p.tap(2, begin, kw),
+             static_cast<index_t>(p.window[2].stride), begin, end);
       }
     }
   }
@@ -72,48 +78,55 @@ void backward(const Context& context, const Average& p, const T* grad_output, T*
     for (index_t d = 0; d < w.out[0]; ++d)
       for (index_t h = 0; h < w.out[1]; ++h, dy += w.out[2])
         for_each_tap(w, d, h, [&](index_t from, index_t step, index_t begin, index_t end) {
-          for (index_t o = begin; o < end; ++o) dx[from + (o - begin) * step] += dy[o] / static_cast<T>(divisor_of(p, d, h, o));
+          for (index_t o = begin; o < end; ++o)
+            dx[from + (o - begin) * step] += dy[o] / static_cast<T>(divisor_of(p, d, h, o));
         });
   });
 }
 
 template <class T>
-Error prepare1d(Context&, Average& p, View<const T> self, Span<const int64_t> kernel_size, Span<const int64_t> stride,
-                Span<const int64_t> padding, bool, bool count_include_pad, View<T> out) {
-  p = {windows_of(self.shape(), out.shape(), kernel_size, stride, padding, {}, 1), count_include_pad, 0};
+Error prepare1d(Context&, Average& p, View<const T> self, Span<const int64_t> kernel_size,
+                Span<const int64_t> stride, Span<const int64_t> padding, bool,
+                bool count_include_pad, View<T> out) {
+  p = {windows_of(self.shape(), out.shape(), kernel_size, stride, padding, {}, 1),
+       count_include_pad, 0};
   return Error::ok;
 }
 template <class T>
-Error run1d(Context& context, const Average& p, View<const T> self, Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool,
-            bool, View<T> out) {
+Error run1d(Context& context, const Average& p, View<const T> self, Span<const int64_t>,
+            Span<const int64_t>, Span<const int64_t>, bool, bool, View<T> out) {
   forward(context, p, self.data(), out.data());
   return Error::ok;
 }
 
 template <int n, class T>
-Error prepare(Context&, Average& p, View<const T> self, Span<const int64_t> kernel_size, Span<const int64_t> stride,
-              Span<const int64_t> padding, bool, bool count_include_pad, Maybe<int64_t> divisor_override, View<T> out) {
-  p = {windows_of(self.shape(), out.shape(), kernel_size, stride, padding, {}, n), count_include_pad, divisor_override ? *divisor_override : 0};
+Error prepare(Context&, Average& p, View<const T> self, Span<const int64_t> kernel_size,
+              Span<const int64_t> stride, Span<const int64_t> padding, bool, bool count_include_pad,
+              Maybe<int64_t> divisor_override, View<T> out) {
+  p = {windows_of(self.shape(), out.shape(), kernel_size, stride, padding, {}, n),
+       count_include_pad, divisor_override ? *divisor_override : 0};
   return Error::ok;
 }
 template <class T>
-Error run(Context& context, const Average& p, View<const T> self, Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool,
-          bool, Maybe<int64_t>, View<T> out) {
+Error run(Context& context, const Average& p, View<const T> self, Span<const int64_t>,
+          Span<const int64_t>, Span<const int64_t>, bool, bool, Maybe<int64_t>, View<T> out) {
   forward(context, p, self.data(), out.data());
   return Error::ok;
 }
 
 template <class T>
-Error prepare_backward(Context&, Average& p, View<const T> grad_output, View<const T> self, Span<const int64_t> kernel_size,
-                       Span<const int64_t> stride, Span<const int64_t> padding, bool, bool count_include_pad,
+Error prepare_backward(Context&, Average& p, View<const T> grad_output, View<const T> self,
+                       Span<const int64_t> kernel_size, Span<const int64_t> stride,
+                       Span<const int64_t> padding, bool, bool count_include_pad,
                        Maybe<int64_t> divisor_override, View<T>) {
-  p = {windows_of(self.shape(), grad_output.shape(), kernel_size, stride, padding, {}, 2), count_include_pad,
-       divisor_override ? *divisor_override : 0};
+  p = {windows_of(self.shape(), grad_output.shape(), kernel_size, stride, padding, {}, 2),
+       count_include_pad, divisor_override ? *divisor_override : 0};
   return Error::ok;
 }
 template <class T>
-Error run_backward(Context& context, const Average& p, View<const T> grad_output, View<const T>, Span<const int64_t>, Span<const int64_t>,
-                   Span<const int64_t>, bool, bool, Maybe<int64_t>, View<T> out) {
+Error run_backward(Context& context, const Average& p, View<const T> grad_output, View<const T>,
+                   Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool, bool,
+                   Maybe<int64_t>, View<T> out) {
   backward(context, p, grad_output.data(), out.data());
   return Error::ok;
 }

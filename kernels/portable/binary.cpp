@@ -5,30 +5,42 @@
 namespace taper::portable {
 namespace {
 
-template <class T> using MulScalar = WithScalar<Mul, T>;
-template <class T> using DivScalar = WithScalar<Div, T>;
-template <class T> using FmodScalar = WithScalar<Fmod, T>;
-template <class T> using RemainderScalar = WithScalar<Remainder, T>;
-template <class T> using AndScalar = WithScalar<BitwiseAnd, T>;
-template <class T> using OrScalar = WithScalar<BitwiseOr, T>;
-template <class T> using XorScalar = WithScalar<BitwiseXor, T>;
+template <class T>
+using MulScalar = WithScalar<Mul, T>;
+template <class T>
+using DivScalar = WithScalar<Div, T>;
+template <class T>
+using FmodScalar = WithScalar<Fmod, T>;
+template <class T>
+using RemainderScalar = WithScalar<Remainder, T>;
+template <class T>
+using AndScalar = WithScalar<BitwiseAnd, T>;
+template <class T>
+using OrScalar = WithScalar<BitwiseOr, T>;
+template <class T>
+using XorScalar = WithScalar<BitwiseXor, T>;
 
 /// self^exponent, self a number.
-template <class T> struct ScalarPow {
+template <class T>
+struct ScalarPow {
   T base;
   T operator()(T exponent) const { return power(base, exponent); }
 };
 template <class E>
-Error prepare_scalar_pow(Context&, Pointwise<1>& plan, Scalar, AnyView<const E> exponent, View<E> out) {
+Error prepare_scalar_pow(Context&, Pointwise<1>& plan, Scalar, AnyView<const E> exponent,
+                         View<E> out) {
   plan = {out.numel(), {Walk::of(exponent.shape())}};
   return Error::ok;
 }
 template <class E>
-Error scalar_pow(Context& context, const Pointwise<1>& plan, Scalar self, AnyView<const E> exponent, View<E> out) {
+Error scalar_pow(Context& context, const Pointwise<1>& plan, Scalar self, AnyView<const E> exponent,
+                 View<E> out) {
   using T = Compute<E>;
   const ScalarPow<T> f{self.to<T>()};
-  const Source sources[] = {Source(*exponent.ref, plan.walks[0], internal::computed_dtype<E>(*exponent.ref))};
-  run_pointwise(context, plan.count, sources, *out.ref, internal::computed_dtype<E>(*out.ref), &internal::block<ScalarPow<T>, T, T>, &f);
+  const Source sources[] = {
+      Source(*exponent.ref, plan.walks[0], internal::computed_dtype<E>(*exponent.ref))};
+  run_pointwise(context, plan.count, sources, *out.ref, internal::computed_dtype<E>(*out.ref),
+                &internal::block<ScalarPow<T>, T, T>, &f);
   return Error::ok;
 }
 
@@ -47,7 +59,8 @@ bool has_zero(const Walk& walk, AnyView<const E> tensor) {
   return false;
 }
 template <class F, class E, class... P>
-Error divide_integers(Context& context, const Pointwise<2>& plan, AnyView<const E> self, AnyView<const E> other, P... parameters, View<E> out) {
+Error divide_integers(Context& context, const Pointwise<2>& plan, AnyView<const E> self,
+                      AnyView<const E> other, P... parameters, View<E> out) {
   if (plan.count > 0 && has_zero(Walk::of(other.shape()), other))
     return context.fail(Error::invalid_argument, TAPER_TEXT("an integer is divided by zero"));
   return Elementwise<F, E, E, E>::run(context, plan, self, other, parameters..., out);
@@ -57,7 +70,9 @@ Error divide_integers(Context& context, const Pointwise<2>& plan, AnyView<const 
 struct TrueDivide {
   using parameters = Parameters<Maybe<std::string_view>>;
   explicit TrueDivide(Maybe<std::string_view>) {}
-  float operator()(int64_t a, int64_t b) const { return static_cast<float>(a) / static_cast<float>(b); }
+  float operator()(int64_t a, int64_t b) const {
+    return static_cast<float>(a) / static_cast<float>(b);
+  }
 };
 struct TrueDivideScalar {
   using parameters = Parameters<Scalar, Maybe<std::string_view>>;
@@ -67,7 +82,8 @@ struct TrueDivideScalar {
 };
 
 // clamp.Tensor: bounds that are absent read `self` again, which bounds nothing.
-template <class T> struct ClampTensor {
+template <class T>
+struct ClampTensor {
   bool has_low, has_high;
   T operator()(T x, T low, T high) const {
     const T y = has_low && (x < low || low != low) ? low : x;
@@ -75,19 +91,26 @@ template <class T> struct ClampTensor {
   }
 };
 template <class E>
-Error prepare_clamp(Context&, Pointwise<3>& plan, AnyView<const E> self, Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
+Error prepare_clamp(Context&, Pointwise<3>& plan, AnyView<const E> self,
+                    Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
   const Shape& space = out.shape();
-  plan = {out.numel(), {Walk::broadcast(self.shape(), space), Walk::broadcast((min ? *min : self).shape(), space), Walk::broadcast((max ? *max : self).shape(), space)}};
+  plan = {
+      out.numel(),
+      {Walk::broadcast(self.shape(), space), Walk::broadcast((min ? *min : self).shape(), space),
+       Walk::broadcast((max ? *max : self).shape(), space)}};
   return Error::ok;
 }
 template <class E>
-Error clamp_tensor(Context& context, const Pointwise<3>& plan, AnyView<const E> self, Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
+Error clamp_tensor(Context& context, const Pointwise<3>& plan, AnyView<const E> self,
+                   Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
   using T = Compute<E>;
   const ClampTensor<T> f{min.present, max.present};
   const DType dtype = internal::computed_dtype<E>(*out.ref);
-  const Source sources[] = {Source(*self.ref, plan.walks[0], dtype), Source(*(min ? *min : self).ref, plan.walks[1], dtype),
+  const Source sources[] = {Source(*self.ref, plan.walks[0], dtype),
+                            Source(*(min ? *min : self).ref, plan.walks[1], dtype),
                             Source(*(max ? *max : self).ref, plan.walks[2], dtype)};
-  run_pointwise(context, plan.count, sources, *out.ref, dtype, &internal::block<ClampTensor<T>, T, T, T, T>, &f);
+  run_pointwise(context, plan.count, sources, *out.ref, dtype,
+                &internal::block<ClampTensor<T>, T, T, T, T>, &f);
   return Error::ok;
 }
 
@@ -112,7 +135,9 @@ TAPER_TERNARY_FLOATING(lerp_Tensor, Lerp)
 TAPER_TERNARY_FLOATING(addcdiv, Addcdiv)
 TAPER_TERNARY_FLOATING(addcmul, Addcmul)
 TAPER_POINTWISE(addcmul, i64, Elementwise<Addcmul<int64_t>, int64_t, int64_t, int64_t, int64_t>)
-TAPER_POINTWISE(addcmul, small_integer, Elementwise<Addcmul<int64_t>, SmallInteger, SmallInteger, SmallInteger, SmallInteger>)
+TAPER_POINTWISE(
+    addcmul, small_integer,
+    Elementwise<Addcmul<int64_t>, SmallInteger, SmallInteger, SmallInteger, SmallInteger>)
 
 TAPER_KERNEL(pow_Scalar, f32, prepare_scalar_pow<float>, scalar_pow<float>)
 TAPER_KERNEL(pow_Scalar, f64, prepare_scalar_pow<double>, scalar_pow<double>)
@@ -121,19 +146,22 @@ TAPER_KERNEL(pow_Scalar, i64, prepare_scalar_pow<int64_t>, scalar_pow<int64_t>)
 TAPER_KERNEL(pow_Scalar, small_integer, prepare_scalar_pow<SmallInteger>, scalar_pow<SmallInteger>)
 
 // Scalar divisors are checked by the rules, tensors here.
-#define TAPER_INTEGER_DIVISION(op, F, ...)                                                                             \
-  TAPER_KERNEL(op, i64, Elementwise<F<int64_t>, int64_t, int64_t, int64_t>::prepare,                                  \
-               divide_integers<F<int64_t>, int64_t __VA_ARGS__>)                                                      \
-  TAPER_KERNEL(op, small_integer, Elementwise<F<int64_t>, SmallInteger, SmallInteger, SmallInteger>::prepare,         \
+#define TAPER_INTEGER_DIVISION(op, F, ...)                                                 \
+  TAPER_KERNEL(op, i64, Elementwise<F<int64_t>, int64_t, int64_t, int64_t>::prepare,       \
+               divide_integers<F<int64_t>, int64_t __VA_ARGS__>)                           \
+  TAPER_KERNEL(op, small_integer,                                                          \
+               Elementwise<F<int64_t>, SmallInteger, SmallInteger, SmallInteger>::prepare, \
                divide_integers<F<int64_t>, SmallInteger __VA_ARGS__>)
 #define TAPER_COMMA ,
 TAPER_BINARY_FLOATING(div_Tensor_mode, DivMode)
 TAPER_INTEGER_DIVISION(div_Tensor_mode, DivMode, TAPER_COMMA Maybe<std::string_view>)
 TAPER_UNARY_NUMERIC(div_Scalar_mode, DivScalarMode)
 TAPER_POINTWISE(div_Tensor_mode, i64_f32, Elementwise<TrueDivide, float, int64_t, int64_t>)
-TAPER_POINTWISE(div_Tensor_mode, small_integer_f32, Elementwise<TrueDivide, float, SmallInteger, SmallInteger>)
+TAPER_POINTWISE(div_Tensor_mode, small_integer_f32,
+                Elementwise<TrueDivide, float, SmallInteger, SmallInteger>)
 TAPER_POINTWISE(div_Scalar_mode, i64_f32, Elementwise<TrueDivideScalar, float, int64_t>)
-TAPER_POINTWISE(div_Scalar_mode, small_integer_f32, Elementwise<TrueDivideScalar, float, SmallInteger>)
+TAPER_POINTWISE(div_Scalar_mode, small_integer_f32,
+                Elementwise<TrueDivideScalar, float, SmallInteger>)
 TAPER_BINARY_FLOATING(fmod_Tensor, Fmod)
 TAPER_INTEGER_DIVISION(fmod_Tensor, Fmod)
 TAPER_UNARY_NUMERIC(fmod_Scalar, FmodScalar)

@@ -1,4 +1,5 @@
-// What the pointwise operators of two and three tensors, or of a tensor and a number, compute. T is float, double or int64_t.
+// What the pointwise operators of two and three tensors, or of a tensor and a number, compute. T is
+// float, double or int64_t.
 #pragma once
 #include <limits>
 #include <string_view>
@@ -10,29 +11,39 @@
 namespace taper::portable {
 
 /// a + alpha b, b a tensor.
-template <class T> struct Add {
+template <class T>
+struct Add {
   using parameters = Parameters<Scalar>;
   T alpha;
   explicit Add(Scalar alpha) : alpha(alpha.to<T>()) {}
   T operator()(T a, T b) const { return wrapping_add(a, wrapping_mul(alpha, b)); }
 };
-template <class T> struct Sub {
+template <class T>
+struct Sub {
   using parameters = Parameters<Scalar>;
   T alpha;
   explicit Sub(Scalar alpha) : alpha(alpha.to<T>()) {}
   T operator()(T a, T b) const { return wrapping_sub(a, wrapping_mul(alpha, b)); }
 };
-template <class T> struct Mul { T operator()(T a, T b) const { return wrapping_mul(a, b); } };
-template <class T> struct Div { T operator()(T a, T b) const { return a / b; } };
+template <class T>
+struct Mul {
+  T operator()(T a, T b) const { return wrapping_mul(a, b); }
+};
+template <class T>
+struct Div {
+  T operator()(T a, T b) const { return a / b; }
+};
 
 /// a + alpha b, b a number.
-template <class T> struct AddScalar {
+template <class T>
+struct AddScalar {
   using parameters = Parameters<Scalar, Scalar>;
   T b;
   AddScalar(Scalar other, Scalar alpha) : b(wrapping_mul(alpha.to<T>(), other.to<T>())) {}
   T operator()(T a) const { return wrapping_add(a, b); }
 };
-template <class T> struct SubScalar {
+template <class T>
+struct SubScalar {
   using parameters = Parameters<Scalar, Scalar>;
   T b;
   SubScalar(Scalar other, Scalar alpha) : b(wrapping_mul(alpha.to<T>(), other.to<T>())) {}
@@ -40,7 +51,8 @@ template <class T> struct SubScalar {
 };
 
 /// A function of two tensors with a number as its second argument.
-template <template <class> class F, class T> struct WithScalar {
+template <template <class> class F, class T>
+struct WithScalar {
   using parameters = Parameters<Scalar>;
   T b;
   F<T> f;
@@ -48,14 +60,17 @@ template <template <class> class F, class T> struct WithScalar {
   auto operator()(T a) const { return f(a, b); }
 };
 
-/// The quotient rounded towards minus infinity; exact for integers. Zero divisors of integers are refused before.
-template <class T> T floor_divide(T a, T b) {
+/// The quotient rounded towards minus infinity; exact for integers. Zero divisors of integers are
+/// refused before.
+template <class T>
+T floor_divide(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     if (b == 0) return 0;
     if (b == -1) return wrapping_neg(a);
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
   } else {
-    // fmod is exact, so that a - fmod(a, b) is a multiple of b up to one rounding: better than floor(a / b).
+    // fmod is exact, so that a - fmod(a, b) is a multiple of b up to one rounding: better than
+    // floor(a / b).
     if (b == T(0)) return a / b;
     const T rest = std::fmod(a, b);
     T quotient = (a - rest) / b;
@@ -65,15 +80,19 @@ template <class T> T floor_divide(T a, T b) {
     return quotient - whole > T(0.5) ? whole + T(1) : whole;
   }
 }
-template <class T> T truncate_divide(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return b == 0 ? 0 : b == -1 ? wrapping_neg(a) : a / b;
-  else return std::trunc(a / b);
+template <class T>
+T truncate_divide(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return b == 0 ? 0 : b == -1 ? wrapping_neg(a) : a / b;
+  else
+    return std::trunc(a / b);
 }
 enum class Rounding { none, floor, truncate };
 inline Rounding rounding_of(Maybe<std::string_view> mode) {
   return !mode ? Rounding::none : *mode == "floor" ? Rounding::floor : Rounding::truncate;
 }
-template <class T> struct DivMode {
+template <class T>
+struct DivMode {
   using parameters = Parameters<Maybe<std::string_view>>;
   Rounding rounding;
   explicit DivMode(Maybe<std::string_view> mode) : rounding(rounding_of(mode)) {}
@@ -83,7 +102,8 @@ template <class T> struct DivMode {
     return a / b;
   }
 };
-template <class T> struct DivScalarMode {
+template <class T>
+struct DivScalarMode {
   using parameters = Parameters<Scalar, Maybe<std::string_view>>;
   T b;
   DivMode<T> divide;
@@ -91,14 +111,18 @@ template <class T> struct DivScalarMode {
   T operator()(T a) const { return divide(a, b); }
 };
 /// The rest of a division rounded towards zero: it has the sign of a.
-template <class T> struct Fmod {
+template <class T>
+struct Fmod {
   T operator()(T a, T b) const {
-    if constexpr (std::is_integral_v<T>) return b == 0 || b == -1 ? 0 : a % b;
-    else return std::fmod(a, b);
+    if constexpr (std::is_integral_v<T>)
+      return b == 0 || b == -1 ? 0 : a % b;
+    else
+      return std::fmod(a, b);
   }
 };
 /// The rest of a division rounded towards minus infinity: it has the sign of b.
-template <class T> struct Remainder {
+template <class T>
+struct Remainder {
   T operator()(T a, T b) const {
     const T rest = Fmod<T>()(a, b);
     return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
@@ -106,7 +130,8 @@ template <class T> struct Remainder {
 };
 
 /// Integers by squaring, wrapping around; 1/a^|b| rounds towards zero.
-template <class T> T power(T a, T b) {
+template <class T>
+T power(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
     T result = 1;
@@ -117,15 +142,26 @@ template <class T> T power(T a, T b) {
     return std::pow(a, b);
   }
 }
-template <class T> struct Pow { T operator()(T a, T b) const { return power(a, b); } };
+template <class T>
+struct Pow {
+  T operator()(T a, T b) const { return power(a, b); }
+};
 /// Squares and cubes without the library's pow.
-template <class T> struct Square { T operator()(T a) const { return wrapping_mul(a, a); } };
-template <class T> struct Cube { T operator()(T a) const { return wrapping_mul(wrapping_mul(a, a), a); } };
-template <class T> struct PowGeneral {
+template <class T>
+struct Square {
+  T operator()(T a) const { return wrapping_mul(a, a); }
+};
+template <class T>
+struct Cube {
+  T operator()(T a) const { return wrapping_mul(wrapping_mul(a, a), a); }
+};
+template <class T>
+struct PowGeneral {
   T exponent;
   T operator()(T a) const { return power(a, exponent); }
 };
-template <class T> struct PowScalar {
+template <class T>
+struct PowScalar {
   using parameters = Parameters<Scalar>;
   T exponent;
   explicit PowScalar(Scalar exponent) : exponent(exponent.to<T>()) {}
@@ -137,40 +173,84 @@ template <class T> struct PowScalar {
   }
 };
 
-template <class T> struct Maximum { T operator()(T a, T b) const { return a != a || a > b ? a : b; } };
-template <class T> struct Minimum { T operator()(T a, T b) const { return a != a || a < b ? a : b; } };
-template <class T> struct Atan2 { T operator()(T a, T b) const { return std::atan2(a, b); } };
+template <class T>
+struct Maximum {
+  T operator()(T a, T b) const { return a != a || a > b ? a : b; }
+};
+template <class T>
+struct Minimum {
+  T operator()(T a, T b) const { return a != a || a < b ? a : b; }
+};
+template <class T>
+struct Atan2 {
+  T operator()(T a, T b) const { return std::atan2(a, b); }
+};
 
-template <class T> struct BitwiseAnd { T operator()(T a, T b) const { return a & b; } };
-template <class T> struct BitwiseOr { T operator()(T a, T b) const { return a | b; } };
-template <class T> struct BitwiseXor { T operator()(T a, T b) const { return a ^ b; } };
+template <class T>
+struct BitwiseAnd {
+  T operator()(T a, T b) const { return a & b; }
+};
+template <class T>
+struct BitwiseOr {
+  T operator()(T a, T b) const { return a | b; }
+};
+template <class T>
+struct BitwiseXor {
+  T operator()(T a, T b) const { return a ^ b; }
+};
 
-template <class T> struct Eq { bool operator()(T a, T b) const { return a == b; } };
-template <class T> struct Ne { bool operator()(T a, T b) const { return a != b; } };
-template <class T> struct Lt { bool operator()(T a, T b) const { return a < b; } };
-template <class T> struct Le { bool operator()(T a, T b) const { return a <= b; } };
-template <class T> struct Gt { bool operator()(T a, T b) const { return a > b; } };
-template <class T> struct Ge { bool operator()(T a, T b) const { return a >= b; } };
+template <class T>
+struct Eq {
+  bool operator()(T a, T b) const { return a == b; }
+};
+template <class T>
+struct Ne {
+  bool operator()(T a, T b) const { return a != b; }
+};
+template <class T>
+struct Lt {
+  bool operator()(T a, T b) const { return a < b; }
+};
+template <class T>
+struct Le {
+  bool operator()(T a, T b) const { return a <= b; }
+};
+template <class T>
+struct Gt {
+  bool operator()(T a, T b) const { return a > b; }
+};
+template <class T>
+struct Ge {
+  bool operator()(T a, T b) const { return a >= b; }
+};
 
 /// a + value b c
-template <class T> struct Addcmul {
+template <class T>
+struct Addcmul {
   using parameters = Parameters<Scalar>;
   T value;
   explicit Addcmul(Scalar value) : value(value.to<T>()) {}
-  T operator()(T a, T b, T c) const { return wrapping_add(a, wrapping_mul(wrapping_mul(value, b), c)); }
+  T operator()(T a, T b, T c) const {
+    return wrapping_add(a, wrapping_mul(wrapping_mul(value, b), c));
+  }
 };
 /// a + value b / c
-template <class T> struct Addcdiv {
+template <class T>
+struct Addcdiv {
   using parameters = Parameters<Scalar>;
   T value;
   explicit Addcdiv(Scalar value) : value(value.to<T>()) {}
   T operator()(T a, T b, T c) const { return a + value * b / c; }
 };
 /// From a to b, from the nearer end: weight 1 gives exactly b.
-template <class T> struct Lerp {
-  T operator()(T a, T b, T weight) const { return std::fabs(weight) < T(0.5) ? a + weight * (b - a) : b - (b - a) * (T(1) - weight); }
+template <class T>
+struct Lerp {
+  T operator()(T a, T b, T weight) const {
+    return std::fabs(weight) < T(0.5) ? a + weight * (b - a) : b - (b - a) * (T(1) - weight);
+  }
 };
-template <class T> struct LerpScalar {
+template <class T>
+struct LerpScalar {
   using parameters = Parameters<Scalar>;
   T weight;
   explicit LerpScalar(Scalar weight) : weight(weight.to<T>()) {}
@@ -178,41 +258,56 @@ template <class T> struct LerpScalar {
 };
 
 /// b where the mask is set, else a: `masked_fill`.
-template <class T> struct MaskedFill {
+template <class T>
+struct MaskedFill {
   using parameters = Parameters<Scalar>;
   T value;
   explicit MaskedFill(Scalar value) : value(value.to<T>()) {}
   T operator()(T a, bool mask) const { return mask ? value : a; }
 };
-template <class T> struct Where { T operator()(bool condition, T a, T b) const { return condition ? a : b; } };
+template <class T>
+struct Where {
+  T operator()(bool condition, T a, T b) const { return condition ? a : b; }
+};
 
-// ---- derivatives of activations: of the incoming gradient and the saved tensor -----------------------------------------
+// ---- derivatives of activations: of the incoming gradient and the saved tensor
+// -----------------------------------------
 
-template <class T> struct ThresholdBackward {
+template <class T>
+struct ThresholdBackward {
   using parameters = Parameters<Scalar>;
   T threshold;
   explicit ThresholdBackward(Scalar threshold) : threshold(threshold.to<T>()) {}
   T operator()(T gradient, T x) const { return x <= threshold ? T(0) : gradient; }
 };
 /// dy y (1 - y)
-template <class T> struct SigmoidBackward { T operator()(T dy, T y) const { return dy * (T(1) - y) * y; } };
+template <class T>
+struct SigmoidBackward {
+  T operator()(T dy, T y) const { return dy * (T(1) - y) * y; }
+};
 /// dy (1 - y^2)
-template <class T> struct TanhBackward { T operator()(T dy, T y) const { return dy * (T(1) - y * y); } };
+template <class T>
+struct TanhBackward {
+  T operator()(T dy, T y) const { return dy * (T(1) - y * y); }
+};
 /// dy s (1 + x (1 - s)), s = sigmoid(x)
-template <class T> struct SiluBackward {
+template <class T>
+struct SiluBackward {
   T operator()(T dy, T x) const {
     const T s = math::sigmoid(x);
     return dy * s * (T(1) + x * (T(1) - s));
   }
 };
 /// dy (Φ(x) + x φ(x)), or the derivative of the tanh form.
-template <class T> struct GeluErfBackward {
+template <class T>
+struct GeluErfBackward {
   T operator()(T dy, T x) const {
     const T cdf = T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
     return dy * (cdf + x * T(0.39894228040143267794) * math::exp(x * x * T(-0.5)));
   }
 };
-template <class T> struct GeluTanhBackward {
+template <class T>
+struct GeluTanhBackward {
   T operator()(T dy, T x) const {
     constexpr T sqrt_2_pi = T(0.79788456080286535588), cubic = T(0.044715);
     const T t = math::tanh(sqrt_2_pi * (x + cubic * x * x * x));
@@ -220,12 +315,15 @@ template <class T> struct GeluTanhBackward {
     return dy * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope);
   }
 };
-template <class T> struct GeluBackward {
+template <class T>
+struct GeluBackward {
   using parameters = Parameters<std::string_view>;
   bool approximate;
   explicit GeluBackward(std::string_view approximate) : approximate(approximate == "tanh") {}
   template <class Visitor>
-  void visit(const Visitor& visitor) const { approximate ? visitor(GeluTanhBackward<T>()) : visitor(GeluErfBackward<T>()); }
+  void visit(const Visitor& visitor) const {
+    approximate ? visitor(GeluTanhBackward<T>()) : visitor(GeluErfBackward<T>());
+  }
 };
 
 }  // namespace taper::portable

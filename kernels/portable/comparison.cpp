@@ -5,16 +5,28 @@
 namespace taper::portable {
 namespace {
 
-template <class T> using EqScalar = WithScalar<Eq, T>;
-template <class T> using NeScalar = WithScalar<Ne, T>;
-template <class T> using LtScalar = WithScalar<Lt, T>;
-template <class T> using LeScalar = WithScalar<Le, T>;
-template <class T> using GtScalar = WithScalar<Gt, T>;
-template <class T> using GeScalar = WithScalar<Ge, T>;
+template <class T>
+using EqScalar = WithScalar<Eq, T>;
+template <class T>
+using NeScalar = WithScalar<Ne, T>;
+template <class T>
+using LtScalar = WithScalar<Lt, T>;
+template <class T>
+using LeScalar = WithScalar<Le, T>;
+template <class T>
+using GtScalar = WithScalar<Gt, T>;
+template <class T>
+using GeScalar = WithScalar<Ge, T>;
 
-struct LogicalAnd { bool operator()(bool a, bool b) const { return a & b; } };
-struct LogicalOr { bool operator()(bool a, bool b) const { return a | b; } };
-struct LogicalXor { bool operator()(bool a, bool b) const { return a != b; } };
+struct LogicalAnd {
+  bool operator()(bool a, bool b) const { return a & b; }
+};
+struct LogicalOr {
+  bool operator()(bool a, bool b) const { return a | b; }
+};
+struct LogicalXor {
+  bool operator()(bool a, bool b) const { return a != b; }
+};
 
 }  // namespace
 
@@ -42,8 +54,10 @@ TAPER_POINTWISE(where_self, b8, Elementwise<Where<Bytes<8>>, Bytes<8>, bool, Byt
 
 TAPER_POINTWISE(masked_fill_Scalar, f32, Elementwise<MaskedFill<float>, float, float, bool>)
 TAPER_POINTWISE(masked_fill_Scalar, f64, Elementwise<MaskedFill<double>, double, double, bool>)
-TAPER_POINTWISE(masked_fill_Scalar, small_float, Elementwise<MaskedFill<float>, SmallFloat, SmallFloat, bool>)
+TAPER_POINTWISE(masked_fill_Scalar, small_float,
+                Elementwise<MaskedFill<float>, SmallFloat, SmallFloat, bool>)
 TAPER_POINTWISE(masked_fill_Scalar, i64, Elementwise<MaskedFill<int64_t>, int64_t, int64_t, bool>)
-TAPER_POINTWISE(masked_fill_Scalar, small_integer, Elementwise<MaskedFill<int64_t>, SmallInteger, SmallInteger, bool>)
+TAPER_POINTWISE(masked_fill_Scalar, small_integer,
+                Elementwise<MaskedFill<int64_t>, SmallInteger, SmallInteger, bool>)
 
 }  // namespace taper::portable

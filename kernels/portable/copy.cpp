@@ -18,7 +18,8 @@ void scatter(const void* from, index_t n, void* to, index_t stride) {
 }
 
 // Writes n dense elements from element `first` of a walk on, run by run.
-void write_block(char* data, const Walk& walk, int element_bytes, index_t first, index_t n, const char* from) {
+void write_block(char* data, const Walk& walk, int element_bytes, index_t first, index_t n,
+                 const char* from) {
   const int inner = walk.rank - 1;
   while (n > 0) {
     const index_t offset = walk.offset_of(first);
@@ -30,10 +31,17 @@ void write_block(char* data, const Walk& walk, int element_bytes, index_t first,
       if (to != from) std::memcpy(to, from, static_cast<size_t>(run) * element_bytes);
     } else {
       switch (element_bytes) {
-        case 1: scatter<1>(from, run, to, stride); break;
-        case 2: scatter<2>(from, run, to, stride); break;
-        case 4: scatter<4>(from, run, to, stride); break;
-        default: scatter<8>(from, run, to, stride);
+        case 1:
+          scatter<1>(from, run, to, stride);
+          break;
+        case 2:
+          scatter<2>(from, run, to, stride);
+          break;
+        case 4:
+          scatter<4>(from, run, to, stride);
+          break;
+        default:
+          scatter<8>(from, run, to, stride);
       }
     }
     from += run * element_bytes, first += run, n -= run;
@@ -41,12 +49,16 @@ void write_block(char* data, const Walk& walk, int element_bytes, index_t first,
 }
 
 /// The elements are the same bytes in both.
-bool same_bytes(DType from, DType to) { return from == to || (from == DType::boolean && size_bytes(to) == 1); }
+bool same_bytes(DType from, DType to) {
+  return from == to || (from == DType::boolean && size_bytes(to) == 1);
+}
 
 }  // namespace
 
-void copy_elements(const Threads* threads, const TensorRef& from, const Walk& from_walk, void* data, DType dtype, const Walk& to, index_t count) {
-  // A cast goes through a type that holds every value of the source: ten conversions in and ten out, not a hundred.
+void copy_elements(const Threads* threads, const TensorRef& from, const Walk& from_walk, void* data,
+                   DType dtype, const Walk& to, index_t count) {
+  // A cast goes through a type that holds every value of the source: ten conversions in and ten
+  // out, not a hundred.
   const bool casts = !same_bytes(from.dtype, dtype);
   const DType through = !casts ? from.dtype : is_floating(from.dtype) ? DType::f64 : DType::i64;
   const bool stores = casts && through != dtype;
@@ -57,7 +69,8 @@ void copy_elements(const Threads* threads, const TensorRef& from, const Walk& fr
   const index_t block = !casts && from_walk.is_linear() ? pointwise_grain : block_size<int64_t>;
   parallel_for(threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
     alignas(16) char buffers[2][block_bytes];
-    const index_t begin = task * pointwise_grain, end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
+    const index_t begin = task * pointwise_grain,
+                  end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
     for (index_t at = begin; at < end; at += block) {
       const index_t n = end - at < block ? end - at : block;
       const void* x = read_block(source, at, n, buffers[0]);
@@ -85,28 +98,36 @@ Error prepare_clone(Context&, Copy& plan, AnyView<const AnyElement> self, View<A
   plan = {Walk::of(self.shape()), dense_walk(out.numel())};
   return Error::ok;
 }
-Error clone_(Context& context, const Copy& plan, AnyView<const AnyElement> self, View<AnyElement> out) {
-  copy_elements(context.threads, *self.ref, plan.from, out.ref->data, out.dtype(), plan.to, out.numel());
+Error clone_(Context& context, const Copy& plan, AnyView<const AnyElement> self,
+             View<AnyElement> out) {
+  copy_elements(context.threads, *self.ref, plan.from, out.ref->data, out.dtype(), plan.to,
+                out.numel());
   return Error::ok;
 }
-Error prepare_cast(Context&, Copy& plan, AnyView<const AnyElement> self, Maybe<DType>, View<AnyElement> out) {
+Error prepare_cast(Context&, Copy& plan, AnyView<const AnyElement> self, Maybe<DType>,
+                   View<AnyElement> out) {
   plan = {Walk::of(self.shape()), dense_walk(out.numel())};
   return Error::ok;
 }
-Error cast(Context& context, const Copy& plan, AnyView<const AnyElement> self, Maybe<DType>, View<AnyElement> out) {
-  copy_elements(context.threads, *self.ref, plan.from, out.ref->data, out.dtype(), plan.to, out.numel());
+Error cast(Context& context, const Copy& plan, AnyView<const AnyElement> self, Maybe<DType>,
+           View<AnyElement> out) {
+  copy_elements(context.threads, *self.ref, plan.from, out.ref->data, out.dtype(), plan.to,
+                out.numel());
   return Error::ok;
 }
 
 struct CopyFrom {
   Walk from, to;
 };
-Error prepare_copy(Context&, CopyFrom& plan, AnyView<const AnyElement>, AnyView<const AnyElement> src, View<AnyElement> out) {
+Error prepare_copy(Context&, CopyFrom& plan, AnyView<const AnyElement>,
+                   AnyView<const AnyElement> src, View<AnyElement> out) {
   plan = {Walk::broadcast(src.shape(), out.shape()), dense_walk(out.numel())};
   return Error::ok;
 }
-Error copy_(Context& context, const CopyFrom& plan, AnyView<const AnyElement>, AnyView<const AnyElement> src, View<AnyElement> out) {
-  copy_elements(context.threads, *src.ref, plan.from, out.ref->data, out.dtype(), plan.to, out.numel());
+Error copy_(Context& context, const CopyFrom& plan, AnyView<const AnyElement>,
+            AnyView<const AnyElement> src, View<AnyElement> out) {
+  copy_elements(context.threads, *src.ref, plan.from, out.ref->data, out.dtype(), plan.to,
+                out.numel());
   return Error::ok;
 }
 

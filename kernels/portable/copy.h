@@ -5,8 +5,10 @@
 
 namespace taper::portable {
 
-/// Writes the elements of `from`, `count` of them in the order of its walk, to the walk `to` through memory at `data`, converting
-/// them to `dtype`. In parallel; the memory written must not overlap the memory read, unless it is exactly it.
-void copy_elements(const Threads* threads, const TensorRef& from, const Walk& from_walk, void* data, DType dtype, const Walk& to, index_t count);
+/// Writes the elements of `from`, `count` of them in the order of its walk, to the walk `to`
+/// through memory at `data`, converting them to `dtype`. In parallel; the memory written must not
+/// overlap the memory read, unless it is exactly it.
+void copy_elements(const Threads* threads, const TensorRef& from, const Walk& from_walk, void* data,
+                   DType dtype, const Walk& to, index_t count);
 
 }  // namespace taper::portable

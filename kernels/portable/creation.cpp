@@ -1,16 +1,19 @@
 // Tensors made of numbers: full, fill, scalar_tensor, empty, arange, linspace.
+#include "taper/kernels/shapes/creation.h"
+
 #include <cstring>
 
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/rows.h"
-#include "taper/kernels/shapes/creation.h"
 
 namespace taper::portable {
 
 Element element_of(Scalar value, DType dtype) {
   Element element{};
-  if (value.is_real) storer(DType::f64, dtype)(&value.real, 1, element.bytes);
-  else storer(DType::i64, dtype)(&value.integer, 1, element.bytes);
+  if (value.is_real)
+    storer(DType::f64, dtype)(&value.real, 1, element.bytes);
+  else
+    storer(DType::i64, dtype)(&value.integer, 1, element.bytes);
   return element;
 }
 
@@ -28,18 +31,27 @@ void fill(Context& context, const View<AnyElement>& out, Scalar value) {
   const int bytes = size_bytes(out.dtype());
   const index_t count = out.numel();
   parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
-    const index_t first = task * pointwise_grain, n = count - first < pointwise_grain ? count - first : pointwise_grain;
+    const index_t first = task * pointwise_grain,
+                  n = count - first < pointwise_grain ? count - first : pointwise_grain;
     void* to = static_cast<char*>(out.ref->data) + first * bytes;
     switch (bytes) {
-      case 1: fill_elements<1>(element, n, to); break;
-      case 2: fill_elements<2>(element, n, to); break;
-      case 4: fill_elements<4>(element, n, to); break;
-      default: fill_elements<8>(element, n, to);
+      case 1:
+        fill_elements<1>(element, n, to);
+        break;
+      case 2:
+        fill_elements<2>(element, n, to);
+        break;
+      case 4:
+        fill_elements<4>(element, n, to);
+        break;
+      default:
+        fill_elements<8>(element, n, to);
     }
   });
 }
 
-Error full(Context& context, Span<const int64_t>, Scalar value, Maybe<DType>, View<AnyElement> out) {
+Error full(Context& context, Span<const int64_t>, Scalar value, Maybe<DType>,
+           View<AnyElement> out) {
   fill(context, out, value);
   return Error::ok;
 }
@@ -56,7 +68,8 @@ Error empty(Context& context, Span<const int64_t>, Maybe<DType>, View<AnyElement
   fill(context, out, 0);
   return Error::ok;
 }
-Error empty_strided(Context& context, Span<const int64_t>, Span<const int64_t>, Maybe<DType>, View<AnyElement> out) {
+Error empty_strided(Context& context, Span<const int64_t>, Span<const int64_t>, Maybe<DType>,
+                    View<AnyElement> out) {
   fill(context, out, 0);
   return Error::ok;
 }
@@ -70,7 +83,8 @@ void generate(Context& context, const View<AnyElement>& out, const F& f) {
   parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
     constexpr index_t block = block_size<T>;
     T buffer[block];
-    const index_t begin = task * pointwise_grain, end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
+    const index_t begin = task * pointwise_grain,
+                  end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
     for (index_t at = begin; at < end; at += block) {
       const index_t n = end - at < block ? end - at : block;
       for (index_t i = 0; i < n; ++i) buffer[i] = f(at + i);
@@ -79,23 +93,28 @@ void generate(Context& context, const View<AnyElement>& out, const F& f) {
   });
 }
 
-Error arange(Context& context, Scalar start, Scalar, Scalar step, Maybe<DType>, View<AnyElement> out) {
+Error arange(Context& context, Scalar start, Scalar, Scalar step, Maybe<DType>,
+             View<AnyElement> out) {
   if (is_floating(out.dtype()) && (start.is_real || step.is_real)) {
     const double from = start.to<double>(), by = step.to<double>();
     generate<double>(context, out, [=](index_t i) { return from + static_cast<double>(i) * by; });
   } else {
     // in the result's integers, as PyTorch does: a step of 0.5 is one of 0
     const int64_t from = start.to<int64_t>(), by = step.to<int64_t>();
-    generate<int64_t>(context, out, [=](index_t i) { return wrapping_add(from, wrapping_mul<int64_t>(i, by)); });
+    generate<int64_t>(context, out,
+                      [=](index_t i) { return wrapping_add(from, wrapping_mul<int64_t>(i, by)); });
   }
   return Error::ok;
 }
 
 // From both ends to the middle, so that the last element is exactly `end`.
-Error linspace(Context& context, Scalar start, Scalar end, int64_t steps, Maybe<DType>, View<AnyElement> out) {
-  const double from = start.to<double>(), to = end.to<double>(), by = steps > 1 ? (to - from) / static_cast<double>(steps - 1) : 0;
+Error linspace(Context& context, Scalar start, Scalar end, int64_t steps, Maybe<DType>,
+               View<AnyElement> out) {
+  const double from = start.to<double>(), to = end.to<double>(),
+               by = steps > 1 ? (to - from) / static_cast<double>(steps - 1) : 0;
   generate<double>(context, out, [=](index_t i) {
-    return i < steps / 2 || steps == 1 ? from + by * static_cast<double>(i) : to - by * static_cast<double>(steps - 1 - i);
+    return i < steps / 2 || steps == 1 ? from + by * static_cast<double>(i)
+                                       : to - by * static_cast<double>(steps - 1 - i);
   });
   return Error::ok;
 }

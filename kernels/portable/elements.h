@@ -1,8 +1,9 @@
 // Element types that stand for several dtypes, so that one kernel body serves them all.
 //
-// Arithmetic exists for three types: float, double, int64_t. The other dtypes are converted block by block on their way in
-// and out of a kernel's loop (walk.h): f16 and bf16 compute in float; bool, u8, i8, i16 and i32 compute in int64_t and wrap
-// to their width when stored, which is what two's complement arithmetic of that width gives.
+// Arithmetic exists for three types: float, double, int64_t. The other dtypes are converted block
+// by block on their way in and out of a kernel's loop (walk.h): f16 and bf16 compute in float;
+// bool, u8, i8, i16 and i32 compute in int64_t and wrap to their width when stored, which is what
+// two's complement arithmetic of that width gives.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -17,46 +18,74 @@ struct SmallInteger {};  ///< bool, u8, i8, i16, i32
 struct AnyElement {};    ///< every dtype; the kernel looks at `view.dtype()`
 }  // namespace portable
 
-template <> struct dtypes_of<portable::SmallFloat> {
+template <>
+struct dtypes_of<portable::SmallFloat> {
   static constexpr DTypeSet set = one(DType::f16) | one(DType::bf16);
 };
-template <> struct dtypes_of<portable::SmallInteger> {
-  static constexpr DTypeSet set = one(DType::boolean) | one(DType::u8) | one(DType::i8) | one(DType::i16) | one(DType::i32);
+template <>
+struct dtypes_of<portable::SmallInteger> {
+  static constexpr DTypeSet set =
+      one(DType::boolean) | one(DType::u8) | one(DType::i8) | one(DType::i16) | one(DType::i32);
 };
-template <> struct dtypes_of<portable::AnyElement> {
+template <>
+struct dtypes_of<portable::AnyElement> {
   static constexpr DTypeSet set = (DTypeSet{1} << dtype_count) - 1;
 };
 
 namespace portable {
 
-/// The type in which a kernel computes on elements of `E`: float, double, int64_t; bool and bytes stay what they are.
-template <class E> struct compute_of { using type = E; };
-template <> struct compute_of<SmallFloat> { using type = float; };
-template <> struct compute_of<SmallInteger> { using type = int64_t; };
-template <class E> using Compute = typename compute_of<E>::type;
+/// The type in which a kernel computes on elements of `E`: float, double, int64_t; bool and bytes
+/// stay what they are.
+template <class E>
+struct compute_of {
+  using type = E;
+};
+template <>
+struct compute_of<SmallFloat> {
+  using type = float;
+};
+template <>
+struct compute_of<SmallInteger> {
+  using type = int64_t;
+};
+template <class E>
+using Compute = typename compute_of<E>::type;
 
 /// Integer arithmetic wraps around, also where C++ calls the overflow of a signed type undefined.
-template <class T> constexpr T wrapping_add(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-  else return a + b;
+template <class T>
+constexpr T wrapping_add(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  else
+    return a + b;
 }
-template <class T> constexpr T wrapping_sub(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-  else return a - b;
+template <class T>
+constexpr T wrapping_sub(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+  else
+    return a - b;
 }
-template <class T> constexpr T wrapping_mul(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
-  else return a * b;
+template <class T>
+constexpr T wrapping_mul(T a, T b) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  else
+    return a * b;
 }
-template <class T> constexpr T wrapping_neg(T a) {
-  if constexpr (std::is_integral_v<T>) return wrapping_sub(T{0}, a);
-  else return -a;  // 0 - a would lose the sign of zero
+template <class T>
+constexpr T wrapping_neg(T a) {
+  if constexpr (std::is_integral_v<T>)
+    return wrapping_sub(T{0}, a);
+  else
+    return -a;  // 0 - a would lose the sign of zero
 }
 
 }  // namespace portable
 }  // namespace taper
 
-/// Says that a loop's iterations are independent: its output lies exactly on an input, or overlaps none.
+/// Says that a loop's iterations are independent: its output lies exactly on an input, or overlaps
+/// none.
 #if defined(__clang__)
 #define TAPER_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -13,36 +13,42 @@ template <class I>
 Error check(Context& context, View<const I> indices, index_t count) {
   const I* at = indices.data();
   for (index_t i = 0; i < indices.numel(); ++i)
-    if (at[i] < 0 || at[i] >= count) return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [0, {})"), at[i], count);
+    if (at[i] < 0 || at[i] >= count)
+      return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [0, {})"), at[i],
+                          count);
   return Error::ok;
 }
 
 template <class E, class I>
-Error forward(Context& context, View<const E> weight, View<const I> indices, int64_t, bool, bool, View<E> out) {
+Error forward(Context& context, View<const E> weight, View<const I> indices, int64_t, bool, bool,
+              View<E> out) {
   const index_t width = weight.size(1), count = indices.numel();
   TAPER_TRY(check(context, indices, weight.size(0)));
   if (width == 0) return Error::ok;
   const index_t rows = pieces(4096, width);  // a task
   parallel_for(context.threads, pieces(count, rows), [&](index_t task) {
     for (index_t i = task * rows; i < count && i < (task + 1) * rows; ++i)
-      std::memcpy(out.data() + i * width, weight.data() + indices.data()[i] * width, static_cast<size_t>(width) * sizeof(E));
+      std::memcpy(out.data() + i * width, weight.data() + indices.data()[i] * width,
+                  static_cast<size_t>(width) * sizeof(E));
   });
   return Error::ok;
 }
 
 /// How often each word occurs, for `scale_grad_by_freq`.
 template <class T, class I>
-Error prepare_backward(Context& context, int32_t&, View<const T>, View<const I>, int64_t num_weights, int64_t, bool scale_grad_by_freq,
-                       View<T>) {
+Error prepare_backward(Context& context, int32_t&, View<const T>, View<const I>,
+                       int64_t num_weights, int64_t, bool scale_grad_by_freq, View<T>) {
   if (scale_grad_by_freq) context.need_scratch(static_cast<size_t>(num_weights) * sizeof(index_t));
   return Error::ok;
 }
 
-/// Row w is the sum of grad_output's rows where indices are w, in their order; `padding_idx` gets none. Tasks share the columns.
+/// Row w is the sum of grad_output's rows where indices are w, in their order; `padding_idx` gets
+/// none. Tasks share the columns.
 template <class T, class I>
-Error backward(Context& context, const int32_t&, View<const T> grad_output, View<const I> indices, int64_t num_weights, int64_t padding_idx,
-               bool scale_grad_by_freq, View<T> out) {
-  const index_t width = out.size(1), count = indices.numel(), rows = static_cast<index_t>(num_weights);
+Error backward(Context& context, const int32_t&, View<const T> grad_output, View<const I> indices,
+               int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, View<T> out) {
+  const index_t width = out.size(1), count = indices.numel(),
+                rows = static_cast<index_t>(num_weights);
   TAPER_TRY(check(context, indices, rows));
   index_t* occurrences = nullptr;
   if (scale_grad_by_freq) {
@@ -79,9 +85,13 @@ TAPER_KERNEL(embedding, b8_i64, forward<Bytes<8>, int64_t>)
 TAPER_KERNEL(embedding, b2_i32, forward<Bytes<2>, int32_t>)
 TAPER_KERNEL(embedding, b4_i32, forward<Bytes<4>, int32_t>)
 TAPER_KERNEL(embedding, b8_i32, forward<Bytes<8>, int32_t>)
-TAPER_KERNEL(embedding_dense_backward, f32_i64, prepare_backward<float, int64_t>, backward<float, int64_t>)
-TAPER_KERNEL(embedding_dense_backward, f64_i64, prepare_backward<double, int64_t>, backward<double, int64_t>)
-TAPER_KERNEL(embedding_dense_backward, f32_i32, prepare_backward<float, int32_t>, backward<float, int32_t>)
-TAPER_KERNEL(embedding_dense_backward, f64_i32, prepare_backward<double, int32_t>, backward<double, int32_t>)
+TAPER_KERNEL(embedding_dense_backward, f32_i64, prepare_backward<float, int64_t>,
+             backward<float, int64_t>)
+TAPER_KERNEL(embedding_dense_backward, f64_i64, prepare_backward<double, int64_t>,
+             backward<double, int64_t>)
+TAPER_KERNEL(embedding_dense_backward, f32_i32, prepare_backward<float, int32_t>,
+             backward<float, int32_t>)
+TAPER_KERNEL(embedding_dense_backward, f64_i32, prepare_backward<double, int32_t>,
+             backward<double, int32_t>)
 
 }  // namespace taper::portable

@@ -1,5 +1,6 @@
-// Elements picked and written by a tensor of indices along one dimension: gather, index_select, scatter, scatter_add, index_add.
-// Writes happen in the row-major order of the index, so the last of several to one place wins, and sums are the same each time.
+// Elements picked and written by a tensor of indices along one dimension: gather, index_select,
+// scatter, scatter_add, index_add. Writes happen in the row-major order of the index, so the last
+// of several to one place wins, and sums are the same each time.
 #include <cstring>
 
 #include "taper/kernels/portable/lanes.h"
@@ -14,20 +15,26 @@ template <class I>
 Error check(Context& context, View<const I> index, index_t extent) {
   const I* at = index.data();
   for (index_t i = 0; i < index.numel(); ++i)
-    if (at[i] < 0 || at[i] >= extent) return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [0, {})"), at[i], extent);
+    if (at[i] < 0 || at[i] >= extent)
+      return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [0, {})"), at[i],
+                          extent);
   return Error::ok;
 }
 
-int normalized(int64_t dim, int rank) { return static_cast<int>(dim < 0 ? dim + (rank > 0 ? rank : 1) : dim); }
+int normalized(int64_t dim, int rank) {
+  return static_cast<int>(dim < 0 ? dim + (rank > 0 ? rank : 1) : dim);
+}
 index_t extent_along(const Shape& s, int dim) { return s.rank == 0 ? 1 : s.sizes[dim]; }
 
-/// The extents of an index tensor beside the strides of what it is applied to. A scalar counts as one dimension.
+/// The extents of an index tensor beside the strides of what it is applied to. A scalar counts as
+/// one dimension.
 struct Along {
   int rank;
   int dim;
-  index_t sizes[max_rank];          ///< of the index
-  index_t target_strides[max_rank]; ///< of the tensor that is indexed
-  index_t source_strides[max_rank]; ///< of the tensor that is read beside the index; that of the index if there is none
+  index_t sizes[max_rank];           ///< of the index
+  index_t target_strides[max_rank];  ///< of the tensor that is indexed
+  index_t source_strides[max_rank];  ///< of the tensor that is read beside the index; that of the
+                                     ///< index if there is none
 
   index_t rows() const {
     index_t n = 1;
@@ -60,7 +67,8 @@ Along along(const Shape& target, int dim, const Shape& index, const Shape& sourc
 }
 
 template <class E, class I>
-Error gather(Context& context, View<const E> self, int64_t dim, View<const I> index, bool, View<E> out) {
+Error gather(Context& context, View<const E> self, int64_t dim, View<const I> index, bool,
+             View<E> out) {
   if (index.numel() == 0) return Error::ok;
   const int d = normalized(dim, self.rank());
   TAPER_TRY(check(context, index, extent_along(self.shape(), d)));
@@ -71,7 +79,8 @@ Error gather(Context& context, View<const E> self, int64_t dim, View<const I> in
     for (index_t row = task * rows; row < a.rows() && row < (task + 1) * rows; ++row) {
       index_t from, at;
       a.begin(row, from, at);
-      for (index_t i = 0; i < width; ++i) out.data()[at + i] = self.data()[from + i * step + index.data()[at + i] * stride];
+      for (index_t i = 0; i < width; ++i)
+        out.data()[at + i] = self.data()[from + i * step + index.data()[at + i] * stride];
     }
   });
   return Error::ok;
@@ -84,47 +93,63 @@ struct InPlace {
 
 template <class E>
 void copy_unless_in_place(View<const E> self, View<E> out) {
-  if (out.data() != self.data() && self.numel() > 0) std::memcpy(out.data(), self.data(), static_cast<size_t>(self.numel()) * sizeof(E));
+  if (out.data() != self.data() && self.numel() > 0)
+    std::memcpy(out.data(), self.data(), static_cast<size_t>(self.numel()) * sizeof(E));
 }
 
 /// Calls write(element of out, element of src's offset) for each index, in row-major order.
 template <class E, class I, class Write>
-Error scatter(Context& context, View<const E> self, int64_t dim, View<const I> index, const Shape& source, View<E> out, const Write& write) {
+Error scatter(Context& context, View<const E> self, int64_t dim, View<const I> index,
+              const Shape& source, View<E> out, const Write& write) {
   const int d = normalized(dim, self.rank());
   if (index.numel() > 0) TAPER_TRY(check(context, index, extent_along(self.shape(), d)));
   copy_unless_in_place(self, out);
   if (index.numel() == 0) return Error::ok;
   const Along a = along(self.shape(), d, index.shape(), source);
-  const index_t width = a.sizes[a.rank - 1], step = a.target_step(), stride = a.target_strides[d], source_step = a.source_strides[a.rank - 1];
+  const index_t width = a.sizes[a.rank - 1], step = a.target_step(), stride = a.target_strides[d],
+                source_step = a.source_strides[a.rank - 1];
   const I* at = index.data();
   for (index_t row = 0; row < a.rows(); ++row, at += width) {
     index_t to, from;
     a.begin(row, to, from);
-    for (index_t i = 0; i < width; ++i) write(out.data()[to + i * step + at[i] * stride], from + i * source_step);
+    for (index_t i = 0; i < width; ++i)
+      write(out.data()[to + i * step + at[i] * stride], from + i * source_step);
   }
   return Error::ok;
 }
 
 template <class E, class I>
-Error prepare_source(Context&, InPlace&, View<const E>, int64_t, View<const I>, View<const E>, View<E>) { return Error::ok; }
+Error prepare_source(Context&, InPlace&, View<const E>, int64_t, View<const I>, View<const E>,
+                     View<E>) {
+  return Error::ok;
+}
 template <class E, class I>
-Error scatter_src(Context& context, const InPlace&, View<const E> self, int64_t dim, View<const I> index, View<const E> src, View<E> out) {
-  return scatter(context, self, dim, index, src.shape(), out, [&](E& to, index_t from) { to = src.data()[from]; });
+Error scatter_src(Context& context, const InPlace&, View<const E> self, int64_t dim,
+                  View<const I> index, View<const E> src, View<E> out) {
+  return scatter(context, self, dim, index, src.shape(), out,
+                 [&](E& to, index_t from) { to = src.data()[from]; });
 }
 template <class T, class I>
-Error scatter_add(Context& context, const InPlace&, View<const T> self, int64_t dim, View<const I> index, View<const T> src, View<T> out) {
-  return scatter(context, self, dim, index, src.shape(), out, [&](T& to, index_t from) { to = wrapping_add(to, src.data()[from]); });
+Error scatter_add(Context& context, const InPlace&, View<const T> self, int64_t dim,
+                  View<const I> index, View<const T> src, View<T> out) {
+  return scatter(context, self, dim, index, src.shape(), out,
+                 [&](T& to, index_t from) { to = wrapping_add(to, src.data()[from]); });
 }
 
 template <class T, class I>
-Error prepare_value(Context&, InPlace&, View<const T>, int64_t, View<const I>, Scalar, View<T>) { return Error::ok; }
+Error prepare_value(Context&, InPlace&, View<const T>, int64_t, View<const I>, Scalar, View<T>) {
+  return Error::ok;
+}
 template <class T, class I>
-Error scatter_value(Context& context, const InPlace&, View<const T> self, int64_t dim, View<const I> index, Scalar value, View<T> out) {
-  return scatter(context, self, dim, index, index.shape(), out, [v = value.to<T>()](T& to, index_t) { to = v; });
+Error scatter_value(Context& context, const InPlace&, View<const T> self, int64_t dim,
+                    View<const I> index, Scalar value, View<T> out) {
+  return scatter(context, self, dim, index, index.shape(), out,
+                 [v = value.to<T>()](T& to, index_t) { to = v; });
 }
 
 template <class E, class I>
-Error index_select(Context& context, View<const E> self, int64_t dim, View<const I> index, View<E> out) {
+Error index_select(Context& context, View<const E> self, int64_t dim, View<const I> index,
+                   View<E> out) {
   const Lines lines = lines_along(self.shape(), dim);
   TAPER_TRY(check(context, index, lines.extent));
   const index_t count = index.numel(), inner = lines.inner;
@@ -132,17 +157,21 @@ Error index_select(Context& context, View<const E> self, int64_t dim, View<const
   const index_t rows = pieces(4096, inner);  // a task
   parallel_for(context.threads, pieces(lines.outer * count, rows), [&](index_t task) {
     for (index_t row = task * rows; row < lines.outer * count && row < (task + 1) * rows; ++row)
-      std::memcpy(out.data() + row * inner, self.data() + (row / count * lines.extent + index.data()[row % count]) * inner,
+      std::memcpy(out.data() + row * inner,
+                  self.data() + (row / count * lines.extent + index.data()[row % count]) * inner,
                   static_cast<size_t>(inner) * sizeof(E));
   });
   return Error::ok;
 }
 
 template <class T, class I>
-Error prepare_add(Context&, InPlace&, View<const T>, int64_t, View<const I>, View<const T>, Scalar, View<T>) { return Error::ok; }
+Error prepare_add(Context&, InPlace&, View<const T>, int64_t, View<const I>, View<const T>, Scalar,
+                  View<T>) {
+  return Error::ok;
+}
 template <class T, class I>
-Error index_add(Context& context, const InPlace&, View<const T> self, int64_t dim, View<const I> index, View<const T> source, Scalar alpha_,
-                View<T> out) {
+Error index_add(Context& context, const InPlace&, View<const T> self, int64_t dim,
+                View<const I> index, View<const T> source, Scalar alpha_, View<T> out) {
   const Lines lines = lines_along(self.shape(), dim);
   TAPER_TRY(check(context, index, lines.extent));
   copy_unless_in_place(self, out);
@@ -152,7 +181,9 @@ Error index_add(Context& context, const InPlace&, View<const T> self, int64_t di
     for (index_t k = 0; k < count; ++k) {
       T* to = out.data() + (o * lines.extent + index.data()[k]) * lines.inner;
       const T* from = source.data() + (o * count + k) * lines.inner;
-      for_each_element(lines.inner, [=](index_t i) { to[i] = wrapping_add(to[i], wrapping_mul(alpha, from[i])); });
+      for_each_element(lines.inner, [=](index_t i) {
+        to[i] = wrapping_add(to[i], wrapping_mul(alpha, from[i]));
+      });
     }
   });
   return Error::ok;

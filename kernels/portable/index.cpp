@@ -1,5 +1,6 @@
-// Advanced indexing: self[indices] and writes to it. Index tensors broadcast to one space; where the dimensions they replace are
-// neighbours, the space takes their place in the result, else it comes first. Negative indices count from the end.
+// Advanced indexing: self[indices] and writes to it. Index tensors broadcast to one space; where
+// the dimensions they replace are neighbours, the space takes their place in the result, else it
+// comes first. Negative indices count from the end.
 #include <cstring>
 
 #include "taper/kernels/portable/lanes.h"
@@ -9,20 +10,21 @@
 namespace taper::portable {
 namespace {
 
-/// How self[indices] is walked, chunk by chunk. `tail` elements that lie together in self make a chunk.
+/// How self[indices] is walked, chunk by chunk. `tail` elements that lie together in self make a
+/// chunk.
 struct Selection {
   static constexpr uint32_t overwrites = 1;  // of index_put: the result may lie on self
 
   /// One index tensor.
   struct Index {
-    int32_t position;                ///< in the list of indices
-    index_t extent, stride;          ///< of the dimension of self that it replaces
-    index_t strides[max_rank];       ///< of its own elements along the walked dimensions; 0: broadcast
+    int32_t position;           ///< in the list of indices
+    index_t extent, stride;     ///< of the dimension of self that it replaces
+    index_t strides[max_rank];  ///< of its own elements along the walked dimensions; 0: broadcast
   };
-  int32_t rank, count;               ///< walked dimensions; index tensors
+  int32_t rank, count;  ///< walked dimensions; index tensors
   index_t chunks, tail;
   index_t sizes[max_rank];
-  index_t strides[max_rank];         ///< of self along the walked dimensions; 0 along the indices' space
+  index_t strides[max_rank];  ///< of self along the walked dimensions; 0 along the indices' space
   Index index[max_rank];
 };
 
@@ -34,8 +36,10 @@ Selection select(const Shape& self, MaybeViewList<const int64_t> indices, bool c
   bool adjacent = true;
   for (int i = 0; i < indices.count; ++i) {
     if (indices.refs[i] == nullptr) continue;
-    if (s.count == 0) first = i;
-    else if (last != i - 1) adjacent = false;
+    if (s.count == 0)
+      first = i;
+    else if (last != i - 1)
+      adjacent = false;
     last = i;
     if (indices[i].rank() > space) space = indices[i].rank();
     s.index[s.count++] = {i, self.sizes[i], self.strides[i], {}};
@@ -80,16 +84,19 @@ Error check(Context& context, const Selection& s, MaybeViewList<const int64_t> i
     const int64_t extent = s.index[n].extent;
     for (index_t i = 0; i < index.numel(); ++i)
       if (const int64_t at = index.data()[i]; at < -extent || at >= extent)
-        return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [{}, {})"), at, -extent, extent);
+        return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [{}, {})"), at,
+                            -extent, extent);
   }
   return Error::ok;
 }
 
 /// Calls body(chunk, coordinates, offset in self) for chunks [begin, end), in order.
 template <class Body>
-void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin, index_t end, const Body& body) {
+void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
+                    index_t end, const Body& body) {
   index_t at[max_rank] = {};
-  for (index_t d = s.rank - 1, rest = begin; d >= 0; --d) at[d] = rest % s.sizes[d], rest /= s.sizes[d];
+  for (index_t d = s.rank - 1, rest = begin; d >= 0; --d)
+    at[d] = rest % s.sizes[d], rest /= s.sizes[d];
   for (index_t chunk = begin; chunk < end; ++chunk) {
     index_t offset = 0;
     for (int d = 0; d < s.rank; ++d) offset += at[d] * s.strides[d];
@@ -110,31 +117,38 @@ struct Picked : Selection {
 };
 
 template <class E>
-Error prepare(Context&, Picked& plan, View<const E> self, MaybeViewList<const int64_t> indices, View<E>) {
+Error prepare(Context&, Picked& plan, View<const E> self, MaybeViewList<const int64_t> indices,
+              View<E>) {
   static_cast<Selection&>(plan) = select(self.shape(), indices, true);
   return Error::ok;
 }
 
 template <class E>
-Error index(Context& context, const Picked& s, View<const E> self, MaybeViewList<const int64_t> indices, View<E> out) {
+Error index(Context& context, const Picked& s, View<const E> self,
+            MaybeViewList<const int64_t> indices, View<E> out) {
   if (out.numel() == 0) return Error::ok;
   TAPER_TRY(check(context, s, indices));
   const index_t per_task = pieces(4096, s.tail);
   parallel_for(context.threads, pieces(s.chunks, per_task), [&](index_t task) {
-    const index_t begin = task * per_task, end = begin + per_task < s.chunks ? begin + per_task : s.chunks;
+    const index_t begin = task * per_task,
+                  end = begin + per_task < s.chunks ? begin + per_task : s.chunks;
     for_each_chunk(s, indices, begin, end, [&](index_t chunk, const index_t*, index_t from) {
-      std::memcpy(out.data() + chunk * s.tail, self.data() + from, static_cast<size_t>(s.tail) * sizeof(E));
+      std::memcpy(out.data() + chunk * s.tail, self.data() + from,
+                  static_cast<size_t>(s.tail) * sizeof(E));
     });
   });
   return Error::ok;
 }
 
-/// Writes take place one element after the other in row-major order: the last of several to one place wins, sums are ordered.
+/// Writes take place one element after the other in row-major order: the last of several to one
+/// place wins, sums are ordered.
 template <class E, class Write>
-Error put(Context& context, const Selection& s, View<const E> self, MaybeViewList<const int64_t> indices, AnyView<const E> values, View<E> out,
+Error put(Context& context, const Selection& s, View<const E> self,
+          MaybeViewList<const int64_t> indices, AnyView<const E> values, View<E> out,
           const Write& write) {
   if (s.chunks > 0) TAPER_TRY(check(context, s, indices));
-  if (out.data() != self.data() && self.numel() > 0) std::memcpy(out.data(), self.data(), static_cast<size_t>(self.numel()) * sizeof(E));
+  if (out.data() != self.data() && self.numel() > 0)
+    std::memcpy(out.data(), self.data(), static_cast<size_t>(self.numel()) * sizeof(E));
   index_t strides[max_rank];  // of values along the walked dimensions
   for (int d = 0; d < s.rank; ++d) {
     const int own = d - (s.rank - values.rank());
@@ -149,15 +163,19 @@ Error put(Context& context, const Selection& s, View<const E> self, MaybeViewLis
 }
 
 template <class E>
-Error prepare_put(Context&, Selection& plan, View<const E> self, MaybeViewList<const int64_t> indices, AnyView<const E>, bool, View<E>) {
+Error prepare_put(Context&, Selection& plan, View<const E> self,
+                  MaybeViewList<const int64_t> indices, AnyView<const E>, bool, View<E>) {
   plan = select(self.shape(), indices, false);
   return Error::ok;
 }
 
 template <class T>
-Error index_put(Context& context, const Selection& s, View<const T> self, MaybeViewList<const int64_t> indices, AnyView<const T> values,
-                bool accumulate, View<T> out) {
-  if (accumulate) return put(context, s, self, indices, values, out, [](T& to, T value) { to = wrapping_add(to, value); });
+Error index_put(Context& context, const Selection& s, View<const T> self,
+                MaybeViewList<const int64_t> indices, AnyView<const T> values, bool accumulate,
+                View<T> out) {
+  if (accumulate)
+    return put(context, s, self, indices, values, out,
+               [](T& to, T value) { to = wrapping_add(to, value); });
   return put(context, s, self, indices, values, out, [](T& to, T value) { to = value; });
 }
 

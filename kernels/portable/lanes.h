@@ -1,5 +1,6 @@
-// Sums in a fixed order that vectorises: eight interleaved partial sums, joined by a fixed tree. The order depends on the
-// count alone, so results do not depend on threads, alignment or strides; and eight chains round less than one.
+// Sums in a fixed order that vectorises: eight interleaved partial sums, joined by a fixed tree.
+// The order depends on the count alone, so results do not depend on threads, alignment or strides;
+// and eight chains round less than one.
 #pragma once
 #include "taper/kernels/portable/elements.h"
 #include "taper/runtime/core/span.h"
@@ -13,7 +14,8 @@ T join_lanes(const T (&lane)[lane_count]) {
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-/// body(0) … body(n - 1), in independent iterations, eight at a time: a length that the compiler knows is one it vectorises.
+/// body(0) … body(n - 1), in independent iterations, eight at a time: a length that the compiler
+/// knows is one it vectorises.
 template <class Body>
 inline void for_each_element(index_t n, const Body& body) {
   index_t i = 0;
@@ -35,7 +37,8 @@ T sum_of(index_t n, const Term& term) {
   return join_lanes(lane);
 }
 
-/// Two sums over the same elements at once: `add(i, first, second)` adds what element i gives to each.
+/// Two sums over the same elements at once: `add(i, first, second)` adds what element i gives to
+/// each.
 template <class T, class Add>
 void two_sums_of(index_t n, T& first, T& second, const Add& add) {
   T a[lane_count] = {}, b[lane_count] = {};

@@ -1,7 +1,8 @@
 // Layer normalisation over the last dimensions, and its gradient.
 //
 //   y = xhat weight + bias,  xhat = (x - mean) rstd,  rstd = 1 / sqrt(var + eps)   for each row
-//   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight;  dweight = sum(dy xhat),  dbias = sum(dy)   over the rows
+//   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight;  dweight = sum(dy xhat),  dbias =
+//   sum(dy)   over the rows
 //
 // (J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", 2016.)
 #include <cmath>
@@ -13,11 +14,14 @@
 namespace taper::portable {
 namespace {
 
-struct Rows { index_t rows, width; };
+struct Rows {
+  index_t rows, width;
+};
 
 Rows rows_of(const Shape& input, index_t inner) {
   Rows r{1, 1};
-  for (int i = 0; i < input.rank; ++i) (i < input.rank - inner ? r.rows : r.width) *= input.sizes[i];
+  for (int i = 0; i < input.rank; ++i)
+    (i < input.rank - inner ? r.rows : r.width) *= input.sizes[i];
   return r;
 }
 
@@ -31,8 +35,9 @@ void for_each_row(const Context& context, const Rows& r, const Body& body) {
 }
 
 template <class T>
-Error forward(Context& context, View<const T> input, Span<const int64_t> normalized_shape, Maybe<View<const T>> weight,
-              Maybe<View<const T>> bias, double eps, View<T> out, View<T> mean, View<T> rstd) {
+Error forward(Context& context, View<const T> input, Span<const int64_t> normalized_shape,
+              Maybe<View<const T>> weight, Maybe<View<const T>> bias, double eps, View<T> out,
+              View<T> mean, View<T> rstd) {
   const Rows r = rows_of(input.shape(), normalized_shape.size());
   const T *w = weight ? weight->data() : nullptr, *b = bias ? bias->data() : nullptr;
   for_each_row(context, r, [&](index_t row) {
@@ -40,20 +45,25 @@ Error forward(Context& context, View<const T> input, Span<const int64_t> normali
     T* y = out.data() + row * r.width;
     const T n = static_cast<T>(r.width);
     const T center = sum_of<T>(r.width, [=](index_t i) { return x[i]; }) / n;
-    const T variance = sum_of<T>(r.width, [=](index_t i) { return (x[i] - center) * (x[i] - center); }) / n;
+    const T variance =
+        sum_of<T>(r.width, [=](index_t i) { return (x[i] - center) * (x[i] - center); }) / n;
     const T scale = 1 / std::sqrt(variance + static_cast<T>(eps));
     mean.data()[row] = center, rstd.data()[row] = scale;
-    if (w != nullptr && b != nullptr) for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale * w[i] + b[i]; });
-    else if (w != nullptr) for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale * w[i]; });
-    else if (b != nullptr) for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale + b[i]; });
-    else for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale; });
+    if (w != nullptr && b != nullptr)
+      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale * w[i] + b[i]; });
+    else if (w != nullptr)
+      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale * w[i]; });
+    else if (b != nullptr)
+      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale + b[i]; });
+    else
+      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale; });
   });
   return Error::ok;
 }
 
 template <class T>
-void input_gradient(const Context& context, const Rows& r, const T* grad_out, const T* input, const T* mean, const T* rstd, const T* w,
-                    T* grad_input) {
+void input_gradient(const Context& context, const Rows& r, const T* grad_out, const T* input,
+                    const T* mean, const T* rstd, const T* w, T* grad_input) {
   for_each_row(context, r, [&](index_t row) {
     const T *x = input + row * r.width, *dy = grad_out + row * r.width;
     T* dx = grad_input + row * r.width;
@@ -65,29 +75,37 @@ void input_gradient(const Context& context, const Rows& r, const T* grad_out, co
         a += g, b += g * ((x[i] - center) * scale);
       });
       const T shift = sum / n, slope = product / n;
-      for_each_element(r.width, [=](index_t i) { dx[i] = scale * (dy[i] * w[i] - shift - (x[i] - center) * scale * slope); });
+      for_each_element(r.width, [=](index_t i) {
+        dx[i] = scale * (dy[i] * w[i] - shift - (x[i] - center) * scale * slope);
+      });
     } else {
-      two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) { a += dy[i], b += dy[i] * ((x[i] - center) * scale); });
+      two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) {
+        a += dy[i], b += dy[i] * ((x[i] - center) * scale);
+      });
       const T shift = sum / n, slope = product / n;
-      for_each_element(r.width, [=](index_t i) { dx[i] = scale * (dy[i] - shift - (x[i] - center) * scale * slope); });
+      for_each_element(r.width, [=](index_t i) {
+        dx[i] = scale * (dy[i] - shift - (x[i] - center) * scale * slope);
+      });
     }
   });
 }
 
 /// Sums over the rows, 32 columns a task; 64 rows at a time, so that long sums round little.
 template <class T>
-void parameter_gradients(const Context& context, const Rows& r, const T* grad_out, const T* input, const T* mean, const T* rstd, T* grad_weight,
-                         T* grad_bias) {
+void parameter_gradients(const Context& context, const Rows& r, const T* grad_out, const T* input,
+                         const T* mean, const T* rstd, T* grad_weight, T* grad_bias) {
   constexpr index_t columns = 32, block = 64;
   parallel_for(context.threads, pieces(r.width, columns), [&](index_t task) {
-    const index_t first = task * columns, count = r.width - first < columns ? r.width - first : columns;
+    const index_t first = task * columns,
+                  count = r.width - first < columns ? r.width - first : columns;
     T weight[columns] = {}, bias[columns] = {};
     for (index_t begin = 0; begin < r.rows; begin += block) {
       T w[columns] = {}, b[columns] = {};
       for (index_t row = begin; row < r.rows && row < begin + block; ++row) {
         const T *x = input + row * r.width + first, *dy = grad_out + row * r.width + first;
         const T center = mean[row], scale = rstd[row];
-        for_each_element(count, [&](index_t i) { w[i] += dy[i] * ((x[i] - center) * scale), b[i] += dy[i]; });
+        for_each_element(
+            count, [&](index_t i) { w[i] += dy[i] * ((x[i] - center) * scale), b[i] += dy[i]; });
       }
       for (index_t i = 0; i < columns; ++i) weight[i] += w[i], bias[i] += b[i];
     }
@@ -99,14 +117,17 @@ void parameter_gradients(const Context& context, const Rows& r, const T* grad_ou
 }
 
 template <class T>
-Error backward(Context& context, View<const T> grad_out, View<const T> input, Span<const int64_t> normalized_shape, View<const T> mean,
-               View<const T> rstd, Maybe<View<const T>> weight, Maybe<View<const T>>, Span<const int64_t>, Maybe<View<T>> grad_input,
-               Maybe<View<T>> grad_weight, Maybe<View<T>> grad_bias) {
+Error backward(Context& context, View<const T> grad_out, View<const T> input,
+               Span<const int64_t> normalized_shape, View<const T> mean, View<const T> rstd,
+               Maybe<View<const T>> weight, Maybe<View<const T>>, Span<const int64_t>,
+               Maybe<View<T>> grad_input, Maybe<View<T>> grad_weight, Maybe<View<T>> grad_bias) {
   const Rows r = rows_of(input.shape(), normalized_shape.size());
   if (grad_input)
-    input_gradient(context, r, grad_out.data(), input.data(), mean.data(), rstd.data(), weight ? weight->data() : nullptr, grad_input->data());
+    input_gradient(context, r, grad_out.data(), input.data(), mean.data(), rstd.data(),
+                   weight ? weight->data() : nullptr, grad_input->data());
   if (grad_weight || grad_bias)
-    parameter_gradients(context, r, grad_out.data(), input.data(), mean.data(), rstd.data(), grad_weight ? grad_weight->data() : nullptr,
+    parameter_gradients(context, r, grad_out.data(), input.data(), mean.data(), rstd.data(),
+                        grad_weight ? grad_weight->data() : nullptr,
                         grad_bias ? grad_bias->data() : nullptr);
   return Error::ok;
 }

@@ -1,9 +1,11 @@
-// exp, log, tanh, sigmoid and erf for float, free of branches and of library calls, so that loops over them vectorise and give
-// the same bits on every machine and at every position of a loop. For double, the C library.
+// exp, log, tanh, sigmoid and erf for float, free of branches and of library calls, so that loops
+// over them vectorise and give the same bits on every machine and at every position of a loop. For
+// double, the C library.
 //
-// The polynomials are those of S. L. Moshier's Cephes Mathematical Library, single precision (expf, logf, tanhf, ndtrf:
-// https://www.netlib.org/cephes). Errors against correctly rounded results, measured by tests/kernels/math_test:
-// below 1 unit in the last place for exp and log, 1.4 for tanh, 2.6 for erf; sigmoid is 0 where exp(-x) overflows, below -88.7.
+// The polynomials are those of S. L. Moshier's Cephes Mathematical Library, single precision (expf,
+// logf, tanhf, ndtrf: https://www.netlib.org/cephes). Errors against correctly rounded results,
+// measured by tests/kernels/math_test: below 1 unit in the last place for exp and log, 1.4 for
+// tanh, 2.6 for erf; sigmoid is 0 where exp(-x) overflows, below -88.7.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -26,7 +28,8 @@ inline float exp(float x) {
   // Beyond these the result is 0 or infinity; NaN passes both comparisons.
   x = x > 89.0f ? 89.0f : x;
   x = x < -104.0f ? -104.0f : x;
-  // x = n ln2 + r, |r| <= ln2 / 2; adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
+  // x = n ln2 + r, |r| <= ln2 / 2; adding 1.5 * 2^23 rounds to an integer and leaves it in the low
+  // bits.
   constexpr float magic = 12582912.0f;
   const float shifted = x * 1.44269504088896341f + magic;
   const float n = shifted - magic;
@@ -52,7 +55,8 @@ inline float log(float x) {
   // scaled = 2^e m, m in [sqrt(1/2), sqrt(2))
   const uint32_t u = bits_of(scaled);
   const float m0 = float_of((u & 0x007fffffu) | 0x3f000000u);  // in [1/2, 1)
-  const float e0 = static_cast<float>(static_cast<int32_t>((u >> 23) & 0xffu) - 126) - (subnormal ? 23.0f : 0.0f);
+  const float e0 = static_cast<float>(static_cast<int32_t>((u >> 23) & 0xffu) - 126) -
+                   (subnormal ? 23.0f : 0.0f);
   const bool low = m0 < 0.707106781186547524f;
   const float e = low ? e0 - 1.0f : e0;
   const float r = (low ? m0 + m0 : m0) - 1.0f;
@@ -108,7 +112,8 @@ inline float erf(float x) {
   p = p * s - 3.761262582423300e-1f;
   p = p * s + 1.128379165726710e+0f;
   const float small = x * p;
-  // Elsewhere 1 - exp(-x^2) / |x| times a polynomial in 1 / x^2, one for |x| < 2 and one beyond. |x| = 4 gives 1 already.
+  // Elsewhere 1 - exp(-x^2) / |x| times a polynomial in 1 / x^2, one for |x| < 2 and one beyond.
+  // |x| = 4 gives 1 already.
   const float a = z < 4.0f ? z : 4.0f;
   const float q = 1.0f / (a < 1.0f ? 1.0f : a), t = q * q;
   float near = 2.326819970068386e-2f;

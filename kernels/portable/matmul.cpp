@@ -1,12 +1,14 @@
 // Matrix products: mm, bmm, addmm, baddbmm, linear.
 //
-// Every element is one dot product over k, in eight interleaved partial sums joined by a fixed tree (lanes.h). Two loops
-// compute it, bit for bit alike: one runs along k where both operands are dense along it (linear), one runs along the
-// result's columns (mm). So a row depends neither on the other rows nor on how the operands lie in memory. Nothing is packed and
-// no scratch is used: this is the version for small machines and the reference of the optimized one.
+// Every element is one dot product over k, in eight interleaved partial sums joined by a fixed tree
+// (lanes.h). Two loops compute it, bit for bit alike: one runs along k where both operands are
+// dense along it (linear), one runs along the result's columns (mm). So a row depends neither on
+// the other rows nor on how the operands lie in memory. Nothing is packed and no scratch is used:
+// this is the version for small machines and the reference of the optimized one.
+#include "taper/kernels/shapes/matmul.h"
+
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/portable.h"
-#include "taper/kernels/shapes/matmul.h"
 
 namespace taper::portable {
 namespace {
@@ -56,8 +58,8 @@ void dense_along_k(const Product<T>& p, index_t i, index_t j) {
 
 inline constexpr int strip = 16;  // columns that are summed side by side
 
-/// `rows` x `width` dot products, `width` at most `strip`, for operands of any strides. One partial sum at a time, so that a
-/// strip of it stays in registers.
+/// `rows` x `width` dot products, `width` at most `strip`, for operands of any strides. One partial
+/// sum at a time, so that a strip of it stays in registers.
 template <int rows, bool full, bool dense_columns, class T>
 void along_columns(const Product<T>& p, index_t i, index_t j, int width) {
   if (full) width = strip;
@@ -104,12 +106,16 @@ void block(const Product<T>& p, index_t i, index_t i_end, index_t j, index_t j_e
     const int width = static_cast<int>(j_end - c < strip ? j_end - c : strip);
     const auto rows = [&](auto full, auto dense_columns) {
       index_t r = i;
-      for (; r + 2 <= i_end; r += 2) along_columns<2, full.value, dense_columns.value>(p, r, c, width);
+      for (; r + 2 <= i_end; r += 2)
+        along_columns<2, full.value, dense_columns.value>(p, r, c, width);
       if (r < i_end) along_columns<1, full.value, dense_columns.value>(p, r, c, width);
     };
-    if (!dense) rows(std::false_type{}, std::false_type{});
-    else if (width == strip) rows(std::true_type{}, std::true_type{});
-    else rows(std::false_type{}, std::true_type{});
+    if (!dense)
+      rows(std::false_type{}, std::false_type{});
+    else if (width == strip)
+      rows(std::true_type{}, std::true_type{});
+    else
+      rows(std::false_type{}, std::true_type{});
   }
 }
 
@@ -128,8 +134,11 @@ void multiply(const Context& context, index_t batch, const Product<T>& product, 
 
 /// The last two dimensions of a view.
 template <class T>
-Matrix<const T> matrix(AnyView<const T> v) { return {v.data(), v.stride(-2), v.stride(-1)}; }
-/// One that is repeated over the result's last two dimensions where it has extent 1 or no such dimension.
+Matrix<const T> matrix(AnyView<const T> v) {
+  return {v.data(), v.stride(-2), v.stride(-1)};
+}
+/// One that is repeated over the result's last two dimensions where it has extent 1 or no such
+/// dimension.
 template <class T>
 Matrix<const T> repeated(AnyView<const T> v) {
   const auto stride = [&](int i) { return v.rank() >= i && v.size(-i) != 1 ? v.stride(-i) : 0; };
@@ -138,14 +147,27 @@ Matrix<const T> repeated(AnyView<const T> v) {
 
 template <class T>
 Error mm(Context& context, AnyView<const T> self, AnyView<const T> mat2, View<T> out) {
-  Product<T> p{out.size(0), out.size(1), self.size(1), matrix(self), matrix(mat2), {}, {out.data(), out.size(1), 1}};
+  Product<T> p{out.size(0),
+               out.size(1),
+               self.size(1),
+               matrix(self),
+               matrix(mat2),
+               {},
+               {out.data(), out.size(1), 1}};
   multiply(context, 1, p, [](Product<T>&, index_t) {});
   return Error::ok;
 }
 
 template <class T>
-Error addmm(Context& context, AnyView<const T> self, AnyView<const T> mat1, AnyView<const T> mat2, Scalar beta, Scalar alpha, View<T> out) {
-  Product<T> p{out.size(0), out.size(1), mat1.size(1), matrix(mat1), matrix(mat2), repeated(self), {out.data(), out.size(1), 1}};
+Error addmm(Context& context, AnyView<const T> self, AnyView<const T> mat1, AnyView<const T> mat2,
+            Scalar beta, Scalar alpha, View<T> out) {
+  Product<T> p{out.size(0),
+               out.size(1),
+               mat1.size(1),
+               matrix(mat1),
+               matrix(mat2),
+               repeated(self),
+               {out.data(), out.size(1), 1}};
   p.alpha = alpha.to<T>(), p.beta = beta.to<T>();
   if (p.beta == 0) p.addend.data = nullptr;  // a NaN in self does not matter then
   multiply(context, 1, p, [](Product<T>&, index_t) {});
@@ -163,10 +185,11 @@ Error bmm(Context& context, AnyView<const T> self, AnyView<const T> mat2, View<T
 }
 
 template <class T>
-Error baddbmm(Context& context, AnyView<const T> self, AnyView<const T> batch1, AnyView<const T> batch2, Scalar beta, Scalar alpha,
-              View<T> out) {
+Error baddbmm(Context& context, AnyView<const T> self, AnyView<const T> batch1,
+              AnyView<const T> batch2, Scalar beta, Scalar alpha, View<T> out) {
   const index_t m = out.size(1), n = out.size(2);
-  Product<T> p{m, n, batch1.size(2), matrix(batch1), matrix(batch2), repeated(self), {out.data(), n, 1}};
+  Product<T> p{
+      m, n, batch1.size(2), matrix(batch1), matrix(batch2), repeated(self), {out.data(), n, 1}};
   p.alpha = alpha.to<T>(), p.beta = beta.to<T>();
   if (p.beta == 0) p.addend.data = nullptr;
   const index_t step = self.rank() == 3 && self.size(0) != 1 ? self.stride(0) : 0;
@@ -177,12 +200,20 @@ Error baddbmm(Context& context, AnyView<const T> self, AnyView<const T> batch1, 
   return Error::ok;
 }
 
-/// out (rows, out) = input (rows, in) weight (out, in)^T + bias (out); leading dimensions count as rows.
+/// out (rows, out) = input (rows, in) weight (out, in)^T + bias (out); leading dimensions count as
+/// rows.
 template <class T>
-Error linear(Context& context, View<const T> input, View<const T> weight, Maybe<View<const T>> bias, View<T> out) {
+Error linear(Context& context, View<const T> input, View<const T> weight, Maybe<View<const T>> bias,
+             View<T> out) {
   const index_t in = weight.size(-1), columns = weight.rank() == 2 ? weight.size(0) : 1;
   const index_t rows = columns == 0 ? 0 : out.numel() / columns;
-  Product<T> p{rows, columns, in, {input.data(), in, 1}, {weight.data(), 1, in}, {}, {out.data(), columns, 1}};
+  Product<T> p{rows,
+               columns,
+               in,
+               {input.data(), in, 1},
+               {weight.data(), 1, in},
+               {},
+               {out.data(), columns, 1}};
   if (bias) p.addend = {bias->data(), 0, bias->numel() == 1 ? 0 : 1};
   multiply(context, 1, p, [](Product<T>&, index_t) {});
   return Error::ok;

@@ -1,4 +1,5 @@
-// Max pooling over 2 or 3 dimensions, with the position of each maximum in its plane, and its gradient.
+// Max pooling over 2 or 3 dimensions, with the position of each maximum in its plane, and its
+// gradient.
 #include <limits>
 
 #include "taper/kernels/portable/lanes.h"
@@ -12,15 +13,17 @@ namespace {
 /// What is below every value.
 template <class T>
 constexpr T lowest() {
-  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::min();
+  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                              : std::numeric_limits<T>::min();
 }
 
-/// One row of results: y[w] and position[w] for the windows at (depth, height). Taps are compared in row-major order, so that
-/// the first of equal maxima wins; a NaN wins over everything.
+/// One row of results: y[w] and position[w] for the windows at (depth, height). Taps are compared
+/// in row-major order, so that the first of equal maxima wins; a NaN wins over everything.
 template <class T>
 void max_row(const Windows& p, const T* x, index_t depth, index_t height, T* y, int64_t* position) {
   const index_t row = (p.first_inside(0, depth) * p.in[1] + p.first_inside(1, height)) * p.in[2];
-  for (index_t o = 0; o < p.out[2]; ++o) y[o] = lowest<T>(), position[o] = row + p.first_inside(2, o);
+  for (index_t o = 0; o < p.out[2]; ++o)
+    y[o] = lowest<T>(), position[o] = row + p.first_inside(2, o);
   for (index_t kd = 0; kd < p.window[0].kernel; ++kd) {
     const index_t d = p.tap(0, depth, kd);
     if (d < 0 || d >= p.in[0]) continue;
@@ -46,33 +49,40 @@ void max_row(const Windows& p, const T* x, index_t depth, index_t height, T* y, 
 }
 
 template <int n, class T>
-Error prepare(Context&, Windows& plan, View<const T> self, Span<const int64_t> kernel_size, Span<const int64_t> stride,
-              Span<const int64_t> padding, Span<const int64_t> dilation, bool, View<T> out, View<int64_t>) {
+Error prepare(Context&, Windows& plan, View<const T> self, Span<const int64_t> kernel_size,
+              Span<const int64_t> stride, Span<const int64_t> padding, Span<const int64_t> dilation,
+              bool, View<T> out, View<int64_t>) {
   plan = windows_of(self.shape(), out.shape(), kernel_size, stride, padding, dilation, n);
   return Error::ok;
 }
 
 template <class T>
-Error forward(Context& context, const Windows& p, View<const T> self, Span<const int64_t>, Span<const int64_t>, Span<const int64_t>,
-              Span<const int64_t>, bool, View<T> out, View<int64_t> indices) {
+Error forward(Context& context, const Windows& p, View<const T> self, Span<const int64_t>,
+              Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool, View<T> out,
+              View<int64_t> indices) {
   parallel_for(context.threads, p.planes, [&](index_t plane) {
     const T* x = self.data() + plane * p.in_plane();
     index_t at = plane * p.out_plane();
     for (index_t d = 0; d < p.out[0]; ++d)
-      for (index_t h = 0; h < p.out[1]; ++h, at += p.out[2]) max_row(p, x, d, h, out.data() + at, indices.data() + at);
+      for (index_t h = 0; h < p.out[1]; ++h, at += p.out[2])
+        max_row(p, x, d, h, out.data() + at, indices.data() + at);
   });
   return Error::ok;
 }
 
-/// The gradient of each maximum goes to where it was found; windows that share one add up in row-major order.
+/// The gradient of each maximum goes to where it was found; windows that share one add up in
+/// row-major order.
 template <class T>
-Error backward(Context& context, View<const T> grad_output, View<const T> self, Span<const int64_t>, Span<const int64_t>,
-               Span<const int64_t>, Span<const int64_t>, bool, View<const int64_t> indices, View<T> out) {
-  const index_t in_plane = self.size(-1) * self.size(-2), out_plane = indices.size(-1) * indices.size(-2);
+Error backward(Context& context, View<const T> grad_output, View<const T> self, Span<const int64_t>,
+               Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool,
+               View<const int64_t> indices, View<T> out) {
+  const index_t in_plane = self.size(-1) * self.size(-2),
+                out_plane = indices.size(-1) * indices.size(-2);
   const index_t planes = out.numel() / in_plane;
   for (index_t i = 0; i < indices.numel(); ++i)
     if (const int64_t at = indices.data()[i]; at < 0 || at >= in_plane)
-      return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside the plane of {} elements"), at, in_plane);
+      return context.fail(Error::invalid_argument,
+                          TAPER_TEXT("index {} is outside the plane of {} elements"), at, in_plane);
   parallel_for(context.threads, planes, [&](index_t plane) {
     T* dx = out.data() + plane * in_plane;
     const T* dy = grad_output.data() + plane * out_plane;

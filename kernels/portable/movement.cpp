@@ -1,8 +1,9 @@
 // Kernels that place elements anew: repeat, flip, roll, constant_pad_nd, tril, triu.
+#include "taper/kernels/shapes/movement.h"
+
 #include <cstring>
 
 #include "taper/kernels/portable/rows.h"
-#include "taper/kernels/shapes/movement.h"
 
 namespace taper::portable {
 namespace {
@@ -14,11 +15,13 @@ Error repeat(Context& context, AnyView<const T> self, Span<const int64_t>, View<
   const Shape &shape = out.shape(), &in = self.shape();
   const int last = shape.rank - 1, missing = shape.rank - in.rank;
   if (out.numel() == 0) return Error::ok;
-  const index_t width = last < 0 ? 1 : shape.sizes[last], period = in.rank == 0 ? 1 : in.sizes[in.rank - 1];
+  const index_t width = last < 0 ? 1 : shape.sizes[last],
+                period = in.rank == 0 ? 1 : in.sizes[in.rank - 1];
   const index_t step = in.rank == 0 ? 0 : in.strides[in.rank - 1];
   for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
     const T* x = self.data();
-    for (int d = missing; d < last; ++d) x += at[d] % in.sizes[d - missing] * in.strides[d - missing];
+    for (int d = missing; d < last; ++d)
+      x += at[d] % in.sizes[d - missing] * in.strides[d - missing];
     T* y = out.data() + row * width;
     for (index_t i = 0; i < period; ++i) y[i] = x[i * step];
     for (index_t i = period; i < width; ++i) y[i] = y[i - period];
@@ -51,17 +54,21 @@ Error flip(Context& context, AnyView<const T> self, Span<const int64_t> dims, Vi
 
 // Without dims the tensor is rolled as one line.
 template <class T>
-Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts, Span<const int64_t> dims, View<T> out) {
+Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
+           Span<const int64_t> dims, View<T> out) {
   const Shape& shape = out.shape();
   const index_t count = out.numel();
   if (count == 0) return Error::ok;
   if (dims.empty()) {
     const Walk walk = Walk::of(self.shape());
     const index_t shift = modulo(static_cast<index_t>(shifts[0] % count), count);
-    parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
-      const index_t begin = task * pointwise_grain, end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
-      for (index_t i = begin; i < end; ++i) out.data()[i] = self.data()[walk.offset_of(i < shift ? i - shift + count : i - shift)];
-    });
+    parallel_for(
+        context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
+          const index_t begin = task * pointwise_grain,
+                        end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
+          for (index_t i = begin; i < end; ++i)
+            out.data()[i] = self.data()[walk.offset_of(i < shift ? i - shift + count : i - shift)];
+        });
     return Error::ok;
   }
   index_t shift[max_rank] = {};
@@ -71,7 +78,8 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts, 
     shift[d] = modulo(shift[d] + static_cast<index_t>(shifts[k] % shape.sizes[d]), shape.sizes[d]);
   }
   const int last = shape.rank - 1;
-  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : self.stride(last), turn = last < 0 ? 0 : shift[last];
+  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : self.stride(last),
+                turn = last < 0 ? 0 : shift[last];
   for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
     const T* x = self.data();
     for (int d = 0; d < last; ++d) x += modulo(at[d] - shift[d], shape.sizes[d]) * self.stride(d);
@@ -83,7 +91,8 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts, 
 }
 
 template <class T>
-Error constant_pad_nd(Context& context, AnyView<const T> self, Span<const int64_t> pad, Scalar value, View<T> out) {
+Error constant_pad_nd(Context& context, AnyView<const T> self, Span<const int64_t> pad,
+                      Scalar value, View<T> out) {
   const Shape& shape = out.shape();
   const int last = shape.rank - 1;
   const Element element = element_of(value, out.dtype());
@@ -123,20 +132,24 @@ Error triangle(Context& context, AnyView<const T> self, int64_t diagonal, View<T
     for (int d = 0; d < last; ++d) x += at[d] * self.stride(d);
     T* y = out.data() + row * width;
     const int64_t position = at[last - 1] + diagonal + (lower ? 1 : 0);
-    const index_t edge = position < 0 ? 0 : position > width ? width : static_cast<index_t>(position);
+    const index_t edge = position < 0       ? 0
+                         : position > width ? width
+                                            : static_cast<index_t>(position);
     for (index_t i = 0; i < width; ++i) y[i] = (i < edge) == lower ? x[i * step] : T{};
   });
   return Error::ok;
 }
-template <class T> constexpr auto tril_of = &triangle<T, true>;
-template <class T> constexpr auto triu_of = &triangle<T, false>;
+template <class T>
+constexpr auto tril_of = &triangle<T, true>;
+template <class T>
+constexpr auto triu_of = &triangle<T, false>;
 
 }  // namespace
 
-#define TAPER_BYTES(op, kernel)             \
-  TAPER_KERNEL(op, b1, kernel<Bytes<1>>)    \
-  TAPER_KERNEL(op, b2, kernel<Bytes<2>>)    \
-  TAPER_KERNEL(op, b4, kernel<Bytes<4>>)    \
+#define TAPER_BYTES(op, kernel)          \
+  TAPER_KERNEL(op, b1, kernel<Bytes<1>>) \
+  TAPER_KERNEL(op, b2, kernel<Bytes<2>>) \
+  TAPER_KERNEL(op, b4, kernel<Bytes<4>>) \
   TAPER_KERNEL(op, b8, kernel<Bytes<8>>)
 
 TAPER_BYTES(repeat, repeat)

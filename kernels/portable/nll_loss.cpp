@@ -1,7 +1,9 @@
-// The negative log-likelihood loss of log-probabilities (batch, classes) or (classes), and its gradient.
+// The negative log-likelihood loss of log-probabilities (batch, classes) or (classes), and its
+// gradient.
 //
 //   loss_i = -weight[target_i] self[i, target_i], 0 where target_i is `ignore_index`
-//   mean: sum(loss) / total_weight, total_weight = the sum of weight[target_i] that were not ignored
+//   mean: sum(loss) / total_weight, total_weight = the sum of weight[target_i] that were not
+//   ignored
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/loss.h"
 
@@ -12,13 +14,15 @@ namespace {
 Error check(Context& context, View<const int64_t> target, index_t classes, int64_t ignored) {
   for (index_t i = 0; i < target.numel(); ++i)
     if (const int64_t t = target.data()[i]; t != ignored && (t < 0 || t >= classes))
-      return context.fail(Error::invalid_argument, TAPER_TEXT("target {} is outside [0, {})"), t, classes);
+      return context.fail(Error::invalid_argument, TAPER_TEXT("target {} is outside [0, {})"), t,
+                          classes);
   return Error::ok;
 }
 
 template <class T>
-Error forward(Context& context, View<const T> self, View<const int64_t> target, Maybe<View<const T>> weight, int64_t reduction,
-              int64_t ignore_index, View<T> output, View<T> total_weight) {
+Error forward(Context& context, View<const T> self, View<const int64_t> target,
+              Maybe<View<const T>> weight, int64_t reduction, int64_t ignore_index, View<T> output,
+              View<T> total_weight) {
   const index_t classes = self.size(-1);
   TAPER_TRY(check(context, target, classes, ignore_index));
   double sum = 0, total = 0;
@@ -26,18 +30,22 @@ Error forward(Context& context, View<const T> self, View<const int64_t> target, 
     const int64_t t = target.data()[i];
     const T w = t == ignore_index ? T(0) : weight ? weight->data()[t] : T(1);
     const T loss = t == ignore_index ? T(0) : -self.data()[i * classes + t] * w;
-    if (reduction == static_cast<int64_t>(Reduction::none)) output.data()[i] = loss;
-    else sum += loss, total += w;
+    if (reduction == static_cast<int64_t>(Reduction::none))
+      output.data()[i] = loss;
+    else
+      sum += loss, total += w;
   }
   total_weight.data()[0] = static_cast<T>(total);
-  if (reduction == static_cast<int64_t>(Reduction::mean)) output.data()[0] = static_cast<T>(sum / total);  // 0 / 0: NaN, as PyTorch
+  if (reduction == static_cast<int64_t>(Reduction::mean))
+    output.data()[0] = static_cast<T>(sum / total);  // 0 / 0: NaN, as PyTorch
   if (reduction == static_cast<int64_t>(Reduction::sum)) output.data()[0] = static_cast<T>(sum);
   return Error::ok;
 }
 
 template <class T>
-Error backward(Context& context, View<const T> grad_output, View<const T> self, View<const int64_t> target, Maybe<View<const T>> weight,
-               int64_t reduction, int64_t ignore_index, View<const T> total_weight, View<T> out) {
+Error backward(Context& context, View<const T> grad_output, View<const T> self,
+               View<const int64_t> target, Maybe<View<const T>> weight, int64_t reduction,
+               int64_t ignore_index, View<const T> total_weight, View<T> out) {
   const index_t classes = self.size(-1);
   TAPER_TRY(check(context, target, classes, ignore_index));
   for (index_t i = 0; i < out.numel(); ++i) out.data()[i] = 0;
@@ -46,7 +54,8 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
     if (t == ignore_index) continue;
     const T w = weight ? weight->data()[t] : T(1);
     const T g = grad_output.data()[reduction == static_cast<int64_t>(Reduction::none) ? i : 0];
-    const T divisor = reduction == static_cast<int64_t>(Reduction::mean) ? total_weight.data()[0] : T(1);
+    const T divisor =
+        reduction == static_cast<int64_t>(Reduction::mean) ? total_weight.data()[0] : T(1);
     out.data()[i * classes + t] = -w * g / divisor;
   }
   return Error::ok;

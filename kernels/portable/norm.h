@@ -6,6 +6,8 @@ namespace taper::portable {
 
 /// Element i of a weight or bias, `fallback` without one.
 template <class T>
-T value_or(const Maybe<View<const T>>& v, index_t i, T fallback) { return v ? v->data()[i] : fallback; }
+T value_or(const Maybe<View<const T>>& v, index_t i, T fallback) {
+  return v ? v->data()[i] : fallback;
+}
 
 }  // namespace taper::portable

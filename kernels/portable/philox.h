@@ -1,6 +1,7 @@
-// Philox 4x32-10: four random words as a function of a key and a counter, so that element i of a tensor needs no other element.
-// J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. The constants are the paper's;
-// tests/kernels/random_test compares with the known answers that its authors publish (Random123, kat_vectors).
+// Philox 4x32-10: four random words as a function of a key and a counter, so that element i of a
+// tensor needs no other element. J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers:
+// as easy as 1, 2, 3", SC 2011. The constants are the paper's; tests/kernels/random_test compares
+// with the known answers that its authors publish (Random123, kat_vectors).
 #pragma once
 #include <cstdint>
 
@@ -12,7 +13,8 @@ struct PhiloxWords {
 
 inline PhiloxWords philox(PhiloxWords counter, uint32_t key0, uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
-    const uint64_t a = uint64_t{0xD2511F53u} * counter.word[0], b = uint64_t{0xCD9E8D57u} * counter.word[2];
+    const uint64_t a = uint64_t{0xD2511F53u} * counter.word[0],
+                   b = uint64_t{0xCD9E8D57u} * counter.word[2];
     counter = {{static_cast<uint32_t>(b >> 32) ^ counter.word[1] ^ key0, static_cast<uint32_t>(b),
                 static_cast<uint32_t>(a >> 32) ^ counter.word[3] ^ key1, static_cast<uint32_t>(a)}};
     key0 += 0x9E3779B9u, key1 += 0xBB67AE85u;  // golden ratio, sqrt(3) - 1
@@ -23,10 +25,12 @@ inline PhiloxWords philox(PhiloxWords counter, uint32_t key0, uint32_t key1) {
 /// A stream of groups of four words: the seed is the key, the group's number the counter.
 class PhiloxStream {
  public:
-  PhiloxStream(int64_t seed, int64_t offset) : seed_(static_cast<uint64_t>(seed)), offset_(static_cast<uint64_t>(offset)) {}
+  PhiloxStream(int64_t seed, int64_t offset)
+      : seed_(static_cast<uint64_t>(seed)), offset_(static_cast<uint64_t>(offset)) {}
   PhiloxWords group(int64_t i) const {
     const uint64_t n = offset_ + static_cast<uint64_t>(i);
-    return philox({{static_cast<uint32_t>(n), static_cast<uint32_t>(n >> 32), 0, 0}}, static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32));
+    return philox({{static_cast<uint32_t>(n), static_cast<uint32_t>(n >> 32), 0, 0}},
+                  static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32));
   }
 
  private:

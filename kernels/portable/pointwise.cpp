@@ -4,12 +4,13 @@ namespace taper::portable {
 namespace {
 
 // Elements [first, first + n), block by block through buffers.
-void run_blocks(Span<const Source> sources, const TensorRef& out, DType computes, BlockFunction f, const void* functor,
-                index_t first, index_t n) {
+void run_blocks(Span<const Source> sources, const TensorRef& out, DType computes, BlockFunction f,
+                const void* functor, index_t first, index_t n) {
   constexpr int max_sources = 3;
   alignas(16) char buffers[max_sources + 1][block_bytes];
   const void* in[max_sources] = {};
-  bool filled[max_sources] = {};  // a constant argument's buffer is filled once: no later block is longer
+  bool filled[max_sources] =
+      {};  // a constant argument's buffer is filled once: no later block is longer
   const int out_bytes = size_bytes(out.dtype);
   const bool stores = computes != out.dtype;
   const Store store = storer(computes, out.dtype);
@@ -29,8 +30,8 @@ void run_blocks(Span<const Source> sources, const TensorRef& out, DType computes
 
 }  // namespace
 
-void run_pointwise(const Context& context, index_t count, Span<const Source> sources, const TensorRef& out, DType computes,
-                   BlockFunction f, const void* functor) {
+void run_pointwise(const Context& context, index_t count, Span<const Source> sources,
+                   const TensorRef& out, DType computes, BlockFunction f, const void* functor) {
   bool direct = computes == out.dtype;
   for (const Source& source : sources) direct = direct && source.is_direct();
   const index_t tasks = (count + pointwise_grain - 1) / pointwise_grain;

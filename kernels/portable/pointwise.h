@@ -1,14 +1,15 @@
-// One loop for every pointwise operator: out[i] = f(a[i], b[i], …) with broadcasting, any strides, any dtype.
+// One loop for every pointwise operator: out[i] = f(a[i], b[i], …) with broadcasting, any strides,
+// any dtype.
 //
 // An operator is a small functor over float, double or int64_t, and a line that names its records:
 //
 //   template <class T> struct Maximum { T operator()(T a, T b) const { … } };
 //   TAPER_POINTWISE(maximum, f32, Elementwise<Maximum<float>, float, float, float>)
 //
-// The only code per operator and type is a loop over dense blocks, which compilers vectorise. Dense arguments are read where
-// they lie; others pass block by block through a buffer (walk.h), so that strides, broadcasting and narrow dtypes cost no code.
-// Work is cut into tasks of a fixed number of elements: threads do not change a result, nor does the cut, as elements are
-// independent.
+// The only code per operator and type is a loop over dense blocks, which compilers vectorise. Dense
+// arguments are read where they lie; others pass block by block through a buffer (walk.h), so that
+// strides, broadcasting and narrow dtypes cost no code. Work is cut into tasks of a fixed number of
+// elements: threads do not change a result, nor does the cut, as elements are independent.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -30,26 +31,37 @@ struct Pointwise {
   Walk walks[n];
 };
 
-/// Computes `n` elements: dense arguments `in`, dense result `out`; `functor` is the operator's with its parameters.
+/// Computes `n` elements: dense arguments `in`, dense result `out`; `functor` is the operator's
+/// with its parameters.
 using BlockFunction = void (*)(const void* functor, index_t n, const void* const* in, void* out);
 
-/// Runs `f` over all elements. `out` is dense; `computes` is the dtype in which `f` gives its result.
-void run_pointwise(const Context& context, index_t count, Span<const Source> sources, const TensorRef& out, DType computes,
-                   BlockFunction f, const void* functor);
+/// Runs `f` over all elements. `out` is dense; `computes` is the dtype in which `f` gives its
+/// result.
+void run_pointwise(const Context& context, index_t count, Span<const Source> sources,
+                   const TensorRef& out, DType computes, BlockFunction f, const void* functor);
 
 /// Parameters of an operator that are not tensors, as its functor's constructor takes them.
-template <class... S> struct Parameters {};
+template <class... S>
+struct Parameters {};
 
 namespace internal {
 
-template <class F, class = void> struct parameters_of { using type = Parameters<>; };
-template <class F> struct parameters_of<F, std::void_t<typename F::parameters>> { using type = typename F::parameters; };
+template <class F, class = void>
+struct parameters_of {
+  using type = Parameters<>;
+};
+template <class F>
+struct parameters_of<F, std::void_t<typename F::parameters>> {
+  using type = typename F::parameters;
+};
 
 /// The dtype that a tensor's elements have when the functor sees them.
 template <class E>
 DType computed_dtype(const TensorRef& ref) {
-  if constexpr (std::is_same_v<Compute<E>, E>) return ref.dtype;
-  else return dtypes_of<Compute<E>>::dtype;
+  if constexpr (std::is_same_v<Compute<E>, E>)
+    return ref.dtype;
+  else
+    return dtypes_of<Compute<E>>::dtype;
 }
 
 template <class F, class R, class... E, size_t... i>
@@ -61,21 +73,31 @@ void apply(const F f, index_t n, const void* const* in, void* out, std::index_se
   loop(static_cast<R*>(out), static_cast<const E*>(in[i])...);
 }
 struct AnyVisitor {
-  template <class F> void operator()(const F&) const {}
+  template <class F>
+  void operator()(const F&) const {}
 };
-template <class F, class = void> inline constexpr bool has_cases = false;
-template <class F> inline constexpr bool has_cases<F, std::void_t<decltype(std::declval<const F&>().visit(AnyVisitor()))>> = true;
+template <class F, class = void>
+inline constexpr bool has_cases = false;
+template <class F>
+inline constexpr bool
+    has_cases<F, std::void_t<decltype(std::declval<const F&>().visit(AnyVisitor()))>> = true;
 
-/// A functor whose parameters choose between formulas has `visit`, which hands the chosen one on: a loop each, not a branch an element.
+/// A functor whose parameters choose between formulas has `visit`, which hands the chosen one on: a
+/// loop each, not a branch an element.
 template <class F, class R, class... E>
 void block(const void* functor, index_t n, const void* const* in, void* out) {
   const F& f = *static_cast<const F*>(functor);
-  const auto run = [=](const auto& g) { apply<std::decay_t<decltype(g)>, R, E...>(g, n, in, out, std::index_sequence_for<E...>{}); };
-  if constexpr (has_cases<F>) f.visit(run);
-  else run(f);
+  const auto run = [=](const auto& g) {
+    apply<std::decay_t<decltype(g)>, R, E...>(g, n, in, out, std::index_sequence_for<E...>{});
+  };
+  if constexpr (has_cases<F>)
+    f.visit(run);
+  else
+    run(f);
 }
 
-template <class F, class R, class List, class... E> struct ElementwiseKernel;
+template <class F, class R, class List, class... E>
+struct ElementwiseKernel;
 template <class F, class R, class... S, class... E>
 struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
   using Plan = Pointwise<static_cast<int>(sizeof...(E))>;
@@ -86,47 +108,54 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
     ((plan.walks[k++] = Walk::broadcast(in.shape(), out.shape())), ...);
     return Error::ok;
   }
-  static Error run(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters, View<R> out) {
+  static Error run(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,
+                   View<R> out) {
     const F f{parameters...};
     int k = 0;
     const Source sources[] = {Source(*in.ref, plan.walks[k++], computed_dtype<E>(*in.ref))...};
-    run_pointwise(context, plan.count, sources, *out.ref, computed_dtype<R>(*out.ref), &block<F, Compute<R>, Compute<E>...>, &f);
+    run_pointwise(context, plan.count, sources, *out.ref, computed_dtype<R>(*out.ref),
+                  &block<F, Compute<R>, Compute<E>...>, &f);
     return Error::ok;
   }
 };
 
 }  // namespace internal
 
-/// The kernel of functor F: result elements R, arguments E…. A functor with parameters declares their types in the row's order,
-/// `using parameters = Parameters<Scalar, Scalar>`, and takes them in its constructor.
+/// The kernel of functor F: result elements R, arguments E…. A functor with parameters declares
+/// their types in the row's order, `using parameters = Parameters<Scalar, Scalar>`, and takes them
+/// in its constructor.
 template <class F, class R, class... E>
-using Elementwise = internal::ElementwiseKernel<F, R, typename internal::parameters_of<F>::type, E...>;
+using Elementwise =
+    internal::ElementwiseKernel<F, R, typename internal::parameters_of<F>::type, E...>;
 
 }  // namespace taper::portable
 
 /// Defines the record <op>_<variant> from an Elementwise.
-#define TAPER_POINTWISE(op, variant, ...) TAPER_KERNEL(op, variant, __VA_ARGS__::prepare, __VA_ARGS__::run)
+#define TAPER_POINTWISE(op, variant, ...) \
+  TAPER_KERNEL(op, variant, __VA_ARGS__::prepare, __VA_ARGS__::run)
 
 /// Records of an operator of one, two or three arguments of one dtype, over the floating dtypes …
-#define TAPER_UNARY_FLOATING(op, F)                                               \
-  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float>)                   \
-  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double>)                \
+#define TAPER_UNARY_FLOATING(op, F)                                \
+  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float>)    \
+  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double>) \
   TAPER_POINTWISE(op, small_float, Elementwise<F<float>, SmallFloat, SmallFloat>)
-#define TAPER_BINARY_FLOATING(op, F)                                                          \
-  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float, float>)                        \
-  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double, double>)                    \
+#define TAPER_BINARY_FLOATING(op, F)                                       \
+  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float, float>)     \
+  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double, double>) \
   TAPER_POINTWISE(op, small_float, Elementwise<F<float>, SmallFloat, SmallFloat, SmallFloat>)
-#define TAPER_TERNARY_FLOATING(op, F)                                                                     \
-  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float, float, float>)                             \
-  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double, double, double>)                        \
-  TAPER_POINTWISE(op, small_float, Elementwise<F<float>, SmallFloat, SmallFloat, SmallFloat, SmallFloat>)
+#define TAPER_TERNARY_FLOATING(op, F)                                              \
+  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float, float, float>)      \
+  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double, double, double>) \
+  TAPER_POINTWISE(op, small_float,                                                 \
+                  Elementwise<F<float>, SmallFloat, SmallFloat, SmallFloat, SmallFloat>)
 /// … over integers and bool …
-#define TAPER_UNARY_INTEGER(op, F)                                                        \
-  TAPER_POINTWISE(op, i64, Elementwise<F<int64_t>, int64_t, int64_t>)                     \
+#define TAPER_UNARY_INTEGER(op, F)                                    \
+  TAPER_POINTWISE(op, i64, Elementwise<F<int64_t>, int64_t, int64_t>) \
   TAPER_POINTWISE(op, small_integer, Elementwise<F<int64_t>, SmallInteger, SmallInteger>)
-#define TAPER_BINARY_INTEGER(op, F)                                                                     \
-  TAPER_POINTWISE(op, i64, Elementwise<F<int64_t>, int64_t, int64_t, int64_t>)                          \
-  TAPER_POINTWISE(op, small_integer, Elementwise<F<int64_t>, SmallInteger, SmallInteger, SmallInteger>)
+#define TAPER_BINARY_INTEGER(op, F)                                            \
+  TAPER_POINTWISE(op, i64, Elementwise<F<int64_t>, int64_t, int64_t, int64_t>) \
+  TAPER_POINTWISE(op, small_integer,                                           \
+                  Elementwise<F<int64_t>, SmallInteger, SmallInteger, SmallInteger>)
 /// … over all.
 #define TAPER_UNARY_NUMERIC(op, F) TAPER_UNARY_FLOATING(op, F) TAPER_UNARY_INTEGER(op, F)
 #define TAPER_BINARY_NUMERIC(op, F) TAPER_BINARY_FLOATING(op, F) TAPER_BINARY_INTEGER(op, F)

@@ -8,7 +8,8 @@ namespace taper::portable {
 #include "taper/kernels/portable/kernels.def"
 #undef TAPER_KERNEL_NAME
 
-/// Every portable kernel. A program that links this links them all; a firmware names those it needs instead.
+/// Every portable kernel. A program that links this links them all; a firmware names those it needs
+/// instead.
 extern const KernelSet all;
 
 }  // namespace taper::portable

@@ -1,31 +1,37 @@
-// Random tensors. `state` is {seed, offset}: the stream's key, and the number of the first group of four words that is not used
-// yet. f32, f16 and bf16 take a word an element, f64 two; the next state's offset is behind the last group used.
+// Random tensors. `state` is {seed, offset}: the stream's key, and the number of the first group of
+// four words that is not used yet. f32, f16 and bf16 take a word an element, f64 two; the next
+// state's offset is behind the last group used.
+#include "taper/kernels/shapes/random.h"
+
 #include <cmath>
 
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/philox.h"
 #include "taper/kernels/portable/pointwise.h"
-#include "taper/kernels/shapes/random.h"
 
 namespace taper::portable {
 namespace {
 
 /// Elements that a group of words gives.
-template <class T> inline constexpr index_t group_size = sizeof(T) == 8 ? 2 : 4;
+template <class T>
+inline constexpr index_t group_size = sizeof(T) == 8 ? 2 : 4;
 
 struct Uniform {
   DType dtype;
   // As many bits as the dtype's significand holds: more would round up to 1.
   void operator()(const PhiloxWords& w, float* y) const {
     for (int k = 0; k < 4; ++k)
-      y[k] = dtype == DType::f32 ? uniform<24>(w.word[k]) : dtype == DType::f16 ? uniform<11>(w.word[k]) : uniform<8>(w.word[k]);
+      y[k] = dtype == DType::f32   ? uniform<24>(w.word[k])
+             : dtype == DType::f16 ? uniform<11>(w.word[k])
+                                   : uniform<8>(w.word[k]);
   }
   void operator()(const PhiloxWords& w, double* y) const {
     y[0] = uniform53(w.word[0], w.word[1]), y[1] = uniform53(w.word[2], w.word[3]);
   }
 };
-/// G. Box, M. Muller, "A note on the generation of random normal deviates", 1958: two normals of two uniforms.
+/// G. Box, M. Muller, "A note on the generation of random normal deviates", 1958: two normals of
+/// two uniforms.
 struct Normal {
   DType dtype;
   template <class T>
@@ -38,15 +44,19 @@ struct Normal {
     pair(1.0f - uniform<24>(w.word[0]), uniform<24>(w.word[1]), y);
     pair(1.0f - uniform<24>(w.word[2]), uniform<24>(w.word[3]), y + 2);
   }
-  void operator()(const PhiloxWords& w, double* y) const { pair(1.0 - uniform53(w.word[0], w.word[1]), uniform53(w.word[2], w.word[3]), y); }
+  void operator()(const PhiloxWords& w, double* y) const {
+    pair(1.0 - uniform53(w.word[0], w.word[1]), uniform53(w.word[2], w.word[3]), y);
+  }
 };
 
 template <class T, class F>
 void generate(Context& context, const PhiloxStream& stream, index_t count, const F& body) {
   parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
-    const index_t begin = task * pointwise_grain, end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
+    const index_t begin = task * pointwise_grain,
+                  end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
     for (index_t at = begin; at < end; at += group_size<T>)
-      body(at, end - at < group_size<T> ? end - at : group_size<T>, stream.group(at / group_size<T>));
+      body(at, end - at < group_size<T> ? end - at : group_size<T>,
+           stream.group(at / group_size<T>));
   });
 }
 
@@ -58,23 +68,26 @@ void advance(const View<const int64_t>& state, index_t count, const View<int64_t
 }
 
 template <class Distribution, class E>
-Error random(Context& context, View<const int64_t> state, Span<const int64_t>, Maybe<DType>, View<E> out, View<int64_t> next_state) {
+Error random(Context& context, View<const int64_t> state, Span<const int64_t>, Maybe<DType>,
+             View<E> out, View<int64_t> next_state) {
   using T = Compute<E>;
   const Distribution distribution{out.dtype()};
   const Store store = storer(internal::computed_dtype<E>(*out.ref), out.dtype());
   const int bytes = size_bytes(out.dtype());
-  generate<T>(context, PhiloxStream(state.data()[0], state.data()[1]), out.numel(), [&](index_t at, index_t n, const PhiloxWords& words) {
-    T values[4];
-    distribution(words, values);
-    store(values, n, static_cast<char*>(out.ref->data) + at * bytes);
-  });
+  generate<T>(context, PhiloxStream(state.data()[0], state.data()[1]), out.numel(),
+              [&](index_t at, index_t n, const PhiloxWords& words) {
+                T values[4];
+                distribution(words, values);
+                store(values, n, static_cast<char*>(out.ref->data) + at * bytes);
+              });
   advance<T>(state, out.numel(), next_state);
   return Error::ok;
 }
 
 // Zero with probability p, else x / (1 - p).
 template <class E>
-Error native_dropout(Context& context, View<const int64_t> state, AnyView<const E> input, double p, View<E> out, View<bool> mask, View<int64_t> next_state) {
+Error native_dropout(Context& context, View<const int64_t> state, AnyView<const E> input, double p,
+                     View<E> out, View<bool> mask, View<int64_t> next_state) {
   using T = Compute<E>;
   const Walk walk = Walk::of(input.shape());
   const DType computes = internal::computed_dtype<E>(*input.ref);
@@ -83,16 +96,17 @@ Error native_dropout(Context& context, View<const int64_t> state, AnyView<const 
   const int bytes = size_bytes(out.dtype());
   const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
   const double threshold = p * 4294967296.0;  // a word below it drops the element
-  generate<float>(context, PhiloxStream(state.data()[0], state.data()[1]), out.numel(), [&](index_t at, index_t n, const PhiloxWords& words) {
-    T buffer[4], values[4];
-    const T* x = static_cast<const T*>(read_block(source, at, n, buffer));
-    for (index_t k = 0; k < n; ++k) {
-      const bool keeps = static_cast<double>(words.word[k]) >= threshold;
-      mask.data()[at + k] = keeps;
-      values[k] = keeps ? x[k] * scale : T(0);
-    }
-    store(values, n, static_cast<char*>(out.ref->data) + at * bytes);
-  });
+  generate<float>(context, PhiloxStream(state.data()[0], state.data()[1]), out.numel(),
+                  [&](index_t at, index_t n, const PhiloxWords& words) {
+                    T buffer[4], values[4];
+                    const T* x = static_cast<const T*>(read_block(source, at, n, buffer));
+                    for (index_t k = 0; k < n; ++k) {
+                      const bool keeps = static_cast<double>(words.word[k]) >= threshold;
+                      mask.data()[at + k] = keeps;
+                      values[k] = keeps ? x[k] * scale : T(0);
+                    }
+                    store(values, n, static_cast<char*>(out.ref->data) + at * bytes);
+                  });
   advance<float>(state, out.numel(), next_state);
   return Error::ok;
 }

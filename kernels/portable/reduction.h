@@ -1,12 +1,15 @@
 // One loop for every reduction over any set of dimensions.
 //
-// The order of the additions follows from the logical shape alone: not from strides, threads or the dtype's width. The reduced
-// elements of a result are numbered in row-major order and cut into pieces of fixed length; a piece is summed in two ways:
+// The order of the additions follows from the logical shape alone: not from strides, threads or the
+// dtype's width. The reduced elements of a result are numbered in row-major order and cut into
+// pieces of fixed length; a piece is summed in two ways:
 //
-//   rows     the innermost extent is reduced: blocks of 128 elements in 16 lanes, block results pairwise
-//   columns  the innermost extent is kept: 128 results side by side, three levels of partial sums of 16 and 256 rows
+//   rows     the innermost extent is reduced: blocks of 128 elements in 16 lanes, block results
+//   pairwise columns  the innermost extent is kept: 128 results side by side, three levels of
+//   partial sums of 16 and 256 rows
 //
-// so that rounding errors grow with the logarithm, or the cube root, of the count instead of the count.
+// so that rounding errors grow with the logarithm, or the cube root, of the count instead of the
+// count.
 #pragma once
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/portable.h"
@@ -15,11 +18,11 @@
 namespace taper::portable {
 
 struct Reduction {
-  Walk walk;              ///< rows: over (results, reduced); columns: over (outer, reduced, inner)
-  index_t outer, inner;   ///< results = outer * inner; inner is 1 for rows
-  index_t reduced;        ///< elements of one result
+  Walk walk;             ///< rows: over (results, reduced); columns: over (outer, reduced, inner)
+  index_t outer, inner;  ///< results = outer * inner; inner is 1 for rows
+  index_t reduced;       ///< elements of one result
   bool rows;
-  index_t pieces;         ///< of one result
+  index_t pieces;  ///< of one result
 
   index_t results() const { return outer * inner; }
 };
@@ -32,20 +35,34 @@ inline constexpr index_t tile_width = 128;
 /// `dims`: bit i set: dimension i is reduced.
 Reduction plan_reduction(const Shape& shape, uint32_t dims);
 
-/// Which dimensions an operator's parameters after `self` name. A list that is absent or empty means all.
+/// Which dimensions an operator's parameters after `self` name. A list that is absent or empty
+/// means all.
 inline uint32_t all_dims(int rank) { return (1u << rank) - 1; }
-inline uint32_t one_dim(int rank, int64_t dim) { return rank == 0 ? 0 : 1u << (dim < 0 ? dim + rank : dim); }
+inline uint32_t one_dim(int rank, int64_t dim) {
+  return rank == 0 ? 0 : 1u << (dim < 0 ? dim + rank : dim);
+}
 uint32_t listed_dims(int rank, Span<const int64_t> dims);
-template <class... P> uint32_t reduced_dims(int rank, const P&...) { return all_dims(rank); }
-template <class... P> uint32_t reduced_dims(int rank, int64_t dim, const P&...) { return one_dim(rank, dim); }
-template <class... P> uint32_t reduced_dims(int rank, Span<const int64_t> dims, const P&...) { return listed_dims(rank, dims); }
-template <class... P> uint32_t reduced_dims(int rank, const Maybe<Span<const int64_t>>& dims, const P&...) {
+template <class... P>
+uint32_t reduced_dims(int rank, const P&...) {
+  return all_dims(rank);
+}
+template <class... P>
+uint32_t reduced_dims(int rank, int64_t dim, const P&...) {
+  return one_dim(rank, dim);
+}
+template <class... P>
+uint32_t reduced_dims(int rank, Span<const int64_t> dims, const P&...) {
+  return listed_dims(rank, dims);
+}
+template <class... P>
+uint32_t reduced_dims(int rank, const Maybe<Span<const int64_t>>& dims, const P&...) {
   return listed_dims(rank, dims ? *dims : Span<const int64_t>());
 }
 
 namespace internal {
 
-/// Pairwise sums of a stream: `levels[k]` holds the sum of 2^k values where bit k of `count` is set.
+/// Pairwise sums of a stream: `levels[k]` holds the sum of 2^k values where bit k of `count` is
+/// set.
 template <class Op, class T>
 class Pairwise {
  public:
@@ -87,21 +104,28 @@ template <class Op, class T>
 T reduce_row(const Op& op, const Source& source, index_t first, index_t n, T shift) {
   constexpr index_t block = tile_width;
   T buffer[block];
-  if (n <= block) return reduce_block(op, static_cast<const T*>(read_block(source, first, n, buffer)), n, shift);
+  if (n <= block)
+    return reduce_block(op, static_cast<const T*>(read_block(source, first, n, buffer)), n, shift);
   Pairwise<Op, T> sum;
   for (index_t at = 0; at < n; at += block) {
     const index_t count = n - at < block ? n - at : block;
-    sum.add(op, reduce_block(op, static_cast<const T*>(read_block(source, first + at, count, buffer)), count, shift));
+    sum.add(op,
+            reduce_block(op, static_cast<const T*>(read_block(source, first + at, count, buffer)),
+                         count, shift));
   }
   return sum.result(op);
 }
 
-/// `width` results side by side: rows [0, n), the first at element `first`, the next `stride` elements on.
+/// `width` results side by side: rows [0, n), the first at element `first`, the next `stride`
+/// elements on.
 template <class Op, class T>
-void reduce_columns(const Op& op, const Source& source, index_t first, index_t stride, index_t n, index_t width, const T* shift, T* result) {
+void reduce_columns(const Op& op, const Source& source, index_t first, index_t stride, index_t n,
+                    index_t width, const T* shift, T* result) {
   constexpr index_t step = 16;
   T buffer[tile_width], levels[2][tile_width];
-  const auto clear = [width](T* x) { for (index_t k = 0; k < width; ++k) x[k] = Op::identity(); };
+  const auto clear = [width](T* x) {
+    for (index_t k = 0; k < width; ++k) x[k] = Op::identity();
+  };
   const auto merge = [&](T* into, T* from) {
     for (index_t k = 0; k < width; ++k) into[k] = op.combine(into[k], from[k]);
     clear(from);
@@ -109,7 +133,8 @@ void reduce_columns(const Op& op, const Source& source, index_t first, index_t s
   clear(levels[0]), clear(levels[1]), clear(result);
   for (index_t i = 0; i < n; ++i) {
     const T* x = static_cast<const T*>(read_block(source, first + i * stride, width, buffer));
-    for (index_t k = 0; k < width; ++k) levels[0][k] = op.combine(levels[0][k], op.map(x[k], Op::shifts ? shift[k] : T()));
+    for (index_t k = 0; k < width; ++k)
+      levels[0][k] = op.combine(levels[0][k], op.map(x[k], Op::shifts ? shift[k] : T()));
     if ((i + 1) % step != 0) continue;
     merge(levels[1], levels[0]);
     if ((i + 1) % (step * step) == 0) merge(result, levels[1]);
@@ -118,49 +143,64 @@ void reduce_columns(const Op& op, const Source& source, index_t first, index_t s
   merge(result, levels[1]);
 }
 
-/// Calls `body(result index, width, piece, first reduced element, count)` for every tile and piece, in parallel.
+/// Calls `body(result index, width, piece, first reduced element, count)` for every tile and piece,
+/// in parallel.
 template <class Body>
 void for_each_piece(const Threads* threads, const Reduction& plan, const Body& body) {
   const index_t tiles_across = plan.rows ? 1 : (plan.inner + tile_width - 1) / tile_width;
   const index_t items = plan.outer * tiles_across * plan.pieces;
-  const index_t work = (plan.reduced < piece_length ? plan.reduced : piece_length) * (plan.rows ? 1 : tile_width);
-  const index_t items_per_task = work < 2 * piece_length ? 2 * piece_length / (work > 0 ? work : 1) : 1;
+  const index_t work =
+      (plan.reduced < piece_length ? plan.reduced : piece_length) * (plan.rows ? 1 : tile_width);
+  const index_t items_per_task =
+      work < 2 * piece_length ? 2 * piece_length / (work > 0 ? work : 1) : 1;
   parallel_for(threads, (items + items_per_task - 1) / items_per_task, [&](index_t task) {
     const index_t end = (task + 1) * items_per_task < items ? (task + 1) * items_per_task : items;
     for (index_t item = task * items_per_task; item < end; ++item) {
-      const index_t piece = item % plan.pieces, tile = item / plan.pieces % tiles_across, row = item / plan.pieces / tiles_across;
+      const index_t piece = item % plan.pieces, tile = item / plan.pieces % tiles_across,
+                    row = item / plan.pieces / tiles_across;
       const index_t left = plan.inner - tile * tile_width, from = piece * piece_length;
       const index_t count = plan.reduced - from < piece_length ? plan.reduced - from : piece_length;
-      body(row * plan.inner + tile * tile_width, left < tile_width ? left : tile_width, piece, from, count);
+      body(row * plan.inner + tile * tile_width, left < tile_width ? left : tile_width, piece, from,
+           count);
     }
   });
 }
 
 }  // namespace internal
 
-/// Reduces the elements of `source`. `Op`: T identity(), T combine(T, T), T map(T element, T shift), `shifts` (map uses the result's
-/// entry in `shift`), T finish(T). `partial` has room for results() * pieces values if there are several pieces.
+/// Reduces the elements of `source`. `Op`: T identity(), T combine(T, T), T map(T element, T
+/// shift), `shifts` (map uses the result's entry in `shift`), T finish(T). `partial` has room for
+/// results() * pieces values if there are several pieces.
 template <class Op, class T, class Emit>
-void reduce(const Threads* threads, const Reduction& plan, const Source& source, const Op& op, const T* shift, T* partial, const Emit& emit) {
-  internal::for_each_piece(threads, plan, [&](index_t result, index_t width, index_t piece, index_t from, index_t count) {
-    T values[tile_width];
-    const T* shifts = Op::shifts ? shift + result : nullptr;
-    if (plan.rows) {
-      values[0] = internal::reduce_row<Op, T>(op, source, result * plan.reduced + from, count, Op::shifts ? *shifts : T());
-    } else {
-      const index_t row = result / plan.inner, column = result % plan.inner;
-      internal::reduce_columns<Op, T>(op, source, (row * plan.reduced + from) * plan.inner + column, plan.inner, count, width, shifts, values);
-    }
-    for (index_t k = 0; k < width; ++k) {
-      if (plan.pieces > 1) partial[(result + k) * plan.pieces + piece] = values[k];
-      else values[k] = op.finish(values[k]);
-    }
-    if (plan.pieces == 1) emit(result, width, values);
-  });
+void reduce(const Threads* threads, const Reduction& plan, const Source& source, const Op& op,
+            const T* shift, T* partial, const Emit& emit) {
+  internal::for_each_piece(
+      threads, plan,
+      [&](index_t result, index_t width, index_t piece, index_t from, index_t count) {
+        T values[tile_width];
+        const T* shifts = Op::shifts ? shift + result : nullptr;
+        if (plan.rows) {
+          values[0] = internal::reduce_row<Op, T>(op, source, result * plan.reduced + from, count,
+                                                  Op::shifts ? *shifts : T());
+        } else {
+          const index_t row = result / plan.inner, column = result % plan.inner;
+          internal::reduce_columns<Op, T>(op, source,
+                                          (row * plan.reduced + from) * plan.inner + column,
+                                          plan.inner, count, width, shifts, values);
+        }
+        for (index_t k = 0; k < width; ++k) {
+          if (plan.pieces > 1)
+            partial[(result + k) * plan.pieces + piece] = values[k];
+          else
+            values[k] = op.finish(values[k]);
+        }
+        if (plan.pieces == 1) emit(result, width, values);
+      });
   if (plan.pieces == 1) return;
   for (index_t result = 0; result < plan.results(); ++result) {
     internal::Pairwise<Op, T> sum;
-    for (index_t piece = 0; piece < plan.pieces; ++piece) sum.add(op, partial[result * plan.pieces + piece]);
+    for (index_t piece = 0; piece < plan.pieces; ++piece)
+      sum.add(op, partial[result * plan.pieces + piece]);
     const T value = op.finish(sum.result(op));
     emit(result, 1, &value);
   }

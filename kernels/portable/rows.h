@@ -4,8 +4,9 @@
 
 namespace taper::portable {
 
-/// Calls `row(coordinates, first)` for every row of a dense tensor: the coordinates of its first element, the last one 0, and its
-/// number. In parallel, in tasks of a fixed number of elements. A tensor without dimensions is one row of one element.
+/// Calls `row(coordinates, first)` for every row of a dense tensor: the coordinates of its first
+/// element, the last one 0, and its number. In parallel, in tasks of a fixed number of elements. A
+/// tensor without dimensions is one row of one element.
 template <class Row>
 void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
   const index_t width = shape.rank == 0 ? 1 : shape.sizes[shape.rank - 1];
@@ -17,10 +18,12 @@ void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
     const index_t begin = task * per_task, end = begin + per_task < rows ? begin + per_task : rows;
     index_t coordinates[max_rank] = {};
     index_t rest = begin;
-    for (int d = shape.rank - 2; d >= 0; --d) coordinates[d] = rest % shape.sizes[d], rest /= shape.sizes[d];
+    for (int d = shape.rank - 2; d >= 0; --d)
+      coordinates[d] = rest % shape.sizes[d], rest /= shape.sizes[d];
     for (index_t i = begin; i < end; ++i) {
       row(static_cast<const index_t*>(coordinates), i);
-      for (int d = shape.rank - 2; d >= 0 && ++coordinates[d] == shape.sizes[d]; --d) coordinates[d] = 0;
+      for (int d = shape.rank - 2; d >= 0 && ++coordinates[d] == shape.sizes[d]; --d)
+        coordinates[d] = 0;
     }
   });
 }

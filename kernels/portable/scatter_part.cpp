@@ -6,7 +6,8 @@
 namespace taper::portable {
 namespace {
 
-Error cat(Context& context, ViewList<const AnyElement, Strides::any> tensors, int64_t dim, View<AnyElement> out) {
+Error cat(Context& context, ViewList<const AnyElement, Strides::any> tensors, int64_t dim,
+          View<AnyElement> out) {
   if (out.numel() == 0) return Error::ok;
   if (dim < 0) dim += out.rank();
   char* to = static_cast<char*>(out.ref->data);
@@ -16,7 +17,8 @@ Error cat(Context& context, ViewList<const AnyElement, Strides::any> tensors, in
     if (count == 0) continue;
     Walk region;
     for (int d = 0; d < shape.rank; ++d) region.add(shape.sizes[d], out.stride(d));
-    copy_elements(context.threads, *tensors[i].ref, Walk::of(shape), to, out.dtype(), region, count);
+    copy_elements(context.threads, *tensors[i].ref, Walk::of(shape), to, out.dtype(), region,
+                  count);
     to += shape.sizes[dim] * out.stride(static_cast<int>(dim)) * size_bytes(out.dtype());
   }
   return Error::ok;
@@ -32,23 +34,27 @@ struct Part {
 /// The result's type with the strides in which it lies.
 TensorType<Extent> type_of_result(const View<AnyElement>& out) { return type_of(out.ref); }
 
-Error plan_part(Part& plan, const AnyView<const AnyElement>& self, const AnyView<const AnyElement>& src, const TensorType<Extent>& part) {
+Error plan_part(Part& plan, const AnyView<const AnyElement>& self,
+                const AnyView<const AnyElement>& src, const TensorType<Extent>& part) {
   plan.self = Walk::of(self.shape());
   plan.src = Walk::of(src.shape());
   plan.region = Walk();
   for (int d = 0; d < part.rank; ++d)
-    plan.region.add(static_cast<index_t>(part.sizes[d].value), static_cast<index_t>(part.strides[d].value));
+    plan.region.add(static_cast<index_t>(part.sizes[d].value),
+                    static_cast<index_t>(part.strides[d].value));
   plan.offset = static_cast<index_t>(part.offset.value);
   plan.count = src.numel();
   return Error::ok;
 }
 
 template <class... P>
-Error write_part(Context& context, const Part& plan, AnyView<const AnyElement> self, AnyView<const AnyElement> src, P..., View<AnyElement> out) {
+Error write_part(Context& context, const Part& plan, AnyView<const AnyElement> self,
+                 AnyView<const AnyElement> src, P..., View<AnyElement> out) {
   Walk dense;
   dense.add(out.numel(), 1);
   if (self.ref->data != out.ref->data)
-    copy_elements(context.threads, *self.ref, plan.self, out.ref->data, out.dtype(), dense, out.numel());
+    copy_elements(context.threads, *self.ref, plan.self, out.ref->data, out.dtype(), dense,
+                  out.numel());
   if (plan.count == 0) return Error::ok;
   char* to = static_cast<char*>(out.ref->data) + plan.offset * size_bytes(out.dtype());
   copy_elements(context.threads, *src.ref, plan.src, to, out.dtype(), plan.region, plan.count);
@@ -59,25 +65,30 @@ using Source_ = AnyView<const AnyElement>;
 using Result_ = View<AnyElement>;
 Maybe<Extent> extent_of(Maybe<int64_t> v) { return {Extent(v.value), v.present}; }
 
-Error prepare_slice(Context&, Part& plan, Source_ self, Source_ src, int64_t dim, Maybe<int64_t> start, Maybe<int64_t> end, int64_t step, Result_ out) {
+Error prepare_slice(Context&, Part& plan, Source_ self, Source_ src, int64_t dim,
+                    Maybe<int64_t> start, Maybe<int64_t> end, int64_t step, Result_ out) {
   Facts<Extent> facts;
   TensorType<Extent> part;
-  internal::slice_layout(facts, type_of_result(out), dim, extent_of(start), extent_of(end), Extent(step), part);
+  internal::slice_layout(facts, type_of_result(out), dim, extent_of(start), extent_of(end),
+                         Extent(step), part);
   return plan_part(plan, self, src, part);
 }
-Error prepare_select(Context&, Part& plan, Source_ self, Source_ src, int64_t dim, int64_t index, Result_ out) {
+Error prepare_select(Context&, Part& plan, Source_ self, Source_ src, int64_t dim, int64_t index,
+                     Result_ out) {
   Facts<Extent> facts;
   TensorType<Extent> part;
   internal::select_layout(facts, type_of_result(out), dim, Extent(index), part);
   return plan_part(plan, self, src, part);
 }
-Error prepare_diagonal(Context&, Part& plan, Source_ self, Source_ src, int64_t offset, int64_t dim1, int64_t dim2, Result_ out) {
+Error prepare_diagonal(Context&, Part& plan, Source_ self, Source_ src, int64_t offset,
+                       int64_t dim1, int64_t dim2, Result_ out) {
   Facts<Extent> facts;
   TensorType<Extent> part;
   internal::diagonal_layout(facts, type_of_result(out), offset, dim1, dim2, part);
   return plan_part(plan, self, src, part);
 }
-Error prepare_as_strided(Context&, Part& plan, Source_ self, Source_ src, Span<const int64_t> size, Span<const int64_t> stride, Maybe<int64_t> offset, Result_) {
+Error prepare_as_strided(Context&, Part& plan, Source_ self, Source_ src, Span<const int64_t> size,
+                         Span<const int64_t> stride, Maybe<int64_t> offset, Result_) {
   TensorType<Extent> part;
   part.rank = static_cast<int>(size.size()), part.offset = offset ? *offset : 0;
   for (int d = 0; d < part.rank; ++d) part.sizes[d] = size[d], part.strides[d] = stride[d];
@@ -87,9 +98,11 @@ Error prepare_as_strided(Context&, Part& plan, Source_ self, Source_ src, Span<c
 }  // namespace
 
 TAPER_KERNEL(cat, any, cat)
-TAPER_KERNEL(slice_scatter, any, prepare_slice, write_part<int64_t, Maybe<int64_t>, Maybe<int64_t>, int64_t>)
+TAPER_KERNEL(slice_scatter, any, prepare_slice,
+             write_part<int64_t, Maybe<int64_t>, Maybe<int64_t>, int64_t>)
 TAPER_KERNEL(select_scatter, any, prepare_select, write_part<int64_t, int64_t>)
 TAPER_KERNEL(diagonal_scatter, any, prepare_diagonal, write_part<int64_t, int64_t, int64_t>)
-TAPER_KERNEL(as_strided_scatter, any, prepare_as_strided, write_part<Span<const int64_t>, Span<const int64_t>, Maybe<int64_t>>)
+TAPER_KERNEL(as_strided_scatter, any, prepare_as_strided,
+             write_part<Span<const int64_t>, Span<const int64_t>, Maybe<int64_t>>)
 
 }  // namespace taper::portable

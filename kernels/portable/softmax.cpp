@@ -3,8 +3,8 @@
 //   softmax      y = exp(x - peak) / sum(exp(x - peak))      dx = y (dy - sum(y dy))
 //   log_softmax  y = x - peak - log(sum(exp(x - peak)))      dx = dy - exp(y) sum(dy)
 //
-// peak = max(x): subtracting it leaves y unchanged and keeps exp() finite. Two loops each: along dense lines, and across
-// strips of neighbouring lines when other dimensions lie inside.
+// peak = max(x): subtracting it leaves y unchanged and keeps exp() finite. Two loops each: along
+// dense lines, and across strips of neighbouring lines when other dimensions lie inside.
 #include "taper/kernels/shapes/softmax.h"
 
 #include "taper/kernels/portable/lanes.h"
@@ -17,10 +17,12 @@ namespace {
 
 inline constexpr int strip = 16;
 
-/// Calls row(offset) for each line if lines are dense, else columns(offset, width) for each strip of at most 16 lines.
+/// Calls row(offset) for each line if lines are dense, else columns(offset, width) for each strip
+/// of at most 16 lines.
 template <class Row, class Columns>
-void for_each_line(const Context& context, const Lines& lines, const Row& row, const Columns& columns) {
-  const auto [outer, extent, inner] = lines;
+void for_each_line(const Context& context, const Lines& lines, const Row& row,
+                   const Columns& columns) {
+  const index_t outer = lines.outer, extent = lines.extent, inner = lines.inner;
   if (extent == 0) return;
   if (inner == 1) {
     // a task takes about 4096 elements
@@ -65,7 +67,8 @@ void forward_row(const T* x, T* y, index_t n) {
 template <class T, bool log>
 void backward_row(const T* dy, const T* y, T* dx, index_t n) {
   const T sum = sum_of<T>(n, [=](index_t i) { return log ? dy[i] : dy[i] * y[i]; });
-  for_each_element(n, [=](index_t i) { dx[i] = log ? dy[i] - math::exp(y[i]) * sum : y[i] * (dy[i] - sum); });
+  for_each_element(
+      n, [=](index_t i) { dx[i] = log ? dy[i] - math::exp(y[i]) * sum : y[i] * (dy[i] - sum); });
 }
 
 /// `full`: width is 16, a length that the compiler knows.
@@ -75,7 +78,8 @@ void forward_strip(const T* x, T* y, index_t n, index_t inner, int width) {
   T peak[strip], sum[strip] = {};
   for (int c = 0; c < width; ++c) peak[c] = x[c];
   for (index_t k = 1; k < n; ++k)
-    for (int c = 0; c < width; ++c) peak[c] = x[k * inner + c] > peak[c] ? x[k * inner + c] : peak[c];
+    for (int c = 0; c < width; ++c)
+      peak[c] = x[k * inner + c] > peak[c] ? x[k * inner + c] : peak[c];
   for (index_t k = 0; k < n; ++k) {
     TAPER_INDEPENDENT_ITERATIONS
     for (int c = 0; c < width; ++c) {
@@ -88,7 +92,8 @@ void forward_strip(const T* x, T* y, index_t n, index_t inner, int width) {
     for (int c = 0; c < width; ++c) sum[c] = math::log(sum[c]);
   for (index_t k = 0; k < n; ++k) {
     TAPER_INDEPENDENT_ITERATIONS
-    for (int c = 0; c < width; ++c) y[k * inner + c] = log ? x[k * inner + c] - peak[c] - sum[c] : y[k * inner + c] / sum[c];
+    for (int c = 0; c < width; ++c)
+      y[k * inner + c] = log ? x[k * inner + c] - peak[c] - sum[c] : y[k * inner + c] / sum[c];
   }
 }
 
@@ -97,7 +102,8 @@ void backward_strip(const T* dy, const T* y, T* dx, index_t n, index_t inner, in
   if (full) width = strip;
   T sum[strip] = {};
   for (index_t k = 0; k < n; ++k)
-    for (int c = 0; c < width; ++c) sum[c] += log ? dy[k * inner + c] : dy[k * inner + c] * y[k * inner + c];
+    for (int c = 0; c < width; ++c)
+      sum[c] += log ? dy[k * inner + c] : dy[k * inner + c] * y[k * inner + c];
   for (index_t k = 0; k < n; ++k) {
     TAPER_INDEPENDENT_ITERATIONS
     for (int c = 0; c < width; ++c) {
@@ -120,27 +126,34 @@ Error forward(Context& context, const Lines& plan, View<const T> self, int64_t, 
   for_each_line(
       context, plan, [&](index_t at) { forward_row<T, log>(x + at, y + at, plan.extent); },
       [&](index_t at, int width) {
-        if (width == strip) forward_strip<T, log, true>(x + at, y + at, plan.extent, plan.inner, width);
-        else forward_strip<T, log, false>(x + at, y + at, plan.extent, plan.inner, width);
+        if (width == strip)
+          forward_strip<T, log, true>(x + at, y + at, plan.extent, plan.inner, width);
+        else
+          forward_strip<T, log, false>(x + at, y + at, plan.extent, plan.inner, width);
       });
   return Error::ok;
 }
 
 template <class T>
-Error prepare_backward(Context&, Lines& plan, View<const T>, View<const T> output, int64_t dim, DType, View<T>) {
+Error prepare_backward(Context&, Lines& plan, View<const T>, View<const T> output, int64_t dim,
+                       DType, View<T>) {
   plan = lines_along(output.shape(), dim);
   return Error::ok;
 }
 
 template <class T, bool log>
-Error backward(Context& context, const Lines& plan, View<const T> grad_output, View<const T> output, int64_t, DType, View<T> out) {
+Error backward(Context& context, const Lines& plan, View<const T> grad_output, View<const T> output,
+               int64_t, DType, View<T> out) {
   const T *dy = grad_output.data(), *y = output.data();
   T* dx = out.data();
   for_each_line(
-      context, plan, [&](index_t at) { backward_row<T, log>(dy + at, y + at, dx + at, plan.extent); },
+      context, plan,
+      [&](index_t at) { backward_row<T, log>(dy + at, y + at, dx + at, plan.extent); },
       [&](index_t at, int width) {
-        if (width == strip) backward_strip<T, log, true>(dy + at, y + at, dx + at, plan.extent, plan.inner, width);
-        else backward_strip<T, log, false>(dy + at, y + at, dx + at, plan.extent, plan.inner, width);
+        if (width == strip)
+          backward_strip<T, log, true>(dy + at, y + at, dx + at, plan.extent, plan.inner, width);
+        else
+          backward_strip<T, log, false>(dy + at, y + at, dx + at, plan.extent, plan.inner, width);
       });
   return Error::ok;
 }

@@ -1,4 +1,5 @@
-// sort and topk along one dimension: a stable merge sort of the indices of each line. NaN counts as the largest value.
+// sort and topk along one dimension: a stable merge sort of the indices of each line. NaN counts as
+// the largest value.
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/indexing.h"
@@ -7,11 +8,15 @@ namespace taper::portable {
 namespace {
 
 template <class T>
-bool is_less(T a, T b) { return a < b || (b != b && a == a); }
+bool is_less(T a, T b) {
+  return a < b || (b != b && a == a);
+}
 
-/// Sorts `order` so that x[order[i] * step] goes up (or down), with the help of `other`; returns which of the two holds it.
+/// Sorts `order` so that x[order[i] * step] goes up (or down), with the help of `other`; returns
+/// which of the two holds it.
 template <class T>
-index_t* merge_sort(const T* x, index_t step, index_t n, bool down, index_t* order, index_t* other) {
+index_t* merge_sort(const T* x, index_t step, index_t n, bool down, index_t* order,
+                    index_t* other) {
   for (index_t i = 0; i < n; ++i) order[i] = i;
   for (index_t width = 1; width < n; width *= 2) {
     for (index_t begin = 0; begin < n; begin += 2 * width) {
@@ -33,7 +38,8 @@ index_t* merge_sort(const T* x, index_t step, index_t n, bool down, index_t* ord
 }
 
 template <class T>
-Error sort_lines(Context& context, const Lines& lines, index_t kept, bool down, const T* self, T* values, int64_t* indices) {
+Error sort_lines(Context& context, const Lines& lines, index_t kept, bool down, const T* self,
+                 T* values, int64_t* indices) {
   const auto [outer, extent, inner] = lines;
   index_t* scratch = static_cast<index_t*>(context.scratch);
   for (index_t o = 0; o < outer; ++o)
@@ -41,34 +47,42 @@ Error sort_lines(Context& context, const Lines& lines, index_t kept, bool down, 
       const T* x = self + o * extent * inner + i;
       const index_t* order = merge_sort(x, inner, extent, down, scratch, scratch + extent);
       const index_t to = o * kept * inner + i;
-      for (index_t k = 0; k < kept; ++k) values[to + k * inner] = x[order[k] * inner], indices[to + k * inner] = order[k];
+      for (index_t k = 0; k < kept; ++k)
+        values[to + k * inner] = x[order[k] * inner], indices[to + k * inner] = order[k];
     }
   return Error::ok;
 }
 
-void need_two_orders(Context& context, const Lines& lines) { context.need_scratch(2 * static_cast<size_t>(lines.extent) * sizeof(index_t)); }
+void need_two_orders(Context& context, const Lines& lines) {
+  context.need_scratch(2 * static_cast<size_t>(lines.extent) * sizeof(index_t));
+}
 
 template <class T>
-Error prepare(Context& context, Lines& plan, View<const T> self, int64_t dim, bool, View<T>, View<int64_t>) {
+Error prepare(Context& context, Lines& plan, View<const T> self, int64_t dim, bool, View<T>,
+              View<int64_t>) {
   plan = lines_along(self.shape(), dim);
   need_two_orders(context, plan);
   return Error::ok;
 }
 template <class T>
-Error run(Context& context, const Lines& plan, View<const T> self, int64_t, bool descending, View<T> values, View<int64_t> indices) {
-  return sort_lines(context, plan, plan.extent, descending, self.data(), values.data(), indices.data());
+Error run(Context& context, const Lines& plan, View<const T> self, int64_t, bool descending,
+          View<T> values, View<int64_t> indices) {
+  return sort_lines(context, plan, plan.extent, descending, self.data(), values.data(),
+                    indices.data());
 }
 
 template <class T>
-Error prepare_topk(Context& context, Lines& plan, View<const T> self, int64_t, int64_t dim, bool, bool, View<T>, View<int64_t>) {
+Error prepare_topk(Context& context, Lines& plan, View<const T> self, int64_t, int64_t dim, bool,
+                   bool, View<T>, View<int64_t>) {
   plan = lines_along(self.shape(), dim);
   need_two_orders(context, plan);
   return Error::ok;
 }
 template <class T>
-Error run_topk(Context& context, const Lines& plan, View<const T> self, int64_t k, int64_t, bool largest, bool, View<T> values,
-               View<int64_t> indices) {
-  return sort_lines(context, plan, static_cast<index_t>(self.rank() == 0 ? values.numel() : k), largest, self.data(), values.data(), indices.data());
+Error run_topk(Context& context, const Lines& plan, View<const T> self, int64_t k, int64_t,
+               bool largest, bool, View<T> values, View<int64_t> indices) {
+  return sort_lines(context, plan, static_cast<index_t>(self.rank() == 0 ? values.numel() : k),
+                    largest, self.data(), values.data(), indices.data());
 }
 
 }  // namespace

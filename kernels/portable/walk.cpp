@@ -40,7 +40,8 @@ void store_real(const void* from, index_t n, void* to) {
     } else if constexpr (std::is_integral_v<To>) {
       constexpr double limit = 9223372036854775808.0;  // 2^63
       const bool holds = x[i] >= -limit && x[i] < limit;
-      y[i] = static_cast<To>(holds ? static_cast<int64_t>(x[i]) : std::numeric_limits<int64_t>::min());
+      y[i] =
+          static_cast<To>(holds ? static_cast<int64_t>(x[i]) : std::numeric_limits<int64_t>::min());
     } else {
       y[i] = static_cast<To>(x[i]);
     }
@@ -52,9 +53,12 @@ void store_integer(const void* from, index_t n, void* to) {
   const int64_t* x = static_cast<const int64_t*>(from);
   To* y = static_cast<To*>(to);
   for (index_t i = 0; i < n; ++i) {
-    if constexpr (std::is_same_v<To, bool>) y[i] = x[i] != 0;
-    else if constexpr (std::is_arithmetic_v<To>) y[i] = static_cast<To>(x[i]);
-    else y[i] = To(static_cast<float>(x[i]));
+    if constexpr (std::is_same_v<To, bool>)
+      y[i] = x[i] != 0;
+    else if constexpr (std::is_arithmetic_v<To>)
+      y[i] = static_cast<To>(x[i]);
+    else
+      y[i] = To(static_cast<float>(x[i]));
   }
 }
 
@@ -76,58 +80,92 @@ Load loader(DType from, DType to) {
   if (from != to) {
     switch (from) {
       case DType::boolean:
-      case DType::u8: return load<uint8_t, int64_t>;  // a bool is stored as 0 or 1
-      case DType::i8: return load<int8_t, int64_t>;
-      case DType::i16: return load<int16_t, int64_t>;
-      case DType::i32: return load<int32_t, int64_t>;
-      case DType::f16: return to == DType::f32 ? load<Half, float> : load<Half, double>;
-      case DType::bf16: return to == DType::f32 ? load<BFloat16, float> : load<BFloat16, double>;
-      case DType::f32: return load<float, double>;
-      default: break;
+      case DType::u8:
+        return load<uint8_t, int64_t>;  // a bool is stored as 0 or 1
+      case DType::i8:
+        return load<int8_t, int64_t>;
+      case DType::i16:
+        return load<int16_t, int64_t>;
+      case DType::i32:
+        return load<int32_t, int64_t>;
+      case DType::f16:
+        return to == DType::f32 ? load<Half, float> : load<Half, double>;
+      case DType::bf16:
+        return to == DType::f32 ? load<BFloat16, float> : load<BFloat16, double>;
+      case DType::f32:
+        return load<float, double>;
+      default:
+        break;
     }
   }
   switch (size_bytes(from)) {
-    case 1: return load_bytes<1>;
-    case 2: return load_bytes<2>;
-    case 4: return load_bytes<4>;
-    default: return load_bytes<8>;
+    case 1:
+      return load_bytes<1>;
+    case 2:
+      return load_bytes<2>;
+    case 4:
+      return load_bytes<4>;
+    default:
+      return load_bytes<8>;
   }
 }
 
 Store storer(DType from, DType to) {
   if (from == DType::i64 && to != from) {
     switch (to) {
-      case DType::boolean: return store_integer<bool>;
-      case DType::u8: return store_integer<uint8_t>;
-      case DType::i8: return store_integer<int8_t>;
-      case DType::i16: return store_integer<int16_t>;
-      case DType::i32: return store_integer<int32_t>;
-      case DType::f16: return store_integer<Half>;
-      case DType::bf16: return store_integer<BFloat16>;
-      case DType::f32: return store_integer<float>;
-      default: return store_integer<double>;
+      case DType::boolean:
+        return store_integer<bool>;
+      case DType::u8:
+        return store_integer<uint8_t>;
+      case DType::i8:
+        return store_integer<int8_t>;
+      case DType::i16:
+        return store_integer<int16_t>;
+      case DType::i32:
+        return store_integer<int32_t>;
+      case DType::f16:
+        return store_integer<Half>;
+      case DType::bf16:
+        return store_integer<BFloat16>;
+      case DType::f32:
+        return store_integer<float>;
+      default:
+        return store_integer<double>;
     }
   }
   if (from == DType::f32 && to == DType::f16) return store_float<float, Half>;
   if (from == DType::f32 && to == DType::bf16) return store_float<float, BFloat16>;
   if (from == DType::f64 && to != from) {
     switch (to) {
-      case DType::boolean: return store_real<bool>;
-      case DType::u8: return store_real<uint8_t>;
-      case DType::i8: return store_real<int8_t>;
-      case DType::i16: return store_real<int16_t>;
-      case DType::i32: return store_real<int32_t>;
-      case DType::i64: return store_real<int64_t>;
-      case DType::f16: return store_float<double, Half>;
-      case DType::bf16: return store_float<double, BFloat16>;
-      default: return store_real<float>;
+      case DType::boolean:
+        return store_real<bool>;
+      case DType::u8:
+        return store_real<uint8_t>;
+      case DType::i8:
+        return store_real<int8_t>;
+      case DType::i16:
+        return store_real<int16_t>;
+      case DType::i32:
+        return store_real<int32_t>;
+      case DType::i64:
+        return store_real<int64_t>;
+      case DType::f16:
+        return store_float<double, Half>;
+      case DType::bf16:
+        return store_float<double, BFloat16>;
+      default:
+        return store_real<float>;
     }
   }
   switch (size_bytes(from)) {
-    case 1: return store_bytes<1>;
-    case 2: return store_bytes<2>;
-    case 4: return store_bytes<4>;
-    default: return store_bytes<8>;
+    case 1:
+      return store_bytes<1>;
+    case 2:
+      return store_bytes<2>;
+    case 4:
+      return store_bytes<4>;
+    default:
+      return store_bytes<8>;
   }
 }
 
@@ -181,7 +219,8 @@ const void* read_block(const Source& source, index_t first, index_t n, void* buf
 
   const int inner = walk.rank - 1;
   const index_t inner_stride = walk.strides[inner];
-  if (!source.converts && inner_stride == 1 && walk.sizes[inner] - position[inner] >= n) return source.at(offset);
+  if (!source.converts && inner_stride == 1 && walk.sizes[inner] - position[inner] >= n)
+    return source.at(offset);
 
   // Convert run by run; each run ends where the innermost dimension does.
   char* to = static_cast<char*>(buffer);
@@ -195,7 +234,8 @@ const void* read_block(const Source& source, index_t first, index_t n, void* buf
     offset -= position[inner] * inner_stride;
     position[inner] = 0;
     int d = inner - 1;
-    for (; position[d] + 1 == walk.sizes[d]; --d) offset -= position[d] * walk.strides[d], position[d] = 0;
+    for (; position[d] + 1 == walk.sizes[d]; --d)
+      offset -= position[d] * walk.strides[d], position[d] = 0;
     ++position[d], offset += walk.strides[d];
   }
 }

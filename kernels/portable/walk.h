@@ -1,4 +1,5 @@
-// Walking strided tensors in row-major order, block by block: what pointwise kernels, reductions and copies share.
+// Walking strided tensors in row-major order, block by block: what pointwise kernels, reductions
+// and copies share.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +7,8 @@
 
 namespace taper::portable {
 
-/// One tensor's elements in the row-major order of an index space, with as few dimensions as its strides allow.
+/// One tensor's elements in the row-major order of an index space, with as few dimensions as its
+/// strides allow.
 struct Walk {
   int32_t rank = 1;  ///< at least 1
   index_t sizes[max_rank] = {1};
@@ -25,9 +27,11 @@ struct Walk {
   static Walk broadcast(const Shape& operand, const Shape& space);
 };
 
-/// Elements that a block buffer holds: 1 KiB of them, so that a handful of buffers stays in the first-level cache.
+/// Elements that a block buffer holds: 1 KiB of them, so that a handful of buffers stays in the
+/// first-level cache.
 inline constexpr index_t block_bytes = 1024;
-template <class T> inline constexpr index_t block_size = block_bytes / static_cast<index_t>(sizeof(T));
+template <class T>
+inline constexpr index_t block_size = block_bytes / static_cast<index_t>(sizeof(T));
 
 /// Copies n elements that lie `stride` apart to a dense buffer, converting them.
 using Load = void (*)(const void* from, index_t stride, index_t n, void* to);
@@ -36,8 +40,9 @@ using Store = void (*)(const void* from, index_t n, void* to);
 
 /// From `from` to the compute type `to`: f32, f64 or i64, or no conversion if equal.
 Load loader(DType from, DType to);
-/// From a compute type (f32, f64, i64, or no conversion if equal) to any dtype. A real becomes an integer towards zero; NaN
-/// and what no i64 holds become the smallest i64; an i64 wraps to the width of a smaller integer.
+/// From a compute type (f32, f64, i64, or no conversion if equal) to any dtype. A real becomes an
+/// integer towards zero; NaN and what no i64 holds become the smallest i64; an i64 wraps to the
+/// width of a smaller integer.
 Store storer(DType from, DType to);
 
 /// A tensor to read through a walk.
@@ -56,12 +61,14 @@ struct Source {
         element_bytes(static_cast<int16_t>(size_bytes(ref.dtype))),
         buffer_bytes(static_cast<int16_t>(size_bytes(compute))),
         converts(ref.dtype != compute) {}
-  const void* at(index_t offset) const { return static_cast<const char*>(data) + offset * element_bytes; }
+  const void* at(index_t offset) const {
+    return static_cast<const char*>(data) + offset * element_bytes;
+  }
   bool is_direct() const { return walk->is_linear() && !converts; }
 };
 
-/// Elements [first, first + n) of the space: where they lie, if densely and without need of conversion; else copied to `buffer`,
-/// which has room for n elements of the compute type.
+/// Elements [first, first + n) of the space: where they lie, if densely and without need of
+/// conversion; else copied to `buffer`, which has room for n elements of the compute type.
 const void* read_block(const Source& source, index_t first, index_t n, void* buffer);
 
 }  // namespace taper::portable

@@ -6,8 +6,8 @@
 
 namespace taper::portable {
 
-/// Windows over the last dimensions of `planes` equal parts. Always three dimensions: missing ones come first and have
-/// extent 1.
+/// Windows over the last dimensions of `planes` equal parts. Always three dimensions: missing ones
+/// come first and have extent 1.
 struct Windows {
   index_t planes;
   index_t in[3], out[3];
@@ -19,7 +19,8 @@ struct Windows {
   index_t tap(int d, index_t o, index_t k) const {
     return static_cast<index_t>(o * window[d].stride - window[d].padding + k * window[d].dilation);
   }
-  /// Where the first tap of window `o` that does not lie before the input lies, at most at the input's end.
+  /// Where the first tap of window `o` that does not lie before the input lies, at most at the
+  /// input's end.
   index_t first_inside(int d, index_t o) const {
     const index_t step = static_cast<index_t>(window[d].dilation);
     index_t at = tap(d, o, 0);
@@ -36,8 +37,9 @@ struct Windows {
   }
 };
 
-inline Windows windows_of(const Shape& self, const Shape& result, Span<const int64_t> kernel_size, Span<const int64_t> stride,
-                          Span<const int64_t> padding, Span<const int64_t> dilation, int n) {
+inline Windows windows_of(const Shape& self, const Shape& result, Span<const int64_t> kernel_size,
+                          Span<const int64_t> stride, Span<const int64_t> padding,
+                          Span<const int64_t> dilation, int n) {
   Windows p;
   p.planes = 1;
   for (int i = 0; i < self.rank - n; ++i) p.planes *= self.sizes[i];

@@ -11,12 +11,18 @@ bool broadcast_into(Facts<D>& facts, TensorType<D>& out, const TensorType<D>& in
   TensorType<D> wide;
   for (int i = 1; i <= rank; ++i) {
     D& to = wide.sizes[rank - i];
-    if (i > in.rank) to = out.sizes[out.rank - i];
-    else if (i > out.rank || facts.is_one(out.sizes[out.rank - i])) to = in.sizes[in.rank - i];
-    else if (facts.is_one(in.sizes[in.rank - i])) to = out.sizes[out.rank - i];
+    if (i > in.rank)
+      to = out.sizes[out.rank - i];
+    else if (i > out.rank || facts.is_one(out.sizes[out.rank - i]))
+      to = in.sizes[in.rank - i];
+    else if (facts.is_one(in.sizes[in.rank - i]))
+      to = out.sizes[out.rank - i];
     else {
       to = out.sizes[out.rank - i];
-      if (!facts.equal(to, in.sizes[in.rank - i], TAPER_TEXT("sizes {} and {} do not broadcast (dimension {} from the end)"), D(i))) return false;
+      if (!facts.equal(to, in.sizes[in.rank - i],
+                       TAPER_TEXT("sizes {} and {} do not broadcast (dimension {} from the end)"),
+                       D(i)))
+        return false;
     }
   }
   out.rank = rank;
@@ -34,11 +40,16 @@ bool broadcast(Facts<D>& facts, TensorType<D>& out, const T&... in) {
 /// `in` can be repeated to exactly the sizes of `target`.
 template <class D>
 bool expands_to(Facts<D>& facts, const TensorType<D>& in, const TensorType<D>& target) {
-  if (!facts.require(in.rank <= target.rank, TAPER_TEXT("rank {} does not broadcast to rank {}"), in.rank, target.rank)) return false;
+  if (!facts.require(in.rank <= target.rank, TAPER_TEXT("rank {} does not broadcast to rank {}"),
+                     in.rank, target.rank))
+    return false;
   for (int i = 1; i <= in.rank; ++i) {
     const D &from = in.sizes[in.rank - i], &to = target.sizes[target.rank - i];
     if (facts.is_one(from)) continue;
-    if (!facts.equal(from, to, TAPER_TEXT("size {} does not broadcast to {} (dimension {} from the end)"), D(i))) return false;
+    if (!facts.equal(from, to,
+                     TAPER_TEXT("size {} does not broadcast to {} (dimension {} from the end)"),
+                     D(i)))
+      return false;
   }
   return true;
 }

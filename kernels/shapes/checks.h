@@ -4,9 +4,11 @@
 
 namespace taper::internal {
 
-/// a and b have the same rank and extents. `ranks` and `extents` are texts with two `{}`: that of a, that of b.
+/// a and b have the same rank and extents. `ranks` and `extents` are texts with two `{}`: that of
+/// a, that of b.
 template <class D>
-bool same_sizes(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, const char* ranks, const char* extents) {
+bool same_sizes(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, const char* ranks,
+                const char* extents) {
   if (!facts.require(a.rank == b.rank, ranks, a.rank, b.rank)) return false;
   for (int i = 0; i < a.rank; ++i)
     if (!facts.equal(a[i], b[i], extents)) return false;
@@ -15,10 +17,11 @@ bool same_sizes(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b,
 
 /// A vector of `count` elements and dtype `dtype`, or absent.
 template <class D>
-bool optional_vector(Facts<D>& facts, const TensorType<D>* v, const D& count, DType dtype, const char* rank_text,
-                     const char* count_text, const char* dtype_text) {
-  return v == nullptr || (facts.require(v->rank == 1, rank_text, v->rank) && facts.equal((*v)[0], count, count_text) &&
-                          facts.require(v->dtype == dtype, dtype_text));
+bool optional_vector(Facts<D>& facts, const TensorType<D>* v, const D& count, DType dtype,
+                     const char* rank_text, const char* count_text, const char* dtype_text) {
+  return v == nullptr ||
+         (facts.require(v->rank == 1, rank_text, v->rank) &&
+          facts.equal((*v)[0], count, count_text) && facts.require(v->dtype == dtype, dtype_text));
 }
 
 /// The integers that tensors of indices may have.

@@ -9,7 +9,10 @@ namespace internal {
 
 template <class D>
 bool listed_sizes(Facts<D>& facts, const DimList<D>& size, TensorType<D>& out) {
-  if (!facts.require(size.size() <= max_rank, TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"), size.size(), max_rank)) return false;
+  if (!facts.require(size.size() <= max_rank,
+                     TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"),
+                     size.size(), max_rank))
+    return false;
   out.rank = static_cast<int>(size.size());
   for (int i = 0; i < out.rank; ++i) {
     out.sizes[i] = size[i];
@@ -18,19 +21,24 @@ bool listed_sizes(Facts<D>& facts, const DimList<D>& size, TensorType<D>& out) {
   return true;
 }
 /// The dtype of a number where none is asked for.
-constexpr DType dtype_of(Scalar value) { return value.is_real ? DType::f32 : value.is_bool ? DType::boolean : DType::i64; }
+constexpr DType dtype_of(Scalar value) {
+  return value.is_real ? DType::f32 : value.is_bool ? DType::boolean : DType::i64;
+}
 
 }  // namespace internal
 
-template <> struct Rule<ops::full> {
+template <>
+struct Rule<ops::full> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, DimList<D> size, Scalar fill_value, Maybe<DType> dtype, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, DimList<D> size, Scalar fill_value, Maybe<DType> dtype,
+                    TensorType<D>& out) {
     out.dtype = dtype ? *dtype : internal::dtype_of(fill_value);
     return internal::listed_sizes(facts, size, out);
   }
 };
-template <> struct Rule<ops::fill_Scalar> {
+template <>
+struct Rule<ops::fill_Scalar> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>&, const TensorType<D>& self, Scalar, TensorType<D>& out) {
@@ -38,7 +46,8 @@ template <> struct Rule<ops::fill_Scalar> {
     return true;
   }
 };
-template <> struct Rule<ops::scalar_tensor> {
+template <>
+struct Rule<ops::scalar_tensor> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>&, Scalar, Maybe<DType> dtype, TensorType<D>& out) {
@@ -46,7 +55,8 @@ template <> struct Rule<ops::scalar_tensor> {
     return true;
   }
 };
-template <> struct Rule<ops::empty_memory_format> {
+template <>
+struct Rule<ops::empty_memory_format> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, DimList<D> size, Maybe<DType> dtype, TensorType<D>& out) {
@@ -55,31 +65,39 @@ template <> struct Rule<ops::empty_memory_format> {
   }
 };
 /// Results are dense here: the strides asked for are not kept.
-template <> struct Rule<ops::empty_strided> {
+template <>
+struct Rule<ops::empty_strided> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, DimList<D> size, DimList<D> stride, Maybe<DType> dtype, TensorType<D>& out) {
-    return facts.require(size.size() == stride.size(), TAPER_TEXT("{} sizes and {} strides"), size.size(), stride.size()) &&
+  static bool shape(Facts<D>& facts, DimList<D> size, DimList<D> stride, Maybe<DType> dtype,
+                    TensorType<D>& out) {
+    return facts.require(size.size() == stride.size(), TAPER_TEXT("{} sizes and {} strides"),
+                         size.size(), stride.size()) &&
            Rule<ops::empty_memory_format>::shape(facts, size, dtype, out);
   }
 };
-template <> struct Rule<ops::arange_start_step> {
+template <>
+struct Rule<ops::arange_start_step> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, Scalar start, Scalar end, Scalar step, Maybe<DType> dtype, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, Scalar start, Scalar end, Scalar step, Maybe<DType> dtype,
+                    TensorType<D>& out) {
     const bool real = start.is_real || end.is_real || step.is_real;
     out.dtype = dtype ? *dtype : real ? DType::f32 : DType::i64;
     out.rank = 1, out.sizes[0] = D(0);
     const double from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
     if (!facts.require(by != 0, TAPER_TEXT("step must not be 0")) ||
-        !facts.require(std::isfinite(from) && std::isfinite(to) && std::isfinite(by), TAPER_TEXT("start, end and step must be finite")) ||
-        !facts.require(from == to || (to > from) == (by > 0), TAPER_TEXT("step leads away from end")))
+        !facts.require(std::isfinite(from) && std::isfinite(to) && std::isfinite(by),
+                       TAPER_TEXT("start, end and step must be finite")) ||
+        !facts.require(from == to || (to > from) == (by > 0),
+                       TAPER_TEXT("step leads away from end")))
       return false;
     const double count = std::ceil((to - from) / by);
     if (!facts.require(count < 9e18, TAPER_TEXT("more than 2^63 elements"))) return false;
     out.sizes[0] = D(static_cast<int64_t>(count));
     if (!real) {  // exact also where a double is not
-      const Extent distance = by > 0 ? Extent(end.integer) - Extent(start.integer) : Extent(start.integer) - Extent(end.integer);
+      const Extent distance = by > 0 ? Extent(end.integer) - Extent(start.integer)
+                                     : Extent(start.integer) - Extent(end.integer);
       const Extent stride = by > 0 ? Extent(step.integer) : Extent(0) - Extent(step.integer);
       const Extent n = (distance + stride - 1) / stride;
       if (!facts.require(!n.invalid(), TAPER_TEXT("more than 2^63 elements"))) return false;
@@ -88,10 +106,12 @@ template <> struct Rule<ops::arange_start_step> {
     return true;
   }
 };
-template <> struct Rule<ops::linspace> {
+template <>
+struct Rule<ops::linspace> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, Scalar, Scalar, int64_t steps, Maybe<DType> dtype, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, Scalar, Scalar, int64_t steps, Maybe<DType> dtype,
+                    TensorType<D>& out) {
     out.dtype = dtype ? *dtype : DType::f32;
     out.rank = 1, out.sizes[0] = D(steps);
     return facts.require(steps >= 0, TAPER_TEXT("steps {} is negative"), steps);

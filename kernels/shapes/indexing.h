@@ -1,18 +1,26 @@
-// Rules of operators that take indices as data: embedding, gather and scatter, advanced indexing; and of sorting, which
-// makes indices. Whether an index lies inside its dimension only the kernel can see.
+// Rules of operators that take indices as data: embedding, gather and scatter, advanced indexing;
+// and of sorting, which makes indices. Whether an index lies inside its dimension only the kernel
+// can see.
 #pragma once
 #include "taper/kernels/rule.h"
 #include "taper/kernels/shapes/checks.h"
 
 namespace taper {
 
-template <> struct Rule<ops::embedding> {
+template <>
+struct Rule<ops::embedding> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& weight, const TensorType<D>& indices, D, bool, bool, TensorType<D>& out) {
-    if (!facts.require(weight.rank == 2, TAPER_TEXT("weight must have 2 dimensions (words, features), it has {}"), weight.rank) ||
-        !facts.require(internal::is_index(indices.dtype), TAPER_TEXT("indices must be i64 or i32")) ||
-        !facts.require(indices.rank < max_rank, TAPER_TEXT("indices have {} dimensions, at most {} are possible"), indices.rank, max_rank - 1))
+  static bool shape(Facts<D>& facts, const TensorType<D>& weight, const TensorType<D>& indices, D,
+                    bool, bool, TensorType<D>& out) {
+    if (!facts.require(weight.rank == 2,
+                       TAPER_TEXT("weight must have 2 dimensions (words, features), it has {}"),
+                       weight.rank) ||
+        !facts.require(internal::is_index(indices.dtype),
+                       TAPER_TEXT("indices must be i64 or i32")) ||
+        !facts.require(indices.rank < max_rank,
+                       TAPER_TEXT("indices have {} dimensions, at most {} are possible"),
+                       indices.rank, max_rank - 1))
       return false;
     out.like(indices, weight.dtype);
     out.sizes[out.rank++] = weight[1];
@@ -20,19 +28,26 @@ template <> struct Rule<ops::embedding> {
   }
 };
 
-template <> struct Rule<ops::embedding_dense_backward> {
+template <>
+struct Rule<ops::embedding_dense_backward> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& indices, D num_weights, D, bool,
-                    TensorType<D>& out) {
-    if (!facts.require(is_floating(grad_output.dtype), TAPER_TEXT("grad_output must have a floating dtype")) ||
-        !facts.require(internal::is_index(indices.dtype), TAPER_TEXT("indices must be i64 or i32")) ||
-        !facts.require(grad_output.rank == indices.rank + 1, TAPER_TEXT("grad_output has {} dimensions, it must have one more than indices: {}"),
-                       grad_output.rank, indices.rank + 1) ||
+  static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& indices,
+                    D num_weights, D, bool, TensorType<D>& out) {
+    if (!facts.require(is_floating(grad_output.dtype),
+                       TAPER_TEXT("grad_output must have a floating dtype")) ||
+        !facts.require(internal::is_index(indices.dtype),
+                       TAPER_TEXT("indices must be i64 or i32")) ||
+        !facts.require(
+            grad_output.rank == indices.rank + 1,
+            TAPER_TEXT("grad_output has {} dimensions, it must have one more than indices: {}"),
+            grad_output.rank, indices.rank + 1) ||
         !facts.at_least(num_weights, D(0), TAPER_TEXT("num_weights must not be negative, got {}")))
       return false;
     for (int i = 0; i < indices.rank; ++i)
-      if (!facts.equal(grad_output[i], indices[i], TAPER_TEXT("grad_output has extent {} where indices have {}"))) return false;
+      if (!facts.equal(grad_output[i], indices[i],
+                       TAPER_TEXT("grad_output has extent {} where indices have {}")))
+        return false;
     out.dtype = grad_output.dtype, out.rank = 2;
     out.sizes[0] = num_weights, out.sizes[1] = grad_output[grad_output.rank - 1];
     return true;
@@ -43,38 +58,52 @@ namespace internal {
 
 /// The extent of dimension i; a scalar counts as one element along one dimension.
 template <class D>
-D extent_of(const TensorType<D>& t, int i) { return t.rank == 0 ? D(1) : t[i]; }
+D extent_of(const TensorType<D>& t, int i) {
+  return t.rank == 0 ? D(1) : t[i];
+}
 inline int at_least_one(int rank) { return rank > 0 ? rank : 1; }
 
-/// index has self's rank, and outside `dim` no extent above self's. An index without elements fits everything.
+/// index has self's rank, and outside `dim` no extent above self's. An index without elements fits
+/// everything.
 template <class D>
-bool check_index_along(Facts<D>& facts, const TensorType<D>& self, int64_t& dim, const TensorType<D>& index) {
-  if (!normalize_dim(facts, dim, self.rank) || !facts.require(is_index(index.dtype), TAPER_TEXT("index must be i64 or i32"))) return false;
+bool check_index_along(Facts<D>& facts, const TensorType<D>& self, int64_t& dim,
+                       const TensorType<D>& index) {
+  if (!normalize_dim(facts, dim, self.rank) ||
+      !facts.require(is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")))
+    return false;
   if (facts.proves_equal(index.numel(), D(0))) return true;
-  if (!facts.require(at_least_one(index.rank) == at_least_one(self.rank), TAPER_TEXT("index has {} dimensions, self {}"), index.rank, self.rank))
+  if (!facts.require(at_least_one(index.rank) == at_least_one(self.rank),
+                     TAPER_TEXT("index has {} dimensions, self {}"), index.rank, self.rank))
     return false;
   for (int i = 0; i < self.rank; ++i)
-    if (i != dim && !facts.at_least(extent_of(self, i), extent_of(index, i), TAPER_TEXT("self has extent {} where index has {}"))) return false;
+    if (i != dim && !facts.at_least(extent_of(self, i), extent_of(index, i),
+                                    TAPER_TEXT("self has extent {} where index has {}")))
+      return false;
   return true;
 }
 
 /// What scatter reads: src has self's dtype, and no extent below index's.
 template <class D>
-bool check_source(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& index, const TensorType<D>& src) {
-  if (!facts.require(src.dtype == self.dtype, TAPER_TEXT("src must have the dtype of self"))) return false;
+bool check_source(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& index,
+                  const TensorType<D>& src) {
+  if (!facts.require(src.dtype == self.dtype, TAPER_TEXT("src must have the dtype of self")))
+    return false;
   if (facts.proves_equal(index.numel(), D(0))) return true;
-  if (!facts.require(at_least_one(src.rank) == at_least_one(index.rank), TAPER_TEXT("src has {} dimensions, index {}"), src.rank, index.rank))
+  if (!facts.require(at_least_one(src.rank) == at_least_one(index.rank),
+                     TAPER_TEXT("src has {} dimensions, index {}"), src.rank, index.rank))
     return false;
   for (int i = 0; i < index.rank; ++i)
-    if (!facts.at_least(extent_of(src, i), index[i], TAPER_TEXT("src has extent {} where index has {}"))) return false;
+    if (!facts.at_least(extent_of(src, i), index[i],
+                        TAPER_TEXT("src has extent {} where index has {}")))
+      return false;
   return true;
 }
 
 struct ScatterSourceRule {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, const TensorType<D>& index, const TensorType<D>& src,
-                    TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, const TensorType<D>& src, TensorType<D>& out) {
     out.like(self);
     return check_index_along(facts, self, dim, index) && check_source(facts, self, index, src);
   }
@@ -82,85 +111,114 @@ struct ScatterSourceRule {
 
 }  // namespace internal
 
-template <> struct Rule<ops::gather> {
+template <>
+struct Rule<ops::gather> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, const TensorType<D>& index, bool, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, bool, TensorType<D>& out) {
     out.like(index, self.dtype);
     return internal::check_index_along(facts, self, dim, index);
   }
 };
 
-template <> struct Rule<ops::scatter_src> : internal::ScatterSourceRule {};
-template <> struct Rule<ops::scatter_add> : internal::ScatterSourceRule {};
+template <>
+struct Rule<ops::scatter_src> : internal::ScatterSourceRule {};
+template <>
+struct Rule<ops::scatter_add> : internal::ScatterSourceRule {};
 
-template <> struct Rule<ops::scatter_value> {
+template <>
+struct Rule<ops::scatter_value> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, const TensorType<D>& index, Scalar, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, Scalar, TensorType<D>& out) {
     out.like(self);
     return internal::check_index_along(facts, self, dim, index);
   }
 };
 
-template <> struct Rule<ops::index_select> {
+template <>
+struct Rule<ops::index_select> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, const TensorType<D>& index, TensorType<D>& out) {
-    if (!normalize_dim(facts, dim, self.rank) || !facts.require(internal::is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")) ||
-        !facts.require(index.rank <= 1, TAPER_TEXT("index must have at most 1 dimension, it has {}"), index.rank))
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, TensorType<D>& out) {
+    if (!normalize_dim(facts, dim, self.rank) ||
+        !facts.require(internal::is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")) ||
+        !facts.require(index.rank <= 1,
+                       TAPER_TEXT("index must have at most 1 dimension, it has {}"), index.rank))
       return false;
     out.like(self);
     if (self.rank > 0) out.sizes[dim] = internal::extent_of(index, 0);
-    return self.rank > 0 || facts.equal(index.numel(), D(1), TAPER_TEXT("a scalar takes one index, not {}"));
+    return self.rank > 0 ||
+           facts.equal(index.numel(), D(1), TAPER_TEXT("a scalar takes one index, not {}"));
   }
 };
 
-template <> struct Rule<ops::index_add> {
+template <>
+struct Rule<ops::index_add> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, const TensorType<D>& index, const TensorType<D>& source, Scalar,
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, const TensorType<D>& source, Scalar,
                     TensorType<D>& out) {
-    if (!normalize_dim(facts, dim, self.rank) || !facts.require(internal::is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")) ||
-        !facts.require(index.rank <= 1, TAPER_TEXT("index must have at most 1 dimension, it has {}"), index.rank) ||
-        !facts.require(source.dtype == self.dtype, TAPER_TEXT("source must have the dtype of self")) ||
-        !facts.require(internal::at_least_one(source.rank) == internal::at_least_one(self.rank), TAPER_TEXT("source has {} dimensions, self {}"),
-                       source.rank, self.rank) ||
-        !facts.equal(internal::extent_of(source, static_cast<int>(dim)), internal::extent_of(index, 0),
+    if (!normalize_dim(facts, dim, self.rank) ||
+        !facts.require(internal::is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")) ||
+        !facts.require(index.rank <= 1,
+                       TAPER_TEXT("index must have at most 1 dimension, it has {}"), index.rank) ||
+        !facts.require(source.dtype == self.dtype,
+                       TAPER_TEXT("source must have the dtype of self")) ||
+        !facts.require(internal::at_least_one(source.rank) == internal::at_least_one(self.rank),
+                       TAPER_TEXT("source has {} dimensions, self {}"), source.rank, self.rank) ||
+        !facts.equal(internal::extent_of(source, static_cast<int>(dim)),
+                     internal::extent_of(index, 0),
                      TAPER_TEXT("source has extent {} along dim, index has {} elements")))
       return false;
     for (int i = 0; i < self.rank; ++i)
-      if (i != dim && !facts.equal(source[i], self[i], TAPER_TEXT("source has extent {} where self has {}"))) return false;
+      if (i != dim &&
+          !facts.equal(source[i], self[i], TAPER_TEXT("source has extent {} where self has {}")))
+        return false;
     out.like(self);
     return true;
   }
 };
 
-/// Where the dimensions of `self[indices]` come from. `self` splits into (before, indexed, after) when the indexed dimensions
-/// are neighbours; otherwise PyTorch moves the dimensions of the indices to the front.
+/// Where the dimensions of `self[indices]` come from. `self` splits into (before, indexed, after)
+/// when the indexed dimensions are neighbours; otherwise PyTorch moves the dimensions of the
+/// indices to the front.
 template <class D>
 struct Indexed {
-  TensorType<D> shape;     ///< of the indices together, broadcast
+  TensorType<D> shape;  ///< of the indices together, broadcast
   bool indexed[max_rank] = {};
-  int first = 0;           ///< where the indices' dimensions stand in the result
+  int first = 0;  ///< where the indices' dimensions stand in the result
 };
 
 namespace internal {
 
 template <class D>
-bool read_indices(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>& indices, Indexed<D>& result) {
-  if (!facts.require(indices.count <= self.rank, TAPER_TEXT("{} indices are too many for {} dimensions"), indices.count, self.rank)) return false;
+bool read_indices(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>& indices,
+                  Indexed<D>& result) {
+  if (!facts.require(indices.count <= self.rank,
+                     TAPER_TEXT("{} indices are too many for {} dimensions"), indices.count,
+                     self.rank))
+    return false;
   result.shape.rank = 0;
   bool any = false, adjacent = true;
   int last = -1;
   for (int i = 0; i < indices.count; ++i) {
     const TensorType<D> index = indices[i];
     if (!index.present) continue;
-    if (!facts.require(index.dtype == DType::i64, TAPER_TEXT("index {} must be i64 (the number of elements that a bool mask selects is "
-                                                              "known only at run time)"), i))
+    if (!facts.require(
+            index.dtype == DType::i64,
+            TAPER_TEXT("index {} must be i64 (the number of elements that a bool mask selects is "
+                       "known only at run time)"),
+            i))
       return false;
-    if (!any) result.first = i;
-    else adjacent = adjacent && last == i - 1;
+    if (!any)
+      result.first = i;
+    else
+      adjacent = adjacent && last == i - 1;
     any = true, last = i, result.indexed[i] = true;
     // Broadcast from the last dimension on.
     TensorType<D> both;
@@ -170,7 +228,9 @@ bool read_indices(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>&
       const D b = k <= index.rank ? index[index.rank - k] : D(1);
       const bool a_one = facts.is_one(a);
       both.sizes[both.rank - k] = a_one ? b : a;
-      if (!a_one && !facts.is_one(b) && !facts.equal(a, b, TAPER_TEXT("the indices' extents {} and {} do not broadcast"))) return false;
+      if (!a_one && !facts.is_one(b) &&
+          !facts.equal(a, b, TAPER_TEXT("the indices' extents {} and {} do not broadcast")))
+        return false;
     }
     result.shape = both;
   }
@@ -179,12 +239,16 @@ bool read_indices(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>&
 }
 
 template <class D>
-bool indexed_shape(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>& indices, TensorType<D>& out) {
+bool indexed_shape(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>& indices,
+                   TensorType<D>& out) {
   Indexed<D> where;
   if (!read_indices(facts, self, indices, where)) return false;
   int rank = where.shape.rank;
   for (int i = 0; i < self.rank; ++i) rank += !where.indexed[i];
-  if (!facts.require(rank <= max_rank, TAPER_TEXT("the result would have {} dimensions, at most {} are possible"), rank, max_rank)) return false;
+  if (!facts.require(rank <= max_rank,
+                     TAPER_TEXT("the result would have {} dimensions, at most {} are possible"),
+                     rank, max_rank))
+    return false;
   out.dtype = self.dtype, out.rank = 0;
   const auto put_indices = [&] {
     for (int k = 0; k < where.shape.rank; ++k) out.sizes[out.rank++] = where.shape[k];
@@ -201,28 +265,36 @@ bool indexed_shape(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>
 
 }  // namespace internal
 
-template <> struct Rule<ops::index_Tensor> {
+template <>
+struct Rule<ops::index_Tensor> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, TypeList<D> indices, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, TypeList<D> indices,
+                    TensorType<D>& out) {
     return internal::indexed_shape(facts, self, indices, out);
   }
 };
 
-template <> struct Rule<ops::index_put> {
+template <>
+struct Rule<ops::index_put> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, TypeList<D> indices, const TensorType<D>& values, bool, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, TypeList<D> indices,
+                    const TensorType<D>& values, bool, TensorType<D>& out) {
     TensorType<D> target;
     if (!internal::indexed_shape(facts, self, indices, target) ||
-        !facts.require(values.dtype == self.dtype, TAPER_TEXT("values must have the dtype of self")))
+        !facts.require(values.dtype == self.dtype,
+                       TAPER_TEXT("values must have the dtype of self")))
       return false;
     // values broadcast to self[indices]; leading ones beyond its rank are allowed
     for (int k = 1; k <= values.rank; ++k) {
       const D extent = values[values.rank - k];
       if (facts.is_one(extent)) continue;
-      if (!facts.require(k <= target.rank, TAPER_TEXT("values have {} dimensions, self[indices] {}"), values.rank, target.rank) ||
-          !facts.equal(extent, target[target.rank - k], TAPER_TEXT("values have extent {} where self[indices] has {}")))
+      if (!facts.require(k <= target.rank,
+                         TAPER_TEXT("values have {} dimensions, self[indices] {}"), values.rank,
+                         target.rank) ||
+          !facts.equal(extent, target[target.rank - k],
+                       TAPER_TEXT("values have extent {} where self[indices] has {}")))
         return false;
     }
     out.like(self);
@@ -230,22 +302,28 @@ template <> struct Rule<ops::index_put> {
   }
 };
 
-template <> struct Rule<ops::sort> {
+template <>
+struct Rule<ops::sort> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool, TensorType<D>& values, TensorType<D>& indices) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool,
+                    TensorType<D>& values, TensorType<D>& indices) {
     values.like(self);
     indices.like(self, DType::i64);
     return normalize_dim(facts, dim, self.rank);
   }
 };
 
-template <> struct Rule<ops::topk> {
+template <>
+struct Rule<ops::topk> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, D k, int64_t dim, bool, bool, TensorType<D>& values, TensorType<D>& indices) {
-    if (!normalize_dim(facts, dim, self.rank) || !facts.at_least(k, D(0), TAPER_TEXT("k must not be negative, got {}")) ||
-        !facts.at_least(internal::extent_of(self, static_cast<int>(dim)), k, TAPER_TEXT("the dimension has only {} elements, k is {}")))
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, D k, int64_t dim, bool, bool,
+                    TensorType<D>& values, TensorType<D>& indices) {
+    if (!normalize_dim(facts, dim, self.rank) ||
+        !facts.at_least(k, D(0), TAPER_TEXT("k must not be negative, got {}")) ||
+        !facts.at_least(internal::extent_of(self, static_cast<int>(dim)), k,
+                        TAPER_TEXT("the dimension has only {} elements, k is {}")))
       return false;
     values.like(self);
     if (self.rank > 0) values.sizes[dim] = k;

@@ -1,4 +1,5 @@
-// Rules of the pointwise operators: the result has the arguments' sizes, broadcast, and their common dtype or bool.
+// Rules of the pointwise operators: the result has the arguments' sizes, broadcast, and their
+// common dtype or bool.
 #pragma once
 #include "taper/kernels/pointwise_program.h"
 #include "taper/kernels/shapes/broadcast.h"
@@ -12,10 +13,14 @@ enum class Wants : uint8_t { any, number, floating, integer };
 template <class D>
 bool dtype_fits(Facts<D>& facts, Wants wants, DType dtype) {
   switch (wants) {
-    case Wants::any: return true;
-    case Wants::number: return facts.require(dtype != DType::boolean, TAPER_TEXT("is not defined for bool tensors"));
-    case Wants::floating: return facts.require(is_floating(dtype), TAPER_TEXT("needs a floating dtype"));
-    case Wants::integer: return facts.require(!is_floating(dtype), TAPER_TEXT("needs an integer or bool dtype"));
+    case Wants::any:
+      return true;
+    case Wants::number:
+      return facts.require(dtype != DType::boolean, TAPER_TEXT("is not defined for bool tensors"));
+    case Wants::floating:
+      return facts.require(is_floating(dtype), TAPER_TEXT("needs a floating dtype"));
+    case Wants::integer:
+      return facts.require(!is_floating(dtype), TAPER_TEXT("needs an integer or bool dtype"));
   }
   return false;
 }
@@ -35,9 +40,11 @@ template <Promotion promotion_, Wants wants, bool predicate, class... S>
 struct BinaryRule {
   static constexpr Promotion promotion = promotion_;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& other, S..., TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& other, S...,
+                    TensorType<D>& out) {
     out.dtype = predicate ? DType::boolean : self.dtype;
-    return dtype_fits(facts, wants, self.dtype) && same_dtype(facts, self, other) && broadcast(facts, out, self, other);
+    return dtype_fits(facts, wants, self.dtype) && same_dtype(facts, self, other) &&
+           broadcast(facts, out, self, other);
   }
   template <class D>
   static bool same_dtype(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b) {
@@ -48,28 +55,39 @@ struct BinaryRule {
 /// alpha of add and sub scales in the tensors' dtype.
 template <class D>
 bool alpha_fits(Facts<D>& facts, DType dtype, Scalar alpha) {
-  return facts.require(is_floating(dtype) || !alpha.is_real, TAPER_TEXT("alpha must be an integer for integer tensors")) &&
-         facts.require(dtype == DType::boolean || !alpha.is_bool, TAPER_TEXT("alpha may be a bool for bool tensors only"));
+  return facts.require(is_floating(dtype) || !alpha.is_real,
+                       TAPER_TEXT("alpha must be an integer for integer tensors")) &&
+         facts.require(dtype == DType::boolean || !alpha.is_bool,
+                       TAPER_TEXT("alpha may be a bool for bool tensors only"));
 }
 template <class D>
 bool known_rounding(Facts<D>& facts, const Maybe<std::string_view>& mode) {
-  return facts.require(!mode || *mode == "floor" || *mode == "trunc", TAPER_TEXT("rounding_mode must be floor, trunc or none"));
+  return facts.require(!mode || *mode == "floor" || *mode == "trunc",
+                       TAPER_TEXT("rounding_mode must be floor, trunc or none"));
 }
 /// Without a rounding mode the quotient of integers is no integer.
-inline DType quotient_dtype(DType dtype, const Maybe<std::string_view>& mode) { return mode || is_floating(dtype) ? dtype : DType::f32; }
+inline DType quotient_dtype(DType dtype, const Maybe<std::string_view>& mode) {
+  return mode || is_floating(dtype) ? dtype : DType::f32;
+}
 template <class D>
 bool nonzero_divisor(Facts<D>& facts, DType dtype, Scalar other) {
-  return facts.require(is_floating(dtype) || other.to<int64_t>() != 0, TAPER_TEXT("an integer is divided by zero"));
+  return facts.require(is_floating(dtype) || other.to<int64_t>() != 0,
+                       TAPER_TEXT("an integer is divided by zero"));
 }
 template <class D>
 bool known_gelu(Facts<D>& facts, std::string_view approximate) {
-  return facts.require(approximate == "none" || approximate == "tanh", TAPER_TEXT("approximate must be none or tanh"));
+  return facts.require(approximate == "none" || approximate == "tanh",
+                       TAPER_TEXT("approximate must be none or tanh"));
 }
 
 }  // namespace internal
 
-#define TAPER_UNARY_RULE(op, ...) template <> struct Rule<ops::op> : internal::UnaryRule<__VA_ARGS__> {};
-#define TAPER_BINARY_RULE(op, ...) template <> struct Rule<ops::op> : internal::BinaryRule<__VA_ARGS__> {};
+#define TAPER_UNARY_RULE(op, ...) \
+  template <>                     \
+  struct Rule<ops::op> : internal::UnaryRule<__VA_ARGS__> {};
+#define TAPER_BINARY_RULE(op, ...) \
+  template <>                      \
+  struct Rule<ops::op> : internal::BinaryRule<__VA_ARGS__> {};
 
 TAPER_UNARY_RULE(abs, Promotion::none, internal::Wants::number, false)
 TAPER_UNARY_RULE(neg, Promotion::none, internal::Wants::number, false)
@@ -83,9 +101,11 @@ TAPER_UNARY_RULE(isnan, Promotion::none, internal::Wants::any, true)
 TAPER_UNARY_RULE(isinf, Promotion::none, internal::Wants::any, true)
 TAPER_UNARY_RULE(logical_not, Promotion::none, internal::Wants::any, true)
 TAPER_UNARY_RULE(bitwise_not, Promotion::none, internal::Wants::integer, false)
-TAPER_UNARY_RULE(nan_to_num, Promotion::none, internal::Wants::any, false, Maybe<double>, Maybe<double>, Maybe<double>)
+TAPER_UNARY_RULE(nan_to_num, Promotion::none, internal::Wants::any, false, Maybe<double>,
+                 Maybe<double>, Maybe<double>)
 
-#define TAPER_FLOATING_RULE(op) TAPER_UNARY_RULE(op, Promotion::floating, internal::Wants::floating, false)
+#define TAPER_FLOATING_RULE(op) \
+  TAPER_UNARY_RULE(op, Promotion::floating, internal::Wants::floating, false)
 TAPER_FLOATING_RULE(acos)
 TAPER_FLOATING_RULE(acosh)
 TAPER_FLOATING_RULE(asin)
@@ -112,7 +132,8 @@ TAPER_FLOATING_RULE(tan)
 TAPER_FLOATING_RULE(tanh)
 #undef TAPER_FLOATING_RULE
 
-// ---- activations -------------------------------------------------------------------------------------------------------
+// ---- activations
+// -------------------------------------------------------------------------------------------------------
 
 TAPER_UNARY_RULE(silu, Promotion::none, internal::Wants::floating, false)
 TAPER_UNARY_RULE(elu, Promotion::none, internal::Wants::floating, false, Scalar, Scalar, Scalar)
@@ -128,45 +149,57 @@ TAPER_BINARY_RULE(sigmoid_backward, Promotion::common, internal::Wants::floating
 TAPER_BINARY_RULE(silu_backward, Promotion::common, internal::Wants::floating, false)
 TAPER_BINARY_RULE(tanh_backward, Promotion::common, internal::Wants::floating, false)
 
-template <> struct Rule<ops::gelu> {
+template <>
+struct Rule<ops::gelu> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, std::string_view approximate, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, std::string_view approximate,
+                    TensorType<D>& out) {
     out.like(self);
-    return internal::dtype_fits(facts, internal::Wants::floating, self.dtype) && internal::known_gelu(facts, approximate);
+    return internal::dtype_fits(facts, internal::Wants::floating, self.dtype) &&
+           internal::known_gelu(facts, approximate);
   }
 };
-template <> struct Rule<ops::gelu_backward> {
+template <>
+struct Rule<ops::gelu_backward> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& gradient, const TensorType<D>& self, std::string_view approximate, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& gradient, const TensorType<D>& self,
+                    std::string_view approximate, TensorType<D>& out) {
     using Same = internal::BinaryRule<Promotion::common, internal::Wants::floating, false>;
     return Same::shape(facts, gradient, self, out) && internal::known_gelu(facts, approximate);
   }
 };
-template <> struct Rule<ops::clamp> {
+template <>
+struct Rule<ops::clamp> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, Maybe<Scalar> min, Maybe<Scalar> max, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Maybe<Scalar> min,
+                    Maybe<Scalar> max, TensorType<D>& out) {
     out.like(self);
     return internal::dtype_fits(facts, internal::Wants::number, self.dtype) &&
            facts.require(min || max, TAPER_TEXT("needs min, max, or both"));
   }
 };
-template <> struct Rule<ops::clamp_Tensor> {
+template <>
+struct Rule<ops::clamp_Tensor> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>* min, const TensorType<D>* max, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>* min,
+                    const TensorType<D>* max, TensorType<D>& out) {
     out.dtype = self.dtype;
     return internal::dtype_fits(facts, internal::Wants::number, self.dtype) &&
            facts.require(min != nullptr || max != nullptr, TAPER_TEXT("needs min, max, or both")) &&
-           internal::broadcast(facts, out, self, min != nullptr ? *min : self, max != nullptr ? *max : self) &&
-           facts.require((min == nullptr || min->dtype == self.dtype) && (max == nullptr || max->dtype == self.dtype),
+           internal::broadcast(facts, out, self, min != nullptr ? *min : self,
+                               max != nullptr ? *max : self) &&
+           facts.require((min == nullptr || min->dtype == self.dtype) &&
+                             (max == nullptr || max->dtype == self.dtype),
                          TAPER_TEXT("the tensors have different dtypes"));
   }
 };
 
-// ---- arithmetic --------------------------------------------------------------------------------------------------------
+// ---- arithmetic
+// --------------------------------------------------------------------------------------------------------
 
 TAPER_BINARY_RULE(mul_Tensor, Promotion::common, internal::Wants::any, false)
 TAPER_UNARY_RULE(mul_Scalar, Promotion::common, internal::Wants::any, false, Scalar)
@@ -192,7 +225,8 @@ template <bool subtracts>
 struct AddTensorRule {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& other, Scalar alpha, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& other,
+                    Scalar alpha, TensorType<D>& out) {
     using Same = BinaryRule<promotion, subtracts ? Wants::number : Wants::any, false>;
     return Same::shape(facts, self, other, out) && alpha_fits(facts, self.dtype, alpha);
   }
@@ -201,9 +235,11 @@ template <bool subtracts>
 struct AddScalarRule {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar, Scalar alpha, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar, Scalar alpha,
+                    TensorType<D>& out) {
     out.like(self);
-    return dtype_fits(facts, subtracts ? Wants::number : Wants::any, self.dtype) && alpha_fits(facts, self.dtype, alpha);
+    return dtype_fits(facts, subtracts ? Wants::number : Wants::any, self.dtype) &&
+           alpha_fits(facts, self.dtype, alpha);
   }
 };
 /// Three tensors broadcast together.
@@ -211,9 +247,12 @@ template <Promotion promotion_, Wants wants, class... S>
 struct TernaryRule {
   static constexpr Promotion promotion = promotion_;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, const TensorType<D>& c, S..., TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b,
+                    const TensorType<D>& c, S..., TensorType<D>& out) {
     out.dtype = a.dtype;
-    return dtype_fits(facts, wants, a.dtype) && facts.require(a.dtype == b.dtype && a.dtype == c.dtype, TAPER_TEXT("the tensors have different dtypes")) &&
+    return dtype_fits(facts, wants, a.dtype) &&
+           facts.require(a.dtype == b.dtype && a.dtype == c.dtype,
+                         TAPER_TEXT("the tensors have different dtypes")) &&
            broadcast(facts, out, a, b, c);
   }
 };
@@ -228,44 +267,65 @@ struct DivisionScalarRule {
 
 }  // namespace internal
 
-template <> struct Rule<ops::add_Tensor> : internal::AddTensorRule<false> {};
-template <> struct Rule<ops::sub_Tensor> : internal::AddTensorRule<true> {};
-template <> struct Rule<ops::add_Scalar> : internal::AddScalarRule<false> {};
-template <> struct Rule<ops::sub_Scalar> : internal::AddScalarRule<true> {};
-template <> struct Rule<ops::addcmul> : internal::TernaryRule<Promotion::common, internal::Wants::any, Scalar> {};
-template <> struct Rule<ops::addcdiv> : internal::TernaryRule<Promotion::common, internal::Wants::floating, Scalar> {};
-template <> struct Rule<ops::lerp_Tensor> : internal::TernaryRule<Promotion::none, internal::Wants::floating> {};
-template <> struct Rule<ops::fmod_Scalar> : internal::DivisionScalarRule {};
-template <> struct Rule<ops::remainder_Scalar> : internal::DivisionScalarRule {};
+template <>
+struct Rule<ops::add_Tensor> : internal::AddTensorRule<false> {};
+template <>
+struct Rule<ops::sub_Tensor> : internal::AddTensorRule<true> {};
+template <>
+struct Rule<ops::add_Scalar> : internal::AddScalarRule<false> {};
+template <>
+struct Rule<ops::sub_Scalar> : internal::AddScalarRule<true> {};
+template <>
+struct Rule<ops::addcmul> : internal::TernaryRule<Promotion::common, internal::Wants::any, Scalar> {
+};
+template <>
+struct Rule<ops::addcdiv>
+    : internal::TernaryRule<Promotion::common, internal::Wants::floating, Scalar> {};
+template <>
+struct Rule<ops::lerp_Tensor> : internal::TernaryRule<Promotion::none, internal::Wants::floating> {
+};
+template <>
+struct Rule<ops::fmod_Scalar> : internal::DivisionScalarRule {};
+template <>
+struct Rule<ops::remainder_Scalar> : internal::DivisionScalarRule {};
 
-template <> struct Rule<ops::div_Tensor_mode> {
+template <>
+struct Rule<ops::div_Tensor_mode> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& other, Maybe<std::string_view> mode, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& other,
+                    Maybe<std::string_view> mode, TensorType<D>& out) {
     using Same = internal::BinaryRule<promotion, internal::Wants::any, false>;
     const bool fits = Same::shape(facts, self, other, out) && internal::known_rounding(facts, mode);
     out.dtype = internal::quotient_dtype(self.dtype, mode);
     return fits;
   }
 };
-template <> struct Rule<ops::div_Scalar_mode> {
+template <>
+struct Rule<ops::div_Scalar_mode> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar other, Maybe<std::string_view> mode, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar other,
+                    Maybe<std::string_view> mode, TensorType<D>& out) {
     out.like(self, internal::quotient_dtype(self.dtype, mode));
-    return internal::known_rounding(facts, mode) && (!mode || internal::nonzero_divisor(facts, self.dtype, other));
+    return internal::known_rounding(facts, mode) &&
+           (!mode || internal::nonzero_divisor(facts, self.dtype, other));
   }
 };
-template <> struct Rule<ops::pow_Tensor_Scalar> {
+template <>
+struct Rule<ops::pow_Tensor_Scalar> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar exponent, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar exponent,
+                    TensorType<D>& out) {
     out.like(self);
     return facts.require(is_floating(self.dtype) || exponent.is_real || exponent.integer >= 0,
-                         TAPER_TEXT("an integer to the negative power {}: use a floating tensor"), exponent.to<int64_t>());
+                         TAPER_TEXT("an integer to the negative power {}: use a floating tensor"),
+                         exponent.to<int64_t>());
   }
 };
-template <> struct Rule<ops::pow_Scalar> {
+template <>
+struct Rule<ops::pow_Scalar> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
   static bool shape(Facts<D>&, Scalar, const TensorType<D>& exponent, TensorType<D>& out) {
@@ -274,10 +334,11 @@ template <> struct Rule<ops::pow_Scalar> {
   }
 };
 
-// ---- comparisons, logic, masks -----------------------------------------------------------------------------------------
+// ---- comparisons, logic, masks
+// -----------------------------------------------------------------------------------------
 
-#define TAPER_COMPARISON_RULES(op)                                                        \
-  TAPER_BINARY_RULE(op##_Tensor, Promotion::common, internal::Wants::any, true)           \
+#define TAPER_COMPARISON_RULES(op)                                              \
+  TAPER_BINARY_RULE(op##_Tensor, Promotion::common, internal::Wants::any, true) \
   TAPER_UNARY_RULE(op##_Scalar, Promotion::common, internal::Wants::any, true, Scalar)
 TAPER_COMPARISON_RULES(eq)
 TAPER_COMPARISON_RULES(ne)
@@ -293,41 +354,56 @@ TAPER_BINARY_RULE(logical_xor, Promotion::boolean, internal::Wants::any, true)
 #undef TAPER_UNARY_RULE
 #undef TAPER_BINARY_RULE
 
-template <> struct Rule<ops::where_self> {
+template <>
+struct Rule<ops::where_self> {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& condition, const TensorType<D>& self, const TensorType<D>& other, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& condition, const TensorType<D>& self,
+                    const TensorType<D>& other, TensorType<D>& out) {
     out.dtype = self.dtype;
-    return facts.require(condition.dtype == DType::boolean, TAPER_TEXT("condition must be a bool tensor")) &&
-           facts.require(self.dtype == other.dtype, TAPER_TEXT("the tensors have different dtypes")) &&
+    return facts.require(condition.dtype == DType::boolean,
+                         TAPER_TEXT("condition must be a bool tensor")) &&
+           facts.require(self.dtype == other.dtype,
+                         TAPER_TEXT("the tensors have different dtypes")) &&
            internal::broadcast(facts, out, condition, self, other);
   }
 };
 /// Mask and self are broadcast together.
-template <> struct Rule<ops::masked_fill_Scalar> {
+template <>
+struct Rule<ops::masked_fill_Scalar> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mask, Scalar, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mask, Scalar,
+                    TensorType<D>& out) {
     out.dtype = self.dtype;
-    return facts.require(mask.dtype == DType::boolean, TAPER_TEXT("mask must be a bool tensor")) && internal::broadcast(facts, out, self, mask);
+    return facts.require(mask.dtype == DType::boolean, TAPER_TEXT("mask must be a bool tensor")) &&
+           internal::broadcast(facts, out, self, mask);
   }
 };
 
 /// A chain of pointwise operators; kernels/pointwise_program.h describes the program.
-template <> struct Rule<ops::taper_pointwise> {
+template <>
+struct Rule<ops::taper_pointwise> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, TypeList<D> inputs, Span<const int64_t> program, Span<const double> constants, TensorType<D>& out) {
-    if (!facts.require(is_valid_pointwise(program, inputs.count, constants.size()), TAPER_TEXT("the program is not valid"))) return false;
+  static bool shape(Facts<D>& facts, TypeList<D> inputs, Span<const int64_t> program,
+                    Span<const double> constants, TensorType<D>& out) {
+    if (!facts.require(is_valid_pointwise(program, inputs.count, constants.size()),
+                       TAPER_TEXT("the program is not valid")))
+      return false;
     out.dtype = DType::f32, out.rank = 0;
     for (index_t i = 0; i < inputs.count; ++i) {
       const TensorType<D> in = inputs[i];
-      if (!facts.require(in.dtype == DType::f32, TAPER_TEXT("input {} is not f32"), i)) return false;
+      if (!facts.require(in.dtype == DType::f32, TAPER_TEXT("input {} is not f32"), i))
+        return false;
       if (in.rank == 0) continue;
       if (out.rank == 0) out.like(in);
-      if (!facts.require(in.rank == out.rank, TAPER_TEXT("input {} has another rank than the first"), i)) return false;
+      if (!facts.require(in.rank == out.rank,
+                         TAPER_TEXT("input {} has another rank than the first"), i))
+        return false;
       for (int d = 0; d < in.rank; ++d)
-        if (!facts.equal(in[d], out[d], TAPER_TEXT("sizes {} and {} of inputs differ"))) return false;
+        if (!facts.equal(in[d], out[d], TAPER_TEXT("sizes {} and {} of inputs differ")))
+          return false;
     }
     return true;
   }

@@ -8,13 +8,15 @@ namespace internal {
 template <class D>
 bool is_random_state(Facts<D>& facts, const TensorType<D>& state, TensorType<D>& next_state) {
   next_state.dtype = DType::i64, next_state.rank = 1, next_state.sizes[0] = D(2);
-  return facts.require(state.dtype == DType::i64 && state.rank == 1, TAPER_TEXT("state must be an i64 tensor of 2 elements")) &&
+  return facts.require(state.dtype == DType::i64 && state.rank == 1,
+                       TAPER_TEXT("state must be an i64 tensor of 2 elements")) &&
          facts.equal(state[0], D(2), TAPER_TEXT("state has {} elements, needs {}"));
 }
 struct RandomRule {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& state, DimList<D> size, Maybe<DType> dtype, TensorType<D>& out, TensorType<D>& next_state) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& state, DimList<D> size,
+                    Maybe<DType> dtype, TensorType<D>& out, TensorType<D>& next_state) {
     out.dtype = dtype ? *dtype : DType::f32;
     return is_random_state(facts, state, next_state) && listed_sizes(facts, size, out) &&
            facts.require(is_floating(out.dtype), TAPER_TEXT("needs a floating dtype"));
@@ -23,16 +25,20 @@ struct RandomRule {
 
 }  // namespace internal
 
-template <> struct Rule<ops::taper_rand> : internal::RandomRule {};
-template <> struct Rule<ops::taper_randn> : internal::RandomRule {};
-template <> struct Rule<ops::taper_native_dropout> {
+template <>
+struct Rule<ops::taper_rand> : internal::RandomRule {};
+template <>
+struct Rule<ops::taper_randn> : internal::RandomRule {};
+template <>
+struct Rule<ops::taper_native_dropout> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& state, const TensorType<D>& input, double p, TensorType<D>& out, TensorType<D>& mask,
-                    TensorType<D>& next_state) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& state, const TensorType<D>& input,
+                    double p, TensorType<D>& out, TensorType<D>& mask, TensorType<D>& next_state) {
     out.like(input);
     mask.like(input, DType::boolean);
-    return internal::is_random_state(facts, state, next_state) && facts.require(p >= 0 && p <= 1, TAPER_TEXT("p must be in [0, 1]")) &&
+    return internal::is_random_state(facts, state, next_state) &&
+           facts.require(p >= 0 && p <= 1, TAPER_TEXT("p must be in [0, 1]")) &&
            facts.require(is_floating(input.dtype), TAPER_TEXT("needs a floating dtype"));
   }
 };

@@ -22,7 +22,8 @@ bool dim_set(Facts<D>& facts, int rank, Span<const int64_t> dims, uint32_t& set)
   set = dims.empty() ? every_dim(rank) : 0;
   for (int64_t dim : dims) {
     if (!normalize_dim(facts, dim, rank)) return false;
-    if (!facts.require((set >> dim & 1) == 0, TAPER_TEXT("dim {} appears twice"), dim)) return false;
+    if (!facts.require((set >> dim & 1) == 0, TAPER_TEXT("dim {} appears twice"), dim))
+      return false;
     set |= 1u << dim;
   }
   return true;
@@ -42,7 +43,10 @@ bool dim_set(Facts<D>& facts, int rank, int64_t dim, uint32_t& set) {
 template <class D>
 bool has_elements(Facts<D>& facts, const TensorType<D>& self, uint32_t set) {
   for (int i = 0; i < self.rank; ++i)
-    if ((set >> i & 1) != 0 && !facts.at_least(self[i], D(1), TAPER_TEXT("a reduced dimension has size {}, needs at least {}"))) return false;
+    if ((set >> i & 1) != 0 &&
+        !facts.at_least(self[i], D(1),
+                        TAPER_TEXT("a reduced dimension has size {}, needs at least {}")))
+      return false;
   return true;
 }
 
@@ -66,7 +70,8 @@ struct ReduceAllRule {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, S..., TensorType<D>& out) {
     out.rank = 0;
-    return result_dtype<result>(facts, self.dtype, out) && (!needs_elements || has_elements(facts, self, every_dim(self.rank)));
+    return result_dtype<result>(facts, self.dtype, out) &&
+           (!needs_elements || has_elements(facts, self, every_dim(self.rank)));
   }
 };
 /// self, dim(s), keepdim, ….
@@ -74,18 +79,21 @@ template <Promotion promotion_, Result result, bool needs_elements, class Dims, 
 struct ReduceRule {
   static constexpr Promotion promotion = promotion_;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, Dims dims, bool keepdim, S..., TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Dims dims, bool keepdim, S...,
+                    TensorType<D>& out) {
     uint32_t set = 0;
     if (!dim_set(facts, self.rank, dims, set)) return false;
     drop_dims(self, set, keepdim, out);
-    return result_dtype<result>(facts, self.dtype, out) && (!needs_elements || has_elements(facts, self, set));
+    return result_dtype<result>(facts, self.dtype, out) &&
+           (!needs_elements || has_elements(facts, self, set));
   }
 };
 /// The position of an extreme, or its value and position.
 struct ArgRule {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, Maybe<int64_t> dim, bool keepdim, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Maybe<int64_t> dim, bool keepdim,
+                    TensorType<D>& out) {
     uint32_t set = every_dim(self.rank);
     if (dim && !dim_set(facts, self.rank, *dim, set)) return false;
     drop_dims(self, set, keepdim, out);
@@ -96,7 +104,8 @@ struct ArgRule {
 struct ExtremeRule {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool keepdim, TensorType<D>& values, TensorType<D>& indices) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool keepdim,
+                    TensorType<D>& values, TensorType<D>& indices) {
     uint32_t set = 0;
     if (!dim_set(facts, self.rank, dim, set)) return false;
     drop_dims(self, set, keepdim, values);
@@ -108,7 +117,8 @@ struct ExtremeRule {
 struct ScanRule {
   static constexpr Promotion promotion = Promotion::integer_sum;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, Maybe<DType>, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, Maybe<DType>,
+                    TensorType<D>& out) {
     out.like(self);
     return normalize_dim(facts, dim, self.rank);
   }
@@ -118,15 +128,22 @@ using SomeDims = Maybe<Span<const int64_t>>;
 
 }  // namespace internal
 
-#define TAPER_REDUCE_ALL_RULE(op, ...) template <> struct Rule<ops::op> : internal::ReduceAllRule<__VA_ARGS__> {};
-#define TAPER_REDUCE_RULE(op, ...) template <> struct Rule<ops::op> : internal::ReduceRule<__VA_ARGS__> {};
+#define TAPER_REDUCE_ALL_RULE(op, ...) \
+  template <>                          \
+  struct Rule<ops::op> : internal::ReduceAllRule<__VA_ARGS__> {};
+#define TAPER_REDUCE_RULE(op, ...) \
+  template <>                      \
+  struct Rule<ops::op> : internal::ReduceRule<__VA_ARGS__> {};
 
-TAPER_REDUCE_RULE(sum_dim_IntList, Promotion::integer_sum, internal::Result::same, false, internal::SomeDims, Maybe<DType>)
+TAPER_REDUCE_RULE(sum_dim_IntList, Promotion::integer_sum, internal::Result::same, false,
+                  internal::SomeDims, Maybe<DType>)
 TAPER_REDUCE_ALL_RULE(prod, Promotion::integer_sum, internal::Result::same, false, Maybe<DType>)
-TAPER_REDUCE_RULE(prod_dim_int, Promotion::integer_sum, internal::Result::same, false, int64_t, Maybe<DType>)
+TAPER_REDUCE_RULE(prod_dim_int, Promotion::integer_sum, internal::Result::same, false, int64_t,
+                  Maybe<DType>)
 // integers without `dtype` become i64 and are refused
 TAPER_REDUCE_ALL_RULE(mean, Promotion::integer_sum, internal::Result::floating, false, Maybe<DType>)
-TAPER_REDUCE_RULE(mean_dim, Promotion::integer_sum, internal::Result::floating, false, internal::SomeDims, Maybe<DType>)
+TAPER_REDUCE_RULE(mean_dim, Promotion::integer_sum, internal::Result::floating, false,
+                  internal::SomeDims, Maybe<DType>)
 TAPER_REDUCE_RULE(amax, Promotion::none, internal::Result::same, true, Span<const int64_t>)
 TAPER_REDUCE_RULE(amin, Promotion::none, internal::Result::same, true, Span<const int64_t>)
 TAPER_REDUCE_ALL_RULE(max, Promotion::none, internal::Result::same, true)
@@ -139,10 +156,12 @@ TAPER_REDUCE_RULE(all_dim, Promotion::boolean, internal::Result::boolean, false,
 #undef TAPER_REDUCE_RULE
 
 /// An empty list reduces nothing here; only an absent one means all.
-template <> struct Rule<ops::any_dims> {
+template <>
+struct Rule<ops::any_dims> {
   static constexpr Promotion promotion = Promotion::boolean;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims, bool keepdim, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims,
+                    bool keepdim, TensorType<D>& out) {
     uint32_t set = 0;
     if (!internal::dim_set(facts, self.rank, dims, set)) return false;
     if (dims && dims->empty()) set = 0;
@@ -151,17 +170,25 @@ template <> struct Rule<ops::any_dims> {
     return true;
   }
 };
-template <> struct Rule<ops::argmax> : internal::ArgRule {};
-template <> struct Rule<ops::argmin> : internal::ArgRule {};
-template <> struct Rule<ops::max_dim> : internal::ExtremeRule {};
-template <> struct Rule<ops::min_dim> : internal::ExtremeRule {};
-template <> struct Rule<ops::cumsum> : internal::ScanRule {};
-template <> struct Rule<ops::cumprod> : internal::ScanRule {};
+template <>
+struct Rule<ops::argmax> : internal::ArgRule {};
+template <>
+struct Rule<ops::argmin> : internal::ArgRule {};
+template <>
+struct Rule<ops::max_dim> : internal::ExtremeRule {};
+template <>
+struct Rule<ops::min_dim> : internal::ExtremeRule {};
+template <>
+struct Rule<ops::cumsum> : internal::ScanRule {};
+template <>
+struct Rule<ops::cumprod> : internal::ScanRule {};
 
-template <> struct Rule<ops::var_correction> {
+template <>
+struct Rule<ops::var_correction> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims, Maybe<Scalar>, bool keepdim, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims,
+                    Maybe<Scalar>, bool keepdim, TensorType<D>& out) {
     uint32_t set = 0;
     if (!internal::dim_set(facts, self.rank, dims, set)) return false;
     internal::drop_dims(self, set, keepdim, out);
@@ -169,10 +196,12 @@ template <> struct Rule<ops::var_correction> {
     return facts.require(is_floating(self.dtype), TAPER_TEXT("needs a floating dtype"));
   }
 };
-template <> struct Rule<ops::var_dim> {
+template <>
+struct Rule<ops::var_dim> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims, bool, bool keepdim, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims, bool,
+                    bool keepdim, TensorType<D>& out) {
     return Rule<ops::var_correction>::shape(facts, self, dims, Maybe<Scalar>(), keepdim, out);
   }
 };

@@ -6,14 +6,17 @@
 
 namespace taper {
 
-/// Takes pieces off a region that the caller owns; never gives back. A *measuring* arena has no region: it counts
-/// what the same calls would take and hands out nullptr, so that one code path both measures and builds.
+/// Takes pieces off a region that the caller owns; never gives back. A *measuring* arena has no
+/// region: it counts what the same calls would take and hands out nullptr, so that one code path
+/// both measures and builds.
 class Arena {
  public:
   static Arena measuring() { return Arena(); }
-  explicit Arena(Span<std::byte> region) : begin_(region.data()), size_(static_cast<size_t>(region.size())), measuring_(false) {}
+  explicit Arena(Span<std::byte> region)
+      : begin_(region.data()), size_(static_cast<size_t>(region.size())), measuring_(false) {}
 
-  /// `count` uninitialised objects, or nullptr: check `exhausted()`, not the pointer (a measuring arena has none).
+  /// `count` uninitialised objects, or nullptr: check `exhausted()`, not the pointer (a measuring
+  /// arena has none).
   template <class T>
   T* take(index_t count, size_t alignment = alignof(T)) {
     return static_cast<T*>(take_bytes(count, sizeof(T), alignment));
@@ -28,11 +31,13 @@ class Arena {
   Arena() = default;
   void* take_bytes(index_t count, size_t size, size_t alignment) {
     size_t bytes;
-    if (count < 0 || __builtin_mul_overflow(static_cast<size_t>(count), size, &bytes)) return exhausted_ = true, nullptr;
+    if (count < 0 || __builtin_mul_overflow(static_cast<size_t>(count), size, &bytes))
+      return exhausted_ = true, nullptr;
     const uintptr_t at = reinterpret_cast<uintptr_t>(begin_) + used_;
     const size_t padding = (alignment - at % alignment) % alignment;
     size_t end;
-    if (__builtin_add_overflow(used_ + padding, bytes, &end) || (!measuring_ && end > size_)) return exhausted_ = true, nullptr;
+    if (__builtin_add_overflow(used_ + padding, bytes, &end) || (!measuring_ && end > size_))
+      return exhausted_ = true, nullptr;
     void* piece = measuring_ ? nullptr : begin_ + used_ + padding;
     used_ = end;
     return piece;

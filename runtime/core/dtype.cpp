@@ -3,7 +3,8 @@
 namespace taper {
 
 const char* name_of(DType d) {
-  static constexpr const char* names[dtype_count] = {"bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+  static constexpr const char* names[dtype_count] = {"bool", "u8",  "i8",   "i16", "i32",
+                                                     "i64",  "f16", "bf16", "f32", "f64"};
   return is_valid(d) ? names[static_cast<uint8_t>(d)] : "?";
 }
 
@@ -16,7 +17,8 @@ Half::Half(float value) {
   } else if (magnitude >= 0x477ff000u) {  // 65520 and above round to infinity
     bits = static_cast<uint16_t>(sign | 0x7c00u);
   } else if (magnitude >= 0x38800000u) {  // normal: rebias the exponent, round to nearest even
-    bits = static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
+    bits = static_cast<uint16_t>(
+        sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
   } else if (magnitude < 0x33000000u) {  // below half of the smallest subnormal
     bits = static_cast<uint16_t>(sign);
   } else {  // subnormal: shift the mantissa with its hidden bit, round to nearest even

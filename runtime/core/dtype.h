@@ -50,7 +50,8 @@ struct BFloat16 {
     uint32_t u;
     std::memcpy(&u, &value, 4);
     const bool nan = (u & 0x7fffffffu) > 0x7f800000u;
-    bits = static_cast<uint16_t>(nan ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);  // to nearest even
+    bits = static_cast<uint16_t>(nan ? (u >> 16) | 0x40u
+                                     : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16);  // to nearest even
   }
   operator float() const {
     const uint32_t u = static_cast<uint32_t>(bits) << 16;
@@ -62,14 +63,19 @@ struct BFloat16 {
 
 /// An element of a kernel that only moves data.
 template <int n>
-struct Bytes { unsigned char byte[n]; };
+struct Bytes {
+  unsigned char byte[n];
+};
 
-/// The dtype of a C++ type, and the dtypes that a kernel over it accepts (`Bytes<n>`: all of that size).
-template <class T> struct dtypes_of;
-#define TAPER_DTYPE(type, dtype_)                              \
-  template <> struct dtypes_of<type> {                         \
-    static constexpr DType dtype = DType::dtype_;              \
-    static constexpr DTypeSet set = one(DType::dtype_);        \
+/// The dtype of a C++ type, and the dtypes that a kernel over it accepts (`Bytes<n>`: all of that
+/// size).
+template <class T>
+struct dtypes_of;
+#define TAPER_DTYPE(type, dtype_)                       \
+  template <>                                           \
+  struct dtypes_of<type> {                              \
+    static constexpr DType dtype = DType::dtype_;       \
+    static constexpr DTypeSet set = one(DType::dtype_); \
   };
 TAPER_DTYPE(bool, boolean)
 TAPER_DTYPE(uint8_t, u8)
@@ -82,11 +88,14 @@ TAPER_DTYPE(BFloat16, bf16)
 TAPER_DTYPE(float, f32)
 TAPER_DTYPE(double, f64)
 #undef TAPER_DTYPE
-template <int n> struct dtypes_of<Bytes<n>> {
-  static constexpr DTypeSet set = (size_bytes(DType::boolean) == n ? one(DType::boolean) | one(DType::u8) | one(DType::i8) : 0) |
-                                  (n == 2 ? one(DType::i16) | one(DType::f16) | one(DType::bf16) : 0) |
-                                  (n == 4 ? one(DType::i32) | one(DType::f32) : 0) |
-                                  (n == 8 ? one(DType::i64) | one(DType::f64) : 0);
+template <int n>
+struct dtypes_of<Bytes<n>> {
+  static constexpr DTypeSet set =
+      (size_bytes(DType::boolean) == n ? one(DType::boolean) | one(DType::u8) | one(DType::i8)
+                                       : 0) |
+      (n == 2 ? one(DType::i16) | one(DType::f16) | one(DType::bf16) : 0) |
+      (n == 4 ? one(DType::i32) | one(DType::f32) : 0) |
+      (n == 8 ? one(DType::i64) | one(DType::f64) : 0);
 };
 
 }  // namespace taper

@@ -13,7 +13,9 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : error_(Error::ok) { new (&value_) T(std::move(value)); }
-  Result(Error error) : error_(error) { assert(error != Error::ok && "a Result without a value needs an error"); }
+  Result(Error error) : error_(error) {
+    assert(error != Error::ok && "a Result without a value needs an error");
+  }
   Result(Result&& other) noexcept : error_(other.error_) {
     if (other.ok()) new (&value_) T(std::move(other.value_));
   }
@@ -28,15 +30,26 @@ class [[nodiscard]] Result {
   Error error() const { return error_; }
 
   /// The value. Asking a failed Result for it is a programming error.
-  T& value() & { assert(ok()); return value_; }
-  const T& value() const& { assert(ok()); return value_; }
-  T&& value() && { assert(ok()); return std::move(value_); }
+  T& value() & {
+    assert(ok());
+    return value_;
+  }
+  const T& value() const& {
+    assert(ok());
+    return value_;
+  }
+  T&& value() && {
+    assert(ok());
+    return std::move(value_);
+  }
   T& operator*() & { return value(); }
   T* operator->() { return &value(); }
 
  private:
   Error error_;
-  union { T value_; };
+  union {
+    T value_;
+  };
 };
 
 }  // namespace taper
@@ -45,7 +58,8 @@ class [[nodiscard]] Result {
 #define TAPER_CONCAT(a, b) TAPER_CONCAT_(a, b)
 
 /// `TAPER_LET(name, expression)`: binds `name` to the value of a `Result`, or returns its error.
-#define TAPER_LET(name, ...)                                             \
-  auto TAPER_CONCAT(taper_result_, __LINE__) = (__VA_ARGS__);            \
-  if (!TAPER_CONCAT(taper_result_, __LINE__).ok()) return TAPER_CONCAT(taper_result_, __LINE__).error(); \
+#define TAPER_LET(name, ...)                                  \
+  auto TAPER_CONCAT(taper_result_, __LINE__) = (__VA_ARGS__); \
+  if (!TAPER_CONCAT(taper_result_, __LINE__).ok())            \
+    return TAPER_CONCAT(taper_result_, __LINE__).error();     \
   auto name = std::move(TAPER_CONCAT(taper_result_, __LINE__)).value()

@@ -17,16 +17,24 @@ class Span {
   template <std::size_t n>
   constexpr Span(T (&array)[n]) : data_(array), size_(static_cast<index_t>(n)) {}
   /// From anything with `data()` and `size()`: std::vector, std::array, another Span.
-  template <class C, class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C&>().data()), T*>>>
-  constexpr Span(C&& container) : data_(container.data()), size_(static_cast<index_t>(container.size())) {}
+  template <class C, class = std::enable_if_t<
+                         std::is_convertible_v<decltype(std::declval<C&>().data()), T*>>>
+  constexpr Span(C&& container)
+      : data_(container.data()), size_(static_cast<index_t>(container.size())) {}
 
   constexpr T* data() const { return data_; }
   constexpr index_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
   constexpr T* begin() const { return data_; }
   constexpr T* end() const { return data_ + size_; }
-  constexpr T& operator[](index_t i) const { assert(i >= 0 && i < size_); return data_[i]; }
-  constexpr Span part(index_t from, index_t count) const { assert(from >= 0 && from + count <= size_); return {data_ + from, count}; }
+  constexpr T& operator[](index_t i) const {
+    assert(i >= 0 && i < size_);
+    return data_[i];
+  }
+  constexpr Span part(index_t from, index_t count) const {
+    assert(from >= 0 && from + count <= size_);
+    return {data_ + from, count};
+  }
 
  private:
   T* data_ = nullptr;

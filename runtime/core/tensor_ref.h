@@ -57,7 +57,8 @@ struct TensorRef {
   index_t size_bytes() const { return shape->numel() * ::taper::size_bytes(dtype); }
 };
 
-/// What a kernel asks of an argument's strides. Where it is not met, the exporter and eager insert a visible `clone`.
+/// What a kernel asks of an argument's strides. Where it is not met, the exporter and eager insert
+/// a visible `clone`.
 enum class Strides : uint8_t {
   dense,  ///< row-major without gaps
   rows,   ///< the last dimension is dense, the others are free
@@ -78,8 +79,10 @@ struct View {
   index_t numel() const { return ref->shape->numel(); }
   DType dtype() const { return ref->dtype; }
 };
-template <class T> using AnyView = View<T, Strides::any>;
-template <class T> using RowsView = View<T, Strides::rows>;
+template <class T>
+using AnyView = View<T, Strides::any>;
+template <class T>
+using RowsView = View<T, Strides::rows>;
 
 /// An argument that may be absent (`Tensor?`, `int?`, …).
 template <class T>
@@ -107,7 +110,8 @@ struct MaybeViewList {
   View<T, strides> operator[](index_t i) const { return {refs[i]}; }
 };
 
-/// A number whose type the operator does not fix (`Scalar`). A bool counts as an integer with `is_bool`.
+/// A number whose type the operator does not fix (`Scalar`). A bool counts as an integer with
+/// `is_bool`.
 struct Scalar {
   bool is_real = false, is_bool = false;
   union {
@@ -123,7 +127,9 @@ struct Scalar {
   constexpr Scalar(double v) : is_real(true), real(v) {}
   /// The value as the C++ type `T`.
   template <class T>
-  constexpr T to() const { return is_real ? static_cast<T>(real) : static_cast<T>(integer); }
+  constexpr T to() const {
+    return is_real ? static_cast<T>(real) : static_cast<T>(integer);
+  }
 };
 
 }  // namespace taper

@@ -7,7 +7,8 @@ namespace {
 
 using internal::MethodData;
 
-// Counts the iterations of the loop at `at`, and binds the symbol that shows the count, if the program has one.
+// Counts the iterations of the loop at `at`, and binds the symbol that shows the count, if the
+// program has one.
 Error set_counter(MethodData& m, index_t at, uint32_t iterations) {
   m.instructions[at].control.iterations = iterations;
   for (index_t i = 0; i < m.view.symbols.size(); ++i) {
@@ -22,7 +23,8 @@ Error set_counter(MethodData& m, index_t at, uint32_t iterations) {
 Error wait_for_all(MethodData& m) {
   for (int s = 1; s < m.program->space_count; ++s)
     if (Error e = m.program->devices[s]->wait(); e != Error::ok)
-      return m.info.message != nullptr ? e : m.fail(e, TAPER_TEXT("queued work on space {} failed"), s);
+      return m.info.message != nullptr ? e
+                                       : m.fail(e, TAPER_TEXT("queued work on space {} failed"), s);
   return Error::ok;
 }
 
@@ -31,7 +33,8 @@ Error copy(MethodData& m, const Instruction& i, const format::Instruction& in) {
   const size_t bytes = static_cast<size_t>(from.size_bytes());
   if (bytes == 0 || from.data == to.data) return Error::ok;
   const auto space = [&](index_t argument) {
-    const int64_t value = m.view.arguments[static_cast<index_t>(in.arguments_first()) + argument].content();
+    const int64_t value =
+        m.view.arguments[static_cast<index_t>(in.arguments_first()) + argument].content();
     return internal::space_of(*m.program, m.view, m.view.values[static_cast<index_t>(value)]);
   };
   const int from_space = space(0), to_space = space(1);
@@ -41,7 +44,8 @@ Error copy(MethodData& m, const Instruction& i, const format::Instruction& in) {
   return m.program->devices[to_space]->copy_within(to.data, from.data, bytes);
 }
 
-// Everything that is not a prepared kernel on the caller's thread. `next` is where the method goes on.
+// Everything that is not a prepared kernel on the caller's thread. `next` is where the method goes
+// on.
 Error do_step(MethodData& m, index_t at, index_t& next) {
   Instruction& i = m.instructions[at];
   switch (i.step) {
@@ -51,18 +55,24 @@ Error do_step(MethodData& m, index_t at, index_t& next) {
       TAPER_TRY(internal::prepare(m, at));
       next = at;
       return Error::ok;
-    case Step::kernel: return i.kernel->run(m.context, i.plan, i.arguments);
+    case Step::kernel:
+      return i.kernel->run(m.context, i.plan, i.arguments);
     case Step::device_kernel:
-      return m.program->devices[m.program->space_of_queue(i.queue)]->run(*i.kernel, m.context, i.plan, i.arguments);
-    case Step::copy: return copy(m, i, m.view.instructions[at]);
+      return m.program->devices[m.program->space_of_queue(i.queue)]->run(*i.kernel, m.context,
+                                                                         i.plan, i.arguments);
+    case Step::copy:
+      return copy(m, i, m.view.instructions[at]);
     case Step::bind:
       TAPER_TRY(wait_for_all(m));
       return internal::bind_late(m, i.control.target);
     case Step::wait: {
-      Device* device = m.program->devices[m.program->space_of_queue(static_cast<int>(i.control.target))];
+      Device* device =
+          m.program->devices[m.program->space_of_queue(static_cast<int>(i.control.target))];
       return device != nullptr ? device->wait() : Error::ok;
     }
-    case Step::jump: next = i.control.target; return Error::ok;
+    case Step::jump:
+      next = i.control.target;
+      return Error::ok;
     case Step::jump_unless:
       if (m.numbers[i.control.condition] == 0) next = i.control.target;
       return Error::ok;
@@ -94,14 +104,19 @@ Error run(MethodData& m, const Limits& limits) {
   uint64_t steps = limits.steps;
   index_t at = 0;
   while (at < count) {
-    if (steps-- == 0) return finish(m, at, m.fail(Error::limit_reached, TAPER_TEXT("the limit of steps is reached")));
+    if (steps-- == 0)
+      return finish(m, at,
+                    m.fail(Error::limit_reached, TAPER_TEXT("the limit of steps is reached")));
     if (limits.cancel != nullptr && limits.cancel->load(std::memory_order_relaxed))
       return finish(m, at, m.fail(Error::limit_reached, TAPER_TEXT("cancelled")));
     const Instruction& i = instructions[at];
     index_t next = at + 1;
     const uint64_t begin = profiled ? m.profiler->now() : 0;
     const bool plain = i.step == Step::kernel;
-    if (const Error e = plain ? i.kernel->run(m.context, i.plan, i.arguments) : do_step(m, at, next); e != Error::ok) return finish(m, at, e);
+    if (const Error e =
+            plain ? i.kernel->run(m.context, i.plan, i.arguments) : do_step(m, at, next);
+        e != Error::ok)
+      return finish(m, at, e);
     if (profiled) m.profiler->record(static_cast<uint32_t>(at), i.queue, begin, m.profiler->now());
     at = next;
   }
@@ -113,7 +128,8 @@ Error run(MethodData& m, const Limits& limits) {
 Error Method::execute(const Limits& limits) {
   MethodData& m = *data_;
   m.info = {};
-  if (m.inputs_changed || !m.consistent || m.has_elements || m.has_late) TAPER_TRY(internal::bind_inputs(m));
+  if (m.inputs_changed || !m.consistent || m.has_elements || m.has_late)
+    TAPER_TRY(internal::bind_inputs(m));
 #ifdef TAPER_PROFILE
   if (m.profiler != nullptr) return run<true>(m, limits);
 #endif

@@ -23,7 +23,7 @@ struct Instruction {
   union {
     const Kernel* kernel;
     struct {
-      uint32_t target;     ///< an instruction; bind: a symbol; wait: a queue
+      uint32_t target;  ///< an instruction; bind: a symbol; wait: a queue
       union {
         uint32_t condition;   ///< jump_unless, loop_end: an expression
         uint32_t iterations;  ///< loop_begin: how often the loop's end was reached
@@ -32,10 +32,11 @@ struct Instruction {
   };
   const Slot* arguments;
   void* plan;
-  uint32_t depends;  ///< symbols (as bits) that the shapes, offsets and numbers of its arguments use
+  uint32_t
+      depends;  ///< symbols (as bits) that the shapes, offsets and numbers of its arguments use
   uint8_t queue;
   Step step;
-  Step fresh;        ///< what `step` is when it is not stale
+  Step fresh;  ///< what `step` is when it is not stale
 };
 static_assert(sizeof(void*) != 8 || sizeof(Instruction) == 32);
 

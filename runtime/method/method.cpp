@@ -14,26 +14,35 @@ using internal::ProgramData;
 using internal::rounded_up;
 
 // What every method takes of `metadata`, in this order; also when measuring.
-MethodData* take(Arena& arena, const ProgramData& program, const format::Method& table, MethodData& m) {
+MethodData* take(Arena& arena, const ProgramData& program, const format::Method& table,
+                 MethodData& m) {
   MethodData* place = arena.take<MethodData>(1);
-  return internal::take_tables(arena, program, m.view, count_of(table.inputs()), m) ? place : nullptr;
+  return internal::take_tables(arena, program, m.view, count_of(table.inputs()), m) ? place
+                                                                                    : nullptr;
 }
 
 MethodData empty(const ProgramData& program, internal::SessionData* session, index_t index) {
   const format::Method* table = program.method(index);
-  return MethodData{&program, session, table, MethodView(*table), index, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, nullptr, true, false, false, false, false, 0};
+  return MethodData{&program, session, table, MethodView(*table),
+                    index,    {},      {},    {},
+                    {},       {},      {},    {},
+                    {},       {},      {},    {},
+                    {},       {},      {},    {},
+                    nullptr,  true,    false, false,
+                    false,    false,   0};
 }
 
 // Tables, and every instruction prepared, without addresses.
-Error build(Arena& arena, const ProgramData& program, internal::SessionData* session, index_t index, const Threads* threads, MethodData*& built,
-            ErrorInfo& info) {
+Error build(Arena& arena, const ProgramData& program, internal::SessionData* session, index_t index,
+            const Threads* threads, MethodData*& built, ErrorInfo& info) {
   MethodData m = empty(program, session, index);
   MethodData* place = take(arena, program, *m.table, m);
   if (place == nullptr) {
     Arena measure = Arena::measuring();
     (void)take(measure, program, *m.table, m);
-    return fail(info, Error::out_of_memory, TAPER_TEXT("the method's tables need {} bytes"), static_cast<int64_t>(measure.used() + alignof(MethodData)),
-                0, 0, m.table->name()->c_str());
+    return fail(info, Error::out_of_memory, TAPER_TEXT("the method's tables need {} bytes"),
+                static_cast<int64_t>(measure.used() + alignof(MethodData)), 0, 0,
+                m.table->name()->c_str());
   }
   built = new (place) MethodData(m);
   built->context.threads = threads;
@@ -47,11 +56,13 @@ Error build(Arena& arena, const ProgramData& program, internal::SessionData* ses
 size_t with_slack(size_t peak) { return peak == 0 ? 0 : rounded_up(peak + slack_bytes); }
 
 size_t device_bytes(const MethodData& m, int space) {
-  return with_slack(m.regions[space][internal::activations].peak) + with_slack(m.regions[space][internal::io].peak);
+  return with_slack(m.regions[space][internal::activations].peak) +
+         with_slack(m.regions[space][internal::io].peak);
 }
 
 // A region given by the caller, or `bytes` of the arena.
-Error take_region(Arena& arena, Span<std::byte> given, size_t bytes, const char* message, Span<std::byte>& region, ErrorInfo& info) {
+Error take_region(Arena& arena, Span<std::byte> given, size_t bytes, const char* message,
+                  Span<std::byte>& region, ErrorInfo& info) {
   if (given.empty()) {
     std::byte* piece = arena.take<std::byte>(static_cast<index_t>(bytes), segment_alignment);
     if (!arena.exhausted()) return region = {piece, static_cast<index_t>(bytes)}, Error::ok;
@@ -68,18 +79,23 @@ Error take_regions(MethodData& m, Arena& arena, const MethodMemory& memory, Erro
   Span<std::byte> activations, io, scratch;
   TAPER_TRY(take_region(arena, memory.activations, with_slack(host[internal::activations].peak),
                         TAPER_TEXT("activations need {} bytes"), activations, info));
-  TAPER_TRY(take_region(arena, memory.io, with_slack(host[internal::io].peak), TAPER_TEXT("inputs and outputs need {} bytes"), io, info));
-  TAPER_TRY(take_region(arena, memory.scratch, m.context.scratch_bytes, TAPER_TEXT("kernels need {} bytes of scratch"), scratch, info));
+  TAPER_TRY(take_region(arena, memory.io, with_slack(host[internal::io].peak),
+                        TAPER_TEXT("inputs and outputs need {} bytes"), io, info));
+  TAPER_TRY(take_region(arena, memory.scratch, m.context.scratch_bytes,
+                        TAPER_TEXT("kernels need {} bytes of scratch"), scratch, info));
   host[internal::activations].base = activations.data();
   host[internal::activations].capacity = static_cast<size_t>(activations.size());
   host[internal::io].base = io.data(), host[internal::io].capacity = static_cast<size_t>(io.size());
   m.context.scratch = scratch.data(), m.context.scratch_bytes = static_cast<size_t>(scratch.size());
 
   for (int s = 1; s < m.program->space_count; ++s) {
-    const Span<std::byte> given = s <= memory.device.size() ? memory.device[s - 1] : Span<std::byte>();
-    const size_t needed = device_bytes(m, s), io_bytes = with_slack(m.regions[s][internal::io].peak);
+    const Span<std::byte> given =
+        s <= memory.device.size() ? memory.device[s - 1] : Span<std::byte>();
+    const size_t needed = device_bytes(m, s),
+                 io_bytes = with_slack(m.regions[s][internal::io].peak);
     if (needed > static_cast<size_t>(given.size()))
-      return fail(info, Error::out_of_memory, TAPER_TEXT("space {} needs {} bytes, {} were given"), s, static_cast<int64_t>(needed), given.size());
+      return fail(info, Error::out_of_memory, TAPER_TEXT("space {} needs {} bytes, {} were given"),
+                  s, static_cast<int64_t>(needed), given.size());
     m.regions[s][internal::io] = {given.data(), io_bytes, m.regions[s][internal::io].peak};
     m.regions[s][internal::activations].base = given.data() + io_bytes;
     m.regions[s][internal::activations].capacity = static_cast<size_t>(given.size()) - io_bytes;
@@ -87,11 +103,17 @@ Error take_regions(MethodData& m, Arena& arena, const MethodMemory& memory, Erro
   return Error::ok;
 }
 
-const format::Input* input_of(const MethodData& m, index_t i) { return m.table->inputs()->Get(static_cast<uint32_t>(i)); }
-const format::Output* output_of(const MethodData& m, index_t i) { return m.table->outputs()->Get(static_cast<uint32_t>(i)); }
+const format::Input* input_of(const MethodData& m, index_t i) {
+  return m.table->inputs()->Get(static_cast<uint32_t>(i));
+}
+const format::Output* output_of(const MethodData& m, index_t i) {
+  return m.table->outputs()->Get(static_cast<uint32_t>(i));
+}
 
 // The io buffer of tensor input `i`.
-internal::Block& block_of(const MethodData& m, index_t i) { return m.blocks[m.view.values[input_of(m, i)->value()].storage_index()]; }
+internal::Block& block_of(const MethodData& m, index_t i) {
+  return m.blocks[m.view.values[input_of(m, i)->value()].storage_index()];
+}
 
 bool is_tensor_input(const MethodData& m, index_t i) {
   return i >= 0 && i < count_of(m.table->inputs()) && input_of(m, i)->value() != none;
@@ -109,7 +131,9 @@ void copy_to_dense(std::byte* to, const TensorRef& from) {
   }
   index_t at[max_rank] = {}, offset = 0;
   for (index_t i = 0; i < n; ++i, to += element) {
-    std::memcpy(to, static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element, element);
+    std::memcpy(to,
+                static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element,
+                element);
     for (int d = s.rank - 1; d >= 0; --d) {
       offset += s.strides[d];
       if (++at[d] < s.sizes[d]) break;
@@ -123,28 +147,35 @@ void copy_to_dense(std::byte* to, const TensorRef& from) {
 Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
   const format::Input* in = input_of(m, i);
   const format::Shape& shape = m.view.shapes[m.view.values[in->value()].shape()];
-  const format::Expression& e = m.view.expressions[m.view.dims[shape.dims_first() + static_cast<uint32_t>(d)]];
+  const format::Expression& e =
+      m.view.expressions[m.view.dims[shape.dims_first() + static_cast<uint32_t>(d)]];
   int64_t low = 0, high = INT64_MAX;
   if (e.operation() == format::Operation::literal) low = high = e.literal();
-  if (e.operation() == format::Operation::symbol) low = m.view.symbols[e.a()].minimum(), high = m.view.symbols[e.a()].maximum();
+  if (e.operation() == format::Operation::symbol)
+    low = m.view.symbols[e.a()].minimum(), high = m.view.symbols[e.a()].maximum();
   if (size >= low && size <= high && size >= 0) return Error::ok;
   m.info.argument = static_cast<int32_t>(i);
   return fail(m.info, Error::invalid_argument,
               low == high ? TAPER_TEXT("dimension {} of an input is {}, and must be {}")
-                          : TAPER_TEXT("dimension {} of an input is {}, and must be at least {} and within its symbol's range"),
+                          : TAPER_TEXT("dimension {} of an input is {}, and must be at least {} "
+                                       "and within its symbol's range"),
               d, size, low, in->name()->c_str());
 }
 
 Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
   m.info = {};
-  if (!is_tensor_input(m, i)) return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  if (!is_tensor_input(m, i))
+    return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
   const TensorRef& expected = m.values[input_of(m, i)->value()];
   if (dtype != expected.dtype)
-    return fail(m.info, Error::invalid_argument, TAPER_TEXT("an input has another dtype than the program takes"), static_cast<int>(dtype),
-                static_cast<int>(expected.dtype), 0, input_of(m, i)->name()->c_str());
-  if (rank != expected.shape->rank)
-    return fail(m.info, Error::invalid_argument, TAPER_TEXT("an input has {} dimensions, and must have {}"), rank, expected.shape->rank, 0,
+    return fail(m.info, Error::invalid_argument,
+                TAPER_TEXT("an input has another dtype than the program takes"),
+                static_cast<int>(dtype), static_cast<int>(expected.dtype), 0,
                 input_of(m, i)->name()->c_str());
+  if (rank != expected.shape->rank)
+    return fail(m.info, Error::invalid_argument,
+                TAPER_TEXT("an input has {} dimensions, and must have {}"), rank,
+                expected.shape->rank, 0, input_of(m, i)->name()->c_str());
   return Error::ok;
 }
 
@@ -154,9 +185,13 @@ Error take_shape(MethodData& m, index_t i, Span<const index_t> sizes, size_t cap
   int64_t wide[max_rank] = {};
   for (int d = 0; d < sizes.size(); ++d) wide[d] = sizes[d];
   size_t bytes = 0;
-  if (!internal::dense_bytes({wide, sizes.size()}, m.values[input_of(m, i)->value()].dtype, bytes) || bytes > capacity)
-    return fail(m.info, Error::invalid_argument, TAPER_TEXT("an input is larger than the program takes: {} bytes, at most {}"),
-                static_cast<int64_t>(bytes), static_cast<int64_t>(capacity), 0, input_of(m, i)->name()->c_str());
+  if (!internal::dense_bytes({wide, sizes.size()}, m.values[input_of(m, i)->value()].dtype,
+                             bytes) ||
+      bytes > capacity)
+    return fail(m.info, Error::invalid_argument,
+                TAPER_TEXT("an input is larger than the program takes: {} bytes, at most {}"),
+                static_cast<int64_t>(bytes), static_cast<int64_t>(capacity), 0,
+                input_of(m, i)->name()->c_str());
   const Shape shape = Shape::dense(sizes);
   if (!shape.same_sizes(m.given[i].shape)) m.given[i].shape = shape, m.inputs_changed = true;
   return Error::ok;
@@ -176,16 +211,22 @@ bool is_on_host(const MethodData& m, index_t i) {
 }
 
 std::byte* own_memory(const MethodData& m, index_t i) {
-  return m.regions[m.view.buffers[m.view.values[input_of(m, i)->value()].storage_index()].space()][internal::io].base + block_of(m, i).place;
+  return m.regions[m.view.buffers[m.view.values[input_of(m, i)->value()].storage_index()].space()]
+                  [internal::io]
+                      .base +
+         block_of(m, i).place;
 }
 
 }  // namespace
 
-Result<Method> Method::create(Session& session, const char* name, const MethodMemory& memory, ErrorInfo* info) {
+Result<Method> Method::create(Session& session, const char* name, const MethodMemory& memory,
+                              ErrorInfo* info) {
   ErrorInfo unread;
   ErrorInfo& why = info != nullptr ? *info : unread;
   const Result<index_t> index = session.program().find_method(name);
-  if (!index.ok()) return fail(why, Error::invalid_argument, TAPER_TEXT("the program has no method of this name"), 0, 0, 0, name);
+  if (!index.ok())
+    return fail(why, Error::invalid_argument, TAPER_TEXT("the program has no method of this name"),
+                0, 0, 0, name);
 
   internal::SessionData& s = session.data();
   Arena arena = memory.metadata.empty() ? s.arena : Arena(memory.metadata);
@@ -197,7 +238,8 @@ Result<Method> Method::create(Session& session, const char* name, const MethodMe
     if (m->view.instructions[i].arguments_count() > 0) e = internal::check_overlaps(*m, i);
   if (e != Error::ok) return why = m->info, e;
   for (int r = 0; r < internal::region_count; ++r)
-    if (m->regions[0][r].base != nullptr) std::memset(m->regions[0][r].base, 0, m->regions[0][r].peak);
+    if (m->regions[0][r].base != nullptr)
+      std::memset(m->regions[0][r].base, 0, m->regions[0][r].peak);
   m->placed = m->consistent = true;
   if (memory.metadata.empty()) s.arena = arena;
   return Method(m);
@@ -206,7 +248,9 @@ Result<Method> Method::create(Session& session, const char* name, const MethodMe
 Result<size_t> Program::method_metadata_bytes(const char* name, ErrorInfo* info) const {
   const Result<index_t> index = find_method(name);
   if (!index.ok()) {
-    if (info != nullptr) (void)fail(*info, Error::invalid_argument, TAPER_TEXT("the program has no method of this name"), 0, 0, 0, name);
+    if (info != nullptr)
+      (void)fail(*info, Error::invalid_argument,
+                 TAPER_TEXT("the program has no method of this name"), 0, 0, 0, name);
     return Error::invalid_argument;
   }
   MethodData m = empty(*data_, nullptr, index.value());
@@ -216,7 +260,8 @@ Result<size_t> Program::method_metadata_bytes(const char* name, ErrorInfo* info)
   return arena.used() + segment_alignment;
 }
 
-Result<MethodRequirements> Program::requirements(const char* name, Span<std::byte> workspace, ErrorInfo* info, const Threads* threads) const {
+Result<MethodRequirements> Program::requirements(const char* name, Span<std::byte> workspace,
+                                                 ErrorInfo* info, const Threads* threads) const {
   ErrorInfo unread;
   ErrorInfo& why = info != nullptr ? *info : unread;
   TAPER_LET(metadata, method_metadata_bytes(name, &why));
@@ -254,13 +299,16 @@ index_t Method::find_output(const char* name) const {
 TensorRef Method::input(index_t i) const {
   if (!is_tensor_input(*data_, i)) return {};
   const internal::Block& block = block_of(*data_, i);
-  return {block.bound != nullptr ? block.bound : own_memory(*data_, i), &data_->given[i].shape, data_->values[input_of(*data_, i)->value()].dtype};
+  return {block.bound != nullptr ? block.bound : own_memory(*data_, i), &data_->given[i].shape,
+          data_->values[input_of(*data_, i)->value()].dtype};
 }
 
 Error Method::resize_input(index_t i, Span<const index_t> sizes) {
   MethodData& m = *data_;
-  if (!is_tensor_input(m, i)) return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
-  TAPER_TRY(check_input(m, i, m.values[input_of(m, i)->value()].dtype, static_cast<int>(sizes.size())));
+  if (!is_tensor_input(m, i))
+    return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  TAPER_TRY(
+      check_input(m, i, m.values[input_of(m, i)->value()].dtype, static_cast<int>(sizes.size())));
   TAPER_TRY(take_shape(m, i, sizes, block_of(m, i).capacity));
   bind_block(m, i, nullptr);
   return Error::ok;
@@ -268,30 +316,40 @@ Error Method::resize_input(index_t i, Span<const index_t> sizes) {
 
 Error Method::set_input(index_t i, const TensorRef& tensor) {
   MethodData& m = *data_;
-  if (tensor.shape == nullptr) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no shape"), i);
+  if (tensor.shape == nullptr)
+    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no shape"), i);
   TAPER_TRY(check_input(m, i, tensor.dtype, tensor.shape->rank));
   TAPER_TRY(take_shape(m, i, {tensor.shape->sizes, tensor.shape->rank}, block_of(m, i).capacity));
-  if (tensor.data == nullptr && tensor.shape->numel() > 0) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no memory"), i);
+  if (tensor.data == nullptr && tensor.shape->numel() > 0)
+    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no memory"), i);
   bind_block(m, i, nullptr);
   if (is_on_host(m, i)) return copy_to_dense(own_memory(m, i), tensor), Error::ok;
-  if (!tensor.shape->is_dense()) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} lies on a device and takes dense tensors"), i);
-  Device* device = m.program->devices[internal::space_of(*m.program, m.view, m.view.values[input_of(m, i)->value()])];
+  if (!tensor.shape->is_dense())
+    return m.fail(Error::invalid_argument,
+                  TAPER_TEXT("input {} lies on a device and takes dense tensors"), i);
+  Device* device =
+      m.program
+          ->devices[internal::space_of(*m.program, m.view, m.view.values[input_of(m, i)->value()])];
   return device->copy_in(own_memory(m, i), tensor.data, static_cast<size_t>(tensor.size_bytes()));
 }
 
 Error Method::set_input_elements(index_t i, const void* elements, DType dtype) {
-  if (!is_tensor_input(*data_, i)) return data_->fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  if (!is_tensor_input(*data_, i))
+    return data_->fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
   const Shape shape = data_->given[i].shape;
   return set_input(i, TensorRef{const_cast<void*>(elements), &shape, dtype});
 }
 
 Error Method::bind_input(index_t i, const TensorRef& tensor) {
   MethodData& m = *data_;
-  if (tensor.shape == nullptr) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no shape"), i);
+  if (tensor.shape == nullptr)
+    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no shape"), i);
   TAPER_TRY(check_input(m, i, tensor.dtype, tensor.shape->rank));
   if (!tensor.shape->is_dense() || !is_on_host(m, i) || tensor.data == nullptr ||
       reinterpret_cast<uintptr_t>(tensor.data) % static_cast<size_t>(size_bytes(tensor.dtype)) != 0)
-    return fail(m.info, Error::invalid_argument, TAPER_TEXT("a bound input must be dense and aligned to its elements"), 0, 0, 0, input_name(i));
+    return fail(m.info, Error::invalid_argument,
+                TAPER_TEXT("a bound input must be dense and aligned to its elements"), 0, 0, 0,
+                input_name(i));
   TAPER_TRY(take_shape(m, i, {tensor.shape->sizes, tensor.shape->rank}, block_of(m, i).capacity));
   bind_block(m, i, static_cast<std::byte*>(tensor.data));
   return Error::ok;
@@ -300,10 +358,12 @@ Error Method::bind_input(index_t i, const TensorRef& tensor) {
 Error Method::set_number(index_t i, int64_t value) {
   MethodData& m = *data_;
   m.info = {};
-  if (i < 0 || i >= input_count() || is_tensor_input(m, i)) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a number"), i);
+  if (i < 0 || i >= input_count() || is_tensor_input(m, i))
+    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a number"), i);
   const format::NumberType type = input_of(m, i)->type();
   if (type == format::NumberType::f64) return set_number(i, static_cast<double>(value));
-  if (type == format::NumberType::boolean && value != 0 && value != 1) return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is a bool"), i);
+  if (type == format::NumberType::boolean && value != 0 && value != 1)
+    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is a bool"), i);
   if (m.given[i].number != value) m.given[i].number = value, m.inputs_changed = true;
   return Error::ok;
 }
@@ -311,7 +371,8 @@ Error Method::set_number(index_t i, int64_t value) {
 Error Method::set_number(index_t i, double value) {
   MethodData& m = *data_;
   m.info = {};
-  if (i < 0 || i >= input_count() || is_tensor_input(m, i) || input_of(m, i)->type() != format::NumberType::f64)
+  if (i < 0 || i >= input_count() || is_tensor_input(m, i) ||
+      input_of(m, i)->type() != format::NumberType::f64)
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a real number"), i);
   int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -325,7 +386,8 @@ TensorRef Method::output(index_t i) const {
 }
 
 Error Method::output_number(index_t i, int64_t& value) const {
-  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none) return Error::invalid_argument;
+  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none)
+    return Error::invalid_argument;
   const uint32_t e = output_of(*data_, i)->expression();
   if (data_->view.expressions[e].type() == format::NumberType::f64) return Error::invalid_argument;
   value = data_->numbers[e];
@@ -333,10 +395,13 @@ Error Method::output_number(index_t i, int64_t& value) const {
 }
 
 Error Method::output_number(index_t i, double& value) const {
-  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none) return Error::invalid_argument;
+  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none)
+    return Error::invalid_argument;
   const uint32_t e = output_of(*data_, i)->expression();
-  if (data_->view.expressions[e].type() == format::NumberType::f64) std::memcpy(&value, &data_->numbers[e], sizeof value);
-  else value = static_cast<double>(data_->numbers[e]);
+  if (data_->view.expressions[e].type() == format::NumberType::f64)
+    std::memcpy(&value, &data_->numbers[e], sizeof value);
+  else
+    value = static_cast<double>(data_->numbers[e]);
   return Error::ok;
 }
 
@@ -345,9 +410,14 @@ index_t Method::instruction_count() const { return data_->view.instructions.size
 void Method::set_profiler(Profiler* profiler) { data_->profiler = profiler; }
 
 InstructionInfo Method::instruction(index_t i) const {
-  static constexpr const char* names[] = {"kernel", "delegate", "copy", "bind", "wait", "jump", "jump_unless", "loop_begin", "loop_end"};
+  static constexpr const char* names[] = {"kernel", "delegate",    "copy",       "bind",    "wait",
+                                          "jump",   "jump_unless", "loop_begin", "loop_end"};
   const format::Instruction& in = data_->view.instructions[i];
-  InstructionInfo info{names[static_cast<int>(in.kind())], nullptr, nullptr, nullptr, {data_->slots + in.arguments_first(), in.arguments_count()}};
+  InstructionInfo info{names[static_cast<int>(in.kind())],
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       {data_->slots + in.arguments_first(), in.arguments_count()}};
   if (in.kind() == format::InstructionKind::kernel) {
     info.op = data_->program->table->kernels()->Get(in.target())->op()->c_str();
     info.kernel = data_->program->kernels[in.target()];

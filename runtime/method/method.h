@@ -11,8 +11,9 @@ namespace internal {
 struct MethodData;
 }
 
-/// The host memory of a method: one piece for everything, or a piece for each purpose (fast RAM for activations, slow for tables).
-/// What is left empty is taken from `metadata`; without any, everything from what the session's memory has left.
+/// The host memory of a method: one piece for everything, or a piece for each purpose (fast RAM for
+/// activations, slow for tables). What is left empty is taken from `metadata`; without any,
+/// everything from what the session's memory has left.
 struct MethodMemory {
   Span<std::byte> metadata, activations, scratch, io;
   Span<const Span<std::byte>> device;  ///< element i: memory of space i + 1
@@ -21,22 +22,24 @@ struct MethodMemory {
   MethodMemory(Span<std::byte> everything) : metadata(everything) {}
 };
 
-/// When to stop early. A stopped method may be executed again; its states are as the last finished instruction left them.
+/// When to stop early. A stopped method may be executed again; its states are as the last finished
+/// instruction left them.
 struct Limits {
-  uint64_t steps = UINT64_MAX;                  ///< instructions
-  const std::atomic<bool>* cancel = nullptr;    ///< looked at before each instruction
+  uint64_t steps = UINT64_MAX;                ///< instructions
+  const std::atomic<bool>* cancel = nullptr;  ///< looked at before each instruction
 };
 
 /// What an instruction is, for profiles and reports.
 struct InstructionInfo {
-  const char* op;          ///< "add.Tensor", or "copy", "bind", …
-  const Kernel* kernel;    ///< nullptr: not a kernel
-  const char* source;      ///< from the debug table, nullptr without one: "lenet.cpp:14"
-  const char* module;      ///< the same: "features.3.conv"
+  const char* op;              ///< "add.Tensor", or "copy", "bind", …
+  const Kernel* kernel;        ///< nullptr: not a kernel
+  const char* source;          ///< from the debug table, nullptr without one: "lenet.cpp:14"
+  const char* module;          ///< the same: "features.3.conv"
   Span<const Slot> arguments;  ///< arguments and results, with their current shapes
 };
 
-/// One method of a session, with its plan: the memory, the tables and the prepared kernels. One thread at a time.
+/// One method of a session, with its plan: the memory, the tables and the prepared kernels. One
+/// thread at a time.
 ///
 ///   method.set_input(0, image);
 ///   method.execute();
@@ -45,10 +48,12 @@ struct InstructionInfo {
 /// A handle on the memory given to `create`, which must outlive it, as must the session.
 class Method {
  public:
-  /// Builds the tables and prepares every instruction at the maximum of every symbol: what cannot work fails here.
-  /// `requirements` tells the memory. Inputs start with their largest shapes.
-  /// Errors: invalid_argument (no such method), out_of_memory, invalid_program, not_supported; `info` says where and why.
-  static Result<Method> create(Session& session, const char* name, const MethodMemory& memory = {}, ErrorInfo* info = nullptr);
+  /// Builds the tables and prepares every instruction at the maximum of every symbol: what cannot
+  /// work fails here. `requirements` tells the memory. Inputs start with their largest shapes.
+  /// Errors: invalid_argument (no such method), out_of_memory, invalid_program, not_supported;
+  /// `info` says where and why.
+  static Result<Method> create(Session& session, const char* name, const MethodMemory& memory = {},
+                               ErrorInfo* info = nullptr);
 
   const char* name() const;
   index_t input_count() const;
@@ -59,12 +64,13 @@ class Method {
   index_t find_input(const char* name) const;
   index_t find_output(const char* name) const;
 
-  /// Input `i` as it was last set. Its memory is the method's: writing there instead of calling `set_input` saves a copy.
-  /// A number has no shape and no memory.
+  /// Input `i` as it was last set. Its memory is the method's: writing there instead of calling
+  /// `set_input` saves a copy. A number has no shape and no memory.
   TensorRef input(index_t i) const;
 
   /// Copies a tensor of any strides. A new shape takes effect in `execute`.
-  /// Errors: invalid_argument if dtype, rank, a fixed extent, or the range of a symbolic one differs.
+  /// Errors: invalid_argument if dtype, rank, a fixed extent, or the range of a symbolic one
+  /// differs.
   Error set_input(index_t i, const TensorRef& tensor);
   /// Copies as many elements as `input(i)` has, dense.
   template <class T>
@@ -76,15 +82,17 @@ class Method {
   /// Gives a number.
   Error set_number(index_t i, int64_t value);
   Error set_number(index_t i, double value);
-  /// Uses the caller's memory without a copy, until the next `set_input` or `bind_input`. Dense, aligned to its elements, and with
-  /// 64 readable bytes behind its end: kernels may load them.
+  /// Uses the caller's memory without a copy, until the next `set_input` or `bind_input`. Dense,
+  /// aligned to its elements, and with 64 readable bytes behind its end: kernels may load them.
   Error bind_input(index_t i, const TensorRef& tensor);
 
-  /// Runs the method once. With unchanged shapes it allocates nothing, reads no table of the file, looks nothing up and verifies nothing.
-  /// Errors: invalid_argument (shapes that the program does not accept, data out of range), limit_reached, device_failed; see `last_error`.
+  /// Runs the method once. With unchanged shapes it allocates nothing, reads no table of the file,
+  /// looks nothing up and verifies nothing. Errors: invalid_argument (shapes that the program does
+  /// not accept, data out of range), limit_reached, device_failed; see `last_error`.
   Error execute(const Limits& limits = {});
 
-  /// Output `i` of the last `execute`; valid until the next one. May have any strides. A number has no shape: see `output_number`.
+  /// Output `i` of the last `execute`; valid until the next one. May have any strides. A number has
+  /// no shape: see `output_number`.
   TensorRef output(index_t i) const;
   Error output_number(index_t i, int64_t& value) const;
   Error output_number(index_t i, double& value) const;
@@ -94,7 +102,8 @@ class Method {
 
   index_t instruction_count() const;
   InstructionInfo instruction(index_t i) const;
-  /// Records the time of each instruction from now on; nullptr: no more. Costs nothing while it is not set.
+  /// Records the time of each instruction from now on; nullptr: no more. Costs nothing while it is
+  /// not set.
   void set_profiler(Profiler* profiler);
 
  private:

@@ -8,8 +8,9 @@
 
 namespace taper::internal {
 
-/// Symbols as bits. Those bound before the first instruction and those bound by instructions ("late") never share a bit; when there are
-/// more symbols than bits, some share one, and what depends on either is computed again when one changes.
+/// Symbols as bits. Those bound before the first instruction and those bound by instructions
+/// ("late") never share a bit; when there are more symbols than bits, some share one, and what
+/// depends on either is computed again when one changes.
 using Symbols = uint32_t;
 inline constexpr int early_bits = 24, late_bits = 8;
 inline constexpr Symbols late_symbols = ~Symbols{0} << early_bits;
@@ -24,8 +25,8 @@ struct Block {
 
 /// An input as the caller gave it.
 struct Given {
-  Shape shape;       ///< of a tensor; dense
-  int64_t number;    ///< an i64, a boolean, or the bits of an f64
+  Shape shape;     ///< of a tensor; dense
+  int64_t number;  ///< an i64, a boolean, or the bits of an f64
 };
 
 enum RegionIndex { activations = 0, io = 1, region_count = 2 };
@@ -42,32 +43,32 @@ struct MethodData {
   SessionData* session;  ///< nullptr while only measuring
   const format::Method* table;
   MethodView view;
-  index_t index;         ///< of the method in the program
+  index_t index;  ///< of the method in the program
 
   // one for each symbol, expression, buffer, shape, value, argument, instruction
   int64_t* symbols;
   Symbols* symbol_bits;
-  int64_t* numbers;      ///< values of expressions
+  int64_t* numbers;  ///< values of expressions
   Symbols* number_bits;
   Block* blocks;
   Shape* shapes;
   Symbols* shape_bits;
   TensorRef* values;
   Slot* slots;
-  int64_t* list_pool;    ///< lists of tensors and of expressions that slots point to
+  int64_t* list_pool;  ///< lists of tensors and of expressions that slots point to
   Instruction* instructions;
-  Given* given;          ///< one for each input
+  Given* given;  ///< one for each input
 
   RegionMemory regions[max_spaces][region_count];
   Context context;
   ErrorInfo info;
   Profiler* profiler;
-  bool inputs_changed;   ///< a shape or number was given since the last `execute`
-  bool consistent;       ///< false: an update failed half-way, and everything must be computed again
-  bool placed;           ///< regions are there: `context.scratch_bytes` is what we have, not what we need
-  bool has_elements;     ///< early symbols that are elements of tensors: read at every `execute`
-  bool has_late;         ///< late symbols
-  Symbols unbound;       ///< late symbols that no instruction has bound in this `execute`
+  bool inputs_changed;  ///< a shape or number was given since the last `execute`
+  bool consistent;      ///< false: an update failed half-way, and everything must be computed again
+  bool placed;  ///< regions are there: `context.scratch_bytes` is what we have, not what we need
+  bool has_elements;  ///< early symbols that are elements of tensors: read at every `execute`
+  bool has_late;      ///< late symbols
+  Symbols unbound;    ///< late symbols that no instruction has bound in this `execute`
 
   Error fail(Error e, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0);
   /// Says in `info` that instruction `i` failed, and what the debug table says of it.
@@ -76,15 +77,17 @@ struct MethodData {
   const char* debug_text(index_t i, uint32_t (format::InstructionDebug::*text)() const) const;
 };
 
-/// Takes the tables of a method from the arena (nothing is written while it measures); false if memory does not suffice.
+/// Takes the tables of a method from the arena (nothing is written while it measures); false if
+/// memory does not suffice.
 bool take_tables(Arena&, const ProgramData&, const MethodView&, index_t inputs, MethodData&);
 
-/// Fills tables with what does not change: dependences, dtypes, arguments, kernels. invalid_program if a buffer's size depends on
-/// a late symbol.
+/// Fills tables with what does not change: dependences, dtypes, arguments, kernels. invalid_program
+/// if a buffer's size depends on a late symbol.
 Error fill_tables(MethodData&);
 
-/// Gives every symbol its maximum, computes all sizes, and prepares every instruction. Addresses are not known yet: tensors
-/// have none. Afterwards `regions[…].peak` and `context.scratch_bytes` say what memory is needed.
+/// Gives every symbol its maximum, computes all sizes, and prepares every instruction. Addresses
+/// are not known yet: tensors have none. Afterwards `regions[…].peak` and `context.scratch_bytes`
+/// say what memory is needed.
 Error prepare_at_maximum(MethodData&);
 
 /// Binds the symbols that inputs and states decide, and updates what depends on those that changed.
@@ -93,10 +96,12 @@ Error bind_inputs(MethodData&);
 /// Reads a late symbol from its tensor, or sets it to `counter`, and marks what depends on it.
 Error bind_late(MethodData&, uint32_t symbol, int64_t counter = 0);
 
-/// Recomputes the address of every value from regions and places, and checks that it lies within its storage.
+/// Recomputes the address of every value from regions and places, and checks that it lies within
+/// its storage.
 Error place_values(MethodData&);
 
-/// Checks that no result of an instruction overlaps another argument where its kernel does not allow it.
+/// Checks that no result of an instruction overlaps another argument where its kernel does not
+/// allow it.
 Error check_overlaps(MethodData&, index_t instruction);
 
 /// Shape rule, stride contracts, `prepare`.

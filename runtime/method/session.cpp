@@ -22,7 +22,9 @@ SessionParts::SessionParts(Arena& arena, const ProgramData& program)
   for (index_t i = 0; i < count_of(program.table->states()); ++i) {
     const format::State* s = program.table->states()->Get(static_cast<uint32_t>(i));
     const size_t bytes = bytes_of(*s);
-    void* place = s->space() == 0 ? arena.take<std::byte>(static_cast<index_t>(bytes), segment_alignment) : nullptr;
+    void* place = s->space() == 0
+                      ? arena.take<std::byte>(static_cast<index_t>(bytes), segment_alignment)
+                      : nullptr;
     if (arena.is_measuring() || arena.exhausted()) continue;
     states[i] = place, state_bytes[i] = bytes;
   }
@@ -45,7 +47,8 @@ Error place_device_states(SessionData& d, Span<const Span<std::byte>> memory, Er
     const size_t needed = device_state_bytes(*d.program, space);
     const size_t given = space <= memory.size() ? static_cast<size_t>(memory[space - 1].size()) : 0;
     if (needed > given)
-      return fail(info, Error::out_of_memory, TAPER_TEXT("space {} needs {} bytes for states, {} were given"), space,
+      return fail(info, Error::out_of_memory,
+                  TAPER_TEXT("space {} needs {} bytes for states, {} were given"), space,
                   static_cast<int64_t>(needed), static_cast<int64_t>(given));
     if (needed == 0) continue;
     std::byte* place = memory[space - 1].data();
@@ -66,7 +69,8 @@ constexpr std::byte zeros[64] = {};
 Error clear(Device* device, std::byte* to, size_t bytes) {
   if (device == nullptr) return std::memset(to, 0, bytes), Error::ok;
   for (size_t at = 0; at < bytes; at += sizeof zeros)
-    TAPER_TRY(device->copy_in(to + at, zeros, bytes - at < sizeof zeros ? bytes - at : sizeof zeros));
+    TAPER_TRY(
+        device->copy_in(to + at, zeros, bytes - at < sizeof zeros ? bytes - at : sizeof zeros));
   return Error::ok;
 }
 
@@ -79,13 +83,19 @@ Error initialise(SessionData& d, ErrorInfo& info) {
       TAPER_TRY(clear(device, static_cast<std::byte*>(d.states[i]), d.state_bytes[i]));
       continue;
     }
-    const std::byte* from = dense_constant(d.program->file, *d.program->table, static_cast<index_t>(s->initial()));
+    const std::byte* from =
+        dense_constant(d.program->file, *d.program->table, static_cast<index_t>(s->initial()));
     if (from == nullptr)
-      return fail(info, Error::not_supported, TAPER_TEXT("the initial value of a state is not in the file"), i, 0, 0, s->path()->c_str());
-    if (device != nullptr) TAPER_TRY(device->copy_in(d.states[i], from, d.state_bytes[i]));
-    else std::memcpy(d.states[i], from, d.state_bytes[i]);
+      return fail(info, Error::not_supported,
+                  TAPER_TEXT("the initial value of a state is not in the file"), i, 0, 0,
+                  s->path()->c_str());
+    if (device != nullptr)
+      TAPER_TRY(device->copy_in(d.states[i], from, d.state_bytes[i]));
+    else
+      std::memcpy(d.states[i], from, d.state_bytes[i]);
   }
-  for (int space = 1; space < d.program->space_count; ++space) TAPER_TRY(d.program->devices[space]->wait());
+  for (int space = 1; space < d.program->space_count; ++space)
+    TAPER_TRY(d.program->devices[space]->wait());
   return Error::ok;
 }
 
@@ -96,7 +106,8 @@ using internal::count_of;
 using internal::fail;
 using internal::SessionData;
 
-Result<Session> Session::create(const Program& program, Span<std::byte> memory, const SessionOptions& options) {
+Result<Session> Session::create(const Program& program, Span<std::byte> memory,
+                                const SessionOptions& options) {
   ErrorInfo unread;
   ErrorInfo& info = options.info != nullptr ? *options.info : unread;
   Arena arena(memory);
@@ -104,7 +115,8 @@ Result<Session> Session::create(const Program& program, Span<std::byte> memory, 
   if (arena.exhausted())
     return fail(info, Error::out_of_memory, TAPER_TEXT("the session needs {} bytes, {} were given"),
                 static_cast<int64_t>(program.session_bytes()), memory.size());
-  SessionData& d = *new (parts.data) SessionData{&program.data(), options.threads, parts.states, parts.state_bytes, arena};
+  SessionData& d = *new (parts.data) SessionData{&program.data(), options.threads, parts.states,
+                                                 parts.state_bytes, arena};
   TAPER_TRY(internal::place_device_states(d, options.device_memory, info));
   TAPER_TRY(internal::initialise(d, info));
   return Session(&d);
@@ -116,7 +128,12 @@ index_t Session::state_count() const { return count_of(data_->program->table->st
 
 StateView Session::state(index_t i) const {
   const format::State* s = data_->program->table->states()->Get(static_cast<uint32_t>(i));
-  return {s->path()->c_str(), data_->states[i], static_cast<DType>(s->dtype()), internal::span_of(s->sizes()), data_->state_bytes[i], s->space() == 0};
+  return {s->path()->c_str(),
+          data_->states[i],
+          static_cast<DType>(s->dtype()),
+          internal::span_of(s->sizes()),
+          data_->state_bytes[i],
+          s->space() == 0};
 }
 
 Result<index_t> Session::find_state(const char* path) const {
@@ -126,20 +143,24 @@ Result<index_t> Session::find_state(const char* path) const {
 }
 
 Error Session::read_state(index_t i, Span<std::byte> bytes) const {
-  if (i < 0 || i >= state_count() || static_cast<size_t>(bytes.size()) != data_->state_bytes[i]) return Error::invalid_argument;
+  if (i < 0 || i >= state_count() || static_cast<size_t>(bytes.size()) != data_->state_bytes[i])
+    return Error::invalid_argument;
   if (bytes.empty()) return Error::ok;
   const int space = data_->program->table->states()->Get(static_cast<uint32_t>(i))->space();
-  if (space == 0) return std::memcpy(bytes.data(), data_->states[i], data_->state_bytes[i]), Error::ok;
+  if (space == 0)
+    return std::memcpy(bytes.data(), data_->states[i], data_->state_bytes[i]), Error::ok;
   Device* device = data_->program->devices[space];
   TAPER_TRY(device->copy_out(bytes.data(), data_->states[i], data_->state_bytes[i]));
   return device->wait();
 }
 
 Error Session::write_state(index_t i, Span<const std::byte> bytes) {
-  if (i < 0 || i >= state_count() || static_cast<size_t>(bytes.size()) != data_->state_bytes[i]) return Error::invalid_argument;
+  if (i < 0 || i >= state_count() || static_cast<size_t>(bytes.size()) != data_->state_bytes[i])
+    return Error::invalid_argument;
   if (bytes.empty()) return Error::ok;
   const int space = data_->program->table->states()->Get(static_cast<uint32_t>(i))->space();
-  if (space == 0) return std::memcpy(data_->states[i], bytes.data(), data_->state_bytes[i]), Error::ok;
+  if (space == 0)
+    return std::memcpy(data_->states[i], bytes.data(), data_->state_bytes[i]), Error::ok;
   Device* device = data_->program->devices[space];
   TAPER_TRY(device->copy_in(data_->states[i], bytes.data(), data_->state_bytes[i]));
   return device->wait();
@@ -155,10 +176,14 @@ Error Session::copy_states(const Session& other) {
   for (index_t i = 0; i < state_count(); ++i) {
     const int space = data_->program->table->states()->Get(static_cast<uint32_t>(i))->space();
     if (data_->state_bytes[i] == 0) continue;
-    if (space == 0) std::memcpy(data_->states[i], other.data_->states[i], data_->state_bytes[i]);
-    else TAPER_TRY(data_->program->devices[space]->copy_within(data_->states[i], other.data_->states[i], data_->state_bytes[i]));
+    if (space == 0)
+      std::memcpy(data_->states[i], other.data_->states[i], data_->state_bytes[i]);
+    else
+      TAPER_TRY(data_->program->devices[space]->copy_within(
+          data_->states[i], other.data_->states[i], data_->state_bytes[i]));
   }
-  for (int space = 1; space < data_->program->space_count; ++space) TAPER_TRY(data_->program->devices[space]->wait());
+  for (int space = 1; space < data_->program->space_count; ++space)
+    TAPER_TRY(data_->program->devices[space]->wait());
   return Error::ok;
 }
 

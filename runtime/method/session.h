@@ -8,31 +8,35 @@ struct SessionData;
 }
 
 struct SessionOptions {
-  const Threads* threads = nullptr;                ///< shared by the session's methods; nullptr: the caller's thread alone
-  Span<const Span<std::byte>> device_memory;       ///< element i: memory of space i + 1
-  ErrorInfo* info = nullptr;                       ///< where and why `create` failed; may be nullptr
+  const Threads* threads =
+      nullptr;  ///< shared by the session's methods; nullptr: the caller's thread alone
+  Span<const Span<std::byte>> device_memory;  ///< element i: memory of space i + 1
+  ErrorInfo* info = nullptr;                  ///< where and why `create` failed; may be nullptr
 };
 
 /// A state as it lies in memory: dense, of fixed size.
 struct StateView {
   const char* path;
-  void* data;  ///< an opaque address if the state lies on a device: use `read_state` and `write_state`
+  void* data;  ///< an opaque address if the state lies on a device: use `read_state` and
+               ///< `write_state`
   DType dtype;
   Span<const int64_t> sizes;
   size_t size_bytes;
   bool on_host;
 };
 
-/// The states of one use of a program: weights in training, caches, random numbers, an optimizer. Its methods read and write
-/// them; a second conversation, or a second training run, is a second Session. One thread at a time.
+/// The states of one use of a program: weights in training, caches, random numbers, an optimizer.
+/// Its methods read and write them; a second conversation, or a second training run, is a second
+/// Session. One thread at a time.
 ///
 /// A handle on the memory given to `create`, which must outlive it.
 class Session {
  public:
-  /// Places the states in `memory` (`program.session_bytes()`) and gives them their initial values. What is left of the memory
-  /// serves methods that are created without memory of their own.
+  /// Places the states in `memory` (`program.session_bytes()`) and gives them their initial values.
+  /// What is left of the memory serves methods that are created without memory of their own.
   /// Errors: out_of_memory; not_supported if an initial value is not in the file.
-  static Result<Session> create(const Program& program, Span<std::byte> memory, const SessionOptions& options = {});
+  static Result<Session> create(const Program& program, Span<std::byte> memory,
+                                const SessionOptions& options = {});
 
   Program program() const;
 
@@ -41,7 +45,8 @@ class Session {
   /// invalid_argument: no state has this path.
   Result<index_t> find_state(const char* path) const;
 
-  /// Copies a state out or in. `bytes` has exactly `state(i).size_bytes` bytes, dense. No method may run meanwhile.
+  /// Copies a state out or in. `bytes` has exactly `state(i).size_bytes` bytes, dense. No method
+  /// may run meanwhile.
   Error read_state(index_t i, Span<std::byte> bytes) const;
   Error write_state(index_t i, Span<const std::byte> bytes);
 

@@ -8,9 +8,10 @@ namespace taper::internal {
 struct SessionData {
   const ProgramData* program;
   const Threads* threads;
-  void** states;       ///< the address of each state, in its space
+  void** states;  ///< the address of each state, in its space
   size_t* state_bytes;
-  Arena arena;         ///< what is left of the session's memory: methods without memory of their own take from it
+  Arena arena;  ///< what is left of the session's memory: methods without memory of their own take
+                ///< from it
 };
 
 /// What `Session::create` takes from host memory, in this order; also when measuring.

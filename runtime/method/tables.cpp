@@ -20,12 +20,14 @@ bool is_input_buffer(const MethodData& m, const format::Value& v) {
 bool is_late(const MethodData& m, const format::Symbol& s) {
   switch (s.source()) {
     case format::SymbolSource::input_extent:
-    case format::SymbolSource::input_number: return false;
+    case format::SymbolSource::input_number:
+      return false;
     case format::SymbolSource::element: {
       const format::Value& v = m.view.values[s.first()];
       return v.storage() == format::Storage::buffer && !is_input_buffer(m, v);
     }
-    default: return true;
+    default:
+      return true;
   }
 }
 
@@ -46,14 +48,18 @@ void fill_dependences(MethodData& m) {
   }
   for (index_t i = 0; i < m.view.expressions.size(); ++i) {
     const format::Expression& e = m.view.expressions[i];
-    if (e.operation() == format::Operation::literal) m.number_bits[i] = 0;
-    else if (e.operation() == format::Operation::symbol) m.number_bits[i] = m.symbol_bits[e.a()];
-    else m.number_bits[i] = m.number_bits[e.a()] | m.number_bits[e.b()] | m.number_bits[e.c()];
+    if (e.operation() == format::Operation::literal)
+      m.number_bits[i] = 0;
+    else if (e.operation() == format::Operation::symbol)
+      m.number_bits[i] = m.symbol_bits[e.a()];
+    else
+      m.number_bits[i] = m.number_bits[e.a()] | m.number_bits[e.b()] | m.number_bits[e.c()];
   }
   for (index_t i = 0; i < m.view.shapes.size(); ++i) {
     const format::Shape& s = m.view.shapes[i];
     m.shape_bits[i] = 0;
-    for (const uint32_t d : m.view.dims.part(s.dims_first(), 2 * s.rank())) m.shape_bits[i] |= m.number_bits[d];
+    for (const uint32_t d : m.view.dims.part(s.dims_first(), 2 * s.rank()))
+      m.shape_bits[i] |= m.number_bits[d];
   }
 }
 
@@ -66,36 +72,47 @@ Symbols bits_of_value(const MethodData& m, int64_t i) {
 Symbols bits_of_argument(const MethodData& m, const format::Argument& a) {
   const bool tensors = a.kind() == ArgumentKind::tensor;
   switch (a.form()) {
-    case ArgumentForm::literal: return tensors ? bits_of_value(m, a.content()) : 0;
-    case ArgumentForm::expression: return m.number_bits[a.content()];
+    case ArgumentForm::literal:
+      return tensors ? bits_of_value(m, a.content()) : 0;
+    case ArgumentForm::expression:
+      return m.number_bits[a.content()];
     case ArgumentForm::list:
     case ArgumentForm::expression_list: {
       Symbols bits = 0;
       if (!tensors && a.form() == ArgumentForm::list) return 0;
-      for (const int64_t e : m.view.lists.part(static_cast<index_t>(a.content()), static_cast<index_t>(a.count())))
+      for (const int64_t e :
+           m.view.lists.part(static_cast<index_t>(a.content()), static_cast<index_t>(a.count())))
         bits |= tensors ? bits_of_value(m, e) : m.number_bits[e];
       return bits;
     }
-    default: return 0;
+    default:
+      return 0;
   }
 }
 
-// `pool` is what lists of tensors and of expressions lie in; taken in the same order as take_tables counts it.
+// `pool` is what lists of tensors and of expressions lie in; taken in the same order as take_tables
+// counts it.
 void fill_slot(MethodData& m, const format::Argument& a, Slot& s, int64_t*& pool) {
   s = Slot{};
   s.kind = static_cast<Kind>(a.kind());
   s.present = a.form() != ArgumentForm::absent;
   s.size = a.count();
   switch (a.form()) {
-    case ArgumentForm::absent: s.tensor = nullptr, s.size = 0; break;
-    case ArgumentForm::literal:
-      if (a.kind() == ArgumentKind::tensor) s.tensor = &m.values[a.content()];
-      else if (a.kind() == ArgumentKind::string) {
-        const flatbuffers::String* text = m.program->table->strings()->Get(static_cast<uint32_t>(a.content()));
-        s.text = text->c_str(), s.size = text->size();
-      } else s.integer = a.content();
+    case ArgumentForm::absent:
+      s.tensor = nullptr, s.size = 0;
       break;
-    case ArgumentForm::expression: break;  // fill_numbers writes it
+    case ArgumentForm::literal:
+      if (a.kind() == ArgumentKind::tensor)
+        s.tensor = &m.values[a.content()];
+      else if (a.kind() == ArgumentKind::string) {
+        const flatbuffers::String* text =
+            m.program->table->strings()->Get(static_cast<uint32_t>(a.content()));
+        s.text = text->c_str(), s.size = text->size();
+      } else
+        s.integer = a.content();
+      break;
+    case ArgumentForm::expression:
+      break;  // fill_numbers writes it
     case ArgumentForm::expression_list:
       s.integers = pool;
       pool += a.count();
@@ -107,7 +124,8 @@ void fill_slot(MethodData& m, const format::Argument& a, Slot& s, int64_t*& pool
         break;
       }
       const TensorRef** tensors = reinterpret_cast<const TensorRef**>(pool);
-      for (uint32_t i = 0; i < a.count(); ++i) tensors[i] = elements[i] < 0 ? nullptr : &m.values[elements[i]];
+      for (uint32_t i = 0; i < a.count(); ++i)
+        tensors[i] = elements[i] < 0 ? nullptr : &m.values[elements[i]];
       s.tensors = tensors;
       pool += a.count();
       break;
@@ -116,25 +134,35 @@ void fill_slot(MethodData& m, const format::Argument& a, Slot& s, int64_t*& pool
 }
 
 bool uses_pool(const format::Argument& a) {
-  return a.form() == ArgumentForm::expression_list || (a.form() == ArgumentForm::list && a.kind() == ArgumentKind::tensor);
+  return a.form() == ArgumentForm::expression_list ||
+         (a.form() == ArgumentForm::list && a.kind() == ArgumentKind::tensor);
 }
 
 Step step_of(const MethodData& m, const format::Instruction& in) {
   switch (in.kind()) {
-    case InstructionKind::kernel: return m.program->space_of_queue(in.queue()) == 0 ? Step::kernel : Step::device_kernel;
-    case InstructionKind::copy: return Step::copy;
-    case InstructionKind::bind: return Step::bind;
-    case InstructionKind::wait: return Step::wait;
-    case InstructionKind::jump: return Step::jump;
-    case InstructionKind::jump_unless: return Step::jump_unless;
-    case InstructionKind::loop_begin: return Step::loop_begin;
-    default: return Step::loop_end;
+    case InstructionKind::kernel:
+      return m.program->space_of_queue(in.queue()) == 0 ? Step::kernel : Step::device_kernel;
+    case InstructionKind::copy:
+      return Step::copy;
+    case InstructionKind::bind:
+      return Step::bind;
+    case InstructionKind::wait:
+      return Step::wait;
+    case InstructionKind::jump:
+      return Step::jump;
+    case InstructionKind::jump_unless:
+      return Step::jump_unless;
+    case InstructionKind::loop_begin:
+      return Step::loop_begin;
+    default:
+      return Step::loop_end;
   }
 }
 
 }  // namespace
 
-bool take_tables(Arena& arena, const ProgramData& program, const MethodView& view, index_t inputs, MethodData& m) {
+bool take_tables(Arena& arena, const ProgramData& program, const MethodView& view, index_t inputs,
+                 MethodData& m) {
   m.symbols = arena.take<int64_t>(view.symbols.size());
   m.symbol_bits = arena.take<Symbols>(view.symbols.size());
   m.numbers = arena.take<int64_t>(view.expressions.size());
@@ -147,7 +175,8 @@ bool take_tables(Arena& arena, const ProgramData& program, const MethodView& vie
   m.instructions = arena.take<Instruction>(view.instructions.size());
   m.given = arena.take<Given>(inputs);
   index_t pooled = 0;
-  for (const format::Argument& a : view.arguments) pooled += uses_pool(a) ? static_cast<index_t>(a.count()) : 0;
+  for (const format::Argument& a : view.arguments)
+    pooled += uses_pool(a) ? static_cast<index_t>(a.count()) : 0;
   m.list_pool = arena.take<int64_t>(pooled);
   for (index_t i = 0; i < view.instructions.size(); ++i) {
     const format::Instruction& in = view.instructions[i];
@@ -163,7 +192,9 @@ Error fill_tables(MethodData& m) {
   for (index_t i = 0; i < m.view.buffers.size(); ++i) {
     m.blocks[i] = {};
     if ((m.number_bits[m.view.buffers[i].size_bytes()] & late_symbols) != 0)
-      return m.fail(Error::invalid_program, TAPER_TEXT("the size of buffer {} is not known before the first instruction"), i);
+      return m.fail(Error::invalid_program,
+                    TAPER_TEXT("the size of buffer {} is not known before the first instruction"),
+                    i);
   }
   for (index_t i = 0; i < m.view.values.size(); ++i) {
     const format::Value& v = m.view.values[i];
@@ -171,7 +202,8 @@ Error fill_tables(MethodData& m) {
   }
   for (index_t i = 0; i < m.view.shapes.size(); ++i) m.shapes[i] = {};
   int64_t* pool = m.list_pool;
-  for (index_t i = 0; i < m.view.arguments.size(); ++i) fill_slot(m, m.view.arguments[i], m.slots[i], pool);
+  for (index_t i = 0; i < m.view.arguments.size(); ++i)
+    fill_slot(m, m.view.arguments[i], m.slots[i], pool);
 
   for (index_t i = 0; i < m.view.instructions.size(); ++i) {
     const format::Instruction& in = m.view.instructions[i];
@@ -179,28 +211,37 @@ Error fill_tables(MethodData& m) {
     const Step step = step_of(m, in);
     void* plan = in.kind() == InstructionKind::kernel ? out.plan : nullptr;
     out = {};
-    if (in.kind() == InstructionKind::kernel) out.kernel = m.program->kernels[in.target()];
-    else out.control.target = in.target(), out.control.condition = in.condition();
+    if (in.kind() == InstructionKind::kernel)
+      out.kernel = m.program->kernels[in.target()];
+    else
+      out.control.target = in.target(), out.control.condition = in.condition();
     out.arguments = m.slots + in.arguments_first();
     out.plan = plan;
     out.queue = in.queue();
     out.step = out.fresh = step;
-    for (const format::Argument& a : m.view.arguments.part(in.arguments_first(), in.arguments_count()))
+    for (const format::Argument& a :
+         m.view.arguments.part(in.arguments_first(), in.arguments_count()))
       out.depends |= bits_of_argument(m, a);
     if (step == Step::bind && (m.symbol_bits[in.target()] & late_symbols) == 0)
-      return m.fail(Error::invalid_program, TAPER_TEXT("symbol {} is bound before the first instruction and cannot be bound again"), in.target());
+      return m.fail(
+          Error::invalid_program,
+          TAPER_TEXT("symbol {} is bound before the first instruction and cannot be bound again"),
+          in.target());
   }
   for (index_t i = 0; i < count_of(m.table->inputs()); ++i) m.given[i] = {};
   return Error::ok;
 }
 
-const char* MethodData::debug_text(index_t i, uint32_t (format::InstructionDebug::*text)() const) const {
+const char* MethodData::debug_text(index_t i,
+                                   uint32_t (format::InstructionDebug::*text)() const) const {
   const format::Debug* debug = program->debug;
   if (debug == nullptr || index >= count_of(debug->methods())) return nullptr;
-  const auto instructions = span_of(debug->methods()->Get(static_cast<uint32_t>(index))->instructions());
+  const auto instructions =
+      span_of(debug->methods()->Get(static_cast<uint32_t>(index))->instructions());
   if (i >= instructions.size()) return nullptr;
   const uint32_t t = (instructions[i].*text)();
-  return t < static_cast<uint64_t>(count_of(debug->texts())) ? debug->texts()->Get(t)->c_str() : nullptr;
+  return t < static_cast<uint64_t>(count_of(debug->texts())) ? debug->texts()->Get(t)->c_str()
+                                                             : nullptr;
 }
 
 Error MethodData::fail(Error e, const char* message, int64_t a, int64_t b, int64_t c) {

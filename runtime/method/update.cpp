@@ -7,15 +7,19 @@ namespace {
 
 using format::NumberType;
 
-bool needs(Symbols bits, Symbols changed) { return changed == all_symbols || (bits & changed) != 0; }
+bool needs(Symbols bits, Symbols changed) {
+  return changed == all_symbols || (bits & changed) != 0;
+}
 
 int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[expression]; }
 
 Error evaluate_numbers(MethodData& m, Symbols changed) {
   for (index_t i = 0; i < m.view.expressions.size(); ++i)
     if (needs(m.number_bits[i], changed) &&
-        !evaluate(m.view.expressions.data(), static_cast<size_t>(i), m.symbols, m.numbers, m.numbers[i]))
-      return m.fail(Error::invalid_argument, TAPER_TEXT("expression {} overflows or divides by zero for these sizes"), i);
+        !evaluate(m.view.expressions.data(), static_cast<size_t>(i), m.symbols, m.numbers,
+                  m.numbers[i]))
+      return m.fail(Error::invalid_argument,
+                    TAPER_TEXT("expression {} overflows or divides by zero for these sizes"), i);
   return Error::ok;
 }
 
@@ -23,27 +27,34 @@ Error test_checks(MethodData& m, Symbols changed) {
   for (index_t i = 0; i < count_of(m.table->checks()); ++i) {
     const format::Check* c = m.table->checks()->Get(static_cast<uint32_t>(i));
     const Symbols bits = m.number_bits[c->condition()];
-    if (!needs(bits, changed) || (bits & m.unbound) != 0 || m.numbers[c->condition()] != 0) continue;
+    if (!needs(bits, changed) || (bits & m.unbound) != 0 || m.numbers[c->condition()] != 0)
+      continue;
     int64_t v[3] = {};
-    for (index_t k = 0; k < count_of(c->values()); ++k) v[k] = m.numbers[c->values()->Get(static_cast<uint32_t>(k))];
+    for (index_t k = 0; k < count_of(c->values()); ++k)
+      v[k] = m.numbers[c->values()->Get(static_cast<uint32_t>(k))];
     return m.fail(Error::invalid_argument, c->message()->c_str(), v[0], v[1], v[2]);
   }
   return Error::ok;
 }
 
-// place = max(end of the buffers below). Io buffers keep the place that the maximum gave them, because they keep their content.
+// place = max(end of the buffers below). Io buffers keep the place that the maximum gave them,
+// because they keep their content.
 Error place_buffers(MethodData& m, bool at_maximum) {
   size_t peaks[max_spaces][region_count] = {};
   for (index_t i = 0; i < m.view.buffers.size(); ++i) {
     const format::Buffer& b = m.view.buffers[i];
     Block& block = m.blocks[i];
     const int64_t size = size_at(m, b.size_bytes());
-    if (size < 0 || size > PTRDIFF_MAX / 2) return m.fail(Error::invalid_program, TAPER_TEXT("buffer {} has {} bytes"), i, size);
+    if (size < 0 || size > PTRDIFF_MAX / 2)
+      return m.fail(Error::invalid_program, TAPER_TEXT("buffer {} has {} bytes"), i, size);
     block.bytes = static_cast<size_t>(size);
     const RegionIndex region = b.region() == format::Region::io ? io : activations;
     if (region == io && !at_maximum) {
       if (block.bytes > block.capacity)
-        return m.fail(Error::out_of_memory, TAPER_TEXT("buffer {} needs {} bytes, more than at the maximum of every symbol"), i, size);
+        return m.fail(
+            Error::out_of_memory,
+            TAPER_TEXT("buffer {} needs {} bytes, more than at the maximum of every symbol"), i,
+            size);
       continue;
     }
     size_t place = 0;
@@ -54,7 +65,8 @@ Error place_buffers(MethodData& m, bool at_maximum) {
     block.place = rounded_up(place);
     if (at_maximum) block.capacity = block.bytes;
     const size_t end = block.place + block.bytes;
-    if (end > PTRDIFF_MAX / 4) return m.fail(Error::out_of_memory, TAPER_TEXT("buffers are larger than memory can be"));
+    if (end > PTRDIFF_MAX / 4)
+      return m.fail(Error::out_of_memory, TAPER_TEXT("buffers are larger than memory can be"));
     size_t& peak = peaks[b.space()][region];
     if (end > peak) peak = end;
   }
@@ -68,7 +80,8 @@ Error check_capacity(MethodData& m) {
   for (int s = 0; s < m.program->space_count; ++s) {
     const RegionMemory& r = m.regions[s][activations];
     if (r.peak > 0 && r.peak + slack_bytes > r.capacity)
-      return m.fail(Error::out_of_memory, TAPER_TEXT("these sizes need {} bytes of activations, {} are there"),
+      return m.fail(Error::out_of_memory,
+                    TAPER_TEXT("these sizes need {} bytes of activations, {} are there"),
                     static_cast<int64_t>(r.peak + slack_bytes), static_cast<int64_t>(r.capacity));
   }
   return Error::ok;
@@ -84,10 +97,12 @@ Error fill_shapes(MethodData& m, Symbols changed) {
     for (index_t k = 0; k < s.rank(); ++k) {
       const int64_t size = size_at(m, m.view.dims[s.dims_first() + k]);
       const int64_t stride = size_at(m, m.view.dims[s.dims_first() + s.rank() + k]);
-      // the product counts elements also where a stride is 0, and is kept even if another extent is 0
+      // the product counts elements also where a stride is 0, and is kept even if another extent is
+      // 0
       if (size < 0 || size > PTRDIFF_MAX || stride < 0 || stride > PTRDIFF_MAX ||
           __builtin_mul_overflow(product, static_cast<index_t>(size > 0 ? size : 1), &product))
-        return m.fail(Error::invalid_program, TAPER_TEXT("shape {} has an extent {} with stride {}"), i, size, stride);
+        return m.fail(Error::invalid_program,
+                      TAPER_TEXT("shape {} has an extent {} with stride {}"), i, size, stride);
       shape.sizes[k] = static_cast<index_t>(size), shape.strides[k] = static_cast<index_t>(stride);
     }
   }
@@ -98,11 +113,13 @@ void fill_numbers(MethodData& m, Symbols changed) {
   for (index_t i = 0; i < m.view.arguments.size(); ++i) {
     const format::Argument& a = m.view.arguments[i];
     Slot& s = m.slots[i];
-    if (a.form() == format::ArgumentForm::expression && needs(m.number_bits[a.content()], changed)) {
+    if (a.form() == format::ArgumentForm::expression &&
+        needs(m.number_bits[a.content()], changed)) {
       s.integer = m.numbers[a.content()];
     } else if (a.form() == format::ArgumentForm::expression_list) {
       int64_t* numbers = const_cast<int64_t*>(s.integers);  // lies in list_pool
-      for (uint32_t k = 0; k < a.count(); ++k) numbers[k] = m.numbers[m.view.lists[static_cast<index_t>(a.content() + k)]];
+      for (uint32_t k = 0; k < a.count(); ++k)
+        numbers[k] = m.numbers[m.view.lists[static_cast<index_t>(a.content() + k)]];
     }
   }
 }
@@ -113,10 +130,14 @@ bool extent_bytes(const TensorRef& t, size_t& bytes) {
   for (int i = 0; i < t.shape->rank; ++i) {
     index_t step;
     if (t.shape->sizes[i] == 0) return bytes = 0, true;
-    if (__builtin_mul_overflow(t.shape->sizes[i] - 1, t.shape->strides[i], &step) || __builtin_add_overflow(last, step, &last)) return false;
+    if (__builtin_mul_overflow(t.shape->sizes[i] - 1, t.shape->strides[i], &step) ||
+        __builtin_add_overflow(last, step, &last))
+      return false;
   }
   index_t total;
-  if (__builtin_add_overflow(last, index_t{1}, &last) || __builtin_mul_overflow(last, index_t{size_bytes(t.dtype)}, &total)) return false;
+  if (__builtin_add_overflow(last, index_t{1}, &last) ||
+      __builtin_mul_overflow(last, index_t{size_bytes(t.dtype)}, &total))
+    return false;
   bytes = static_cast<size_t>(total);
   return true;
 }
@@ -141,10 +162,14 @@ bool has_arguments_to_prepare(const Instruction& i) {
 Error set_symbol(MethodData& m, index_t i, int64_t value, Symbols& changed) {
   const format::Symbol& s = m.view.symbols[i];
   if (s.type() == NumberType::i64 && (value < s.minimum() || value > s.maximum())) {
-    const char* name = i < count_of(m.table->symbol_names()) ? m.table->symbol_names()->Get(static_cast<uint32_t>(i))->c_str() : nullptr;
-    return fail(m.info, Error::invalid_argument, TAPER_TEXT("a size is {}, outside [{}, {}]"), value, s.minimum(), s.maximum(), name);
+    const char* name = i < count_of(m.table->symbol_names())
+                           ? m.table->symbol_names()->Get(static_cast<uint32_t>(i))->c_str()
+                           : nullptr;
+    return fail(m.info, Error::invalid_argument, TAPER_TEXT("a size is {}, outside [{}, {}]"),
+                value, s.minimum(), s.maximum(), name);
   }
-  if (m.symbols[i] != value) m.symbols[i] = value, changed |= m.symbol_bits[i], m.consistent = false;
+  if (m.symbols[i] != value)
+    m.symbols[i] = value, changed |= m.symbol_bits[i], m.consistent = false;
   return Error::ok;
 }
 
@@ -154,23 +179,45 @@ int64_t least(const format::Symbol& s) { return s.type() == NumberType::i64 ? s.
 Error read_element(MethodData& m, const format::Symbol& s, int64_t& result) {
   const TensorRef& t = m.values[s.first()];
   if (!t.shape->is_dense() || static_cast<int64_t>(s.second()) >= t.shape->numel())
-    return m.fail(Error::invalid_program, TAPER_TEXT("element {} of value {} does not exist"), s.second(), s.first());
-  const std::byte* at = static_cast<const std::byte*>(t.data) + size_t{s.second()} * static_cast<size_t>(size_bytes(t.dtype));
+    return m.fail(Error::invalid_program, TAPER_TEXT("element {} of value {} does not exist"),
+                  s.second(), s.first());
+  const std::byte* at = static_cast<const std::byte*>(t.data) +
+                        size_t{s.second()} * static_cast<size_t>(size_bytes(t.dtype));
   const auto as = [at](auto value) {
     std::memcpy(&value, at, sizeof value);
     return value;
   };
   switch (t.dtype) {
-    case DType::boolean: result = as(uint8_t{}) != 0; break;
-    case DType::u8: result = as(uint8_t{}); break;
-    case DType::i8: result = as(int8_t{}); break;
-    case DType::i16: result = as(int16_t{}); break;
-    case DType::i32: result = as(int32_t{}); break;
-    case DType::i64: result = as(int64_t{}); break;
-    case DType::f16: result = bits_of(static_cast<double>(static_cast<float>(as(Half{})))); break;
-    case DType::bf16: result = bits_of(static_cast<double>(static_cast<float>(as(BFloat16{})))); break;
-    case DType::f32: result = bits_of(static_cast<double>(as(float{}))); break;
-    case DType::f64: result = as(int64_t{}); break;
+    case DType::boolean:
+      result = as(uint8_t{}) != 0;
+      break;
+    case DType::u8:
+      result = as(uint8_t{});
+      break;
+    case DType::i8:
+      result = as(int8_t{});
+      break;
+    case DType::i16:
+      result = as(int16_t{});
+      break;
+    case DType::i32:
+      result = as(int32_t{});
+      break;
+    case DType::i64:
+      result = as(int64_t{});
+      break;
+    case DType::f16:
+      result = bits_of(static_cast<double>(static_cast<float>(as(Half{}))));
+      break;
+    case DType::bf16:
+      result = bits_of(static_cast<double>(static_cast<float>(as(BFloat16{}))));
+      break;
+    case DType::f32:
+      result = bits_of(static_cast<double>(as(float{})));
+      break;
+    case DType::f64:
+      result = as(int64_t{});
+      break;
   }
   return Error::ok;
 }
@@ -199,10 +246,13 @@ Error compare_inputs(MethodData& m) {
     const Shape &given = m.given[i].shape, &expected = *m.values[in->value()].shape;
     for (int k = 0; k < given.rank; ++k)
       if (given.sizes[k] != expected.sizes[k])
-        return fail(m.info, Error::invalid_argument, TAPER_TEXT("dimension {} of an input is {}, and must be {} beside the other inputs"), k,
-                    given.sizes[k], expected.sizes[k], in->name()->c_str());
+        return fail(
+            m.info, Error::invalid_argument,
+            TAPER_TEXT("dimension {} of an input is {}, and must be {} beside the other inputs"), k,
+            given.sizes[k], expected.sizes[k], in->name()->c_str());
     if (!expected.is_dense())
-      return fail(m.info, Error::invalid_program, TAPER_TEXT("input {} is not dense"), i, 0, 0, in->name()->c_str());
+      return fail(m.info, Error::invalid_program, TAPER_TEXT("input {} is not dense"), i, 0, 0,
+                  in->name()->c_str());
   }
   return Error::ok;
 }
@@ -219,16 +269,19 @@ Error place_values(MethodData& m) {
       case format::Storage::buffer: {
         const format::Buffer& b = m.view.buffers[v.storage_index()];
         const Block& block = m.blocks[v.storage_index()];
-        const RegionMemory& region = m.regions[b.space()][b.region() == format::Region::io ? io : activations];
+        const RegionMemory& region =
+            m.regions[b.space()][b.region() == format::Region::io ? io : activations];
         base = block.bound != nullptr ? block.bound : region.base + block.place;
         available = block.bytes;
         break;
       }
       case format::Storage::constant: {
-        base = static_cast<std::byte*>(const_cast<void*>(m.program->constants[v.storage_index()]));  // never written: load saw to it
+        base = static_cast<std::byte*>(const_cast<void*>(
+            m.program->constants[v.storage_index()]));  // never written: load saw to it
         const format::Constant* c = m.program->table->constants()->Get(v.storage_index());
         if (base == nullptr)
-          return fail(m.info, Error::not_supported, TAPER_TEXT("constant {} is not in the file in a form that kernels here read"),
+          return fail(m.info, Error::not_supported,
+                      TAPER_TEXT("constant {} is not in the file in a form that kernels here read"),
                       v.storage_index(), 0, 0, text_of(c->path()));
         (void)dense_bytes(span_of(c->sizes()), t.dtype, available);
         break;
@@ -241,9 +294,14 @@ Error place_values(MethodData& m) {
     size_t extent = 0, offset = 0;
     const int64_t elements = size_at(m, v.offset());
     if (elements < 0 || elements > PTRDIFF_MAX || !extent_bytes(t, extent) ||
-        __builtin_mul_overflow(static_cast<size_t>(elements), static_cast<size_t>(size_bytes(t.dtype)), &offset) || offset > available ||
-        extent > available - offset)
-      return m.fail(Error::invalid_program, TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i, static_cast<int64_t>(available));
+        __builtin_mul_overflow(static_cast<size_t>(elements),
+                               static_cast<size_t>(size_bytes(t.dtype)), &offset))
+      return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
+    if (extent == 0) offset = 0;  // without elements it lies nowhere
+    if (offset > available || extent > available - offset)
+      return m.fail(Error::invalid_program,
+                    TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i,
+                    static_cast<int64_t>(available));
     t.data = base + offset;
   }
   return Error::ok;
@@ -258,8 +316,10 @@ Error check_overlaps(MethodData& m, index_t i) {
 
   const auto overlap = [](const TensorRef& a, const TensorRef& b) {
     size_t a_bytes = 0, b_bytes = 0;
-    (void)extent_bytes(a, a_bytes), (void)extent_bytes(b, b_bytes);  // place_values saw that they can be counted
-    const uintptr_t x = reinterpret_cast<uintptr_t>(a.data), y = reinterpret_cast<uintptr_t>(b.data);
+    (void)extent_bytes(a, a_bytes),
+        (void)extent_bytes(b, b_bytes);  // place_values saw that they can be counted
+    const uintptr_t x = reinterpret_cast<uintptr_t>(a.data),
+                    y = reinterpret_cast<uintptr_t>(b.data);
     return x < y + b_bytes && y < x + a_bytes && a_bytes != 0 && b_bytes != 0;
   };
   const auto same = [](const TensorRef& a, const TensorRef& b) {
@@ -276,12 +336,14 @@ Error check_overlaps(MethodData& m, index_t i) {
       const bool list = is_kernel && k->expected[r].list;
       const TensorRef* const* tensors = list ? slots[r].tensors : &slots[r].tensor;
       const index_t count = list ? static_cast<index_t>(slots[r].size) : 1;
-      const bool in_place = w == first_result && (is_kernel ? r < 32 && (k->overwrites >> r & 1u) != 0 : true);
+      const bool in_place =
+          w == first_result && (is_kernel ? r < 32 && (k->overwrites >> r & 1u) != 0 : true);
       for (index_t e = 0; e < count; ++e) {
         if (tensors[e] == nullptr || !overlap(*slots[w].tensor, *tensors[e])) continue;
         if (in_place && same(*slots[w].tensor, *tensors[e])) continue;
         m.info.argument = static_cast<int32_t>(r);
-        return m.fail_at(i, fail(m.info, Error::invalid_program, TAPER_TEXT("what is written overlaps argument {}"), r));
+        return m.fail_at(i, fail(m.info, Error::invalid_program,
+                                 TAPER_TEXT("what is written overlaps argument {}"), r));
       }
     }
   }
@@ -314,9 +376,12 @@ bool is(const TensorRef* t, const TensorType<Extent>& type) {
 }
 
 Error prepare_copy(MethodData& m, index_t i) {
-  const TensorRef &from = *m.instructions[i].arguments[0].tensor, &to = *m.instructions[i].arguments[1].tensor;
-  if (from.shape->same_sizes(*to.shape) && from.shape->is_dense() && to.shape->is_dense()) return Error::ok;
-  return m.fail_at(i, m.fail(Error::invalid_program, TAPER_TEXT("a copy needs two dense tensors of equal sizes")));
+  const TensorRef &from = *m.instructions[i].arguments[0].tensor,
+                  &to = *m.instructions[i].arguments[1].tensor;
+  if (from.shape->same_sizes(*to.shape) && from.shape->is_dense() && to.shape->is_dense())
+    return Error::ok;
+  return m.fail_at(i, m.fail(Error::invalid_program,
+                             TAPER_TEXT("a copy needs two dense tensors of equal sizes")));
 }
 
 }  // namespace
@@ -333,26 +398,33 @@ Error prepare(MethodData& m, index_t i) {
   for (int a = 0; a < k.expected_count; ++a) {
     if (meets(in.arguments[a], k.expected[a])) continue;
     m.info.argument = a;
-    return m.fail_at(i, fail(m.info, Error::invalid_program, TAPER_TEXT("argument {} has strides that the kernel does not take"), a));
+    return m.fail_at(i,
+                     fail(m.info, Error::invalid_program,
+                          TAPER_TEXT("argument {} has strides that the kernel does not take"), a));
   }
   Facts<Extent> facts;
   TensorType<Extent> results[Schema::max_results];
   if (!k.shape(facts, in.arguments, results))
-    return m.fail_at(i, fail(m.info, Error::invalid_argument, facts.message, facts.values[0], facts.values[1], facts.values[2]));
+    return m.fail_at(i, fail(m.info, Error::invalid_argument, facts.message, facts.values[0],
+                             facts.values[1], facts.values[2]));
   for (int r = 0; r < k.result_count; ++r) {
     const int a = k.expected_count - k.result_count + r;
     if (is(in.arguments[a].tensor, results[r])) continue;
     m.info.argument = a;
-    return m.fail_at(i, fail(m.info, Error::invalid_program, TAPER_TEXT("result {} has another type than the operator gives"), r));
+    return m.fail_at(i, fail(m.info, Error::invalid_program,
+                             TAPER_TEXT("result {} has another type than the operator gives"), r));
   }
   if (k.prepare != nullptr) {
     Context context{nullptr, 0, m.context.threads, &m.info};
     if (Error e = k.prepare(context, in.plan, in.arguments); e != Error::ok) return m.fail_at(i, e);
     if (!m.placed) {
-      if (context.scratch_bytes > m.context.scratch_bytes) m.context.scratch_bytes = context.scratch_bytes;
+      if (context.scratch_bytes > m.context.scratch_bytes)
+        m.context.scratch_bytes = context.scratch_bytes;
     } else if (context.scratch_bytes > m.context.scratch_bytes) {
-      return m.fail_at(i, fail(m.info, Error::out_of_memory, TAPER_TEXT("the kernel needs {} bytes of scratch, {} are there"),
-                               static_cast<int64_t>(context.scratch_bytes), static_cast<int64_t>(m.context.scratch_bytes)));
+      return m.fail_at(i, fail(m.info, Error::out_of_memory,
+                               TAPER_TEXT("the kernel needs {} bytes of scratch, {} are there"),
+                               static_cast<int64_t>(context.scratch_bytes),
+                               static_cast<int64_t>(m.context.scratch_bytes)));
     }
   }
   in.step = in.fresh;
@@ -377,16 +449,20 @@ Error prepare_at_maximum(MethodData& m) {
 Error bind_inputs(MethodData& m) {
   Symbols changed = m.consistent ? 0 : all_symbols;
   if (m.has_late) {
-    // until an instruction binds it, a late symbol is as small as it may be, so that views sized by it fit
+    // until an instruction binds it, a late symbol is as small as it may be, so that views sized by
+    // it fit
     m.unbound = late_symbols;
     for (index_t i = 0; i < m.view.symbols.size(); ++i)
-      if ((m.symbol_bits[i] & late_symbols) != 0) TAPER_TRY(set_symbol(m, i, least(m.view.symbols[i]), changed));
+      if ((m.symbol_bits[i] & late_symbols) != 0)
+        TAPER_TRY(set_symbol(m, i, least(m.view.symbols[i]), changed));
   }
   if (m.inputs_changed || !m.consistent) {
     for (index_t i = 0; i < m.view.symbols.size(); ++i) {
       const format::Symbol& s = m.view.symbols[i];
-      if (s.source() == format::SymbolSource::input_extent) TAPER_TRY(set_symbol(m, i, m.given[s.first()].shape.sizes[s.second()], changed));
-      if (s.source() == format::SymbolSource::input_number) TAPER_TRY(set_symbol(m, i, m.given[s.first()].number, changed));
+      if (s.source() == format::SymbolSource::input_extent)
+        TAPER_TRY(set_symbol(m, i, m.given[s.first()].shape.sizes[s.second()], changed));
+      if (s.source() == format::SymbolSource::input_number)
+        TAPER_TRY(set_symbol(m, i, m.given[s.first()].number, changed));
     }
     // elements are read from values that lie where the new sizes put them
     if (changed != 0) TAPER_TRY(update_and_prepare(m, changed));
@@ -397,7 +473,8 @@ Error bind_inputs(MethodData& m) {
   changed = 0;
   for (index_t i = 0; i < m.view.symbols.size(); ++i) {
     const format::Symbol& s = m.view.symbols[i];
-    if (s.source() != format::SymbolSource::element || (m.symbol_bits[i] & late_symbols) != 0) continue;
+    if (s.source() != format::SymbolSource::element || (m.symbol_bits[i] & late_symbols) != 0)
+      continue;
     int64_t value = 0;
     TAPER_TRY(read_element(m, s, value));
     TAPER_TRY(set_symbol(m, i, value, changed));
@@ -415,7 +492,8 @@ Error bind_late(MethodData& m, uint32_t symbol, int64_t counter) {
   if (changed == 0) return test_checks(m, m.symbol_bits[symbol]);
   TAPER_TRY(update(m, changed, false));
   for (index_t i = 0; i < m.view.instructions.size(); ++i)
-    if ((m.instructions[i].depends & changed) != 0 && has_arguments_to_prepare(m.instructions[i])) m.instructions[i].step = Step::stale;
+    if ((m.instructions[i].depends & changed) != 0 && has_arguments_to_prepare(m.instructions[i]))
+      m.instructions[i].step = Step::stale;
   m.consistent = true;
   return Error::ok;
 }

@@ -27,7 +27,8 @@ bool cpu_has(CpuLevel level) {
 
   uint32_t eax, ebx, ecx, edx;
   if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
-  constexpr uint32_t pclmul = 1u << 1, fma = 1u << 12, aes = 1u << 25, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+  constexpr uint32_t pclmul = 1u << 1, fma = 1u << 12, aes = 1u << 25, osxsave = 1u << 27,
+                     avx = 1u << 28, f16c = 1u << 29;
   if (!all(ecx, pclmul | fma | aes | osxsave | avx | f16c)) return false;
   constexpr uint64_t ymm = 0x06, zmm = 0xe6;  // SSE and AVX state; with the three of AVX-512
   if (!all(saved_registers(), level == CpuLevel::avx512 ? zmm : ymm)) return false;

@@ -9,11 +9,12 @@ namespace taper {
 /// One execution of one instruction. What the instruction is, `Method::instruction` tells.
 struct ProfileEvent {
   uint32_t instruction;
-  uint32_t queue;    ///< 0: the times are those of the work; else of enqueueing it
+  uint32_t queue;       ///< 0: the times are those of the work; else of enqueueing it
   uint64_t begin, end;  ///< in the clock's unit
 };
 
-/// Give it to `Method::set_profiler`. A runtime built without TAPER_PROFILE has no code for it and records nothing.
+/// Give it to `Method::set_profiler`. A runtime built without TAPER_PROFILE has no code for it and
+/// records nothing.
 struct Profiler {
   Span<ProfileEvent> events;
   uint64_t (*now)() = nullptr;  ///< a steady clock, in a unit that the caller knows
@@ -21,8 +22,10 @@ struct Profiler {
   index_t dropped = 0;          ///< events for which there was no room
 
   void record(uint32_t instruction, uint32_t queue, uint64_t begin, uint64_t end) {
-    if (count < events.size()) events[count++] = {instruction, queue, begin, end};
-    else ++dropped;
+    if (count < events.size())
+      events[count++] = {instruction, queue, begin, end};
+    else
+      ++dropped;
   }
 };
 

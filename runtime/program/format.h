@@ -8,7 +8,8 @@
 
 namespace taper {
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "programs hold little-endian tensors that are used where they lie");
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "programs hold little-endian tensors that are used where they lie");
 
 /// The version that this runtime writes and reads; it reads the one before as well.
 inline constexpr uint32_t format_version = 1;
@@ -16,7 +17,8 @@ inline constexpr uint32_t oldest_readable_version = 1;
 
 /// Segments, buffers and states start at multiples of this.
 inline constexpr size_t segment_alignment = 64;
-/// Readable bytes behind every buffer, state and constant: kernels may load them, and use nothing of what they load.
+/// Readable bytes behind every buffer, state and constant: kernels may load them, and use nothing
+/// of what they load.
 inline constexpr size_t slack_bytes = 64;
 /// What the program's first byte must be aligned to.
 inline constexpr size_t file_alignment = 16;
@@ -34,7 +36,8 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 64);
 
-/// FNV-1a over 64-bit words (the last one padded with zeros), folded once a word so that high bits reach low ones.
+/// FNV-1a over 64-bit words (the last one padded with zeros), folded once a word so that high bits
+/// reach low ones.
 inline uint64_t checksum(Span<const std::byte> bytes) {
   uint64_t h = 14695981039346656037ull;
   const size_t n = static_cast<size_t>(bytes.size());

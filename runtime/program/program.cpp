@@ -19,31 +19,40 @@ Error invalid(ErrorInfo& info, const char* message, int64_t a = 0, int64_t b = 0
 // The header, the checksum, and FlatBuffers' own verification.
 Error open(Span<const std::byte> file, const format::Program*& table, ErrorInfo& info) {
   if (reinterpret_cast<uintptr_t>(file.data()) % file_alignment != 0)
-    return fail(info, Error::invalid_argument, TAPER_TEXT("the program must lie at a multiple of {} bytes"), file_alignment);
+    return fail(info, Error::invalid_argument,
+                TAPER_TEXT("the program must lie at a multiple of {} bytes"), file_alignment);
   FileHeader h;
-  if (static_cast<size_t>(file.size()) < sizeof h) return invalid(info, TAPER_TEXT("the file is shorter than a header"));
+  if (static_cast<size_t>(file.size()) < sizeof h)
+    return invalid(info, TAPER_TEXT("the file is shorter than a header"));
   std::memcpy(&h, file.data(), sizeof h);
-  if (std::memcmp(h.magic, file_magic, sizeof h.magic) != 0) return invalid(info, TAPER_TEXT("this is not a Taper program"));
+  if (std::memcmp(h.magic, file_magic, sizeof h.magic) != 0)
+    return invalid(info, TAPER_TEXT("this is not a Taper program"));
   if (h.version < oldest_readable_version || h.version > format_version)
-    return invalid(info, TAPER_TEXT("format version {} is unknown; this runtime reads up to {}"), h.version, format_version);
+    return invalid(info, TAPER_TEXT("format version {} is unknown; this runtime reads up to {}"),
+                   h.version, format_version);
   const uint64_t size = static_cast<uint64_t>(file.size());
   if (h.file_bytes != size)
-    return invalid(info, TAPER_TEXT("the file has {} bytes, its header says {}"), file.size(), static_cast<int64_t>(h.file_bytes));
-  if (h.flags != 0 || h.metadata_offset % segment_alignment != 0 || h.metadata_offset < sizeof h || h.metadata_offset > size ||
-      h.metadata_bytes > size - h.metadata_offset)
+    return invalid(info, TAPER_TEXT("the file has {} bytes, its header says {}"), file.size(),
+                   static_cast<int64_t>(h.file_bytes));
+  if (h.flags != 0 || h.metadata_offset % segment_alignment != 0 || h.metadata_offset < sizeof h ||
+      h.metadata_offset > size || h.metadata_bytes > size - h.metadata_offset)
     return invalid(info, TAPER_TEXT("the header is damaged"));
-  const auto metadata = file.part(static_cast<index_t>(h.metadata_offset), static_cast<index_t>(h.metadata_bytes));
-  if (checksum(metadata) != h.metadata_checksum) return invalid(info, TAPER_TEXT("the metadata's checksum differs: the file is damaged"));
+  const auto metadata =
+      file.part(static_cast<index_t>(h.metadata_offset), static_cast<index_t>(h.metadata_bytes));
+  if (checksum(metadata) != h.metadata_checksum)
+    return invalid(info, TAPER_TEXT("the metadata's checksum differs: the file is damaged"));
 
   const uint8_t* bytes = reinterpret_cast<const uint8_t*>(metadata.data());
   flatbuffers::Verifier verifier(bytes, static_cast<size_t>(metadata.size()));
-  if (metadata.size() < 16 || !format::VerifyProgramBuffer(verifier)) return invalid(info, TAPER_TEXT("the metadata's structure is damaged"));
+  if (metadata.size() < 16 || !format::VerifyProgramBuffer(verifier))
+    return invalid(info, TAPER_TEXT("the metadata's structure is damaged"));
   table = format::GetProgram(bytes);
   return internal::verify_program(file, *table, info);
 }
 
 // The debug segment, if there is one.
-Error open_debug(Span<const std::byte> file, const format::Program& table, const format::Debug*& debug, ErrorInfo& info) {
+Error open_debug(Span<const std::byte> file, const format::Program& table,
+                 const format::Debug*& debug, ErrorInfo& info) {
   for (const format::Segment& s : internal::span_of(table.segments())) {
     if (s.kind() != format::SegmentKind::debug) continue;
     const uint8_t* bytes = reinterpret_cast<const uint8_t*>(file.data()) + s.offset();
@@ -58,7 +67,8 @@ Error open_debug(Span<const std::byte> file, const format::Program& table, const
 
 /// Whether a record fits the stored operator, schema and dtypes.
 bool fits(const Kernel& k, const format::Kernel& wanted) {
-  if (name_of(*k.op) != wanted.op()->string_view() || schema_hash(*k.op) != wanted.schema_hash()) return false;
+  if (name_of(*k.op) != wanted.op()->string_view() || schema_hash(*k.op) != wanted.schema_hash())
+    return false;
   const Span<const uint8_t> dtypes = internal::span_of(wanted.dtypes());
   index_t next = 0;
   for (int i = 0; i < k.expected_count; ++i) {
@@ -80,13 +90,16 @@ const Kernel* find(KernelSet set, const format::Kernel& wanted, bool (*cpu_has)(
 }
 
 Error find_devices(ProgramData& p, const LoadOptions& options, ErrorInfo& info) {
-  p.space_count = count_of(p.table->spaces()) > 0 ? static_cast<int>(count_of(p.table->spaces())) : 1;
+  p.space_count =
+      count_of(p.table->spaces()) > 0 ? static_cast<int>(count_of(p.table->spaces())) : 1;
   for (int i = 1; i < p.space_count; ++i) {
     const format::Space* s = p.table->spaces()->Get(static_cast<uint32_t>(i));
     for (Device* d : options.devices)
       if (s->name()->string_view() == d->name() && d->ordinal() == s->ordinal()) p.devices[i] = d;
     if (p.devices[i] == nullptr)
-      return fail(info, Error::not_supported, TAPER_TEXT("the program needs a device that was not given"), i, 0, 0, s->name()->c_str());
+      return fail(info, Error::not_supported,
+                  TAPER_TEXT("the program needs a device that was not given"), i, 0, 0,
+                  s->name()->c_str());
   }
   return Error::ok;
 }
@@ -98,8 +111,10 @@ Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, E
     p.kernels[i] = find(device != nullptr ? device->kernels() : host, *wanted, options.cpu_has);
     if (p.kernels[i] != nullptr) continue;
     const Span<const uint8_t> d = internal::span_of(wanted->dtypes());
-    return fail(info, Error::missing_kernel, TAPER_TEXT("no linked kernel fits this operator with the program's dtypes"),
-                d.size() > 0 ? d[0] : -1, d.size() > 1 ? d[1] : -1, d.size() > 2 ? d[2] : -1, wanted->op()->c_str());
+    return fail(info, Error::missing_kernel,
+                TAPER_TEXT("no linked kernel fits this operator with the program's dtypes"),
+                d.size() > 0 ? d[0] : -1, d.size() > 1 ? d[1] : -1, d.size() > 2 ? d[2] : -1,
+                wanted->op()->c_str());
   }
   return Error::ok;
 }
@@ -113,18 +128,24 @@ Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& inf
     p.constants[i] = data;
     if (c->space() == 0 || data == nullptr) continue;
     size_t bytes = 0;
-    (void)internal::dense_bytes(internal::span_of(c->sizes()), static_cast<DType>(c->dtype()), bytes);
-    const Span<std::byte> memory = c->space() <= options.device_memory.size() ? options.device_memory[c->space() - 1] : Span<std::byte>();
+    (void)internal::dense_bytes(internal::span_of(c->sizes()), static_cast<DType>(c->dtype()),
+                                bytes);
+    const Span<std::byte> memory = c->space() <= options.device_memory.size()
+                                       ? options.device_memory[c->space() - 1]
+                                       : Span<std::byte>();
     const size_t begin = used[c->space()], capacity = static_cast<size_t>(memory.size());
     if (begin > capacity || bytes + slack_bytes > capacity - begin)
-      return fail(info, Error::out_of_memory, TAPER_TEXT("the device memory for constants is too small"), memory.size());
+      return fail(info, Error::out_of_memory,
+                  TAPER_TEXT("the device memory for constants is too small"), memory.size());
     used[c->space()] = internal::rounded_up(begin + bytes + slack_bytes);
     std::byte* place = memory.data() + begin;
-    if (Error e = p.devices[c->space()]->copy_in(place, data, bytes); e != Error::ok) return fail(info, e, TAPER_TEXT("copying a constant failed"), i);
+    if (Error e = p.devices[c->space()]->copy_in(place, data, bytes); e != Error::ok)
+      return fail(info, e, TAPER_TEXT("copying a constant failed"), i);
     p.constants[i] = place;
   }
   for (int s = 1; s < p.space_count; ++s)
-    if (Error e = p.devices[s]->wait(); e != Error::ok) return fail(info, e, TAPER_TEXT("copying constants to space {} failed"), s);
+    if (Error e = p.devices[s]->wait(); e != Error::ok)
+      return fail(info, e, TAPER_TEXT("copying constants to space {} failed"), s);
   return Error::ok;
 }
 
@@ -142,7 +163,8 @@ struct Parts {
 
 }  // namespace
 
-Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels, Span<std::byte> metadata, const LoadOptions& options) {
+Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
+                              Span<std::byte> metadata, const LoadOptions& options) {
   ErrorInfo unread;
   ErrorInfo& info = options.info != nullptr ? *options.info : unread;
   const format::Program* table = nullptr;
@@ -152,11 +174,15 @@ Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels, Spa
 
   Arena arena(metadata);
   Parts parts(arena, *table);
-  if (arena.exhausted()) return fail(info, Error::out_of_memory, TAPER_TEXT("{} bytes of metadata are too few"), metadata.size());
-  ProgramData& p = *new (parts.data) ProgramData{file, table, debug, parts.kernels, parts.constants, {}, 1};
+  if (arena.exhausted())
+    return fail(info, Error::out_of_memory, TAPER_TEXT("{} bytes of metadata are too few"),
+                metadata.size());
+  ProgramData& p =
+      *new (parts.data) ProgramData{file, table, debug, parts.kernels, parts.constants, {}, 1};
   TAPER_TRY(find_devices(p, options, info));
   TAPER_TRY(find_kernels(p, kernels, options, info));
-  for (index_t i = 0; i < count_of(table->methods()); ++i) TAPER_TRY(internal::verify_method(p, *p.method(i), info));
+  for (index_t i = 0; i < count_of(table->methods()); ++i)
+    TAPER_TRY(internal::verify_method(p, *p.method(i), info));
   TAPER_TRY(place_constants(p, options, info));
   return Program(&p);
 }
@@ -186,11 +212,14 @@ size_t Program::session_bytes() const {
   return arena.used() + segment_alignment;
 }
 
-size_t Program::session_device_bytes(int space) const { return internal::device_state_bytes(*data_, space); }
+size_t Program::session_device_bytes(int space) const {
+  return internal::device_state_bytes(*data_, space);
+}
 
 Error Program::verify_segments() const {
   for (const format::Segment& s : internal::span_of(data_->table->segments())) {
-    const auto bytes = data_->file.part(static_cast<index_t>(s.offset()), static_cast<index_t>(s.size_bytes()));
+    const auto bytes =
+        data_->file.part(static_cast<index_t>(s.offset()), static_cast<index_t>(s.size_bytes()));
     if (s.checksum() != 0 && s.checksum() != checksum(bytes)) return Error::invalid_program;
   }
   return Error::ok;

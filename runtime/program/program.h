@@ -14,9 +14,11 @@ struct ProgramData;
 
 /// What `Program::load` may be told beside the file.
 struct LoadOptions {
-  /// Whether the machine has a CPU level; nullptr: only `portable`. `taper::cpu_has` in runtime/platform/cpu.h asks the machine.
+  /// Whether the machine has a CPU level; nullptr: only `portable`. `taper::cpu_has` in
+  /// runtime/platform/cpu.h asks the machine.
   bool (*cpu_has)(CpuLevel) = nullptr;
-  /// Devices, found by the names of the program's memory spaces, and the memory of each for constants.
+  /// Devices, found by the names of the program's memory spaces, and the memory of each for
+  /// constants.
   Span<Device* const> devices;
   Span<const Span<std::byte>> device_memory;
   /// Where and why `load` failed; may be nullptr.
@@ -25,7 +27,7 @@ struct LoadOptions {
 
 /// The memory that a method asks for, with every symbol at its maximum. All pieces 64-byte aligned.
 struct MethodRequirements {
-  size_t metadata = 0;     ///< tables and plans of kernels
+  size_t metadata = 0;  ///< tables and plans of kernels
   size_t activations = 0;
   size_t scratch = 0;
   size_t io = 0;
@@ -37,23 +39,28 @@ struct MethodRequirements {
 
 /// A verified file with its kernels: immutable, shared by threads and by any number of sessions.
 ///
-/// A handle: copies refer to the same tables. The file and the metadata must outlive it and everything made from it.
+/// A handle: copies refer to the same tables. The file and the metadata must outlive it and
+/// everything made from it.
 class Program {
  public:
   /// Verifies the file and finds its kernels.
   ///
   ///   file      the whole program, at an address that is a multiple of 16; used where it lies
-  ///   kernels   the first record that fits an operator, its schema and dtypes, and the machine's CPU, is taken
-  ///   metadata  `metadata_bytes(file)` bytes
+  ///   kernels   the first record that fits an operator, its schema and dtypes, and the machine's
+  ///   CPU, is taken metadata  `metadata_bytes(file)` bytes
   ///
-  /// Allocates nothing. Errors: invalid_program (damaged, hostile, of an unknown version), missing_kernel
+  /// Allocates nothing. Errors: invalid_program (damaged, hostile, of an unknown version),
+  /// missing_kernel
   /// (`info->subject` names the operator), not_supported, out_of_memory (`metadata` is too small).
-  static Result<Program> load(Span<const std::byte> file, KernelSet kernels, Span<std::byte> metadata,
-                              const LoadOptions& options = {});
+  static Result<Program> load(Span<const std::byte> file, KernelSet kernels,
+                              Span<std::byte> metadata, const LoadOptions& options = {});
   /// The same for a program that is linked as an array, as `taper export --array` writes it.
   template <size_t n>
-  static Result<Program> load(const unsigned char (&file)[n], KernelSet kernels, Span<std::byte> metadata, const LoadOptions& options = {}) {
-    return load(Span<const std::byte>(reinterpret_cast<const std::byte*>(file), static_cast<index_t>(n)), kernels, metadata, options);
+  static Result<Program> load(const unsigned char (&file)[n], KernelSet kernels,
+                              Span<std::byte> metadata, const LoadOptions& options = {}) {
+    return load(
+        Span<const std::byte>(reinterpret_cast<const std::byte*>(file), static_cast<index_t>(n)),
+        kernels, metadata, options);
   }
 
   /// What `load` takes of `metadata`, alignment included. Verifies the file's structure first.
@@ -71,9 +78,11 @@ class Program {
 
   /// What `Method::create` takes of metadata alone.
   Result<size_t> method_metadata_bytes(const char* name, ErrorInfo* info = nullptr) const;
-  /// What `Method::create` takes. Needs `method_metadata_bytes` of memory to work in: sizes come from shape rules and `prepare`.
-  /// `threads`: those that the session will have; kernels keep scratch for each.
-  Result<MethodRequirements> requirements(const char* name, Span<std::byte> workspace, ErrorInfo* info = nullptr,
+  /// What `Method::create` takes. Needs `method_metadata_bytes` of memory to work in: sizes come
+  /// from shape rules and `prepare`. `threads`: those that the session will have; kernels keep
+  /// scratch for each.
+  Result<MethodRequirements> requirements(const char* name, Span<std::byte> workspace,
+                                          ErrorInfo* info = nullptr,
                                           const Threads* threads = nullptr) const;
 
   /// Compares the checksums of all segments (weights included) with those in the file.

@@ -1,5 +1,5 @@
-// The loader's view of a program: FlatBuffers' accessors as spans, and what `Program::load` adds to them.
-// Only the loader, sessions and methods include this; applications see program.h.
+// The loader's view of a program: FlatBuffers' accessors as spans, and what `Program::load` adds to
+// them. Only the loader, sessions and methods include this; applications see program.h.
 #pragma once
 #include "taper/kernels/kernel.h"
 #include "taper/runtime/core/error.h"
@@ -26,7 +26,9 @@ template <class T>
 index_t count_of(const flatbuffers::Vector<T>* vector) {
   return vector == nullptr ? 0 : static_cast<index_t>(vector->size());
 }
-inline const char* text_of(const flatbuffers::String* s) { return s == nullptr ? nullptr : s->c_str(); }
+inline const char* text_of(const flatbuffers::String* s) {
+  return s == nullptr ? nullptr : s->c_str();
+}
 
 /// The hot tables of a method. They stay in the file: reading them costs nothing but a load.
 struct MethodView {
@@ -58,42 +60,52 @@ struct MethodView {
 struct ProgramData {
   Span<const std::byte> file;
   const format::Program* table;
-  const format::Debug* debug;              ///< nullptr: stripped
-  const Kernel** kernels;                  ///< one for each entry of table->kernels()
-  const void** constants;                  ///< address of each constant's dense elements; nullptr: not in this file
-  Device* devices[max_spaces];             ///< of each space; nullptr: the host
+  const format::Debug* debug;  ///< nullptr: stripped
+  const Kernel** kernels;      ///< one for each entry of table->kernels()
+  const void** constants;  ///< address of each constant's dense elements; nullptr: not in this file
+  Device* devices[max_spaces];  ///< of each space; nullptr: the host
   int space_count;
 
-  const format::Method* method(index_t i) const { return table->methods()->Get(static_cast<uint32_t>(i)); }
+  const format::Method* method(index_t i) const {
+    return table->methods()->Get(static_cast<uint32_t>(i));
+  }
   /// The queue's space. A program without queues has queue 0, on the host.
   int space_of_queue(int queue) const {
-    return table->queues() == nullptr ? 0 : table->queues()->Get(static_cast<uint32_t>(queue))->space();
+    return table->queues() == nullptr ? 0
+                                      : table->queues()->Get(static_cast<uint32_t>(queue))->space();
   }
 };
 
 /// The space that a value of the method lies in.
 inline int space_of(const ProgramData& p, const MethodView& m, const format::Value& v) {
   switch (v.storage()) {
-    case format::Storage::buffer: return m.buffers[v.storage_index()].space();
-    case format::Storage::constant: return p.table->constants()->Get(v.storage_index())->space();
-    case format::Storage::state: return p.table->states()->Get(v.storage_index())->space();
+    case format::Storage::buffer:
+      return m.buffers[v.storage_index()].space();
+    case format::Storage::constant:
+      return p.table->constants()->Get(v.storage_index())->space();
+    case format::Storage::state:
+      return p.table->states()->Get(v.storage_index())->space();
   }
   return 0;
 }
 
-/// To the next multiple of 64, where buffers, states and regions start. Inputs are far below SIZE_MAX.
-constexpr size_t rounded_up(size_t bytes) { return (bytes + segment_alignment - 1) / segment_alignment * segment_alignment; }
+/// To the next multiple of 64, where buffers, states and regions start. Inputs are far below
+/// SIZE_MAX.
+constexpr size_t rounded_up(size_t bytes) {
+  return (bytes + segment_alignment - 1) / segment_alignment * segment_alignment;
+}
 
 /// Fills `info` and returns the error.
-Error fail(ErrorInfo& info, Error error, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0,
-           const char* subject = nullptr);
+Error fail(ErrorInfo& info, Error error, const char* message, int64_t a = 0, int64_t b = 0,
+           int64_t c = 0, const char* subject = nullptr);
 
-/// elements * size_bytes(dtype) of a list of sizes; false if a size is negative or the product exceeds memory.
+/// elements * size_bytes(dtype) of a list of sizes; false if a size is negative or the product
+/// exceeds memory.
 bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes);
 
-/// Verifies what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and order in the program's
-/// tables (the first) and, once kernels are resolved, in its methods (the second). Afterwards nothing needs to be
-/// checked again but sizes.
+/// Verifies what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and
+/// order in the program's tables (the first) and, once kernels are resolved, in its methods (the
+/// second). Afterwards nothing needs to be checked again but sizes.
 Error verify_program(Span<const std::byte> file, const format::Program&, ErrorInfo&);
 Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
 

@@ -24,7 +24,8 @@ bool within(uint64_t index, Span<const T> s) {
 }
 template <class T>
 bool within(uint64_t first, uint64_t count, Span<const T> s) {
-  return first <= static_cast<uint64_t>(s.size()) && count <= static_cast<uint64_t>(s.size()) - first;
+  return first <= static_cast<uint64_t>(s.size()) &&
+         count <= static_cast<uint64_t>(s.size()) - first;
 }
 
 class MethodVerifier {
@@ -33,7 +34,8 @@ class MethodVerifier {
       : p_(p), table_(table), m_(table), info_(info) {}
 
   Error verify() {
-    if (!(is_aligned(m_.symbols) && is_aligned(m_.expressions) && is_aligned(m_.arguments) && is_aligned(m_.lists)))
+    if (!(is_aligned(m_.symbols) && is_aligned(m_.expressions) && is_aligned(m_.arguments) &&
+          is_aligned(m_.lists)))
       return wrong(TAPER_TEXT("a table is not aligned"));
     TAPER_TRY(expressions());
     TAPER_TRY(memory());
@@ -53,7 +55,8 @@ class MethodVerifier {
   }
   bool is_size(uint64_t i) const { return is_expression(i, NumberType::i64); }
 
-  // ---- expressions ------------------------------------------------------------------------------------------------------
+  // ---- expressions
+  // ------------------------------------------------------------------------------------------------------
 
   Error expressions() {
     for (index_t i = 0; i < m_.expressions.size(); ++i)
@@ -64,16 +67,19 @@ class MethodVerifier {
   bool is_valid_expression(index_t i) const {
     const format::Expression& e = m_.expressions[i];
     const NumberType t = e.type();
-    constexpr NumberType i64 = NumberType::i64, f64 = NumberType::f64, boolean = NumberType::boolean;
+    constexpr NumberType i64 = NumberType::i64, f64 = NumberType::f64,
+                         boolean = NumberType::boolean;
     if (t > boolean || e.operation() > Operation::select) return false;
-    if (e.operation() == Operation::literal) return t != boolean || e.literal() == 0 || e.literal() == 1;
+    if (e.operation() == Operation::literal)
+      return t != boolean || e.literal() == 0 || e.literal() == 1;
     if (e.operation() == Operation::symbol)
       return within(e.a(), m_.symbols) && m_.symbols[static_cast<index_t>(e.a())].type() == t;
 
     // operands that an operation does not use are 0, and so exist too
     const uint32_t own = static_cast<uint32_t>(i);
     if (e.a() >= own || e.b() >= own || e.c() >= own) return false;
-    const NumberType a = m_.expressions[e.a()].type(), b = m_.expressions[e.b()].type(), c = m_.expressions[e.c()].type();
+    const NumberType a = m_.expressions[e.a()].type(), b = m_.expressions[e.b()].type(),
+                     c = m_.expressions[e.c()].type();
     switch (e.operation()) {
       case Operation::add:
       case Operation::subtract:
@@ -82,26 +88,39 @@ class MethodVerifier {
       case Operation::modulo:
       case Operation::minimum:
       case Operation::maximum:
-      case Operation::power: return a == t && b == t && t != boolean;
+      case Operation::power:
+        return a == t && b == t && t != boolean;
       case Operation::negate:
-      case Operation::absolute: return a == t && t != boolean;
-      case Operation::true_divide: return a == f64 && b == f64 && t == f64;
-      case Operation::square_root: return a == f64 && t == f64;
+      case Operation::absolute:
+        return a == t && t != boolean;
+      case Operation::true_divide:
+        return a == f64 && b == f64 && t == f64;
+      case Operation::square_root:
+        return a == f64 && t == f64;
       case Operation::floor:
       case Operation::ceil:
       case Operation::round:
-      case Operation::truncate: return a == f64 && t == i64;
-      case Operation::to_f64: return a != f64 && t == f64;
-      case Operation::to_i64: return a == boolean && t == i64;
+      case Operation::truncate:
+        return a == f64 && t == i64;
+      case Operation::to_f64:
+        return a != f64 && t == f64;
+      case Operation::to_i64:
+        return a == boolean && t == i64;
       case Operation::equal:
-      case Operation::not_equal: return a == b && t == boolean;
+      case Operation::not_equal:
+        return a == b && t == boolean;
       case Operation::less:
-      case Operation::less_equal: return a == b && a != boolean && t == boolean;
+      case Operation::less_equal:
+        return a == b && a != boolean && t == boolean;
       case Operation::logical_and:
-      case Operation::logical_or: return a == boolean && b == boolean && t == boolean;
-      case Operation::logical_not: return a == boolean && t == boolean;
-      case Operation::select: return a == boolean && b == t && c == t;
-      default: return false;
+      case Operation::logical_or:
+        return a == boolean && b == boolean && t == boolean;
+      case Operation::logical_not:
+        return a == boolean && t == boolean;
+      case Operation::select:
+        return a == boolean && b == t && c == t;
+      default:
+        return false;
     }
   }
 
@@ -112,7 +131,9 @@ class MethodVerifier {
   }
 
   bool is_valid_symbol(const format::Symbol& s) const {
-    if (s.type() > NumberType::boolean || (s.type() == NumberType::i64 && s.minimum() > s.maximum())) return false;
+    if (s.type() > NumberType::boolean ||
+        (s.type() == NumberType::i64 && s.minimum() > s.maximum()))
+      return false;
     switch (s.source()) {
       case format::SymbolSource::input_extent: {
         const format::Input* input = input_at(s.first());
@@ -127,12 +148,13 @@ class MethodVerifier {
         if (!within(s.first(), m_.values)) return false;
         const format::Value& v = m_.values[s.first()];
         const DType d = static_cast<DType>(v.dtype());
-        return space_of(p_, m_, v) == 0 &&
-               (s.type() == NumberType::boolean ? d == DType::boolean
-                                                : s.type() == NumberType::f64 ? is_floating(d) : is_integral(d));
+        return space_of(p_, m_, v) == 0 && (s.type() == NumberType::boolean ? d == DType::boolean
+                                            : s.type() == NumberType::f64   ? is_floating(d)
+                                                                            : is_integral(d));
       }
       case format::SymbolSource::kernel_extent:
-        return within(s.first(), m_.values) && s.second() < m_.shapes[m_.values[s.first()].shape()].rank();
+        return within(s.first(), m_.values) &&
+               s.second() < m_.shapes[m_.values[s.first()].shape()].rank();
       case format::SymbolSource::loop_counter:
         return s.type() == NumberType::i64 && within(s.first(), m_.instructions) &&
                m_.instructions[s.first()].kind() == InstructionKind::loop_begin;
@@ -150,14 +172,16 @@ class MethodVerifier {
     return Error::ok;
   }
 
-  // ---- memory and values ------------------------------------------------------------------------------------------------
+  // ---- memory and values
+  // ------------------------------------------------------------------------------------------------
 
   Error memory() {
     for (index_t i = 0; i < m_.buffers.size(); ++i) {
       const format::Buffer& b = m_.buffers[i];
-      bool valid = is_size(b.size_bytes()) && b.space() < p_.space_count &&
-                   (b.region() == format::Region::activations || b.region() == format::Region::io) &&
-                   within(b.above_first(), b.above_count(), m_.above);
+      bool valid =
+          is_size(b.size_bytes()) && b.space() < p_.space_count &&
+          (b.region() == format::Region::activations || b.region() == format::Region::io) &&
+          within(b.above_first(), b.above_count(), m_.above);
       for (uint32_t k = 0; valid && k < b.above_count(); ++k) {
         const uint32_t below = m_.above[static_cast<index_t>(b.above_first() + k)];
         valid = below < static_cast<uint64_t>(i) && m_.buffers[below].region() == b.region() &&
@@ -168,7 +192,8 @@ class MethodVerifier {
     for (index_t i = 0; i < m_.shapes.size(); ++i) {
       const format::Shape& s = m_.shapes[i];
       bool valid = s.rank() <= max_rank && within(s.dims_first(), 2u * s.rank(), m_.dims);
-      for (index_t k = 0; valid && k < 2 * s.rank(); ++k) valid = is_size(m_.dims[s.dims_first() + k]);
+      for (index_t k = 0; valid && k < 2 * s.rank(); ++k)
+        valid = is_size(m_.dims[s.dims_first() + k]);
       if (!valid) return wrong(TAPER_TEXT("shape {} is damaged"), i);
     }
     return Error::ok;
@@ -181,10 +206,15 @@ class MethodVerifier {
   }
 
   bool is_valid_value(const format::Value& v) const {
-    if (!is_valid(static_cast<DType>(v.dtype())) || !is_size(v.offset()) || !within(v.shape(), m_.shapes)) return false;
-    if (v.quantization() != none && v.quantization() >= static_cast<uint64_t>(count_of(p_.table->quantizations()))) return false;
+    if (!is_valid(static_cast<DType>(v.dtype())) || !is_size(v.offset()) ||
+        !within(v.shape(), m_.shapes))
+      return false;
+    if (v.quantization() != none &&
+        v.quantization() >= static_cast<uint64_t>(count_of(p_.table->quantizations())))
+      return false;
     switch (v.storage()) {
-      case format::Storage::buffer: return within(v.storage_index(), m_.buffers);
+      case format::Storage::buffer:
+        return within(v.storage_index(), m_.buffers);
       case format::Storage::constant:
         return v.storage_index() < static_cast<uint64_t>(count_of(p_.table->constants())) &&
                p_.table->constants()->Get(v.storage_index())->dtype() == v.dtype();
@@ -196,11 +226,14 @@ class MethodVerifier {
   }
 
   const format::Input* input_at(uint64_t i) const {
-    return i < static_cast<uint64_t>(count_of(table_.inputs())) ? table_.inputs()->Get(static_cast<uint32_t>(i)) : nullptr;
+    return i < static_cast<uint64_t>(count_of(table_.inputs()))
+               ? table_.inputs()->Get(static_cast<uint32_t>(i))
+               : nullptr;
   }
 
   bool is_io(const format::Value& v) const {
-    return v.storage() == format::Storage::buffer && m_.buffers[v.storage_index()].region() == format::Region::io;
+    return v.storage() == format::Storage::buffer &&
+           m_.buffers[v.storage_index()].region() == format::Region::io;
   }
 
   Error inputs_and_outputs() {
@@ -209,7 +242,8 @@ class MethodVerifier {
     for (index_t i = 0; i < count_of(table_.inputs()); ++i) {
       const format::Input* in = input_at(static_cast<uint64_t>(i));
       if (in->value() == none) {
-        if (in->type() > NumberType::boolean) return wrong(TAPER_TEXT("input {} has an unknown type"), i);
+        if (in->type() > NumberType::boolean)
+          return wrong(TAPER_TEXT("input {} has an unknown type"), i);
         continue;
       }
       if (!within(in->value(), m_.values) || !is_io(m_.values[in->value()]))
@@ -221,7 +255,8 @@ class MethodVerifier {
     for (index_t i = 0; i < count_of(table_.outputs()); ++i) {
       const format::Output* out = table_.outputs()->Get(static_cast<uint32_t>(i));
       if (out->value() == none) {
-        if (!within(out->expression(), m_.expressions)) return wrong(TAPER_TEXT("output {} does not exist"), i);
+        if (!within(out->expression(), m_.expressions))
+          return wrong(TAPER_TEXT("output {} does not exist"), i);
         continue;
       }
       if (!within(out->value(), m_.values)) return wrong(TAPER_TEXT("output {} does not exist"), i);
@@ -243,31 +278,39 @@ class MethodVerifier {
     return true;
   }
 
-  // ---- instructions -----------------------------------------------------------------------------------------------------
+  // ---- instructions
+  // -----------------------------------------------------------------------------------------------------
 
   Error lists() {
     int64_t total = 0;
     for (index_t i = 0; i < m_.arguments.size(); ++i) {
       const format::Argument& a = m_.arguments[i];
-      if (a.form() == ArgumentForm::list || a.form() == ArgumentForm::expression_list) total += a.count();
-      if (total > max_list_elements) return wrong(TAPER_TEXT("lists have more than {} elements"), max_list_elements);
+      if (a.form() == ArgumentForm::list || a.form() == ArgumentForm::expression_list)
+        total += a.count();
+      if (total > max_list_elements)
+        return wrong(TAPER_TEXT("lists have more than {} elements"), max_list_elements);
     }
     return Error::ok;
   }
 
   Error instructions() {
-    // arguments stand behind each other, so each belongs to one instruction, which says what it must be
+    // arguments stand behind each other, so each belongs to one instruction, which says what it
+    // must be
     index_t next = 0;
     for (index_t i = 0; i < m_.instructions.size(); ++i) {
       const format::Instruction& in = m_.instructions[i];
       info_.instruction = static_cast<int32_t>(i);
-      if (static_cast<index_t>(in.arguments_first()) != next || !within(in.arguments_first(), in.arguments_count(), m_.arguments))
-        return wrong(TAPER_TEXT("the arguments of instruction {} do not stand behind those before"), i);
+      if (static_cast<index_t>(in.arguments_first()) != next ||
+          !within(in.arguments_first(), in.arguments_count(), m_.arguments))
+        return wrong(TAPER_TEXT("the arguments of instruction {} do not stand behind those before"),
+                     i);
       next += in.arguments_count();
       TAPER_TRY(instruction(in, i));
     }
     info_.instruction = -1;
-    return next == m_.arguments.size() ? Error::ok : wrong(TAPER_TEXT("arguments from {} on belong to no instruction"), next);
+    return next == m_.arguments.size()
+               ? Error::ok
+               : wrong(TAPER_TEXT("arguments from {} on belong to no instruction"), next);
   }
 
   Error instruction(const format::Instruction& in, index_t i) {
@@ -276,25 +319,34 @@ class MethodVerifier {
     if (in.queue() >= queues) return wrong(TAPER_TEXT("instruction {} has no queue"), i);
     bool valid = true;
     switch (in.kind()) {
-      case InstructionKind::kernel: return kernel(in, i);
-      case InstructionKind::copy: return copy(in, i);
+      case InstructionKind::kernel:
+        return kernel(in, i);
+      case InstructionKind::copy:
+        return copy(in, i);
       case InstructionKind::delegate:
-        if (target >= count_of(p_.table->delegates())) return wrong(TAPER_TEXT("instruction {} has no delegate"), i);
-        return fail(info_, Error::not_supported, TAPER_TEXT("no delegate of this name is linked"), 0, 0, 0,
-                    p_.table->delegates()->Get(in.target())->backend()->c_str());
+        if (target >= count_of(p_.table->delegates()))
+          return wrong(TAPER_TEXT("instruction {} has no delegate"), i);
+        return fail(info_, Error::not_supported, TAPER_TEXT("no delegate of this name is linked"),
+                    0, 0, 0, p_.table->delegates()->Get(in.target())->backend()->c_str());
       case InstructionKind::bind:
         valid = within(in.target(), m_.symbols);
         if (valid && m_.symbols[target].source() == format::SymbolSource::kernel_extent)
-          return fail(info_, Error::not_supported, TAPER_TEXT("extents that kernels write are not supported"));
+          return fail(info_, Error::not_supported,
+                      TAPER_TEXT("extents that kernels write are not supported"));
         valid = valid && m_.symbols[target].source() == format::SymbolSource::element;
         break;
-      case InstructionKind::wait: valid = target < queues; break;
+      case InstructionKind::wait:
+        valid = target < queues;
+        break;
       case InstructionKind::jump_unless:
         valid = is_expression(in.condition(), NumberType::boolean) && target > i && target <= n;
         break;
-      case InstructionKind::jump: valid = target > i && target <= n; break;
+      case InstructionKind::jump:
+        valid = target > i && target <= n;
+        break;
       case InstructionKind::loop_begin:
-        valid = target > i && target < n && m_.instructions[target].kind() == InstructionKind::loop_end &&
+        valid = target > i && target < n &&
+                m_.instructions[target].kind() == InstructionKind::loop_end &&
                 m_.instructions[target].target() == static_cast<uint64_t>(i);
         break;
       case InstructionKind::loop_end:
@@ -302,9 +354,12 @@ class MethodVerifier {
                 m_.instructions[target].target() == static_cast<uint64_t>(i) &&
                 is_expression(in.condition(), NumberType::boolean);
         break;
-      default: return wrong(TAPER_TEXT("instruction {} is of an unknown kind"), i);
+      default:
+        return wrong(TAPER_TEXT("instruction {} is of an unknown kind"), i);
     }
-    return valid && in.arguments_count() == 0 ? Error::ok : wrong(TAPER_TEXT("the target or condition of instruction {} is damaged"), i);
+    return valid && in.arguments_count() == 0
+               ? Error::ok
+               : wrong(TAPER_TEXT("the target or condition of instruction {} is damaged"), i);
   }
 
   Error copy(const format::Instruction& in, index_t i) {
@@ -316,7 +371,8 @@ class MethodVerifier {
         // a copy between two devices goes through the host, so that one queue alone does it
         const int from_space = space_of(p_, m_, a), to_space = space_of(p_, m_, b);
         const int device = from_space != 0 ? from_space : to_space;
-        if (a.dtype() == b.dtype() && may_be_written(b) && (from_space == to_space || from_space == 0 || to_space == 0) &&
+        if (a.dtype() == b.dtype() && may_be_written(b) &&
+            (from_space == to_space || from_space == 0 || to_space == 0) &&
             p_.space_of_queue(in.queue()) == device)
           return Error::ok;
       }
@@ -325,7 +381,8 @@ class MethodVerifier {
   }
 
   bool is_single_tensor(const format::Argument& a) const {
-    return a.kind() == ArgumentKind::tensor && a.form() == ArgumentForm::literal && is_value(a.content());
+    return a.kind() == ArgumentKind::tensor && a.form() == ArgumentForm::literal &&
+           is_value(a.content());
   }
   bool is_value(int64_t i) const { return i >= 0 && i < m_.values.size(); }
 
@@ -337,10 +394,12 @@ class MethodVerifier {
     if (p_.space_of_queue(in.queue()) != space_)
       return wrong(TAPER_TEXT("the queue of instruction {} does not run its kernel"), i);
     if (in.arguments_count() != k.expected_count)
-      return wrong(TAPER_TEXT("an operator takes {} arguments and results, not {}"), k.expected_count, in.arguments_count());
+      return wrong(TAPER_TEXT("an operator takes {} arguments and results, not {}"),
+                   k.expected_count, in.arguments_count());
     for (index_t a = 0; a < k.expected_count; ++a) {
       info_.argument = static_cast<int32_t>(a);
-      TAPER_TRY(argument(m_.arguments[in.arguments_first() + a], k.expected[a], a >= k.expected_count - k.result_count));
+      TAPER_TRY(argument(m_.arguments[in.arguments_first() + a], k.expected[a],
+                         a >= k.expected_count - k.result_count));
     }
     info_.argument = -1;
     return Error::ok;
@@ -348,33 +407,44 @@ class MethodVerifier {
 
   Error argument(const format::Argument& a, const Expected& e, bool is_result) {
     if (is_result && (e.list || e.kind != Kind::tensor))
-      return fail(info_, Error::not_supported, TAPER_TEXT("results that are lists or numbers are not supported"));
+      return fail(info_, Error::not_supported,
+                  TAPER_TEXT("results that are lists or numbers are not supported"));
     if (a.form() == ArgumentForm::absent)
-      return e.optional ? Error::ok : wrong(TAPER_TEXT("an argument that the operator needs is absent"));
-    if (!has_kind(a, e)) return wrong(TAPER_TEXT("an argument has another kind than the operator takes"));
+      return e.optional ? Error::ok
+                        : wrong(TAPER_TEXT("an argument that the operator needs is absent"));
+    if (!has_kind(a, e))
+      return wrong(TAPER_TEXT("an argument has another kind than the operator takes"));
 
     const bool list = a.form() == ArgumentForm::list || a.form() == ArgumentForm::expression_list;
-    if (list != e.list) return wrong(TAPER_TEXT("an argument is a list where the operator takes one, or the reverse"));
+    if (list != e.list)
+      return wrong(
+          TAPER_TEXT("an argument is a list where the operator takes one, or the reverse"));
     if (!list) {
-      return is_valid_element(a.content(), a.kind(), a.form(), e) ? Error::ok
-                                                                  : wrong(TAPER_TEXT("an argument is damaged or has the wrong type"));
+      return is_valid_element(a.content(), a.kind(), a.form(), e)
+                 ? Error::ok
+                 : wrong(TAPER_TEXT("an argument is damaged or has the wrong type"));
     }
     if (a.content() < 0 || !within(static_cast<uint64_t>(a.content()), a.count(), m_.lists))
       return wrong(TAPER_TEXT("a list does not exist"));
-    const ArgumentForm form = a.form() == ArgumentForm::list ? ArgumentForm::literal : ArgumentForm::expression;
-    for (const int64_t content : m_.lists.part(static_cast<index_t>(a.content()), static_cast<index_t>(a.count())))
-      if (!is_valid_element(content, a.kind(), form, e)) return wrong(TAPER_TEXT("an element of a list is damaged or has the wrong type"));
+    const ArgumentForm form =
+        a.form() == ArgumentForm::list ? ArgumentForm::literal : ArgumentForm::expression;
+    for (const int64_t content :
+         m_.lists.part(static_cast<index_t>(a.content()), static_cast<index_t>(a.count())))
+      if (!is_valid_element(content, a.kind(), form, e))
+        return wrong(TAPER_TEXT("an element of a list is damaged or has the wrong type"));
     return Error::ok;
   }
 
   static bool has_kind(const format::Argument& a, const Expected& e) {
     const ArgumentKind k = a.kind();
     if (a.form() > ArgumentForm::expression_list || k == ArgumentKind::none) return false;
-    if (e.kind == Kind::scalar) return k == ArgumentKind::integer || k == ArgumentKind::real || k == ArgumentKind::boolean;
+    if (e.kind == Kind::scalar)
+      return k == ArgumentKind::integer || k == ArgumentKind::real || k == ArgumentKind::boolean;
     return static_cast<uint8_t>(k) == static_cast<uint8_t>(e.kind);
   }
 
-  bool is_valid_element(int64_t content, ArgumentKind kind, ArgumentForm form, const Expected& e) const {
+  bool is_valid_element(int64_t content, ArgumentKind kind, ArgumentForm form,
+                        const Expected& e) const {
     if (form == ArgumentForm::expression) {
       if (content < 0) return false;
       const uint64_t i = static_cast<uint64_t>(content);
@@ -383,13 +453,20 @@ class MethodVerifier {
       return kind == ArgumentKind::boolean && is_expression(i, NumberType::boolean) && !e.list;
     }
     switch (kind) {
-      case ArgumentKind::tensor: return (content == -1 && e.list && e.optional) || is_valid_tensor(content, e);
-      case ArgumentKind::integer: return true;
-      case ArgumentKind::real: return true;
-      case ArgumentKind::boolean: return content == 0 || content == 1;
-      case ArgumentKind::dtype: return content >= 0 && content < dtype_count;
-      case ArgumentKind::string: return content >= 0 && content < count_of(p_.table->strings());
-      default: return false;
+      case ArgumentKind::tensor:
+        return (content == -1 && e.list && e.optional) || is_valid_tensor(content, e);
+      case ArgumentKind::integer:
+        return true;
+      case ArgumentKind::real:
+        return true;
+      case ArgumentKind::boolean:
+        return content == 0 || content == 1;
+      case ArgumentKind::dtype:
+        return content >= 0 && content < dtype_count;
+      case ArgumentKind::string:
+        return content >= 0 && content < count_of(p_.table->strings());
+      default:
+        return false;
     }
   }
 

@@ -29,8 +29,8 @@ class ProgramVerifier {
     const uint64_t file_bytes = static_cast<uint64_t>(file_.size());
     for (index_t i = 0; i < segments_.size(); ++i) {
       const format::Segment& s = segments_[i];
-      if (s.offset() % segment_alignment != 0 || s.offset() > file_bytes || s.size_bytes() > file_bytes - s.offset() ||
-          s.kind() > format::SegmentKind::extras)
+      if (s.offset() % segment_alignment != 0 || s.offset() > file_bytes ||
+          s.size_bytes() > file_bytes - s.offset() || s.kind() > format::SegmentKind::extras)
         return wrong(TAPER_TEXT("segment {} does not lie in the file"), i);
     }
     return Error::ok;
@@ -38,7 +38,8 @@ class ProgramVerifier {
 
   // The piece, with the slack behind it, lies in its segment.
   bool holds(const format::Piece* piece) const {
-    if (piece == nullptr || piece->segment() >= static_cast<uint64_t>(segments_.size())) return false;
+    if (piece == nullptr || piece->segment() >= static_cast<uint64_t>(segments_.size()))
+      return false;
     const uint64_t available = segments_[static_cast<index_t>(piece->segment())].size_bytes();
     const uint32_t a = piece->alignment();
     return a != 0 && (a & (a - 1)) == 0 && a <= segment_alignment && piece->offset() % a == 0 &&
@@ -48,18 +49,22 @@ class ProgramVerifier {
 
   bool is_space(index_t space) const { return space == 0 || space < count_of(p_.spaces()); }
   bool is_constant(uint32_t i) const { return i < static_cast<uint64_t>(count_of(p_.constants())); }
-  bool is_quantization(uint32_t i) const { return i == none || i < static_cast<uint64_t>(count_of(p_.quantizations())); }
+  bool is_quantization(uint32_t i) const {
+    return i == none || i < static_cast<uint64_t>(count_of(p_.quantizations()));
+  }
 
   // Dtype and sizes of a dense tensor; `bytes` is what its elements take.
-  bool is_type(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes, size_t& bytes) const {
+  bool is_type(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes,
+               size_t& bytes) const {
     const Span<const int64_t> s = span_of(sizes);
-    return reinterpret_cast<uintptr_t>(s.data()) % alignof(int64_t) == 0 && is_valid(static_cast<DType>(dtype)) &&
-           dense_bytes(s, static_cast<DType>(dtype), bytes);
+    return reinterpret_cast<uintptr_t>(s.data()) % alignof(int64_t) == 0 &&
+           is_valid(static_cast<DType>(dtype)) && dense_bytes(s, static_cast<DType>(dtype), bytes);
   }
 
   Error spaces_and_queues() {
     if (count_of(p_.spaces()) > max_spaces)
-      return fail(info_, Error::not_supported, TAPER_TEXT("the program uses {} memory spaces, at most {} work here"),
+      return fail(info_, Error::not_supported,
+                  TAPER_TEXT("the program uses {} memory spaces, at most {} work here"),
                   count_of(p_.spaces()), max_spaces);
     if (p_.queues() == nullptr) return Error::ok;
     const Span<const format::Queue> queues = span_of(p_.queues());
@@ -74,7 +79,8 @@ class ProgramVerifier {
     for (index_t i = 0; i < count_of(p_.kernels()); ++i) {
       const format::Kernel* k = p_.kernels()->Get(static_cast<uint32_t>(i));
       bool valid = is_space(k->space());
-      for (const uint8_t d : span_of(k->dtypes())) valid = valid && (d == 255 || is_valid(static_cast<DType>(d)));
+      for (const uint8_t d : span_of(k->dtypes()))
+        valid = valid && (d == 255 || is_valid(static_cast<DType>(d)));
       if (!valid) return wrong(TAPER_TEXT("kernel {} is damaged"), i, k->op()->c_str());
     }
     return Error::ok;
@@ -96,8 +102,10 @@ class ProgramVerifier {
       const format::Constant* c = p_.constants()->Get(static_cast<uint32_t>(i));
       const char* path = text_of(c->path());
       size_t bytes = 0;
-      if (!is_type(c->dtype(), c->sizes(), bytes)) return wrong(TAPER_TEXT("constant {} has no valid type"), i, path);
-      if (c->source() > format::ConstantSource::slot || !is_space(c->space()) || count_of(c->encodings()) > 16)
+      if (!is_type(c->dtype(), c->sizes(), bytes))
+        return wrong(TAPER_TEXT("constant {} has no valid type"), i, path);
+      if (c->source() > format::ConstantSource::slot || !is_space(c->space()) ||
+          count_of(c->encodings()) > 16)
         return wrong(TAPER_TEXT("constant {} is damaged"), i, path);
       if (c->source() != format::ConstantSource::embedded) continue;
       for (index_t e = 0; e < count_of(c->encodings()); ++e)
@@ -106,10 +114,13 @@ class ProgramVerifier {
     return Error::ok;
   }
 
-  Error encoding(const format::Encoding& e, const flatbuffers::Vector<int64_t>* sizes, index_t constant, const char* path) {
+  Error encoding(const format::Encoding& e, const flatbuffers::Vector<int64_t>* sizes,
+                 index_t constant, const char* path) {
     size_t bytes = 0;
-    if (!holds(e.data())) return wrong(TAPER_TEXT("the data of constant {} does not lie in the file"), constant, path);
-    if (!is_type(e.dtype(), e.sizes() == nullptr ? sizes : e.sizes(), bytes) || !is_quantization(e.quantization()))
+    if (!holds(e.data()))
+      return wrong(TAPER_TEXT("the data of constant {} does not lie in the file"), constant, path);
+    if (!is_type(e.dtype(), e.sizes() == nullptr ? sizes : e.sizes(), bytes) ||
+        !is_quantization(e.quantization()))
       return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, path);
     if (e.layout() == nullptr && e.data()->size_bytes() != bytes)
       return wrong(TAPER_TEXT("constant {} has another size than its type"), constant, path);
@@ -121,15 +132,20 @@ class ProgramVerifier {
     for (index_t i = 0; i < count_of(p_.states()); ++i) {
       const format::State* s = p_.states()->Get(static_cast<uint32_t>(i));
       size_t bytes = 0;
-      if (!is_type(s->dtype(), s->sizes(), bytes) || s->kind() > format::StateKind::cache || !is_space(s->space()))
+      if (!is_type(s->dtype(), s->sizes(), bytes) || s->kind() > format::StateKind::cache ||
+          !is_space(s->space()))
         return wrong(TAPER_TEXT("state {} is damaged"), i, s->path()->c_str());
       total += rounded_up(bytes + slack_bytes);
-      if (bytes > PTRDIFF_MAX / 4 || total > PTRDIFF_MAX / 4) return wrong(TAPER_TEXT("the states are larger than memory can be"));
+      if (bytes > PTRDIFF_MAX / 4 || total > PTRDIFF_MAX / 4)
+        return wrong(TAPER_TEXT("the states are larger than memory can be"));
       if (s->initial() == none) continue;
       size_t initial = 0;
-      const format::Constant* c = is_constant(s->initial()) ? p_.constants()->Get(s->initial()) : nullptr;
-      if (c == nullptr || !is_type(c->dtype(), c->sizes(), initial) || c->dtype() != s->dtype() || initial != bytes)
-        return wrong(TAPER_TEXT("state {} and its initial value differ in type"), i, s->path()->c_str());
+      const format::Constant* c =
+          is_constant(s->initial()) ? p_.constants()->Get(s->initial()) : nullptr;
+      if (c == nullptr || !is_type(c->dtype(), c->sizes(), initial) || c->dtype() != s->dtype() ||
+          initial != bytes)
+        return wrong(TAPER_TEXT("state {} and its initial value differ in type"), i,
+                     s->path()->c_str());
     }
     return Error::ok;
   }
@@ -137,7 +153,8 @@ class ProgramVerifier {
   Error delegates() {
     for (index_t i = 0; i < count_of(p_.delegates()); ++i) {
       const format::Delegate* d = p_.delegates()->Get(static_cast<uint32_t>(i));
-      if (!holds(d->blob())) return wrong(TAPER_TEXT("delegate {} has no blob"), i, d->backend()->c_str());
+      if (!holds(d->blob()))
+        return wrong(TAPER_TEXT("delegate {} has no blob"), i, d->backend()->c_str());
     }
     return Error::ok;
   }
@@ -154,7 +171,8 @@ Error ProgramVerifier::wrong(const char* message, int64_t a, const char* subject
 
 }  // namespace
 
-Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t b, int64_t c, const char* subject) {
+Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t b, int64_t c,
+           const char* subject) {
   info.error = error, info.message = message, info.subject = subject;
   info.values[0] = a, info.values[1] = b, info.values[2] = c;
   return error;
@@ -167,8 +185,10 @@ bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes) {
   bool empty = false;
   for (const int64_t n : sizes) {
     if (n < 0 || n > PTRDIFF_MAX) return false;
-    if (n == 0) empty = true;
-    else if (__builtin_mul_overflow(product, static_cast<index_t>(n), &product)) return false;
+    if (n == 0)
+      empty = true;
+    else if (__builtin_mul_overflow(product, static_cast<index_t>(n), &product))
+      return false;
   }
   bytes = empty ? 0 : static_cast<size_t>(product);
   return true;
@@ -182,13 +202,17 @@ const std::byte* dense_constant(Span<const std::byte> file, const format::Progra
   const format::Constant* c = p.constants()->Get(static_cast<uint32_t>(i));
   const DType dtype = static_cast<DType>(c->dtype());
   size_t bytes = 0;
-  if (c->source() != format::ConstantSource::embedded || !dense_bytes(span_of(c->sizes()), dtype, bytes)) return nullptr;
+  if (c->source() != format::ConstantSource::embedded ||
+      !dense_bytes(span_of(c->sizes()), dtype, bytes))
+    return nullptr;
   for (index_t k = 0; k < count_of(c->encodings()); ++k) {
     const format::Encoding* e = c->encodings()->Get(static_cast<uint32_t>(k));
-    if (e->layout() != nullptr || e->dtype() != c->dtype() || e->data()->size_bytes() != bytes) continue;
+    if (e->layout() != nullptr || e->dtype() != c->dtype() || e->data()->size_bytes() != bytes)
+      continue;
     const format::Segment* s = p.segments()->Get(e->data()->segment());
     const std::byte* data = file.data() + s->offset() + e->data()->offset();
-    if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(dtype)) == 0) return data;
+    if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(dtype)) == 0)
+      return data;
   }
   return nullptr;
 }

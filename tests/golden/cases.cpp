@@ -28,8 +28,10 @@ eager::Dims to_dims(const eager::Ints& ints) { return {ints.begin(), ints.end()}
 
 DType parse_dtype(const std::string& name) {
   static const std::map<std::string, DType> dtypes = {
-      {"bool", DType::boolean}, {"uint8", DType::u8},    {"int8", DType::i8},       {"int16", DType::i16},   {"int32", DType::i32},
-      {"int64", DType::i64},    {"float16", DType::f16}, {"bfloat16", DType::bf16}, {"float32", DType::f32}, {"float64", DType::f64}};
+      {"bool", DType::boolean}, {"uint8", DType::u8},      {"int8", DType::i8},
+      {"int16", DType::i16},    {"int32", DType::i32},     {"int64", DType::i64},
+      {"float16", DType::f16},  {"bfloat16", DType::bf16}, {"float32", DType::f32},
+      {"float64", DType::f64}};
   const auto at = dtypes.find(name);
   if (at == dtypes.end()) throw NotHere("dtype " + name);
   return at->second;
@@ -38,8 +40,10 @@ DType parse_dtype(const std::string& name) {
 CaseFile CaseFile::read(const std::filesystem::path& path) {
   CaseFile file;
   file.name = path.filename().string();
-  file.name = file.name.substr(5, file.name.size() - 5 - std::string(".safetensors").size());  // "aten." in front
-  if (const std::string suffix = ".default"; file.name.ends_with(suffix)) file.name.resize(file.name.size() - suffix.size());
+  file.name = file.name.substr(
+      5, file.name.size() - 5 - std::string(".safetensors").size());  // "aten." in front
+  if (const std::string suffix = ".default"; file.name.ends_with(suffix))
+    file.name.resize(file.name.size() - suffix.size());
   file.content = io::read_safetensors(path);
   const Json metadata = Json::parse(file.content.metadata.at("cases"));
   for (const Json& c : metadata.at("cases")) file.cases.push_back(c);
@@ -60,9 +64,12 @@ Call::Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& 
     const std::string name(p.name);
     const bool positional = i < static_cast<int>(args.size());
     if (!reaches_kernel(p)) continue;
-    if (positional) boxed_.push_back(box(file, args[static_cast<size_t>(i)], p, "args." + std::to_string(i)));
-    else if (kwargs.contains(name)) boxed_.push_back(box(file, kwargs.at(name), p, "kwargs." + name));
-    else boxed_.push_back(box_default(p));
+    if (positional)
+      boxed_.push_back(box(file, args[static_cast<size_t>(i)], p, "args." + std::to_string(i)));
+    else if (kwargs.contains(name))
+      boxed_.push_back(box(file, kwargs.at(name), p, "kwargs." + name));
+    else
+      boxed_.push_back(box_default(p));
   }
 }
 
@@ -70,16 +77,19 @@ Tensor Call::make_tensor(const CaseFile& file, const Json& value) const {
   if (value.contains("complex")) throw NotHere("complex numbers");
   const Tensor storage = file.tensor(value.at("tensor").get<std::string>());
   if (!value.contains("sizes")) return storage;
-  const Tensor strided = eager::as_strided(storage, to_dims(value.at("sizes").get<eager::Ints>()), to_dims(value.at("strides").get<eager::Ints>()),
+  const Tensor strided = eager::as_strided(storage, to_dims(value.at("sizes").get<eager::Ints>()),
+                                           to_dims(value.at("strides").get<eager::Ints>()),
                                            Dim(value.at("offset").get<int64_t>()));
   return strided.detach();
 }
 
-Boxed Call::box(const CaseFile& file, const Json& value, const Parameter& p, const std::string& path) {
+Boxed Call::box(const CaseFile& file, const Json& value, const Parameter& p,
+                const std::string& path) {
   if (value.contains("none")) return Boxed::absent(p.kind, p.list);
   if (p.kind == Kind::tensor && p.list) {
     std::vector<Tensor>& list = tensor_lists_.emplace_back();
-    for (const Json& v : value.at("list")) list.push_back(v.contains("none") ? Tensor() : make_tensor(file, v));
+    for (const Json& v : value.at("list"))
+      list.push_back(v.contains("none") ? Tensor() : make_tensor(file, v));
     for (size_t k = 0; k < list.size(); ++k)
       if (list[k].defined()) paths_[path + "." + std::to_string(k)] = &list[k];
     return Boxed::of(list);
@@ -99,19 +109,27 @@ Boxed Call::box(const CaseFile& file, const Json& value, const Parameter& p, con
     eager::Ints& list = integers_.emplace_back();
     if (value.contains("list"))
       for (const Json& v : value.at("list")) list.push_back(scalar_of(v).to<int64_t>());
-    else list.push_back(scalar_of(value).to<int64_t>());
+    else
+      list.push_back(scalar_of(value).to<int64_t>());
     if (list.size() == 1 && p.length > 1) list.resize(p.length, list[0]);
     if (p.symbolic) return Boxed::of(dims_.emplace_back(to_dims(list)));
     return Boxed::of(list);
   }
   switch (p.kind) {
-    case Kind::integer: return Boxed::of(Dim(scalar_of(value).to<int64_t>()));
-    case Kind::boolean: return Boxed::of(scalar_of(value).to<int64_t>() != 0);
-    case Kind::real: return Boxed::of(scalar_of(value).to<double>());
-    case Kind::scalar: return Boxed::of(scalar_of(value));
-    case Kind::string: return Boxed::of(std::string_view(texts_.emplace_back(value.at("str").get<std::string>())));
-    case Kind::dtype: return Boxed::of(parse_dtype(value.at("dtype").get<std::string>()));
-    default: throw NotHere("an argument of this kind");
+    case Kind::integer:
+      return Boxed::of(Dim(scalar_of(value).to<int64_t>()));
+    case Kind::boolean:
+      return Boxed::of(scalar_of(value).to<int64_t>() != 0);
+    case Kind::real:
+      return Boxed::of(scalar_of(value).to<double>());
+    case Kind::scalar:
+      return Boxed::of(scalar_of(value));
+    case Kind::string:
+      return Boxed::of(std::string_view(texts_.emplace_back(value.at("str").get<std::string>())));
+    case Kind::dtype:
+      return Boxed::of(parse_dtype(value.at("dtype").get<std::string>()));
+    default:
+      throw NotHere("an argument of this kind");
   }
 }
 
@@ -123,21 +141,32 @@ Boxed Call::box_default(const Parameter& p) {
     eager::Ints& list = integers_.emplace_back();
     std::string number;
     for (const char c : text + ",") {
-      if ((c >= '0' && c <= '9') || c == '-') number += c;
-      else if (!number.empty()) list.push_back(std::stoll(number)), number.clear();
+      if ((c >= '0' && c <= '9') || c == '-')
+        number += c;
+      else if (!number.empty())
+        list.push_back(std::stoll(number)), number.clear();
     }
     if (text[0] != '[' && p.length > 1) list.resize(p.length, list[0]);
     if (p.symbolic) return Boxed::of(dims_.emplace_back(to_dims(list)));
     return Boxed::of(list);
   }
   switch (p.kind) {
-    case Kind::boolean: return Boxed::of(text == "True");
-    case Kind::integer: return Boxed::of(Dim(text == "Mean" ? int64_t{1} : std::stoll(text)));
-    case Kind::real: return Boxed::of(std::stod(text));
-    case Kind::scalar: return text.find_first_of(".e") == std::string::npos ? Boxed::of(Scalar(static_cast<int64_t>(std::stoll(text)))) : Boxed::of(Scalar(std::stod(text)));
-    case Kind::string: return Boxed::of(std::string_view(texts_.emplace_back(text.substr(1, text.size() - 2))));
-    case Kind::dtype: return Boxed::of(DType::i64);  // `long`, the only one that rows have
-    default: throw NotHere("a default of this kind");
+    case Kind::boolean:
+      return Boxed::of(text == "True");
+    case Kind::integer:
+      return Boxed::of(Dim(text == "Mean" ? int64_t{1} : std::stoll(text)));
+    case Kind::real:
+      return Boxed::of(std::stod(text));
+    case Kind::scalar:
+      return text.find_first_of(".e") == std::string::npos
+                 ? Boxed::of(Scalar(static_cast<int64_t>(std::stoll(text))))
+                 : Boxed::of(Scalar(std::stod(text)));
+    case Kind::string:
+      return Boxed::of(std::string_view(texts_.emplace_back(text.substr(1, text.size() - 2))));
+    case Kind::dtype:
+      return Boxed::of(DType::i64);  // `long`, the only one that rows have
+    default:
+      throw NotHere("a default of this kind");
   }
 }
 

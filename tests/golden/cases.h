@@ -1,5 +1,6 @@
-// Golden cases: calls of one ATen overload with arguments, results, gradients and errors that PyTorch gave, in one
-// safetensors file an overload. `__metadata__.cases` holds the calls as JSON; tensors are named by key.
+// Golden cases: calls of one ATen overload with arguments, results, gradients and errors that
+// PyTorch gave, in one safetensors file an overload. `__metadata__.cases` holds the calls as JSON;
+// tensors are named by key.
 #pragma once
 #include <deque>
 #include <filesystem>
@@ -17,7 +18,8 @@ namespace taper::golden {
 using Json = nlohmann::json;
 using eager::Tensor;
 
-/// A case uses what Taper does not have: complex numbers, a dtype, an operator. Counted, never passed.
+/// A case uses what Taper does not have: complex numbers, a dtype, an operator. Counted, never
+/// passed.
 class NotHere : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -51,7 +53,8 @@ class Call {
   const std::map<std::string, Tensor*>& tensors() const { return paths_; }
 
  private:
-  eager::Boxed box(const CaseFile& file, const Json& value, const Parameter& parameter, const std::string& path);
+  eager::Boxed box(const CaseFile& file, const Json& value, const Parameter& parameter,
+                   const std::string& path);
   eager::Boxed box_default(const Parameter& parameter);
   Tensor make_tensor(const CaseFile& file, const Json& value) const;
 

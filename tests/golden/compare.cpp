@@ -20,13 +20,16 @@ std::string compare_elements(const Tensor& got, const Tensor& want, double rtol,
       equal = a[i] == b[i];
     } else {
       const double x = a[i], y = b[i];
-      equal = x == y || (std::isnan(x) && std::isnan(y)) || (std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) <= atol + rtol * std::fabs(y));
+      equal =
+          x == y || (std::isnan(x) && std::isnan(y)) ||
+          (std::isfinite(x) && std::isfinite(y) && std::fabs(x - y) <= atol + rtol * std::fabs(y));
     }
     if (equal) continue;
     if (wrong++ == 0) first << "element " << i << " is " << +a[i] << ", not " << +b[i];
   }
   if (wrong == 0) return "";
-  return first.str() + " (" + std::to_string(wrong) + " of " + std::to_string(a.size()) + " differ)";
+  return first.str() + " (" + std::to_string(wrong) + " of " + std::to_string(a.size()) +
+         " differ)";
 }
 
 }  // namespace
@@ -34,27 +37,42 @@ std::string compare_elements(const Tensor& got, const Tensor& want, double rtol,
 std::string difference(const Tensor& got, const Tensor& want, double rtol, double atol) {
   eager::NoGrad guard;
   if (!got.defined()) return "no result";
-  if (got.dtype() != want.dtype()) return std::string("dtype is ") + name_of(got.dtype()) + ", not " + name_of(want.dtype());
-  if (eager::to_string(got.sizes()) != eager::to_string(want.sizes())) return "size is " + eager::to_string(got.sizes()) + ", not " + eager::to_string(want.sizes());
+  if (got.dtype() != want.dtype())
+    return std::string("dtype is ") + name_of(got.dtype()) + ", not " + name_of(want.dtype());
+  if (eager::to_string(got.sizes()) != eager::to_string(want.sizes()))
+    return "size is " + eager::to_string(got.sizes()) + ", not " + eager::to_string(want.sizes());
   switch (want.dtype()) {
-    case DType::boolean: return compare_elements<int64_t>(eager::to(got, DType::i64), eager::to(want, DType::i64), 0, 0);
-    case DType::f32: return compare_elements<float>(got, want, rtol, atol);
-    case DType::f64: return compare_elements<double>(got, want, rtol, atol);
+    case DType::boolean:
+      return compare_elements<int64_t>(eager::to(got, DType::i64), eager::to(want, DType::i64), 0,
+                                       0);
+    case DType::f32:
+      return compare_elements<float>(got, want, rtol, atol);
+    case DType::f64:
+      return compare_elements<double>(got, want, rtol, atol);
     case DType::f16:
-    case DType::bf16: return compare_elements<float>(eager::to(got, DType::f32), eager::to(want, DType::f32), rtol, atol);
-    default: return compare_elements<int64_t>(eager::to(got, DType::i64), eager::to(want, DType::i64), 0, 0);
+    case DType::bf16:
+      return compare_elements<float>(eager::to(got, DType::f32), eager::to(want, DType::f32), rtol,
+                                     atol);
+    default:
+      return compare_elements<int64_t>(eager::to(got, DType::i64), eager::to(want, DType::i64), 0,
+                                       0);
   }
 }
 
-std::string difference(const CaseFile& file, const Tensor& got, const Json& want, double rtol, double atol) {
+std::string difference(const CaseFile& file, const Tensor& got, const Json& want, double rtol,
+                       double atol) {
   if (want.contains("none")) return got.defined() ? "a result where there is none" : "";
   if (want.contains("complex")) throw NotHere("complex numbers");
-  if (want.contains("tensor")) return difference(got, file.tensor(want.at("tensor").get<std::string>()), rtol, atol);
+  if (want.contains("tensor"))
+    return difference(got, file.tensor(want.at("tensor").get<std::string>()), rtol, atol);
   if (!want.contains("shape")) throw NotHere("a result that is not a tensor");
   if (!got.defined()) return "no result";
-  if (got.dtype() != parse_dtype(want.at("dtype").get<std::string>())) return std::string("dtype is ") + name_of(got.dtype());
+  if (got.dtype() != parse_dtype(want.at("dtype").get<std::string>()))
+    return std::string("dtype is ") + name_of(got.dtype());
   const eager::Ints sizes = want.at("shape").get<eager::Ints>();
-  return eager::to_string(got.sizes()) == eager::to_string(eager::Dims(sizes.begin(), sizes.end())) ? "" : "size is " + eager::to_string(got.sizes());
+  return eager::to_string(got.sizes()) == eager::to_string(eager::Dims(sizes.begin(), sizes.end()))
+             ? ""
+             : "size is " + eager::to_string(got.sizes());
 }
 
 }  // namespace taper::golden

@@ -16,8 +16,10 @@ namespace {
 std::vector<Json> flat_outputs(const Json& outputs) {
   std::vector<Json> flat;
   for (const Json& o : outputs) {
-    if (o.contains("list")) flat.insert(flat.end(), o.at("list").begin(), o.at("list").end());
-    else flat.push_back(o);
+    if (o.contains("list"))
+      flat.insert(flat.end(), o.at("list").begin(), o.at("list").end());
+    else
+      flat.push_back(o);
   }
   return flat;
 }
@@ -28,21 +30,26 @@ bool is_informative(const Json& golden, size_t k) {
   return false;
 }
 
-std::string compare_values(const CaseFile& file, const Json& golden, const std::vector<Tensor>& results, Call& arguments) {
+std::string compare_values(const CaseFile& file, const Json& golden,
+                           const std::vector<Tensor>& results, Call& arguments) {
   const std::vector<Json> outputs = flat_outputs(golden.at("outputs"));
   const double rtol = golden.value("rtol", 0.0), atol = golden.value("atol", 0.0);
-  if (results.size() < outputs.size()) return std::to_string(results.size()) + " results, not " + std::to_string(outputs.size());
+  if (results.size() < outputs.size())
+    return std::to_string(results.size()) + " results, not " + std::to_string(outputs.size());
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (is_informative(golden, k)) continue;
-    if (const std::string d = difference(file, results[k], outputs[k], rtol, atol); !d.empty()) return "result " + std::to_string(k) + ": " + d;
+    if (const std::string d = difference(file, results[k], outputs[k], rtol, atol); !d.empty())
+      return "result " + std::to_string(k) + ": " + d;
   }
   if (golden.contains("mutated"))
     for (const auto& [path, want] : golden.at("mutated").items())
-      if (const std::string d = difference(file, arguments.at(path), want, rtol, atol); !d.empty()) return path + " afterwards: " + d;
+      if (const std::string d = difference(file, arguments.at(path), want, rtol, atol); !d.empty())
+        return path + " afterwards: " + d;
   return "";
 }
 
-/// Asks for gradients where the case has some. An argument that is written gets a history first: a leaf cannot be written.
+/// Asks for gradients where the case has some. An argument that is written gets a history first: a
+/// leaf cannot be written.
 std::map<std::string, Tensor> want_gradients(const Json& golden, Call& arguments, bool in_place) {
   std::map<std::string, Tensor> leaves;
   for (const auto& [path, want] : golden.at("grads").items()) {
@@ -54,7 +61,9 @@ std::map<std::string, Tensor> want_gradients(const Json& golden, Call& arguments
   return leaves;
 }
 
-std::string compare_gradients(const CaseFile& file, const Json& golden, const std::vector<Tensor>& results, const std::map<std::string, Tensor>& leaves) {
+std::string compare_gradients(const CaseFile& file, const Json& golden,
+                              const std::vector<Tensor>& results,
+                              const std::map<std::string, Tensor>& leaves) {
   const std::vector<Json> given = flat_outputs(golden.at("grad_outputs"));
   std::vector<Tensor> outputs, seeds;
   for (size_t k = 0; k < given.size() && k < results.size(); ++k) {
@@ -67,11 +76,14 @@ std::string compare_gradients(const CaseFile& file, const Json& golden, const st
   for (const auto& [path, leaf] : leaves) paths.push_back(path), inputs.push_back(leaf);
   const bool twice = golden.contains("grad_grad");
   std::vector<Tensor> gradients(inputs.size());  // undefined ones are zero
-  if (!outputs.empty()) gradients = eager::grad(outputs, inputs, seeds, twice, false, /*allow_unused=*/true);
+  if (!outputs.empty())
+    gradients = eager::grad(outputs, inputs, seeds, twice, false, /*allow_unused=*/true);
   const double rtol = golden.value("grad_rtol", 0.0), atol = golden.value("grad_atol", 0.0);
   for (size_t i = 0; i < paths.size(); ++i) {
     const Tensor got = gradients[i].defined() ? gradients[i] : eager::zeros_like(inputs[i]);
-    if (const std::string d = difference(file, got, golden.at("grads").at(paths[i]), rtol, atol); !d.empty()) return "gradient of " + paths[i] + ": " + d;
+    if (const std::string d = difference(file, got, golden.at("grads").at(paths[i]), rtol, atol);
+        !d.empty())
+      return "gradient of " + paths[i] + ": " + d;
   }
   if (!twice) return "";
 
@@ -84,18 +96,22 @@ std::string compare_gradients(const CaseFile& file, const Json& golden, const st
     loss = loss.defined() ? loss + term : term;
   }
   std::vector<Tensor> seconds(inputs.size());
-  if (loss.defined() && loss.requires_grad()) seconds = eager::grad({loss}, inputs, {}, false, false, true);
+  if (loss.defined() && loss.requires_grad())
+    seconds = eager::grad({loss}, inputs, {}, false, false, true);
   for (size_t i = 0; i < paths.size(); ++i) {
     if (!second.at("grads").contains(paths[i])) continue;
     const Tensor got = seconds[i].defined() ? seconds[i] : eager::zeros_like(inputs[i]);
-    if (const std::string d = difference(file, got, second.at("grads").at(paths[i]), rtol, second.at("atol").get<double>()); !d.empty())
+    if (const std::string d = difference(file, got, second.at("grads").at(paths[i]), rtol,
+                                         second.at("atol").get<double>());
+        !d.empty())
       return "second gradient of " + paths[i] + ": " + d;
   }
   return "";
 }
 
 bool has_implementation(const eager::OperatorInfo& info) {
-  return !info.kernels.empty() || info.decomposition != nullptr || (info.op->category == Category::view && info.symbolic_rule != nullptr);
+  return !info.kernels.empty() || info.decomposition != nullptr ||
+         (info.op->category == Category::view && info.symbolic_rule != nullptr);
 }
 
 Verdict run_values(const CaseFile& file, const Json& golden, const Target& target) {
@@ -131,7 +147,8 @@ std::vector<Tensor> call(Call& arguments, const Target& target) {
     eager::dispatch_in_place(info, arguments.boxed(), self, {});
     return {self};
   }
-  if (info.schema.result_count == 1 && info.schema.results[0].list) return eager::dispatch_list(info, arguments.boxed(), {});
+  if (info.schema.result_count == 1 && info.schema.results[0].list)
+    return eager::dispatch_list(info, arguments.boxed(), {});
   std::vector<Tensor> results(static_cast<size_t>(info.schema.result_count));
   eager::dispatch(info, arguments.boxed(), results.data(), {});
   return results;
@@ -143,7 +160,8 @@ Verdict run_eager(const CaseFile& file, const Json& golden, const Target& target
     if (!golden.contains("error")) return run_values(file, golden, target);
     Call arguments(file, golden, *target.info);
     call(arguments, target);
-    return {Outcome::failed, "must be refused: " + golden.at("error").at("message").get<std::string>()};
+    return {Outcome::failed,
+            "must be refused: " + golden.at("error").at("message").get<std::string>()};
   } catch (const NotHere& e) {
     return {Outcome::without_kernel, e.what()};
   } catch (const eager::MissingKernelError& e) {

@@ -1,4 +1,5 @@
-// One golden case in eager: values, what was written in place, gradients of first and second order, errors.
+// One golden case in eager: values, what was written in place, gradients of first and second order,
+// errors.
 #pragma once
 #include <string>
 
@@ -21,7 +22,8 @@ Target target_of(const std::string& overload);
 
 Verdict run_eager(const CaseFile& file, const Json& golden, const Target& target);
 
-/// The results of a call whose arguments are boxed. Results of an in-place call: its first argument.
+/// The results of a call whose arguments are boxed. Results of an in-place call: its first
+/// argument.
 std::vector<Tensor> call(Call& arguments, const Target& target);
 
 }  // namespace taper::golden

@@ -14,12 +14,15 @@
 namespace taper::golden {
 namespace {
 
-/// What a case asks for, as a function of dense inputs: the tensor arguments by path, then the gradients of results.
+/// What a case asks for, as a function of dense inputs: the tensor arguments by path, then the
+/// gradients of results.
 class Function {
  public:
-  Function(const CaseFile& file, const Json& golden, const Target& target) : file_(file), golden_(golden), target_(target) {
+  Function(const CaseFile& file, const Json& golden, const Target& target)
+      : file_(file), golden_(golden), target_(target) {
     Call arguments(file, golden, *target.info);
-    for (const auto& [path, tensor] : arguments.tensors()) paths_.push_back(path), inputs_.push_back(eager::clone(*tensor));
+    for (const auto& [path, tensor] : arguments.tensors())
+      paths_.push_back(path), inputs_.push_back(eager::clone(*tensor));
     if (!wants_gradients()) return;
     for (const Json& seed : golden.at("grad_outputs")) {
       if (seed.contains("list")) throw NotHere("gradients of a list");
@@ -55,12 +58,15 @@ class Function {
     size_t seed = paths_.size();
     for (size_t k = 0; k < has_seed_.size(); ++k) {
       if (!has_seed_[k]) continue;
-      if (results[k].defined() && results[k].requires_grad()) outputs.push_back(results[k]), seeds.push_back(inputs[seed]);
+      if (results[k].defined() && results[k].requires_grad())
+        outputs.push_back(results[k]), seeds.push_back(inputs[seed]);
       ++seed;
     }
     std::vector<Tensor> gradients(leaves.size());
-    if (!outputs.empty()) gradients = eager::grad(outputs, leaves, seeds, false, false, /*allow_unused=*/true);
-    for (size_t i = 0; i < leaves.size(); ++i) results.push_back(gradients[i].defined() ? gradients[i] : eager::zeros_like(leaves[i]));
+    if (!outputs.empty())
+      gradients = eager::grad(outputs, leaves, seeds, false, false, /*allow_unused=*/true);
+    for (size_t i = 0; i < leaves.size(); ++i)
+      results.push_back(gradients[i].defined() ? gradients[i] : eager::zeros_like(leaves[i]));
     for (Tensor& t : results)
       if (t.defined()) t = t.detach();
     return results;
@@ -80,14 +86,20 @@ class Function {
 
 std::vector<std::byte> write_program(Function& function) {
   std::vector<InputSpec> specs;
-  for (const Tensor& t : function.inputs()) specs.push_back(input("input" + std::to_string(specs.size()), t.sizes(), t.dtype()));
+  for (const Tensor& t : function.inputs())
+    specs.push_back(input("input" + std::to_string(specs.size()), t.sizes(), t.dtype()));
   if (specs.size() > 8) throw NotHere("more inputs than a method takes");
   Exporter exporter;
-  exporter.method("forward", [&](auto... in) {
-    std::vector<Tensor> results = function(std::vector<Tensor>{in...});
-    results.erase(std::remove_if(results.begin(), results.end(), [](const Tensor& t) { return !t.defined(); }), results.end());
-    return results;
-  }, specs);
+  exporter.method(
+      "forward",
+      [&](auto... in) {
+        std::vector<Tensor> results = function(std::vector<Tensor>{in...});
+        results.erase(std::remove_if(results.begin(), results.end(),
+                                     [](const Tensor& t) { return !t.defined(); }),
+                      results.end());
+        return results;
+      },
+      specs);
   return exporter.write(ExportOptions{.exact = true});
 }
 
@@ -96,7 +108,8 @@ std::vector<Tensor> execute(std::span<const std::byte> bytes, const std::vector<
   std::string why;
   ModuleOptions options;
   options.message = &why;
-  Result<Module> module = Module::load(Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())), options);
+  Result<Module> module = Module::load(
+      Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())), options);
   if (!module) throw std::runtime_error("load: " + why);
   std::vector<Input> refs;
   for (const Tensor& t : inputs) refs.emplace_back(t.ref());
@@ -104,17 +117,20 @@ std::vector<Tensor> execute(std::span<const std::byte> bytes, const std::vector<
   if (!results) throw ExportError("execute: " + module->message());
   std::vector<Tensor> tensors;
   for (const OwnedTensor& t : results.value())
-    tensors.push_back(Tensor::from_bytes(t.bytes.data(), t.bytes.size(), t.dtype, eager::Ints(t.sizes.begin(), t.sizes.end())));
+    tensors.push_back(Tensor::from_bytes(t.bytes.data(), t.bytes.size(), t.dtype,
+                                         eager::Ints(t.sizes.begin(), t.sizes.end())));
   return tensors;
 }
 
 std::string compare_bits(const Tensor& program, const Tensor& eager_result) {
   const Tensor want = eager::contiguous(eager_result);
-  if (const std::string d = difference(program, want, 0, 0); !d.empty()) return "not as in eager: " + d;
+  if (const std::string d = difference(program, want, 0, 0); !d.empty())
+    return "not as in eager: " + d;
   return "";
 }
 
-std::string compare_all(const CaseFile& file, const Json& golden, const Function& function, const std::vector<Tensor>& program, const std::vector<Tensor>& in_eager) {
+std::string compare_all(const CaseFile& file, const Json& golden, const Function& function,
+                        const std::vector<Tensor>& program, const std::vector<Tensor>& in_eager) {
   const bool random = golden.value("random", false);
   size_t k = 0;
   for (size_t i = 0; i < in_eager.size(); ++i) {
@@ -122,10 +138,14 @@ std::string compare_all(const CaseFile& file, const Json& golden, const Function
     if (k == program.size()) return "the program has fewer results";
     const Tensor& got = program[k++];
     if (!random)
-      if (const std::string d = compare_bits(got, in_eager[i]); !d.empty()) return "result " + std::to_string(i) + " " + d;
+      if (const std::string d = compare_bits(got, in_eager[i]); !d.empty())
+        return "result " + std::to_string(i) + " " + d;
     if (i < function.result_count()) continue;
     const std::string& path = function.gradient_paths()[i - function.result_count()];
-    if (const std::string d = difference(file, got, golden.at("grads").at(path), golden.value("grad_rtol", 0.0), golden.value("grad_atol", 0.0)); !d.empty())
+    if (const std::string d =
+            difference(file, got, golden.at("grads").at(path), golden.value("grad_rtol", 0.0),
+                       golden.value("grad_atol", 0.0));
+        !d.empty())
       return "gradient of " + path + ": " + d;
   }
   return "";
@@ -138,7 +158,9 @@ Verdict run_exported(const CaseFile& file, const Json& golden, const Target& tar
     Function function(file, golden, target);
     const std::vector<std::byte> bytes = write_program(function);
     const std::vector<Tensor> program = execute(bytes, function.inputs());
-    if (golden.contains("error")) return {Outcome::failed, "must be refused: " + golden.at("error").at("message").get<std::string>()};
+    if (golden.contains("error"))
+      return {Outcome::failed,
+              "must be refused: " + golden.at("error").at("message").get<std::string>()};
     const std::vector<Tensor> in_eager = function(function.inputs());
     const std::string d = compare_all(file, golden, function, program, in_eager);
     return {d.empty() ? Outcome::passed : Outcome::failed, d};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "taper/exporter/eager/autograd.h"
@@ -50,6 +51,15 @@ void expect_same_bits_with_two_threads(const F& body) {
   const Tensor one = body();
   set_threads(2);
   expect_same_bits(one, body());
+}
+
+/// Compares first and second derivatives of `function` at `inputs` (f64) with central differences.
+inline void expect_right_derivatives(
+    const std::function<Tensor(const std::vector<Tensor>&)>& function,
+    const std::vector<Tensor>& inputs) {
+  for (const Tensor& t : inputs) t.set_requires_grad();
+  EXPECT_EQ(gradcheck(function, inputs), "");
+  EXPECT_EQ(gradgradcheck(function, inputs), "");
 }
 
 }  // namespace taper::eager

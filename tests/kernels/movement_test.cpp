@@ -14,7 +14,10 @@ TEST(cat, joins_strided_tensors_along_any_dimension) {
   EXPECT_THROW(cat({a, random_tensor({2, 3, 5})}, 1), ExportError);
 }
 
-TEST(flip, reverses_dimensions) { EXPECT_EQ(values(flip(reshape(line(6), {2, 3}), {0, 1})), (std::vector<int64_t>{5, 4, 3, 2, 1, 0})); }
+TEST(flip, reverses_dimensions) {
+  EXPECT_EQ(values(flip(reshape(line(6), {2, 3}), {0, 1})),
+            (std::vector<int64_t>{5, 4, 3, 2, 1, 0}));
+}
 
 TEST(roll, brings_back_in_front_what_leaves_at_the_end) {
   EXPECT_EQ(values(roll(line(5), {2}, {0})), (std::vector<int64_t>{3, 4, 0, 1, 2}));
@@ -28,7 +31,8 @@ TEST(repeat, tiles_old_and_new_dimensions) {
 
 TEST(constant_pad_nd, pads_and_crops) {
   const Tensor x = reshape(line(4), {2, 2});
-  EXPECT_EQ(values(constant_pad_nd(x, {1, 0, 0, 1}, 9)), (std::vector<int64_t>{9, 0, 1, 9, 2, 3, 9, 9, 9}));
+  EXPECT_EQ(values(constant_pad_nd(x, {1, 0, 0, 1}, 9)),
+            (std::vector<int64_t>{9, 0, 1, 9, 2, 3, 9, 9, 9}));
   EXPECT_EQ(values(constant_pad_nd(x, {-1, 1}, 9)), (std::vector<int64_t>{1, 9, 3, 9}));
   EXPECT_THROW(constant_pad_nd(x, {-3, 0}), ExportError);
 }
@@ -54,7 +58,9 @@ TEST(view, says_that_reshape_would_copy) {
   expect_same_bits(view(unsqueeze(x, 1), {4, 1, 3, 1}), unsqueeze(unsqueeze(x, 1), -1));
 }
 
-TEST(unfold, gives_overlapping_windows) { EXPECT_EQ(values(unfold(line(5), 0, 3, 2)), (std::vector<int64_t>{0, 1, 2, 2, 3, 4})); }
+TEST(unfold, gives_overlapping_windows) {
+  EXPECT_EQ(values(unfold(line(5), 0, 3, 2)), (std::vector<int64_t>{0, 1, 2, 2, 3, 4}));
+}
 
 TEST(split, gives_views_that_share_memory) {
   Tensor x = zeros({5, 2});

@@ -21,7 +21,8 @@ TEST(random_stream, is_a_function_of_seed_and_position) {
   Generator a(5), b(5);
   const Tensor first = rand({6}, DType::f32, a), second = rand({6}, DType::f32, a);
   expect_same_bits(first, rand({6}, DType::f32, b));
-  EXPECT_EQ(a.state().to_vector<int64_t>(), (std::vector<int64_t>{5, 4}));  // groups of four: two for six elements
+  EXPECT_EQ(a.state().to_vector<int64_t>(),
+            (std::vector<int64_t>{5, 4}));  // groups of four: two for six elements
   EXPECT_FALSE(bytes_of(first) == bytes_of(second));
   b.seed(5);
   expect_same_bits(first, rand({6}, DType::f32, b));

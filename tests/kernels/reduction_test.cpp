@@ -39,7 +39,8 @@ TEST(sum, gives_the_same_bits_for_any_strides_and_threads) {
 TEST(sum, loses_little_over_many_elements) {
   const int64_t n = 1 << 22;
   EXPECT_NEAR(sum(full({n}, 0.1)).item(), n * static_cast<double>(0.1f), 0.1);
-  EXPECT_NEAR(sum(full({n / 4, 4}, 0.1), {0}).to_vector<float>()[0], n / 4 * static_cast<double>(0.1f), 0.1);
+  EXPECT_NEAR(sum(full({n / 4, 4}, 0.1), {0}).to_vector<float>()[0],
+              n / 4 * static_cast<double>(0.1f), 0.1);
 }
 
 TEST(sum, of_nothing_is_zero) {
@@ -74,7 +75,8 @@ TEST(var, is_exact_for_data_far_from_zero) {
 TEST(cumsum, runs_along_any_dimension) {
   const Tensor x = Tensor::from(std::vector<int64_t>{1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_EQ(cumsum(x, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 5, 7, 9}));
-  EXPECT_EQ(cumsum(transpose(x, 0, 1), 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 4, 3, 9, 6, 15}));
+  EXPECT_EQ(cumsum(transpose(x, 0, 1), 0).to_vector<int64_t>(),
+            (std::vector<int64_t>{1, 4, 3, 9, 6, 15}));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ using format::Storage;
 using testing::ElementsAre;
 using testing::StrEq;
 
-// forward(x: f32[4]) -> y, on the device: total += x; d = total + w; y = d copied to the host, where y2 = y + y is computed.
+// forward(x: f32[4]) -> y, on the device: total += x; d = total + w; y = d copied to the host,
+// where y2 = y + y is computed.
 ProgramFile device_program() {
   ProgramFile p;
   p.spaces = {"cpu", "fake"};
@@ -31,7 +32,8 @@ ProgramFile device_program() {
   const uint32_t y2 = m.value(Storage::buffer, m.buffer(bytes, {0}, Region::io), four);
   const uint32_t dx = m.value(Storage::buffer, m.buffer(bytes, {}, Region::activations, 1), four);
   const uint32_t d = m.value(Storage::buffer, m.buffer(bytes, {3}, Region::activations, 1), four);
-  const uint32_t t = m.value(Storage::state, total, four), weights = m.value(Storage::constant, w, four);
+  const uint32_t t = m.value(Storage::state, total, four),
+                 weights = m.value(Storage::constant, w, four);
   m.instruction(InstructionKind::copy, 0, {m.tensor(x), m.tensor(dx)}, 0, 1);
   m.run(device_add, {m.tensor(t), m.tensor(dx), m.tensor(t)}, 1);
   m.run(device_add, {m.tensor(t), m.tensor(weights), m.tensor(d)}, 1);
@@ -56,7 +58,8 @@ struct OnDevice {
     const Span<std::byte> states[] = {device.take(program->value().session_device_bytes(1))};
     SessionOptions session_options;
     session_options.device_memory = states;
-    session = std::make_unique<Result<Session>>(Session::create(program->value(), session_memory, session_options));
+    session = std::make_unique<Result<Session>>(
+        Session::create(program->value(), session_memory, session_options));
     if (!session->ok()) return;
     AlignedBytes workspace(program->value().method_metadata_bytes("forward").value());
     const MethodRequirements needed = program->value().requirements("forward", workspace).value();

@@ -13,7 +13,8 @@ namespace {
 using format::NumberType;
 using format::Operation;
 
-constexpr int64_t lowest = std::numeric_limits<int64_t>::min(), highest = std::numeric_limits<int64_t>::max();
+constexpr int64_t lowest = std::numeric_limits<int64_t>::min(),
+                  highest = std::numeric_limits<int64_t>::max();
 
 struct Outcome {
   bool ok;
@@ -22,14 +23,20 @@ struct Outcome {
 };
 
 Outcome apply(Operation op, NumberType operands, NumberType result, int64_t a, int64_t b = 0) {
-  const format::Expression nodes[] = {{a, 0, 0, 0, Operation::literal, operands}, {b, 0, 0, 0, Operation::literal, operands}, {0, 0, 1, 0, op, result}};
+  const format::Expression nodes[] = {{a, 0, 0, 0, Operation::literal, operands},
+                                      {b, 0, 0, 0, Operation::literal, operands},
+                                      {0, 0, 1, 0, op, result}};
   int64_t values[3] = {};
   for (size_t i = 0; i < 3; ++i)
     if (!evaluate(nodes, i, nullptr, values, values[i])) return {false, 0};
   return {true, values[2]};
 }
-Outcome integers(Operation op, int64_t a, int64_t b = 0) { return apply(op, NumberType::i64, NumberType::i64, a, b); }
-Outcome reals(Operation op, double a, double b = 0) { return apply(op, NumberType::f64, NumberType::f64, bits_of(a), bits_of(b)); }
+Outcome integers(Operation op, int64_t a, int64_t b = 0) {
+  return apply(op, NumberType::i64, NumberType::i64, a, b);
+}
+Outcome reals(Operation op, double a, double b = 0) {
+  return apply(op, NumberType::f64, NumberType::f64, bits_of(a), bits_of(b));
+}
 const Outcome refused{false, 0};
 Outcome is(int64_t v) { return {true, v}; }
 Outcome is(double v) { return {true, bits_of(v)}; }
@@ -64,7 +71,9 @@ TEST(expressions, divide_as_python_does) {
 }
 
 TEST(expressions, convert_and_refuse_what_is_no_integer) {
-  const auto to_integer = [](Operation op, double v) { return apply(op, NumberType::f64, NumberType::i64, bits_of(v)); };
+  const auto to_integer = [](Operation op, double v) {
+    return apply(op, NumberType::f64, NumberType::i64, bits_of(v));
+  };
   EXPECT_EQ(to_integer(Operation::floor, -1.5), is(int64_t{-2}));
   EXPECT_EQ(to_integer(Operation::ceil, -1.5), is(int64_t{-1}));
   EXPECT_EQ(to_integer(Operation::truncate, -1.5), is(int64_t{-1}));
@@ -77,10 +86,13 @@ TEST(expressions, convert_and_refuse_what_is_no_integer) {
 }
 
 TEST(expressions, compare_by_the_type_of_their_operands) {
-  const auto compare = [](Operation op, NumberType t, int64_t a, int64_t b) { return apply(op, t, NumberType::boolean, a, b); };
+  const auto compare = [](Operation op, NumberType t, int64_t a, int64_t b) {
+    return apply(op, t, NumberType::boolean, a, b);
+  };
   EXPECT_EQ(compare(Operation::less, NumberType::i64, -1, 1), is(int64_t{1}));
   EXPECT_EQ(compare(Operation::less, NumberType::f64, bits_of(-1.0), bits_of(1.0)), is(int64_t{1}));
-  EXPECT_EQ(compare(Operation::equal, NumberType::f64, bits_of(0.0), bits_of(-0.0)), is(int64_t{1}));
+  EXPECT_EQ(compare(Operation::equal, NumberType::f64, bits_of(0.0), bits_of(-0.0)),
+            is(int64_t{1}));
   EXPECT_EQ(compare(Operation::equal, NumberType::f64, bits_of(NAN), bits_of(NAN)), is(int64_t{0}));
   EXPECT_EQ(compare(Operation::not_equal, NumberType::i64, 1, 2), is(int64_t{1}));
   EXPECT_EQ(compare(Operation::logical_not, NumberType::boolean, 1, 0), is(int64_t{0}));

@@ -1,4 +1,5 @@
-// A device for tests: memory that the host must not touch, and a queue that does nothing until somebody waits.
+// A device for tests: memory that the host must not touch, and a queue that does nothing until
+// somebody waits.
 #pragma once
 #include <cstring>
 #include <functional>
@@ -9,8 +10,9 @@
 
 namespace taper::test {
 
-/// Its addresses are `memory + poison`: no host pointer, so whoever dereferences one crashes. The queue translates them when it
-/// runs. Kernels are those of the tests, on copies of their slots whose tensors have real addresses.
+/// Its addresses are `memory + poison`: no host pointer, so whoever dereferences one crashes. The
+/// queue translates them when it runs. Kernels are those of the tests, on copies of their slots
+/// whose tensors have real addresses.
 class FakeDevice : public Device {
  public:
   static constexpr uintptr_t poison = uintptr_t{1} << 60;
@@ -32,12 +34,15 @@ class FakeDevice : public Device {
   const char* name() const override { return "fake"; }
   KernelSet kernels() const override { return test::kernels; }
 
-  Error run(const Kernel& kernel, Context& context, const void* plan, const Slot* arguments) override {
+  Error run(const Kernel& kernel, Context& context, const void* plan,
+            const Slot* arguments) override {
     queue_.push_back([this, &kernel, &context, plan, arguments] {
       std::vector<Slot> slots(arguments, arguments + kernel.expected_count);
       std::vector<TensorRef> tensors(slots.size());
       for (size_t i = 0; i < slots.size(); ++i) {
-        if (kernel.expected[i].kind != Kind::tensor || kernel.expected[i].list || slots[i].tensor == nullptr) continue;
+        if (kernel.expected[i].kind != Kind::tensor || kernel.expected[i].list ||
+            slots[i].tensor == nullptr)
+          continue;
         tensors[i] = *slots[i].tensor;
         tensors[i].data = real(tensors[i].data);
         slots[i].tensor = &tensors[i];
@@ -55,11 +60,15 @@ class FakeDevice : public Device {
     return Error::ok;
   }
   Error copy_out(void* host, const void* device, size_t bytes) override {
-    queue_.push_back([host, from = real(const_cast<void*>(device)), bytes] { return std::memcpy(host, from, bytes), Error::ok; });
+    queue_.push_back([host, from = real(const_cast<void*>(device)), bytes] {
+      return std::memcpy(host, from, bytes), Error::ok;
+    });
     return Error::ok;
   }
   Error copy_within(void* to, const void* from, size_t bytes) override {
-    queue_.push_back([to = real(to), from = real(const_cast<void*>(from)), bytes] { return std::memmove(to, from, bytes), Error::ok; });
+    queue_.push_back([to = real(to), from = real(const_cast<void*>(from)), bytes] {
+      return std::memmove(to, from, bytes), Error::ok;
+    });
     return Error::ok;
   }
   Error wait() override {
@@ -75,8 +84,12 @@ class FakeDevice : public Device {
   }
 
  private:
-  static std::byte* poisoned(std::byte* p) { return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(p) + poison); }
-  static void* real(void* p) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(p) - poison); }
+  static std::byte* poisoned(std::byte* p) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(p) + poison);
+  }
+  static void* real(void* p) {
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(p) - poison);
+  }
 
   std::vector<std::max_align_t> memory_;
   size_t used_ = 0;

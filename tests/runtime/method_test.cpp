@@ -22,9 +22,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StrEq;
 
-#define ASSERT_LOADED(name, loaded)                                                                               \
-  Result<Method> name##_result = (loaded).method();                                                                 \
-  ASSERT_TRUE(name##_result.ok()) << name_of(name##_result.error()) << ": " << ((loaded).info.message ? (loaded).info.message : ""); \
+#define ASSERT_LOADED(name, loaded)                                                        \
+  Result<Method> name##_result = (loaded).method();                                        \
+  ASSERT_TRUE(name##_result.ok()) << name_of(name##_result.error()) << ": "                \
+                                  << ((loaded).info.message ? (loaded).info.message : ""); \
   [[maybe_unused]] Method name = name##_result.value()
 
 TEST(method, runs_its_instructions) {
@@ -47,7 +48,8 @@ TEST(method, follows_changing_sizes_without_allocating) {
     ASSERT_EQ(method.set_input(0, TensorRef{ones.data(), &shape, DType::f32}), Error::ok);
     ASSERT_EQ(method.execute(), Error::ok);
     ASSERT_EQ(method.output(0).shape->sizes[0], batch);
-    for (index_t i = 0; i < batch; ++i) ASSERT_EQ(static_cast<float*>(method.output(0).data)[i], 12.0f);
+    for (index_t i = 0; i < batch; ++i)
+      ASSERT_EQ(static_cast<float*>(method.output(0).data)[i], 12.0f);
   }
   EXPECT_EQ(tests::allocation_count(), before);
 }
@@ -81,7 +83,8 @@ TEST(method, needs_the_memory_that_requirements_tell) {
   for (index_t less : {index_t{192}, index_t{512}, static_cast<index_t>(enough.size())}) {
     AlignedBytes memory(enough.size());
     const Span<std::byte> part(memory.data(), static_cast<index_t>(memory.size()) - less);
-    EXPECT_EQ(Method::create(loaded.session->value(), "forward", MethodMemory(part)).error(), Error::out_of_memory);
+    EXPECT_EQ(Method::create(loaded.session->value(), "forward", MethodMemory(part)).error(),
+              Error::out_of_memory);
   }
 }
 
@@ -92,7 +95,8 @@ TEST(method, takes_memory_from_its_session) {
   ASSERT_TRUE(program.ok());
   Result<Session> session = Session::create(program.value(), memory);
   ASSERT_TRUE(session.ok());
-  Result<Method> first = Method::create(session.value(), "forward"), second = Method::create(session.value(), "forward");
+  Result<Method> first = Method::create(session.value(), "forward"),
+                 second = Method::create(session.value(), "forward");
   ASSERT_TRUE(first.ok() && second.ok());
   const float ones[32] = {1, 1, 1, 1};
   ASSERT_EQ(first.value().set_input(0, ones), Error::ok);
@@ -101,7 +105,8 @@ TEST(method, takes_memory_from_its_session) {
   EXPECT_EQ(static_cast<float*>(first.value().output(0).data)[0], 12.0f);
   EXPECT_EQ(static_cast<float*>(second.value().output(0).data)[0], 0.0f);
   ErrorInfo info;
-  EXPECT_EQ(Method::create(session.value(), "backward", {}, &info).error(), Error::invalid_argument);
+  EXPECT_EQ(Method::create(session.value(), "backward", {}, &info).error(),
+            Error::invalid_argument);
   EXPECT_THAT(info.subject, StrEq("backward"));
 }
 
@@ -137,8 +142,8 @@ TEST(method, refuses_wrong_inputs_and_says_why) {
   Loaded loaded(sums_program());
   ASSERT_LOADED(method, loaded);
   Dense<double> doubles({2, 4}, std::vector<double>(8));
-  Dense<float> rank({8}, std::vector<float>(8)), columns({2, 5}, std::vector<float>(10)), batch({9, 4}, std::vector<float>(36)),
-      none_({0, 4}, {});
+  Dense<float> rank({8}, std::vector<float>(8)), columns({2, 5}, std::vector<float>(10)),
+      batch({9, 4}, std::vector<float>(36)), none_({0, 4}, {});
   EXPECT_EQ(method.set_input(0, doubles), Error::invalid_argument);
   EXPECT_THAT(method.last_error().message, HasSubstr("dtype"));
   EXPECT_EQ(method.set_input(0, rank), Error::invalid_argument);
@@ -161,14 +166,20 @@ ProgramFile checked_program() {
   uint32_t value[3], size[2];
   for (uint32_t i = 0; i < 2; ++i) {
     size[i] = m.of_symbol(m.symbol(SymbolSource::input_extent, i, 0, 0, 4));
-    value[i] = m.value(Storage::buffer, m.buffer(m.times(size[i], m.literal(4)), i == 0 ? std::vector<uint32_t>{} : std::vector<uint32_t>{0}, Region::io),
-                       m.shape({size[i]}));
+    value[i] =
+        m.value(Storage::buffer,
+                m.buffer(m.times(size[i], m.literal(4)),
+                         i == 0 ? std::vector<uint32_t>{} : std::vector<uint32_t>{0}, Region::io),
+                m.shape({size[i]}));
     m.input(i == 0 ? "a" : "b", value[i]);
   }
-  value[2] = m.value(Storage::buffer, m.buffer(m.times(size[0], m.literal(4)), {1}, Region::io), m.shape({size[0]}));
+  value[2] = m.value(Storage::buffer, m.buffer(m.times(size[0], m.literal(4)), {1}, Region::io),
+                     m.shape({size[0]}));
   m.run(add, {m.tensor(value[0]), m.tensor(value[1]), m.tensor(value[2])});
   m.output("sum", value[2]);
-  m.checks.push_back({m.node(Operation::equal, NumberType::boolean, size[0], size[1]), "a has {} elements, b has {}", {size[0], size[1]}});
+  m.checks.push_back({m.node(Operation::equal, NumberType::boolean, size[0], size[1]),
+                      "a has {} elements, b has {}",
+                      {size[0], size[1]}});
   p.methods.push_back(m);
   return p;
 }
@@ -198,9 +209,12 @@ ProgramFile take_program() {
   const uint32_t take = p.kernel(ops::take, {DType::f32, DType::i64, DType::f32});
   MethodTables m;
   const uint32_t two = m.shape({m.literal(2)});
-  const uint32_t i = m.value(Storage::buffer, m.buffer(m.literal(16), {}, Region::io), two, DType::i64);
+  const uint32_t i =
+      m.value(Storage::buffer, m.buffer(m.literal(16), {}, Region::io), two, DType::i64);
   const uint32_t y = m.value(Storage::buffer, m.buffer(m.literal(8), {0}, Region::io), two);
-  const uint32_t table = m.value(Storage::constant, p.constant<float>("table", {4}, {9, 10, 11, 12}), m.shape({m.literal(3)}), DType::f32, 1);
+  const uint32_t table =
+      m.value(Storage::constant, p.constant<float>("table", {4}, {9, 10, 11, 12}),
+              m.shape({m.literal(3)}), DType::f32, 1);
   m.run(take, {m.tensor(table), m.tensor(i), m.tensor(y)});
   m.input("i", i);
   m.output("y", y);
@@ -226,16 +240,19 @@ TEST(method, says_where_data_was_wrong) {
   EXPECT_EQ(info.values[0], 3);
 }
 
-// accumulate(x: f32[2]): total += x in place; report() -> total + total; save(): saved = total, by a copy
+// accumulate(x: f32[2]): total += x in place; report() -> total + total; save(): saved = total, by
+// a copy
 ProgramFile states_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  const uint32_t total = p.state("total", {2}, DType::f32, p.constant<float>("total.initial", {2}, {10, 20}));
+  const uint32_t total =
+      p.state("total", {2}, DType::f32, p.constant<float>("total.initial", {2}, {10, 20}));
   const uint32_t saved = p.state("saved", {2}, DType::f32);
   MethodTables accumulate;
   accumulate.name = "accumulate";
   uint32_t shape = accumulate.shape({accumulate.literal(2)});
-  const uint32_t x = accumulate.value(Storage::buffer, accumulate.buffer(accumulate.literal(8), {}, Region::io), shape);
+  const uint32_t x = accumulate.value(
+      Storage::buffer, accumulate.buffer(accumulate.literal(8), {}, Region::io), shape);
   uint32_t t = accumulate.value(Storage::state, total, shape);
   accumulate.run(add, {accumulate.tensor(t), accumulate.tensor(x), accumulate.tensor(t)});
   accumulate.input("x", x);
@@ -243,7 +260,9 @@ ProgramFile states_program() {
   MethodTables save;
   save.name = "save";
   shape = save.shape({save.literal(2)});
-  save.instruction(InstructionKind::copy, 0, {save.tensor(save.value(Storage::state, total, shape)), save.tensor(save.value(Storage::state, saved, shape))});
+  save.instruction(InstructionKind::copy, 0,
+                   {save.tensor(save.value(Storage::state, total, shape)),
+                    save.tensor(save.value(Storage::state, saved, shape))});
   p.methods = {accumulate, save};
   return p;
 }
@@ -283,16 +302,23 @@ TEST(session, shares_states_between_its_methods_only) {
 TEST(method, passes_lists_numbers_and_texts) {
   ProgramFile p;
   p.strings = {"a note"};
-  const uint32_t fill = p.kernel(ops::fill, {DType::f32}), join = p.kernel(ops::join, {DType::f32, DType::f32});
+  const uint32_t fill = p.kernel(ops::fill, {DType::f32}),
+                 join = p.kernel(ops::join, {DType::f32, DType::f32});
   MethodTables m;
-  m.inputs.push_back({"n", none, m.symbol(SymbolSource::input_number, 0, 0, 1, 4), NumberType::i64});
-  const uint32_t n = m.of_symbol(0), bytes = m.times(n, m.literal(4)), three_n = m.times(n, m.literal(3));
+  m.inputs.push_back(
+      {"n", none, m.symbol(SymbolSource::input_number, 0, 0, 1, 4), NumberType::i64});
+  const uint32_t n = m.of_symbol(0), bytes = m.times(n, m.literal(4)),
+                 three_n = m.times(n, m.literal(3));
   const uint32_t a = m.value(Storage::buffer, m.buffer(bytes), m.shape({n}));
   const uint32_t b = m.value(Storage::buffer, m.buffer(bytes, {0}), m.shape({n}));
-  const uint32_t y = m.value(Storage::buffer, m.buffer(m.times(three_n, m.literal(4)), {}, Region::io), m.shape({three_n}));
+  const uint32_t y =
+      m.value(Storage::buffer, m.buffer(m.times(three_n, m.literal(4)), {}, Region::io),
+              m.shape({three_n}));
   const format::Argument note(0, 0, ArgumentKind::string, ArgumentForm::literal);
-  m.run(fill, {m.list({n}, ArgumentKind::integer, ArgumentForm::expression_list), m.real(1.5), note, m.tensor(a)});
-  m.run(fill, {m.list({n}, ArgumentKind::integer, ArgumentForm::expression_list), m.number(n), m.absent(), m.tensor(b)});
+  m.run(fill, {m.list({n}, ArgumentKind::integer, ArgumentForm::expression_list), m.real(1.5), note,
+               m.tensor(a)});
+  m.run(fill, {m.list({n}, ArgumentKind::integer, ArgumentForm::expression_list), m.number(n),
+               m.absent(), m.tensor(b)});
   m.run(join, {m.tensors({a, b, a}), m.tensor(y)});
   m.output("y", y);
   m.outputs.push_back({"three_n", none, three_n, NumberType::i64});
@@ -311,14 +337,16 @@ TEST(method, passes_lists_numbers_and_texts) {
   EXPECT_EQ(method.execute(), Error::ok);
 }
 
-// forward(x: f32[4], count: i64[]) -> x doubled `count` times; count in 0..10. Reads the count before the loop and at its end.
+// forward(x: f32[4], count: i64[]) -> x doubled `count` times; count in 0..10. Reads the count
+// before the loop and at its end.
 ProgramFile loop_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   MethodTables m;
   const uint32_t shape = m.shape({m.literal(4)}), scalar = m.shape({});
   const uint32_t x = m.value(Storage::buffer, m.buffer(m.literal(16), {}, Region::io), shape);
-  const uint32_t count = m.value(Storage::buffer, m.buffer(m.literal(8), {0}, Region::io), scalar, DType::i64);
+  const uint32_t count =
+      m.value(Storage::buffer, m.buffer(m.literal(8), {0}, Region::io), scalar, DType::i64);
   const uint32_t y = m.value(Storage::buffer, m.buffer(m.literal(16), {1}, Region::io), shape);
   const uint32_t limit = m.of_symbol(m.symbol(SymbolSource::element, count, 0, 0, 10));
   m.instruction(InstructionKind::copy, 0, {m.tensor(x), m.tensor(y)});
@@ -328,7 +356,8 @@ ProgramFile loop_program() {
   m.instruction(InstructionKind::loop_begin, 4);
   const uint32_t done = m.of_symbol(m.symbol(SymbolSource::loop_counter, 2, 0, 0, 1000));
   m.run(add, {m.tensor(y), m.tensor(y), m.tensor(y)});
-  m.instruction(InstructionKind::loop_end, 2, {}, m.node(Operation::less, NumberType::boolean, done, limit));
+  m.instruction(InstructionKind::loop_end, 2, {},
+                m.node(Operation::less, NumberType::boolean, done, limit));
   m.input("x", x);
   m.input("count", count);
   m.output("y", y);
@@ -360,19 +389,23 @@ TEST(method, loops_and_branches_within_limits) {
   EXPECT_EQ(method.last_error().values[0], 11);
 }
 
-// forward(n: i64[1], x: f32[4]) -> x[:k] + x[:k], where k is read from a tensor that an instruction wrote
+// forward(n: i64[1], x: f32[4]) -> x[:k] + x[:k], where k is read from a tensor that an instruction
+// wrote
 ProgramFile late_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   MethodTables m;
   const uint32_t one = m.shape({m.literal(1)});
-  const uint32_t n = m.value(Storage::buffer, m.buffer(m.literal(8), {}, Region::io), one, DType::i64);
-  const uint32_t x_buffer = m.buffer(m.literal(16), {0}, Region::io), y_buffer = m.buffer(m.literal(16), {x_buffer}, Region::io);
+  const uint32_t n =
+      m.value(Storage::buffer, m.buffer(m.literal(8), {}, Region::io), one, DType::i64);
+  const uint32_t x_buffer = m.buffer(m.literal(16), {0}, Region::io),
+                 y_buffer = m.buffer(m.literal(16), {x_buffer}, Region::io);
   const uint32_t whole = m.value(Storage::buffer, x_buffer, m.shape({m.literal(4)}));
   const uint32_t copy = m.value(Storage::buffer, m.buffer(m.literal(8)), one, DType::i64);
   const uint32_t k = m.of_symbol(m.symbol(SymbolSource::element, copy, 0, 0, 4));
   const uint32_t part = m.shape({k});
-  const uint32_t x = m.value(Storage::buffer, x_buffer, part), y = m.value(Storage::buffer, y_buffer, part);
+  const uint32_t x = m.value(Storage::buffer, x_buffer, part),
+                 y = m.value(Storage::buffer, y_buffer, part);
   m.instruction(InstructionKind::copy, 0, {m.tensor(n), m.tensor(copy)});
   m.instruction(InstructionKind::bind, 0);
   m.run(add, {m.tensor(x), m.tensor(x), m.tensor(y)});
@@ -392,7 +425,8 @@ TEST(method, binds_symbols_that_instructions_wrote) {
     ASSERT_EQ(method.set_input(0, &n), Error::ok);
     ASSERT_EQ(method.execute(), Error::ok);
     ASSERT_EQ(method.output(0).shape->numel(), n);
-    for (int64_t i = 0; i < n; ++i) EXPECT_EQ(elements(method.output(0))[static_cast<size_t>(i)], 2 * x[i]);
+    for (int64_t i = 0; i < n; ++i)
+      EXPECT_EQ(elements(method.output(0))[static_cast<size_t>(i)], 2 * x[i]);
   }
   const int64_t five = 5;
   ASSERT_EQ(method.set_input(0, &five), Error::ok);
@@ -405,7 +439,10 @@ TEST(method, records_times_where_it_is_asked_to) {
   ProfileEvent events[4];
   Profiler profiler;
   profiler.events = events;
-  profiler.now = [] { static uint64_t time = 0; return ++time; };
+  profiler.now = [] {
+    static uint64_t time = 0;
+    return ++time;
+  };
   method.set_profiler(&profiler);
   ASSERT_EQ(method.execute(), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
@@ -419,7 +456,8 @@ TEST(method, records_times_where_it_is_asked_to) {
   EXPECT_THAT(method.instruction(2).source, StrEq("model.cpp:12"));
 }
 
-// ---- a file may lie about shapes ----------------------------------------------------------------------------------------
+// ---- a file may lie about shapes
+// ----------------------------------------------------------------------------------------
 
 Error create_error(const ProgramFile& p, ErrorInfo* info = nullptr) {
   Loaded loaded(p);
@@ -433,7 +471,8 @@ TEST(method, refuses_a_result_of_another_type_than_the_rule_gives) {
   MethodTables& m = p.methods[0];
   const uint32_t batch = 0;
   m.values.push_back(m.values[2]);
-  m.values[2] = format::Value(1, m.literal(0), m.shape({batch, m.literal(1)}), none, Storage::buffer, format::DType::f32);
+  m.values[2] = format::Value(1, m.literal(0), m.shape({batch, m.literal(1)}), none,
+                              Storage::buffer, format::DType::f32);
   ErrorInfo info;
   EXPECT_EQ(create_error(p, &info), Error::invalid_program);
   EXPECT_EQ(info.instruction, 2);
@@ -452,7 +491,8 @@ TEST(method, refuses_results_that_overlap_arguments_in_another_way_than_exactly)
   ProgramFile p = sums_program();
   MethodTables& m = p.methods[0];
   m.buffers[2] = format::Buffer(m.times(0, m.literal(32)), 0, 0, Region::activations, 0);
-  m.arguments[5] = m.tensor(m.value(Storage::buffer, 2, 0, DType::f32, 1));  // t as result, t shifted by one as `self`
+  m.arguments[5] = m.tensor(
+      m.value(Storage::buffer, 2, 0, DType::f32, 1));  // t as result, t shifted by one as `self`
   m.arguments[3] = m.tensor(1);
   EXPECT_EQ(create_error(p), Error::invalid_program);
 }

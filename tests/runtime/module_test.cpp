@@ -18,7 +18,8 @@ using testing::HasSubstr;
 
 std::string written(const AlignedBytes& file) {
   const std::string path = tests::scratch_file("program.taper").string();
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
   return path;
 }
 
@@ -77,9 +78,11 @@ TEST(module, says_in_words_what_is_wrong) {
 
 TEST(module, formats_errors_for_people) {
   ErrorInfo info;
-  info.error = Error::invalid_argument, info.instruction = 3, info.message = "index {} is outside [0, {})";
+  info.error = Error::invalid_argument, info.instruction = 3,
+  info.message = "index {} is outside [0, {})";
   info.values[0] = 7, info.values[1] = 5, info.source = "model.cpp:10", info.subject = "take";
-  EXPECT_EQ(describe(info), "invalid_argument: take (model.cpp:10, instruction 3): index 7 is outside [0, 5)");
+  EXPECT_EQ(describe(info),
+            "invalid_argument: take (model.cpp:10, instruction 3): index 7 is outside [0, 5)");
 }
 
 TEST(module, reads_and_writes_states_by_path) {

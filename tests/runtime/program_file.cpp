@@ -10,7 +10,8 @@ size_t rounded(size_t n) { return (n + 63) / 64 * 64; }
 
 auto ports(FlatBufferBuilder& b, const std::vector<MethodTables::Port>& ports) {
   std::vector<Offset<format::Input>> offsets;
-  for (const auto& p : ports) offsets.push_back(format::CreateInputDirect(b, p.name.c_str(), p.value, p.other, p.type));
+  for (const auto& p : ports)
+    offsets.push_back(format::CreateInputDirect(b, p.name.c_str(), p.value, p.other, p.type));
   return b.CreateVector(offsets);
 }
 
@@ -18,9 +19,11 @@ Offset<format::Method> write(FlatBufferBuilder& b, const MethodTables& m) {
   const auto name = b.CreateString(m.name);
   const auto inputs = ports(b, m.inputs);
   std::vector<Offset<format::Output>> outputs;
-  for (const auto& p : m.outputs) outputs.push_back(format::CreateOutputDirect(b, p.name.c_str(), p.value, p.other));
+  for (const auto& p : m.outputs)
+    outputs.push_back(format::CreateOutputDirect(b, p.name.c_str(), p.value, p.other));
   std::vector<Offset<format::Check>> checks;
-  for (const auto& c : m.checks) checks.push_back(format::CreateCheckDirect(b, c.condition, c.message.c_str(), &c.values));
+  for (const auto& c : m.checks)
+    checks.push_back(format::CreateCheckDirect(b, c.condition, c.message.c_str(), &c.values));
   const auto outputs_ = b.CreateVector(outputs);
   const auto checks_ = b.CreateVector(checks);
   const auto symbols = b.CreateVectorOfStructs(m.symbols);
@@ -33,8 +36,8 @@ Offset<format::Method> write(FlatBufferBuilder& b, const MethodTables& m) {
   const auto arguments = b.CreateVectorOfStructs(m.arguments);
   const auto lists = b.CreateVector(m.lists);
   const auto instructions = b.CreateVectorOfStructs(m.instructions);
-  return format::CreateMethod(b, name, inputs, outputs_, 0, 0, symbols, 0, expressions, checks_, buffers, above, shapes, dims, values,
-                              arguments, lists, instructions);
+  return format::CreateMethod(b, name, inputs, outputs_, 0, 0, symbols, 0, expressions, checks_,
+                              buffers, above, shapes, dims, values, arguments, lists, instructions);
 }
 
 std::vector<std::byte> debug_segment(const std::vector<std::vector<std::string>>& sources) {
@@ -68,21 +71,29 @@ AlignedBytes ProgramFile::bytes() const {
   }
   const size_t blob = data.size();
   data.resize(blob + rounded(slack_bytes));  // an empty blob, for delegates
-  const std::vector<std::byte> debug = sources.empty() ? std::vector<std::byte>() : debug_segment(sources);
+  const std::vector<std::byte> debug =
+      sources.empty() ? std::vector<std::byte>() : debug_segment(sources);
 
-  // offsets of segments depend on the metadata's size, which does not depend on them: write it twice
+  // offsets of segments depend on the metadata's size, which does not depend on them: write it
+  // twice
   std::vector<uint8_t> metadata;
   const auto write_metadata = [&](size_t first) {
     FlatBufferBuilder b;
-    std::vector<format::Segment> segments = {{first, data.size(), 0, format::SegmentKind::constants}};
-    if (!debug.empty()) segments.emplace_back(first + rounded(data.size()), debug.size(), 0, format::SegmentKind::debug);
+    std::vector<format::Segment> segments = {
+        {first, data.size(), 0, format::SegmentKind::constants}};
+    if (!debug.empty())
+      segments.emplace_back(first + rounded(data.size()), debug.size(), 0,
+                            format::SegmentKind::debug);
     std::vector<Offset<format::Space>> space_offsets;
     for (const auto& s : spaces) space_offsets.push_back(format::CreateSpaceDirect(b, s.c_str()));
     std::vector<Offset<format::Kernel>> kernel_offsets;
-    for (const auto& k : kernels) kernel_offsets.push_back(format::CreateKernelDirect(b, k.op.c_str(), k.hash, &k.dtypes, static_cast<uint8_t>(k.space)));
+    for (const auto& k : kernels)
+      kernel_offsets.push_back(format::CreateKernelDirect(b, k.op.c_str(), k.hash, &k.dtypes,
+                                                          static_cast<uint8_t>(k.space)));
     std::vector<Offset<format::Delegate>> delegate_offsets;
     const format::Piece empty(0, 64, blob, 0);
-    for (const auto& d : delegates) delegate_offsets.push_back(format::CreateDelegateDirect(b, d.c_str(), 1, &empty));
+    for (const auto& d : delegates)
+      delegate_offsets.push_back(format::CreateDelegateDirect(b, d.c_str(), 1, &empty));
     std::vector<Offset<format::Constant>> constant_offsets;
     for (size_t i = 0; i < constants.size(); ++i) {
       const auto& c = constants[i];
@@ -90,21 +101,25 @@ AlignedBytes ProgramFile::bytes() const {
       std::vector<Offset<format::Encoding>> encodings;
       if (c.embedded) encodings.push_back(format::CreateEncoding(b, 0, dtype, 0, &pieces[i]));
       constant_offsets.push_back(format::CreateConstantDirect(
-          b, c.path.c_str(), dtype, &c.sizes, c.embedded ? format::ConstantSource::embedded : format::ConstantSource::external, &encodings,
-          nullptr, nullptr, nullptr, static_cast<uint8_t>(c.space)));
+          b, c.path.c_str(), dtype, &c.sizes,
+          c.embedded ? format::ConstantSource::embedded : format::ConstantSource::external,
+          &encodings, nullptr, nullptr, nullptr, static_cast<uint8_t>(c.space)));
     }
     std::vector<Offset<format::State>> state_offsets;
     for (const auto& s : states)
-      state_offsets.push_back(format::CreateStateDirect(b, s.path.c_str(), format::StateKind::parameter, static_cast<format::DType>(s.dtype),
-                                                        &s.sizes, s.initial, static_cast<uint8_t>(s.space)));
+      state_offsets.push_back(format::CreateStateDirect(
+          b, s.path.c_str(), format::StateKind::parameter, static_cast<format::DType>(s.dtype),
+          &s.sizes, s.initial, static_cast<uint8_t>(s.space)));
     std::vector<Offset<format::Method>> method_offsets;
     for (const auto& m : methods) method_offsets.push_back(write(b, m));
     const auto strings_ = b.CreateVectorOfStrings(strings);
     const auto segments_ = b.CreateVectorOfStructs(segments);
     const auto queues_ = queues.empty() ? 0 : b.CreateVectorOfStructs(queues);
-    const auto root = format::CreateProgram(b, b.CreateString("test"), 0, segments_, b.CreateVector(space_offsets), queues_, strings_,
-                                            b.CreateVector(kernel_offsets), b.CreateVector(delegate_offsets), b.CreateVector(constant_offsets),
-                                            b.CreateVector(state_offsets), 0, b.CreateVector(method_offsets));
+    const auto root = format::CreateProgram(
+        b, b.CreateString("test"), 0, segments_, b.CreateVector(space_offsets), queues_, strings_,
+        b.CreateVector(kernel_offsets), b.CreateVector(delegate_offsets),
+        b.CreateVector(constant_offsets), b.CreateVector(state_offsets), 0,
+        b.CreateVector(method_offsets));
     format::FinishProgramBuffer(b, root);
     metadata.assign(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
   };
@@ -122,7 +137,8 @@ AlignedBytes ProgramFile::bytes() const {
   std::memcpy(file.data(), &h, sizeof h);
   std::memcpy(file.data() + 64, metadata.data(), metadata.size());
   if (!data.empty()) std::memcpy(file.data() + first, data.data(), data.size());
-  if (!debug.empty()) std::memcpy(file.data() + first + rounded(data.size()), debug.data(), debug.size());
+  if (!debug.empty())
+    std::memcpy(file.data() + first + rounded(data.size()), debug.data(), debug.size());
   fix_checksum(file);
   return file;
 }
@@ -131,7 +147,8 @@ void fix_checksum(AlignedBytes& file) {
   FileHeader h;
   std::memcpy(&h, file.data(), sizeof h);
   if (h.metadata_offset > file.size() || h.metadata_bytes > file.size() - h.metadata_offset) return;
-  h.metadata_checksum = checksum({file.data() + h.metadata_offset, static_cast<index_t>(h.metadata_bytes)});
+  h.metadata_checksum =
+      checksum({file.data() + h.metadata_offset, static_cast<index_t>(h.metadata_bytes)});
   std::memcpy(file.data(), &h, sizeof h);
 }
 

@@ -1,4 +1,5 @@
-// Writes small programs by hand, for tests of the runtime: every table can be reached, and so be made wrong.
+// Writes small programs by hand, for tests of the runtime: every table can be reached, and so be
+// made wrong.
 #pragma once
 #include <cstring>
 #include <initializer_list>
@@ -24,7 +25,9 @@ class AlignedBytes {
   operator Span<const std::byte>() const { return {data(), static_cast<index_t>(size_)}; }
 
  private:
-  struct alignas(64) Line { std::byte bytes[64]; };
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
   std::vector<Line> lines_;
   size_t size_;
 };
@@ -41,27 +44,41 @@ struct MethodTables {
   std::vector<format::Argument> arguments;
   std::vector<int64_t> lists;
   std::vector<format::Instruction> instructions;
-  struct Port { std::string name; uint32_t value, other; format::NumberType type; };
+  struct Port {
+    std::string name;
+    uint32_t value, other;
+    format::NumberType type;
+  };
   std::vector<Port> inputs, outputs;  // `other`: a symbol or an expression
-  struct Condition { uint32_t condition; std::string message; std::vector<uint32_t> values; };
+  struct Condition {
+    uint32_t condition;
+    std::string message;
+    std::vector<uint32_t> values;
+  };
   std::vector<Condition> checks;
 
-  uint32_t symbol(format::SymbolSource source, uint32_t first, uint32_t second, int64_t low, int64_t high,
-                  format::NumberType type = format::NumberType::i64) {
+  uint32_t symbol(format::SymbolSource source, uint32_t first, uint32_t second, int64_t low,
+                  int64_t high, format::NumberType type = format::NumberType::i64) {
     symbols.emplace_back(low, high, first, second, source, type);
     return size(symbols) - 1;
   }
   uint32_t literal(int64_t v, format::NumberType type = format::NumberType::i64) {
     return node(format::Operation::literal, type, 0, 0, 0, v);
   }
-  uint32_t of_symbol(uint32_t s, format::NumberType type = format::NumberType::i64) { return node(format::Operation::symbol, type, s); }
-  uint32_t node(format::Operation op, format::NumberType type, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, int64_t literal = 0) {
+  uint32_t of_symbol(uint32_t s, format::NumberType type = format::NumberType::i64) {
+    return node(format::Operation::symbol, type, s);
+  }
+  uint32_t node(format::Operation op, format::NumberType type, uint32_t a = 0, uint32_t b = 0,
+                uint32_t c = 0, int64_t literal = 0) {
     expressions.emplace_back(literal, a, b, c, op, type);
     return size(expressions) - 1;
   }
-  uint32_t times(uint32_t a, uint32_t b) { return node(format::Operation::multiply, format::NumberType::i64, a, b); }
+  uint32_t times(uint32_t a, uint32_t b) {
+    return node(format::Operation::multiply, format::NumberType::i64, a, b);
+  }
 
-  uint32_t buffer(uint32_t bytes, std::vector<uint32_t> below = {}, format::Region region = format::Region::activations, int space = 0) {
+  uint32_t buffer(uint32_t bytes, std::vector<uint32_t> below = {},
+                  format::Region region = format::Region::activations, int space = 0) {
     buffers.emplace_back(bytes, size(above), size(below), region, static_cast<uint8_t>(space));
     above.insert(above.end(), below.begin(), below.end());
     return size(buffers) - 1;
@@ -79,47 +96,86 @@ struct MethodTables {
     for (size_t i = sizes.size(); i-- > 0;) strides[i] = stride, stride = times(stride, sizes[i]);
     return shape(sizes, strides);
   }
-  uint32_t value(format::Storage storage, uint32_t index, uint32_t shape, DType dtype = DType::f32, int64_t offset = 0) {
-    values.emplace_back(index, literal(offset), shape, none, storage, static_cast<format::DType>(dtype));
+  uint32_t value(format::Storage storage, uint32_t index, uint32_t shape, DType dtype = DType::f32,
+                 int64_t offset = 0) {
+    values.emplace_back(index, literal(offset), shape, none, storage,
+                        static_cast<format::DType>(dtype));
     return size(values) - 1;
   }
 
-  static format::Argument tensor(uint32_t v) { return {v, 0, format::ArgumentKind::tensor, format::ArgumentForm::literal}; }
-  static format::Argument absent() { return {0, 0, format::ArgumentKind::tensor, format::ArgumentForm::absent}; }
-  static format::Argument integer(int64_t v) { return {v, 0, format::ArgumentKind::integer, format::ArgumentForm::literal}; }
-  static format::Argument number(uint32_t expression) { return {expression, 0, format::ArgumentKind::integer, format::ArgumentForm::expression}; }
+  static format::Argument tensor(uint32_t v) {
+    return {v, 0, format::ArgumentKind::tensor, format::ArgumentForm::literal};
+  }
+  static format::Argument absent() {
+    return {0, 0, format::ArgumentKind::tensor, format::ArgumentForm::absent};
+  }
+  static format::Argument integer(int64_t v) {
+    return {v, 0, format::ArgumentKind::integer, format::ArgumentForm::literal};
+  }
+  static format::Argument number(uint32_t expression) {
+    return {expression, 0, format::ArgumentKind::integer, format::ArgumentForm::expression};
+  }
   static format::Argument real(double v) {
     int64_t bits;
     std::memcpy(&bits, &v, 8);
     return {bits, 0, format::ArgumentKind::real, format::ArgumentForm::literal};
   }
-  format::Argument tensors(std::vector<int64_t> v) { return list(v, format::ArgumentKind::tensor, format::ArgumentForm::list); }
-  format::Argument list(std::vector<int64_t> v, format::ArgumentKind kind, format::ArgumentForm form) {
+  format::Argument tensors(std::vector<int64_t> v) {
+    return list(v, format::ArgumentKind::tensor, format::ArgumentForm::list);
+  }
+  format::Argument list(std::vector<int64_t> v, format::ArgumentKind kind,
+                        format::ArgumentForm form) {
     lists.insert(lists.end(), v.begin(), v.end());
     return {static_cast<int64_t>(lists.size() - v.size()), size(v), kind, form};
   }
-  uint32_t instruction(format::InstructionKind kind, uint32_t target, std::vector<format::Argument> args = {}, uint32_t condition = 0,
+  uint32_t instruction(format::InstructionKind kind, uint32_t target,
+                       std::vector<format::Argument> args = {}, uint32_t condition = 0,
                        int queue = 0) {
-    instructions.emplace_back(target, size(arguments), static_cast<uint16_t>(args.size()), static_cast<uint16_t>(0), condition,
-                              static_cast<uint8_t>(queue), kind);
+    instructions.emplace_back(target, size(arguments), static_cast<uint16_t>(args.size()),
+                              static_cast<uint16_t>(0), condition, static_cast<uint8_t>(queue),
+                              kind);
     arguments.insert(arguments.end(), args.begin(), args.end());
     return size(instructions) - 1;
   }
   uint32_t run(uint32_t kernel, std::vector<format::Argument> args, int queue = 0) {
     return instruction(format::InstructionKind::kernel, kernel, args, 0, queue);
   }
-  void input(std::string name, uint32_t value) { inputs.push_back({name, value, none, format::NumberType::i64}); }
-  void output(std::string name, uint32_t value) { outputs.push_back({name, value, none, format::NumberType::i64}); }
+  void input(std::string name, uint32_t value) {
+    inputs.push_back({name, value, none, format::NumberType::i64});
+  }
+  void output(std::string name, uint32_t value) {
+    outputs.push_back({name, value, none, format::NumberType::i64});
+  }
 
   template <class T>
-  static uint32_t size(const std::vector<T>& v) { return static_cast<uint32_t>(v.size()); }
+  static uint32_t size(const std::vector<T>& v) {
+    return static_cast<uint32_t>(v.size());
+  }
 };
 
 /// A program's shared tables and its methods; `bytes()` writes the file.
 struct ProgramFile {
-  struct KernelEntry { std::string op; uint64_t hash; std::vector<uint8_t> dtypes; int space; };
-  struct ConstantEntry { std::string path; DType dtype; std::vector<int64_t> sizes; std::vector<std::byte> data; bool embedded = true; int space = 0; };
-  struct StateEntry { std::string path; DType dtype; std::vector<int64_t> sizes; uint32_t initial; int space; };
+  struct KernelEntry {
+    std::string op;
+    uint64_t hash;
+    std::vector<uint8_t> dtypes;
+    int space;
+  };
+  struct ConstantEntry {
+    std::string path;
+    DType dtype;
+    std::vector<int64_t> sizes;
+    std::vector<std::byte> data;
+    bool embedded = true;
+    int space = 0;
+  };
+  struct StateEntry {
+    std::string path;
+    DType dtype;
+    std::vector<int64_t> sizes;
+    uint32_t initial;
+    int space;
+  };
   std::vector<KernelEntry> kernels;
   std::vector<ConstantEntry> constants;
   std::vector<StateEntry> states;
@@ -137,10 +193,12 @@ struct ProgramFile {
   template <class T>
   uint32_t constant(std::string path, std::vector<int64_t> sizes, std::vector<T> data) {
     const auto* bytes = reinterpret_cast<const std::byte*>(data.data());
-    constants.push_back({path, dtypes_of<T>::dtype, sizes, {bytes, bytes + data.size() * sizeof(T)}});
+    constants.push_back(
+        {path, dtypes_of<T>::dtype, sizes, {bytes, bytes + data.size() * sizeof(T)}});
     return static_cast<uint32_t>(constants.size()) - 1;
   }
-  uint32_t state(std::string path, std::vector<int64_t> sizes, DType dtype, uint32_t initial = none, int space = 0) {
+  uint32_t state(std::string path, std::vector<int64_t> sizes, DType dtype, uint32_t initial = none,
+                 int space = 0) {
     states.push_back({path, dtype, sizes, initial, space});
     return static_cast<uint32_t>(states.size()) - 1;
   }

@@ -82,11 +82,17 @@ TEST(program, refuses_what_is_not_a_whole_program) {
   LoadOptions options;
   options.info = &info;
   for (size_t size = 0; size < good.size(); size += 7)
-    EXPECT_EQ(Program::load({good.data(), static_cast<index_t>(size)}, kernels, metadata, options).error(), Error::invalid_program);
+    EXPECT_EQ(Program::load({good.data(), static_cast<index_t>(size)}, kernels, metadata, options)
+                  .error(),
+              Error::invalid_program);
   AlignedBytes moved(good.size() + 64);
   std::memcpy(moved.data() + 8, good.data(), good.size());
-  EXPECT_EQ(Program::load({moved.data() + 8, static_cast<index_t>(good.size())}, kernels, metadata, options).error(), Error::invalid_argument);
-  EXPECT_EQ(Program::load(good, kernels, Span<std::byte>(metadata.data(), 16), options).error(), Error::out_of_memory);
+  EXPECT_EQ(Program::load({moved.data() + 8, static_cast<index_t>(good.size())}, kernels, metadata,
+                          options)
+                .error(),
+            Error::invalid_argument);
+  EXPECT_EQ(Program::load(good, kernels, Span<std::byte>(metadata.data(), 16), options).error(),
+            Error::out_of_memory);
 }
 
 TEST(program, refuses_what_this_runtime_leaves_out_by_name) {
@@ -126,7 +132,8 @@ void use(AlignedBytes file) {
     const Result<size_t> tables = p.method_metadata_bytes(p.method_name(i));
     if (!tables.ok() || tables.value() > (1u << 20)) continue;
     AlignedBytes memory(1 << 20);
-    Result<Method> method = Method::create(loaded.session->value(), p.method_name(i), MethodMemory(memory));
+    Result<Method> method =
+        Method::create(loaded.session->value(), p.method_name(i), MethodMemory(memory));
     if (!method.ok()) continue;
     Limits limits;
     limits.steps = 1000;
@@ -149,7 +156,8 @@ TEST(program, survives_every_changed_byte) {
 TEST(program, survives_random_words) {
   const AlignedBytes good = sums_program().bytes();
   std::mt19937 random(1);
-  const uint32_t words[] = {0, 1, 2, 7, 0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 64, 0x10000};
+  const uint32_t words[] = {0,          1,          2,          7,  0x7fffffff,
+                            0x80000000, 0xffffffff, 0xfffffffe, 64, 0x10000};
   for (int round = 0; round < 20000; ++round) {
     AlignedBytes bad = good;
     for (uint32_t k = 0; k < 1 + random() % 4; ++k) {

@@ -13,11 +13,13 @@ ProgramFile sums_program() {
   MethodTables m;
   const uint32_t batch = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 8));
   const uint32_t matrix = m.shape({batch, m.literal(4)}), vector = m.shape({batch});
-  const uint32_t matrix_bytes = m.times(batch, m.literal(16)), vector_bytes = m.times(batch, m.literal(4));
+  const uint32_t matrix_bytes = m.times(batch, m.literal(16)),
+                 vector_bytes = m.times(batch, m.literal(4));
   const uint32_t x_buffer = m.buffer(matrix_bytes, {}, Region::io);
   const uint32_t y_buffer = m.buffer(vector_bytes, {x_buffer}, Region::io);
   const uint32_t t_buffer = m.buffer(matrix_bytes);
-  const uint32_t x = m.value(Storage::buffer, x_buffer, matrix), t = m.value(Storage::buffer, t_buffer, matrix);
+  const uint32_t x = m.value(Storage::buffer, x_buffer, matrix),
+                 t = m.value(Storage::buffer, t_buffer, matrix);
   const uint32_t y = m.value(Storage::buffer, y_buffer, vector);
   m.run(add, {m.tensor(x), m.tensor(x), m.tensor(t)});
   m.run(add, {m.tensor(t), m.tensor(x), m.tensor(t)});
@@ -42,7 +44,8 @@ Loaded::Loaded(AlignedBytes bytes, const LoadOptions& given) : file(std::move(by
   session_memory = AlignedBytes(program->value().session_bytes());
   SessionOptions session_options;
   session_options.info = &info;
-  session = std::make_unique<Result<Session>>(Session::create(program->value(), session_memory, session_options));
+  session = std::make_unique<Result<Session>>(
+      Session::create(program->value(), session_memory, session_options));
   if (!session->ok()) info.error = session->error();
 }
 
@@ -54,7 +57,8 @@ Result<Method> Loaded::method(const char* name) {
   const Result<MethodRequirements> needed = program->value().requirements(name, workspace, &info);
   if (!needed.ok()) return needed.error();
   method_memory.push_back(std::make_unique<AlignedBytes>(needed.value().total()));
-  Result<Method> method = Method::create(session->value(), name, MethodMemory(*method_memory.back()), &info);
+  Result<Method> method =
+      Method::create(session->value(), name, MethodMemory(*method_memory.back()), &info);
   if (!method.ok()) info.error = method.error();
   return method;
 }

@@ -8,12 +8,14 @@
 
 namespace taper::test {
 
-/// forward(x: f32[batch, 4]) -> f32[batch]: sum_rows(x + x + x), batch in 1..8. The second sum writes in place.
+/// forward(x: f32[batch, 4]) -> f32[batch]: sum_rows(x + x + x), batch in 1..8. The second sum
+/// writes in place.
 ProgramFile sums_program();
 
 /// A loaded program with memory of exactly the size that `requirements` tells.
 struct Loaded {
-  explicit Loaded(const ProgramFile& file, const LoadOptions& options = {}) : Loaded(file.bytes(), options) {}
+  explicit Loaded(const ProgramFile& file, const LoadOptions& options = {})
+      : Loaded(file.bytes(), options) {}
   explicit Loaded(AlignedBytes bytes, const LoadOptions& options = {});
 
   Error error() const { return info.error; }
@@ -30,7 +32,8 @@ struct Loaded {
 /// A dense tensor of host memory.
 template <class T>
 struct Dense {
-  Dense(std::vector<index_t> sizes, std::vector<T> elements) : elements(std::move(elements)), shape(Shape::dense(Span<const index_t>(sizes))) {}
+  Dense(std::vector<index_t> sizes, std::vector<T> elements)
+      : elements(std::move(elements)), shape(Shape::dense(Span<const index_t>(sizes))) {}
   operator TensorRef() { return {elements.data(), &shape, dtypes_of<T>::dtype}; }
   std::vector<T> elements;
   Shape shape;

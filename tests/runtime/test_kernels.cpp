@@ -6,9 +6,11 @@ namespace taper {
 
 using namespace test;
 
-template <> struct Rule<test::ops::add> {
+template <>
+struct Rule<test::ops::add> {
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b,
+                    TensorType<D>& out) {
     if (!facts.require(a.rank == b.rank, "ranks {} and {} differ", a.rank, b.rank)) return false;
     for (int i = 0; i < a.rank; ++i)
       if (!facts.equal(a[i], b[i], "extents {} and {} differ")) return false;
@@ -17,7 +19,8 @@ template <> struct Rule<test::ops::add> {
   }
 };
 
-template <> struct Rule<test::ops::sum_rows> {
+template <>
+struct Rule<test::ops::sum_rows> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out) {
     if (!facts.require(self.rank == 2, "needs two dimensions, not {}", self.rank)) return false;
@@ -26,16 +29,19 @@ template <> struct Rule<test::ops::sum_rows> {
   }
 };
 
-template <> struct Rule<test::ops::take> {
+template <>
+struct Rule<test::ops::take> {
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& index, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& index,
+                    TensorType<D>& out) {
     if (!facts.require(self.rank == 1 && index.rank == 1, "needs one dimension")) return false;
     out.like(index, self.dtype);
     return true;
   }
 };
 
-template <> struct Rule<test::ops::join> {
+template <>
+struct Rule<test::ops::join> {
   template <class D>
   static bool shape(Facts<D>& facts, const TypeList<D>& list, TensorType<D>& out) {
     if (!facts.require(list.count > 0, "needs a tensor")) return false;
@@ -48,9 +54,11 @@ template <> struct Rule<test::ops::join> {
   }
 };
 
-template <> struct Rule<test::ops::fill> {
+template <>
+struct Rule<test::ops::fill> {
   template <class D>
-  static bool shape(Facts<D>& facts, const DimList<D>& size, Scalar, Maybe<std::string_view>, TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, const DimList<D>& size, Scalar, Maybe<std::string_view>,
+                    TensorType<D>& out) {
     if (!facts.require(size.size() <= max_rank, "too many dimensions")) return false;
     out.dtype = DType::f32, out.rank = static_cast<int>(size.size());
     for (int i = 0; i < out.rank; ++i) out[i] = size[i];
@@ -73,22 +81,27 @@ Error prepare_add(Context&, AddPlan& plan, View<const float> a, View<const float
   plan.count = a.numel();
   return Error::ok;
 }
-Error run_add(Context&, const AddPlan& plan, View<const float> a, View<const float> b, View<float> out) {
+Error run_add(Context&, const AddPlan& plan, View<const float> a, View<const float> b,
+              View<float> out) {
   for (index_t i = 0; i < plan.count; ++i) out.data()[i] = a.data()[i] + b.data()[i];
   return Error::ok;
 }
 
-struct RowsPlan { index_t rows, columns, stride; };
+struct RowsPlan {
+  index_t rows, columns, stride;
+};
 Error prepare_rows(Context& context, RowsPlan& plan, RowsView<const float> self, View<float>) {
   ++prepared;
   plan = {self.size(0), self.size(1), self.stride(0)};
   context.need_scratch(static_cast<size_t>(plan.columns) * sizeof(float));
   return Error::ok;
 }
-Error run_rows(Context& context, const RowsPlan& plan, RowsView<const float> self, View<float> out) {
+Error run_rows(Context& context, const RowsPlan& plan, RowsView<const float> self,
+               View<float> out) {
   float* row = static_cast<float*>(context.scratch);
   for (index_t r = 0; r < plan.rows; ++r) {
-    std::memcpy(row, self.data() + r * plan.stride, static_cast<size_t>(plan.columns) * sizeof(float));
+    std::memcpy(row, self.data() + r * plan.stride,
+                static_cast<size_t>(plan.columns) * sizeof(float));
     float sum = 0;
     for (index_t c = 0; c < plan.columns; ++c) sum += row[c];
     out.data()[r] = sum;
@@ -96,10 +109,13 @@ Error run_rows(Context& context, const RowsPlan& plan, RowsView<const float> sel
   return Error::ok;
 }
 
-Error run_take(Context& context, View<const float> self, View<const int64_t> index, View<float> out) {
+Error run_take(Context& context, View<const float> self, View<const int64_t> index,
+               View<float> out) {
   for (index_t i = 0; i < index.numel(); ++i) {
     const int64_t k = index.data()[i];
-    if (k < 0 || k >= self.numel()) return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [0, {})"), k, self.numel());
+    if (k < 0 || k >= self.numel())
+      return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [0, {})"), k,
+                          self.numel());
     out.data()[i] = self.data()[k];
   }
   return Error::ok;
@@ -112,7 +128,8 @@ Error run_join(Context&, ViewList<const float, Strides::any> list, View<float> o
   return Error::ok;
 }
 
-Error run_fill(Context&, Span<const int64_t>, Scalar value, Maybe<std::string_view>, View<float> out) {
+Error run_fill(Context&, Span<const int64_t>, Scalar value, Maybe<std::string_view>,
+               View<float> out) {
   for (index_t i = 0; i < out.numel(); ++i) out.data()[i] = value.to<float>();
   return Error::ok;
 }

@@ -1,15 +1,20 @@
-// A few operators with kernels of the tests' own, so that the runtime is tested without a kernel library.
+// A few operators with kernels of the tests' own, so that the runtime is tested without a kernel
+// library.
 #pragma once
 #include "taper/kernels/kernel.h"
 
 namespace taper::test {
 
 namespace ops {
-inline constexpr Operator add{"add", Category::kernel, "test::add(Tensor self, Tensor other) -> Tensor"};
-inline constexpr Operator sum_rows{"sum_rows", Category::kernel, "test::sum_rows(Tensor self) -> Tensor"};
-inline constexpr Operator take{"take", Category::kernel, "test::take(Tensor self, Tensor index) -> Tensor"};
+inline constexpr Operator add{"add", Category::kernel,
+                              "test::add(Tensor self, Tensor other) -> Tensor"};
+inline constexpr Operator sum_rows{"sum_rows", Category::kernel,
+                                   "test::sum_rows(Tensor self) -> Tensor"};
+inline constexpr Operator take{"take", Category::kernel,
+                               "test::take(Tensor self, Tensor index) -> Tensor"};
 inline constexpr Operator join{"join", Category::kernel, "test::join(Tensor[] tensors) -> Tensor"};
-inline constexpr Operator fill{"fill", Category::kernel, "test::fill(SymInt[] size, Scalar value, str? note=None) -> Tensor"};
+inline constexpr Operator fill{"fill", Category::kernel,
+                               "test::fill(SymInt[] size, Scalar value, str? note=None) -> Tensor"};
 }  // namespace ops
 
 /// self + other, equal sizes, f32; may write over either argument.

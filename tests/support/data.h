@@ -10,10 +10,13 @@
 namespace taper::tests {
 
 /// A file or folder of tests/data, which is part of the repository.
-inline std::filesystem::path test_data(const std::string& path) { return std::filesystem::path(TAPER_TEST_DATA) / path; }
+inline std::filesystem::path test_data(const std::string& path) {
+  return std::filesystem::path(TAPER_TEST_DATA) / path;
+}
 
-/// A file or folder of the golden results, which are too large for the repository: below the environment variable
-/// TAPER_DATA, by default `shared/data` beside the checkout. Empty if it is not there.
+/// A file or folder of the golden results, which are too large for the repository: below the
+/// environment variable TAPER_DATA, by default `shared/data` beside the checkout. Empty if it is
+/// not there.
 inline std::filesystem::path golden_data(const std::string& path) {
   const char* chosen = std::getenv("TAPER_DATA");
   const std::filesystem::path folder = chosen != nullptr ? chosen : TAPER_GOLDEN_DATA;
@@ -24,7 +27,8 @@ inline std::filesystem::path golden_data(const std::string& path) {
 /// A file of this test's own, in a folder of its own below the system's temporary one.
 inline std::filesystem::path scratch_file(const std::string& name) {
   const testing::TestInfo* info = testing::UnitTest::GetInstance()->current_test_info();
-  const auto folder = std::filesystem::temp_directory_path() / ("taper_" + std::string(info->test_suite_name()) + "_" + info->name());
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("taper_" + std::string(info->test_suite_name()) + "_" + info->name());
   std::filesystem::create_directories(folder);
   return folder / name;
 }
@@ -32,10 +36,11 @@ inline std::filesystem::path scratch_file(const std::string& name) {
 }  // namespace taper::tests
 
 /// Declares `name` as the path of golden data, or skips the test and says loudly what is missing.
-#define TAPER_GOLDEN_DATA_OR_SKIP(name, file)                                                                               \
-  const std::filesystem::path name = ::taper::tests::golden_data(file);                                                     \
-  if (name.empty()) {                                                                                                       \
-    std::cerr << "SKIPPED, nothing was compared: golden data '" << (file) << "' is not there. Set TAPER_DATA to its folder.\n"; \
-    GTEST_SKIP() << "needs golden data '" << (file) << "'";                                                                 \
-  }                                                                                                                         \
+#define TAPER_GOLDEN_DATA_OR_SKIP(name, file)                             \
+  const std::filesystem::path name = ::taper::tests::golden_data(file);   \
+  if (name.empty()) {                                                     \
+    std::cerr << "SKIPPED, nothing was compared: golden data '" << (file) \
+              << "' is not there. Set TAPER_DATA to its folder.\n";       \
+    GTEST_SKIP() << "needs golden data '" << (file) << "'";               \
+  }                                                                       \
   static_assert(true, "ends with a semicolon")

@@ -1,4 +1,5 @@
-// From power-on to main(), and a way to print: semihosting, in which a debugger (here qemu) serves the program.
+// From power-on to main(), and a way to print: semihosting, in which a debugger (here qemu) serves
+// the program.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -40,13 +41,15 @@ void fault() {
   stop(false);
 }
 
-// What the processor reads at reset: the stack, where to begin, and what to do about NMI and the faults.
+// What the processor reads at reset: the stack, where to begin, and what to do about NMI and the
+// faults.
 using Handler = void (*)();
 struct Vectors {
   char* stack;
   Handler reset, nmi, hard_fault, memory_fault, bus_fault, usage_fault;
 };
-[[gnu::section(".vectors"), gnu::used]] const Vectors vectors = {stack_top, reset, fault, fault, fault, fault, fault};
+[[gnu::section(".vectors"), gnu::used]] const Vectors vectors = {stack_top, reset, fault, fault,
+                                                                 fault,     fault, fault};
 
 }  // namespace
 

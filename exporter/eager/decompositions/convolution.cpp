@@ -1,34 +1,45 @@
-#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/convolution.h"
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/movement.h"
 
 namespace taper::eager::decompositions {
 namespace {
 
 /// `n` spatial dimensions; an input without a batch gets one for the call.
-Tensor convolve(std::string_view name, int n, const Tensor& input, const Tensor& weight, const Tensor& bias, const Dims& stride,
-                const Dims& padding, const Dims& dilation, bool transposed, const Dims& output_padding, Dim groups, Location here) {
+Tensor convolve(std::string_view name, int n, const Tensor& input, const Tensor& weight,
+                const Tensor& bias, const Dims& stride, const Dims& padding, const Dims& dilation,
+                bool transposed, const Dims& output_padding, Dim groups, Location here) {
   if (weight.rank() != n + 2 || (input.rank() != n + 1 && input.rank() != n + 2))
-    throw EagerError(here, std::string(name) + ": needs input with " + std::to_string(n + 1) + " or " + std::to_string(n + 2) +
-                               " dimensions and weight with " + std::to_string(n + 2) + ", got " + to_string(input.sizes()) + " and " +
-                               to_string(weight.sizes()));
-  if (input.rank() == n + 2) return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, here);
-  return convolution(input.unsqueeze(0, here), weight, bias, stride, padding, dilation, transposed, output_padding, groups, here).squeeze(0, here);
+    throw EagerError(here, std::string(name) + ": needs input with " + std::to_string(n + 1) +
+                               " or " + std::to_string(n + 2) + " dimensions and weight with " +
+                               std::to_string(n + 2) + ", got " + to_string(input.sizes()) +
+                               " and " + to_string(weight.sizes()));
+  if (input.rank() == n + 2)
+    return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
+                       groups, here);
+  return convolution(input.unsqueeze(0, here), weight, bias, stride, padding, dilation, transposed,
+                     output_padding, groups, here)
+      .squeeze(0, here);
 }
 
 template <class A>
 Tensor forward(const char* name, int n, const A& a) {
-  return convolve(name, n, a.template tensor<"input">(), a.template tensor<"weight">(), a.template tensor<"bias">(), a.template dims<"stride">(),
-                  a.template dims<"padding">(), a.template dims<"dilation">(), false, {Dim(0)}, a.template dim<"groups">(), a.here());
+  return convolve(name, n, a.template tensor<"input">(), a.template tensor<"weight">(),
+                  a.template tensor<"bias">(), a.template dims<"stride">(),
+                  a.template dims<"padding">(), a.template dims<"dilation">(), false, {Dim(0)},
+                  a.template dim<"groups">(), a.here());
 }
 template <class A>
 Tensor transposed(const char* name, int n, const A& a) {
-  return convolve(name, n, a.template tensor<"input">(), a.template tensor<"weight">(), a.template tensor<"bias">(), a.template dims<"stride">(),
-                  a.template dims<"padding">(), a.template dims<"dilation">(), true, a.template dims<"output_padding">(),
-                  a.template dim<"groups">(), a.here());
+  return convolve(name, n, a.template tensor<"input">(), a.template tensor<"weight">(),
+                  a.template tensor<"bias">(), a.template dims<"stride">(),
+                  a.template dims<"padding">(), a.template dims<"dilation">(), true,
+                  a.template dims<"output_padding">(), a.template dim<"groups">(), a.here());
 }
 
-/// "same": dilation (kernel - 1) zeros around each dimension; where that is odd, the one too many goes to the right.
+/// "same": dilation (kernel - 1) zeros around each dimension; where that is odd, the one too many
+/// goes to the right.
 template <class A>
 Tensor padded(const char* name, int n, const A& a) {
   const Location here = a.here();
@@ -39,12 +50,16 @@ Tensor padded(const char* name, int n, const A& a) {
   Dims sides(static_cast<size_t>(n), Dim(0));
   if (padding == "same") {
     for (const Dim& s : stride)
-      if (!s.is_constant() || s.value() != 1) throw EagerError(here, std::string(name) + ": padding \"same\" needs stride 1, got " + to_string(stride));
+      if (!s.is_constant() || s.value() != 1)
+        throw EagerError(here, std::string(name) + ": padding \"same\" needs stride 1, got " +
+                                   to_string(stride));
     if (weight.rank() == n + 2) {
       Dims around;  // (last left, last right, …)
       bool uneven = false;
       for (int i = n - 1; i >= 0; --i) {
-        const Dim total = dilation[dilation.size() == 1 ? 0 : static_cast<size_t>(i)] * (weight.size(i + 2) - Dim(1)), left = total / Dim(2);
+        const Dim total = dilation[dilation.size() == 1 ? 0 : static_cast<size_t>(i)] *
+                          (weight.size(i + 2) - Dim(1)),
+                  left = total / Dim(2);
         sides[static_cast<size_t>(i)] = left;
         around.insert(around.end(), {Dim(0), total - left - left});
         uneven = uneven || !same(total, left + left);
@@ -52,9 +67,11 @@ Tensor padded(const char* name, int n, const A& a) {
       if (uneven) input = constant_pad_nd(input, around, 0, here);
     }
   } else if (padding != "valid") {
-    throw EagerError(here, std::string(name) + ": padding must be \"same\" or \"valid\", got \"" + std::string(padding) + "\"");
+    throw EagerError(here, std::string(name) + ": padding must be \"same\" or \"valid\", got \"" +
+                               std::string(padding) + "\"");
   }
-  return convolve(name, n, input, weight, a.template tensor<"bias">(), stride, sides, dilation, false, {Dim(0)}, a.template dim<"groups">(), here);
+  return convolve(name, n, input, weight, a.template tensor<"bias">(), stride, sides, dilation,
+                  false, {Dim(0)}, a.template dim<"groups">(), here);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Composite creations: full with a dtype, and ranges.
-#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
@@ -24,36 +25,52 @@ Tensor like(const Arguments<op>& a, Scalar value) {
 
 }  // namespace
 
-TAPER_DECOMPOSITION(zeros) { return {full(a.dims<"size">(), 0, dtype_or(a, DType::f32), a.here())}; }
+TAPER_DECOMPOSITION(zeros) {
+  return {full(a.dims<"size">(), 0, dtype_or(a, DType::f32), a.here())};
+}
 TAPER_DECOMPOSITION(ones) { return {full(a.dims<"size">(), 1, dtype_or(a, DType::f32), a.here())}; }
 TAPER_DECOMPOSITION(full_like) { return {like(a, a.scalar<"fill_value">())}; }
 TAPER_DECOMPOSITION(zeros_like) { return {like(a, 0)}; }
 TAPER_DECOMPOSITION(ones_like) { return {like(a, 1)}; }
 TAPER_DECOMPOSITION(empty_like) { return {like(a, 0)}; }
-TAPER_DECOMPOSITION(new_zeros) { return {full(a.dims<"size">(), 0, dtype_or(a, a.tensor<"self">().dtype()), a.here())}; }
-TAPER_DECOMPOSITION(new_ones) { return {full(a.dims<"size">(), 1, dtype_or(a, a.tensor<"self">().dtype()), a.here())}; }
-TAPER_DECOMPOSITION(new_full) { return {full(a.dims<"size">(), a.scalar<"fill_value">(), dtype_or(a, a.tensor<"self">().dtype()), a.here())}; }
+TAPER_DECOMPOSITION(new_zeros) {
+  return {full(a.dims<"size">(), 0, dtype_or(a, a.tensor<"self">().dtype()), a.here())};
+}
+TAPER_DECOMPOSITION(new_ones) {
+  return {full(a.dims<"size">(), 1, dtype_or(a, a.tensor<"self">().dtype()), a.here())};
+}
+TAPER_DECOMPOSITION(new_full) {
+  return {full(a.dims<"size">(), a.scalar<"fill_value">(), dtype_or(a, a.tensor<"self">().dtype()),
+               a.here())};
+}
 TAPER_DECOMPOSITION(zero) {
   const Tensor self = a.tensor<"self">();
   return {call<ops::fill_Scalar>(a.here(), self, Scalar(0))};
 }
 TAPER_DECOMPOSITION(arange) { return {arange(0, a.scalar<"end">(), 1, dtype_of(a), a.here())}; }
-TAPER_DECOMPOSITION(arange_start) { return {arange(a.scalar<"start">(), a.scalar<"end">(), 1, dtype_of(a), a.here())}; }
-// A zero tensor with a one written at each class; the write refuses a class outside its range. Without `num_classes`, one more
-// than the largest class: a number that a trace cannot know.
+TAPER_DECOMPOSITION(arange_start) {
+  return {arange(a.scalar<"start">(), a.scalar<"end">(), 1, dtype_of(a), a.here())};
+}
+// A zero tensor with a one written at each class; the write refuses a class outside its range.
+// Without `num_classes`, one more than the largest class: a number that a trace cannot know.
 TAPER_DECOMPOSITION(one_hot) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">();
-  if (self.dtype() != DType::i64) throw EagerError(here, std::string("one_hot: needs an i64 tensor of classes, not ") + taper::name_of(self.dtype()));
+  if (self.dtype() != DType::i64)
+    throw EagerError(here, std::string("one_hot: needs an i64 tensor of classes, not ") +
+                               taper::name_of(self.dtype()));
   int64_t classes = a.integer<"num_classes">();
   if (classes == -1) {
-    if (proves_equal(self.numel(), Dim(0))) throw EagerError(here, "one_hot: num_classes must be given for an empty tensor");
+    if (proves_equal(self.numel(), Dim(0)))
+      throw EagerError(here, "one_hot: num_classes must be given for an empty tensor");
     classes = max(self, here).item<int64_t>(here) + 1;
   }
-  if (classes < 1) throw EagerError(here, "one_hot: num_classes must be positive, not " + std::to_string(classes));
+  if (classes < 1)
+    throw EagerError(here, "one_hot: num_classes must be positive, not " + std::to_string(classes));
   Dims sizes = self.sizes();
   sizes.push_back(classes);
-  return {call<ops::scatter_value>(here, zeros(sizes, DType::i64, here), int64_t{-1}, unsqueeze(self, -1, here), Scalar(1))};
+  return {call<ops::scatter_value>(here, zeros(sizes, DType::i64, here), int64_t{-1},
+                                   unsqueeze(self, -1, here), Scalar(1))};
 }
 // Ones where the row's number is the column's.
 TAPER_DECOMPOSITION(eye) {

@@ -1,4 +1,5 @@
-// Composite operators written in other operators: what runs, and is traced, where no kernel for the whole fits.
+// Composite operators written in other operators: what runs, and is traced, where no kernel for the
+// whole fits.
 #pragma once
 #include "taper/exporter/eager/arguments.h"
 #include "taper/exporter/eager/call.h"
@@ -16,18 +17,22 @@ struct Decomposition {
 std::span<const Decomposition* const> all_decompositions();
 
 namespace decompositions {
-#define TAPER_DECOMPOSITION_NAME(name) extern const Decomposition name##_entry;  // not `name`, which is the function that bodies call
+#define TAPER_DECOMPOSITION_NAME(name) \
+  extern const Decomposition name##_entry;  // not `name`, which is the function that bodies call
 #include "taper/exporter/eager/decompositions/decompositions.def"
 #undef TAPER_DECOMPOSITION_NAME
 }  // namespace decompositions
 }  // namespace taper::eager
 
-/// Defines a decomposition, in namespace taper::eager::decompositions; it must stand in decompositions.def.
+/// Defines a decomposition, in namespace taper::eager::decompositions; it must stand in
+/// decompositions.def.
 ///
-///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">(), a.here())}; }
-#define TAPER_DECOMPOSITION(op)                                                                                      \
-  static Results op##_decomposition(const Arguments<::taper::ops::op>& a);                                           \
-  const Decomposition op##_entry{&::taper::ops::op, [](const Boxed* boxed, Location here) {                                  \
-                           return op##_decomposition(Arguments<::taper::ops::op>(boxed, here));                      \
-                         }};                                                                                         \
+///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">(), a.here())};
+///   }
+#define TAPER_DECOMPOSITION(op)                                              \
+  static Results op##_decomposition(const Arguments<::taper::ops::op>& a);   \
+  const Decomposition op##_entry{                                            \
+      &::taper::ops::op, [](const Boxed* boxed, Location here) {             \
+        return op##_decomposition(Arguments<::taper::ops::op>(boxed, here)); \
+      }};                                                                    \
   static Results op##_decomposition([[maybe_unused]] const Arguments<::taper::ops::op>& a)

@@ -1,6 +1,7 @@
+#include "taper/exporter/eager/ops/loss.h"
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/loss.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/softmax.h"
@@ -11,35 +12,49 @@ namespace {
 
 /// f16 and bf16 compute in f32.
 Tensor widened(const Tensor& t, Location here) {
-  return t.defined() && (t.dtype() == DType::f16 || t.dtype() == DType::bf16) ? t.to(DType::f32, here) : t;
+  return t.defined() && (t.dtype() == DType::f16 || t.dtype() == DType::bf16)
+             ? t.to(DType::f32, here)
+             : t;
 }
 
 /// `self`: whose dtype the result has.
-Tensor reduced(const char* name, const Tensor& loss, int64_t reduction, const Tensor& self, Location here) {
+Tensor reduced(const char* name, const Tensor& loss, int64_t reduction, const Tensor& self,
+               Location here) {
   const DType dtype = is_floating(self.dtype()) ? self.dtype() : loss.dtype();
   switch (static_cast<Reduction>(reduction)) {
-    case Reduction::none: return loss.to(dtype, here);
-    case Reduction::mean: return mean(loss, std::nullopt, here).to(dtype, here);
-    case Reduction::sum: return sum(loss, std::nullopt, here).to(dtype, here);
+    case Reduction::none:
+      return loss.to(dtype, here);
+    case Reduction::mean:
+      return mean(loss, std::nullopt, here).to(dtype, here);
+    case Reduction::sum:
+      return sum(loss, std::nullopt, here).to(dtype, here);
   }
-  throw EagerError(here, std::string(name) + ": reduction must be 0 (none), 1 (mean) or 2 (sum), got " + std::to_string(reduction));
+  throw EagerError(here, std::string(name) +
+                             ": reduction must be 0 (none), 1 (mean) or 2 (sum), got " +
+                             std::to_string(reduction));
 }
 
-/// nll_loss_forward of self (batch, classes, …) with target (batch, …): the positions count as batch.
-Results nll(const char* name, const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction, Dim ignore_index, Location here) {
+/// nll_loss_forward of self (batch, classes, …) with target (batch, …): the positions count as
+/// batch.
+Results nll(const char* name, const Tensor& self, const Tensor& target, const Tensor& weight,
+            int64_t reduction, Dim ignore_index, Location here) {
   const auto loss = [&](const Tensor& x, const Tensor& t) -> Results {
-    const auto [output, total_weight] = call<ops::nll_loss_forward>(here, x, t, weight, reduction, ignore_index);
+    const auto [output, total_weight] =
+        call<ops::nll_loss_forward>(here, x, t, weight, reduction, ignore_index);
     return {output, total_weight};
   };
   if (self.rank() <= 2) return loss(self, target);
   Dims expected = self.sizes();
   expected.erase(expected.begin() + 1);
   if (target.sizes() != expected)
-    throw EagerError(here, std::string(name) + ": target must be " + to_string(expected) + " for self " + to_string(self.sizes()) + ", it is " +
+    throw EagerError(here, std::string(name) + ": target must be " + to_string(expected) +
+                               " for self " + to_string(self.sizes()) + ", it is " +
                                to_string(target.sizes()));
   const Dim count = target.numel();
-  Results results = loss(movedim(self, 1, -1, here).reshape({count, self.size(1)}, here), target.reshape({count}, here));
-  if (static_cast<Reduction>(reduction) == Reduction::none) results[0] = results[0].reshape(target.sizes(), here);
+  Results results = loss(movedim(self, 1, -1, here).reshape({count, self.size(1)}, here),
+                         target.reshape({count}, here));
+  if (static_cast<Reduction>(reduction) == Reduction::none)
+    results[0] = results[0].reshape(target.sizes(), here);
   return results;
 }
 
@@ -51,29 +66,41 @@ Tensor beside_classes(const Tensor& weight, int rank, int dim, Location here) {
 }
 
 /// Targets are probabilities.
-Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weight, int64_t reduction, double smoothing, int dim, Location here) {
+Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weight,
+                          int64_t reduction, double smoothing, int dim, Location here) {
   const Dim classes = logs.size(dim);
-  if (smoothing > 0) target = add(mul(target, Scalar(1 - smoothing), here), Scalar(smoothing / static_cast<double>(classes.value())), 1, here);
+  if (smoothing > 0)
+    target = add(mul(target, Scalar(1 - smoothing), here),
+                 Scalar(smoothing / static_cast<double>(classes.value())), 1, here);
   Tensor loss = neg(mul(logs, target, here), here);
   if (weight) loss = mul(loss, beside_classes(weight, logs.rank(), dim, here), here);
-  if (static_cast<Reduction>(reduction) == Reduction::none) return sum(loss, {dim}, false, std::nullopt, here);
+  if (static_cast<Reduction>(reduction) == Reduction::none)
+    return sum(loss, {dim}, false, std::nullopt, here);
   const Tensor total = sum(loss, std::nullopt, here);
   if (static_cast<Reduction>(reduction) == Reduction::sum) return total;
-  return div(mul(total, Scalar(static_cast<double>(classes.value())), here), Scalar(static_cast<double>(logs.numel().value())), here);
+  return div(mul(total, Scalar(static_cast<double>(classes.value())), here),
+             Scalar(static_cast<double>(logs.numel().value())), here);
 }
 
-/// What label smoothing adds: the loss of a target spread evenly over all classes, but for their number.
-Tensor spread_loss(const Tensor& logs, const Tensor& target, const Tensor& weight, int64_t reduction, int64_t ignore_index, int dim, Location here) {
+/// What label smoothing adds: the loss of a target spread evenly over all classes, but for their
+/// number.
+Tensor spread_loss(const Tensor& logs, const Tensor& target, const Tensor& weight,
+                   int64_t reduction, int64_t ignore_index, int dim, Location here) {
   const Tensor ignored = eq(target, Scalar(ignore_index), here);
-  const Tensor weighted = weight ? mul(logs, beside_classes(weight, logs.rank(), dim, here), here) : logs;
-  const Tensor loss = masked_fill(neg(sum(weighted, {dim}, false, std::nullopt, here), here), ignored, Scalar(0), here);
+  const Tensor weighted =
+      weight ? mul(logs, beside_classes(weight, logs.rank(), dim, here), here) : logs;
+  const Tensor loss = masked_fill(neg(sum(weighted, {dim}, false, std::nullopt, here), here),
+                                  ignored, Scalar(0), here);
   if (static_cast<Reduction>(reduction) == Reduction::none) return loss;
   const Tensor total = sum(loss, std::nullopt, here);
   if (static_cast<Reduction>(reduction) == Reduction::sum) return total;
   Tensor counts = logical_not(ignored, here).to(logs.dtype(), here);
   if (weight) {
     const Tensor known = masked_fill(target, ignored, Scalar(0), here);
-    counts = mul(counts, index_select(weight, 0, known.reshape({known.numel()}, here), here).reshape(target.sizes(), here), here);
+    counts = mul(counts,
+                 index_select(weight, 0, known.reshape({known.numel()}, here), here)
+                     .reshape(target.sizes(), here),
+                 here);
   }
   return div(total, sum(counts, std::nullopt, here), here);
 }
@@ -81,96 +108,131 @@ Tensor spread_loss(const Tensor& logs, const Tensor& target, const Tensor& weigh
 }  // namespace
 
 TAPER_DECOMPOSITION(nll_loss_nd) {
-  return {nll("nll_loss_nd", a.tensor<"self">(), a.tensor<"target">(), a.tensor<"weight">(), a.integer<"reduction">(), a.dim<"ignore_index">(), a.here())[0]};
+  return {nll("nll_loss_nd", a.tensor<"self">(), a.tensor<"target">(), a.tensor<"weight">(),
+              a.integer<"reduction">(), a.dim<"ignore_index">(), a.here())[0]};
 }
 
 TAPER_DECOMPOSITION(nll_loss2d_forward) {
   if (a.tensor<"self">().rank() != 4)
-    throw EagerError(a.here(), "nll_loss2d_forward: self must have 4 dimensions, it is " + to_string(a.tensor<"self">().sizes()));
-  return nll("nll_loss2d_forward", a.tensor<"self">(), a.tensor<"target">(), a.tensor<"weight">(), a.integer<"reduction">(), a.dim<"ignore_index">(), a.here());
+    throw EagerError(a.here(), "nll_loss2d_forward: self must have 4 dimensions, it is " +
+                                   to_string(a.tensor<"self">().sizes()));
+  return nll("nll_loss2d_forward", a.tensor<"self">(), a.tensor<"target">(), a.tensor<"weight">(),
+             a.integer<"reduction">(), a.dim<"ignore_index">(), a.here());
 }
 
 TAPER_DECOMPOSITION(cross_entropy_loss) {
   const Location here = a.here();
-  const Tensor self = a.tensor<"self">(), target = a.tensor<"target">(), weight = a.tensor<"weight">();
+  const Tensor self = a.tensor<"self">(), target = a.tensor<"target">(),
+               weight = a.tensor<"weight">();
   const int64_t reduction = a.integer<"reduction">();
   const double smoothing = a.real<"label_smoothing">();
-  if (self.rank() == 0) throw EagerError(here, "cross_entropy_loss: self needs a dimension of classes");
-  if (!(smoothing >= 0 && smoothing <= 1)) throw EagerError(here, "cross_entropy_loss: label_smoothing must lie in [0, 1], got " + std::to_string(smoothing));
+  if (self.rank() == 0)
+    throw EagerError(here, "cross_entropy_loss: self needs a dimension of classes");
+  if (!(smoothing >= 0 && smoothing <= 1))
+    throw EagerError(here, "cross_entropy_loss: label_smoothing must lie in [0, 1], got " +
+                               std::to_string(smoothing));
   const int dim = self.rank() == 1 ? 0 : 1;
   const Tensor logs = call<ops::_log_softmax>(here, self, dim, false);
   if (is_floating(target.dtype())) {
     if (target.sizes() != self.sizes())
-      throw EagerError(here, "cross_entropy_loss: a target of probabilities must have the shape of self " + to_string(self.sizes()) + ", it is " +
-                                 to_string(target.sizes()));
+      throw EagerError(
+          here, "cross_entropy_loss: a target of probabilities must have the shape of self " +
+                    to_string(self.sizes()) + ", it is " + to_string(target.sizes()));
     return {soft_cross_entropy(logs, target, weight, reduction, smoothing, dim, here)};
   }
   const Dim ignored = a.dim<"ignore_index">();
   const Tensor loss = nll("cross_entropy_loss", logs, target, weight, reduction, ignored, here)[0];
   if (smoothing == 0) return {loss};
   const Tensor spread = spread_loss(logs, target, weight, reduction, ignored.value(), dim, here);
-  return {add(mul(loss, Scalar(1 - smoothing), here), mul(spread, Scalar(smoothing / static_cast<double>(self.size(dim).value())), here), 1, here)};
+  return {add(mul(loss, Scalar(1 - smoothing), here),
+              mul(spread, Scalar(smoothing / static_cast<double>(self.size(dim).value())), here), 1,
+              here)};
 }
 
 TAPER_DECOMPOSITION(mse_loss) {
-  const Tensor d = sub(widened(a.tensor<"self">(), a.here()), widened(a.tensor<"target">(), a.here()), 1, a.here());
-  return {reduced("mse_loss", mul(d, d, a.here()), a.integer<"reduction">(), a.tensor<"self">(), a.here())};
+  const Tensor d = sub(widened(a.tensor<"self">(), a.here()),
+                       widened(a.tensor<"target">(), a.here()), 1, a.here());
+  return {reduced("mse_loss", mul(d, d, a.here()), a.integer<"reduction">(), a.tensor<"self">(),
+                  a.here())};
 }
 
 TAPER_DECOMPOSITION(l1_loss) {
-  return {reduced("l1_loss", abs(sub(widened(a.tensor<"self">(), a.here()), widened(a.tensor<"target">(), a.here()), 1, a.here()), a.here()), a.integer<"reduction">(), a.tensor<"self">(), a.here())};
+  return {reduced("l1_loss",
+                  abs(sub(widened(a.tensor<"self">(), a.here()),
+                          widened(a.tensor<"target">(), a.here()), 1, a.here()),
+                      a.here()),
+                  a.integer<"reduction">(), a.tensor<"self">(), a.here())};
 }
 
 TAPER_DECOMPOSITION(smooth_l1_loss) {
   const Location here = a.here();
   const double beta = a.real<"beta">();
-  if (!(beta >= 0)) throw EagerError(here, "smooth_l1_loss: beta must not be negative, got " + std::to_string(beta));
-  const Tensor d = abs(sub(widened(a.tensor<"self">(), here), widened(a.tensor<"target">(), here), 1, here), here);
-  const Tensor loss = beta == 0 ? d
-                                : where(lt(d, Scalar(beta), here), mul(mul(d, d, here), Scalar(0.5 / beta), here), sub(d, Scalar(0.5 * beta), 1, here), here);
+  if (!(beta >= 0))
+    throw EagerError(here,
+                     "smooth_l1_loss: beta must not be negative, got " + std::to_string(beta));
+  const Tensor d = abs(
+      sub(widened(a.tensor<"self">(), here), widened(a.tensor<"target">(), here), 1, here), here);
+  const Tensor loss =
+      beta == 0 ? d
+                : where(lt(d, Scalar(beta), here), mul(mul(d, d, here), Scalar(0.5 / beta), here),
+                        sub(d, Scalar(0.5 * beta), 1, here), here);
   return {reduced("smooth_l1_loss", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
 }
 
 TAPER_DECOMPOSITION(huber_loss) {
   const Location here = a.here();
   const double delta = a.real<"delta">();
-  if (!(delta > 0)) throw EagerError(here, "huber_loss: delta must be positive, got " + std::to_string(delta));
-  const Tensor d = abs(sub(widened(a.tensor<"self">(), here), widened(a.tensor<"target">(), here), 1, here), here);
-  const Tensor loss =
-      where(lt(d, Scalar(delta), here), mul(mul(d, d, here), Scalar(0.5), here), mul(sub(d, Scalar(0.5 * delta), 1, here), Scalar(delta), here), here);
+  if (!(delta > 0))
+    throw EagerError(here, "huber_loss: delta must be positive, got " + std::to_string(delta));
+  const Tensor d = abs(
+      sub(widened(a.tensor<"self">(), here), widened(a.tensor<"target">(), here), 1, here), here);
+  const Tensor loss = where(lt(d, Scalar(delta), here), mul(mul(d, d, here), Scalar(0.5), here),
+                            mul(sub(d, Scalar(0.5 * delta), 1, here), Scalar(delta), here), here);
   return {reduced("huber_loss", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
 }
 
 TAPER_DECOMPOSITION(binary_cross_entropy) {
   const Location here = a.here();
-  const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here), weight = widened(a.tensor<"weight">(), here);
-  const auto bounded_log = [&](const Tensor& p) { return clamp_min(log(p, here), Scalar(-100), here); };
+  const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here),
+               weight = widened(a.tensor<"weight">(), here);
+  const auto bounded_log = [&](const Tensor& p) {
+    return clamp_min(log(p, here), Scalar(-100), here);
+  };
   // (t - 1) log(1 - x) - t log(x)
-  Tensor loss = sub(mul(sub(t, Scalar(1), 1, here), bounded_log(rsub(x, Scalar(1), 1, here)), here), mul(t, bounded_log(x), here), 1, here);
+  Tensor loss = sub(mul(sub(t, Scalar(1), 1, here), bounded_log(rsub(x, Scalar(1), 1, here)), here),
+                    mul(t, bounded_log(x), here), 1, here);
   if (weight) loss = mul(loss, weight, here);
-  return {reduced("binary_cross_entropy", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
+  return {
+      reduced("binary_cross_entropy", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
 }
 
 TAPER_DECOMPOSITION(binary_cross_entropy_with_logits) {
   const Location here = a.here();
   const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here);
-  const Tensor weight = widened(a.tensor<"weight">(), here), pos_weight = widened(a.tensor<"pos_weight">(), here);
+  const Tensor weight = widened(a.tensor<"weight">(), here),
+               pos_weight = widened(a.tensor<"pos_weight">(), here);
   // (1 - t) x - (1 + (pos_weight - 1) t) log sigmoid(x)
   Tensor logs = log_sigmoid(x, here);
-  if (pos_weight) logs = mul(logs, add(mul(sub(pos_weight, Scalar(1), 1, here), t, here), Scalar(1), 1, here), here);
+  if (pos_weight)
+    logs =
+        mul(logs, add(mul(sub(pos_weight, Scalar(1), 1, here), t, here), Scalar(1), 1, here), here);
   Tensor loss = sub(mul(rsub(t, Scalar(1), 1, here), x, here), logs, 1, here);
   if (weight) loss = mul(loss, weight, here);
-  return {reduced("binary_cross_entropy_with_logits", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
+  return {reduced("binary_cross_entropy_with_logits", loss, a.integer<"reduction">(),
+                  a.tensor<"self">(), here)};
 }
 
 TAPER_DECOMPOSITION(kl_div) {
   const Location here = a.here();
   const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here);
-  if (a.boolean<"log_target">()) return {reduced("kl_div", mul(exp(t, here), sub(t, x, 1, here), here), a.integer<"reduction">(), a.tensor<"self">(), here)};
+  if (a.boolean<"log_target">())
+    return {reduced("kl_div", mul(exp(t, here), sub(t, x, 1, here), here), a.integer<"reduction">(),
+                    a.tensor<"self">(), here)};
   // t log(t) is 0 at 0; where it is replaced, log has an argument with a finite derivative
   const Tensor empty = eq(t, Scalar(0), here);
   const Tensor entropy = mul(t, log(masked_fill(t, empty, Scalar(1), here), here), here);
-  return {reduced("kl_div", sub(entropy, mul(t, x, here), 1, here), a.integer<"reduction">(), a.tensor<"self">(), here)};
+  return {reduced("kl_div", sub(entropy, mul(t, x, here), 1, here), a.integer<"reduction">(),
+                  a.tensor<"self">(), here)};
 }
 
 }  // namespace taper::eager::decompositions

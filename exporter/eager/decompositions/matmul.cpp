@@ -1,5 +1,6 @@
-#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/matmul.h"
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 
 namespace taper::eager::decompositions {
@@ -17,7 +18,8 @@ Dim product(const Dims& sizes) {
 Dims broadcast_batches(const Dims& a, const Dims& b) {
   Dims out(std::max(a.size(), b.size()), Dim(1));
   for (size_t k = 1; k <= out.size(); ++k) {
-    const Dim x = k <= a.size() ? a[a.size() - k] : Dim(1), y = k <= b.size() ? b[b.size() - k] : Dim(1);
+    const Dim x = k <= a.size() ? a[a.size() - k] : Dim(1),
+              y = k <= b.size() ? b[b.size() - k] : Dim(1);
     out[out.size() - k] = is_one(x) ? y : x;
   }
   return out;
@@ -37,18 +39,21 @@ Tensor matrix_product(const Tensor& a, const Tensor& b, Location here) {
   const Dim m = a.size(-2), k = a.size(-1), n = b.size(-1);
   if (b.rank() == 2) {  // one matrix for all batches: their rows are one matrix
     const Dims batches = leading(a, 2);
-    return mm(a.reshape({product(batches) * m, k}, here), b, here).reshape(joined(batches, {m, n}), here);
+    return mm(a.reshape({product(batches) * m, k}, here), b, here)
+        .reshape(joined(batches, {m, n}), here);
   }
   const Dims batches = broadcast_batches(leading(a, 2), leading(b, 2));
   const Dim count = product(batches);
   const Tensor x = a.expand(joined(batches, {m, k}), here).reshape({count, m, k}, here);
-  const Tensor y = b.expand(joined(batches, {b.size(-2), n}), here).reshape({count, b.size(-2), n}, here);
+  const Tensor y =
+      b.expand(joined(batches, {b.size(-2), n}), here).reshape({count, b.size(-2), n}, here);
   return bmm(x, y, here).reshape(joined(batches, {m, n}), here);
 }
 
 void require_vectors(const char* name, const Tensor& a, const Tensor& b, Location here) {
   if (a.rank() != 1 || b.rank() != 1)
-    throw EagerError(here, std::string(name) + ": needs two vectors, got " + to_string(a.sizes()) + " and " + to_string(b.sizes()));
+    throw EagerError(here, std::string(name) + ": needs two vectors, got " + to_string(a.sizes()) +
+                               " and " + to_string(b.sizes()));
 }
 
 }  // namespace
@@ -57,8 +62,10 @@ TAPER_DECOMPOSITION(matmul) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
   const Location here = a.here();
   if (x.rank() == 0 || y.rank() == 0)
-    throw EagerError(here, "matmul: both operands need at least one dimension, got " + to_string(x.sizes()) + " and " + to_string(y.sizes()));
-  const Tensor left = x.rank() == 1 ? x.unsqueeze(0, here) : x, right = y.rank() == 1 ? y.unsqueeze(1, here) : y;
+    throw EagerError(here, "matmul: both operands need at least one dimension, got " +
+                               to_string(x.sizes()) + " and " + to_string(y.sizes()));
+  const Tensor left = x.rank() == 1 ? x.unsqueeze(0, here) : x,
+               right = y.rank() == 1 ? y.unsqueeze(1, here) : y;
   Tensor out = matrix_product(left, right, here);
   if (y.rank() == 1) out = out.squeeze(-1, here);
   if (x.rank() == 1) out = out.squeeze(y.rank() == 1 ? -1 : -2, here);
@@ -68,7 +75,8 @@ TAPER_DECOMPOSITION(matmul) {
 TAPER_DECOMPOSITION(mv) {
   const Tensor m = a.tensor<"self">(), v = a.tensor<"vec">();
   if (m.rank() != 2 || v.rank() != 1)
-    throw EagerError(a.here(), "mv: needs a matrix and a vector, got " + to_string(m.sizes()) + " and " + to_string(v.sizes()));
+    throw EagerError(a.here(), "mv: needs a matrix and a vector, got " + to_string(m.sizes()) +
+                                   " and " + to_string(v.sizes()));
   return {mm(m, v.unsqueeze(1, a.here()), a.here()).squeeze(1, a.here())};
 }
 

@@ -1,25 +1,37 @@
 // Composite copies and casts.
-#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/movement.h"
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::decompositions {
 namespace {
 
 Tensor converted(const Tensor& self, DType dtype, bool copy, Location here) {
-  return copy || self.dtype() != dtype ? call<ops::_to_copy>(here, self, std::optional(dtype)) : self;
+  return copy || self.dtype() != dtype ? call<ops::_to_copy>(here, self, std::optional(dtype))
+                                       : self;
 }
 
 }  // namespace
 
-TAPER_DECOMPOSITION(to_dtype) { return {converted(a.tensor<"self">(), a.dtype<"dtype">(), a.boolean<"copy">(), a.here())}; }
+TAPER_DECOMPOSITION(to_dtype) {
+  return {converted(a.tensor<"self">(), a.dtype<"dtype">(), a.boolean<"copy">(), a.here())};
+}
 TAPER_DECOMPOSITION(to_dtype_layout) {
   const Tensor self = a.tensor<"self">();
-  return {converted(self, a.has<"dtype">() ? a.dtype<"dtype">() : self.dtype(), a.boolean<"copy">(), a.here())};
+  return {converted(self, a.has<"dtype">() ? a.dtype<"dtype">() : self.dtype(), a.boolean<"copy">(),
+                    a.here())};
 }
-TAPER_DECOMPOSITION(to_device) { return {converted(a.tensor<"self">(), a.dtype<"dtype">(), a.boolean<"copy">(), a.here())}; }
-TAPER_DECOMPOSITION(to_other) { return {converted(a.tensor<"self">(), a.tensor<"other">().dtype(), a.boolean<"copy">(), a.here())}; }
-TAPER_DECOMPOSITION(type_as) { return {converted(a.tensor<"self">(), a.tensor<"other">().dtype(), false, a.here())}; }
+TAPER_DECOMPOSITION(to_device) {
+  return {converted(a.tensor<"self">(), a.dtype<"dtype">(), a.boolean<"copy">(), a.here())};
+}
+TAPER_DECOMPOSITION(to_other) {
+  return {
+      converted(a.tensor<"self">(), a.tensor<"other">().dtype(), a.boolean<"copy">(), a.here())};
+}
+TAPER_DECOMPOSITION(type_as) {
+  return {converted(a.tensor<"self">(), a.tensor<"other">().dtype(), false, a.here())};
+}
 TAPER_DECOMPOSITION(lift_fresh_copy) { return {clone(a.tensor<"self">(), a.here())}; }
 TAPER_DECOMPOSITION(stack) {
   const std::vector<Tensor> tensors = a.tensors<"tensors">();
@@ -29,7 +41,9 @@ TAPER_DECOMPOSITION(stack) {
     const Dims first = tensors[0].sizes(), own = tensors[i].sizes();
     bool equal = first.size() == own.size();
     for (size_t k = 0; equal && k < own.size(); ++k) equal = proves_equal(first[k], own[k]);
-    if (!equal) throw EagerError(a.here(), "stack: tensor " + std::to_string(i) + " has size " + to_string(own) + ", the first has " + to_string(first));
+    if (!equal)
+      throw EagerError(a.here(), "stack: tensor " + std::to_string(i) + " has size " +
+                                     to_string(own) + ", the first has " + to_string(first));
     rows.push_back(unsqueeze(tensors[i], a.integer<"dim">(), a.here()));
   }
   int64_t dim = a.integer<"dim">();
@@ -44,10 +58,13 @@ TAPER_DECOMPOSITION(tile) {
 TAPER_DECOMPOSITION(meshgrid_indexing) {
   const std::vector<Tensor> tensors = a.tensors<"tensors">();
   const bool swaps = a.text<"indexing">() == "xy" && tensors.size() >= 2;
-  if (a.text<"indexing">() != "ij" && a.text<"indexing">() != "xy") throw EagerError(a.here(), "meshgrid: indexing must be ij or xy");
+  if (a.text<"indexing">() != "ij" && a.text<"indexing">() != "xy")
+    throw EagerError(a.here(), "meshgrid: indexing must be ij or xy");
   Dims sizes;
   for (const Tensor& t : tensors) {
-    if (t.rank() > 1) throw EagerError(a.here(), "meshgrid: tensors must have at most 1 dimension, not " + to_string(t.sizes()));
+    if (t.rank() > 1)
+      throw EagerError(
+          a.here(), "meshgrid: tensors must have at most 1 dimension, not " + to_string(t.sizes()));
     sizes.push_back(t.numel());
   }
   if (swaps) std::swap(sizes[0], sizes[1]);

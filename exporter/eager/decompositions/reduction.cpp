@@ -1,7 +1,8 @@
 // Composite reductions.
+#include "taper/exporter/eager/ops/reduction.h"
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
 
@@ -16,13 +17,16 @@ Scalar correction_of(const Arguments<op>& a) {
 }  // namespace
 
 TAPER_DECOMPOSITION(sum) {
-  const std::optional<DType> dtype = a.has<"dtype">() ? std::optional(a.dtype<"dtype">()) : std::nullopt;
+  const std::optional<DType> dtype =
+      a.has<"dtype">() ? std::optional(a.dtype<"dtype">()) : std::nullopt;
   return {sum(a.tensor<"self">(), Ints{}, false, dtype, a.here())};
 }
-// The root of a zero variance has gradient 0, not infinity: the root is taken of 1 there, and replaced.
+// The root of a zero variance has gradient 0, not infinity: the root is taken of 1 there, and
+// replaced.
 TAPER_DECOMPOSITION(std_correction) {
   const Location here = a.here();
-  const Tensor square = var(a.tensor<"self">(), a.integers<"dim">(), correction_of(a), a.boolean<"keepdim">(), here);
+  const Tensor square =
+      var(a.tensor<"self">(), a.integers<"dim">(), correction_of(a), a.boolean<"keepdim">(), here);
   const Tensor zero = eq(square, 0, here);
   return {masked_fill(sqrt(masked_fill(square, zero, 1, here), here), zero, 0, here)};
 }
@@ -30,10 +34,11 @@ TAPER_DECOMPOSITION(var_mean_correction) {
   const Tensor self = a.tensor<"self">();
   const Ints dim = a.integers<"dim">();
   const bool keepdim = a.boolean<"keepdim">();
-  return {var(self, dim, correction_of(a), keepdim, a.here()), mean(self, dim, keepdim, {}, a.here())};
+  return {var(self, dim, correction_of(a), keepdim, a.here()),
+          mean(self, dim, keepdim, {}, a.here())};
 }
-// m + log(sum(exp(x - m))): m = max(x) keeps exp finite, and is 0 where it is infinite itself. m counts as a constant: its
-// gradient cancels.
+// m + log(sum(exp(x - m))): m = max(x) keeps exp finite, and is 0 where it is infinite itself. m
+// counts as a constant: its gradient cancels.
 TAPER_DECOMPOSITION(logsumexp) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">();

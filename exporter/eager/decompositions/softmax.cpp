@@ -1,3 +1,5 @@
+#include "taper/exporter/eager/ops/softmax.h"
+
 #include <cmath>
 #include <limits>
 
@@ -7,7 +9,6 @@
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/softmax.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -24,7 +25,9 @@ Tensor cast_self(const A& a) {
 Tensor safe_softmax(const Tensor& x, int64_t dim, Location here) {
   const Tensor nothing = all(eq(x, Scalar(-infinity), here), dim, true, here);
   // zeros before the softmax, too: a NaN there would reach the gradient
-  return masked_fill(call<ops::_softmax>(here, masked_fill(x, nothing, Scalar(0), here), dim, false), nothing, Scalar(0), here);
+  return masked_fill(
+      call<ops::_softmax>(here, masked_fill(x, nothing, Scalar(0), here), dim, false), nothing,
+      Scalar(0), here);
 }
 
 /// Each head of `t` (…, heads, length, features) `times` times.
@@ -45,44 +48,66 @@ struct Attention {
 
 template <class A>
 Attention read_attention(const A& a) {
-  return {a.template tensor<"query">(),    a.template tensor<"key">(),         a.template tensor<"value">(),
-          a.template tensor<"attn_mask">(), a.template real<"dropout_p">(), a.template boolean<"is_causal">(),
+  return {a.template tensor<"query">(),
+          a.template tensor<"key">(),
+          a.template tensor<"value">(),
+          a.template tensor<"attn_mask">(),
+          a.template real<"dropout_p">(),
+          a.template boolean<"is_causal">(),
           a.template has<"scale">() ? std::optional(a.template real<"scale">()) : std::nullopt};
 }
 
 /// query key^T scale, masked: (…, queries, keys).
 Tensor scores(const char* name, const Attention& t, Location here) {
   if (t.query.rank() < 2 || t.key.rank() < 2 || t.value.rank() < 2)
-    throw EagerError(here, std::string(name) + ": query, key and value need at least 2 dimensions (length, features), got " +
-                               to_string(t.query.sizes()) + ", " + to_string(t.key.sizes()) + " and " + to_string(t.value.sizes()));
-  if (t.dropout != 0) throw EagerError(here, std::string(name) + ": dropout_p must be 0; apply dropout outside, where its random state is kept");
-  if (t.causal && t.mask) throw EagerError(here, std::string(name) + ": attn_mask and is_causal exclude each other");
-  const double scale = t.scale ? *t.scale : 1 / std::sqrt(static_cast<double>(t.query.size(-1, here).value()));
+    throw EagerError(
+        here, std::string(name) +
+                  ": query, key and value need at least 2 dimensions (length, features), got " +
+                  to_string(t.query.sizes()) + ", " + to_string(t.key.sizes()) + " and " +
+                  to_string(t.value.sizes()));
+  if (t.dropout != 0)
+    throw EagerError(
+        here, std::string(name) +
+                  ": dropout_p must be 0; apply dropout outside, where its random state is kept");
+  if (t.causal && t.mask)
+    throw EagerError(here, std::string(name) + ": attn_mask and is_causal exclude each other");
+  const double scale =
+      t.scale ? *t.scale : 1 / std::sqrt(static_cast<double>(t.query.size(-1, here).value()));
   Tensor s = matmul(mul(t.query, Scalar(scale), here), t.key.transpose(-2, -1, here), here);
   if (t.causal) {
-    const Tensor later = triu(ones({t.query.size(-2), t.key.size(-2)}, DType::boolean, here), 1, here);
+    const Tensor later =
+        triu(ones({t.query.size(-2), t.key.size(-2)}, DType::boolean, here), 1, here);
     return masked_fill(s, later, Scalar(-infinity), here);
   }
   if (!t.mask) return s;
-  if (t.mask.dtype() == DType::boolean) return masked_fill(s, logical_not(t.mask, here), Scalar(-infinity), here);
+  if (t.mask.dtype() == DType::boolean)
+    return masked_fill(s, logical_not(t.mask, here), Scalar(-infinity), here);
   return add(s, t.mask, 1, here);
 }
 
 /// Only a mask can leave a query with nothing to attend to: is_causal leaves it the first key.
 Tensor attend(const Attention& t, const Tensor& s, Location here) {
-  return matmul(t.mask ? safe_softmax(s, -1, here) : call<ops::_softmax>(here, s, -1, false), t.value, here);
+  return matmul(t.mask ? safe_softmax(s, -1, here) : call<ops::_softmax>(here, s, -1, false),
+                t.value, here);
 }
 
 }  // namespace
 
-TAPER_DECOMPOSITION(softmax_int) { return {call<ops::_softmax>(a.here(), cast_self(a), a.integer<"dim">(), false)}; }
-TAPER_DECOMPOSITION(log_softmax_int) { return {call<ops::_log_softmax>(a.here(), cast_self(a), a.integer<"dim">(), false)}; }
-TAPER_DECOMPOSITION(_safe_softmax) { return {safe_softmax(cast_self(a), a.integer<"dim">(), a.here())}; }
+TAPER_DECOMPOSITION(softmax_int) {
+  return {call<ops::_softmax>(a.here(), cast_self(a), a.integer<"dim">(), false)};
+}
+TAPER_DECOMPOSITION(log_softmax_int) {
+  return {call<ops::_log_softmax>(a.here(), cast_self(a), a.integer<"dim">(), false)};
+}
+TAPER_DECOMPOSITION(_safe_softmax) {
+  return {safe_softmax(cast_self(a), a.integer<"dim">(), a.here())};
+}
 
 TAPER_DECOMPOSITION(scaled_dot_product_attention) {
   const Location here = a.here();
   Attention t = read_attention(a);
-  if (a.boolean<"enable_gqa">() && t.query.rank() >= 3 && t.key.rank() >= 3 && t.value.rank() >= 3) {
+  if (a.boolean<"enable_gqa">() && t.query.rank() >= 3 && t.key.rank() >= 3 &&
+      t.value.rank() >= 3) {
     const Dim heads = t.query.size(-3);
     if (t.key.size(-3) != heads) t.key = repeat_heads(t.key, heads / t.key.size(-3), here);
     if (t.value.size(-3) != heads) t.value = repeat_heads(t.value, heads / t.value.size(-3), here);

@@ -1,4 +1,5 @@
-// Derivatives: written in eager operators, so that they can be differentiated again, traced, and stepped through.
+// Derivatives: written in eager operators, so that they can be differentiated again, traced, and
+// stepped through.
 #pragma once
 #include <array>
 #include <span>
@@ -11,31 +12,47 @@ namespace taper::eager {
 /// What the tape needs to know of an operator.
 struct Derivative {
   const Operator* op;
-  uint32_t saves;  ///< bit i: argument i (of those that reach kernels) is kept for backward; bit 16 + k: result k is
+  uint32_t saves;  ///< bit i: argument i (of those that reach kernels) is kept for backward; bit 16
+                   ///< + k: result k is
   Gradients (*run)(const SavedCall& call, const Gradients& results);
 };
 
 /// All that derivatives.def lists.
 std::span<const Derivative* const> all_derivatives();
 
-/// The arguments of the call that is differentiated. Tensors are there if the derivative says that it saves them; the sizes
-/// and dtypes of all tensor arguments always are.
+/// The arguments of the call that is differentiated. Tensors are there if the derivative says that
+/// it saves them; the sizes and dtypes of all tensor arguments always are.
 template <const Operator& op>
 class Saved : public Arguments<op> {
  public:
-  explicit Saved(const SavedCall& call) : Arguments<op>(call.arguments(), call.here()), call_(call) {}
+  explicit Saved(const SavedCall& call)
+      : Arguments<op>(call.arguments(), call.here()), call_(call) {}
 
-  template <Name name> Tensor tensor() const {
-    static_assert(position_of(schema<op>, name.view()) >= 0, "the operator's row has no parameter of this name");
+  template <Name name>
+  Tensor tensor() const {
+    static_assert(position_of(schema<op>, name.view()) >= 0,
+                  "the operator's row has no parameter of this name");
     return call_.tensor(position_of(schema<op>, name.view()));
   }
-  template <Name name> std::vector<Tensor> tensors() const { return call_.tensors(position_of(schema<op>, name.view())); }
+  template <Name name>
+  std::vector<Tensor> tensors() const {
+    return call_.tensors(position_of(schema<op>, name.view()));
+  }
   /// A result of the call.
   Tensor result(int k = 0) const { return call_.result(k); }
   /// Whether anybody wants the gradient of this argument.
-  template <Name name> bool needs() const { return call_.needs(position_of(schema<op>, name.view())); }
-  template <Name name> Dims sizes() const { return call_.sizes(position_of(schema<op>, name.view())); }
-  template <Name name> DType dtype_of() const { return call_.dtype(position_of(schema<op>, name.view())); }
+  template <Name name>
+  bool needs() const {
+    return call_.needs(position_of(schema<op>, name.view()));
+  }
+  template <Name name>
+  Dims sizes() const {
+    return call_.sizes(position_of(schema<op>, name.view()));
+  }
+  template <Name name>
+  DType dtype_of() const {
+    return call_.dtype(position_of(schema<op>, name.view()));
+  }
   const SavedCall& call() const { return call_; }
 
  private:
@@ -60,25 +77,30 @@ constexpr uint32_t saves(std::initializer_list<std::string_view> names) {
 }  // namespace internal
 
 namespace derivatives {
-#define TAPER_DERIVATIVE_NAME(name) extern const Derivative name##_entry;  // not `name`, which is the function that bodies call
+#define TAPER_DERIVATIVE_NAME(name) \
+  extern const Derivative name##_entry;  // not `name`, which is the function that bodies call
 #include "taper/exporter/eager/derivatives/derivatives.def"
 #undef TAPER_DERIVATIVE_NAME
 }  // namespace derivatives
 }  // namespace taper::eager
 
-/// Defines a derivative, in namespace taper::eager::derivatives; it must stand in derivatives.def. After the operator come the
-/// names of what is saved: arguments, and "result" ("result1", …). In the body `saved` has the call, `dy` the gradient of
-/// result 0, `dys` those of all results (undefined: none).
+/// Defines a derivative, in namespace taper::eager::derivatives; it must stand in derivatives.def.
+/// After the operator come the names of what is saved: arguments, and "result" ("result1", …). In
+/// the body `saved` has the call, `dy` the gradient of result 0, `dys` those of all results
+/// (undefined: none).
 ///
 ///   TAPER_DERIVATIVE(_softmax, "result") {
 ///     const Tensor y = saved.result();
 ///     return {y * (dy - sum(y * dy, {saved.integer<"dim">()}, true))};
 ///   }
-#define TAPER_DERIVATIVE(op, ...)                                                                                          \
-  static Gradients op##_derivative(const Saved<::taper::ops::op>& saved, const Tensor& dy, const Gradients& dys);          \
-  const Derivative op##_entry{&::taper::ops::op, internal::saves<::taper::ops::op>({__VA_ARGS__}),                                 \
-                      [](const SavedCall& call, const Gradients& dys) {                                                    \
-                        return op##_derivative(Saved<::taper::ops::op>(call), dys[0], dys);                                \
-                      }};                                                                                                  \
-  static Gradients op##_derivative([[maybe_unused]] const Saved<::taper::ops::op>& saved, [[maybe_unused]] const Tensor& dy, \
+#define TAPER_DERIVATIVE(op, ...)                                                                  \
+  static Gradients op##_derivative(const Saved<::taper::ops::op>& saved, const Tensor& dy,         \
+                                   const Gradients& dys);                                          \
+  const Derivative op##_entry{&::taper::ops::op, internal::saves<::taper::ops::op>({__VA_ARGS__}), \
+                              [](const SavedCall& call, const Gradients& dys) {                    \
+                                return op##_derivative(Saved<::taper::ops::op>(call), dys[0],      \
+                                                       dys);                                       \
+                              }};                                                                  \
+  static Gradients op##_derivative([[maybe_unused]] const Saved<::taper::ops::op>& saved,          \
+                                   [[maybe_unused]] const Tensor& dy,                              \
                                    [[maybe_unused]] const Gradients& dys)

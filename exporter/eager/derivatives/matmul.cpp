@@ -1,11 +1,14 @@
-#include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/matmul.h"
+
+#include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 
 namespace taper::eager::derivatives {
 namespace {
 
-Tensor scaled(const Tensor& t, Scalar factor, Location here) { return factor.to<double>() == 1 ? t : mul(t, factor, here); }
+Tensor scaled(const Tensor& t, Scalar factor, Location here) {
+  return factor.to<double>() == 1 ? t : mul(t, factor, here);
+}
 
 /// (…, n) as a matrix.
 Tensor as_rows(const Tensor& t, Location here) {
@@ -20,7 +23,8 @@ Tensor as_rows(const Tensor& t, Location here) {
 
 TAPER_DERIVATIVE(mm, "self", "mat2") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"mat2">();
-  return {saved.needs<"self">() ? mm(dy, b.t(), saved.here()) : Tensor(), saved.needs<"mat2">() ? mm(a.t(), dy, saved.here()) : Tensor()};
+  return {saved.needs<"self">() ? mm(dy, b.t(), saved.here()) : Tensor(),
+          saved.needs<"mat2">() ? mm(a.t(), dy, saved.here()) : Tensor()};
 }
 
 TAPER_DERIVATIVE(bmm, "self", "mat2") {
@@ -42,12 +46,14 @@ TAPER_DERIVATIVE(baddbmm, "batch1", "batch2") {
   const Tensor a = saved.tensor<"batch1">(), b = saved.tensor<"batch2">();
   const Scalar alpha = saved.scalar<"alpha">(), beta = saved.scalar<"beta">();
   const Location here = saved.here();
-  return {saved.needs<"self">() ? scaled(dy, beta, here) : Tensor(),
-          saved.needs<"batch1">() ? scaled(bmm(dy, b.transpose(1, 2), here), alpha, here) : Tensor(),
-          saved.needs<"batch2">() ? scaled(bmm(a.transpose(1, 2), dy, here), alpha, here) : Tensor()};
+  return {
+      saved.needs<"self">() ? scaled(dy, beta, here) : Tensor(),
+      saved.needs<"batch1">() ? scaled(bmm(dy, b.transpose(1, 2), here), alpha, here) : Tensor(),
+      saved.needs<"batch2">() ? scaled(bmm(a.transpose(1, 2), dy, here), alpha, here) : Tensor()};
 }
 
-// Y = X W^T + b:  dX = dY W,  dW = dY^T X,  db = the sum of dY's rows (the engine sums what was broadcast)
+// Y = X W^T + b:  dX = dY W,  dW = dY^T X,  db = the sum of dY's rows (the engine sums what was
+// broadcast)
 TAPER_DERIVATIVE(linear, "input", "weight") {
   const Tensor x = saved.tensor<"input">(), w = saved.tensor<"weight">();
   const Location here = saved.here();

@@ -1,7 +1,8 @@
 // Derivatives of copies, joins, padding and writes into parts.
+#include "taper/exporter/eager/ops/movement.h"
+
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
@@ -31,7 +32,8 @@ TAPER_DERIVATIVE(cat) {
   return gradients;
 }
 
-// (r0 s0, r1 s1, …) cut into (r0, s0, r1, s1, …), two dimensions at a time, and summed over the repeats.
+// (r0 s0, r1 s1, …) cut into (r0, s0, r1, s1, …), two dimensions at a time, and summed over the
+// repeats.
 TAPER_DERIVATIVE(repeat) {
   const Dims sizes = saved.sizes<"self">(), repeats = saved.dims<"repeats">();
   const size_t added = repeats.size() - sizes.size();
@@ -67,22 +69,29 @@ TAPER_DERIVATIVE(slice_scatter) {
   if (saved.has<"end">()) end = saved.dim<"end">();
   const int64_t dim = saved.integer<"dim">();
   const Dim step = saved.dim<"step">();
-  return {slice_scatter(dy, zeros(saved.sizes<"src">(), dy.dtype()), dim, start, end, step), slice(dy, dim, start, end, step)};
+  return {slice_scatter(dy, zeros(saved.sizes<"src">(), dy.dtype()), dim, start, end, step),
+          slice(dy, dim, start, end, step)};
 }
 TAPER_DERIVATIVE(select_scatter) {
   const int64_t dim = saved.integer<"dim">();
   const Dim index = saved.dim<"index">();
-  return {select_scatter(dy, zeros(saved.sizes<"src">(), dy.dtype()), dim, index), select(dy, dim, index)};
+  return {select_scatter(dy, zeros(saved.sizes<"src">(), dy.dtype()), dim, index),
+          select(dy, dim, index)};
 }
 TAPER_DERIVATIVE(diagonal_scatter) {
-  const int64_t offset = saved.integer<"offset">(), dim1 = saved.integer<"dim1">(), dim2 = saved.integer<"dim2">();
-  return {diagonal_scatter(dy, zeros(saved.sizes<"src">(), dy.dtype()), offset, dim1, dim2), diagonal(dy, offset, dim1, dim2)};
+  const int64_t offset = saved.integer<"offset">(), dim1 = saved.integer<"dim1">(),
+                dim2 = saved.integer<"dim2">();
+  return {diagonal_scatter(dy, zeros(saved.sizes<"src">(), dy.dtype()), offset, dim1, dim2),
+          diagonal(dy, offset, dim1, dim2)};
 }
 TAPER_DERIVATIVE(as_strided_scatter) {
   const Dims size = saved.dims<"size">(), stride = saved.dims<"stride">();
-  const std::optional<Dim> offset = saved.has<"storage_offset">() ? saved.dim<"storage_offset">() : Dim(0);
+  const std::optional<Dim> offset =
+      saved.has<"storage_offset">() ? saved.dim<"storage_offset">() : Dim(0);
   const Tensor dense = contiguous(dy);
-  return {call<ops::as_strided_scatter>(saved.here(), dense, zeros(saved.sizes<"src">(), dy.dtype()), size, stride, offset), as_strided(dense, size, stride, offset)};
+  return {call<ops::as_strided_scatter>(
+              saved.here(), dense, zeros(saved.sizes<"src">(), dy.dtype()), size, stride, offset),
+          as_strided(dense, size, stride, offset)};
 }
 
 }  // namespace taper::eager::derivatives

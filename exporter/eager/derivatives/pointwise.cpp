@@ -1,24 +1,30 @@
-// Derivatives of the pointwise operators. Gradients come back in the broadcast shape: the engine sums them down.
+// Derivatives of the pointwise operators. Gradients come back in the broadcast shape: the engine
+// sums them down.
+#include "taper/exporter/eager/ops/pointwise.h"
+
 #include <cmath>
 
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/pointwise.h"
 
 namespace taper::eager::derivatives {
 namespace {
 
-constexpr double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942, ln10 = 2.30258509299404568402;
+constexpr double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942,
+                 ln10 = 2.30258509299404568402;
 
 /// dy times a number that is one most of the time.
-Tensor scaled(const Tensor& dy, Scalar factor) { return factor.to<double>() == 1 ? dy : dy * factor; }
+Tensor scaled(const Tensor& dy, Scalar factor) {
+  return factor.to<double>() == 1 ? dy : dy * factor;
+}
 
 /// dy where the mask is set, else 0.
 Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
 
 }  // namespace
 
-// ---- of one tensor -----------------------------------------------------------------------------------------------------
+// ---- of one tensor
+// -----------------------------------------------------------------------------------------------------
 
 TAPER_DERIVATIVE(abs, "self") { return {dy * sign(saved.tensor<"self">())}; }
 TAPER_DERIVATIVE(neg) { return {-dy}; }
@@ -34,9 +40,7 @@ TAPER_DERIVATIVE(log1p, "self") { return {dy / (saved.tensor<"self">() + 1)}; }
 TAPER_DERIVATIVE(log2, "self") { return {dy / (saved.tensor<"self">() * ln2)}; }
 TAPER_DERIVATIVE(log10, "self") { return {dy / (saved.tensor<"self">() * ln10)}; }
 TAPER_DERIVATIVE(sqrt, "result") { return {dy / (saved.result() * 2)}; }
-TAPER_DERIVATIVE(rsqrt, "result") {
-  return {dy * pow(saved.result(), 3) * -0.5};
-}
+TAPER_DERIVATIVE(rsqrt, "result") { return {dy * pow(saved.result(), 3) * -0.5}; }
 TAPER_DERIVATIVE(reciprocal, "result") {
   const Tensor y = saved.result();
   return {-dy * (y * y)};
@@ -87,22 +91,28 @@ TAPER_DERIVATIVE(nan_to_num, "self") {
   return {masked_fill(dy, logical_or(isnan(x), isinf(x)), 0)};
 }
 
-// ---- activations -------------------------------------------------------------------------------------------------------
+// ---- activations
+// -------------------------------------------------------------------------------------------------------
 
 TAPER_DERIVATIVE(sigmoid, "result") { return {sigmoid_backward(dy, saved.result())}; }
 TAPER_DERIVATIVE(relu, "result") { return {threshold_backward(dy, saved.result(), 0)}; }
 TAPER_DERIVATIVE(silu, "self") { return {silu_backward(dy, saved.tensor<"self">())}; }
-TAPER_DERIVATIVE(gelu, "self") { return {gelu_backward(dy, saved.tensor<"self">(), saved.text<"approximate">())}; }
+TAPER_DERIVATIVE(gelu, "self") {
+  return {gelu_backward(dy, saved.tensor<"self">(), saved.text<"approximate">())};
+}
 TAPER_DERIVATIVE(elu, "self") {
   const Tensor x = saved.tensor<"self">();
-  const double alpha = saved.real<"alpha">(), scale = saved.real<"scale">(), input_scale = saved.real<"input_scale">();
+  const double alpha = saved.real<"alpha">(), scale = saved.real<"scale">(),
+               input_scale = saved.real<"input_scale">();
   return {where(x <= 0, dy * exp(x * input_scale) * (alpha * scale * input_scale), dy * scale)};
 }
 TAPER_DERIVATIVE(hardtanh, "self") {
   const Tensor x = saved.tensor<"self">();
   return {keep(dy, logical_and(x > saved.scalar<"min_val">(), x < saved.scalar<"max_val">()))};
 }
-TAPER_DERIVATIVE(leaky_relu, "self") { return {where(saved.tensor<"self">() > 0, dy, dy * saved.scalar<"negative_slope">())}; }
+TAPER_DERIVATIVE(leaky_relu, "self") {
+  return {where(saved.tensor<"self">() > 0, dy, dy * saved.scalar<"negative_slope">())};
+}
 TAPER_DERIVATIVE(hardswish, "self") {
   const Tensor x = saved.tensor<"self">();
   return {where(x < 3, keep(dy * (x / 3 + 0.5), x > -3), dy)};
@@ -119,11 +129,17 @@ TAPER_DERIVATIVE(clamp, "self") {
   if (saved.has<"max">()) dx = keep(dx, x <= saved.scalar<"max">());
   return {dx};
 }
-TAPER_DERIVATIVE(clamp_min, "self") { return {keep(dy, saved.tensor<"self">() > saved.scalar<"min">())}; }
-TAPER_DERIVATIVE(clamp_max, "self") { return {keep(dy, saved.tensor<"self">() < saved.scalar<"max">())}; }
-// The gradient goes to self where it lies between the bounds, else to the bound that won; max wins over min.
+TAPER_DERIVATIVE(clamp_min, "self") {
+  return {keep(dy, saved.tensor<"self">() > saved.scalar<"min">())};
+}
+TAPER_DERIVATIVE(clamp_max, "self") {
+  return {keep(dy, saved.tensor<"self">() < saved.scalar<"max">())};
+}
+// The gradient goes to self where it lies between the bounds, else to the bound that won; max wins
+// over min.
 TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
-  const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(), high = saved.tensor<"max">();
+  const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(),
+               high = saved.tensor<"max">();
   Tensor dx = dy, dlow, dhigh;
   if (low) {
     dx = masked_fill(dx, x < low, 0);
@@ -131,16 +147,19 @@ TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
   }
   if (high) {
     const Tensor below = low ? logical_and(x <= high, low <= high) : x <= high;
-    dx = masked_fill(dx, low ? logical_or(x > high, low > high) : x > high, 0);
+    dx = masked_fill(dx, x > high, 0);
     if (low) dlow = keep(dlow, below);
     dhigh = masked_fill(dy, below, 0);
   }
   return {dx, dlow, dhigh};
 }
 
-// ---- derivatives of derivatives ----------------------------------------------------------------------------------------
+// ---- derivatives of derivatives
+// ----------------------------------------------------------------------------------------
 
-TAPER_DERIVATIVE(threshold_backward, "self") { return {threshold_backward(dy, saved.tensor<"self">(), saved.scalar<"threshold">()), Tensor()}; }
+TAPER_DERIVATIVE(threshold_backward, "self") {
+  return {threshold_backward(dy, saved.tensor<"self">(), saved.scalar<"threshold">()), Tensor()};
+}
 TAPER_DERIVATIVE(sigmoid_backward, "grad_output", "output") {
   const Tensor y = saved.tensor<"output">();
   return {sigmoid_backward(dy, y), dy * saved.tensor<"grad_output">() * (1 - 2 * y)};
@@ -152,7 +171,8 @@ TAPER_DERIVATIVE(tanh_backward, "grad_output", "output") {
 // s(1 - s)(2 + x(1 - 2s))
 TAPER_DERIVATIVE(silu_backward, "grad_output", "self") {
   const Tensor x = saved.tensor<"self">(), s = sigmoid(x);
-  return {silu_backward(dy, x), dy * saved.tensor<"grad_output">() * (s * (1 - s) * (2 + x * (1 - 2 * s)))};
+  return {silu_backward(dy, x),
+          dy * saved.tensor<"grad_output">() * (s * (1 - s) * (2 + x * (1 - 2 * s)))};
 }
 // φ(x)(2 - x²); with u = k(x + c x³), t = tanh(u): (1 - t²)(u' + x u''/2 - x t u'²)
 TAPER_DERIVATIVE(gelu_backward, "grad_output", "self") {
@@ -169,14 +189,20 @@ TAPER_DERIVATIVE(gelu_backward, "grad_output", "self") {
   return {gelu_backward(dy, x, saved.text<"approximate">()), dy * g * second};
 }
 
-// ---- arithmetic --------------------------------------------------------------------------------------------------------
+// ---- arithmetic
+// --------------------------------------------------------------------------------------------------------
 
-TAPER_DERIVATIVE(add_Tensor) { return {dy, saved.needs<"other">() ? scaled(dy, saved.scalar<"alpha">()) : Tensor()}; }
+TAPER_DERIVATIVE(add_Tensor) {
+  return {dy, saved.needs<"other">() ? scaled(dy, saved.scalar<"alpha">()) : Tensor()};
+}
 TAPER_DERIVATIVE(add_Scalar) { return {dy}; }
-TAPER_DERIVATIVE(sub_Tensor) { return {dy, saved.needs<"other">() ? scaled(-dy, saved.scalar<"alpha">()) : Tensor()}; }
+TAPER_DERIVATIVE(sub_Tensor) {
+  return {dy, saved.needs<"other">() ? scaled(-dy, saved.scalar<"alpha">()) : Tensor()};
+}
 TAPER_DERIVATIVE(sub_Scalar) { return {dy}; }
 TAPER_DERIVATIVE(mul_Tensor, "self", "other") {
-  return {saved.needs<"self">() ? dy * saved.tensor<"other">() : Tensor(), saved.needs<"other">() ? dy * saved.tensor<"self">() : Tensor()};
+  return {saved.needs<"self">() ? dy * saved.tensor<"other">() : Tensor(),
+          saved.needs<"other">() ? dy * saved.tensor<"self">() : Tensor()};
 }
 TAPER_DERIVATIVE(mul_Scalar) { return {dy * saved.scalar<"other">()}; }
 TAPER_DERIVATIVE(div_Tensor, "self", "other") {
@@ -189,7 +215,9 @@ TAPER_DERIVATIVE(div_Tensor_mode, "self", "other") {
   const Tensor b = saved.tensor<"other">();
   return {dy / b, -dy * (saved.tensor<"self">() / b / b)};
 }
-TAPER_DERIVATIVE(div_Scalar_mode) { return {saved.has<"rounding_mode">() ? zeros_like(dy) : dy / saved.scalar<"other">()}; }
+TAPER_DERIVATIVE(div_Scalar_mode) {
+  return {saved.has<"rounding_mode">() ? zeros_like(dy) : dy / saved.scalar<"other">()};
+}
 TAPER_DERIVATIVE(pow_Tensor_Scalar, "self") {
   const double e = saved.real<"exponent">();
   if (e == 0) return {zeros_like(dy)};
@@ -199,7 +227,8 @@ TAPER_DERIVATIVE(pow_Tensor_Tensor, "self", "exponent", "result") {
   const Tensor x = saved.tensor<"self">(), e = saved.tensor<"exponent">();
   Tensor dx, de;
   if (saved.needs<"self">()) dx = masked_fill(dy * (e * pow(x, e - 1)), e == 0, 0);
-  if (saved.needs<"exponent">()) de = masked_fill(dy * (saved.result() * log(x)), logical_and(x == 0, e >= 0), 0);
+  if (saved.needs<"exponent">())
+    de = masked_fill(dy * (saved.result() * log(x)), logical_and(x == 0, e >= 0), 0);
   return {dx, de};
 }
 TAPER_DERIVATIVE(pow_Scalar, "exponent", "result") {
@@ -207,9 +236,13 @@ TAPER_DERIVATIVE(pow_Scalar, "exponent", "result") {
   const Tensor de = dy * (saved.result() * std::log(base));
   return {base == 0 ? masked_fill(de, saved.tensor<"exponent">() >= 0, 0) : de};
 }
-TAPER_DERIVATIVE(fmod_Tensor, "self", "other") { return {dy, -dy * div(saved.tensor<"self">(), saved.tensor<"other">(), "trunc")}; }
+TAPER_DERIVATIVE(fmod_Tensor, "self", "other") {
+  return {dy, -dy * div(saved.tensor<"self">(), saved.tensor<"other">(), "trunc")};
+}
 TAPER_DERIVATIVE(fmod_Scalar) { return {dy}; }
-TAPER_DERIVATIVE(remainder_Tensor, "self", "other") { return {dy, -dy * div(saved.tensor<"self">(), saved.tensor<"other">(), "floor")}; }
+TAPER_DERIVATIVE(remainder_Tensor, "self", "other") {
+  return {dy, -dy * div(saved.tensor<"self">(), saved.tensor<"other">(), "floor")};
+}
 TAPER_DERIVATIVE(remainder_Scalar) { return {dy}; }
 // Equal arguments share the gradient.
 TAPER_DERIVATIVE(maximum, "self", "other") {
@@ -230,11 +263,14 @@ TAPER_DERIVATIVE(atan2, "self", "other") {
 
 TAPER_DERIVATIVE(addcmul, "tensor1", "tensor2") {
   const Tensor d = scaled(dy, saved.scalar<"value">());
-  return {dy, saved.needs<"tensor1">() ? d * saved.tensor<"tensor2">() : Tensor(), saved.needs<"tensor2">() ? d * saved.tensor<"tensor1">() : Tensor()};
+  return {dy, saved.needs<"tensor1">() ? d * saved.tensor<"tensor2">() : Tensor(),
+          saved.needs<"tensor2">() ? d * saved.tensor<"tensor1">() : Tensor()};
 }
 TAPER_DERIVATIVE(addcdiv, "tensor1", "tensor2") {
-  const Tensor a = saved.tensor<"tensor1">(), b = saved.tensor<"tensor2">(), d = scaled(dy, saved.scalar<"value">());
-  return {dy, saved.needs<"tensor1">() ? d / b : Tensor(), saved.needs<"tensor2">() ? -d * (a / (b * b)) : Tensor()};
+  const Tensor a = saved.tensor<"tensor1">(), b = saved.tensor<"tensor2">(),
+               d = scaled(dy, saved.scalar<"value">());
+  return {dy, saved.needs<"tensor1">() ? d / b : Tensor(),
+          saved.needs<"tensor2">() ? -d * (a / (b * b)) : Tensor()};
 }
 TAPER_DERIVATIVE(lerp_Scalar) {
   const double weight = saved.real<"weight">();
@@ -242,15 +278,20 @@ TAPER_DERIVATIVE(lerp_Scalar) {
 }
 TAPER_DERIVATIVE(lerp_Tensor, "self", "end", "weight") {
   const Tensor weight = saved.tensor<"weight">();
-  return {dy * (1 - weight), dy * weight, saved.needs<"weight">() ? dy * (saved.tensor<"end">() - saved.tensor<"self">()) : Tensor()};
+  return {
+      dy * (1 - weight), dy * weight,
+      saved.needs<"weight">() ? dy * (saved.tensor<"end">() - saved.tensor<"self">()) : Tensor()};
 }
 
-// ---- selection ---------------------------------------------------------------------------------------------------------
+// ---- selection
+// ---------------------------------------------------------------------------------------------------------
 
 TAPER_DERIVATIVE(where_self, "condition") {
   const Tensor condition = saved.tensor<"condition">();
   return {Tensor(), keep(dy, condition), masked_fill(dy, condition, 0)};
 }
-TAPER_DERIVATIVE(masked_fill_Scalar, "mask") { return {masked_fill(dy, saved.tensor<"mask">(), 0), Tensor()}; }
+TAPER_DERIVATIVE(masked_fill_Scalar, "mask") {
+  return {masked_fill(dy, saved.tensor<"mask">(), 0), Tensor()};
+}
 
 }  // namespace taper::eager::derivatives

@@ -1,7 +1,8 @@
+#include "taper/exporter/eager/ops/pooling.h"
+
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/pooling.h"
 
 namespace taper::eager::derivatives {
 namespace {
@@ -15,7 +16,8 @@ Tensor as_planes(const Tensor& t, int n, Location here) {
   return t.reshape(sizes, here);
 }
 
-/// Shapes on the way from a gradient (…, d, h, w) pooled from (…, D, H, W) back to it, as (batch, 1, two dimensions).
+/// Shapes on the way from a gradient (…, d, h, w) pooled from (…, D, H, W) back to it, as (batch,
+/// 1, two dimensions).
 struct Split {
   Dims pooled;       ///< (…, d, h w)
   Dims deep;         ///< (…, D, h w)
@@ -34,22 +36,28 @@ struct Split {
 };
 
 /// A tensor for its shape: one zero, expanded.
-Tensor placeholder(const Dims& sizes, DType dtype, Location here) { return zeros({}, dtype, here).expand(sizes, here); }
+Tensor placeholder(const Dims& sizes, DType dtype, Location here) {
+  return zeros({}, dtype, here).expand(sizes, here);
+}
 
 }  // namespace
 
 // The gradient of a maximum goes to where it was found.
 
 TAPER_DERIVATIVE(max_pool2d_with_indices, "self", "result1") {
-  return {call<ops::max_pool2d_with_indices_backward>(saved.here(), dy, saved.tensor<"self">(), saved.integers<"kernel_size">(),
-                                                      saved.integers<"stride">(), saved.integers<"padding">(), saved.integers<"dilation">(),
-                                                      saved.boolean<"ceil_mode">(), saved.result(1))};
+  return {call<ops::max_pool2d_with_indices_backward>(
+      saved.here(), dy, saved.tensor<"self">(), saved.integers<"kernel_size">(),
+      saved.integers<"stride">(), saved.integers<"padding">(), saved.integers<"dilation">(),
+      saved.boolean<"ceil_mode">(), saved.result(1))};
 }
 
 TAPER_DERIVATIVE(max_pool2d_with_indices_backward, "indices") {
   const Tensor indices = saved.tensor<"indices">();
   const Location here = saved.here();
-  return {gather(as_planes(dy, 2, here), -1, as_planes(indices, 2, here), here).reshape(indices.sizes(), here), {}, {}};
+  return {gather(as_planes(dy, 2, here), -1, as_planes(indices, 2, here), here)
+              .reshape(indices.sizes(), here),
+          {},
+          {}};
 }
 
 TAPER_DERIVATIVE(max_pool3d_with_indices, "result1") {
@@ -59,51 +67,67 @@ TAPER_DERIVATIVE(max_pool3d_with_indices, "result1") {
   Dim plane(1);
   for (int i = 0; i < 3; ++i) plane *= planes.back(), planes.pop_back();
   planes.push_back(plane);
-  return {scatter_add(zeros(planes, dy.dtype(), here), -1, indices, d, here).reshape(saved.sizes<"self">(), here)};
+  return {scatter_add(zeros(planes, dy.dtype(), here), -1, indices, d, here)
+              .reshape(saved.sizes<"self">(), here)};
 }
 
 TAPER_DERIVATIVE(avg_pool2d, "self") {
-  return {call<ops::avg_pool2d_backward>(saved.here(), dy, saved.tensor<"self">(), saved.integers<"kernel_size">(), saved.integers<"stride">(),
-                                         saved.integers<"padding">(), saved.boolean<"ceil_mode">(), saved.boolean<"count_include_pad">(),
-                                         saved.has<"divisor_override">() ? std::optional(saved.integer<"divisor_override">()) : std::nullopt)};
+  return {call<ops::avg_pool2d_backward>(
+      saved.here(), dy, saved.tensor<"self">(), saved.integers<"kernel_size">(),
+      saved.integers<"stride">(), saved.integers<"padding">(), saved.boolean<"ceil_mode">(),
+      saved.boolean<"count_include_pad">(),
+      saved.has<"divisor_override">() ? std::optional(saved.integer<"divisor_override">())
+                                      : std::nullopt)};
 }
 
 TAPER_DERIVATIVE(avg_pool2d_backward) {
-  return {call<ops::avg_pool2d>(saved.here(), dy, saved.integers<"kernel_size">(), saved.integers<"stride">(), saved.integers<"padding">(),
+  return {call<ops::avg_pool2d>(saved.here(), dy, saved.integers<"kernel_size">(),
+                                saved.integers<"stride">(), saved.integers<"padding">(),
                                 saved.boolean<"ceil_mode">(), saved.boolean<"count_include_pad">(),
-                                saved.has<"divisor_override">() ? std::optional(saved.integer<"divisor_override">()) : std::nullopt),
+                                saved.has<"divisor_override">()
+                                    ? std::optional(saved.integer<"divisor_override">())
+                                    : std::nullopt),
           {}};
 }
 
 // One dimension is two, the first of extent 1.
 TAPER_DERIVATIVE(avg_pool1d, "self") {
   const Location here = saved.here();
-  const auto pair = [](const Ints& list, int64_t first) { return list.empty() ? Ints() : Ints{first, list[0]}; };
-  return {call<ops::avg_pool2d_backward>(here, dy.unsqueeze(-2, here), saved.tensor<"self">().unsqueeze(-2, here),
-                                         pair(saved.integers<"kernel_size">(), 1), pair(saved.integers<"stride">(), 1),
-                                         pair(saved.integers<"padding">(), 0), saved.boolean<"ceil_mode">(),
-                                         saved.boolean<"count_include_pad">(), std::nullopt)
+  const auto pair = [](const Ints& list, int64_t first) {
+    return list.empty() ? Ints() : Ints{first, list[0]};
+  };
+  return {call<ops::avg_pool2d_backward>(
+              here, dy.unsqueeze(-2, here), saved.tensor<"self">().unsqueeze(-2, here),
+              pair(saved.integers<"kernel_size">(), 1), pair(saved.integers<"stride">(), 1),
+              pair(saved.integers<"padding">(), 0), saved.boolean<"ceil_mode">(),
+              saved.boolean<"count_include_pad">(), std::nullopt)
               .squeeze(-2, here)};
 }
 
-// Three dimensions are two steps, because windows are products: along the depth (with height and width as one extent that is left
-// alone), then along height and width (of all depths).
+// Three dimensions are two steps, because windows are products: along the depth (with height and
+// width as one extent that is left alone), then along height and width (of all depths).
 
 TAPER_DERIVATIVE(avg_pool3d) {
   const Location here = saved.here();
   const Dims in = saved.sizes<"self">();
   const Split s(in, dy.sizes());
   const auto three = [](const Ints& list) { return list.size() == 1 ? Ints(3, list[0]) : list; };
-  const Ints kernel = three(saved.integers<"kernel_size">()), padding = three(saved.integers<"padding">());
-  const Ints stride = saved.integers<"stride">().empty() ? kernel : three(saved.integers<"stride">());
+  const Ints kernel = three(saved.integers<"kernel_size">()),
+             padding = three(saved.integers<"padding">());
+  const Ints stride =
+      saved.integers<"stride">().empty() ? kernel : three(saved.integers<"stride">());
   const bool has_divisor = saved.has<"divisor_override">();
-  const auto step = [&](const Tensor& d, const Dims& shape, const Ints& k, const Ints& st, const Ints& p, std::optional<int64_t> divisor) {
-    return call<ops::avg_pool2d_backward>(here, d, placeholder(shape, dy.dtype(), here), k, st, p, saved.boolean<"ceil_mode">(),
+  const auto step = [&](const Tensor& d, const Dims& shape, const Ints& k, const Ints& st,
+                        const Ints& p, std::optional<int64_t> divisor) {
+    return call<ops::avg_pool2d_backward>(here, d, placeholder(shape, dy.dtype(), here), k, st, p,
+                                          saved.boolean<"ceil_mode">(),
                                           saved.boolean<"count_include_pad">(), divisor);
   };
-  const Tensor deep = step(dy.reshape(s.pooled, here), s.deep, {kernel[0], 1}, {stride[0], 1}, {padding[0], 0},
-                           has_divisor ? std::optional(saved.integer<"divisor_override">()) : std::nullopt);
-  return {step(deep.reshape(s.deep_planes, here), s.planes, {kernel[1], kernel[2]}, {stride[1], stride[2]}, {padding[1], padding[2]},
+  const Tensor deep =
+      step(dy.reshape(s.pooled, here), s.deep, {kernel[0], 1}, {stride[0], 1}, {padding[0], 0},
+           has_divisor ? std::optional(saved.integer<"divisor_override">()) : std::nullopt);
+  return {step(deep.reshape(s.deep_planes, here), s.planes, {kernel[1], kernel[2]},
+               {stride[1], stride[2]}, {padding[1], padding[2]},
                has_divisor ? std::optional<int64_t>(1) : std::nullopt)
               .reshape(in, here)};
 }
@@ -115,7 +139,8 @@ TAPER_DERIVATIVE(_adaptive_avg_pool3d) {
   const auto step = [&](const Tensor& d, const Dims& shape) {
     return call<ops::_adaptive_avg_pool2d_backward>(here, d, placeholder(shape, dy.dtype(), here));
   };
-  return {step(step(dy.reshape(s.pooled, here), s.deep).reshape(s.deep_planes, here), s.planes).reshape(in, here)};
+  return {step(step(dy.reshape(s.pooled, here), s.deep).reshape(s.deep_planes, here), s.planes)
+              .reshape(in, here)};
 }
 
 TAPER_DERIVATIVE(_adaptive_avg_pool2d, "self") {
@@ -124,12 +149,16 @@ TAPER_DERIVATIVE(_adaptive_avg_pool2d, "self") {
 
 TAPER_DERIVATIVE(_adaptive_avg_pool2d_backward) {
   const Dims pooled = saved.sizes<"grad_output">();
-  return {call<ops::_adaptive_avg_pool2d>(saved.here(), dy, Dims{pooled[pooled.size() - 2], pooled.back()}), {}};
+  return {call<ops::_adaptive_avg_pool2d>(saved.here(), dy,
+                                          Dims{pooled[pooled.size() - 2], pooled.back()}),
+          {}};
 }
 
 TAPER_DERIVATIVE(adaptive_avg_pool1d, "self") {
   const Location here = saved.here();
-  return {call<ops::_adaptive_avg_pool2d_backward>(here, dy.unsqueeze(-2, here), saved.tensor<"self">().unsqueeze(-2, here)).squeeze(-2, here)};
+  return {call<ops::_adaptive_avg_pool2d_backward>(here, dy.unsqueeze(-2, here),
+                                                   saved.tensor<"self">().unsqueeze(-2, here))
+              .squeeze(-2, here)};
 }
 
 }  // namespace taper::eager::derivatives

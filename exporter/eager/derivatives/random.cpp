@@ -5,7 +5,8 @@ namespace taper::eager::derivatives {
 
 TAPER_DERIVATIVE(taper_native_dropout, "result1") {
   const double p = saved.real<"p">();
-  return {Tensor(), masked_fill(dy * Scalar(p < 1 ? 1 / (1 - p) : 0.0), logical_not(saved.result(1)), 0)};
+  return {Tensor(),
+          masked_fill(dy * Scalar(p < 1 ? 1 / (1 - p) : 0.0), logical_not(saved.result(1)), 0)};
 }
 
 }  // namespace taper::eager::derivatives

@@ -1,17 +1,20 @@
 // Derivatives of reductions: the gradient goes back to every element that was reduced, weighed.
+#include "taper/exporter/eager/ops/reduction.h"
+
 #include <algorithm>
 
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::derivatives {
 namespace {
 
-int64_t positive(int64_t dim, size_t rank) { return dim < 0 ? dim + static_cast<int64_t>(rank) : dim; }
+int64_t positive(int64_t dim, size_t rank) {
+  return dim < 0 ? dim + static_cast<int64_t>(rank) : dim;
+}
 bool contains(const Ints& dims, size_t i, size_t rank) {
   if (dims.empty()) return true;
   for (const int64_t d : dims)
@@ -26,10 +29,13 @@ Tensor with_dims_kept(const Tensor& y, const Dims& sizes, const Ints& dims) {
     if (contains(dims, i, sizes.size())) kept[i] = 1;
   return reshape(y, kept);
 }
-Tensor spread(const Tensor& y, const Dims& sizes, const Ints& dims) { return expand(with_dims_kept(y, sizes, dims), sizes); }
+Tensor spread(const Tensor& y, const Dims& sizes, const Ints& dims) {
+  return expand(with_dims_kept(y, sizes, dims), sizes);
+}
 
 /// dy divided by the number of elements reduced. A symbolic extent is counted by a sum of ones.
-Tensor divided_by_count(const Tensor& dy, const Dims& sizes, const Ints& dims, double correction = 0) {
+Tensor divided_by_count(const Tensor& dy, const Dims& sizes, const Ints& dims,
+                        double correction = 0) {
   Dim known = 1;
   Tensor counted;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -46,12 +52,20 @@ Tensor divided_by_count(const Tensor& dy, const Dims& sizes, const Ints& dims, d
   return dy / (counted * Scalar(number) - Scalar(correction));
 }
 
-/// Shared evenly among the elements equal to the extreme; NaN counts as equal to NaN.
-Tensor share_among_equal(const Tensor& dy, const Tensor& x, const Tensor& y, const Ints& dims) {
-  const Dims sizes = x.sizes();
-  const Tensor extreme = with_dims_kept(y, sizes, dims);
-  const Tensor equal = to(logical_or(x == extreme, logical_and(isnan(x), isnan(extreme))), dy.dtype());
+/// Shared evenly among the elements of a mask.
+Tensor share(const Tensor& dy, const Tensor& mask, const Ints& dims) {
+  const Dims sizes = mask.sizes();
+  const Tensor equal = to(mask, dy.dtype());
   return equal * (with_dims_kept(dy, sizes, dims) / sum(equal, dims, true));
+}
+
+/// Among those equal to the extreme. A NaN is equal to none: the gradient is NaN, as in PyTorch.
+Tensor share_among_equal(const Tensor& dy, const Tensor& x, const Tensor& y, const Ints& dims) {
+  return share(dy, x == with_dims_kept(y, x.sizes(), dims), dims);
+}
+/// The same for `max` and `min` of all elements, where NaN counts as equal to NaN, as in PyTorch.
+Tensor share_among_all(const Tensor& dy, const Tensor& x, const Tensor& y) {
+  return share(dy, logical_or(x == y, logical_and(isnan(x), isnan(y))), {});
 }
 
 /// Whether products may be divided by their factors. A trace cannot know.
@@ -70,7 +84,9 @@ Tensor product_of_others(const Tensor& x, const Tensor& y, int64_t dim) {
 
 }  // namespace
 
-TAPER_DERIVATIVE(sum_dim_IntList) { return {spread(dy, saved.sizes<"self">(), saved.integers<"dim">())}; }
+TAPER_DERIVATIVE(sum_dim_IntList) {
+  return {spread(dy, saved.sizes<"self">(), saved.integers<"dim">())};
+}
 TAPER_DERIVATIVE(mean) {
   const Dims sizes = saved.sizes<"self">();
   return {spread(divided_by_count(dy, sizes, {}), sizes, {})};
@@ -80,19 +96,33 @@ TAPER_DERIVATIVE(mean_dim) {
   const Ints dims = saved.integers<"dim">();
   return {spread(divided_by_count(dy, sizes, dims), sizes, dims)};
 }
-TAPER_DERIVATIVE(amax, "self", "result") { return {share_among_equal(dy, saved.tensor<"self">(), saved.result(), saved.integers<"dim">())}; }
-TAPER_DERIVATIVE(amin, "self", "result") { return {share_among_equal(dy, saved.tensor<"self">(), saved.result(), saved.integers<"dim">())}; }
-TAPER_DERIVATIVE(max, "self", "result") { return {share_among_equal(dy, saved.tensor<"self">(), saved.result(), {})}; }
-TAPER_DERIVATIVE(min, "self", "result") { return {share_among_equal(dy, saved.tensor<"self">(), saved.result(), {})}; }
+TAPER_DERIVATIVE(amax, "self", "result") {
+  return {share_among_equal(dy, saved.tensor<"self">(), saved.result(), saved.integers<"dim">())};
+}
+TAPER_DERIVATIVE(amin, "self", "result") {
+  return {share_among_equal(dy, saved.tensor<"self">(), saved.result(), saved.integers<"dim">())};
+}
+TAPER_DERIVATIVE(max, "self", "result") {
+  return {share_among_all(dy, saved.tensor<"self">(), saved.result())};
+}
+TAPER_DERIVATIVE(min, "self", "result") {
+  return {share_among_all(dy, saved.tensor<"self">(), saved.result())};
+}
 
 /// To the one element whose index was given.
 static Gradients to_index(const Tensor& dy, const Tensor& index, const Dims& sizes, int64_t dim) {
   if (sizes.empty()) return {reshape(dy, sizes)};
   const Tensor zero = zeros(sizes, dy.dtype());
-  return {call<ops::scatter_src>(Location::current(), zero, dim, with_dims_kept(index, sizes, {dim}), with_dims_kept(dy, sizes, {dim}))};
+  return {call<ops::scatter_src>(Location::current(), zero, dim,
+                                 with_dims_kept(index, sizes, {dim}),
+                                 with_dims_kept(dy, sizes, {dim}))};
 }
-TAPER_DERIVATIVE(max_dim, "result1") { return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">()); }
-TAPER_DERIVATIVE(min_dim, "result1") { return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">()); }
+TAPER_DERIVATIVE(max_dim, "result1") {
+  return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">());
+}
+TAPER_DERIVATIVE(min_dim, "result1") {
+  return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">());
+}
 
 TAPER_DERIVATIVE(prod, "self", "result") {
   const Tensor x = saved.tensor<"self">();
@@ -102,19 +132,25 @@ TAPER_DERIVATIVE(prod_dim_int, "self", "result") {
   const Tensor x = saved.tensor<"self">();
   if (x.rank() == 0) return {dy};
   const int64_t dim = saved.integer<"dim">();
-  return {with_dims_kept(dy, x.sizes(), {dim}) * product_of_others(x, with_dims_kept(saved.result(), x.sizes(), {dim}), dim)};
+  return {with_dims_kept(dy, x.sizes(), {dim}) *
+          product_of_others(x, with_dims_kept(saved.result(), x.sizes(), {dim}), dim)};
 }
 
 /// 2 dy (x - mean) / (count - correction)
 static Gradients variance(const Tensor& dy, const Tensor& x, const Ints& dims, double correction) {
   const Dims sizes = x.sizes();
-  const Tensor scaled = divided_by_count(with_dims_kept(dy, sizes, dims) * 2, sizes, dims, correction);
+  const Tensor scaled =
+      divided_by_count(with_dims_kept(dy, sizes, dims) * 2, sizes, dims, correction);
   return {scaled * (x - mean(x, dims, true))};
 }
 TAPER_DERIVATIVE(var_correction, "self") {
-  return variance(dy, saved.tensor<"self">(), saved.integers<"dim">(), saved.has<"correction">() ? saved.real<"correction">() : 1);
+  return variance(dy, saved.tensor<"self">(), saved.integers<"dim">(),
+                  saved.has<"correction">() ? saved.real<"correction">() : 1);
 }
-TAPER_DERIVATIVE(var_dim, "self") { return variance(dy, saved.tensor<"self">(), saved.integers<"dim">(), saved.boolean<"unbiased">() ? 1 : 0); }
+TAPER_DERIVATIVE(var_dim, "self") {
+  return variance(dy, saved.tensor<"self">(), saved.integers<"dim">(),
+                  saved.boolean<"unbiased">() ? 1 : 0);
+}
 
 /// Running sums from the end.
 static Tensor cumsum_from_the_end(const Tensor& x, int64_t dim) {

@@ -1,34 +1,42 @@
+#include "taper/exporter/eager/ops/softmax.h"
+
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/softmax.h"
 
 namespace taper::eager::derivatives {
 namespace {
 
 /// The sum along `dim`, which stays with extent 1.
-Tensor total(const Tensor& t, int64_t dim, Location here) { return sum(t, {dim}, true, std::nullopt, here); }
+Tensor total(const Tensor& t, int64_t dim, Location here) {
+  return sum(t, {dim}, true, std::nullopt, here);
+}
 
 }  // namespace
 
 // y = softmax(x):  dx = y (dy - sum(y dy))
 TAPER_DERIVATIVE(_softmax, "result") {
-  return {call<ops::_softmax_backward_data>(saved.here(), dy, saved.result(), saved.integer<"dim">(), saved.dtype_of<"self">())};
+  return {call<ops::_softmax_backward_data>(saved.here(), dy, saved.result(),
+                                            saved.integer<"dim">(), saved.dtype_of<"self">())};
 }
 
 // y = log softmax(x):  dx = dy - exp(y) sum(dy)
 TAPER_DERIVATIVE(_log_softmax, "result") {
-  return {call<ops::_log_softmax_backward_data>(saved.here(), dy, saved.result(), saved.integer<"dim">(), saved.dtype_of<"self">())};
+  return {call<ops::_log_softmax_backward_data>(saved.here(), dy, saved.result(),
+                                                saved.integer<"dim">(), saved.dtype_of<"self">())};
 }
 
-// g = y (v - sum(y v)), v = grad_output, dg = dy:  dv = y (dy - sum(y dy)),  d/dy = dy (v - sum(y v)) - v sum(y dy)
+// g = y (v - sum(y v)), v = grad_output, dg = dy:  dv = y (dy - sum(y dy)),  d/dy = dy (v - sum(y
+// v)) - v sum(y dy)
 TAPER_DERIVATIVE(_softmax_backward_data, "grad_output", "output") {
   const Tensor v = saved.tensor<"grad_output">(), y = saved.tensor<"output">();
   const int64_t dim = saved.integer<"dim">();
   const Location here = saved.here();
   Tensor dv, d_output;
-  if (saved.needs<"grad_output">()) dv = call<ops::_softmax_backward_data>(here, dy, y, dim, y.dtype());
-  if (saved.needs<"output">()) d_output = dy * (v - total(y * v, dim, here)) - v * total(y * dy, dim, here);
+  if (saved.needs<"grad_output">())
+    dv = call<ops::_softmax_backward_data>(here, dy, y, dim, y.dtype());
+  if (saved.needs<"output">())
+    d_output = dy * (v - total(y * v, dim, here)) - v * total(y * dy, dim, here);
   return {dv, d_output};
 }
 

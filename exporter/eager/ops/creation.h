@@ -6,27 +6,59 @@
 
 namespace taper::eager {
 
-inline Tensor full(const Dims& size, Scalar value, std::optional<DType> dtype = {}, Location here = Location::current()) { return call<ops::full>(here, size, value, dtype); }
-inline Tensor zeros(const Dims& size, DType dtype = DType::f32, Location here = Location::current()) { return call<ops::full>(here, size, Scalar(0), std::optional(dtype)); }
-inline Tensor ones(const Dims& size, DType dtype = DType::f32, Location here = Location::current()) { return call<ops::full>(here, size, Scalar(1), std::optional(dtype)); }
+inline Tensor full(const Dims& size, Scalar value, std::optional<DType> dtype = {},
+                   Location here = Location::current()) {
+  return call<ops::full>(here, size, value, dtype);
+}
+inline Tensor zeros(const Dims& size, DType dtype = DType::f32,
+                    Location here = Location::current()) {
+  return call<ops::full>(here, size, Scalar(0), std::optional(dtype));
+}
+inline Tensor ones(const Dims& size, DType dtype = DType::f32,
+                   Location here = Location::current()) {
+  return call<ops::full>(here, size, Scalar(1), std::optional(dtype));
+}
 /// Of the sizes of `self`, and its dtype unless another is given.
-inline Tensor full_like(const Tensor& self, Scalar value, std::optional<DType> dtype = {}, Location here = Location::current()) { return call<ops::full_like>(here, self, value, dtype); }
-inline Tensor zeros_like(const Tensor& self, std::optional<DType> dtype = {}, Location here = Location::current()) { return call<ops::zeros_like>(here, self, dtype); }
-inline Tensor ones_like(const Tensor& self, std::optional<DType> dtype = {}, Location here = Location::current()) { return call<ops::ones_like>(here, self, dtype); }
+inline Tensor full_like(const Tensor& self, Scalar value, std::optional<DType> dtype = {},
+                        Location here = Location::current()) {
+  return call<ops::full_like>(here, self, value, dtype);
+}
+inline Tensor zeros_like(const Tensor& self, std::optional<DType> dtype = {},
+                         Location here = Location::current()) {
+  return call<ops::zeros_like>(here, self, dtype);
+}
+inline Tensor ones_like(const Tensor& self, std::optional<DType> dtype = {},
+                        Location here = Location::current()) {
+  return call<ops::ones_like>(here, self, dtype);
+}
 /// A 0-dim tensor; f32 unless another dtype is given.
-inline Tensor scalar_tensor(Scalar value, std::optional<DType> dtype = {}, Location here = Location::current()) { return call<ops::scalar_tensor>(here, value, dtype); }
+inline Tensor scalar_tensor(Scalar value, std::optional<DType> dtype = {},
+                            Location here = Location::current()) {
+  return call<ops::scalar_tensor>(here, value, dtype);
+}
 /// start, start + step, … below end. i64 if all three are integers, else f32.
-inline Tensor arange(Scalar start, Scalar end, Scalar step = 1, std::optional<DType> dtype = {}, Location here = Location::current()) {
+inline Tensor arange(Scalar start, Scalar end, Scalar step = 1, std::optional<DType> dtype = {},
+                     Location here = Location::current()) {
   return call<ops::arange_start_step>(here, start, end, step, dtype);
 }
-inline Tensor arange(Scalar end, std::optional<DType> dtype = {}, Location here = Location::current()) { return call<ops::arange>(here, end, dtype); }
+inline Tensor arange(Scalar end, std::optional<DType> dtype = {},
+                     Location here = Location::current()) {
+  return call<ops::arange>(here, end, dtype);
+}
 /// `steps` numbers from start to end, both included.
-inline Tensor linspace(Scalar start, Scalar end, int64_t steps, std::optional<DType> dtype = {}, Location here = Location::current()) {
+inline Tensor linspace(Scalar start, Scalar end, int64_t steps, std::optional<DType> dtype = {},
+                       Location here = Location::current()) {
   return call<ops::linspace>(here, start, end, steps, dtype);
 }
 /// The identity matrix.
-inline Tensor eye(Dim n, std::optional<DType> dtype = {}, Location here = Location::current()) { return call<ops::eye>(here, n, dtype); }
-/// 1 at the position of each class (i64), else 0, along a new last dimension of size `num_classes`; -1: as many as needed.
-inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1, Location here = Location::current()) { return call<ops::one_hot>(here, self, num_classes); }
+inline Tensor eye(Dim n, std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::eye>(here, n, dtype);
+}
+/// 1 at the position of each class (i64), else 0, along a new last dimension of size `num_classes`;
+/// -1: as many as needed.
+inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1,
+                      Location here = Location::current()) {
+  return call<ops::one_hot>(here, self, num_classes);
+}
 
 }  // namespace taper::eager

@@ -8,38 +8,70 @@
 namespace taper::eager {
 
 /// A dense copy.
-inline Tensor clone(const Tensor& self, Location here = Location::current()) { return call<ops::clone>(here, self); }
+inline Tensor clone(const Tensor& self, Location here = Location::current()) {
+  return call<ops::clone>(here, self);
+}
 /// `self` if it is dense, else a dense copy.
-inline Tensor contiguous(const Tensor& self, Location here = Location::current()) { return call<ops::contiguous>(here, self); }
+inline Tensor contiguous(const Tensor& self, Location here = Location::current()) {
+  return call<ops::contiguous>(here, self);
+}
 /// `self` if it has the dtype, else a copy. A real becomes an integer towards zero.
-inline Tensor to(const Tensor& self, DType dtype, Location here = Location::current()) { return call<ops::to_dtype>(here, self, dtype, false); }
-inline Tensor type_as(const Tensor& self, const Tensor& other, Location here = Location::current()) { return call<ops::type_as>(here, self, other); }
+inline Tensor to(const Tensor& self, DType dtype, Location here = Location::current()) {
+  return call<ops::to_dtype>(here, self, dtype, false);
+}
+inline Tensor type_as(const Tensor& self, const Tensor& other,
+                      Location here = Location::current()) {
+  return call<ops::type_as>(here, self, other);
+}
 /// Joined along an existing dimension; all other sizes must be equal.
-inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0, Location here = Location::current()) { return call<ops::cat>(here, tensors, dim); }
+inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0,
+                  Location here = Location::current()) {
+  return call<ops::cat>(here, tensors, dim);
+}
 /// Joined along a new dimension; all sizes must be equal.
-inline Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0, Location here = Location::current()) { return call<ops::stack>(here, tensors, dim); }
+inline Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0,
+                    Location here = Location::current()) {
+  return call<ops::stack>(here, tensors, dim);
+}
 /// The whole tensor repeated along each dimension, and along new ones in front.
-inline Tensor repeat(const Tensor& self, const Dims& repeats, Location here = Location::current()) { return call<ops::repeat>(here, self, repeats); }
+inline Tensor repeat(const Tensor& self, const Dims& repeats, Location here = Location::current()) {
+  return call<ops::repeat>(here, self, repeats);
+}
 /// The order along `dims` reversed.
-inline Tensor flip(const Tensor& self, const Ints& dims, Location here = Location::current()) { return call<ops::flip>(here, self, dims); }
-/// Elements moved by `shifts`; those that leave at the end come back in front. Without dims, of all elements as one line.
-inline Tensor roll(const Tensor& self, const Dims& shifts, const Ints& dims = {}, Location here = Location::current()) { return call<ops::roll>(here, self, shifts, dims); }
+inline Tensor flip(const Tensor& self, const Ints& dims, Location here = Location::current()) {
+  return call<ops::flip>(here, self, dims);
+}
+/// Elements moved by `shifts`; those that leave at the end come back in front. Without dims, of all
+/// elements as one line.
+inline Tensor roll(const Tensor& self, const Dims& shifts, const Ints& dims = {},
+                   Location here = Location::current()) {
+  return call<ops::roll>(here, self, shifts, dims);
+}
 /// Pairs (before, after) from the last dimension on; negative ones crop.
-inline Tensor constant_pad_nd(const Tensor& self, const Dims& pad, Scalar value = 0, Location here = Location::current()) {
+inline Tensor constant_pad_nd(const Tensor& self, const Dims& pad, Scalar value = 0,
+                              Location here = Location::current()) {
   return call<ops::constant_pad_nd>(here, self, pad, value);
 }
 /// The elements on and below (above) a diagonal of the last two dimensions, zero elsewhere.
-inline Tensor tril(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) { return call<ops::tril>(here, self, diagonal); }
-inline Tensor triu(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) { return call<ops::triu>(here, self, diagonal); }
+inline Tensor tril(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) {
+  return call<ops::tril>(here, self, diagonal);
+}
+inline Tensor triu(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) {
+  return call<ops::triu>(here, self, diagonal);
+}
 /// `self` with the elements that the view of the same name sees replaced by `src`.
-inline Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim = 0, std::optional<Dim> start = {}, std::optional<Dim> end = {}, Dim step = 1,
-                            Location here = Location::current()) {
+inline Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim = 0,
+                            std::optional<Dim> start = {}, std::optional<Dim> end = {},
+                            Dim step = 1, Location here = Location::current()) {
   return call<ops::slice_scatter>(here, self, src, dim, start, end, step);
 }
-inline Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, Dim index, Location here = Location::current()) {
+inline Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, Dim index,
+                             Location here = Location::current()) {
   return call<ops::select_scatter>(here, self, src, dim, index);
 }
-inline Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1, Location here = Location::current()) {
+inline Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset = 0,
+                               int64_t dim1 = 0, int64_t dim2 = 1,
+                               Location here = Location::current()) {
   return call<ops::diagonal_scatter>(here, self, src, offset, dim1, dim2);
 }
 

@@ -1,34 +1,46 @@
-// Normalisation: y = (x - mean) / sqrt(var + eps) * weight + bias, with mean and (biased) variance over different sets.
+// Normalisation: y = (x - mean) / sqrt(var + eps) * weight + bias, with mean and (biased) variance
+// over different sets.
 #pragma once
 #include "taper/exporter/eager/call.h"
 
 namespace taper::eager {
 
-/// Over the batch and all positions of each channel of (batch, channels, …). Training uses the batch's own statistics and moves
-/// the running ones towards them in place, by `momentum`; evaluation uses the running ones.
-inline Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean, const Tensor& running_var,
-                         bool training, double momentum = 0.1, double eps = 1e-5, Location here = Location::current()) {
-  return call<ops::batch_norm>(here, input, weight, bias, running_mean, running_var, training, momentum, eps, false);
+/// Over the batch and all positions of each channel of (batch, channels, …). Training uses the
+/// batch's own statistics and moves the running ones towards them in place, by `momentum`;
+/// evaluation uses the running ones.
+inline Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                         const Tensor& running_mean, const Tensor& running_var, bool training,
+                         double momentum = 0.1, double eps = 1e-5,
+                         Location here = Location::current()) {
+  return call<ops::batch_norm>(here, input, weight, bias, running_mean, running_var, training,
+                               momentum, eps, false);
 }
 /// Over the last dimensions, whose extents are `normalized_shape`; weight and bias have that shape.
-inline Tensor layer_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = {}, const Tensor& bias = {},
-                         double eps = 1e-5, Location here = Location::current()) {
+inline Tensor layer_norm(const Tensor& input, const Dims& normalized_shape,
+                         const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5,
+                         Location here = Location::current()) {
   return call<ops::layer_norm>(here, input, normalized_shape, weight, bias, eps, false);
 }
-/// Over each of `num_groups` groups of channels of each image of (batch, channels, …); weight and bias (channels).
-inline Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {}, double eps = 1e-5,
+/// Over each of `num_groups` groups of channels of each image of (batch, channels, …); weight and
+/// bias (channels).
+inline Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight = {},
+                         const Tensor& bias = {}, double eps = 1e-5,
                          Location here = Location::current()) {
   return call<ops::group_norm>(here, input, num_groups, weight, bias, eps, false);
 }
-/// Over the positions of each channel of each image of (batch, channels, …): a batch norm of every image for itself.
-inline Tensor instance_norm(const Tensor& input, const Tensor& weight = {}, const Tensor& bias = {}, const Tensor& running_mean = {},
-                            const Tensor& running_var = {}, bool use_input_stats = true, double momentum = 0.1, double eps = 1e-5,
+/// Over the positions of each channel of each image of (batch, channels, …): a batch norm of every
+/// image for itself.
+inline Tensor instance_norm(const Tensor& input, const Tensor& weight = {}, const Tensor& bias = {},
+                            const Tensor& running_mean = {}, const Tensor& running_var = {},
+                            bool use_input_stats = true, double momentum = 0.1, double eps = 1e-5,
                             Location here = Location::current()) {
-  return call<ops::instance_norm>(here, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, false);
+  return call<ops::instance_norm>(here, input, weight, bias, running_mean, running_var,
+                                  use_input_stats, momentum, eps, false);
 }
-/// x / sqrt(mean(x²) + eps) * weight over the last dimensions. Without `eps`: the dtype's machine epsilon.
-inline Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = {}, std::optional<double> eps = {},
-                       Location here = Location::current()) {
+/// x / sqrt(mean(x²) + eps) * weight over the last dimensions. Without `eps`: the dtype's machine
+/// epsilon.
+inline Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const Tensor& weight = {},
+                       std::optional<double> eps = {}, Location here = Location::current()) {
   return call<ops::rms_norm>(here, input, normalized_shape, weight, eps);
 }
 

@@ -1,6 +1,7 @@
-// Elementwise functions. Tensors are broadcast over each other and brought to a common dtype, as in PyTorch: a number never
-// widens a tensor of its own kind (i32 + 1 is i32, f32 * 2.0 is f32), integers become f32 where the result is not whole.
-// Names ending in `_` write the result into `self`, whose dtype must hold it.
+// Elementwise functions. Tensors are broadcast over each other and brought to a common dtype, as in
+// PyTorch: a number never widens a tensor of its own kind (i32 + 1 is i32, f32 * 2.0 is f32),
+// integers become f32 where the result is not whole. Names ending in `_` write the result into
+// `self`, whose dtype must hold it.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -10,15 +11,26 @@
 namespace taper::eager {
 
 // One documented line a function; the macros give the usual signatures.
-#define TAPER_UNARY(name) \
-  inline Tensor name(const Tensor& self, Location here = Location::current()) { return call<ops::name>(here, self); }
-#define TAPER_BINARY(name) \
-  inline Tensor name(const Tensor& self, const Tensor& other, Location here = Location::current()) { return call<ops::name>(here, self, other); }
-#define TAPER_TENSOR_OR_NUMBER(name)                                                                                                                             \
-  inline Tensor name(const Tensor& self, const Tensor& other, Location here = Location::current()) { return call<ops::name##_Tensor>(here, self, other); }       \
-  inline Tensor name(const Tensor& self, Scalar other, Location here = Location::current()) { return call<ops::name##_Scalar>(here, self, other); }
+#define TAPER_UNARY(name)                                                       \
+  inline Tensor name(const Tensor& self, Location here = Location::current()) { \
+    return call<ops::name>(here, self);                                         \
+  }
+#define TAPER_BINARY(name)                                    \
+  inline Tensor name(const Tensor& self, const Tensor& other, \
+                     Location here = Location::current()) {   \
+    return call<ops::name>(here, self, other);                \
+  }
+#define TAPER_TENSOR_OR_NUMBER(name)                                                          \
+  inline Tensor name(const Tensor& self, const Tensor& other,                                 \
+                     Location here = Location::current()) {                                   \
+    return call<ops::name##_Tensor>(here, self, other);                                       \
+  }                                                                                           \
+  inline Tensor name(const Tensor& self, Scalar other, Location here = Location::current()) { \
+    return call<ops::name##_Scalar>(here, self, other);                                       \
+  }
 
-// ---- of one tensor -----------------------------------------------------------------------------------------------------
+// ---- of one tensor
+// -----------------------------------------------------------------------------------------------------
 
 /// |x|
 TAPER_UNARY(abs)
@@ -75,7 +87,8 @@ TAPER_UNARY(logical_not)
 /// Integers: ~x; bool: not x.
 TAPER_UNARY(bitwise_not)
 
-// ---- activations -------------------------------------------------------------------------------------------------------
+// ---- activations
+// -------------------------------------------------------------------------------------------------------
 
 /// 1 / (1 + exp(-x))
 TAPER_UNARY(sigmoid)
@@ -91,8 +104,10 @@ TAPER_UNARY(hardswish)
 TAPER_UNARY(hardsigmoid)
 /// log(sigmoid(x))
 TAPER_UNARY(log_sigmoid)
-/// x Φ(x), Φ the normal distribution; `approximate`: "none", or "tanh" for the approximation by tanh.
-inline Tensor gelu(const Tensor& self, std::string_view approximate = "none", Location here = Location::current()) {
+/// x Φ(x), Φ the normal distribution; `approximate`: "none", or "tanh" for the approximation by
+/// tanh.
+inline Tensor gelu(const Tensor& self, std::string_view approximate = "none",
+                   Location here = Location::current()) {
   return call<ops::gelu>(here, self, approximate);
 }
 /// x for x > 0, else alpha (exp(x) - 1)
@@ -100,71 +115,101 @@ inline Tensor elu(const Tensor& self, Scalar alpha = 1, Location here = Location
   return call<ops::elu>(here, self, alpha, Scalar(1), Scalar(1));
 }
 /// min(max(x, min_val), max_val)
-inline Tensor hardtanh(const Tensor& self, Scalar min_val = -1, Scalar max_val = 1, Location here = Location::current()) {
+inline Tensor hardtanh(const Tensor& self, Scalar min_val = -1, Scalar max_val = 1,
+                       Location here = Location::current()) {
   return call<ops::hardtanh>(here, self, min_val, max_val);
 }
 /// x for x > 0, else negative_slope x
-inline Tensor leaky_relu(const Tensor& self, Scalar negative_slope = 0.01, Location here = Location::current()) {
+inline Tensor leaky_relu(const Tensor& self, Scalar negative_slope = 0.01,
+                         Location here = Location::current()) {
   return call<ops::leaky_relu>(here, self, negative_slope);
 }
 /// log(1 + exp(beta x)) / beta; x itself where beta x > threshold
-inline Tensor softplus(const Tensor& self, Scalar beta = 1, Scalar threshold = 20, Location here = Location::current()) {
+inline Tensor softplus(const Tensor& self, Scalar beta = 1, Scalar threshold = 20,
+                       Location here = Location::current()) {
   return call<ops::softplus>(here, self, beta, threshold);
 }
 /// Between `min` and `max`; at least one must be given.
-inline Tensor clamp(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {}, Location here = Location::current()) {
+inline Tensor clamp(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {},
+                    Location here = Location::current()) {
   return call<ops::clamp>(here, self, min, max);
 }
-inline Tensor clamp(const Tensor& self, const std::optional<Tensor>& min, const std::optional<Tensor>& max = {}, Location here = Location::current()) {
+inline Tensor clamp(const Tensor& self, const std::optional<Tensor>& min,
+                    const std::optional<Tensor>& max = {}, Location here = Location::current()) {
   return call<ops::clamp_Tensor>(here, self, min, max);
 }
-inline Tensor clamp_min(const Tensor& self, Scalar min, Location here = Location::current()) { return call<ops::clamp_min>(here, self, min); }
-inline Tensor clamp_max(const Tensor& self, Scalar max, Location here = Location::current()) { return call<ops::clamp_max>(here, self, max); }
+inline Tensor clamp_min(const Tensor& self, Scalar min, Location here = Location::current()) {
+  return call<ops::clamp_min>(here, self, min);
+}
+inline Tensor clamp_max(const Tensor& self, Scalar max, Location here = Location::current()) {
+  return call<ops::clamp_max>(here, self, max);
+}
 
-// ---- arithmetic --------------------------------------------------------------------------------------------------------
+// ---- arithmetic
+// --------------------------------------------------------------------------------------------------------
 
 /// self + alpha other
-inline Tensor add(const Tensor& self, const Tensor& other, Scalar alpha = 1, Location here = Location::current()) {
+inline Tensor add(const Tensor& self, const Tensor& other, Scalar alpha = 1,
+                  Location here = Location::current()) {
   return call<ops::add_Tensor>(here, self, other, alpha);
 }
-inline Tensor add(const Tensor& self, Scalar other, Scalar alpha = 1, Location here = Location::current()) {
+inline Tensor add(const Tensor& self, Scalar other, Scalar alpha = 1,
+                  Location here = Location::current()) {
   return call<ops::add_Scalar>(here, self, other, alpha);
 }
 /// self - alpha other
-inline Tensor sub(const Tensor& self, const Tensor& other, Scalar alpha = 1, Location here = Location::current()) {
+inline Tensor sub(const Tensor& self, const Tensor& other, Scalar alpha = 1,
+                  Location here = Location::current()) {
   return call<ops::sub_Tensor>(here, self, other, alpha);
 }
-inline Tensor sub(const Tensor& self, Scalar other, Scalar alpha = 1, Location here = Location::current()) {
+inline Tensor sub(const Tensor& self, Scalar other, Scalar alpha = 1,
+                  Location here = Location::current()) {
   return call<ops::sub_Scalar>(here, self, other, alpha);
 }
 /// other - alpha self
-inline Tensor rsub(const Tensor& self, const Tensor& other, Scalar alpha = 1, Location here = Location::current()) {
+inline Tensor rsub(const Tensor& self, const Tensor& other, Scalar alpha = 1,
+                   Location here = Location::current()) {
   return call<ops::rsub_Tensor>(here, self, other, alpha);
 }
-inline Tensor rsub(const Tensor& self, Scalar other, Scalar alpha = 1, Location here = Location::current()) {
+inline Tensor rsub(const Tensor& self, Scalar other, Scalar alpha = 1,
+                   Location here = Location::current()) {
   return call<ops::rsub_Scalar>(here, self, other, alpha);
 }
 TAPER_TENSOR_OR_NUMBER(mul)
 /// The true quotient: integers give f32.
 TAPER_TENSOR_OR_NUMBER(div)
 /// The quotient rounded to an integer: rounding_mode "floor" or "trunc". Integers stay integers.
-inline Tensor div(const Tensor& self, const Tensor& other, std::string_view rounding_mode, Location here = Location::current()) {
+inline Tensor div(const Tensor& self, const Tensor& other, std::string_view rounding_mode,
+                  Location here = Location::current()) {
   return call<ops::div_Tensor_mode>(here, self, other, rounding_mode);
 }
-inline Tensor div(const Tensor& self, Scalar other, std::string_view rounding_mode, Location here = Location::current()) {
+inline Tensor div(const Tensor& self, Scalar other, std::string_view rounding_mode,
+                  Location here = Location::current()) {
   return call<ops::div_Scalar_mode>(here, self, other, rounding_mode);
 }
 /// The quotient rounded towards minus infinity.
-inline Tensor floor_divide(const Tensor& self, const Tensor& other, Location here = Location::current()) { return call<ops::floor_divide>(here, self, other); }
-inline Tensor floor_divide(const Tensor& self, Scalar other, Location here = Location::current()) { return call<ops::floor_divide_Scalar>(here, self, other); }
+inline Tensor floor_divide(const Tensor& self, const Tensor& other,
+                           Location here = Location::current()) {
+  return call<ops::floor_divide>(here, self, other);
+}
+inline Tensor floor_divide(const Tensor& self, Scalar other, Location here = Location::current()) {
+  return call<ops::floor_divide_Scalar>(here, self, other);
+}
 /// The rest of a division rounded towards zero: it has the sign of `self`.
 TAPER_TENSOR_OR_NUMBER(fmod)
-/// The rest of a division rounded towards minus infinity: it has the sign of `other`, as Python's %.
+/// The rest of a division rounded towards minus infinity: it has the sign of `other`, as Python's
+/// %.
 TAPER_TENSOR_OR_NUMBER(remainder)
 /// self to the power `exponent`
-inline Tensor pow(const Tensor& self, const Tensor& exponent, Location here = Location::current()) { return call<ops::pow_Tensor_Tensor>(here, self, exponent); }
-inline Tensor pow(const Tensor& self, Scalar exponent, Location here = Location::current()) { return call<ops::pow_Tensor_Scalar>(here, self, exponent); }
-inline Tensor pow(Scalar self, const Tensor& exponent, Location here = Location::current()) { return call<ops::pow_Scalar>(here, self, exponent); }
+inline Tensor pow(const Tensor& self, const Tensor& exponent, Location here = Location::current()) {
+  return call<ops::pow_Tensor_Tensor>(here, self, exponent);
+}
+inline Tensor pow(const Tensor& self, Scalar exponent, Location here = Location::current()) {
+  return call<ops::pow_Tensor_Scalar>(here, self, exponent);
+}
+inline Tensor pow(Scalar self, const Tensor& exponent, Location here = Location::current()) {
+  return call<ops::pow_Scalar>(here, self, exponent);
+}
 /// The larger of two; NaN if either is.
 TAPER_BINARY(maximum)
 /// The smaller of two; NaN if either is.
@@ -172,16 +217,22 @@ TAPER_BINARY(minimum)
 /// The angle of the point (other, self), in (-π, π].
 TAPER_BINARY(atan2)
 /// self + value tensor1 tensor2
-inline Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1, Location here = Location::current()) {
+inline Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                      Scalar value = 1, Location here = Location::current()) {
   return call<ops::addcmul>(here, self, tensor1, tensor2, value);
 }
 /// self + value tensor1 / tensor2
-inline Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1, Location here = Location::current()) {
+inline Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                      Scalar value = 1, Location here = Location::current()) {
   return call<ops::addcdiv>(here, self, tensor1, tensor2, value);
 }
 /// self + weight (end - self)
-inline Tensor lerp(const Tensor& self, const Tensor& end, Scalar weight, Location here = Location::current()) { return call<ops::lerp_Scalar>(here, self, end, weight); }
-inline Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight, Location here = Location::current()) {
+inline Tensor lerp(const Tensor& self, const Tensor& end, Scalar weight,
+                   Location here = Location::current()) {
+  return call<ops::lerp_Scalar>(here, self, end, weight);
+}
+inline Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight,
+                   Location here = Location::current()) {
   return call<ops::lerp_Tensor>(here, self, end, weight);
 }
 
@@ -189,7 +240,8 @@ TAPER_TENSOR_OR_NUMBER(bitwise_and)
 TAPER_TENSOR_OR_NUMBER(bitwise_or)
 TAPER_TENSOR_OR_NUMBER(bitwise_xor)
 
-// ---- comparisons, logic, selection: bool results ----------------------------------------------------------------------
+// ---- comparisons, logic, selection: bool results
+// ----------------------------------------------------------------------
 
 TAPER_TENSOR_OR_NUMBER(eq)
 TAPER_TENSOR_OR_NUMBER(ne)
@@ -203,75 +255,111 @@ TAPER_BINARY(logical_or)
 TAPER_BINARY(logical_xor)
 
 /// self where the bool tensor `condition` is true, else other.
-inline Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other, Location here = Location::current()) {
+inline Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other,
+                    Location here = Location::current()) {
   return call<ops::where_self>(here, condition, self, other);
 }
-inline Tensor where(const Tensor& condition, const Tensor& self, Scalar other, Location here = Location::current()) {
+inline Tensor where(const Tensor& condition, const Tensor& self, Scalar other,
+                    Location here = Location::current()) {
   return call<ops::where_ScalarOther>(here, condition, self, other);
 }
-inline Tensor where(const Tensor& condition, Scalar self, const Tensor& other, Location here = Location::current()) {
+inline Tensor where(const Tensor& condition, Scalar self, const Tensor& other,
+                    Location here = Location::current()) {
   return call<ops::where_ScalarSelf>(here, condition, self, other);
 }
 /// `value` where the bool tensor `mask` is true, else self.
-inline Tensor masked_fill(const Tensor& self, const Tensor& mask, Scalar value, Location here = Location::current()) {
+inline Tensor masked_fill(const Tensor& self, const Tensor& mask, Scalar value,
+                          Location here = Location::current()) {
   return call<ops::masked_fill_Scalar>(here, self, mask, value);
 }
-inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value, Location here = Location::current()) {
+inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value,
+                          Location here = Location::current()) {
   return call<ops::masked_fill_Tensor>(here, self, mask, value);
 }
 
-// ---- what derivatives call ---------------------------------------------------------------------------------------------
+// ---- what derivatives call
+// ---------------------------------------------------------------------------------------------
 
 /// grad_output where self > threshold, else 0
-inline Tensor threshold_backward(const Tensor& grad_output, const Tensor& self, Scalar threshold, Location here = Location::current()) {
+inline Tensor threshold_backward(const Tensor& grad_output, const Tensor& self, Scalar threshold,
+                                 Location here = Location::current()) {
   return call<ops::threshold_backward>(here, grad_output, self, threshold);
 }
 /// The derivative of gelu at `self`, times grad_output.
-inline Tensor gelu_backward(const Tensor& grad_output, const Tensor& self, std::string_view approximate, Location here = Location::current()) {
+inline Tensor gelu_backward(const Tensor& grad_output, const Tensor& self,
+                            std::string_view approximate, Location here = Location::current()) {
   return call<ops::gelu_backward>(here, grad_output, self, approximate);
 }
 /// Of sigmoid and tanh from their results, of silu from its argument.
-inline Tensor sigmoid_backward(const Tensor& grad_output, const Tensor& output, Location here = Location::current()) {
+inline Tensor sigmoid_backward(const Tensor& grad_output, const Tensor& output,
+                               Location here = Location::current()) {
   return call<ops::sigmoid_backward>(here, grad_output, output);
 }
-inline Tensor tanh_backward(const Tensor& grad_output, const Tensor& output, Location here = Location::current()) {
+inline Tensor tanh_backward(const Tensor& grad_output, const Tensor& output,
+                            Location here = Location::current()) {
   return call<ops::tanh_backward>(here, grad_output, output);
 }
-inline Tensor silu_backward(const Tensor& grad_output, const Tensor& self, Location here = Location::current()) {
+inline Tensor silu_backward(const Tensor& grad_output, const Tensor& self,
+                            Location here = Location::current()) {
   return call<ops::silu_backward>(here, grad_output, self);
 }
 
-// ---- in place ----------------------------------------------------------------------------------------------------------
+// ---- in place
+// ----------------------------------------------------------------------------------------------------------
 
-inline Tensor& relu_(Tensor& self, Location here = Location::current()) { return call_in_place<ops::relu>(here, self); }
-inline Tensor& sigmoid_(Tensor& self, Location here = Location::current()) { return call_in_place<ops::sigmoid>(here, self); }
-inline Tensor& tanh_(Tensor& self, Location here = Location::current()) { return call_in_place<ops::tanh>(here, self); }
-inline Tensor& exp_(Tensor& self, Location here = Location::current()) { return call_in_place<ops::exp>(here, self); }
-inline Tensor& sqrt_(Tensor& self, Location here = Location::current()) { return call_in_place<ops::sqrt>(here, self); }
-inline Tensor& masked_fill_(Tensor& self, const Tensor& mask, Scalar value, Location here = Location::current()) {
+inline Tensor& relu_(Tensor& self, Location here = Location::current()) {
+  return call_in_place<ops::relu>(here, self);
+}
+inline Tensor& sigmoid_(Tensor& self, Location here = Location::current()) {
+  return call_in_place<ops::sigmoid>(here, self);
+}
+inline Tensor& tanh_(Tensor& self, Location here = Location::current()) {
+  return call_in_place<ops::tanh>(here, self);
+}
+inline Tensor& exp_(Tensor& self, Location here = Location::current()) {
+  return call_in_place<ops::exp>(here, self);
+}
+inline Tensor& sqrt_(Tensor& self, Location here = Location::current()) {
+  return call_in_place<ops::sqrt>(here, self);
+}
+inline Tensor& masked_fill_(Tensor& self, const Tensor& mask, Scalar value,
+                            Location here = Location::current()) {
   return call_in_place<ops::masked_fill_Scalar>(here, self, mask, value);
 }
-inline Tensor& clamp_(Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {}, Location here = Location::current()) {
+inline Tensor& clamp_(Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {},
+                      Location here = Location::current()) {
   return call_in_place<ops::clamp>(here, self, min, max);
 }
-inline Tensor& addcmul_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1, Location here = Location::current()) {
+inline Tensor& addcmul_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                        Scalar value = 1, Location here = Location::current()) {
   return call_in_place<ops::addcmul>(here, self, tensor1, tensor2, value);
 }
-inline Tensor& addcdiv_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2, Scalar value = 1, Location here = Location::current()) {
+inline Tensor& addcdiv_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
+                        Scalar value = 1, Location here = Location::current()) {
   return call_in_place<ops::addcdiv>(here, self, tensor1, tensor2, value);
 }
-inline Tensor& lerp_(Tensor& self, const Tensor& end, Scalar weight, Location here = Location::current()) {
+inline Tensor& lerp_(Tensor& self, const Tensor& end, Scalar weight,
+                     Location here = Location::current()) {
   return call_in_place<ops::lerp_Scalar>(here, self, end, weight);
 }
 
-// ---- operators ---------------------------------------------------------------------------------------------------------
+// ---- operators
+// ---------------------------------------------------------------------------------------------------------
 
-#define TAPER_OPERATOR(op, name)                                                                                      \
-  inline Tensor operator op(Operand a, const Tensor& b) { return call<ops::name##_Tensor>(a.here, a.tensor, b); }     \
-  inline Tensor operator op(Operand a, Scalar b) { return call<ops::name##_Scalar>(a.here, a.tensor, b); }
-#define TAPER_SCALED_OPERATOR(op, name)                                                                                       \
-  inline Tensor operator op(Operand a, const Tensor& b) { return call<ops::name##_Tensor>(a.here, a.tensor, b, Scalar(1)); }  \
-  inline Tensor operator op(Operand a, Scalar b) { return call<ops::name##_Scalar>(a.here, a.tensor, b, Scalar(1)); }
+#define TAPER_OPERATOR(op, name)                          \
+  inline Tensor operator op(Operand a, const Tensor& b) { \
+    return call<ops::name##_Tensor>(a.here, a.tensor, b); \
+  }                                                       \
+  inline Tensor operator op(Operand a, Scalar b) {        \
+    return call<ops::name##_Scalar>(a.here, a.tensor, b); \
+  }
+#define TAPER_SCALED_OPERATOR(op, name)                              \
+  inline Tensor operator op(Operand a, const Tensor& b) {            \
+    return call<ops::name##_Tensor>(a.here, a.tensor, b, Scalar(1)); \
+  }                                                                  \
+  inline Tensor operator op(Operand a, Scalar b) {                   \
+    return call<ops::name##_Scalar>(a.here, a.tensor, b, Scalar(1)); \
+  }
 TAPER_SCALED_OPERATOR(+, add)
 TAPER_SCALED_OPERATOR(-, sub)
 TAPER_OPERATOR(*, mul)
@@ -286,10 +374,16 @@ TAPER_OPERATOR(<, lt)
 TAPER_OPERATOR(<=, le)
 TAPER_OPERATOR(>, gt)
 TAPER_OPERATOR(>=, ge)
-inline Tensor operator+(Scalar a, Operand b) { return call<ops::add_Scalar>(b.here, b.tensor, a, Scalar(1)); }
-inline Tensor operator-(Scalar a, Operand b) { return call<ops::rsub_Scalar>(b.here, b.tensor, a, Scalar(1)); }
+inline Tensor operator+(Scalar a, Operand b) {
+  return call<ops::add_Scalar>(b.here, b.tensor, a, Scalar(1));
+}
+inline Tensor operator-(Scalar a, Operand b) {
+  return call<ops::rsub_Scalar>(b.here, b.tensor, a, Scalar(1));
+}
 inline Tensor operator*(Scalar a, Operand b) { return call<ops::mul_Scalar>(b.here, b.tensor, a); }
-inline Tensor operator/(Scalar a, Operand b) { return call<ops::mul_Scalar>(b.here, call<ops::reciprocal>(b.here, b.tensor), a); }
+inline Tensor operator/(Scalar a, Operand b) {
+  return call<ops::mul_Scalar>(b.here, call<ops::reciprocal>(b.here, b.tensor), a);
+}
 inline Tensor operator-(Operand a) { return call<ops::neg>(a.here, a.tensor); }
 inline Tensor operator~(Operand a) { return call<ops::bitwise_not>(a.here, a.tensor); }
 

@@ -1,4 +1,5 @@
-// Pooling over the last dimensions of (channels, …) or (batch, channels, …). An empty stride means kernel_size.
+// Pooling over the last dimensions of (channels, …) or (batch, channels, …). An empty stride means
+// kernel_size.
 #pragma once
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/ops/each.h"
@@ -6,52 +7,75 @@
 namespace taper::eager {
 
 /// The largest element of each window; positions in the padding do not count.
-inline Tensor max_pool1d(const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0, const Each& dilation = 1,
-                         bool ceil_mode = false, Location here = Location::current()) {
-  return call<ops::max_pool1d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), dilation.ints(), ceil_mode);
+inline Tensor max_pool1d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
+                         const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
+                         Location here = Location::current()) {
+  return call<ops::max_pool1d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
+                               dilation.ints(), ceil_mode);
 }
-inline Tensor max_pool2d(const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0, const Each& dilation = 1,
-                         bool ceil_mode = false, Location here = Location::current()) {
-  return call<ops::max_pool2d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), dilation.ints(), ceil_mode);
+inline Tensor max_pool2d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
+                         const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
+                         Location here = Location::current()) {
+  return call<ops::max_pool2d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
+                               dilation.ints(), ceil_mode);
 }
-inline Tensor max_pool3d(const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0, const Each& dilation = 1,
-                         bool ceil_mode = false, Location here = Location::current()) {
-  return call<ops::max_pool3d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), dilation.ints(), ceil_mode);
+inline Tensor max_pool3d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
+                         const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
+                         Location here = Location::current()) {
+  return call<ops::max_pool3d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
+                               dilation.ints(), ceil_mode);
 }
 /// Also where each maximum lies in its plane, i64: the first of equal ones, counted row by row.
-inline std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& self, const Each& kernel_size, const Each& stride = {},
-                                                          const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
-                                                          Location here = Location::current()) {
-  return call<ops::max_pool2d_with_indices>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), dilation.ints(), ceil_mode);
+inline std::tuple<Tensor, Tensor> max_pool2d_with_indices(
+    const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0,
+    const Each& dilation = 1, bool ceil_mode = false, Location here = Location::current()) {
+  return call<ops::max_pool2d_with_indices>(here, self, kernel_size.ints(), stride.ints(),
+                                            padding.ints(), dilation.ints(), ceil_mode);
 }
-inline std::tuple<Tensor, Tensor> max_pool3d_with_indices(const Tensor& self, const Each& kernel_size, const Each& stride = {},
-                                                          const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
-                                                          Location here = Location::current()) {
-  return call<ops::max_pool3d_with_indices>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), dilation.ints(), ceil_mode);
+inline std::tuple<Tensor, Tensor> max_pool3d_with_indices(
+    const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0,
+    const Each& dilation = 1, bool ceil_mode = false, Location here = Location::current()) {
+  return call<ops::max_pool3d_with_indices>(here, self, kernel_size.ints(), stride.ints(),
+                                            padding.ints(), dilation.ints(), ceil_mode);
 }
 
-/// The mean of each window, zeros of the padding counted unless `count_include_pad` is false; or the sum over `divisor_override`.
-inline Tensor avg_pool1d(const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0, bool ceil_mode = false,
+/// The mean of each window, zeros of the padding counted unless `count_include_pad` is false; or
+/// the sum over `divisor_override`.
+inline Tensor avg_pool1d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
+                         const Each& padding = 0, bool ceil_mode = false,
                          bool count_include_pad = true, Location here = Location::current()) {
-  return call<ops::avg_pool1d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), ceil_mode, count_include_pad);
+  return call<ops::avg_pool1d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
+                               ceil_mode, count_include_pad);
 }
-inline Tensor avg_pool2d(const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0, bool ceil_mode = false,
-                         bool count_include_pad = true, std::optional<int64_t> divisor_override = {}, Location here = Location::current()) {
-  return call<ops::avg_pool2d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), ceil_mode, count_include_pad, divisor_override);
+inline Tensor avg_pool2d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
+                         const Each& padding = 0, bool ceil_mode = false,
+                         bool count_include_pad = true,
+                         std::optional<int64_t> divisor_override = {},
+                         Location here = Location::current()) {
+  return call<ops::avg_pool2d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
+                               ceil_mode, count_include_pad, divisor_override);
 }
-inline Tensor avg_pool3d(const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0, bool ceil_mode = false,
-                         bool count_include_pad = true, std::optional<int64_t> divisor_override = {}, Location here = Location::current()) {
-  return call<ops::avg_pool3d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(), ceil_mode, count_include_pad, divisor_override);
+inline Tensor avg_pool3d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
+                         const Each& padding = 0, bool ceil_mode = false,
+                         bool count_include_pad = true,
+                         std::optional<int64_t> divisor_override = {},
+                         Location here = Location::current()) {
+  return call<ops::avg_pool3d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
+                               ceil_mode, count_include_pad, divisor_override);
 }
 
-/// Means over windows that cut the extent into `output_size` parts: part i of n is [floor(i extent / n), ceil((i + 1) extent / n)).
-inline Tensor adaptive_avg_pool1d(const Tensor& self, int64_t output_size, Location here = Location::current()) {
+/// Means over windows that cut the extent into `output_size` parts: part i of n is [floor(i extent
+/// / n), ceil((i + 1) extent / n)).
+inline Tensor adaptive_avg_pool1d(const Tensor& self, int64_t output_size,
+                                  Location here = Location::current()) {
   return call<ops::adaptive_avg_pool1d>(here, self, Ints{output_size});
 }
-inline Tensor adaptive_avg_pool2d(const Tensor& self, const Dims& output_size, Location here = Location::current()) {
+inline Tensor adaptive_avg_pool2d(const Tensor& self, const Dims& output_size,
+                                  Location here = Location::current()) {
   return call<ops::adaptive_avg_pool2d>(here, self, output_size);
 }
-inline Tensor adaptive_avg_pool3d(const Tensor& self, const Dims& output_size, Location here = Location::current()) {
+inline Tensor adaptive_avg_pool3d(const Tensor& self, const Dims& output_size,
+                                  Location here = Location::current()) {
   return call<ops::adaptive_avg_pool3d>(here, self, output_size);
 }
 

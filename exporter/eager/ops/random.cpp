@@ -5,7 +5,9 @@
 namespace taper::eager {
 
 Generator::Generator(int64_t seed) : state_(Tensor::from(std::vector<int64_t>{seed, 0}, {2})) {}
-void Generator::seed(int64_t seed) { state_.copy_(Tensor::from(std::vector<int64_t>{seed, 0}, {2})); }
+void Generator::seed(int64_t seed) {
+  state_.copy_(Tensor::from(std::vector<int64_t>{seed, 0}, {2}));
+}
 
 Generator& default_generator() {
   static Generator generator = [] {
@@ -28,7 +30,8 @@ Tensor randn(const Dims& size, DType dtype, Generator& generator, Location here)
   return values;
 }
 Tensor dropout(const Tensor& input, double p, bool train, Generator& generator, Location here) {
-  if (!(p >= 0 && p <= 1)) throw EagerError(here, "dropout: p must be in [0, 1], not " + std::to_string(p));
+  if (!(p >= 0 && p <= 1))
+    throw EagerError(here, "dropout: p must be in [0, 1], not " + std::to_string(p));
   if (!train || p == 0) return input;
   auto [result, mask, next] = call<ops::taper_native_dropout>(here, generator.state(), input, p);
   generator.state().copy_(next, here);

@@ -1,5 +1,6 @@
-// Random tensors. The stream is a function of a seed and a position (Philox 4x32-10), held in a state tensor i64[2] {seed, offset}
-// that every draw advances: it does not depend on threads, and a traced function carries it as a state of its program.
+// Random tensors. The stream is a function of a seed and a position (Philox 4x32-10), held in a
+// state tensor i64[2] {seed, offset} that every draw advances: it does not depend on threads, and a
+// traced function carries it as a state of its program.
 #pragma once
 #include <cstdint>
 #include <tuple>
@@ -27,10 +28,14 @@ Generator& default_generator();
 void manual_seed(int64_t seed);
 
 /// Even in [0, 1).
-Tensor rand(const Dims& size, DType dtype = DType::f32, Generator& generator = default_generator(), Location here = Location::current());
+Tensor rand(const Dims& size, DType dtype = DType::f32, Generator& generator = default_generator(),
+            Location here = Location::current());
 /// Normal, mean 0 and deviation 1.
-Tensor randn(const Dims& size, DType dtype = DType::f32, Generator& generator = default_generator(), Location here = Location::current());
-/// While training, elements become zero with probability p, others are divided by 1 - p; else `input` itself.
-Tensor dropout(const Tensor& input, double p, bool train = true, Generator& generator = default_generator(), Location here = Location::current());
+Tensor randn(const Dims& size, DType dtype = DType::f32, Generator& generator = default_generator(),
+             Location here = Location::current());
+/// While training, elements become zero with probability p, others are divided by 1 - p; else
+/// `input` itself.
+Tensor dropout(const Tensor& input, double p, bool train = true,
+               Generator& generator = default_generator(), Location here = Location::current());
 
 }  // namespace taper::eager

@@ -5,24 +5,31 @@
 namespace taper::eager {
 
 /// exp(self) normalised to sum 1 along `dim`. `dtype`: what self is cast to first.
-inline Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = {}, Location here = Location::current()) {
+inline Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
+                      Location here = Location::current()) {
   return call<ops::softmax_int>(here, self, dim, dtype);
 }
 /// log(softmax(self, dim)), computed without overflow.
-inline Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = {}, Location here = Location::current()) {
+inline Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
+                          Location here = Location::current()) {
   return call<ops::log_softmax_int>(here, self, dim, dtype);
 }
-/// softmax(query key^T scale + mask) value, for (…, length, features) with leading dimensions that broadcast.
+/// softmax(query key^T scale + mask) value, for (…, length, features) with leading dimensions that
+/// broadcast.
 ///   attn_mask   bool: true = attend; or a float that is added; it broadcasts to (…, queries, keys)
 ///   dropout_p   must be 0: dropout of attention weights has no random state here
 ///   is_causal   query i attends to keys up to i
 ///   scale       1 / sqrt(features) if not given
 ///   enable_gqa  each head of key and value serves several of query (dimension -3)
 /// A query that may attend to nothing gives zeros.
-inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask = {},
-                                           double dropout_p = 0, bool is_causal = false, std::optional<double> scale = {},
-                                           bool enable_gqa = false, Location here = Location::current()) {
-  return call<ops::scaled_dot_product_attention>(here, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa);
+inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key,
+                                           const Tensor& value, const Tensor& attn_mask = {},
+                                           double dropout_p = 0, bool is_causal = false,
+                                           std::optional<double> scale = {},
+                                           bool enable_gqa = false,
+                                           Location here = Location::current()) {
+  return call<ops::scaled_dot_product_attention>(here, query, key, value, attn_mask, dropout_p,
+                                                 is_causal, scale, enable_gqa);
 }
 
 }  // namespace taper::eager

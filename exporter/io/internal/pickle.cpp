@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t max_values = 1 << 22, max_stack = 1 << 20, max_memo = 1 << 22, max_line = 256;
 
-// The globals of checkpoints that hold tensors and containers only. An unknown one might stand for anything.
+// The globals of checkpoints that hold tensors and containers only. An unknown one might stand for
+// anything.
 constexpr std::string_view allowed_globals[] = {
     "collections OrderedDict",
     "torch FloatStorage",
@@ -39,7 +40,9 @@ std::string hex(unsigned value) {
 
 }  // namespace
 
-void PickleReader::fail(const std::string& what) const { throw FileError(name_ + ": pickle at byte " + std::to_string(at_) + ": " + what); }
+void PickleReader::fail(const std::string& what) const {
+  throw FileError(name_ + ": pickle at byte " + std::to_string(at_) + ": " + what);
+}
 
 std::span<const std::byte> PickleReader::take(uint64_t count) {
   if (count > file_.size() - at_) fail("the file is cut short");
@@ -91,7 +94,8 @@ PickleValue* PickleReader::make_bytes(Kind kind, uint64_t count) {
   return v;
 }
 
-/// A two's complement little-endian integer. One of more than 8 bytes is kept as its bytes: only file signatures are that long.
+/// A two's complement little-endian integer. One of more than 8 bytes is kept as its bytes: only
+/// file signatures are that long.
 PickleValue* PickleReader::make_long(uint64_t count) {
   if (count > 8) return make_bytes(Kind::bytes, count);
   const auto bytes = take(count);
@@ -105,8 +109,10 @@ PickleValue* PickleReader::make_long(uint64_t count) {
 PickleValue* PickleReader::make_global(const std::string& module, const std::string& name) {
   PickleValue* v = make(Kind::global);
   v->text = module + " " + name;
-  if (std::find(std::begin(allowed_globals), std::end(allowed_globals), v->text) == std::end(allowed_globals))
-    fail("refusing the global \"" + module + "." + name + "\": the file holds more than tensors in dicts; save model.state_dict() instead");
+  if (std::find(std::begin(allowed_globals), std::end(allowed_globals), v->text) ==
+      std::end(allowed_globals))
+    fail("refusing the global \"" + module + "." + name +
+         "\": the file holds more than tensors in dicts; save model.state_dict() instead");
   return v;
 }
 
@@ -131,7 +137,8 @@ std::vector<PickleValue*> PickleReader::pop_to_mark() {
 }
 
 PickleValue* PickleReader::top(Kind kind) {
-  if (stack_.empty() || stack_.back() == nullptr || stack_.back()->kind != kind) fail("adds items to something that takes none");
+  if (stack_.empty() || stack_.back() == nullptr || stack_.back()->kind != kind)
+    fail("adds items to something that takes none");
   return stack_.back();
 }
 
@@ -156,15 +163,18 @@ void PickleReader::remember(uint64_t index) {
 }
 
 PickleValue* PickleReader::recall(uint64_t index) const {
-  if (index >= memo_.size() || memo_[static_cast<size_t>(index)] == nullptr) fail("recalls a value that was not remembered");
+  if (index >= memo_.size() || memo_[static_cast<size_t>(index)] == nullptr)
+    fail("recalls a value that was not remembered");
   return memo_[static_cast<size_t>(index)];
 }
 
 void PickleReader::call() {
   PickleValue* arguments = pop();
   PickleValue* callable = pop();
-  if (!callable->is(Kind::global) || !arguments->is(Kind::tuple)) fail("calls something that is not a global, or without a tuple");
-  if (callable->is_global("collections OrderedDict") && arguments->items.empty()) return push(make(Kind::dict));
+  if (!callable->is(Kind::global) || !arguments->is(Kind::tuple))
+    fail("calls something that is not a global, or without a tuple");
+  if (callable->is_global("collections OrderedDict") && arguments->items.empty())
+    return push(make(Kind::dict));
   PickleValue* v = make(Kind::call);
   v->items = {callable, arguments};
   push(v);
@@ -184,19 +194,39 @@ bool PickleReader::step() {
   const auto opcode = number<uint8_t>();
   switch (opcode) {
     case 0x80:  // PROTO
-      if (const auto version = number<uint8_t>(); version < 2 || version > 5) fail("protocol " + std::to_string(version) + " is not known");
+      if (const auto version = number<uint8_t>(); version < 2 || version > 5)
+        fail("protocol " + std::to_string(version) + " is not known");
       return true;
-    case 0x95: number<uint64_t>(); return true;  // FRAME: a hint
-    case 0x2e: return false;                     // STOP
-    case 0x28: push(nullptr); return true;       // MARK
-    case 0x30: pop(); return true;               // POP
-    case 0x31: pop_to_mark(); return true;       // POP_MARK
-    case 0x71: remember(number<uint8_t>()); return true;        // BINPUT
-    case 0x72: remember(number<uint32_t>()); return true;       // LONG_BINPUT
-    case 0x94: remember(memo_.size()); return true;             // MEMOIZE
-    case 0x68: push(recall(number<uint8_t>())); return true;    // BINGET
-    case 0x6a: push(recall(number<uint32_t>())); return true;   // LONG_BINGET
-    case 0x63: {                                                // GLOBAL
+    case 0x95:
+      number<uint64_t>();
+      return true;  // FRAME: a hint
+    case 0x2e:
+      return false;  // STOP
+    case 0x28:
+      push(nullptr);
+      return true;  // MARK
+    case 0x30:
+      pop();
+      return true;  // POP
+    case 0x31:
+      pop_to_mark();
+      return true;  // POP_MARK
+    case 0x71:
+      remember(number<uint8_t>());
+      return true;  // BINPUT
+    case 0x72:
+      remember(number<uint32_t>());
+      return true;  // LONG_BINPUT
+    case 0x94:
+      remember(memo_.size());
+      return true;  // MEMOIZE
+    case 0x68:
+      push(recall(number<uint8_t>()));
+      return true;  // BINGET
+    case 0x6a:
+      push(recall(number<uint32_t>()));
+      return true;  // LONG_BINGET
+    case 0x63: {    // GLOBAL
       const std::string module = line(), name = line();
       push(make_global(module, name));
       return true;
@@ -206,8 +236,11 @@ bool PickleReader::step() {
       push(make_global(module->text, name->text));
       return true;
     }
-    case 0x52: call(); return true;  // REDUCE
-    case 0x62: {                     // BUILD: sets attributes, here only an OrderedDict's `_metadata`, which nobody needs
+    case 0x52:
+      call();
+      return true;  // REDUCE
+    case 0x62: {    // BUILD: sets attributes, here only an OrderedDict's `_metadata`, which nobody
+                    // needs
       pop();
       top(Kind::dict);
       return true;
@@ -227,56 +260,99 @@ bool PickleReader::step() {
 /// Opcodes that push a constant; false if `opcode` is none.
 bool PickleReader::step_constant(uint8_t opcode) {
   switch (opcode) {
-    case 0x4e: push(make(Kind::none)); return true;  // NONE
-    case 0x88:                                       // NEWTRUE
-    case 0x89: {                                     // NEWFALSE
+    case 0x4e:
+      push(make(Kind::none));
+      return true;  // NONE
+    case 0x88:      // NEWTRUE
+    case 0x89: {    // NEWFALSE
       PickleValue* v = make(Kind::boolean);
       v->integer = opcode == 0x88;
       push(v);
       return true;
     }
-    case 0x4a: push(make_integer(number<int32_t>())); return true;   // BININT
-    case 0x4b: push(make_integer(number<uint8_t>())); return true;   // BININT1
-    case 0x4d: push(make_integer(number<uint16_t>())); return true;  // BININT2
-    case 0x8a: push(make_long(number<uint8_t>())); return true;      // LONG1
-    case 0x8b: push(make_long(number<uint32_t>())); return true;     // LONG4
-    case 0x47: {                                                     // BINFLOAT
+    case 0x4a:
+      push(make_integer(number<int32_t>()));
+      return true;  // BININT
+    case 0x4b:
+      push(make_integer(number<uint8_t>()));
+      return true;  // BININT1
+    case 0x4d:
+      push(make_integer(number<uint16_t>()));
+      return true;  // BININT2
+    case 0x8a:
+      push(make_long(number<uint8_t>()));
+      return true;  // LONG1
+    case 0x8b:
+      push(make_long(number<uint32_t>()));
+      return true;  // LONG4
+    case 0x47: {    // BINFLOAT
       const double real = big_endian_real();
       PickleValue* v = make(Kind::real);
       v->real = real;
       push(v);
       return true;
     }
-    case 0x58: push(make_bytes(Kind::text, number<uint32_t>())); return true;   // BINUNICODE
-    case 0x8c: push(make_bytes(Kind::text, number<uint8_t>())); return true;    // SHORT_BINUNICODE
-    case 0x8d: push(make_bytes(Kind::text, number<uint64_t>())); return true;   // BINUNICODE8
-    case 0x55: push(make_bytes(Kind::bytes, number<uint8_t>())); return true;   // SHORT_BINSTRING
-    case 0x54: push(make_bytes(Kind::bytes, number<uint32_t>())); return true;  // BINSTRING
-    case 0x43: push(make_bytes(Kind::bytes, number<uint8_t>())); return true;   // SHORT_BINBYTES
-    case 0x42: push(make_bytes(Kind::bytes, number<uint32_t>())); return true;  // BINBYTES
-    case 0x8e: push(make_bytes(Kind::bytes, number<uint64_t>())); return true;  // BINBYTES8
-    default: return false;
+    case 0x58:
+      push(make_bytes(Kind::text, number<uint32_t>()));
+      return true;  // BINUNICODE
+    case 0x8c:
+      push(make_bytes(Kind::text, number<uint8_t>()));
+      return true;  // SHORT_BINUNICODE
+    case 0x8d:
+      push(make_bytes(Kind::text, number<uint64_t>()));
+      return true;  // BINUNICODE8
+    case 0x55:
+      push(make_bytes(Kind::bytes, number<uint8_t>()));
+      return true;  // SHORT_BINSTRING
+    case 0x54:
+      push(make_bytes(Kind::bytes, number<uint32_t>()));
+      return true;  // BINSTRING
+    case 0x43:
+      push(make_bytes(Kind::bytes, number<uint8_t>()));
+      return true;  // SHORT_BINBYTES
+    case 0x42:
+      push(make_bytes(Kind::bytes, number<uint32_t>()));
+      return true;  // BINBYTES
+    case 0x8e:
+      push(make_bytes(Kind::bytes, number<uint64_t>()));
+      return true;  // BINBYTES8
+    default:
+      return false;
   }
 }
 
 /// Opcodes that make or fill a container; false if `opcode` is none.
 bool PickleReader::step_container(uint8_t opcode) {
   switch (opcode) {
-    case 0x29: make_tuple(0); return true;  // EMPTY_TUPLE
-    case 0x85: make_tuple(1); return true;  // TUPLE1
-    case 0x86: make_tuple(2); return true;  // TUPLE2
-    case 0x87: make_tuple(3); return true;  // TUPLE3
-    case 0x74: {                            // TUPLE
+    case 0x29:
+      make_tuple(0);
+      return true;  // EMPTY_TUPLE
+    case 0x85:
+      make_tuple(1);
+      return true;  // TUPLE1
+    case 0x86:
+      make_tuple(2);
+      return true;  // TUPLE2
+    case 0x87:
+      make_tuple(3);
+      return true;  // TUPLE3
+    case 0x74: {    // TUPLE
       std::vector<PickleValue*> items = pop_to_mark();
       PickleValue* v = make(Kind::tuple);
       v->items = std::move(items);
       push(v);
       return true;
     }
-    case 0x5d: push(make(Kind::list)); return true;  // EMPTY_LIST
-    case 0x7d: push(make(Kind::dict)); return true;  // EMPTY_DICT
-    case 0x8f: push(make(Kind::set)); return true;   // EMPTY_SET
-    case 0x61: {                                     // APPEND
+    case 0x5d:
+      push(make(Kind::list));
+      return true;  // EMPTY_LIST
+    case 0x7d:
+      push(make(Kind::dict));
+      return true;  // EMPTY_DICT
+    case 0x8f:
+      push(make(Kind::set));
+      return true;  // EMPTY_SET
+    case 0x61: {    // APPEND
       PickleValue* item = pop();
       top(Kind::list)->items.push_back(item);
       return true;
@@ -293,8 +369,11 @@ bool PickleReader::step_container(uint8_t opcode) {
       set_items({key, value});
       return true;
     }
-    case 0x75: set_items(pop_to_mark()); return true;  // SETITEMS
-    default: return false;
+    case 0x75:
+      set_items(pop_to_mark());
+      return true;  // SETITEMS
+    default:
+      return false;
   }
 }
 

@@ -1,5 +1,6 @@
-// Python pickles as plain data. Nothing is imported, constructed or called: a global stays a pair of names, a call stays a
-// node with its callable and arguments, and the reader of a particular format decides what they mean.
+// Python pickles as plain data. Nothing is imported, constructed or called: a global stays a pair
+// of names, a call stays a node with its callable and arguments, and the reader of a particular
+// format decides what they mean.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace taper::io::internal {
 
-/// One object of a pickle. Owned by its Pickle; objects may share parts, and hostile pickles may contain cycles.
+/// One object of a pickle. Owned by its Pickle; objects may share parts, and hostile pickles may
+/// contain cycles.
 struct PickleValue {
   enum class Kind : uint8_t {
     none,
@@ -36,7 +38,9 @@ struct PickleValue {
   bool is(Kind k) const { return kind == k; }
   bool is_global(const char* name) const { return kind == Kind::global && text == name; }
   /// Whether this is a call of the global of that name.
-  bool is_call_of(const char* name) const { return kind == Kind::call && items[0]->is_global(name); }
+  bool is_call_of(const char* name) const {
+    return kind == Kind::call && items[0]->is_global(name);
+  }
   /// A call's arguments.
   const std::vector<PickleValue*>& arguments() const { return items[1]->items; }
 };
@@ -45,10 +49,12 @@ struct PickleValue {
 class PickleReader {
  public:
   /// `name` stands in front of messages.
-  PickleReader(std::span<const std::byte> file, std::string name) : file_(file), name_(std::move(name)) {}
+  PickleReader(std::span<const std::byte> file, std::string name)
+      : file_(file), name_(std::move(name)) {}
 
-  /// The next pickle's object; valid as long as this reader. Throws FileError for opcodes and globals that tensors do not need,
-  /// for damage, and at limits on depth, size and count of operations.
+  /// The next pickle's object; valid as long as this reader. Throws FileError for opcodes and
+  /// globals that tensors do not need, for damage, and at limits on depth, size and count of
+  /// operations.
   PickleValue* next();
 
   /// Every object read so far, in the order of making.

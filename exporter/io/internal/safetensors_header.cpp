@@ -14,12 +14,14 @@ struct Code {
   DType dtype;
 };
 constexpr Code codes[] = {
-    {"BOOL", DType::boolean}, {"U8", DType::u8},   {"I8", DType::i8},     {"I16", DType::i16}, {"I32", DType::i32},
-    {"I64", DType::i64},      {"F16", DType::f16}, {"BF16", DType::bf16}, {"F32", DType::f32}, {"F64", DType::f64},
+    {"BOOL", DType::boolean}, {"U8", DType::u8},   {"I8", DType::i8},   {"I16", DType::i16},
+    {"I32", DType::i32},      {"I64", DType::i64}, {"F16", DType::f16}, {"BF16", DType::bf16},
+    {"F32", DType::f32},      {"F64", DType::f64},
 };
 
-/// Receives the JSON piece by piece and accepts only what the format allows at that place, so that a hostile header (deep
-/// nesting, millions of unrelated values, duplicate keys) stops at its first wrong byte.
+/// Receives the JSON piece by piece and accepts only what the format allows at that place, so that
+/// a hostile header (deep nesting, millions of unrelated values, duplicate keys) stops at its first
+/// wrong byte.
 class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(Header& header, const std::string& file) : header_(header), file_(file) {}
@@ -36,18 +38,25 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& key) override {
     key_ = key;
-    if (place_ == Place::names && !names_.insert(key).second) fail("'" + key + "' stands in the header twice");
-    if (place_ == Place::metadata && header_.metadata.count(key) != 0) fail("metadata '" + key + "' stands in the header twice");
+    if (place_ == Place::names && !names_.insert(key).second)
+      fail("'" + key + "' stands in the header twice");
+    if (place_ == Place::metadata && header_.metadata.count(key) != 0)
+      fail("metadata '" + key + "' stands in the header twice");
     if (place_ == Place::tensor) {
-      bool* seen = key == "dtype" ? &has_dtype_ : key == "shape" ? &has_shape_ : key == "data_offsets" ? &has_offsets_ : nullptr;
-      if (seen == nullptr || *seen) fail(tensor() + (seen ? " has '" + key + "' twice" : " has an unknown key '" + key + "'"));
+      bool* seen = key == "dtype"          ? &has_dtype_
+                   : key == "shape"        ? &has_shape_
+                   : key == "data_offsets" ? &has_offsets_
+                                           : nullptr;
+      if (seen == nullptr || *seen)
+        fail(tensor() + (seen ? " has '" + key + "' twice" : " has an unknown key '" + key + "'"));
       *seen = true;
     }
     return true;
   }
   bool end_object() override {
     if (place_ == Place::tensor) {
-      if (!has_dtype_ || !has_shape_ || !has_offsets_) fail(tensor() + " lacks dtype, shape or data_offsets");
+      if (!has_dtype_ || !has_shape_ || !has_offsets_)
+        fail(tensor() + " lacks dtype, shape or data_offsets");
       place_ = Place::names;
     } else if (place_ == Place::metadata) {
       place_ = Place::names;
@@ -57,13 +66,15 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool start_array(size_t) override {
-    if (place_ != Place::tensor || (key_ != "shape" && key_ != "data_offsets")) return unexpected("an array");
+    if (place_ != Place::tensor || (key_ != "shape" && key_ != "data_offsets"))
+      return unexpected("an array");
     place_ = Place::numbers;
     offsets_ = 0;
     return true;
   }
   bool end_array() override {
-    if (key_ == "data_offsets" && offsets_ != 2) fail(tensor() + ": data_offsets must be [begin, end]");
+    if (key_ == "data_offsets" && offsets_ != 2)
+      fail(tensor() + ": data_offsets must be [begin, end]");
     place_ = Place::tensor;
     return true;
   }
@@ -71,7 +82,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ != Place::numbers) return unexpected("a number");
     HeaderEntry& entry = header_.entries.back();
     if (key_ == "shape") {
-      if (value > INT64_MAX || entry.shape.size() == max_dims) fail(tensor() + ": impossible shape");
+      if (value > INT64_MAX || entry.shape.size() == max_dims)
+        fail(tensor() + ": impossible shape");
       entry.shape.push_back(static_cast<int64_t>(value));
     } else {
       if (offsets_ == 2) fail(tensor() + ": data_offsets must be [begin, end]");
@@ -84,7 +96,8 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     if (place_ != Place::tensor || key_ != "dtype") return unexpected("a string");
     for (const Code& code : codes)
       if (value == code.text) return header_.entries.back().dtype = code.dtype, true;
-    fail(tensor() + ": Taper has no dtype '" + value + "'; it reads BOOL, U8, I8, I16, I32, I64, F16, BF16, F32 and F64");
+    fail(tensor() + ": Taper has no dtype '" + value +
+         "'; it reads BOOL, U8, I8, I16, I32, I64, F16, BF16, F32 and F64");
   }
   bool number_integer(number_integer_t) override { return unexpected("a negative number"); }
   bool number_float(number_float_t, const string_t&) override { return unexpected("a fraction"); }
@@ -100,7 +113,9 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   static constexpr size_t max_dims = 64;
 
   [[noreturn]] void fail(const std::string& what) const { throw FileError(file_ + ": " + what); }
-  bool unexpected(const char* what) const { fail(std::string("the header has ") + what + " in a wrong place, near '" + key_ + "'"); }
+  bool unexpected(const char* what) const {
+    fail(std::string("the header has ") + what + " in a wrong place, near '" + key_ + "'");
+  }
   std::string tensor() const { return "tensor '" + header_.entries.back().name + "'"; }
 
   Header& header_;

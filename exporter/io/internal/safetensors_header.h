@@ -22,8 +22,8 @@ struct Header {
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses the JSON of a header; checks its form, not its numbers against each other. Throws FileError. Memory in use is
-/// proportional to what the header describes, whatever its text is.
+/// Parses the JSON of a header; checks its form, not its numbers against each other. Throws
+/// FileError. Memory in use is proportional to what the header describes, whatever its text is.
 Header parse_header(std::string_view json, const std::string& file);
 
 /// "F32"

@@ -7,8 +7,10 @@
 
 namespace taper::io::internal {
 
-/// Fills the row-major `out` from `in`, whose element (i, j, …) stands at element `at` + i * strides[0] + j * strides[1] + ….
-inline void copy_strided(const std::byte* in, int64_t at, std::span<const int64_t> strides, const Array& out) {
+/// Fills the row-major `out` from `in`, whose element (i, j, …) stands at element `at` + i *
+/// strides[0] + j * strides[1] + ….
+inline void copy_strided(const std::byte* in, int64_t at, std::span<const int64_t> strides,
+                         const Array& out) {
   const size_t item = static_cast<size_t>(size_bytes(out.dtype));
   std::vector<int64_t> index(strides.size(), 0);
   std::byte* to = out.bytes.get();

@@ -31,7 +31,8 @@ bool MappedFile::open(const std::string& path, std::string& why) {
   if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
     mapped = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
   ::close(file);
-  if (mapped == MAP_FAILED) return why = path + ": not a file with content that can be mapped", false;
+  if (mapped == MAP_FAILED)
+    return why = path + ": not a file with content that can be mapped", false;
   MappedFile opened;
   opened.data_ = static_cast<const std::byte*>(mapped);
   opened.size_ = static_cast<index_t>(status.st_size);
@@ -55,7 +56,8 @@ bool MappedFile::open(const std::string& path, std::string& why) {
   if (size > 0) {
     void* bytes = ::operator new(static_cast<size_t>(size), std::align_val_t(64));
     opened.data_ = static_cast<const std::byte*>(bytes), opened.size_ = size;
-    if (std::fread(bytes, 1, static_cast<size_t>(size), file) != static_cast<size_t>(size)) opened.size_ = 0;
+    if (std::fread(bytes, 1, static_cast<size_t>(size), file) != static_cast<size_t>(size))
+      opened.size_ = 0;
   }
   std::fclose(file);
   if (opened.size_ <= 0) return why = path + ": cannot be read", false;

@@ -6,7 +6,8 @@
 
 namespace taper {
 
-/// A file's bytes, mapped read-only where the system can, otherwise read. At an address that is a multiple of 64.
+/// A file's bytes, mapped read-only where the system can, otherwise read. At an address that is a
+/// multiple of 64.
 class MappedFile {
  public:
   MappedFile() = default;

@@ -6,7 +6,8 @@
 namespace taper {
 
 /// An error as a person reads it:
-///   "invalid_argument: test::take (gather.cpp:3, instruction 0, argument 1): index 3 is outside [0, 3)"
+///   "invalid_argument: test::take (gather.cpp:3, instruction 0, argument 1): index 3 is outside
+///   [0, 3)"
 std::string describe(const ErrorInfo& info);
 
 }  // namespace taper

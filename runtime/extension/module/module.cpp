@@ -18,7 +18,8 @@ namespace {
 /// Memory at a multiple of 64; pages of it that nobody touches cost nothing.
 class Region {
  public:
-  explicit Region(size_t size) : data_(static_cast<std::byte*>(::operator new(size, std::align_val_t(64)))), size_(size) {}
+  explicit Region(size_t size)
+      : data_(static_cast<std::byte*>(::operator new(size, std::align_val_t(64)))), size_(size) {}
   operator Span<std::byte>() const { return {data_.get(), static_cast<index_t>(size_)}; }
 
  private:
@@ -36,7 +37,9 @@ void copy_elements(const TensorRef& from, std::byte* to) {
   const index_t n = s.numel();
   index_t at[max_rank] = {}, offset = 0;
   for (index_t i = 0; i < n; ++i, to += element) {
-    std::memcpy(to, static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element, element);
+    std::memcpy(to,
+                static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element,
+                element);
     for (int d = s.rank - 1; d >= 0; --d) {
       offset += s.strides[d];
       if (++at[d] < s.sizes[d]) break;
@@ -47,8 +50,10 @@ void copy_elements(const TensorRef& from, std::byte* to) {
 }
 
 void copy_out(const TensorRef& from, std::byte* to) {
-  if (from.shape->is_dense()) std::memcpy(to, from.data, static_cast<size_t>(from.size_bytes()));
-  else copy_elements(from, to);
+  if (from.shape->is_dense())
+    std::memcpy(to, from.data, static_cast<size_t>(from.size_bytes()));
+  else
+    copy_elements(from, to);
 }
 
 }  // namespace
@@ -76,7 +81,9 @@ struct Module::Parts {
   std::string message;
 
   Error fail(const ErrorInfo& info) { return message = describe(info), info.error; }
-  Error fail(Error e, const std::string& why) { return message = std::string(name_of(e)) + ": " + why, e; }
+  Error fail(Error e, const std::string& why) {
+    return message = std::string(name_of(e)) + ": " + why, e;
+  }
 
   Error open(Span<const std::byte> bytes, const ModuleOptions& options) {
     ErrorInfo info;
@@ -84,7 +91,9 @@ struct Module::Parts {
     regions.emplace_back(size.ok() ? size.value() : 64);  // `load` says better what is wrong
     LoadOptions load_options;
     load_options.cpu_has = cpu_has, load_options.info = &info;
-    Result<Program> loaded = Program::load(bytes, options.kernels.empty() ? default_kernels() : options.kernels, regions.back(), load_options);
+    Result<Program> loaded =
+        Program::load(bytes, options.kernels.empty() ? default_kernels() : options.kernels,
+                      regions.back(), load_options);
     if (!loaded.ok()) return info.error = loaded.error(), fail(info);
     program = loaded.value();
     regions.emplace_back(program->session_bytes());
@@ -102,10 +111,12 @@ struct Module::Parts {
     const Result<size_t> tables = program->method_metadata_bytes(name.c_str(), &info);
     if (!tables.ok()) return info.error = tables.error(), fail(info);
     const Region workspace(tables.value());
-    const Result<MethodRequirements> needed = program->requirements(name.c_str(), workspace, &info, threads);
+    const Result<MethodRequirements> needed =
+        program->requirements(name.c_str(), workspace, &info, threads);
     if (!needed.ok()) return info.error = needed.error(), fail(info);
     regions.emplace_back(needed.value().total());
-    Result<Method> method = Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
+    Result<Method> method =
+        Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
     if (!method.ok()) return info.error = method.error(), fail(info);
     return method;
   }
@@ -120,8 +131,10 @@ Result<Module> Module::load(const std::string& path, const ModuleOptions& option
   auto parts = std::make_unique<Parts>();
   std::string why;
   Error e = Error::ok;
-  if (!parts->file.open(path, why)) e = parts->fail(Error::invalid_argument, why);
-  else if (e = parts->open(parts->file.bytes(), options); e != Error::ok) parts->message = path + ": " + parts->message;
+  if (!parts->file.open(path, why))
+    e = parts->fail(Error::invalid_argument, why);
+  else if (e = parts->open(parts->file.bytes(), options); e != Error::ok)
+    parts->message = path + ": " + parts->message;
   if (e == Error::ok) return Module(std::move(parts));
   if (options.message != nullptr) *options.message = parts->message;
   return e;
@@ -136,7 +149,8 @@ Result<Module> Module::load(Span<const std::byte> program, const ModuleOptions& 
 }
 
 Result<Method> Module::method(const std::string& name) {
-  if (const auto found = parts_->methods.find(name); found != parts_->methods.end()) return found->second;
+  if (const auto found = parts_->methods.find(name); found != parts_->methods.end())
+    return found->second;
   Result<Method> created = parts_->create(name);
   if (created.ok()) parts_->methods.emplace(name, created.value());
   return created;
@@ -148,12 +162,17 @@ Error Module::call(const std::string& name, const std::vector<Input>& inputs, Me
   if (Result<Method> m = this->method(name); !m.ok()) return m.error();
   method = &parts_->methods.at(name);
   if (static_cast<index_t>(inputs.size()) != method->input_count())
-    return parts_->fail(Error::invalid_argument, name + " takes " + std::to_string(method->input_count()) + " inputs, not " + std::to_string(inputs.size()));
+    return parts_->fail(Error::invalid_argument,
+                        name + " takes " + std::to_string(method->input_count()) + " inputs, not " +
+                            std::to_string(inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Input& in = inputs[i];
     const index_t index = static_cast<index_t>(i);
-    if (!in.has_rank_) return parts_->fail(Error::invalid_argument, std::string(method->input_name(index)) + " has more than 8 dimensions");
-    const Error e = !in.is_number_ ? method->set_input(index, TensorRef{const_cast<void*>(in.data_), &in.shape_, in.dtype_})
+    if (!in.has_rank_)
+      return parts_->fail(Error::invalid_argument,
+                          std::string(method->input_name(index)) + " has more than 8 dimensions");
+    const Error e = !in.is_number_ ? method->set_input(index, TensorRef{const_cast<void*>(in.data_),
+                                                                        &in.shape_, in.dtype_})
                     : in.is_real_  ? method->set_number(index, in.real_)
                                    : method->set_number(index, in.integer_);
     if (e != Error::ok) return parts_->fail(method->last_error());
@@ -162,26 +181,34 @@ Error Module::call(const std::string& name, const std::vector<Input>& inputs, Me
   return Error::ok;
 }
 
-Error Module::run(const std::string& name, const std::vector<Input>& inputs, const std::vector<OutputBuffer>& outputs) {
+Error Module::run(const std::string& name, const std::vector<Input>& inputs,
+                  const std::vector<OutputBuffer>& outputs) {
   Method* method = nullptr;
   TAPER_TRY(call(name, inputs, method));
   if (static_cast<index_t>(outputs.size()) > method->output_count())
-    return parts_->fail(Error::invalid_argument, name + " has " + std::to_string(method->output_count()) + " outputs");
+    return parts_->fail(Error::invalid_argument,
+                        name + " has " + std::to_string(method->output_count()) + " outputs");
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorRef t = method->output(static_cast<index_t>(i));
     const std::string output = method->output_name(static_cast<index_t>(i));
-    if (t.shape == nullptr) return parts_->fail(Error::invalid_argument, "output " + output + " is a number: use execute");
+    if (t.shape == nullptr)
+      return parts_->fail(Error::invalid_argument,
+                          "output " + output + " is a number: use execute");
     if (t.dtype != outputs[i].dtype)
-      return parts_->fail(Error::invalid_argument, "output " + output + " is " + name_of(t.dtype) + ", the buffer is " + name_of(outputs[i].dtype));
+      return parts_->fail(Error::invalid_argument, "output " + output + " is " + name_of(t.dtype) +
+                                                       ", the buffer is " +
+                                                       name_of(outputs[i].dtype));
     if (static_cast<size_t>(t.size_bytes()) != outputs[i].size_bytes)
-      return parts_->fail(Error::invalid_argument, "output " + output + " has " + std::to_string(t.size_bytes()) + " bytes, the buffer has " +
-                                                       std::to_string(outputs[i].size_bytes));
+      return parts_->fail(Error::invalid_argument,
+                          "output " + output + " has " + std::to_string(t.size_bytes()) +
+                              " bytes, the buffer has " + std::to_string(outputs[i].size_bytes));
     copy_out(t, static_cast<std::byte*>(outputs[i].data));
   }
   return Error::ok;
 }
 
-Result<std::vector<OwnedTensor>> Module::execute(const std::string& name, const std::vector<Input>& inputs) {
+Result<std::vector<OwnedTensor>> Module::execute(const std::string& name,
+                                                 const std::vector<Input>& inputs) {
   Method* method = nullptr;
   TAPER_TRY(call(name, inputs, method));
   std::vector<OwnedTensor> results(static_cast<size_t>(method->output_count()));
@@ -201,8 +228,10 @@ Result<std::vector<OwnedTensor>> Module::execute(const std::string& name, const 
     if (!is_integer) TAPER_TRY(method->output_number(i, real));
     out.dtype = is_integer ? DType::i64 : DType::f64;
     out.bytes.resize(8);
-    if (is_integer) std::memcpy(out.bytes.data(), &integer, 8);
-    else std::memcpy(out.bytes.data(), &real, 8);
+    if (is_integer)
+      std::memcpy(out.bytes.data(), &integer, 8);
+    else
+      std::memcpy(out.bytes.data(), &real, 8);
   }
   return results;
 }
@@ -213,13 +242,15 @@ const std::string& Module::message() const { return parts_->message; }
 
 std::vector<std::string> Module::method_names() const {
   std::vector<std::string> names;
-  for (index_t i = 0; i < parts_->program->method_count(); ++i) names.emplace_back(parts_->program->method_name(i));
+  for (index_t i = 0; i < parts_->program->method_count(); ++i)
+    names.emplace_back(parts_->program->method_name(i));
   return names;
 }
 
 std::vector<std::string> Module::state_names() const {
   std::vector<std::string> names;
-  for (index_t i = 0; i < parts_->session->state_count(); ++i) names.emplace_back(parts_->session->state(i).path);
+  for (index_t i = 0; i < parts_->session->state_count(); ++i)
+    names.emplace_back(parts_->session->state(i).path);
   return names;
 }
 
@@ -227,8 +258,10 @@ Result<OwnedTensor> Module::state(const std::string& path) {
   const Result<index_t> i = parts_->session->find_state(path.c_str());
   if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
   const StateView s = parts_->session->state(i.value());
-  OwnedTensor t{s.dtype, std::vector<index_t>(s.sizes.begin(), s.sizes.end()), std::vector<std::byte>(s.size_bytes)};
-  if (const Error e = parts_->session->read_state(i.value(), t.bytes); e != Error::ok) return parts_->fail(e, "reading state " + path);
+  OwnedTensor t{s.dtype, std::vector<index_t>(s.sizes.begin(), s.sizes.end()),
+                std::vector<std::byte>(s.size_bytes)};
+  if (const Error e = parts_->session->read_state(i.value(), t.bytes); e != Error::ok)
+    return parts_->fail(e, "reading state " + path);
   return t;
 }
 

@@ -20,21 +20,24 @@ namespace taper {
 class Input {
  public:
   template <class T>
-  Input(const T* elements, std::initializer_list<index_t> sizes) : Input(elements, std::vector<index_t>(sizes)) {}
+  Input(const T* elements, std::initializer_list<index_t> sizes)
+      : Input(elements, std::vector<index_t>(sizes)) {}
   template <class T>
   Input(const T* elements, const std::vector<index_t>& sizes)
       : data_(elements), dtype_(dtypes_of<T>::dtype), has_rank_(sizes.size() <= max_rank) {
     if (has_rank_) shape_ = Shape::dense(Span<const index_t>(sizes));
   }
   /// Of any strides.
-  Input(const TensorRef& tensor) : data_(tensor.data), shape_(*tensor.shape), dtype_(tensor.dtype) {}
+  Input(const TensorRef& tensor)
+      : data_(tensor.data), shape_(*tensor.shape), dtype_(tensor.dtype) {}
 
   static Input number(int64_t value) { return Input(false, value, 0); }
   static Input number(double value) { return Input(true, 0, value); }
 
  private:
   friend class Module;
-  Input(bool real, int64_t integer, double value) : is_number_(true), is_real_(real), integer_(integer), real_(value) {}
+  Input(bool real, int64_t integer, double value)
+      : is_number_(true), is_real_(real), integer_(integer), real_(value) {}
 
   const void* data_ = nullptr;
   Shape shape_;
@@ -44,13 +47,16 @@ class Input {
   double real_ = 0;
 };
 
-/// Where a result is copied to: a container with exactly as many elements (std::vector, std::array, Span).
+/// Where a result is copied to: a container with exactly as many elements (std::vector, std::array,
+/// Span).
 class OutputBuffer {
  public:
   template <class C, class T = std::remove_pointer_t<decltype(std::declval<C&>().data())>,
             class = std::enable_if_t<!std::is_const_v<T> && (dtypes_of<T>::set != 0)>>
   OutputBuffer(C& container)
-      : data(container.data()), size_bytes(static_cast<size_t>(container.size()) * sizeof(T)), dtype(dtypes_of<T>::dtype) {}
+      : data(container.data()),
+        size_bytes(static_cast<size_t>(container.size()) * sizeof(T)),
+        dtype(dtypes_of<T>::dtype) {}
   void* data;
   size_t size_bytes;
   DType dtype;
@@ -63,21 +69,25 @@ struct OwnedTensor {
   std::vector<std::byte> bytes;
 
   template <class T>
-  const T* data() const { return reinterpret_cast<const T*>(bytes.data()); }
+  const T* data() const {
+    return reinterpret_cast<const T*>(bytes.data());
+  }
   index_t numel() const { return static_cast<index_t>(bytes.size()) / size_bytes(dtype); }
 };
 
 struct ModuleOptions {
-  KernelSet kernels;               ///< none: `default_kernels()`
-  const Threads* threads = nullptr;  ///< a pool that the caller keeps, e.g. ThreadPool(4).threads(); nullptr: one thread
+  KernelSet kernels;  ///< none: `default_kernels()`
+  const Threads* threads =
+      nullptr;  ///< a pool that the caller keeps, e.g. ThreadPool(4).threads(); nullptr: one thread
   std::string* message = nullptr;  ///< why `load` failed
 };
 
-/// The kernels linked into this library, fastest first: optimized ones for this CPU, then portable ones.
+/// The kernels linked into this library, fastest first: optimized ones for this CPU, then portable
+/// ones.
 KernelSet default_kernels();
 
-/// A program with one session, and a method for each entry point that was called, all with memory of its own. One thread at a time;
-/// a second Module of the same file shares the mapped weights.
+/// A program with one session, and a method for each entry point that was called, all with memory
+/// of its own. One thread at a time; a second Module of the same file shares the mapped weights.
 class Module {
  public:
   static Result<Module> load(const std::string& path, const ModuleOptions& options = {});
@@ -89,10 +99,14 @@ class Module {
   ~Module();
 
   /// Calls `forward`, or another method, and copies its results.
-  Error forward(const std::vector<Input>& inputs, const std::vector<OutputBuffer>& outputs) { return run("forward", inputs, outputs); }
-  Error run(const std::string& method, const std::vector<Input>& inputs, const std::vector<OutputBuffer>& outputs);
+  Error forward(const std::vector<Input>& inputs, const std::vector<OutputBuffer>& outputs) {
+    return run("forward", inputs, outputs);
+  }
+  Error run(const std::string& method, const std::vector<Input>& inputs,
+            const std::vector<OutputBuffer>& outputs);
   /// Calls a method and gives its results; numbers are tensors without dimensions.
-  Result<std::vector<OwnedTensor>> execute(const std::string& method, const std::vector<Input>& inputs);
+  Result<std::vector<OwnedTensor>> execute(const std::string& method,
+                                           const std::vector<Input>& inputs);
 
   /// The method itself, created on the first call: inputs without a copy, limits, profiles.
   Result<Method> method(const std::string& name);

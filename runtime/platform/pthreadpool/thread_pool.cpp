@@ -25,7 +25,8 @@ void run(void* pool, void (*task)(void* context, index_t i), void* context, inde
 
 }  // namespace
 
-ThreadPool::ThreadPool(int count) : pool_(pthreadpool_create(count > 0 ? static_cast<size_t>(count) : 0)) {
+ThreadPool::ThreadPool(int count)
+    : pool_(pthreadpool_create(count > 0 ? static_cast<size_t>(count) : 0)) {
   threads_.count = static_cast<int>(pthreadpool_get_threads_count(pool_));  // 1 without a pool
   threads_.pool = pool_;
   threads_.run = run;

@@ -10,11 +10,12 @@ namespace taper {
 ///   ThreadPool pool(2);
 ///   … pool.threads() …
 ///
-/// Several objects may share one pool, and calls of several threads wait for each other. A task must not start tasks.
+/// Several objects may share one pool, and calls of several threads wait for each other. A task
+/// must not start tasks.
 class ThreadPool {
  public:
-  /// `count` threads, the caller's included; 0: one for each processor. If the system refuses to give them, the pool
-  /// runs everything on the caller's thread.
+  /// `count` threads, the caller's included; 0: one for each processor. If the system refuses to
+  /// give them, the pool runs everything on the caller's thread.
   explicit ThreadPool(int count = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -35,25 +35,31 @@ std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string npy(const std::string& name, std::vector<int64_t> sizes, const std::vector<float>& values) {
+std::string npy(const std::string& name, std::vector<int64_t> sizes,
+                const std::vector<float>& values) {
   const auto path = scratch_file(name);
   io::write_npy(path, io::Array::of<float>(std::move(sizes), std::span<const float>(values)));
   return path.string();
 }
 
-void expect_one_line(const std::string& text) { EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text; }
+void expect_one_line(const std::string& text) {
+  EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
+}
 
-// ---- the command ------------------------------------------------------------------------------------------------------------
+// ---- the command
+// ------------------------------------------------------------------------------------------------------------
 
 TEST(taper_command, helps_and_succeeds) {
   const Outcome help = taper_command("--help");
   EXPECT_EQ(help.code, success);
-  for (const char* word : {"inspect", "run", "profile", "export", "Exit codes"}) EXPECT_THAT(help.out, HasSubstr(word));
+  for (const char* word : {"inspect", "run", "profile", "export", "Exit codes"})
+    EXPECT_THAT(help.out, HasSubstr(word));
   EXPECT_EQ(taper_command("run", "--help").code, success);
 }
 
 TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
-  const Outcome none = taper_command(), unknown = taper_command("frobnicate"), option = taper_command("inspect", "x.taper", "--colour");
+  const Outcome none = taper_command(), unknown = taper_command("frobnicate"),
+                option = taper_command("inspect", "x.taper", "--colour");
   for (const Outcome& o : {none, unknown, option}) {
     EXPECT_EQ(o.code, usage);
     EXPECT_THAT(o.err, HasSubstr("--help"));
@@ -79,12 +85,14 @@ TEST(taper_command, answers_a_missing_or_damaged_file_with_1_and_its_name) {
   }
 }
 
-// ---- inspect ----------------------------------------------------------------------------------------------------------------
+// ---- inspect
+// ----------------------------------------------------------------------------------------------------------------
 
 TEST(taper_inspect, tells_what_a_program_takes_gives_and_needs) {
   const Outcome o = taper_command("inspect", tests::classifier().string());
   EXPECT_EQ(o.code, success) << o.err;
-  for (const char* text : {"x: f32[batch, 2]", "scores: f32[batch, 3]", "batch in 1..16", "1 addmm", "addmm(f32, f32, f32) -> f32", "lower bound", "fc.weight"})
+  for (const char* text : {"x: f32[batch, 2]", "scores: f32[batch, 3]", "batch in 1..16", "1 addmm",
+                           "addmm(f32, f32, f32) -> f32", "lower bound", "fc.weight"})
     EXPECT_THAT(o.out, HasSubstr(text));
 }
 
@@ -106,15 +114,20 @@ TEST(taper_inspect, draws_the_graphs) {
   const Outcome o = taper_command("inspect", tests::counter().string(), "--graph", svg.string());
   EXPECT_EQ(o.code, success) << o.err;
   const std::string picture = content(svg);
-  for (const char* text : {"<svg", "count", "twice", "add.Tensor", "f32[2]", "writes total", "</svg>"}) EXPECT_THAT(picture, HasSubstr(text));
+  for (const char* text :
+       {"<svg", "count", "twice", "add.Tensor", "f32[2]", "writes total", "</svg>"})
+    EXPECT_THAT(picture, HasSubstr(text));
 }
 
-// ---- run --------------------------------------------------------------------------------------------------------------------
+// ---- run
+// --------------------------------------------------------------------------------------------------------------------
 
 TEST(taper_run, shows_the_best_classes_with_labels) {
   const auto labels = scratch_file("labels.txt");
   std::ofstream(labels) << "ant\nbee\ncat\n";
-  const Outcome o = taper_command("run", tests::classifier().string(), "--input", npy("x.npy", {1, 2}, {1, 0}), "--labels", labels.string(), "--top", "2");
+  const Outcome o =
+      taper_command("run", tests::classifier().string(), "--input", npy("x.npy", {1, 2}, {1, 0}),
+                    "--labels", labels.string(), "--top", "2");
   EXPECT_EQ(o.code, success) << o.err;
   // softmax(1, 5, 0) = 0.0179, 0.9756, 0.0066
   EXPECT_THAT(o.out, HasSubstr("1    97.6 %  bee"));
@@ -123,14 +136,17 @@ TEST(taper_run, shows_the_best_classes_with_labels) {
 }
 
 TEST(taper_run, writes_outputs_that_a_file_keeps_exactly) {
-  const std::string program = tests::classifier().string(), x = npy("x.npy", {3, 2}, {1, 0, 0, 1, 2, -1});
+  const std::string program = tests::classifier().string(),
+                    x = npy("x.npy", {3, 2}, {1, 0, 0, 1, 2, -1});
   const auto y = scratch_file("y.npy"), all = scratch_file("y.safetensors");
-  const Outcome o = taper_command("run", program, "--input", "x=" + x, "--output", y.string(), "--output", all.string());
+  const Outcome o = taper_command("run", program, "--input", "x=" + x, "--output", y.string(),
+                                  "--output", all.string());
   ASSERT_EQ(o.code, success) << o.err;
   const io::Array scores = io::read_npy(y);
   EXPECT_THAT(scores.sizes, ElementsAre(3, 3));
   EXPECT_THAT(scores.values<float>(), ElementsAre(1, 5, 0, 0, 1, 8, 2, 9, -8));
-  EXPECT_THAT(io::read_safetensors(all).at("scores").values<float>(), ElementsAre(1, 5, 0, 0, 1, 8, 2, 9, -8));
+  EXPECT_THAT(io::read_safetensors(all).at("scores").values<float>(),
+              ElementsAre(1, 5, 0, 0, 1, 8, 2, 9, -8));
   // and what was written is an input again
   const auto inputs = scratch_file("inputs.safetensors");
   io::SafeTensors content;
@@ -141,9 +157,14 @@ TEST(taper_run, writes_outputs_that_a_file_keeps_exactly) {
 }
 
 TEST(taper_run, keeps_states_in_a_file) {
-  const std::string program = tests::counter().string(), x = npy("x.npy", {2}, {1, 2}), states = scratch_file("states.safetensors").string();
-  ASSERT_EQ(taper_command("run", program, "--method", "count", "--input", x, "--save-states", states).code, success);
-  const Outcome again = taper_command("run", program, "--method", "count", "--input", x, "--load-states", states, "--save-states", states);
+  const std::string program = tests::counter().string(), x = npy("x.npy", {2}, {1, 2}),
+                    states = scratch_file("states.safetensors").string();
+  ASSERT_EQ(
+      taper_command("run", program, "--method", "count", "--input", x, "--save-states", states)
+          .code,
+      success);
+  const Outcome again = taper_command("run", program, "--method", "count", "--input", x,
+                                      "--load-states", states, "--save-states", states);
   ASSERT_EQ(again.code, success) << again.err;
   EXPECT_THAT(io::read_safetensors(states).at("total").values<float>(), ElementsAre(2, 4));
 }
@@ -151,15 +172,19 @@ TEST(taper_run, keeps_states_in_a_file) {
 TEST(taper_run, says_what_is_missing_or_does_not_fit) {
   const std::string classifier = tests::classifier().string(), counter = tests::counter().string();
   const Outcome cases[] = {
-      taper_command("run", classifier),                                                         // no input
-      taper_command("run", classifier, "--input", npy("long.npy", {1, 3}, {1, 2, 3})),          // another extent
-      taper_command("run", classifier, "--input", npy("large.npy", {17, 2}, std::vector<float>(34))),  // beyond the range
-      taper_command("run", classifier, "--input", "z=" + npy("x.npy", {1, 2}, {1, 0})),         // another name
-      taper_command("run", classifier, "--input", "picture.gif"),                               // another kind of file
-      taper_command("run", counter),                                                            // which method?
-      taper_command("run", counter, "--method", "train"),                                       // not there
+      taper_command("run", classifier),  // no input
+      taper_command("run", classifier, "--input",
+                    npy("long.npy", {1, 3}, {1, 2, 3})),  // another extent
+      taper_command("run", classifier, "--input",
+                    npy("large.npy", {17, 2}, std::vector<float>(34))),  // beyond the range
+      taper_command("run", classifier, "--input",
+                    "z=" + npy("x.npy", {1, 2}, {1, 0})),          // another name
+      taper_command("run", classifier, "--input", "picture.gif"),  // another kind of file
+      taper_command("run", counter),                               // which method?
+      taper_command("run", counter, "--method", "train"),          // not there
   };
-  const char* texts[] = {"--input x=FILE", "f32[batch, 2]", "f32[batch, 2]", "no input z", "picture.gif", "count, twice", "count, twice"};
+  const char* texts[] = {"--input x=FILE", "f32[batch, 2]", "f32[batch, 2]", "no input z",
+                         "picture.gif",    "count, twice",  "count, twice"};
   for (size_t i = 0; i < std::size(cases); ++i) {
     EXPECT_EQ(cases[i].code, failure) << i;
     EXPECT_THAT(cases[i].err, HasSubstr(texts[i])) << i;
@@ -167,20 +192,26 @@ TEST(taper_run, says_what_is_missing_or_does_not_fit) {
   }
 }
 
-// ---- profile ----------------------------------------------------------------------------------------------------------------
+// ---- profile
+// ----------------------------------------------------------------------------------------------------------------
 
 TEST(taper_profile, measures_every_instruction_at_the_sizes_asked_for) {
   const auto trace = scratch_file("trace.json");
-  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5", "--repeat", "4", "--trace", trace.string());
+  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5",
+                                  "--repeat", "4", "--trace", trace.string());
   EXPECT_EQ(o.code, success) << o.err;
-  for (const char* text : {"x: f32[5, 2]", "addmm", "GFLOP/s", "-> f32[5, 3]", "4 runs"}) EXPECT_THAT(o.out, HasSubstr(text));
+  for (const char* text : {"x: f32[5, 2]", "addmm", "GFLOP/s", "-> f32[5, 3]", "4 runs"})
+    EXPECT_THAT(o.out, HasSubstr(text));
   const auto events = nlohmann::json::parse(content(trace))["traceEvents"];
-  EXPECT_EQ(std::ranges::count_if(events, [](const auto& e) { return e["ph"] == "X" && e["name"] == "addmm"; }), 4);
+  EXPECT_EQ(std::ranges::count_if(
+                events, [](const auto& e) { return e["ph"] == "X" && e["name"] == "addmm"; }),
+            4);
 }
 
 TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
   const std::string program = tests::classifier().string();
-  const Outcome name = taper_command("profile", program, "--dim", "time=5"), range = taper_command("profile", program, "--dim", "batch=17"),
+  const Outcome name = taper_command("profile", program, "--dim", "time=5"),
+                range = taper_command("profile", program, "--dim", "batch=17"),
                 form = taper_command("profile", program, "--dim", "batch");
   EXPECT_THAT(name.err, HasSubstr("there are batch"));
   EXPECT_THAT(range.err, HasSubstr("1..16"));
@@ -189,20 +220,29 @@ TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
   EXPECT_EQ(form.code, usage);
 }
 
-// ---- export -----------------------------------------------------------------------------------------------------------------
+// ---- export
+// -----------------------------------------------------------------------------------------------------------------
 
 TEST(taper_export, writes_a_table_of_exactly_the_kernels_needed) {
-  const auto kernels = scratch_file("kernels.cpp"), array = scratch_file("array.cpp"), header = scratch_file("c.h");
+  const auto kernels = scratch_file("kernels.cpp"), array = scratch_file("array.cpp"),
+             header = scratch_file("c.h");
   const auto program = tests::classifier();
-  const Outcome o = taper_command("export", program.string(), "--portable", "--kernels", kernels.string(), "--array", array.string(), "--header", header.string());
+  const Outcome o =
+      taper_command("export", program.string(), "--portable", "--kernels", kernels.string(),
+                    "--array", array.string(), "--header", header.string());
   ASSERT_EQ(o.code, success) << o.err;
-  EXPECT_THAT(content(kernels), HasSubstr("classifier_kernels[1] = {\n    &taper::portable::addmm_f32,\n}"));
+  EXPECT_THAT(content(kernels),
+              HasSubstr("classifier_kernels[1] = {\n    &taper::portable::addmm_f32,\n}"));
   EXPECT_THAT(content(array), HasSubstr("= {\n84,65,80,69,82,13,10,26,"));  // "TAPER\r\n\x1a"
-  EXPECT_THAT(content(header), HasSubstr("classifier_taper[" + std::to_string(std::filesystem::file_size(program)) + "]"));
+  EXPECT_THAT(
+      content(header),
+      HasSubstr("classifier_taper[" + std::to_string(std::filesystem::file_size(program)) + "]"));
   EXPECT_THAT(content(header), HasSubstr("classifier_forward_bytes = "));
 }
 
-TEST(taper_export, wants_to_know_what_to_write) { EXPECT_EQ(taper_command("export", tests::classifier().string()).code, usage); }
+TEST(taper_export, wants_to_know_what_to_write) {
+  EXPECT_EQ(taper_command("export", tests::classifier().string()).code, usage);
+}
 
 }  // namespace
 }  // namespace taper::cli

@@ -11,23 +11,28 @@ namespace {
 using testing::ElementsAre;
 using testing::FloatEq;
 
-io::Array picture(int64_t height, int64_t width, int64_t channels, const std::vector<uint8_t>& samples) {
+io::Array picture(int64_t height, int64_t width, int64_t channels,
+                  const std::vector<uint8_t>& samples) {
   return io::Array::of<uint8_t>({height, width, channels}, std::span<const uint8_t>(samples));
 }
 
 TEST(tensor_of_picture, scales_grey_to_one_and_takes_any_batch_extent) {
-  const io::Array x = tensor_of_picture(picture(1, 3, 1, {0, 51, 255}), {any_extent, 1, 1, 3}, {}, "p.png");
+  const io::Array x =
+      tensor_of_picture(picture(1, 3, 1, {0, 51, 255}), {any_extent, 1, 1, 3}, {}, "p.png");
   EXPECT_THAT(x.sizes, ElementsAre(1, 1, 1, 3));
   EXPECT_THAT(x.values<float>(), ElementsAre(0, FloatEq(0.2f), 1));
 }
 
 TEST(tensor_of_picture, puts_colours_into_channels_and_normalizes_each) {
-  const io::Array x = tensor_of_picture(picture(1, 2, 3, {255, 0, 51, 0, 255, 51}), {3, any_extent, any_extent}, {{0.5, 0, 0}, {0.5, 1, 2}}, "p.png");
+  const io::Array x =
+      tensor_of_picture(picture(1, 2, 3, {255, 0, 51, 0, 255, 51}), {3, any_extent, any_extent},
+                        {{0.5, 0, 0}, {0.5, 1, 2}}, "p.png");
   EXPECT_THAT(x.values<float>(), ElementsAre(1, -1, 0, 1, FloatEq(0.1f), FloatEq(0.1f)));
 }
 
 TEST(tensor_of_picture, converts_between_grey_and_colour_and_drops_transparency) {
-  const io::Array grey = tensor_of_picture(picture(1, 1, 4, {255, 255, 255, 7}), {1, 1}, {}, "p.png");
+  const io::Array grey =
+      tensor_of_picture(picture(1, 1, 4, {255, 255, 255, 7}), {1, 1}, {}, "p.png");
   EXPECT_THAT(grey.values<float>(), ElementsAre(FloatEq(1)));
   const io::Array colour = tensor_of_picture(picture(1, 1, 2, {255, 7}), {1, 3, 1, 1}, {}, "p.png");
   EXPECT_THAT(colour.values<float>(), ElementsAre(1, 1, 1));

@@ -10,7 +10,8 @@ namespace {
 
 /// Two grey 2 x 3 pictures: pixels 0, 1, … 11, labels 5 and 6.
 Images tiny() {
-  io::Array pixels = io::Array::zeros(DType::u8, {2, 1, 2, 3}), labels = io::Array::zeros(DType::i64, {2});
+  io::Array pixels = io::Array::zeros(DType::u8, {2, 1, 2, 3}),
+            labels = io::Array::zeros(DType::i64, {2});
   for (uint8_t i = 0; i < 12; ++i) pixels.values<uint8_t>()[i] = i;
   labels.values<int64_t>()[0] = 5, labels.values<int64_t>()[1] = 6;
   return Images(pixels, labels);
@@ -23,7 +24,8 @@ std::vector<float> pixels_of(const Images& images, int64_t example, uint64_t see
 }
 
 TEST(mnist, reads_the_part_that_ships_with_taper) {
-  const Images train = mnist(tests::test_data("mnist/train")), test = mnist(tests::test_data("mnist/t10k"));
+  const Images train = mnist(tests::test_data("mnist/train")),
+               test = mnist(tests::test_data("mnist/t10k"));
   EXPECT_EQ(train.size(), 20000);
   EXPECT_EQ(test.size(), 10000);
   const int64_t first_labels[] = {7, 2, 1, 0, 4};
@@ -90,7 +92,8 @@ TEST(images, are_moved_by_up_to_the_padding) {
           for (int x = 0; x < 3; ++x) {
             const int from_y = y + dy, from_x = x + dx;
             const bool inside = from_y >= 0 && from_y < 2 && from_x >= 0 && from_x < 3;
-            same &= std::abs(p[static_cast<size_t>(3 * y + x)] - static_cast<float>(inside ? 6 + 3 * from_y + from_x : 0)) < 1e-3f;
+            same &= std::abs(p[static_cast<size_t>(3 * y + x)] -
+                             static_cast<float>(inside ? 6 + 3 * from_y + from_x : 0)) < 1e-3f;
           }
         }
         seen[dy + 1][dx + 1] |= same;
@@ -108,8 +111,11 @@ TEST(images, have_ranges) {
 }
 
 TEST(images, refuse_arrays_that_do_not_fit) {
-  EXPECT_THROW(Images(io::Array::zeros(DType::u8, {2, 1, 2, 3}), io::Array::zeros(DType::i64, {3})), std::invalid_argument);
-  EXPECT_THROW(Images(io::Array::zeros(DType::f32, {2, 1, 2, 3}), io::Array::zeros(DType::i64, {2})), std::invalid_argument);
+  EXPECT_THROW(Images(io::Array::zeros(DType::u8, {2, 1, 2, 3}), io::Array::zeros(DType::i64, {3})),
+               std::invalid_argument);
+  EXPECT_THROW(
+      Images(io::Array::zeros(DType::f32, {2, 1, 2, 3}), io::Array::zeros(DType::i64, {2})),
+      std::invalid_argument);
   EXPECT_THROW(tiny().normalize({0.5f, 0.5f}, {1, 1}), std::invalid_argument);
 }
 

@@ -16,7 +16,8 @@ struct Numbers : Dataset {
   Batch batch(std::span<const int64_t> examples, uint64_t seed) const override {
     const auto n = static_cast<int64_t>(examples.size());
     const std::vector<int64_t> seeds(examples.size(), static_cast<int64_t>(seed));
-    return {Tensor::from(std::vector<int64_t>(examples.begin(), examples.end()), {n}), Tensor::from(seeds, {n})};
+    return {Tensor::from(std::vector<int64_t>(examples.begin(), examples.end()), {n}),
+            Tensor::from(seeds, {n})};
   }
 };
 
@@ -44,7 +45,8 @@ TEST(loader, drops_a_smaller_last_batch_when_asked) {
 
 TEST(loader, shuffles_anew_in_every_epoch_and_alike_for_one_seed) {
   const LoaderOptions options{.batch_size = 7, .shuffle = true, .seed = 3};
-  Loader a(Numbers(50), options), b(Numbers(50), options), other(Numbers(50), {.batch_size = 7, .shuffle = true, .seed = 4});
+  Loader a(Numbers(50), options), b(Numbers(50), options),
+      other(Numbers(50), {.batch_size = 7, .shuffle = true, .seed = 4});
   const std::vector<int64_t> first = epoch_of(a), second = epoch_of(a);
   EXPECT_NE(first, second);
   EXPECT_EQ(epoch_of(b), first);

@@ -15,7 +15,8 @@ TEST(progress, counts_the_steps_of_a_loop) {
   std::vector<int> steps;
   for (int step : Progress(3, "training", {.out = &out})) steps.push_back(step);
   EXPECT_EQ(steps, (std::vector<int>{0, 1, 2}));
-  EXPECT_THAT(out.str(), testing::StartsWith("training 100 % [############################] 3/3  "));
+  EXPECT_THAT(out.str(),
+              testing::StartsWith("training 100 % [############################] 3/3  "));
 }
 
 TEST(progress, shows_rate_time_left_and_values) {
@@ -25,7 +26,9 @@ TEST(progress, shows_rate_time_left_and_values) {
   progress.set("accuracy", 0.25);
   progress.set("loss", 0.125);
   progress.advance(2);
-  EXPECT_THAT(progress.line(), testing::MatchesRegex("epoch 1  50 % .############## *. 2/4  [0-9.e+]+ images/s  0:00 left  loss 0.125  accuracy 0.25"));
+  EXPECT_THAT(progress.line(),
+              testing::MatchesRegex("epoch 1  50 % .############## *. 2/4  [0-9.e+]+ images/s  "
+                                    "0:00 left  loss 0.125  accuracy 0.25"));
 }
 
 TEST(progress, prints_its_last_state_once) {
@@ -35,7 +38,8 @@ TEST(progress, prints_its_last_state_once) {
     progress.advance();
     progress.finish();
   }
-  EXPECT_EQ(std::count(out.str().begin(), out.str().end(), '\n'), 1);
+  const std::string text = out.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
 }
 
 }  // namespace

@@ -30,7 +30,9 @@ TEST(characters, split_into_parts_with_one_vocabulary) {
   EXPECT_THROW(text.part(0, 0.25), std::invalid_argument);
 }
 
-TEST(characters, need_a_text_longer_than_the_context) { EXPECT_THROW(Characters("abc", 3), std::invalid_argument); }
+TEST(characters, need_a_text_longer_than_the_context) {
+  EXPECT_THROW(Characters("abc", 3), std::invalid_argument);
+}
 
 }  // namespace
 }  // namespace taper::data

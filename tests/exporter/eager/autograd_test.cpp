@@ -13,7 +13,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-Tensor leaf(std::vector<float> values, const Ints& sizes) { return Tensor::from(values, sizes).set_requires_grad(); }
+Tensor leaf(std::vector<float> values, const Ints& sizes) {
+  return Tensor::from(values, sizes).set_requires_grad();
+}
 std::vector<float> values(const Tensor& t) { return t.to_vector<float>(); }
 
 TEST(autograd, gives_the_gradient_of_a_product) {
@@ -61,17 +63,25 @@ TEST(autograd, gives_the_gradient_of_a_tensor_in_the_middle) {
 }
 TEST(autograd, says_which_input_is_unused) {
   const Tensor x = leaf({2}, {1}), other = leaf({2}, {1});
-  EXPECT_THAT([&] { grad({sum(x * 2)}, {x, other}); }, ThrowsMessage<EagerError>(HasSubstr("do not depend on input 1")));
+  EXPECT_THAT(
+      [&] {
+        grad({sum(x * 2)}, {x, other});
+      },
+      ThrowsMessage<EagerError>(HasSubstr("do not depend on input 1")));
   EXPECT_FALSE(grad({sum(x * 2)}, {x, other}, {}, false, false, true)[1].defined());
 }
 TEST(autograd, needs_one_element_to_start_from) {
   const Tensor x = leaf({1, 2}, {2});
-  EXPECT_THAT([&] { (x * 2).backward(); }, ThrowsMessage<EagerError>(HasSubstr("a tensor of size (2) needs a gradient to start from")));
+  EXPECT_THAT(
+      [&] { (x * 2).backward(); },
+      ThrowsMessage<EagerError>(HasSubstr("a tensor of size (2) needs a gradient to start from")));
   (x * 2).backward(Tensor::from<float>({1, 10}, {2}));
   EXPECT_THAT(values(x.grad()), ElementsAre(2, 20));
 }
 TEST(autograd, says_when_there_is_no_history) {
-  EXPECT_THAT([] { Tensor::from<float>({1}, {1}).backward(); }, ThrowsMessage<EagerError>(HasSubstr("does not require a gradient and has no history")));
+  EXPECT_THAT(
+      [] { Tensor::from<float>({1}, {1}).backward(); },
+      ThrowsMessage<EagerError>(HasSubstr("does not require a gradient and has no history")));
 }
 TEST(autograd, records_nothing_inside_no_grad) {
   const Tensor x = leaf({2}, {1});
@@ -131,8 +141,11 @@ TEST(autograd, names_the_forward_line_of_the_first_nan) {
   }
 }
 TEST(autograd, runs_custom_functions) {
-  const CustomFunction twice{"twice", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * 2}; },
-                             [](const std::vector<Tensor>&, const std::vector<Tensor>&, const Gradients& dy) { return Gradients{dy[0] * 100}; }};
+  const CustomFunction twice{
+      "twice", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * 2}; },
+      [](const std::vector<Tensor>&, const std::vector<Tensor>&, const Gradients& dy) {
+        return Gradients{dy[0] * 100};
+      }};
   const Tensor x = leaf({2}, {1});
   const Tensor y = apply(twice, {x})[0];
   EXPECT_THAT(values(y), ElementsAre(4));
@@ -151,14 +164,20 @@ TEST(autograd, checks_gradients_against_differences) {
   const auto right = [](const std::vector<Tensor>& in) { return in[0] * in[0] * in[0]; };
   EXPECT_EQ(gradcheck(right, {x}), "");
   EXPECT_EQ(gradgradcheck(right, {x}), "");
-  const CustomFunction wrong{"wrong", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * in[0]}; },
-                             [](const std::vector<Tensor>& in, const std::vector<Tensor>&, const Gradients& dy) { return Gradients{dy[0] * in[0]}; }};
-  EXPECT_THAT(gradcheck([&](const std::vector<Tensor>& in) { return apply(wrong, in)[0]; }, {x}), HasSubstr("central difference"));
+  const CustomFunction wrong{
+      "wrong", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * in[0]}; },
+      [](const std::vector<Tensor>& in, const std::vector<Tensor>&, const Gradients& dy) {
+        return Gradients{dy[0] * in[0]};
+      }};
+  EXPECT_THAT(gradcheck([&](const std::vector<Tensor>& in) { return apply(wrong, in)[0]; }, {x}),
+              HasSubstr("central difference"));
 }
 TEST(autograd, shows_the_graph_behind_a_tensor) {
   const Tensor x = leaf({2}, {1});
   x.set_name("w");
-  EXPECT_THAT(graph_of(sum(x * x)), testing::AllOf(HasSubstr("mul.Tensor(%2, %2)"), HasSubstr("leaf w"), HasSubstr("autograd_test.cpp:")));
+  EXPECT_THAT(graph_of(sum(x * x)),
+              testing::AllOf(HasSubstr("mul.Tensor(%2, %2)"), HasSubstr("leaf w"),
+                             HasSubstr("autograd_test.cpp:")));
 }
 
 }  // namespace

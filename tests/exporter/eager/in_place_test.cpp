@@ -10,7 +10,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-Tensor leaf(std::vector<float> values, const Ints& sizes) { return Tensor::from(values, sizes).set_requires_grad(); }
+Tensor leaf(std::vector<float> values, const Ints& sizes) {
+  return Tensor::from(values, sizes).set_requires_grad();
+}
 std::vector<float> values(const Tensor& t) { return t.to_vector<float>(); }
 
 TEST(in_place, changes_the_tensor_and_its_history) {
@@ -29,7 +31,9 @@ TEST(in_place, names_both_places_when_it_corrupts_a_gradient) {
   const int writer = __LINE__ + 1;
   y.add_(1);
   EXPECT_THAT([&] { sum(z).backward(); },
-              ThrowsMessage<EagerError>(testing::AllOf(HasSubstr("add_ at in_place_test.cpp:" + std::to_string(writer) + " overwrote a value that mul at in_place_test.cpp:" + std::to_string(user)))));
+              ThrowsMessage<EagerError>(testing::AllOf(HasSubstr(
+                  "add_ at in_place_test.cpp:" + std::to_string(writer) +
+                  " overwrote a value that mul at in_place_test.cpp:" + std::to_string(user)))));
 }
 TEST(in_place, allows_overwriting_what_nobody_needs) {
   const Tensor x = leaf({-1, 2}, {2});
@@ -40,7 +44,9 @@ TEST(in_place, allows_overwriting_what_nobody_needs) {
 }
 TEST(in_place, refuses_a_leaf_that_wants_a_gradient) {
   Tensor x = leaf({1}, {1});
-  EXPECT_THAT([&] { x.add_(1); }, ThrowsMessage<EagerError>(HasSubstr("a leaf that requires a gradient cannot be written in place")));
+  EXPECT_THAT([&] { x.add_(1); },
+              ThrowsMessage<EagerError>(
+                  HasSubstr("a leaf that requires a gradient cannot be written in place")));
   no_grad([&] { x.add_(1); });
   EXPECT_THAT(values(x), ElementsAre(2));
 }
@@ -78,9 +84,15 @@ TEST(in_place, copies_between_overlapping_views) {
 }
 TEST(in_place, refuses_another_size_or_a_narrower_type) {
   Tensor t = Tensor::from<float>({1, 2}, {2});
-  EXPECT_THAT([&] { t.add_(Tensor::from<float>({1, 2, 3, 4}, {2, 2})); }, ThrowsMessage<EagerError>(HasSubstr("add_: the result's size (2, 2) is not that of self (2)")));
+  EXPECT_THAT(
+      [&] {
+        t.add_(Tensor::from<float>({1, 2, 3, 4}, {2, 2}));
+      },
+      ThrowsMessage<EagerError>(
+          HasSubstr("add_: the result's size (2, 2) is not that of self (2)")));
   Tensor i = Tensor::from<int64_t>({1, 2}, {2});
-  EXPECT_THAT([&] { i.add_(0.5); }, ThrowsMessage<EagerError>(HasSubstr("cannot be written into self of i64")));
+  EXPECT_THAT([&] { i.add_(0.5); },
+              ThrowsMessage<EagerError>(HasSubstr("cannot be written into self of i64")));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ TEST(storage, is_aligned_for_every_kernel) {
 }
 TEST(storage, is_readable_64_bytes_behind_its_end) {
   const Storage s(100);
-  for (size_t i = 0; i < 164; ++i) s.data()[i] = std::byte{1};  // an address sanitizer would complain
+  for (size_t i = 0; i < 164; ++i)
+    s.data()[i] = std::byte{1};  // an address sanitizer would complain
 }
 TEST(storage, reuses_freed_blocks) {
   const void* first;

@@ -27,12 +27,28 @@ TEST(tensor, copies_values_in_and_out) {
   EXPECT_THAT(t.to_vector<int64_t>(), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 TEST(tensor, refuses_values_that_do_not_fill_its_size) {
-  EXPECT_THAT([] { Tensor::from<float>({1, 2, 3}, {2, 2}); }, ThrowsMessage<EagerError>(HasSubstr("size (2, 2) of f32 takes 16 bytes, but 12 were given")));
+  EXPECT_THAT(
+      [] {
+        Tensor::from<float>({1, 2, 3}, {2, 2});
+      },
+      ThrowsMessage<EagerError>(HasSubstr("size (2, 2) of f32 takes 16 bytes, but 12 were given")));
 }
 TEST(tensor, refuses_negative_and_overflowing_sizes) {
-  EXPECT_THAT([] { Tensor::empty({2, -1}); }, ThrowsMessage<EagerError>(HasSubstr("cannot be negative")));
-  EXPECT_THAT([] { Tensor::empty({int64_t{1} << 40, int64_t{1} << 40}); }, ThrowsMessage<EagerError>(HasSubstr("2^63")));
-  EXPECT_THAT([] { Tensor::empty({1, 1, 1, 1, 1, 1, 1, 1, 1}); }, ThrowsMessage<EagerError>(HasSubstr("at most 8")));
+  EXPECT_THAT(
+      [] {
+        Tensor::empty({2, -1});
+      },
+      ThrowsMessage<EagerError>(HasSubstr("cannot be negative")));
+  EXPECT_THAT(
+      [] {
+        Tensor::empty({int64_t{1} << 40, int64_t{1} << 40});
+      },
+      ThrowsMessage<EagerError>(HasSubstr("2^63")));
+  EXPECT_THAT(
+      [] {
+        Tensor::empty({1, 1, 1, 1, 1, 1, 1, 1, 1});
+      },
+      ThrowsMessage<EagerError>(HasSubstr("at most 8")));
 }
 TEST(tensor, names_the_callers_line_in_errors) {
   const int line = __LINE__ + 2;
@@ -41,7 +57,8 @@ TEST(tensor, names_the_callers_line_in_errors) {
     FAIL();
   } catch (const EagerError& e) {
     EXPECT_EQ(e.where().line, line);
-    EXPECT_THAT(e.what(), HasSubstr("tensor_test.cpp:" + std::to_string(line) + ": data: the tensor holds f32, not f64"));
+    EXPECT_THAT(e.what(), HasSubstr("tensor_test.cpp:" + std::to_string(line) +
+                                    ": data: the tensor holds f32, not f64"));
   }
 }
 TEST(tensor, shares_memory_with_its_views) {
@@ -66,11 +83,13 @@ TEST(tensor, slices_like_python) {
 TEST(tensor, gives_the_only_element_as_a_number) {
   EXPECT_EQ(Tensor::from<float>({2.5f}, {1, 1}).item(), 2.5);
   EXPECT_EQ(Tensor::from<int64_t>({INT64_MAX}, {}).item<int64_t>(), INT64_MAX);
-  EXPECT_THAT([] { counting({2}).item(); }, ThrowsMessage<EagerError>(HasSubstr("item: a tensor of size (2) is not one number")));
+  EXPECT_THAT([] { counting({2}).item(); },
+              ThrowsMessage<EagerError>(HasSubstr("item: a tensor of size (2) is not one number")));
 }
 TEST(tensor, refuses_to_be_used_undefined) {
   EXPECT_THAT([] { Tensor().sizes(); }, ThrowsMessage<EagerError>(HasSubstr("undefined tensor")));
-  EXPECT_THAT([] { relu(Tensor()); }, ThrowsMessage<EagerError>(HasSubstr("relu: argument self is an undefined tensor")));
+  EXPECT_THAT([] { relu(Tensor()); },
+              ThrowsMessage<EagerError>(HasSubstr("relu: argument self is an undefined tensor")));
 }
 TEST(tensor, keeps_borrowed_memory_alive) {
   auto memory = std::make_shared<std::vector<float>>(64, 3.0f);

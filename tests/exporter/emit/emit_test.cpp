@@ -41,8 +41,11 @@ void expect_same_bits(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(std::memcmp(x.data(), y.data(), x.size() * sizeof(float)), 0) << a << "\n" << b;
 }
 
-/// Writes the graph, runs it on the runtime, and compares outputs and states with eager's, bit for bit.
-MethodReport expect_runs_like_eager(const std::string& text, const std::vector<std::vector<Tensor>>& calls, const ir::Payloads& payloads = {}) {
+/// Writes the graph, runs it on the runtime, and compares outputs and states with eager's, bit for
+/// bit.
+MethodReport expect_runs_like_eager(const std::string& text,
+                                    const std::vector<std::vector<Tensor>>& calls,
+                                    const ir::Payloads& payloads = {}) {
   const auto reference = ir::parse(text, payloads), graph = ir::parse(text, payloads);
   ir::verify(*graph);
   Report report;
@@ -68,19 +71,26 @@ MethodReport expect_runs_like_eager(const std::string& text, const std::vector<s
 TEST(emit, writes_a_program_that_runs_at_every_size_with_eagers_bits) {
   const auto w = ir::Payload::from<float>({1, 2, 3, 4}, {4});
   const MethodReport report = expect_runs_like_eager(
-      "graph forward\nsymbol batch in [1, 8]\ninput \"x\" = %x: f32[batch, 4]\nconstant \"w\" = %w: f32[4] " + ir::digest(*w) +
-          "\n%a: f32[batch, 4] = add.Tensor(%x, %w, 1)\n%y: f32[batch, 4] = _softmax(%a, -1, false)\noutput \"y\" = %y\noutput \"n\" = batch*4\n"
+      "graph forward\nsymbol batch in [1, 8]\ninput \"x\" = %x: f32[batch, 4]\nconstant \"w\" = "
+      "%w: f32[4] " +
+          ir::digest(*w) +
+          "\n%a: f32[batch, 4] = add.Tensor(%x, %w, 1)\n%y: f32[batch, 4] = _softmax(%a, -1, "
+          "false)\noutput \"y\" = %y\noutput \"n\" = batch*4\n"
           "bind batch = extent 0 of input 0\n",
-      {{random_tensor({3, 4}, 1)}, {random_tensor({8, 4}, 2)}, {random_tensor({1, 4}, 3)}}, {{ir::digest(*w), w}});
+      {{random_tensor({3, 4}, 1)}, {random_tensor({8, 4}, 2)}, {random_tensor({1, 4}, 3)}},
+      {{ir::digest(*w), w}});
   EXPECT_EQ(report.instructions, 2);
   EXPECT_EQ(report.inputs[0], "x: f32[batch, 4]");
 }
 
 TEST(emit, makes_views_values_and_inserts_copies_only_where_kernels_need_them) {
   const MethodReport report = expect_runs_like_eager(
-      "graph forward\nsymbol n in [1, 6]\ninput \"x\" = %x: f32[n, 4]\n%p: f32[4, n] strides [1, 4] = permute(%x, [1, 0])\n"
-      "%s: f32[2, n] strides [1, 4] offset 2 = slice.Tensor(%p, 0, 2, 4, 1)\n%r: f32[2, n] = relu(%s)\n"
-      "%q: f32[n, 2] strides [1, n] = permute(%r, [1, 0])\noutput \"y\" = %q\nbind n = extent 0 of input 0\n",
+      "graph forward\nsymbol n in [1, 6]\ninput \"x\" = %x: f32[n, 4]\n%p: f32[4, n] strides [1, "
+      "4] = permute(%x, [1, 0])\n"
+      "%s: f32[2, n] strides [1, 4] offset 2 = slice.Tensor(%p, 0, 2, 4, 1)\n%r: f32[2, n] = "
+      "relu(%s)\n"
+      "%q: f32[n, 2] strides [1, n] = permute(%r, [1, 0])\noutput \"y\" = %q\nbind n = extent 0 of "
+      "input 0\n",
       {{random_tensor({5, 4}, 1)}, {random_tensor({6, 4}, 2)}});
   EXPECT_EQ(report.views, 3);
   EXPECT_EQ(report.clones, 1) << "relu takes any strides, an output is dense";
@@ -88,7 +98,8 @@ TEST(emit, makes_views_values_and_inserts_copies_only_where_kernels_need_them) {
 
 TEST(emit, writes_a_state_in_place_where_nobody_reads_the_old_value) {
   const MethodReport report = expect_runs_like_eager(
-      "graph forward\ninput \"x\" = %x: f32[4]\nstate \"s\" = %s: f32[4] buffer zeros\n%y: f32[4] = add.Tensor(%s, %x, 1)\n"
+      "graph forward\ninput \"x\" = %x: f32[4]\nstate \"s\" = %s: f32[4] buffer zeros\n%y: f32[4] "
+      "= add.Tensor(%s, %x, 1)\n"
       "output \"y\" = %y\nwrite \"s\" = %y\n",
       {{random_tensor({4}, 1)}, {random_tensor({4}, 2)}, {random_tensor({4}, 3)}});
   EXPECT_EQ(report.states_in_place, 1);
@@ -97,7 +108,8 @@ TEST(emit, writes_a_state_in_place_where_nobody_reads_the_old_value) {
 
 TEST(emit, keeps_the_old_value_of_a_state_as_long_as_somebody_reads_it) {
   const MethodReport report = expect_runs_like_eager(
-      "graph forward\ninput \"x\" = %x: f32[4]\nstate \"s\" = %s: f32[4] buffer zeros\n%new: f32[4] = add.Tensor(%s, %x, 1)\n"
+      "graph forward\ninput \"x\" = %x: f32[4]\nstate \"s\" = %s: f32[4] buffer zeros\n%new: "
+      "f32[4] = add.Tensor(%s, %x, 1)\n"
       "%old: f32[4] = mul.Scalar(%s, 2)\noutput \"y\" = %old\nwrite \"s\" = %new\n",
       {{random_tensor({4}, 1)}, {random_tensor({4}, 2)}});
   EXPECT_EQ(report.states_copied, 1);
@@ -105,22 +117,27 @@ TEST(emit, keeps_the_old_value_of_a_state_as_long_as_somebody_reads_it) {
 
 TEST(emit, swaps_two_states_and_shows_the_old_one) {
   const auto a = ir::Payload::from<float>({1, 2}, {2}), b = ir::Payload::from<float>({3, 4}, {2});
-  expect_runs_like_eager("graph forward\nstate \"a\" = %a: f32[2] buffer " + ir::digest(*a) + "\nstate \"b\" = %b: f32[2] buffer " + ir::digest(*b) +
+  expect_runs_like_eager("graph forward\nstate \"a\" = %a: f32[2] buffer " + ir::digest(*a) +
+                             "\nstate \"b\" = %b: f32[2] buffer " + ir::digest(*b) +
                              "\noutput \"old\" = %a\nwrite \"a\" = %b\nwrite \"b\" = %a\n",
                          {{}, {}, {}}, {{ir::digest(*a), a}, {ir::digest(*b), b}});
 }
 
 TEST(emit, lets_an_input_or_a_constant_be_an_output) {
   const auto w = ir::Payload::from<float>({1, 2}, {2});
-  expect_runs_like_eager("graph forward\ninput \"x\" = %x: f32[2]\nconstant \"w\" = %w: f32[2] " + ir::digest(*w) + "\noutput \"x\" = %x\noutput \"w\" = %w\n",
+  expect_runs_like_eager("graph forward\ninput \"x\" = %x: f32[2]\nconstant \"w\" = %w: f32[2] " +
+                             ir::digest(*w) + "\noutput \"x\" = %x\noutput \"w\" = %w\n",
                          {{random_tensor({2}, 1)}}, {{ir::digest(*w), w}});
 }
 
 TEST(emit, reuses_the_memory_of_a_chain) {
   std::string text = "graph forward\nsymbol n in [1, 100]\ninput \"x\" = %x0: f32[n, 64]\n";
-  for (int i = 0; i < 10; ++i) text += "%x" + std::to_string(i + 1) + ": f32[n, 64] = neg(%x" + std::to_string(i) + ")\n";
-  const MethodReport report = expect_runs_like_eager(text + "output \"y\" = %x10\nbind n = extent 0 of input 0\n", {{random_tensor({7, 64}, 1)}});
-  EXPECT_EQ(report.activation_bytes, 0) << "every result overwrites its argument, the last one in the output's memory";
+  for (int i = 0; i < 10; ++i)
+    text += "%x" + std::to_string(i + 1) + ": f32[n, 64] = neg(%x" + std::to_string(i) + ")\n";
+  const MethodReport report = expect_runs_like_eager(
+      text + "output \"y\" = %x10\nbind n = extent 0 of input 0\n", {{random_tensor({7, 64}, 1)}});
+  EXPECT_EQ(report.activation_bytes, 0)
+      << "every result overwrites its argument, the last one in the output's memory";
   EXPECT_EQ(report.reused_buffers, 9);
 }
 
@@ -130,24 +147,42 @@ std::string random_graph(unsigned seed, bool symbolic) {
   const std::string n = symbolic ? "n" : "4", type = "f32[" + n + ", " + n + "]";
   ir::Graph graph("forward");
   const Dim size = symbolic ? Dim::symbol("n", 1, 9) : Dim(4);
-  std::vector<ir::Value*> values{graph.add_input("x", ir::dense_type(DType::f32, {size, size})), graph.add_input("y", ir::dense_type(DType::f32, {size, size}))};
+  std::vector<ir::Value*> values{graph.add_input("x", ir::dense_type(DType::f32, {size, size})),
+                                 graph.add_input("y", ir::dense_type(DType::f32, {size, size}))};
   if (symbolic) graph.bind_symbol({size, ir::SymbolSource::input_extent, 0, 0, nullptr});
   std::vector<ir::State*> states;
   for (int i = 0; i < (symbolic ? 0 : 3); ++i) {
-    states.push_back(graph.add_state("s" + std::to_string(i), ir::StateKind::buffer, false, DType::f32, {4, 4}, nullptr));
+    states.push_back(graph.add_state("s" + std::to_string(i), ir::StateKind::buffer, false,
+                                     DType::f32, {4, 4}, nullptr));
     values.push_back(states.back()->value.get());
   }
-  const auto any = [&] { return values[random() % 3 == 0 ? random() % values.size() : values.size() - 1 - random() % std::min<size_t>(values.size(), 4)]; };
+  const auto any = [&] {
+    return values[random() % 3 == 0
+                      ? random() % values.size()
+                      : values.size() - 1 - random() % std::min<size_t>(values.size(), 4)];
+  };
   const int nodes = 3 + static_cast<int>(random() % 25);
   for (int i = 0; i < nodes; ++i) {
     ir::Node* node = nullptr;
     switch (random() % 7) {
-      case 0: node = ir::append(graph, ops::relu, {any()}); break;
-      case 1: node = ir::append(graph, ops::permute, {any(), std::vector<Dim>{1, 0}}); break;
-      case 2: node = ir::append(graph, ops::mm, {any(), any()}); break;
-      case 3: node = ir::append(graph, ops::tanh, {any()}); break;
-      case 4: node = ir::append(graph, ops::mul_Tensor, {any(), any()}); break;
-      default: node = ir::append(graph, ops::add_Tensor, {any(), any(), Scalar(static_cast<int>(random() % 2) + 1)});
+      case 0:
+        node = ir::append(graph, ops::relu, {any()});
+        break;
+      case 1:
+        node = ir::append(graph, ops::permute, {any(), std::vector<Dim>{1, 0}});
+        break;
+      case 2:
+        node = ir::append(graph, ops::mm, {any(), any()});
+        break;
+      case 3:
+        node = ir::append(graph, ops::tanh, {any()});
+        break;
+      case 4:
+        node = ir::append(graph, ops::mul_Tensor, {any(), any()});
+        break;
+      default:
+        node = ir::append(graph, ops::add_Tensor,
+                          {any(), any(), Scalar(static_cast<int>(random() % 2) + 1)});
     }
     values.push_back(node->result());
   }
@@ -162,7 +197,9 @@ TEST(emit, runs_random_graphs_with_states_like_eager) {
   for (unsigned seed = 0; seed < 150 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(random_graph(seed, false));
     std::vector<std::vector<Tensor>> calls;
-    for (unsigned c = 0; c < 3; ++c) calls.push_back({random_tensor({4, 4}, seed * 7 + c), random_tensor({4, 4}, seed * 7 + c + 3)});
+    for (unsigned c = 0; c < 3; ++c)
+      calls.push_back(
+          {random_tensor({4, 4}, seed * 7 + c), random_tensor({4, 4}, seed * 7 + c + 3)});
     const MethodReport report = expect_runs_like_eager(random_graph(seed, false), calls);
     in_place += report.states_in_place, reused += report.reused_buffers;
   }
@@ -174,29 +211,38 @@ TEST(emit, runs_random_graphs_of_symbolic_sizes_like_eager) {
   for (unsigned seed = 1000; seed < 1100 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(random_graph(seed, true));
     std::vector<std::vector<Tensor>> calls;
-    for (const int64_t n : {3, 9, 1, 5}) calls.push_back({random_tensor({n, n}, seed), random_tensor({n, n}, seed + 1)});
+    for (const int64_t n : {3, 9, 1, 5})
+      calls.push_back({random_tensor({n, n}, seed), random_tensor({n, n}, seed + 1)});
     expect_runs_like_eager(random_graph(seed, true), calls);
   }
 }
 
 TEST(emit, lists_every_operator_without_a_kernel_with_its_place_and_the_remedy) {
   const auto graph = ir::parse(
-      "graph forward\ninput \"x\" = %x: f32[4]\n%a: f32[4] = relu(%x)  @ \"src/net.cpp\" 12 \"forward\" in \"head\"\n%b: f32[4] = exp(%a)\n"
+      "graph forward\ninput \"x\" = %x: f32[4]\n%a: f32[4] = relu(%x)  @ \"src/net.cpp\" 12 "
+      "\"forward\" in \"head\"\n%b: f32[4] = exp(%a)\n"
       "%c: f32[4] = exp(%b)\noutput \"y\" = %c\n");
   Report report;
-  EXPECT_THAT([&] { write({{"forward", graph.get()}}, {}, report); },
-              testing::ThrowsMessage<ExportError>(testing::AllOf(testing::HasSubstr("forward: 2 operators have no kernel"),
-                                                                 testing::HasSubstr("exp(f32) -> f32   2 nodes"),
-                                                                 testing::HasSubstr("relu(f32) -> f32   1 node   head   net.cpp:12"),
-                                                                 testing::HasSubstr("remedy:"))));
+  EXPECT_THAT(
+      [&] {
+        write({{"forward", graph.get()}}, {}, report);
+      },
+      testing::ThrowsMessage<ExportError>(
+          testing::AllOf(testing::HasSubstr("forward: 2 operators have no kernel"),
+                         testing::HasSubstr("exp(f32) -> f32   2 nodes"),
+                         testing::HasSubstr("relu(f32) -> f32   1 node   head   net.cpp:12"),
+                         testing::HasSubstr("remedy:"))));
 }
 
 TEST(emit, shares_constants_and_states_between_methods) {
-  const auto w = ir::Payload::from<float>({1, 2}, {2}), same = ir::Payload::from<float>({1, 2}, {2});
+  const auto w = ir::Payload::from<float>({1, 2}, {2}),
+             same = ir::Payload::from<float>({1, 2}, {2});
   const std::string state = "state \"s\" = %s: f32[2] parameter trainable " + ir::digest(*w) + "\n";
-  const auto a = ir::parse("graph a\nconstant \"w\" = %w: f32[2] " + ir::digest(*w) + "\n" + state + "%y: f32[2] = add.Tensor(%w, %s, 1)\noutput \"y\" = %y\n",
+  const auto a = ir::parse("graph a\nconstant \"w\" = %w: f32[2] " + ir::digest(*w) + "\n" + state +
+                               "%y: f32[2] = add.Tensor(%w, %s, 1)\noutput \"y\" = %y\n",
                            {{ir::digest(*w), w}});
-  const auto b = ir::parse("graph b\nconstant \"v\" = %v: f32[2] " + ir::digest(*w) + "\n" + state + "%y: f32[2] = mul.Tensor(%v, %s)\nwrite \"s\" = %y\n",
+  const auto b = ir::parse("graph b\nconstant \"v\" = %v: f32[2] " + ir::digest(*w) + "\n" + state +
+                               "%y: f32[2] = mul.Tensor(%v, %s)\nwrite \"s\" = %y\n",
                            {{ir::digest(*w), same}});
   Report report;
   write({{"b", b.get()}, {"a", a.get()}}, options(), report);
@@ -210,8 +256,10 @@ TEST(emit, shares_constants_and_states_between_methods) {
 }
 
 TEST(emit, refuses_methods_that_disagree_about_a_state) {
-  const auto a = ir::parse("graph a\nstate \"s\" = %s: f32[2] parameter zeros\noutput \"y\" = %s\n");
-  const auto b = ir::parse("graph b\nstate \"s\" = %s: f32[3] parameter zeros\noutput \"y\" = %s\n");
+  const auto a =
+      ir::parse("graph a\nstate \"s\" = %s: f32[2] parameter zeros\noutput \"y\" = %s\n");
+  const auto b =
+      ir::parse("graph b\nstate \"s\" = %s: f32[3] parameter zeros\noutput \"y\" = %s\n");
   Report report;
   EXPECT_THROW(write({{"a", a.get()}, {"b", b.get()}}, options(), report), ExportError);
 }

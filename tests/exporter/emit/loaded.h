@@ -17,7 +17,9 @@ namespace taper::emit {
 /// Memory at a multiple of 64.
 class Region {
  public:
-  explicit Region(size_t size) : data_(static_cast<std::byte*>(std::aligned_alloc(64, (size + 127) / 64 * 64)), &std::free), size_((size + 127) / 64 * 64) {}
+  explicit Region(size_t size)
+      : data_(static_cast<std::byte*>(std::aligned_alloc(64, (size + 127) / 64 * 64)), &std::free),
+        size_((size + 127) / 64 * 64) {}
   Span<std::byte> span() const { return {data_.get(), static_cast<index_t>(size_)}; }
 
  private:
@@ -40,7 +42,8 @@ class Loaded {
     LoadOptions load_options;
     load_options.info = &info;
     load_options.cpu_has = &cpu_has;  // as eager chooses its kernels
-    auto program = Program::load(bytes, {kernels.data(), static_cast<index_t>(kernels.size())}, regions_.back().span(), load_options);
+    auto program = Program::load(bytes, {kernels.data(), static_cast<index_t>(kernels.size())},
+                                 regions_.back().span(), load_options);
     if (!check(program.ok(), "load", info)) return;
     regions_.emplace_back(program->session_bytes());
     SessionOptions session_options;
@@ -55,7 +58,8 @@ class Loaded {
     if (!check(needs.ok(), "requirements", info)) return;
     activation_bytes = needs.value().activations;
     regions_.emplace_back(needs.value().total() + 1024);
-    auto created = taper::Method::create(*session_, method.c_str(), MethodMemory(regions_.back().span()), &info);
+    auto created = taper::Method::create(*session_, method.c_str(),
+                                         MethodMemory(regions_.back().span()), &info);
     if (check(created.ok(), "create", info)) method_ = std::make_unique<taper::Method>(*created);
   }
 
@@ -63,7 +67,8 @@ class Loaded {
     std::vector<eager::Tensor> outputs;
     if (method_ == nullptr) return outputs;
     for (size_t i = 0; i < inputs.size(); ++i)
-      check(method_->set_input(static_cast<index_t>(i), inputs[i].ref()) == Error::ok, "set_input", method_->last_error());
+      check(method_->set_input(static_cast<index_t>(i), inputs[i].ref()) == Error::ok, "set_input",
+            method_->last_error());
     if (!check(method_->execute() == Error::ok, "execute", method_->last_error())) return outputs;
     for (index_t i = 0; i < method_->output_count(); ++i) {
       const TensorRef out = method_->output(i);
@@ -71,8 +76,9 @@ class Loaded {
         outputs.emplace_back();
         continue;
       }
-      outputs.push_back(eager::Tensor::from_bytes(out.data, static_cast<size_t>(out.size_bytes()), out.dtype,
-                                                  {out.shape->sizes, out.shape->sizes + out.shape->rank}));
+      outputs.push_back(
+          eager::Tensor::from_bytes(out.data, static_cast<size_t>(out.size_bytes()), out.dtype,
+                                    {out.shape->sizes, out.shape->sizes + out.shape->rank}));
     }
     return outputs;
   }
@@ -80,16 +86,19 @@ class Loaded {
   eager::Tensor state(const std::string& path) const {
     auto index = session_->find_state(path.c_str());
     const StateView s = session_->state(*index);
-    return eager::Tensor::from_bytes(s.data, s.size_bytes, s.dtype, {s.sizes.begin(), s.sizes.end()});
+    return eager::Tensor::from_bytes(s.data, s.size_bytes, s.dtype,
+                                     {s.sizes.begin(), s.sizes.end()});
   }
 
   size_t activation_bytes = 0;
 
  private:
   static bool check(bool ok, const char* what, const ErrorInfo& info) {
-    EXPECT_TRUE(ok) << what << ": " << name_of(info.error) << ", " << (info.message != nullptr ? info.message : "") << " [" << info.values[0]
-                    << ", " << info.values[1] << ", " << info.values[2] << "] instruction " << info.instruction << " argument " << info.argument
-                    << " " << (info.subject != nullptr ? info.subject : "");
+    EXPECT_TRUE(ok) << what << ": " << name_of(info.error) << ", "
+                    << (info.message != nullptr ? info.message : "") << " [" << info.values[0]
+                    << ", " << info.values[1] << ", " << info.values[2] << "] instruction "
+                    << info.instruction << " argument " << info.argument << " "
+                    << (info.subject != nullptr ? info.subject : "");
     return ok;
   }
 

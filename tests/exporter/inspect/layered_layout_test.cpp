@@ -20,7 +20,8 @@ void expect_no_overlap(const Layout& layout) {
   for (size_t i = 0; i < layout.boxes.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const LayoutBox &a = layout.boxes[i], &b = layout.boxes[j];
-      const bool apart = std::abs(a.x - b.x) >= (a.width + b.width) / 2 - 1e-6 || std::abs(a.y - b.y) >= (a.height + b.height) / 2 - 1e-6;
+      const bool apart = std::abs(a.x - b.x) >= (a.width + b.width) / 2 - 1e-6 ||
+                         std::abs(a.y - b.y) >= (a.height + b.height) / 2 - 1e-6;
       EXPECT_TRUE(apart) << i << " and " << j;
     }
 }
@@ -44,7 +45,9 @@ TEST(layered_layout, leads_a_long_edge_past_the_boxes_between) {
   const Layout layout = layout_of(3, {{0, 1}, {1, 2}, {0, 2}});
   const LayoutBox& between = layout.boxes[1];
   for (const LayoutEdge::Point& p : layout.edges[2].points)
-    if (std::abs(p.y - between.y) < between.height / 2 + 1) EXPECT_GE(std::abs(p.x - between.x), between.width / 2);
+    if (std::abs(p.y - between.y) < between.height / 2 + 1) {
+      EXPECT_GE(std::abs(p.x - between.x), between.width / 2);
+    }
 }
 
 TEST(layered_layout, never_overlaps_boxes_and_points_every_edge_down) {
@@ -53,7 +56,8 @@ TEST(layered_layout, never_overlaps_boxes_and_points_every_edge_down) {
     const int n = 2 + static_cast<int>(random() % 40);
     std::vector<std::pair<int, int>> edges;
     for (int to = 1; to < n; ++to)
-      for (unsigned k = random() % 3; k > 0; --k) edges.emplace_back(static_cast<int>(random() % static_cast<unsigned>(to)), to);
+      for (unsigned k = random() % 3; k > 0; --k)
+        edges.emplace_back(static_cast<int>(random() % static_cast<unsigned>(to)), to);
     const Layout layout = layout_of(n, edges);
     expect_no_overlap(layout);
     for (const LayoutEdge& e : layout.edges) {

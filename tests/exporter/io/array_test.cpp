@@ -8,7 +8,8 @@ namespace {
 TEST(array, is_aligned_and_has_64_zero_bytes_behind_its_elements) {
   const Array a = counted(DType::u8, {3});
   EXPECT_EQ(reinterpret_cast<uintptr_t>(a.bytes.get()) % 64, 0u);
-  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(a.bytes[static_cast<std::ptrdiff_t>(3 + i)], std::byte{0});
+  for (size_t i = 0; i < 64; ++i)
+    EXPECT_EQ(a.bytes[static_cast<std::ptrdiff_t>(3 + i)], std::byte{0});
 }
 
 TEST(array, may_be_empty_or_a_scalar) {

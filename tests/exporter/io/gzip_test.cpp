@@ -7,8 +7,9 @@ namespace taper::io {
 namespace {
 
 // `printf 'candle' | gzip -n`
-const unsigned char candle[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x03, 0x4b, 0x4e, 0xcc,
-                                0x4b, 0xc9, 0x49, 0x05, 0x00, 0x1a, 0xd0, 0x47, 0xfb, 0x06, 0x00, 0x00, 0x00};
+const unsigned char candle[] = {0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+                                0x03, 0x4b, 0x4e, 0xcc, 0x4b, 0xc9, 0x49, 0x05, 0x00,
+                                0x1a, 0xd0, 0x47, 0xfb, 0x06, 0x00, 0x00, 0x00};
 
 Bytes stream() {
   const auto* begin = reinterpret_cast<const std::byte*>(candle);
@@ -26,7 +27,8 @@ TEST(gunzip, expands_members_behind_each_other) {
 
 TEST(gunzip, refuses_every_shortened_stream) {
   const Bytes whole = stream();
-  for (size_t n = 0; n < whole.size(); ++n) EXPECT_FILE_ERROR(gunzip(std::span(whole).first(n), "test"), "cut short");
+  for (size_t n = 0; n < whole.size(); ++n)
+    EXPECT_FILE_ERROR(gunzip(std::span(whole).first(n), "test"), "cut short");
 }
 
 TEST(gunzip, refuses_damage_and_more_than_the_limit) {
@@ -45,7 +47,8 @@ TEST(write_file, replaces_a_file_as_a_whole) {
 }
 
 TEST(read_file, names_the_file_and_the_reason) {
-  EXPECT_FILE_ERROR(read_file("no/such/file.npy"), "no/such/file.npy: cannot open: No such file or directory");
+  EXPECT_FILE_ERROR(read_file("no/such/file.npy"),
+                    "no/such/file.npy: cannot open: No such file or directory");
   EXPECT_FILE_ERROR(read_file("/"), "is a folder");
 }
 

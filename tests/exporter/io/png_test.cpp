@@ -27,8 +27,10 @@ TEST(png, refuses_every_shortened_file) {
   const auto path = tests::scratch_file("picture.png");
   write_png(path, counted(DType::u8, {9, 6, 3}));
   const Bytes whole = read_file(path);
-  for (size_t n = 0; n < whole.size(); ++n) EXPECT_THROW(parse_png(std::span(whole).first(n), "x"), FileError) << n;
-  EXPECT_FILE_ERROR(parse_png(bytes_of("\xff\xd8\xff\xe0 a JPEG file"), "x.jpg"), "x.jpg: not a PNG file");
+  for (size_t n = 0; n < whole.size(); ++n)
+    EXPECT_THROW(parse_png(std::span(whole).first(n), "x"), FileError) << n;
+  EXPECT_FILE_ERROR(parse_png(bytes_of("\xff\xd8\xff\xe0 a JPEG file"), "x.jpg"),
+                    "x.jpg: not a PNG file");
 }
 
 TEST(png, refuses_arrays_that_are_no_picture) {

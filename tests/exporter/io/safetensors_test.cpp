@@ -36,7 +36,10 @@ TEST(safetensors, aligns_every_tensor_to_its_element) {
   content.tensors["c"] = counted(DType::i16, {1});
   const Bytes file = format_safetensors(content);
   const std::string text(reinterpret_cast<const char*>(file.data()) + 8, file.size() - 8);
-  EXPECT_THAT(text, testing::StartsWith(R"({"b":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},"c":{"dtype":"I16","shape":[1],"data_offsets":[8,10]},"a":)"));
+  EXPECT_THAT(
+      text,
+      testing::StartsWith(
+          R"({"b":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},"c":{"dtype":"I16","shape":[1],"data_offsets":[8,10]},"a":)"));
   EXPECT_EQ((file.size() - 13) % 8, 0u);
 }
 
@@ -47,31 +50,59 @@ TEST(safetensors, lists_near_names_when_one_is_missing) {
 }
 
 TEST(safetensors, refuses_tensors_that_do_not_fit_the_data) {
-  const auto one = [](const std::string& entry, std::string_view data) { return file_of("{\"w\":" + entry + "}", data); };
-  EXPECT_EQ(parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", "1234"), "x").tensors.size(), 1u);
-  EXPECT_FILE_ERROR(parse_safetensors(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", "1234"), "x"), "do not fit its dtype and shape");
-  EXPECT_FILE_ERROR(parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", "1234"), "x"), "do not fit its dtype and shape");
-  EXPECT_FILE_ERROR(parse_safetensors(one(R"({"dtype":"F32","shape":[4611686018427387904,4611686018427387904],"data_offsets":[0,4]})", "1234"), "x"), "do not fit");
-  EXPECT_FILE_ERROR(parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", "12345"), "x"), "need 4 bytes, the file holds 5");
-  EXPECT_FILE_ERROR(parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})", "12345678"), "x"), "begins at byte 4, the one before it ends at 0");
-  EXPECT_FILE_ERROR(parse_safetensors(one(R"({"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]})", "1"), "x"), "Taper has no dtype 'F8_E4M3'");
+  const auto one = [](const std::string& entry, std::string_view data) {
+    return file_of("{\"w\":" + entry + "}", data);
+  };
+  EXPECT_EQ(
+      parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", "1234"), "x")
+          .tensors.size(),
+      1u);
+  EXPECT_FILE_ERROR(
+      parse_safetensors(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})", "1234"), "x"),
+      "do not fit its dtype and shape");
+  EXPECT_FILE_ERROR(
+      parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})", "1234"), "x"),
+      "do not fit its dtype and shape");
+  EXPECT_FILE_ERROR(
+      parse_safetensors(
+          one(R"({"dtype":"F32","shape":[4611686018427387904,4611686018427387904],"data_offsets":[0,4]})",
+              "1234"),
+          "x"),
+      "do not fit");
+  EXPECT_FILE_ERROR(
+      parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})", "12345"), "x"),
+      "need 4 bytes, the file holds 5");
+  EXPECT_FILE_ERROR(
+      parse_safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})", "12345678"),
+                        "x"),
+      "begins at byte 4, the one before it ends at 0");
+  EXPECT_FILE_ERROR(
+      parse_safetensors(one(R"({"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]})", "1"), "x"),
+      "Taper has no dtype 'F8_E4M3'");
 }
 
 TEST(safetensors, refuses_overlaps) {
-  const std::string header = R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})";
-  EXPECT_FILE_ERROR(parse_safetensors(file_of(header, "1234"), "x"), "tensor 'b' begins at byte 2, the one before it ends at 3");
+  const std::string header =
+      R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"U8","shape":[2],"data_offsets":[2,4]}})";
+  EXPECT_FILE_ERROR(parse_safetensors(file_of(header, "1234"), "x"),
+                    "tensor 'b' begins at byte 2, the one before it ends at 3");
 }
 
 TEST(safetensors, refuses_headers_of_another_form) {
-  const auto refused = [](const std::string& header, const char* why) { EXPECT_FILE_ERROR(parse_safetensors(file_of(header, "1234"), "x"), why); };
+  const auto refused = [](const std::string& header, const char* why) {
+    EXPECT_FILE_ERROR(parse_safetensors(file_of(header, "1234"), "x"), why);
+  };
   const std::string entry = R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   refused("{\"w\":" + entry + ",\"w\":" + entry + "}", "'w' stands in the header twice");
   refused(R"({"w":{"dtype":"F32","shape":[1]}})", "lacks dtype, shape or data_offsets");
   refused(R"({"w":{"dtype":"F32","dtype":"F32"}})", "has 'dtype' twice");
   refused(R"({"w":{"color":"red"}})", "unknown key 'color'");
-  refused(R"({"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})", "a negative number in a wrong place");
-  refused(R"({"w":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", "a fraction in a wrong place");
-  refused(R"({"w":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})", "an array in a wrong place");
+  refused(R"({"w":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}})",
+          "a negative number in a wrong place");
+  refused(R"({"w":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})",
+          "a fraction in a wrong place");
+  refused(R"({"w":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})",
+          "an array in a wrong place");
   refused(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}})", "must be [begin, end]");
   refused(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", "must be [begin, end]");
   refused(R"({"w":4})", "a number in a wrong place");
@@ -100,7 +131,8 @@ TEST(safetensors, refuses_every_shortened_file) {
   SafeTensors content;
   content.tensors["w"] = counted(DType::f32, {2, 3});
   const Bytes whole = format_safetensors(content);
-  for (size_t n = 0; n < whole.size(); ++n) EXPECT_THROW(parse_safetensors(std::span(whole).first(n), "x"), FileError) << n;
+  for (size_t n = 0; n < whole.size(); ++n)
+    EXPECT_THROW(parse_safetensors(std::span(whole).first(n), "x"), FileError) << n;
 }
 
 TEST(safetensors, reads_files_that_the_reference_implementation_wrote) {

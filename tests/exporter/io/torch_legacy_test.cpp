@@ -11,21 +11,29 @@ const std::string magic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9 j\xa8\x50\x19.", 15);
 const std::string version("\x80\x02M\xe9\x03.", 6);
 const std::string system_info("\x80\x02}.", 4);
 
-std::string text(const std::string& s) { return std::string("X") + static_cast<char>(s.size()) + std::string(3, '\0') + s; }
+std::string text(const std::string& s) {
+  return std::string("X") + static_cast<char>(s.size()) + std::string(3, '\0') + s;
+}
 std::string number(int n) { return std::string("K") + static_cast<char>(n); }
 std::string tuple(const std::string& items) { return "(" + items + "t"; }
-std::string global(const std::string& module, const std::string& name) { return "c" + module + "\n" + name + "\n"; }
+std::string global(const std::string& module, const std::string& name) {
+  return "c" + module + "\n" + name + "\n";
+}
 std::string storage(const std::string& key = "7") {
-  return tuple(text("storage") + global("torch", "FloatStorage") + text(key) + text("cpu") + number(6) + "N") + "Q";
+  return tuple(text("storage") + global("torch", "FloatStorage") + text(key) + text("cpu") +
+               number(6) + "N") +
+         "Q";
 }
 std::string tensor(int offset, const std::string& sizes, const std::string& strides) {
-  return global("torch._utils", "_rebuild_tensor") + tuple(storage() + number(offset) + tuple(sizes) + tuple(strides)) + "R";
+  return global("torch._utils", "_rebuild_tensor") +
+         tuple(storage() + number(offset) + tuple(sizes) + tuple(strides)) + "R";
 }
 std::string dict(const std::string& items) { return "}(" + items + "u"; }
 
 /// A checkpoint with one storage of six floats, 0 to 5.
 Bytes checkpoint(const std::string& object) {
-  std::string file = magic + version + system_info + "\x80\x02" + object + "." + "\x80\x02]" + text("7") + "a.";
+  std::string file =
+      magic + version + system_info + "\x80\x02" + object + "." + "\x80\x02]" + text("7") + "a.";
   const int64_t count = 6;
   file.append(reinterpret_cast<const char*>(&count), 8);
   const float values[] = {0, 1, 2, 3, 4, 5};
@@ -33,12 +41,15 @@ Bytes checkpoint(const std::string& object) {
   return bytes_of(file);
 }
 
-std::vector<float> floats(const Array& a) { return {a.values<float>().begin(), a.values<float>().end()}; }
+std::vector<float> floats(const Array& a) {
+  return {a.values<float>().begin(), a.values<float>().end()};
+}
 
 TEST(torch_legacy, reads_tensors_with_offset_and_strides) {
-  const std::string object = dict(text("w") + tensor(0, number(2) + number(3), number(3) + number(1)) +  //
-                                  text("t") + tensor(0, number(3) + number(2), number(1) + number(3)) +
-                                  text("last") + tensor(5, "", ""));
+  const std::string object =
+      dict(text("w") + tensor(0, number(2) + number(3), number(3) + number(1)) +  //
+           text("t") + tensor(0, number(3) + number(2), number(1) + number(3)) + text("last") +
+           tensor(5, "", ""));
   const ArrayMap tensors = parse_torch_legacy(checkpoint(object), "x");
   EXPECT_EQ(floats(tensors.at("w")), (std::vector<float>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(floats(tensors.at("t")), (std::vector<float>{0, 3, 1, 4, 2, 5}));
@@ -54,7 +65,9 @@ TEST(torch_legacy, descends_to_the_state_dict_and_cuts_the_prefix) {
 }
 
 TEST(torch_legacy, executes_nothing) {
-  const auto refused = [](const std::string& object, const char* why) { EXPECT_FILE_ERROR(parse_torch_legacy(checkpoint(object), "x"), why); };
+  const auto refused = [](const std::string& object, const char* why) {
+    EXPECT_FILE_ERROR(parse_torch_legacy(checkpoint(object), "x"), why);
+  };
   refused(global("os", "system") + tuple(text("true")) + "R", "refusing the global \"os.system\"");
   refused(global("models.yolo", "Model") + tuple("") + "R", "save model.state_dict() instead");
   refused("I1\n", "refusing the opcode 0x49");
@@ -65,14 +78,18 @@ TEST(torch_legacy, executes_nothing) {
 }
 
 TEST(torch_legacy, refuses_tensors_that_reach_outside_their_storage) {
-  const auto refused = [](const std::string& call) { EXPECT_FILE_ERROR(parse_torch_legacy(checkpoint(dict(text("w") + call)), "x"), "tensor 'w' reaches outside its storage"); };
+  const auto refused = [](const std::string& call) {
+    EXPECT_FILE_ERROR(parse_torch_legacy(checkpoint(dict(text("w") + call)), "x"),
+                      "tensor 'w' reaches outside its storage");
+  };
   refused(tensor(1, number(2) + number(3), number(3) + number(1)));
   refused(tensor(0, number(2), number(6)));
   refused(tensor(0, number(200), number(0)));  // a broadcast that would grow the file
 }
 
 TEST(torch_legacy, refuses_other_files) {
-  EXPECT_FILE_ERROR(parse_torch_legacy(bytes_of("PK\3\4..."), "x.pth"), "x.pth: this is the zip form that PyTorch writes since 1.6");
+  EXPECT_FILE_ERROR(parse_torch_legacy(bytes_of("PK\3\4..."), "x.pth"),
+                    "x.pth: this is the zip form that PyTorch writes since 1.6");
   EXPECT_FILE_ERROR(parse_torch_legacy(bytes_of("GGUF"), "x"), "not a PyTorch checkpoint");
   EXPECT_FILE_ERROR(parse_torch_legacy(bytes_of("\x80\x02}."), "x"), "another pickle");
 }
@@ -80,7 +97,8 @@ TEST(torch_legacy, refuses_other_files) {
 TEST(torch_legacy, refuses_every_shortened_file) {
   const Bytes whole = checkpoint(dict(text("w") + tensor(0, number(6), number(1))));
   EXPECT_EQ(parse_torch_legacy(whole, "x").size(), 1u);
-  for (size_t n = 0; n < whole.size(); ++n) EXPECT_THROW(parse_torch_legacy(std::span(whole).first(n), "x"), FileError) << n;
+  for (size_t n = 0; n < whole.size(); ++n)
+    EXPECT_THROW(parse_torch_legacy(std::span(whole).first(n), "x"), FileError) << n;
 }
 
 TEST(torch_legacy, reads_the_published_resnet_20) {

@@ -68,7 +68,9 @@ TEST(dim, refuses_to_turn_a_symbol_into_a_number) {
   try {
     (n * 2).value();
   } catch (const SymbolicValueError& e) {
-    EXPECT_STREQ(e.what(), "the size batch*2 is symbolic and cannot become a number; keep it as a Dim, or fix it with specialize(batch)");
+    EXPECT_STREQ(e.what(),
+                 "the size batch*2 is symbolic and cannot become a number; keep it as a Dim, or "
+                 "fix it with specialize(batch)");
   }
 }
 
@@ -83,33 +85,45 @@ TEST(dim, refuses_overflow_and_division_by_zero) {
 /// The same random formula over numbers and over symbols.
 template <class T>
 T formula(std::mt19937& random, const std::vector<T>& symbols, int depth) {
-  if (depth == 0) return random() % 3 == 0 ? T(int64_t(random() % 9) - 4) : symbols[random() % symbols.size()];
+  if (depth == 0)
+    return random() % 3 == 0 ? T(int64_t(random() % 9) - 4) : symbols[random() % symbols.size()];
   const unsigned op = random() % 7;
   const T a = formula(random, symbols, depth - 1), b = formula(random, symbols, depth - 1);
   const T divisor = T(int64_t(1 + random() % 6));
   switch (op) {
-    case 0: case 1: return a + b;
-    case 2: return a - b;
-    case 3: return a * b;
-    case 4: return a / divisor;
-    case 5: return a % divisor;
+    case 0:
+    case 1:
+      return a + b;
+    case 2:
+      return a - b;
+    case 3:
+      return a * b;
+    case 4:
+      return a / divisor;
+    case 5:
+      return a % divisor;
     default:
-      if constexpr (std::is_same_v<T, Dim>) return max(min(a, b), divisor);
-      else return std::max(std::min(a.value, b.value), divisor.value);
+      if constexpr (std::is_same_v<T, Dim>)
+        return max(min(a, b), divisor);
+      else
+        return std::max(std::min(a.value, b.value), divisor.value);
   }
 }
 
 TEST(dim, keeps_the_value_of_random_formulas_and_stays_in_their_range) {
-  const std::vector<Dim> symbols{Dim::symbol("a", 0, 20), Dim::symbol("b", -5, 9), Dim::symbol("c", 1, 30)};
+  const std::vector<Dim> symbols{Dim::symbol("a", 0, 20), Dim::symbol("b", -5, 9),
+                                 Dim::symbol("c", 1, 30)};
   for (unsigned seed = 0; seed < 4000; ++seed) {
     std::mt19937 values(seed + 1), for_numbers(seed), for_symbols(seed);
-    const int64_t v[] = {int64_t(values() % 21), int64_t(values() % 15) - 5, 1 + int64_t(values() % 30)};
+    const int64_t v[] = {int64_t(values() % 21), int64_t(values() % 15) - 5,
+                         1 + int64_t(values() % 30)};
     const int depth = 1 + int(seed % 4);
     const int64_t expected = formula<Extent>(for_numbers, {v[0], v[1], v[2]}, depth).value;
     const Dim dim = formula<Dim>(for_symbols, symbols, depth);
     Dim::Bindings bindings;
     Dim::Substitution numbers;
-    for (int i = 0; i < 3; ++i) bindings[symbols[i].as_symbol()] = v[i], numbers[symbols[i].as_symbol()] = v[i];
+    for (int i = 0; i < 3; ++i)
+      bindings[symbols[i].as_symbol()] = v[i], numbers[symbols[i].as_symbol()] = v[i];
     ASSERT_EQ(dim.evaluate(bindings), expected) << dim;
     ASSERT_EQ(dim.substitute(numbers).value(), expected) << dim;
     ASSERT_LE(dim.lower(), expected) << dim;

@@ -25,8 +25,11 @@ std::string example() {
          "input \"k\" = k\n"
          "state \"fc.weight\" = %fc.weight: f32[4, 4] parameter trainable zeros\n"
          "state \"step\" = %step: i64[] optimizer zeros\n"
-         "constant \"scale\" = %scale: f32[4] " + digest(*weights) + "\n"
-         "%add_Tensor: f32[batch, 4] = add.Tensor(%x, %scale, 0.5)  @ \"model \\\"a\\\".cpp\" 14 \"forward\" in \"features.3\"\n"
+         "constant \"scale\" = %scale: f32[4] " +
+         digest(*weights) +
+         "\n"
+         "%add_Tensor: f32[batch, 4] = add.Tensor(%x, %scale, 0.5)  @ \"model \\\"a\\\".cpp\" 14 "
+         "\"forward\" in \"features.3\"\n"
          "%permute: f32[4, 4] strides [1, 4] = permute(%fc.weight, [1, 0])\n"
          "%mm: f32[batch, 4] = mm(%add_Tensor, %permute)\n"
          "%slice_Tensor: f32[batch, 2] strides [4, 1] offset 2 = slice.Tensor(%mm, 1, 2, none, 1)\n"
@@ -53,15 +56,19 @@ TEST(printer, writes_what_the_parser_reads_back_exactly) {
 
 TEST(parser, names_the_line_and_what_was_expected) {
   EXPECT_THAT([] { parse("graph f\n%y: f32[2] = relu(%x)\n"); },
-              ThrowsMessage<ExportError>(HasSubstr("line 2: expected a value that is computed above, not %x")));
-  EXPECT_THAT([] { parse("graph f\ninput \"x\" = %x: f33[2]\n"); }, ThrowsMessage<ExportError>(HasSubstr("a dtype, not f33")));
-  EXPECT_THAT([] { parse("graph f\n%y: f32[2] = reluu(%x)\n"); }, ThrowsMessage<ExportError>(HasSubstr("an operator, not reluu")));
+              ThrowsMessage<ExportError>(
+                  HasSubstr("line 2: expected a value that is computed above, not %x")));
+  EXPECT_THAT([] { parse("graph f\ninput \"x\" = %x: f33[2]\n"); },
+              ThrowsMessage<ExportError>(HasSubstr("a dtype, not f33")));
+  EXPECT_THAT([] { parse("graph f\n%y: f32[2] = reluu(%x)\n"); },
+              ThrowsMessage<ExportError>(HasSubstr("an operator, not reluu")));
 }
 
 TEST(parser, reads_numbers_of_every_kind) {
   const auto graph = parse(
       "graph f\ninput \"x\" = %x: f32[2]\n"
-      "%a: f32[2] = mul.Scalar(%x, 1e-05)\n%b: f32[2] = mul.Scalar(%x, -inf)\n%c: f32[2] = mul.Scalar(%x, true)\n"
+      "%a: f32[2] = mul.Scalar(%x, 1e-05)\n%b: f32[2] = mul.Scalar(%x, -inf)\n%c: f32[2] = "
+      "mul.Scalar(%x, true)\n"
       "%d: f32[2] = mul.Scalar(%x, -3)\n%e: f32[2] = mul.Scalar(%x, 0.1)\n");
   std::vector<Scalar> scalars;
   for (const Node& n : graph->nodes()) scalars.push_back(std::get<Scalar>(n.arguments[1]));
@@ -75,20 +82,25 @@ TEST(parser, reads_numbers_of_every_kind) {
 TEST(parse_dim, reads_back_what_to_string_writes) {
   const Dim n = Dim::symbol("n", 0, 99), h = Dim::symbol("h", 0, 99);
   const auto lookup = [&](std::string_view name) { return name == "n" ? n : h; };
-  for (const Dim d : {n * h * 3 - 4, (h - 1) / 2 * n, -n, n % 7 + min(h, n * 2), max(n - 3, 0) / (h + 1), Dim(-5)})
+  for (const Dim d : {n * h * 3 - 4, (h - 1) / 2 * n, -n, n % 7 + min(h, n * 2),
+                      max(n - 3, 0) / (h + 1), Dim(-5)})
     EXPECT_TRUE(same(parse_dim(d.to_string(), lookup), d)) << d;
 }
 
 TEST(verifier, accepts_a_sound_graph) { EXPECT_NO_THROW(verify(*parsed())); }
 
 TEST(verifier, names_the_node_whose_type_is_wrong) {
-  const auto graph = parse("graph f\ninput \"x\" = %x: f32[2]\n%y: f32[3] = relu(%x)  @ \"net.cpp\" 7 \"f\" in \"head\"\n");
+  const auto graph = parse(
+      "graph f\ninput \"x\" = %x: f32[2]\n%y: f32[3] = relu(%x)  @ \"net.cpp\" 7 \"f\" in "
+      "\"head\"\n");
   EXPECT_THAT([&] { verify(*graph, "some_pass"); },
-              ThrowsMessage<ExportError>("graph f after some_pass: relu at net.cpp:7 (head): result %y is f32[3], the shape rule says f32[2]"));
+              ThrowsMessage<ExportError>("graph f after some_pass: relu at net.cpp:7 (head): "
+                                         "result %y is f32[3], the shape rule says f32[2]"));
 }
 
 TEST(verifier, refuses_a_value_that_is_used_before_it_is_computed) {
-  const auto graph = parse("graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = relu(%x)\n%b: f32[2] = neg(%x)\n");
+  const auto graph =
+      parse("graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = relu(%x)\n%b: f32[2] = neg(%x)\n");
   Node& a = graph->nodes().front();
   graph->set_argument(&a, 0, graph->nodes().back().result());
   EXPECT_THROW(verify(*graph), ExportError);
@@ -96,11 +108,14 @@ TEST(verifier, refuses_a_value_that_is_used_before_it_is_computed) {
 
 TEST(verifier, refuses_a_symbol_without_a_source) {
   const auto graph = parse("graph f\nsymbol n in [1, 4]\ninput \"x\" = %x: f32[n]\n");
-  EXPECT_THAT([&] { verify(*graph); }, ThrowsMessage<ExportError>(HasSubstr("the symbol n has no source")));
+  EXPECT_THAT([&] { verify(*graph); },
+              ThrowsMessage<ExportError>(HasSubstr("the symbol n has no source")));
 }
 
 TEST(graph, replaces_uses_everywhere_and_erases_what_is_left) {
-  const auto graph = parse("graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = relu(%x)\n%b: f32[2] = add.Tensor(%a, %a, 1)\noutput \"y\" = %a\n");
+  const auto graph = parse(
+      "graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = relu(%x)\n%b: f32[2] = add.Tensor(%a, %a, "
+      "1)\noutput \"y\" = %a\n");
   Node* a = &graph->nodes().front();
   Value* x = graph->inputs()[0].value.get();
   graph->replace_uses(a->result(), x);

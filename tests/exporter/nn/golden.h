@@ -1,4 +1,5 @@
-// Golden cases of modules, losses and optimizers: a safetensors file whose metadata lists the cases.
+// Golden cases of modules, losses and optimizers: a safetensors file whose metadata lists the
+// cases.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -20,14 +21,19 @@ struct GoldenFile {
   Json cases;
   io::SafeTensors content;
 
-  explicit GoldenFile(const std::filesystem::path& path) : content(io::read_safetensors(path)) { cases = Json::parse(content.metadata.at("cases")); }
+  explicit GoldenFile(const std::filesystem::path& path) : content(io::read_safetensors(path)) {
+    cases = Json::parse(content.metadata.at("cases"));
+  }
   bool has(const std::string& name) const { return content.tensors.count(name) != 0; }
   /// A copy that may be written.
-  Tensor tensor(const std::string& name) const { return eager::tensor_of(content.at(name).clone()); }
+  Tensor tensor(const std::string& name) const {
+    return eager::tensor_of(content.at(name).clone());
+  }
   /// All tensors whose names begin with `prefix`, without it.
   eager::NamedTensors all(const std::string& prefix) const {
     eager::NamedTensors found;
-    for (auto i = content.tensors.lower_bound(prefix); i != content.tensors.end() && i->first.compare(0, prefix.size(), prefix) == 0; ++i)
+    for (auto i = content.tensors.lower_bound(prefix);
+         i != content.tensors.end() && i->first.compare(0, prefix.size(), prefix) == 0; ++i)
       found[i->first.substr(prefix.size())] = tensor(i->first);
     return found;
   }
@@ -39,18 +45,21 @@ inline std::vector<double> values_of(const Tensor& tensor) {
 }
 
 /// Compares shapes, and values within |a - b| <= atol + rtol |b|; NaN equals NaN.
-inline void expect_close(const Tensor& actual, const Tensor& expected, double rtol, double atol, const std::string& what) {
+inline void expect_close(const Tensor& actual, const Tensor& expected, double rtol, double atol,
+                         const std::string& what) {
   if (!actual.defined()) {
     ADD_FAILURE() << what << ": there is none";
     return;
   }
   if (eager::to_string(actual.sizes()) != eager::to_string(expected.sizes())) {
-    ADD_FAILURE() << what << ": " << eager::to_string(actual.sizes()) << " instead of " << eager::to_string(expected.sizes());
+    ADD_FAILURE() << what << ": " << eager::to_string(actual.sizes()) << " instead of "
+                  << eager::to_string(expected.sizes());
     return;
   }
   const std::vector<double> a = values_of(actual), b = values_of(expected);
   for (size_t i = 0; i < a.size(); ++i) {
-    const bool close = (std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i] || std::abs(a[i] - b[i]) <= atol + rtol * std::abs(b[i]);
+    const bool close = (std::isnan(a[i]) && std::isnan(b[i])) || a[i] == b[i] ||
+                       std::abs(a[i] - b[i]) <= atol + rtol * std::abs(b[i]);
     if (!close) {
       ADD_FAILURE() << what << ": element " << i << " is " << a[i] << ", PyTorch's is " << b[i];
       return;
@@ -58,7 +67,8 @@ inline void expect_close(const Tensor& actual, const Tensor& expected, double rt
   }
 }
 
-/// Counts what was compared and prints the classes that were left out, so that nobody takes them for tested.
+/// Counts what was compared and prints the classes that were left out, so that nobody takes them
+/// for tested.
 class Coverage {
  public:
   explicit Coverage(std::string what) : what_(std::move(what)) {}

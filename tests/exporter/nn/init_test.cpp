@@ -16,7 +16,8 @@ Statistics statistics_of(const Tensor& tensor) {
   const std::vector<float> values = tensor.detach().to_vector<float>();
   const double n = static_cast<double>(values.size());
   Statistics s;
-  for (const float v : values) s.mean += v / n, s.min = std::min<double>(s.min, v), s.max = std::max<double>(s.max, v);
+  for (const float v : values)
+    s.mean += v / n, s.min = std::min<double>(s.min, v), s.max = std::max<double>(s.max, v);
   for (const float v : values) s.deviation += (v - s.mean) * (v - s.mean) / n;
   s.deviation = std::sqrt(s.deviation);
   return s;
@@ -27,25 +28,40 @@ bool run(const Json& row, Tensor weight) {
   const Json& args = row["args"];
   const std::string name = row["init"];
   const auto number = [&](const char* key, double fallback) { return args.value(key, fallback); };
-  const init::Mode mode = args.value("mode", "fan_in") == "fan_in" ? init::Mode::fan_in : init::Mode::fan_out;
+  const init::Mode mode =
+      args.value("mode", "fan_in") == "fan_in" ? init::Mode::fan_in : init::Mode::fan_out;
   const std::string nonlinearity_name = args.value("nonlinearity", "leaky_relu");
-  const init::Nonlinearity nonlinearity = nonlinearity_name == "relu" ? init::Nonlinearity::relu : nonlinearity_name == "tanh" ? init::Nonlinearity::tanh : init::Nonlinearity::leaky_relu;
-  if (name == "uniform_") init::uniform_(weight, number("a", 0), number("b", 1));
-  else if (name == "normal_") init::normal_(weight, number("mean", 0), number("std", 1));
-  else if (name == "trunc_normal_") init::trunc_normal_(weight, number("mean", 0), number("std", 1), number("a", -2), number("b", 2));
-  else if (name == "constant_") init::constant_(weight, number("val", 0));
-  else if (name == "xavier_uniform_") init::xavier_uniform_(weight, number("gain", 1));
-  else if (name == "xavier_normal_") init::xavier_normal_(weight, number("gain", 1));
-  else if (name == "kaiming_uniform_") init::kaiming_uniform_(weight, number("a", 0), mode, nonlinearity);
-  else if (name == "kaiming_normal_") init::kaiming_normal_(weight, number("a", 0), mode, nonlinearity);
-  else return false;
+  const init::Nonlinearity nonlinearity = nonlinearity_name == "relu" ? init::Nonlinearity::relu
+                                          : nonlinearity_name == "tanh"
+                                              ? init::Nonlinearity::tanh
+                                              : init::Nonlinearity::leaky_relu;
+  if (name == "uniform_")
+    init::uniform_(weight, number("a", 0), number("b", 1));
+  else if (name == "normal_")
+    init::normal_(weight, number("mean", 0), number("std", 1));
+  else if (name == "trunc_normal_")
+    init::trunc_normal_(weight, number("mean", 0), number("std", 1), number("a", -2),
+                        number("b", 2));
+  else if (name == "constant_")
+    init::constant_(weight, number("val", 0));
+  else if (name == "xavier_uniform_")
+    init::xavier_uniform_(weight, number("gain", 1));
+  else if (name == "xavier_normal_")
+    init::xavier_normal_(weight, number("gain", 1));
+  else if (name == "kaiming_uniform_")
+    init::kaiming_uniform_(weight, number("a", 0), mode, nonlinearity);
+  else if (name == "kaiming_normal_")
+    init::kaiming_normal_(weight, number("a", 0), mode, nonlinearity);
+  else
+    return false;
   return true;
 }
 
 TEST(init, has_the_fans_bounds_and_deviations_of_pytorch) {
   TAPER_GOLDEN_DATA_OR_SKIP(path, "nn/initializers.json");
   const io::Bytes text = io::read_file(path);
-  const Json golden = Json::parse(reinterpret_cast<const char*>(text.data()), reinterpret_cast<const char*>(text.data()) + text.size());
+  const Json golden = Json::parse(reinterpret_cast<const char*>(text.data()),
+                                  reinterpret_cast<const char*>(text.data()) + text.size());
   tests::Coverage coverage("initializers");
   eager::manual_seed(1);
   for (const Json& row : golden["rows"]) {
@@ -76,7 +92,8 @@ TEST(init, has_the_fans_bounds_and_deviations_of_pytorch) {
   EXPECT_EQ(init::gain_of(init::Nonlinearity::tanh), golden["gain"]["tanh"].get<double>());
   EXPECT_EQ(init::gain_of(init::Nonlinearity::relu), golden["gain"]["relu"].get<double>());
   EXPECT_EQ(init::gain_of(init::Nonlinearity::selu), golden["gain"]["selu"].get<double>());
-  EXPECT_DOUBLE_EQ(init::gain_of(init::Nonlinearity::leaky_relu), golden["gain"]["leaky_relu"].get<double>());
+  EXPECT_DOUBLE_EQ(init::gain_of(init::Nonlinearity::leaky_relu),
+                   golden["gain"]["leaky_relu"].get<double>());
 }
 
 TEST(init, gives_layers_the_starting_values_that_pytorch_gives_them) {
@@ -98,7 +115,9 @@ TEST(init, repeats_itself_after_the_same_seed) {
   EXPECT_NE(a.weight.to_vector<float>(), c.weight.to_vector<float>());
 }
 
-TEST(init, needs_two_dimensions_for_fans) { EXPECT_THROW(init::kaiming_uniform_(Tensor::empty({3})), EagerError); }
+TEST(init, needs_two_dimensions_for_fans) {
+  EXPECT_THROW(init::kaiming_uniform_(Tensor::empty({3})), EagerError);
+}
 
 }  // namespace
 }  // namespace taper::nn

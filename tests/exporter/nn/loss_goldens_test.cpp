@@ -17,25 +17,52 @@ struct Arguments {
     const std::string name = args.value("reduction", "mean");
     return name == "none" ? Reduction::none : name == "sum" ? Reduction::sum : Reduction::mean;
   }
-  Tensor tensor(const char* name) const { return args.contains(name) && args[name].is_string() ? file.tensor(args[name].get<std::string>()) : Tensor(); }
+  Tensor tensor(const char* name) const {
+    return args.contains(name) && args[name].is_string()
+               ? file.tensor(args[name].get<std::string>())
+               : Tensor();
+  }
   double number(const char* name, double fallback) const { return args.value(name, fallback); }
   int64_t ignore_index() const { return args.value("ignore_index", int64_t{-100}); }
 };
 
 const std::map<std::string, std::function<LossPtr(const Arguments&)>> factories = {
-    {"BCELoss", [](const Arguments& a) -> LossPtr { return std::make_unique<nn::BCELoss>(nn::BCELossOptions{a.tensor("weight"), a.reduction()}); }},
-    {"BCEWithLogitsLoss", [](const Arguments& a) -> LossPtr {
-       return std::make_unique<nn::BCEWithLogitsLoss>(nn::BCEWithLogitsLossOptions{a.tensor("weight"), a.tensor("pos_weight"), a.reduction()});
+    {"BCELoss",
+     [](const Arguments& a) -> LossPtr {
+       return std::make_unique<nn::BCELoss>(nn::BCELossOptions{a.tensor("weight"), a.reduction()});
      }},
-    {"CrossEntropyLoss", [](const Arguments& a) -> LossPtr {
-       return std::make_unique<nn::CrossEntropyLoss>(nn::CrossEntropyLossOptions{a.tensor("weight"), a.ignore_index(), a.reduction(), a.number("label_smoothing", 0)});
+    {"BCEWithLogitsLoss",
+     [](const Arguments& a) -> LossPtr {
+       return std::make_unique<nn::BCEWithLogitsLoss>(
+           nn::BCEWithLogitsLossOptions{a.tensor("weight"), a.tensor("pos_weight"), a.reduction()});
      }},
-    {"HuberLoss", [](const Arguments& a) -> LossPtr { return std::make_unique<nn::HuberLoss>(a.reduction(), a.number("delta", 1)); }},
-    {"KLDivLoss", [](const Arguments& a) -> LossPtr { return std::make_unique<nn::KLDivLoss>(nn::KLDivLossOptions{a.reduction(), a.args.value("log_target", false)}); }},
-    {"L1Loss", [](const Arguments& a) -> LossPtr { return std::make_unique<nn::L1Loss>(a.reduction()); }},
-    {"MSELoss", [](const Arguments& a) -> LossPtr { return std::make_unique<nn::MSELoss>(a.reduction()); }},
-    {"NLLLoss", [](const Arguments& a) -> LossPtr { return std::make_unique<nn::NLLLoss>(nn::NLLLossOptions{a.tensor("weight"), a.ignore_index(), a.reduction()}); }},
-    {"SmoothL1Loss", [](const Arguments& a) -> LossPtr { return std::make_unique<nn::SmoothL1Loss>(a.reduction(), a.number("beta", 1)); }},
+    {"CrossEntropyLoss",
+     [](const Arguments& a) -> LossPtr {
+       return std::make_unique<nn::CrossEntropyLoss>(nn::CrossEntropyLossOptions{
+           a.tensor("weight"), a.ignore_index(), a.reduction(), a.number("label_smoothing", 0)});
+     }},
+    {"HuberLoss",
+     [](const Arguments& a) -> LossPtr {
+       return std::make_unique<nn::HuberLoss>(a.reduction(), a.number("delta", 1));
+     }},
+    {"KLDivLoss",
+     [](const Arguments& a) -> LossPtr {
+       return std::make_unique<nn::KLDivLoss>(
+           nn::KLDivLossOptions{a.reduction(), a.args.value("log_target", false)});
+     }},
+    {"L1Loss",
+     [](const Arguments& a) -> LossPtr { return std::make_unique<nn::L1Loss>(a.reduction()); }},
+    {"MSELoss",
+     [](const Arguments& a) -> LossPtr { return std::make_unique<nn::MSELoss>(a.reduction()); }},
+    {"NLLLoss",
+     [](const Arguments& a) -> LossPtr {
+       return std::make_unique<nn::NLLLoss>(
+           nn::NLLLossOptions{a.tensor("weight"), a.ignore_index(), a.reduction()});
+     }},
+    {"SmoothL1Loss",
+     [](const Arguments& a) -> LossPtr {
+       return std::make_unique<nn::SmoothL1Loss>(a.reduction(), a.number("beta", 1));
+     }},
 };
 
 TEST(losses, agree_with_pytorch) {
@@ -61,7 +88,9 @@ TEST(losses, agree_with_pytorch) {
       output.backward(file.has(id + ".out.grad") ? file.tensor(id + ".out.grad") : Tensor());
       for (int i = 0; i < 2; ++i) {
         const std::string gradient = id + ".in" + std::to_string(i) + ".grad";
-        if (file.has(gradient)) expect_close(inputs[i].grad(), file.tensor(gradient), c["rtol"], c["atol"], "gradient of input " + std::to_string(i));
+        if (file.has(gradient))
+          expect_close(inputs[i].grad(), file.tensor(gradient), c["rtol"], c["atol"],
+                       "gradient of input " + std::to_string(i));
       }
     } catch (const std::exception& error) {
       ADD_FAILURE() << error.what();

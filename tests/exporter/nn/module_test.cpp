@@ -45,9 +45,13 @@ std::vector<std::string> names(const std::vector<std::pair<std::string, Tensor>>
 
 TEST(module, names_parameters_and_buffers_by_their_paths_in_order) {
   Model model;
-  EXPECT_THAT(names(model.named_parameters()), testing::ElementsAre("first.weight", "first.bias", "norm.weight", "norm.bias", "blocks.0.inner.weight",
-                                                                    "blocks.0.inner.bias", "blocks.1.inner.weight", "blocks.1.inner.bias", "scale"));
-  EXPECT_THAT(names(model.named_buffers()), testing::ElementsAre("norm.running_mean", "norm.running_var", "norm.num_batches_tracked", "offset"));
+  EXPECT_THAT(names(model.named_parameters()),
+              testing::ElementsAre("first.weight", "first.bias", "norm.weight", "norm.bias",
+                                   "blocks.0.inner.weight", "blocks.0.inner.bias",
+                                   "blocks.1.inner.weight", "blocks.1.inner.bias", "scale"));
+  EXPECT_THAT(names(model.named_buffers()),
+              testing::ElementsAre("norm.running_mean", "norm.running_var",
+                                   "norm.num_batches_tracked", "offset"));
 }
 
 TEST(module, names_its_tensors_and_modules_as_soon_as_it_exists) {
@@ -98,7 +102,9 @@ TEST(module, refuses_a_state_that_does_not_fit_and_stays_as_it_was) {
     model.load_state_dict(state);
     ADD_FAILURE();
   } catch (const ExportError& error) {
-    EXPECT_STREQ(error.what(), "load_state_dict: the state lacks scale; the module has no extra; pass strict = false to load the others");
+    EXPECT_STREQ(error.what(),
+                 "load_state_dict: the state lacks scale; the module has no extra; pass strict = "
+                 "false to load the others");
   }
   model.load_state_dict(state, false);
   state["offset"] = Tensor::from<float>({1, 2}, {2});
@@ -129,7 +135,8 @@ TEST(module, can_be_frozen) {
 
 TEST(sequential, runs_layers_and_user_modules_in_order) {
   Sequential net(Linear(3, 2), ReLU(), Block());
-  EXPECT_THAT(names(net.named_parameters()), testing::ElementsAre("0.weight", "0.bias", "2.inner.weight", "2.inner.bias"));
+  EXPECT_THAT(names(net.named_parameters()),
+              testing::ElementsAre("0.weight", "0.bias", "2.inner.weight", "2.inner.bias"));
   EXPECT_EQ(eager::to_string(net(Tensor::from<float>({1, 2, 3}, {1, 3})).sizes()), "(1, 2)");
   EXPECT_EQ(net.size(), 3u);
 }
@@ -155,7 +162,8 @@ TEST(batch_norm, says_which_ranks_it_takes) {
     ADD_FAILURE();
   } catch (const EagerError& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("module_test.cpp:"));
-    EXPECT_THAT(error.what(), testing::HasSubstr("BatchNorm2d: input (2, 3) has 2 dimensions, it takes 4"));
+    EXPECT_THAT(error.what(),
+                testing::HasSubstr("BatchNorm2d: input (2, 3) has 2 dimensions, it takes 4"));
   }
 }
 
@@ -167,7 +175,8 @@ TEST(conv, refuses_options_that_do_not_fit) {
 
 TEST(embedding, starts_its_padding_row_at_zero) {
   Embedding embedding(4, 2, {.padding_idx = -1});
-  EXPECT_EQ(embedding(Tensor::from<int64_t>({3}, {1})).to_vector<float>(), (std::vector<float>{0, 0}));
+  EXPECT_EQ(embedding(Tensor::from<int64_t>({3}, {1})).to_vector<float>(),
+            (std::vector<float>{0, 0}));
   EXPECT_THROW(Embedding(4, 2, {.padding_idx = 4}), EagerError);
 }
 

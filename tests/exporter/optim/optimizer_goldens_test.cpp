@@ -1,4 +1,5 @@
-// Optimizers and gradient clipping against PyTorch, step by step: w2 tanh(w1 x + b1) + b2 with cross entropy.
+// Optimizers and gradient clipping against PyTorch, step by step: w2 tanh(w1 x + b1) + b2 with
+// cross entropy.
 #include <functional>
 
 #include "taper/exporter/eager/ops/loss.h"
@@ -14,7 +15,11 @@ namespace {
 
 struct Network {
   Tensor w1, b1, w2, b2;
-  explicit Network(const GoldenFile& file) : w1(file.tensor("init.w1")), b1(file.tensor("init.b1")), w2(file.tensor("init.w2")), b2(file.tensor("init.b2")) {
+  explicit Network(const GoldenFile& file)
+      : w1(file.tensor("init.w1")),
+        b1(file.tensor("init.b1")),
+        w2(file.tensor("init.w2")),
+        b2(file.tensor("init.b2")) {
     for (const Tensor& parameter : parameters()) parameter.set_requires_grad();
   }
   std::vector<Tensor> parameters() const { return {w1, b1, w2, b2}; }
@@ -34,7 +39,8 @@ template <class Options>
 Options adam_options(const Json& args) {
   Options o;
   o.lr = args.value("lr", o.lr);
-  if (args.contains("betas")) o.betas = {args["betas"][0].get<double>(), args["betas"][1].get<double>()};
+  if (args.contains("betas"))
+    o.betas = {args["betas"][0].get<double>(), args["betas"][1].get<double>()};
   o.eps = args.value("eps", o.eps);
   o.weight_decay = args.value("weight_decay", o.weight_decay);
   o.amsgrad = args.value("amsgrad", false);
@@ -44,16 +50,32 @@ Options adam_options(const Json& args) {
 
 using OptimizerPtr = std::unique_ptr<optim::Optimizer>;
 const std::map<std::string, std::function<OptimizerPtr(const Json&, const Network&)>> factories = {
-    {"SGD", [](const Json& a, const Network& net) -> OptimizerPtr {
-       return std::make_unique<optim::SGD>(net.parameters(), optim::SGDOptions{.lr = a.value("lr", 1e-3), .momentum = a.value("momentum", 0.0), .dampening = a.value("dampening", 0.0),
-                                                                               .weight_decay = a.value("weight_decay", 0.0), .nesterov = a.value("nesterov", false), .maximize = a.value("maximize", false)});
+    {"SGD",
+     [](const Json& a, const Network& net) -> OptimizerPtr {
+       return std::make_unique<optim::SGD>(
+           net.parameters(), optim::SGDOptions{.lr = a.value("lr", 1e-3),
+                                               .momentum = a.value("momentum", 0.0),
+                                               .dampening = a.value("dampening", 0.0),
+                                               .weight_decay = a.value("weight_decay", 0.0),
+                                               .nesterov = a.value("nesterov", false),
+                                               .maximize = a.value("maximize", false)});
      }},
-    {"Adam", [](const Json& a, const Network& net) -> OptimizerPtr { return std::make_unique<optim::Adam>(net.parameters(), adam_options<optim::AdamOptions>(a)); }},
-    {"AdamW", [](const Json& a, const Network& net) -> OptimizerPtr { return std::make_unique<optim::AdamW>(net.parameters(), adam_options<optim::AdamWOptions>(a)); }},
-    {"AdamW, two groups (matrices wd .1 lr a; biases wd 0 lr 2a)", [](const Json& a, const Network& net) -> OptimizerPtr {
+    {"Adam",
+     [](const Json& a, const Network& net) -> OptimizerPtr {
+       return std::make_unique<optim::Adam>(net.parameters(), adam_options<optim::AdamOptions>(a));
+     }},
+    {"AdamW",
+     [](const Json& a, const Network& net) -> OptimizerPtr {
+       return std::make_unique<optim::AdamW>(net.parameters(),
+                                             adam_options<optim::AdamWOptions>(a));
+     }},
+    {"AdamW, two groups (matrices wd .1 lr a; biases wd 0 lr 2a)",
+     [](const Json& a, const Network& net) -> OptimizerPtr {
        const double lr = a["lr"];
-       return std::make_unique<optim::AdamW>(std::vector<optim::ParameterGroup<optim::AdamWOptions>>{
-           {{net.w1, net.w2}, {.lr = lr, .weight_decay = 0.1}}, {{net.b1, net.b2}, {.lr = 2 * lr, .weight_decay = 0}}});
+       return std::make_unique<optim::AdamW>(
+           std::vector<optim::ParameterGroup<optim::AdamWOptions>>{
+               {{net.w1, net.w2}, {.lr = lr, .weight_decay = 0.1}},
+               {{net.b1, net.b2}, {.lr = 2 * lr, .weight_decay = 0}}});
      }},
 };
 
@@ -78,7 +100,8 @@ TEST(optimizers, agree_with_pytorch_after_every_step) {
     for (size_t step = 1; step <= c["loss_before_step"].size(); ++step) {
       const Tensor loss = net.loss(x, y);
       const double expected = c["loss_before_step"][step - 1];
-      EXPECT_NEAR(loss.item(), expected, atol + rtol * std::abs(expected)) << "before step " << step;
+      EXPECT_NEAR(loss.item(), expected, atol + rtol * std::abs(expected))
+          << "before step " << step;
       optimizer->zero_grad();
       loss.backward();
       optimizer->step();
@@ -120,11 +143,13 @@ TEST(clipping, agrees_with_pytorch) {
     const std::vector<Tensor> leaves = leaves_with_gradients(file, id + ".grads");
     if (op == "clip_grad_norm") {
       const double norm_type = c["norm_type"].is_string() ? INFINITY : c["norm_type"].get<double>();
-      expect_close(optim::clip_grad_norm_(leaves, c["max_norm"], norm_type).view({1}), file.tensor(id + ".norm"), c["rtol"], c["atol"], "norm");
+      expect_close(optim::clip_grad_norm_(leaves, c["max_norm"], norm_type).view({1}),
+                   file.tensor(id + ".norm"), c["rtol"], c["atol"], "norm");
     } else {
       optim::clip_grad_value_(leaves, c["clip_value"]);
     }
-    expect_close(flat_gradients(leaves), file.tensor(id + ".clipped"), c["rtol"], c["atol"], "clipped");
+    expect_close(flat_gradients(leaves), file.tensor(id + ".clipped"), c["rtol"], c["atol"],
+                 "clipped");
   }
   EXPECT_EQ(ran, 5);
 }

@@ -15,7 +15,9 @@ Tensor parameter(std::vector<float> values, const char* name = "") {
   if (*name) p.set_name(name);
   return p;
 }
-void set_gradient(const Tensor& p, std::vector<float> values) { p.set_grad(Tensor::from(values, {static_cast<int64_t>(values.size())})); }
+void set_gradient(const Tensor& p, std::vector<float> values) {
+  p.set_grad(Tensor::from(values, {static_cast<int64_t>(values.size())}));
+}
 
 std::vector<std::string> names(const NamedTensors& state) {
   std::vector<std::string> result;
@@ -25,13 +27,18 @@ std::vector<std::string> names(const NamedTensors& state) {
 
 TEST(optimizer, has_all_its_states_by_name_before_the_first_step) {
   const Tensor w = parameter({1, 2}, "fc.weight"), b = parameter({3}, "fc.bias");
-  EXPECT_THAT(names(SGD({w, b}, {.lr = 0.1, .momentum = 0.9}).state_dict()), testing::ElementsAre("optimizer.lr", "optimizer.momentum.fc.bias", "optimizer.momentum.fc.weight"));
+  EXPECT_THAT(names(SGD({w, b}, {.lr = 0.1, .momentum = 0.9}).state_dict()),
+              testing::ElementsAre("optimizer.lr", "optimizer.momentum.fc.bias",
+                                   "optimizer.momentum.fc.weight"));
   EXPECT_THAT(names(SGD({w}, {.lr = 0.1}).state_dict()), testing::ElementsAre("optimizer.lr"));
-  EXPECT_THAT(names(Adam({b}).state_dict()), testing::ElementsAre("optimizer.exp_avg.fc.bias", "optimizer.exp_avg_sq.fc.bias", "optimizer.lr", "optimizer.step"));
+  EXPECT_THAT(names(Adam({b}).state_dict()),
+              testing::ElementsAre("optimizer.exp_avg.fc.bias", "optimizer.exp_avg_sq.fc.bias",
+                                   "optimizer.lr", "optimizer.step"));
 }
 
 TEST(optimizer, names_parameters_outside_modules_by_their_place) {
-  EXPECT_THAT(names(SGD({parameter({1}), parameter({2})}, {.momentum = 0.9}).state_dict()), testing::Contains("optimizer.momentum.1"));
+  EXPECT_THAT(names(SGD({parameter({1}), parameter({2})}, {.momentum = 0.9}).state_dict()),
+              testing::Contains("optimizer.momentum.1"));
 }
 
 TEST(optimizer, keeps_parameters_without_gradient) {

@@ -15,7 +15,8 @@ namespace {
 
 using eager::Tensor;
 
-std::shared_ptr<const ir::Payload> random_payload(std::vector<int64_t> sizes, unsigned seed, float low = -1, float high = 1) {
+std::shared_ptr<const ir::Payload> random_payload(std::vector<int64_t> sizes, unsigned seed,
+                                                  float low = -1, float high = 1) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> numbers(low, high);
   size_t n = 1;
@@ -24,10 +25,13 @@ std::shared_ptr<const ir::Payload> random_payload(std::vector<int64_t> sizes, un
   for (float& e : elements) e = numbers(random);
   return ir::Payload::from(elements, std::move(sizes));
 }
-Tensor random_tensor(const std::vector<int64_t>& sizes, unsigned seed) { return ir::tensor_of(random_payload(sizes, seed)).clone(); }
+Tensor random_tensor(const std::vector<int64_t>& sizes, unsigned seed) {
+  return ir::tensor_of(random_payload(sizes, seed)).clone();
+}
 
 /// A constant's line.
-std::string constant(const std::string& name, const std::shared_ptr<const ir::Payload>& p, ir::Payloads& payloads) {
+std::string constant(const std::string& name, const std::shared_ptr<const ir::Payload>& p,
+                     ir::Payloads& payloads) {
   const std::string key = ir::digest(*p);
   payloads[key] = p;
   ir::Type type = ir::dense_type(p->dtype, {p->sizes.begin(), p->sizes.end()});
@@ -50,8 +54,10 @@ void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) 
 
 TEST(remove_dead_code, keeps_what_outputs_and_writes_need) {
   const auto graph = ir::parse(
-      "graph f\ninput \"x\" = %x: f32[2]\nstate \"s\" = %s: f32[2] buffer zeros\n%a: f32[2] = neg(%x)\n%b: f32[2] = relu(%a)\n"
-      "%c: f32[2] = exp(%a)\n%d: f32[2] = log(%c)\n%e: f32[2] = abs(%s)\noutput \"y\" = %b\nwrite \"s\" = %e\n");
+      "graph f\ninput \"x\" = %x: f32[2]\nstate \"s\" = %s: f32[2] buffer zeros\n%a: f32[2] = "
+      "neg(%x)\n%b: f32[2] = relu(%a)\n"
+      "%c: f32[2] = exp(%a)\n%d: f32[2] = log(%c)\n%e: f32[2] = abs(%s)\noutput \"y\" = %b\nwrite "
+      "\"s\" = %e\n");
   EXPECT_EQ(remove_dead_code(*graph), 2);
   EXPECT_EQ(operators(*graph), (std::vector<std::string>{"neg", "relu", "abs"}));
   ir::verify(*graph);
@@ -60,11 +66,12 @@ TEST(remove_dead_code, keeps_what_outputs_and_writes_need) {
 TEST(fold_constants, computes_what_follows_from_constants_and_leaves_the_rest) {
   ir::Payloads payloads;
   const std::string w = constant("w", random_payload({3, 4}, 1), payloads);
-  const auto graph = ir::parse(
-      "graph f\ninput \"x\" = %x: f32[2, 3]\n" + w +
-          "%t: f32[4, 3] strides [1, 4] = permute(%w, [1, 0])\n%e: f32[4, 3] = exp(%t)\n%n: f32[4, 3] = neg(%e)\n"
-          "%tt: f32[3, 4] strides [1, 3] = permute(%n, [1, 0])\n%y: f32[2, 4] = mm(%x, %tt)\noutput \"y\" = %y\n",
-      payloads);
+  const auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[2, 3]\n" + w +
+                                   "%t: f32[4, 3] strides [1, 4] = permute(%w, [1, 0])\n%e: f32[4, "
+                                   "3] = exp(%t)\n%n: f32[4, 3] = neg(%e)\n"
+                                   "%tt: f32[3, 4] strides [1, 3] = permute(%n, [1, 0])\n%y: "
+                                   "f32[2, 4] = mm(%x, %tt)\noutput \"y\" = %y\n",
+                               payloads);
   const Tensor x = random_tensor({2, 3}, 2);
   const auto before = run(*graph, {x});
   EXPECT_GT(fold_constants(*graph), 0);
@@ -77,28 +84,37 @@ TEST(fold_constants, computes_what_follows_from_constants_and_leaves_the_rest) {
 TEST(fold_constants, does_not_blow_a_small_constant_up) {
   ir::Payloads payloads;
   const std::string w = constant("w", random_payload({1}, 1), payloads);
-  const auto graph = ir::parse("graph f\n" + w + "%r: f32[100000] = repeat(%w, [100000])\noutput \"y\" = %r\n", payloads);
+  const auto graph = ir::parse(
+      "graph f\n" + w + "%r: f32[100000] = repeat(%w, [100000])\noutput \"y\" = %r\n", payloads);
   EXPECT_EQ(fold_constants(*graph), 0);
 }
 
 TEST(merge_common_subexpressions, keeps_one_of_equal_calls) {
   const auto graph = ir::parse(
-      "graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = exp(%x)\n%b: f32[2] = exp(%x)\n%c: f32[2] = mul.Scalar(%a, 2)\n"
-      "%d: f32[2] = mul.Scalar(%b, 2)\n%e: f32[2] = mul.Scalar(%b, 2.0)\n%f: f32[2] = add.Tensor(%c, %d, 1)\n"
+      "graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = exp(%x)\n%b: f32[2] = exp(%x)\n%c: f32[2] = "
+      "mul.Scalar(%a, 2)\n"
+      "%d: f32[2] = mul.Scalar(%b, 2)\n%e: f32[2] = mul.Scalar(%b, 2.0)\n%f: f32[2] = "
+      "add.Tensor(%c, %d, 1)\n"
       "%g: f32[2] = add.Tensor(%f, %e, 1)\noutput \"y\" = %g\n");
   EXPECT_EQ(merge_common_subexpressions(*graph), 2);
   ir::verify(*graph);
-  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"exp", "mul.Scalar", "mul.Scalar", "add.Tensor", "add.Tensor"}));
+  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"exp", "mul.Scalar", "mul.Scalar",
+                                                         "add.Tensor", "add.Tensor"}));
 }
 
 TEST(fold_batch_norm, gives_the_same_numbers_within_rounding) {
   ir::Payloads payloads;
-  const std::string text = "graph f\ninput \"x\" = %x: f32[2, 3, 5, 5]\n" + constant("w", random_payload({4, 3, 3, 3}, 1), payloads) +
-                           constant("g", random_payload({4}, 2), payloads) + constant("b", random_payload({4}, 3), payloads) +
-                           constant("m", random_payload({4}, 4), payloads) + constant("v", random_payload({4}, 5, 0.5, 2), payloads) +
-                           "%c: f32[2, 4, 3, 3] = convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
-                           "%n: f32[2, 4, 3, 3], %n1: f32[0], %n2: f32[0] = _native_batch_norm_legit_no_training(%c, %g, %b, %m, %v, 0.1, 1e-05)\n"
-                           "output \"y\" = %n\n";
+  const std::string text =
+      "graph f\ninput \"x\" = %x: f32[2, 3, 5, 5]\n" +
+      constant("w", random_payload({4, 3, 3, 3}, 1), payloads) +
+      constant("g", random_payload({4}, 2), payloads) +
+      constant("b", random_payload({4}, 3), payloads) +
+      constant("m", random_payload({4}, 4), payloads) +
+      constant("v", random_payload({4}, 5, 0.5, 2), payloads) +
+      "%c: f32[2, 4, 3, 3] = convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+      "%n: f32[2, 4, 3, 3], %n1: f32[0], %n2: f32[0] = _native_batch_norm_legit_no_training(%c, "
+      "%g, %b, %m, %v, 0.1, 1e-05)\n"
+      "output \"y\" = %n\n";
   const auto graph = ir::parse(text, payloads);
   const Tensor x = random_tensor({2, 3, 5, 5}, 9);
   const auto before = run(*graph, {x});
@@ -111,12 +127,17 @@ TEST(fold_batch_norm, gives_the_same_numbers_within_rounding) {
 
 TEST(fuse_pointwise, gives_the_same_bits) {
   const auto graph = ir::parse(
-      "graph f\nsymbol n in [1, 64]\ninput \"x\" = %x: f32[n, 7]\ninput \"y\" = %y: f32[n, 7]\ninput \"lr\" = %lr: f32[]\n"
-      "%a: f32[n, 7] = mul.Tensor(%x, %y)\n%b: f32[n, 7] = add.Tensor(%a, %x, 0.3)\n%c: f32[n, 7] = tanh(%b)\n%d: f32[n, 7] = mul.Tensor(%c, %lr)\n"
-      "%e: f32[n, 7] = sub.Tensor(%y, %d, 1)\n%f: f32[n, 7] = sigmoid(%e)\n%g: f32[n, 7] = add.Scalar(%f, 0.1, 3)\n"
-      "%h: f32[n, 7] = threshold_backward(%g, %x, 0)\n%i: f32[n, 7] = div.Tensor(%h, %f)\noutput \"y\" = %i\n"
+      "graph f\nsymbol n in [1, 64]\ninput \"x\" = %x: f32[n, 7]\ninput \"y\" = %y: f32[n, "
+      "7]\ninput \"lr\" = %lr: f32[]\n"
+      "%a: f32[n, 7] = mul.Tensor(%x, %y)\n%b: f32[n, 7] = add.Tensor(%a, %x, 0.3)\n%c: f32[n, 7] "
+      "= tanh(%b)\n%d: f32[n, 7] = mul.Tensor(%c, %lr)\n"
+      "%e: f32[n, 7] = sub.Tensor(%y, %d, 1)\n%f: f32[n, 7] = sigmoid(%e)\n%g: f32[n, 7] = "
+      "add.Scalar(%f, 0.1, 3)\n"
+      "%h: f32[n, 7] = threshold_backward(%g, %x, 0)\n%i: f32[n, 7] = div.Tensor(%h, %f)\noutput "
+      "\"y\" = %i\n"
       "bind n = extent 0 of input 0\ncheck n == n \"\"\n");
-  const std::vector<Tensor> inputs{random_tensor({9, 7}, 1), random_tensor({9, 7}, 2), random_tensor({}, 3)};
+  const std::vector<Tensor> inputs{random_tensor({9, 7}, 1), random_tensor({9, 7}, 2),
+                                   random_tensor({}, 3)};
   const auto before = run(*graph, inputs);
   EXPECT_EQ(fuse_pointwise(*graph), 2) << "sigmoid has two readers, so it ends one tree";
   ir::verify(*graph);
@@ -126,8 +147,10 @@ TEST(fuse_pointwise, gives_the_same_bits) {
 
 TEST(fuse_pointwise, leaves_other_dtypes_broadcasts_and_outputs_alone) {
   const auto graph = ir::parse(
-      "graph f\ninput \"x\" = %x: f64[4, 4]\ninput \"y\" = %y: f32[4, 4]\ninput \"row\" = %row: f32[4]\n"
-      "%a: f64[4, 4] = neg(%x)\n%b: f64[4, 4] = exp(%a)\n%c: f32[4, 4] = add.Tensor(%y, %row, 1)\n%d: f32[4, 4] = relu(%c)\n"
+      "graph f\ninput \"x\" = %x: f64[4, 4]\ninput \"y\" = %y: f32[4, 4]\ninput \"row\" = %row: "
+      "f32[4]\n"
+      "%a: f64[4, 4] = neg(%x)\n%b: f64[4, 4] = exp(%a)\n%c: f32[4, 4] = add.Tensor(%y, %row, "
+      "1)\n%d: f32[4, 4] = relu(%c)\n"
       "%e: f32[4, 4] = exp(%d)\noutput \"a\" = %b\noutput \"d\" = %d\noutput \"e\" = %e\n");
   EXPECT_EQ(fuse_pointwise(*graph), 0);
 }
@@ -136,8 +159,11 @@ TEST(retrace, keeps_the_function_its_states_and_its_constants) {
   ir::Payloads payloads;
   const std::string w = constant("w", random_payload({3}, 1), payloads);
   const auto graph = ir::parse(
-      "graph step\nsymbol n in [1, 8]\ninput \"x\" = %x: f32[n, 3]\nstate \"s\" = %s: f32[3] cache zeros\n" + w +
-          "%a: f32[n, 3] = add.Tensor(%x, %w, 1)\n%b: f32[3] = sum.dim_IntList(%a, [0], false, none)\n%c: f32[3] = add.Tensor(%s, %b, 1)\n"
+      "graph step\nsymbol n in [1, 8]\ninput \"x\" = %x: f32[n, 3]\nstate \"s\" = %s: f32[3] cache "
+      "zeros\n" +
+          w +
+          "%a: f32[n, 3] = add.Tensor(%x, %w, 1)\n%b: f32[3] = sum.dim_IntList(%a, [0], false, "
+          "none)\n%c: f32[3] = add.Tensor(%s, %b, 1)\n"
           "output \"y\" = %a\nwrite \"s\" = %c\nbind n = extent 0 of input 0\n",
       payloads);
   const auto again = retrace(*graph);

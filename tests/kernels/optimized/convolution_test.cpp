@@ -20,19 +20,23 @@ int64_t at(const std::vector<int64_t>& list, size_t i) { return list[list.size()
 std::vector<index_t> output_sizes(const Case& c) {
   std::vector<index_t> sizes{c.input[0], c.transposed ? c.weight[1] * c.groups : c.weight[0]};
   for (size_t i = 0; i + 2 < c.input.size(); ++i) {
-    const int64_t in = c.input[i + 2], reach = at(c.dilation, i) * (c.weight[i + 2] - 1), s = at(c.stride, i), p = at(c.padding, i);
-    sizes.push_back(c.transposed ? (in - 1) * s - 2 * p + reach + at(c.output_padding, i) + 1 : (in + 2 * p - reach - 1) / s + 1);
+    const int64_t in = c.input[i + 2], reach = at(c.dilation, i) * (c.weight[i + 2] - 1),
+                  s = at(c.stride, i), p = at(c.padding, i);
+    sizes.push_back(c.transposed ? (in - 1) * s - 2 * p + reach + at(c.output_padding, i) + 1
+                                 : (in + 2 * p - reach - 1) / s + 1);
   }
   return sizes;
 }
 
-// Calls body(x element, w element, y element) for each product of the cross-correlation y = x * w, by the definition.
+// Calls body(x element, w element, y element) for each product of the cross-correlation y = x * w,
+// by the definition.
 template <class Body>
 void for_products(const Case& c, const Body& body) {
   const std::vector<index_t> out = output_sizes(c);
   const std::vector<index_t>& x = c.transposed ? out : c.input;
   const std::vector<index_t>& y = c.transposed ? c.input : out;
-  index_t in[3] = {1, 1, 1}, to[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, padding[3] = {}, dilation[3] = {1, 1, 1};
+  index_t in[3] = {1, 1, 1}, to[3] = {1, 1, 1}, kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1},
+          padding[3] = {}, dilation[3] = {1, 1, 1};
   const size_t n = x.size() - 2;
   for (size_t i = 0; i < n; ++i) {
     const size_t d = i + 3 - n;
@@ -47,7 +51,8 @@ void for_products(const Case& c, const Body& body) {
           for (index_t p = 0; p < to[0] * to[1] * to[2]; ++p)
             for (index_t k = 0; k < kernel[0] * kernel[1] * kernel[2]; ++k) {
               const index_t ps[3] = {p / (to[1] * to[2]), p / to[2] % to[1], p % to[2]};
-              const index_t ks[3] = {k / (kernel[1] * kernel[2]), k / kernel[2] % kernel[1], k % kernel[2]};
+              const index_t ks[3] = {k / (kernel[1] * kernel[2]), k / kernel[2] % kernel[1],
+                                     k % kernel[2]};
               index_t from = 0;
               bool inside = true;
               for (int d = 0; d < 3; ++d) {
@@ -63,12 +68,15 @@ void for_products(const Case& c, const Body& body) {
 }
 
 std::vector<Slot> with_parameters(std::vector<Slot> tensors, const Case& c) {
-  tensors.push_back(slot(c.stride)), tensors.push_back(slot(c.padding)), tensors.push_back(slot(c.dilation));
-  tensors.push_back(slot(c.transposed)), tensors.push_back(slot(c.output_padding)), tensors.push_back(slot(c.groups));
+  tensors.push_back(slot(c.stride)), tensors.push_back(slot(c.padding)),
+      tensors.push_back(slot(c.dilation));
+  tensors.push_back(slot(c.transposed)), tensors.push_back(slot(c.output_padding)),
+      tensors.push_back(slot(c.groups));
   return tensors;
 }
 
-Array forward(const Kernel& kernel, const Case& c, const Array& x, const Array& w, const Array* bias, const Threads* threads = nullptr) {
+Array forward(const Kernel& kernel, const Case& c, const Array& x, const Array& w,
+              const Array* bias, const Threads* threads = nullptr) {
   Array out(output_sizes(c), 77);
   std::vector<Slot> slots = with_parameters({slot(x), slot(w), bias ? slot(*bias) : absent()}, c);
   slots.push_back(slot(out));
@@ -79,44 +87,46 @@ Array forward(const Kernel& kernel, const Case& c, const Array& x, const Array& 
 struct Gradients {
   Array input, weight, bias;
 };
-Gradients backward(const Kernel& kernel, const Case& c, const Array& dy, const Array& x, const Array& w, const Threads* threads = nullptr) {
+Gradients backward(const Kernel& kernel, const Case& c, const Array& dy, const Array& x,
+                   const Array& w, const Threads* threads = nullptr) {
   Gradients g{Array(c.input, 77), Array(c.weight, 77), Array({output_sizes(c)[1]}, 77)};
   const std::vector<int64_t> mask{1, 1, 1};
   std::vector<Slot> slots = with_parameters({slot(dy), slot(x), slot(w), absent_list()}, c);
-  slots.push_back(slot(mask)), slots.push_back(slot(g.input)), slots.push_back(slot(g.weight)), slots.push_back(slot(g.bias));
+  slots.push_back(slot(mask)), slots.push_back(slot(g.input)), slots.push_back(slot(g.weight)),
+      slots.push_back(slot(g.bias));
   call(kernel, slots, threads);
   return g;
 }
 
 const Case cases[] = {
-    {{2, 1, 28, 28}, {6, 1, 5, 5}, {1}, {2}},                        // LeNet
+    {{2, 1, 28, 28}, {6, 1, 5, 5}, {1}, {2}},  // LeNet
     {{3, 6, 14, 14}, {16, 6, 5, 5}},
-    {{9, 16, 12, 12}, {16, 16, 3, 3}, {1}, {1}},                     // ResNet-20
+    {{9, 16, 12, 12}, {16, 16, 3, 3}, {1}, {1}},  // ResNet-20
     {{2, 16, 16, 16}, {32, 16, 3, 3}, {2}, {1}},
     {{2, 64, 8, 8}, {64, 64, 3, 3}, {1, 1}, {1, 1}},
-    {{2, 24, 9, 9}, {7, 24, 1, 1}},                                  // a product
+    {{2, 24, 9, 9}, {7, 24, 1, 1}},  // a product
     {{1, 5, 8, 8}, {6, 5, 1, 1}, {2}},
     {{1, 8, 7, 7}, {8, 8, 1, 1}, {1}, {1}},
-    {{2, 6, 11, 13}, {6, 1, 3, 3}, {1}, {1}, {1}, 6},                // depthwise
+    {{2, 6, 11, 13}, {6, 1, 3, 3}, {1}, {1}, {1}, 6},  // depthwise
     {{2, 6, 11, 13}, {12, 1, 3, 3}, {2}, {1}, {1}, 6},
-    {{1, 8, 10, 9}, {6, 4, 3, 2}, {1}, {0}, {1}, 2},                 // groups
-    {{1, 3, 15, 17}, {4, 3, 3, 3}, {1}, {2}, {2}},                   // dilation
+    {{1, 8, 10, 9}, {6, 4, 3, 2}, {1}, {0}, {1}, 2},  // groups
+    {{1, 3, 15, 17}, {4, 3, 3, 3}, {1}, {2}, {2}},    // dilation
     {{1, 3, 15, 17}, {4, 3, 3, 4}, {2, 3}, {1, 2}, {3, 2}},
-    {{1, 2, 9, 9}, {3, 2, 2, 2}, {3}},                               // a stride beyond the kernel
+    {{1, 2, 9, 9}, {3, 2, 2, 2}, {3}},  // a stride beyond the kernel
     {{1, 2, 9, 9}, {3, 2, 2, 2}, {4}, {3}},
-    {{1, 20, 4, 40}, {5, 20, 4, 5}},                                 // one row of results, a sum over 400
+    {{1, 20, 4, 40}, {5, 20, 4, 5}},  // one row of results, a sum over 400
     {{2, 40, 6, 6}, {20, 40, 3, 3}},
     {{1, 3, 70, 130}, {4, 3, 3, 3}, {1}, {1}},
-    {{2, 4, 50}, {6, 4, 7}, {2}, {3}},                               // one dimension
+    {{2, 4, 50}, {6, 4, 7}, {2}, {3}},  // one dimension
     {{2, 4, 50}, {4, 1, 3}, {1}, {2}, {2}, 4},
-    {{1, 2, 5, 6, 7}, {3, 2, 3, 3, 3}, {1}, {1}},                    // three
+    {{1, 2, 5, 6, 7}, {3, 2, 3, 3, 3}, {1}, {1}},  // three
     {{1, 4, 6, 6, 7}, {6, 2, 2, 3, 3}, {2, 1, 2}, {1, 0, 1}, {2, 1, 1}, 2},
     {{1, 3, 4, 5, 5}, {2, 3, 1, 3, 3}, {1}, {0}},
-    {{2, 5, 7, 7}, {5, 4, 3, 3}, {2}, {1}, {1}, 1, true, {1}},       // transposed
+    {{2, 5, 7, 7}, {5, 4, 3, 3}, {2}, {1}, {1}, 1, true, {1}},  // transposed
     {{1, 6, 5, 8}, {6, 2, 4, 4}, {2}, {1}, {1}, 2, true},
     {{1, 3, 5, 5}, {3, 4, 1, 1}, {1}, {0}, {1}, 1, true},
     {{1, 3, 5}, {3, 4, 3}, {3}, {0}, {2}, 1, true, {2}},
-    {{0, 3, 8, 8}, {4, 3, 3, 3}},                                    // empty
+    {{0, 3, 8, 8}, {4, 3, 3, 3}},  // empty
     {{2, 0, 8, 8}, {4, 0, 3, 3}},
 };
 
@@ -126,11 +136,15 @@ TEST(convolution, is_the_cross_correlation_at_every_level) {
     for (size_t i = 0; i < std::size(cases); ++i) {
       SCOPED_TRACE(::testing::Message() << "case " << i);
       const Case& c = cases[i];
-      const Array x = Array::random(c.input, 1), w = Array::random(c.weight, 2), bias = Array::random({output_sizes(c)[1]}, 3);
+      const Array x = Array::random(c.input, 1), w = Array::random(c.weight, 2),
+                  bias = Array::random({output_sizes(c)[1]}, 3);
       const Array got = forward(*kernel, c, x, w, &bias);
       std::vector<double> want(size_t(got.numel())), magnitude(want.size());
-      const index_t channels = got.size(1), plane = channels == 0 || got.size(0) == 0 ? 1 : got.numel() / (got.size(0) * channels);
-      for (size_t e = 0; e < want.size(); ++e) want[e] = bias[index_t(e) / plane % channels], magnitude[e] = 1;
+      const index_t channels = got.size(1), plane = channels == 0 || got.size(0) == 0
+                                                        ? 1
+                                                        : got.numel() / (got.size(0) * channels);
+      for (size_t e = 0; e < want.size(); ++e)
+        want[e] = bias[index_t(e) / plane % channels], magnitude[e] = 1;
       for_products(c, [&](index_t xi, index_t wi, index_t yi) {
         const double term = double(w[wi]) * (c.transposed ? x[yi] : x[xi]);
         const size_t to = size_t(c.transposed ? xi : yi);
@@ -138,7 +152,8 @@ TEST(convolution, is_the_cross_correlation_at_every_level) {
       });
       expect_near(got, want, magnitude, kernel->name);
       if (i % 3 != 0) continue;
-      EXPECT_EQ(forward(*kernel, c, x, w, &bias, pool.threads()).values(), got.values()) << "with two threads";
+      EXPECT_EQ(forward(*kernel, c, x, w, &bias, pool.threads()).values(), got.values())
+          << "with two threads";
     }
 }
 
@@ -148,9 +163,11 @@ TEST(convolution_backward, is_the_gradient_at_every_level) {
     for (size_t i = 0; i < std::size(cases); ++i) {
       SCOPED_TRACE(::testing::Message() << "case " << i);
       const Case& c = cases[i];
-      const Array x = Array::random(c.input, 4), w = Array::random(c.weight, 5), dy = Array::random(output_sizes(c), 6);
+      const Array x = Array::random(c.input, 4), w = Array::random(c.weight, 5),
+                  dy = Array::random(output_sizes(c), 6);
       const Gradients got = backward(*kernel, c, dy, x, w);
-      std::vector<double> dx(size_t(x.numel())), dw(size_t(w.numel())), db(size_t(got.bias.numel()));
+      std::vector<double> dx(size_t(x.numel())), dw(size_t(w.numel())),
+          db(size_t(got.bias.numel()));
       std::vector<double> dx_magnitude(dx.size()), dw_magnitude(dw.size()), db_magnitude(db.size());
       for_products(c, [&](index_t xi, index_t wi, index_t yi) {
         const index_t from = c.transposed ? yi : xi, to = c.transposed ? xi : yi;
@@ -209,13 +226,15 @@ TEST(convolution, takes_as_little_scratch_for_a_batch_as_for_an_image) {
 
 TEST(convolution_backward, computes_only_what_the_mask_asks_for) {
   const Case c{{2, 3, 8, 8}, {4, 3, 3, 3}, {1}, {1}};
-  const Array x = Array::random(c.input, 9), w = Array::random(c.weight, 10), dy = Array::random(output_sizes(c), 11);
+  const Array x = Array::random(c.input, 9), w = Array::random(c.weight, 10),
+              dy = Array::random(output_sizes(c), 11);
   for (const Kernel* kernel : kernels_of(ops::convolution_backward)) {
     const Gradients all = backward(*kernel, c, dy, x, w);
     Array weight(c.weight);
     const std::vector<int64_t> mask{0, 1, 0};
     std::vector<Slot> slots = with_parameters({slot(dy), slot(x), slot(w), absent_list()}, c);
-    slots.push_back(slot(mask)), slots.push_back(absent()), slots.push_back(slot(weight)), slots.push_back(absent());
+    slots.push_back(slot(mask)), slots.push_back(absent()), slots.push_back(slot(weight)),
+        slots.push_back(absent());
     call(*kernel, slots);
     EXPECT_EQ(weight.values(), all.weight.values());
   }

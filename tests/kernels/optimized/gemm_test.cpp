@@ -24,20 +24,24 @@ std::vector<const Microkernels*> levels() {
 
 void run(const Microkernels& kernels, const Gemm& gemm, int threads = 1) {
   const GemmPlan plan = plan_gemm(kernels, gemm.batch, gemm.m, gemm.n, gemm.k, threads);
-  const std::unique_ptr<void, decltype(&std::free)> scratch(std::aligned_alloc(64, (plan.scratch_bytes() + 63) / 64 * 64 + 64), &std::free);
+  const std::unique_ptr<void, decltype(&std::free)> scratch(
+      std::aligned_alloc(64, (plan.scratch_bytes() + 63) / 64 * 64 + 64), &std::free);
   run_gemm(kernels, plan, gemm, scratch.get(), nullptr);
 }
 
 TEST(gemm, clamps_and_adds_after_the_sum) {
   const index_t m = 25, n = 70, k = 300;
-  const Array a = Array::random({m, k}, 1), b = Array::random({k, n}, 2), bias = Array::random({m}, 3);
+  const Array a = Array::random({m, k}, 1), b = Array::random({k, n}, 2),
+              bias = Array::random({m}, 3);
   for (const Microkernels* kernels : levels()) {
     Array plain({m, n}), fused({m, n});
     Gemm g;
-    g.m = m, g.n = n, g.k = k, g.a = a.data(), g.a_row = k, g.b = b.data(), g.b_row = n, g.c = plain.data(), g.c_row = n;
+    g.m = m, g.n = n, g.k = k, g.a = a.data(), g.a_row = k, g.b = b.data(), g.b_row = n,
+    g.c = plain.data(), g.c_row = n;
     run(*kernels, g);
     g.c = fused.data();
-    g.epilogue.addend = bias.data(), g.epilogue.addend_row = 1, g.epilogue.activation = Activation::relu;
+    g.epilogue.addend = bias.data(), g.epilogue.addend_row = 1,
+    g.epilogue.activation = Activation::relu;
     run(*kernels, g);
     for (index_t i = 0; i < m * n; ++i) EXPECT_EQ(fused[i], std::max(0.0f, plain[i] + bias[i / n]));
   }
@@ -50,7 +54,8 @@ TEST(gemm, keeps_nan_through_the_clamp) {
       const Array a({1, 2}, nan), b({2, n}, 1);
       Array c({1, n});
       Gemm g;
-      g.m = 1, g.n = n, g.k = 2, g.a = a.data(), g.a_row = 2, g.b = b.data(), g.b_row = n, g.c = c.data(), g.c_row = n;
+      g.m = 1, g.n = n, g.k = 2, g.a = a.data(), g.a_row = 2, g.b = b.data(), g.b_row = n,
+      g.c = c.data(), g.c_row = n;
       g.epilogue.activation = Activation::relu;
       run(*kernels, g);
       for (float x : c.values()) EXPECT_TRUE(std::isnan(x));
@@ -65,7 +70,8 @@ TEST(gemm, has_the_same_bits_at_both_levels_with_fused_multiply_add) {
   Array c[2] = {Array({m, n}), Array({m, n})};
   for (int level = 0; level < 2; ++level) {
     Gemm g;
-    g.m = m, g.n = n, g.k = k, g.a = a.data(), g.a_row = k, g.b = b.data(), g.b_row = n, g.c = c[level].data(), g.c_row = n;
+    g.m = m, g.n = n, g.k = k, g.a = a.data(), g.a_row = k, g.b = b.data(), g.b_row = n,
+    g.c = c[level].data(), g.c_row = n;
     run(level == 0 ? microkernels_avx2 : microkernels_avx512, g);
   }
   EXPECT_EQ(c[0].values(), c[1].values());

@@ -14,11 +14,13 @@
 
 namespace taper::tests {
 
-/// A dense f32 tensor with the 64 readable bytes behind it that kernels may count on. `view` gives other strides.
+/// A dense f32 tensor with the 64 readable bytes behind it that kernels may count on. `view` gives
+/// other strides.
 class Array {
  public:
   Array() = default;
-  explicit Array(std::vector<index_t> sizes, float value = 0) : values_(size_of(sizes) + 16, value) {
+  explicit Array(std::vector<index_t> sizes, float value = 0)
+      : values_(size_of(sizes) + 16, value) {
     shape_ = std::make_unique<Shape>(Shape::dense(sizes));
     ref_ = std::make_unique<TensorRef>(TensorRef{values_.data(), shape_.get(), DType::f32});
   }
@@ -74,7 +76,8 @@ inline Slot slot(double value) {
 }
 inline Slot slot(const std::vector<int64_t>& values) {
   Slot s{};
-  s.integers = values.data(), s.size = static_cast<uint32_t>(values.size()), s.kind = Kind::integer, s.present = true;
+  s.integers = values.data(), s.size = static_cast<uint32_t>(values.size()), s.kind = Kind::integer,
+  s.present = true;
   return s;
 }
 
@@ -85,7 +88,8 @@ inline Slot absent_list() {
 }
 
 /// Runs `kernel`; scratch is full of NaN, so that nobody relies on its content.
-inline void call(const Kernel& kernel, const std::vector<Slot>& slots, const Threads* threads = nullptr) {
+inline void call(const Kernel& kernel, const std::vector<Slot>& slots,
+                 const Threads* threads = nullptr) {
   ASSERT_EQ(slots.size(), kernel.expected_count);
   Facts<Extent> facts;
   TensorType<Extent> results[5];
@@ -97,8 +101,10 @@ inline void call(const Kernel& kernel, const std::vector<Slot>& slots, const Thr
     ASSERT_EQ(kernel.prepare(context, plan, slots.data()), Error::ok);
   }
   const size_t bytes = (context.scratch_bytes + 63) / 64 * 64 + 64;
-  const std::unique_ptr<void, decltype(&std::free)> scratch(std::aligned_alloc(64, bytes), &std::free);
-  for (size_t i = 0; i < bytes / sizeof(float); ++i) static_cast<float*>(scratch.get())[i] = std::numeric_limits<float>::quiet_NaN();
+  const std::unique_ptr<void, decltype(&std::free)> scratch(std::aligned_alloc(64, bytes),
+                                                            &std::free);
+  for (size_t i = 0; i < bytes / sizeof(float); ++i)
+    static_cast<float*>(scratch.get())[i] = std::numeric_limits<float>::quiet_NaN();
   context.scratch = scratch.get();
   ASSERT_EQ(kernel.run(context, plan, slots.data()), Error::ok);
 }
@@ -112,11 +118,13 @@ inline std::vector<const Kernel*> kernels_of(const Operator& op) {
 }
 
 /// Every element within `tolerance` times the sum of the magnitudes that went into it.
-inline void expect_near(const Array& got, const std::vector<double>& want, const std::vector<double>& magnitude, const char* name,
+inline void expect_near(const Array& got, const std::vector<double>& want,
+                        const std::vector<double>& magnitude, const char* name,
                         double tolerance = 2e-6) {
   ASSERT_EQ(static_cast<size_t>(got.numel()), want.size());
   for (size_t i = 0; i < want.size(); ++i)
-    ASSERT_NEAR(got[static_cast<index_t>(i)], want[i], tolerance * magnitude[i] + 1e-30) << name << " at " << i;
+    ASSERT_NEAR(got[static_cast<index_t>(i)], want[i], tolerance * magnitude[i] + 1e-30)
+        << name << " at " << i;
 }
 
 }  // namespace taper::tests

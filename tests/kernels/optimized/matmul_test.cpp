@@ -11,12 +11,14 @@ struct Reference {
   std::vector<double> value, magnitude;
 };
 Reference product(const Array& a, const Array& b, index_t m, index_t k, index_t n) {
-  Reference r{std::vector<double>(static_cast<size_t>(m * n)), std::vector<double>(static_cast<size_t>(m * n))};
+  Reference r{std::vector<double>(static_cast<size_t>(m * n)),
+              std::vector<double>(static_cast<size_t>(m * n))};
   for (index_t i = 0; i < m; ++i)
     for (index_t j = 0; j < n; ++j)
       for (index_t p = 0; p < k; ++p) {
         const double term = double(a[i * k + p]) * b[p * n + j];
-        r.value[static_cast<size_t>(i * n + j)] += term, r.magnitude[static_cast<size_t>(i * n + j)] += std::abs(term);
+        r.value[static_cast<size_t>(i * n + j)] += term,
+            r.magnitude[static_cast<size_t>(i * n + j)] += std::abs(term);
       }
   return r;
 }
@@ -48,17 +50,21 @@ Array mm(const Kernel& kernel, const Array& a, const Array& b, const Threads* th
 }
 
 TEST(mm, has_a_record_for_every_level_of_this_machine) {
-  for (const Operator* op : {&ops::mm, &ops::bmm, &ops::addmm, &ops::baddbmm, &ops::linear, &ops::convolution, &ops::convolution_backward}) {
+  for (const Operator* op : {&ops::mm, &ops::bmm, &ops::addmm, &ops::baddbmm, &ops::linear,
+                             &ops::convolution, &ops::convolution_backward}) {
     const size_t levels = 1u + cpu_has(CpuLevel::avx2) + cpu_has(CpuLevel::avx512);
     const std::vector<const Kernel*> kernels = kernels_of(*op);
     EXPECT_EQ(kernels.size(), levels) << op->identifier;
-    for (size_t i = 1; i < kernels.size(); ++i) EXPECT_GT(kernels[i - 1]->level, kernels[i]->level) << "the fastest comes first";
+    for (size_t i = 1; i < kernels.size(); ++i)
+      EXPECT_GT(kernels[i - 1]->level, kernels[i]->level) << "the fastest comes first";
   }
 }
 
 TEST(mm, is_the_product_at_every_level_and_size) {
-  const index_t sizes[][3] = {{1, 1, 1},    {0, 4, 5},     {4, 0, 5},     {4, 5, 0},     {7, 3, 2},     {12, 16, 32},  {13, 17, 33},
-                              {5, 256, 16}, {31, 257, 47}, {64, 400, 120}, {1, 700, 129}, {129, 513, 1}, {70, 64, 300}, {530, 40, 70}};
+  const index_t sizes[][3] = {{1, 1, 1},     {0, 4, 5},      {4, 0, 5},     {4, 5, 0},
+                              {7, 3, 2},     {12, 16, 32},   {13, 17, 33},  {5, 256, 16},
+                              {31, 257, 47}, {64, 400, 120}, {1, 700, 129}, {129, 513, 1},
+                              {70, 64, 300}, {530, 40, 70}};
   for (const Kernel* kernel : kernels_of(ops::mm))
     for (const auto& [m, k, n] : sizes) {
       const Array a = Array::random({m, k}, 1), b = Array::random({k, n}, 2);
@@ -69,7 +75,8 @@ TEST(mm, is_the_product_at_every_level_and_size) {
 
 TEST(mm, does_not_depend_on_strides) {
   for (const Kernel* kernel : kernels_of(ops::mm))
-    for (const auto& [m, k, n] : {std::array<index_t, 3>{1, 300, 40}, {37, 270, 75}, {64, 64, 64}}) {
+    for (const auto& [m, k, n] :
+         {std::array<index_t, 3>{1, 300, 40}, {37, 270, 75}, {64, 64, 64}}) {
       const Array a = Array::random({m, k}, 3), b = Array::random({k, n}, 4);
       const std::vector<float> want = mm(*kernel, a, b).values();
       EXPECT_EQ(mm(*kernel, transposed(a), b).values(), want);
@@ -103,10 +110,13 @@ TEST(mm, gives_a_row_the_same_bits_whatever_the_number_of_rows_and_threads) {
     for (index_t m = 1; m <= most; ++m) {
       Array a({m, k});
       for (index_t i = 0; i < m * k; ++i) a[i] = all[i];
-      const std::vector<float> got = mm(*kernel, a, b, m % 16 == 0 ? two.threads() : nullptr).values();
-      EXPECT_EQ(got, std::vector<float>(want.begin(), want.begin() + m * n)) << kernel->name << " with " << m << " rows";
+      const std::vector<float> got =
+          mm(*kernel, a, b, m % 16 == 0 ? two.threads() : nullptr).values();
+      EXPECT_EQ(got, std::vector<float>(want.begin(), want.begin() + m * n))
+          << kernel->name << " with " << m << " rows";
     }
-    for (const ThreadPool* pool : {&two, &four}) EXPECT_EQ(mm(*kernel, all, b, pool->threads()).values(), want) << pool->count() << " threads";
+    for (const ThreadPool* pool : {&two, &four})
+      EXPECT_EQ(mm(*kernel, all, b, pool->threads()).values(), want) << pool->count() << " threads";
   }
 }
 
@@ -119,7 +129,8 @@ TEST(mm, gives_a_row_the_same_bits_whatever_its_neighbours) {
     for (index_t i = 0; i < m * k; ++i)
       if (i / k != 17) a[i] = std::numeric_limits<float>::infinity();
     const std::vector<float> got = mm(*kernel, a, b).values();
-    for (size_t j = 0; j < size_t(n); ++j) EXPECT_EQ(got[17 * size_t(n) + j], want[17 * size_t(n) + j]);
+    for (size_t j = 0; j < size_t(n); ++j)
+      EXPECT_EQ(got[17 * size_t(n) + j], want[17 * size_t(n) + j]);
   }
 }
 
@@ -163,14 +174,16 @@ TEST(bmm, is_mm_of_each_matrix) {
 TEST(addmm, adds_what_broadcasts_to_the_product) {
   const index_t m = 23, k = 31, n = 37;
   const Array a = Array::random({m, k}, 15), b = Array::random({k, n}, 16);
-  const Array row = Array::random({n}, 17), column = Array::random({m, 1}, 18), one = Array::random({1}, 19), full = Array::random({m, n}, 20);
+  const Array row = Array::random({n}, 17), column = Array::random({m, 1}, 18),
+              one = Array::random({1}, 19), full = Array::random({m, n}, 20);
   Reference want = product(a, b, m, k, n);
   for (const Kernel* kernel : kernels_of(ops::addmm)) {
     const auto check = [&](const Array& self, auto value) {
       Array out({m, n});
       call(*kernel, {slot(self), slot(a), slot(b), slot(0.5), slot(-2.0), slot(out)});
       std::vector<double> sums;
-      for (index_t i = 0; i < m * n; ++i) sums.push_back(-2 * want.value[size_t(i)] + 0.5 * value(i));
+      for (index_t i = 0; i < m * n; ++i)
+        sums.push_back(-2 * want.value[size_t(i)] + 0.5 * value(i));
       std::vector<double> magnitude = want.magnitude;
       for (double& x : magnitude) x = 2 * x + 1;
       expect_near(out, sums, magnitude, kernel->name);
@@ -195,7 +208,8 @@ TEST(addmm, ignores_self_where_beta_is_zero) {
 
 TEST(baddbmm, adds_a_matrix_that_all_share) {
   const index_t batch = 3, m = 8, k = 20, n = 18;
-  const Array a = Array::random({batch, m, k}, 23), b = Array::random({batch, k, n}, 24), self = Array::random({m, n}, 25);
+  const Array a = Array::random({batch, m, k}, 23), b = Array::random({batch, k, n}, 24),
+              self = Array::random({m, n}, 25);
   for (const Kernel* kernel : kernels_of(ops::baddbmm)) {
     Array out({batch, m, n}), plain({batch, m, n});
     call(*kernel, {slot(self), slot(a), slot(b), slot(int64_t{1}), slot(int64_t{1}), slot(out)});
@@ -206,7 +220,8 @@ TEST(baddbmm, adds_a_matrix_that_all_share) {
 
 TEST(linear, is_the_input_times_the_transposed_weight_plus_bias) {
   const index_t k = 75, n = 41;
-  const Array x = Array::random({2, 5, k}, 26), w = Array::random({n, k}, 27), bias = Array::random({n}, 28);
+  const Array x = Array::random({2, 5, k}, 26), w = Array::random({n, k}, 27),
+              bias = Array::random({n}, 28);
   Array rows = Array::random({10, k}, 26);
   const Array wt = transposed(w);
   Array w_as_b({k, n});
