@@ -70,7 +70,12 @@ struct MethodData {
   bool has_late;      ///< late symbols
   Symbols unbound;    ///< late symbols that no instruction has bound in this `execute`
 
+#ifdef TAPER_NO_MESSAGES
+  Error fail(Error e, const char*, int64_t = 0, int64_t = 0, int64_t = 0) { return named(e); }
+  Error named(Error e);
+#else
   Error fail(Error e, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0);
+#endif
   /// Says in `info` that instruction `i` failed, and what the debug table says of it.
   Error fail_at(index_t i, Error e);
   /// What the debug table says of instruction `i`, nullptr if nothing.

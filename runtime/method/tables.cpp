@@ -244,9 +244,15 @@ const char* MethodData::debug_text(index_t i,
                                                              : nullptr;
 }
 
+#ifdef TAPER_NO_MESSAGES
+Error MethodData::named(Error e) {
+  return internal::fail(info, e, nullptr, 0, 0, 0, table->name()->c_str());
+}
+#else
 Error MethodData::fail(Error e, const char* message, int64_t a, int64_t b, int64_t c) {
   return internal::fail(info, e, message, a, b, c, table->name()->c_str());
 }
+#endif
 
 Error MethodData::fail_at(index_t i, Error e) {
   if (info.error != e) info.error = e, info.message = nullptr;

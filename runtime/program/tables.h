@@ -32,17 +32,7 @@ inline const char* text_of(const flatbuffers::String* s) {
 
 /// The hot tables of a method. They stay in the file: reading them costs nothing but a load.
 struct MethodView {
-  explicit MethodView(const format::Method& m)
-      : symbols(span_of(m.symbols())),
-        expressions(span_of(m.expressions())),
-        buffers(span_of(m.buffers())),
-        above(span_of(m.above())),
-        shapes(span_of(m.shapes())),
-        dims(span_of(m.dims())),
-        values(span_of(m.values())),
-        arguments(span_of(m.arguments())),
-        lists(span_of(m.lists())),
-        instructions(span_of(m.instructions())) {}
+  explicit MethodView(const format::Method& m);  // one copy: the runtime is small
 
   Span<const format::Symbol> symbols;
   Span<const format::Expression> expressions;
@@ -96,8 +86,21 @@ constexpr size_t rounded_up(size_t bytes) {
 }
 
 /// Fills `info` and returns the error.
-Error fail(ErrorInfo& info, Error error, const char* message, int64_t a = 0, int64_t b = 0,
-           int64_t c = 0, const char* subject = nullptr);
+Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t b, int64_t c,
+           const char* subject);
+#ifdef TAPER_NO_MESSAGES
+/// Without texts their numbers say nothing: not passing them saves a kilobyte.
+Error fail(ErrorInfo& info, Error error);
+inline Error fail(ErrorInfo& info, Error error, const char*, int64_t = 0, int64_t = 0,
+                  int64_t = 0) {
+  return fail(info, error);
+}
+#else
+inline Error fail(ErrorInfo& info, Error error, const char* message, int64_t a = 0, int64_t b = 0,
+                  int64_t c = 0) {
+  return fail(info, error, message, a, b, c, nullptr);
+}
+#endif
 
 /// elements * size_bytes(dtype) of a list of sizes; false if a size is negative or the product
 /// exceeds memory.

@@ -48,7 +48,12 @@ class MethodVerifier {
   }
 
  private:
+#ifdef TAPER_NO_MESSAGES
+  Error wrong(const char*, int64_t = 0, int64_t = 0) { return damaged(); }
+  Error damaged();
+#else
   Error wrong(const char* message, int64_t a = 0, int64_t b = 0);
+#endif
 
   bool is_expression(uint64_t i, NumberType type) const {
     return within(i, m_.expressions) && m_.expressions[static_cast<index_t>(i)].type() == type;
@@ -484,9 +489,15 @@ class MethodVerifier {
   int space_ = 0;  // of the kernel whose arguments are looked at
 };
 
+#ifdef TAPER_NO_MESSAGES
+__attribute__((noinline)) Error MethodVerifier::damaged() {
+  return fail(info_, Error::invalid_program, nullptr, 0, 0, 0, table_.name()->c_str());
+}
+#else
 Error MethodVerifier::wrong(const char* message, int64_t a, int64_t b) {
   return fail(info_, Error::invalid_program, message, a, b, 0, table_.name()->c_str());
 }
+#endif
 
 }  // namespace
 

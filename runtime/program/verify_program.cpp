@@ -178,6 +178,22 @@ Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t
   return error;
 }
 
+#ifdef TAPER_NO_MESSAGES
+Error fail(ErrorInfo& info, Error error) { return fail(info, error, nullptr, 0, 0, 0, nullptr); }
+#endif
+
+MethodView::MethodView(const format::Method& m)
+    : symbols(span_of(m.symbols())),
+      expressions(span_of(m.expressions())),
+      buffers(span_of(m.buffers())),
+      above(span_of(m.above())),
+      shapes(span_of(m.shapes())),
+      dims(span_of(m.dims())),
+      values(span_of(m.values())),
+      arguments(span_of(m.arguments())),
+      lists(span_of(m.lists())),
+      instructions(span_of(m.instructions())) {}
+
 bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes) {
   if (sizes.size() > max_rank) return false;
   // empty tensors too must not have extents whose product is beyond counting
