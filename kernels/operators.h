@@ -27,7 +27,7 @@ constexpr uint64_t schema_hash(const Operator& op) { return hash_of(op.text); }
 /// "add.Tensor": PyTorch's name, what a program stores.
 constexpr std::string_view name_of(const Operator& op) {
   const std::string_view text = op.text;
-  return text.substr(0, text.find('('));
+  return {op.text, text.find('(')};  // not substr: it may throw
 }
 
 namespace ops {
