@@ -1,0 +1,142 @@
+#include "taper/exporter/trace/trace.h"
+
+#include <gmock/gmock.h>
+
+#include "taper/exporter/exporter.h"
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/ir/verifier.h"
+
+namespace taper {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using Tensors = std::vector<Tensor>;
+
+Tensor values(const std::vector<float>& v) {
+  return Tensor::from(v, {static_cast<int64_t>(v.size())});
+}
+std::vector<float> run(const ir::Graph& graph, const Tensors& inputs) {
+  return ir::Interpreter(graph).run(inputs).outputs[0].to_vector<float>();
+}
+
+TEST(trace, records_operators_with_their_lines) {
+  const int line = __LINE__ + 1;
+  const auto graph =
+      trace("f", [](const Tensors& in) { return Tensors{relu(in[0])}; }, {input("x", {3})});
+  ir::verify(*graph);
+  ASSERT_EQ(graph->nodes().size(), 1u);
+  EXPECT_EQ(graph->nodes().front().location.line, line);
+  EXPECT_THAT(run(*graph, {values({-1, 2, -3})}), ElementsAre(0, 2, 0));
+}
+TEST(trace, keeps_sizes_symbolic) {
+  const Dim batch = Dim::symbol("batch", 1, 8);
+  const auto graph = trace("f", [](const Tensors& in) { return Tensors{flatten(in[0], 0)}; },
+                           {input("x", {batch, 3})});
+  EXPECT_EQ(graph->outputs()[0].value->type.sizes[0].to_string(), "batch*3");
+  EXPECT_THAT(run(*graph, {Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3})}),
+              ElementsAre(1, 2, 3, 4, 5, 6));
+}
+TEST(trace, turns_writes_through_views_into_values) {
+  const auto function = [](const Tensors& in) {
+    Tensor x = in[0] * 1;
+    const Tensor before = x.slice(0, 0, 2);  // taken before the write, and sees it
+    x.slice(0, 1, 3).mul_(Scalar(10));
+    return Tensors{before + x.slice(0, 2, 4)};
+  };
+  const auto graph = trace("f", function, {input("x", {4})});
+  ir::verify(*graph);
+  const Tensor x = values({1, 2, 3, 4});
+  EXPECT_EQ(run(*graph, {x}), function({x})[0].to_vector<float>());
+}
+TEST(trace, makes_a_written_tensor_a_state) {
+  Tensor counter = values({5});
+  counter.set_name("counter");
+  const auto graph = trace("f",
+                           [&](const Tensors& in) {
+                             counter.add_(in[0]);
+                             return Tensors{counter * 2};
+                           },
+                           {input("x", {1})});
+  ASSERT_EQ(graph->states().size(), 1u);
+  EXPECT_EQ(graph->states().front().path, "counter");
+  ASSERT_EQ(graph->writes().size(), 1u);
+  EXPECT_THAT(counter.to_vector<float>(), ElementsAre(5)) << "a trace must not change values";
+  ir::Interpreter interpreter(*graph);
+  const ir::Interpretation result = interpreter.run({values({1})});
+  EXPECT_THAT(result.outputs[0].to_vector<float>(), ElementsAre(12));
+  EXPECT_THAT(result.written_states.at("counter").to_vector<float>(), ElementsAre(6));
+}
+TEST(trace, names_the_line_that_writes_a_tensor_without_a_name) {
+  Tensor loose = values({5});
+  const int line = __LINE__ + 1;
+  const auto function = [&](const Tensors& in) { return loose.add_(in[0]), Tensors{loose}; };
+  EXPECT_THAT([&] { trace("f", function, {input("x", {1})}); },
+              ThrowsMessage<EagerError>(testing::AllOf(
+                  HasSubstr("trace_test.cpp:" + std::to_string(line)), HasSubstr("has no name"))));
+}
+TEST(trace, names_the_line_that_reads_a_number) {
+  const int line = __LINE__ + 1;
+  const auto function = [](const Tensors& in) {
+    return in[0].item() > 0 ? Tensors{in[0]} : Tensors{in[0] * 2};
+  };
+  EXPECT_THAT(
+      [&] { trace("f", function, {input("x", {1})}); },
+      ThrowsMessage<EagerError>(testing::AllOf(HasSubstr("trace_test.cpp:" + std::to_string(line)),
+                                               HasSubstr("cannot be traced"))));
+}
+TEST(trace, refuses_a_branch_on_a_symbolic_size) {
+  const auto function = [](const Tensors& in) {
+    return in[0].size(0) == 3 ? Tensors{in[0]} : Tensors{in[0] * 2};
+  };
+  EXPECT_THROW(trace("f", function, {input("x", {Dim::symbol("n", 1, 8)})}), EagerError);
+}
+TEST(trace, leaves_gradients_as_they_were) {
+  const Tensor w = values({2}).set_requires_grad();
+  w.set_name("w");
+  w.set_grad(values({7}));
+  const auto graph = trace("step",
+                           [&](const Tensors& in) {
+                             w.set_grad({});
+                             sum(w * in[0]).backward();
+                             return Tensors{w.grad()};
+                           },
+                           {input("x", {1})});
+  EXPECT_THAT(w.grad().to_vector<float>(), ElementsAre(7));
+  EXPECT_THAT(run(*graph, {values({3})}), ElementsAre(3));
+}
+TEST(trace, makes_the_random_generator_a_state) {
+  const auto graph =
+      trace("f", [](const Tensors& in) { return Tensors{dropout(in[0], 0.5, true)}; },
+            {input("x", {64})});
+  ASSERT_EQ(graph->states().size(), 1u);
+  EXPECT_EQ(graph->states().front().kind, ir::StateKind::random);
+  EXPECT_EQ(graph->writes().size(), 1u);
+}
+TEST(trace, bakes_what_no_method_writes) {
+  Tensor weight = values({2}), state = values({3});
+  weight.set_name("weight"), state.set_name("state");
+  const auto read =
+      trace("read", [&](const Tensors& in) { return Tensors{in[0] * weight + state}; },
+            {input("x", {1})});
+  const auto write =
+      trace("write", [&](const Tensors& in) { return state.copy_(in[0]), Tensors{in[0]}; },
+            {input("x", {1})});
+  bake_read_only_states({read.get(), write.get()});
+  EXPECT_EQ(read->constants().size(), 1u);
+  EXPECT_EQ(read->states().size(), 1u);
+  EXPECT_THAT(run(*read, {values({10})}), ElementsAre(23));
+}
+TEST(exporter, refuses_a_second_method_of_one_name_and_wrong_arity) {
+  Exporter exporter;
+  exporter.method("f", [](Tensor x) { return x * 2; }, {input("x", {1})});
+  EXPECT_THAT([&] { exporter.method("f", [](Tensor x) { return x; }, {input("x", {1})}); },
+              ThrowsMessage<EagerError>(HasSubstr("called \"f\" already")));
+  EXPECT_THAT(
+      [&] { exporter.method("g", [](Tensor a, Tensor b) { return a + b; }, {input("x", {1})}); },
+      ThrowsMessage<ExportError>(HasSubstr("does not take 1 tensors")));
+}
+
+}  // namespace
+}  // namespace taper
