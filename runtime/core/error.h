@@ -21,7 +21,7 @@ enum class [[nodiscard]] Error : uint8_t{
 const char* name_of(Error error);
 
 /// Where and why something failed. Plain data, kept by the object that returned the `Error`; texts
-/// are static.
+/// are static; `source` and `subject` lie in the bytes of the program.
 struct ErrorInfo {
   Error error = Error::ok;
   int32_t instruction = -1;  ///< index in the method's instruction list, -1: not in one

@@ -100,7 +100,8 @@ TEST(program, refuses_what_this_runtime_leaves_out_by_name) {
   ProgramFile with_delegate = sums_program();
   with_delegate.delegates = {"xnnpack"};
   with_delegate.methods[0].instruction(format::InstructionKind::delegate, 0);
-  EXPECT_EQ(load_error(with_delegate.bytes(), info), Error::not_supported);
+  const AlignedBytes file = with_delegate.bytes();  // `info` points into it
+  EXPECT_EQ(load_error(file, info), Error::not_supported);
   EXPECT_THAT(info.subject, StrEq("xnnpack"));
 
   ProgramFile external = sums_program();
@@ -119,7 +120,8 @@ TEST(program, keeps_its_constants_from_being_read_beyond_the_file) {
   const uint32_t c = p.constant<float>("w", {4}, {1, 2, 3, 4});
   p.constants[c].sizes = {5};
   ErrorInfo info;
-  EXPECT_EQ(load_error(p.bytes(), info), Error::invalid_program);
+  const AlignedBytes file = p.bytes();  // `info` points into it
+  EXPECT_EQ(load_error(file, info), Error::invalid_program);
   EXPECT_THAT(info.subject, StrEq("w"));
 }
 
