@@ -30,7 +30,7 @@ struct Attention : nn::Module {
 };
 
 struct Block : nn::Module {
-  nn::LayerNorm ln1{{width}}, ln2{{width}};
+  nn::LayerNorm ln1{width}, ln2{width};
   Attention attention;
   nn::Linear up{width, 4 * width}, down{4 * width, width};
   TAPER_MODULE(ln1, attention, ln2, up, down)
@@ -45,7 +45,7 @@ struct Block : nn::Module {
 struct Gpt : nn::Module {
   nn::Embedding tokens, positions{context, width};
   std::vector<Block> blocks = std::vector<Block>(layers);
-  nn::LayerNorm ln{{width}};
+  nn::LayerNorm ln{width};
   nn::Linear head;
   TAPER_MODULE(tokens, positions, blocks, ln, head)
 

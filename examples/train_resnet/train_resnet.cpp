@@ -47,8 +47,11 @@ int main(int argc, char** argv) try {
     progress.finish();
     model.eval();
     int64_t right = 0;
-    for (auto [images, labels] : data::Loader(testing, {.batch_size = 100}))
-      right += no_grad([&] { return sum_of_matches(model(images), labels); });
+    {
+      eager::NoGrad guard;
+      for (auto [images, labels] : data::Loader(testing, {.batch_size = 100}))
+        right += sum_of_matches(model(images), labels);
+    }
     model.train();
     std::printf("epoch %d: loss %.4f, %.1f %% of %lld held-out pictures right\n", epoch + 1,
                 sum / static_cast<double>(loader.size()),

@@ -247,12 +247,12 @@ TAPER_DERIVATIVE(remainder_Scalar) { return {dy}; }
 // Equal arguments share the gradient.
 TAPER_DERIVATIVE(maximum, "self", "other") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
-  const Tensor shared = where(a == b, dy * 0.5, dy);
+  const Tensor shared = where(eq(a, b), dy * 0.5, dy);
   return {masked_fill(shared, a < b, 0), masked_fill(shared, a > b, 0)};
 }
 TAPER_DERIVATIVE(minimum, "self", "other") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
-  const Tensor shared = where(a == b, dy * 0.5, dy);
+  const Tensor shared = where(eq(a, b), dy * 0.5, dy);
   return {masked_fill(shared, a > b, 0), masked_fill(shared, a < b, 0)};
 }
 TAPER_DERIVATIVE(atan2, "self", "other") {

@@ -61,11 +61,11 @@ Tensor share(const Tensor& dy, const Tensor& mask, const Ints& dims) {
 
 /// Among those equal to the extreme. A NaN is equal to none: the gradient is NaN, as in PyTorch.
 Tensor share_among_equal(const Tensor& dy, const Tensor& x, const Tensor& y, const Ints& dims) {
-  return share(dy, x == with_dims_kept(y, x.sizes(), dims), dims);
+  return share(dy, eq(x, with_dims_kept(y, x.sizes(), dims)), dims);
 }
 /// The same for `max` and `min` of all elements, where NaN counts as equal to NaN, as in PyTorch.
 Tensor share_among_all(const Tensor& dy, const Tensor& x, const Tensor& y) {
-  return share(dy, logical_or(x == y, logical_and(isnan(x), isnan(y))), {});
+  return share(dy, logical_or(eq(x, y), logical_and(isnan(x), isnan(y))), {});
 }
 
 /// Whether products may be divided by their factors. A trace cannot know.
