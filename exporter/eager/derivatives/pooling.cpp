@@ -35,8 +35,8 @@ struct Split {
   }
 };
 
-/// A tensor for its shape: one zero, expanded.
-Tensor placeholder(const Dims& sizes, DType dtype, Location here) {
+/// An argument of which the kernel reads the sizes alone: one zero, expanded.
+Tensor stand_in_of(const Dims& sizes, DType dtype, Location here) {
   return zeros({}, dtype, here).expand(sizes, here);
 }
 
@@ -119,7 +119,7 @@ TAPER_DERIVATIVE(avg_pool3d) {
   const bool has_divisor = saved.has<"divisor_override">();
   const auto step = [&](const Tensor& d, const Dims& shape, const Ints& k, const Ints& st,
                         const Ints& p, std::optional<int64_t> divisor) {
-    return call<ops::avg_pool2d_backward>(here, d, placeholder(shape, dy.dtype(), here), k, st, p,
+    return call<ops::avg_pool2d_backward>(here, d, stand_in_of(shape, dy.dtype(), here), k, st, p,
                                           saved.boolean<"ceil_mode">(),
                                           saved.boolean<"count_include_pad">(), divisor);
   };
@@ -137,7 +137,7 @@ TAPER_DERIVATIVE(_adaptive_avg_pool3d) {
   const Dims in = saved.sizes<"self">();
   const Split s(in, dy.sizes());
   const auto step = [&](const Tensor& d, const Dims& shape) {
-    return call<ops::_adaptive_avg_pool2d_backward>(here, d, placeholder(shape, dy.dtype(), here));
+    return call<ops::_adaptive_avg_pool2d_backward>(here, d, stand_in_of(shape, dy.dtype(), here));
   };
   return {step(step(dy.reshape(s.pooled, here), s.deep).reshape(s.deep_planes, here), s.planes)
               .reshape(in, here)};
