@@ -102,6 +102,9 @@ int main(int argc, char** argv) {
           ->Args({2, 512, 2048, 2048})
           ->Args({1, 1, 2048, 2048})
           ->Args({1, 64, 400, 120})
+          ->Args({1, 1024, 128, 384})
+          ->Args({1, 1024, 512, 128})
+          ->Args({1, 64, 32, 64})
           ->UseManualTime()
           ->Unit(benchmark::kMicrosecond);
     }

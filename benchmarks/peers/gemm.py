@@ -24,7 +24,7 @@ def rates(work, run, least_seconds=2.0):
     return max(found), statistics.median(found)
 
 
-for m, k, n in [(512, 2048, 2048), (1, 2048, 2048), (64, 400, 120)]:
+for m, k, n in [(512, 2048, 2048), (1, 2048, 2048), (64, 400, 120), (1024, 128, 384), (1024, 512, 128), (64, 32, 64)]:
     a, b, bt, c = torch.rand(m, k), torch.rand(k, n), torch.rand(n, k).t(), torch.empty(m, n)
     for name, right in [("", b), ("/b_transposed", bt)]:
         best, median = rates(2 * m * k * n, lambda: torch.mm(a, right, out=c))

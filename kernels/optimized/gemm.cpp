@@ -8,9 +8,9 @@ namespace taper::optimized {
 namespace {
 
 // A packed block of a, (row_block, gemm_depth_block), stays in the second-level cache while the
-// columns of b go by. b is packed some panels of (gemm_depth_block, columns of a tile) at a time, a
-// few rows across all of them, so that memory is read in long runs.
-constexpr index_t most_rows = 512, panels_at_once = 4, rows_at_once = 16;
+// columns of b go by. b is packed some panels of (gemm_depth_block, columns of a tile) at a time,
+// so that memory is read in long runs; while they are multiplied, the next ones are asked for.
+constexpr index_t most_rows = 512, panels_at_once = 8;
 
 // Below this many multiply-adds a task is not worth handing to another thread.
 constexpr index_t least_work = 1 << 18;
@@ -41,67 +41,140 @@ void narrow_tile(const Microkernels& kernels, Tile tile, index_t rows, index_t v
       c[r * c_row + j] = add ? c[r * c_row + j] + whole[r * width + j] : whole[r * width + j];
 }
 
-// Packs `columns` columns of b as panels.
-void pack_b(const Microkernels& kernels, const Gemm& g, const float* b, index_t columns,
-            index_t depth, float* to) {
-  const index_t width = kernels.columns();
-  if (columns % width != 0)
-    std::memset(to + columns / width * width * depth, 0,
-                static_cast<size_t>(width * depth) * sizeof(float));
-  for (index_t k = 0; k < depth; k += rows_at_once)
-    for (index_t j = 0; j < columns; j += width)
-      kernels.pack(b + k * g.b_row + j * g.b_column, g.b_column, g.b_row,
-                   smaller(width, columns - j), smaller(rows_at_once, depth - k),
-                   to + j * depth + k * width, width);
-}
-
-// The part of c that one task computes.
-struct Block {
-  index_t row, rows, column, columns;
+// A block of b, (depth, columns), from element (row, column) of it on.
+struct Source {
+  const float* from;
+  index_t depth, columns;
 };
 
-void run_block(const Microkernels& kernels, const Gemm& g, const Block& block, const float* a,
-               const float* b, float* c, const Epilogue& epilogue, const Scratch& scratch) {
-  const index_t panels = ceil_div(block.rows, kernels.rows), width = kernels.columns();
-  for (index_t k = 0; k == 0 || k < g.k; k += gemm_depth_block) {  // once for an empty sum, too
-    const index_t depth = smaller(gemm_depth_block, g.k - k);
-    const bool last = k + depth == g.k;
-    for (index_t p = 0; p < panels; ++p) {
-      const index_t first = part_begin(block.rows, panels, p),
-                    rows = part_begin(block.rows, panels, p + 1) - first;
-      kernels.pack(a + (block.row + first) * g.a_row + k * g.a_column, g.a_row, g.a_column, rows,
-                   depth, scratch.a + first * depth, rows);
-    }
+// Packs a block of b as panels: a few rows across all of them where rows are contiguous, whole
+// columns where these are.
+void pack_b(const Microkernels& kernels, const Gemm& g, const Source& b, float* to) {
+  const index_t width = kernels.columns(), rows = g.b_row == 1 ? b.depth : 16;
+  if (b.columns % width != 0)
+    std::memset(to + b.columns / width * width * b.depth, 0,
+                static_cast<size_t>(width * b.depth) * sizeof(float));
+  for (index_t k = 0; k < b.depth; k += rows)
+    for (index_t j = 0; j < b.columns; j += width)
+      kernels.pack(b.from + k * g.b_row + j * g.b_column, g.b_column, g.b_row,
+                   smaller(width, b.columns - j), smaller(rows, b.depth - k),
+                   to + j * b.depth + k * width, width);
+}
 
-    for (index_t j = 0; j < block.columns; j += width) {
-      const index_t column = block.column + j, columns = smaller(width, block.columns - j),
-                    vectors = ceil_div(columns, kernels.lanes);
-      const index_t in_group = j / width % panels_at_once;
-      if (in_group == 0)
-        pack_b(kernels, g, b + k * g.b_row + column * g.b_column,
-               smaller(panels_at_once * width, block.columns - j), depth, scratch.b);
-      const float* here = scratch.b + in_group * width * depth;
+// Asks for the i-th of `parts` parts of a block of b.
+void prefetch_b(const Gemm& g, const Source& b, index_t parts, index_t i) {
+  constexpr index_t line = 16;
+  const bool by_rows = g.b_column == 1;
+  if (!by_rows && g.b_row != 1) return;
+  const index_t runs = by_rows ? b.depth : b.columns, length = by_rows ? b.columns : b.depth,
+                stride = by_rows ? g.b_row : g.b_column;
+  for (index_t run = part_begin(runs, parts, i); run < part_begin(runs, parts, i + 1); ++run)
+    for (index_t at = 0; at < length; at += line)
+      __builtin_prefetch(b.from + run * stride + at, 0, 2);
+}
 
-      for (index_t p = 0; p < panels; ++p) {
-        const index_t first = part_begin(block.rows, panels, p),
-                      rows = part_begin(block.rows, panels, p + 1) - first;
-        const index_t row = block.row + first;
-        const Tile tile = kernels.tile[rows - 1][vectors - 1];
-        float* to = c + row * g.c_row + column;
-        if (columns == vectors * kernels.lanes)
-          tile(depth, scratch.a + first * depth, here, scratch.b_rows, to, g.c_row, k > 0);
-        else
-          narrow_tile(kernels, tile, rows, vectors, columns, depth, scratch.a + first * depth, here,
-                      scratch.b_rows, to, g.c_row, k > 0);
-        if (!last || epilogue.is_identity()) continue;
-        Epilogue local = epilogue;
-        if (local.addend != nullptr)
-          local.addend += row * local.addend_row + column * local.addend_column;
-        kernels.finish(rows, columns, to, g.c_row, local);
+// The part of c that one task computes, and its operands.
+struct Block {
+  const Microkernels& kernels;
+  const Gemm& g;
+  const float *a, *b;
+  float* c;
+  index_t row, rows, column, columns;
+  Epilogue epilogue;
+  Scratch scratch;
+
+  index_t panels() const { return ceil_div(rows, kernels.rows); }
+  index_t first(index_t panel) const { return part_begin(rows, panels(), panel); }
+  index_t rows_of(index_t panel) const { return first(panel + 1) - first(panel); }
+  index_t depth(index_t k) const { return smaller(gemm_depth_block, g.k - k); }
+  Source source(index_t k, index_t column, index_t columns) const {
+    return {b + k * g.b_row + (this->column + column) * g.b_column, depth(k), columns};
+  }
+
+  // Rows of the k-th place of a block of b lie at b_rows[k].
+  void set_b_rows(index_t stride) {
+    for (index_t k = 0; k < smaller(gemm_depth_block, g.k) + Microkernels::rows_ahead; ++k)
+      scratch.b_rows[k] = k * stride;
+  }
+
+  void pack_a(index_t k) const {
+    for (index_t p = 0; p < panels(); ++p)
+      kernels.pack(a + (row + first(p)) * g.a_row + k * g.a_column, g.a_row, g.a_column, rows_of(p),
+                   depth(k), scratch.a + first(p) * depth(k), rows_of(p));
+  }
+
+  // A tile's share of c: of panel p, from `column` on.
+  void multiply(Tile tile, index_t vectors, index_t p, index_t k, const float* b_block,
+                index_t column, index_t columns) const {
+    const index_t rows = rows_of(p), row = this->row + first(p), at = this->column + column;
+    const float* a_panel = scratch.a + first(p) * depth(k);
+    float* to = c + row * g.c_row + at;
+    if (columns == vectors * kernels.lanes)
+      tile(depth(k), a_panel, b_block, scratch.b_rows, to, g.c_row, k > 0);
+    else
+      narrow_tile(kernels, tile, rows, vectors, columns, depth(k), a_panel, b_block, scratch.b_rows,
+                  to, g.c_row, k > 0);
+    if (k + depth(k) < g.k || epilogue.is_identity()) return;
+    Epilogue local = epilogue;
+    if (local.addend != nullptr) local.addend += row * local.addend_row + at * local.addend_column;
+    kernels.finish(rows, columns, to, g.c_row, local);
+  }
+
+  // Many rows: each element of b is packed once and read by every panel of a.
+  void run_packed() {
+    const index_t width = kernels.columns(), group = panels_at_once * width;
+    set_b_rows(width);
+    for (index_t k = 0; k == 0 || k < g.k; k += gemm_depth_block) {  // once for an empty sum, too
+      pack_a(k);
+      for (index_t first = 0; first < columns; first += group) {
+        const index_t last = smaller(columns, first + group);
+        pack_b(kernels, g, source(k, first, last - first), scratch.b);
+        Source next{nullptr, 0, 0};
+        if (last < columns)
+          next = source(k, last, smaller(group, columns - last));
+        else if (k + gemm_depth_block < g.k)
+          next = source(k + gemm_depth_block, 0, smaller(group, columns));
+        const index_t tiles = ceil_div(last - first, width) * panels();
+        index_t tile = 0;
+        for (index_t j = first; j < last; j += width) {
+          const index_t here = smaller(width, last - j), vectors = ceil_div(here, kernels.lanes);
+          for (index_t p = 0; p < panels(); ++p) {
+            multiply(kernels.tile[rows_of(p) - 1][vectors - 1], vectors, p, k,
+                     scratch.b + (j - first) * depth(k), j, here);
+            prefetch_b(g, next, tiles, tile++);
+          }
+        }
       }
     }
   }
-}
+
+  // One panel of rows: b is read where it lies.
+  void run_in_place() {
+    const index_t rows = this->rows;
+    set_b_rows(g.b_row);
+    for (index_t k = 0; k == 0 || k < g.k; k += gemm_depth_block) {
+      pack_a(k);
+      for (index_t j = 0; j < columns;) {
+        index_t vectors = smaller(kernels.vectors, ceil_div(columns - j, kernels.lanes));
+        Tile tile = kernels.tile[rows - 1][vectors - 1];
+        if (rows <= Microkernels::most_rows_of_long) {
+          const Microkernels::Long& wide = kernels.long_tile[rows - 1];
+          if (wide.vectors * kernels.lanes <= columns - j) vectors = wide.vectors, tile = wide.tile;
+        }
+        const index_t here = smaller(vectors * kernels.lanes, columns - j);
+        multiply(tile, vectors, 0, k, source(k, j, here).from, j, here);
+        j += here;
+      }
+    }
+  }
+
+  void run() {
+    if (g.b_column == 1 && rows <= kernels.rows)
+      run_in_place();
+    else
+      run_packed();
+  }
+};
 
 }  // namespace
 
@@ -111,9 +184,9 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
   plan.row_block = ceil_div(larger(m, 1), ceil_div(larger(m, 1), most_rows));
   plan.column_block = round_up(larger(n, 1), kernels.columns());
 
-  // Several tasks a thread, so that a slow one does not keep the others waiting. Cutting rows packs
+  // Two tasks a thread, so that a slow one does not keep the others waiting. Cutting rows packs
   // b again, cutting columns packs a again: cut the longer side.
-  const index_t wish = thread_count > 1 ? 4 * thread_count : 1;
+  const index_t wish = thread_count > 1 ? 2 * thread_count : 1;
   const auto tasks = [&] {
     return batch * ceil_div(m, plan.row_block) * ceil_div(n, plan.column_block);
   };
@@ -148,18 +221,23 @@ void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, 
         s.a = reinterpret_cast<float*>(at), at += bytes_of_a(plan.row_block, depth);
         s.b = reinterpret_cast<float*>(at), at += panels_at_once * bytes_of_b(kernels, depth);
         s.b_rows = reinterpret_cast<index_t*>(at);
-        for (index_t k = 0; k < depth + Microkernels::rows_ahead; ++k)
-          s.b_rows[k] = k * kernels.columns();
 
         const index_t i = task / (row_blocks * column_blocks);
         const index_t row = task / column_blocks % row_blocks * plan.row_block,
                       column = task % column_blocks * plan.column_block;
-        const Block block{row, smaller(plan.row_block, g.m - row), column,
-                          smaller(plan.column_block, g.n - column)};
-        Epilogue epilogue = g.epilogue;
-        if (epilogue.addend != nullptr) epilogue.addend += i * g.addend_batch;
-        run_block(kernels, g, block, g.a + i * g.a_batch, g.b + i * g.b_batch, g.c + i * g.c_batch,
-                  epilogue, s);
+        Block block{kernels,
+                    g,
+                    g.a + i * g.a_batch,
+                    g.b + i * g.b_batch,
+                    g.c + i * g.c_batch,
+                    row,
+                    smaller(plan.row_block, g.m - row),
+                    column,
+                    smaller(plan.column_block, g.n - column),
+                    g.epilogue,
+                    s};
+        if (block.epilogue.addend != nullptr) block.epilogue.addend += i * g.addend_batch;
+        block.run();
       });
 }
 

@@ -21,6 +21,8 @@ namespace {
 // broadcasts.
 constexpr int most_rows = registers == 32 ? 12 : 6, most_vectors = 2;
 
+constexpr int smaller(int a, int b) { return a < b ? a : b; }
+
 template <int rows, int vectors>
 void tile(index_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
           const index_t* HWY_RESTRICT b_rows, float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
@@ -65,28 +67,24 @@ void tile(index_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT 
 // ---- packing
 // ---------------------------------------------------------------------------------------------------------
 
-typedef float Four __attribute__((vector_size(16)));
-
-HWY_INLINE Four load_four(const float* from) {
-  Four v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
-}
-
-HWY_INLINE void store_four(Four v, float* to) { std::memcpy(to, &v, sizeof v); }
-
-// to[k][i] = from[i][k] for 4 × 4 elements
-HWY_INLINE void transpose_4x4(const float* from, index_t across_stride, float* to, index_t to_row) {
-  const Four a = load_four(from), b = load_four(from + across_stride),
-             c = load_four(from + 2 * across_stride), d = load_four(from + 3 * across_stride);
-  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-             ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-             cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  store_four(__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), to);
-  store_four(__builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7), to + to_row);
-  store_four(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), to + 2 * to_row);
-  store_four(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7), to + 3 * to_row);
+// Columns [0, across) of to[k][i] = from[i][k], `width` of them at a time; the last ones may be
+// written twice. Sixteen places along k are read at once: whole lines of the cache, which would
+// not stay there where the stride is a power of two.
+template <int width>
+void pack_transposed(const float* from, index_t across_stride, index_t across, index_t depth,
+                     float* to, index_t to_row) {
+  for (index_t begin = 0; begin < across; begin += width) {
+    const index_t i = begin + width <= across ? begin : across - width;
+    const float* source = from + i * across_stride;
+    float* target = to + i;
+    index_t k = 0;
+    for (; k + 16 <= depth; k += 16)
+      transpose<width, 4>(source + k, across_stride, target + k * to_row, to_row);
+    for (; k + 4 <= depth; k += 4)
+      transpose<width, 1>(source + k, across_stride, target + k * to_row, to_row);
+    for (; k < depth; ++k)
+      for (index_t c = 0; c < width; ++c) target[k * to_row + c] = source[c * across_stride + k];
+  }
 }
 
 void pack(const float* from, index_t across_stride, index_t depth_stride, index_t across,
@@ -99,20 +97,16 @@ void pack(const float* from, index_t across_stride, index_t depth_stride, index_
       float* target = to + k * to_row;
       index_t i = 0;
       for (; i + lanes <= across; i += lanes) store(load(source + i), target + i);
-      for (; i < done; i += 4) std::memcpy(target + i, source + i, sizeof(Four));
+      for (; i < done; i += 4) std::memcpy(target + i, source + i, 4 * sizeof(float));
     }
-  } else if (depth_stride == 1) {
-    done = across / 4 * 4;
-    // Four lines of the source at a time: with strides of 4 KiB more would fall on the same few
-    // places of the cache.
-    const index_t whole = depth / 4 * 4;
-    for (index_t i = 0; i < done; i += 4) {
-      const float* source = from + i * across_stride;
-      for (index_t k = 0; k < whole; k += 4)
-        transpose_4x4(source + k, across_stride, to + k * to_row + i, to_row);
-    }
-    for (index_t k = whole; k < depth; ++k)
-      for (index_t i = 0; i < done; ++i) to[k * to_row + i] = from[i * across_stride + k];
+  } else if (depth_stride == 1 && across >= 4) {
+    done = across;
+    if (lanes >= 16 && across >= 16)
+      pack_transposed<smaller(lanes, 16)>(from, across_stride, across, depth, to, to_row);
+    else if (lanes >= 8 && across >= 8)
+      pack_transposed<smaller(lanes, 8)>(from, across_stride, across, depth, to, to_row);
+    else
+      pack_transposed<4>(from, across_stride, across, depth, to, to_row);
   }
   for (index_t k = 0; done < across && k < depth; ++k)
     for (index_t i = done; i < across; ++i)
@@ -162,9 +156,22 @@ float sum(const float* from, index_t count) {
 // ---- the table
 // -------------------------------------------------------------------------------------------------------
 
+// As many vectors as leave registers for a row of b and an element of a.
+constexpr int long_vectors(int rows) { return smaller(16, registers * 3 / 4 / rows); }
+
 template <size_t... r>
 constexpr Microkernels make_table(std::index_sequence<r...>) {
-  return {lanes, most_rows, most_vectors, {{tile<r + 1, 1>, tile<r + 1, 2>}...}, pack, finish, sum};
+  return {lanes,
+          most_rows,
+          most_vectors,
+          {{tile<r + 1, 1>, tile<r + 1, 2>}...},
+          {{long_vectors(1), tile<1, long_vectors(1)>},
+           {long_vectors(2), tile<2, long_vectors(2)>},
+           {long_vectors(3), tile<3, long_vectors(3)>},
+           {long_vectors(4), tile<4, long_vectors(4)>}},
+          pack,
+          finish,
+          sum};
 }
 constexpr Microkernels table = make_table(std::make_index_sequence<most_rows>());
 

@@ -39,12 +39,18 @@ using Pack = void (*)(const float* from, index_t across_stride, index_t depth_st
                       index_t across, index_t depth, float* to, index_t to_row);
 
 struct Microkernels {
-  static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, rows_ahead = 8;
+  static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, most_rows_of_long = 4,
+                       rows_ahead = 8;
 
   int lanes;                           ///< floats of a vector
   int rows;                            ///< a tile has 1 … rows rows
   int vectors;                         ///< and 1 … vectors vectors
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
+  /// For few rows, whose time goes to reading b once from memory: tiles that read it in long runs.
+  struct Long {
+    int vectors;
+    Tile tile;
+  } long_tile[most_rows_of_long];  ///< [rows - 1]
   Pack pack;
   void (*finish)(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue);
   float (*sum)(const float* from, index_t count);  ///< in an order that depends on `count` alone

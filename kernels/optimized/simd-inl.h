@@ -16,6 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {
 
+// Beside the vectors: transpose<width, groups> writes to[k * to_row + i] = from[i * across_stride +
+// k] for i in [0, width), k in [0, 4 groups). Width 4, 8 or 16, but no more than `lanes`.
+
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 typedef float Vec __attribute__((vector_size(16)));
@@ -35,6 +38,23 @@ HWY_INLINE Vec add(Vec a, Vec b) { return a + b; }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
 /// max(v, 0), and NaN stays NaN.
 HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
+
+template <int width, int groups>
+HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
+  static_assert(width == lanes);
+  for (int g = 0; g < groups; ++g, from += 4, to += 4 * to_row) {
+    const Vec a = load(from), b = load(from + across_stride), c = load(from + 2 * across_stride),
+              d = load(from + 3 * across_stride);
+    const Vec ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+              ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Vec cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+              cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    store(__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), to);
+    store(__builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7), to + to_row);
+    store(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), to + 2 * to_row);
+    store(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7), to + 3 * to_row);
+  }
+}
 
 #else
 
@@ -56,6 +76,39 @@ HWY_INLINE Vec add(Vec a, Vec b) { return hn::Add(a, b); }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return hn::Mul(a, b); }
 /// max(v, 0), and NaN stays NaN.
 HWY_INLINE Vec relu(Vec v) { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v); }
+
+// `width` floats: four from each of width / 4 places that are `stride` apart.
+template <int width>
+HWY_INLINE auto load_fours(const float* from, index_t stride) {
+  const hn::FixedTag<float, width> d;
+  if constexpr (width == 4)
+    return hn::LoadU(d, from);
+  else
+    return hn::Combine(d, load_fours<width / 2>(from + width / 8 * stride, stride),
+                       load_fours<width / 2>(from, stride));
+}
+
+template <int width, int groups>
+HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
+  const hn::FixedTag<float, width> d;
+  const hn::FixedTag<uint64_t, width / 2> pairs;
+  // Four by four elements in each block of four lanes.
+  hn::Vec<decltype(d)> line[groups][4];
+  _Pragma("GCC unroll 4") for (int r = 0; r < 4; ++r)
+      _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) line[g][r] =
+          load_fours<width>(from + r * across_stride + 4 * g, 4 * across_stride);
+  _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) {
+    const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, line[g][0], line[g][1])),
+               ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, line[g][0], line[g][1])),
+               cd_low = hn::BitCast(pairs, hn::InterleaveLower(d, line[g][2], line[g][3])),
+               cd_high = hn::BitCast(pairs, hn::InterleaveUpper(d, line[g][2], line[g][3]));
+    float* at = to + 4 * g * to_row;
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, cd_low)), d, at);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, cd_low)), d, at + to_row);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, cd_high)), d, at + 2 * to_row);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, cd_high)), d, at + 3 * to_row);
+  }
+}
 
 #endif
 
