@@ -105,7 +105,7 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
   static Error prepare(Context&, Plan& plan, AnyView<const E>... in, S..., View<R> out) {
     plan.count = out.numel();
     int k = 0;
-    ((plan.walks[k++] = Walk::broadcast(in.shape(), out.shape())), ...);
+    (plan.walks[k++].repeat(in.shape(), out.shape()), ...);
     return Error::ok;
   }
   static Error run(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,

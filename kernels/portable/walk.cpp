@@ -195,12 +195,16 @@ Walk Walk::of(const Shape& shape) {
 
 Walk Walk::broadcast(const Shape& operand, const Shape& space) {
   Walk walk;
+  walk.repeat(operand, space);
+  return walk;
+}
+void Walk::repeat(const Shape& operand, const Shape& space) {
+  rank = 1, sizes[0] = strides[0] = 1;
   const int missing = space.rank - operand.rank;
   for (int d = 0; d < space.rank; ++d) {
     const bool repeats = d < missing || operand.sizes[d - missing] == 1;
-    walk.add(space.sizes[d], repeats ? 0 : operand.strides[d - missing]);
+    add(space.sizes[d], repeats ? 0 : operand.strides[d - missing]);
   }
-  return walk;
 }
 
 const void* read_block(const Source& source, index_t first, index_t n, void* buffer) {

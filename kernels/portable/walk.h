@@ -11,9 +11,11 @@ namespace taper::portable {
 /// strides allow.
 struct Walk {
   int32_t rank = 1;  ///< at least 1
-  index_t sizes[max_rank] = {1};
-  index_t strides[max_rank] = {1};  ///< in elements; 0 repeats
+  index_t sizes[max_rank];
+  index_t strides[max_rank];  ///< in elements; 0 repeats
 
+  /// One element. Dimensions from `rank` on are left as they are: this is made in every `prepare`.
+  Walk() { sizes[0] = strides[0] = 1; }
   /// The element number i of the space lies at offset i.
   bool is_linear() const { return rank == 1 && (strides[0] == 1 || sizes[0] == 1); }
   /// Every element of the space is the same one.
@@ -25,6 +27,8 @@ struct Walk {
   static Walk of(const Shape& shape);
   /// `operand` repeated over `space`, whose trailing dimensions it matches or is one in.
   static Walk broadcast(const Shape& operand, const Shape& space);
+  /// Becomes that.
+  void repeat(const Shape& operand, const Shape& space);
 };
 
 /// Elements that a block buffer holds: 1 KiB of them, so that a handful of buffers stays in the
@@ -49,7 +53,7 @@ Store storer(DType from, DType to);
 struct Source {
   const void* data;
   const Walk* walk;
-  Load load;
+  Load load;  ///< nullptr: elements are read where they lie
   int16_t element_bytes;
   int16_t buffer_bytes;  ///< of an element as the kernel computes on it
   bool converts;         ///< the two are different
@@ -57,7 +61,7 @@ struct Source {
   Source(const TensorRef& ref, const Walk& walk, DType compute)
       : data(ref.data),
         walk(&walk),
-        load(loader(ref.dtype, compute)),
+        load(walk.is_linear() && ref.dtype == compute ? nullptr : loader(ref.dtype, compute)),
         element_bytes(static_cast<int16_t>(size_bytes(ref.dtype))),
         buffer_bytes(static_cast<int16_t>(size_bytes(compute))),
         converts(ref.dtype != compute) {}
