@@ -105,8 +105,7 @@ void link_view(const Tensor& view, const OperatorInfo& info, const Boxed* argume
   auto step = std::make_shared<ViewStep>();
   step->source = source.view;
   step->info = &info;
-  step->arguments.assign(arguments, arguments + info.argument_count);
-  step->dims.reserve(2), step->integers.reserve(1);
+  step->arguments = {arguments, arguments + info.argument_count};
   for (Boxed& b : step->arguments) {
     if (b.kind == Kind::tensor)
       b.tensors = nullptr;
@@ -115,14 +114,13 @@ void link_view(const Tensor& view, const OperatorInfo& info, const Boxed* argume
     else if (b.present && b.list)
       b.integers = step->integers.emplace_back(b.integers, b.integers + b.size).data();
   }
-  step->sizes = view.sizes();
   impl.view = std::move(step);
 }
 
 Tensor replay(const ViewStep* chain, const Tensor& base, Location here) {
   if (chain == nullptr) return base;
   const Tensor source = replay(chain->source.get(), base, here);
-  std::vector<Boxed> arguments = chain->arguments;
+  std::vector<Boxed> arguments(chain->arguments.begin(), chain->arguments.end());
   arguments[0] = Boxed::of(source);
   Tensor result;
   dispatch(*chain->info, arguments.data(), &result, here);

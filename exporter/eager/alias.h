@@ -8,6 +8,7 @@
 
 #include "taper/exporter/eager/boxed.h"
 #include "taper/exporter/eager/operator_info.h"
+#include "taper/exporter/eager/small_vector.h"
 
 namespace taper::eager {
 
@@ -16,10 +17,9 @@ namespace taper::eager {
 struct ViewStep {
   std::shared_ptr<const ViewStep> source;
   const OperatorInfo* info;
-  std::vector<Boxed> arguments;  ///< argument 0 is the source and not filled
-  std::vector<Dims> dims;        ///< what the lists in `arguments` point to
+  SmallVector<Boxed, 5> arguments;  ///< argument 0 is the source and not filled
+  std::vector<Dims> dims;           ///< what the lists in `arguments` point to
   std::vector<Ints> integers;
-  Dims sizes;  ///< of the step's result
 };
 
 /// Makes `view`, just computed by `info(arguments)` from argument 0, part of its source's chain.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/call.h"
@@ -31,7 +32,8 @@ std::string shown(const OperatorInfo& info) {
 /// A call of an operator with a derivative.
 class CallNode final : public Node {
  public:
-  CallNode(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here)
+  CallNode(const OperatorInfo& info, const Boxed* arguments, const Tensor* results,
+           const Location& here)
       : call_(info, arguments, results, here, this) {
     result_count = info.schema.result_count;
   }
@@ -44,7 +46,7 @@ class CallNode final : public Node {
   Tensor fit(size_t i, const Tensor& gradient) const override {
     return fit_gradient(gradient, call_.input_sizes(i), call_.input_dtype(i));
   }
-  const SavedCall& call() const { return call_; }
+  SavedCall& call() { return call_; }
 
  private:
   SavedCall call_;
@@ -75,13 +77,13 @@ Node::Node() : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) 
 
 /// A long chain of nodes must not be freed by recursion: the stack would not hold it.
 Node::~Node() {
-  thread_local std::vector<std::shared_ptr<Node>>* pending = nullptr;
+  thread_local SmallVector<std::shared_ptr<Node>, 8>* pending = nullptr;
   if (pending != nullptr) {
     for (Edge& e : edges)
       if (e.node) pending->push_back(std::move(e.node));
     return;
   }
-  std::vector<std::shared_ptr<Node>> list;
+  SmallVector<std::shared_ptr<Node>, 8> list;
   pending = &list;
   for (Edge& e : edges)
     if (e.node) list.push_back(std::move(e.node));
@@ -122,7 +124,8 @@ SavedTensor::SavedTensor(const Tensor& tensor, int result)
       is_result_(true),
       version_(tensor.impl()->storage->version()) {}
 
-Tensor SavedTensor::unpack(const OperatorInfo& user, Location here, Node* owner) const {
+Tensor SavedTensor::unpack(const OperatorInfo& user, const Location& here,
+                           const std::weak_ptr<Node>& owner) const {
   if (!tensor_.defined()) return {};
   const Storage& storage = *tensor_.impl()->storage;
   if (storage.version() != version_) {
@@ -131,7 +134,7 @@ Tensor SavedTensor::unpack(const OperatorInfo& user, Location here, Node* owner)
                                shown(user) + " at " + here.to_string() +
                                " needs; write to a clone() instead");
   }
-  const std::shared_ptr<Node> history = is_result_ ? owner->shared_from_this() : grad_fn_;
+  const std::shared_ptr<Node> history = is_result_ ? owner.lock() : grad_fn_;
   const Autograd* now = tensor_.impl()->autograd.get();
   if ((now ? now->grad_fn : nullptr) == history && (!history || now->result == result_))
     return tensor_;
@@ -141,22 +144,25 @@ Tensor SavedTensor::unpack(const OperatorInfo& user, Location here, Node* owner)
   return alias;
 }
 
-void SavedCall::add_type(const Tensor& tensor) {
+void SavedCall::add_type(const Tensor* tensor) {
   Type& type = types_.emplace_back();
   type.first = static_cast<uint32_t>(extents_.size());
-  if (!tensor.defined()) return;
-  const TensorImpl& impl = *tensor.impl();
+  if (tensor == nullptr || !tensor->defined()) return;
+  const TensorImpl& impl = *tensor->impl();
   type.dtype = impl.ref.dtype;
-  type.rank = static_cast<int8_t>(tensor.rank());
+  type.rank = static_cast<int8_t>(tensor->rank());
   for (int i = 0; i < type.rank; ++i)
     extents_.push_back(impl.symbolic ? impl.symbolic->sizes[i] : Dim(impl.shape.sizes[i]));
-  for (int i = 0; i < type.rank; ++i)
-    extents_.push_back(impl.symbolic ? impl.symbolic->strides[i] : Dim(impl.shape.strides[i]));
-  extents_.push_back(impl.symbolic ? impl.symbolic->offset : Dim(impl.offset));
+}
+void SavedCall::add_layout(const Tensor& tensor) {
+  const TensorType<Dim> type = tensor.type();
+  for (int i = 0; i < type.rank; ++i) extents_.push_back(type.strides[i]);
+  extents_.push_back(type.offset);
 }
 
-TensorType<Dim> SavedCall::type(int argument) const {
-  const Type& type = types_[static_cast<size_t>(first_[argument])];
+TensorType<Dim> SavedCall::source_type() const {
+  assert(info_->op->category == Category::view);
+  const Type& type = types_[0];
   const Dim* at = extents_.data() + type.first;
   TensorType<Dim> t;
   t.dtype = type.dtype, t.rank = type.rank;
@@ -166,10 +172,9 @@ TensorType<Dim> SavedCall::type(int argument) const {
 }
 
 SavedCall::SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results,
-                     Location here, Node* owner)
+                     const Location& here, Node* owner)
     : info_(&info), here_(here), owner_(owner), boxed_(arguments, arguments + info.argument_count) {
   const uint32_t saves = info.derivative->saves;
-  types_.reserve(4), extents_.reserve(16);
   for (int i = 0; i < info.argument_count; ++i) {
     if (types_.size() > 127)
       throw EagerError(here,
@@ -181,11 +186,12 @@ SavedCall::SavedCall(const OperatorInfo& info, const Boxed* arguments, const Ten
       const uint32_t elements = b.list ? b.size : 1;
       for (uint32_t k = 0; k < elements; ++k) {
         const bool there = b.present && b.tensors[k].defined();
-        add_type(there ? b.tensors[k] : Tensor());
+        add_type(there ? &b.tensors[k] : nullptr);
         if (!(saves >> i & 1)) continue;
-        tensors_.resize(types_.size());
-        if (there) tensors_.back() = SavedTensor(b.tensors[k]);
+        while (tensors_.size() + 1 < types_.size()) tensors_.emplace_back();
+        there ? tensors_.emplace_back(b.tensors[k]) : tensors_.emplace_back();
       }
+      if (i == 0 && info.op->category == Category::view) add_layout(b.tensor());
       b.tensors = nullptr;
     } else if (b.present && b.list && b.kind == Kind::real) {
       b.reals = reals_.emplace_back(b.reals, b.reals + b.size).data();
@@ -204,11 +210,16 @@ SavedCall::SavedCall(const OperatorInfo& info, const Boxed* arguments, const Ten
                      std::string(info.name) +
                          ": more than 127 tensors in one differentiable call; call it in parts");
   first_[info.argument_count] = static_cast<int8_t>(types_.size());
-  for (int k = 0; k < info.schema.result_count; ++k) {
-    add_type(results[k]);
-    if (!(saves >> (16 + k) & 1)) continue;
-    results_.resize(static_cast<size_t>(k) + 1);
-    if (results[k].defined()) results_.back() = SavedTensor(results[k], k);
+  for (int k = 0; k < info.schema.result_count; ++k) add_type(&results[k]);
+}
+void SavedCall::save_results(const Tensor* results, const std::shared_ptr<Node>& owner) {
+  const uint32_t saves = info_->derivative->saves >> 16;
+  if (saves == 0) return;
+  history_ = owner;
+  for (int k = 0; k < info_->schema.result_count; ++k) {
+    if (!(saves >> k & 1)) continue;
+    while (results_.size() < static_cast<size_t>(k)) results_.emplace_back();
+    results[k].defined() ? results_.emplace_back(results[k], k) : results_.emplace_back();
   }
 }
 
@@ -222,18 +233,18 @@ const SavedTensor& SavedCall::saved(int argument, int element) const {
   return i < tensors_.size() ? tensors_[i] : none;
 }
 Tensor SavedCall::tensor(int argument) const {
-  return saved(argument, 0).unpack(*info_, here_, owner_);
+  return saved(argument, 0).unpack(*info_, here_, history_);
 }
 std::vector<Tensor> SavedCall::tensors(int argument) const {
   std::vector<Tensor> list;
   for (int k = 0; k < element_count(argument); ++k)
-    list.push_back(saved(argument, k).unpack(*info_, here_, owner_));
+    list.push_back(saved(argument, k).unpack(*info_, here_, history_));
   return list;
 }
 Tensor SavedCall::result(int k) const {
   if (released_) saved(0, 0);
   return static_cast<size_t>(k) < results_.size()
-             ? results_[static_cast<size_t>(k)].unpack(*info_, here_, owner_)
+             ? results_[static_cast<size_t>(k)].unpack(*info_, here_, history_)
              : Tensor();
 }
 bool SavedCall::needs(int argument) const {
@@ -302,13 +313,16 @@ Edge gradient_edge(const Tensor& tensor) {
   if (!a->requires_grad) return {};
   std::shared_ptr<Node> accumulator = a->accumulator.lock();
   if (!accumulator) a->accumulator = accumulator = std::make_shared<Accumulator>(tensor);
-  return {accumulator, 0};
+  return {std::move(accumulator), 0};
 }
 
 void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
-                    Location here) {
-  std::vector<Edge> edges;
-  edges.reserve(4);
+                    const Location& here) {
+  bool any = false;
+  for (int k = 0; k < info.schema.result_count; ++k)
+    any = any || (results[k].defined() && is_floating(results[k].dtype()));
+  if (!any) return;
+  SmallVector<Edge, 3> edges;
   for (int i = 0; i < info.argument_count; ++i) {
     if (info.arguments[i].kind != Kind::tensor) continue;
     const Boxed& b = arguments[i];
@@ -316,20 +330,22 @@ void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* re
     for (uint32_t k = 0; k < elements; ++k)
       edges.push_back(b.present && b.tensors[k].defined() ? gradient_edge(b.tensors[k]) : Edge{});
   }
-  bool any = false;
-  for (int k = 0; k < info.schema.result_count; ++k)
-    any = any || (results[k].defined() && is_floating(results[k].dtype()));
-  if (!any) return;
   std::shared_ptr<Node> node;
-  if (info.derivative)
-    node = std::make_shared<CallNode>(info, arguments, results, here);
-  else
+  if (info.derivative) {
+    auto call_node = std::make_shared<CallNode>(info, arguments, results, here);
+    SavedCall& call = call_node->call();
+    node = std::move(call_node);
+    call.save_results(results, node);
+  } else {
     node = std::make_shared<NoDerivativeNode>(info, here);
+  }
   node->edges = std::move(edges);
-  for (int k = 0; k < info.schema.result_count; ++k) {
+  const int count = info.schema.result_count;
+  for (int k = 0; k < count; ++k) {
     if (!results[k].defined() || !is_floating(results[k].dtype())) continue;
     Autograd& a = autograd_of(results[k]);
-    a.grad_fn = node, a.result = k;
+    a.grad_fn = k + 1 < count ? node : std::move(node);
+    a.result = k;
   }
 }
 

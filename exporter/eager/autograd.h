@@ -10,6 +10,7 @@
 
 #include "taper/exporter/eager/boxed.h"
 #include "taper/exporter/eager/operator_info.h"
+#include "taper/exporter/eager/small_vector.h"
 
 namespace taper::eager {
 
@@ -27,7 +28,7 @@ struct Edge {
 };
 
 /// One differentiable call on the tape.
-class Node : public std::enable_shared_from_this<Node> {
+class Node {
  public:
   Node();
   virtual ~Node();
@@ -48,7 +49,7 @@ class Node : public std::enable_shared_from_this<Node> {
   virtual bool is_accumulator() const { return false; }
 
   uint64_t sequence() const { return sequence_; }  ///< later nodes have greater numbers
-  std::vector<Edge> edges;  ///< of each input, an empty one if nobody wants its gradient
+  SmallVector<Edge, 3> edges;  ///< of each input, an empty one if nobody wants its gradient
   int result_count = 1;
   std::vector<std::function<Tensor(const Tensor&)>> hooks;  ///< of result `hook_results[i]`
   std::vector<int> hook_results;
@@ -81,9 +82,10 @@ class SavedTensor {
   /// Result `result` of the node that keeps it: held without the node, which would otherwise keep
   /// itself alive.
   SavedTensor(const Tensor& tensor, int result);
-  /// The tensor as it was, on the tape. Throws EagerError if its storage was written since; the
-  /// message names both places.
-  Tensor unpack(const OperatorInfo& user, Location here, Node* owner) const;
+  /// The tensor as it was, on the tape. `owner`: the node that keeps it, asked for if it is a
+  /// result. Throws EagerError if its storage was written since; the message names both places.
+  Tensor unpack(const OperatorInfo& user, const Location& here,
+                const std::weak_ptr<Node>& owner) const;
 
  private:
   Tensor tensor_;
@@ -97,8 +99,10 @@ class SavedTensor {
 /// and dtypes of all.
 class SavedCall {
  public:
-  SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results, Location here,
-            Node* owner);
+  SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results,
+            const Location& here, Node* owner);
+  /// Keeps the results that the derivative asks for. `owner`: the node that has this call.
+  void save_results(const Tensor* results, const std::shared_ptr<Node>& owner);
 
   const OperatorInfo& info() const { return *info_; }
   Location here() const { return here_; }
@@ -114,8 +118,8 @@ class SavedCall {
   /// Sizes and dtype of a tensor argument, or of an element of a list.
   Dims sizes(int argument, int element = 0) const { return sizes_of(first_[argument] + element); }
   DType dtype(int argument) const { return types_[static_cast<size_t>(first_[argument])].dtype; }
-  /// Strides and offset too, as they were.
-  TensorType<Dim> type(int argument) const;
+  /// Of a view's source: strides and offset too, as they were.
+  TensorType<Dim> source_type() const;
   int element_count(int argument) const { return first_[argument + 1] - first_[argument]; }
   /// The same of the i-th tensor among all arguments, those of lists counted one by one.
   std::span<const Dim> input_sizes(size_t i) const {
@@ -133,9 +137,10 @@ class SavedCall {
   struct Type {
     DType dtype = DType::f32;
     int8_t rank = 0;
-    uint32_t first = 0;  // in extents_: sizes, strides, offset
+    uint32_t first = 0;  // in extents_: the sizes; of a view's source then strides and offset
   };
-  void add_type(const Tensor& tensor);
+  void add_type(const Tensor* tensor);
+  void add_layout(const Tensor& tensor);
   Dims sizes_of(int i) const {
     const auto s = input_sizes(static_cast<size_t>(i));
     return {s.begin(), s.end()};
@@ -146,15 +151,16 @@ class SavedCall {
   Node* owner_;
   bool released_ = false;
   int8_t first_[Schema::max_parameters + 1];  // of each argument: the index of its first tensor
-  std::vector<Boxed> boxed_;
+  SmallVector<Boxed, 4> boxed_;
   std::vector<Dims> dims_;  // what the lists in boxed_ point to
   std::vector<Ints> integers_;
   std::vector<std::vector<double>> reals_;
   std::vector<std::string> texts_;
-  std::vector<Type> types_;  // of the tensors of all arguments, then of the results
-  std::vector<Dim> extents_;
-  std::vector<SavedTensor> tensors_;  // one a tensor where the argument is saved, else empty ones
-  std::vector<SavedTensor> results_;
+  SmallVector<Type, 4> types_;  // of the tensors of all arguments, then of the results
+  SmallVector<Dim, 8> extents_;
+  SmallVector<SavedTensor, 2> tensors_;  // of the first arguments, as far as some are saved
+  SmallVector<SavedTensor, 1> results_;
+  std::weak_ptr<Node> history_;  // of results_: the owner; counted only where some are saved
 };
 
 // ---- modes
@@ -237,7 +243,7 @@ std::string gradgradcheck(const std::function<Tensor(const std::vector<Tensor>&)
 Edge gradient_edge(const Tensor& tensor);
 /// Puts a call on the tape: gives `results` their `grad_fn`.
 void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
-                    Location here);
+                    const Location& here);
 /// Gives `tensor` the history of `source` (which has the same values).
 void take_history(const Tensor& tensor, const Tensor& source);
 /// The gradient of an argument that was broadcast or promoted, in the argument's own sizes and

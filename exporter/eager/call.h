@@ -92,7 +92,7 @@ Boxed box(const A& a, const Parameter& p) {
 /// Calls an operator with all the arguments of its row that reach kernels, in order:
 /// `call<ops::_softmax>(here, self, dim, false)`. Gives a Tensor, or a tuple for several results.
 template <const Operator& op, class... A>
-auto call(Location here, const A&... a) {
+auto call(const Location& here, const A&... a) {
   static_assert(
       internal::call_differs_from_the_row_at_argument<op, internal::misfit<op, A...>()>::ok);
   static const OperatorInfo& info = info_of(op);
@@ -119,7 +119,7 @@ auto call(Location here, const A&... a) {
 
 /// The in-place twin of `op`: `self` becomes the result. `self` is argument 0 and is not repeated.
 template <const Operator& op, class... A>
-Tensor& call_in_place(Location here, Tensor& self, const A&... a) {
+Tensor& call_in_place(const Location& here, Tensor& self, const A&... a) {
   static_assert(
       internal::call_differs_from_the_row_at_argument<op,
                                                       internal::misfit<op, Tensor, A...>()>::ok);

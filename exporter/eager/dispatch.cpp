@@ -20,19 +20,19 @@ constexpr int max_slots = Schema::max_parameters + Schema::max_results;
 /// The arguments as kernels take them, with the memory that lists and dense copies need.
 class Slots {
  public:
-  Slots(const OperatorInfo& info, const Boxed* arguments, Location here) {
+  Slots(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
     size_t listed = 0;
     for (int i = 0; i < info.argument_count; ++i)
       if (arguments[i].kind == Kind::tensor && arguments[i].list) listed += arguments[i].size;
     list_refs_.reserve(listed);  // slots point into it
-    for (int i = 0; i < info.argument_count; ++i) slots_[i] = slot(arguments[i], here);
+    for (int i = 0; i < info.argument_count; ++i) fill(slots_[i], arguments[i], here);
   }
   Slot* data() { return slots_; }
   Slot& operator[](int i) { return slots_[i]; }
 
   /// Replaces arguments whose strides the kernel does not take by dense copies.
   void meet_strides(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
-                    Location here) {
+                    const Location& here) {
     for (int i = 0; i < info.argument_count; ++i) {
       if (arguments[i].kind != Kind::tensor || !arguments[i].present ||
           kernel.expected[i].strides == Strides::any)
@@ -54,9 +54,8 @@ class Slots {
   }
 
  private:
-  Slot slot(const Boxed& b, Location here) {
-    Slot s{};
-    s.kind = b.kind, s.present = b.present, s.size = b.size;
+  void fill(Slot& s, const Boxed& b, const Location& here) {
+    s.integer = 0, s.size = b.size, s.kind = b.kind, s.present = b.present;
     if (b.kind == Kind::tensor) {
       if (b.list) {
         const size_t first = list_refs_.size();
@@ -66,9 +65,9 @@ class Slots {
       } else {
         s.tensor = b.present ? &b.tensor().ref(here) : nullptr;
       }
-      return s;
+      return;
     }
-    if (!b.present) return s;
+    if (!b.present) return;
     if (b.kind == Kind::real) {
       if (b.list)
         s.reals = b.reals;
@@ -87,7 +86,6 @@ class Slots {
     } else {
       s.integer = b.dim.value();
     }
-    return s;
   }
 
   Slot slots_[max_slots];
@@ -98,14 +96,9 @@ class Slots {
 };
 
 bool fits(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments) {
-  for (int i = 0; i < info.argument_count; ++i) {
-    const Boxed& b = arguments[i];
-    if (b.kind != Kind::tensor || !b.present) continue;
-    for (uint32_t k = 0; k < b.size; ++k)
-      if (b.tensors[k].defined() && !(kernel.expected[i].dtypes & one(b.tensors[k].dtype())))
-        return false;
-  }
-  return true;
+  return !any_tensor(info, arguments, [&](int i, const Tensor& t) {
+    return !(kernel.expected[i].dtypes & one(t.dtype()));
+  });
 }
 template <class D>
 const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
@@ -122,17 +115,11 @@ const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
 }
 
 bool wants_gradient(const OperatorInfo& info, const Boxed* arguments) {
-  if (!grad_enabled()) return false;
-  for (int i = 0; i < info.argument_count; ++i) {
-    const Boxed& b = arguments[i];
-    if (b.kind != Kind::tensor || !b.present) continue;
-    for (uint32_t k = 0; k < b.size; ++k)
-      if (b.tensors[k].defined() && b.tensors[k].requires_grad()) return true;
-  }
-  return false;
+  return grad_enabled() &&
+         any_tensor(info, arguments, [](int, const Tensor& t) { return t.requires_grad(); });
 }
 
-void check_arguments(const OperatorInfo& info, const Boxed* arguments, Location here) {
+void check_arguments(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   for (int i = 0; i < info.argument_count; ++i) {
     const Parameter& p = info.arguments[i];
     if (p.kind != Kind::tensor || p.optional || p.list || arguments[i].present) continue;
@@ -141,18 +128,7 @@ void check_arguments(const OperatorInfo& info, const Boxed* arguments, Location 
   }
 }
 
-Shape shape_of(const TensorType<Extent>& type) {
-  Shape s;
-  s.rank = type.rank;
-  for (int i = 0; i < type.rank; ++i) s.sizes[i] = type.sizes[i].value;
-  s.make_dense();
-  return s;
-}
-
-Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, Location here) {
-  auto impl = std::make_shared<TensorImpl>();
-  impl->shape = shape_of(type);
-  impl->ref.dtype = type.dtype;
+Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, const Location& here) {
   Extent bytes = size_bytes(type.dtype);
   for (int i = 0; i < type.rank; ++i) {
     if (type.sizes[i].value < 0)
@@ -162,7 +138,11 @@ Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, Locati
   }
   if (bytes.invalid())
     throw EagerError(here, std::string(info.name) + ": the result has more than 2^63 bytes");
-  impl->storage = std::make_shared<Storage>(static_cast<size_t>(bytes.value));
+  auto impl = std::make_shared<TensorImpl>(static_cast<size_t>(bytes.value));
+  impl->shape.rank = type.rank;
+  for (int i = 0; i < type.rank; ++i) impl->shape.sizes[i] = type.sizes[i].value;
+  impl->shape.make_dense();
+  impl->ref.dtype = type.dtype;
   impl->bind();
   return Tensor(std::move(impl));
 }
@@ -176,31 +156,24 @@ bool may_overwrite(const Kernel& kernel, const OperatorInfo& info, const Boxed* 
     return false;
   for (int i = 0; i < result.rank; ++i)
     if (result.sizes[i].value != impl.shape.sizes[i]) return false;
-  for (int i = 1; i < info.argument_count; ++i) {
-    const Boxed& b = arguments[i];
-    if (b.kind != Kind::tensor || !b.present) continue;
-    for (uint32_t k = 0; k < b.size; ++k)
-      if (b.tensors[k].defined() && b.tensors[k].impl()->storage == impl.storage) return false;
-  }
-  return true;
+  return !any_tensor(info, arguments, [&](int i, const Tensor& t) {
+    return i > 0 && t.impl()->storage == impl.storage;
+  });
 }
 
 std::string dtypes_of_arguments(const OperatorInfo& info, const Boxed* arguments) {
   std::string text;
-  for (int i = 0; i < info.argument_count; ++i) {
-    const Boxed& b = arguments[i];
-    if (b.kind != Kind::tensor || !b.present) continue;
-    for (uint32_t k = 0; k < b.size; ++k)
-      if (b.tensors[k].defined())
-        text += (text.empty() ? "" : ", ") + std::string(taper::name_of(b.tensors[k].dtype()));
-  }
+  any_tensor(info, arguments, [&](int, const Tensor& t) {
+    text += (text.empty() ? "" : ", ") + std::string(taper::name_of(t.dtype()));
+    return false;
+  });
   return text;
 }
 
 /// Runs a kernel: the rule, the results' memory, prepare, run. `self`: what it may write onto, see
-/// may_overwrite.
+/// may_overwrite; result 0 is it then.
 void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, const Tensor* self,
-         Location here) {
+         const Location& here) {
   Slots slots(info, arguments, here);
   TensorType<Extent> types[Schema::max_results];
   Facts<Extent> facts;
@@ -217,16 +190,16 @@ void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, cons
   const int result_count = info.schema.result_count;
   for (int k = 0; k < result_count; ++k) {
     if (!types[k].present) continue;
-    results[k] = self && k == 0 && may_overwrite(*kernel, info, arguments, types[0], *self)
-                     ? shallow(*self)
-                     : allocate(info, types[k], here);
+    if (self && k == 0 && may_overwrite(*kernel, info, arguments, types[0], *self))
+      results[k] = *self;
+    else
+      results[k] = allocate(info, types[k], here);
   }
   slots.meet_strides(*kernel, info, arguments, here);
   for (int k = 0; k < result_count; ++k) {
     Slot& s = slots[info.argument_count + k];
-    s = Slot{};
-    s.kind = Kind::tensor, s.present = results[k].defined(), s.size = 1;
     s.tensor = results[k].defined() ? &results[k].ref() : nullptr;
+    s.size = 1, s.kind = Kind::tensor, s.present = results[k].defined();
   }
 
   alignas(8) std::byte plan[max_plan_bytes];
@@ -235,11 +208,9 @@ void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, cons
   context.threads = threads();
   context.info = &failure;
   Error error = kernel->prepare ? kernel->prepare(context, plan, slots.data()) : Error::ok;
-  Storage* scratch = nullptr;
-  std::unique_ptr<Storage> scratch_memory;
+  std::shared_ptr<Storage> scratch;
   if (error == Error::ok && context.scratch_bytes > 0) {
-    scratch_memory = std::make_unique<Storage>(context.scratch_bytes);
-    scratch = scratch_memory.get();
+    scratch = Storage::allocate(context.scratch_bytes);
     context.scratch = scratch->data();
   }
   if (error == Error::ok) error = kernel->run(context, plan, slots.data());
@@ -248,7 +219,7 @@ void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, cons
 
 /// The results of a call while tracing, and of a view always: types by the symbolic rule.
 void infer(const OperatorInfo& info, const Boxed* arguments, TensorType<Dim>* types,
-           std::vector<Check>& checks, Location here) {
+           std::vector<Check>& checks, const Location& here) {
   Facts<Dim> facts;
   if (info.symbolic_rule == nullptr)
     throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
@@ -280,7 +251,8 @@ Tensor make_view(const Tensor& source, const TensorType<Dim>& type) {
   return Tensor(std::move(impl));
 }
 
-void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here) {
+void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+              const Location& here) {
   TensorType<Dim> type;
   std::vector<Check> checks;
   infer(info, arguments, &type, checks, here);
@@ -289,7 +261,8 @@ void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
   if (Recorder* r = recorder()) r->record(info, arguments, results, checks, here);
 }
 
-void run_traced(const OperatorInfo& info, const Boxed* arguments, Tensor* results, Location here) {
+void run_traced(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                const Location& here) {
   TensorType<Dim> types[Schema::max_results];
   std::vector<Check> checks;
   infer(info, arguments, types, checks, here);
@@ -309,7 +282,7 @@ bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
 }
 
 void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
-             Location here) {
+             const Location& here) {
   if (info.op->category == Category::view)
     run_view(info, arguments, results, here);
   else if (recorder() != nullptr)
@@ -320,7 +293,7 @@ void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const 
 
 /// Common to plain and in-place calls. Gives true if a kernel wrote straight onto `self`.
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
-                   Location here) {
+                   const Location& here) {
   check_arguments(info, arguments, here);
   Casts casts;
   if (info.promotion != Promotion::none) promote(info, arguments, casts, here);
@@ -344,11 +317,12 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
 
 }  // namespace
 
-void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, Location here) {
+void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Location& here) {
   call_operator(info, arguments, results, nullptr, here);
 }
 
-std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments, Location here) {
+std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments,
+                                  const Location& here) {
   check_arguments(info, arguments, here);
   if (info.decomposition == nullptr)
     throw MissingKernelError(here,
@@ -356,26 +330,30 @@ std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments, Lo
   return info.decomposition->run(arguments, here);
 }
 
-void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self, Location here) {
-  Tensor results[Schema::max_results];
-  const bool plain = recorder() == nullptr && !self.impl()->base.defined() &&
-                     self.is_leaf() == !self.requires_grad();
-  if (grad_enabled() && self.is_leaf() && self.requires_grad())
+void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
+                       const Location& here) {
+  // in this order: a view first follows the writes to its base
+  const bool wants = self.requires_grad(), leaf = self.is_leaf(), taping = grad_enabled();
+  if (taping && leaf && wants)
     throw EagerError(here, std::string(info.name) +
                                "_: a leaf that requires a gradient cannot be written in place; do "
                                "it inside no_grad()");
-  const bool direct = !grad_enabled() || plain;
+  const bool plain = recorder() == nullptr && !self.impl()->base.defined() && leaf == !wants;
+  const bool taped = wants_gradient(info, arguments);
   // A derivative may need the value that is about to be overwritten: it gets a copy, which stands
   // on the tape in its place.
   Tensor before;
-  if (wants_gradient(info, arguments) &&
-      (info.derivative != nullptr ? (info.derivative->saves & 1) != 0
-                                  : info.decomposition != nullptr)) {
+  if (taped && (info.derivative != nullptr ? (info.derivative->saves & 1) != 0
+                                           : info.decomposition != nullptr)) {
     before = call<ops::clone>(here, self);
     arguments[0] = Boxed::of(before);
   }
-  if (call_operator(info, arguments, results, direct ? &self : nullptr, here)) {
-    if (results[0].requires_grad()) take_history(self, results[0]);
+  // What is put on the tape is an alias, whose history `self` then takes over.
+  const Tensor alias = taped && plain ? shallow(self) : Tensor();
+  const Tensor* onto = alias.defined() ? &alias : plain || !taping ? &self : nullptr;
+  Tensor results[Schema::max_results];
+  if (call_operator(info, arguments, results, onto, here)) {
+    if (taped && results[0].requires_grad()) take_history(self, results[0]);
     return;
   }
   write(self, results[0], info.op->text, here);

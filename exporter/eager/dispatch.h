@@ -10,14 +10,15 @@ namespace taper::eager {
 
 /// The one place where an operator is run, recorded on the tape, or traced. `arguments` are those
 /// that reach kernels, all of them; `results` has one undefined Tensor a result. Throws EagerError.
-void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, Location here);
+void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Location& here);
 
 /// The same, and writes result 0 into `self`, which is argument 0: the in-place twin (`relu_`) of
 /// an operator (`relu`).
-void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self, Location here);
+void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
+                       const Location& here);
 
 /// For rows with a `Tensor[]` result (split, unbind, meshgrid): they are composites, this runs
 /// their decomposition.
-std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments, Location here);
+std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments, const Location& here);
 
 }  // namespace taper::eager

@@ -40,6 +40,19 @@ const std::vector<const OperatorInfo*>& all_operators();
 /// before the first use.
 void add_operator(OperatorInfo info);
 
+/// Calls `f(i, tensor)` for each tensor that is there among the arguments, those of lists one by
+/// one, until one call gives true. Gives whether one did.
+template <class F>
+bool any_tensor(const OperatorInfo& info, const Boxed* arguments, F&& f) {
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Boxed& b = arguments[i];
+    if (b.kind != Kind::tensor || !b.present) continue;
+    for (uint32_t k = 0; k < b.size; ++k)
+      if (b.tensors[k].defined() && f(i, b.tensors[k])) return true;
+  }
+  return false;
+}
+
 /// Arguments that select, weigh or fill never decide a result's type.
 constexpr bool takes_part_in_promotion(const Parameter& p) {
   for (const std::string_view name :

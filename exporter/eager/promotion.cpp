@@ -10,21 +10,28 @@ Category category_of(DType d) {
   return d == DType::boolean ? boolean : is_floating(d) ? floating : integer;
 }
 
-template <class F>
-void for_each_tensor(const OperatorInfo& info, const Boxed* arguments, F&& f) {
+/// The dtypes of the tensors that take part.
+DTypeSet dtypes_of_tensors(const OperatorInfo& info, const Boxed* arguments) {
+  DTypeSet set = 0;
   for (int i = 0; i < info.argument_count; ++i) {
     const Boxed& b = arguments[i];
-    if (!(info.promoted >> i & 1) || info.arguments[i].kind != Kind::tensor) continue;
-    for (uint32_t k = 0; b.present && k < b.size; ++k)
-      if (b.tensors[k].defined()) f(b.tensors[k]);
+    if (!(info.promoted >> i & 1) || b.kind != Kind::tensor || !b.present) continue;
+    for (uint32_t k = 0; k < b.size; ++k)
+      if (b.tensors[k].defined()) set |= one(b.tensors[k].dtype());
   }
+  return set;
+}
+
+/// Floating is the highest category: beside tensors of one floating dtype nothing else counts.
+bool is_one_floating(DTypeSet set) {
+  constexpr DTypeSet floating_dtypes =
+      one(DType::f16) | one(DType::bf16) | one(DType::f32) | one(DType::f64);
+  return (set & floating_dtypes) != 0 && (set & (set - 1)) == 0;
 }
 
 void cast_all(const OperatorInfo& info, Boxed* arguments, Casts& casts, DType dtype,
-              Location here) {
-  bool needed = false;
-  for_each_tensor(info, arguments, [&](const Tensor& t) { needed = needed || t.dtype() != dtype; });
-  if (!needed) return;
+              const Location& here) {
+  if ((dtypes_of_tensors(info, arguments) & ~one(dtype)) == 0) return;
   casts.tensors.reserve(Schema::max_parameters);  // `arguments` point into it
   casts.lists.reserve(2);
   for (int i = 0; i < info.argument_count; ++i) {
@@ -65,7 +72,10 @@ DType result_type(const OperatorInfo& info, const Boxed* arguments) {
     types[priority] = categories[priority] == none ? d : promote_types(types[priority], d);
     categories[priority] = category_of(types[priority]);
   };
-  for_each_tensor(info, arguments, [&](const Tensor& t) { add(t.rank() > 0 ? 0 : 1, t.dtype()); });
+  any_tensor(info, arguments, [&](int i, const Tensor& t) {
+    if (info.promoted >> i & 1) add(t.rank() > 0 ? 0 : 1, t.dtype());
+    return false;
+  });
   for (int i = 0; i < info.argument_count; ++i) {
     const Boxed& b = arguments[i];
     if (!(info.promoted >> i & 1) || info.arguments[i].kind != Kind::scalar || !b.present) continue;
@@ -82,21 +92,22 @@ DType result_type(const OperatorInfo& info, const Boxed* arguments) {
   return result;
 }
 
-Tensor cast(const Tensor& tensor, DType dtype, Location here) {
+Tensor cast(const Tensor& tensor, DType dtype, const Location& here) {
   if (tensor.dtype() == dtype) return tensor;
   return call<ops::_to_copy>(here, tensor, dtype);
 }
 
-void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, Location here) {
+void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Location& here) {
   switch (info.promotion) {
     case Promotion::none:
       return;
     case Promotion::common:
-      return cast_all(info, arguments, casts, result_type(info, arguments), here);
     case Promotion::floating:
     case Promotion::common_floating: {
+      if (is_one_floating(dtypes_of_tensors(info, arguments))) return;
       const DType common = result_type(info, arguments);
-      return cast_all(info, arguments, casts, is_floating(common) ? common : DType::f32, here);
+      const bool fits = info.promotion == Promotion::common || is_floating(common);
+      return cast_all(info, arguments, casts, fits ? common : DType::f32, here);
     }
     case Promotion::integer_sum: {
       const int at = [&] {

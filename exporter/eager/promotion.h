@@ -23,9 +23,9 @@ struct Casts {
   std::vector<Tensor> tensors;
   std::vector<std::vector<Tensor>> lists;
 };
-void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, Location here);
+void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Location& here);
 
 /// The tensor in another dtype, differentiably; itself if it has it.
-Tensor cast(const Tensor& tensor, DType dtype, Location here);
+Tensor cast(const Tensor& tensor, DType dtype, const Location& here);
 
 }  // namespace taper::eager

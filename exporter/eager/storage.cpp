@@ -94,16 +94,42 @@ Cache& cache() {
   return *instance;
 }
 
+constexpr size_t aligned(size_t address) {
+  return (address + alignment - 1) / alignment * alignment;
+}
+
+/// Allocates one T with room for `bytes` behind it: `allocate_shared` puts the counters, the object
+/// and the elements into one block.
+template <class T>
+struct WithRoomBehind {
+  using value_type = T;
+  size_t bytes;
+
+  explicit WithRoomBehind(size_t bytes) : bytes(bytes) {}
+  template <class U>
+  WithRoomBehind(const WithRoomBehind<U>& other) : bytes(other.bytes) {}
+  T* allocate(size_t) { return static_cast<T*>(cache().take(block())); }
+  void deallocate(T* object, size_t) { cache().give(object, block()); }
+  size_t block() const {
+    static_assert(alignof(T) <= alignment);
+    return Cache::rounded(aligned(sizeof(T)) + bytes);
+  }
+  template <class U>
+  bool operator==(const WithRoomBehind<U>& other) const {
+    return bytes == other.bytes;
+  }
+};
+
 }  // namespace
 
-Storage::Storage(size_t bytes) : bytes_(bytes), owned_(true) {
-  data_ = static_cast<std::byte*>(cache().take(Cache::rounded(bytes)));
+std::shared_ptr<Storage> Storage::allocate(size_t bytes) {
+  return std::allocate_shared<Storage>(WithRoomBehind<Storage>(bytes), Behind{}, bytes);
 }
+Storage::Storage(Behind, size_t bytes)
+    : data_(reinterpret_cast<std::byte*>(aligned(reinterpret_cast<uintptr_t>(this + 1)))),
+      bytes_(bytes) {}
 Storage::Storage(void* data, size_t bytes, std::shared_ptr<const void> owner)
     : data_(static_cast<std::byte*>(data)), bytes_(bytes), owner_(std::move(owner)) {}
-Storage::~Storage() {
-  if (owned_) cache().give(data_, Cache::rounded(bytes_));
-}
 
 MemoryUse memory_use() { return cache().use(); }
 void empty_cache() { cache().clear(); }

@@ -10,15 +10,19 @@ namespace taper::eager {
 /// Bytes that tensors share: 64-byte aligned, with 64 readable bytes behind. Tensors hold it by
 /// shared_ptr; its address is the identity that alias analysis and the tracer go by.
 class Storage {
+  struct Behind {};
+
  public:
-  /// Uninitialised memory, from a cache of freed blocks where one fits.
-  explicit Storage(size_t bytes);
+  /// Uninitialised memory, in one block with the object itself; from a cache of freed blocks where
+  /// one fits.
+  static std::shared_ptr<Storage> allocate(size_t bytes);
   /// Somebody else's memory, kept alive by `owner`.
   Storage(void* data, size_t bytes, std::shared_ptr<const void> owner);
   /// No memory: a traced tensor's storage is an identity and a size only.
   struct Symbolic {};
   explicit Storage(Symbolic) {}
-  ~Storage();
+  /// For `allocate`: the bytes lie behind the object.
+  Storage(Behind, size_t bytes);
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
@@ -37,7 +41,6 @@ class Storage {
  private:
   std::byte* data_ = nullptr;
   size_t bytes_ = 0;
-  bool owned_ = false;
   std::shared_ptr<const void> owner_;
   uint64_t version_ = 0;
   const char* last_writer_ = "";

@@ -11,11 +11,6 @@
 namespace taper::eager {
 namespace {
 
-const TensorImpl& defined_impl(const Tensor& t, Location here = {}) {
-  if (!t.defined()) throw EagerError(here, "an undefined tensor was used; give it a value first");
-  return *t.impl();
-}
-
 Autograd& autograd_of(const Tensor& t) {
   auto& a = t.impl()->autograd;
   if (!a) a = std::make_unique<Autograd>();
@@ -52,6 +47,7 @@ size_t checked_bytes(const Ints& sizes, DType dtype, Location here) {
 }  // namespace
 
 TensorImpl::TensorImpl() = default;
+TensorImpl::TensorImpl(size_t bytes) : storage(Storage::allocate(bytes)) {}
 TensorImpl::~TensorImpl() = default;
 
 // ---- making
@@ -64,7 +60,7 @@ Tensor Tensor::from_bytes(const void* data, size_t bytes, DType dtype, const Int
     throw EagerError(here, "size " + eager::to_string(Dims(sizes.begin(), sizes.end())) + " of " +
                                taper::name_of(dtype) + " takes " + std::to_string(needed) +
                                " bytes, but " + std::to_string(bytes) + " were given");
-  auto storage = std::make_shared<Storage>(bytes);
+  auto storage = Storage::allocate(bytes);
   if (bytes) std::memcpy(storage->data(), data, bytes);
   return Tensor(dense_impl(std::move(storage), dtype, sizes));
 }
@@ -75,18 +71,14 @@ Tensor Tensor::borrow(void* data, DType dtype, const Ints& sizes, std::shared_pt
       sizes));
 }
 Tensor Tensor::empty(const Ints& sizes, DType dtype, Location here) {
-  return Tensor(
-      dense_impl(std::make_shared<Storage>(checked_bytes(sizes, dtype, here)), dtype, sizes));
+  return Tensor(dense_impl(Storage::allocate(checked_bytes(sizes, dtype, here)), dtype, sizes));
 }
 
 // ---- what it is
 // ----------------------------------------------------------------------------------------------------------------
 
-DType Tensor::dtype() const { return defined_impl(*this).ref.dtype; }
-bool Tensor::is_traced() const { return defined() && impl_->symbolic != nullptr; }
-int Tensor::rank() const {
-  const TensorImpl& i = defined_impl(*this);
-  return i.symbolic ? i.symbolic->rank : i.shape.rank;
+void Tensor::refuse_undefined(Location here) {
+  throw EagerError(here, "an undefined tensor was used; give it a value first");
 }
 Dim Tensor::size(int64_t dim, Location here) const {
   const int64_t n = rank();
@@ -98,17 +90,17 @@ Dim Tensor::size(int64_t dim, Location here) const {
   return impl_->symbolic ? impl_->symbolic->sizes[i] : Dim(impl_->shape.sizes[i]);
 }
 Dims Tensor::sizes() const {
-  const TensorImpl& i = defined_impl(*this);
+  const TensorImpl& i = checked();
   if (i.symbolic) return {i.symbolic->sizes, i.symbolic->sizes + i.symbolic->rank};
   return {i.shape.sizes, i.shape.sizes + i.shape.rank};
 }
 Dims Tensor::strides() const {
-  const TensorImpl& i = defined_impl(*this);
+  const TensorImpl& i = checked();
   if (i.symbolic) return {i.symbolic->strides, i.symbolic->strides + i.symbolic->rank};
   return {i.shape.strides, i.shape.strides + i.shape.rank};
 }
 Dim Tensor::storage_offset() const {
-  const TensorImpl& i = defined_impl(*this);
+  const TensorImpl& i = checked();
   return i.symbolic ? i.symbolic->offset : Dim(i.offset);
 }
 Dim Tensor::numel() const {
@@ -117,7 +109,7 @@ Dim Tensor::numel() const {
   return n;
 }
 bool Tensor::is_dense() const {
-  const TensorImpl& i = defined_impl(*this);
+  const TensorImpl& i = checked();
   if (!i.symbolic) return i.shape.is_dense();
   Dim expected = 1;
   for (int k = i.symbolic->rank - 1; k >= 0; --k) {
@@ -128,7 +120,7 @@ bool Tensor::is_dense() const {
   return true;
 }
 TensorType<Dim> Tensor::type() const {
-  const TensorImpl& i = defined_impl(*this);
+  const TensorImpl& i = checked();
   if (i.symbolic) return *i.symbolic;
   TensorType<Dim> t;
   t.dtype = i.ref.dtype, t.rank = i.shape.rank, t.offset = i.offset;
@@ -139,13 +131,9 @@ TensorType<Dim> Tensor::type() const {
 // ---- elements
 // ------------------------------------------------------------------------------------------------------------------
 
-const TensorRef& Tensor::ref(Location here) const {
-  const TensorImpl& i = defined_impl(*this, here);
-  if (Recorder* r = recorder(); r && i.symbolic) r->refuse_value(*this, here);
-  if (i.symbolic)
-    throw EagerError(here,
-                     "a traced tensor has no elements; it was used after its trace had ended");
-  return i.ref;
+void Tensor::refuse_elements(Location here) const {
+  if (Recorder* r = recorder()) r->refuse_value(*this, here);
+  throw EagerError(here, "a traced tensor has no elements; it was used after its trace had ended");
 }
 void* Tensor::raw_data(DType expected, Location here) const {
   const TensorRef& r = ref(here);
@@ -156,7 +144,7 @@ void* Tensor::raw_data(DType expected, Location here) const {
   return r.data;
 }
 Scalar Tensor::scalar(Location here) const {
-  const TensorImpl& i = defined_impl(*this, here);
+  const TensorImpl& i = checked(here);
   if (Recorder* r = recorder()) r->refuse_value(*this, here);
   if (i.shape.numel() != 1)
     throw EagerError(here,
@@ -219,8 +207,8 @@ TAPER_TO_VECTOR(double)
 // ---- autograd
 // ------------------------------------------------------------------------------------------------------------------
 
-bool Tensor::requires_grad() const {
-  const TensorImpl& i = defined_impl(*this);
+bool Tensor::has_history() const {
+  const TensorImpl& i = *impl_;
   if (i.base.defined())
     if (const Autograd* base = i.base.impl()->autograd.get();
         base && base->generation != i.base_generation)
@@ -239,14 +227,13 @@ const Tensor& Tensor::set_requires_grad(bool on, Location here) const {
   if (on || impl_->autograd) autograd_of(*this).requires_grad = on;
   return *this;
 }
-bool Tensor::is_leaf() const { return grad_fn() == nullptr; }
 const std::shared_ptr<Node>& Tensor::grad_fn() const {
   static const std::shared_ptr<Node> none;
-  const Autograd* a = defined_impl(*this).autograd.get();
+  const Autograd* a = checked().autograd.get();
   return a ? a->grad_fn : none;
 }
 Tensor Tensor::grad() const {
-  const Autograd* a = defined_impl(*this).autograd.get();
+  const Autograd* a = checked().autograd.get();
   return a ? a->grad : Tensor();
 }
 void Tensor::set_grad(const Tensor& gradient) const {
@@ -275,7 +262,7 @@ Tensor Tensor::detach() const {
   return shallow(*this);
 }
 
-const std::string& Tensor::name() const { return defined_impl(*this).name; }
+const std::string& Tensor::name() const { return checked().name; }
 void Tensor::set_name(std::string name) const { impl_->name = std::move(name); }
 
 // ---- in place

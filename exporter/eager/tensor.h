@@ -171,6 +171,10 @@ class Tensor {
   std::string to_string() const;
 
  private:
+  const TensorImpl& checked(Location here = {}) const;  ///< what is there; throws if undefined
+  [[noreturn]] static void refuse_undefined(Location here);
+  [[noreturn]] void refuse_elements(Location here) const;
+  bool has_history() const;  ///< `requires_grad` of a view, or of a tensor with an `Autograd`
   void* raw_data(DType expected, Location here) const;
   std::shared_ptr<TensorImpl> impl_;
 };
@@ -205,10 +209,34 @@ struct TensorImpl {
   std::string name;
 
   TensorImpl();
+  /// With new memory of its own.
+  explicit TensorImpl(size_t bytes);
   ~TensorImpl();
   TensorImpl(const TensorImpl&) = delete;
   TensorImpl& operator=(const TensorImpl&) = delete;
   void bind() { ref = {storage->data() + offset * size_bytes(ref.dtype), &shape, ref.dtype}; }
 };
+
+// What dispatch asks of every argument of every call.
+inline const TensorImpl& Tensor::checked(Location here) const {
+  if (!impl_) refuse_undefined(here);
+  return *impl_;
+}
+inline DType Tensor::dtype() const { return checked().ref.dtype; }
+inline int Tensor::rank() const {
+  const TensorImpl& i = checked();
+  return i.symbolic ? i.symbolic->rank : i.shape.rank;
+}
+inline bool Tensor::is_traced() const { return impl_ && impl_->symbolic; }
+inline const TensorRef& Tensor::ref(Location here) const {
+  const TensorImpl& i = checked(here);
+  if (i.symbolic) refuse_elements(here);
+  return i.ref;
+}
+inline bool Tensor::is_leaf() const { return !checked().autograd || !grad_fn(); }
+inline bool Tensor::requires_grad() const {
+  const TensorImpl& i = checked();
+  return (i.base.defined() || i.autograd) && has_history();
+}
 
 }  // namespace taper::eager

@@ -74,7 +74,7 @@ TAPER_DERIVATIVE(unfold) {
 // sum of the gradients at its place, shared evenly by elements of the argument that lie there
 // together.
 TAPER_DERIVATIVE(as_strided) {
-  const TensorType<Dim> self = saved.call().type(0);
+  const TensorType<Dim> self = saved.call().source_type();
   const Dims size = saved.dims<"size">(), stride = saved.dims<"stride">();
   const Dims self_sizes(self.sizes, self.sizes + self.rank),
       self_strides(self.strides, self.strides + self.rank);

@@ -90,6 +90,31 @@ TEST(tensor, refuses_to_be_used_undefined) {
   EXPECT_THAT([] { Tensor().sizes(); }, ThrowsMessage<EagerError>(HasSubstr("undefined tensor")));
   EXPECT_THAT([] { relu(Tensor()); },
               ThrowsMessage<EagerError>(HasSubstr("relu: argument self is an undefined tensor")));
+  EXPECT_THAT(
+      [] {
+        Tensor t;
+        t.add_(counting({1}));
+      },
+      ThrowsMessage<EagerError>(HasSubstr("undefined tensor")));
+}
+// PyTorch's result_type: dimensions before 0-dim tensors before numbers, unless the category rises.
+TEST(tensor, promotes_as_pytorch_does) {
+  const auto make = [](DType dtype, const Ints& sizes) {
+    return Tensor::empty(sizes, dtype).fill_(1);
+  };
+  EXPECT_EQ((make(DType::f32, {1}) + make(DType::f64, {})).dtype(), DType::f32);
+  EXPECT_EQ((make(DType::f16, {1}) + make(DType::f32, {1})).dtype(), DType::f32);
+  EXPECT_EQ((make(DType::f16, {1}) + make(DType::bf16, {1})).dtype(), DType::f32);
+  EXPECT_EQ((make(DType::f16, {1}) * 2.5).dtype(), DType::f16);
+  EXPECT_EQ((make(DType::f64, {1}) * 2).dtype(), DType::f64);
+  EXPECT_EQ((make(DType::i32, {1}) + make(DType::f64, {})).dtype(), DType::f64);
+  EXPECT_EQ((make(DType::i64, {1}) * 0.5).dtype(), DType::f32);
+  EXPECT_EQ((make(DType::i8, {1}) + make(DType::i64, {})).dtype(), DType::i8);
+  EXPECT_EQ((make(DType::i8, {1}) + make(DType::u8, {1})).dtype(), DType::i16);
+  EXPECT_EQ((make(DType::i64, {1}) / make(DType::i64, {1})).dtype(), DType::f32);
+  EXPECT_EQ(sum(make(DType::f16, {2})).dtype(), DType::f16);
+  EXPECT_EQ(sum(make(DType::i32, {2})).dtype(), DType::i64);
+  EXPECT_EQ(logical_and(make(DType::f32, {1}), make(DType::f32, {1})).dtype(), DType::boolean);
 }
 TEST(tensor, keeps_borrowed_memory_alive) {
   auto memory = std::make_shared<std::vector<float>>(64, 3.0f);
