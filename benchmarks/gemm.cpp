@@ -55,7 +55,7 @@ void gemm(benchmark::State& state, const Level& level, bool transposed) {
   g.b_row = transposed ? 1 : g.n, g.b_column = transposed ? g.k : 1;
   const GemmPlan plan = plan_gemm(level.kernels, 1, g.m, g.n, g.k, threads);
   const Buffer scratch = buffer(plan.scratch_bytes());
-  const ThreadPool pool(threads);
+  const ThreadPool pool(threads, Idle::spin);
 
   constexpr index_t loops = 20000;
   const double peak_work = 2.0 * loops * level.fma_loop.per_round * threads,

@@ -12,6 +12,7 @@ struct Call {
   void* context;
 };
 
+template <Idle idle>
 void run(void* pool, void (*task)(void* context, index_t i), void* context, index_t tasks) {
   Call call{task, context};
   pthreadpool_parallelize_1d(
@@ -20,16 +21,16 @@ void run(void* pool, void (*task)(void* context, index_t i), void* context, inde
         const Call& call = *static_cast<const Call*>(c);
         call.task(call.context, static_cast<index_t>(i));
       },
-      &call, static_cast<size_t>(tasks), 0);
+      &call, static_cast<size_t>(tasks), idle == Idle::sleep ? PTHREADPOOL_FLAG_YIELD_WORKERS : 0);
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int count)
+ThreadPool::ThreadPool(int count, Idle idle)
     : pool_(pthreadpool_create(count > 0 ? static_cast<size_t>(count) : 0)) {
   threads_.count = static_cast<int>(pthreadpool_get_threads_count(pool_));  // 1 without a pool
   threads_.pool = pool_;
-  threads_.run = run;
+  threads_.run = idle == Idle::sleep ? run<Idle::sleep> : run<Idle::spin>;
 }
 
 ThreadPool::~ThreadPool() { pthreadpool_destroy(pool_); }

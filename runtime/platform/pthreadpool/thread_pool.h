@@ -5,6 +5,14 @@ struct pthreadpool;
 
 namespace taper {
 
+/// What a pool's threads do between two calls.
+enum class Idle {
+  sleep,  ///< nothing: waking takes some microseconds, and others have the processors meanwhile
+  /// Look for work for some milliseconds first: about a tenth faster where the processors serve
+  /// this pool alone, many times slower where another program keeps one of them busy.
+  spin,
+};
+
 /// Threads of the pthreadpool library, kept for the object's life and handed to whoever computes:
 ///
 ///   ThreadPool pool(2);
@@ -16,7 +24,7 @@ class ThreadPool {
  public:
   /// `count` threads, the caller's included; 0: one for each processor. If the system refuses to
   /// give them, the pool runs everything on the caller's thread.
-  explicit ThreadPool(int count = 0);
+  explicit ThreadPool(int count = 0, Idle idle = Idle::sleep);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

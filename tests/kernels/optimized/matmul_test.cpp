@@ -102,7 +102,7 @@ TEST(mm, does_not_depend_on_alignment) {
 }
 
 TEST(mm, gives_a_row_the_same_bits_whatever_the_number_of_rows_and_threads) {
-  const index_t most = 70, k = 600, n = 150;
+  const index_t most = 70, k = 600, n = 300;
   const Array all = Array::random({most, k}, 7), b = Array::random({k, n}, 8);
   ThreadPool two(2), four(4);
   for (const Kernel* kernel : kernels_of(ops::mm)) {
