@@ -95,10 +95,21 @@ class Slots {
   std::vector<Tensor> dense_copies_;
 };
 
-bool fits(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments) {
+bool is_half(DType d) { return d == DType::f16 || d == DType::bf16; }
+DType widened(DType d) { return is_half(d) ? DType::f32 : d; }
+DType as_it_is(DType d) { return d; }
+
+/// Whether the kernel takes the arguments' dtypes, or what `seen` makes of them.
+bool fits(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
+          DType (*seen)(DType) = as_it_is) {
   return !any_tensor(info, arguments, [&](int i, const Tensor& t) {
-    return !(kernel.expected[i].dtypes & one(t.dtype()));
+    return !(kernel.expected[i].dtypes & one(seen(t.dtype())));
   });
+}
+bool some_kernel_fits(const OperatorInfo& info, const Boxed* arguments,
+                      DType (*seen)(DType) = as_it_is) {
+  return std::any_of(info.kernels.begin(), info.kernels.end(),
+                     [&](const Kernel* k) { return fits(*k, info, arguments, seen); });
 }
 template <class D>
 const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
@@ -277,8 +288,17 @@ bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
   if (info.decomposition == nullptr) return false;
   if (info.kernels.empty() || (info.derivative == nullptr && wants_gradient(info, arguments)))
     return true;
-  return std::none_of(info.kernels.begin(), info.kernels.end(),
-                      [&](const Kernel* k) { return fits(*k, info, arguments); });
+  return !some_kernel_fits(info, arguments);
+}
+
+/// Half precision is computed in f32 where no kernel takes it as it is.
+bool widens(const OperatorInfo& info, const Boxed* arguments) {
+  const bool half =
+      any_tensor(info, arguments, [](int, const Tensor& t) { return is_half(t.dtype()); });
+  if (!half || info.op->category == Category::view || some_kernel_fits(info, arguments))
+    return false;
+  if (info.decomposition != nullptr) return info.decomposition->rounds_once;
+  return some_kernel_fits(info, arguments, widened);
 }
 
 void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
@@ -291,12 +311,57 @@ void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const 
     run(info, arguments, results, self, here);
 }
 
+bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
+                   const Location& here);
+
+/// Casts f16 and bf16 arguments to f32, calls, and casts the results to what the rule makes of the
+/// arguments as they were; without a rule, to the arguments' dtype.
+void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                  const Location& here) {
+  DType half = DType::f32;
+  Casts casts;
+  casts.tensors.reserve(Schema::max_parameters);  // `wide` points into it
+  casts.lists.reserve(Schema::max_parameters);
+  Boxed wide[Schema::max_parameters];
+  std::copy_n(arguments, info.argument_count, wide);
+  const auto widen = [&](const Tensor& t) {
+    if (!t.defined() || !is_half(t.dtype())) return t;
+    half = half == DType::f32 ? t.dtype() : promote_types(half, t.dtype());
+    return cast(t, DType::f32, here);
+  };
+  for (int i = 0; i < info.argument_count; ++i) {
+    Boxed& b = wide[i];
+    if (!b.present) continue;
+    if (b.kind == Kind::dtype) b = Boxed::of(widened(static_cast<DType>(b.integer())));
+    if (b.kind != Kind::tensor) continue;
+    if (b.list) {
+      std::vector<Tensor>& list = casts.lists.emplace_back();
+      for (uint32_t k = 0; k < b.size; ++k) list.push_back(widen(b.tensors[k]));
+      b.tensors = list.data();
+    } else if (is_half(b.tensor().dtype())) {
+      b.tensors = &casts.tensors.emplace_back(widen(b.tensor()));
+    }
+  }
+  TensorType<Dim> types[Schema::max_results];
+  for (TensorType<Dim>& type : types) type.dtype = half;
+  std::vector<Check> checks;
+  if (info.symbolic_rule != nullptr) infer(info, arguments, types, checks, here);
+  call_operator(info, wide, results, nullptr, here);
+  for (int k = 0; k < info.schema.result_count; ++k)
+    if (results[k].defined() && results[k].dtype() == DType::f32)
+      results[k] = cast(results[k], types[k].dtype, here);
+}
+
 /// Common to plain and in-place calls. Gives true if a kernel wrote straight onto `self`.
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
                    const Location& here) {
   check_arguments(info, arguments, here);
   Casts casts;
   if (info.promotion != Promotion::none) promote(info, arguments, casts, here);
+  if (widens(info, arguments)) {
+    call_widened(info, arguments, results, here);
+    return false;
+  }
   if (decomposes(info, arguments)) {
     Results parts = info.decomposition->run(arguments, here);
     for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k)

@@ -11,6 +11,7 @@ using Results = std::vector<Tensor>;
 struct Decomposition {
   const Operator* op;
   Results (*run)(const Boxed* arguments, Location here);
+  bool rounds_once;  ///< f16 and bf16 arguments are computed in f32
 };
 
 /// All that decompositions.def lists.
@@ -29,10 +30,18 @@ namespace decompositions {
 ///
 ///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">(), a.here())};
 ///   }
-#define TAPER_DECOMPOSITION(op)                                              \
+#define TAPER_DECOMPOSITION(op) TAPER_DECOMPOSITION_AS(op, false)
+
+/// The same for arithmetic that is one kernel in PyTorch: of f16 and bf16 arguments it is computed
+/// in f32, and only the results are rounded.
+#define TAPER_DECOMPOSITION_ROUNDED_ONCE(op) TAPER_DECOMPOSITION_AS(op, true)
+
+#define TAPER_DECOMPOSITION_AS(op, rounds_once)                              \
   static Results op##_decomposition(const Arguments<::taper::ops::op>& a);   \
   const Decomposition op##_entry{                                            \
-      &::taper::ops::op, [](const Boxed* boxed, Location here) {             \
+      &::taper::ops::op,                                                     \
+      [](const Boxed* boxed, Location here) {                                \
         return op##_decomposition(Arguments<::taper::ops::op>(boxed, here)); \
-      }};                                                                    \
+      },                                                                     \
+      rounds_once};                                                          \
   static Results op##_decomposition([[maybe_unused]] const Arguments<::taper::ops::op>& a)

@@ -164,7 +164,7 @@ TAPER_DECOMPOSITION(l1_loss) {
                   a.integer<"reduction">(), a.tensor<"self">(), a.here())};
 }
 
-TAPER_DECOMPOSITION(smooth_l1_loss) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(smooth_l1_loss) {
   const Location here = a.here();
   const double beta = a.real<"beta">();
   if (!(beta >= 0))
@@ -179,7 +179,7 @@ TAPER_DECOMPOSITION(smooth_l1_loss) {
   return {reduced("smooth_l1_loss", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
 }
 
-TAPER_DECOMPOSITION(huber_loss) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(huber_loss) {
   const Location here = a.here();
   const double delta = a.real<"delta">();
   if (!(delta > 0))
@@ -191,7 +191,7 @@ TAPER_DECOMPOSITION(huber_loss) {
   return {reduced("huber_loss", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
 }
 
-TAPER_DECOMPOSITION(binary_cross_entropy) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy) {
   const Location here = a.here();
   const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here),
                weight = widened(a.tensor<"weight">(), here);
@@ -206,7 +206,7 @@ TAPER_DECOMPOSITION(binary_cross_entropy) {
       reduced("binary_cross_entropy", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
 }
 
-TAPER_DECOMPOSITION(binary_cross_entropy_with_logits) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy_with_logits) {
   const Location here = a.here();
   const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here);
   const Tensor weight = widened(a.tensor<"weight">(), here),

@@ -94,13 +94,13 @@ TAPER_DECOMPOSITION(outer) {
 
 // For dtypes that have no kernel for the whole.
 
-TAPER_DECOMPOSITION(linear) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(linear) {
   const Tensor product = matmul(a.tensor<"input">(), a.tensor<"weight">().t(a.here()), a.here());
   const Tensor bias = a.tensor<"bias">();
   return {bias ? add(product, bias, 1, a.here()) : product};
 }
 
-TAPER_DECOMPOSITION(baddbmm) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(baddbmm) {
   const Scalar alpha = a.scalar<"alpha">(), beta = a.scalar<"beta">();
   const Location here = a.here();
   Tensor product = bmm(a.tensor<"batch1">(), a.tensor<"batch2">(), here);

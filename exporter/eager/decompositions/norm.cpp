@@ -125,13 +125,13 @@ TAPER_DECOMPOSITION(instance_norm) {
   return {out.reshape(input.sizes(), here)};
 }
 
-TAPER_DECOMPOSITION(layer_norm) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(layer_norm) {
   return {std::get<0>(
       call<ops::native_layer_norm>(a.here(), a.tensor<"input">(), a.dims<"normalized_shape">(),
                                    a.tensor<"weight">(), a.tensor<"bias">(), a.real<"eps">()))};
 }
 
-TAPER_DECOMPOSITION(group_norm) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(group_norm) {
   const Tensor input = a.tensor<"input">();
   if (input.rank() < 2)
     throw EagerError(

@@ -81,18 +81,18 @@ TAPER_DECOMPOSITION(masked_fill_Tensor) {
 
 TAPER_DECOMPOSITION(relu6) { return {hardtanh(a.tensor<"self">(), 0, 6, a.here())}; }
 // S. Klambauer et al., "Self-Normalizing Neural Networks", arXiv:1706.02515
-TAPER_DECOMPOSITION(selu) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(selu) {
   return {call<ops::elu>(a.here(), a.tensor<"self">(), Scalar(1.6732632423543772848),
                          Scalar(1.0507009873554804934), Scalar(1))};
 }
-TAPER_DECOMPOSITION(celu) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(celu) {
   const double alpha = a.real<"alpha">();
   if (alpha == 0) throw EagerError(a.here(), "celu: alpha must not be 0");
   return {
       call<ops::elu>(a.here(), a.tensor<"self">(), Scalar(alpha), Scalar(1), Scalar(1 / alpha))};
 }
 // log(1 / (1 + exp(-x))) = min(x, 0) - log1p(exp(-|x|))
-TAPER_DECOMPOSITION(log_sigmoid) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(log_sigmoid) {
   const Tensor x = a.tensor<"self">();
   const Location here = a.here();
   return {sub(minimum(x, zeros_like(x, {}, here), here),

@@ -23,14 +23,14 @@ TAPER_DECOMPOSITION(sum) {
 }
 // The root of a zero variance has gradient 0, not infinity: the root is taken of 1 there, and
 // replaced.
-TAPER_DECOMPOSITION(std_correction) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(std_correction) {
   const Location here = a.here();
   const Tensor square =
       var(a.tensor<"self">(), a.integers<"dim">(), correction_of(a), a.boolean<"keepdim">(), here);
   const Tensor zero = eq(square, 0, here);
   return {masked_fill(sqrt(masked_fill(square, zero, 1, here), here), zero, 0, here)};
 }
-TAPER_DECOMPOSITION(var_mean_correction) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(var_mean_correction) {
   const Tensor self = a.tensor<"self">();
   const Ints dim = a.integers<"dim">();
   const bool keepdim = a.boolean<"keepdim">();
@@ -39,7 +39,7 @@ TAPER_DECOMPOSITION(var_mean_correction) {
 }
 // m + log(sum(exp(x - m))): m = max(x) keeps exp finite, and is 0 where it is infinite itself. m
 // counts as a constant: its gradient cancels.
-TAPER_DECOMPOSITION(logsumexp) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(logsumexp) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   const Tensor x = is_floating(self.dtype()) ? self : cast(self, DType::f32, here);

@@ -103,7 +103,7 @@ TAPER_DECOMPOSITION(_safe_softmax) {
   return {safe_softmax(cast_self(a), a.integer<"dim">(), a.here())};
 }
 
-TAPER_DECOMPOSITION(scaled_dot_product_attention) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(scaled_dot_product_attention) {
   const Location here = a.here();
   Attention t = read_attention(a);
   if (a.boolean<"enable_gqa">() && t.query.rank() >= 3 && t.key.rank() >= 3 &&
@@ -116,9 +116,13 @@ TAPER_DECOMPOSITION(scaled_dot_product_attention) {
 }
 
 TAPER_DECOMPOSITION(_scaled_dot_product_flash_attention_for_cpu) {
-  const Attention t = read_attention(a);
-  const Tensor s = scores("_scaled_dot_product_flash_attention_for_cpu", t, a.here());
-  return {attend(t, s, a.here()), logsumexp(s, {-1}, false, a.here())};
+  const Location here = a.here();
+  Attention t = read_attention(a);
+  const DType dtype = t.query.dtype();
+  if (dtype == DType::f16 || dtype == DType::bf16)  // logsumexp stays f32
+    for (Tensor* operand : {&t.query, &t.key, &t.value}) *operand = operand->to(DType::f32, here);
+  const Tensor s = scores("_scaled_dot_product_flash_attention_for_cpu", t, here);
+  return {attend(t, s, here).to(dtype, here), logsumexp(s, {-1}, false, here)};
 }
 
 }  // namespace taper::eager::decompositions
