@@ -18,6 +18,7 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/emit/report.h"
 #include "taper/exporter/ir/graph.h"
+#include "taper/exporter/ir/printer.h"
 #include "taper/exporter/nn/nn.h"
 #include "taper/exporter/optim/optim.h"
 #include "taper/exporter/trace/trace.h"

@@ -1,6 +1,7 @@
 // backward: hands gradients from the newest node to the oldest.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <queue>
 #include <sstream>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager {
 namespace {
@@ -89,7 +91,8 @@ class Walk {
     for (size_t h = 0; h < node->hooks.size(); ++h) {
       Tensor& g = gradients[static_cast<size_t>(node->hook_results[h])];
       if (!g.defined()) continue;
-      if (const Tensor replaced = node->hooks[h](g); replaced.defined()) g = replaced;
+      if (const Tensor replaced = node->hooks[h](g); replaced.defined())
+        g = checked_replacement(g, replaced, node->here());
     }
     for (size_t r = 0; r < node->retains.size(); ++r)
       if (const auto impl = node->retains[r].lock())
@@ -99,6 +102,8 @@ class Walk {
         captured_[t] = gradients[static_cast<size_t>(targets_[t].index)];
     if (capturing_ && (node->is_accumulator() || !needed_.contains(node))) return;
 
+    std::optional<PlaceScope> scope;
+    if (recorder() != nullptr) scope.emplace(node->here().known() ? node->here() : here_);
     const Gradients inputs = node->backward(gradients);
     gradients.clear();
     if (!keep_) node->release();
@@ -219,6 +224,7 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 }
 
 std::string graph_of(const Tensor& tensor) {
+  if (!tensor.defined()) return "undefined\n";
   std::ostringstream out;
   const Edge root = gradient_edge(tensor);
   if (!root.node) return "no history\n";

@@ -4,6 +4,7 @@ namespace taper::eager {
 namespace {
 thread_local Recorder* current = nullptr;
 thread_local std::string path;
+thread_local Location current_place;
 }  // namespace
 
 Recorder* recorder() { return current; }
@@ -15,6 +16,10 @@ ModuleScope::ModuleScope(const std::string& name) : length_before_(path.size()) 
 }
 ModuleScope::~ModuleScope() { path.resize(length_before_); }
 const std::string& module_path() { return path; }
+
+PlaceScope::PlaceScope(const Location& place) : before_(current_place) { current_place = place; }
+PlaceScope::~PlaceScope() { current_place = before_; }
+const Location& place() { return current_place; }
 
 Tensor traced_tensor(const TensorType<Dim>& type) {
   auto impl = std::make_shared<TensorImpl>();

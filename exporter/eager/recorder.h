@@ -57,6 +57,22 @@ class ModuleScope {
 /// The path of the modules that run on this thread.
 const std::string& module_path();
 
+/// Says where the calls that follow come from, instead of their own lines: backward() names the
+/// forward call whose derivative runs.
+class PlaceScope {
+ public:
+  explicit PlaceScope(const Location& place);
+  ~PlaceScope();
+  PlaceScope(const PlaceScope&) = delete;
+  PlaceScope& operator=(const PlaceScope&) = delete;
+
+ private:
+  Location before_;
+};
+/// The place that stands for the calls' own lines on this thread; unknown where they stand
+/// themselves.
+const Location& place();
+
 /// A new tensor of a traced value: its own storage, no elements.
 Tensor traced_tensor(const TensorType<Dim>& type);
 

@@ -457,10 +457,9 @@ std::string Dim::to_string() const { return text_of(*this, false); }
 int64_t Dim::refuse_value() const {
   std::string names;
   for (const Symbol* s : symbols()) names += (names.empty() ? "" : ", ") + s->name;
-  throw SymbolicValueError(
-      "the size " + to_string() +
-      " is symbolic and cannot become a number; keep it as a Dim, or fix it with specialize(" +
-      names + ")");
+  throw SymbolicValueError("the size " + to_string() +
+                           " is symbolic and cannot become a number; keep it as a Dim, or give " +
+                           names + " as a number in the method's inputs");
 }
 
 Dim Dim::add(Dim a, Dim b) { return dim_of(add_scaled(polynomial_of(a), polynomial_of(b), 1)); }
@@ -522,14 +521,14 @@ bool Dim::decide_equal(Dim a, Dim b) {
   if (proves_different(a, b)) return false;
   throw SymbolicValueError("whether " + a.to_string() + " equals " + b.to_string() +
                            " depends on symbolic sizes; write code that is right both ways, or fix "
-                           "the size with specialize()");
+                           "the size in the method's inputs");
 }
 bool Dim::decide_less(Dim a, Dim b) {
   if (proves_less(a, b)) return true;
   if (proves_at_least(a, b)) return false;
   throw SymbolicValueError("whether " + a.to_string() + " is less than " + b.to_string() +
                            " depends on symbolic sizes; write code that is right both ways, or fix "
-                           "the size with specialize()");
+                           "the size in the method's inputs");
 }
 
 std::ostream& operator<<(std::ostream& out, const Dim& dim) { return out << dim.to_string(); }

@@ -4,6 +4,7 @@
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/recorder.h"
 
 namespace taper::optim {
 
@@ -23,7 +24,13 @@ void Optimizer::zero_grad() {
     for (const Tensor& parameter : group.parameters) parameter.set_grad({});
 }
 
-void Optimizer::set_lr(double value, size_t group) {
+void Optimizer::set_lr(double value, size_t group, Location here) {
+  if (eager::recorder() != nullptr)
+    throw EagerError(here,
+                     "export: a learning rate that is set inside a traced function would stay the "
+                     "number that it is now; set it outside, and on the device write the "
+                     "state \"" +
+                         groups_.at(group).lr.name() + "\"");
   Group& g = groups_.at(group);
   g.lr_value = value;
   eager::NoGrad guard;
@@ -62,6 +69,8 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
 
 void Optimizer::add_group(const std::vector<Tensor>& parameters, double lr) {
   if (parameters.empty()) throw ExportError("an optimizer's group has no parameters");
+  if (!(lr >= 0))
+    throw ExportError("an optimizer's lr must be 0 or more, not " + std::to_string(lr));
   std::unordered_set<const void*> known;
   for (const Group& group : groups_)
     for (const Tensor& parameter : group.parameters) known.insert(parameter.impl());

@@ -41,7 +41,7 @@ class Optimizer {
   /// The learning rate, as last set by hand or by a scheduler. A program that runs elsewhere
   /// changes its own state "optimizer.lr".
   double lr(size_t group = 0) const { return groups_.at(group).lr_value; }
-  void set_lr(double value, size_t group = 0);
+  void set_lr(double value, size_t group = 0, Location here = Location::current());
   /// The rate that schedulers count from: that at the first scheduler's construction.
   double initial_lr(size_t group = 0);
 

@@ -1,8 +1,10 @@
 #include "taper/exporter/trace/trace.h"
 
+#include <map>
 #include <set>
 
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/ir/printer.h"
 #include "taper/exporter/trace/tracer.h"
 
 namespace taper {
@@ -26,15 +28,69 @@ void bind_symbols(ir::Graph& graph, const std::vector<InputSpec>& inputs, Locati
                                  "have it as a plain size");
 }
 
-}  // namespace
+/// Throws for names that are empty or stand twice.
+void check_names(const std::string& method, const char* what, const std::vector<std::string>& names,
+                 Location here) {
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    if (name.empty())
+      throw EagerError(here, "export of " + method + ": an " + what + " has an empty name");
+    if (!seen.insert(name).second)
+      throw EagerError(here, "export of " + method + ": two " + what + "s are called \"" + name +
+                                 "\"; give each a name of its own");
+  }
+}
 
-std::unique_ptr<ir::Graph> trace(
-    const std::string& name,
-    const std::function<std::vector<eager::Tensor>(const std::vector<eager::Tensor>&)>& function,
-    const std::vector<InputSpec>& inputs, const std::vector<std::string>& output_names,
-    Location here) {
-  if (eager::recorder() != nullptr)
-    throw EagerError(here, "export: a trace cannot run inside another trace");
+void check_inputs(const std::string& method, const std::vector<InputSpec>& inputs, Location here) {
+  std::vector<std::string> names;
+  std::map<std::string, const Symbol*> symbols;
+  for (const InputSpec& input : inputs) {
+    names.push_back(input.name);
+    if (input.sizes.size() > static_cast<size_t>(max_rank))
+      throw EagerError(here, "export of " + method + ": input \"" + input.name + "\" has " +
+                                 std::to_string(input.sizes.size()) + " dimensions; at most " +
+                                 std::to_string(max_rank) + " are possible");
+    for (const Dim size : input.sizes) {
+      if (size.is_constant() && size.value() < 0)
+        throw EagerError(here, "export of " + method + ": input \"" + input.name +
+                                   "\" has a size of " + size.to_string() +
+                                   "; a size is 0 or more, or a Dim::symbol");
+      for (const Symbol* s : size.symbols())
+        if (const auto [at, fresh] = symbols.try_emplace(s->name, s); !fresh && at->second != s)
+          throw EagerError(here, "export of " + method + ": two different symbols are called \"" +
+                                     s->name +
+                                     "\"; make the symbol once and use it twice, or give "
+                                     "each a name of its own");
+    }
+  }
+  check_names(method, "input", names, here);
+}
+
+using Function = std::function<std::vector<eager::Tensor>(const std::vector<eager::Tensor>&)>;
+
+/// A function that counts, draws or remembers on the host would leave one moment's number in the
+/// program: it is traced twice, and the graphs must be equal.
+void check_repeats(const ir::Graph& first, const ir::Graph& second, Location here) {
+  auto a = first.nodes().begin(), b = second.nodes().begin();
+  for (; a != first.nodes().end() && b != second.nodes().end(); ++a, ++b) {
+    const std::string was = ir::call_text(*a), is = ir::call_text(*b);
+    if (was != is)
+      throw EagerError(a->location.known() ? a->location : here,
+                       "export of " + first.name() + ": the function was traced twice and did " +
+                           was + ", then " + is +
+                           ": a number of the host that changes from call to call would stay what "
+                           "it is now; keep it in a named tensor (a state) or make it an input");
+  }
+  if (a != first.nodes().end() || b != second.nodes().end())
+    throw EagerError(here,
+                     "export of " + first.name() +
+                         ": the function was traced twice and called different operators; what "
+                         "it does must not depend on how often it ran");
+}
+
+std::unique_ptr<ir::Graph> trace_once(const std::string& name, const Function& function,
+                                      const std::vector<InputSpec>& inputs,
+                                      const std::vector<std::string>& output_names, Location here) {
   auto graph = std::make_unique<ir::Graph>(name);
   Tracer tracer(*graph);
   eager::Recording recording(&tracer);
@@ -53,6 +109,10 @@ std::unique_ptr<ir::Graph> trace(
         here, "export of " + name + ": " + e.what() +
                   (tracer.last().known() ? " (after " + tracer.last().to_string() + ")" : ""));
   }
+  if (!output_names.empty() && output_names.size() != outputs.size())
+    throw EagerError(here, "export of " + name + ": " + std::to_string(output_names.size()) +
+                               " output names are given, the function gives " +
+                               std::to_string(outputs.size()) + " tensors");
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined())
       throw EagerError(
@@ -63,6 +123,24 @@ std::unique_ptr<ir::Graph> trace(
     graph->add_output(output, tracer.value_of(outputs[i], here));
   }
   tracer.finish();
+  if (outputs.empty() && graph->writes().empty())
+    throw EagerError(here, "export of " + name +
+                               ": the function gives no tensor and writes no state; there is "
+                               "nothing to run");
+  return graph;
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Graph> trace(const std::string& name, const Function& function,
+                                 const std::vector<InputSpec>& inputs,
+                                 const std::vector<std::string>& output_names, Location here) {
+  if (eager::recorder() != nullptr)
+    throw EagerError(here, "export: a trace cannot run inside another trace");
+  check_inputs(name, inputs, here);
+  check_names(name, "output", output_names, here);
+  auto graph = trace_once(name, function, inputs, output_names, here);
+  check_repeats(*graph, *trace_once(name, function, inputs, output_names, here), here);
   return graph;
 }
 

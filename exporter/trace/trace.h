@@ -23,7 +23,9 @@ inline InputSpec input(std::string name, eager::Dims sizes, DType dtype = DType:
   return {std::move(name), std::move(sizes), dtype};
 }
 
-/// Runs `function` once and gives its graph.
+/// Runs `function` and gives its graph. It runs twice, and must do the same both times: a number
+/// that the host counts or draws would be baked into the program, and is an error that names the
+/// line.
 ///
 /// A tensor from before the trace that the function reads becomes a state of the graph, under its
 /// name ("conv1.weight") or a made-up one; if the function writes it, the graph ends in a write to

@@ -131,6 +131,7 @@ ir::Argument Tracer::argument(const Parameter& parameter, const Boxed& b, Locati
 
 void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Tensor* results,
                     const std::vector<Check>& checks, Location here) {
+  if (eager::place().known()) here = eager::place();
   if (here.known()) last_ = here;
   std::vector<ir::Argument> list;
   for (int i = 0; i < info.argument_count; ++i)
@@ -143,7 +144,6 @@ void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Ten
       types.emplace_back().present = false;
   }
   for (const Check& check : checks) graph_.add_check(check);
-  // nodes of backward() have no line of their own: they belong to what ran last before them
   const ir::Node* node = graph_.append(*info.op, std::move(list), types,
                                        here.known() ? here : last_, eager::module_path());
   for (int k = 0; k < info.schema.result_count; ++k) {
@@ -161,6 +161,12 @@ void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Ten
 
 void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
   Track& track = track_of(base, here);
+  if (track.current->origin == ir::Value::Origin::input)
+    throw EagerError(here,
+                     "export: this writes the input \"" +
+                         graph_.inputs()[static_cast<size_t>(track.current->index)].name +
+                         "\" in place, which the caller of the program would not see; clone() it "
+                         "first, or give the new value as an output");
   if (track.state != nullptr && base.name().empty())
     throw EagerError(here,
                      "export: this writes a tensor of size " + eager::to_string(base.sizes()) +

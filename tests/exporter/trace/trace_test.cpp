@@ -102,6 +102,78 @@ TEST(trace, names_the_line_that_reads_a_number) {
   EXPECT_THAT(message, HasSubstr("trace_test.cpp:" + std::to_string(line)));
   EXPECT_THAT(message, HasSubstr("cannot be traced"));
 }
+TEST(trace, names_the_line_of_a_number_that_the_host_counts) {
+  int line = 0, count = 0;
+  const std::string message = refusal([&](const Tensors& in) {
+    line = __LINE__ + 1;
+    return Tensors{in[0] * ++count};
+  });
+  EXPECT_THAT(message, HasSubstr("trace_test.cpp:" + std::to_string(line)));
+  EXPECT_THAT(message, HasSubstr("(a state)"));
+}
+TEST(trace, refuses_a_function_that_does_something_else_the_second_time) {
+  bool first = true;
+  EXPECT_THAT(refusal([&](const Tensors& in) {
+                return std::exchange(first, false) ? Tensors{in[0]} : Tensors{in[0] * 2};
+              }),
+              HasSubstr("called different operators"));
+}
+TEST(trace, names_the_line_that_writes_an_input) {
+  int line = 0;
+  const std::string message = refusal([&](const Tensors& in) {
+    Tensor x = in[0];
+    line = __LINE__ + 1;
+    x.add_(Scalar(1));
+    return Tensors{x};
+  });
+  EXPECT_THAT(message, HasSubstr("trace_test.cpp:" + std::to_string(line)));
+  EXPECT_THAT(message, HasSubstr("writes the input \"x\""));
+}
+TEST(trace, names_the_line_that_sets_a_learning_rate) {
+  Tensor w = values({1});
+  w.set_name("w"), w.set_requires_grad();
+  optim::SGD optimizer({w}, {.lr = 0.1});
+  int line = 0;
+  const std::string message = refusal([&](const Tensors& in) {
+    line = __LINE__ + 1;
+    optimizer.set_lr(0.01);
+    return in;
+  });
+  EXPECT_THAT(message, HasSubstr("trace_test.cpp:" + std::to_string(line)));
+  EXPECT_THAT(message, HasSubstr("optimizer.lr"));
+}
+TEST(trace, gives_backward_the_lines_of_the_forward_calls) {
+  Tensor w = values({1});
+  w.set_name("w"), w.set_requires_grad();
+  const auto function = [&](const Tensors& in) {
+    const Tensor loss = sum(exp(w * in[0]));
+    loss.backward();
+    return Tensors{w.grad()};
+  };
+  const auto graph = trace("step", function, {input("x", {1})});
+  for (const ir::Node& node : graph->nodes())
+    EXPECT_THAT(node.location.to_string(), HasSubstr("trace_test.cpp"));
+}
+TEST(trace, refuses_what_a_program_could_not_name_or_hold) {
+  const auto same = [](const Tensors& in) { return in; };
+  const auto message = [&](const std::vector<InputSpec>& inputs,
+                           const std::vector<std::string>& outputs = {}) -> std::string {
+    try {
+      trace("f", same, inputs, outputs);
+    } catch (const EagerError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const Dim n = Dim::symbol("n", 1, 8), other = Dim::symbol("n", 1, 8);
+  EXPECT_THAT(message({input("x", {-3})}), HasSubstr("size of -3"));
+  EXPECT_THAT(message({input("", {3})}), HasSubstr("empty name"));
+  EXPECT_THAT(message({input("x", {3}), input("x", {3})}), HasSubstr("two inputs"));
+  EXPECT_THAT(message({input("x", {n, other})}), HasSubstr("two different symbols"));
+  EXPECT_THAT(message({input("x", {3})}, {"a", "b"}), HasSubstr("2 output names"));
+  EXPECT_THAT(message({input("x", {3}), input("y", {3})}, {"a", "a"}), HasSubstr("two outputs"));
+  EXPECT_THAT(refusal([](const Tensors&) { return Tensors{}; }), HasSubstr("nothing to run"));
+}
 TEST(trace, refuses_a_branch_on_a_symbolic_size) {
   const auto function = [](const Tensors& in) {
     return in[0].size(0) == 3 ? Tensors{in[0]} : Tensors{in[0] * 2};
