@@ -157,6 +157,13 @@ void write(const Tensor& self, const Tensor& value, const char* writer, Location
       (is_floating(value.dtype()) && !is_floating(self.dtype())))
     throw EagerError(here, name + ": a result of " + std::string(taper::name_of(value.dtype())) +
                                " cannot be written into self of " + taper::name_of(self.dtype()));
+  const TensorType<Dim> layout = self.type();
+  for (int i = 0; i < layout.rank; ++i)
+    if (same(layout.strides[i], Dim(0)) && !same(want[static_cast<size_t>(i)], Dim(1)) &&
+        !same(want[static_cast<size_t>(i)], Dim(0)))
+      throw EagerError(here,
+                       name + ": several elements of self, of size " + to_string(want) +
+                           ", are one element of its storage (expand); write to a clone() instead");
   const Tensor converted = cast(value, self.dtype(), here);
   const bool taped =
       grad_enabled() && (self.requires_grad() || value.requires_grad() ||

@@ -272,7 +272,8 @@ class Accumulator final : public Node {
     Autograd& a = autograd_of(leaf);
     Tensor gradient = results[0];
     for (const auto& hook : a.hooks)
-      if (const Tensor replaced = hook(gradient); replaced.defined()) gradient = replaced;
+      if (const Tensor replaced = hook(gradient); replaced.defined())
+        gradient = checked_replacement(gradient, replaced, here());
     if (!a.grad.defined()) {
       // a gradient that somebody else holds, or a view, would change under the leaf's feet
       const bool own = gradient.shared().use_count() <= 2 && !gradient.impl()->base.defined() &&
@@ -295,6 +296,17 @@ class Accumulator final : public Node {
 };
 
 }  // namespace
+
+Tensor checked_replacement(const Tensor& gradient, const Tensor& replaced, const Location& here) {
+  if (to_string(replaced.sizes()) != to_string(gradient.sizes()) ||
+      replaced.dtype() != gradient.dtype())
+    throw EagerError(here, "backward: a hook gave a gradient of " +
+                               std::string(taper::name_of(replaced.dtype())) + " " +
+                               to_string(replaced.sizes()) + " in place of " +
+                               taper::name_of(gradient.dtype()) + " " +
+                               to_string(gradient.sizes()));
+  return replaced;
+}
 
 Edge gradient_edge(const Tensor& tensor) {
   TensorImpl& impl = *tensor.impl();

@@ -249,6 +249,9 @@ void take_history(const Tensor& tensor, const Tensor& source);
 /// The gradient of an argument that was broadcast or promoted, in the argument's own sizes and
 /// dtype.
 Tensor fit_gradient(const Tensor& gradient, std::span<const Dim> sizes, DType dtype);
+/// What a hook gave in place of a gradient; throws EagerError unless it is of the same size and
+/// dtype.
+Tensor checked_replacement(const Tensor& gradient, const Tensor& replaced, const Location& here);
 /// An alias of the same elements, off the tape.
 Tensor shallow(const Tensor& tensor);
 

@@ -1,4 +1,6 @@
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager {
 namespace {
@@ -12,28 +14,54 @@ class CustomNode final : public Node {
         results_(std::move(results)),
         here_(here) {
     result_count = static_cast<int>(results_.size());
-    for (const Tensor& t : inputs_) versions_.push_back(t.impl()->storage->version());
+    for (const std::vector<Tensor>* list : {&inputs_, &results_})
+      for (const Tensor& t : *list) versions_.push_back(t.impl()->storage->version());
   }
   Gradients backward(const Gradients& gradients) override {
+    if (released_)
+      throw EagerError(here_, "backward: the values that " + function_.name +
+                                  " saved were freed by an earlier backward(); pass retain_graph = "
+                                  "true to it");
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].impl()->storage->version() != versions_[i])
-        throw EagerError(here_, "backward: input " + std::to_string(i) + " of " + function_.name +
-                                    " was overwritten at " +
-                                    inputs_[i].impl()->storage->last_write().to_string() +
-                                    "; write to a clone() instead");
-    Gradients result = function_.backward(inputs_, results_, gradients);
+      check_unchanged("input", i, inputs_[i], versions_[i]);
+    for (size_t i = 0; i < results_.size(); ++i)
+      check_unchanged("result", i, results_[i], versions_[inputs_.size() + i]);
+    Gradients given = gradients;  // a result that nobody used has a gradient of zero
+    for (size_t i = 0; i < given.size(); ++i)
+      if (!given[i].defined())
+        given[i] = call<ops::full>(here_, results_[i].sizes(), Scalar(0), results_[i].dtype());
+    Gradients result = function_.backward(inputs_, results_, given);
     if (result.size() != inputs_.size())
       throw EagerError(here_, function_.name + ": backward gave " + std::to_string(result.size()) +
                                   " gradients for " + std::to_string(inputs_.size()) + " inputs");
+    for (size_t i = 0; i < result.size(); ++i) {
+      if (!result[i].defined()) continue;
+      if (to_string(result[i].sizes()) != to_string(inputs_[i].sizes()))
+        throw EagerError(here_, function_.name + ": backward gave a gradient of size " +
+                                    to_string(result[i].sizes()) + " for input " +
+                                    std::to_string(i) + " of size " +
+                                    to_string(inputs_[i].sizes()));
+      result[i] = cast(result[i], inputs_[i].dtype(), here_);
+    }
     return result;
   }
+  void release() override { inputs_.clear(), results_.clear(), released_ = true; }
   std::string name() const override { return function_.name; }
   Location here() const override { return here_; }
 
  private:
+  void check_unchanged(const char* what, size_t i, const Tensor& t, uint64_t version) const {
+    if (t.impl()->storage->version() != version)
+      throw EagerError(here_, std::string("backward: ") + what + " " + std::to_string(i) + " of " +
+                                  function_.name + " was overwritten at " +
+                                  t.impl()->storage->last_write().to_string() +
+                                  "; write to a clone() instead");
+  }
+
+  bool released_ = false;
   CustomFunction function_;
   std::vector<Tensor> inputs_, results_;
-  std::vector<uint64_t> versions_;
+  std::vector<uint64_t> versions_;  // of the inputs, then of the results
   Location here_;
 };
 
@@ -41,7 +69,16 @@ class CustomNode final : public Node {
 
 std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs,
                           Location here) {
+  if (!function.forward || !function.backward)
+    throw EagerError(here, function.name + ": a custom function needs both forward and backward");
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].defined())
+      throw EagerError(here, function.name + ": input " + std::to_string(i) + " is undefined");
   std::vector<Tensor> results = no_grad([&] { return function.forward(inputs); });
+  for (size_t i = 0; i < results.size(); ++i)
+    if (!results[i].defined())
+      throw EagerError(here,
+                       function.name + ": forward left result " + std::to_string(i) + " undefined");
   bool wanted = false;
   for (const Tensor& t : inputs) wanted = wanted || t.requires_grad();
   if (!wanted || !grad_enabled()) return results;

@@ -60,6 +60,13 @@ std::vector<Tensor> leaves(const std::vector<Tensor>& inputs) {
   }
   return list;
 }
+std::vector<Tensor> checked_leaves(const char* who, const std::vector<Tensor>& inputs) {
+  for (const Tensor& t : inputs)
+    if (t.requires_grad()) return leaves(inputs);
+  throw EagerError(
+      Location{},
+      std::string(who) + ": no input requires a gradient; call set_requires_grad() on one");
+}
 std::vector<Tensor> wanted(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> list;
   for (const Tensor& t : inputs)
@@ -79,7 +86,7 @@ std::vector<Tensor> spread(const std::vector<Tensor>& gradients,
 
 std::string gradcheck(const Function& function, const std::vector<Tensor>& inputs, double eps,
                       double atol, double rtol) {
-  const std::vector<Tensor> x = leaves(inputs);
+  const std::vector<Tensor> x = checked_leaves("gradcheck", inputs);
   const Function scalar_function = [&](const std::vector<Tensor>& in) {
     return weighted_sum(function(in));
   };
@@ -90,7 +97,7 @@ std::string gradcheck(const Function& function, const std::vector<Tensor>& input
 
 std::string gradgradcheck(const Function& function, const std::vector<Tensor>& inputs, double eps,
                           double atol, double rtol) {
-  const std::vector<Tensor> x = leaves(inputs);
+  const std::vector<Tensor> x = checked_leaves("gradgradcheck", inputs);
   // the weighted sum of all first derivatives, as a function of the inputs
   const Function first = [&](const std::vector<Tensor>& in) {
     NoGrad on(true);

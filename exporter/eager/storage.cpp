@@ -5,8 +5,11 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "taper/exporter/error.h"
 
 namespace taper::eager {
 namespace {
@@ -123,7 +126,11 @@ struct WithRoomBehind {
 }  // namespace
 
 std::shared_ptr<Storage> Storage::allocate(size_t bytes) {
-  return std::allocate_shared<Storage>(WithRoomBehind<Storage>(bytes), Behind{}, bytes);
+  try {
+    return std::allocate_shared<Storage>(WithRoomBehind<Storage>(bytes), Behind{}, bytes);
+  } catch (const std::bad_alloc&) {
+    throw ExportError("out of memory: a tensor needs " + std::to_string(bytes) + " bytes");
+  }
 }
 Storage::Storage(Behind, size_t bytes)
     : data_(reinterpret_cast<std::byte*>(aligned(reinterpret_cast<uintptr_t>(this + 1)))),

@@ -66,9 +66,10 @@ Tensor Tensor::from_bytes(const void* data, size_t bytes, DType dtype, const Int
 }
 Tensor Tensor::borrow(void* data, DType dtype, const Ints& sizes, std::shared_ptr<const void> owner,
                       Location here) {
-  return Tensor(dense_impl(
-      std::make_shared<Storage>(data, checked_bytes(sizes, dtype, here), std::move(owner)), dtype,
-      sizes));
+  const size_t bytes = checked_bytes(sizes, dtype, here);
+  if (data == nullptr && bytes > 0)
+    throw EagerError(here, "borrow: there is no memory at a null pointer");
+  return Tensor(dense_impl(std::make_shared<Storage>(data, bytes, std::move(owner)), dtype, sizes));
 }
 Tensor Tensor::empty(const Ints& sizes, DType dtype, Location here) {
   return Tensor(dense_impl(Storage::allocate(checked_bytes(sizes, dtype, here)), dtype, sizes));
@@ -237,6 +238,7 @@ Tensor Tensor::grad() const {
   return a ? a->grad : Tensor();
 }
 void Tensor::set_grad(const Tensor& gradient) const {
+  checked();
   if (Recorder* r = recorder()) r->keep_grad(*this);
   autograd_of(*this).grad = gradient;
 }
@@ -248,7 +250,9 @@ void Tensor::retain_grad() const {
   a.grad_fn->retains.push_back(impl_);
   a.grad_fn->retain_results.push_back(a.result);
 }
-void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
+void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook, Location here) const {
+  checked(here);
+  if (!hook) throw EagerError(here, "register_hook: the hook is empty");
   Autograd& a = autograd_of(*this);
   if (!a.grad_fn) {
     a.hooks.push_back(std::move(hook));
@@ -258,12 +262,16 @@ void Tensor::register_hook(std::function<Tensor(const Tensor&)> hook) const {
   a.grad_fn->hook_results.push_back(a.result);
 }
 Tensor Tensor::detach() const {
+  checked();
   NoGrad guard;
   return shallow(*this);
 }
 
 const std::string& Tensor::name() const { return checked().name; }
-void Tensor::set_name(std::string name) const { impl_->name = std::move(name); }
+void Tensor::set_name(std::string name) const {
+  checked();
+  impl_->name = std::move(name);
+}
 
 // ---- in place
 // ------------------------------------------------------------------------------------------------------------------

@@ -58,7 +58,6 @@ class Tensor {
                       Location here = Location::current());
 
   bool defined() const { return impl_ != nullptr; }
-  explicit operator bool() const { return defined(); }
   TensorImpl* impl() const { return impl_.get(); }
   const std::shared_ptr<TensorImpl>& shared() const { return impl_; }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
@@ -116,7 +115,8 @@ class Tensor {
   void retain_grad() const;
   /// Calls `hook` with each gradient of this tensor before it goes on; a defined result replaces
   /// it.
-  void register_hook(std::function<Tensor(const Tensor&)> hook) const;
+  void register_hook(std::function<Tensor(const Tensor&)> hook,
+                     Location here = Location::current()) const;
   /// The same data, cut off from the tape.
   Tensor detach() const;
   const std::shared_ptr<Node>& grad_fn() const;

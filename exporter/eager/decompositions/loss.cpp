@@ -73,7 +73,7 @@ Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weigh
     target = add(mul(target, Scalar(1 - smoothing), here),
                  Scalar(smoothing / static_cast<double>(classes.value())), 1, here);
   Tensor loss = neg(mul(logs, target, here), here);
-  if (weight) loss = mul(loss, beside_classes(weight, logs.rank(), dim, here), here);
+  if (weight.defined()) loss = mul(loss, beside_classes(weight, logs.rank(), dim, here), here);
   if (static_cast<Reduction>(reduction) == Reduction::none)
     return sum(loss, {dim}, false, std::nullopt, here);
   const Tensor total = sum(loss, std::nullopt, here);
@@ -88,14 +88,14 @@ Tensor spread_loss(const Tensor& logs, const Tensor& target, const Tensor& weigh
                    int64_t reduction, int64_t ignore_index, int dim, Location here) {
   const Tensor ignored = eq(target, Scalar(ignore_index), here);
   const Tensor weighted =
-      weight ? mul(logs, beside_classes(weight, logs.rank(), dim, here), here) : logs;
+      weight.defined() ? mul(logs, beside_classes(weight, logs.rank(), dim, here), here) : logs;
   const Tensor loss = masked_fill(neg(sum(weighted, {dim}, false, std::nullopt, here), here),
                                   ignored, Scalar(0), here);
   if (static_cast<Reduction>(reduction) == Reduction::none) return loss;
   const Tensor total = sum(loss, std::nullopt, here);
   if (static_cast<Reduction>(reduction) == Reduction::sum) return total;
   Tensor counts = logical_not(ignored, here).to(logs.dtype(), here);
-  if (weight) {
+  if (weight.defined()) {
     const Tensor known = masked_fill(target, ignored, Scalar(0), here);
     counts = mul(counts,
                  index_select(weight, 0, known.reshape({known.numel()}, here), here)
@@ -201,7 +201,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy) {
   // (t - 1) log(1 - x) - t log(x)
   Tensor loss = sub(mul(sub(t, Scalar(1), 1, here), bounded_log(rsub(x, Scalar(1), 1, here)), here),
                     mul(t, bounded_log(x), here), 1, here);
-  if (weight) loss = mul(loss, weight, here);
+  if (weight.defined()) loss = mul(loss, weight, here);
   return {
       reduced("binary_cross_entropy", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
 }
@@ -213,11 +213,11 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy_with_logits) {
                pos_weight = widened(a.tensor<"pos_weight">(), here);
   // (1 - t) x - (1 + (pos_weight - 1) t) log sigmoid(x)
   Tensor logs = log_sigmoid(x, here);
-  if (pos_weight)
+  if (pos_weight.defined())
     logs =
         mul(logs, add(mul(sub(pos_weight, Scalar(1), 1, here), t, here), Scalar(1), 1, here), here);
   Tensor loss = sub(mul(rsub(t, Scalar(1), 1, here), x, here), logs, 1, here);
-  if (weight) loss = mul(loss, weight, here);
+  if (weight.defined()) loss = mul(loss, weight, here);
   return {reduced("binary_cross_entropy_with_logits", loss, a.integer<"reduction">(),
                   a.tensor<"self">(), here)};
 }

@@ -97,7 +97,7 @@ TAPER_DECOMPOSITION(outer) {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(linear) {
   const Tensor product = matmul(a.tensor<"input">(), a.tensor<"weight">().t(a.here()), a.here());
   const Tensor bias = a.tensor<"bias">();
-  return {bias ? add(product, bias, 1, a.here()) : product};
+  return {bias.defined() ? add(product, bias, 1, a.here()) : product};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(baddbmm) {

@@ -32,13 +32,13 @@ Results normalize(const char* name, BatchNorm b, Location here) {
     throw EagerError(
         here, std::string(name) + ": running_mean and running_var come together, or not at all");
   if (!b.training) {
-    if (!b.running_mean)
+    if (!b.running_mean.defined())
       throw EagerError(here, std::string(name) + ": evaluation needs running_mean and running_var");
     const auto [out, mean, invstd] = call<ops::_native_batch_norm_legit_no_training>(
         here, b.input, b.weight, b.bias, b.running_mean, b.running_var, b.momentum, b.eps);
     return {out, mean, invstd};
   }
-  if (!b.running_mean) {
+  if (!b.running_mean.defined()) {
     const auto [out, mean, invstd] = call<ops::_native_batch_norm_legit_no_stats>(
         here, b.input, b.weight, b.bias, true, b.momentum, b.eps);
     return {out, mean, invstd};
@@ -68,7 +68,7 @@ Results rms(const char* name, const Tensor& input, const Dims& normalized_shape,
                                  " does not end in normalized_shape " +
                                  to_string(normalized_shape));
   }
-  if (weight && weight.sizes() != normalized_shape)
+  if (weight.defined() && weight.sizes() != normalized_shape)
     throw EagerError(here, std::string(name) + ": weight " + to_string(weight.sizes()) +
                                " must have the shape " + to_string(normalized_shape));
   const double epsilon = eps                           ? *eps
@@ -80,7 +80,7 @@ Results rms(const char* name, const Tensor& input, const Dims& normalized_shape,
   const Tensor factor = rsqrt(
       add(mean(mul(x, x, here), over, true, std::nullopt, here), Scalar(epsilon), 1, here), here);
   const Tensor out = mul(x, factor, here);
-  return {(weight ? mul(out, weight, here) : out).to(input.dtype(), here), factor};
+  return {(weight.defined() ? mul(out, weight, here) : out).to(input.dtype(), here), factor};
 }
 
 template <class A>
@@ -105,7 +105,7 @@ TAPER_DECOMPOSITION(instance_norm) {
         here, "instance_norm: input must have at least 2 dimensions (batch, channels, …), it is " +
                   to_string(input.sizes()));
   const Dim batch = input.size(0), channels = input.size(1);
-  const auto repeated = [&](const Tensor& t) { return t ? repeat(t, {batch}, here) : t; };
+  const auto repeated = [&](const Tensor& t) { return t.defined() ? repeat(t, {batch}, here) : t; };
   Dims sizes = input.sizes();
   sizes[0] = 1, sizes[1] = batch * channels;
   Tensor running_mean = a.tensor<"running_mean">(), running_var = a.tensor<"running_var">();
@@ -115,7 +115,7 @@ TAPER_DECOMPOSITION(instance_norm) {
       {input.reshape(sizes, here), repeated(a.tensor<"weight">()), repeated(a.tensor<"bias">()),
        means, vars, a.boolean<"use_input_stats">(), a.real<"momentum">(), a.real<"eps">()},
       here)[0];
-  if (a.boolean<"use_input_stats">() && running_mean) {
+  if (a.boolean<"use_input_stats">() && running_mean.defined()) {
     NoGrad guard;
     running_mean.copy_(mean(means.reshape({batch, channels}, here), {0}, false, std::nullopt, here),
                        here);

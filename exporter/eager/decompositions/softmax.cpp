@@ -69,7 +69,7 @@ Tensor scores(const char* name, const Attention& t, Location here) {
     throw EagerError(
         here, std::string(name) +
                   ": dropout_p must be 0; apply dropout outside, where its random state is kept");
-  if (t.causal && t.mask)
+  if (t.causal && t.mask.defined())
     throw EagerError(here, std::string(name) + ": attn_mask and is_causal exclude each other");
   const double scale =
       t.scale ? *t.scale : 1 / std::sqrt(static_cast<double>(t.query.size(-1, here).value()));
@@ -79,7 +79,7 @@ Tensor scores(const char* name, const Attention& t, Location here) {
         triu(ones({t.query.size(-2), t.key.size(-2)}, DType::boolean, here), 1, here);
     return masked_fill(s, later, Scalar(-infinity), here);
   }
-  if (!t.mask) return s;
+  if (!t.mask.defined()) return s;
   if (t.mask.dtype() == DType::boolean)
     return masked_fill(s, logical_not(t.mask, here), Scalar(-infinity), here);
   return add(s, t.mask, 1, here);
@@ -87,8 +87,9 @@ Tensor scores(const char* name, const Attention& t, Location here) {
 
 /// Only a mask can leave a query with nothing to attend to: is_causal leaves it the first key.
 Tensor attend(const Attention& t, const Tensor& s, Location here) {
-  return matmul(t.mask ? safe_softmax(s, -1, here) : call<ops::_softmax>(here, s, -1, false),
-                t.value, here);
+  return matmul(
+      t.mask.defined() ? safe_softmax(s, -1, here) : call<ops::_softmax>(here, s, -1, false),
+      t.value, here);
 }
 
 }  // namespace

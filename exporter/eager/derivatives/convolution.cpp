@@ -48,16 +48,18 @@ TAPER_DERIVATIVE(convolution_backward, "grad_output", "input", "weight") {
   };
   Tensor d_gy, dx, dw;
   if (saved.needs<"grad_output">()) {
-    if (ggx) d_gy = convolve(ggx, w);
-    if (ggw) d_gy = sum_of(d_gy, convolve(x, ggw), here);
-    if (ggb) {
+    if (ggx.defined()) d_gy = convolve(ggx, w);
+    if (ggw.defined()) d_gy = sum_of(d_gy, convolve(x, ggw), here);
+    if (ggb.defined()) {
       Dims channels(static_cast<size_t>(gy.rank()), Dim(1));
       channels[1] = ggb.size(0);
       d_gy = sum_of(d_gy, ggb.reshape(channels, here).expand(gy.sizes(), here), here);
     }
   }
-  if (saved.needs<"input">() && ggw) dx = gradients(saved, gy, x, ggw, true, false, false)[0];
-  if (saved.needs<"weight">() && ggx) dw = gradients(saved, gy, ggx, w, false, true, false)[1];
+  if (saved.needs<"input">() && ggw.defined())
+    dx = gradients(saved, gy, x, ggw, true, false, false)[0];
+  if (saved.needs<"weight">() && ggx.defined())
+    dw = gradients(saved, gy, ggx, w, false, true, false)[1];
   return {d_gy, dx, dw};
 }
 

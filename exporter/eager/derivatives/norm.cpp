@@ -22,7 +22,7 @@ Gradients differentiate(
   // the function.
   std::vector<Tensor> own, targets;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    own.push_back(inputs[i] ? call<ops::alias>(here, inputs[i]) : Tensor());
+    own.push_back(inputs[i].defined() ? call<ops::alias>(here, inputs[i]) : Tensor());
     if (wanted[i]) targets.push_back(own.back());
   }
   const std::vector<Tensor> results = function(own);
@@ -53,7 +53,7 @@ std::vector<Tensor> normalization_gradients(const Tensor& dy, const Tensor& x, c
   const Tensor m = average(x), center = mean_value + (m - m.detach());
   const Tensor variance = average((x - center) * (x - center));
   const Tensor rstd = rsqrt(pow(rstd_value, -2) + (variance - variance.detach()));
-  const Tensor xhat = (x - center) * rstd, g = weight ? dy * weight : dy;
+  const Tensor xhat = (x - center) * rstd, g = weight.defined() ? dy * weight : dy;
   return {rstd * (g - average(g) - xhat * average(g * xhat)), dy * xhat, dy};
 }
 
@@ -124,7 +124,8 @@ TAPER_DERIVATIVE(native_batch_norm_backward, "grad_out", "input", "weight", "run
     if (training) {
       parts = normalization_gradients(d, x, weight, mean_value, rstd_value, over);
     } else {
-      parts = {(weight ? d * weight : d) * rstd_value, d * ((x - mean_value) * rstd_value), d};
+      parts = {(weight.defined() ? d * weight : d) * rstd_value,
+               d * ((x - mean_value) * rstd_value), d};
     }
     return {parts[0], sum(parts[1], over), sum(parts[2], over)};
   };
@@ -200,7 +201,8 @@ TAPER_DERIVATIVE(native_group_norm_backward, "grad_out", "input", "mean", "rstd"
   const Tensor mean_value = saved.tensor<"mean">().reshape(statistics, here),
                rstd_value = saved.tensor<"rstd">().reshape(statistics, here);
   const auto function = [&](const std::vector<Tensor>& v) -> std::vector<Tensor> {
-    const Tensor weight = v[2] ? v[2].reshape({1, groups, channels / groups, 1}, here) : Tensor();
+    const Tensor weight =
+        v[2].defined() ? v[2].reshape({1, groups, channels / groups, 1}, here) : Tensor();
     const std::vector<Tensor> parts =
         normalization_gradients(v[0].reshape(grouped, here), v[1].reshape(grouped, here), weight,
                                 mean_value, rstd_value, {2, 3});

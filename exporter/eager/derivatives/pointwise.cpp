@@ -141,14 +141,14 @@ TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
   const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(),
                high = saved.tensor<"max">();
   Tensor dx = dy, dlow, dhigh;
-  if (low) {
+  if (low.defined()) {
     dx = masked_fill(dx, x < low, 0);
     dlow = masked_fill(dy, x >= low, 0);
   }
-  if (high) {
-    const Tensor below = low ? logical_and(x <= high, low <= high) : x <= high;
+  if (high.defined()) {
+    const Tensor below = low.defined() ? logical_and(x <= high, low <= high) : x <= high;
     dx = masked_fill(dx, x > high, 0);
-    if (low) dlow = keep(dlow, below);
+    if (low.defined()) dlow = keep(dlow, below);
     dhigh = masked_fill(dy, below, 0);
   }
   return {dx, dlow, dhigh};

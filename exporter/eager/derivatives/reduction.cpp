@@ -45,10 +45,10 @@ Tensor divided_by_count(const Tensor& dy, const Dims& sizes, const Ints& dims,
       continue;
     }
     const Tensor count = sum(ones({sizes[i]}, dy.dtype()));
-    counted = counted ? counted * count : count;
+    counted = counted.defined() ? counted * count : count;
   }
   const double number = static_cast<double>(known.value());
-  if (!counted) return dy / Scalar(std::max(number - correction, 0.0));
+  if (!counted.defined()) return dy / Scalar(std::max(number - correction, 0.0));
   return dy / (counted * Scalar(number) - Scalar(correction));
 }
 

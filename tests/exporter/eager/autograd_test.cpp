@@ -152,6 +152,67 @@ TEST(autograd, runs_custom_functions) {
   sum(y).backward();
   EXPECT_THAT(values(x.grad()), ElementsAre(100));
 }
+TEST(autograd, refuses_what_a_custom_function_must_not_give) {
+  const auto forward = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * 2}; };
+  const Tensor x = leaf({2, 3, 4}, {3});
+  const CustomFunction shape{"shape", forward,
+                             [](const std::vector<Tensor>&, const std::vector<Tensor>&,
+                                const Gradients&) { return Gradients{ones({7})}; }};
+  EXPECT_THAT([&] { sum(apply(shape, {x})[0]).backward(); },
+              ThrowsMessage<EagerError>(HasSubstr("gradient of size (7) for input 0")));
+  const CustomFunction nothing{"nothing", nullptr, nullptr};
+  EXPECT_THAT([&] { apply(nothing, {x}); },
+              ThrowsMessage<EagerError>(HasSubstr("needs both forward and backward")));
+  const CustomFunction empty{
+      "empty", [](const std::vector<Tensor>&) { return std::vector<Tensor>(1); }, shape.backward};
+  EXPECT_THAT([&] { apply(empty, {x}); }, ThrowsMessage<EagerError>(HasSubstr("undefined")));
+}
+TEST(autograd, notices_that_a_custom_functions_result_was_overwritten) {
+  const CustomFunction exponential{
+      "exponential", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{exp(in[0])}; },
+      [](const std::vector<Tensor>&, const std::vector<Tensor>& out, const Gradients& dy) {
+        return Gradients{dy[0] * out[0]};
+      }};
+  const Tensor x = leaf({1}, {1});
+  Tensor y = apply(exponential, {x})[0];
+  const Tensor total = sum(y * 1.0);
+  no_grad([&] { return y.mul_(Scalar(100)); });
+  EXPECT_THAT([&] { total.backward(); },
+              ThrowsMessage<EagerError>(HasSubstr("result 0 of exponential was overwritten")));
+
+  const Tensor again = sum(apply(exponential, {x})[0]);
+  again.backward();
+  EXPECT_THAT([&] { again.backward(); }, ThrowsMessage<EagerError>(HasSubstr("retain_graph")));
+}
+TEST(autograd, gives_a_custom_function_zeros_for_a_result_that_nobody_used) {
+  const CustomFunction both{"both",
+                            [](const std::vector<Tensor>& in) {
+                              return std::vector<Tensor>{in[0] * 2, in[0] * 3};
+                            },
+                            [](const std::vector<Tensor>&, const std::vector<Tensor>&,
+                               const Gradients& dy) { return Gradients{dy[0] * 2 + dy[1] * 3}; }};
+  const Tensor x = leaf({1}, {1});
+  sum(apply(both, {x})[0]).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(2));
+}
+TEST(autograd, refuses_a_hook_that_changes_a_gradients_size) {
+  const Tensor x = leaf({1, 2, 3}, {3});
+  x.register_hook([](const Tensor&) { return ones({2}); });
+  EXPECT_THAT([&] { sum(x * 2).backward(); },
+              ThrowsMessage<EagerError>(HasSubstr("a hook gave a gradient of f32 (2)")));
+  EXPECT_THAT([&] { x.register_hook(nullptr); }, ThrowsMessage<EagerError>(HasSubstr("empty")));
+}
+TEST(autograd, names_an_undefined_tensor) {
+  const Tensor none;
+  EXPECT_THROW(none.set_name("x"), EagerError);
+  EXPECT_THROW(none.detach(), EagerError);
+  EXPECT_THROW(none.register_hook([](const Tensor& g) { return g; }), EagerError);
+  EXPECT_EQ(graph_of(none), "undefined\n");
+}
+TEST(autograd, says_that_gradcheck_needs_an_input_that_requires_a_gradient) {
+  EXPECT_THAT([] { gradcheck([](const std::vector<Tensor>& in) { return in[0]; }, {ones({2})}); },
+              ThrowsMessage<EagerError>(HasSubstr("set_requires_grad")));
+}
 TEST(autograd, survives_a_very_long_chain) {
   const Tensor x = leaf({1}, {1});
   Tensor y = x;

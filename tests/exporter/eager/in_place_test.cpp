@@ -94,6 +94,11 @@ TEST(in_place, refuses_another_size_or_a_narrower_type) {
   EXPECT_THAT([&] { i.add_(0.5); },
               ThrowsMessage<EagerError>(HasSubstr("cannot be written into self of i64")));
 }
+TEST(in_place, refuses_to_write_elements_that_are_one) {
+  Tensor line = ones({3}).expand({2, 3});
+  EXPECT_THAT([&] { line.add_(Scalar(1)); },
+              testing::ThrowsMessage<EagerError>(testing::HasSubstr("write to a clone()")));
+}
 
 }  // namespace
 }  // namespace taper::eager
