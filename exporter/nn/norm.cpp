@@ -32,6 +32,14 @@ Tensor BatchNorm::forward(const Tensor& input, Location here) {
                   std::to_string(input.rank()) + " dimensions, it takes " +
                   std::to_string(least_rank_) +
                   (greatest_rank_ > least_rank_ ? " or " + std::to_string(greatest_rank_) : ""));
+  if (training() || !running_mean.defined()) {
+    Dim values = input.rank() > 0 ? input.size(0) : Dim(1);
+    for (int i = 2; i < input.rank(); ++i) values *= input.size(i);
+    if (same(values, Dim(1)))
+      throw EagerError(here, std::string(class_name_) + ": input " +
+                                 eager::to_string(input.sizes()) +
+                                 " has one value for each channel; training needs more");
+  }
   // Without running statistics a batch's own are used always; the kernels then need no momentum.
   if (!running_mean.defined())
     return std::get<0>(call<ops::_native_batch_norm_legit_no_stats>(here, input, weight, bias, true,

@@ -29,17 +29,18 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
   Error error() const { return error_; }
 
-  /// The value. Asking a failed Result for it is a programming error.
+  /// The value. Asking a failed Result for it is a programming error, which stops the program in
+  /// every build.
   T& value() & {
-    assert(ok());
+    if (!ok()) __builtin_trap();
     return value_;
   }
   const T& value() const& {
-    assert(ok());
+    if (!ok()) __builtin_trap();
     return value_;
   }
   T&& value() && {
-    assert(ok());
+    if (!ok()) __builtin_trap();
     return std::move(value_);
   }
   T& operator*() & { return value(); }
