@@ -76,6 +76,9 @@ double ConstantLR::at(double base) const { return epoch() < total_iters_ ? base 
 
 LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions options)
     : Scheduler(optimizer), options_(options) {
+  if (!(options.start_factor > 0 && options.start_factor <= 1))
+    throw ExportError("LinearLR: start_factor " + std::to_string(options.start_factor) +
+                      " is outside (0, 1]");
   start();
 }
 double LinearLR::next(double rate, double) const {
@@ -120,6 +123,8 @@ double PolynomialLR::at(double base) const {
 
 CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min)
     : Scheduler(optimizer), t_max_(t_max), eta_min_(eta_min) {
+  if (t_max < 1)
+    throw ExportError("CosineAnnealingLR: t_max " + std::to_string(t_max) + " is not positive");
   start();
 }
 double CosineAnnealingLR::next(double rate, double base) const {

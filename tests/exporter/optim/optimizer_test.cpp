@@ -94,6 +94,12 @@ TEST(optimizer, refuses_states_and_parameters_that_do_not_fit) {
   EXPECT_THROW(SGD({a}).set_momentum(0.5), ExportError);
 }
 
+TEST(scheduler, refuses_what_it_would_divide_by) {
+  SGD optimizer({parameter({1})});
+  EXPECT_THROW(CosineAnnealingLR(optimizer, 0), ExportError);
+  EXPECT_THROW(LinearLR(optimizer, {.start_factor = 0}), ExportError);
+}
+
 TEST(clipping, leaves_small_gradients_alone_and_gives_the_norm_before) {
   const Tensor a = parameter({0, 0}), b = parameter({0});
   set_gradient(a, {3, 0});
