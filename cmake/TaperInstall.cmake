@@ -62,6 +62,8 @@ set(pc_private "")
 if(TARGET taper_threads)
   set(pc_private "-lpthreadpool -lpthread")
 endif()
+# relative to the file, so that it holds wherever `cmake --install --prefix` puts it
+file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 configure_file(cmake/taper.pc.in taper.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/taper.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -14,5 +14,5 @@ cmake --build "$work/build"
 export PKG_CONFIG_PATH=$work/prefix/lib/pkgconfig
 # Word splitting is meant: pkg-config prints several flags.
 # shellcheck disable=SC2046
-"$compiler" -std=c++17 "$consumer/main.cpp" -o "$work/by_pkg_config" $(pkg-config --define-variable=prefix="$work/prefix" --cflags --libs taper)
+"$compiler" -std=c++17 "$consumer/main.cpp" -o "$work/by_pkg_config" $(pkg-config --cflags --libs taper)
 "$work/by_pkg_config"
