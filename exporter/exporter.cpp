@@ -16,6 +16,8 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::filesyst
     e.kernels.assign(portable::all.begin(), portable::all.end());
   else
     e.kernels = eager::all_kernels();
+  const std::vector<const Kernel*> added = eager::added_kernels();
+  e.kernels.insert(e.kernels.end(), added.begin(), added.end());
   e.kernel_sets = options.portable ? std::vector<std::string>{"portable"}
                                    : std::vector<std::string>{"optimized", "portable"};
   e.name = options.name.empty() ? path.stem().string() : options.name;

@@ -1,5 +1,6 @@
 #include "taper/exporter/eager/alias.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "taper/exporter/eager/autograd.h"
@@ -117,20 +118,45 @@ void link_view(const Tensor& view, const OperatorInfo& info, const Boxed* argume
   impl.view = std::move(step);
 }
 
-Tensor replay(const ViewStep* chain, const Tensor& base, Location here) {
-  if (chain == nullptr) return base;
-  const Tensor source = replay(chain->source.get(), base, here);
-  std::vector<Boxed> arguments(chain->arguments.begin(), chain->arguments.end());
+namespace {
+
+Tensor apply(const ViewStep& step, const Tensor& source, Location here) {
+  std::vector<Boxed> arguments(step.arguments.begin(), step.arguments.end());
   arguments[0] = Boxed::of(source);
   Tensor result;
-  dispatch(*chain->info, arguments.data(), &result, here);
+  dispatch(*step.info, arguments.data(), &result, here);
   return result;
 }
 
+/// From the base on.
+std::vector<const ViewStep*> steps_of(const ViewStep* chain) {
+  std::vector<const ViewStep*> steps;
+  for (; chain != nullptr; chain = chain->source.get()) steps.push_back(chain);
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
+}  // namespace
+
+ViewStep::~ViewStep() {
+  while (source != nullptr && source.use_count() == 1)
+    source = std::shared_ptr<const ViewStep>(std::move(source->source));
+}
+
+Tensor replay(const ViewStep* chain, const Tensor& base, Location here) {
+  Tensor view = base;
+  for (const ViewStep* step : steps_of(chain)) view = apply(*step, view, here);
+  return view;
+}
+
 Tensor scatter_back(const ViewStep* chain, const Tensor& base, const Tensor& value, Location here) {
-  if (chain == nullptr) return value;
-  const Tensor source = replay(chain->source.get(), base, here);
-  return scatter_back(chain->source.get(), base, scatter_step(*chain, source, value, here), here);
+  const std::vector<const ViewStep*> steps = steps_of(chain);
+  std::vector<Tensor> sources{base};
+  for (size_t i = 0; i + 1 < steps.size(); ++i)
+    sources.push_back(apply(*steps[i], sources.back(), here));
+  Tensor whole = value;
+  for (size_t i = steps.size(); i-- > 0;) whole = scatter_step(*steps[i], sources[i], whole, here);
+  return whole;
 }
 
 std::string in_place_name(const char* writer) {
@@ -158,12 +184,15 @@ void write(const Tensor& self, const Tensor& value, const char* writer, Location
     throw EagerError(here, name + ": a result of " + std::string(taper::name_of(value.dtype())) +
                                " cannot be written into self of " + taper::name_of(self.dtype()));
   const TensorType<Dim> layout = self.type();
-  for (int i = 0; i < layout.rank; ++i)
-    if (same(layout.strides[i], Dim(0)) && !same(want[static_cast<size_t>(i)], Dim(1)) &&
-        !same(want[static_cast<size_t>(i)], Dim(0)))
-      throw EagerError(here,
-                       name + ": several elements of self, of size " + to_string(want) +
-                           ", are one element of its storage (expand); write to a clone() instead");
+  bool empty = false, repeats = false;
+  for (int i = 0; i < layout.rank; ++i) {
+    empty = empty || same(layout.sizes[i], Dim(0));
+    repeats = repeats || (same(layout.strides[i], Dim(0)) && !same(layout.sizes[i], Dim(1)));
+  }
+  if (repeats && !empty)
+    throw EagerError(here, name + ": several elements of self, of size " + to_string(want) +
+                               ", are one element of its storage (expand); write to a clone() "
+                               "instead");
   const Tensor converted = cast(value, self.dtype(), here);
   const bool taped =
       grad_enabled() && (self.requires_grad() || value.requires_grad() ||

@@ -15,7 +15,12 @@ namespace taper::eager {
 /// One step: `op` of category `view` applied to the step before, or to the base if there is none.
 /// Owns its arguments.
 struct ViewStep {
-  std::shared_ptr<const ViewStep> source;
+  ViewStep() = default;
+  ~ViewStep();  ///< a loop, however long the chain
+  ViewStep(const ViewStep&) = delete;
+  ViewStep& operator=(const ViewStep&) = delete;
+
+  mutable std::shared_ptr<const ViewStep> source;
   const OperatorInfo* info;
   SmallVector<Boxed, 5> arguments;  ///< argument 0 is the source and not filled
   std::vector<Dims> dims;           ///< what the lists in `arguments` point to

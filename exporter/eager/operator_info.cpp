@@ -26,7 +26,8 @@ class Table {
     for (const Decomposition* d : all_decompositions()) by_row_.at(d->op)->decomposition = d;
   }
 
-  void add(OperatorInfo info) {
+  void add(OperatorInfo info, bool by_user = false) {
+    if (by_user) added_.insert(added_.end(), info.kernels.begin(), info.kernels.end());
     OperatorInfo& entry = entries_.emplace_back(std::move(info));
     by_row_[entry.op] = &entry;
     by_name_[std::string(entry.name)] = &entry;
@@ -41,12 +42,14 @@ class Table {
     return at == by_name_.end() ? nullptr : at->second;
   }
   const std::vector<const OperatorInfo*>& in_order() const { return in_order_; }
+  const std::vector<const Kernel*>& added_kernels() const { return added_; }
 
  private:
   std::deque<OperatorInfo> entries_;
   std::unordered_map<const Operator*, OperatorInfo*> by_row_;
   std::unordered_map<std::string, OperatorInfo*> by_name_;
   std::vector<const OperatorInfo*> in_order_;
+  std::vector<const Kernel*> added_;
 };
 
 Table& table() {
@@ -63,6 +66,13 @@ const OperatorInfo& info_of(const Operator& op) {
 }
 const OperatorInfo* find_operator(std::string_view name) { return table().find(name); }
 const std::vector<const OperatorInfo*>& all_operators() { return table().in_order(); }
-void add_operator(OperatorInfo info) { table().add(std::move(info)); }
+void add_operator(OperatorInfo info) {
+  if (table().find(*info.op) != nullptr || table().find(info.name) != nullptr)
+    throw ExportError(std::string(info.name) +
+                      ": there is an operator of this name already; give yours another, as in "
+                      "\"mylib::scale\"");
+  table().add(std::move(info), true);
+}
+std::vector<const Kernel*> added_kernels() { return table().added_kernels(); }
 
 }  // namespace taper::eager

@@ -37,8 +37,16 @@ const OperatorInfo* find_operator(std::string_view name);
 const std::vector<const OperatorInfo*>& all_operators();
 
 /// Makes a user's operator known: its rule (from its `Rule<op>`) and its kernels. Call it once,
-/// before the first use.
+/// before the first use:
+///
+///   OperatorInfo info = describe<mylib::scale>();
+///   info.kernels = {&mylib::scale_f32};
+///   add_operator(std::move(info));
+///
+/// Throws ExportError if there is an operator of that name or row already.
 void add_operator(OperatorInfo info);
+/// The kernels of all operators that were added.
+std::vector<const Kernel*> added_kernels();
 
 /// Calls `f(i, tensor)` for each tensor that is there among the arguments, those of lists one by
 /// one, until one call gives true. Gives whether one did.

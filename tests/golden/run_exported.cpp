@@ -49,7 +49,7 @@ class Function {
         leaves.push_back(t);
         gradient_paths_.push_back(paths_[i]);
       }
-      if (target_.in_place && paths_[i] == "args.0") t = eager::clone(t);
+      if (is_written(paths_[i])) t = eager::clone(t);  // a program does not write its inputs
     }
     std::vector<Tensor> results = call(arguments, target_);
     result_count_ = results.size();
@@ -73,6 +73,15 @@ class Function {
   }
 
  private:
+  bool is_written(const std::string& path) const {
+    if (target_.in_place && path == "args.0") return true;
+    for (int i = 0; i < target_.info->argument_count; ++i)
+      if ((target_.info->arguments[i].mutated ||
+           target_.info->arguments[i].name.starts_with("running_")) &&
+          path == "args." + std::to_string(i))
+        return true;
+    return false;
+  }
   bool wants_gradients() const { return golden_.contains("grads") && !golden_.at("grads").empty(); }
 
   const CaseFile& file_;

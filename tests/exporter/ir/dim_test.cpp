@@ -70,7 +70,7 @@ TEST(dim, refuses_to_turn_a_symbol_into_a_number) {
   } catch (const SymbolicValueError& e) {
     EXPECT_STREQ(e.what(),
                  "the size batch*2 is symbolic and cannot become a number; keep it as a Dim, or "
-                 "fix it with specialize(batch)");
+                 "give batch as a number in the method's inputs");
   }
 }
 

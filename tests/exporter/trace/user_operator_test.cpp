@@ -1,0 +1,93 @@
+// An operator that a user declares outside Taper: in eager, in a trace, in a file, on the runtime.
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "taper/exporter/eager/call.h"
+#include "taper/exporter/exporter.h"
+#include "taper/runtime/extension/module/module.h"
+
+namespace mylib {
+
+using namespace taper;
+
+inline constexpr Operator scale{"scale", Category::kernel,
+                                "mylib::scale(Tensor self, float factor) -> Tensor"};
+
+Error run_scale(Context&, View<const float> self, double factor, View<float> out) {
+  for (index_t i = 0; i < self.numel(); ++i)
+    out.data()[i] = self.data()[i] * static_cast<float>(factor);
+  return Error::ok;
+}
+
+}  // namespace mylib
+
+namespace taper {
+
+template <>
+struct Rule<mylib::scale> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>&, const TensorType<D>& self, double, TensorType<D>& out) {
+    out.like(self);
+    return true;
+  }
+};
+
+}  // namespace taper
+
+namespace mylib {
+
+inline constexpr Kernel scale_f32 = make_kernel<scale, run_scale>("scale_f32");
+
+eager::OperatorInfo scale_info() {
+  eager::OperatorInfo info = eager::describe<scale>();
+  info.kernels = {&scale_f32};
+  return info;
+}
+
+}  // namespace mylib
+
+namespace taper {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(user_operator, runs_in_eager_in_a_program_and_on_the_runtime) {
+  EXPECT_THAT([] { eager::call<mylib::scale>(Location{}, ones({2}), 3.0); },
+              ThrowsMessage<ExportError>(HasSubstr("mylib::scale: this operator is not known")));
+  eager::add_operator(mylib::scale_info());
+  EXPECT_THAT([] { eager::add_operator(mylib::scale_info()); },
+              ThrowsMessage<ExportError>(HasSubstr("there is an operator of this name already")));
+
+  const auto function = [](Tensor x) { return eager::call<mylib::scale>(Location{}, x, 3.0) + 1; };
+  EXPECT_THAT(function(ones({2})).to_vector<float>(), ElementsAre(4, 4));
+
+  Exporter exporter;
+  exporter.method("forward", function, {input("x", {2})});
+  const std::vector<std::byte> program = exporter.write(ExportOptions{});
+
+  const Span<const std::byte> bytes(program.data(), static_cast<index_t>(program.size()));
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  EXPECT_EQ(Module::load(bytes, options).error(), Error::missing_kernel);
+  EXPECT_THAT(message, HasSubstr("mylib::scale"));
+
+  const KernelSet linked = default_kernels();
+  std::vector<const Kernel*> kernels(linked.begin(), linked.end());
+  kernels.push_back(&mylib::scale_f32);
+  options.kernels = kernels;
+  Result<Module> loaded = Module::load(bytes, options);
+  ASSERT_TRUE(loaded.ok()) << message;
+  Module module = std::move(loaded).value();
+  const std::array<float, 2> x{1, 10};
+  std::array<float, 2> y{};
+  ASSERT_EQ(module.forward({{x.data(), {2}}}, {y}), Error::ok) << module.message();
+  EXPECT_THAT(y, ElementsAre(4, 31));
+}
+
+}  // namespace
+}  // namespace taper
