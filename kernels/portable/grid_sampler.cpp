@@ -103,10 +103,11 @@ struct Sample {
   int count = 0;
   index_t at[16];
   T weight[16];
-  T slope[16][3];  ///< derivatives of the weight with respect to the grid's coordinates
 
-  /// `coordinates`: n of them, that of the last dimension first.
-  Sample(const Plan& p, const T* coordinates) {
+  /// `coordinates`: n of them, that of the last dimension first. `slope`, if asked for: derivatives
+  /// of each weight with respect to them.
+  void read(const Plan& p, const T* coordinates, T (*slope)[3] = nullptr) {
+    count = 0;
     Taps<T> taps[3];
     for (int d = 3 - p.n; d < 3; ++d) taps[d] = taps_at(p, coordinates[2 - d], p.in[d]);
     const auto& [a, b, c] = taps;
@@ -116,9 +117,11 @@ struct Sample {
           if (a.at[i] < 0 || b.at[j] < 0 || c.at[k] < 0) continue;
           at[count] = (a.at[i] * p.in[1] + b.at[j]) * p.in[2] + c.at[k];
           weight[count] = a.weight[i] * b.weight[j] * c.weight[k];
-          slope[count][0] = a.weight[i] * b.weight[j] * c.slope[k];
-          slope[count][1] = a.weight[i] * b.slope[j] * c.weight[k];
-          slope[count][2] = a.slope[i] * b.weight[j] * c.weight[k];
+          if (slope != nullptr) {
+            slope[count][0] = a.weight[i] * b.weight[j] * c.slope[k];
+            slope[count][1] = a.weight[i] * b.slope[j] * c.weight[k];
+            slope[count][2] = a.slope[i] * b.weight[j] * c.weight[k];
+          }
           ++count;
         }
   }
@@ -133,20 +136,22 @@ Error prepare(Context&, Plan& p, View<const T> input, View<const T> grid, int64_
 template <class T>
 Error run(Context& context, const Plan& p, View<const T> input, View<const T> grid, int64_t,
           int64_t, bool, View<T> out) {
-  constexpr index_t grain = 256;
-  const index_t tasks = pieces(p.positions, grain), plane = p.in_plane();
+  constexpr index_t block = 16;  // positions, so that a plane is read and written in runs
+  const index_t tasks = pieces(p.positions, block), plane = p.in_plane();
   parallel_for(context.threads, p.batch * tasks, [&](index_t task) {
-    const index_t b = task / tasks, begin = task % tasks * grain,
-                  end = begin + grain < p.positions ? begin + grain : p.positions;
-    const T* x = input.data() + b * p.channels * plane;
-    T* y = out.data() + b * p.channels * p.positions;
-    for (index_t i = begin; i < end; ++i) {
-      const Sample<T> sample(p, grid.data() + (b * p.positions + i) * p.n);
-      for (index_t c = 0; c < p.channels; ++c) {
+    const index_t b = task / tasks, begin = task % tasks * block,
+                  count = p.positions - begin < block ? p.positions - begin : block;
+    Sample<T> samples[block];
+    for (index_t i = 0; i < count; ++i)
+      samples[i].read(p, grid.data() + (b * p.positions + begin + i) * p.n);
+    for (index_t c = 0; c < p.channels; ++c) {
+      const T* x = input.data() + (b * p.channels + c) * plane;
+      T* y = out.data() + (b * p.channels + c) * p.positions + begin;
+      for (index_t i = 0; i < count; ++i) {
         T sum = 0;
-        for (int k = 0; k < sample.count; ++k)
-          sum += sample.weight[k] * x[c * plane + sample.at[k]];
-        y[c * p.positions + i] = sum;
+        for (int k = 0; k < samples[i].count; ++k)
+          sum += samples[i].weight[k] * x[samples[i].at[k]];
+        y[i] = sum;
       }
     }
   });
@@ -173,14 +178,16 @@ Error run_backward(Context& context, const Plan& p, View<const T> grad_output, V
     for (index_t i = 0; dx != nullptr && i < image; ++i) dx[i] = 0;
     for (index_t i = 0; i < p.positions; ++i) {
       const index_t at = (b * p.positions + i) * p.n;
-      const Sample<T> sample(p, grid.data() + at);
+      Sample<T> sample;
+      T slope[16][3];
+      sample.read(p, grid.data() + at, slope);
       T along[3] = {};
       for (index_t c = 0; c < p.channels; ++c) {
         const T d = dy[c * p.positions + i];
         for (int k = 0; k < sample.count; ++k) {
           const index_t from = c * plane + sample.at[k];
           if (dx != nullptr) dx[from] += sample.weight[k] * d;
-          for (int j = 0; j < p.n; ++j) along[j] += sample.slope[k][j] * x[from] * d;
+          for (int j = 0; j < p.n; ++j) along[j] += slope[k][j] * x[from] * d;
         }
       }
       for (int j = 0; grad_grid && j < p.n; ++j) grad_grid->data()[at + j] = along[j];

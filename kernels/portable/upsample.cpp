@@ -1,95 +1,12 @@
 // Resampling by nearest, linear and cubic interpolation, and its gradients. Dimensions separate:
 // along each, a position of the result is a sum of 1, 2 or 4 taps, tabulated once a run.
-#include <cmath>
-
-#include "taper/kernels/portable/cubic.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/rows.h"
+#include "taper/kernels/portable/upsample_taps.h"
 #include "taper/kernels/shapes/resampling.h"
 
 namespace taper::portable {
 namespace {
-
-enum class Method { nearest, nearest_exact, linear, cubic };
-constexpr bool is_nearest(Method m) { return m == Method::nearest || m == Method::nearest_exact; }
-constexpr int taps_of(Method m) { return is_nearest(m) ? 1 : m == Method::linear ? 2 : 4; }
-
-struct Axis {
-  index_t in, out;
-  Maybe<double> scale;
-
-  /// The distance of two positions of the result, in elements of the input.
-  template <class T>
-  T step(bool align_corners) const {
-    if (align_corners) return out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
-    return scale ? static_cast<T>(1 / *scale) : static_cast<T>(in) / static_cast<T>(out);
-  }
-};
-
-/// Always three dimensions: missing ones come first and have extent 1.
-struct Plan {
-  index_t planes;
-  Axis axis[3];
-  bool align_corners;
-
-  index_t in_plane() const { return axis[0].in * axis[1].in * axis[2].in; }
-};
-
-Plan plan_of(const Shape& in, const Shape& out, bool align_corners, const Maybe<double>* scales) {
-  const int missing = 5 - in.rank;
-  Plan p{in.sizes[0] * in.sizes[1], {}, align_corners};
-  for (int d = 0; d < 3; ++d) {
-    const int i = d - missing;
-    p.axis[d] = i < 0 ? Axis{1, 1, {}} : Axis{in.sizes[2 + i], out.sizes[2 + i], scales[i]};
-  }
-  return p;
-}
-template <class... Scales>
-Plan plan_of(const Shape& in, const Shape& out, bool align_corners, Scales... scales) {
-  const Maybe<double> list[] = {scales...};
-  return plan_of(in, out, align_corners, list);
-}
-template <class... Scales>
-Plan plan_of(const Shape& in, const Shape& out, Maybe<double> first, Scales... scales) {
-  return plan_of(in, out, false, first, scales...);
-}
-
-template <class W, int count>
-struct Taps {
-  index_t at[count];  ///< in elements from the first of the line
-  W weight[count];
-};
-
-/// The taps of result `i`. `stride`: of the input.
-template <Method method, class W>
-Taps<W, taps_of(method)> taps_at(const Axis& axis, W step, bool align_corners, index_t stride,
-                                 index_t i) {
-  const index_t last = axis.in - 1;
-  const auto inside = [&](index_t at) { return (at < 0 ? 0 : at > last ? last : at) * stride; };
-  Taps<W, taps_of(method)> taps;
-  const W position = static_cast<W>(i);
-  if constexpr (is_nearest(method)) {
-    const W at = std::floor(step * (method == Method::nearest ? position : position + W(0.5)));
-    taps.at[0] = at < static_cast<W>(last) ? inside(static_cast<index_t>(at)) : last * stride;
-    taps.weight[0] = 1;
-    return taps;
-  }
-  W at = align_corners ? step * position : step * (position + W(0.5)) - W(0.5);
-  if (method == Method::linear && at < 0) at = 0;
-  if (method == Method::linear && axis.in == axis.out) at = position;  // whatever the scale
-  const index_t first =
-      at < static_cast<W>(last) ? static_cast<index_t>(std::floor(at)) : last;  // at least -1
-  W rest = at - static_cast<W>(first);
-  rest = rest < 0 ? 0 : rest > 1 ? 1 : rest;
-  if constexpr (method == Method::linear) {
-    taps.weight[0] = 1 - rest, taps.weight[1] = rest;
-    for (int k = 0; k < 2; ++k) taps.at[k] = inside(first + k);
-  } else if constexpr (method == Method::cubic) {
-    cubic_weights(rest, taps.weight);
-    for (int k = 0; k < 4; ++k) taps.at[k] = inside(first - 1 + k);
-  }
-  return taps;
-}
 
 /// The taps of every position of every dimension; a dimension that is missing has one tap of
 /// weight 1.
@@ -100,11 +17,11 @@ struct Table {
   int count[3];
   Tap one{};
 
-  static size_t bytes(const Plan& p) {
+  static size_t bytes(const Resampling& p) {
     return static_cast<size_t>(p.axis[0].out + p.axis[1].out + p.axis[2].out) * sizeof(Tap);
   }
   /// `strides`: of the input's n dimensions.
-  Table(const Plan& p, const index_t* strides, int n, void* scratch) {
+  Table(const Resampling& p, const index_t* strides, int n, void* scratch) {
     Tap* to = static_cast<Tap*>(scratch);
     one.weight[0] = 1;
     for (int d = 0; d < 3; ++d) {
@@ -135,14 +52,14 @@ struct Upsample {
   using W = std::conditional_t<is_nearest(method), float, T>;
   static constexpr int taps = taps_of(method), max_rows = taps * taps;
 
-  static Error prepare(Context& context, Plan& p, AnyView<const T> self, Span<const int64_t>,
+  static Error prepare(Context& context, Resampling& p, AnyView<const T> self, Span<const int64_t>,
                        Tail... tail, View<T> out) {
-    p = plan_of(self.shape(), out.shape(), tail...);
+    p = resampling_of(self.shape(), out.shape(), tail...);
     context.need_scratch(Table<method, W>::bytes(p));
     return Error::ok;
   }
-  static Error run(Context& context, const Plan& p, AnyView<const T> self, Span<const int64_t>,
-                   Tail..., View<T> out) {
+  static Error run(Context& context, const Resampling& p, AnyView<const T> self,
+                   Span<const int64_t>, Tail..., View<T> out) {
     const int n = self.rank() - 2;
     const Table<method, W> table(p, self.shape().strides + 2, n, context.scratch);
     const auto* columns = table.taps[2];
@@ -173,15 +90,15 @@ struct Upsample {
     return Error::ok;
   }
 
-  static Error prepare_backward(Context& context, Plan& p, View<const T> grad_output,
+  static Error prepare_backward(Context& context, Resampling& p, View<const T> grad_output,
                                 Span<const int64_t>, Span<const int64_t>, Tail... tail,
                                 View<T> out) {
-    p = plan_of(out.shape(), grad_output.shape(), tail...);
+    p = resampling_of(out.shape(), grad_output.shape(), tail...);
     context.need_scratch(Table<method, W>::bytes(p));
     return Error::ok;
   }
   /// Each gradient goes to the taps of its position, in row-major order, plane by plane.
-  static Error run_backward(Context& context, const Plan& p, View<const T> grad_output,
+  static Error run_backward(Context& context, const Resampling& p, View<const T> grad_output,
                             Span<const int64_t>, Span<const int64_t>, Tail..., View<T> out) {
     const Table<method, W> table(p, out.shape().strides + 2, out.rank() - 2, context.scratch);
     const auto* columns = table.taps[2];

@@ -157,10 +157,7 @@ struct AdaptivePoolRule {
         return false;
       out.sizes[self.rank - n + i] = output_size[i];
     }
-    // Otherwise a result without input bytes could ask for any amount of memory.
-    D bytes(size_bytes(self.dtype));
-    for (int i = 0; i < out.rank; ++i) bytes = bytes * facts.max(out[i], D(1));
-    return facts.at_least(bytes, D(0), TAPER_TEXT("the result is too large to count its bytes"));
+    return has_countable_bytes(facts, out);
   }
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> output_size,

@@ -34,8 +34,8 @@ bool check_image(Facts<D>& facts, const TensorType<D>& t, const char* rank_text)
 /// decides a size.
 template <class D>
 bool is_scale(Facts<D>& facts, const Maybe<double>& scale) {
-  return facts.require(!scale || (*scale > 0 && *scale < 1e9),
-                       TAPER_TEXT("a scale factor must be positive and below 1e9"));
+  return facts.require(!scale || (*scale > 1e-9 && *scale < 1e9),
+                       TAPER_TEXT("a scale factor must be between 1e-9 and 1e9"));
 }
 template <class D>
 bool is_scale(Facts<D>&, bool) {  // align_corners
@@ -54,10 +54,7 @@ struct UpsampleRule {
       return false;
     out.like(self);
     for (int i = 0; i < n; ++i) out.sizes[2 + i] = output_size[i];
-    // Otherwise a result without input bytes could ask for any amount of memory.
-    D bytes(size_bytes(self.dtype));
-    for (int i = 0; i < out.rank; ++i) bytes = bytes * facts.max(out[i], D(1));
-    return facts.at_least(bytes, D(0), TAPER_TEXT("the result is too large to count its bytes"));
+    return has_countable_bytes(facts, out);
   }
 };
 

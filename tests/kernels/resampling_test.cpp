@@ -49,6 +49,19 @@ TEST(interpolate, leaves_a_linear_function_as_it_is) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], static_cast<float>(i) / 2, 1e-5);
 }
 
+TEST(interpolate, of_bytes_rounds_each_of_its_two_steps) {
+  const Tensor x = clamp(random_tensor({1, 3, 7, 9}) * 60 + 128, 0, 255).to(DType::u8);
+  for (const char* mode : {"bilinear", "bicubic"})
+    for (const Dims& size : {Dims{11, 5}, Dims{7, 20}, Dims{3, 9}, Dims{7, 9}}) {
+      const std::vector<uint8_t> bytes = interpolate(x, size, mode).to_vector<uint8_t>();
+      const std::vector<float> exact =
+          clamp(interpolate(x.to(DType::f32), size, mode), 0, 255).to_vector<float>();
+      ASSERT_EQ(bytes.size(), exact.size());
+      for (size_t i = 0; i < bytes.size(); ++i)
+        EXPECT_NEAR(static_cast<float>(bytes[i]), exact[i], 1.5f);
+    }
+}
+
 TEST(interpolate, refuses_what_does_not_fit) {
   const Tensor x = ones({1, 2, 3, 4});
   EXPECT_THROW(interpolate(x, {3, 4}, "linear"), EagerError);

@@ -12,9 +12,9 @@ namespace {
 
 /// floor(size * factor). Of a symbolic size where the factor is a fraction with a power of 2 below.
 Dim scaled(const Dim& size, double factor, const std::string& name, Location here) {
-  if (!(factor > 0 && factor < 1e9))
-    throw EagerError(here, name + ": scale factor " + std::to_string(factor) +
-                               " must be positive and below 1e9");
+  if (!(factor > 1e-9 && factor < 1e9))
+    throw EagerError(
+        here, name + ": scale factor " + std::to_string(factor) + " must be between 1e-9 and 1e9");
   if (size.is_constant()) {
     const double product = std::floor(static_cast<double>(size.value()) * factor);
     if (product > 9e15) throw EagerError(here, name + ": the result is too large");
