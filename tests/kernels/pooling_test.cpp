@@ -124,6 +124,7 @@ TEST(max_unpool2d, puts_maxima_back_and_refuses_a_place_outside) {
   expect_same_bits(std::get<0>(again), abs(values));
   EXPECT_THROW(max_unpool2d(values, indices, {2, 3}), EagerError);
   EXPECT_THROW(max_unpool2d(values, indices, {4}), EagerError);
+  EXPECT_THROW(max_unpool2d(values, slice(indices, 1, 0, 1), {4, 6}), EagerError);
 }
 
 TEST(im2col, and_col2im_are_each_others_gradient) {

@@ -1,5 +1,7 @@
 #include "taper/exporter/eager/ops/pooling.h"
 
+#include <algorithm>
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
@@ -14,13 +16,17 @@ Tensor unpooled(const char* name, int n, const A& a) {
   const Location here = a.here();
   const Tensor self = a.template tensor<"self">(), indices = a.template tensor<"indices">();
   const Dims plane = a.template dims<"output_size">();
-  if ((self.rank() != n + 1 && self.rank() != n + 2) || indices.rank() != self.rank() ||
-      plane.size() != static_cast<size_t>(n))
-    throw EagerError(here, std::string(name) + ": needs self and indices of " +
+  bool alike = self.rank() == indices.rank();
+  for (int i = 0; alike && i < self.rank(); ++i)
+    alike = proves_equal(self.size(i), indices.size(i));
+  if ((self.rank() != n + 1 && self.rank() != n + 2) || !alike ||
+      plane.size() != static_cast<size_t>(n) ||
+      std::any_of(plane.begin(), plane.end(), [](Dim d) { return proves_less(d, Dim(0)); }))
+    throw EagerError(here, std::string(name) + ": needs self and indices of one size, " +
                                std::to_string(n + 1) + " or " + std::to_string(n + 2) +
                                " dimensions and " + std::to_string(n) +
-                               " numbers in output_size, got " + to_string(self.sizes()) + ", " +
-                               to_string(indices.sizes()) + " and " + to_string(plane));
+                               " numbers from 0 in output_size, got " + to_string(self.sizes()) +
+                               ", " + to_string(indices.sizes()) + " and " + to_string(plane));
   Dims sizes = self.sizes();
   sizes.resize(sizes.size() - plane.size());
   sizes.insert(sizes.end(), plane.begin(), plane.end());

@@ -120,7 +120,7 @@ TAPER_DECOMPOSITION(pixel_shuffle) {
   const int64_t factor = a.integer<"upscale_factor">();
   check_shuffle("pixel_shuffle", self, factor, a.here());
   const Dim r(factor), c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  check_divides(r * r, c, "pixel_shuffle: the channels", self, a.here());
+  check_divides(r * r, c, "pixel_shuffle: the channel count", self, a.here());
   Dims lead = self.sizes();
   lead.resize(lead.size() - 3);
   return {rearranged(self, joined(lead, {c / (r * r), r, r, h, w}),
@@ -147,7 +147,7 @@ TAPER_DECOMPOSITION(channel_shuffle) {
     throw EagerError(a.here(),
                      "channel_shuffle: needs (batch, channels, …) and at least 1 group, got " +
                          to_string(self.sizes()) + " and " + groups.to_string());
-  check_divides(groups, self.size(1), "channel_shuffle: the channels", self, a.here());
+  check_divides(groups, self.size(1), "channel_shuffle: the channel count", self, a.here());
   Dims cut = self.sizes();
   cut[1] = groups;
   cut.insert(cut.begin() + 2, self.size(1) / groups);
