@@ -93,6 +93,11 @@ class Arguments {
     const Boxed& b = boxed<name>();
     return b.present ? Ints(b.integers, b.integers + b.size) : Ints();
   }
+  template <Name name>
+  std::vector<double> reals() const {
+    const Boxed& b = boxed<name>();
+    return b.present ? std::vector<double>(b.reals, b.reals + b.size) : std::vector<double>();
+  }
 
  private:
   const Boxed* boxed_;

@@ -397,6 +397,12 @@ std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments,
 
 void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
                        const Location& here) {
+  if (info.schema.results[0].alias) {  // no elements are written: the handle gets the view
+    Tensor view;
+    call_operator(info, arguments, &view, nullptr, here);
+    self = std::move(view);
+    return;
+  }
   // in this order: a view first follows the writes to its base
   const bool wants = self.requires_grad(), leaf = self.is_leaf(), taping = grad_enabled();
   if (taping && leaf && wants)

@@ -13,7 +13,8 @@ namespace taper::eager {
 void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Location& here);
 
 /// The same, and writes result 0 into `self`, which is argument 0: the in-place twin (`relu_`) of
-/// an operator (`relu`).
+/// an operator (`relu`). That of a view (`unsqueeze`) writes nothing: `self` becomes a handle on
+/// the view, and other handles keep the old shape.
 void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
                        const Location& here);
 

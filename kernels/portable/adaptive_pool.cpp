@@ -1,6 +1,7 @@
-// Adaptive average pooling: along a dimension, window i of n covers [floor(i in / n), ceil((i + 1)
-// in / n)).
+// Adaptive pooling, average and maximum: along a dimension, window i of n covers [floor(i in / n),
+// ceil((i + 1) in / n)).
 #include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/maximum.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/pooling.h"
 
@@ -97,8 +98,38 @@ Error run_backward(Context& context, const Adaptive& p, View<const T> grad_outpu
   return Error::ok;
 }
 
+template <int n, class T>
+Error prepare_max(Context&, Adaptive& p, View<const T> self, Span<const int64_t>, View<T> out,
+                  View<int64_t>) {
+  p = adaptive_of(self.shape(), out.shape(), n);
+  return Error::ok;
+}
+template <class T>
+Error run_max(Context& context, const Adaptive& p, View<const T> self, Span<const int64_t>,
+              View<T> out, View<int64_t> indices) {
+  parallel_for(context.threads, p.planes, [&](index_t plane) {
+    const T* x = self.data() + plane * p.in_plane();
+    for_each_window(p, [&](index_t window, index_t, const auto& visit) {
+      Maximum<T> best{-1};
+      visit([&](index_t from, index_t n) {
+        if (best.at < 0) best.at = from;
+        for (index_t i = 0; i < n; ++i) best.see(x[from + i], from + i);
+      });
+      out.data()[plane * p.out_plane() + window] = best.value;
+      indices.data()[plane * p.out_plane() + window] = best.at;
+    });
+  });
+  return Error::ok;
+}
+
 }  // namespace
 
+#define TAPER_ADAPTIVE_MAX_POOL(n)                                                  \
+  TAPER_KERNEL(adaptive_max_pool##n##d, f32, prepare_max<n, float>, run_max<float>) \
+  TAPER_KERNEL(adaptive_max_pool##n##d, f64, prepare_max<n, double>, run_max<double>)
+TAPER_ADAPTIVE_MAX_POOL(1)
+TAPER_ADAPTIVE_MAX_POOL(2)
+TAPER_ADAPTIVE_MAX_POOL(3)
 TAPER_KERNEL(adaptive_avg_pool1d, f32, prepare<1, float>, run<float>)
 TAPER_KERNEL(adaptive_avg_pool1d, f64, prepare<1, double>, run<double>)
 TAPER_KERNEL(_adaptive_avg_pool2d, f32, prepare<2, float>, run<float>)

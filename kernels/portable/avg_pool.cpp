@@ -30,6 +30,12 @@ index_t divisor_of(const Average& p, index_t d, index_t h, index_t w) {
                         : covered(p, 0, d) * covered(p, 1, h) * covered(p, 2, w);
 }
 
+/// An integer mean is rounded towards zero.
+template <class T>
+T divided(T sum, index_t divisor) {
+  return divisor == -1 ? wrapping_neg(sum) : sum / static_cast<T>(divisor);
+}
+
 /// Calls body(row of x, from, step, begin, end) for each tap that meets the input in the row of
 /// windows at (depth, height): windows [begin, end) meet it at from, from + step, ….
 template <class Body>
@@ -61,9 +67,10 @@ void forward(const Context& context, const Average& p, const T* self, T* out) {
         for (index_t o = 0; o < w.out[2]; ++o) y[o] = 0;
         for_each_tap(w, d, h, [&](index_t from, index_t step, index_t begin, index_t end) {
           T* to = y + begin;
-          for_each_element(end - begin, [=](index_t o) { to[o] += x[from + o * step]; });
+          for_each_element(end - begin,
+                           [=](index_t o) { to[o] = wrapping_add(to[o], x[from + o * step]); });
         });
-        for (index_t o = 0; o < w.out[2]; ++o) y[o] /= static_cast<T>(divisor_of(p, d, h, o));
+        for (index_t o = 0; o < w.out[2]; ++o) y[o] = divided(y[o], divisor_of(p, d, h, o));
       }
   });
 }
@@ -135,10 +142,13 @@ Error run_backward(Context& context, const Average& p, View<const T> grad_output
 
 TAPER_KERNEL(avg_pool1d, f32, prepare1d<float>, run1d<float>)
 TAPER_KERNEL(avg_pool1d, f64, prepare1d<double>, run1d<double>)
+TAPER_KERNEL(avg_pool1d, i64, prepare1d<int64_t>, run1d<int64_t>)
 TAPER_KERNEL(avg_pool2d, f32, prepare<2, float>, run<float>)
 TAPER_KERNEL(avg_pool2d, f64, prepare<2, double>, run<double>)
+TAPER_KERNEL(avg_pool2d, i64, prepare<2, int64_t>, run<int64_t>)
 TAPER_KERNEL(avg_pool3d, f32, prepare<3, float>, run<float>)
 TAPER_KERNEL(avg_pool3d, f64, prepare<3, double>, run<double>)
+TAPER_KERNEL(avg_pool3d, i64, prepare<3, int64_t>, run<int64_t>)
 TAPER_KERNEL(avg_pool2d_backward, f32, prepare_backward<float>, run_backward<float>)
 TAPER_KERNEL(avg_pool2d_backward, f64, prepare_backward<double>, run_backward<double>)
 

@@ -79,9 +79,11 @@ Error backward(Context& context, const int32_t&, View<const T> grad_output, View
 
 }  // namespace
 
+TAPER_KERNEL(embedding, b1_i64, forward<Bytes<1>, int64_t>)
 TAPER_KERNEL(embedding, b2_i64, forward<Bytes<2>, int64_t>)
 TAPER_KERNEL(embedding, b4_i64, forward<Bytes<4>, int64_t>)
 TAPER_KERNEL(embedding, b8_i64, forward<Bytes<8>, int64_t>)
+TAPER_KERNEL(embedding, b1_i32, forward<Bytes<1>, int32_t>)
 TAPER_KERNEL(embedding, b2_i32, forward<Bytes<2>, int32_t>)
 TAPER_KERNEL(embedding, b4_i32, forward<Bytes<4>, int32_t>)
 TAPER_KERNEL(embedding, b8_i32, forward<Bytes<8>, int32_t>)

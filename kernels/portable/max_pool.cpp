@@ -1,21 +1,13 @@
 // Max pooling over 2 or 3 dimensions, with the position of each maximum in its plane, and its
 // gradient.
-#include <limits>
-
 #include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/maximum.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/windows.h"
 #include "taper/kernels/shapes/pooling.h"
 
 namespace taper::portable {
 namespace {
-
-/// What is below every value.
-template <class T>
-constexpr T lowest() {
-  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                              : std::numeric_limits<T>::min();
-}
 
 /// One row of results: y[w] and position[w] for the windows at (depth, height). Taps are compared
 /// in row-major order, so that the first of equal maxima wins; a NaN wins over everything.
@@ -95,12 +87,16 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
 
 }  // namespace
 
-TAPER_KERNEL(max_pool2d_with_indices, f32, prepare<2, float>, forward<float>)
-TAPER_KERNEL(max_pool2d_with_indices, f64, prepare<2, double>, forward<double>)
-TAPER_KERNEL(max_pool2d_with_indices, i64, prepare<2, int64_t>, forward<int64_t>)
-TAPER_KERNEL(max_pool3d_with_indices, f32, prepare<3, float>, forward<float>)
-TAPER_KERNEL(max_pool3d_with_indices, f64, prepare<3, double>, forward<double>)
-TAPER_KERNEL(max_pool3d_with_indices, i64, prepare<3, int64_t>, forward<int64_t>)
+#define TAPER_MAX_POOL(variant, T)                                          \
+  TAPER_KERNEL(max_pool2d_with_indices, variant, prepare<2, T>, forward<T>) \
+  TAPER_KERNEL(max_pool3d_with_indices, variant, prepare<3, T>, forward<T>)
+TAPER_MAX_POOL(f32, float)
+TAPER_MAX_POOL(f64, double)
+TAPER_MAX_POOL(i64, int64_t)
+TAPER_MAX_POOL(i32, int32_t)
+TAPER_MAX_POOL(i16, int16_t)
+TAPER_MAX_POOL(i8, int8_t)
+TAPER_MAX_POOL(u8, uint8_t)
 TAPER_KERNEL(max_pool2d_with_indices_backward, f32, backward<float>)
 TAPER_KERNEL(max_pool2d_with_indices_backward, f64, backward<double>)
 

@@ -146,12 +146,6 @@ constexpr auto triu_of = &triangle<T, false>;
 
 }  // namespace
 
-#define TAPER_BYTES(op, kernel)          \
-  TAPER_KERNEL(op, b1, kernel<Bytes<1>>) \
-  TAPER_KERNEL(op, b2, kernel<Bytes<2>>) \
-  TAPER_KERNEL(op, b4, kernel<Bytes<4>>) \
-  TAPER_KERNEL(op, b8, kernel<Bytes<8>>)
-
 TAPER_BYTES(repeat, repeat)
 TAPER_BYTES(flip, flip)
 TAPER_BYTES(roll, roll)

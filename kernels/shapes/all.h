@@ -1,5 +1,6 @@
 // Every rule: for the host's operator table.
 #pragma once
+#include "taper/kernels/shapes/columns.h"
 #include "taper/kernels/shapes/convolution.h"
 #include "taper/kernels/shapes/creation.h"
 #include "taper/kernels/shapes/indexing.h"
@@ -7,9 +8,11 @@
 #include "taper/kernels/shapes/matmul.h"
 #include "taper/kernels/shapes/movement.h"
 #include "taper/kernels/shapes/norm.h"
+#include "taper/kernels/shapes/padding.h"
 #include "taper/kernels/shapes/pointwise.h"
 #include "taper/kernels/shapes/pooling.h"
 #include "taper/kernels/shapes/random.h"
 #include "taper/kernels/shapes/reduction.h"
+#include "taper/kernels/shapes/resampling.h"
 #include "taper/kernels/shapes/softmax.h"
 #include "taper/kernels/shapes/view.h"

@@ -24,6 +24,15 @@ bool optional_vector(Facts<D>& facts, const TensorType<D>* v, const D& count, DT
           facts.equal((*v)[0], count, count_text) && facts.require(v->dtype == dtype, dtype_text));
 }
 
+/// The bytes of a result fit into 64 bits. A result whose sizes are numbers among the arguments,
+/// not extents of a tensor, could otherwise ask for any amount of memory.
+template <class D>
+bool has_countable_bytes(Facts<D>& facts, const TensorType<D>& t) {
+  D bytes(size_bytes(t.dtype));
+  for (int i = 0; i < t.rank; ++i) bytes = bytes * facts.max(t[i], D(1));
+  return facts.at_least(bytes, D(0), TAPER_TEXT("the result is too large to count its bytes"));
+}
+
 /// The integers that tensors of indices may have.
 constexpr bool is_index(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
 

@@ -17,9 +17,11 @@ inline int64_t each(Span<const int64_t> list, int i) {
 }
 
 /// The windows of n dimensions. An empty `stride` means the kernel's size, an empty `dilation` 1.
+/// `half_padded`: no window may lie in the padding altogether.
 template <int n, class D>
 bool read_windows(Facts<D>& facts, Span<const int64_t> kernel_size, Span<const int64_t> stride,
-                  Span<const int64_t> padding, Span<const int64_t> dilation, Window* windows) {
+                  Span<const int64_t> padding, Span<const int64_t> dilation, Window* windows,
+                  bool half_padded = true) {
   const auto fits = [](Span<const int64_t> list) { return list.size() == 1 || list.size() == n; };
   if (!facts.require(fits(kernel_size),
                      TAPER_TEXT("kernel_size must have 1 or {} elements, it has {}"), n,
@@ -48,10 +50,10 @@ bool read_windows(Facts<D>& facts, Span<const int64_t> kernel_size, Span<const i
                        TAPER_TEXT("stride must be positive, got {}"), w.stride) ||
         !facts.require(w.dilation > 0 && w.dilation < limit,
                        TAPER_TEXT("dilation must be positive, got {}"), w.dilation) ||
-        !facts.require(w.padding >= 0, TAPER_TEXT("padding must not be negative, got {}"),
-                       w.padding) ||
+        !facts.require(w.padding >= 0 && w.padding < limit,
+                       TAPER_TEXT("padding must not be negative, got {}"), w.padding) ||
         !facts.require(
-            w.padding <= ((w.kernel - 1) * w.dilation + 1) / 2,
+            !half_padded || w.padding <= ((w.kernel - 1) * w.dilation + 1) / 2,
             TAPER_TEXT("padding {} is more than half of kernel_size {} with dilation {}"),
             w.padding, w.kernel, w.dilation))
       return false;
@@ -155,15 +157,25 @@ struct AdaptivePoolRule {
         return false;
       out.sizes[self.rank - n + i] = output_size[i];
     }
-    // Otherwise a result without input bytes could ask for any amount of memory.
-    D bytes(size_bytes(self.dtype));
-    for (int i = 0; i < out.rank; ++i) bytes = bytes * facts.max(out[i], D(1));
-    return facts.at_least(bytes, D(0), TAPER_TEXT("the result is too large to count its bytes"));
+    return has_countable_bytes(facts, out);
   }
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> output_size,
                     TensorType<D>& out) {
     return shape_of(facts, self, output_size, out);
+  }
+};
+
+template <int n>
+struct AdaptiveMaxPoolRule {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> output_size,
+                    TensorType<D>& out, TensorType<D>& indices) {
+    if (!AdaptivePoolRule<n>::shape_of(facts, self, output_size, out)) return false;
+    indices.like(out, DType::i64);
+    return facts.require(self.dtype != DType::boolean,
+                         TAPER_TEXT("self must be a number, not bool"));
   }
 };
 
@@ -249,6 +261,47 @@ template <>
 struct Rule<ops::_adaptive_avg_pool2d> : internal::AdaptivePoolRule<2> {};
 template <>
 struct Rule<ops::_adaptive_avg_pool3d> : internal::AdaptivePoolRule<3> {};
+
+template <>
+struct Rule<ops::adaptive_max_pool1d> : internal::AdaptiveMaxPoolRule<1> {};
+template <>
+struct Rule<ops::adaptive_max_pool2d> : internal::AdaptiveMaxPoolRule<2> {};
+template <>
+struct Rule<ops::adaptive_max_pool3d> : internal::AdaptiveMaxPoolRule<3> {};
+
+/// random_samples (batch, channels, 2): numbers in [0, 1) for width and height.
+template <>
+struct Rule<ops::fractional_max_pool2d> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
+                    Span<const int64_t> output_size, const TensorType<D>& random_samples,
+                    TensorType<D>& out, TensorType<D>& indices) {
+    Window windows[2];
+    if (!read_windows<2>(facts, kernel_size, {}, Span<const int64_t>(&no_padding, 1), {},
+                         windows) ||
+        !internal::AdaptivePoolRule<2>::shape_of(facts, self, output_size, out))
+      return false;
+    for (int i = 0; i < 2; ++i)
+      if (!facts.at_least(D(output_size[i]), D(1),
+                          TAPER_TEXT("output_size must be positive, got {}")) ||
+          !facts.at_least(self[self.rank - 2 + i], D(windows[i].kernel + output_size[i] - 1),
+                          TAPER_TEXT("self has extent {}, output_size and kernel_size need {}")))
+        return false;
+    indices.like(out, DType::i64);
+    return facts.require(random_samples.rank == 3 && random_samples.dtype == self.dtype,
+                         TAPER_TEXT("random_samples must have 3 dimensions and self's dtype")) &&
+           facts.equal(random_samples[0], self.rank == 4 ? self[0] : D(1),
+                       TAPER_TEXT("random_samples has batch {}, self {}")) &&
+           facts.equal(random_samples[1], self[self.rank - 3],
+                       TAPER_TEXT("random_samples has {} channels, self {}")) &&
+           facts.equal(random_samples[2], D(2),
+                       TAPER_TEXT("random_samples' last extent is {}, it must be {}"));
+  }
+
+ private:
+  static constexpr int64_t no_padding = 0;
+};
 
 template <>
 struct Rule<ops::_adaptive_avg_pool2d_backward> {

@@ -59,6 +59,7 @@ Call::Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& 
   const Json& args = golden.at("args");
   const Json& kwargs = golden.at("kwargs");
   const Schema& schema = info.schema;
+  repeats_lists_ = !golden.contains("error");
   for (int i = 0; i < schema.parameter_count; ++i) {
     const Parameter& p = schema.parameters[i];
     const std::string name(p.name);
@@ -111,7 +112,7 @@ Boxed Call::box(const CaseFile& file, const Json& value, const Parameter& p,
       for (const Json& v : value.at("list")) list.push_back(scalar_of(v).to<int64_t>());
     else
       list.push_back(scalar_of(value).to<int64_t>());
-    if (list.size() == 1 && p.length > 1) list.resize(p.length, list[0]);
+    if (list.size() == 1 && p.length > 1 && repeats_lists_) list.resize(p.length, list[0]);
     if (p.symbolic) return Boxed::of(dims_.emplace_back(to_dims(list)));
     return Boxed::of(list);
   }

@@ -58,6 +58,8 @@ class Call {
   eager::Boxed box_default(const Parameter& parameter);
   Tensor make_tensor(const CaseFile& file, const Json& value) const;
 
+  /// A list of one that stands for n is repeated, as PyTorch does, but for the operator to refuse.
+  bool repeats_lists_ = true;
   std::vector<eager::Boxed> boxed_;
   std::map<std::string, Tensor*> paths_;
   std::deque<Tensor> tensors_;

@@ -81,5 +81,50 @@ TEST(one_hot, refuses_a_class_outside_its_range) {
   EXPECT_THROW(one_hot(line(4), 3), ExportError);
 }
 
+TEST(views_in_place, give_the_handle_another_shape) {
+  Tensor x = random_tensor({2, 3});
+  const Tensor before = x;
+  unsqueeze_(transpose_(x, 0, 1), 1);
+  EXPECT_EQ(to_string(x.sizes()), "(3, 1, 2)");
+  EXPECT_EQ(to_string(before.sizes()), "(2, 3)");
+  x.zero_();
+  EXPECT_EQ(before.to_vector<float>(), std::vector<float>(6, 0));  // the same elements
+  EXPECT_EQ(to_string(t_(squeeze_(x, 1)).sizes()), "(2, 3)");
+  EXPECT_THROW(squeeze_(x, 2), EagerError);
+
+  const Tensor leaf = random_tensor({2, 3});
+  leaf.set_requires_grad();
+  Tensor y = leaf * 2;
+  t_(y);
+  sum(y * y).backward();
+  EXPECT_TRUE(leaf.grad().defined());
+  EXPECT_FALSE(detach_(y).requires_grad());
+}
+
+TEST(resize_, keeps_the_first_elements) {
+  Tensor x = arange(6);
+  EXPECT_EQ(resize_(x, {2, 2}).to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(resize_(x, {5}).to_vector<int64_t>(), (std::vector<int64_t>{0, 1, 2, 3, 0}));
+  Tensor y = ones({3});
+  y.set_requires_grad();
+  EXPECT_THROW(resize_(y, {2}), EagerError);
+}
+
+TEST(rot90, turns_from_the_first_dimension_towards_the_second) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(rot90(x).to_vector<float>(), (std::vector<float>{2, 4, 1, 3}));
+  expect_same_bits(rot90(x, -3), rot90(x));
+  EXPECT_THROW(rot90(x, 1, {0, -2}), EagerError);
+}
+
+TEST(repeat_interleave, repeats_each_element_where_it_stands) {
+  const Tensor x = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(repeat_interleave(x, 2, -1).to_vector<float>(),
+            (std::vector<float>{1, 1, 2, 2, 3, 3, 4, 4}));
+  EXPECT_EQ(repeat_interleave(x, 2, 0).to_vector<float>(),
+            (std::vector<float>{1, 2, 1, 2, 3, 4, 3, 4}));
+  EXPECT_THROW(repeat_interleave(x, -1), EagerError);
+}
+
 }  // namespace
 }  // namespace taper::eager

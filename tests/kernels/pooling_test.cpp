@@ -93,5 +93,70 @@ TEST(pooling, refuses_windows_that_do_not_fit) {
   EXPECT_THROW(avg_pool2d(x, {1, 2, 3}), EagerError);
 }
 
+TEST(adaptive_max_pool, names_the_first_of_equal_maxima_and_any_nan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::from<float>({7, 7, 1, nan, 7, 7, 2, 9}, {1, 2, 4});
+  const auto [values, indices] = adaptive_max_pool2d(x, {1, 2});
+  EXPECT_EQ(values.to_vector<float>()[0], 7);
+  EXPECT_TRUE(std::isnan(values.to_vector<float>()[1]));
+  EXPECT_EQ(indices.to_vector<int64_t>(), (std::vector<int64_t>{0, 3}));
+}
+
+TEST(fractional_max_pool2d, takes_the_largest_of_windows_that_reach_both_ends) {
+  const Tensor x = reshape(arange(0, 49, 1, DType::f32), {1, 7, 7});
+  for (const float at : {0.0f, 0.4f, 0.999f}) {
+    const auto [values, indices] =
+        fractional_max_pool2d(x, 2, {3, 3}, full({1, 1, 2}, static_cast<double>(at)));
+    EXPECT_EQ(values.to_vector<float>().back(), 48);
+    EXPECT_EQ(values.to_vector<float>()[0], 8);
+  }
+  const auto pooled = [&](const Tensor& samples) { fractional_max_pool2d(x, 2, {3, 3}, samples); };
+  EXPECT_THROW(pooled(full({1, 1, 2}, NAN)), EagerError);
+  EXPECT_THROW(pooled(ones({1, 2, 2})), EagerError);
+  EXPECT_THROW(fractional_max_pool2d(x, 6, {3, 3}, zeros({1, 1, 2})), EagerError);
+}
+
+TEST(max_unpool2d, puts_maxima_back_and_refuses_a_place_outside) {
+  const Tensor x = random_tensor({2, 4, 6});
+  const auto [values, indices] = max_pool2d_with_indices(x, 2);
+  const Tensor back = max_unpool2d(values, indices, {4, 6});
+  const auto again = max_pool2d_with_indices(abs(back), 2);
+  expect_same_bits(std::get<0>(again), abs(values));
+  EXPECT_THROW(max_unpool2d(values, indices, {2, 3}), EagerError);
+  EXPECT_THROW(max_unpool2d(values, indices, {4}), EagerError);
+  EXPECT_THROW(max_unpool2d(values, slice(indices, 1, 0, 1), {4, 6}), EagerError);
+}
+
+TEST(im2col, and_col2im_are_each_others_gradient) {
+  const auto columns = [](const std::vector<Tensor>& v) {
+    const Tensor y = im2col(v[0], {2, 3}, {1, 2}, {1, 2}, {2, 1});
+    return sum(y * y * y);
+  };
+  expect_right_derivatives(columns, {random_tensor({2, 4, 6}, 1, DType::f64)});
+  const auto image = [](const std::vector<Tensor>& v) {
+    const Tensor y = col2im(v[0], {4, 5}, {2, 3}, 1, {1, 0}, {1, 2});
+    return sum(y * y * y);
+  };
+  expect_right_derivatives(image, {random_tensor({12, 10}, 1, DType::f64)});
+}
+
+TEST(col2im, counts_how_many_windows_cover_an_element) {
+  const Tensor x = ones({1, 3, 3});
+  EXPECT_EQ(col2im(im2col(x, 2), {3, 3}, 2).to_vector<float>(),
+            (std::vector<float>{1, 2, 1, 2, 4, 2, 1, 2, 1}));
+  EXPECT_THROW(col2im(ones({4, 5}), {3, 3}, 2), EagerError);  // 4 windows
+  EXPECT_THROW(col2im(ones({3, 4}), {3, 3}, 2), EagerError);  // kernels of 4
+  EXPECT_THROW(im2col(x, 4), EagerError);
+  EXPECT_THROW(im2col(x, 2, 1, int64_t{1} << 40), EagerError);
+}
+
+TEST(avg_pool, rounds_means_of_integers_towards_zero) {
+  const Tensor x = Tensor::from<int64_t>({-3, -2, 3, 4}, {1, 1, 4});
+  EXPECT_EQ(avg_pool1d(x, 2).to_vector<int64_t>(), (std::vector<int64_t>{-2, 3}));
+  const Tensor least = full({1, 1, 1}, Scalar(std::numeric_limits<int64_t>::min()), DType::i64);
+  EXPECT_EQ(avg_pool2d(least, 1, {}, 0, false, true, -1).to_vector<int64_t>()[0],
+            std::numeric_limits<int64_t>::min());
+}
+
 }  // namespace
 }  // namespace taper::eager

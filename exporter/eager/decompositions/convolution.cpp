@@ -81,7 +81,9 @@ TAPER_DECOMPOSITION(conv2d) { return {forward("conv2d", 2, a)}; }
 TAPER_DECOMPOSITION(conv3d) { return {forward("conv3d", 3, a)}; }
 TAPER_DECOMPOSITION(conv1d_padding) { return {padded("conv1d", 1, a)}; }
 TAPER_DECOMPOSITION(conv2d_padding) { return {padded("conv2d", 2, a)}; }
+TAPER_DECOMPOSITION(conv3d_padding) { return {padded("conv3d", 3, a)}; }
 TAPER_DECOMPOSITION(conv_transpose1d) { return {transposed("conv_transpose1d", 1, a)}; }
 TAPER_DECOMPOSITION(conv_transpose2d_input) { return {transposed("conv_transpose2d", 2, a)}; }
+TAPER_DECOMPOSITION(conv_transpose3d_input) { return {transposed("conv_transpose3d", 3, a)}; }
 
 }  // namespace taper::eager::decompositions

@@ -1,7 +1,10 @@
 // Composite creations: full with a dtype, and ranges.
 #include "taper/exporter/eager/ops/creation.h"
 
+#include <algorithm>
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
@@ -23,8 +26,46 @@ Tensor like(const Arguments<op>& a, Scalar value) {
   return full(self.sizes(), value, dtype_or(a, self.dtype()), a.here());
 }
 
+/// The coordinates (2, n) of the elements on and below (above) a diagonal: a constant, because all
+/// that decides it are numbers.
+template <const Operator& op>
+Tensor triangle_indices(const Arguments<op>& a, bool lower) {
+  const int64_t rows = a.template integer<"row">(), columns = a.template integer<"col">(),
+                offset = a.template integer<"offset">();
+  constexpr int64_t most = int64_t{1} << 31;
+  if (rows < 0 || columns < 0 || rows > most || columns > most || rows * columns > most)
+    throw EagerError(a.here(), std::string(schema<op>.name) + ": " + std::to_string(rows) +
+                                   " rows and " + std::to_string(columns) +
+                                   " columns must not be negative, and at most 2^31 elements");
+  const int64_t from = std::clamp(offset, -most, most);
+  std::vector<int64_t> row, column;
+  for (int64_t r = 0; r < rows; ++r) {
+    const int64_t edge = std::clamp(r + from + (lower ? 1 : 0), int64_t{0}, columns);
+    for (int64_t c = lower ? 0 : edge; c < (lower ? edge : columns); ++c)
+      row.push_back(r), column.push_back(c);
+  }
+  const int64_t count = static_cast<int64_t>(row.size());
+  row.insert(row.end(), column.begin(), column.end());
+  const DType dtype = dtype_or(a, DType::i64);
+  if (dtype != DType::i64 && dtype != DType::i32)
+    throw EagerError(a.here(), std::string(schema<op>.name) + ": dtype must be i64 or i32, not " +
+                                   taper::name_of(dtype));
+  const Tensor indices = Tensor::from(row, {2, count}, a.here());
+  return dtype == DType::i64 ? indices : to(indices, dtype, a.here());
+}
+
 }  // namespace
 
+TAPER_DECOMPOSITION(tril_indices) { return {triangle_indices(a, true)}; }
+TAPER_DECOMPOSITION(triu_indices) { return {triangle_indices(a, false)}; }
+TAPER_DECOMPOSITION(new_empty) {
+  return {call<ops::empty_memory_format>(a.here(), a.dims<"size">(),
+                                         dtype_or(a, a.tensor<"self">().dtype()))};
+}
+TAPER_DECOMPOSITION(new_empty_strided) {
+  return {call<ops::empty_strided>(a.here(), a.dims<"size">(), a.dims<"stride">(),
+                                   dtype_or(a, a.tensor<"self">().dtype()))};
+}
 TAPER_DECOMPOSITION(zeros) {
   return {full(a.dims<"size">(), 0, dtype_or(a, DType::f32), a.here())};
 }

@@ -2,6 +2,7 @@
 #include "taper/exporter/eager/ops/movement.h"
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::decompositions {
@@ -12,7 +13,82 @@ Tensor converted(const Tensor& self, DType dtype, bool copy, Location here) {
                                        : self;
 }
 
+/// With dimensions of size 1 put around (or, above 2, behind) what a tensor has: at least `rank`.
+Tensor at_least(int rank, Tensor t, Location here) {
+  if (rank >= 1 && t.rank() == 0) t = unsqueeze(t, 0, here);
+  if (rank >= 2 && t.rank() == 1) t = unsqueeze(t, 0, here);
+  if (rank >= 3 && t.rank() == 2) t = unsqueeze(t, 2, here);
+  return t;
+}
+Tensor joined(std::vector<Tensor> tensors, int rank, int64_t dim, const char* name, Location here) {
+  if (tensors.empty()) throw EagerError(here, std::string(name) + ": needs at least one tensor");
+  for (Tensor& t : tensors) t = at_least(rank, t, here);
+  return cat(tensors, tensors[0].rank() == 1 ? 0 : dim, here);
+}
+
 }  // namespace
+
+TAPER_DECOMPOSITION(hstack) { return {joined(a.tensors<"tensors">(), 1, 1, "hstack", a.here())}; }
+TAPER_DECOMPOSITION(vstack) { return {joined(a.tensors<"tensors">(), 2, 0, "vstack", a.here())}; }
+TAPER_DECOMPOSITION(dstack) { return {joined(a.tensors<"tensors">(), 3, 2, "dstack", a.here())}; }
+
+TAPER_DECOMPOSITION(rot90) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const Ints dims = a.integers<"dims">();
+  const int64_t rank = self.rank(), turns = (a.integer<"k">() % 4 + 4) % 4;
+  const auto inside = [&](int64_t dim) { return dim >= -rank && dim < rank; };
+  if (dims.size() != 2 || !inside(dims[0]) || !inside(dims[1]) || (dims[0] - dims[1]) % rank == 0)
+    throw EagerError(here,
+                     "rot90: dims must be two different dimensions of " + to_string(self.sizes()));
+  if (turns == 0) return {clone(self, here)};
+  if (turns == 2) return {flip(self, dims, here)};
+  return {transpose(flip(self, {dims[turns == 1 ? 1 : 0]}, here), dims[0], dims[1], here)};
+}
+
+// Every element repeated where it stands.
+TAPER_DECOMPOSITION(repeat_interleave_self_int) {
+  const Location here = a.here();
+  const Dim repeats = a.dim<"repeats">();
+  const bool whole = !a.has<"dim">();
+  const Tensor self = whole ? flatten(a.tensor<"self">(), 0, -1, here) : a.tensor<"self">();
+  int64_t dim = whole ? 0 : a.integer<"dim">();
+  const int64_t rank = self.rank();
+  if (proves_less(repeats, Dim(0)) || rank == 0 || dim < -rank || dim >= rank)
+    throw EagerError(here, "repeat_interleave: needs repeats of at least 0 and a dimension of " +
+                               to_string(self.sizes()) + ", got " + repeats.to_string() + " and " +
+                               std::to_string(dim));
+  if (dim < 0) dim += rank;
+  Dims sizes = self.sizes(), repeated = sizes;
+  sizes[static_cast<size_t>(dim)] *= repeats;
+  repeated.insert(repeated.begin() + dim + 1, repeats);
+  if (a.has<"output_size">() && !same(a.dim<"output_size">(), sizes[static_cast<size_t>(dim)]))
+    throw EagerError(here, "repeat_interleave: output_size is " +
+                               a.dim<"output_size">().to_string() + ", the result has " +
+                               to_string(sizes));
+  return {view(clone(expand(unsqueeze(self, dim + 1, here), repeated, here), here), sizes, here)};
+}
+
+// Zeros with the last dimension on a diagonal.
+TAPER_DECOMPOSITION(diag_embed) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const int64_t rank = self.rank() + 1, offset = a.integer<"offset">();
+  int64_t dim1 = a.integer<"dim1">(), dim2 = a.integer<"dim2">();
+  const auto inside = [&](int64_t dim) { return dim >= -rank && dim < rank; };
+  if (self.rank() == 0 || !inside(dim1) || !inside(dim2) || (dim1 - dim2) % rank == 0)
+    throw EagerError(here, "diag_embed: dim1 " + std::to_string(dim1) + " and dim2 " +
+                               std::to_string(dim2) + " must be different and in [" +
+                               std::to_string(-rank) + ", " + std::to_string(rank) + ") for self " +
+                               to_string(self.sizes()));
+  dim1 = (dim1 + rank) % rank, dim2 = (dim2 + rank) % rank;
+  Dims sizes = self.sizes();
+  const Dim side = sizes.back() + Dim(offset < 0 ? -offset : offset);
+  sizes.pop_back();
+  for (const int64_t dim : {std::min(dim1, dim2), std::max(dim1, dim2)})
+    sizes.insert(sizes.begin() + dim, side);
+  return {diagonal_scatter(zeros(sizes, self.dtype(), here), self, offset, dim1, dim2, here)};
+}
 
 TAPER_DECOMPOSITION(to_dtype) {
   return {converted(a.tensor<"self">(), a.dtype<"dtype">(), a.boolean<"copy">(), a.here())};

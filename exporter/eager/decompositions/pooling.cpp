@@ -1,8 +1,45 @@
 #include "taper/exporter/eager/ops/pooling.h"
 
+#include <algorithm>
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::decompositions {
+namespace {
+
+/// Zeros, and each element of `self` at its index in its plane of the last `n` dimensions.
+template <class A>
+Tensor unpooled(const char* name, int n, const A& a) {
+  const Location here = a.here();
+  const Tensor self = a.template tensor<"self">(), indices = a.template tensor<"indices">();
+  const Dims plane = a.template dims<"output_size">();
+  bool alike = self.rank() == indices.rank();
+  for (int i = 0; alike && i < self.rank(); ++i)
+    alike = proves_equal(self.size(i), indices.size(i));
+  if ((self.rank() != n + 1 && self.rank() != n + 2) || !alike ||
+      plane.size() != static_cast<size_t>(n) ||
+      std::any_of(plane.begin(), plane.end(), [](Dim d) { return proves_less(d, Dim(0)); }))
+    throw EagerError(here, std::string(name) + ": needs self and indices of one size, " +
+                               std::to_string(n + 1) + " or " + std::to_string(n + 2) +
+                               " dimensions and " + std::to_string(n) +
+                               " numbers from 0 in output_size, got " + to_string(self.sizes()) +
+                               ", " + to_string(indices.sizes()) + " and " + to_string(plane));
+  Dims sizes = self.sizes();
+  sizes.resize(sizes.size() - plane.size());
+  sizes.insert(sizes.end(), plane.begin(), plane.end());
+  const Tensor zero = flatten(zeros(sizes, self.dtype(), here), -n, -1, here);
+  return reshape(call<ops::scatter_src>(here, zero, int64_t{-1}, flatten(indices, -n, -1, here),
+                                        flatten(self, -n, -1, here)),
+                 sizes, here);
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(max_unpool2d) { return {unpooled("max_unpool2d", 2, a)}; }
+TAPER_DECOMPOSITION(max_unpool3d) { return {unpooled("max_unpool3d", 3, a)}; }
 
 TAPER_DECOMPOSITION(max_pool2d) {
   return {std::get<0>(call<ops::max_pool2d_with_indices>(

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/kernels/shapes/view.h"
 
@@ -232,6 +233,37 @@ TAPER_DECOMPOSITION(unbind_int) {
     rows.push_back(select(self, dim, i, a.here()));
   return rows;
 }
+// The pieces are views: what PyTorch calls unsafe is that it does not follow writes to them.
+TAPER_DECOMPOSITION(unsafe_split_Tensor) {
+  return split_evenly(a.tensor<"self">(), a.dim<"split_size">(), a.integer<"dim">(), "unsafe_split",
+                      a.here());
+}
+TAPER_DECOMPOSITION(squeeze_copy) {
+  return {clone(squeeze(a.tensor<"self">(), a.here()), a.here())};
+}
+TAPER_DECOMPOSITION(swapaxes) {
+  return {transpose(a.tensor<"self">(), a.integer<"axis0">(), a.integer<"axis1">(), a.here())};
+}
+TAPER_DECOMPOSITION(ravel) {
+  const Tensor self = a.tensor<"self">();
+  return {reshape(self, {self.numel()}, a.here())};
+}
 TAPER_DECOMPOSITION(detach) { return {a.tensor<"self">().detach()}; }
+// These two give the handle that `self` is to become.
+TAPER_DECOMPOSITION(detach_) { return {a.tensor<"self">().detach()}; }
+TAPER_DECOMPOSITION(resize_) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const Dims size = a.dims<"size">();
+  if (self.requires_grad())
+    throw EagerError(here, "resize_: a tensor that requires a gradient cannot be resized");
+  Dim count = 1;
+  for (const Dim& d : size) count *= d;
+  const Tensor line = flatten(self, 0, -1, here);
+  if (!proves_less(self.numel(), count))
+    return {view(slice(line, 0, Dim(0), count, 1, here), size, here)};
+  return {
+      view(cat({line, zeros({count - self.numel()}, self.dtype(), here)}, 0, here), size, here)};
+}
 
 }  // namespace taper::eager::decompositions

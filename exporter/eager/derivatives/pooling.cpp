@@ -1,19 +1,19 @@
 #include "taper/exporter/eager/ops/pooling.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/derivatives/stand_in.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::derivatives {
 namespace {
 
-/// The last `n` dimensions as one.
-Tensor as_planes(const Tensor& t, int n, Location here) {
-  Dims sizes = t.sizes();
-  Dim plane(1);
-  for (int i = 0; i < n; ++i) plane *= sizes.back(), sizes.pop_back();
-  sizes.push_back(plane);
-  return t.reshape(sizes, here);
+/// The gradient of maxima goes to where they were found in planes of the last `n` dimensions.
+Tensor to_maxima(const Tensor& dy, const Tensor& indices, const Dims& sizes, int n, Location here) {
+  const Tensor zero = flatten(zeros(sizes, dy.dtype(), here), -n, -1, here);
+  return scatter_add(zero, -1, flatten(indices, -n, -1, here), flatten(dy, -n, -1, here), here)
+      .reshape(sizes, here);
 }
 
 /// Shapes on the way from a gradient (…, d, h, w) pooled from (…, D, H, W) back to it, as (batch,
@@ -35,14 +35,7 @@ struct Split {
   }
 };
 
-/// An argument of which the kernel reads the sizes alone: one zero, expanded.
-Tensor stand_in_of(const Dims& sizes, DType dtype, Location here) {
-  return zeros({}, dtype, here).expand(sizes, here);
-}
-
 }  // namespace
-
-// The gradient of a maximum goes to where it was found.
 
 TAPER_DERIVATIVE(max_pool2d_with_indices, "self", "result1") {
   return {call<ops::max_pool2d_with_indices_backward>(
@@ -54,21 +47,23 @@ TAPER_DERIVATIVE(max_pool2d_with_indices, "self", "result1") {
 TAPER_DERIVATIVE(max_pool2d_with_indices_backward, "indices") {
   const Tensor indices = saved.tensor<"indices">();
   const Location here = saved.here();
-  return {gather(as_planes(dy, 2, here), -1, as_planes(indices, 2, here), here)
+  return {gather(flatten(dy, -2, -1, here), -1, flatten(indices, -2, -1, here), here)
               .reshape(indices.sizes(), here),
           {},
           {}};
 }
 
-TAPER_DERIVATIVE(max_pool3d_with_indices, "result1") {
-  const Location here = saved.here();
-  const Tensor indices = as_planes(saved.result(1), 3, here), d = as_planes(dy, 3, here);
-  Dims planes = saved.sizes<"self">();
-  Dim plane(1);
-  for (int i = 0; i < 3; ++i) plane *= planes.back(), planes.pop_back();
-  planes.push_back(plane);
-  return {scatter_add(zeros(planes, dy.dtype(), here), -1, indices, d, here)
-              .reshape(saved.sizes<"self">(), here)};
+#define TAPER_MAXIMA_DERIVATIVE(op, n)                                               \
+  TAPER_DERIVATIVE(op, "result1") {                                                  \
+    return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), n, saved.here())}; \
+  }
+TAPER_MAXIMA_DERIVATIVE(max_pool3d_with_indices, 3)
+TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool1d, 1)
+TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool2d, 2)
+TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool3d, 3)
+
+TAPER_DERIVATIVE(fractional_max_pool2d, "result1") {
+  return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), 2, saved.here()), {}};
 }
 
 TAPER_DERIVATIVE(avg_pool2d, "self") {
@@ -159,6 +154,18 @@ TAPER_DERIVATIVE(adaptive_avg_pool1d, "self") {
   return {call<ops::_adaptive_avg_pool2d_backward>(here, dy.unsqueeze(-2, here),
                                                    saved.tensor<"self">().unsqueeze(-2, here))
               .squeeze(-2, here)};
+}
+
+TAPER_DERIVATIVE(im2col) {
+  const Dims sizes = saved.sizes<"self">();
+  return {call<ops::col2im>(saved.here(), dy, Dims{sizes[sizes.size() - 2], sizes.back()},
+                            saved.integers<"kernel_size">(), saved.integers<"dilation">(),
+                            saved.integers<"padding">(), saved.integers<"stride">())};
+}
+TAPER_DERIVATIVE(col2im) {
+  return {call<ops::im2col>(saved.here(), dy, saved.integers<"kernel_size">(),
+                            saved.integers<"dilation">(), saved.integers<"padding">(),
+                            saved.integers<"stride">())};
 }
 
 }  // namespace taper::eager::derivatives

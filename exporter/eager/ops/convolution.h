@@ -51,6 +51,13 @@ inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bi
                                    padding == PaddingMode::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
+inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                     const Each& stride, PaddingMode padding, const Each& dilation = 1,
+                     Dim groups = 1, Location here = Location::current()) {
+  return call<ops::conv3d_padding>(here, input, weight, bias, stride.dims(),
+                                   padding == PaddingMode::same ? "same" : "valid", dilation.dims(),
+                                   groups);
+}
 /// Transposed, over one dimension.
 inline Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                const Each& stride = 1, const Each& padding = 0,
@@ -65,6 +72,14 @@ inline Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const 
                                const Each& output_padding = 0, Dim groups = 1,
                                const Each& dilation = 1, Location here = Location::current()) {
   return call<ops::conv_transpose2d_input>(here, input, weight, bias, stride.dims(), padding.dims(),
+                                           output_padding.dims(), groups, dilation.dims());
+}
+/// Transposed, over three dimensions.
+inline Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+                               const Each& stride = 1, const Each& padding = 0,
+                               const Each& output_padding = 0, Dim groups = 1,
+                               const Each& dilation = 1, Location here = Location::current()) {
+  return call<ops::conv_transpose3d_input>(here, input, weight, bias, stride.dims(), padding.dims(),
                                            output_padding.dims(), groups, dilation.dims());
 }
 /// Over one to three dimensions, by input's rank; transposed or not. What the functions above

@@ -54,6 +54,15 @@ inline Tensor linspace(Scalar start, Scalar end, int64_t steps, std::optional<DT
 inline Tensor eye(Dim n, std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::eye>(here, n, dtype);
 }
+/// Rows and columns (2, n) of a matrix's elements on and below (above) a diagonal, row by row.
+inline Tensor tril_indices(int64_t row, int64_t col, int64_t offset = 0,
+                           std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::tril_indices>(here, row, col, offset, dtype);
+}
+inline Tensor triu_indices(int64_t row, int64_t col, int64_t offset = 0,
+                           std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::triu_indices>(here, row, col, offset, dtype);
+}
 /// 1 at the position of each class (i64), else 0, along a new last dimension of size `num_classes`;
 /// -1: as many as needed.
 inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1,

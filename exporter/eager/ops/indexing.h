@@ -56,6 +56,12 @@ inline Tensor& index_put_(Tensor& self, const std::vector<Tensor>& indices, cons
                           bool accumulate = false, Location here = Location::current()) {
   return call_in_place<ops::index_put>(here, self, indices, values, accumulate);
 }
+/// The elements that `indices`, such as argsort gives, name along `dim`; both are expanded to each
+/// other's other sizes. Without `dim`: of all elements as one line.
+inline Tensor take_along_dim(const Tensor& self, const Tensor& indices,
+                             std::optional<int64_t> dim = {}, Location here = Location::current()) {
+  return call<ops::take_along_dim>(here, self, indices, dim);
+}
 /// The elements along dim in ascending order (or descending), and where they were. Equal ones keep
 /// their order; NaN is the largest.
 inline std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim = -1,

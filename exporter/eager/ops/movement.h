@@ -37,6 +37,32 @@ inline Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0,
 inline Tensor repeat(const Tensor& self, const Dims& repeats, Location here = Location::current()) {
   return call<ops::repeat>(here, self, repeats);
 }
+/// Joined along the second dimension (of tensors with one: the first); of at least 2 dimensions,
+/// new ones in front, along the first; of at least 3, the third new one behind, along the third.
+inline Tensor hstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
+  return call<ops::hstack>(here, tensors);
+}
+inline Tensor vstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
+  return call<ops::vstack>(here, tensors);
+}
+inline Tensor dstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
+  return call<ops::dstack>(here, tensors);
+}
+/// Each element `repeats` times where it stands; without `dim`, of all elements as one line.
+inline Tensor repeat_interleave(const Tensor& self, Dim repeats, std::optional<int64_t> dim = {},
+                                Location here = Location::current()) {
+  return call<ops::repeat_interleave_self_int>(here, self, repeats, dim, std::nullopt);
+}
+/// Turned `k` quarters from the first of `dims` towards the second.
+inline Tensor rot90(const Tensor& self, int64_t k = 1, const Ints& dims = {0, 1},
+                    Location here = Location::current()) {
+  return call<ops::rot90>(here, self, k, dims);
+}
+/// Zeros with the last dimension of `self` on a diagonal of two new ones.
+inline Tensor diag_embed(const Tensor& self, int64_t offset = 0, int64_t dim1 = -2,
+                         int64_t dim2 = -1, Location here = Location::current()) {
+  return call<ops::diag_embed>(here, self, offset, dim1, dim2);
+}
 /// The order along `dims` reversed.
 inline Tensor flip(const Tensor& self, const Ints& dims, Location here = Location::current()) {
   return call<ops::flip>(here, self, dims);

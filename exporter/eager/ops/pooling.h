@@ -78,5 +78,49 @@ inline Tensor adaptive_avg_pool3d(const Tensor& self, const Dims& output_size,
                                   Location here = Location::current()) {
   return call<ops::adaptive_avg_pool3d>(here, self, output_size);
 }
+/// The largest elements of such windows, and where each lies in its plane, i64.
+inline std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, int64_t output_size,
+                                                      Location here = Location::current()) {
+  return call<ops::adaptive_max_pool1d>(here, self, Ints{output_size});
+}
+inline std::tuple<Tensor, Tensor> adaptive_max_pool2d(const Tensor& self, const Ints& output_size,
+                                                      Location here = Location::current()) {
+  return call<ops::adaptive_max_pool2d>(here, self, output_size);
+}
+inline std::tuple<Tensor, Tensor> adaptive_max_pool3d(const Tensor& self, const Ints& output_size,
+                                                      Location here = Location::current()) {
+  return call<ops::adaptive_max_pool3d>(here, self, output_size);
+}
+/// The largest elements of windows at distances that `random_samples` decides: numbers in [0, 1),
+/// (batch, channels, 2), for width and height; and where each lies in its plane.
+inline std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, const Each& kernel_size,
+                                                        const Ints& output_size,
+                                                        const Tensor& random_samples,
+                                                        Location here = Location::current()) {
+  return call<ops::fractional_max_pool2d>(here, self, kernel_size.ints(), output_size,
+                                          random_samples);
+}
+/// Zeros, and each element of `self` where `indices` says that a max_pool found it in its plane of
+/// `output_size`.
+inline Tensor max_unpool2d(const Tensor& self, const Tensor& indices, const Dims& output_size,
+                           Location here = Location::current()) {
+  return call<ops::max_unpool2d>(here, self, indices, output_size);
+}
+
+/// The windows of an image ([batch,] channels, height, width) as columns: ([batch,] channels ×
+/// kernel elements, windows). PyTorch's nn.functional.unfold.
+inline Tensor im2col(const Tensor& self, const Each& kernel_size, const Each& dilation = 1,
+                     const Each& padding = 0, const Each& stride = 1,
+                     Location here = Location::current()) {
+  return call<ops::im2col>(here, self, kernel_size.ints(), dilation.ints(), padding.ints(),
+                           stride.ints());
+}
+/// Such columns added up in an image of `output_size`. PyTorch's nn.functional.fold.
+inline Tensor col2im(const Tensor& self, const Dims& output_size, const Each& kernel_size,
+                     const Each& dilation = 1, const Each& padding = 0, const Each& stride = 1,
+                     Location here = Location::current()) {
+  return call<ops::col2im>(here, self, output_size, kernel_size.ints(), dilation.ints(),
+                           padding.ints(), stride.ints());
+}
 
 }  // namespace taper::eager

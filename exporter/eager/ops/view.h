@@ -99,6 +99,43 @@ inline Tensor as_strided(const Tensor& self, const Dims& size, const Dims& strid
   return call<ops::as_strided>(here, self, size, stride, storage_offset);
 }
 
+/// `transpose` by NumPy's name.
+inline Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1,
+                       Location here = Location::current()) {
+  return call<ops::swapaxes>(here, self, axis0, axis1);
+}
+/// All elements in one dimension. Copies if the strides allow no view.
+inline Tensor ravel(const Tensor& self, Location here = Location::current()) {
+  return call<ops::ravel>(here, self);
+}
+inline Tensor view_as(const Tensor& self, const Tensor& other,
+                      Location here = Location::current()) {
+  return call<ops::view_as>(here, self, other);
+}
+
+// In place: the handle `self` becomes one on the view. Other handles keep the old shape.
+inline Tensor& unsqueeze_(Tensor& self, int64_t dim, Location here = Location::current()) {
+  return call_in_place<ops::unsqueeze>(here, self, dim);
+}
+inline Tensor& squeeze_(Tensor& self, int64_t dim, Location here = Location::current()) {
+  return call_in_place<ops::squeeze_dim>(here, self, dim);
+}
+inline Tensor& transpose_(Tensor& self, int64_t dim0, int64_t dim1,
+                          Location here = Location::current()) {
+  return call_in_place<ops::transpose_int>(here, self, dim0, dim1);
+}
+inline Tensor& t_(Tensor& self, Location here = Location::current()) {
+  return call_in_place<ops::t>(here, self);
+}
+/// `self` becomes a handle on the same data, cut off from the tape.
+inline Tensor& detach_(Tensor& self, Location here = Location::current()) {
+  return self = call<ops::detach_>(here, self);
+}
+/// `self` becomes its first elements in row-major order, as `size`; zeros behind the last one.
+inline Tensor& resize_(Tensor& self, const Dims& size, Location here = Location::current()) {
+  return self = call<ops::resize_>(here, self, size);
+}
+
 /// Pieces of `split_size` along `dim`, the last may be smaller; or of the sizes given, which must
 /// add up.
 inline std::vector<Tensor> split(const Tensor& self, Dim split_size, int64_t dim = 0,

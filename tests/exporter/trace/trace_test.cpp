@@ -41,6 +41,45 @@ TEST(trace, keeps_sizes_symbolic) {
   EXPECT_THAT(run(*graph, {Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3})}),
               ElementsAre(1, 2, 3, 4, 5, 6));
 }
+TEST(trace, keeps_sizes_symbolic_that_are_padded_resampled_or_rearranged) {
+  using Function = Tensor (*)(const Tensor&);
+  const Function functions[] = {[](const Tensor& x) {
+                                  return pad(x, {1, 2, 0, 1}, "circular");
+                                },
+                                [](const Tensor& x) {
+                                  return pad(x, {1, 2, 1, 1}, "reflect");
+                                },
+                                [](const Tensor& x) {
+                                  return pad(x, {1, 2, 5, -1}, "replicate");
+                                },
+                                [](const Tensor& x) {
+                                  return interpolate_by(x, {1.5, 2}, "bilinear");
+                                },
+                                [](const Tensor& x) {
+                                  return interpolate_by(x, {0.5, 0.5});
+                                },
+                                [](const Tensor& x) { return pixel_shuffle(x, 2); },
+                                [](const Tensor& x) { return channel_shuffle(x, 2); },
+                                [](const Tensor& x) { return im2col(x, 3, 1, 1, 2); },
+                                [](const Tensor& x) {
+                                  return std::get<0>(adaptive_max_pool2d(x, {3, 2}));
+                                },
+                                [](const Tensor& x) { return repeat_interleave(x, 2, 2); },
+                                [](const Tensor& x) {
+                                  return rot90(x, 1, {2, 3});
+                                },
+                                [](const Tensor& x) { return diag_embed(x, 1, 0, 2); }};
+  for (const Function f : functions) {
+    const Dim height = Dim::symbol("height", 4, 64);
+    const auto graph = trace("f", [&](const Tensors& in) { return Tensors{f(in[0])}; },
+                             {input("x", {1, 4, height, 6})});
+    ir::verify(*graph);
+    for (const int64_t h : {4, 7}) {
+      const Tensor x = reshape(arange(0, 24 * h, 1, DType::f32), {1, 4, h, 6});
+      EXPECT_EQ(run(*graph, {x}), f(x).to_vector<float>());
+    }
+  }
+}
 TEST(trace, turns_writes_through_views_into_values) {
   const auto function = [](const Tensors& in) {
     Tensor x = in[0] * 1;

@@ -1,0 +1,159 @@
+#include "taper/exporter/eager/ops/resampling.h"
+
+#include <cmath>
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/upsampling.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+/// floor(size * factor). Of a symbolic size where the factor is a fraction with a power of 2 below.
+Dim scaled(const Dim& size, double factor, const std::string& name, Location here) {
+  if (!(factor > 1e-9 && factor < 1e9))
+    throw EagerError(
+        here, name + ": scale factor " + std::to_string(factor) + " must be between 1e-9 and 1e9");
+  if (size.is_constant()) {
+    const double product = std::floor(static_cast<double>(size.value()) * factor);
+    if (product > 9e15) throw EagerError(here, name + ": the result is too large");
+    return Dim(static_cast<int64_t>(product));
+  }
+  for (int64_t below = 1; below <= 1024; below *= 2)
+    if (const double above = factor * static_cast<double>(below); above == std::floor(above))
+      return size * Dim(static_cast<int64_t>(above)) / Dim(below);
+  throw EagerError(here,
+                   name + ": scale factor " + std::to_string(factor) +
+                       " of a size that only the run knows must be a fraction with a power of "
+                       "2 below; give output_size");
+}
+
+/// `op` with the size that output_size or scale_factors ask for.
+template <const Operator& op, const Operator& vec>
+Tensor resized(const Arguments<vec>& a) {
+  constexpr int n = resampled_dims<op>();
+  const Location here = a.here();
+  const std::string name(schema<vec>.name);
+  const Tensor input = a.template tensor<"input">();
+  if (a.template has<"output_size">() == a.template has<"scale_factors">())
+    throw EagerError(here, name + ": one of output_size and scale_factors must be given, not both");
+  Dims size = a.template dims<"output_size">();
+  Scales scales;
+  if (const std::vector<double> factors = a.template reals<"scale_factors">(); size.empty()) {
+    if (factors.size() != n || input.rank() != n + 2)
+      throw EagerError(here, name + ": needs " + std::to_string(n) +
+                                 " scale_factors and input of " + std::to_string(n + 2) +
+                                 " dimensions, got " + std::to_string(factors.size()) + " for " +
+                                 to_string(input.sizes()));
+    for (size_t i = 0; i < n; ++i) {
+      scales[i] = factors[i];
+      size.push_back(scaled(input.size(static_cast<int64_t>(i) + 2), factors[i], name, here));
+    }
+  }
+  return call_upsample<op>(here, aligns_corners(a), scales, input, size);
+}
+
+/// Rearranges `self` as `between`, permutes that, and gives the copy `sizes`.
+Tensor rearranged(const Tensor& self, const Dims& between, const Ints& order, const Dims& sizes,
+                  Location here) {
+  return view(clone(permute(reshape(self, between, here), order, here), here), sizes, here);
+}
+
+void check_divides(const Dim& divisor, const Dim& size, const char* what, const Tensor& self,
+                   Location here) {
+  if (size.is_constant() && divisor.is_constant() && size.value() % divisor.value() != 0)
+    throw EagerError(here, std::string(what) + " " + size.to_string() + " of " +
+                               to_string(self.sizes()) + " is not a multiple of " +
+                               divisor.to_string());
+}
+void check_shuffle(const char* name, const Tensor& self, int64_t factor, Location here) {
+  if (factor < 1 || factor > 32767)
+    throw EagerError(here, std::string(name) + ": the factor " + std::to_string(factor) +
+                               " is outside [1, 32767]");
+  if (self.rank() < 3)
+    throw EagerError(here, std::string(name) + ": needs (…, channels, height, width), got " +
+                               to_string(self.sizes()));
+}
+/// 0, 1, …, first - 1, and then `rest` counted from `first`.
+Ints order_of(size_t first, std::initializer_list<int64_t> rest) {
+  Ints order;
+  for (size_t i = 0; i < first; ++i) order.push_back(static_cast<int64_t>(i));
+  for (const int64_t i : rest) order.push_back(static_cast<int64_t>(first) + i);
+  return order;
+}
+Dims joined(Dims first, std::initializer_list<Dim> rest) {
+  first.insert(first.end(), rest);
+  return first;
+}
+
+}  // namespace
+
+#define TAPER_RESIZED(op) \
+  TAPER_DECOMPOSITION(op##_vec) { return {resized<ops::op>(a)}; }
+TAPER_RESIZED(upsample_nearest1d)
+TAPER_RESIZED(upsample_nearest2d)
+TAPER_RESIZED(upsample_nearest3d)
+TAPER_RESIZED(_upsample_nearest_exact1d)
+TAPER_RESIZED(_upsample_nearest_exact2d)
+TAPER_RESIZED(_upsample_nearest_exact3d)
+TAPER_RESIZED(upsample_linear1d)
+TAPER_RESIZED(upsample_bilinear2d)
+TAPER_RESIZED(upsample_trilinear3d)
+TAPER_RESIZED(upsample_bicubic2d)
+
+TAPER_DECOMPOSITION(grid_sampler) {
+  const Tensor input = a.tensor<"input">(), grid = a.tensor<"grid">();
+  const int64_t interpolation = a.integer<"interpolation_mode">(),
+                padding = a.integer<"padding_mode">();
+  const bool align = a.boolean<"align_corners">();
+  if (input.rank() != 4 && input.rank() != 5)
+    throw EagerError(a.here(), "grid_sampler: input must have 4 or 5 dimensions, it is " +
+                                   to_string(input.sizes()));
+  return {input.rank() == 4
+              ? call<ops::grid_sampler_2d>(a.here(), input, grid, interpolation, padding, align)
+              : call<ops::grid_sampler_3d>(a.here(), input, grid, interpolation, padding, align)};
+}
+
+TAPER_DECOMPOSITION(pixel_shuffle) {
+  const Tensor self = a.tensor<"self">();
+  const int64_t factor = a.integer<"upscale_factor">();
+  check_shuffle("pixel_shuffle", self, factor, a.here());
+  const Dim r(factor), c = self.size(-3), h = self.size(-2), w = self.size(-1);
+  check_divides(r * r, c, "pixel_shuffle: the channel count", self, a.here());
+  Dims lead = self.sizes();
+  lead.resize(lead.size() - 3);
+  return {rearranged(self, joined(lead, {c / (r * r), r, r, h, w}),
+                     order_of(lead.size(), {0, 3, 1, 4, 2}),
+                     joined(lead, {c / (r * r), h * r, w * r}), a.here())};
+}
+TAPER_DECOMPOSITION(pixel_unshuffle) {
+  const Tensor self = a.tensor<"self">();
+  const int64_t factor = a.integer<"downscale_factor">();
+  check_shuffle("pixel_unshuffle", self, factor, a.here());
+  const Dim r(factor), c = self.size(-3), h = self.size(-2), w = self.size(-1);
+  check_divides(r, h, "pixel_unshuffle: the height", self, a.here());
+  check_divides(r, w, "pixel_unshuffle: the width", self, a.here());
+  Dims lead = self.sizes();
+  lead.resize(lead.size() - 3);
+  return {rearranged(self, joined(lead, {c, h / r, r, w / r, r}),
+                     order_of(lead.size(), {0, 2, 4, 1, 3}),
+                     joined(lead, {c * r * r, h / r, w / r}), a.here())};
+}
+TAPER_DECOMPOSITION(channel_shuffle) {
+  const Tensor self = a.tensor<"self">();
+  const Dim groups = a.dim<"groups">();
+  if (self.rank() < 3 || proves_less(groups, Dim(1)))
+    throw EagerError(a.here(),
+                     "channel_shuffle: needs (batch, channels, …) and at least 1 group, got " +
+                         to_string(self.sizes()) + " and " + groups.to_string());
+  check_divides(groups, self.size(1), "channel_shuffle: the channel count", self, a.here());
+  Dims cut = self.sizes();
+  cut[1] = groups;
+  cut.insert(cut.begin() + 2, self.size(1) / groups);
+  Ints order = order_of(cut.size(), {});
+  std::swap(order[1], order[2]);
+  return {rearranged(self, cut, order, self.sizes(), a.here())};
+}
+
+}  // namespace taper::eager::decompositions

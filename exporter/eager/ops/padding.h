@@ -1,0 +1,19 @@
+// Larger tensors: elements put around a tensor.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "taper/exporter/eager/call.h"
+
+namespace taper::eager {
+
+/// `pad` elements around the last dimensions: pairs (before, after) from the last one on; negative
+/// ones crop. `mode`: "constant", with `value`; and for 1, 2 or 3 pairs of (channels, …) or (batch,
+/// channels, …) "reflect" (the edge not repeated), "replicate" (the edge repeated) and "circular"
+/// (what leaves at one end comes back at the other).
+inline Tensor pad(const Tensor& self, const Dims& pad, std::string_view mode = "constant",
+                  std::optional<double> value = {}, Location here = Location::current()) {
+  return call<ops::pad>(here, self, pad, mode, value);
+}
+
+}  // namespace taper::eager

@@ -1,0 +1,47 @@
+// Images, signals and volumes at another resolution, or at positions of one's choice.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "taper/exporter/eager/call.h"
+
+namespace taper::eager {
+
+/// (batch, channels, …) resized to `size`, which has 1, 2 or 3 elements. `mode`: "nearest",
+/// "nearest-exact", "linear" (1 dimension), "bilinear", "bicubic" (2), "trilinear" (3).
+/// `align_corners`: the centres of the outermost elements stay where they are; otherwise their
+/// outer edges do. Not for the nearest ones.
+Tensor interpolate(const Tensor& self, const Dims& size, std::string_view mode = "nearest",
+                   bool align_corners = false, Location here = Location::current());
+/// Enlarged by a factor for each dimension: the new size is floor(size * factor), and positions are
+/// computed from the factor.
+Tensor interpolate_by(const Tensor& self, const std::vector<double>& scale_factor,
+                      std::string_view mode = "nearest", bool align_corners = false,
+                      Location here = Location::current());
+
+/// `input` (batch, channels, x…) at the positions `grid` (batch, y…, n), n = 2 or 3 coordinates
+/// from -1 to 1, that of the last dimension first -> (batch, channels, y…). `mode`: "bilinear" (of
+/// volumes, trilinear), "nearest" or, of images, "bicubic". `padding_mode`: what lies outside is
+/// "zeros", the "border" or a "reflection". `align_corners`: -1 and 1 are the centres of the
+/// outermost elements, not their outer edges.
+Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode = "bilinear",
+                   std::string_view padding_mode = "zeros", bool align_corners = false,
+                   Location here = Location::current());
+
+/// (…, channels r², height, width) -> (…, channels, height r, width r): r² channels become the
+/// elements of a square.
+inline Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor,
+                            Location here = Location::current()) {
+  return call<ops::pixel_shuffle>(here, self, upscale_factor);
+}
+/// Its inverse.
+inline Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor,
+                              Location here = Location::current()) {
+  return call<ops::pixel_unshuffle>(here, self, downscale_factor);
+}
+/// Channels (groups, rest) become (rest, groups).
+inline Tensor channel_shuffle(const Tensor& self, Dim groups, Location here = Location::current()) {
+  return call<ops::channel_shuffle>(here, self, groups);
+}
+
+}  // namespace taper::eager

@@ -1,0 +1,143 @@
+#include "taper/exporter/eager/ops/resampling.h"
+
+#include <cmath>
+
+#include "taper/tests/kernels/eager_check.h"
+
+namespace taper::eager {
+namespace {
+
+struct Mode {
+  const char* name;
+  Ints in;
+  Dims out;
+};
+const Mode modes[] = {{"nearest", {2, 3, 5}, {7}},
+                      {"nearest", {2, 2, 3, 5}, {4, 3}},
+                      {"nearest", {1, 2, 2, 3, 4}, {3, 2, 5}},
+                      {"nearest-exact", {2, 3, 5}, {3}},
+                      {"nearest-exact", {2, 2, 3, 5}, {4, 3}},
+                      {"nearest-exact", {1, 2, 2, 3, 4}, {3, 2, 5}},
+                      {"linear", {2, 3, 5}, {7}},
+                      {"bilinear", {2, 2, 3, 5}, {4, 3}},
+                      {"bicubic", {2, 2, 3, 5}, {4, 3}},
+                      {"trilinear", {1, 2, 2, 3, 4}, {3, 2, 5}}};
+
+TEST(interpolate, takes_any_strides_and_threads) {
+  for (const Mode& m : modes) {
+    const Tensor x = random_tensor(m.in);
+    const auto f = [&] { return interpolate(scattered(x), m.out, m.name); };
+    expect_same_bits(f(), interpolate(x, m.out, m.name));
+    expect_same_bits_with_two_threads(f);
+  }
+}
+
+TEST(interpolate, is_differentiable_twice_in_every_mode) {
+  for (const Mode& m : modes)
+    for (const bool align : {false, true}) {
+      const auto f = [&](const std::vector<Tensor>& v) {
+        const Tensor y = interpolate(v[0], m.out, m.name, align);
+        return sum(y * y * y);
+      };
+      expect_right_derivatives(f, {random_tensor(m.in, 1, DType::f64)});
+    }
+}
+
+TEST(interpolate, leaves_a_linear_function_as_it_is) {
+  const Tensor x = reshape(arange(0, 12, 1, DType::f32), {1, 1, 12});
+  const std::vector<float> y = interpolate(x, {23}, "linear", true).to_vector<float>();
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], static_cast<float>(i) / 2, 1e-5);
+}
+
+TEST(interpolate, of_bytes_rounds_each_of_its_two_steps) {
+  const Tensor x = clamp(random_tensor({1, 3, 7, 9}) * 60 + 128, 0, 255).to(DType::u8);
+  for (const char* mode : {"bilinear", "bicubic"})
+    for (const Dims& size : {Dims{11, 5}, Dims{7, 20}, Dims{3, 9}, Dims{7, 9}}) {
+      const std::vector<uint8_t> bytes = interpolate(x, size, mode).to_vector<uint8_t>();
+      const std::vector<float> exact =
+          clamp(interpolate(x.to(DType::f32), size, mode), 0, 255).to_vector<float>();
+      ASSERT_EQ(bytes.size(), exact.size());
+      for (size_t i = 0; i < bytes.size(); ++i)
+        EXPECT_NEAR(static_cast<float>(bytes[i]), exact[i], 1.5f);
+    }
+}
+
+TEST(interpolate, refuses_what_does_not_fit) {
+  const Tensor x = ones({1, 2, 3, 4});
+  EXPECT_THROW(interpolate(x, {3, 4}, "linear"), EagerError);
+  EXPECT_THROW(interpolate(x, {3}, "bilinear"), EagerError);
+  EXPECT_THROW(interpolate(x, {0, 4}, "bilinear"), EagerError);
+  EXPECT_THROW(interpolate(x, {int64_t{1} << 40, int64_t{1} << 40}, "nearest"), EagerError);
+  EXPECT_THROW(interpolate_by(x, {2, -1}, "nearest"), EagerError);
+  EXPECT_THROW(interpolate_by(x, {2, NAN}, "nearest"), EagerError);
+  EXPECT_THROW(interpolate_by(x, {2}, "nearest"), EagerError);
+}
+
+TEST(grid_sample, gives_the_image_for_the_identity) {
+  const Tensor x = random_tensor({1, 2, 3, 5});
+  std::vector<float> positions;
+  for (int h = 0; h < 3; ++h)
+    for (int w = 0; w < 5; ++w)
+      positions.insert(positions.end(), {static_cast<float>(w) / 2 - 1, static_cast<float>(h) - 1});
+  const Tensor grid = Tensor::from(positions, {1, 3, 5, 2});
+  for (const char* mode : {"bilinear", "nearest", "bicubic"})
+    for (const char* padding : {"zeros", "border", "reflection"})
+      expect_same_bits(grid_sample(x, grid, mode, padding, true), x);
+}
+
+TEST(grid_sample, stays_inside_wherever_the_grid_points) {
+  const float inf = INFINITY;
+  const Tensor grid =
+      Tensor::from<float>({NAN, 0, inf, -inf, 1e30f, -1e30f, -3e9f, 3e9f, 7, -9}, {1, 1, 5, 2});
+  const Tensor x = ones({1, 1, 3, 4});
+  for (const char* mode : {"bilinear", "nearest", "bicubic"})
+    for (const char* padding : {"zeros", "border", "reflection"})
+      for (const bool align : {false, true}) {
+        const Tensor input = x.detach(), at = grid.detach();
+        input.set_requires_grad(), at.set_requires_grad();
+        const Tensor y = grid_sample(input, at, mode, padding, align);
+        EXPECT_EQ(to_string(y.sizes()), "(1, 1, 1, 5)");
+        sum(y).backward();
+      }
+}
+
+TEST(grid_sample, is_differentiable_twice_in_images_and_volumes) {
+  // positions between elements, where the derivatives are continuous
+  const Tensor plane = random_tensor({1, 2, 2, 2}, 5, DType::f64) * 0.7 + 0.013,
+               space = random_tensor({1, 1, 2, 2, 3}, 6, DType::f64) * 0.6 + 0.017;
+  for (const char* mode : {"bilinear", "nearest", "bicubic"})
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      const auto f = [&](const std::vector<Tensor>& v) {
+        const Tensor y = grid_sample(v[0], v[1], mode, padding);
+        return sum(y * y * y);
+      };
+      expect_right_derivatives(f, {random_tensor({1, 2, 3, 4}, 1, DType::f64), plane.detach()});
+      if (std::string(mode) != "bicubic")
+        expect_right_derivatives(f,
+                                 {random_tensor({1, 1, 2, 3, 4}, 1, DType::f64), space.detach()});
+    }
+}
+
+TEST(grid_sample, refuses_what_does_not_fit) {
+  const Tensor x = ones({1, 2, 3, 4}), volume = ones({1, 2, 3, 4, 5});
+  EXPECT_THROW(grid_sample(x, ones({2, 1, 1, 2})), EagerError);  // another batch
+  EXPECT_THROW(grid_sample(x, ones({1, 1, 1, 3})), EagerError);  // three coordinates
+  EXPECT_THROW(grid_sample(x, ones({1, 1, 1, 2}), "cubic"), EagerError);
+  EXPECT_THROW(grid_sample(volume, ones({1, 1, 1, 1, 3}), "bicubic"), EagerError);
+  EXPECT_THROW(grid_sample(zeros({1, 2, 0, 4}), ones({1, 1, 1, 2})), EagerError);
+}
+
+TEST(pixel_shuffle, and_its_inverse_copy_every_element_once) {
+  const Tensor x = random_tensor({2, 8, 3, 5}), y = pixel_shuffle(x, 2);
+  EXPECT_EQ(to_string(y.sizes()), "(2, 2, 6, 10)");
+  expect_same_bits(pixel_unshuffle(y, 2), x);
+  Tensor same = pixel_shuffle(x, 1);
+  same.zero_();
+  EXPECT_NE(x.to_vector<float>()[0], 0);  // memory of its own
+  EXPECT_THROW(pixel_shuffle(x, 3), EagerError);
+  EXPECT_THROW(pixel_unshuffle(x, 2), EagerError);
+  EXPECT_THROW(channel_shuffle(x, 3), EagerError);
+}
+
+}  // namespace
+}  // namespace taper::eager
