@@ -58,6 +58,8 @@ Dims broadcast_sizes(const Tensor& a, const Tensor& b, std::string_view op, Loca
   return {both.sizes, both.sizes + both.rank};
 }
 
+/// The different slices of a tensor in ascending order: where each is first, which of them every
+/// slice is, and how many are the same. NaN counts as the largest, and as equal to itself.
 template <class T>
 struct SlicesInOrder {
   std::vector<int64_t> first, inverse, counts;
@@ -65,9 +67,10 @@ struct SlicesInOrder {
   SlicesInOrder(const T* x, int64_t rows, int64_t width) : inverse(static_cast<size_t>(rows)) {
     std::vector<int64_t> order(static_cast<size_t>(rows));
     std::iota(order.begin(), order.end(), 0);
+    const auto before = [](T a, T b) { return a < b || (b != b && a == a); };
     const auto less = [=](int64_t a, int64_t b) {
       return std::lexicographical_compare(x + a * width, x + (a + 1) * width, x + b * width,
-                                          x + (b + 1) * width);
+                                          x + (b + 1) * width, before);
     };
     std::stable_sort(order.begin(), order.end(), less);
     for (size_t i = 0; i < order.size(); ++i) {
@@ -78,7 +81,6 @@ struct SlicesInOrder {
   }
 };
 
-/// Tensors of one vector each.
 Tensor vector_of(const std::vector<int64_t>& v, Location here) {
   return Tensor::from(v, {static_cast<int64_t>(v.size())}, here);
 }
