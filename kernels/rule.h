@@ -145,10 +145,16 @@ enum class Promotion : uint8_t {
   none,    ///< arguments are taken as they are
   common,  ///< all tensor arguments (and Scalars) to their common dtype: add, where, cat, maximum,
            ///< comparisons
+  conditional,      ///< the same, and `condition` from u8 to bool: where
   floating,         ///< integers to the default floating dtype: exp, sigmoid, mean
   common_floating,  ///< to the common dtype, integers to the default floating one: div, atan2
   integer_sum,      ///< bool and integers to i64, or to `dtype` if given: sum, prod, cumsum
-  boolean,          ///< arguments to bool: logical_and, any
+  boolean,          ///< arguments to bool: logical_and
+  truth,            ///< the same, but u8 stays: any, all
+  index,    ///< `index`, a tensor of positions, from i32 (or without elements) to i64: gather,
+            ///< scatter
+  indices,  ///< `indices`, a list of them, too; a bool mask (or one of u8) becomes the positions
+            ///< where it is true, one tensor for each of its dimensions: index, index_put
 };
 
 namespace internal {

@@ -19,6 +19,7 @@ enum class Kind : uint8_t {
   layout = 8,
   device = 9,
   memory_format = 10,
+  generator = 11,
 };
 
 /// One parameter or result of a schema.
@@ -87,6 +88,7 @@ constexpr Kind kind_of(std::string_view type) {
   if (type == "Layout") return Kind::layout;
   if (type == "Device") return Kind::device;
   if (type == "MemoryFormat") return Kind::memory_format;
+  if (type == "Generator") return Kind::generator;
   return Kind::none;
 }
 
@@ -200,7 +202,7 @@ constexpr Schema parse_schema(std::string_view text) {
 /// a rule or a kernel.
 constexpr bool reaches_kernel(const Parameter& p) {
   return p.kind != Kind::layout && p.kind != Kind::device && p.kind != Kind::memory_format &&
-         p.name != "pin_memory" && p.name != "non_blocking";
+         p.kind != Kind::generator && p.name != "pin_memory" && p.name != "non_blocking";
 }
 
 }  // namespace taper

@@ -19,4 +19,10 @@ class EagerError : public ExportError {
   Location at_;
 };
 
+/// The size of a result depends on the elements of a tensor, which a trace does not know.
+class DataDependentError : public EagerError {
+ public:
+  using EagerError::EagerError;
+};
+
 }  // namespace taper

@@ -48,6 +48,67 @@ void cast_all(const OperatorInfo& info, Boxed* arguments, Casts& casts, DType dt
   }
 }
 
+void cast_one(Boxed& b, Casts& casts, DType dtype, const Location& here) {
+  casts.tensors.reserve(Schema::max_parameters);
+  b.tensors = &casts.tensors.emplace_back(cast(b.tensor(), dtype, here));
+}
+
+/// Positions are i64. Without elements any integers will do.
+bool is_other_index(const Tensor& t) {
+  return t.dtype() == DType::i32 ||
+         (t.dtype() != DType::i64 && !is_floating(t.dtype()) && proves_equal(t.numel(), Dim(0)));
+}
+
+/// Appends the positions where `mask` is true, one vector for each of its dimensions, which stand
+/// for dimensions `first`, … of `self`.
+void append_positions(const OperatorInfo& info, const Tensor& self, size_t first,
+                      const Tensor& mask, std::vector<Tensor>& list, const Location& here) {
+  const std::string what =
+      std::string(info.name) + ": index " + std::to_string(first) + " is a bool mask ";
+  const auto fits = [&] {
+    for (int k = 0; k < mask.rank(); ++k) {
+      const int64_t d = static_cast<int64_t>(first) + k;
+      if (d >= self.rank() || !proves_equal(mask.size(k), self.size(d))) return false;
+    }
+    return mask.rank() > 0;
+  };
+  if (mask.is_traced())
+    throw DataDependentError(
+        here, what + "; how many elements it selects depends on data, which a trace does not know");
+  if (!fits())
+    throw EagerError(here, what + to_string(mask.sizes()) +
+                               "; its sizes must be those of self's dimensions from " +
+                               std::to_string(first) + " on: self is " + to_string(self.sizes()));
+  const Tensor positions = call<ops::nonzero>(here, mask);
+  for (int k = 0; k < mask.rank(); ++k)
+    list.push_back(call<ops::clone>(here, positions.select(1, k, here)));
+}
+
+void expand_indices(const OperatorInfo& info, Boxed* arguments, Boxed& b, Casts& casts,
+                    const Location& here) {
+  const auto is_mask = [](const Tensor& t) {
+    return t.dtype() == DType::boolean || (t.dtype() == DType::u8 && !is_other_index(t));
+  };
+  bool change = false;
+  for (uint32_t k = 0; k < b.size; ++k) {
+    const Tensor& t = b.tensors[k];
+    change = change || (t.defined() && (is_mask(t) || is_other_index(t)));
+  }
+  if (!change) return;
+  casts.lists.reserve(2);
+  std::vector<Tensor>& list = casts.lists.emplace_back();
+  for (uint32_t k = 0; k < b.size; ++k) {
+    const Tensor& t = b.tensors[k];
+    if (!t.defined())
+      list.push_back(t);
+    else if (is_mask(t))
+      append_positions(info, arguments[0].tensor(), list.size(), t, list, here);
+    else
+      list.push_back(is_other_index(t) ? cast(t, DType::i64, here) : t);
+  }
+  b.tensors = list.data(), b.size = static_cast<uint32_t>(list.size());
+}
+
 }  // namespace
 
 DType promote_types(DType a, DType b) {
@@ -101,12 +162,17 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Loc
   switch (info.promotion) {
     case Promotion::none:
       return;
+    case Promotion::conditional:
+      if (arguments[0].tensor().dtype() == DType::u8)
+        cast_one(arguments[0], casts, DType::boolean, here);
+      [[fallthrough]];
     case Promotion::common:
     case Promotion::floating:
     case Promotion::common_floating: {
       if (is_one_floating(dtypes_of_tensors(info, arguments))) return;
       const DType common = result_type(info, arguments);
-      const bool fits = info.promotion == Promotion::common || is_floating(common);
+      const bool fits = info.promotion == Promotion::common ||
+                        info.promotion == Promotion::conditional || is_floating(common);
       return cast_all(info, arguments, casts, fits ? common : DType::f32, here);
     }
     case Promotion::integer_sum: {
@@ -121,8 +187,22 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Loc
                                               : DType::i64;
       return cast_all(info, arguments, casts, target, here);
     }
+    case Promotion::truth:
+      if (arguments[0].tensor().dtype() == DType::u8) return;
+      [[fallthrough]];
     case Promotion::boolean:
       return cast_all(info, arguments, casts, DType::boolean, here);
+    case Promotion::index:
+    case Promotion::indices:
+      for (int i = 0; i < info.argument_count; ++i) {
+        Boxed& b = arguments[i];
+        if (!b.present) continue;
+        if (info.arguments[i].name == "indices" && b.list)
+          expand_indices(info, arguments, b, casts, here);
+        else if (info.arguments[i].name == "index" && is_other_index(b.tensor()))
+          cast_one(b, casts, DType::i64, here);
+      }
+      return;
   }
 }
 

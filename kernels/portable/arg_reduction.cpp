@@ -1,5 +1,8 @@
 // The first position of a largest or smallest element, and running sums and products: one line of
 // elements after the other.
+#include <cmath>
+#include <limits>
+
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/reduction.h"
@@ -121,36 +124,86 @@ struct RunningProduct {
   static T next(T a, T x) { return wrapping_mul(a, x); }
 };
 
+/// log(exp(a) + exp(x)), without overflow.
+template <class T>
+struct RunningLogSum {
+  static constexpr T start = -std::numeric_limits<T>::infinity();
+  static T next(T a, T x) {
+    const T most = a > x || a != a ? a : x, least = a > x || a != a ? x : a;
+    if (least != least) return least;
+    return std::isinf(most) ? most : most + std::log1p(std::exp(least - most));
+  }
+};
+
+/// Calls body(element, its offset in a dense result) along a line.
+template <class T, class Body>
+void walk_line(const Source& source, const Lines& plan, index_t line, const Body& body) {
+  index_t to = line / plan.inner * plan.inner * plan.extent + line % plan.inner;
+  T buffer[block];
+  for (index_t at = 0; at < plan.extent; at += block) {
+    const index_t n = plan.extent - at < block ? plan.extent - at : block;
+    const T* x = static_cast<const T*>(read_block(source, line * plan.extent + at, n, buffer));
+    for (index_t i = 0; i < n; ++i, to += plan.inner) body(x[i], to);
+  }
+}
+
 /// y[k] = x[0] + … + x[k] along `dim`; floats accumulate in double.
-template <template <class> class Running, class E>
+template <template <class> class Running, class E, class... P>
 struct Scan {
   using T = Compute<E>;
   using Accumulator = std::conditional_t<std::is_same_v<T, float>, double, T>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, Maybe<DType>,
-                       View<E>) {
+  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, P..., View<E>) {
     plan = lines_along(self.shape(), one_dim(self.rank(), dim));
     return Error::ok;
   }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t,
-                   Maybe<DType>, View<E> out) {
+  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t, P...,
+                   View<E> out) {
     const DType computes = internal::computed_dtype<E>(*self.ref);
     const Source source(*self.ref, plan.walk, computes);
     const Store store = storer(computes, out.dtype());
     const int bytes = size_bytes(out.dtype());
+    char* const y = static_cast<char*>(out.ref->data);
     for_each_line(context.threads, plan, [&](index_t line) {
-      char* y = static_cast<char*>(out.ref->data) +
-                (line / plan.inner * plan.inner * plan.extent + line % plan.inner) * bytes;
-      T buffer[block];
       Accumulator sum = Running<Accumulator>::start;
-      for (index_t at = 0; at < plan.extent; at += block) {
-        const index_t n = plan.extent - at < block ? plan.extent - at : block;
-        const T* x = static_cast<const T*>(read_block(source, line * plan.extent + at, n, buffer));
-        for (index_t i = 0; i < n; ++i, y += plan.inner * bytes) {
-          sum = Running<Accumulator>::next(sum, static_cast<Accumulator>(x[i]));
-          const T rounded = static_cast<T>(sum);
-          store(&rounded, 1, y);
-        }
-      }
+      walk_line<T>(source, plan, line, [&](T x, index_t to) {
+        sum = Running<Accumulator>::next(sum, static_cast<Accumulator>(x));
+        const T rounded = static_cast<T>(sum);
+        store(&rounded, 1, y + to * bytes);
+      });
+    });
+    return Error::ok;
+  }
+};
+
+/// With a dtype, which the host has settled.
+template <template <class> class Running, class E>
+using ScanTo = Scan<Running, E, Maybe<DType>>;
+
+/// The extreme of x[0] … x[k], and the last position where it stands; NaN stays.
+template <template <class> class Order, class E>
+struct RunningExtreme {
+  using T = Compute<E>;
+  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, View<E>,
+                       View<int64_t>) {
+    plan = lines_along(self.shape(), one_dim(self.rank(), dim));
+    return Error::ok;
+  }
+  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t,
+                   View<E> values, View<int64_t> indices) {
+    const DType computes = internal::computed_dtype<E>(*self.ref);
+    const Source source(*self.ref, plan.walk, computes);
+    const Store store = storer(computes, values.dtype());
+    const int bytes = size_bytes(values.dtype());
+    char* const y = static_cast<char*>(values.ref->data);
+    for_each_line(context.threads, plan, [&](index_t line) {
+      T best{};
+      int64_t position = -1, at = 0;
+      walk_line<T>(source, plan, line, [&](T x, index_t to) {
+        if (position < 0 || !Order<T>::before(best, x)) best = x, position = at;
+        ++at;
+        store(&best, 1, y + to * bytes);
+        indices.data()[to] = position;
+      });
     });
     return Error::ok;
   }
@@ -171,7 +224,12 @@ TAPER_LINES_NUMERIC(argmax, ArgExtreme, Greater)
 TAPER_LINES_NUMERIC(argmin, ArgExtreme, Less)
 TAPER_LINES_NUMERIC(max_dim, Extreme, Greater)
 TAPER_LINES_NUMERIC(min_dim, Extreme, Less)
-TAPER_LINES_NUMERIC(cumsum, Scan, RunningSum)
-TAPER_LINES_NUMERIC(cumprod, Scan, RunningProduct)
+TAPER_LINES_NUMERIC(cummax, RunningExtreme, Greater)
+TAPER_LINES_NUMERIC(cummin, RunningExtreme, Less)
+TAPER_LINES_NUMERIC(cumsum, ScanTo, RunningSum)
+TAPER_LINES_NUMERIC(cumprod, ScanTo, RunningProduct)
+TAPER_LINES(logcumsumexp, f32, Scan<RunningLogSum, float>)
+TAPER_LINES(logcumsumexp, f64, Scan<RunningLogSum, double>)
+TAPER_LINES(logcumsumexp, small_float, Scan<RunningLogSum, SmallFloat>)
 
 }  // namespace taper::portable

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "taper/kernels/portable/lanes.h"
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
 
 namespace taper::portable {
@@ -181,15 +181,7 @@ Error index_put(Context& context, const Selection& s, View<const T> self,
 
 }  // namespace
 
-TAPER_KERNEL(index_Tensor, b1, prepare<Bytes<1>>, index<Bytes<1>>)
-TAPER_KERNEL(index_Tensor, b2, prepare<Bytes<2>>, index<Bytes<2>>)
-TAPER_KERNEL(index_Tensor, b4, prepare<Bytes<4>>, index<Bytes<4>>)
-TAPER_KERNEL(index_Tensor, b8, prepare<Bytes<8>>, index<Bytes<8>>)
-TAPER_KERNEL(index_put, f32, prepare_put<float>, index_put<float>)
-TAPER_KERNEL(index_put, f64, prepare_put<double>, index_put<double>)
-TAPER_KERNEL(index_put, i64, prepare_put<int64_t>, index_put<int64_t>)
-TAPER_KERNEL(index_put, i32, prepare_put<int32_t>, index_put<int32_t>)
-TAPER_KERNEL(index_put, u8, prepare_put<uint8_t>, index_put<uint8_t>)
-TAPER_KERNEL(index_put, boolean, prepare_put<bool>, index_put<bool>)
+TAPER_BY_SIZE(index_Tensor, prepare, index)
+TAPER_BY_DTYPE(index_put, prepare_put, index_put)
 
 }  // namespace taper::portable

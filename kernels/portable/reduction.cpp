@@ -56,6 +56,10 @@ struct Sum : Plain {
   static T combine(T a, T b) { return wrapping_add(a, b); }
 };
 template <class T>
+struct SumOfNumbers : Sum<T> {
+  static T map(T x, T) { return x == x ? x : T(0); }
+};
+template <class T>
 struct Mean : Sum<T> {
   T count;
   T finish(T sum) const { return sum / count; }
@@ -84,11 +88,13 @@ struct Smallest : Plain {
 };
 template <class T>
 struct AnyOf : Plain {
+  static T map(T x, T) { return x != T(0); }
   static T identity() { return false; }
   static T combine(T a, T b) { return a | b; }
 };
 template <class T>
 struct AllOf : Plain {
+  static T map(T x, T) { return x != T(0); }
   static T identity() { return true; }
   static T combine(T a, T b) { return a & b; }
 };
@@ -137,13 +143,14 @@ struct Reduce {
   }
 };
 
-/// any.dims alone takes an empty list by its word: nothing is reduced.
-struct AnyDims : Reduce<AnyOf, bool, Maybe<Span<const int64_t>>, bool> {
-  static Error prepare(Context& context, Reduction& plan, AnyView<const bool> self,
-                       Maybe<Span<const int64_t>> dims, bool, View<bool>) {
+/// any.dims and all.dims alone take an empty list by its word: nothing is reduced.
+template <template <class> class Op, class E>
+struct OverDims : Reduce<Op, E, Maybe<Span<const int64_t>>, bool> {
+  static Error prepare(Context& context, Reduction& plan, AnyView<const E> self,
+                       Maybe<Span<const int64_t>> dims, bool, View<E>) {
     plan =
         plan_reduction(self.shape(), dims && dims->empty() ? 0 : reduced_dims(self.rank(), dims));
-    need_partial<bool>(context, plan);
+    need_partial<E>(context, plan);
     return Error::ok;
   }
 };
@@ -204,6 +211,8 @@ using MaybeDims = Maybe<Span<const int64_t>>;
 
 TAPER_REDUCTION_NUMERIC(sum_dim_IntList, Sum,
                         TAPER_COMMA MaybeDims TAPER_COMMA bool TAPER_COMMA Maybe<DType>)
+TAPER_REDUCTION_NUMERIC(nansum, SumOfNumbers,
+                        TAPER_COMMA MaybeDims TAPER_COMMA bool TAPER_COMMA Maybe<DType>)
 TAPER_REDUCTION_FLOATING(mean, Mean, TAPER_COMMA Maybe<DType>)
 TAPER_REDUCTION_FLOATING(mean_dim, Mean,
                          TAPER_COMMA MaybeDims TAPER_COMMA bool TAPER_COMMA Maybe<DType>)
@@ -214,11 +223,15 @@ TAPER_REDUCTION_NUMERIC(amax, Largest, TAPER_COMMA DimList_ TAPER_COMMA bool)
 TAPER_REDUCTION_NUMERIC(amin, Smallest, TAPER_COMMA DimList_ TAPER_COMMA bool)
 TAPER_REDUCTION_NUMERIC(max, Largest)
 TAPER_REDUCTION_NUMERIC(min, Smallest)
-TAPER_REDUCTION(any, bool, AnyOf, bool)
-TAPER_REDUCTION(any_dim, bool, AnyOf, bool, int64_t, bool)
-TAPER_KERNEL(any_dims, bool, AnyDims::prepare, AnyDims::run)
-TAPER_REDUCTION(all, bool, AllOf, bool)
-TAPER_REDUCTION(all_dim, bool, AllOf, bool, int64_t, bool)
+#define TAPER_TRUTH(op, Op)                                                           \
+  TAPER_REDUCTION(op, bool, Op, bool)                                                 \
+  TAPER_REDUCTION(op, u8, Op, uint8_t)                                                \
+  TAPER_REDUCTION(op##_dim, bool, Op, bool, int64_t, bool)                            \
+  TAPER_REDUCTION(op##_dim, u8, Op, uint8_t, int64_t, bool)                           \
+  TAPER_KERNEL(op##_dims, bool, OverDims<Op, bool>::prepare, OverDims<Op, bool>::run) \
+  TAPER_KERNEL(op##_dims, u8, OverDims<Op, uint8_t>::prepare, OverDims<Op, uint8_t>::run)
+TAPER_TRUTH(any, AnyOf)
+TAPER_TRUTH(all, AllOf)
 
 #define TAPER_VARIANCE(op, variant, ...) \
   TAPER_KERNEL(op, variant, Variance<__VA_ARGS__>::prepare, Variance<__VA_ARGS__>::run)

@@ -1,8 +1,11 @@
-// sort and topk along one dimension: a stable merge sort of the indices of each line. NaN counts as
-// the largest value.
+// sort, topk, median and kthvalue along one dimension: a stable merge sort of the indices of each
+// line. NaN counts as the largest value.
+#include <limits>
+
 #include "taper/kernels/portable/lines.h"
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
+#include "taper/kernels/shapes/reduction.h"
 
 namespace taper::portable {
 namespace {
@@ -85,19 +88,89 @@ Error run_topk(Context& context, const Lines& plan, View<const T> self, int64_t 
                     largest, self.data(), values.data(), indices.data());
 }
 
+template <class T>
+bool is_nan(T x) {
+  return x != x;
+}
+
+/// The position of the element number k of a sorted line.
+template <class T>
+index_t position_of(Context& context, const T* x, index_t step, index_t n, index_t k) {
+  index_t* scratch = static_cast<index_t*>(context.scratch);
+  return merge_sort(x, step, n, false, scratch, scratch + n)[k];
+}
+/// Of the lower median; of the first NaN if there is one.
+template <class T>
+index_t median_of(Context& context, const T* x, index_t step, index_t n) {
+  for (index_t i = 0; i < n; ++i)
+    if (is_nan(x[i * step])) return i;
+  return position_of(context, x, step, n, (n - 1) / 2);
+}
+
+/// `pick(line)` gives a position in each line.
+template <class T, class Pick>
+void pick_from_lines(const Lines& lines, const T* self, T* values, int64_t* indices,
+                     const Pick& pick) {
+  const auto [outer, extent, inner] = lines;
+  for (index_t o = 0; o < outer; ++o)
+    for (index_t i = 0; i < inner; ++i) {
+      const T* x = self + o * extent * inner + i;
+      const index_t at = pick(x);
+      values[o * inner + i] = x[at * inner], indices[o * inner + i] = at;
+    }
+}
+
+template <class T>
+Error prepare_median(Context& context, Lines& plan, View<const T> self, View<T>) {
+  plan = {1, self.numel(), 1};
+  need_two_orders(context, plan);
+  return Error::ok;
+}
+template <class T>
+Error run_median(Context& context, const Lines& plan, View<const T> self, View<T> out) {
+  const T* x = self.data();
+  *out.data() = plan.extent == 0 ? std::numeric_limits<T>::quiet_NaN()
+                                 : x[median_of(context, x, 1, plan.extent)];
+  return Error::ok;
+}
+
+template <class T>
+Error prepare_median_dim(Context& context, Lines& plan, View<const T> self, int64_t dim, bool,
+                         View<T>, View<int64_t>) {
+  plan = lines_along(self.shape(), dim);
+  need_two_orders(context, plan);
+  return Error::ok;
+}
+template <class T>
+Error run_median_dim(Context& context, const Lines& plan, View<const T> self, int64_t, bool,
+                     View<T> values, View<int64_t> indices) {
+  pick_from_lines(plan, self.data(), values.data(), indices.data(),
+                  [&](const T* x) { return median_of(context, x, plan.inner, plan.extent); });
+  return Error::ok;
+}
+
+template <class T>
+Error prepare_kthvalue(Context& context, Lines& plan, View<const T> self, int64_t, int64_t dim,
+                       bool, View<T>, View<int64_t>) {
+  plan = lines_along(self.shape(), dim);
+  need_two_orders(context, plan);
+  return Error::ok;
+}
+template <class T>
+Error run_kthvalue(Context& context, const Lines& plan, View<const T> self, int64_t k, int64_t,
+                   bool, View<T> values, View<int64_t> indices) {
+  pick_from_lines(plan, self.data(), values.data(), indices.data(), [&](const T* x) {
+    return position_of(context, x, plan.inner, plan.extent, static_cast<index_t>(k - 1));
+  });
+  return Error::ok;
+}
+
 }  // namespace
 
-TAPER_KERNEL(sort, f32, prepare<float>, run<float>)
-TAPER_KERNEL(sort, f64, prepare<double>, run<double>)
-TAPER_KERNEL(sort, i64, prepare<int64_t>, run<int64_t>)
-TAPER_KERNEL(sort, i32, prepare<int32_t>, run<int32_t>)
-TAPER_KERNEL(sort, i8, prepare<int8_t>, run<int8_t>)
-TAPER_KERNEL(sort, u8, prepare<uint8_t>, run<uint8_t>)
-TAPER_KERNEL(sort, boolean, prepare<bool>, run<bool>)
-TAPER_KERNEL(topk, f32, prepare_topk<float>, run_topk<float>)
-TAPER_KERNEL(topk, f64, prepare_topk<double>, run_topk<double>)
-TAPER_KERNEL(topk, i64, prepare_topk<int64_t>, run_topk<int64_t>)
-TAPER_KERNEL(topk, i32, prepare_topk<int32_t>, run_topk<int32_t>)
-TAPER_KERNEL(topk, u8, prepare_topk<uint8_t>, run_topk<uint8_t>)
+TAPER_BY_DTYPE(sort, prepare, run)
+TAPER_BY_DTYPE(topk, prepare_topk, run_topk)
+TAPER_BY_DTYPE(median, prepare_median, run_median)
+TAPER_BY_DTYPE(median_dim, prepare_median_dim, run_median_dim)
+TAPER_BY_DTYPE(kthvalue, prepare_kthvalue, run_kthvalue)
 
 }  // namespace taper::portable

@@ -3,6 +3,7 @@
 // can see.
 #pragma once
 #include "taper/kernels/rule.h"
+#include "taper/kernels/shapes/broadcast.h"
 #include "taper/kernels/shapes/checks.h"
 
 namespace taper {
@@ -99,8 +100,18 @@ bool check_source(Facts<D>& facts, const TensorType<D>& self, const TensorType<D
   return true;
 }
 
+/// `index` is a vector of slices along `dim` (or one).
+template <class D>
+bool check_slice_index(Facts<D>& facts, const TensorType<D>& self, int64_t& dim,
+                       const TensorType<D>& index) {
+  return normalize_dim(facts, dim, self.rank) &&
+         facts.require(is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")) &&
+         facts.require(index.rank <= 1,
+                       TAPER_TEXT("index must have at most 1 dimension, it has {}"), index.rank);
+}
+
 struct ScatterSourceRule {
-  static constexpr Promotion promotion = Promotion::none;
+  static constexpr Promotion promotion = Promotion::index;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, const TensorType<D>& src, TensorType<D>& out) {
@@ -113,7 +124,7 @@ struct ScatterSourceRule {
 
 template <>
 struct Rule<ops::gather> {
-  static constexpr Promotion promotion = Promotion::none;
+  static constexpr Promotion promotion = Promotion::index;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, bool, TensorType<D>& out) {
@@ -129,7 +140,7 @@ struct Rule<ops::scatter_add> : internal::ScatterSourceRule {};
 
 template <>
 struct Rule<ops::scatter_value> {
-  static constexpr Promotion promotion = Promotion::none;
+  static constexpr Promotion promotion = Promotion::index;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, Scalar, TensorType<D>& out) {
@@ -144,11 +155,7 @@ struct Rule<ops::index_select> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, TensorType<D>& out) {
-    if (!normalize_dim(facts, dim, self.rank) ||
-        !facts.require(internal::is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")) ||
-        !facts.require(index.rank <= 1,
-                       TAPER_TEXT("index must have at most 1 dimension, it has {}"), index.rank))
-      return false;
+    if (!internal::check_slice_index(facts, self, dim, index)) return false;
     out.like(self);
     if (self.rank > 0) out.sizes[dim] = internal::extent_of(index, 0);
     return self.rank > 0 ||
@@ -156,31 +163,159 @@ struct Rule<ops::index_select> {
   }
 };
 
+namespace internal {
+
+/// `source` has a slice for each index, of the size of self's.
+template <class D>
+bool slices_shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                  const TensorType<D>& index, const TensorType<D>& source, TensorType<D>& out) {
+  if (!check_slice_index(facts, self, dim, index) ||
+      !facts.require(source.dtype == self.dtype,
+                     TAPER_TEXT("source must have the dtype of self")) ||
+      !facts.require(at_least_one(source.rank) == at_least_one(self.rank),
+                     TAPER_TEXT("source has {} dimensions, self {}"), source.rank, self.rank) ||
+      !facts.equal(extent_of(source, static_cast<int>(dim)), extent_of(index, 0),
+                   TAPER_TEXT("source has extent {} along dim, index has {} elements")))
+    return false;
+  for (int i = 0; i < self.rank; ++i)
+    if (i != dim &&
+        !facts.equal(source[i], self[i], TAPER_TEXT("source has extent {} where self has {}")))
+      return false;
+  out.like(self);
+  return true;
+}
+
+}  // namespace internal
+
 template <>
 struct Rule<ops::index_add> {
-  static constexpr Promotion promotion = Promotion::none;
+  static constexpr Promotion promotion = Promotion::index;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, const TensorType<D>& source, Scalar,
                     TensorType<D>& out) {
-    if (!normalize_dim(facts, dim, self.rank) ||
-        !facts.require(internal::is_index(index.dtype), TAPER_TEXT("index must be i64 or i32")) ||
-        !facts.require(index.rank <= 1,
-                       TAPER_TEXT("index must have at most 1 dimension, it has {}"), index.rank) ||
-        !facts.require(source.dtype == self.dtype,
-                       TAPER_TEXT("source must have the dtype of self")) ||
-        !facts.require(internal::at_least_one(source.rank) == internal::at_least_one(self.rank),
-                       TAPER_TEXT("source has {} dimensions, self {}"), source.rank, self.rank) ||
-        !facts.equal(internal::extent_of(source, static_cast<int>(dim)),
-                     internal::extent_of(index, 0),
-                     TAPER_TEXT("source has extent {} along dim, index has {} elements")))
-      return false;
-    for (int i = 0; i < self.rank; ++i)
-      if (i != dim &&
-          !facts.equal(source[i], self[i], TAPER_TEXT("source has extent {} where self has {}")))
-        return false;
+    return internal::slices_shape(facts, self, dim, index, source, out);
+  }
+};
+template <>
+struct Rule<ops::index_copy> {
+  static constexpr Promotion promotion = Promotion::index;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, const TensorType<D>& source, TensorType<D>& out) {
+    return internal::slices_shape(facts, self, dim, index, source, out);
+  }
+};
+template <>
+struct Rule<ops::index_fill_int_Scalar> {
+  static constexpr Promotion promotion = Promotion::index;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, Scalar, TensorType<D>& out) {
     out.like(self);
-    return true;
+    return internal::check_slice_index(facts, self, dim, index);
+  }
+};
+template <>
+struct Rule<ops::index_reduce> {
+  static constexpr Promotion promotion = Promotion::index;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, const TensorType<D>& source,
+                    std::string_view reduce, bool, TensorType<D>& out) {
+    return facts.require(
+               reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+               TAPER_TEXT("reduce must be prod, mean, amax or amin")) &&
+           internal::slices_shape(facts, self, dim, index, source, out);
+  }
+};
+template <>
+struct Rule<ops::scatter_reduce_two> {
+  static constexpr Promotion promotion = Promotion::index;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
+                    const TensorType<D>& index, const TensorType<D>& src, std::string_view reduce,
+                    bool, TensorType<D>& out) {
+    return facts.require(reduce == "sum" || reduce == "prod" || reduce == "mean" ||
+                             reduce == "amax" || reduce == "amin",
+                         TAPER_TEXT("reduce must be sum, prod, mean, amax or amin")) &&
+           internal::ScatterSourceRule::shape(facts, self, dim, index, src, out);
+  }
+};
+
+/// self and mask are broadcast together; how many elements of source that needs only the kernel can
+/// see.
+template <>
+struct Rule<ops::masked_scatter> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mask,
+                    const TensorType<D>& source, TensorType<D>& out) {
+    out.dtype = self.dtype;
+    return facts.require(mask.dtype == DType::boolean, TAPER_TEXT("mask must be a bool tensor")) &&
+           facts.require(source.dtype == self.dtype,
+                         TAPER_TEXT("source must have the dtype of self")) &&
+           internal::broadcast(facts, out, self, mask);
+  }
+};
+
+namespace internal {
+
+/// The places of `self` in lines of `sorted`: one line for all, or one for each line of self.
+template <class D>
+bool search_shape(Facts<D>& facts, const TensorType<D>& sorted, const TensorType<D>& self,
+                  bool out_int32, TensorType<D>& out) {
+  if (!facts.require(sorted.dtype == self.dtype,
+                     TAPER_TEXT("the sorted values must have the dtype of self")))
+    return false;
+  if (sorted.rank != 1) {
+    if (!facts.require(sorted.rank == self.rank && sorted.rank > 0,
+                       TAPER_TEXT("the sorted values have {} dimensions: 1, or those of self, {}, "
+                                  "are possible"),
+                       sorted.rank, self.rank))
+      return false;
+    for (int i = 0; i + 1 < self.rank; ++i)
+      if (!facts.equal(sorted[i], self[i],
+                       TAPER_TEXT("the sorted values have extent {} where self has {}")))
+        return false;
+  }
+  out.like(self, out_int32 ? DType::i32 : DType::i64);
+  return true;
+}
+
+}  // namespace internal
+
+template <>
+struct Rule<ops::searchsorted_Tensor> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& sorted, const TensorType<D>& self,
+                    bool out_int32, bool right, Maybe<std::string_view> side,
+                    const TensorType<D>* sorter, TensorType<D>& out) {
+    if (!facts.require(!side || *side == "left" || *side == "right",
+                       TAPER_TEXT("side must be left or right")) ||
+        !facts.require(!side || !right || *side == "right",
+                       TAPER_TEXT("side is left, and right is true")))
+      return false;
+    if (sorter != nullptr &&
+        (!facts.require(sorter->dtype == DType::i64, TAPER_TEXT("sorter must be i64")) ||
+         !internal::same_sizes(facts, *sorter, sorted,
+                               TAPER_TEXT("sorter has {} dimensions, the sorted values {}"),
+                               TAPER_TEXT("sorter has extent {} where the sorted values have {}"))))
+      return false;
+    return internal::search_shape(facts, sorted, self, out_int32, out);
+  }
+};
+template <>
+struct Rule<ops::bucketize_Tensor> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& boundaries,
+                    bool out_int32, bool, TensorType<D>& out) {
+    return facts.require(boundaries.rank == 1,
+                         TAPER_TEXT("boundaries must have 1 dimension, they have {}"),
+                         boundaries.rank) &&
+           internal::search_shape(facts, boundaries, self, out_int32, out);
   }
 };
 
@@ -267,7 +402,7 @@ bool indexed_shape(Facts<D>& facts, const TensorType<D>& self, const TypeList<D>
 
 template <>
 struct Rule<ops::index_Tensor> {
-  static constexpr Promotion promotion = Promotion::none;
+  static constexpr Promotion promotion = Promotion::indices;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, TypeList<D> indices,
                     TensorType<D>& out) {
@@ -277,7 +412,7 @@ struct Rule<ops::index_Tensor> {
 
 template <>
 struct Rule<ops::index_put> {
-  static constexpr Promotion promotion = Promotion::none;
+  static constexpr Promotion promotion = Promotion::indices;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, TypeList<D> indices,
                     const TensorType<D>& values, bool, TensorType<D>& out) {

@@ -356,7 +356,7 @@ TAPER_BINARY_RULE(logical_xor, Promotion::boolean, internal::Wants::any, true)
 
 template <>
 struct Rule<ops::where_self> {
-  static constexpr Promotion promotion = Promotion::common;
+  static constexpr Promotion promotion = Promotion::conditional;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& condition, const TensorType<D>& self,
                     const TensorType<D>& other, TensorType<D>& out) {

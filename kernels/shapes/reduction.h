@@ -1,6 +1,7 @@
 // Rules of reductions, of searches for an extreme, and of running sums.
 #pragma once
 #include "taper/kernels/rule.h"
+#include "taper/kernels/shapes/checks.h"
 
 namespace taper {
 namespace internal {
@@ -55,11 +56,12 @@ bool needs_floating(Facts<D>& facts, DType dtype) {
   return facts.require(is_floating(dtype), TAPER_TEXT("needs a floating dtype; give dtype="));
 }
 
+/// boolean: of u8 it is u8, as in PyTorch.
 enum class Result : uint8_t { same, floating, boolean };
 
 template <Result result, class D>
 bool result_dtype(Facts<D>& facts, DType self, TensorType<D>& out) {
-  out.dtype = result == Result::boolean ? DType::boolean : self;
+  out.dtype = result == Result::boolean && self != DType::u8 ? DType::boolean : self;
   return result != Result::floating || needs_floating(facts, self);
 }
 
@@ -124,7 +126,33 @@ struct ScanRule {
   }
 };
 
+/// Running extremes and where they stand.
+struct RunningExtremeRule {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, TensorType<D>& values,
+                    TensorType<D>& indices) {
+    values.like(self);
+    indices.like(self, DType::i64);
+    return normalize_dim(facts, dim, self.rank);
+  }
+};
+
 using SomeDims = Maybe<Span<const int64_t>>;
+
+/// any.dims, all.dims: an empty list reduces nothing here; only an absent one means all.
+struct TruthRule {
+  static constexpr Promotion promotion = Promotion::truth;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, SomeDims dims, bool keepdim,
+                    TensorType<D>& out) {
+    uint32_t set = 0;
+    if (!dim_set(facts, self.rank, dims, set)) return false;
+    if (dims && dims->empty()) set = 0;
+    drop_dims(self, set, keepdim, out);
+    return result_dtype<Result::boolean>(facts, self.dtype, out);
+  }
+};
 
 }  // namespace internal
 
@@ -137,6 +165,8 @@ using SomeDims = Maybe<Span<const int64_t>>;
 
 TAPER_REDUCE_RULE(sum_dim_IntList, Promotion::integer_sum, internal::Result::same, false,
                   internal::SomeDims, Maybe<DType>)
+TAPER_REDUCE_RULE(nansum, Promotion::integer_sum, internal::Result::same, false, internal::SomeDims,
+                  Maybe<DType>)
 TAPER_REDUCE_ALL_RULE(prod, Promotion::integer_sum, internal::Result::same, false, Maybe<DType>)
 TAPER_REDUCE_RULE(prod_dim_int, Promotion::integer_sum, internal::Result::same, false, int64_t,
                   Maybe<DType>)
@@ -148,28 +178,17 @@ TAPER_REDUCE_RULE(amax, Promotion::none, internal::Result::same, true, Span<cons
 TAPER_REDUCE_RULE(amin, Promotion::none, internal::Result::same, true, Span<const int64_t>)
 TAPER_REDUCE_ALL_RULE(max, Promotion::none, internal::Result::same, true)
 TAPER_REDUCE_ALL_RULE(min, Promotion::none, internal::Result::same, true)
-TAPER_REDUCE_ALL_RULE(any, Promotion::boolean, internal::Result::boolean, false)
-TAPER_REDUCE_RULE(any_dim, Promotion::boolean, internal::Result::boolean, false, int64_t)
-TAPER_REDUCE_ALL_RULE(all, Promotion::boolean, internal::Result::boolean, false)
-TAPER_REDUCE_RULE(all_dim, Promotion::boolean, internal::Result::boolean, false, int64_t)
+TAPER_REDUCE_ALL_RULE(any, Promotion::truth, internal::Result::boolean, false)
+TAPER_REDUCE_RULE(any_dim, Promotion::truth, internal::Result::boolean, false, int64_t)
+TAPER_REDUCE_ALL_RULE(all, Promotion::truth, internal::Result::boolean, false)
+TAPER_REDUCE_RULE(all_dim, Promotion::truth, internal::Result::boolean, false, int64_t)
 #undef TAPER_REDUCE_ALL_RULE
 #undef TAPER_REDUCE_RULE
 
-/// An empty list reduces nothing here; only an absent one means all.
 template <>
-struct Rule<ops::any_dims> {
-  static constexpr Promotion promotion = Promotion::boolean;
-  template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims,
-                    bool keepdim, TensorType<D>& out) {
-    uint32_t set = 0;
-    if (!internal::dim_set(facts, self.rank, dims, set)) return false;
-    if (dims && dims->empty()) set = 0;
-    internal::drop_dims(self, set, keepdim, out);
-    out.dtype = DType::boolean;
-    return true;
-  }
-};
+struct Rule<ops::any_dims> : internal::TruthRule {};
+template <>
+struct Rule<ops::all_dims> : internal::TruthRule {};
 template <>
 struct Rule<ops::argmax> : internal::ArgRule {};
 template <>
@@ -182,6 +201,62 @@ template <>
 struct Rule<ops::cumsum> : internal::ScanRule {};
 template <>
 struct Rule<ops::cumprod> : internal::ScanRule {};
+template <>
+struct Rule<ops::cummax> : internal::RunningExtremeRule {};
+template <>
+struct Rule<ops::cummin> : internal::RunningExtremeRule {};
+
+template <>
+struct Rule<ops::logcumsumexp> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, TensorType<D>& out) {
+    out.like(self);
+    return normalize_dim(facts, dim, self.rank) &&
+           facts.require(is_floating(self.dtype), TAPER_TEXT("needs a floating dtype"));
+  }
+};
+template <>
+struct Rule<ops::taper_linear_recurrence> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, int64_t dim,
+                    TensorType<D>& out) {
+    out.like(b);
+    return normalize_dim(facts, dim, b.rank) &&
+           facts.require(is_floating(b.dtype), TAPER_TEXT("needs a floating dtype")) &&
+           facts.require(a.dtype == b.dtype, TAPER_TEXT("a and b have different dtypes")) &&
+           internal::same_sizes(facts, a, b, TAPER_TEXT("a has {} dimensions, b {}"),
+                                TAPER_TEXT("a has extent {} where b has {}"));
+  }
+};
+
+// The median is the lower one of two; NaN if there is one.
+template <>
+struct Rule<ops::median> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out) {
+    out.rank = 0, out.dtype = self.dtype;
+    return is_floating(self.dtype) ||
+           internal::has_elements(facts, self, internal::every_dim(self.rank));
+  }
+};
+template <>
+struct Rule<ops::median_dim> : internal::ExtremeRule {};
+template <>
+struct Rule<ops::kthvalue> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, D k, int64_t dim, bool keepdim,
+                    TensorType<D>& values, TensorType<D>& indices) {
+    return internal::ExtremeRule::shape(facts, self, dim, keepdim, values, indices) &&
+           facts.at_least(k, D(1), TAPER_TEXT("k is {}, must be at least {}")) &&
+           facts.at_least(
+               self.rank == 0 ? D(1) : self[static_cast<int>(dim < 0 ? dim + self.rank : dim)], k,
+               TAPER_TEXT("the dimension has only {} elements, k is {}"));
+  }
+};
 
 template <>
 struct Rule<ops::var_correction> {

@@ -1,5 +1,6 @@
 #include "taper/exporter/eager/ops/indexing.h"
 
+#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {
@@ -100,6 +101,86 @@ TEST(indexing, is_differentiable_twice) {
     return sum(y * y * scatter_add(v[0], 1, at, y));
   };
   expect_right_derivatives(f, {random_tensor({2, 3}, 1, DType::f64)});
+}
+
+TEST(index, takes_bool_masks_for_the_positions_where_they_are_true) {
+  const Tensor x = counting({2, 3});
+  const Tensor mask = Tensor::from<uint8_t>({0, 1, 1}, {3}).to(DType::boolean);
+  EXPECT_EQ(index(x, {{}, mask}).to_vector<float>(), (std::vector<float>{1, 2, 4, 5}));
+  EXPECT_EQ(index(x, {x > 3}).to_vector<float>(), (std::vector<float>{4, 5}));
+  EXPECT_EQ(index_put(x, {x > 3}, zeros({})).to_vector<float>(),
+            (std::vector<float>{0, 1, 2, 3, 0, 0}));
+  expect_message([&] { index(x, {mask}); },
+                 "index.Tensor: index 0 is a bool mask (3); its sizes must be those of self's "
+                 "dimensions from 0 on: self is (2, 3)");
+}
+
+TEST(masked_scatter, writes_the_source_in_order) {
+  const Tensor x = counting({2, 3});
+  EXPECT_EQ(masked_scatter(x, x > 3, ints({7, 8, 9}).to(DType::f32)).to_vector<float>(),
+            (std::vector<float>{0, 1, 2, 3, 7, 8}));
+  expect_message([&] { masked_scatter(x, x > 3, ones({1})); },
+                 "masked_scatter: mask is true at 2 places, source has only 1 elements");
+  const Tensor mask = x > 3;
+  expect_right_derivatives(
+      [&](const std::vector<Tensor>& v) {
+        const Tensor y = masked_scatter(v[0], mask, v[1]);
+        return sum(y * y * y);
+      },
+      {random_tensor({2, 3}, 1, DType::f64), random_tensor({4}, 2, DType::f64)});
+}
+
+TEST(scatter_reduce, has_right_derivatives) {
+  const Tensor at = ints({2, 0, 2, 1}), x = random_tensor({3, 2}, 1, DType::f64),
+               y = random_tensor({4, 2}, 2, DType::f64);
+  for (const char* reduce : {"sum", "prod", "mean", "amax", "amin"})
+    for (const bool include_self : {true, false}) {
+      const Tensor each = at.reshape({4, 1}).expand({4, 2});
+      expect_right_derivatives(
+          [&](const std::vector<Tensor>& v) {
+            const Tensor z = scatter_reduce(v[0], 0, each, v[1], reduce, include_self);
+            return sum(z * z);
+          },
+          {x, y});
+      if (std::string(reduce) == "sum") continue;
+      expect_same_bits(index_reduce(x, 0, at, y, reduce, include_self),
+                       scatter_reduce(x, 0, each, y, reduce, include_self));
+    }
+  expect_message(
+      [&] {
+        index_reduce(x, 0, ints({3, 0, 0, 0}), y, "amax");
+      },
+      "index_reduce: index 3 is outside [0, 3)");
+}
+
+TEST(index_fill, counts_negative_indices_from_the_end) {
+  EXPECT_EQ(index_fill(counting({2, 3}), 1, ints({-1, 0}), 9).to_vector<float>(),
+            (std::vector<float>{9, 1, 9, 9, 4, 9}));
+  expect_message(
+      [&] {
+        index_fill(counting({2, 3}), 1, ints({-4}), 9);
+      },
+      "index -4 is outside [-3, 3)");
+}
+
+TEST(searchsorted, reads_a_sorter_it_has_checked) {
+  const Tensor x = Tensor::from<float>({3, 1, 2}, {3}), at = Tensor::from<float>({2, 5}, {2});
+  const auto search = [&](const Tensor& sorter) {
+    return call<ops::searchsorted_Tensor>(Location::current(), x, at, false, true, std::nullopt,
+                                          sorter);
+  };
+  EXPECT_EQ(search(ints({1, 2, 0})).to_vector<int64_t>(), (std::vector<int64_t>{2, 3}));
+  expect_message([&] { search(ints({1, 3, 0})); }, "sorter 3 is outside [0, 3)");
+}
+
+TEST(unique_dim, sorts_slices) {
+  const auto [slices, inverse, counts] = unique_dim(ints({2, 1, 0, 5, 2, 1}).reshape({3, 2}), 0);
+  EXPECT_EQ(slices.to_vector<int64_t>(), (std::vector<int64_t>{0, 5, 2, 1}));
+  EXPECT_EQ(inverse.to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 1}));
+  EXPECT_EQ(counts.to_vector<int64_t>(), (std::vector<int64_t>{1, 2}));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::from<float>({nan, 1, nan, 0}, {4});
+  EXPECT_EQ(std::get<2>(unique_dim(x, 0)).to_vector<int64_t>(), (std::vector<int64_t>{1, 1, 2}));
 }
 
 TEST(sort, is_stable_and_puts_nan_last) {

@@ -79,5 +79,34 @@ TEST(cumsum, runs_along_any_dimension) {
             (std::vector<int64_t>{1, 4, 3, 9, 6, 15}));
 }
 
+TEST(prod, has_right_derivatives_beside_zeros) {
+  for (const int zeros_in_line : {0, 1, 2}) {
+    Tensor x = random_tensor({2, 4}, 3, DType::f64);
+    for (int k = 0; k < zeros_in_line; ++k) x.select(1, k + 1).zero_();
+    expect_right_derivatives(
+        [](const std::vector<Tensor>& v) {
+          const Tensor y = cumprod(v[0], 1);
+          return sum(y * y) + sum(prod(v[0], 1)) + prod(v[0] + 1);
+        },
+        {x});
+  }
+}
+
+TEST(linear_recurrence, has_right_derivatives_along_every_dimension) {
+  for (const int64_t dim : {0, 1, -1})
+    expect_right_derivatives(
+        [=](const std::vector<Tensor>& v) {
+          const Tensor y = linear_recurrence(v[0], v[1], dim);
+          return sum(y * y);
+        },
+        {random_tensor({3, 4}, 1, DType::f64), random_tensor({3, 4}, 2, DType::f64)});
+}
+
+TEST(logcumsumexp, does_not_overflow) {
+  const Tensor y = logcumsumexp(Tensor::from<float>({1000, 1000, -1000}, {3}), 0);
+  EXPECT_NEAR(y[1].item(), 1000.6931, 1e-3);
+  EXPECT_NEAR(y[2].item(), 1000.6931, 1e-3);
+}
+
 }  // namespace
 }  // namespace taper::eager

@@ -104,6 +104,7 @@ TAPER_DECOMPOSITION(one_hot) {
   if (classes == -1) {
     if (proves_equal(self.numel(), Dim(0)))
       throw EagerError(here, "one_hot: num_classes must be given for an empty tensor");
+    need_elements(self, "one_hot without num_classes", here);
     classes = max(self, here).item<int64_t>(here) + 1;
   }
   if (classes < 1)

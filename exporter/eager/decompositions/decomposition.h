@@ -18,6 +18,15 @@ struct Decomposition {
 std::span<const Decomposition* const> all_decompositions();
 
 namespace decompositions {
+
+/// `dim` counted from the front; throws if self has no such dimension. A scalar counts as rank 1.
+int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor& self,
+                    Location here);
+/// Throws if the elements of `t`, on which the size of a result depends, are not known: in a trace.
+void need_elements(const Tensor& t, std::string_view op, Location here);
+/// 0, 1, …, count - 1 as i64.
+Tensor positions(Dim count, Location here);
+
 #define TAPER_DECOMPOSITION_NAME(name) \
   extern const Decomposition name##_entry;  // not `name`, which is the function that bodies call
 #include "taper/exporter/eager/decompositions/decompositions.def"

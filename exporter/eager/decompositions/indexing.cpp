@@ -1,9 +1,91 @@
+// Composite indexing. Where the size of a result depends on data, the elements are read: not while
+// tracing.
 #include "taper/exporter/eager/ops/indexing.h"
 
+#include <algorithm>
+#include <numeric>
+
+#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/promotion.h"
+#include "taper/kernels/shapes/broadcast.h"
 
 namespace taper::eager::decompositions {
+namespace {
+
+Tensor flat(const Tensor& t, Location here) { return reshape(t, {Dim(-1)}, here); }
+Ints numbers(const Dims& dims) {
+  Ints result;
+  for (const Dim& d : dims) result.push_back(d.value());
+  return result;
+}
+
+/// The positions of true elements: (count, rank).
+Tensor positions_of_true(const Tensor& self, std::string_view op, Location here) {
+  NoGrad guard;
+  const Tensor mask = contiguous(cast(self, DType::boolean, here), here);
+  need_elements(mask, op, here);
+  const Ints sizes = numbers(mask.sizes());
+  const int64_t count = mask.numel().value(), rank = mask.rank();
+  const bool* m = mask.data<bool>(here);
+  std::vector<int64_t> found;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!m[i]) continue;
+    found.resize(found.size() + sizes.size());
+    int64_t rest = i;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const size_t from_end = sizes.size() - 1 - d;
+      found[found.size() - 1 - d] = rest % sizes[from_end], rest /= sizes[from_end];
+    }
+  }
+  const int64_t rows = rank > 0 ? static_cast<int64_t>(found.size()) / rank
+                                : static_cast<int64_t>(std::count(m, m + count, true));
+  return Tensor::from(found, {rows, rank}, here);
+}
+
+/// The sizes of two tensors broadcast together.
+Dims broadcast_sizes(const Tensor& a, const Tensor& b, std::string_view op, Location here) {
+  Facts<Dim> facts;
+  TensorType<Dim> both;
+  if (!taper::internal::broadcast(facts, both, a.type(), b.type()))
+    throw EagerError(here, std::string(op) + ": " + to_string(a.sizes()) + " and " +
+                               to_string(b.sizes()) + " do not broadcast");
+  return {both.sizes, both.sizes + both.rank};
+}
+
+/// The different slices of a tensor in ascending order: where each is first, which of them every
+/// slice is, and how many are the same. NaN counts as the largest, and as equal to itself.
+template <class T>
+struct SlicesInOrder {
+  std::vector<int64_t> first, inverse, counts;
+  /// Slices are rows of `width` elements.
+  SlicesInOrder(const T* x, int64_t rows, int64_t width) : inverse(static_cast<size_t>(rows)) {
+    std::vector<int64_t> order(static_cast<size_t>(rows));
+    std::iota(order.begin(), order.end(), 0);
+    const auto before = [](T a, T b) { return a < b || (b != b && a == a); };
+    const auto less = [=](int64_t a, int64_t b) {
+      return std::lexicographical_compare(x + a * width, x + (a + 1) * width, x + b * width,
+                                          x + (b + 1) * width, before);
+    };
+    std::stable_sort(order.begin(), order.end(), less);
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (i == 0 || less(order[i - 1], order[i])) first.push_back(order[i]), counts.push_back(0);
+      inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
+      ++counts.back();
+    }
+  }
+};
+
+Tensor vector_of(const std::vector<int64_t>& v, Location here) {
+  return Tensor::from(v, {static_cast<int64_t>(v.size())}, here);
+}
+
+}  // namespace
 
 TAPER_DECOMPOSITION(argsort) {
   return {std::get<1>(call<ops::sort>(a.here(), a.tensor<"self">(), a.integer<"dim">(),
@@ -32,6 +114,199 @@ TAPER_DECOMPOSITION(take_along_dim) {
       to[i] = from[i];
   }
   return {gather(expand(self, from, here), dim, expand(indices, to, here), here)};
+}
+TAPER_DECOMPOSITION(nonzero) {
+  return {positions_of_true(a.tensor<"self">(), "nonzero", a.here())};
+}
+TAPER_DECOMPOSITION(argwhere) {
+  return {positions_of_true(a.tensor<"self">(), "argwhere", a.here())};
+}
+TAPER_DECOMPOSITION(masked_select) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), mask = a.tensor<"mask">();
+  if (mask.dtype() != DType::boolean)
+    throw EagerError(here, std::string("masked_select: mask must be a bool tensor, not ") +
+                               taper::name_of(mask.dtype()));
+  const Dims sizes = broadcast_sizes(self, mask, "masked_select", here);
+  const Tensor places =
+      positions_of_true(flat(expand(mask, sizes, here), here), "masked_select", here);
+  return {index_select(flat(expand(self, sizes, here), here), 0, flat(places, here), here)};
+}
+
+TAPER_DECOMPOSITION(take) {
+  return {index(flat(a.tensor<"self">(), a.here()), {a.tensor<"index">()}, a.here())};
+}
+
+// Place p of the result comes from slice k, where the running sum of `repeats` first exceeds p.
+TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
+  const Location here = a.here();
+  const Tensor self = a.has<"dim">() ? a.tensor<"self">() : flat(a.tensor<"self">(), here);
+  const int64_t dim = checked_dim(a.has<"dim">() ? a.integer<"dim">() : 0, self.rank(),
+                                  "repeat_interleave", self, here);
+  Tensor repeats = cast(a.tensor<"repeats">(), DType::i64, here);
+  if (repeats.rank() > 1)
+    throw EagerError(
+        here, "repeat_interleave: repeats must be a vector, not " + to_string(repeats.sizes()));
+  const Dim count = self.rank() > 0 ? self.size(dim) : Dim(1);
+  if (proves_equal(repeats.numel(), Dim(1)))
+    repeats = expand(flat(repeats, here), {count}, here);
+  else if (proves_different(repeats.numel(), count))
+    throw EagerError(here, "repeat_interleave: repeats " + to_string(repeats.sizes()) +
+                               " must have one element, or one for each of the " +
+                               to_string({count}) + " slices");
+  Dim total = 0;
+  if (a.has<"output_size">()) {
+    total = a.dim<"output_size">();
+  } else {
+    need_elements(repeats, "repeat_interleave without output_size", here);
+    total = sum(repeats, {}, here).item<int64_t>(here);
+  }
+  if (!repeats.is_traced() && !proves_equal(repeats.numel(), Dim(0))) {
+    if (min(repeats, here).item<int64_t>(here) < 0)
+      throw EagerError(here, "repeat_interleave: repeats must not be negative");
+    if (sum(repeats, {}, here).item<int64_t>(here) != total.value())
+      throw EagerError(here, "repeat_interleave: output_size is not the sum of repeats");
+  }
+  return {index_select(
+      self, dim,
+      searchsorted(cumsum(repeats, 0, {}, here), positions(total, here), true, false, here), here)};
+}
+
+// By search among the sorted test elements.
+TAPER_DECOMPOSITION(isin_Tensor_Tensor) {
+  const Location here = a.here();
+  DType common = promote_types(a.tensor<"elements">().dtype(), a.tensor<"test_elements">().dtype());
+  if (common == DType::f16 || common == DType::bf16) common = DType::f32;
+  if (common == DType::boolean) common = DType::u8;
+  const Tensor elements = cast(a.tensor<"elements">(), common, here);
+  const Tensor test = flat(cast(a.tensor<"test_elements">(), common, here), here);
+  const bool invert = a.boolean<"invert">();
+  if (proves_equal(test.numel(), Dim(0)))
+    return {full(elements.sizes(), Scalar(invert), DType::boolean, here)};
+  const Tensor sorted = std::get<0>(sort(test, 0, false, here));
+  const Tensor last = sub(sum(ones_like(test, DType::i64, here), {}, here), 1, 1, here);
+  const Tensor place = minimum(searchsorted(sorted, elements, false, false, here), last, here);
+  const Tensor found = eq(index(sorted, {place}, here), elements, here);
+  return {invert ? logical_not(found, here) : found};
+}
+
+TAPER_DECOMPOSITION(bincount) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  if (self.rank() != 1 || is_floating(self.dtype()))
+    throw EagerError(here, "bincount: needs a vector of integers, not " + to_string(self.sizes()) +
+                               " " + taper::name_of(self.dtype()));
+  need_elements(self, "bincount", here);
+  int64_t size = a.dim<"minlength">().value();
+  if (size < 0) throw EagerError(here, "bincount: minlength must not be negative");
+  if (self.numel().value() > 0) {
+    if (min(self, here).item<int64_t>(here) < 0)
+      throw EagerError(here, "bincount: the elements must not be negative");
+    size = std::max(size, max(self, here).item<int64_t>(here) + 1);
+  }
+  const Tensor at = cast(self, DType::i64, here);
+  Tensor weights = a.has<"weights">() ? a.tensor<"weights">() : ones_like(at, DType::i64, here);
+  if (a.has<"weights">() && weights.dtype() != DType::f32)
+    weights = cast(weights, DType::f64, here);
+  return {index_add(zeros({size}, weights.dtype(), here), 0, at, weights, 1, here)};
+}
+
+// Bin k holds the elements in [min + k w, min + (k + 1) w), the last one also max.
+TAPER_DECOMPOSITION(histc) {
+  const Location here = a.here();
+  const Tensor x = flat(a.tensor<"self">(), here);
+  const int64_t bins = a.integer<"bins">();
+  const double least = a.real<"min">(), most = a.real<"max">();
+  if (bins < 1 || !is_floating(x.dtype()) || !(least <= most))
+    throw EagerError(here, "histc: needs a floating dtype, bins > 0 and min <= max");
+  const bool of_data = least == most && !proves_equal(x.numel(), Dim(0));
+  Tensor low = of_data ? min(x, here) : scalar_tensor(least, x.dtype(), here);
+  Tensor high = of_data ? max(x, here) : scalar_tensor(most, x.dtype(), here);
+  const Tensor is_point = to(eq(low, high, here), x.dtype(), here);
+  low = sub(low, is_point, 1, here), high = add(high, is_point, 1, here);
+  const Tensor inside = logical_and(ge(x, low, here), le(x, high, here), here);
+  const Tensor place =
+      div(mul(sub(x, low, 1, here), Scalar(bins), here), sub(high, low, 1, here), here);
+  const Tensor bin =
+      clamp_max(to(where(inside, place, Scalar(0), here), DType::i64, here), bins - 1, here);
+  return {index_add(zeros({bins}, x.dtype(), here), 0, bin, to(inside, x.dtype(), here), 1, here)};
+}
+
+TAPER_DECOMPOSITION(unique_dim) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "unique_dim", self, here);
+  need_elements(self, "unique_dim", here);
+  const DType compared = is_floating(self.dtype()) ? DType::f64 : DType::i64;
+  const Tensor slices =
+      self.rank() > 0 ? contiguous(movedim(cast(self.detach(), compared, here), dim, 0, here), here)
+                      : reshape(cast(self.detach(), compared, here), {1}, here);
+  const int64_t rows = slices.size(0).value();
+  const int64_t width = rows > 0 ? slices.numel().value() / rows : 0;
+  const auto give = [&](const auto& found) -> Results {
+    return {index_select(self, dim, vector_of(found.first, here), here),
+            vector_of(found.inverse, here), vector_of(found.counts, here)};
+  };
+  return compared == DType::f64
+             ? give(SlicesInOrder<double>(slices.data<double>(here), rows, width))
+             : give(SlicesInOrder<int64_t>(slices.data<int64_t>(here), rows, width));
+}
+
+// Rows are looked up, and added to (or compared in) their bags. The last three results are what
+// PyTorch keeps for its backward pass; bag sizes stand for the positions of maxima.
+TAPER_DECOMPOSITION(_embedding_bag) {
+  const Location here = a.here();
+  const Tensor weight = a.tensor<"weight">(),
+               indices = cast(a.tensor<"indices">(), DType::i64, here);
+  Tensor offsets = cast(a.tensor<"offsets">(), DType::i64, here);
+  const int64_t mode = a.integer<"mode">(), padding = a.integer<"padding_idx">();
+  if (weight.rank() != 2 || indices.rank() != 1 || offsets.rank() != 1)
+    throw EagerError(here,
+                     "_embedding_bag: needs a weight (words, features) and vectors of indices "
+                     "and offsets, not " +
+                         to_string(weight.sizes()) + ", " + to_string(indices.sizes()) + " and " +
+                         to_string(offsets.sizes()));
+  if (mode < 0 || mode > 2)
+    throw EagerError(here, "_embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), not " +
+                               std::to_string(mode));
+  if (a.has<"per_sample_weights">() && mode != 0)
+    throw EagerError(here, "_embedding_bag: per_sample_weights need mode 0 (sum)");
+  if (a.boolean<"include_last_offset">())
+    offsets = slice(offsets, 0, Dim(0), offsets.size(0) - 1, Dim(1), here);
+  const Dim bags = offsets.size(0), features = weight.size(1);
+  const Tensor bag =
+      sub(searchsorted(offsets, positions(indices.size(0), here), true, false, here), 1, 1, here);
+  Tensor rows = embedding(weight, indices, -1, a.boolean<"scale_grad_by_freq">(), here);
+  if (a.has<"per_sample_weights">())
+    rows = mul(rows, unsqueeze(a.tensor<"per_sample_weights">(), -1, here), here);
+  Tensor counted = ones_like(indices, DType::i64, here);
+  if (padding >= 0) {
+    const Tensor skipped = eq(indices, Scalar(padding), here);
+    counted = to(logical_not(skipped, here), DType::i64, here);
+    rows =
+        masked_fill(rows, unsqueeze(skipped, -1, here),
+                    mode == 2 ? Scalar(-std::numeric_limits<double>::infinity()) : Scalar(0), here);
+  }
+  const Tensor sizes = index_add(zeros({bags}, DType::i64, here), 0, bag, counted, 1, here);
+  const Tensor none = unsqueeze(eq(sizes, 0, here), -1, here);
+  const Tensor nothing = zeros({bags, features}, weight.dtype(), here);
+  Tensor result = mode == 2 ? index_reduce(nothing, 0, bag, rows, "amax", false, here)
+                            : index_add(nothing, 0, bag, rows, 1, here);
+  if (mode == 1)
+    result =
+        div(result, to(unsqueeze(clamp_min(sizes, 1, here), -1, here), weight.dtype(), here), here);
+  if (mode == 2) result = masked_fill(result, none, 0, here);
+  return {result, bag, sizes, sizes};
+}
+TAPER_DECOMPOSITION(embedding_bag) {
+  const std::optional<Tensor> weights = a.has<"per_sample_weights">()
+                                            ? std::optional(a.tensor<"per_sample_weights">())
+                                            : std::nullopt;
+  auto [result, bag, sizes, maxima] = call<ops::_embedding_bag>(
+      a.here(), a.tensor<"weight">(), a.tensor<"indices">(), a.tensor<"offsets">(),
+      a.boolean<"scale_grad_by_freq">(), a.integer<"mode">(), a.boolean<"sparse">(), weights,
+      a.boolean<"include_last_offset">(), int64_t{-1});
+  return {result, bag, sizes, maxima};
 }
 
 }  // namespace taper::eager::decompositions

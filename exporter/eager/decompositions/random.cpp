@@ -2,9 +2,15 @@
 // argument.
 #include "taper/exporter/eager/ops/random.h"
 
+#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -44,6 +50,67 @@ TAPER_DECOMPOSITION(rand) {
 }
 TAPER_DECOMPOSITION(randn) {
   return {randn(a.dims<"size">(), dtype_or_f32(a), default_generator(), a.here())};
+}
+
+TAPER_DECOMPOSITION(rand_like) {
+  const Tensor self = a.tensor<"self">();
+  return {rand(self.sizes(), a.has<"dtype">() ? a.dtype<"dtype">() : self.dtype(),
+               default_generator(), a.here())};
+}
+TAPER_DECOMPOSITION(randn_like) {
+  const Tensor self = a.tensor<"self">();
+  return {randn(self.sizes(), a.has<"dtype">() ? a.dtype<"dtype">() : self.dtype(),
+                default_generator(), a.here())};
+}
+TAPER_DECOMPOSITION(bernoulli) {
+  const Tensor self = a.tensor<"self">();
+  if (!is_floating(self.dtype()))
+    throw EagerError(a.here(),
+                     std::string("bernoulli: needs probabilities of a floating dtype, not ") +
+                         taper::name_of(self.dtype()));
+  const DType drawn = self.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor u = rand(self.sizes(), drawn, default_generator(), a.here());
+  return {to(lt(u, cast(self, drawn, a.here()), a.here()), self.dtype(), a.here())};
+}
+// With replacement: where a number below the sum of the weights falls among their running sums.
+// Without: the first arrivals of processes with the weights as rates (Efraimidis and Spirakis,
+// "Weighted random sampling with a reservoir", 2006).
+TAPER_DECOMPOSITION(multinomial) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const Dim samples = a.dim<"num_samples">();
+  if ((self.rank() != 1 && self.rank() != 2) || !is_floating(self.dtype()))
+    throw EagerError(here, "multinomial: needs one or two dimensions of floating weights, not " +
+                               to_string(self.sizes()) + " " + taper::name_of(self.dtype()));
+  if (proves_less(samples, Dim(1)))
+    throw EagerError(here,
+                     "multinomial: num_samples must be positive, not " + to_string({samples}));
+  NoGrad guard;
+  const Tensor weights = cast(self.detach(), DType::f64, here);
+  const Dim count = weights.size(-1);
+  if (!weights.is_traced() && !all(ge(weights, 0, here), here).item<bool>(here))
+    throw EagerError(here, "multinomial: weights must not be negative or NaN");
+  Dims sizes = weights.sizes();
+  if (!a.boolean<"replacement">()) {
+    if (proves_less(count, samples))
+      throw EagerError(here, "multinomial: " + to_string({samples}) +
+                                 " samples without replacement of " + to_string({count}));
+    const Tensor u = rand(sizes, DType::f64, default_generator(), here);
+    const Tensor rate = div(weights, neg(log1p(neg(u, here), here), here), here);
+    const Tensor order = masked_fill(rate, eq(weights, 0, here), -1, here);
+    return {std::get<1>(topk(order, samples, -1, true, here))};
+  }
+  sizes.back() = samples;
+  const Tensor sums = cumsum(weights, -1, {}, here);
+  const Tensor u = rand(sizes, DType::f64, default_generator(), here);
+  const Tensor at = mul(u, slice(sums, -1, count - 1, count, Dim(1), here), here);
+  const Tensor last = sub(sum(ones({count}, DType::i64, here), {}, here), 1, 1, here);
+  return {minimum(searchsorted(sums, at, true, false, here), last, here)};
+}
+TAPER_DECOMPOSITION(randperm) {
+  const Tensor keys = rand({a.dim<"n">()}, DType::f64, default_generator(), a.here());
+  const DType dtype = a.has<"dtype">() ? a.dtype<"dtype">() : DType::i64;
+  return {cast(argsort(keys, 0, false, a.here()), dtype, a.here())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -1,7 +1,11 @@
 // Composite reductions.
 #include "taper/exporter/eager/ops/reduction.h"
 
+#include <cmath>
+#include <limits>
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
@@ -14,21 +18,76 @@ Scalar correction_of(const Arguments<op>& a) {
   return a.template has<"correction">() ? a.template scalar<"correction">() : Scalar(1);
 }
 
+/// The square root, whose gradient at 0 is 0, not infinity: the root is taken of 1 there, and
+/// replaced.
+Tensor root(const Tensor& square, Location here) {
+  const Tensor zero = eq(square, 0, here);
+  return masked_fill(sqrt(masked_fill(square, zero, 1, here), here), zero, 0, here);
+}
+
+template <const Operator& op>
+Scalar correction_by_bias(const Arguments<op>& a) {
+  return a.template boolean<"unbiased">() ? 1 : 0;
+}
+
+/// (sum of |x|^order)^(1 / order), and its limits. Gradients at 0 are 0.
+Tensor norm_of(const Tensor& x, double order, const Ints& dims, bool keepdim, Location here) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (order == 0) return sum(to(ne(x, 0, here), x.dtype(), here), dims, keepdim, {}, here);
+  if (order == 2) return root(sum(mul(x, x, here), dims, keepdim, {}, here), here);
+  const Tensor size = abs(x, here);
+  if (order == 1) return sum(size, dims, keepdim, {}, here);
+  if (order == infinity) return amax(size, dims, keepdim, here);
+  if (order == -infinity) return amin(size, dims, keepdim, here);
+  Tensor powers = pow(size, order, here);
+  if (order > 0 && order < 1) {
+    const Tensor zero = eq(size, 0, here);
+    powers = masked_fill(pow(masked_fill(size, zero, 1, here), order, here), zero, 0, here);
+  }
+  const Tensor total = sum(powers, dims, keepdim, {}, here);
+  const Tensor zero = eq(total, 0, here);
+  return masked_fill(pow(masked_fill(total, zero, 1, here), 1 / order, here), zero,
+                     order > 0 ? 0 : infinity, here);
+}
+/// Half precision computes in f32 and is rounded once.
+Tensor vector_norm_of(const Tensor& self, double order, const Ints& dims, bool keepdim,
+                      std::optional<DType> dtype, std::string_view op, Location here) {
+  const DType result = dtype.value_or(self.dtype());
+  if (!is_floating(self.dtype()) || !is_floating(result))
+    throw EagerError(
+        here, std::string(op) + ": needs a floating dtype, not " + taper::name_of(self.dtype()));
+  const DType computes = result == DType::f64 ? DType::f64 : DType::f32;
+  return cast(norm_of(cast(self, computes, here), order, dims, keepdim, here), result, here);
+}
+template <const Operator& op>
+std::optional<DType> dtype_of(const Arguments<op>& a) {
+  return a.template has<"dtype">() ? std::optional(a.template dtype<"dtype">()) : std::nullopt;
+}
+
 }  // namespace
 
-TAPER_DECOMPOSITION(sum) {
-  const std::optional<DType> dtype =
-      a.has<"dtype">() ? std::optional(a.dtype<"dtype">()) : std::nullopt;
-  return {sum(a.tensor<"self">(), Ints{}, false, dtype, a.here())};
-}
-// The root of a zero variance has gradient 0, not infinity: the root is taken of 1 there, and
-// replaced.
+TAPER_DECOMPOSITION(sum) { return {sum(a.tensor<"self">(), Ints{}, false, dtype_of(a), a.here())}; }
 TAPER_DECOMPOSITION_ROUNDED_ONCE(std_correction) {
   const Location here = a.here();
-  const Tensor square =
-      var(a.tensor<"self">(), a.integers<"dim">(), correction_of(a), a.boolean<"keepdim">(), here);
-  const Tensor zero = eq(square, 0, here);
-  return {masked_fill(sqrt(masked_fill(square, zero, 1, here), here), zero, 0, here)};
+  return {root(
+      var(a.tensor<"self">(), a.integers<"dim">(), correction_of(a), a.boolean<"keepdim">(), here),
+      here)};
+}
+TAPER_DECOMPOSITION(std_dim) {
+  return {std(a.tensor<"self">(), a.integers<"dim">(), correction_by_bias(a),
+              a.boolean<"keepdim">(), a.here())};
+}
+TAPER_DECOMPOSITION(std_mean_correction) {
+  const Tensor self = a.tensor<"self">();
+  const Ints dim = a.integers<"dim">();
+  const bool keepdim = a.boolean<"keepdim">();
+  return {std(self, dim, correction_of(a), keepdim, a.here()),
+          mean(self, dim, keepdim, {}, a.here())};
+}
+TAPER_DECOMPOSITION(var_mean_dim) {
+  auto [variance, mean] = var_mean(a.tensor<"self">(), a.integers<"dim">(), correction_by_bias(a),
+                                   a.boolean<"keepdim">(), a.here());
+  return {variance, mean};
 }
 TAPER_DECOMPOSITION_ROUNDED_ONCE(var_mean_correction) {
   const Tensor self = a.tensor<"self">();
@@ -53,6 +112,74 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(logsumexp) {
   const Tensor finite = masked_fill(peak, isinf(peak, here), 0, here);
   const Tensor total = log(sum(exp(sub(x, finite, 1, here), here), dim, keepdim, {}, here), here);
   return {add(total, keepdim ? finite : reshape(finite, total.sizes(), here), 1, here)};
+}
+
+TAPER_DECOMPOSITION(aminmax) {
+  const Tensor self = a.tensor<"self">();
+  const Ints dim = a.has<"dim">() ? Ints{a.integer<"dim">()} : Ints{};
+  const bool keepdim = a.boolean<"keepdim">();
+  return {amin(self, dim, keepdim, a.here()), amax(self, dim, keepdim, a.here())};
+}
+TAPER_DECOMPOSITION(trace) {
+  const Tensor self = a.tensor<"self">();
+  if (self.rank() != 2)
+    throw EagerError(a.here(), "trace: needs a matrix, not " + to_string(self.sizes()));
+  return {sum(diagonal(self, 0, 0, 1, a.here()), {}, a.here())};
+}
+TAPER_DECOMPOSITION(count_nonzero) {
+  return {sum(ne(a.tensor<"self">(), 0, a.here()),
+              a.has<"dim">() ? Ints{a.integer<"dim">()} : Ints{}, false, {}, a.here())};
+}
+TAPER_DECOMPOSITION(nanmean) {
+  const Location here = a.here();
+  const Tensor self =
+      a.has<"dtype">() ? cast(a.tensor<"self">(), a.dtype<"dtype">(), here) : a.tensor<"self">();
+  if (!is_floating(self.dtype()))
+    throw EagerError(
+        here, std::string("nanmean: needs a floating dtype, not ") + taper::name_of(self.dtype()));
+  const Ints dim = a.integers<"dim">();
+  const bool keepdim = a.boolean<"keepdim">();
+  const Tensor count = sum(logical_not(isnan(self, here), here), dim, keepdim, {}, here);
+  return {div(nansum(self, dim, keepdim, {}, here), count, here)};
+}
+
+TAPER_DECOMPOSITION(linalg_vector_norm) {
+  Ints dims;
+  for (const Dim& d : a.dims<"dim">()) dims.push_back(d.value());
+  return {vector_norm_of(a.tensor<"self">(), a.real<"ord">(), dims, a.boolean<"keepdim">(),
+                         dtype_of(a), "linalg_vector_norm", a.here())};
+}
+TAPER_DECOMPOSITION(norm_ScalarOpt_dim) {
+  return {vector_norm_of(a.tensor<"self">(), a.has<"p">() ? a.real<"p">() : 2, a.integers<"dim">(),
+                         a.boolean<"keepdim">(), {}, "norm", a.here())};
+}
+TAPER_DECOMPOSITION(norm_Scalar) {
+  return {vector_norm_of(a.tensor<"self">(), a.real<"p">(), {}, false, {}, "norm", a.here())};
+}
+// Of a vector, or of all elements where no order is given. Of a matrix, the largest (smallest) sum
+// of a column (1) or of a row (infinity).
+TAPER_DECOMPOSITION(linalg_norm) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  Ints dims = a.integers<"dim">();
+  const bool keepdim = a.boolean<"keepdim">();
+  const size_t over = dims.empty() ? static_cast<size_t>(self.rank()) : dims.size();
+  const double order = a.has<"ord">() ? a.real<"ord">() : 2;
+  if (!a.has<"ord">() || over == 1)
+    return {vector_norm_of(self, order, dims, keepdim, dtype_of(a), "linalg_norm", here)};
+  const bool by_columns = std::abs(order) == 1;
+  if (over != 2 || (!by_columns && !std::isinf(order)))
+    throw EagerError(here, "linalg_norm: of " + std::to_string(over) +
+                               " dimensions with an order: there must be 1, or 2 with the order 1, "
+                               "-1, inf or -inf");
+  if (dims.empty()) dims = {0, 1};
+  const int64_t rows = checked_dim(dims[0], self.rank(), "linalg_norm", self, here),
+                columns = checked_dim(dims[1], self.rank(), "linalg_norm", self, here);
+  const Tensor sums = vector_norm_of(self, 1, {by_columns ? rows : columns}, true, dtype_of(a),
+                                     "linalg_norm", here);
+  const Tensor extreme = order > 0 ? amax(sums, {rows, columns}, keepdim, here)
+                                   : amin(sums, {rows, columns}, keepdim, here);
+  return {extreme};
 }
 
 }  // namespace taper::eager::decompositions

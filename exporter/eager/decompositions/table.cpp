@@ -1,6 +1,35 @@
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
 
 namespace taper::eager {
+namespace decompositions {
+
+int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor& self,
+                    Location here) {
+  const int64_t n = rank > 0 ? rank : 1;
+  if (dim < -n || dim >= n)
+    throw EagerError(here, std::string(op) + ": dim " + std::to_string(dim) + " is outside [" +
+                               std::to_string(-n) + ", " + std::to_string(n) + ") for " +
+                               to_string(self.sizes()));
+  return dim < 0 ? dim + n : dim;
+}
+
+void need_elements(const Tensor& t, std::string_view op, Location here) {
+  if (t.is_traced())
+    throw DataDependentError(here, std::string(op) +
+                                       ": the size of the result depends on the "
+                                       "elements of a tensor " +
+                                       to_string(t.sizes()) + ", which a trace does not know");
+}
+
+// A sum, because a range takes numbers, and the count may be a symbol.
+Tensor positions(Dim count, Location here) {
+  return sub(cumsum(ones({count}, DType::i64, here), 0, {}, here), 1, 1, here);
+}
+
+}  // namespace decompositions
 
 std::span<const Decomposition* const> all_decompositions() {
   static constexpr const Decomposition* list[] = {

@@ -11,16 +11,6 @@
 namespace taper::eager::decompositions {
 namespace {
 
-int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor& self,
-                    Location here) {
-  const int64_t n = rank > 0 ? rank : 1;
-  if (dim < -n || dim >= n)
-    throw EagerError(here, std::string(op) + ": dim " + std::to_string(dim) + " is outside [" +
-                               std::to_string(-n) + ", " + std::to_string(n) + ") for " +
-                               to_string(self.sizes()));
-  return dim < 0 ? dim + n : dim;
-}
-
 /// Whether `view` can give these sizes. Throws nothing and leaves no checks.
 bool is_viewable(const Tensor& self, const Dims& sizes) {
   const TensorType<Dim> type = self.type();

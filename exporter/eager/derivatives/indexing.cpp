@@ -2,7 +2,10 @@
 
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::derivatives {
 namespace {
@@ -11,6 +14,85 @@ namespace {
 template <Name name, class S>
 Tensor zeros_like_argument(const S& saved, const Tensor& dy) {
   return zeros(saved.template sizes<name>(), dy.dtype(), saved.here());
+}
+
+/// Elements by an index of their own, as gather and scatter_add address them.
+struct ByElement {
+  int64_t dim;
+  Tensor index;
+  Location here;
+  Tensor pick(const Tensor& t) const { return gather(t, dim, index, here); }
+  Tensor add(const Tensor& t, const Tensor& src) const {
+    return scatter_add(t, dim, index, src, here);
+  }
+  Tensor without(const Tensor& t) const { return scatter(t, dim, index, Scalar(0), here); }
+  Tensor product(const Tensor& t, const Tensor& src, bool include_self) const {
+    return scatter_reduce(t, dim, index, src, "prod", include_self, here);
+  }
+};
+/// Slices by a vector of indices.
+struct BySlice {
+  int64_t dim;
+  Tensor index;
+  Location here;
+  Tensor pick(const Tensor& t) const { return index_select(t, dim, index, here); }
+  Tensor add(const Tensor& t, const Tensor& src) const {
+    return index_add(t, dim, index, src, 1, here);
+  }
+  Tensor without(const Tensor& t) const { return index_fill(t, dim, index, 0, here); }
+  Tensor product(const Tensor& t, const Tensor& src, bool include_self) const {
+    return index_reduce(t, dim, index, src, "prod", include_self, here);
+  }
+};
+
+struct ReduceGradients {
+  Tensor self, src;
+};
+
+/// Of a product: of all factors but one. One zero among the factors from src gives its place alone
+/// a gradient; where there are two, all products are zero.
+template <class By>
+ReduceGradients product_gradients(const By& by, const Tensor& dy, const Tensor& self,
+                                  const Tensor& src, const Tensor& result, bool include_self) {
+  const Tensor self_or_one = masked_fill(self, self == 0, 1);
+  const Tensor to_self = dy * by.product(self_or_one, src, include_self) / self_or_one;
+  const Tensor zero = src == 0;
+  const Tensor zeros_there = by.pick(by.add(zeros_like(self), to(zero, self.dtype())));
+  const Tensor only_zero = logical_and(zero, zeros_there == 1);
+  const Tensor without_it = by.product(self, masked_fill(src, only_zero, 1), include_self);
+  const Tensor to_src =
+      where(only_zero, by.pick(dy * without_it), by.pick(dy * result) / masked_fill(src, zero, 1));
+  return {to_self, to_src};
+}
+
+/// Of an extreme: shared evenly among the elements that equal it.
+template <class By>
+ReduceGradients extreme_gradients(const By& by, const Tensor& dy, const Tensor& self,
+                                  const Tensor& src, const Tensor& result) {
+  const Tensor self_equal = to(eq(self, result), dy.dtype());
+  const Tensor src_equal = to(eq(src, by.pick(result)), dy.dtype());
+  const Tensor part = dy / by.add(self_equal, src_equal);
+  return {self_equal * part, src_equal * by.pick(part)};
+}
+
+template <class By>
+ReduceGradients reduce_gradients(const By& by, std::string_view reduce, bool include_self,
+                                 const Tensor& dy, const Tensor& self, const Tensor& src,
+                                 const Tensor& result) {
+  ReduceGradients g;
+  if (reduce == "prod") {
+    g = product_gradients(by, dy, self, src, result, include_self);
+  } else if (reduce == "mean") {
+    const Tensor start = include_self ? ones_like(dy) : zeros_like(dy);
+    const Tensor count = clamp_min(by.add(start, ones_like(src)), 1);
+    g = {dy / count, by.pick(dy / count)};
+  } else if (reduce == "sum") {
+    g = {dy, by.pick(dy)};
+  } else {
+    g = extreme_gradients(by, dy, self, src, result);
+  }
+  if (!include_self) g.self = by.without(g.self);
+  return g;
 }
 
 }  // namespace
@@ -55,6 +137,46 @@ TAPER_DERIVATIVE(scatter_value, "index") {
 
 TAPER_DERIVATIVE(scatter_add, "index") {
   return {dy, {}, gather(dy, saved.integer<"dim">(), saved.tensor<"index">(), saved.here())};
+}
+
+TAPER_DERIVATIVE(scatter_reduce_two, "self", "index", "src", "result") {
+  const ByElement by{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()};
+  const auto [self, src] =
+      reduce_gradients(by, saved.text<"reduce">(), saved.boolean<"include_self">(), dy,
+                       saved.tensor<"self">(), saved.tensor<"src">(), saved.result());
+  return {self, {}, src};
+}
+TAPER_DERIVATIVE(index_reduce, "self", "index", "source", "result") {
+  const BySlice by{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()};
+  const auto [self, source] =
+      reduce_gradients(by, saved.text<"reduce">(), saved.boolean<"include_self">(), dy,
+                       saved.tensor<"self">(), saved.tensor<"source">(), saved.result());
+  return {self, {}, source};
+}
+
+TAPER_DERIVATIVE(index_copy, "index") {
+  const BySlice by{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()};
+  return {by.without(dy), {}, reshape(by.pick(dy), saved.sizes<"source">(), saved.here())};
+}
+TAPER_DERIVATIVE(index_fill_int_Scalar, "index") {
+  return {BySlice{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()}.without(dy), {}};
+}
+
+// The gradient of source element k is that of the place number k where the mask is true.
+TAPER_DERIVATIVE(masked_scatter, "mask") {
+  const Location here = saved.here();
+  const Tensor mask = reshape(expand(saved.tensor<"mask">(), dy.sizes(), here), {Dim(-1)}, here);
+  const Dims sizes = saved.sizes<"source">();
+  Dim count = 1;
+  for (const Dim& d : sizes) count = count * d;
+  const Tensor to_self = masked_fill(dy, saved.tensor<"mask">(), 0, here);
+  if (proves_equal(count, Dim(0))) return {to_self, {}, zeros(sizes, dy.dtype(), here)};
+  const Tensor place = where(mask, cumsum(mask, 0, {}, here) - 1, Scalar(0), here);
+  const Tensor added = where(mask, reshape(dy, {Dim(-1)}, here), Scalar(0), here);
+  return {
+      to_self,
+      {},
+      reshape(index_add(zeros({count}, dy.dtype(), here), 0, place, added, 1, here), sizes, here)};
 }
 
 TAPER_DERIVATIVE(index_select, "index") {

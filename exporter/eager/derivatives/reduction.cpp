@@ -68,18 +68,29 @@ Tensor share_among_all(const Tensor& dy, const Tensor& x, const Tensor& y) {
   return share(dy, logical_or(eq(x, y), logical_and(isnan(x), isnan(y))), {});
 }
 
-/// Whether products may be divided by their factors. A trace cannot know.
-bool has_no_zero(const Tensor& x) { return !x.is_traced() && all(x).item<bool>(); }
-/// A line (…, n) as rows (…, n, n): row i is the line with element i replaced by one.
-Tensor rows_without_one(const Tensor& line) {
-  Dims square = line.sizes();
-  square.push_back(line.size(-1));
-  return where(eye(line.size(-1), DType::boolean), Scalar(1), expand(unsqueeze(line, -2), square));
+/// Element i becomes element i - by, `fill` where there is none.
+Tensor shifted(const Tensor& x, int64_t dim, int64_t by, Scalar fill) {
+  const size_t behind = x.sizes().size() - static_cast<size_t>(positive(dim, x.sizes().size()));
+  Dims pad(2 * behind, 0);
+  pad[2 * behind - 2] = by, pad[2 * behind - 1] = -by;
+  return constant_pad_nd(x, pad, fill);
 }
+/// The products of the elements before each, along `dim`: no division, so zeros are like others.
+Tensor product_before(const Tensor& x, int64_t dim) { return shifted(cumprod(x, dim), dim, 1, 1); }
 /// The product of all others along `dim`.
-Tensor product_of_others(const Tensor& x, const Tensor& y, int64_t dim) {
-  if (has_no_zero(x)) return y / x;
-  return transpose(prod(rows_without_one(transpose(x, dim, -1)), -1), dim, -1);
+Tensor product_of_others(const Tensor& x, int64_t dim) {
+  return product_before(x, dim) * flip(product_before(flip(x, {dim}), dim), {dim});
+}
+/// s[i] = x[i] + a[i + 1] * s[i + 1], from the end.
+Tensor recurrence_from_the_end(const Tensor& a, const Tensor& x, int64_t dim) {
+  const Tensor next = shifted(a, dim, -1, 0);
+  return flip(call<ops::taper_linear_recurrence>(Location::current(), flip(next, {dim}),
+                                                 flip(x, {dim}), dim),
+              {dim});
+}
+/// The gradient of elements that were picked along `dim`.
+Tensor added_at(const Tensor& index, const Tensor& dy, const Dims& sizes, int64_t dim) {
+  return call<ops::scatter_add>(Location::current(), zeros(sizes, dy.dtype()), dim, index, dy);
 }
 
 }  // namespace
@@ -124,16 +135,15 @@ TAPER_DERIVATIVE(min_dim, "result1") {
   return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">());
 }
 
-TAPER_DERIVATIVE(prod, "self", "result") {
+TAPER_DERIVATIVE(prod, "self") {
   const Tensor x = saved.tensor<"self">();
-  return {dy * reshape(product_of_others(reshape(x, {Dim(-1)}), saved.result(), 0), x.sizes())};
+  return {dy * reshape(product_of_others(reshape(x, {Dim(-1)}), 0), x.sizes())};
 }
-TAPER_DERIVATIVE(prod_dim_int, "self", "result") {
+TAPER_DERIVATIVE(prod_dim_int, "self") {
   const Tensor x = saved.tensor<"self">();
   if (x.rank() == 0) return {dy};
   const int64_t dim = saved.integer<"dim">();
-  return {with_dims_kept(dy, x.sizes(), {dim}) *
-          product_of_others(x, with_dims_kept(saved.result(), x.sizes(), {dim}), dim)};
+  return {with_dims_kept(dy, x.sizes(), {dim}) * product_of_others(x, dim)};
 }
 
 /// 2 dy (x - mean) / (count - correction)
@@ -158,14 +168,51 @@ static Tensor cumsum_from_the_end(const Tensor& x, int64_t dim) {
   return flip(cumsum(flip(x, {dim}), dim), {dim});
 }
 TAPER_DERIVATIVE(cumsum) { return {cumsum_from_the_end(dy, saved.integer<"dim">())}; }
-// y_k is the product of x_0 … x_k: dx_i = sum over k >= i of dy_k y_k / x_i.
-TAPER_DERIVATIVE(cumprod, "self", "result") {
+// y_k is the product of x_0 … x_k: dx_i = product before i * s_i, where s_i is the sum over k >= i
+// of dy_k times the product of x_j, i < j <= k: s_i = dy_i + x_{i + 1} s_{i + 1}.
+TAPER_DERIVATIVE(cumprod, "self") {
   const Tensor x = saved.tensor<"self">();
   if (x.rank() == 0) return {dy};
   const int64_t dim = saved.integer<"dim">();
-  if (has_no_zero(x)) return {cumsum_from_the_end(dy * saved.result(), dim) / x};
-  const Tensor products = triu(cumprod(rows_without_one(transpose(x, dim, -1)), -1));
-  return {transpose(sum(products * unsqueeze(transpose(dy, dim, -1), -2), Ints{-1}), dim, -1)};
+  return {product_before(x, dim) * recurrence_from_the_end(x, dy, dim)};
+}
+// y_i = b_i + a_i y_{i - 1}: db_i = s_i = dy_i + a_{i + 1} s_{i + 1}, da_i = s_i y_{i - 1}.
+TAPER_DERIVATIVE(taper_linear_recurrence, "a", "result") {
+  if (dy.rank() == 0) return {Tensor(), dy};
+  const int64_t dim = saved.integer<"dim">();
+  const Tensor db = recurrence_from_the_end(saved.tensor<"a">(), dy, dim);
+  return {db * shifted(saved.result(), dim, 1, 0), db};
+}
+// y_k = log(sum over j <= k of exp(x_j)): dx_j = exp(x_j - y_j) s_j, where s_j = dy_j +
+// exp(y_j - y_{j + 1}) s_{j + 1}. No exponent is above 0.
+TAPER_DERIVATIVE(logcumsumexp, "self", "result") {
+  const Tensor x = saved.tensor<"self">(), y = saved.result();
+  if (x.rank() == 0) return {dy};
+  const int64_t dim = saved.integer<"dim">();
+  const Tensor before = shifted(y, dim, 1, 0);
+  const Tensor step = exp(masked_fill(before - y, eq(before, y), 0));  // of two infinities, too
+  return {exp(x - y) * recurrence_from_the_end(step, dy, dim)};
+}
+TAPER_DERIVATIVE(cummax, "result1") {
+  return {added_at(saved.result(1), dy, saved.sizes<"self">(), saved.integer<"dim">())};
+}
+TAPER_DERIVATIVE(cummin, "result1") {
+  return {added_at(saved.result(1), dy, saved.sizes<"self">(), saved.integer<"dim">())};
+}
+
+TAPER_DERIVATIVE(nansum, "self") {
+  const Tensor x = saved.tensor<"self">();
+  const Tensor all = spread(dy, x.sizes(), saved.integers<"dim">());
+  return {masked_fill(all, isnan(x), 0)};
+}
+TAPER_DERIVATIVE(median, "self", "result") {
+  return {share_among_all(dy, saved.tensor<"self">(), saved.result())};
+}
+TAPER_DERIVATIVE(median_dim, "result1") {
+  return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">());
+}
+TAPER_DERIVATIVE(kthvalue, "result1") {
+  return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">());
 }
 
 }  // namespace taper::eager::derivatives

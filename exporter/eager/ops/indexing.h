@@ -30,6 +30,13 @@ inline Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, 
                           Location here = Location::current()) {
   return call<ops::scatter_add>(here, self, dim, index, src);
 }
+/// The same by `reduce`: "sum", "prod", "mean", "amax" or "amin". Without `include_self`, places
+/// that an index names start anew.
+inline Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index,
+                             const Tensor& src, std::string_view reduce, bool include_self = true,
+                             Location here = Location::current()) {
+  return call<ops::scatter_reduce_two>(here, self, dim, index, src, reduce, include_self);
+}
 /// Slices of self along dim, in the order of the vector `index`.
 inline Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index,
                            Location here = Location::current()) {
@@ -40,8 +47,95 @@ inline Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, co
                         Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::index_add>(here, self, dim, index, source, alpha);
 }
+/// self with slice index[i] = source's slice i, along dim.
+inline Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                         Location here = Location::current()) {
+  return call<ops::index_copy>(here, self, dim, index, source);
+}
+/// self with `value` in the slices `index` along dim.
+inline Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, Scalar value,
+                         Location here = Location::current()) {
+  return call<ops::index_fill_int_Scalar>(here, self, dim, index, value);
+}
+/// self with slice index[i] and source's slice i made one by `reduce`: "prod", "mean", "amax" or
+/// "amin". Without `include_self`, slices that an index names start anew.
+inline Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index,
+                           const Tensor& source, std::string_view reduce, bool include_self = true,
+                           Location here = Location::current()) {
+  return call<ops::index_reduce>(here, self, dim, index, source, reduce, include_self);
+}
+/// self, the elements where `mask` is true replaced by those of source, one after the other.
+inline Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source,
+                             Location here = Location::current()) {
+  return call<ops::masked_scatter>(here, self, mask, source);
+}
+/// The elements where `mask` is true, as a vector. Its size depends on data: not while tracing.
+inline Tensor masked_select(const Tensor& self, const Tensor& mask,
+                            Location here = Location::current()) {
+  return call<ops::masked_select>(here, self, mask);
+}
+/// The positions of elements that are not zero: i64 (count, rank), in row-major order. Not while
+/// tracing.
+inline Tensor nonzero(const Tensor& self, Location here = Location::current()) {
+  return call<ops::nonzero>(here, self);
+}
+/// The elements at positions in the flattened tensor, negative ones counted from the end.
+inline Tensor take(const Tensor& self, const Tensor& index, Location here = Location::current()) {
+  return call<ops::take>(here, self, index);
+}
+/// Slice i of self along dim (of the flattened tensor without it) repeats[i] times. While tracing,
+/// `output_size`, the sum of `repeats`, must be given.
+inline Tensor repeat_interleave(const Tensor& self, const Tensor& repeats,
+                                std::optional<int64_t> dim = {},
+                                std::optional<Dim> output_size = {},
+                                Location here = Location::current()) {
+  return call<ops::repeat_interleave_self_Tensor>(here, self, repeats, dim, output_size);
+}
+/// Where the elements of self would stand in lines of sorted values (or in one line for all), the
+/// first place that keeps them sorted, with `right` the last.
+inline Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool right = false,
+                           bool out_int32 = false, Location here = Location::current()) {
+  return call<ops::searchsorted_Tensor>(here, sorted_sequence, self, out_int32, right, std::nullopt,
+                                        std::nullopt);
+}
+inline Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool right = false,
+                        bool out_int32 = false, Location here = Location::current()) {
+  return call<ops::bucketize_Tensor>(here, self, boundaries, out_int32, right);
+}
+/// Whether each element is among the elements of `test_elements`.
+inline Tensor isin(const Tensor& elements, const Tensor& test_elements, bool invert = false,
+                   Location here = Location::current()) {
+  return call<ops::isin_Tensor_Tensor>(here, elements, test_elements, false, invert);
+}
+/// How often each number from 0 on occurs in a vector (or the sum of the weights there). Not while
+/// tracing.
+inline Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = {},
+                       Dim minlength = 0, Location here = Location::current()) {
+  return call<ops::bincount>(here, self, weights, minlength);
+}
+/// How many elements fall into each of `bins` equal parts of [min, max]; of the range of the data
+/// if both are 0.
+inline Tensor histc(const Tensor& self, int64_t bins = 100, Scalar min = 0, Scalar max = 0,
+                    Location here = Location::current()) {
+  return call<ops::histc>(here, self, bins, min, max);
+}
+/// The different slices along dim in ascending order, where each slice of self is among them, and
+/// how often each occurs. Not while tracing.
+inline std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim,
+                                                     Location here = Location::current()) {
+  return call<ops::unique_dim>(here, self, dim, true, true, true);
+}
+/// Sums (mode 0), means (1) or maxima (2) of the rows of weight (words, features) that each bag
+/// names: bag k is indices[offsets[k]] … indices[offsets[k + 1] - 1].
+inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                            int64_t mode = 0, const std::optional<Tensor>& per_sample_weights = {},
+                            bool include_last_offset = false, Location here = Location::current()) {
+  return std::get<0>(call<ops::embedding_bag>(here, weight, indices, offsets, false, mode, false,
+                                              per_sample_weights, include_last_offset));
+}
 /// self[indices], as NumPy's: index tensors broadcast together, an undefined one stands for `:`.
 /// Negative ones count from the end.
+/// A bool mask stands for the positions where it is true; not while tracing.
 inline Tensor index(const Tensor& self, const std::vector<Tensor>& indices,
                     Location here = Location::current()) {
   return call<ops::index_Tensor>(here, self, indices);

@@ -3,6 +3,7 @@
 // traced function carries it as a state of its program.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <tuple>
 
 #include "taper/exporter/eager/call.h"
@@ -33,6 +34,27 @@ Tensor rand(const Dims& size, DType dtype = DType::f32, Generator& generator = d
 /// Normal, mean 0 and deviation 1.
 Tensor randn(const Dims& size, DType dtype = DType::f32, Generator& generator = default_generator(),
              Location here = Location::current());
+inline Tensor rand_like(const Tensor& self, std::optional<DType> dtype = {},
+                        Location here = Location::current()) {
+  return call<ops::rand_like>(here, self, dtype);
+}
+inline Tensor randn_like(const Tensor& self, std::optional<DType> dtype = {},
+                         Location here = Location::current()) {
+  return call<ops::randn_like>(here, self, dtype);
+}
+/// One with the probability that self gives, else zero.
+inline Tensor bernoulli(const Tensor& self, Location here = Location::current()) {
+  return call<ops::bernoulli>(here, self);
+}
+/// Positions (i64) in a row of weights, drawn with probabilities in proportion to them.
+inline Tensor multinomial(const Tensor& self, Dim num_samples, bool replacement = false,
+                          Location here = Location::current()) {
+  return call<ops::multinomial>(here, self, num_samples, replacement);
+}
+/// The numbers 0 … n - 1 in random order.
+inline Tensor randperm(Dim n, DType dtype = DType::i64, Location here = Location::current()) {
+  return call<ops::randperm>(here, n, dtype);
+}
 /// While training, elements become zero with probability p, others are divided by 1 - p; else
 /// `input` itself.
 Tensor dropout(const Tensor& input, double p, bool train = true,

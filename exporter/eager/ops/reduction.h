@@ -42,6 +42,39 @@ inline std::tuple<Tensor, Tensor> var_mean(const Tensor& self, const Ints& dim =
                                            Location here = Location::current()) {
   return call<ops::var_mean_correction>(here, self, dim, correction, keepdim);
 }
+inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, const Ints& dim = {},
+                                           Scalar correction = 1, bool keepdim = false,
+                                           Location here = Location::current()) {
+  return call<ops::std_mean_correction>(here, self, dim, correction, keepdim);
+}
+/// The sum (mean) of the elements that are not NaN.
+inline Tensor nansum(const Tensor& self, const Ints& dim = {}, bool keepdim = false,
+                     std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::nansum>(here, self, dim, keepdim, dtype);
+}
+inline Tensor nanmean(const Tensor& self, const Ints& dim = {}, bool keepdim = false,
+                      std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::nanmean>(here, self, dim, keepdim, dtype);
+}
+/// (sum of |self|^ord)^(1 / ord); the largest |self| for infinity, the smallest for -infinity, the
+/// number of elements that are not zero for 0.
+inline Tensor vector_norm(const Tensor& self, Scalar ord = 2, const Ints& dim = {},
+                          bool keepdim = false, std::optional<DType> dtype = {},
+                          Location here = Location::current()) {
+  return call<ops::linalg_vector_norm>(here, self, ord, Dims(dim.begin(), dim.end()), keepdim,
+                                       dtype);
+}
+inline Tensor norm(const Tensor& self, Scalar p = 2, Location here = Location::current()) {
+  return call<ops::norm_Scalar>(here, self, p);
+}
+/// The sum of a matrix's diagonal.
+inline Tensor trace(const Tensor& self, Location here = Location::current()) {
+  return call<ops::trace>(here, self);
+}
+inline Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim = {},
+                            Location here = Location::current()) {
+  return call<ops::count_nonzero>(here, self, dim);
+}
 inline Tensor prod(const Tensor& self, std::optional<DType> dtype = {},
                    Location here = Location::current()) {
   return call<ops::prod>(here, self, dtype);
@@ -74,6 +107,28 @@ inline std::tuple<Tensor, Tensor> min(const Tensor& self, int64_t dim, bool keep
                                       Location here = Location::current()) {
   return call<ops::min_dim>(here, self, dim, keepdim);
 }
+/// The smallest and the largest element along `dim`, or of all.
+inline std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> dim = {},
+                                          bool keepdim = false,
+                                          Location here = Location::current()) {
+  return call<ops::aminmax>(here, self, dim, keepdim);
+}
+/// The middle element, the lower of two; NaN if there is one. A gradient is shared evenly among
+/// equal ones.
+inline Tensor median(const Tensor& self, Location here = Location::current()) {
+  return call<ops::median>(here, self);
+}
+/// (values, indices) of the middle elements along `dim`.
+inline std::tuple<Tensor, Tensor> median(const Tensor& self, int64_t dim, bool keepdim = false,
+                                         Location here = Location::current()) {
+  return call<ops::median_dim>(here, self, dim, keepdim);
+}
+/// (values, indices) of the k-th smallest elements along `dim`, k from 1 on.
+inline std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, Dim k, int64_t dim = -1,
+                                           bool keepdim = false,
+                                           Location here = Location::current()) {
+  return call<ops::kthvalue>(here, self, k, dim, keepdim);
+}
 /// The position (i64) of the first largest element along `dim`, or among all.
 inline Tensor argmax(const Tensor& self, std::optional<int64_t> dim = {}, bool keepdim = false,
                      Location here = Location::current()) {
@@ -98,6 +153,11 @@ inline Tensor all(const Tensor& self, int64_t dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::all_dim>(here, self, dim, keepdim);
 }
+/// Over several dimensions: none for an empty list, all without one.
+inline Tensor all(const Tensor& self, const Ints& dim, bool keepdim = false,
+                  Location here = Location::current()) {
+  return call<ops::all_dims>(here, self, dim, keepdim);
+}
 /// log(sum(exp(self))), without overflow.
 inline Tensor logsumexp(const Tensor& self, const Ints& dim, bool keepdim = false,
                         Location here = Location::current()) {
@@ -111,6 +171,24 @@ inline Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype
 inline Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
                       Location here = Location::current()) {
   return call<ops::cumprod>(here, self, dim, dtype);
+}
+/// (values, indices) of the largest (smallest) elements so far along `dim`; the last of equal ones.
+inline std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim,
+                                         Location here = Location::current()) {
+  return call<ops::cummax>(here, self, dim);
+}
+inline std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim,
+                                         Location here = Location::current()) {
+  return call<ops::cummin>(here, self, dim);
+}
+/// log(cumsum(exp(self))), without overflow.
+inline Tensor logcumsumexp(const Tensor& self, int64_t dim, Location here = Location::current()) {
+  return call<ops::logcumsumexp>(here, self, dim);
+}
+/// y[i] = b[i] + a[i] y[i - 1] along `dim`; a[0] does not count.
+inline Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim,
+                                Location here = Location::current()) {
+  return call<ops::taper_linear_recurrence>(here, a, b, dim);
 }
 
 }  // namespace taper::eager

@@ -219,6 +219,29 @@ TEST(trace, refuses_a_branch_on_a_symbolic_size) {
   };
   EXPECT_THROW(trace("f", function, {input("x", {Dim::symbol("n", 1, 8)})}), EagerError);
 }
+TEST(trace, refuses_results_whose_sizes_depend_on_data) {
+  const auto expect = [](const std::function<Tensor(const Tensor&)>& f, const std::string& name) {
+    const std::string message = refusal([&](const Tensors& in) { return Tensors{f(in[0])}; });
+    EXPECT_THAT(message, HasSubstr(name));
+    EXPECT_THAT(message, HasSubstr("which a trace does not know"));
+  };
+  expect([](const Tensor& x) { return nonzero(x); }, "nonzero: ");
+  expect([](const Tensor& x) { return masked_select(x, x > 0); }, "masked_select: ");
+  expect([](const Tensor& x) { return index(x, {x > 0}); }, "index.Tensor: index 0 is a bool mask");
+}
+TEST(trace, follows_indices_and_running_products_over_a_symbolic_size) {
+  const Dim n = Dim::symbol("n", 1, 8);
+  const auto function = [&](const Tensors& in) {
+    const Tensor x = in[0].detach().set_requires_grad();
+    const Tensor y = sum(cumprod(x, 0)) + prod(x) + sum(logcumsumexp(x, 0));
+    const Tensor at = searchsorted(std::get<0>(sort(x.detach(), 0)), x.detach());
+    const Tensor twice = repeat_interleave(x.detach(), at * 0 + 2, 0, n * 2);
+    return Tensors{eager::grad({y}, {x})[0] + to(at, DType::f32) + twice.slice(0, 0, n)};
+  };
+  const auto graph = trace("f", function, {input("x", {n})});
+  for (const std::vector<float>& x : {std::vector<float>{2}, {3, 0, 1, 2, 5}})
+    EXPECT_THAT(run(*graph, {values(x)}), testing::SizeIs(x.size()));
+}
 TEST(trace, leaves_gradients_as_they_were) {
   const Tensor w = values({2}).set_requires_grad();
   w.set_name("w");
