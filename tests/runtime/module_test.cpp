@@ -66,7 +66,7 @@ TEST(module, says_in_words_what_is_wrong) {
   const std::vector<float> x(40);
   std::vector<float> y(3);
   EXPECT_EQ(model.forward({{doubles.data(), {2, 4}}}, {y}), Error::invalid_argument);
-  EXPECT_THAT(model.message(), HasSubstr("dtype"));
+  EXPECT_THAT(model.message(), HasSubstr("x: an input is f64, and must be f32"));
   EXPECT_EQ(model.forward({{x.data(), {10, 4}}}, {y}), Error::invalid_argument);
   EXPECT_THAT(model.message(), HasSubstr("10"));
   EXPECT_EQ(model.forward({{x.data(), {2, 4}}}, {y}), Error::invalid_argument);
