@@ -1,9 +1,13 @@
 /// Runs programs with a heap and files at hand: what phones, laptops and servers link.
 ///
-///   taper::Module model = taper::Module::load("mobilenet_v2.taper").value();
+///   std::string why;
+///   taper::ModuleOptions options;
+///   options.message = &why;
+///   taper::Result<taper::Module> model = taper::Module::load("mobilenet_v2.taper", options);
+///   if (!model.ok()) return fail(why);
 ///   std::array<float, 1000> scores;
-///   taper::Error error = model.forward({{image.data(), {1, 3, 224, 224}}}, {scores});
-///   if (error != taper::Error::ok) std::cerr << model.message() << "\n";
+///   taper::Error error = model->forward({{image.data(), {1, 3, 224, 224}}}, {scores});
+///   if (error != taper::Error::ok) return fail(model->message());
 #pragma once
 #include <initializer_list>
 #include <memory>
