@@ -129,6 +129,8 @@ TEST(method, copies_elements_whose_sizes_are_given) {
   EXPECT_EQ(method.set_input(0, row, {4}), Error::invalid_argument);
   EXPECT_EQ(method.set_input(0, row, {9, 4}), Error::invalid_argument);
   EXPECT_EQ(method.set_input(1, row, {1, 4}), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(0, row, {PTRDIFF_MAX, PTRDIFF_MAX}), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(0, row, {-1, 4}), Error::invalid_argument);
 }
 
 // A plain pointer says nothing of its batch: neither the largest one nor the last one is meant.
