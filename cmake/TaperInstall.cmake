@@ -62,8 +62,14 @@ set(pc_private "")
 if(TARGET taper_threads)
   set(pc_private "-lpthreadpool -lpthread")
 endif()
-# relative to the file, so that it holds wherever `cmake --install --prefix` puts it
-file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+# From where the file lies, so that `cmake --install --prefix` and a moved installation are right.
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+  set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(PREPEND pc_prefix "\${pcfiledir}/")
+  string(REGEX REPLACE "/$" "" pc_prefix ${pc_prefix})
+endif()
 configure_file(cmake/taper.pc.in taper.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/taper.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

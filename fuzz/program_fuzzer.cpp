@@ -1,12 +1,15 @@
 // Feeds the loader programs whose bytes were changed. The checksum is repaired after each mutation,
 // so that changes reach the tables; what loads is created and executed too, with few steps.
 //
-// The first input is a program with symbols, states, lists and a loop, so that no corpus is needed
-// to begin.
+// It begins with the real programs of corpus/program (inference and training, with symbols), and
+// with one of the tests that has what the exporter does not write yet: lists and a loop.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "../tests/runtime/programs.h"
+#include "taper/kernels/portable/portable.h"
 
 using namespace taper;
 
@@ -25,10 +28,27 @@ void repair(test::AlignedBytes& file) {
   test::fix_checksum(file);
 }
 
+// The tests' kernels and the real ones.
+KernelSet all_kernels() {
+  static const std::vector<const Kernel*> all = [] {
+    std::vector<const Kernel*> kernels(test::kernels.begin(), test::kernels.end());
+    kernels.insert(kernels.end(), portable::all.begin(), portable::all.end());
+    return kernels;
+  }();
+  return all;
+}
+
 test::AlignedBytes copy_of(const uint8_t* data, size_t size) {
   test::AlignedBytes file(size);
   if (size > 0) std::memcpy(file.data(), data, size);
   return file;
+}
+
+// What lies behind the header and before the weights.
+size_t tables_bytes(const uint8_t* data, size_t size) {
+  FileHeader h;
+  std::memcpy(&h, data, sizeof h);
+  return std::min<uint64_t>(h.metadata_bytes, size - sizeof h);
 }
 
 }  // namespace
@@ -38,16 +58,16 @@ test::AlignedBytes copy_of(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned seed) {
   static const test::AlignedBytes first = test::sums_program().bytes();
-  if (size < sizeof(FileHeader) && first.size() <= max_size) {
+  if ((size < sizeof(FileHeader) || seed % 1024 == 1) && first.size() <= max_size) {
     std::memcpy(data, first.data(), first.size());
     return first.size();
   }
-  if (seed % 8 == 0) return LLVMFuzzerMutate(data, size, max_size);
+  if (size < sizeof(FileHeader) || seed % 8 == 0) return LLVMFuzzerMutate(data, size, max_size);
   uint32_t random = seed * 2654435761u + 1;
   const auto next = [&random] { return random = random * 1664525u + 1013904223u, random >> 8; };
   const uint32_t extremes[] = {0x7fffffff, 0x80000000, 0xffffffff, 0xfffffffe, 0xffff, 0x10000, 0};
   for (uint32_t k = 0; k < 1 + next() % 3; ++k) {
-    const size_t at = sizeof(FileHeader) + next() % ((size - sizeof(FileHeader)) / 4 + 1) * 4;
+    const size_t at = sizeof(FileHeader) + next() % (tables_bytes(data, size) / 4 + 1) * 4;
     if (at + 4 > size) continue;
     uint32_t word;
     std::memcpy(&word, data + at, 4);
@@ -66,8 +86,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
         break;
       default:
         std::memcpy(&word,
-                    data + sizeof(FileHeader) +
-                        next() % ((size - sizeof(FileHeader)) / 4 + 1) * 4 % (size - 4),
+                    data + (sizeof(FileHeader) + next() % (tables_bytes(data, size) / 4 + 1) * 4) %
+                               (size - 4),
                     4);
         break;
     }
@@ -80,7 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   test::AlignedBytes file = copy_of(data, size);
   repair(file);
   static test::AlignedBytes metadata(1 << 18), session_memory(1 << 18), memory(1 << 20);
-  Result<Program> program = Program::load(file, test::kernels, metadata);
+  Result<Program> program = Program::load(file, all_kernels(), metadata);
   if (!program.ok()) return 0;
   (void)program.value().verify_segments();
   Result<Session> session = Session::create(program.value(), session_memory);

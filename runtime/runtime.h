@@ -4,7 +4,7 @@
 ///   TAPER_LET(program, taper::Program::load(file, kernels, metadata));
 ///   TAPER_LET(session, taper::Session::create(program, memory));
 ///   TAPER_LET(method, taper::Method::create(session, "forward"));
-///   TAPER_TRY(method.set_input(0, image));
+///   TAPER_TRY(method.set_input(0, image, {1, 1, 28, 28}));
 ///   TAPER_TRY(method.execute());
 ///   use(method.output(0));
 ///

@@ -1,7 +1,6 @@
 #include "taper/exporter/cli/inputs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <random>
 #include <set>
 
@@ -78,6 +77,9 @@ class InputReader {
   }
 
   void set(index_t i, const std::string& text) {
+    if (text.empty())
+      throw ExportError("--input gives nothing for " + input_text(running_, i) +
+                        "; give NAME=FILE or NAME=NUMBER");
     if (input_of(running_, i).value() == none) return set_number(i, text);
     if (ends_with(text, ".npy")) return set_tensor(i, io::read_npy(text));
     if (ends_with(text, ".png")) return set_picture(i, text);
@@ -91,14 +93,10 @@ class InputReader {
   }
 
   void set_number(index_t i, const std::string& text) {
-    double real = 0;
-    int64_t integer = 0;
-    const char* const end = text.data() + text.size();
-    const bool is_integer = std::from_chars(text.data(), end, integer).ptr == end;
-    const bool is_real = std::from_chars(text.data(), end, real).ptr == end;
-    if (text.empty() || !is_real)
-      throw ExportError(text + " is not a number for " + input_text(running_, i));
-    running_.require(is_integer ? method_.set_number(i, integer) : method_.set_number(i, real));
+    const std::optional<int64_t> integer = number_of<int64_t>(text);
+    const std::optional<double> real = number_of<double>(text);
+    if (!real) throw ExportError(text + " is not a number for " + input_text(running_, i));
+    running_.require(integer ? method_.set_number(i, *integer) : method_.set_number(i, *real));
     is_set_.insert(i);
   }
 

@@ -1,6 +1,8 @@
 // The inputs of a method, from files and from the command line.
 #pragma once
+#include <charconv>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,17 @@ struct InputOptions {
   PixelScale scale;
 };
 void add_input_options(CLI::App& command, InputOptions& options);  // input_options.cpp
+/// `--threads`.
+void add_threads_option(CLI::App& command, int& threads);  // input_options.cpp
+
+/// The whole text as a number; nothing if it is none, or too large.
+template <class T>
+std::optional<T> number_of(const std::string& text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return stop == end && error == std::errc() ? std::optional(value) : std::nullopt;
+}
 
 /// Sets the inputs that are given. Returns the indices of the others, in order. Throws ExportError
 /// for unknown names, unreadable files and tensors that do not fit.

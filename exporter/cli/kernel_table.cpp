@@ -7,6 +7,7 @@
 #include <set>
 
 #include "taper/exporter/eager/kernel_sets.h"
+#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/inspect/program_file.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/runtime/program/tables.h"
@@ -21,6 +22,9 @@ std::string identifier(std::string text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0]))) text.insert(0, "_");
   return text;
 }
+
+// What a line's comment can hold of a name from a file.
+std::string comment(const std::string& text) { return inspect::printable(text); }
 
 // The namespace in which a record is declared.
 const char* library_of(const Kernel* kernel) {
@@ -67,6 +71,8 @@ LinkedProgram linked_program(const std::filesystem::path& path, const std::strin
   LinkedProgram linked;
   linked.file_name = path.filename().string();
   linked.name = identifier(name.empty() ? path.stem().string() : name);
+  if (!name.empty() && linked.name != name)
+    throw ExportError("--name " + name + " cannot begin a C++ name; " + linked.name + " could");
   const KernelSet set = portable ? portable::all : KernelSet(eager::all_kernels());
   std::set<const Kernel*> records;
   add_machine(
@@ -86,7 +92,7 @@ LinkedProgram linked_program(const std::filesystem::path& path, const std::strin
 }
 
 void write_kernel_table(std::ostream& out, const LinkedProgram& p) {
-  out << "// The kernels that " << p.file_name
+  out << "// The kernels that " << comment(p.file_name)
       << " needs. Written by `taper export --kernels`.\n#include \"taper/kernels/kernel.h\"\n";
   std::map<std::string, std::vector<const Kernel*>> libraries;
   for (const Kernel* k : p.kernels) libraries[library_of(k)].push_back(k);
@@ -102,14 +108,14 @@ void write_kernel_table(std::ostream& out, const LinkedProgram& p) {
 }
 
 void write_array(std::ostream& out, const LinkedProgram& p) {
-  out << "// " << p.file_name << ". Written by `taper export --array`.\nextern "
+  out << "// " << comment(p.file_name) << ". Written by `taper export --array`.\nextern "
       << array_declaration(p) << ";\nalignas(64) " << array_declaration(p) << " = {\n";
   write_bytes(out, p.bytes);
   out << "};\n";
 }
 
 void write_header(std::ostream& out, const LinkedProgram& p) {
-  out << "// " << p.file_name
+  out << "// " << comment(p.file_name)
       << " as part of a program. Written by `taper export --header`.\n#pragma once\n#include "
          "\"taper/kernels/kernel.h\"\n\n"
       << "extern " << array_declaration(p) << ";     // written by --array\n"
@@ -120,9 +126,13 @@ void write_header(std::ostream& out, const LinkedProgram& p) {
       << ";     // Program::load\n"
       << "inline constexpr unsigned long " << p.name << "_session_bytes = " << p.session_bytes
       << ";  // Session::create\n";
-  for (const LinkedMethod& m : p.methods)
-    out << "inline constexpr unsigned long " << p.name << "_" << identifier(m.name)
-        << "_bytes = " << m.bytes << ";  // Method::create, \"" << m.name << "\"\n";
+  std::set<std::string> taken{"load", "session"};
+  for (const LinkedMethod& m : p.methods) {
+    std::string name = identifier(m.name);
+    while (!taken.insert(name).second) name += '_';  // "a.b" and "a-b"
+    out << "inline constexpr unsigned long " << p.name << "_" << name << "_bytes = " << m.bytes
+        << ";  // Method::create, \"" << comment(m.name) << "\"\n";
+  }
 }
 
 }  // namespace taper::cli

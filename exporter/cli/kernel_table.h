@@ -29,7 +29,8 @@ struct LinkedProgram {
 };
 
 /// Reads and verifies a program. With `portable`, only portable kernels are taken; else also those
-/// for other CPUs than this one's. `name` may be empty: the file's name then. Throws ExportError.
+/// for other CPUs than this one's. `name` may be empty: the file's name then. Throws ExportError,
+/// also if `name` is no identifier.
 LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name,
                              bool portable);
 

@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <iomanip>
 #include <map>
 #include <memory>
@@ -29,12 +28,10 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
   std::map<std::string, int64_t> dims;
   for (const std::string& text : texts) {
     const size_t sign = text.find('=');
-    int64_t value = 0;
-    const char* const end = text.data() + text.size();
-    if (sign == std::string::npos ||
-        std::from_chars(text.data() + sign + 1, end, value).ptr != end || sign + 1 == text.size())
-      throw CLI::ValidationError("--dim", text + " is not NAME=NUMBER");
-    dims[text.substr(0, sign)] = value;
+    const std::optional<int64_t> value =
+        sign == std::string::npos ? std::nullopt : number_of<int64_t>(text.substr(sign + 1));
+    if (!value) throw CLI::ValidationError("--dim", text + " is not NAME=NUMBER");
+    dims[text.substr(0, sign)] = *value;
   }
   return dims;
 }
@@ -74,7 +71,7 @@ std::vector<Row> instruction_rows(const Timing& timing) {
     if (!in.source.empty()) notes.push_back(in.source);
     if (!in.module.empty()) notes.push_back(in.module);
     rows.push_back({in.median_us, in.work, in.kernel.empty() ? in.op : in.kernel,
-                    inspect::joined(notes, "  ")});
+                    inspect::printable(inspect::joined(notes, "  "))});
   }
   return rows;
 }
@@ -108,7 +105,8 @@ void profile_program(const Options& options, std::ostream& out) {
   for (const InstructionTiming& in : timing.instructions)
     sum_us += in.median_us, work.operations += in.work.operations;
   const Method& method = running.method();
-  out << method.name() << ": " << std::fixed << std::setprecision(1) << timing.median_us << " us";
+  out << inspect::printable(method.name()) << ": " << std::fixed << std::setprecision(1)
+      << timing.median_us << " us";
   if (work.operations > 0) out << ", " << rate_text(timing.median_us, work);
   out << "   median of " << inspect::counted(timing.runs, "run") << ", "
       << inspect::counted(threads == nullptr ? 1 : threads->count, "thread") << '\n';
@@ -118,7 +116,7 @@ void profile_program(const Options& options, std::ostream& out) {
     std::vector<std::string> sizes;
     for (int d = 0; d < input.shape->rank; ++d)
       sizes.push_back(std::to_string(input.shape->sizes[d]));
-    out << "  " << method.input_name(i) << ": " << name_of(input.dtype) << "["
+    out << "  " << inspect::printable(method.input_name(i)) << ": " << name_of(input.dtype) << "["
         << inspect::joined(sizes) << "]\n";
   }
   std::vector<Row> rows = instruction_rows(timing);
@@ -152,11 +150,8 @@ void add_profile_command(CLI::App& app, std::ostream& out) {
   command
       ->add_option("--repeat", options->repeat, "Runs that are measured; times are their medians")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--threads", options->threads,
-                   "Threads; default: as many as the machine has cores")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 100'000));
+  add_threads_option(*command, options->threads);
   command->add_flag("--by-time", options->by_time,
                     "The slowest instruction first, instead of the method's order");
   command

@@ -1,12 +1,13 @@
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/outputs.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/inspect/format_text.h"
+#include "taper/exporter/io/file.h"
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/safetensors.h"
 
@@ -21,8 +22,8 @@ struct Options {
 };
 
 std::vector<std::string> read_lines(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) throw ExportError(path + ": cannot open the labels");
+  const io::Bytes bytes = io::read_file(path);
+  std::istringstream in(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
@@ -107,14 +108,11 @@ void add_run_command(CLI::App& app, std::ostream& out) {
   command
       ->add_option("--top", options->top, "Classes shown for an output of scores; 0 shows numbers")
       ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0, 1'000'000));
   command
       ->add_option("--labels", options->labels, "The classes' names, a text file with one a line")
       ->type_name("FILE");
-  command
-      ->add_option("--threads", options->threads,
-                   "Threads; default: as many as the machine has cores")
-      ->check(CLI::PositiveNumber);
+  add_threads_option(*command, options->threads);
   command
       ->add_option("--load-states", options->load_states,
                    "Reads states from this file before the run")

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/inspect/format_text.h"
 
 namespace taper::cli {
 namespace {
@@ -21,7 +22,17 @@ Exit codes: 0 success, 1 failure (the line on stderr says what and how to go on)
 // A message on one line, whatever a file or a library put into it.
 std::string on_one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
-  return text;
+  return inspect::printable(text);
+}
+
+// What is wrong with a command line that names no command of ours.
+std::string without_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const std::string what =
+      arguments.empty() ? "a command is missing" : "there is no command " + arguments.front();
+  return what + "; the commands are " + inspect::joined(names);
 }
 
 std::string subcommand_name(const CLI::App& app) {
@@ -42,13 +53,17 @@ int run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err
   add_export_command(app, out);
 
   try {
-    std::ranges::reverse(arguments);  // CLI11 takes them from the end
-    app.parse(arguments);
-    return success;
+    std::vector<std::string> rest(arguments.rbegin(), arguments.rend());  // CLI11 takes the last
+    app.parse(rest);
+    if (out.flush()) return success;
+    err << subcommand_name(app) << ": cannot write to the standard output\n";
+    return failure;
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app.exit(e, out, err);  // --help, --version
     const std::string command = subcommand_name(app);
-    err << command << ": " << on_one_line(e.what()) << "; see `" << command << " --help`\n";
+    const std::string what =
+        app.get_subcommands().empty() ? without_command(app, arguments) : e.what();
+    err << command << ": " << on_one_line(what) << "; see `" << command << " --help`\n";
     return usage;
   } catch (const std::exception& e) {
     err << subcommand_name(app) << ": " << on_one_line(e.what()) << '\n';

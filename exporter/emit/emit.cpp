@@ -1,14 +1,12 @@
 #include "taper/exporter/emit/emit.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <ostream>
 
 #include "taper/exporter/emit/method_writer.h"
 #include "taper/exporter/emit/program_tables.h"
+#include "taper/exporter/io/file.h"
 #include "taper/runtime/program/format.h"
 #include "taper/schema/program_generated.h"
 
@@ -209,15 +207,7 @@ Report write(const std::string& path, const std::vector<Method>& methods,
   Report report;
   const Bytes bytes = write(methods, options, report);
   report.path = path;
-  const std::string unfinished = path + ".unfinished";
-  std::ofstream out(unfinished, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out || std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    std::remove(unfinished.c_str());
-    throw ExportError("cannot write " + path + ": " + std::strerror(errno));
-  }
+  io::write_file(path, bytes);
   return report;
 }
 

@@ -12,13 +12,15 @@ constexpr int label_width = 12;
 // "    inputs      images: f32[…]", and further lines below the first.
 void section(std::ostream& out, const std::string& label, const std::vector<std::string>& lines) {
   for (size_t i = 0; i < lines.size(); ++i)
-    out << "  " << std::left << std::setw(label_width) << (i == 0 ? label : "") << lines[i] << '\n';
+    out << "  " << std::left << std::setw(label_width) << (i == 0 ? label : "")
+        << printable(lines[i]) << '\n';
 }
 
 // Columns beside each other, each as wide as its widest entry; the last one as it is.
-std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>& rows) {
+std::vector<std::string> in_columns(std::vector<std::vector<std::string>> rows) {
   std::vector<size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : rows) {
+    std::ranges::transform(row, row.begin(), printable);
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
@@ -63,7 +65,7 @@ std::vector<std::string> memory_text(const MethodSummary& m) {
 }
 
 void print_method(std::ostream& out, const MethodSummary& m) {
-  out << "\nmethod " << m.name << '\n';
+  out << "\nmethod " << printable(m.name) << '\n';
   section(out, "inputs", m.inputs);
   section(out, "outputs", m.outputs);
   std::vector<std::string> symbols;
@@ -81,9 +83,9 @@ void print_method(std::ostream& out, const MethodSummary& m) {
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Summary& s) {
-  out << s.path << "   " << bytes_text(s.file_bytes) << "   format " << s.format_version;
-  if (!s.producer.empty()) out << ", by " << s.producer;
-  if (!s.targets.empty()) out << ", for " << joined(s.targets);
+  out << printable(s.path) << "   " << bytes_text(s.file_bytes) << "   format " << s.format_version;
+  if (!s.producer.empty()) out << ", by " << printable(s.producer);
+  if (!s.targets.empty()) out << ", for " << printable(joined(s.targets));
   if (s.exact) out << ", exact";
   out << '\n';
   for (const MethodSummary& m : s.methods) print_method(out, m);

@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <random>
+#include <string>
 #include <system_error>
 
 namespace taper::io {
@@ -10,6 +12,32 @@ namespace {
 
 FileError failure(const std::filesystem::path& path, const char* what) {
   return FileError(path.string() + ": " + what + ": " + std::strerror(errno));
+}
+
+// Where a symbolic link leads to, which need not be there; another path as it is.
+std::filesystem::path end_of_links(std::filesystem::path path) {
+  constexpr int most_links = 40;
+  std::error_code error;
+  for (int i = 0; i < most_links && std::filesystem::is_symlink(path, error); ++i)
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  return path;
+}
+
+// A file beside `path` that nobody else writes.
+std::filesystem::path unique_neighbour(const std::filesystem::path& path) {
+  std::filesystem::path neighbour = path;
+  return neighbour += "." + std::to_string(std::random_device{}()) + ".partial";
+}
+
+// What cannot be written is reported as `name`.
+void write_straight(const std::filesystem::path& path, std::span<const std::byte> bytes,
+                    const std::filesystem::path& name) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (!out) throw failure(name, "cannot create");
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) throw failure(name, "cannot write");
 }
 
 }  // namespace
@@ -29,24 +57,27 @@ Bytes read_file(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::filesystem::path partial = path;
-  partial += ".partial";
-  {
-    std::ofstream out(partial, std::ios::binary | std::ios::trunc);
-    if (!out) throw failure(path, "cannot create");
-    out.write(reinterpret_cast<const char*>(bytes.data()),
-              static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    if (!out) {
-      const FileError error = failure(path, "cannot write");
-      std::error_code ignored;
-      std::filesystem::remove(partial, ignored);
-      throw error;
-    }
-  }
+  const std::filesystem::path target = end_of_links(path);
   std::error_code error;
-  std::filesystem::rename(partial, path, error);
-  if (error) throw FileError(path.string() + ": cannot replace: " + error.message());
+  const std::filesystem::file_status before = std::filesystem::status(target, error);
+  // A device, a pipe or a folder cannot be replaced.
+  if (std::filesystem::exists(before) && !std::filesystem::is_regular_file(before))
+    return write_straight(target, bytes, path);
+
+  const std::filesystem::path partial = unique_neighbour(target);
+  std::error_code ignored;
+  try {
+    write_straight(partial, bytes, path);
+  } catch (const FileError&) {
+    std::filesystem::remove(partial, ignored);
+    throw;
+  }
+  if (std::filesystem::exists(before))
+    std::filesystem::permissions(partial, before.permissions(), ignored);
+  std::filesystem::rename(partial, target, error);
+  if (!error) return;
+  std::filesystem::remove(partial, ignored);
+  throw FileError(path.string() + ": cannot replace: " + error.message());
 }
 
 }  // namespace taper::io

@@ -15,7 +15,9 @@ using Bytes = std::vector<std::byte>;
 Bytes read_file(const std::filesystem::path& path);
 
 /// Writes beside the target and renames, so that a reader never sees half a file and a failure
-/// leaves the old one.
+/// leaves the old one. A symbolic link stays, and the file that it leads to is replaced; what is no
+/// file (a device, a pipe) is written to. Throws FileError: "x.npy: cannot write: No space left on
+/// device".
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace taper::io

@@ -27,8 +27,8 @@ struct ErrorInfo {
   int32_t instruction = -1;  ///< index in the method's instruction list, -1: not in one
   int32_t argument =
       -1;  ///< index among the operator's arguments then results, -1: none in particular
-  const char* message =
-      nullptr;  ///< with up to three `{}` for `values`; nullptr in builds without texts
+  const char* message = nullptr;  ///< with up to three `{}` for `values`, or `{dtype}` for one that
+                                  ///< is a DType; nullptr in builds without texts
   int64_t values[3] = {0, 0, 0};
   const char* source =
       nullptr;  ///< what the program's debug table says of the instruction, nullptr without one

@@ -35,9 +35,13 @@ struct Shape {
       if (sizes[i] != other.sizes[i]) return false;
     return true;
   }
+  /// Sizes that no memory holds give strides without meaning; who takes the shape refuses it.
   void make_dense() {
-    index_t stride = 1;
-    for (int i = rank - 1; i >= 0; --i) strides[i] = stride, stride *= sizes[i] > 0 ? sizes[i] : 1;
+    size_t stride = 1;  // unsigned: may wrap
+    for (int i = rank - 1; i >= 0; --i) {
+      strides[i] = static_cast<index_t>(stride);
+      stride *= sizes[i] > 0 ? static_cast<size_t>(sizes[i]) : 1;
+    }
   }
   static Shape dense(Span<const index_t> sizes) {
     Shape s;

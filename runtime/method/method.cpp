@@ -115,8 +115,12 @@ internal::Block& block_of(const MethodData& m, index_t i) {
   return m.blocks[m.view.values[input_of(m, i)->value()].storage_index()];
 }
 
+bool is_input(const MethodData& m, index_t i) { return i >= 0 && i < count_of(m.table->inputs()); }
+bool is_output(const MethodData& m, index_t i) {
+  return i >= 0 && i < count_of(m.table->outputs());
+}
 bool is_tensor_input(const MethodData& m, index_t i) {
-  return i >= 0 && i < count_of(m.table->inputs()) && input_of(m, i)->value() != none;
+  return is_input(m, i) && input_of(m, i)->value() != none;
 }
 
 // Dense, row-major order.
@@ -143,12 +147,14 @@ void copy_to_dense(std::byte* to, const TensorRef& from) {
   }
 }
 
+const format::Expression& extent_of(const MethodData& m, index_t i, int d) {
+  const format::Shape& shape = m.view.shapes[m.view.values[input_of(m, i)->value()].shape()];
+  return m.view.expressions[m.view.dims[shape.dims_first() + static_cast<uint32_t>(d)]];
+}
+
 // Whether extent `d` of input `i` may be `size`; `execute` looks again, at all inputs together.
 Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
-  const format::Input* in = input_of(m, i);
-  const format::Shape& shape = m.view.shapes[m.view.values[in->value()].shape()];
-  const format::Expression& e =
-      m.view.expressions[m.view.dims[shape.dims_first() + static_cast<uint32_t>(d)]];
+  const format::Expression& e = extent_of(m, i, d);
   int64_t low = 0, high = INT64_MAX;
   if (e.operation() == format::Operation::literal) low = high = e.literal();
   if (e.operation() == format::Operation::symbol)
@@ -159,7 +165,7 @@ Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
               low == high ? TAPER_TEXT("dimension {} of an input is {}, and must be {}")
                           : TAPER_TEXT("dimension {} of an input is {}, and must be at least {} "
                                        "and within its symbol's range"),
-              d, size, low, in->name()->c_str());
+              d, size, low, input_of(m, i)->name()->c_str());
 }
 
 Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
@@ -169,9 +175,8 @@ Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
   const TensorRef& expected = m.values[input_of(m, i)->value()];
   if (dtype != expected.dtype)
     return fail(m.info, Error::invalid_argument,
-                TAPER_TEXT("an input has another dtype than the program takes"),
-                static_cast<int>(dtype), static_cast<int>(expected.dtype), 0,
-                input_of(m, i)->name()->c_str());
+                TAPER_TEXT("an input is {dtype}, and must be {dtype}"), static_cast<int>(dtype),
+                static_cast<int>(expected.dtype), 0, input_of(m, i)->name()->c_str());
   if (rank != expected.shape->rank)
     return fail(m.info, Error::invalid_argument,
                 TAPER_TEXT("an input has {} dimensions, and must have {}"), rank,
@@ -281,8 +286,12 @@ Result<MethodRequirements> Program::requirements(const char* name, Span<std::byt
 const char* Method::name() const { return data_->table->name()->c_str(); }
 index_t Method::input_count() const { return count_of(data_->table->inputs()); }
 index_t Method::output_count() const { return count_of(data_->table->outputs()); }
-const char* Method::input_name(index_t i) const { return input_of(*data_, i)->name()->c_str(); }
-const char* Method::output_name(index_t i) const { return output_of(*data_, i)->name()->c_str(); }
+const char* Method::input_name(index_t i) const {
+  return is_input(*data_, i) ? input_of(*data_, i)->name()->c_str() : nullptr;
+}
+const char* Method::output_name(index_t i) const {
+  return is_output(*data_, i) ? output_of(*data_, i)->name()->c_str() : nullptr;
+}
 
 index_t Method::find_input(const char* name) const {
   for (index_t i = 0; i < input_count(); ++i)
@@ -333,10 +342,15 @@ Error Method::set_input(index_t i, const TensorRef& tensor) {
   return device->copy_in(own_memory(m, i), tensor.data, static_cast<size_t>(tensor.size_bytes()));
 }
 
-Error Method::set_input_elements(index_t i, const void* elements, DType dtype) {
+Error Method::set_fixed_input(index_t i, const void* elements, DType dtype) {
   if (!is_tensor_input(*data_, i))
     return data_->fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
-  const Shape shape = data_->given[i].shape;
+  const Shape& shape = data_->given[i].shape;
+  for (int d = 0; d < shape.rank; ++d)
+    if (extent_of(*data_, i, d).operation() != format::Operation::literal)
+      return data_->fail(Error::invalid_argument,
+                         TAPER_TEXT("dimension {} of input {} has no fixed size; give the sizes"),
+                         d, i);
   return set_input(i, TensorRef{const_cast<void*>(elements), &shape, dtype});
 }
 
@@ -358,7 +372,7 @@ Error Method::bind_input(index_t i, const TensorRef& tensor) {
 Error Method::set_number(index_t i, int64_t value) {
   MethodData& m = *data_;
   m.info = {};
-  if (i < 0 || i >= input_count() || is_tensor_input(m, i))
+  if (!is_input(m, i) || is_tensor_input(m, i))
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a number"), i);
   const format::NumberType type = input_of(m, i)->type();
   if (type == format::NumberType::f64) return set_number(i, static_cast<double>(value));
@@ -371,8 +385,7 @@ Error Method::set_number(index_t i, int64_t value) {
 Error Method::set_number(index_t i, double value) {
   MethodData& m = *data_;
   m.info = {};
-  if (i < 0 || i >= input_count() || is_tensor_input(m, i) ||
-      input_of(m, i)->type() != format::NumberType::f64)
+  if (!is_input(m, i) || is_tensor_input(m, i) || input_of(m, i)->type() != format::NumberType::f64)
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a real number"), i);
   int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -381,12 +394,12 @@ Error Method::set_number(index_t i, double value) {
 }
 
 TensorRef Method::output(index_t i) const {
-  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() == none) return {};
+  if (!is_output(*data_, i) || output_of(*data_, i)->value() == none) return {};
   return data_->values[output_of(*data_, i)->value()];
 }
 
 Error Method::output_number(index_t i, int64_t& value) const {
-  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none)
+  if (!is_output(*data_, i) || output_of(*data_, i)->value() != none)
     return Error::invalid_argument;
   const uint32_t e = output_of(*data_, i)->expression();
   if (data_->view.expressions[e].type() == format::NumberType::f64) return Error::invalid_argument;
@@ -395,7 +408,7 @@ Error Method::output_number(index_t i, int64_t& value) const {
 }
 
 Error Method::output_number(index_t i, double& value) const {
-  if (i < 0 || i >= output_count() || output_of(*data_, i)->value() != none)
+  if (!is_output(*data_, i) || output_of(*data_, i)->value() != none)
     return Error::invalid_argument;
   const uint32_t e = output_of(*data_, i)->expression();
   if (data_->view.expressions[e].type() == format::NumberType::f64)
@@ -412,6 +425,7 @@ void Method::set_profiler(Profiler* profiler) { data_->profiler = profiler; }
 InstructionInfo Method::instruction(index_t i) const {
   static constexpr const char* names[] = {"kernel", "delegate",    "copy",       "bind",    "wait",
                                           "jump",   "jump_unless", "loop_begin", "loop_end"};
+  if (i < 0 || i >= instruction_count()) return {};
   const format::Instruction& in = data_->view.instructions[i];
   InstructionInfo info{names[static_cast<int>(in.kind())],
                        nullptr,

@@ -31,17 +31,17 @@ struct Limits {
 
 /// What an instruction is, for profiles and reports.
 struct InstructionInfo {
-  const char* op;              ///< "add.Tensor", or "copy", "bind", …
-  const Kernel* kernel;        ///< nullptr: not a kernel
-  const char* source;          ///< from the debug table, nullptr without one: "lenet.cpp:14"
-  const char* module;          ///< the same: "features.3.conv"
-  Span<const Slot> arguments;  ///< arguments and results, with their current shapes
+  const char* op = nullptr;        ///< "add.Tensor", or "copy", "bind", …
+  const Kernel* kernel = nullptr;  ///< nullptr: not a kernel
+  const char* source = nullptr;    ///< from the debug table, nullptr without one: "lenet.cpp:14"
+  const char* module = nullptr;    ///< the same: "features.3.conv"
+  Span<const Slot> arguments;      ///< arguments and results, with their current shapes
 };
 
 /// One method of a session, with its plan: the memory, the tables and the prepared kernels. One
 /// thread at a time.
 ///
-///   method.set_input(0, image);
+///   method.set_input(0, image, {1, 1, 28, 28});
 ///   method.execute();
 ///   argmax(method.output(0));
 ///
@@ -58,6 +58,7 @@ class Method {
   const char* name() const;
   index_t input_count() const;
   index_t output_count() const;
+  /// nullptr: there is no such input or output.
   const char* input_name(index_t i) const;
   const char* output_name(index_t i) const;
   /// -1: there is none of this name.
@@ -65,17 +66,26 @@ class Method {
   index_t find_output(const char* name) const;
 
   /// Input `i` as it was last set. Its memory is the method's: writing there instead of calling
-  /// `set_input` saves a copy. A number has no shape and no memory.
+  /// `set_input` saves a copy. A number has no shape and no memory, nor has an input that is not
+  /// there.
   TensorRef input(index_t i) const;
 
   /// Copies a tensor of any strides. A new shape takes effect in `execute`.
   /// Errors: invalid_argument if dtype, rank, a fixed extent, or the range of a symbolic one
   /// differs.
   Error set_input(index_t i, const TensorRef& tensor);
-  /// Copies as many elements as `input(i)` has, dense.
+  /// Copies a dense tensor of these sizes.
+  template <class T, size_t rank>
+  Error set_input(index_t i, const T* elements, const index_t (&sizes)[rank]) {
+    static_assert(rank <= max_rank, "a tensor has at most 8 dimensions");
+    const Shape shape = Shape::dense(sizes);
+    return set_input(i, TensorRef{const_cast<T*>(elements), &shape, dtypes_of<T>::dtype});
+  }
+  /// Copies as many elements as the input has, dense. Its sizes must be fixed: invalid_argument if
+  /// one is symbolic.
   template <class T>
   Error set_input(index_t i, const T* elements) {
-    return set_input_elements(i, elements, dtypes_of<T>::dtype);
+    return set_fixed_input(i, elements, dtypes_of<T>::dtype);
   }
   /// Gives the input another shape; its content is undefined until written.
   Error resize_input(index_t i, Span<const index_t> sizes);
@@ -92,7 +102,7 @@ class Method {
   Error execute(const Limits& limits = {});
 
   /// Output `i` of the last `execute`; valid until the next one. May have any strides. A number has
-  /// no shape: see `output_number`.
+  /// no shape: see `output_number`; nor has an output that is not there.
   TensorRef output(index_t i) const;
   Error output_number(index_t i, int64_t& value) const;
   Error output_number(index_t i, double& value) const;
@@ -101,6 +111,7 @@ class Method {
   const ErrorInfo& last_error() const;
 
   index_t instruction_count() const;
+  /// Of `instruction_count()`; another `i` gives an empty one.
   InstructionInfo instruction(index_t i) const;
   /// Records the time of each instruction from now on; nullptr: no more. Costs nothing while it is
   /// not set.
@@ -108,7 +119,7 @@ class Method {
 
  private:
   explicit Method(internal::MethodData* data) : data_(data) {}
-  Error set_input_elements(index_t i, const void* elements, DType dtype);
+  Error set_fixed_input(index_t i, const void* elements, DType dtype);
   internal::MethodData* data_;
 };
 

@@ -127,6 +127,7 @@ Program Session::program() const { return Program(data_->program); }
 index_t Session::state_count() const { return count_of(data_->program->table->states()); }
 
 StateView Session::state(index_t i) const {
+  if (i < 0 || i >= state_count()) return {};
   const format::State* s = data_->program->table->states()->Get(static_cast<uint32_t>(i));
   return {s->path()->c_str(),
           data_->states[i],
@@ -138,7 +139,9 @@ StateView Session::state(index_t i) const {
 
 Result<index_t> Session::find_state(const char* path) const {
   for (index_t i = 0; i < state_count(); ++i)
-    if (std::strcmp(state(i).path, path) == 0) return i;
+    if (std::strcmp(data_->program->table->states()->Get(static_cast<uint32_t>(i))->path()->c_str(),
+                    path) == 0)
+      return i;
   return Error::invalid_argument;
 }
 

@@ -16,13 +16,13 @@ struct SessionOptions {
 
 /// A state as it lies in memory: dense, of fixed size.
 struct StateView {
-  const char* path;
-  void* data;  ///< an opaque address if the state lies on a device: use `read_state` and
-               ///< `write_state`
-  DType dtype;
+  const char* path = nullptr;
+  void* data = nullptr;  ///< an opaque address if the state lies on a device: use `read_state` and
+                         ///< `write_state`
+  DType dtype = DType::f32;
   Span<const int64_t> sizes;
-  size_t size_bytes;
-  bool on_host;
+  size_t size_bytes = 0;
+  bool on_host = true;
 };
 
 /// The states of one use of a program: weights in training, caches, random numbers, an optimizer.
@@ -41,6 +41,7 @@ class Session {
   Program program() const;
 
   index_t state_count() const;
+  /// Of `state_count()`; another `i` gives an empty one.
   StateView state(index_t i) const;
   /// invalid_argument: no state has this path.
   Result<index_t> find_state(const char* path) const;

@@ -198,7 +198,9 @@ Result<size_t> Program::metadata_bytes(Span<const std::byte> file) {
 
 index_t Program::method_count() const { return count_of(data_->table->methods()); }
 
-const char* Program::method_name(index_t i) const { return data_->method(i)->name()->c_str(); }
+const char* Program::method_name(index_t i) const {
+  return i >= 0 && i < method_count() ? data_->method(i)->name()->c_str() : nullptr;
+}
 
 Result<index_t> Program::find_method(const char* name) const {
   for (index_t i = 0; i < method_count(); ++i)

@@ -67,6 +67,7 @@ class Program {
   static Result<size_t> metadata_bytes(Span<const std::byte> file);
 
   index_t method_count() const;
+  /// nullptr: there is no such method.
   const char* method_name(index_t i) const;
   /// invalid_argument: the program has no such method.
   Result<index_t> find_method(const char* name) const;

@@ -43,9 +43,7 @@ TEST(method, follows_changing_sizes_without_allocating) {
   std::vector<float> ones(32, 1.0f);
   const size_t before = tests::allocation_count();
   for (index_t batch : {1, 8, 3, 3, 5, 1}) {
-    const index_t sizes[] = {batch, 4};
-    const Shape shape = Shape::dense(sizes);
-    ASSERT_EQ(method.set_input(0, TensorRef{ones.data(), &shape, DType::f32}), Error::ok);
+    ASSERT_EQ(method.set_input(0, ones.data(), {batch, 4}), Error::ok);
     ASSERT_EQ(method.execute(), Error::ok);
     ASSERT_EQ(method.output(0).shape->sizes[0], batch);
     for (index_t i = 0; i < batch; ++i)
@@ -99,7 +97,7 @@ TEST(method, takes_memory_from_its_session) {
                  second = Method::create(session.value(), "forward");
   ASSERT_TRUE(first.ok() && second.ok());
   const float ones[32] = {1, 1, 1, 1};
-  ASSERT_EQ(first.value().set_input(0, ones), Error::ok);
+  ASSERT_EQ(first.value().set_input(0, ones, {8, 4}), Error::ok);
   ASSERT_EQ(first.value().execute(), Error::ok);
   ASSERT_EQ(second.value().execute(), Error::ok);
   EXPECT_EQ(static_cast<float*>(first.value().output(0).data)[0], 12.0f);
@@ -119,6 +117,55 @@ TEST(method, copies_strided_inputs) {
   ASSERT_EQ(method.set_input(0, TensorRef{columns, &shape, DType::f32}), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
   EXPECT_THAT(elements(method.output(0)), ElementsAre(30, 78));
+}
+
+TEST(method, copies_elements_whose_sizes_are_given) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  const float row[] = {1, 2, 3, 4};
+  ASSERT_EQ(method.set_input(0, row, {1, 4}), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(30));
+  EXPECT_EQ(method.set_input(0, row, {4}), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(0, row, {9, 4}), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(1, row, {1, 4}), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(0, row, {PTRDIFF_MAX, PTRDIFF_MAX}), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(0, row, {-1, 4}), Error::invalid_argument);
+}
+
+// A plain pointer says nothing of its batch: neither the largest one nor the last one is meant.
+TEST(method, refuses_elements_without_sizes_where_a_size_is_symbolic) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  const float row[] = {1, 2, 3, 4};
+  EXPECT_EQ(method.set_input(0, row), Error::invalid_argument);
+  EXPECT_THAT(method.last_error().message, HasSubstr("give the sizes"));
+  ASSERT_EQ(method.set_input(0, row, {1, 4}), Error::ok);
+  EXPECT_EQ(method.set_input(0, row), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(1, row), Error::invalid_argument);
+  EXPECT_EQ(method.set_input(-1, row), Error::invalid_argument);
+}
+
+TEST(method, has_nothing_at_an_index_out_of_range) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  for (index_t i : {index_t{-1}, index_t{1}, index_t{1} << 40}) {
+    EXPECT_EQ(method.input_name(i), nullptr);
+    EXPECT_EQ(method.output_name(i), nullptr);
+    EXPECT_EQ(method.input(i).shape, nullptr);
+    EXPECT_EQ(method.output(i).shape, nullptr);
+    EXPECT_EQ(method.resize_input(i, {}), Error::invalid_argument);
+    EXPECT_EQ(method.bind_input(i, method.input(0)), Error::invalid_argument);
+    EXPECT_EQ(method.set_number(i, 1.0), Error::invalid_argument);
+    int64_t number;
+    EXPECT_EQ(method.output_number(i, number), Error::invalid_argument);
+    EXPECT_EQ(loaded.program->value().method_name(i), nullptr);
+  }
+  for (index_t i : {index_t{-1}, method.instruction_count()}) {
+    EXPECT_EQ(method.instruction(i).op, nullptr);
+    EXPECT_TRUE(method.instruction(i).arguments.empty());
+  }
+  EXPECT_EQ(loaded.session->value().state(0).path, nullptr);
 }
 
 TEST(method, uses_bound_memory_without_a_copy) {
@@ -145,7 +192,7 @@ TEST(method, refuses_wrong_inputs_and_says_why) {
   Dense<float> rank({8}, std::vector<float>(8)), columns({2, 5}, std::vector<float>(10)),
       batch({9, 4}, std::vector<float>(36)), none_({0, 4}, {});
   EXPECT_EQ(method.set_input(0, doubles), Error::invalid_argument);
-  EXPECT_THAT(method.last_error().message, HasSubstr("dtype"));
+  EXPECT_THAT(method.last_error().message, StrEq("an input is {dtype}, and must be {dtype}"));
   EXPECT_EQ(method.set_input(0, rank), Error::invalid_argument);
   EXPECT_EQ(method.last_error().values[0], 1);
   EXPECT_EQ(method.set_input(0, columns), Error::invalid_argument);

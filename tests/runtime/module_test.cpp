@@ -13,8 +13,11 @@
 namespace taper::test {
 namespace {
 
+using format::NumberType;
+using format::SymbolSource;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 std::string written(const AlignedBytes& file) {
   const std::string path = tests::scratch_file("program.taper").string();
@@ -66,7 +69,7 @@ TEST(module, says_in_words_what_is_wrong) {
   const std::vector<float> x(40);
   std::vector<float> y(3);
   EXPECT_EQ(model.forward({{doubles.data(), {2, 4}}}, {y}), Error::invalid_argument);
-  EXPECT_THAT(model.message(), HasSubstr("dtype"));
+  EXPECT_THAT(model.message(), HasSubstr("x: an input is f64, and must be f32"));
   EXPECT_EQ(model.forward({{x.data(), {10, 4}}}, {y}), Error::invalid_argument);
   EXPECT_THAT(model.message(), HasSubstr("10"));
   EXPECT_EQ(model.forward({{x.data(), {2, 4}}}, {y}), Error::invalid_argument);
@@ -74,6 +77,31 @@ TEST(module, says_in_words_what_is_wrong) {
   EXPECT_EQ(model.forward({}, {y}), Error::invalid_argument);
   EXPECT_EQ(model.run("backward", {}, {}), Error::invalid_argument);
   EXPECT_THAT(model.message(), HasSubstr("backward"));
+}
+
+// A few hundred bytes can ask for any amount of memory.
+TEST(module, says_how_much_memory_it_cannot_have) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends the program instead";
+#endif
+  std::string message;
+  ModuleOptions options = with_test_kernels();
+  options.message = &message;
+
+  ProgramFile large_batch = sums_program();
+  large_batch.methods[0].symbols[0] = {1, int64_t{1} << 50,           0,
+                                       0, SymbolSource::input_extent, NumberType::i64};
+  Module model = Module::load(written(large_batch.bytes()), options).value();
+  const std::vector<float> x(8);
+  std::vector<float> y(2);
+  EXPECT_EQ(model.forward({{x.data(), {2, 4}}}, {y}), Error::out_of_memory);
+  EXPECT_THAT(model.message(), MatchesRegex(".*maximum, forward needs [0-9]{17} bytes"));
+  EXPECT_EQ(model.execute("forward", {{x.data(), {2, 4}}}).error(), Error::out_of_memory);
+
+  ProgramFile large_state;
+  large_state.state("cache", {int64_t{1} << 50}, DType::f32);
+  EXPECT_EQ(Module::load(written(large_state.bytes()), options).error(), Error::out_of_memory);
+  EXPECT_THAT(message, HasSubstr("program.taper: out_of_memory: the session needs 45035996273"));
 }
 
 TEST(module, formats_errors_for_people) {
@@ -99,6 +127,10 @@ TEST(module, reads_and_writes_states_by_path) {
   EXPECT_EQ(model.state("decoder.weight").error(), Error::invalid_argument);
   w.bytes.resize(4);
   EXPECT_EQ(model.set_state("encoder.weight", w), Error::invalid_argument);
+  EXPECT_THAT(model.message(), HasSubstr("has 8 bytes of f32, the value 4 of f32"));
+  w.bytes.resize(8);
+  EXPECT_EQ(model.set_state("encoder.weight", w), Error::ok);
+  EXPECT_EQ(model.message(), "");
 }
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "taper/runtime/extension/module/message.h"
 
+#include <cstring>
+
+#include "taper/runtime/core/dtype.h"
+
 namespace taper {
 
 std::string describe(const ErrorInfo& info) {
@@ -18,8 +22,10 @@ std::string describe(const ErrorInfo& info) {
   text += ": ";
   int next = 0;
   for (const char* c = info.message; *c != '\0'; ++c) {
-    if (c[0] == '{' && c[1] == '}' && next < 3)
-      text += std::to_string(info.values[next++]), ++c;
+    if (next < 3 && std::strncmp(c, "{}", 2) == 0)
+      text += std::to_string(info.values[next++]), c += 1;
+    else if (next < 3 && std::strncmp(c, "{dtype}", 7) == 0)
+      text += name_of(static_cast<DType>(info.values[next++])), c += 6;
     else
       text += *c;
   }

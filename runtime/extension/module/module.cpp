@@ -1,5 +1,7 @@
 #include "taper/runtime/extension/module/module.h"
 
+#include <cstdint>
+#include <exception>
 #include <map>
 #include <new>
 #include <optional>
@@ -15,11 +17,16 @@
 namespace taper {
 namespace {
 
-/// Memory at a multiple of 64; pages of it that nobody touches cost nothing.
+/// Memory at a multiple of 64; pages of it that nobody touches cost nothing. Empty if there is not
+/// as much.
 class Region {
  public:
-  explicit Region(size_t size)
-      : data_(static_cast<std::byte*>(::operator new(size, std::align_val_t(64)))), size_(size) {}
+  explicit Region(size_t size) : size_(size) {
+    if (size <= PTRDIFF_MAX)
+      data_.reset(
+          static_cast<std::byte*>(::operator new(size, std::align_val_t(64), std::nothrow)));
+  }
+  bool is_there() const { return data_ != nullptr; }
   operator Span<std::byte>() const { return {data_.get(), static_cast<index_t>(size_)}; }
 
  private:
@@ -46,6 +53,15 @@ void copy_elements(const TensorRef& from, std::byte* to) {
       offset -= s.strides[d] * s.sizes[d];
       at[d] = 0;
     }
+  }
+}
+
+// False: there is no memory for so many.
+bool resize(std::vector<std::byte>& bytes, size_t size) {
+  try {
+    return bytes.resize(size), true;
+  } catch (const std::exception&) {  // bad_alloc, or length_error
+    return false;
   }
 }
 
@@ -85,10 +101,20 @@ struct Module::Parts {
     return message = std::string(name_of(e)) + ": " + why, e;
   }
 
+  // Keeps memory for `what` as the last of `regions`.
+  Error add_region(size_t size, const std::string& what) {
+    Region region(size);
+    if (!region.is_there())
+      return fail(Error::out_of_memory, what + " needs " + std::to_string(size) + " bytes");
+    regions.push_back(std::move(region));
+    return Error::ok;
+  }
+
   Error open(Span<const std::byte> bytes, const ModuleOptions& options) {
     ErrorInfo info;
     const Result<size_t> size = Program::metadata_bytes(bytes);
-    regions.emplace_back(size.ok() ? size.value() : 64);  // `load` says better what is wrong
+    // `load` says better what is wrong
+    TAPER_TRY(add_region(size.ok() ? size.value() : 64, "the program"));
     LoadOptions load_options;
     load_options.cpu_has = cpu_has, load_options.info = &info;
     Result<Program> loaded =
@@ -96,7 +122,7 @@ struct Module::Parts {
                       regions.back(), load_options);
     if (!loaded.ok()) return info.error = loaded.error(), fail(info);
     program = loaded.value();
-    regions.emplace_back(program->session_bytes());
+    TAPER_TRY(add_region(program->session_bytes(), "the session"));
     SessionOptions session_options;
     threads = options.threads;
     session_options.threads = threads, session_options.info = &info;
@@ -111,10 +137,13 @@ struct Module::Parts {
     const Result<size_t> tables = program->method_metadata_bytes(name.c_str(), &info);
     if (!tables.ok()) return info.error = tables.error(), fail(info);
     const Region workspace(tables.value());
+    if (!workspace.is_there())
+      return fail(Error::out_of_memory,
+                  name + " needs " + std::to_string(tables.value()) + " bytes of tables");
     const Result<MethodRequirements> needed =
         program->requirements(name.c_str(), workspace, &info, threads);
     if (!needed.ok()) return info.error = needed.error(), fail(info);
-    regions.emplace_back(needed.value().total());
+    TAPER_TRY(add_region(needed.value().total(), "with every symbol at its maximum, " + name));
     Result<Method> method =
         Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
     if (!method.ok()) return info.error = method.error(), fail(info);
@@ -149,6 +178,7 @@ Result<Module> Module::load(Span<const std::byte> program, const ModuleOptions& 
 }
 
 Result<Method> Module::method(const std::string& name) {
+  parts_->message.clear();
   if (const auto found = parts_->methods.find(name); found != parts_->methods.end())
     return found->second;
   Result<Method> created = parts_->create(name);
@@ -158,7 +188,6 @@ Result<Method> Module::method(const std::string& name) {
 
 // Sets the inputs and executes.
 Error Module::call(const std::string& name, const std::vector<Input>& inputs, Method*& method) {
-  parts_->message.clear();
   if (Result<Method> m = this->method(name); !m.ok()) return m.error();
   method = &parts_->methods.at(name);
   if (static_cast<index_t>(inputs.size()) != method->input_count())
@@ -218,7 +247,10 @@ Result<std::vector<OwnedTensor>> Module::execute(const std::string& name,
     if (t.shape != nullptr) {
       out.dtype = t.dtype;
       out.sizes.assign(t.shape->sizes, t.shape->sizes + t.shape->rank);
-      out.bytes.resize(static_cast<size_t>(t.size_bytes()));
+      if (!resize(out.bytes, static_cast<size_t>(t.size_bytes())))
+        return parts_->fail(Error::out_of_memory, "output " + std::string(method->output_name(i)) +
+                                                      " needs " + std::to_string(t.size_bytes()) +
+                                                      " bytes");
       if (!out.bytes.empty()) copy_out(t, out.bytes.data());
       continue;
     }
@@ -255,22 +287,29 @@ std::vector<std::string> Module::state_names() const {
 }
 
 Result<OwnedTensor> Module::state(const std::string& path) {
+  parts_->message.clear();
   const Result<index_t> i = parts_->session->find_state(path.c_str());
   if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
   const StateView s = parts_->session->state(i.value());
-  OwnedTensor t{s.dtype, std::vector<index_t>(s.sizes.begin(), s.sizes.end()),
-                std::vector<std::byte>(s.size_bytes)};
+  OwnedTensor t{s.dtype, std::vector<index_t>(s.sizes.begin(), s.sizes.end()), {}};
+  if (!resize(t.bytes, s.size_bytes))
+    return parts_->fail(Error::out_of_memory,
+                        "state " + path + " needs " + std::to_string(s.size_bytes) + " bytes");
   if (const Error e = parts_->session->read_state(i.value(), t.bytes); e != Error::ok)
     return parts_->fail(e, "reading state " + path);
   return t;
 }
 
 Error Module::set_state(const std::string& path, const OwnedTensor& value) {
+  parts_->message.clear();
   const Result<index_t> i = parts_->session->find_state(path.c_str());
   if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
   const StateView s = parts_->session->state(i.value());
   if (s.dtype != value.dtype || s.size_bytes != value.bytes.size())
-    return parts_->fail(Error::invalid_argument, "state " + path + " has another dtype or size");
+    return parts_->fail(Error::invalid_argument,
+                        "state " + path + " has " + std::to_string(s.size_bytes) + " bytes of " +
+                            name_of(s.dtype) + ", the value " + std::to_string(value.bytes.size()) +
+                            " of " + name_of(value.dtype));
   return parts_->session->write_state(i.value(), value.bytes);
 }
 

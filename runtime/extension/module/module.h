@@ -1,9 +1,13 @@
 /// Runs programs with a heap and files at hand: what phones, laptops and servers link.
 ///
-///   taper::Module model = taper::Module::load("mobilenet_v2.taper").value();
+///   std::string why;
+///   taper::ModuleOptions options;
+///   options.message = &why;
+///   taper::Result<taper::Module> model = taper::Module::load("mobilenet_v2.taper", options);
+///   if (!model.ok()) return fail(why);
 ///   std::array<float, 1000> scores;
-///   taper::Error error = model.forward({{image.data(), {1, 3, 224, 224}}}, {scores});
-///   if (error != taper::Error::ok) std::cerr << model.message() << "\n";
+///   taper::Error error = model->forward({{image.data(), {1, 3, 224, 224}}}, {scores});
+///   if (error != taper::Error::ok) return fail(model->message());
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -90,6 +94,8 @@ KernelSet default_kernels();
 /// of its own. One thread at a time; a second Module of the same file shares the mapped weights.
 class Module {
  public:
+  /// out_of_memory, from here and from all calls: the system does not give what the program asks
+  /// for; `message` says how many bytes.
   static Result<Module> load(const std::string& path, const ModuleOptions& options = {});
   /// From memory that must outlive the module, at a multiple of 16 bytes.
   static Result<Module> load(Span<const std::byte> program, const ModuleOptions& options = {});
@@ -119,7 +125,7 @@ class Module {
   Result<OwnedTensor> state(const std::string& path);
   Error set_state(const std::string& path, const OwnedTensor& value);
 
-  /// Why the last call failed, in words.
+  /// Why the last call failed, in words; empty if it did not.
   const std::string& message() const;
 
  private:

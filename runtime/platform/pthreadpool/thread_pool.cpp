@@ -2,6 +2,7 @@
 
 #include <pthreadpool.h>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace taper {
@@ -27,7 +28,7 @@ void run(void* pool, void (*task)(void* context, index_t i), void* context, inde
 }  // namespace
 
 ThreadPool::ThreadPool(int count, Idle idle)
-    : pool_(pthreadpool_create(count > 0 ? static_cast<size_t>(count) : 0)) {
+    : pool_(pthreadpool_create(static_cast<size_t>(std::clamp(count, 0, max_threads)))) {
   threads_.count = static_cast<int>(pthreadpool_get_threads_count(pool_));  // 1 without a pool
   threads_.pool = pool_;
   threads_.run = idle == Idle::sleep ? run<Idle::sleep> : run<Idle::spin>;

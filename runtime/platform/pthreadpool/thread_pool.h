@@ -13,6 +13,9 @@ enum class Idle {
   spin,
 };
 
+/// The largest pool: a mistaken number must not stop the machine.
+inline constexpr int max_threads = 1024;
+
 /// Threads of the pthreadpool library, kept for the object's life and handed to whoever computes:
 ///
 ///   ThreadPool pool(2);
@@ -22,8 +25,8 @@ enum class Idle {
 /// must not start tasks.
 class ThreadPool {
  public:
-  /// `count` threads, the caller's included; 0: one for each processor. If the system refuses to
-  /// give them, the pool runs everything on the caller's thread.
+  /// `count` threads, the caller's included, at most `max_threads`; 0: one for each processor. If
+  /// the system refuses to give them, the pool runs everything on the caller's thread.
   explicit ThreadPool(int count = 0, Idle idle = Idle::sleep);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -13,6 +13,7 @@
 namespace taper::cli {
 namespace {
 
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -67,6 +68,43 @@ TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
   }
 }
 
+TEST(taper_command, names_the_commands_that_there_are) {
+  EXPECT_THAT(taper_command("frobnicate").err,
+              HasSubstr("there is no command frobnicate; the commands are inspect, run, profile, "
+                        "export; see"));
+  EXPECT_THAT(taper_command().err, HasSubstr("a command is missing; the commands are inspect"));
+}
+
+TEST(taper_command, fails_if_its_output_cannot_be_written) {
+  std::ostringstream out, err;
+  out.setstate(std::ios::badbit);
+  EXPECT_EQ(run({"inspect", tests::classifier().string()}, out, err), failure);
+  expect_one_line(err.str());
+}
+
+TEST(taper_command, refuses_numbers_that_mean_nothing) {
+  const std::string program = tests::classifier().string(), x = npy("x.npy", {1, 2}, {1, 0});
+  const std::vector<std::string> cases[] = {
+      {"run", "--threads", "100000", "range 1 to 1024"},
+      {"run", "--threads", "0", "range 1 to 1024"},
+      {"profile", "--threads", "1025", "range 1 to 1024"},
+      {"run", "--top", "-1", "range 0 to 1000000"},
+      {"profile", "--repeat", "2000000000", "range 1 to 100000"},
+      {"profile", "--repeat", "0", "range 1 to 100000"},
+      {"profile", "--dim", "batch=99999999999999999999", "batch=99999999999999999999 is not"},
+      {"run", "--std", "0", "divided by 0"},
+      {"run", "--std", "1,-0", "divided by 0"},
+      {"run", "--mean", "nan", "nan is not a finite number"},
+      {"run", "--std", "inf", "inf is not a finite number"},
+  };
+  for (const auto& c : cases) {
+    const Outcome o = taper_command(c[0], program, "--input", x, c[1], c[2]);
+    EXPECT_EQ(o.code, usage) << c[1] << ' ' << c[2];
+    EXPECT_THAT(o.err, HasSubstr(c[3]));
+    expect_one_line(o.err);
+  }
+}
+
 TEST(taper_command, answers_a_missing_or_damaged_file_with_1_and_its_name) {
   const Outcome missing = taper_command("inspect", "/nowhere/x.taper");
   EXPECT_EQ(missing.code, failure);
@@ -82,6 +120,38 @@ TEST(taper_command, answers_a_missing_or_damaged_file_with_1_and_its_name) {
     EXPECT_EQ(damaged.code, failure) << command;
     EXPECT_THAT(damaged.err, HasSubstr("classifier.taper")) << command;
     expect_one_line(damaged.err);
+  }
+}
+
+// A file's names may contain anything.
+std::string program_with_hostile_names() {
+  const auto graph = ir::parse(
+      "graph forward\ninput \"x\" = %x: f32[2]\n%y: f32[2] = mul.Scalar(%x, 2)\noutput \"y\" = "
+      "%y\n",
+      {});
+  graph->inputs()[0].name = "x\x1b[31m";
+  graph->outputs()[0].name = "y\r\xc2\x9b";
+  emit::EmitOptions options;
+  options.kernels = eager::all_kernels();
+  const auto path = scratch_file("hostile.taper");
+  emit::write(path.string(), {{"forward\nint injected;\x1b[2J", graph.get()}}, options);
+  return path.string();
+}
+
+TEST(taper_command, shows_control_characters_as_text) {
+  const std::string program = program_with_hostile_names(), x = npy("x.npy", {2}, {1, 0}),
+                    header = scratch_file("h.h").string();
+  const std::string texts[] = {
+      taper_command("inspect", program).out,
+      taper_command("run", program).err,
+      taper_command("run", program, "--input", x).out,
+      taper_command("profile", program, "--repeat", "1").out,
+      (taper_command("export", program, "--header", header), content(header)),
+  };
+  for (const std::string& text : texts) {
+    EXPECT_THAT(text, Not(AnyOf(HasSubstr("\x1b"), HasSubstr("\r"), HasSubstr("\x9b"))));
+    EXPECT_THAT(text, Not(HasSubstr("\nint injected")));
+    EXPECT_THAT(text, AnyOf(HasSubstr("x\\x1b[31m"), HasSubstr("y\\x0d"), HasSubstr("\\nint")));
   }
 }
 
@@ -170,7 +240,8 @@ TEST(taper_run, keeps_states_in_a_file) {
 }
 
 TEST(taper_run, says_what_is_missing_or_does_not_fit) {
-  const std::string classifier = tests::classifier().string(), counter = tests::counter().string();
+  const std::string classifier = tests::classifier().string(), counter = tests::counter().string(),
+                    x = npy("row.npy", {1, 2}, {1, 0});
   const Outcome cases[] = {
       taper_command("run", classifier),  // no input
       taper_command("run", classifier, "--input",
@@ -178,13 +249,24 @@ TEST(taper_run, says_what_is_missing_or_does_not_fit) {
       taper_command("run", classifier, "--input",
                     npy("large.npy", {17, 2}, std::vector<float>(34))),  // beyond the range
       taper_command("run", classifier, "--input",
-                    "z=" + npy("x.npy", {1, 2}, {1, 0})),          // another name
-      taper_command("run", classifier, "--input", "picture.gif"),  // another kind of file
-      taper_command("run", counter),                               // which method?
-      taper_command("run", counter, "--method", "train"),          // not there
+                    "z=" + npy("x.npy", {1, 2}, {1, 0})),                  // another name
+      taper_command("run", classifier, "--input", "picture.gif"),          // another kind of file
+      taper_command("run", counter),                                       // which method?
+      taper_command("run", classifier, "--input", ""),                     // nothing
+      taper_command("run", classifier, "--input", "x="),                   // nothing
+      taper_command("run", classifier, "--input", x, "--labels", "/tmp"),  // a folder
+      taper_command("run", counter, "--method", "train"),                  // not there
   };
-  const char* texts[] = {"--input x=FILE", "f32[batch, 2]", "f32[batch, 2]", "no input z",
-                         "picture.gif",    "count, twice",  "count, twice"};
+  const char* texts[] = {"--input x=FILE",
+                         "f32[batch, 2]",
+                         "f32[batch, 2]",
+                         "no input z",
+                         "picture.gif",
+                         "count, twice",
+                         "gives nothing for x: f32",
+                         "gives nothing for x: f32",
+                         "/tmp: is a folder",
+                         "count, twice"};
   for (size_t i = 0; i < std::size(cases); ++i) {
     EXPECT_EQ(cases[i].code, failure) << i;
     EXPECT_THAT(cases[i].err, HasSubstr(texts[i])) << i;
@@ -238,6 +320,17 @@ TEST(taper_export, writes_a_table_of_exactly_the_kernels_needed) {
       content(header),
       HasSubstr("classifier_taper[" + std::to_string(std::filesystem::file_size(program)) + "]"));
   EXPECT_THAT(content(header), HasSubstr("classifier_forward_bytes = "));
+}
+
+TEST(taper_export, takes_a_name_that_c_plus_plus_takes) {
+  const std::string program = tests::classifier().string(), header = scratch_file("h.h").string();
+  for (const char* name : {"9net", "my net", "a;b", "größe"}) {
+    const Outcome o = taper_command("export", program, "--header", header, "--name", name);
+    EXPECT_EQ(o.code, failure) << name;
+    EXPECT_THAT(o.err, HasSubstr("cannot begin a C++ name")) << name;
+  }
+  EXPECT_EQ(taper_command("export", program, "--header", header, "--name", "net_2").code, success);
+  EXPECT_THAT(content(header), HasSubstr("net_2_forward_bytes"));
 }
 
 TEST(taper_export, wants_to_know_what_to_write) {

@@ -1,0 +1,89 @@
+// write_programs FOLDER: writes small programs of every kind that the exporter makes; those in
+// fuzz/corpus/program are of this.
+#include <filesystem>
+#include <utility>
+
+#include "taper/exporter/exporter.h"
+
+using namespace taper;
+
+namespace {
+
+struct Convolutions : nn::Module {
+  nn::Conv2d conv1{1, 4, {.kernel_size = 3, .padding = 1}};
+  nn::BatchNorm2d norm{4};
+  nn::Conv2d conv2{4, 6, {.kernel_size = 3}};
+  nn::Linear fc{6, 4};
+  TAPER_MODULE(conv1, norm, conv2, fc)
+
+  Tensor forward(Tensor x) {  // (batch, 1, 8, 8) -> (batch, 4)
+    x = max_pool2d(relu(norm(conv1(x))), 2);
+    return fc(flatten(max_pool2d(relu(conv2(x)), 2), 1));
+  }
+};
+
+struct Perceptron : nn::Module {
+  nn::Linear fc1{5, 8}, fc2{8, 3};
+  TAPER_MODULE(fc1, fc2)
+
+  Tensor forward(Tensor x) { return fc2(relu(fc1(x))); }  // (batch, 5) -> (batch, 3)
+};
+
+template <class Model, class Optimizer>
+auto train_step(Model& model, Optimizer& optimizer) {
+  return [&](Tensor x, Tensor labels) {
+    Tensor loss = cross_entropy(model.forward(std::move(x)), labels);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    return loss;
+  };
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 2) return 2;
+  const std::filesystem::path folder = arguments[1];
+  std::filesystem::create_directories(folder);
+  eager::manual_seed(1);
+  const Dim batch = Dim::symbol("batch", 1, 4), time = Dim::symbol("time", 1, 16);
+
+  {
+    Convolutions model;
+    model.eval();
+    Exporter exporter;
+    exporter.method("forward", [&](Tensor x) { return model.forward(std::move(x)); },
+                    {input("images", {batch, 1, 8, 8})});
+    exporter.write(folder / "convolution.taper", {.portable = true});
+  }
+  {
+    Convolutions model;
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1, .momentum = 0.9});
+    Exporter exporter;
+    exporter.method("train_step", train_step(model, optimizer),
+                    {input("images", {2, 1, 8, 8}), input("labels", {2}, DType::i64)});
+    exporter.write(folder / "convolution_training.taper", {.portable = true});
+  }
+  {
+    Perceptron model;
+    optim::Adam optimizer(model.parameters(), {.lr = 0.01});
+    Exporter exporter;
+    exporter.method("forward", [&](Tensor x) { return model.forward(std::move(x)); },
+                    {input("x", {batch, 5})});
+    exporter.method("train_step", train_step(model, optimizer),
+                    {input("x", {batch, 5}), input("labels", {batch}, DType::i64)});
+    exporter.write(folder / "perceptron.taper", {.portable = true, .debug = false});
+  }
+  {
+    // attention of a sequence to itself: symbols in matrix products, a softmax, views
+    Exporter exporter;
+    exporter.method("forward",
+                    [&](Tensor x) {
+                      const Tensor scores = matmul(x, transpose(x, 1, 2)) * 0.5;
+                      return std::pair(matmul(softmax(scores, -1), x), sum(x, {1}));
+                    },
+                    {input("x", {batch, time, 4})}, {"attended", "sums"});
+    exporter.write(folder / "attention.taper", {.exact = false, .portable = true});
+  }
+}

@@ -1,0 +1,26 @@
+#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+namespace taper {
+namespace {
+
+TEST(thread_pool, runs_every_task_once) {
+  const ThreadPool pool(3);
+  std::atomic<index_t> sum = 0;
+  const Threads& threads = *pool.threads();
+  threads.run(
+      threads.pool, [](void* sum, index_t i) { *static_cast<std::atomic<index_t>*>(sum) += i; },
+      &sum, 1000);
+  EXPECT_EQ(sum, 499500);
+}
+
+TEST(thread_pool, has_at_least_the_callers_thread) {
+  EXPECT_GE(ThreadPool(0).count(), 1);
+  EXPECT_GE(ThreadPool(-1).count(), 1);
+}
+
+}  // namespace
+}  // namespace taper
