@@ -1,6 +1,8 @@
 #include "taper/exporter/data/progress.h"
 
+#if __has_include(<unistd.h>)
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <cstdio>
@@ -23,13 +25,22 @@ std::string duration(double seconds) {
                   : format("%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
 }
 
+/// Whether a line on stderr can be drawn again and again.
+bool is_terminal() {
+#if __has_include(<unistd.h>)
+  return isatty(STDERR_FILENO) == 1;
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 Progress::Progress(int64_t steps, std::string title, ProgressOptions options)
     : title_(std::move(title)),
       options_(std::move(options)),
       out_(options_.out ? *options_.out : std::cerr),
-      terminal_(options_.out == nullptr && isatty(STDERR_FILENO) == 1),
+      terminal_(options_.out == nullptr && is_terminal()),
       steps_(steps),
       start_(Clock::now()),
       shown_(start_) {}

@@ -94,6 +94,7 @@ Error check(Context& context, const Selection& s, MaybeViewList<const int64_t> i
 template <class Body>
 void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
                     index_t end, const Body& body) {
+  if (begin >= end) return;
   index_t at[max_rank] = {};
   for (index_t d = s.rank - 1, rest = begin; d >= 0; --d)
     at[d] = rest % s.sizes[d], rest /= s.sizes[d];
