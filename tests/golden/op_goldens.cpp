@@ -145,6 +145,8 @@ int main(int argc, char** argv) try {
     for (const auto& path : files) total.add(run_file(path, options));
   }
   print("total", total);
+  if (total.run + total.without == 0)
+    return std::fprintf(stderr, "op_goldens: there are no such cases in the folders\n"), 2;
   return total.surprises == 0 ? 0 : 1;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "op_goldens: %s\n", e.what());

@@ -274,6 +274,21 @@ TEST(taper_run, says_what_is_missing_or_does_not_fit) {
   }
 }
 
+TEST(taper_run, says_how_much_memory_it_cannot_have) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer ends the program instead";
+#endif
+  const auto program = tests::write_program(
+      "large.taper", {"graph forward\nsymbol batch in [1, 17592186044416]\ninput \"x\" = %x: "
+                      "f32[batch, 2]\n%y: f32[batch, 2] = mul.Scalar(%x, 2)\noutput \"y\" = "
+                      "%y\nbind batch = extent 0 of input 0\n"});
+  const Outcome o = taper_command("run", program.string(), "--input", npy("x.npy", {1, 2}, {1, 0}));
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("large.taper: out_of_memory: with every symbol at its maximum, "
+                               "forward needs 2814749767"));
+  expect_one_line(o.err);
+}
+
 // ---- profile
 // ----------------------------------------------------------------------------------------------------------------
 
