@@ -139,9 +139,7 @@ StateView Session::state(index_t i) const {
 
 Result<index_t> Session::find_state(const char* path) const {
   for (index_t i = 0; i < state_count(); ++i)
-    if (std::strcmp(data_->program->table->states()->Get(static_cast<uint32_t>(i))->path()->c_str(),
-                    path) == 0)
-      return i;
+    if (std::strcmp(state(i).path, path) == 0) return i;
   return Error::invalid_argument;
 }
 
