@@ -60,6 +60,8 @@ Tensor Tensor::from_bytes(const void* data, size_t bytes, DType dtype, const Int
     throw EagerError(here, "size " + eager::to_string(Dims(sizes.begin(), sizes.end())) + " of " +
                                taper::name_of(dtype) + " takes " + std::to_string(needed) +
                                " bytes, but " + std::to_string(bytes) + " were given");
+  if (data == nullptr && bytes > 0)
+    throw EagerError(here, "from_bytes: there is no memory at a null pointer");
   auto storage = Storage::allocate(bytes);
   if (bytes) std::memcpy(storage->data(), data, bytes);
   return Tensor(dense_impl(std::move(storage), dtype, sizes));

@@ -1,5 +1,6 @@
 #include "taper/exporter/eager/threads.h"
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -18,7 +19,11 @@ std::unique_ptr<ThreadPool>& pool() {
 }
 }  // namespace
 const Threads* threads() { return pool()->threads(); }
-void set_threads(int count) { pool() = std::make_unique<ThreadPool>(count); }
+void set_threads(int count) {
+  // more than this only take turns
+  const int most = std::max(64, 4 * static_cast<int>(std::thread::hardware_concurrency()));
+  pool() = std::make_unique<ThreadPool>(std::min(count, most));
+}
 #else
 const Threads* threads() { return nullptr; }
 void set_threads(int) {}

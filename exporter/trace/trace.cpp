@@ -81,11 +81,25 @@ void check_repeats(const ir::Graph& first, const ir::Graph& second, Location her
                            ": a number of the host that changes from call to call would stay what "
                            "it is now; keep it in a named tensor (a state) or make it an input");
   }
-  if (a != first.nodes().end() || b != second.nodes().end())
+  const auto outputs = [](const ir::Graph& graph) {
+    std::string names;
+    for (const ir::Output& output : graph.outputs()) names += output.value->name + " ";
+    return names;
+  };
+  if (a != first.nodes().end() || b != second.nodes().end() || outputs(first) != outputs(second))
     throw EagerError(here,
                      "export of " + first.name() +
-                         ": the function was traced twice and called different operators; what "
-                         "it does must not depend on how often it ran");
+                         ": the function was traced twice and called different operators, or gave "
+                         "its results in another order; what it does must not depend on how often "
+                         "it ran");
+  auto s = first.states().begin(), t = second.states().begin();
+  for (; s != first.states().end() && t != second.states().end(); ++s, ++t)
+    if (s->initial->bytes != t->initial->bytes &&
+        ir::digest(*s->initial) != ir::digest(*t->initial))
+      throw EagerError(here, "export of " + first.name() +
+                                 ": the function was traced twice and made a tensor (\"" + s->path +
+                                 "\") with other elements the second time; make it before the "
+                                 "trace, or compute it with operators");
 }
 
 std::unique_ptr<ir::Graph> trace_once(const std::string& name, const Function& function,

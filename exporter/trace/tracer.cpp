@@ -189,8 +189,8 @@ void Tracer::keep_grad(const Tensor& leaf) {
 void Tracer::refuse_value(const Tensor& tensor, Location here) {
   throw EagerError(
       here, "export: a number is read from a tensor of size " + eager::to_string(tensor.sizes()) +
-                ", which only a run will know: `if` on a tensor's value, item() and printing "
-                "cannot be traced; choose with where(), or leave that part outside");
+                ", which only a run will know: `if` on a tensor's value and item() cannot "
+                "be traced; choose with where(), or leave that part outside");
 }
 
 void Tracer::finish() {

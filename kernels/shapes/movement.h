@@ -99,8 +99,9 @@ struct Rule<ops::cat> {
           return false;
       out.sizes[dim] = out.sizes[dim] + t.sizes[dim];
     }
-    if (first) out.dtype = tensors[0].dtype, out.rank = 1, out.sizes[0] = D(0);
-    return true;
+    if (!first) return true;
+    out.dtype = tensors[0].dtype, out.rank = 1, out.sizes[0] = D(0);
+    return normalize_dim(facts, dim, 1);
   }
 };
 template <>

@@ -185,7 +185,12 @@ TAPER_DECOMPOSITION(isin_Tensor_Tensor) {
     return {full(elements.sizes(), Scalar(invert), DType::boolean, here)};
   const Tensor sorted = std::get<0>(sort(test, 0, false, here));
   const Tensor last = sub(sum(ones_like(test, DType::i64, here), {}, here), 1, 1, here);
-  const Tensor place = minimum(searchsorted(sorted, elements, false, false, here), last, here);
+  // NaN stands last, and the search must not stop at it
+  const Tensor searched = is_floating(common)
+                              ? masked_fill(sorted, isnan(sorted, here),
+                                            Scalar(std::numeric_limits<double>::infinity()), here)
+                              : sorted;
+  const Tensor place = minimum(searchsorted(searched, elements, false, false, here), last, here);
   const Tensor found = eq(index(sorted, {place}, here), elements, here);
   return {invert ? logical_not(found, here) : found};
 }
@@ -271,6 +276,22 @@ TAPER_DECOMPOSITION(_embedding_bag) {
                                std::to_string(mode));
   if (a.has<"per_sample_weights">() && mode != 0)
     throw EagerError(here, "_embedding_bag: per_sample_weights need mode 0 (sum)");
+  if (a.has<"per_sample_weights">() &&
+      to_string(a.tensor<"per_sample_weights">().sizes()) != to_string(indices.sizes()))
+    throw EagerError(here, "_embedding_bag: per_sample_weights " +
+                               to_string(a.tensor<"per_sample_weights">().sizes()) +
+                               " must have the size of indices " + to_string(indices.sizes()));
+  if (!offsets.is_traced() && indices.size(0).is_constant()) {
+    const std::vector<int64_t> starts = offsets.to_vector<int64_t>();
+    const int64_t count = indices.size(0).value();
+    const bool closed = a.boolean<"include_last_offset">();
+    if (!std::is_sorted(starts.begin(), starts.end()) || (!starts.empty() && starts[0] != 0) ||
+        (!starts.empty() && starts.back() > count) || (starts.empty() && (closed || count > 0)) ||
+        (closed && starts.back() != count))
+      throw EagerError(here, "_embedding_bag: offsets must begin with 0, ascend, and end at " +
+                                 std::string(closed ? "" : "or before ") + std::to_string(count) +
+                                 ", the number of indices");
+  }
   if (a.boolean<"include_last_offset">())
     offsets = slice(offsets, 0, Dim(0), offsets.size(0) - 1, Dim(1), here);
   const Dim bags = offsets.size(0), features = weight.size(1);
