@@ -194,5 +194,21 @@ TEST(sort, is_stable_and_puts_nan_last) {
   expect_message([&] { topk(x, 6); }, "only 5 elements, k is 6");
 }
 
+TEST(isin, finds_numbers_beside_a_nan) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor found =
+      isin(Tensor::from<float>({1, 5, nan}, {3}), Tensor::from<float>({3, nan, 1}, {3}));
+  EXPECT_EQ(found.to(DType::i64).to_vector<int64_t>(), (std::vector<int64_t>{1, 0, 0}));
+}
+
+TEST(embedding_bag, refuses_offsets_that_are_none) {
+  const Tensor weight = random_tensor({4, 2}), indices = Tensor::from<int64_t>({0, 1, 2}, {3});
+  for (const std::vector<int64_t>& offsets :
+       {std::vector<int64_t>{0, -5}, {0, 2, 1}, {1, 2}, {0, 7}, {}}) {
+    const Tensor starts = Tensor::from(offsets, {static_cast<int64_t>(offsets.size())});
+    expect_message([&] { embedding_bag(weight, indices, starts); }, "offsets must begin with 0");
+  }
+}
+
 }  // namespace
 }  // namespace taper::eager

@@ -14,6 +14,12 @@ TEST(cat, joins_strided_tensors_along_any_dimension) {
   EXPECT_THROW(cat({a, random_tensor({2, 3, 5})}, 1), ExportError);
 }
 
+TEST(cat, checks_the_dimension_of_tensors_without_elements) {
+  const Tensor none = zeros({0});
+  EXPECT_THROW(cat({none, none}, 1 << 20), EagerError);
+  EXPECT_EQ(cat({none, none}, -1).numel().value(), 0);
+}
+
 TEST(flip, reverses_dimensions) {
   EXPECT_EQ(values(flip(reshape(line(6), {2, 3}), {0, 1})),
             (std::vector<int64_t>{5, 4, 3, 2, 1, 0}));

@@ -275,7 +275,7 @@ TEST(taper_run, says_what_is_missing_or_does_not_fit) {
 }
 
 TEST(taper_run, says_how_much_memory_it_cannot_have) {
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer ends the program instead";
 #endif
   const auto program = tests::write_program(

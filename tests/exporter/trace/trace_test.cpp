@@ -157,6 +157,19 @@ TEST(trace, refuses_a_function_that_does_something_else_the_second_time) {
               }),
               HasSubstr("called different operators"));
 }
+TEST(trace, notices_elements_and_an_order_that_change_from_run_to_run) {
+  int count = 0;
+  EXPECT_THAT(refusal([&](const Tensors& in) {
+                return Tensors{in[0] + values({static_cast<float>(++count)})};
+              }),
+              HasSubstr("with other elements the second time"));
+  bool swapped = false;
+  EXPECT_THAT(refusal([&](const Tensors& in) {
+                const Tensor a = in[0] * 2, b = in[0] * 3;
+                return std::exchange(swapped, true) ? Tensors{b, a} : Tensors{a, b};
+              }),
+              HasSubstr("in another order"));
+}
 TEST(trace, names_the_line_that_writes_an_input) {
   int line = 0;
   const std::string message = refusal([&](const Tensors& in) {
