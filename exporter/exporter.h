@@ -29,13 +29,18 @@ using data::Progress;
 using eager::Tensor;
 // Functions of tensors are found beside their arguments; those without one are brought here.
 using eager::arange;
+using eager::cat;
+using eager::einsum;
 using eager::eye;
 using eager::full;
+using eager::grad;
 using eager::linspace;
 using eager::no_grad;
+using eager::one_hot;
 using eager::ones;
 using eager::rand;
 using eager::randn;
+using eager::stack;
 using eager::zeros;
 
 struct ExportOptions {
@@ -54,9 +59,9 @@ class Exporter {
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
 
-  /// Traces `function`, which takes one Tensor for each input and gives a Tensor, a tuple, a pair
-  /// or a vector of Tensors. Values of weights are read when `write` is called. Throws EagerError,
-  /// see `trace`.
+  /// Traces `function`, which takes one Tensor for each input, up to 8 of them, or all as one
+  /// `const std::vector<Tensor>&`, and gives a Tensor, a tuple, a pair or a vector of Tensors.
+  /// Values of weights are read when `write` is called. Throws EagerError, see `trace`.
   template <class F>
   void method(const std::string& name, F&& function, const std::vector<InputSpec>& inputs,
               const std::vector<std::string>& outputs = {}, Location here = Location::current()) {
@@ -78,17 +83,27 @@ class Exporter {
            const std::vector<std::string>& outputs, Location here);
   void run_passes(const ExportOptions& options);
 
+  /// A generic lambda, which takes anything, counts as one of single tensors.
+  template <class F>
+  static constexpr bool takes_list =
+      std::conjunction_v<std::negation<std::is_invocable<F&, Tensor>>,
+                         std::is_invocable<F&, const std::vector<Tensor>&>>;
   template <class F>
   static Function erase(F&& function, size_t count) {
     return [function = std::forward<F>(function), count](const std::vector<Tensor>& in) mutable {
-      return call(function, in, count);
+      if constexpr (takes_list<F>)
+        return results(function(in));
+      else
+        return call(function, in, count);
     };
   }
   /// Calls with as many arguments as there are inputs.
   template <size_t n = 0, class F>
   static std::vector<Tensor> call(F& function, const std::vector<Tensor>& in, size_t count) {
     if constexpr (n > 8) {
-      throw ExportError("export: a method takes at most 8 tensors");
+      throw ExportError(
+          "export: a function of single tensors takes at most 8; let it take one "
+          "const std::vector<Tensor>&");
     } else {
       if (n != count) return call<n + 1>(function, in, count);
       return call_with(function, in, std::make_index_sequence<n>());

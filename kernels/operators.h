@@ -6,7 +6,7 @@
 namespace taper {
 
 /// What must exist for an operator; see operators.def.
-enum class Category : uint8_t { kernel, view, composite, symbolic, check };
+enum class Category : uint8_t { kernel, view, composite, symbolic, check, refused };
 
 /// An operator: its ATen schema. Users declare their own in the same way, in their own namespace;
 /// the table is open.

@@ -7,6 +7,7 @@
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager {
@@ -29,6 +30,23 @@ std::string shown(const OperatorInfo& info) {
   return name.substr(0, name.find('.'));
 }
 
+bool is_half(const Tensor& t) {
+  return t.defined() && (t.dtype() == DType::f16 || t.dtype() == DType::bf16);
+}
+/// Whether an operator does arithmetic: a kernel that takes f16 and i16 alike only moves elements.
+bool computes(const OperatorInfo& info) {
+  constexpr DTypeSet alike = one(DType::f16) | one(DType::i16);
+  return info.op->category != Category::view &&
+         std::none_of(info.kernels.begin(), info.kernels.end(),
+                      [](const Kernel* k) { return (k->expected[0].dtypes & alike) == alike; });
+}
+/// What a derivative works on: f16 and bf16 compute in f32, and the gradient is rounded once, when
+/// it is fitted to its argument.
+Tensor widened(const OperatorInfo& info, Tensor t, const Location& here) {
+  if (is_half(t) && computes(info)) return cast(t, DType::f32, here);
+  return t;
+}
+
 /// A call of an operator with a derivative.
 class CallNode final : public Node {
  public:
@@ -38,7 +56,12 @@ class CallNode final : public Node {
     result_count = info.schema.result_count;
   }
   Gradients backward(const Gradients& results) override {
-    return call_.info().derivative->run(call_, results);
+    const OperatorInfo& info = call_.info();
+    if (std::none_of(results.begin(), results.end(), is_half))
+      return info.derivative->run(call_, results);
+    Gradients wide;
+    for (const Tensor& dy : results) wide.push_back(widened(info, dy, call_.here()));
+    return info.derivative->run(call_, wide);
   }
   std::string name() const override { return std::string(call_.info().name); }
   Location here() const override { return call_.here(); }
@@ -233,18 +256,19 @@ const SavedTensor& SavedCall::saved(int argument, int element) const {
   return i < tensors_.size() ? tensors_[i] : none;
 }
 Tensor SavedCall::tensor(int argument) const {
-  return saved(argument, 0).unpack(*info_, here_, history_);
+  return widened(*info_, saved(argument, 0).unpack(*info_, here_, history_), here_);
 }
 std::vector<Tensor> SavedCall::tensors(int argument) const {
   std::vector<Tensor> list;
   for (int k = 0; k < element_count(argument); ++k)
-    list.push_back(saved(argument, k).unpack(*info_, here_, history_));
+    list.push_back(widened(*info_, saved(argument, k).unpack(*info_, here_, history_), here_));
   return list;
 }
 Tensor SavedCall::result(int k) const {
   if (released_) saved(0, 0);
   return static_cast<size_t>(k) < results_.size()
-             ? results_[static_cast<size_t>(k)].unpack(*info_, here_, history_)
+             ? widened(*info_, results_[static_cast<size_t>(k)].unpack(*info_, here_, history_),
+                       here_)
              : Tensor();
 }
 bool SavedCall::needs(int argument) const {
@@ -298,8 +322,7 @@ class Accumulator final : public Node {
 }  // namespace
 
 Tensor checked_replacement(const Tensor& gradient, const Tensor& replaced, const Location& here) {
-  if (to_string(replaced.sizes()) != to_string(gradient.sizes()) ||
-      replaced.dtype() != gradient.dtype())
+  if (!same_sizes(replaced.sizes(), gradient.sizes()) || replaced.dtype() != gradient.dtype())
     throw EagerError(here, "backward: a hook gave a gradient of " +
                                std::string(taper::name_of(replaced.dtype())) + " " +
                                to_string(replaced.sizes()) + " in place of " +
@@ -352,7 +375,7 @@ void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* re
     node = std::make_shared<NoDerivativeNode>(info, here);
   }
   node->edges = std::move(edges);
-  const int count = info.schema.result_count;
+  const int count = info.derivative && info.derivative->saves >> 31 ? 1 : info.schema.result_count;
   for (int k = 0; k < count; ++k) {
     if (!results[k].defined() || !is_floating(results[k].dtype())) continue;
     Autograd& a = autograd_of(results[k]);

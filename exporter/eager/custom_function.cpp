@@ -36,7 +36,7 @@ class CustomNode final : public Node {
                                   " gradients for " + std::to_string(inputs_.size()) + " inputs");
     for (size_t i = 0; i < result.size(); ++i) {
       if (!result[i].defined()) continue;
-      if (to_string(result[i].sizes()) != to_string(inputs_[i].sizes()))
+      if (!same_sizes(result[i].sizes(), inputs_[i].sizes()))
         throw EagerError(here_, function_.name + ": backward gave a gradient of size " +
                                     to_string(result[i].sizes()) + " for input " +
                                     std::to_string(i) + " of size " +

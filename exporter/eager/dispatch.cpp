@@ -262,12 +262,33 @@ Tensor make_view(const Tensor& source, const TensorType<Dim>& type) {
   return Tensor(std::move(impl));
 }
 
+/// as_strided may name any elements of the storage, and only those.
+void require_inside(const Tensor& view, const Location& here) {
+  const Shape& shape = view.impl()->shape;
+  if (shape.numel() == 0) return;
+  const int64_t size =
+      static_cast<int64_t>(view.impl()->storage->size_bytes()) / size_bytes(view.dtype());
+  int64_t last = view.impl()->offset;
+  bool overflows = false;
+  for (int i = 0; i < shape.rank; ++i) {
+    int64_t reach = 0;
+    overflows = overflows || __builtin_mul_overflow(shape.sizes[i] - 1, shape.strides[i], &reach) ||
+                __builtin_add_overflow(last, reach, &last);
+  }
+  if (overflows || last >= size)
+    throw EagerError(here, "as_strided: sizes " + to_string(view.sizes()) + ", strides " +
+                               to_string(view.strides()) + " and storage_offset " +
+                               view.storage_offset().to_string() + " lie outside the storage of " +
+                               std::to_string(size) + " elements");
+}
+
 void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
               const Location& here) {
   TensorType<Dim> type;
   std::vector<Check> checks;
   infer(info, arguments, &type, checks, here);
   results[0] = make_view(arguments[0].tensor(), type);
+  if (info.op == &ops::as_strided && !results[0].is_traced()) require_inside(results[0], here);
   link_view(results[0], info, arguments);
   if (Recorder* r = recorder()) r->record(info, arguments, results, checks, here);
 }
@@ -288,6 +309,8 @@ bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
   if (info.decomposition == nullptr) return false;
   if (info.kernels.empty() || (info.derivative == nullptr && wants_gradient(info, arguments)))
     return true;
+  const auto in_parts = info.decomposition->in_parts;
+  if (in_parts != nullptr && in_parts(arguments)) return true;
   return !some_kernel_fits(info, arguments);
 }
 
@@ -314,42 +337,44 @@ void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const 
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
                    const Location& here);
 
-/// Casts f16 and bf16 arguments to f32, calls, and casts the results to what the rule makes of the
-/// arguments as they were; without a rule, to the arguments' dtype.
+/// Of a composite, by PyTorch's promotion.
+DType dtype_of_results(const OperatorInfo& info, const Boxed* arguments) {
+  const uint32_t follows = info.decomposition != nullptr ? info.decomposition->follows : 0;
+  const DType dtype = result_type(info, arguments, follows);
+  return follows != 0 && is_floating(dtype) ? dtype : result_type(info, arguments, info.promoted);
+}
+
+/// Casts f16 and bf16 arguments to f32, calls, and casts the results to what the rule, or without
+/// one the promotion, makes of the arguments as they were.
 void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
                   const Location& here) {
-  DType half = DType::f32;
   Casts casts;
-  casts.tensors.reserve(Schema::max_parameters);  // `wide` points into it
-  casts.lists.reserve(Schema::max_parameters);
   Boxed wide[Schema::max_parameters];
   std::copy_n(arguments, info.argument_count, wide);
-  const auto widen = [&](const Tensor& t) {
-    if (!t.defined() || !is_half(t.dtype())) return t;
-    half = half == DType::f32 ? t.dtype() : promote_types(half, t.dtype());
-    return cast(t, DType::f32, here);
-  };
-  for (int i = 0; i < info.argument_count; ++i) {
-    Boxed& b = wide[i];
-    if (!b.present) continue;
-    if (b.kind == Kind::dtype) b = Boxed::of(widened(static_cast<DType>(b.integer())));
-    if (b.kind != Kind::tensor) continue;
-    if (b.list) {
-      std::vector<Tensor>& list = casts.lists.emplace_back();
-      for (uint32_t k = 0; k < b.size; ++k) list.push_back(widen(b.tensors[k]));
-      b.tensors = list.data();
-    } else if (is_half(b.tensor().dtype())) {
-      b.tensors = &casts.tensors.emplace_back(widen(b.tensor()));
-    }
-  }
+  recast(info, ~0u, wide, casts, widened, here);
+  for (int i = 0; i < info.argument_count; ++i)
+    if (Boxed& b = wide[i]; b.present && b.kind == Kind::dtype)
+      b = Boxed::of(widened(static_cast<DType>(b.integer())));
   TensorType<Dim> types[Schema::max_results];
-  for (TensorType<Dim>& type : types) type.dtype = half;
   std::vector<Check> checks;
-  if (info.symbolic_rule != nullptr) infer(info, arguments, types, checks, here);
+  if (info.symbolic_rule != nullptr)
+    infer(info, arguments, types, checks, here);
+  else
+    for (TensorType<Dim>& type : types) type.dtype = dtype_of_results(info, arguments);
   call_operator(info, wide, results, nullptr, here);
   for (int k = 0; k < info.schema.result_count; ++k)
     if (results[k].defined() && results[k].dtype() == DType::f32)
       results[k] = cast(results[k], types[k].dtype, here);
+}
+
+/// Errors of the parts name the whole, too.
+Results decompose(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
+  try {
+    return info.decomposition->run(arguments, here);
+  } catch (EagerError& e) {
+    e.in_call_of(info.name);
+    throw;
+  }
 }
 
 /// Common to plain and in-place calls. Gives true if a kernel wrote straight onto `self`.
@@ -363,9 +388,11 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
     return false;
   }
   if (decomposes(info, arguments)) {
-    Results parts = info.decomposition->run(arguments, here);
+    Results parts = decompose(info, arguments, here);
+    const DType dtype = info.decomposition->follows != 0 ? dtype_of_results(info, arguments)
+                                                         : DType::boolean;  // nothing to follow
     for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k)
-      results[k] = std::move(parts[k]);
+      results[k] = is_floating(dtype) ? cast(parts[k], dtype, here) : std::move(parts[k]);
     return false;
   }
   const bool taped = wants_gradient(info, arguments);
@@ -392,7 +419,7 @@ std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments,
   if (info.decomposition == nullptr)
     throw MissingKernelError(here,
                              std::string(info.name) + ": this operator has no decomposition yet");
-  return info.decomposition->run(arguments, here);
+  return decompose(info, arguments, here);
 }
 
 void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,

@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "taper/exporter/eager/location.h"
 #include "taper/exporter/error.h"
@@ -12,11 +13,25 @@ namespace taper {
 class EagerError : public ExportError {
  public:
   EagerError(Location at, const std::string& message)
-      : ExportError(at.known() ? at.to_string() + ": " + message : message), at_(at) {}
+      : ExportError(at.known() ? at.to_string() + ": " + message : message),
+        at_(at),
+        message_(message) {}
   Location where() const { return at_; }
+  const char* what() const noexcept override {
+    return outer_.empty() ? ExportError::what() : outer_.c_str();
+  }
+
+  /// Puts the operator that was called in front of a message that names only one of its parts:
+  /// "linear: in mm: …".
+  void in_call_of(std::string_view op) {
+    if (message_.starts_with(op.substr(0, op.find('.')))) return;
+    message_ = std::string(op) + ": in " + message_;
+    outer_ = at_.known() ? at_.to_string() + ": " + message_ : message_;
+  }
 
  private:
   Location at_;
+  std::string message_, outer_;
 };
 
 /// The size of a result depends on the elements of a tensor, which a trace does not know.

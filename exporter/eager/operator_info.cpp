@@ -8,6 +8,7 @@
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/kernel_sets.h"
+#include "taper/exporter/eager/numbers.h"
 #include "taper/kernels/shapes/all.h"
 
 namespace taper::eager {
@@ -24,6 +25,7 @@ class Table {
         if (cpu_has(kernel->level)) by_row_.at(kernel->op)->kernels.push_back(kernel);
     for (const Derivative* d : all_derivatives()) by_row_.at(d->op)->derivative = d;
     for (const Decomposition* d : all_decompositions()) by_row_.at(d->op)->decomposition = d;
+    for (const NumberOperator& n : all_number_operators()) by_row_.at(n.op)->number = &n;
   }
 
   void add(OperatorInfo info, bool by_user = false) {

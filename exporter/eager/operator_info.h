@@ -9,6 +9,7 @@ namespace taper::eager {
 
 struct Derivative;
 struct Decomposition;
+struct NumberOperator;
 
 /// All that the host knows of an operator, gathered from the constant tables (operators.def, the
 /// rules, the kernels.def of the linked kernel libraries, derivatives.def, decompositions.def).
@@ -24,6 +25,7 @@ struct OperatorInfo {
   std::vector<const Kernel*> kernels;  ///< in the order of preference
   const Derivative* derivative = nullptr;
   const Decomposition* decomposition = nullptr;
+  const NumberOperator* number = nullptr;
   int argument_count = 0;                       ///< those that reach kernels
   Parameter arguments[Schema::max_parameters];  ///< those that reach kernels, in the row's order
 };

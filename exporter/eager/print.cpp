@@ -150,6 +150,10 @@ const char* torch_name(DType d) {
 
 }  // namespace
 
+bool same_sizes(const Dims& a, const Dims& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](Dim x, Dim y) { return same(x, y); });
+}
 std::string to_string(const Dims& sizes) {
   std::string text = "(";
   for (size_t i = 0; i < sizes.size(); ++i) text += (i ? ", " : "") + sizes[i].to_string();

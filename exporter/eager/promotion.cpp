@@ -32,20 +32,8 @@ bool is_one_floating(DTypeSet set) {
 void cast_all(const OperatorInfo& info, Boxed* arguments, Casts& casts, DType dtype,
               const Location& here) {
   if ((dtypes_of_tensors(info, arguments) & ~one(dtype)) == 0) return;
-  casts.tensors.reserve(Schema::max_parameters);  // `arguments` point into it
-  casts.lists.reserve(2);
-  for (int i = 0; i < info.argument_count; ++i) {
-    Boxed& b = arguments[i];
-    if (!(info.promoted >> i & 1) || info.arguments[i].kind != Kind::tensor || !b.present) continue;
-    if (b.list) {
-      std::vector<Tensor>& list = casts.lists.emplace_back(b.tensors, b.tensors + b.size);
-      for (Tensor& t : list)
-        if (t.defined()) t = cast(t, dtype, here);
-      b.tensors = list.data();
-    } else if (b.tensor().dtype() != dtype) {
-      b.tensors = &casts.tensors.emplace_back(cast(b.tensor(), dtype, here));
-    }
-  }
+  recast(
+      info, info.promoted, arguments, casts, [dtype](DType) { return dtype; }, here);
 }
 
 void cast_one(Boxed& b, Casts& casts, DType dtype, const Location& here) {
@@ -125,7 +113,7 @@ DType promote_types(DType a, DType b) {
   return a > b ? a : b;
 }
 
-DType result_type(const OperatorInfo& info, const Boxed* arguments) {
+DType result_type(const OperatorInfo& info, const Boxed* arguments, uint32_t among) {
   // by priority: tensors with dimensions, 0-dim tensors, Scalars
   DType types[3] = {};
   Category categories[3] = {none, none, none};
@@ -134,12 +122,12 @@ DType result_type(const OperatorInfo& info, const Boxed* arguments) {
     categories[priority] = category_of(types[priority]);
   };
   any_tensor(info, arguments, [&](int i, const Tensor& t) {
-    if (info.promoted >> i & 1) add(t.rank() > 0 ? 0 : 1, t.dtype());
+    if (among >> i & 1) add(t.rank() > 0 ? 0 : 1, t.dtype());
     return false;
   });
   for (int i = 0; i < info.argument_count; ++i) {
     const Boxed& b = arguments[i];
-    if (!(info.promoted >> i & 1) || info.arguments[i].kind != Kind::scalar || !b.present) continue;
+    if (!(among >> i & 1) || info.arguments[i].kind != Kind::scalar || !b.present) continue;
     add(2, b.kind == Kind::real      ? DType::f32
            : b.kind == Kind::boolean ? DType::boolean
                                      : DType::i64);
@@ -158,6 +146,23 @@ Tensor cast(const Tensor& tensor, DType dtype, const Location& here) {
   return call<ops::_to_copy>(here, tensor, dtype);
 }
 
+void recast(const OperatorInfo& info, uint32_t which, Boxed* arguments, Casts& casts,
+            const std::function<DType(DType)>& target, const Location& here) {
+  casts.tensors.reserve(Schema::max_parameters);  // `arguments` point into it
+  for (int i = 0; i < info.argument_count; ++i) {
+    Boxed& b = arguments[i];
+    if (!(which >> i & 1) || b.kind != Kind::tensor || !b.present) continue;
+    if (b.list) {
+      std::vector<Tensor>& list = casts.lists.emplace_back(b.tensors, b.tensors + b.size);
+      for (Tensor& t : list)
+        if (t.defined()) t = cast(t, target(t.dtype()), here);
+      b.tensors = list.data();
+    } else if (const DType dtype = target(b.tensor().dtype()); b.tensor().dtype() != dtype) {
+      b.tensors = &casts.tensors.emplace_back(cast(b.tensor(), dtype, here));
+    }
+  }
+}
+
 void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Location& here) {
   switch (info.promotion) {
     case Promotion::none:
@@ -170,7 +175,7 @@ void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Loc
     case Promotion::floating:
     case Promotion::common_floating: {
       if (is_one_floating(dtypes_of_tensors(info, arguments))) return;
-      const DType common = result_type(info, arguments);
+      const DType common = result_type(info, arguments, info.promoted);
       const bool fits = info.promotion == Promotion::common ||
                         info.promotion == Promotion::conditional || is_floating(common);
       return cast_all(info, arguments, casts, fits ? common : DType::f32, here);

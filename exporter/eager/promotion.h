@@ -1,6 +1,7 @@
 // Type promotion: the one host function that brings arguments to common dtypes before rules and
 // kernels see them.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "taper/exporter/eager/boxed.h"
@@ -12,17 +13,21 @@ namespace taper::eager {
 /// type widens (PyTorch's table).
 DType promote_types(DType a, DType b);
 
-/// The common dtype of an operator's arguments by PyTorch's rule: tensors with dimensions decide;
-/// 0-dim tensors and then Scalars count only where they are of a higher category (bool, integer,
-/// floating).
-DType result_type(const OperatorInfo& info, const Boxed* arguments);
+/// The common dtype of the arguments `among` (bit i: argument i) by PyTorch's rule: tensors with
+/// dimensions decide; 0-dim tensors and then Scalars count only where they are of a higher category
+/// (bool, integer, floating).
+DType result_type(const OperatorInfo& info, const Boxed* arguments, uint32_t among);
 
-/// Replaces tensor arguments by casts where the operator's `Promotion` asks for it. `casts` keeps
-/// the new tensors alive.
+/// Keeps the tensors alive that arguments were cast to.
 struct Casts {
   std::vector<Tensor> tensors;
   std::vector<std::vector<Tensor>> lists;
 };
+/// Replaces the tensors of the arguments `which` (bit i: argument i) by casts to what `target`
+/// makes of their dtype.
+void recast(const OperatorInfo& info, uint32_t which, Boxed* arguments, Casts& casts,
+            const std::function<DType(DType)>& target, const Location& here);
+/// Replaces tensor arguments by casts where the operator's `Promotion` asks for it.
 void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Location& here);
 
 /// The tensor in another dtype, differentiably; itself if it has it.

@@ -1,5 +1,7 @@
 #include "taper/exporter/eager/recorder.h"
 
+#include "taper/exporter/ir/type.h"
+
 namespace taper::eager {
 namespace {
 thread_local Recorder* current = nullptr;
@@ -26,10 +28,7 @@ Tensor traced_tensor(const TensorType<Dim>& type) {
   impl->storage = std::make_shared<Storage>(Storage::Symbolic{});
   impl->ref.dtype = type.dtype;
   impl->symbolic = std::make_unique<TensorType<Dim>>(type);
-  TensorType<Dim>& t = *impl->symbolic;
-  t.offset = 0;
-  Dim stride = 1;
-  for (int i = t.rank - 1; i >= 0; --i) t.strides[i] = stride, stride = stride * t.sizes[i];
+  ir::make_dense(*impl->symbolic);
   return Tensor(std::move(impl));
 }
 

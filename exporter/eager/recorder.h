@@ -21,6 +21,8 @@ class Recorder {
   /// `base`, which is not a view, has been given the value of `source` (same sizes and dtype) in
   /// place.
   virtual void write(const Tensor& base, const Tensor& source, Location here) = 0;
+  /// An assumption about symbols that no call makes: to be checked when they are bound.
+  virtual void assume(const Check& check) = 0;
   /// The gradient of a leaf is about to change. A trace puts it back when it ends.
   virtual void keep_grad(const Tensor& leaf) = 0;
   /// A number was asked for that only a run will know: throws, and says what to do instead.

@@ -7,6 +7,7 @@
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/ir/type.h"
 
 namespace taper::eager {
 namespace {
@@ -113,14 +114,7 @@ Dim Tensor::numel() const {
 }
 bool Tensor::is_dense() const {
   const TensorImpl& i = checked();
-  if (!i.symbolic) return i.shape.is_dense();
-  Dim expected = 1;
-  for (int k = i.symbolic->rank - 1; k >= 0; --k) {
-    if (!same(i.symbolic->sizes[k], Dim(1)) && !same(i.symbolic->strides[k], expected))
-      return false;
-    expected = expected * i.symbolic->sizes[k];
-  }
-  return true;
+  return i.symbolic ? ir::is_dense(*i.symbolic) : i.shape.is_dense();
 }
 TensorType<Dim> Tensor::type() const {
   const TensorImpl& i = checked();

@@ -182,6 +182,8 @@ class Tensor {
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 /// "(2, 3)"
 std::string to_string(const Dims& sizes);
+/// Whether the sizes are the same, symbols compared as expressions; never throws, unlike `==`.
+bool same_sizes(const Dims& a, const Dims& b);
 
 /// An operand of an overloaded operator: it cannot take a default argument, its conversion can.
 struct Operand {

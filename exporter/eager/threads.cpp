@@ -1,6 +1,5 @@
 #include "taper/exporter/eager/threads.h"
 
-#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -19,11 +18,7 @@ std::unique_ptr<ThreadPool>& pool() {
 }
 }  // namespace
 const Threads* threads() { return pool()->threads(); }
-void set_threads(int count) {
-  // more than this only take turns
-  const int most = std::max(64, 4 * static_cast<int>(std::thread::hardware_concurrency()));
-  pool() = std::make_unique<ThreadPool>(std::min(count, most));
-}
+void set_threads(int count) { pool() = std::make_unique<ThreadPool>(count); }
 #else
 const Threads* threads() { return nullptr; }
 void set_threads(int) {}

@@ -180,6 +180,8 @@ void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
   track.written = true;
 }
 
+void Tracer::assume(const Check& check) { graph_.add_check(check); }
+
 void Tracer::keep_grad(const Tensor& leaf) {
   if (!leaf.impl()->autograd) leaf.impl()->autograd = std::make_unique<eager::Autograd>();
   if (kept_.try_emplace(leaf.impl(), gradients_before_.size()).second)
@@ -187,7 +189,7 @@ void Tracer::keep_grad(const Tensor& leaf) {
 }
 
 void Tracer::refuse_value(const Tensor& tensor, Location here) {
-  throw EagerError(
+  throw DataDependentError(
       here, "export: a number is read from a tensor of size " + eager::to_string(tensor.sizes()) +
                 ", which only a run will know: `if` on a tensor's value and item() cannot "
                 "be traced; choose with where(), or leave that part outside");

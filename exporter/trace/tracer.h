@@ -30,6 +30,7 @@ class Tracer final : public eager::Recorder {
   void record(const eager::OperatorInfo& info, const eager::Boxed* arguments,
               eager::Tensor* results, const std::vector<Check>& checks, Location here) override;
   void write(const eager::Tensor& base, const eager::Tensor& source, Location here) override;
+  void assume(const Check& check) override;
   void keep_grad(const eager::Tensor& leaf) override;
   [[noreturn]] void refuse_value(const eager::Tensor& tensor, Location here) override;
 

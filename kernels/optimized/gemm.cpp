@@ -12,6 +12,9 @@ namespace {
 // so that memory is read in long runs; while they are multiplied, the next ones are asked for.
 constexpr index_t most_rows = 512, panels_at_once = 8;
 
+// Up to so many panels of columns, a is not packed.
+constexpr index_t few_panels = 4;
+
 // Below this many multiply-adds a task is not worth handing to another thread.
 constexpr index_t least_work = 1 << 18;
 
@@ -26,19 +29,6 @@ index_t bytes_of_a(index_t rows, index_t depth) {
 }
 index_t bytes_of_b(const Microkernels& kernels, index_t depth) {
   return round_up(kernels.columns() * depth * index_t{sizeof(float)}, scratch_alignment);
-}
-
-// c[+]= a b for one tile of c that may be narrower than its vectors
-void narrow_tile(const Microkernels& kernels, Tile tile, index_t rows, index_t vectors,
-                 index_t columns, index_t depth, const float* a, const float* b,
-                 const index_t* b_rows, float* c, index_t c_row, bool add) {
-  alignas(64) float
-      whole[Microkernels::most_rows * Microkernels::most_vectors * Microkernels::most_lanes];
-  const index_t width = vectors * kernels.lanes;
-  tile(depth, a, b, b_rows, whole, width, false);
-  for (index_t r = 0; r < rows; ++r)
-    for (index_t j = 0; j < columns; ++j)
-      c[r * c_row + j] = add ? c[r * c_row + j] + whole[r * width + j] : whole[r * width + j];
 }
 
 // A block of b, (depth, columns), from element (row, column) of it on.
@@ -97,23 +87,40 @@ struct Block {
       scratch.b_rows[k] = k * stride;
   }
 
-  void pack_a(index_t k) const {
-    for (index_t p = 0; p < panels(); ++p)
-      kernels.pack(a + (row + first(p)) * g.a_row + k * g.a_column, g.a_row, g.a_column, rows_of(p),
-                   depth(k), scratch.a + first(p) * depth(k), rows_of(p));
+  // Packs a panel of a, and asks for the next one, which is packed after a tile.
+  void pack_a(index_t k, index_t p) const {
+    kernels.pack(a + (row + first(p)) * g.a_row + k * g.a_column, g.a_row, g.a_column, rows_of(p),
+                 depth(k), scratch.a + first(p) * depth(k), rows_of(p));
+    if (g.a_column != 1 || p + 1 == panels()) return;
+    for (index_t r = first(p + 1); r < first(p + 1) + rows_of(p + 1); ++r)
+      for (index_t at = 0; at < depth(k); at += 16)
+        __builtin_prefetch(a + (row + r) * g.a_row + k + at, 0, 2);
   }
 
-  // A tile's share of c: of panel p, from `column` on.
+  // So few columns that packing a would take longer than reading it where it lies.
+  bool reads_a_in_place() const {
+    return g.a_column == 1 && columns <= few_panels * kernels.columns();
+  }
+
+  // A tile's share of c: of panel p, from `column` on. `tile` is nullptr: that of rows and vectors.
+  // A tile of c that is narrower than its vectors is computed beside it.
   void multiply(Tile tile, index_t vectors, index_t p, index_t k, const float* b_block,
                 index_t column, index_t columns) const {
     const index_t rows = rows_of(p), row = this->row + first(p), at = this->column + column;
-    const float* a_panel = scratch.a + first(p) * depth(k);
-    float* to = c + row * g.c_row + at;
-    if (columns == vectors * kernels.lanes)
-      tile(depth(k), a_panel, b_block, scratch.b_rows, to, g.c_row, k > 0);
+    float* const to = c + row * g.c_row + at;
+    alignas(64) float
+        whole[Microkernels::most_rows * Microkernels::most_vectors * Microkernels::most_lanes];
+    const bool fits = columns == vectors * kernels.lanes;
+    float* const sums = fits ? to : whole;
+    const index_t width = fits ? g.c_row : vectors * kernels.lanes;
+    const bool adds = fits && k > 0;
+    if (tile == nullptr && reads_a_in_place())
+      kernels.tile_in_place[rows - 1][vectors - 1](depth(k), a + row * g.a_row + k, g.a_row,
+                                                   b_block, scratch.b_rows, sums, width, adds);
     else
-      narrow_tile(kernels, tile, rows, vectors, columns, depth(k), a_panel, b_block, scratch.b_rows,
-                  to, g.c_row, k > 0);
+      (tile != nullptr ? tile : kernels.tile[rows - 1][vectors - 1])(
+          depth(k), scratch.a + first(p) * depth(k), b_block, scratch.b_rows, sums, width, adds);
+    if (!fits) kernels.narrow(rows, whole, width, columns, to, g.c_row, k > 0);
     if (k + depth(k) < g.k || epilogue.is_identity()) return;
     Epilogue local = epilogue;
     if (local.addend != nullptr) local.addend += row * local.addend_row + at * local.addend_column;
@@ -125,7 +132,6 @@ struct Block {
     const index_t width = kernels.columns(), group = panels_at_once * width;
     set_b_rows(width);
     for (index_t k = 0; k == 0 || k < g.k; k += gemm_depth_block) {  // once for an empty sum, too
-      pack_a(k);
       for (index_t first = 0; first < columns; first += group) {
         const index_t last = smaller(columns, first + group);
         pack_b(kernels, g, source(k, first, last - first), scratch.b);
@@ -139,8 +145,8 @@ struct Block {
         for (index_t j = first; j < last; j += width) {
           const index_t here = smaller(width, last - j), vectors = ceil_div(here, kernels.lanes);
           for (index_t p = 0; p < panels(); ++p) {
-            multiply(kernels.tile[rows_of(p) - 1][vectors - 1], vectors, p, k,
-                     scratch.b + (j - first) * depth(k), j, here);
+            if (j == 0 && !reads_a_in_place()) pack_a(k, p);
+            multiply(nullptr, vectors, p, k, scratch.b + (j - first) * depth(k), j, here);
             prefetch_b(g, next, tiles, tile++);
           }
         }
@@ -152,12 +158,13 @@ struct Block {
   void run_in_place() {
     const index_t rows = this->rows;
     set_b_rows(g.b_row);
+    const bool has_long = rows <= Microkernels::most_rows_of_long;
     for (index_t k = 0; k == 0 || k < g.k; k += gemm_depth_block) {
-      pack_a(k);
+      if (has_long || !reads_a_in_place()) pack_a(k, 0);
       for (index_t j = 0; j < columns;) {
         index_t vectors = smaller(kernels.vectors, ceil_div(columns - j, kernels.lanes));
-        Tile tile = kernels.tile[rows - 1][vectors - 1];
-        if (rows <= Microkernels::most_rows_of_long) {
+        Tile tile = has_long ? kernels.tile[rows - 1][vectors - 1] : nullptr;
+        if (has_long) {
           const Microkernels::Long& wide = kernels.long_tile[rows - 1];
           if (wide.vectors * kernels.lanes <= columns - j) vectors = wide.vectors, tile = wide.tile;
         }
@@ -168,8 +175,22 @@ struct Block {
     }
   }
 
+  // Few rows, and the columns of b lie densely: these are read where they lie.
+  void run_along_columns() {
+    float* to = c + row * g.c_row + column;
+    kernels.row_tile[rows - 1](g.k, gemm_depth_block, a + row * g.a_row, g.a_row, g.a_column,
+                               b + column * g.b_column, g.b_column, columns, to, g.c_row);
+    if (epilogue.is_identity()) return;
+    Epilogue local = epilogue;
+    if (local.addend != nullptr)
+      local.addend += row * local.addend_row + column * local.addend_column;
+    kernels.finish(rows, columns, to, g.c_row, local);
+  }
+
   void run() {
-    if (g.b_column == 1 && rows <= kernels.rows)
+    if (g.b_row == 1 && g.b_column != 1 && rows <= Microkernels::most_rows_of_long)
+      run_along_columns();
+    else if (g.b_column == 1 && rows <= kernels.rows)
       run_in_place();
     else
       run_packed();

@@ -23,9 +23,14 @@ constexpr int most_rows = registers == 32 ? 12 : 6, most_vectors = 2;
 
 constexpr int smaller(int a, int b) { return a < b ? a : b; }
 
-template <int rows, int vectors>
-void tile(index_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT b,
-          const index_t* HWY_RESTRICT b_rows, float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
+// a(r, k) lies at a[k * rows + r] if it is packed, else at a[r * a_row + k].
+template <int rows, int vectors, bool packed>
+HWY_INLINE void tile_of(index_t depth, const float* HWY_RESTRICT a, index_t a_row,
+                        const float* HWY_RESTRICT b, const index_t* HWY_RESTRICT b_rows,
+                        float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
+  // every third row: a processor adds once or twice `a_row` for nothing
+  const float* third[(rows + 2) / 3];
+  for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
   Vec sum[rows][vectors];
   TAPER_UNROLL
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
@@ -37,7 +42,7 @@ void tile(index_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT 
   for (int part = 0; part < rows; ++part) {
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) __builtin_prefetch(c + part * c_row + v * lanes, 1);
-    for (const index_t stop = depth * (part + 1) / rows; k < stop; ++k, a += rows) {
+    for (const index_t stop = depth * (part + 1) / rows; k < stop; ++k) {
       const float* b_row = b + b_rows[k];
       const float* b_ahead = b + b_rows[k + Microkernels::rows_ahead];
       Vec column[vectors];
@@ -48,10 +53,13 @@ void tile(index_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT 
       }
       TAPER_UNROLL
       for (int r = 0; r < rows; ++r) {
-        const Vec row = broadcast(a[r]);
+        const Vec row = broadcast(packed ? a[r] : third[r / 3][r % 3 * a_row]);
         TAPER_UNROLL
         for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(row, column[v], sum[r][v]);
       }
+      if (packed) a += rows;
+      TAPER_UNROLL
+      for (int r = 0; !packed && r < rows; r += 3) ++third[r / 3];
     }
   }
 
@@ -62,6 +70,17 @@ void tile(index_t depth, const float* HWY_RESTRICT a, const float* HWY_RESTRICT 
     for (int v = 0; v < vectors; ++v)
       store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
   }
+}
+
+template <int rows, int vectors>
+void tile(index_t depth, const float* a, const float* b, const index_t* b_rows, float* c,
+          index_t c_row, bool add_to_c) {
+  tile_of<rows, vectors, true>(depth, a, 0, b, b_rows, c, c_row, add_to_c);
+}
+template <int rows, int vectors>
+void tile_in_place(index_t depth, const float* a, index_t a_row, const float* b,
+                   const index_t* b_rows, float* c, index_t c_row, bool add_to_c) {
+  tile_of<rows, vectors, false>(depth, a, a_row, b, b_rows, c, c_row, add_to_c);
 }
 
 // ---- packing
@@ -113,8 +132,75 @@ void pack(const float* from, index_t across_stride, index_t depth_stride, index_
       to[k * to_row + i] = from[i * across_stride + k * depth_stride];
 }
 
-// ---- epilogue and sum
+// ---- few rows, and columns of b that lie densely
+// ---------------------------------------------------------------------------------
+
+// turned[k][j] = from[k + j * stride] for k in [0, depth), j in [0, columns), 0 beyond.
+void turn(const float* from, index_t stride, index_t columns, index_t depth,
+          float (*turned)[lanes]) {
+  for (index_t k = 0; k < depth; ++k)
+    for (index_t j = 0; j < lanes; ++j) turned[k][j] = j < columns ? from[k + j * stride] : 0;
+}
+
+template <int rows>
+void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, index_t a_row,
+              index_t a_column, const float* HWY_RESTRICT b, index_t b_column, index_t columns,
+              float* HWY_RESTRICT c, index_t c_row) {
+  constexpr int step = 16;  // a line of the cache from each column
+  alignas(64) float turned[step][lanes];
+  for (index_t begin = 0; begin == 0 || begin < columns; begin += lanes) {
+    // the last columns may be computed twice
+    const index_t j = columns - begin >= lanes ? begin : columns > lanes ? columns - lanes : 0;
+    const index_t width = columns - j < lanes ? columns - j : lanes;
+    const float* from = b + j * b_column;
+    Vec total[rows], sum[rows];
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) total[r] = broadcast(0);
+    for (index_t first = 0; first < depth; first += depth_block) {
+      const index_t stop = depth - first < depth_block ? depth : first + depth_block;
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r) sum[r] = broadcast(0);
+      for (index_t k = first; k < stop; k += step) {
+        const index_t here = stop - k < step ? stop - k : step;
+        for (int i = 0; i < lanes; ++i) __builtin_prefetch(from + k + (lanes + i) * b_column, 0, 2);
+        if (here == step && width == lanes)
+          transpose<lanes, step / 4>(from + k, b_column, turned[0], lanes);
+        else
+          turn(from + k, b_column, width, here, turned);
+        for (index_t i = 0; i < here; ++i) {
+          const Vec column = load(turned[i]);
+          TAPER_UNROLL
+          for (int r = 0; r < rows; ++r)
+            sum[r] = multiply_add(broadcast(a[r * a_row + (k + i) * a_column]), column, sum[r]);
+        }
+      }
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r) total[r] = first == 0 ? sum[r] : add(total[r], sum[r]);
+    }
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      if (width == lanes)
+        store(total[r], c + r * c_row + j);
+      else
+        store_first(total[r], c + r * c_row + j, width);
+    }
+  }
+}
+
+// ---- epilogue, and what else is done to results
 // ------------------------------------------------------------------------------------------------
+
+void narrow(index_t rows, const float* from, index_t width, index_t columns, float* c,
+            index_t c_row, bool add_to_c) {
+  const index_t whole = columns / lanes * lanes, rest = columns - whole;
+  for (index_t r = 0; r < rows; ++r, from += width, c += c_row) {
+    for (index_t j = 0; j < whole; j += lanes)
+      store(add_to_c ? add(load(c + j), load(from + j)) : load(from + j), c + j);
+    if (rest == 0) continue;
+    const Vec v = load(from + whole);
+    store_first(add_to_c ? add(load_first(c + whole, rest), v) : v, c + whole, rest);
+  }
+}
 
 void finish(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue) {
   const bool has_addend = epilogue.addend != nullptr,
@@ -165,11 +251,14 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
           most_rows,
           most_vectors,
           {{tile<r + 1, 1>, tile<r + 1, 2>}...},
+          {{tile_in_place<r + 1, 1>, tile_in_place<r + 1, 2>}...},
           {{long_vectors(1), tile<1, long_vectors(1)>},
            {long_vectors(2), tile<2, long_vectors(2)>},
            {long_vectors(3), tile<3, long_vectors(3)>},
            {long_vectors(4), tile<4, long_vectors(4)>}},
+          {row_tile<1>, row_tile<2>, row_tile<3>, row_tile<4>},
           pack,
+          narrow,
           finish,
           sum};
 }

@@ -33,10 +33,22 @@ struct Epilogue {
 using Tile = void (*)(index_t depth, const float* a, const float* b, const index_t* b_rows,
                       float* c, index_t c_row, bool add);
 
+/// The same where a is not packed: a(r, k) = a[r * a_row + k].
+using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const float* b,
+                             const index_t* b_rows, float* c, index_t c_row, bool add);
+
 /// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k *
 /// depth_stride].
 using Pack = void (*)(const float* from, index_t across_stride, index_t depth_stride,
                       index_t across, index_t depth, float* to, index_t to_row);
+
+/// For few rows of a and a b whose columns lie densely, as the rows of a transposed weight do: the
+/// rows of c over `columns` of them, read where they lie. a(r, k) = a[r * a_row + k * a_column],
+/// b(k, j) = b[k + j * b_column]. The sums over k are blocks of `depth_block`, added in order: the
+/// bits of tiles that are called block by block.
+using RowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t a_row,
+                         index_t a_column, const float* b, index_t b_column, index_t columns,
+                         float* c, index_t c_row);
 
 struct Microkernels {
   static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, most_rows_of_long = 4,
@@ -46,12 +58,17 @@ struct Microkernels {
   int rows;                            ///< a tile has 1 … rows rows
   int vectors;                         ///< and 1 … vectors vectors
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
+  TileInPlace tile_in_place[most_rows][most_vectors];
   /// For few rows, whose time goes to reading b once from memory: tiles that read it in long runs.
   struct Long {
     int vectors;
     Tile tile;
-  } long_tile[most_rows_of_long];  ///< [rows - 1]
+  } long_tile[most_rows_of_long];       ///< [rows - 1]
+  RowTile row_tile[most_rows_of_long];  ///< [rows - 1]
   Pack pack;
+  /// Copies rows of dense lines of `width` floats, whole vectors, to `columns` of c or adds them.
+  void (*narrow)(index_t rows, const float* from, index_t width, index_t columns, float* c,
+                 index_t c_row, bool add);
   void (*finish)(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue);
   float (*sum)(const float* from, index_t count);  ///< in an order that depends on `count` alone
 

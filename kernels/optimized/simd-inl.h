@@ -38,6 +38,15 @@ HWY_INLINE Vec add(Vec a, Vec b) { return a + b; }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
 /// max(v, 0), and NaN stays NaN.
 HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
+/// The first `count` floats of a vector, at most `lanes`; others are loaded as 0 and not stored.
+HWY_INLINE Vec load_first(const float* from, index_t count) {
+  Vec v = broadcast(0);
+  std::memcpy(&v, from, static_cast<size_t>(count) * sizeof(float));
+  return v;
+}
+HWY_INLINE void store_first(Vec v, float* to, index_t count) {
+  std::memcpy(to, &v, static_cast<size_t>(count) * sizeof(float));
+}
 
 template <int width, int groups>
 HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
@@ -76,6 +85,13 @@ HWY_INLINE Vec add(Vec a, Vec b) { return hn::Add(a, b); }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return hn::Mul(a, b); }
 /// max(v, 0), and NaN stays NaN.
 HWY_INLINE Vec relu(Vec v) { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v); }
+/// The first `count` floats of a vector, at most `lanes`; others are loaded as 0 and not stored.
+HWY_INLINE Vec load_first(const float* from, index_t count) {
+  return hn::MaskedLoad(hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), from);
+}
+HWY_INLINE void store_first(Vec v, float* to, index_t count) {
+  hn::BlendedStore(v, hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), to);
+}
 
 // `width` floats: four from each of width / 4 places that are `stride` apart.
 template <int width>

@@ -46,6 +46,16 @@ void for_each_window(const Adaptive& p, const Body& body) {
 
 template <class T>
 void forward(const Context& context, const Adaptive& p, const T* self, T* out) {
+  if (p.out_plane() == 1) {  // one window
+    const index_t n = p.in_plane(), chunk = n < 4096 ? 4096 / (n > 0 ? n : 1) : 1;
+    parallel_for(context.threads, pieces(p.planes, chunk), [&](index_t task) {
+      for (index_t i = task * chunk; i < p.planes && i < (task + 1) * chunk; ++i) {
+        const T* x = self + i * n;
+        out[i] = sum_of<T>(n, [=](index_t k) { return x[k]; }) / static_cast<T>(n);
+      }
+    });
+    return;
+  }
   parallel_for(context.threads, p.planes, [&](index_t plane) {
     const T* x = self + plane * p.in_plane();
     T* y = out + plane * p.out_plane();

@@ -156,6 +156,33 @@ struct Scan {
     plan = lines_along(self.shape(), one_dim(self.rank(), dim));
     return Error::ok;
   }
+  /// Lines that lie densely, one behind the other or some side by side.
+  static void scan_dense(Context& context, const Lines& plan, const T* self, T* out) {
+    constexpr index_t width = 64;
+    const index_t inner = plan.inner, strips = (inner + width - 1) / width,
+                  outer = inner > 0 ? plan.lines / inner : 0;
+    parallel_for(context.threads, outer * strips, [&](index_t task) {
+      const index_t at = task / strips * plan.extent * inner + task % strips * width,
+                    left = inner - task % strips * width, n = left < width ? left : width;
+      const T* x = self + at;
+      T* y = out + at;
+      Accumulator sums[width];
+      for (Accumulator& sum : sums) sum = Running<Accumulator>::start;
+      if (n == 1) {
+        Accumulator sum = sums[0];
+        for (index_t i = 0; i < plan.extent; ++i) {
+          sum = Running<Accumulator>::next(sum, static_cast<Accumulator>(x[i * inner]));
+          y[i * inner] = static_cast<T>(sum);
+        }
+        return;
+      }
+      for (index_t i = 0; i < plan.extent; ++i)
+        for (index_t k = 0; k < n; ++k) {
+          sums[k] = Running<Accumulator>::next(sums[k], static_cast<Accumulator>(x[i * inner + k]));
+          y[i * inner + k] = static_cast<T>(sums[k]);
+        }
+    });
+  }
   static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t, P...,
                    View<E> out) {
     const DType computes = internal::computed_dtype<E>(*self.ref);
@@ -163,6 +190,11 @@ struct Scan {
     const Store store = storer(computes, out.dtype());
     const int bytes = size_bytes(out.dtype());
     char* const y = static_cast<char*>(out.ref->data);
+    if (std::is_same_v<E, T> && self.shape().is_dense()) {
+      scan_dense(context, plan, static_cast<const T*>(self.ref->data),
+                 static_cast<T*>(out.ref->data));
+      return Error::ok;
+    }
     for_each_line(context.threads, plan, [&](index_t line) {
       Accumulator sum = Running<Accumulator>::start;
       walk_line<T>(source, plan, line, [&](T x, index_t to) {

@@ -19,30 +19,20 @@ template <class T>
 using OrScalar = WithScalar<BitwiseOr, T>;
 template <class T>
 using XorScalar = WithScalar<BitwiseXor, T>;
+template <class T>
+using LeftShiftScalar = WithScalar<LeftShift, T>;
+template <class T>
+using RightShiftScalar = WithScalar<RightShift, T>;
+template <class T>
+using CopysignScalar = WithScalar<Copysign, T>;
 
 /// self^exponent, self a number.
 template <class T>
 struct ScalarPow {
   T base;
+  explicit ScalarPow(Scalar self) : base(self.to<T>()) {}
   T operator()(T exponent) const { return power(base, exponent); }
 };
-template <class E>
-Error prepare_scalar_pow(Context&, Pointwise<1>& plan, Scalar, AnyView<const E> exponent,
-                         View<E> out) {
-  plan = {out.numel(), {Walk::of(exponent.shape())}};
-  return Error::ok;
-}
-template <class E>
-Error scalar_pow(Context& context, const Pointwise<1>& plan, Scalar self, AnyView<const E> exponent,
-                 View<E> out) {
-  using T = Compute<E>;
-  const ScalarPow<T> f{self.to<T>()};
-  const Source sources[] = {
-      Source(*exponent.ref, plan.walks[0], internal::computed_dtype<E>(*exponent.ref))};
-  run_pointwise(context, plan.count, sources, *out.ref, internal::computed_dtype<E>(*out.ref),
-                &internal::block<ScalarPow<T>, T, T>, &f);
-  return Error::ok;
-}
 
 // Integers cannot be divided by zero: the divisor is looked through first.
 template <class E>
@@ -128,7 +118,15 @@ TAPER_BINARY_NUMERIC(pow_Tensor_Tensor, Pow)
 TAPER_UNARY_NUMERIC(pow_Tensor_Scalar, PowScalar)
 TAPER_BINARY_NUMERIC(maximum, Maximum)
 TAPER_BINARY_NUMERIC(minimum, Minimum)
+TAPER_BINARY_NUMERIC(fmax, Fmax)
+TAPER_BINARY_NUMERIC(fmin, Fmin)
 TAPER_BINARY_FLOATING(atan2, Atan2)
+TAPER_BINARY_FLOATING(hypot, Hypot)
+TAPER_BINARY_FLOATING(copysign_Tensor, Copysign)
+TAPER_UNARY_FLOATING(copysign_Scalar, CopysignScalar)
+TAPER_BINARY_FLOATING(logaddexp, Logaddexp)
+TAPER_BINARY_FLOATING(logaddexp2, Logaddexp2)
+TAPER_BINARY_FLOATING(xlogy_Tensor, Xlogy)
 
 TAPER_BINARY_FLOATING(lerp_Scalar, LerpScalar)
 TAPER_TERNARY_FLOATING(lerp_Tensor, Lerp)
@@ -139,11 +137,11 @@ TAPER_POINTWISE(
     addcmul, small_integer,
     Elementwise<Addcmul<int64_t>, SmallInteger, SmallInteger, SmallInteger, SmallInteger>)
 
-TAPER_KERNEL(pow_Scalar, f32, prepare_scalar_pow<float>, scalar_pow<float>)
-TAPER_KERNEL(pow_Scalar, f64, prepare_scalar_pow<double>, scalar_pow<double>)
-TAPER_KERNEL(pow_Scalar, small_float, prepare_scalar_pow<SmallFloat>, scalar_pow<SmallFloat>)
-TAPER_KERNEL(pow_Scalar, i64, prepare_scalar_pow<int64_t>, scalar_pow<int64_t>)
-TAPER_KERNEL(pow_Scalar, small_integer, prepare_scalar_pow<SmallInteger>, scalar_pow<SmallInteger>)
+TAPER_POINTWISE(pow_Scalar, f32, AfterNumber<ScalarPow<float>, Scalar, float>)
+TAPER_POINTWISE(pow_Scalar, f64, AfterNumber<ScalarPow<double>, Scalar, double>)
+TAPER_POINTWISE(pow_Scalar, small_float, AfterNumber<ScalarPow<float>, Scalar, SmallFloat>)
+TAPER_POINTWISE(pow_Scalar, i64, AfterNumber<ScalarPow<int64_t>, Scalar, int64_t>)
+TAPER_POINTWISE(pow_Scalar, small_integer, AfterNumber<ScalarPow<int64_t>, Scalar, SmallInteger>)
 
 // Scalar divisors are checked by the rules, tensors here.
 #define TAPER_INTEGER_DIVISION(op, F, ...)                                                 \
@@ -177,6 +175,10 @@ TAPER_BINARY_INTEGER(bitwise_or_Tensor, BitwiseOr)
 TAPER_UNARY_INTEGER(bitwise_or_Scalar, OrScalar)
 TAPER_BINARY_INTEGER(bitwise_xor_Tensor, BitwiseXor)
 TAPER_UNARY_INTEGER(bitwise_xor_Scalar, XorScalar)
+TAPER_BINARY_INTEGER(bitwise_left_shift_Tensor, LeftShift)
+TAPER_UNARY_INTEGER(bitwise_left_shift_Tensor_Scalar, LeftShiftScalar)
+TAPER_BINARY_INTEGER(bitwise_right_shift_Tensor, RightShift)
+TAPER_UNARY_INTEGER(bitwise_right_shift_Tensor_Scalar, RightShiftScalar)
 
 TAPER_KERNEL(clamp_Tensor, f32, prepare_clamp<float>, clamp_tensor<float>)
 TAPER_KERNEL(clamp_Tensor, f64, prepare_clamp<double>, clamp_tensor<double>)

@@ -1,6 +1,7 @@
 // What the pointwise operators of two and three tensors, or of a tensor and a number, compute. T is
 // float, double or int64_t.
 #pragma once
+#include <cstring>
 #include <limits>
 #include <string_view>
 
@@ -181,9 +182,50 @@ template <class T>
 struct Minimum {
   T operator()(T a, T b) const { return a != a || a < b ? a : b; }
 };
+/// The same, but a number wins over NaN.
+template <class T>
+struct Fmax {
+  T operator()(T a, T b) const { return b != b || a > b ? a : b; }
+};
+template <class T>
+struct Fmin {
+  T operator()(T a, T b) const { return b != b || a < b ? a : b; }
+};
 template <class T>
 struct Atan2 {
   T operator()(T a, T b) const { return std::atan2(a, b); }
+};
+template <class T>
+struct Hypot {
+  T operator()(T a, T b) const { return std::hypot(a, b); }
+};
+template <class T>
+struct Copysign {
+  T operator()(T a, T b) const { return std::copysign(a, b); }
+};
+/// log(exp(a) + exp(b)) = m + log(1 + exp(-|a - b|)), m the larger; equal infinities stay.
+template <class T>
+struct Logaddexp {
+  T operator()(T a, T b) const {
+    const T m = a > b ? a : b;
+    return m + (a == b ? T(0.69314718055994530942)
+                       : math::log1p_positive(math::exp(-std::fabs(a - b))));
+  }
+};
+/// The same to base 2.
+template <class T>
+struct Logaddexp2 {
+  T operator()(T a, T b) const {
+    const T m = a > b ? a : b;
+    return m + (a == b ? T(1)
+                       : T(1.44269504088896340736) *
+                             math::log1p_positive(std::exp2(-std::fabs(a - b))));
+  }
+};
+/// a log(b), and 0 for a = 0 unless b is NaN.
+template <class T>
+struct Xlogy {
+  T operator()(T a, T b) const { return b != b ? b : a == T(0) ? T(0) : a * math::log(b); }
 };
 
 template <class T>
@@ -197,6 +239,20 @@ struct BitwiseOr {
 template <class T>
 struct BitwiseXor {
   T operator()(T a, T b) const { return a ^ b; }
+};
+
+/// What is shifted out of an int64_t has left every narrower integer too. A negative count shifts
+/// all out.
+template <class T>
+struct LeftShift {
+  T operator()(T a, T b) const {
+    return b < 0 || b > 63 ? 0 : static_cast<T>(static_cast<uint64_t>(a) << b);
+  }
+};
+/// Fills with the sign.
+template <class T>
+struct RightShift {
+  T operator()(T a, T b) const { return a >> (b < 0 || b > 63 ? 63 : b); }
 };
 
 template <class T>
@@ -257,17 +313,38 @@ struct LerpScalar {
   T operator()(T a, T b) const { return Lerp<T>()(a, b, weight); }
 };
 
+/// a where the condition holds, else b; by bits, as a choice between elements would stay a branch.
+template <class T>
+T choose(bool condition, T a, T b) {
+  using Bits = std::conditional_t<
+      sizeof(T) == 1, uint8_t,
+      std::conditional_t<sizeof(T) == 2, uint16_t,
+                         std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+  Bits x, y;
+  std::memcpy(&x, &a, sizeof(T)), std::memcpy(&y, &b, sizeof(T));
+  const Bits all = static_cast<Bits>(Bits(0) - Bits(condition));
+  const Bits chosen = static_cast<Bits>((x & all) | (y & static_cast<Bits>(~all)));
+  T result;
+  std::memcpy(&result, &chosen, sizeof(T));
+  return result;
+}
 /// b where the mask is set, else a: `masked_fill`.
 template <class T>
 struct MaskedFill {
   using parameters = Parameters<Scalar>;
   T value;
   explicit MaskedFill(Scalar value) : value(value.to<T>()) {}
-  T operator()(T a, bool mask) const { return mask ? value : a; }
+  T operator()(T a, bool mask) const { return choose(mask, value, a); }
 };
 template <class T>
 struct Where {
-  T operator()(bool condition, T a, T b) const { return condition ? a : b; }
+  T operator()(bool condition, T a, T b) const { return choose(condition, a, b); }
+};
+
+/// x for x > 0, else weight x
+template <class T>
+struct Prelu {
+  T operator()(T x, T weight) const { return x > T(0) ? x : weight * x; }
 };
 
 // ---- derivatives of activations: of the incoming gradient and the saved tensor
@@ -291,38 +368,38 @@ struct TanhBackward {
   T operator()(T dy, T y) const { return dy * (T(1) - y * y); }
 };
 /// dy s (1 + x (1 - s)), s = sigmoid(x)
-template <class T>
+template <class T, class M = math::Separate>
 struct SiluBackward {
   T operator()(T dy, T x) const {
-    const T s = math::sigmoid(x);
+    const T s = math::sigmoid<M>(x);
     return dy * s * (T(1) + x * (T(1) - s));
   }
 };
 /// dy (Φ(x) + x φ(x)), or the derivative of the tanh form.
-template <class T>
+template <class T, class M = math::Separate>
 struct GeluErfBackward {
   T operator()(T dy, T x) const {
-    const T cdf = T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
-    return dy * (cdf + x * T(0.39894228040143267794) * math::exp(x * x * T(-0.5)));
+    const T bell = math::bell<M>(x);
+    return dy * (math::normal_cdf<M>(x, bell) + x * T(0.39894228040143267794) * bell);
   }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct GeluTanhBackward {
   T operator()(T dy, T x) const {
     constexpr T sqrt_2_pi = T(0.79788456080286535588), cubic = T(0.044715);
-    const T t = math::tanh(sqrt_2_pi * (x + cubic * x * x * x));
+    const T t = math::tanh<M>(sqrt_2_pi * (x + cubic * x * x * x));
     const T slope = sqrt_2_pi * (T(1) + T(3) * cubic * x * x);
     return dy * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope);
   }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct GeluBackward {
   using parameters = Parameters<std::string_view>;
   bool approximate;
   explicit GeluBackward(std::string_view approximate) : approximate(approximate == "tanh") {}
   template <class Visitor>
   void visit(const Visitor& visitor) const {
-    approximate ? visitor(GeluTanhBackward<T>()) : visitor(GeluErfBackward<T>());
+    approximate ? visitor(GeluTanhBackward<T, M>()) : visitor(GeluErfBackward<T, M>());
   }
 };
 

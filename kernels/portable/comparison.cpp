@@ -47,6 +47,11 @@ TAPER_POINTWISE(logical_and, bool, Elementwise<LogicalAnd, bool, bool, bool>)
 TAPER_POINTWISE(logical_or, bool, Elementwise<LogicalOr, bool, bool, bool>)
 TAPER_POINTWISE(logical_xor, bool, Elementwise<LogicalXor, bool, bool, bool>)
 
+// of bool the same as the bitwise ones
+TAPER_POINTWISE(bitwise_and_Tensor, bool, Elementwise<LogicalAnd, bool, bool, bool>)
+TAPER_POINTWISE(bitwise_or_Tensor, bool, Elementwise<LogicalOr, bool, bool, bool>)
+TAPER_POINTWISE(bitwise_xor_Tensor, bool, Elementwise<LogicalXor, bool, bool, bool>)
+
 TAPER_POINTWISE(where_self, b1, Elementwise<Where<Bytes<1>>, Bytes<1>, bool, Bytes<1>, Bytes<1>>)
 TAPER_POINTWISE(where_self, b2, Elementwise<Where<Bytes<2>>, Bytes<2>, bool, Bytes<2>, Bytes<2>>)
 TAPER_POINTWISE(where_self, b4, Elementwise<Where<Bytes<4>>, Bytes<4>, bool, Bytes<4>, Bytes<4>>)

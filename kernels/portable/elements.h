@@ -81,6 +81,15 @@ constexpr T wrapping_neg(T a) {
     return -a;  // 0 - a would lose the sign of zero
 }
 
+/// How a kernel's driver calls the functions that hold its loops: these as they are;
+/// kernels/optimized/wide.h has the same for functions compiled for wider vectors.
+struct PlainLoops {
+  template <auto f, class... A>
+  static auto call(A&&... a) {
+    return f(static_cast<A&&>(a)...);
+  }
+};
+
 }  // namespace portable
 }  // namespace taper
 
@@ -91,3 +100,14 @@ constexpr T wrapping_neg(T a) {
 #else
 #define TAPER_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
 #endif
+
+/// Before a short loop over lanes whose count the compiler knows: gcc would unroll it into single
+/// elements before it looks for vectors.
+#if defined(__clang__)
+#define TAPER_LANES _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TAPER_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
+#endif
+
+/// Before an outer loop of a few rounds whose inner loop then has a count that the compiler knows.
+#define TAPER_UNROLLED _Pragma("GCC unroll 8")

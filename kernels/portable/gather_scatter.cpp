@@ -25,8 +25,13 @@ Error gather(Context& context, View<const E> self, int64_t dim, View<const int64
     for (index_t row = task * rows; row < a.rows() && row < (task + 1) * rows; ++row) {
       index_t from, at;
       a.begin(row, from, at);
-      for (index_t i = 0; i < width; ++i)
-        out.data()[at + i] = self.data()[from + i * step + index.data()[at + i] * stride];
+      const E* x = self.data() + from;
+      const int64_t* picked = index.data() + at;
+      E* y = out.data() + at;
+      if (step == 0 && stride == 1)
+        for (index_t i = 0; i < width; ++i) y[i] = x[picked[i]];
+      else
+        for (index_t i = 0; i < width; ++i) y[i] = x[i * step + picked[i] * stride];
     }
   });
   return Error::ok;

@@ -23,15 +23,16 @@ struct Selection {
   };
   int32_t rank, count;  ///< walked dimensions; index tensors
   index_t chunks, tail;
+  int32_t joined;  ///< dimensions of self in the tail
   index_t sizes[max_rank];
   index_t strides[max_rank];  ///< of self along the walked dimensions; 0 along the indices' space
   Index index[max_rank];
 };
 
-/// `chunked`: dimensions of self behind the last indexed one are moved together.
-Selection select(const Shape& self, MaybeViewList<const int64_t> indices, bool chunked) {
+/// Dimensions of self behind the last indexed one, at most `most_joined`, are moved together.
+Selection select(const Shape& self, MaybeViewList<const int64_t> indices, int most_joined) {
   Selection s;
-  s.count = 0, s.rank = 0;
+  s.count = 0, s.rank = 0, s.joined = 0;
   int space = 0, last = -1, first = 0;
   bool adjacent = true;
   for (int i = 0; i < indices.count; ++i) {
@@ -64,8 +65,8 @@ Selection select(const Shape& self, MaybeViewList<const int64_t> indices, bool c
   for (int i = 0; i < self.rank; ++i) {
     if (i < indices.count && indices.refs[i] != nullptr) continue;
     if (kept++ == first) add_space(), placed = true;
-    if (chunked && i > last) {
-      s.tail *= self.sizes[i];
+    if (i > last && i >= self.rank - most_joined) {
+      s.tail *= self.sizes[i], ++s.joined;
       continue;
     }
     s.sizes[s.rank] = self.sizes[i], s.strides[s.rank] = self.strides[i];
@@ -98,17 +99,39 @@ void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, in
   index_t at[max_rank] = {};
   for (index_t d = s.rank - 1, rest = begin; d >= 0; --d)
     at[d] = rest % s.sizes[d], rest /= s.sizes[d];
-  for (index_t chunk = begin; chunk < end; ++chunk) {
+  const int last = s.rank - 1;
+  const auto place = [](int64_t i, const Selection::Index& index) {
+    return static_cast<index_t>(i < 0 ? i + index.extent : i) * index.stride;
+  };
+  for (index_t chunk = begin; chunk < end;) {
+    // along the last dimension; what it leaves alone is found once
     index_t offset = 0;
-    for (int d = 0; d < s.rank; ++d) offset += at[d] * s.strides[d];
+    for (int d = 0; d < last; ++d) offset += at[d] * s.strides[d];
+    const int64_t* moving[max_rank];
+    int which[max_rank], moves = 0;
     for (int n = 0; n < s.count; ++n) {
-      index_t own = 0;
-      for (int d = 0; d < s.rank; ++d) own += at[d] * s.index[n].strides[d];
-      const index_t i = static_cast<index_t>(indices[s.index[n].position].data()[own]);
-      offset += (i < 0 ? i + s.index[n].extent : i) * s.index[n].stride;
+      const int64_t* from = indices[s.index[n].position].data();
+      for (int d = 0; d < last; ++d) from += at[d] * s.index[n].strides[d];
+      if (last >= 0 && s.index[n].strides[last] != 0)
+        moving[moves] = from, which[moves++] = n;
+      else
+        offset += place(*from, s.index[n]);
     }
-    body(chunk, at, offset);
-    for (int d = s.rank - 1; d >= 0 && ++at[d] == s.sizes[d]; --d) at[d] = 0;
+    if (last < 0) return body(chunk, at, offset);
+    const index_t step = s.strides[last], left = s.sizes[last] - at[last],
+                  stop = end - chunk < left ? end : chunk + left;
+    for (; chunk < stop; ++chunk, ++at[last]) {
+      index_t here = offset + at[last] * step;
+      for (int m = 0; m < moves; ++m) {
+        const Selection::Index& index = s.index[which[m]];
+        here += place(moving[m][at[last] * index.strides[last]], index);
+      }
+      body(chunk, at, here);
+    }
+    for (int d = last; d >= 0 && at[d] == s.sizes[d]; --d) {
+      at[d] = 0;
+      if (d > 0) ++at[d - 1];
+    }
   }
 }
 
@@ -120,7 +143,7 @@ struct Picked : Selection {
 template <class E>
 Error prepare(Context&, Picked& plan, View<const E> self, MaybeViewList<const int64_t> indices,
               View<E>) {
-  static_cast<Selection&>(plan) = select(self.shape(), indices, true);
+  static_cast<Selection&>(plan) = select(self.shape(), indices, max_rank);
   return Error::ok;
 }
 
@@ -133,6 +156,12 @@ Error index(Context& context, const Picked& s, View<const E> self,
   parallel_for(context.threads, pieces(s.chunks, per_task), [&](index_t task) {
     const index_t begin = task * per_task,
                   end = begin + per_task < s.chunks ? begin + per_task : s.chunks;
+    if (s.tail == 1)
+      return for_each_chunk(
+          s, indices, begin, end,
+          [x = self.data(), y = out.data()](index_t chunk, const index_t*, index_t from) {
+            y[chunk] = x[from];
+          });
     for_each_chunk(s, indices, begin, end, [&](index_t chunk, const index_t*, index_t from) {
       std::memcpy(out.data() + chunk * s.tail, self.data() + from,
                   static_cast<size_t>(s.tail) * sizeof(E));
@@ -151,14 +180,23 @@ Error put(Context& context, const Selection& s, View<const E> self,
   if (out.data() != self.data() && self.numel() > 0)
     std::memcpy(out.data(), self.data(), static_cast<size_t>(self.numel()) * sizeof(E));
   index_t strides[max_rank];  // of values along the walked dimensions
+  // a tail is the last dimension of values
+  const bool has_tail = s.joined > 0 && values.rank() > 0;
+  const int walked = values.rank() - has_tail;
   for (int d = 0; d < s.rank; ++d) {
-    const int own = d - (s.rank - values.rank());
+    const int own = d - (s.rank - walked);
     strides[d] = own < 0 || values.size(own) == 1 ? 0 : values.stride(own);
   }
+  const index_t tail_stride = has_tail && values.size(-1) != 1 ? values.stride(-1) : 0;
   for_each_chunk(s, indices, 0, s.chunks, [&](index_t, const index_t* at, index_t to) {
     index_t from = 0;
     for (int d = 0; d < s.rank; ++d) from += at[d] * strides[d];
-    write(out.data()[to], values.data()[from]);
+    const E* x = values.data() + from;
+    E* y = out.data() + to;
+    if (tail_stride == 1)
+      for (index_t i = 0; i < s.tail; ++i) write(y[i], x[i]);
+    else
+      for (index_t i = 0; i < s.tail; ++i) write(y[i], x[i * tail_stride]);
   });
   return Error::ok;
 }
@@ -166,7 +204,7 @@ Error put(Context& context, const Selection& s, View<const E> self,
 template <class E>
 Error prepare_put(Context&, Selection& plan, View<const E> self,
                   MaybeViewList<const int64_t> indices, AnyView<const E>, bool, View<E>) {
-  plan = select(self.shape(), indices, false);
+  plan = select(self.shape(), indices, 1);
   return Error::ok;
 }
 

@@ -1,11 +1,16 @@
-// Layer normalisation over the last dimensions, and its gradient.
+// Layer normalisation over the last dimensions, its gradient, and RMS normalisation.
 //
 //   y = xhat weight + bias,  xhat = (x - mean) rstd,  rstd = 1 / sqrt(var + eps)   for each row
 //   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight;  dweight = sum(dy xhat),  dbias =
 //   sum(dy)   over the rows
 //
 // (J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", 2016.)
+//
+//   y = x rstd weight,  rstd = 1 / sqrt(mean(x²) + eps)
+//
+// (B. Zhang, R. Sennrich, "Root Mean Square Layer Normalization", 2019.)
 #include <cmath>
+#include <limits>
 
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/portable.h"
@@ -57,6 +62,26 @@ Error forward(Context& context, View<const T> input, Span<const int64_t> normali
       for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale + b[i]; });
     else
       for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale; });
+  });
+  return Error::ok;
+}
+
+template <class T>
+Error rms_forward(Context& context, View<const T> input, Span<const int64_t> normalized_shape,
+                  Maybe<View<const T>> weight, Maybe<double> eps, View<T> out, View<T> rstd) {
+  const Rows r = rows_of(input.shape(), normalized_shape.size());
+  const T* w = weight ? weight->data() : nullptr;
+  const T epsilon = eps ? static_cast<T>(*eps) : std::numeric_limits<T>::epsilon();
+  for_each_row(context, r, [&](index_t row) {
+    const T* x = input.data() + row * r.width;
+    T* y = out.data() + row * r.width;
+    const T square = sum_of<T>(r.width, [=](index_t i) { return x[i] * x[i]; });
+    const T scale = 1 / std::sqrt(square / static_cast<T>(r.width) + epsilon);
+    rstd.data()[row] = scale;
+    if (w != nullptr)
+      for_each_element(r.width, [=](index_t i) { y[i] = x[i] * scale * w[i]; });
+    else
+      for_each_element(r.width, [=](index_t i) { y[i] = x[i] * scale; });
   });
   return Error::ok;
 }
@@ -136,6 +161,8 @@ Error backward(Context& context, View<const T> grad_out, View<const T> input,
 
 TAPER_KERNEL(native_layer_norm, f32, forward<float>)
 TAPER_KERNEL(native_layer_norm, f64, forward<double>)
+TAPER_KERNEL(_fused_rms_norm, f32, rms_forward<float>)
+TAPER_KERNEL(_fused_rms_norm, f64, rms_forward<double>)
 TAPER_KERNEL(native_layer_norm_backward, f32, backward<float>)
 TAPER_KERNEL(native_layer_norm_backward, f64, backward<double>)
 

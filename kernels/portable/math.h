@@ -1,15 +1,16 @@
-// exp, log, tanh, sigmoid and erf for float, free of branches and of library calls, so that loops
-// over them vectorise and give the same bits on every machine and at every position of a loop. For
-// double, the C library.
+// exp, log, sin, cos, tanh, sigmoid and erf for float, free of branches and of library calls, so
+// that loops over them vectorise and give the same bits on every machine and at every position of a
+// loop. For double, the C library.
 //
 // The polynomials are those of S. L. Moshier's Cephes Mathematical Library, single precision (expf,
-// logf, tanhf, ndtrf: https://www.netlib.org/cephes). Errors against correctly rounded results,
-// measured by tests/kernels/math_test: below 1 unit in the last place for exp and log, 1.4 for
-// tanh, 2.6 for erf; sigmoid is 0 where exp(-x) overflows, below -88.7.
+// logf, sinf, tanhf, ndtrf: https://www.netlib.org/cephes). Errors against correctly rounded
+// results, measured by tests/kernels/math_test: below 1 unit in the last place for exp and log, 1.5
+// for sin and cos, 1.4 for tanh, 2.6 for erf; sigmoid is 0 where exp(-x) overflows, below -88.7.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace taper::portable::math {
 
@@ -24,6 +25,20 @@ inline float float_of(uint32_t u) {
   return x;
 }
 
+/// How a formula multiplies and adds: rounding twice, or once where the processor has an
+/// instruction for it.
+struct Separate {
+  template <class T>
+  static T multiply_add(T a, T b, T c) {
+    return a * b + c;
+  }
+};
+struct Fused {
+  static float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+  static double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
+};
+
+template <class M = Separate>
 inline float exp(float x) {
   // Beyond these the result is 0 or infinity; NaN passes both comparisons.
   x = x > 89.0f ? 89.0f : x;
@@ -31,113 +46,282 @@ inline float exp(float x) {
   // x = n ln2 + r, |r| <= ln2 / 2; adding 1.5 * 2^23 rounds to an integer and leaves it in the low
   // bits.
   constexpr float magic = 12582912.0f;
-  const float shifted = x * 1.44269504088896341f + magic;
+  const float shifted = M::multiply_add(x, 1.44269504088896341f, magic);
   const float n = shifted - magic;
-  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+  const float r = M::multiply_add(n, 2.12194440e-4f, M::multiply_add(n, -0.693359375f, x));
   float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  const float y = p * (r * r) + r + 1.0f;
+  p = M::multiply_add(p, r, 1.3981999507e-3f);
+  p = M::multiply_add(p, r, 8.3334519073e-3f);
+  p = M::multiply_add(p, r, 4.1665795894e-2f);
+  p = M::multiply_add(p, r, 1.6666665459e-1f);
+  p = M::multiply_add(p, r, 5.0000001201e-1f);
+  const float y = M::multiply_add(p, r * r, r) + 1.0f;
   // 2^n in two steps: n reaches 128 and, for subnormal results, -150.
   const uint32_t k = bits_of(shifted) - bits_of(magic);
   const uint32_t half = static_cast<uint32_t>(static_cast<int32_t>(k) >> 1);
   return y * float_of((half + 127u) << 23) * float_of((k - half + 127u) << 23);
 }
-inline double exp(double x) { return std::exp(x); }
+template <class M = Separate>
+inline double exp(double x) {
+  return std::exp(x);
+}
 
+/// exp(x) for |x| <= 88, where it is a normal number: without what other arguments need.
+template <class M = Separate>
+inline float exp_near(float x) {
+  constexpr float magic = 12582912.0f;
+  const float shifted = M::multiply_add(x, 1.44269504088896341f, magic);
+  const float n = shifted - magic;
+  const float r = M::multiply_add(n, 2.12194440e-4f, M::multiply_add(n, -0.693359375f, x));
+  float p = 1.9875691500e-4f;
+  p = M::multiply_add(p, r, 1.3981999507e-3f);
+  p = M::multiply_add(p, r, 8.3334519073e-3f);
+  p = M::multiply_add(p, r, 4.1665795894e-2f);
+  p = M::multiply_add(p, r, 1.6666665459e-1f);
+  p = M::multiply_add(p, r, 5.0000001201e-1f);
+  return (M::multiply_add(p, r * r, r) + 1.0f) * float_of((bits_of(shifted) << 23) + 0x3f800000u);
+}
+
+template <class M = Separate>
 inline float log(float x) {
   constexpr float smallest_normal = 1.17549435e-38f;
   const bool subnormal = x < smallest_normal;
   const float scaled = subnormal ? x * 8388608.0f : x;  // 2^23
-  // scaled = 2^e m, m in [sqrt(1/2), sqrt(2))
+  // scaled = 2^e m, m in [sqrt(1/2), sqrt(2)); 0x3f3504f3 is sqrt(1/2)
   const uint32_t u = bits_of(scaled);
-  const float m0 = float_of((u & 0x007fffffu) | 0x3f000000u);  // in [1/2, 1)
-  const float e0 = static_cast<float>(static_cast<int32_t>((u >> 23) & 0xffu) - 126) -
-                   (subnormal ? 23.0f : 0.0f);
-  const bool low = m0 < 0.707106781186547524f;
-  const float e = low ? e0 - 1.0f : e0;
-  const float r = (low ? m0 + m0 : m0) - 1.0f;
+  const int32_t exponent = static_cast<int32_t>(u - 0x3f3504f3u) >> 23;
+  const float e = static_cast<float>(exponent) - (subnormal ? 23.0f : 0.0f);
+  const float r = float_of(u - (static_cast<uint32_t>(exponent) << 23)) - 1.0f;
   const float r2 = r * r;
   float p = 7.0376836292e-2f;
-  p = p * r - 1.1514610310e-1f;
-  p = p * r + 1.1676998740e-1f;
-  p = p * r - 1.2420140846e-1f;
-  p = p * r + 1.4249322787e-1f;
-  p = p * r - 1.6668057665e-1f;
-  p = p * r + 2.0000714765e-1f;
-  p = p * r - 2.4999993993e-1f;
-  p = p * r + 3.3333331174e-1f;
+  p = M::multiply_add(p, r, -1.1514610310e-1f);
+  p = M::multiply_add(p, r, 1.1676998740e-1f);
+  p = M::multiply_add(p, r, -1.2420140846e-1f);
+  p = M::multiply_add(p, r, 1.4249322787e-1f);
+  p = M::multiply_add(p, r, -1.6668057665e-1f);
+  p = M::multiply_add(p, r, 2.0000714765e-1f);
+  p = M::multiply_add(p, r, -2.4999993993e-1f);
+  p = M::multiply_add(p, r, 3.3333331174e-1f);
   float y = p * r * r2;
-  y = y + e * -2.12194440e-4f;
-  y = y - 0.5f * r2;
-  float result = (r + y) + e * 0.693359375f;
+  y = M::multiply_add(e, -2.12194440e-4f, y);
+  y = M::multiply_add(-0.5f, r2, y);
+  float result = M::multiply_add(e, 0.693359375f, r + y);
   result = x == HUGE_VALF ? x : result;
   result = x == 0.0f ? -HUGE_VALF : result;
   return x >= 0.0f ? result : float_of(0x7fc00000u);  // negative or NaN
 }
-inline double log(double x) { return std::log(x); }
+template <class M = Separate>
+inline double log(double x) {
+  return std::log(x);
+}
 
+/// log(1 + x) for x >= 0: log(u) of u = 1 + x as it was rounded, times x / (u - 1), which makes up
+/// for that. W. Kahan, "Mathematics Written in Sand" (1983).
+template <class M = Separate>
+inline float log1p_positive(float x) {
+  const float u = 1.0f + x, d = u - 1.0f;
+  return d == 0.0f ? x : log<M>(u) * (x / d);
+}
+template <class M = Separate>
+inline double log1p_positive(double x) {
+  return std::log1p(x);
+}
+
+template <class M = Separate>
 inline float tanh(float x) {
   const float z = std::fabs(x);
   // Near 0 an odd polynomial; elsewhere 1 - 2 / (exp(2z) + 1).
   const float s = x * x;
   float p = -5.70498872745e-3f;
-  p = p * s + 2.06390887954e-2f;
-  p = p * s - 5.37397155531e-2f;
-  p = p * s + 1.33314422036e-1f;
-  p = p * s - 3.33332819422e-1f;
-  const float small = p * s * x + x;
-  const float large = std::copysign(1.0f - 2.0f / (exp(z + z) + 1.0f), x);
-  return z < 0.625f ? small : large;
+  p = M::multiply_add(p, s, 2.06390887954e-2f);
+  p = M::multiply_add(p, s, -5.37397155531e-2f);
+  p = M::multiply_add(p, s, 1.33314422036e-1f);
+  p = M::multiply_add(p, s, -3.33332819422e-1f);
+  const float small = M::multiply_add(p * s, x, x);
+  const float large =
+      std::copysign(1.0f - 2.0f / (exp_near<M>(z < 20.0f ? z + z : 40.0f) + 1.0f), x);
+  const float y = z < 0.625f ? small : large;
+  return x == x ? y : x;
 }
-inline double tanh(double x) { return std::tanh(x); }
-
-/// 1 / (1 + exp(-x))
-template <class T>
-inline T sigmoid(T x) {
-  return T(1) / (T(1) + exp(-x));
+template <class M = Separate>
+inline double tanh(double x) {
+  return std::tanh(x);
 }
 
+/// sin and cos are formulas below this magnitude; beyond it and for NaN they are the C library's.
+inline constexpr float trigonometric_limit = 524288.0f;
+inline bool is_beyond_trigonometric_limit(float x) { return !(std::fabs(x) < trigonometric_limit); }
+
+/// x = n pi / 2 + r with |r| <= pi / 4: r, and n in the low bits of `bits`. In double, where n
+/// times the leading 33 bits of pi / 2 is exact; with fused multiply-adds in float, where x - n c
+/// is exact for the leading 24 bits c.
+template <class M = Separate>
+inline float quarter_turns(float x, uint32_t& bits) {
+  if constexpr (std::is_same_v<M, Fused>) {
+    constexpr float magic = 12582912.0f;
+    const float shifted = M::multiply_add(x, 0.636619772367581343f, magic), n = shifted - magic;
+    bits = bits_of(shifted);
+    return M::multiply_add(n, 1.71512451e-15f,
+                           M::multiply_add(n, 4.37113883e-8f, M::multiply_add(n, -1.57079637f, x)));
+  } else {
+    constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52: rounds, as in exp
+    const double xd = x, shifted = xd * 0.63661977236758134308 + magic, n = shifted - magic;
+    uint64_t low;
+    std::memcpy(&low, &shifted, 8);
+    bits = static_cast<uint32_t>(low);
+    return static_cast<float>((xd - n * 1.57079632673412561417) - n * 6.07710050650619224932e-11);
+  }
+}
+
+/// sin(x + quarters pi / 2): by n mod 4 it is +-sin r or +-cos r.
+template <class M = Separate>
+inline float sine(float x, int64_t quarters) {
+  uint32_t bits;
+  const float r = quarter_turns<M>(x, bits);
+  const uint32_t quarter = bits + static_cast<uint32_t>(quarters);
+  const float s = r * r;
+  float p = -1.9515295891e-4f;
+  p = M::multiply_add(p, s, 8.3321608736e-3f);
+  p = M::multiply_add(p, s, -1.6666654611e-1f);
+  const float sin_r = M::multiply_add(p * s, r, r);
+  float q = 2.443315711809948e-5f;
+  q = M::multiply_add(q, s, -1.388731625493765e-3f);
+  q = M::multiply_add(q, s, 4.166664568298827e-2f);
+  const float cos_r = M::multiply_add(q * s, s, -0.5f * s) + 1.0f;
+  const uint32_t odd = 0u - (quarter & 1u);
+  const float y =
+      float_of(((bits_of(cos_r) & odd) | (bits_of(sin_r) & ~odd)) ^ ((quarter & 2u) << 30));
+  return quarters == 0 && x == 0.0f ? x : y;  // -0
+}
+
+/// 1 / (1 + exp(-x)), and 0 for x < -88
+template <class M = Separate>
+inline float sigmoid(float x) {
+  const float high = x > 88.0f ? 88.0f : x, z = high < -88.0f ? -88.0f : high;
+  const float y = 1.0f / (1.0f + exp_near<M>(-z));
+  return x < -88.0f ? 0.0f : y;
+}
+template <class M = Separate>
+inline double sigmoid(double x) {
+  return 1 / (1 + exp<M>(-x));
+}
+
+/// exp(x) for x <= 0, and 0 below the normal numbers.
+template <class M = Separate>
+inline float exp_of_negative(float x) {
+  const float y = exp_near<M>(x < -87.0f ? -87.0f : x);
+  return x < -87.0f ? 0.0f : y;
+}
+template <class M = Separate>
+inline double exp_of_negative(double x) {
+  return std::exp(x);
+}
+
+/// exp(x) - 1 for x <= 0, and above as far as 88: 2^n (exp(r) - 1) + (2^n - 1).
+template <class M = Separate>
+inline float expm1_near(float x) {
+  constexpr float magic = 12582912.0f;
+  const float high = x > 88.0f ? 88.0f : x, z = high < -87.0f ? -87.0f : high;
+  const float shifted = M::multiply_add(z, 1.44269504088896341f, magic);
+  const float n = shifted - magic;
+  const float r = M::multiply_add(n, 2.12194440e-4f, M::multiply_add(n, -0.693359375f, z));
+  float p = 1.9875691500e-4f;
+  p = M::multiply_add(p, r, 1.3981999507e-3f);
+  p = M::multiply_add(p, r, 8.3334519073e-3f);
+  p = M::multiply_add(p, r, 4.1665795894e-2f);
+  p = M::multiply_add(p, r, 1.6666665459e-1f);
+  p = M::multiply_add(p, r, 5.0000001201e-1f);
+  const float power = float_of((bits_of(shifted) << 23) + 0x3f800000u);
+  return M::multiply_add(M::multiply_add(p, r * r, r), power, power - 1.0f);
+}
+template <class M = Separate>
+inline double expm1_near(double x) {
+  return std::expm1(x);
+}
+
+/// log(1 + u) for u in [0, 1]: what rounding 1 + u loses is added to first order.
+template <class M = Separate>
+inline float log1p_near(float u) {
+  const float w = 1.0f + u;
+  return log<M>(w) + (u - (w - 1.0f)) / w;
+}
+template <class M = Separate>
+inline double log1p_near(double u) {
+  return std::log1p(u);
+}
+
+/// exp(-x^2 / 2), and 0 below the normal numbers.
+template <class M = Separate>
+inline float bell(float x) {
+  return exp_of_negative<M>(-0.5f * x * x);
+}
+template <class M = Separate>
+inline double bell(double x) {
+  return std::exp(-0.5 * x * x);
+}
+
+/// The normal distribution function, given bell(x): bell(x) times a polynomial in 1 / (1 + c |x|)
+/// without constant term (the form of C. Hastings, "Approximations for digital computers", 1955;
+/// our own fit), or 1 minus that. Within 2e-7, and within 2e-5 of itself in the lower tail.
+template <class M = Separate>
+inline float normal_cdf(float x, float bell_of_x) {
+  const float t = 1.0f / M::multiply_add(0.3375f, std::fabs(x), 1.0f);
+  float p = 4.289059713e-2f;
+  p = M::multiply_add(p, t, -1.963812411e-1f);
+  p = M::multiply_add(p, t, 2.643487006e-1f);
+  p = M::multiply_add(p, t, -3.001795337e-2f);
+  p = M::multiply_add(p, t, 1.550991237e-1f);
+  p = M::multiply_add(p, t, 1.290730089e-1f);
+  p = M::multiply_add(p, t, 1.349877268e-1f);
+  const float tail = p * t * bell_of_x;
+  return x < 0.0f ? tail : 1.0f - tail;
+}
+template <class M = Separate>
+inline double normal_cdf(double x, double) {
+  return 0.5 * (1 + std::erf(x * 0.70710678118654752440));
+}
+
+template <class M = Separate>
 inline float erf(float x) {
   const float z = std::fabs(x), s = x * x;
   // |x| < 1: x times a polynomial in x^2.
   float p = 7.853861353153693e-5f;
-  p = p * s - 8.010193625184903e-4f;
-  p = p * s + 5.188327685732524e-3f;
-  p = p * s - 2.685381193529856e-2f;
-  p = p * s + 1.128358514861418e-1f;
-  p = p * s - 3.761262582423300e-1f;
-  p = p * s + 1.128379165726710e+0f;
+  p = M::multiply_add(p, s, -8.010193625184903e-4f);
+  p = M::multiply_add(p, s, 5.188327685732524e-3f);
+  p = M::multiply_add(p, s, -2.685381193529856e-2f);
+  p = M::multiply_add(p, s, 1.128358514861418e-1f);
+  p = M::multiply_add(p, s, -3.761262582423300e-1f);
+  p = M::multiply_add(p, s, 1.128379165726710e+0f);
   const float small = x * p;
   // Elsewhere 1 - exp(-x^2) / |x| times a polynomial in 1 / x^2, one for |x| < 2 and one beyond.
   // |x| = 4 gives 1 already.
   const float a = z < 4.0f ? z : 4.0f;
   const float q = 1.0f / (a < 1.0f ? 1.0f : a), t = q * q;
   float near = 2.326819970068386e-2f;
-  near = near * t - 1.387039388740657e-1f;
-  near = near * t + 3.687424674597105e-1f;
-  near = near * t - 5.824733027278666e-1f;
-  near = near * t + 6.210004621745983e-1f;
-  near = near * t - 4.944515323274145e-1f;
-  near = near * t + 3.404879937665872e-1f;
-  near = near * t - 2.741127028184656e-1f;
-  near = near * t + 5.638259427386472e-1f;
+  near = M::multiply_add(near, t, -1.387039388740657e-1f);
+  near = M::multiply_add(near, t, 3.687424674597105e-1f);
+  near = M::multiply_add(near, t, -5.824733027278666e-1f);
+  near = M::multiply_add(near, t, 6.210004621745983e-1f);
+  near = M::multiply_add(near, t, -4.944515323274145e-1f);
+  near = M::multiply_add(near, t, 3.404879937665872e-1f);
+  near = M::multiply_add(near, t, -2.741127028184656e-1f);
+  near = M::multiply_add(near, t, 5.638259427386472e-1f);
   float far = -1.047766399936249e+1f;
-  far = far * t + 1.297719955372516e+1f;
-  far = far * t - 7.495518717768503e+0f;
-  far = far * t + 2.921019019210786e+0f;
-  far = far * t - 1.015265279202700e+0f;
-  far = far * t + 4.218463358204948e-1f;
-  far = far * t - 2.820767439740514e-1f;
-  far = far * t + 5.641895067754075e-1f;
-  const float tail = exp(-a * a) * q * (a < 2.0f ? near : far);
+  far = M::multiply_add(far, t, 1.297719955372516e+1f);
+  far = M::multiply_add(far, t, -7.495518717768503e+0f);
+  far = M::multiply_add(far, t, 2.921019019210786e+0f);
+  far = M::multiply_add(far, t, -1.015265279202700e+0f);
+  far = M::multiply_add(far, t, 4.218463358204948e-1f);
+  far = M::multiply_add(far, t, -2.820767439740514e-1f);
+  far = M::multiply_add(far, t, 5.641895067754075e-1f);
+  const float tail = exp<M>(-a * a) * q * (a < 2.0f ? near : far);
   const float large = std::copysign(1.0f - tail, x);
   const float y = z < 1.0f ? small : large;
   return x == x ? y : x;
 }
-inline double erf(double x) { return std::erf(x); }
+template <class M = Separate>
+inline double erf(double x) {
+  return std::erf(x);
+}
 
 }  // namespace taper::portable::math

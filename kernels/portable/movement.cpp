@@ -23,8 +23,9 @@ Error repeat(Context& context, AnyView<const T> self, Span<const int64_t>, View<
     for (int d = missing; d < last; ++d)
       x += at[d] % in.sizes[d - missing] * in.strides[d - missing];
     T* y = out.data() + row * width;
-    for (index_t i = 0; i < period; ++i) y[i] = x[i * step];
-    for (index_t i = period; i < width; ++i) y[i] = y[i - period];
+    copy_run(x, step, period, y);
+    for (index_t i = period; i < width; i += period)
+      copy_run(y, 1, width - i < period ? width - i : period, y + i);
   });
   return Error::ok;
 }
@@ -47,7 +48,7 @@ Error flip(Context& context, AnyView<const T> self, Span<const int64_t> dims, Vi
     const T* x = origin;
     for (int d = 0; d < last; ++d) x += at[d] * strides[d];
     T* y = out.data() + row * width;
-    for (index_t i = 0; i < width; ++i) y[i] = x[i * step];
+    copy_run(x, step, width, y);
   });
   return Error::ok;
 }
@@ -84,8 +85,8 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
     const T* x = self.data();
     for (int d = 0; d < last; ++d) x += modulo(at[d] - shift[d], shape.sizes[d]) * self.stride(d);
     T* y = out.data() + row * width;
-    for (index_t i = 0; i < turn; ++i) y[i] = x[(i - turn + width) * step];
-    for (index_t i = turn; i < width; ++i) y[i] = x[(i - turn) * step];
+    copy_run(x + (width - turn) * step, step, turn, y);
+    copy_run(x, step, width - turn, y + turn);
   });
   return Error::ok;
 }
@@ -115,7 +116,7 @@ Error constant_pad_nd(Context& context, AnyView<const T> self, Span<const int64_
     T* y = out.data() + row * width;
     const index_t first = inside ? begin : width, behind = inside ? end : width;
     for (index_t i = 0; i < first; ++i) y[i] = filler;
-    for (index_t i = first; i < behind; ++i) y[i] = x[(i - from) * step];
+    if (first < behind) copy_run(x + (first - from) * step, step, behind - first, y + first);
     for (index_t i = behind; i < width; ++i) y[i] = filler;
   });
   return Error::ok;
@@ -126,12 +127,14 @@ template <class T, bool lower>
 Error triangle(Context& context, AnyView<const T> self, int64_t diagonal, View<T> out) {
   const Shape& shape = out.shape();
   const int last = shape.rank - 1;
-  const index_t width = shape.sizes[last], step = self.stride(last);
+  const index_t width = shape.sizes[last], step = self.stride(last), rows = shape.sizes[last - 1];
+  // farther away than this, every row is whole or empty
+  const int64_t shift = diagonal < -rows - 1 ? -rows - 1 : diagonal > width ? width : diagonal;
   for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
     const T* x = self.data();
     for (int d = 0; d < last; ++d) x += at[d] * self.stride(d);
     T* y = out.data() + row * width;
-    const int64_t position = at[last - 1] + diagonal + (lower ? 1 : 0);
+    const int64_t position = at[last - 1] + shift + (lower ? 1 : 0);
     const index_t edge = position < 0       ? 0
                          : position > width ? width
                                             : static_cast<index_t>(position);

@@ -64,6 +64,11 @@ DType computed_dtype(const TensorRef& ref) {
     return dtypes_of<Compute<E>>::dtype;
 }
 
+template <class F, class = void>
+inline constexpr bool has_hard_arguments = false;
+template <class F>
+inline constexpr bool has_hard_arguments<F, std::void_t<decltype(&F::easy)>> = true;
+
 template <class F, class R, class... E, size_t... i>
 void apply(const F f, index_t n, const void* const* in, void* out, std::index_sequence<i...>) {
   const auto loop = [n, f](R* y, const E*... x) {
@@ -71,6 +76,22 @@ void apply(const F f, index_t n, const void* const* in, void* out, std::index_se
     for (index_t k = 0; k < n; ++k) y[k] = f(x[k]...);
   };
   loop(static_cast<R*>(out), static_cast<const E*>(in[i])...);
+}
+/// Blocks without a hard argument take a loop without a branch.
+template <class F, class T>
+void apply_easy(index_t n, const T* x, T* y) {
+  constexpr index_t part = 256;
+  for (index_t at = 0; at < n; at += part) {
+    const index_t end = n - at < part ? n : at + part;
+    int hard = 0;
+    for (index_t k = at; k < end; ++k) hard |= F::is_hard(x[k]);
+    if (hard) {
+      for (index_t k = at; k < end; ++k) y[k] = F()(x[k]);
+    } else {
+      TAPER_INDEPENDENT_ITERATIONS
+      for (index_t k = at; k < end; ++k) y[k] = F::easy(x[k]);
+    }
+  }
 }
 struct AnyVisitor {
   template <class F>
@@ -83,12 +104,17 @@ inline constexpr bool
     has_cases<F, std::void_t<decltype(std::declval<const F&>().visit(AnyVisitor()))>> = true;
 
 /// A functor whose parameters choose between formulas has `visit`, which hands the chosen one on: a
-/// loop each, not a branch an element.
+/// loop each, not a branch an element. One of a single argument that is a formula for most
+/// arguments and a call for the others has `easy`, the formula, and `is_hard`.
 template <class F, class R, class... E>
 void block(const void* functor, index_t n, const void* const* in, void* out) {
   const F& f = *static_cast<const F*>(functor);
   const auto run = [=](const auto& g) {
-    apply<std::decay_t<decltype(g)>, R, E...>(g, n, in, out, std::index_sequence_for<E...>{});
+    using G = std::decay_t<decltype(g)>;
+    if constexpr (has_hard_arguments<G>)
+      apply_easy<G, R>(n, static_cast<const R*>(in[0]), static_cast<R*>(out));
+    else
+      apply<G, R, E...>(g, n, in, out, std::index_sequence_for<E...>{});
   };
   if constexpr (has_cases<F>)
     f.visit(run);
@@ -108,14 +134,20 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
     (plan.walks[k++].repeat(in.shape(), out.shape()), ...);
     return Error::ok;
   }
-  static Error run(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,
-                   View<R> out) {
+  static constexpr BlockFunction loop = &block<F, Compute<R>, Compute<E>...>;
+  /// With another compilation of `loop`.
+  template <BlockFunction loop_>
+  static Error run_with(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,
+                        View<R> out) {
     const F f{parameters...};
     int k = 0;
     const Source sources[] = {Source(*in.ref, plan.walks[k++], computed_dtype<E>(*in.ref))...};
-    run_pointwise(context, plan.count, sources, *out.ref, computed_dtype<R>(*out.ref),
-                  &block<F, Compute<R>, Compute<E>...>, &f);
+    run_pointwise(context, plan.count, sources, *out.ref, computed_dtype<R>(*out.ref), loop_, &f);
     return Error::ok;
+  }
+  static Error run(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,
+                   View<R> out) {
+    return run_with<loop>(context, plan, in..., parameters..., out);
   }
 };
 
@@ -127,6 +159,25 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
 template <class F, class R, class... E>
 using Elementwise =
     internal::ElementwiseKernel<F, R, typename internal::parameters_of<F>::type, E...>;
+
+/// The same of one argument E that stands behind a number P in the row: pow.Scalar, polygamma. F
+/// takes the number in its constructor.
+template <class F, class P, class E>
+struct AfterNumber {
+  static Error prepare(Context&, Pointwise<1>& plan, P, AnyView<const E> in, View<E> out) {
+    plan = {out.numel(), {Walk::of(in.shape())}};
+    return Error::ok;
+  }
+  static Error run(Context& context, const Pointwise<1>& plan, P number, AnyView<const E> in,
+                   View<E> out) {
+    const F f(number);
+    const DType dtype = internal::computed_dtype<E>(*out.ref);
+    const Source sources[] = {Source(*in.ref, plan.walks[0], dtype)};
+    run_pointwise(context, plan.count, sources, *out.ref, dtype,
+                  &internal::block<F, Compute<E>, Compute<E>>, &f);
+    return Error::ok;
+  }
+};
 
 }  // namespace taper::portable
 

@@ -91,9 +91,20 @@ T reduce_block(const Op& op, const T* x, index_t n, T shift) {
   T sums[lanes];
   for (T& s : sums) s = Op::identity();
   index_t i = 0;
-  for (; i + lanes <= n; i += lanes)
-    for (int k = 0; k < lanes; ++k) sums[k] = op.combine(sums[k], op.map(x[i + k], shift));
-  for (int k = 0; i + k < n; ++k) sums[k] = op.combine(sums[k], op.map(x[i + k], shift));
+  for (; i + lanes <= n; i += lanes) {
+    if constexpr (Op::chooses) {
+      TAPER_LANES
+      for (int k = 0; k < lanes; ++k) sums[k] = op.combine(sums[k], op.map(x[i + k], shift));
+    } else {
+      for (int k = 0; k < lanes; ++k) sums[k] = op.combine(sums[k], op.map(x[i + k], shift));
+    }
+  }
+  if (const int rest = static_cast<int>(n - i); rest > 0) {
+    TAPER_LANES
+    for (int k = 0; k < lanes; ++k)
+      sums[k] = op.combine(sums[k], k < rest ? op.map(x[i + k], shift) : Op::identity());
+  }
+  TAPER_UNROLLED
   for (int width = lanes / 2; width > 0; width /= 2)
     for (int k = 0; k < width; ++k) sums[k] = op.combine(sums[k], sums[k + width]);
   return sums[0];
@@ -114,6 +125,14 @@ T reduce_row(const Op& op, const Source& source, index_t first, index_t n, T shi
                          count, shift));
   }
   return sum.result(op);
+}
+
+/// `count` results whose elements, n each and at most a block, lie densely one behind the other.
+template <class Op, class T>
+void reduce_short_rows(const Op& op, const T* x, index_t n, index_t count, const T* shift,
+                       T* result) {
+  for (index_t i = 0; i < count; ++i)
+    result[i] = op.finish(reduce_block(op, x + i * n, n, Op::shifts ? shift[i] : T()));
 }
 
 /// `width` results side by side: rows [0, n), the first at element `first`, the next `stride`
@@ -155,13 +174,16 @@ void for_each_piece(const Threads* threads, const Reduction& plan, const Body& b
       work < 2 * piece_length ? 2 * piece_length / (work > 0 ? work : 1) : 1;
   parallel_for(threads, (items + items_per_task - 1) / items_per_task, [&](index_t task) {
     const index_t end = (task + 1) * items_per_task < items ? (task + 1) * items_per_task : items;
-    for (index_t item = task * items_per_task; item < end; ++item) {
-      const index_t piece = item % plan.pieces, tile = item / plan.pieces % tiles_across,
-                    row = item / plan.pieces / tiles_across;
+    index_t item = task * items_per_task, piece = item % plan.pieces,
+            tile = item / plan.pieces % tiles_across, row = item / plan.pieces / tiles_across;
+    for (; item < end; ++item) {
       const index_t left = plan.inner - tile * tile_width, from = piece * piece_length;
       const index_t count = plan.reduced - from < piece_length ? plan.reduced - from : piece_length;
       body(row * plan.inner + tile * tile_width, left < tile_width ? left : tile_width, piece, from,
            count);
+      if (++piece < plan.pieces) continue;
+      piece = 0;
+      if (++tile == tiles_across) tile = 0, ++row;
     }
   });
 }
@@ -169,24 +191,43 @@ void for_each_piece(const Threads* threads, const Reduction& plan, const Body& b
 }  // namespace internal
 
 /// Reduces the elements of `source`. `Op`: T identity(), T combine(T, T), T map(T element, T
-/// shift), `shifts` (map uses the result's entry in `shift`), T finish(T). `partial` has room for
+/// shift), `shifts` (map uses the result's entry in `shift`), `chooses` (combine gives one of its
+/// arguments), T finish(T). `partial` has room for
 /// results() * pieces values if there are several pieces.
-template <class Op, class T, class Emit>
+template <class Loops, class Op, class T, class Emit>
 void reduce(const Threads* threads, const Reduction& plan, const Source& source, const Op& op,
             const T* shift, T* partial, const Emit& emit) {
+  if (plan.rows && source.is_direct() && plan.reduced > 0 && plan.reduced <= tile_width) {
+    const index_t results = plan.results(),
+                  tiles = 1 + 2 * piece_length / (plan.reduced * tile_width),
+                  per_task = tiles * tile_width;
+    parallel_for(threads, (results + per_task - 1) / per_task, [&](index_t task) {
+      const index_t begin = task * per_task,
+                    end = begin + per_task < results ? begin + per_task : results;
+      for (index_t first = begin; first < end; first += tile_width) {
+        const index_t count = end - first < tile_width ? end - first : tile_width;
+        T values[tile_width];
+        Loops::template call<internal::reduce_short_rows<Op, T>>(
+            op, static_cast<const T*>(source.at(first * plan.reduced)), plan.reduced, count,
+            Op::shifts ? shift + first : nullptr, values);
+        emit(first, count, values);
+      }
+    });
+    return;
+  }
   internal::for_each_piece(
       threads, plan,
       [&](index_t result, index_t width, index_t piece, index_t from, index_t count) {
         T values[tile_width];
         const T* shifts = Op::shifts ? shift + result : nullptr;
         if (plan.rows) {
-          values[0] = internal::reduce_row<Op, T>(op, source, result * plan.reduced + from, count,
-                                                  Op::shifts ? *shifts : T());
+          values[0] = Loops::template call<internal::reduce_row<Op, T>>(
+              op, source, result * plan.reduced + from, count, Op::shifts ? *shifts : T());
         } else {
           const index_t row = result / plan.inner, column = result % plan.inner;
-          internal::reduce_columns<Op, T>(op, source,
-                                          (row * plan.reduced + from) * plan.inner + column,
-                                          plan.inner, count, width, shifts, values);
+          Loops::template call<internal::reduce_columns<Op, T>>(
+              op, source, (row * plan.reduced + from) * plan.inner + column, plan.inner, count,
+              width, shifts, values);
         }
         for (index_t k = 0; k < width; ++k) {
           if (plan.pieces > 1)

@@ -1,5 +1,7 @@
 // Kernels that fill a dense result row by row, each row from a place that its coordinates decide.
 #pragma once
+#include <cstring>
+
 #include "taper/kernels/portable/pointwise.h"
 
 namespace taper::portable {
@@ -26,6 +28,15 @@ void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
         coordinates[d] = 0;
     }
   });
+}
+
+/// y[i] = x[i * step] for i in [0, n).
+template <class T>
+void copy_run(const T* x, index_t step, index_t n, T* y) {
+  if (step == 1 && n > 0)
+    std::memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
+  else
+    for (index_t i = 0; i < n; ++i) y[i] = x[i * step];
 }
 
 /// A Scalar as an element of any dtype: `element` holds size_bytes(dtype) bytes.

@@ -2,6 +2,7 @@
 // line. NaN counts as the largest value.
 #include <limits>
 
+#include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
@@ -74,6 +75,41 @@ Error run(Context& context, const Lines& plan, View<const T> self, int64_t, bool
                     indices.data());
 }
 
+/// The k first of each line, kept in order in the result while the line goes by: an element that
+/// comes before the last one takes its place further up.
+constexpr index_t most_inserted = 128;
+
+template <class T>
+void insert_first(const T* x, index_t step, index_t n, index_t k, bool down, T* values,
+                  int64_t* indices, index_t to) {
+  const auto before = [down](T a, T b) { return down ? is_less(b, a) : is_less(a, b); };
+  index_t held = 0;
+  for (index_t i = 0; i < n; ++i) {
+    const T v = x[i * step];
+    if (held == k && !before(v, values[(k - 1) * to])) continue;
+    index_t at = held < k ? held++ : k - 1;
+    for (; at > 0 && before(v, values[(at - 1) * to]); --at)
+      values[at * to] = values[(at - 1) * to], indices[at * to] = indices[(at - 1) * to];
+    values[at * to] = v, indices[at * to] = i;
+  }
+}
+template <class T>
+Error insert_lines(Context& context, const Lines& lines, index_t k, bool down, const T* self,
+                   T* values, int64_t* indices) {
+  const auto [outer, extent, inner] = lines;
+  const index_t per_task = pieces(4096, extent > 0 ? extent : 1);
+  const index_t count = k > 0 ? outer * inner : 0;
+  parallel_for(
+      context.threads, pieces(count, per_task), [=, extent = extent, inner = inner](index_t task) {
+        for (index_t line = task * per_task; line < count && line < (task + 1) * per_task; ++line) {
+          const index_t o = line / inner, i = line % inner;
+          insert_first(self + o * extent * inner + i, inner, extent, k, down,
+                       values + o * k * inner + i, indices + o * k * inner + i, inner);
+        }
+      });
+  return Error::ok;
+}
+
 template <class T>
 Error prepare_topk(Context& context, Lines& plan, View<const T> self, int64_t, int64_t dim, bool,
                    bool, View<T>, View<int64_t>) {
@@ -84,8 +120,10 @@ Error prepare_topk(Context& context, Lines& plan, View<const T> self, int64_t, i
 template <class T>
 Error run_topk(Context& context, const Lines& plan, View<const T> self, int64_t k, int64_t,
                bool largest, bool, View<T> values, View<int64_t> indices) {
-  return sort_lines(context, plan, static_cast<index_t>(self.rank() == 0 ? values.numel() : k),
-                    largest, self.data(), values.data(), indices.data());
+  const index_t kept = static_cast<index_t>(self.rank() == 0 ? values.numel() : k);
+  if (kept <= most_inserted)
+    return insert_lines(context, plan, kept, largest, self.data(), values.data(), indices.data());
+  return sort_lines(context, plan, kept, largest, self.data(), values.data(), indices.data());
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 // What the pointwise operators of one tensor compute, one functor each. T is float, double or
 // int64_t.
 #pragma once
+#include <cstring>
 #include <string_view>
 
 #include "taper/kernels/portable/elements.h"
@@ -32,25 +33,25 @@ struct Relu {
   T operator()(T x) const { return x <= T(0) ? T(0) : x; }
 };
 
-template <class T>
+template <class T, class M = math::Separate>
 struct Exp {
-  T operator()(T x) const { return math::exp(x); }
+  T operator()(T x) const { return math::exp<M>(x); }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct Log {
-  T operator()(T x) const { return math::log(x); }
+  T operator()(T x) const { return math::log<M>(x); }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct Tanh {
-  T operator()(T x) const { return math::tanh(x); }
+  T operator()(T x) const { return math::tanh<M>(x); }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct Sigmoid {
-  T operator()(T x) const { return math::sigmoid(x); }
+  T operator()(T x) const { return math::sigmoid<M>(x); }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct Erf {
-  T operator()(T x) const { return math::erf(x); }
+  T operator()(T x) const { return math::erf<M>(x); }
 };
 template <class T>
 struct Sqrt {
@@ -65,6 +66,24 @@ struct Reciprocal {
   T operator()(T x) const { return T(1) / x; }
 };
 
+template <class T, int quarters, class M = math::Separate>
+struct Sine {
+  T operator()(T x) const { return quarters == 0 ? std::sin(x) : std::cos(x); }
+};
+template <int quarters, class M>
+struct Sine<float, quarters, M> {
+  static bool is_hard(float x) { return math::is_beyond_trigonometric_limit(x); }
+  static float easy(float x) { return math::sine<M>(x, quarters); }
+  float operator()(float x) const {
+    if (is_hard(x)) return quarters == 0 ? std::sin(x) : std::cos(x);
+    return easy(x);
+  }
+};
+template <class T, class M = math::Separate>
+using Sin = Sine<T, 0, M>;
+template <class T, class M = math::Separate>
+using Cos = Sine<T, 1, M>;
+
 // Functions of the C library under the operators' names.
 #define TAPER_LIBRARY_FUNCTION(Name, function)           \
   template <class T>                                     \
@@ -77,12 +96,11 @@ TAPER_LIBRARY_FUNCTION(Asin, asin)
 TAPER_LIBRARY_FUNCTION(Asinh, asinh)
 TAPER_LIBRARY_FUNCTION(Atan, atan)
 TAPER_LIBRARY_FUNCTION(Atanh, atanh)
-TAPER_LIBRARY_FUNCTION(Cos, cos)
 TAPER_LIBRARY_FUNCTION(Cosh, cosh)
-TAPER_LIBRARY_FUNCTION(Sin, sin)
 TAPER_LIBRARY_FUNCTION(Sinh, sinh)
 TAPER_LIBRARY_FUNCTION(Tan, tan)
 TAPER_LIBRARY_FUNCTION(Erfc, erfc)
+TAPER_LIBRARY_FUNCTION(Exp2, exp2)
 TAPER_LIBRARY_FUNCTION(Expm1, expm1)
 TAPER_LIBRARY_FUNCTION(Log1p, log1p)
 TAPER_LIBRARY_FUNCTION(Log2, log2)
@@ -119,9 +137,27 @@ struct IsInf {
       return std::fabs(x) == static_cast<T>(HUGE_VALF);
   }
 };
+/// Also of zeros and NaN.
+template <class T>
+struct SignBit {
+  bool operator()(T x) const {
+    if constexpr (std::is_integral_v<T>)
+      return x < 0;
+    else
+      return std::signbit(x);
+  }
+};
 template <class T>
 struct LogicalNot {
-  bool operator()(T x) const { return x == T(0); }
+  bool operator()(T x) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      uint8_t byte;  // gcc does not vectorise a comparison of bools
+      std::memcpy(&byte, &x, 1);
+      return byte == 0;
+    } else {
+      return x == T(0);
+    }
+  }
 };
 template <class T>
 struct BitwiseNot {
@@ -133,34 +169,58 @@ struct BitwiseNot {
 
 /// x Φ(x), with Φ the normal distribution function, or its approximation by tanh: Hendrycks and
 /// Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415.
-template <class T>
+template <class T, class M = math::Separate>
 struct GeluErf {
-  T operator()(T x) const { return x * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440))); }
+  T operator()(T x) const { return x * math::normal_cdf<M>(x, math::bell<M>(x)); }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct GeluTanh {
   T operator()(T x) const {
     return T(0.5) * x *
-           (T(1) + math::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+           (T(1) + math::tanh<M>(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
   }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct Gelu {
   using parameters = Parameters<std::string_view>;
   bool approximate;
   explicit Gelu(std::string_view approximate) : approximate(approximate == "tanh") {}
   template <class Visitor>
   void visit(const Visitor& visitor) const {
-    approximate ? visitor(GeluTanh<T>()) : visitor(GeluErf<T>());
+    approximate ? visitor(GeluTanh<T, M>()) : visitor(GeluErf<T, M>());
   }
 };
 /// x sigmoid(x)
-template <class T>
+template <class T, class M = math::Separate>
 struct Silu {
-  T operator()(T x) const { return x / (T(1) + math::exp(-x)); }
+  T operator()(T x) const { return x * math::sigmoid<M>(x); }
+};
+/// x tanh(log(1 + exp(x))) = x n / (n + 2) with n = exp(x) (exp(x) + 2). From 20 on the factor
+/// is 1.
+template <class T>
+struct Mish {
+  T operator()(T x) const {
+    const T e = math::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
+    return x > T(20) ? x : x * (n / (n + T(2)));
+  }
+};
+/// x without what lies within lambd of 0; NaN stays.
+template <class T>
+struct Softshrink {
+  using parameters = Parameters<Scalar>;
+  T lambd;
+  explicit Softshrink(Scalar lambd) : lambd(lambd.to<T>()) {}
+  T operator()(T x) const { return x > lambd ? x - lambd : x < -lambd ? x + lambd : x * T(0); }
+};
+template <class T>
+struct Hardshrink {
+  using parameters = Parameters<Scalar>;
+  T lambd;
+  explicit Hardshrink(Scalar lambd) : lambd(lambd.to<T>()) {}
+  T operator()(T x) const { return x >= -lambd && x <= lambd ? T(0) : x; }
 };
 /// scale * (x > 0 ? x : alpha * (exp(input_scale * x) - 1))
-template <class T>
+template <class T, class M = math::Separate>
 struct Elu {
   using parameters = Parameters<Scalar, Scalar, Scalar>;
   T negative, positive, input_scale;
@@ -169,7 +229,8 @@ struct Elu {
         positive(scale.to<T>()),
         input_scale(input_scale.to<T>()) {}
   T operator()(T x) const {
-    return x <= T(0) ? std::expm1(x * input_scale) * negative : x * positive;
+    const T below = math::expm1_near<M>(x * input_scale) * negative, above = x * positive;
+    return x <= T(0) ? below : above;
   }
 };
 template <class T>
@@ -203,14 +264,18 @@ struct Hardsigmoid {
   }
 };
 /// log(1 + exp(beta x)) / beta, and x itself where beta x > threshold
-template <class T>
+template <class T, class M = math::Separate>
 struct Softplus {
   using parameters = Parameters<Scalar, Scalar>;
   T beta, threshold;
   Softplus(Scalar beta, Scalar threshold) : beta(beta.to<T>()), threshold(threshold.to<T>()) {}
   T operator()(T x) const {
     const T z = x * beta;
-    return z > threshold ? x : std::log1p(std::exp(z)) / beta;
+    // log(1 + exp(z)) = max(z, 0) + log(1 + exp(-|z|))
+    const T y =
+        ((z > T(0) ? z : T(0)) + math::log1p_near<M>(math::exp_of_negative<M>(-std::fabs(z)))) /
+        beta;
+    return z > threshold ? x : y;
   }
 };
 /// Between `min` and `max`, where given; NaN stays, a NaN bound gives NaN.

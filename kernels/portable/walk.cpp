@@ -4,9 +4,28 @@
 #include <limits>
 
 #include "taper/kernels/portable/elements.h"
+#include "taper/kernels/portable/small_floats.h"
 
 namespace taper::portable {
 namespace {
+
+void load_half(const void* from, index_t stride, index_t n, void* to) {
+  const Half* x = static_cast<const Half*>(from);
+  float* y = static_cast<float*>(to);
+  if (stride == 1) {
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t i = 0; i < n; ++i) y[i] = to_float(x[i]);
+  } else {
+    for (index_t i = 0; i < n; ++i) y[i] = to_float(x[i * stride]);
+  }
+}
+template <class To>
+void store_small(const void* from, index_t n, void* to) {
+  const float* x = static_cast<const float*>(from);
+  To* y = static_cast<To*>(to);
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) y[i] = to_small<To>(x[i]);
+}
 
 template <class From, class To>
 void load(const void* from, index_t stride, index_t n, void* to) {
@@ -89,7 +108,7 @@ Load loader(DType from, DType to) {
       case DType::i32:
         return load<int32_t, int64_t>;
       case DType::f16:
-        return to == DType::f32 ? load<Half, float> : load<Half, double>;
+        return to == DType::f32 ? load_half : load<Half, double>;
       case DType::bf16:
         return to == DType::f32 ? load<BFloat16, float> : load<BFloat16, double>;
       case DType::f32:
@@ -133,8 +152,8 @@ Store storer(DType from, DType to) {
         return store_integer<double>;
     }
   }
-  if (from == DType::f32 && to == DType::f16) return store_float<float, Half>;
-  if (from == DType::f32 && to == DType::bf16) return store_float<float, BFloat16>;
+  if (from == DType::f32 && to == DType::f16) return store_small<Half>;
+  if (from == DType::f32 && to == DType::bf16) return store_small<BFloat16>;
   if (from == DType::f64 && to != from) {
     switch (to) {
       case DType::boolean:

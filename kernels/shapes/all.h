@@ -1,8 +1,11 @@
 // Every rule: for the host's operator table.
 #pragma once
+#include "taper/kernels/shapes/attention.h"
 #include "taper/kernels/shapes/columns.h"
 #include "taper/kernels/shapes/convolution.h"
 #include "taper/kernels/shapes/creation.h"
+#include "taper/kernels/shapes/ctc.h"
+#include "taper/kernels/shapes/distance.h"
 #include "taper/kernels/shapes/indexing.h"
 #include "taper/kernels/shapes/loss.h"
 #include "taper/kernels/shapes/matmul.h"
@@ -12,6 +15,7 @@
 #include "taper/kernels/shapes/pointwise.h"
 #include "taper/kernels/shapes/pooling.h"
 #include "taper/kernels/shapes/random.h"
+#include "taper/kernels/shapes/recurrent.h"
 #include "taper/kernels/shapes/reduction.h"
 #include "taper/kernels/shapes/resampling.h"
 #include "taper/kernels/shapes/softmax.h"

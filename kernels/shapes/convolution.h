@@ -11,10 +11,19 @@ D spatial(const DimList<D>& list, int i) {
   return list[list.size() == 1 ? 0 : i];
 }
 
+/// Far above any real one, and small enough that sums and products of two stay far from overflow.
+template <class D>
+bool is_small(Facts<D>& facts, D step) {
+  return facts.less(step, D(int64_t{1} << 30),
+                    TAPER_TEXT("stride, padding and dilation must be below 2^30, got {}"));
+}
+
 /// The extent of a convolution's result along one spatial dimension:
 ///   (in + 2 padding - dilation (kernel - 1) - 1) / stride + 1
 template <class D>
 bool convolved_extent(Facts<D>& facts, D in, D kernel, D stride, D padding, D dilation, D& out) {
+  if (!is_small(facts, stride) || !is_small(facts, padding) || !is_small(facts, dilation))
+    return false;
   const D reach = dilation * (kernel - D(1)) + D(1), padded = in + D(2) * padding;
   if (!facts.at_least(padded, reach, TAPER_TEXT("the padded input has extent {}, the kernel {}")))
     return false;
@@ -27,6 +36,8 @@ bool convolved_extent(Facts<D>& facts, D in, D kernel, D stride, D padding, D di
 template <class D>
 bool transposed_extent(Facts<D>& facts, D in, D kernel, D stride, D padding, D dilation,
                        D output_padding, D& out) {
+  if (!is_small(facts, stride) || !is_small(facts, padding) || !is_small(facts, dilation))
+    return false;
   if (!facts.less(output_padding, facts.max(stride, dilation),
                   TAPER_TEXT("output_padding {} must be below stride or dilation ({})")))
     return false;

@@ -221,6 +221,28 @@ struct Rule<ops::native_layer_norm> {
 };
 
 template <>
+struct Rule<ops::_fused_rms_norm> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input,
+                    Span<const int64_t> normalized_shape, const TensorType<D>* weight,
+                    Maybe<double>, TensorType<D>& out, TensorType<D>& rstd) {
+    const DimList<D> shape{&normalized_shape, normalized_shape.size(),
+                           [](const void* source, index_t i) {
+                             return D((*static_cast<const Span<const int64_t>*>(source))[i]);
+                           }};
+    int inner = 0;
+    if (!internal::check_layer_norm(facts, input, shape, weight,
+                                    static_cast<const TensorType<D>*>(nullptr), inner))
+      return false;
+    out.like(input);
+    internal::make_row_statistics(rstd, input, inner);
+    if (input.dtype != DType::f64) rstd.dtype = DType::f32;  // f16 and bf16 compute in f32
+    return true;
+  }
+};
+
+template <>
 struct Rule<ops::native_layer_norm_backward> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>

@@ -8,7 +8,7 @@ namespace taper {
 namespace internal {
 
 /// What an operator asks of its dtype.
-enum class Wants : uint8_t { any, number, floating, integer };
+enum class Wants : uint8_t { any, number, floating, integer, shiftable };
 
 template <class D>
 bool dtype_fits(Facts<D>& facts, Wants wants, DType dtype) {
@@ -21,6 +21,9 @@ bool dtype_fits(Facts<D>& facts, Wants wants, DType dtype) {
       return facts.require(is_floating(dtype), TAPER_TEXT("needs a floating dtype"));
     case Wants::integer:
       return facts.require(!is_floating(dtype), TAPER_TEXT("needs an integer or bool dtype"));
+    case Wants::shiftable:
+      return facts.require(!is_floating(dtype) && dtype != DType::boolean,
+                           TAPER_TEXT("needs an integer dtype"));
   }
   return false;
 }
@@ -99,6 +102,7 @@ TAPER_UNARY_RULE(round, Promotion::none, internal::Wants::number, false)
 TAPER_UNARY_RULE(trunc, Promotion::none, internal::Wants::number, false)
 TAPER_UNARY_RULE(isnan, Promotion::none, internal::Wants::any, true)
 TAPER_UNARY_RULE(isinf, Promotion::none, internal::Wants::any, true)
+TAPER_UNARY_RULE(signbit, Promotion::none, internal::Wants::any, true)
 TAPER_UNARY_RULE(logical_not, Promotion::none, internal::Wants::any, true)
 TAPER_UNARY_RULE(bitwise_not, Promotion::none, internal::Wants::integer, false)
 TAPER_UNARY_RULE(nan_to_num, Promotion::none, internal::Wants::any, false, Maybe<double>,
@@ -114,10 +118,14 @@ TAPER_FLOATING_RULE(atan)
 TAPER_FLOATING_RULE(atanh)
 TAPER_FLOATING_RULE(cos)
 TAPER_FLOATING_RULE(cosh)
+TAPER_FLOATING_RULE(digamma)
 TAPER_FLOATING_RULE(erf)
 TAPER_FLOATING_RULE(erfc)
+TAPER_FLOATING_RULE(erfinv)
 TAPER_FLOATING_RULE(exp)
+TAPER_FLOATING_RULE(exp2)
 TAPER_FLOATING_RULE(expm1)
+TAPER_FLOATING_RULE(lgamma)
 TAPER_FLOATING_RULE(log)
 TAPER_FLOATING_RULE(log10)
 TAPER_FLOATING_RULE(log1p)
@@ -136,6 +144,9 @@ TAPER_FLOATING_RULE(tanh)
 // -------------------------------------------------------------------------------------------------------
 
 TAPER_UNARY_RULE(silu, Promotion::none, internal::Wants::floating, false)
+TAPER_UNARY_RULE(mish, Promotion::none, internal::Wants::floating, false)
+TAPER_UNARY_RULE(hardshrink, Promotion::none, internal::Wants::floating, false, Scalar)
+TAPER_BINARY_RULE(_prelu_kernel, Promotion::none, internal::Wants::floating, false)
 TAPER_UNARY_RULE(elu, Promotion::none, internal::Wants::floating, false, Scalar, Scalar, Scalar)
 TAPER_UNARY_RULE(hardtanh, Promotion::none, internal::Wants::number, false, Scalar, Scalar)
 TAPER_UNARY_RULE(leaky_relu, Promotion::none, internal::Wants::floating, false, Scalar)
@@ -149,6 +160,16 @@ TAPER_BINARY_RULE(sigmoid_backward, Promotion::common, internal::Wants::floating
 TAPER_BINARY_RULE(silu_backward, Promotion::common, internal::Wants::floating, false)
 TAPER_BINARY_RULE(tanh_backward, Promotion::common, internal::Wants::floating, false)
 
+template <>
+struct Rule<ops::softshrink> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar lambd, TensorType<D>& out) {
+    out.like(self);
+    return internal::dtype_fits(facts, internal::Wants::floating, self.dtype) &&
+           facts.require(lambd.to<double>() >= 0, TAPER_TEXT("lambd must not be negative"));
+  }
+};
 template <>
 struct Rule<ops::gelu> {
   static constexpr Promotion promotion = Promotion::none;
@@ -210,6 +231,21 @@ TAPER_BINARY_RULE(fmod_Tensor, Promotion::common, internal::Wants::any, false)
 TAPER_BINARY_RULE(remainder_Tensor, Promotion::common, internal::Wants::any, false)
 TAPER_BINARY_RULE(maximum, Promotion::common, internal::Wants::any, false)
 TAPER_BINARY_RULE(minimum, Promotion::common, internal::Wants::any, false)
+TAPER_BINARY_RULE(fmax, Promotion::common, internal::Wants::any, false)
+TAPER_BINARY_RULE(fmin, Promotion::common, internal::Wants::any, false)
+TAPER_BINARY_RULE(hypot, Promotion::common, internal::Wants::floating, false)
+TAPER_BINARY_RULE(copysign_Tensor, Promotion::common_floating, internal::Wants::floating, false)
+TAPER_UNARY_RULE(copysign_Scalar, Promotion::common_floating, internal::Wants::floating, false,
+                 Scalar)
+TAPER_BINARY_RULE(logaddexp, Promotion::common, internal::Wants::floating, false)
+TAPER_BINARY_RULE(logaddexp2, Promotion::common, internal::Wants::floating, false)
+TAPER_BINARY_RULE(xlogy_Tensor, Promotion::common_floating, internal::Wants::floating, false)
+TAPER_BINARY_RULE(bitwise_left_shift_Tensor, Promotion::common, internal::Wants::shiftable, false)
+TAPER_UNARY_RULE(bitwise_left_shift_Tensor_Scalar, Promotion::common, internal::Wants::shiftable,
+                 false, Scalar)
+TAPER_BINARY_RULE(bitwise_right_shift_Tensor, Promotion::common, internal::Wants::shiftable, false)
+TAPER_UNARY_RULE(bitwise_right_shift_Tensor_Scalar, Promotion::common, internal::Wants::shiftable,
+                 false, Scalar)
 TAPER_BINARY_RULE(lerp_Scalar, Promotion::none, internal::Wants::floating, false, Scalar)
 TAPER_BINARY_RULE(atan2, Promotion::common_floating, internal::Wants::floating, false)
 TAPER_BINARY_RULE(bitwise_and_Tensor, Promotion::common, internal::Wants::integer, false)
@@ -322,6 +358,16 @@ struct Rule<ops::pow_Tensor_Scalar> {
     return facts.require(is_floating(self.dtype) || exponent.is_real || exponent.integer >= 0,
                          TAPER_TEXT("an integer to the negative power {}: use a floating tensor"),
                          exponent.to<int64_t>());
+  }
+};
+template <>
+struct Rule<ops::polygamma> {
+  static constexpr Promotion promotion = Promotion::floating;
+  template <class D>
+  static bool shape(Facts<D>& facts, int64_t n, const TensorType<D>& self, TensorType<D>& out) {
+    out.like(self);
+    return internal::dtype_fits(facts, internal::Wants::floating, self.dtype) &&
+           facts.require(n >= 0, TAPER_TEXT("n must not be negative, it is {}"), n);
   }
 };
 template <>

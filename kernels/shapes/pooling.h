@@ -45,13 +45,13 @@ bool read_windows(Facts<D>& facts, Span<const int64_t> kernel_size, Span<const i
     w.padding = each(padding, i);
     w.dilation = dilation.empty() ? 1 : each(dilation, i);
     if (!facts.require(w.kernel > 0 && w.kernel < limit,
-                       TAPER_TEXT("kernel_size must be positive, got {}"), w.kernel) ||
+                       TAPER_TEXT("kernel_size must lie in [1, 2^30), got {}"), w.kernel) ||
         !facts.require(w.stride > 0 && w.stride < limit,
-                       TAPER_TEXT("stride must be positive, got {}"), w.stride) ||
+                       TAPER_TEXT("stride must lie in [1, 2^30), got {}"), w.stride) ||
         !facts.require(w.dilation > 0 && w.dilation < limit,
-                       TAPER_TEXT("dilation must be positive, got {}"), w.dilation) ||
+                       TAPER_TEXT("dilation must lie in [1, 2^30), got {}"), w.dilation) ||
         !facts.require(w.padding >= 0 && w.padding < limit,
-                       TAPER_TEXT("padding must not be negative, got {}"), w.padding) ||
+                       TAPER_TEXT("padding must lie in [0, 2^30), got {}"), w.padding) ||
         !facts.require(
             !half_padded || w.padding <= ((w.kernel - 1) * w.dilation + 1) / 2,
             TAPER_TEXT("padding {} is more than half of kernel_size {} with dilation {}"),

@@ -172,6 +172,33 @@ TAPER_REDUCE_RULE(prod_dim_int, Promotion::integer_sum, internal::Result::same, 
                   Maybe<DType>)
 // integers without `dtype` become i64 and are refused
 TAPER_REDUCE_ALL_RULE(mean, Promotion::integer_sum, internal::Result::floating, false, Maybe<DType>)
+/// The smallest and the largest element, and sums of negative powers, of nothing do not exist.
+template <>
+struct Rule<ops::linalg_vector_norm> {
+  static constexpr Promotion promotion = Promotion::integer_sum;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar ord, Maybe<DimList<D>> dim,
+                    bool keepdim, Maybe<DType>, TensorType<D>& out) {
+    // The schema says SymInt, but these are numbers.
+    int64_t dims[max_rank];
+    const int64_t n = self.rank > 0 ? self.rank : 1;
+    const index_t count = dim ? dim->size() : 0;
+    if (!facts.require(count <= n, TAPER_TEXT("{} dims of a tensor of rank {}"), count, self.rank))
+      return false;
+    for (index_t i = 0; i < count; ++i) {
+      for (dims[i] = -n; dims[i] < n && !facts.proves_equal((*dim)[i], D(dims[i]));) ++dims[i];
+      if (!facts.require(dims[i] < n, TAPER_TEXT("dim {} is outside [{}, {})"), (*dim)[i], -n, n))
+        return false;
+    }
+    uint32_t set = 0;
+    if (!internal::dim_set(facts, self.rank, Span<const int64_t>(dims, count), set)) return false;
+    internal::drop_dims(self, set, keepdim, out);
+    const double order = ord.to<double>();
+    const bool needs_elements = order < 0 || order - order != 0;
+    return internal::result_dtype<internal::Result::floating>(facts, self.dtype, out) &&
+           (!needs_elements || internal::has_elements(facts, self, set));
+  }
+};
 TAPER_REDUCE_RULE(mean_dim, Promotion::integer_sum, internal::Result::floating, false,
                   internal::SomeDims, Maybe<DType>)
 TAPER_REDUCE_RULE(amax, Promotion::none, internal::Result::same, true, Span<const int64_t>)

@@ -163,6 +163,13 @@ bool diagonal_layout(Facts<D>& facts, const TensorType<D>& self, int64_t offset,
   return true;
 }
 
+/// A view may have more elements than memory: their number must still be one.
+template <class D>
+bool is_countable(Facts<D>& facts, const TensorType<D>& out) {
+  return facts.at_least(out.numel(), D(0),
+                        TAPER_TEXT("the sizes multiply to more elements than 64 bits count"));
+}
+
 }  // namespace internal
 
 template <>
@@ -246,7 +253,7 @@ struct Rule<ops::expand> {
           return false;
       }
     }
-    return true;
+    return internal::is_countable(facts, out);
   }
 };
 template <>
@@ -350,7 +357,8 @@ struct Rule<ops::as_strided> {
           !facts.at_least(stride[i], D(0), TAPER_TEXT("stride {} is negative")))
         return false;
     }
-    return facts.at_least(out.offset, D(0), TAPER_TEXT("storage_offset {} is negative"));
+    return facts.at_least(out.offset, D(0), TAPER_TEXT("storage_offset {} is negative")) &&
+           internal::is_countable(facts, out);
   }
 };
 template <>

@@ -1,6 +1,7 @@
 #include "cases.h"
 
 #include <cmath>
+#include <stdexcept>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/ops/view.h"
@@ -14,17 +15,17 @@ double real_of(const Json& v) {
   if (v.is_string()) return v == "nan" ? NAN : v == "inf" ? INFINITY : -INFINITY;
   return v.get<double>();
 }
-/// {"int": 3}, {"float": 2.5}, {"bool": true}
-Scalar scalar_of(const Json& v) {
-  if (v.contains("scalar")) return scalar_of(v.at("scalar"));
-  if (v.contains("int")) return Scalar(v.at("int").get<int64_t>());
-  if (v.contains("bool")) return Scalar(v.at("bool").get<bool>());
-  if (v.contains("float")) return Scalar(real_of(v.at("float")));
-  throw NotHere("a complex scalar");
-}
 eager::Dims to_dims(const eager::Ints& ints) { return {ints.begin(), ints.end()}; }
 
 }  // namespace
+
+Scalar number_of(const Json& v) {
+  if (v.contains("scalar")) return number_of(v.at("scalar"));
+  if (v.contains("int")) return Scalar(v.at("int").get<int64_t>());
+  if (v.contains("bool")) return Scalar(v.at("bool").get<bool>());
+  if (v.contains("float")) return Scalar(real_of(v.at("float")));
+  throw ComplexNumbers();
+}
 
 DType parse_dtype(const std::string& name) {
   static const std::map<std::string, DType> dtypes = {
@@ -33,19 +34,24 @@ DType parse_dtype(const std::string& name) {
       {"float16", DType::f16},  {"bfloat16", DType::bf16}, {"float32", DType::f32},
       {"float64", DType::f64}};
   const auto at = dtypes.find(name);
+  if (name.starts_with("complex")) throw ComplexNumbers();
   if (at == dtypes.end()) throw NotHere("dtype " + name);
   return at->second;
 }
 
+std::string overload_of(const std::filesystem::path& path) {
+  const std::string prefix = "aten.", file = path.stem().string(), suffix = ".default";
+  const std::string name = file.substr(prefix.size());
+  return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
+}
+
 CaseFile CaseFile::read(const std::filesystem::path& path) {
   CaseFile file;
-  file.name = path.filename().string();
-  file.name = file.name.substr(
-      5, file.name.size() - 5 - std::string(".safetensors").size());  // "aten." in front
-  if (const std::string suffix = ".default"; file.name.ends_with(suffix))
-    file.name.resize(file.name.size() - suffix.size());
+  file.name = overload_of(path);
   file.content = io::read_safetensors(path);
-  const Json metadata = Json::parse(file.content.metadata.at("cases"));
+  const Json metadata = Json::parse(file.content.metadata.at("cases"), nullptr, false);
+  if (metadata.is_discarded())
+    throw std::runtime_error(path.string() + ": the text of the cases is no JSON");
   for (const Json& c : metadata.at("cases")) file.cases.push_back(c);
   return file;
 }
@@ -75,7 +81,7 @@ Call::Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& 
 }
 
 Tensor Call::make_tensor(const CaseFile& file, const Json& value) const {
-  if (value.contains("complex")) throw NotHere("complex numbers");
+  if (value.contains("complex")) throw ComplexNumbers();
   const Tensor storage = file.tensor(value.at("tensor").get<std::string>());
   if (!value.contains("sizes")) return storage;
   const Tensor strided = eager::as_strided(storage, to_dims(value.at("sizes").get<eager::Ints>()),
@@ -103,28 +109,28 @@ Boxed Call::box(const CaseFile& file, const Json& value, const Parameter& p,
   }
   if (p.list && p.kind == Kind::real) {
     std::vector<double>& list = reals_.emplace_back();
-    for (const Json& v : value.at("list")) list.push_back(scalar_of(v).to<double>());
+    for (const Json& v : value.at("list")) list.push_back(number_of(v).to<double>());
     return Boxed::of(list);
   }
   if (p.list) {
     eager::Ints& list = integers_.emplace_back();
     if (value.contains("list"))
-      for (const Json& v : value.at("list")) list.push_back(scalar_of(v).to<int64_t>());
+      for (const Json& v : value.at("list")) list.push_back(number_of(v).to<int64_t>());
     else
-      list.push_back(scalar_of(value).to<int64_t>());
+      list.push_back(number_of(value).to<int64_t>());
     if (list.size() == 1 && p.length > 1 && repeats_lists_) list.resize(p.length, list[0]);
     if (p.symbolic) return Boxed::of(dims_.emplace_back(to_dims(list)));
     return Boxed::of(list);
   }
   switch (p.kind) {
     case Kind::integer:
-      return Boxed::of(Dim(scalar_of(value).to<int64_t>()));
+      return Boxed::of(Dim(number_of(value).to<int64_t>()));
     case Kind::boolean:
-      return Boxed::of(scalar_of(value).to<int64_t>() != 0);
+      return Boxed::of(number_of(value).to<int64_t>() != 0);
     case Kind::real:
-      return Boxed::of(scalar_of(value).to<double>());
+      return Boxed::of(number_of(value).to<double>());
     case Kind::scalar:
-      return Boxed::of(scalar_of(value));
+      return Boxed::of(number_of(value));
     case Kind::string:
       return Boxed::of(std::string_view(texts_.emplace_back(value.at("str").get<std::string>())));
     case Kind::dtype:

@@ -18,11 +18,17 @@ namespace taper::golden {
 using Json = nlohmann::json;
 using eager::Tensor;
 
-/// A case uses what Taper does not have: complex numbers, a dtype, an operator. Counted, never
+/// A case uses what Taper does not have: a dtype, an operator. Counted, never
 /// passed.
 class NotHere : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+/// It uses complex numbers, which Taper refuses.
+class ComplexNumbers : public NotHere {
+ public:
+  ComplexNumbers() : NotHere("complex numbers") {}
 };
 
 /// One file.
@@ -36,7 +42,10 @@ struct CaseFile {
   Tensor tensor(const std::string& key) const;
 };
 
+/// "aten.add.Tensor.safetensors" → "add.Tensor", "aten.relu.default.safetensors" → "relu"
+std::string overload_of(const std::filesystem::path& path);
 DType parse_dtype(const std::string& name);  ///< "float32"
+Scalar number_of(const Json& value);         ///< {"int": 3}, {"float": 2.5}, {"bool": true}
 
 /// The arguments of one case in the row's order, boxed, with what they point to.
 class Call {

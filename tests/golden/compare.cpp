@@ -62,7 +62,7 @@ std::string difference(const Tensor& got, const Tensor& want, double rtol, doubl
 std::string difference(const CaseFile& file, const Tensor& got, const Json& want, double rtol,
                        double atol) {
   if (want.contains("none")) return got.defined() ? "a result where there is none" : "";
-  if (want.contains("complex")) throw NotHere("complex numbers");
+  if (want.contains("complex")) throw ComplexNumbers();
   if (want.contains("tensor"))
     return difference(got, file.tensor(want.at("tensor").get<std::string>()), rtol, atol);
   if (!want.contains("shape")) throw NotHere("a result that is not a tensor");

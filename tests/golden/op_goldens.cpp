@@ -1,11 +1,14 @@
 // Runs golden cases of operators and counts.
 //
-//   op_goldens [--exported] [--known FILE] [--only NAME]… [--verbose] [--errors] FOLDER…
+//   op_goldens [--exported] [--known FILE] [--counts FILE] [--only NAME]… [--verbose] [--errors]
+//       FOLDER…
 //
 // In eager; with --exported each case that passes there is also traced, written as a program and
-// run. Prints a line an overload (cases run, passed, failed, without kernel) and one of totals;
+// run. Prints a line an overload (cases run, passed, failed, without kernel, refused because of
+// complex numbers) and one of totals;
 // exits with 1 if a case failed that --known does not list (a case and its reason a line), or if a
 // case that it lists passes.
+// --counts writes how many cases of each row passed and ran, those of its in-place twin included.
 // --verbose prints every failure and what is missing, --errors the messages of refused calls.
 #include <algorithm>
 #include <cstdio>
@@ -16,6 +19,7 @@
 #include "run_case.h"
 #include "run_exported.h"
 #include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/threads.h"
 
 namespace {
 
@@ -23,21 +27,22 @@ using namespace taper;
 using namespace taper::golden;
 
 struct Counts {
-  int run = 0, passed = 0, failed = 0, without = 0, surprises = 0;
+  int run = 0, passed = 0, failed = 0, without = 0, complex = 0, surprises = 0;
   void add(const Counts& c) {
     run += c.run, passed += c.passed, failed += c.failed, without += c.without,
-        surprises += c.surprises;
+        complex += c.complex, surprises += c.surprises;
   }
 };
 struct Options {
   std::vector<std::string> folders, only;
   std::map<std::string, std::string> known;  // case → why it fails
   bool exported = false, verbose = false, errors = false;
+  const char* counts = nullptr;
 };
 
 void print(const std::string& name, const Counts& c) {
-  std::printf("%-40s %5d run %5d passed %5d failed %5d without kernel\n", name.c_str(), c.run,
-              c.passed, c.failed, c.without);
+  std::printf("%-40s %5d run %5d passed %5d failed %5d without kernel %5d refused (complex)\n",
+              name.c_str(), c.run, c.passed, c.failed, c.without, c.complex);
 }
 
 Counts run_file(const std::filesystem::path& path, const Options& options) {
@@ -80,6 +85,10 @@ Counts run_file(const std::filesystem::path& path, const Options& options) {
       case Outcome::without_kernel:
         ++counts.without;
         if (options.verbose) std::printf("    without kernel %s\n", line.c_str());
+        break;
+      case Outcome::complex:
+        ++counts.complex;
+        if (options.verbose) std::printf("    refused %s\n", line.c_str());
     }
   }
   print(file.name, counts);
@@ -108,6 +117,15 @@ bool is_chosen(const std::filesystem::path& path, const Options& options) {
          });
 }
 
+/// The row that a file's overload is, or is the in-place twin of; "" if there is none.
+std::string row_of(const std::filesystem::path& path) {
+  try {
+    return std::string(target_of(overload_of(path)).info->name);
+  } catch (const NotHere&) {
+    return "";
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -121,6 +139,8 @@ int main(int argc, char** argv) try {
       options.errors = true;
     else if (std::strcmp(argv[i], "--known") == 0 && i + 1 < argc)
       options.known = read_known(argv[++i]);
+    else if (std::strcmp(argv[i], "--counts") == 0 && i + 1 < argc)
+      options.counts = argv[++i];
     else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc)
       options.only.push_back(argv[++i]);
     else if (argv[i][0] == '-')
@@ -130,11 +150,13 @@ int main(int argc, char** argv) try {
   }
   if (options.folders.empty())
     return std::fprintf(stderr,
-                        "usage: op_goldens [--exported] [--known FILE] [--only NAME]... "
-                        "[--verbose] [--errors] FOLDER...\n"),
+                        "usage: op_goldens [--exported] [--known FILE] [--counts FILE] "
+                        "[--only NAME]... [--verbose] [--errors] FOLDER...\n"),
            2;
 
+  eager::set_threads(2);  // also where the machine has one core
   Counts total;
+  std::map<std::string, Counts> by_row;
   for (const std::string& folder : options.folders) {
     if (!std::filesystem::is_directory(folder))
       return std::fprintf(stderr, "op_goldens: %s is not a folder\n", folder.c_str()), 2;
@@ -142,7 +164,18 @@ int main(int argc, char** argv) try {
     for (const auto& entry : std::filesystem::directory_iterator(folder))
       if (is_chosen(entry.path(), options)) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
-    for (const auto& path : files) total.add(run_file(path, options));
+    for (const auto& path : files) {
+      const Counts c = run_file(path, options);
+      total.add(c);
+      by_row[row_of(path)].add(c);
+    }
+  }
+  if (options.counts != nullptr) {
+    std::ofstream out(options.counts);
+    for (const auto& [row, c] : by_row)
+      if (!row.empty() && c.run > 0) out << row << ' ' << c.passed << '/' << c.run << '\n';
+    if (!out.flush())
+      return std::fprintf(stderr, "op_goldens: cannot write %s\n", options.counts), 2;
   }
   print("total", total);
   if (total.run + total.without == 0)

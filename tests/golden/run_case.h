@@ -7,7 +7,7 @@
 
 namespace taper::golden {
 
-enum class Outcome { passed, failed, without_kernel };
+enum class Outcome { passed, failed, without_kernel, complex };
 struct Verdict {
   Outcome outcome;
   std::string reason;  ///< of a failure, or what is missing
@@ -21,6 +21,9 @@ struct Target {
 Target target_of(const std::string& overload);
 
 Verdict run_eager(const CaseFile& file, const Json& golden, const Target& target);
+
+/// The results or gradients of a case, one for each element of a list.
+std::vector<Json> flat_outputs(const Json& outputs);
 
 /// The results of a call whose arguments are boxed. Results of an in-place call: its first
 /// argument.

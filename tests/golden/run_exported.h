@@ -1,6 +1,6 @@
 // A golden case once more, exported: its call, with gradients of first order, is traced, written as
-// a program and run by the runtime. Results must equal eager's bit for bit, and PyTorch's within
-// the case's tolerance.
+// a program and run by the runtime. Results must equal eager's bit for bit,
+// with one thread and with eager's, and PyTorch's within the case's tolerance.
 #pragma once
 #include "run_case.h"
 

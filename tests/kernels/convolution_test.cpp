@@ -103,6 +103,7 @@ TEST(conv2d, refuses_what_does_not_fit) {
   EXPECT_THROW(conv2d(x, ones({2, 3, 6, 6})), EagerError);
   EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), {}, 0), EagerError);
   EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), ones({3})), EagerError);
+  EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), {}, INT64_MAX), EagerError);
 }
 
 }  // namespace

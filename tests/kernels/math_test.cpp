@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "taper/kernels/portable/small_floats.h"
+
 namespace {
 
 namespace math = taper::portable::math;
@@ -29,39 +31,119 @@ double worst_error(F function, G exact) {
   return worst;
 }
 
-TEST(math, exp_is_within_one_unit_in_the_last_place) {
-  EXPECT_LT(worst_error([](float x) { return math::exp(x); }, [](double x) { return std::exp(x); }),
+// With two roundings, and with fused multiply-adds.
+template <class M>
+class formulas : public testing::Test {};
+struct FormulaNames {
+  template <class M>
+  static std::string GetName(int) {
+    return std::is_same_v<M, math::Fused> ? "fused" : "separate";
+  }
+};
+using Roundings = testing::Types<math::Separate, math::Fused>;
+TYPED_TEST_SUITE(formulas, Roundings, FormulaNames);
+
+TYPED_TEST(formulas, exp_is_within_one_unit_in_the_last_place) {
+  EXPECT_LT(worst_error([](float x) { return math::exp<TypeParam>(x); },
+                        [](double x) { return std::exp(x); }),
             1.0);
 }
-TEST(math, log_is_within_one_unit_in_the_last_place) {
-  EXPECT_LT(worst_error([](float x) { return math::log(x); }, [](double x) { return std::log(x); }),
+TYPED_TEST(formulas, log_is_within_one_unit_in_the_last_place) {
+  EXPECT_LT(worst_error([](float x) { return math::log<TypeParam>(x); },
+                        [](double x) { return std::log(x); }),
             1.0);
 }
-TEST(math, tanh_is_within_one_and_a_half_units_in_the_last_place) {
+TYPED_TEST(formulas, log1p_of_positive_numbers_is_within_three_units_in_the_last_place) {
+  const auto in_range = [](double x) { return std::min(std::fabs(x), 1e30); };
   EXPECT_LT(
-      worst_error([](float x) { return math::tanh(x); }, [](double x) { return std::tanh(x); }),
+      worst_error(
+          [&](float x) { return math::log1p_positive<TypeParam>(static_cast<float>(in_range(x))); },
+          [&](double x) { return std::log1p(in_range(x)); }),
+      3.0);
+}
+TYPED_TEST(formulas, sin_and_cos_are_within_one_and_a_half_units_in_the_last_place) {
+  const auto in_range = [](double x) { return std::fabs(x) < math::trigonometric_limit ? x : 0.0; };
+  EXPECT_LT(
+      worst_error(
+          [&](float x) { return math::sine<TypeParam>(static_cast<float>(in_range(x)), 0); },
+          [&](double x) { return std::sin(static_cast<double>(static_cast<float>(in_range(x)))); }),
       1.5);
+  EXPECT_LT(
+      worst_error(
+          [&](float x) { return math::sine<TypeParam>(static_cast<float>(in_range(x)), 1); },
+          [&](double x) { return std::cos(static_cast<double>(static_cast<float>(in_range(x)))); }),
+      1.5);
+  EXPECT_EQ(math::bits_of(math::sine<TypeParam>(-0.0f, 0)), 0x80000000u);
 }
-TEST(math, erf_is_within_three_units_in_the_last_place) {
-  EXPECT_LT(worst_error([](float x) { return math::erf(x); }, [](double x) { return std::erf(x); }),
+TYPED_TEST(formulas, tanh_is_within_one_and_a_half_units_in_the_last_place) {
+  EXPECT_LT(worst_error([](float x) { return math::tanh<TypeParam>(x); },
+                        [](double x) { return std::tanh(x); }),
+            1.5);
+}
+TYPED_TEST(formulas, erf_is_within_three_units_in_the_last_place) {
+  EXPECT_LT(worst_error([](float x) { return math::erf<TypeParam>(x); },
+                        [](double x) { return std::erf(x); }),
             3.0);
 }
-TEST(math, sigmoid_is_within_three_units_in_the_last_place_where_it_does_not_vanish) {
+TYPED_TEST(formulas, sigmoid_is_within_three_units_in_the_last_place_where_it_does_not_vanish) {
   const auto in_range = [](double x) { return std::max(x, -87.0); };
-  EXPECT_LT(worst_error([&](float x) { return math::sigmoid(static_cast<float>(in_range(x))); },
-                        [&](double x) { return 1 / (1 + std::exp(-in_range(x))); }),
+  EXPECT_LT(worst_error(
+                [&](float x) { return math::sigmoid<TypeParam>(static_cast<float>(in_range(x))); },
+                [&](double x) { return 1 / (1 + std::exp(-in_range(x))); }),
             3.0);
 }
-TEST(math, exp_reaches_subnormals_zero_and_infinity) {
-  EXPECT_EQ(math::exp(-200.0f), 0.0f);
-  EXPECT_EQ(math::exp(-103.0f), std::exp(-103.0f));
-  EXPECT_EQ(math::exp(89.0f), std::numeric_limits<float>::infinity());
-  EXPECT_TRUE(std::isnan(math::exp(std::numeric_limits<float>::quiet_NaN())));
+TYPED_TEST(formulas, log1p_and_expm1_are_within_three_units_in_the_last_place_where_they_hold) {
+  const auto unit = [](double u) { return u >= 0 && u <= 1 ? u : 0.5; };
+  EXPECT_LT(
+      worst_error([&](float x) { return math::log1p_near<TypeParam>(static_cast<float>(unit(x))); },
+                  [&](double x) { return std::log1p(unit(x)); }),
+      3.0);
+  const auto negative = [](double x) { return x <= 0 && x > -87 ? x : -1.0; };
+  EXPECT_LT(
+      worst_error(
+          [&](float x) { return math::expm1_near<TypeParam>(static_cast<float>(negative(x))); },
+          [&](double x) { return std::expm1(negative(x)); }),
+      3.0);
 }
-TEST(math, gives_the_same_bits_at_every_position_of_a_loop) {
+TYPED_TEST(formulas, normal_cdf_is_close_and_its_tail_relatively_close) {
+  for (float x = -12; x < 12; x += 0.0037f) {
+    const double want = 0.5 * std::erfc(-static_cast<double>(x) * std::sqrt(0.5));
+    const float got = math::normal_cdf<TypeParam>(x, math::bell<TypeParam>(x));
+    EXPECT_NEAR(got, want, 2e-7) << x;
+    if (x < 0) {
+      EXPECT_NEAR(got / want, 1, 2e-5) << x;
+    }
+  }
+  EXPECT_EQ(math::normal_cdf<TypeParam>(-HUGE_VALF, 0.0f), 0);
+  EXPECT_EQ(math::normal_cdf<TypeParam>(HUGE_VALF, 0.0f), 1);
+  EXPECT_TRUE(std::isnan(math::normal_cdf<TypeParam>(NAN, math::bell<TypeParam>(NAN))));
+}
+TEST(small_floats, have_the_bits_of_their_types_conversions) {
+  using taper::Half, taper::BFloat16;
+  for (uint32_t u = 0; u < 65536; ++u) {
+    Half h;
+    BFloat16 b;
+    h.bits = b.bits = static_cast<uint16_t>(u);
+    EXPECT_EQ(math::bits_of(taper::portable::to_float(h)), math::bits_of(float(h))) << u;
+    EXPECT_EQ(math::bits_of(taper::portable::to_float(b)), math::bits_of(float(b))) << u;
+  }
+  for (uint64_t u = 0; u < 0x100000000ull; u += 997) {
+    const float x = math::float_of(static_cast<uint32_t>(u));
+    EXPECT_EQ(taper::portable::to_small<Half>(x).bits, Half(x).bits) << x;
+    EXPECT_EQ(taper::portable::to_small<BFloat16>(x).bits, BFloat16(x).bits) << x;
+  }
+}
+TYPED_TEST(formulas, exp_reaches_subnormals_zero_and_infinity) {
+  EXPECT_EQ(math::exp<TypeParam>(-200.0f), 0.0f);
+  EXPECT_EQ(math::exp<TypeParam>(-103.0f), std::exp(-103.0f));
+  EXPECT_EQ(math::exp<TypeParam>(89.0f), std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(math::exp<TypeParam>(std::numeric_limits<float>::quiet_NaN())));
+}
+TYPED_TEST(formulas, gives_the_same_bits_at_every_position_of_a_loop) {
   std::vector<float> x(67, 0.7316f), y(67);
   for (size_t i = 0; i < x.size(); ++i)
-    y[i] = math::erf(x[i]) + math::exp(x[i]) + math::tanh(x[i]) + math::log(x[i]);
+    y[i] = math::erf<TypeParam>(x[i]) + math::exp<TypeParam>(x[i]) + math::tanh<TypeParam>(x[i]) +
+           math::log<TypeParam>(x[i]);
   for (const float v : y) EXPECT_EQ(math::bits_of(v), math::bits_of(y[0]));
 }
 

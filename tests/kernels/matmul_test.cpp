@@ -60,6 +60,19 @@ TEST(mm, gives_the_same_bits_with_any_number_of_threads) {
   expect_same_bits_with_two_threads([&] { return mm(a, b); });
 }
 
+TEST(mm, wraps_integers_at_their_width) {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    const Tensor a =
+        full({3, 5}, Scalar(int64_t{std::numeric_limits<T>::max()}), dtypes_of<T>::dtype);
+    // 5 (2^k - 1)² = 5 modulo 2^(k + 1), or, of unsigned ones, modulo 2^k
+    EXPECT_EQ(mm(a, a.t()).template to_vector<T>(), std::vector<T>(9, T(5)));
+    EXPECT_EQ(addmm(a, a, ones({5, 5}, a.dtype()), -1, 3).template to_vector<T>()[0],
+              static_cast<T>(T(0) - T(14)));
+  };
+  check(int64_t{}), check(int32_t{}), check(int16_t{}), check(int8_t{}), check(uint8_t{});
+}
+
 TEST(linear, computes_each_row_as_if_it_were_alone) {
   const Tensor x = random_tensor({9, 50}, 1), w = random_tensor({31, 50}, 2),
                bias = random_tensor({31}, 3);

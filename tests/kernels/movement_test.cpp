@@ -132,5 +132,24 @@ TEST(repeat_interleave, repeats_each_element_where_it_stands) {
   EXPECT_THROW(repeat_interleave(x, -1), EagerError);
 }
 
+TEST(tril, takes_any_diagonal) {
+  const Tensor x = ones({2, 3});
+  for (const int64_t far : {INT64_MAX, int64_t{3}}) {
+    expect_same_bits(tril(x, far), x);
+    expect_same_bits(triu(x, far), zeros({2, 3}));
+  }
+  for (const int64_t far : {INT64_MIN, int64_t{-3}}) {
+    expect_same_bits(tril(x, far), zeros({2, 3}));
+    expect_same_bits(triu(x, far), x);
+  }
+}
+TEST(views, have_a_number_of_elements) {
+  const int64_t large = int64_t{1} << 32;
+  EXPECT_THROW(ones({1, 1}).expand({large, large}), EagerError);
+  EXPECT_THROW(as_strided(ones({1}), {large, large}, {0, 0}), EagerError);
+  EXPECT_EQ(ones({1, 1}).expand({large, 2}).numel().value(), 2 * large);
+}
+TEST(chunk, takes_more_chunks_than_elements) { EXPECT_EQ(chunk(line(5), INT64_MAX).size(), 5u); }
+
 }  // namespace
 }  // namespace taper::eager

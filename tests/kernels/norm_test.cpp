@@ -25,6 +25,32 @@ TEST(batch_norm, normalises_by_the_batch_and_moves_the_running_statistics) {
   expect_near(running_var, 0.75 + 0.25 * var(x, {0, 2, 3}), 1e-9);
 }
 
+// The numbers are PyTorch's.
+TEST(norms, of_halves_with_float_weights_and_statistics_are_half) {
+  const Tensor x = Tensor::from<float>({0.1f, 0.7f, 1.3f, 2.1f, 0.45f, 0.9f}, {2, 3}),
+               w = Tensor::from<float>({0.3f, 0.2f, 0.9f}, {3}),
+               b = Tensor::from<float>({0.6f, 0.85f, 0.15f}, {3});
+  const Tensor layer = layer_norm(x.to(DType::f16), {3}, w, b);
+  EXPECT_EQ(layer.dtype(), DType::f16);
+  expect_near(layer,
+              Tensor::from<float>({0.232543945f, 0.850097656f, 1.25195312f, 1.00878906f,
+                                   0.648925781f, -0.173095703f},
+                                  {2, 3}),
+              1e-3);
+  const Tensor batch = batch_norm(x.to(DType::f16), w, b, x[0], x[1], false);
+  EXPECT_EQ(batch.dtype(), DType::f16);
+  expect_near(batch,
+              Tensor::from<float>({0.600097656f, 0.850097656f, 0.149780273f, 1.01367188f,
+                                   0.775390625f, -0.229614258f},
+                                  {2, 3}),
+              1e-3);
+  Tensor mean = zeros({3}), var = ones({3});
+  EXPECT_EQ(batch_norm(x.to(DType::f16), w, b, mean, var, true).dtype(), DType::f16);
+  expect_near(mean, Tensor::from<float>({0.11f, 0.0575f, 0.11f}, {3}), 1e-4);
+  expect_near(var, Tensor::from<float>({1.0999f, 0.9031f, 0.9080f}, {3}), 1e-4);
+  EXPECT_EQ(layer_norm(x, {3}, w.to(DType::f16), b.to(DType::f16)).dtype(), DType::f32);
+}
+
 TEST(batch_norm, uses_the_running_statistics_in_evaluation) {
   const Tensor x = random_tensor({2, 2, 3}, 1, DType::f64), m = Tensor::from<double>({1, 2}, {2}),
                v = Tensor::from<double>({4, 9}, {2});

@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include <cmath>
 
 #include "eager_check.h"
@@ -74,6 +76,68 @@ TEST(pointwise, lets_nan_through_maximum_relu_and_clamp) {
   EXPECT_TRUE(std::isnan(clamp(x, Scalar(0), Scalar(1)).to_vector<float>()[0]));
 }
 
+TEST(pointwise, prefers_numbers_to_nan_in_fmax_and_fmin) {
+  const Tensor x = Tensor::from(std::vector<float>{NAN, 1, NAN}, {3}),
+               y = Tensor::from(std::vector<float>{2, NAN, NAN}, {3});
+  const std::vector<float> most = fmax(x, y).to_vector<float>(),
+                           least = fmin(x, y).to_vector<float>();
+  EXPECT_EQ(most[0], 2);
+  EXPECT_EQ(most[1], 1);
+  EXPECT_TRUE(std::isnan(most[2]));
+  EXPECT_EQ(least[0], 2);
+  EXPECT_EQ(least[1], 1);
+  EXPECT_TRUE(std::isnan(least[2]));
+}
+
+TEST(pointwise, shifts_everything_out_by_counts_beyond_the_width) {
+  const Tensor x = Tensor::from(std::vector<int8_t>{5, -5, 5, -5, 1, -128}, {6}),
+               count = Tensor::from(std::vector<int8_t>{-1, -1, 100, 100, 7, 7}, {6});
+  EXPECT_EQ(bitwise_left_shift(x, count).to_vector<int8_t>(),
+            (std::vector<int8_t>{0, 0, 0, 0, -128, 0}));
+  EXPECT_EQ(bitwise_right_shift(x, count).to_vector<int8_t>(),
+            (std::vector<int8_t>{0, -1, 0, -1, 0, -1}));
+  EXPECT_EQ(bitwise_left_shift(x, 1).to_vector<int8_t>(),
+            (std::vector<int8_t>{10, -10, 10, -10, 2, 0}));
+  EXPECT_EQ(bitwise_right_shift(x, 1).to_vector<int8_t>(),
+            (std::vector<int8_t>{2, -3, 2, -3, 0, -64}));
+  EXPECT_THROW(bitwise_left_shift(ones({2}), 1), ExportError);
+  EXPECT_THROW(bitwise_left_shift(ones({2}, DType::boolean), ones({2}, DType::boolean)),
+               ExportError);
+}
+
+TEST(pointwise, adds_logarithms_of_infinities) {
+  const float inf = INFINITY;
+  const Tensor x = Tensor::from(std::vector<float>{-inf, inf, -inf, 500, 0}, {5}),
+               y = Tensor::from(std::vector<float>{-inf, inf, 3, 500, -500}, {5});
+  EXPECT_EQ(logaddexp(x, y).to_vector<float>(),
+            (std::vector<float>{-inf, inf, 3, 500 + std::log(2.0f), 0}));
+  EXPECT_EQ(logaddexp2(x, y).to_vector<float>(), (std::vector<float>{-inf, inf, 3, 501, 0}));
+}
+
+TEST(pointwise, has_the_second_derivatives_of_its_formulas) {
+  const auto check = [](Tensor (*f)(const Tensor&, Location)) {
+    // both sides of 0, and 0.01 on the series of sinc
+    const Tensor x = Tensor::from(std::vector<double>{0.01, 0.3, 0.7, -0.6, -0.2}, {5});
+    expect_right_derivatives([&](const std::vector<Tensor>& v) { return sum(f(v[0], {})); }, {x});
+  };
+  check(mish), check(erfinv), check(exp2), check(sinc), check(digamma);
+  expect_right_derivatives(
+      [](const std::vector<Tensor>& v) {
+        return sum(logaddexp(v[0], v[1]) + logaddexp2(v[0], v[1]) + hypot(v[0], v[1]) +
+                   xlogy(v[0], exp(v[1])));
+      },
+      {random_tensor({4}, 1, DType::f64), random_tensor({3, 1}, 2, DType::f64)});
+}
+
+TEST(pointwise, has_a_mish_that_is_x_far_out) {
+  const Tensor x = Tensor::from(std::vector<float>{-80, -1, 0, 1, 19.9f, 20.1f, 200}, {7});
+  const std::vector<float> y = mish(x).to_vector<float>(), at = x.to_vector<float>();
+  for (size_t i = 0; i < y.size(); ++i) {
+    const double want = double{at[i]} * std::tanh(std::log1p(std::exp(double{at[i]})));
+    EXPECT_NEAR(y[i], want, 2e-7 * std::fabs(want)) << at[i];
+  }
+}
+
 TEST(pointwise, is_the_same_in_a_fused_chain) {
   // gelu(x * y + 0.5) - y, then exp; y a 0-dim tensor
   const Tensor x = random_tensor({5, 777}), y = random_tensor({});
@@ -97,6 +161,20 @@ TEST(cast, keeps_large_integers_exact) {
   const int64_t large = (int64_t{1} << 53) + 1;
   const Tensor x = Tensor::from(std::vector<int64_t>{large}, {1});
   EXPECT_EQ(to(to(x, DType::i64), DType::f32).to_vector<float>()[0], static_cast<float>(large));
+}
+
+// The numbers are PyTorch's.
+TEST(clamp, shares_its_gradient_with_its_bounds) {
+  const Tensor x = Tensor::from<float>({-1, 0, 2, 3}, {4});
+  x.set_requires_grad();
+  const auto gradient = [&](const Tensor& y) { return grad({sum(y)}, {x})[0].to_vector<float>(); };
+  EXPECT_EQ(gradient(clamp(x, -1, 2)), (std::vector<float>{0, 1, 0, 0}));
+  EXPECT_EQ(gradient(clamp(x, full({}, -1), full({}, 2))), (std::vector<float>{0.5f, 1, 0.5f, 0}));
+}
+TEST(composites, name_themselves_in_the_errors_of_their_parts) {
+  EXPECT_THAT(
+      [] { call<ops::addr>(Location{}, ones({2}), ones({2}), ones({3}), Scalar(1), Scalar(1)); },
+      testing::ThrowsMessage<EagerError>(testing::HasSubstr("addr: in addmm: ")));
 }
 
 }  // namespace

@@ -78,6 +78,18 @@ TEST(attention, to_nothing_gives_zeros_and_a_finite_gradient) {
   for (const float g : grad({sum(y)}, {q})[0].to_vector<float>()) EXPECT_EQ(g, 0);
 }
 
+TEST(attention, drops_weights_with_and_without_gradients) {
+  const Tensor q = randn({1, 2, 64, 8}), k = randn({1, 2, 64, 8}), v = ones({1, 2, 64, 4});
+  for (const bool wanted : {false, true}) {
+    q.set_requires_grad(wanted);
+    manual_seed(1);
+    const Tensor y = scaled_dot_product_attention(q, k, v, {}, 0.5);
+    // each row of weights sums to 1 on average, and no row keeps all of them
+    EXPECT_NEAR(mean(y).item(), 1, 0.1);
+    EXPECT_GT(amax(abs(y - 1), {0, 1, 2, 3}).item(), 0.01);
+    EXPECT_EQ(amax(scaled_dot_product_attention(q, k, v, {}, 1.0), {0, 1, 2, 3}).item(), 0);
+  }
+}
 TEST(attention, causal_hides_later_keys) {
   const Tensor q = random_tensor({4, 2}, 1), k = random_tensor({4, 2}, 2),
                v = random_tensor({4, 2}, 3);

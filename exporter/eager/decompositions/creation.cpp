@@ -2,6 +2,7 @@
 #include "taper/exporter/eager/ops/creation.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/movement.h"
@@ -61,6 +62,36 @@ TAPER_DECOMPOSITION(triu_indices) { return {triangle_indices(a, false)}; }
 TAPER_DECOMPOSITION(new_empty) {
   return {call<ops::empty_memory_format>(a.here(), a.dims<"size">(),
                                          dtype_or(a, a.tensor<"self">().dtype()))};
+}
+// Results are row-major, whatever order of the dimensions in memory is asked for.
+TAPER_DECOMPOSITION(empty_permuted) {
+  const Dims size = a.dims<"size">();
+  Ints order = a.integers<"physical_layout">();
+  std::sort(order.begin(), order.end());
+  bool permutes = order.size() == size.size();
+  for (size_t i = 0; permutes && i < order.size(); ++i)
+    permutes = order[i] == static_cast<int64_t>(i);
+  if (!permutes)
+    throw EagerError(a.here(), "empty_permuted: physical_layout must name each dimension of " +
+                                   to_string(size) + " once");
+  return {call<ops::empty_memory_format>(a.here(), size, dtype_or(a, DType::f32))};
+}
+// (1 - cos(2πk / n)) / 2 for k < n: the window that repeats after n. A constant, because its length
+// is a number.
+TAPER_DECOMPOSITION(hann_window) {
+  const int64_t n = a.integer<"window_length">();
+  const DType dtype = dtype_or(a, DType::f32);
+  if (n < 0 || n > int64_t{1} << 31 || !is_floating(dtype))
+    throw EagerError(a.here(),
+                     "hann_window: needs a length in [0, 2^31] and a floating dtype, got " +
+                         std::to_string(n) + " and " + taper::name_of(dtype));
+  constexpr double two_pi = 6.28318530717958647693;
+  std::vector<double> window;
+  for (int64_t k = 0; k < n; ++k)
+    window.push_back(0.5 -
+                     0.5 * std::cos(two_pi * static_cast<double>(k) / static_cast<double>(n)));
+  if (n == 1) window[0] = 1;
+  return {to(Tensor::from(window, {n}, a.here()), dtype, a.here())};
 }
 TAPER_DECOMPOSITION(new_empty_strided) {
   return {call<ops::empty_strided>(a.here(), a.dims<"size">(), a.dims<"stride">(),

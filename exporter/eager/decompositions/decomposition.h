@@ -1,6 +1,9 @@
 // Composite operators written in other operators: what runs, and is traced, where no kernel for the
 // whole fits.
 #pragma once
+#include <initializer_list>
+#include <string_view>
+
 #include "taper/exporter/eager/arguments.h"
 #include "taper/exporter/eager/call.h"
 
@@ -12,10 +15,24 @@ struct Decomposition {
   const Operator* op;
   Results (*run)(const Boxed* arguments, Location here);
   bool rounds_once;  ///< f16 and bf16 arguments are computed in f32
+  uint32_t follows;  ///< bit i: the results have the dtype that argument i promotes to, with others
+                     ///< whose bits are set; 0: what comes out, or all arguments' if rounded once
+  /// Whether no kernel for the whole computes these arguments; nullptr: all do.
+  bool (*in_parts)(const Boxed* arguments) = nullptr;
 };
 
 /// All that decompositions.def lists.
 std::span<const Decomposition* const> all_decompositions();
+
+namespace internal {
+template <const Operator& op>
+consteval uint32_t follows(std::initializer_list<std::string_view> names) {
+  uint32_t mask = 0;
+  for (const std::string_view name : names)
+    mask |= 1u << position_of(schema<op>, name);  // does not compile for a name not in the row
+  return mask;
+}
+}  // namespace internal
 
 namespace decompositions {
 
@@ -39,18 +56,20 @@ Tensor positions(Dim count, Location here);
 ///
 ///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">(), a.here())};
 ///   }
-#define TAPER_DECOMPOSITION(op) TAPER_DECOMPOSITION_AS(op, false)
+#define TAPER_DECOMPOSITION(op) TAPER_DECOMPOSITION_AS(op, false, nullptr)
 
 /// The same for arithmetic that is one kernel in PyTorch: of f16 and bf16 arguments it is computed
-/// in f32, and only the results are rounded.
-#define TAPER_DECOMPOSITION_ROUNDED_ONCE(op) TAPER_DECOMPOSITION_AS(op, true)
+/// in f32, and only the results are rounded. They have the dtype that the arguments promote to;
+/// where PyTorch's follow some of them alone, those are named behind the operator.
+#define TAPER_DECOMPOSITION_ROUNDED_ONCE(op, ...) \
+  TAPER_DECOMPOSITION_AS(op, true, nullptr, __VA_ARGS__)
 
-#define TAPER_DECOMPOSITION_AS(op, rounds_once)                              \
-  static Results op##_decomposition(const Arguments<::taper::ops::op>& a);   \
-  const Decomposition op##_entry{                                            \
-      &::taper::ops::op,                                                     \
-      [](const Boxed* boxed, Location here) {                                \
-        return op##_decomposition(Arguments<::taper::ops::op>(boxed, here)); \
-      },                                                                     \
-      rounds_once};                                                          \
+#define TAPER_DECOMPOSITION_AS(op, rounds_once, in_parts, ...)                    \
+  static Results op##_decomposition(const Arguments<::taper::ops::op>& a);        \
+  const Decomposition op##_entry{                                                 \
+      &::taper::ops::op,                                                          \
+      [](const Boxed* boxed, Location here) {                                     \
+        return op##_decomposition(Arguments<::taper::ops::op>(boxed, here));      \
+      },                                                                          \
+      rounds_once, internal::follows<::taper::ops::op>({__VA_ARGS__}), in_parts}; \
   static Results op##_decomposition([[maybe_unused]] const Arguments<::taper::ops::op>& a)

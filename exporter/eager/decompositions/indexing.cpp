@@ -93,11 +93,18 @@ TAPER_DECOMPOSITION(argsort) {
 }
 
 // Both are expanded to each other's sizes, but not along `dim`.
+// gather takes no negative indices, this does.
 TAPER_DECOMPOSITION(take_along_dim) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">(), indices = a.tensor<"indices">();
+  const auto gathered = [&](const Tensor& t, int64_t dim, const Tensor& places) -> Tensor {
+    const Dim extent = t.rank() > 0 ? t.size(dim, here) : Dim(1);
+    const Tensor from_front = where(lt(places, Scalar(0), here),
+                                    add(places, Scalar(extent.value()), 1, here), places, here);
+    return gather(t, dim, from_front, here);
+  };
   if (!a.has<"dim">())
-    return {gather(flatten(self, 0, -1, here), 0, flatten(indices, 0, -1, here), here)};
+    return {gathered(flatten(self, 0, -1, here), 0, flatten(indices, 0, -1, here))};
   const int64_t rank = self.rank(), dim = a.integer<"dim">();
   if (indices.rank() != rank || dim < -rank || dim >= rank)
     throw EagerError(here,
@@ -113,7 +120,7 @@ TAPER_DECOMPOSITION(take_along_dim) {
     else
       to[i] = from[i];
   }
-  return {gather(expand(self, from, here), dim, expand(indices, to, here), here)};
+  return {gathered(expand(self, from, here), dim, expand(indices, to, here))};
 }
 TAPER_DECOMPOSITION(nonzero) {
   return {positions_of_true(a.tensor<"self">(), "nonzero", a.here())};
@@ -277,7 +284,7 @@ TAPER_DECOMPOSITION(_embedding_bag) {
   if (a.has<"per_sample_weights">() && mode != 0)
     throw EagerError(here, "_embedding_bag: per_sample_weights need mode 0 (sum)");
   if (a.has<"per_sample_weights">() &&
-      to_string(a.tensor<"per_sample_weights">().sizes()) != to_string(indices.sizes()))
+      !same_sizes(a.tensor<"per_sample_weights">().sizes(), indices.sizes()))
     throw EagerError(here, "_embedding_bag: per_sample_weights " +
                                to_string(a.tensor<"per_sample_weights">().sizes()) +
                                " must have the size of indices " + to_string(indices.sizes()));

@@ -1,6 +1,9 @@
 #include "taper/exporter/eager/ops/loss.h"
 
+#include <cmath>
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/decompositions/reduced_loss.h"
 #include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
@@ -9,30 +12,6 @@
 
 namespace taper::eager::decompositions {
 namespace {
-
-/// f16 and bf16 compute in f32.
-Tensor widened(const Tensor& t, Location here) {
-  return t.defined() && (t.dtype() == DType::f16 || t.dtype() == DType::bf16)
-             ? t.to(DType::f32, here)
-             : t;
-}
-
-/// `self`: whose dtype the result has.
-Tensor reduced(const char* name, const Tensor& loss, int64_t reduction, const Tensor& self,
-               Location here) {
-  const DType dtype = is_floating(self.dtype()) ? self.dtype() : loss.dtype();
-  switch (static_cast<Reduction>(reduction)) {
-    case Reduction::none:
-      return loss.to(dtype, here);
-    case Reduction::mean:
-      return mean(loss, std::nullopt, here).to(dtype, here);
-    case Reduction::sum:
-      return sum(loss, std::nullopt, here).to(dtype, here);
-  }
-  throw EagerError(here, std::string(name) +
-                             ": reduction must be 0 (none), 1 (mean) or 2 (sum), got " +
-                             std::to_string(reduction));
-}
 
 /// nll_loss_forward of self (batch, classes, …) with target (batch, …): the positions count as
 /// batch.
@@ -58,6 +37,16 @@ Results nll(const char* name, const Tensor& self, const Tensor& target, const Te
   return results;
 }
 
+/// Throws if the target would be broadcast: a mistake more often than a wish.
+void need_same_sizes(const char* name, const Tensor& self, const Tensor& target, Location here) {
+  const Dims a = self.sizes(), b = target.sizes();
+  bool differ = a.size() != b.size();
+  for (size_t i = 0; i < a.size() && !differ; ++i) differ = proves_different(a[i], b[i]);
+  if (differ)
+    throw EagerError(here, std::string(name) + ": target " + to_string(b) +
+                               " must have the sizes of self " + to_string(a));
+}
+
 /// A vector (classes) beside log-probabilities with the classes in dimension `dim`.
 Tensor beside_classes(const Tensor& weight, int rank, int dim, Location here) {
   Dims sizes(static_cast<size_t>(rank), Dim(1));
@@ -74,12 +63,8 @@ Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weigh
                  Scalar(smoothing / static_cast<double>(classes.value())), 1, here);
   Tensor loss = neg(mul(logs, target, here), here);
   if (weight.defined()) loss = mul(loss, beside_classes(weight, logs.rank(), dim, here), here);
-  if (static_cast<Reduction>(reduction) == Reduction::none)
-    return sum(loss, {dim}, false, std::nullopt, here);
-  const Tensor total = sum(loss, std::nullopt, here);
-  if (static_cast<Reduction>(reduction) == Reduction::sum) return total;
-  return div(mul(total, Scalar(static_cast<double>(classes.value())), here),
-             Scalar(static_cast<double>(logs.numel().value())), here);
+  return reduced("cross_entropy_loss", sum(loss, {dim}, false, std::nullopt, here), reduction,
+                 here);
 }
 
 /// What label smoothing adds: the loss of a target spread evenly over all classes, but for their
@@ -106,6 +91,20 @@ Tensor spread_loss(const Tensor& logs, const Tensor& target, const Tensor& weigh
 }
 
 }  // namespace
+
+Tensor reduced(const char* name, const Tensor& loss, int64_t reduction, Location here) {
+  switch (static_cast<Reduction>(reduction)) {
+    case Reduction::none:
+      return loss;
+    case Reduction::mean:
+      return mean(loss, std::nullopt, here);
+    case Reduction::sum:
+      return sum(loss, std::nullopt, here);
+  }
+  throw EagerError(here, std::string(name) +
+                             ": reduction must be 0 (none), 1 (mean) or 2 (sum), got " +
+                             std::to_string(reduction));
+}
 
 TAPER_DECOMPOSITION(nll_loss_nd) {
   return {nll("nll_loss_nd", a.tensor<"self">(), a.tensor<"target">(), a.tensor<"weight">(),
@@ -149,19 +148,15 @@ TAPER_DECOMPOSITION(cross_entropy_loss) {
               here)};
 }
 
-TAPER_DECOMPOSITION(mse_loss) {
-  const Tensor d = sub(widened(a.tensor<"self">(), a.here()),
-                       widened(a.tensor<"target">(), a.here()), 1, a.here());
-  return {reduced("mse_loss", mul(d, d, a.here()), a.integer<"reduction">(), a.tensor<"self">(),
-                  a.here())};
+TAPER_DECOMPOSITION_ROUNDED_ONCE(mse_loss) {
+  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">(), 1, a.here());
+  return {reduced("mse_loss", mul(d, d, a.here()), a.integer<"reduction">(), a.here())};
 }
 
-TAPER_DECOMPOSITION(l1_loss) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(l1_loss) {
   return {reduced("l1_loss",
-                  abs(sub(widened(a.tensor<"self">(), a.here()),
-                          widened(a.tensor<"target">(), a.here()), 1, a.here()),
-                      a.here()),
-                  a.integer<"reduction">(), a.tensor<"self">(), a.here())};
+                  abs(sub(a.tensor<"self">(), a.tensor<"target">(), 1, a.here()), a.here()),
+                  a.integer<"reduction">(), a.here())};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(smooth_l1_loss) {
@@ -170,31 +165,36 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(smooth_l1_loss) {
   if (!(beta >= 0))
     throw EagerError(here,
                      "smooth_l1_loss: beta must not be negative, got " + std::to_string(beta));
-  const Tensor d = abs(
-      sub(widened(a.tensor<"self">(), here), widened(a.tensor<"target">(), here), 1, here), here);
-  const Tensor loss =
-      beta == 0 ? d
-                : where(lt(d, Scalar(beta), here), mul(mul(d, d, here), Scalar(0.5 / beta), here),
-                        sub(d, Scalar(0.5 * beta), 1, here), here);
-  return {reduced("smooth_l1_loss", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
+  const Tensor d = abs(sub(a.tensor<"self">(), a.tensor<"target">(), 1, here), here);
+  // the square that is not chosen must stay finite: its derivative is multiplied by 0
+  const Tensor near = clamp_max(d, Scalar(beta), here);
+  const Tensor loss = beta == 0 ? d
+                                : where(lt(d, Scalar(beta), here),
+                                        mul(mul(near, near, here), Scalar(0.5 / beta), here),
+                                        sub(d, Scalar(0.5 * beta), 1, here), here);
+  return {reduced("smooth_l1_loss", loss, a.integer<"reduction">(), here)};
 }
 
-TAPER_DECOMPOSITION_ROUNDED_ONCE(huber_loss) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(huber_loss, "self") {
   const Location here = a.here();
   const double delta = a.real<"delta">();
   if (!(delta > 0))
     throw EagerError(here, "huber_loss: delta must be positive, got " + std::to_string(delta));
-  const Tensor d = abs(
-      sub(widened(a.tensor<"self">(), here), widened(a.tensor<"target">(), here), 1, here), here);
-  const Tensor loss = where(lt(d, Scalar(delta), here), mul(mul(d, d, here), Scalar(0.5), here),
-                            mul(sub(d, Scalar(0.5 * delta), 1, here), Scalar(delta), here), here);
-  return {reduced("huber_loss", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
+  const Tensor d = abs(sub(a.tensor<"self">(), a.tensor<"target">(), 1, here), here);
+  if (std::isinf(delta))
+    return {reduced("huber_loss", mul(mul(d, d, here), Scalar(0.5), here), a.integer<"reduction">(),
+                    here)};
+  const Tensor near = clamp_max(d, Scalar(delta), here);  // as in smooth_l1_loss
+  const Tensor loss =
+      where(lt(d, Scalar(delta), here), mul(mul(near, near, here), Scalar(0.5), here),
+            mul(sub(d, Scalar(0.5 * delta), 1, here), Scalar(delta), here), here);
+  return {reduced("huber_loss", loss, a.integer<"reduction">(), here)};
 }
 
-TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy, "self") {
   const Location here = a.here();
-  const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here),
-               weight = widened(a.tensor<"weight">(), here);
+  const Tensor x = a.tensor<"self">(), t = a.tensor<"target">(), weight = a.tensor<"weight">();
+  need_same_sizes("binary_cross_entropy", x, t, here);
   const auto bounded_log = [&](const Tensor& p) {
     return clamp_min(log(p, here), Scalar(-100), here);
   };
@@ -202,15 +202,14 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy) {
   Tensor loss = sub(mul(sub(t, Scalar(1), 1, here), bounded_log(rsub(x, Scalar(1), 1, here)), here),
                     mul(t, bounded_log(x), here), 1, here);
   if (weight.defined()) loss = mul(loss, weight, here);
-  return {
-      reduced("binary_cross_entropy", loss, a.integer<"reduction">(), a.tensor<"self">(), here)};
+  return {reduced("binary_cross_entropy", loss, a.integer<"reduction">(), here)};
 }
 
-TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy_with_logits) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy_with_logits, "target") {
   const Location here = a.here();
-  const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here);
-  const Tensor weight = widened(a.tensor<"weight">(), here),
-               pos_weight = widened(a.tensor<"pos_weight">(), here);
+  const Tensor x = a.tensor<"self">(), t = a.tensor<"target">();
+  const Tensor weight = a.tensor<"weight">(), pos_weight = a.tensor<"pos_weight">();
+  need_same_sizes("binary_cross_entropy_with_logits", x, t, here);
   // (1 - t) x - (1 + (pos_weight - 1) t) log sigmoid(x)
   Tensor logs = log_sigmoid(x, here);
   if (pos_weight.defined())
@@ -218,21 +217,20 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy_with_logits) {
         mul(logs, add(mul(sub(pos_weight, Scalar(1), 1, here), t, here), Scalar(1), 1, here), here);
   Tensor loss = sub(mul(rsub(t, Scalar(1), 1, here), x, here), logs, 1, here);
   if (weight.defined()) loss = mul(loss, weight, here);
-  return {reduced("binary_cross_entropy_with_logits", loss, a.integer<"reduction">(),
-                  a.tensor<"self">(), here)};
+  return {reduced("binary_cross_entropy_with_logits", loss, a.integer<"reduction">(), here)};
 }
 
-TAPER_DECOMPOSITION(kl_div) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(kl_div) {
   const Location here = a.here();
-  const Tensor x = widened(a.tensor<"self">(), here), t = widened(a.tensor<"target">(), here);
+  const Tensor x = a.tensor<"self">(), t = a.tensor<"target">();
   if (a.boolean<"log_target">())
     return {reduced("kl_div", mul(exp(t, here), sub(t, x, 1, here), here), a.integer<"reduction">(),
-                    a.tensor<"self">(), here)};
+                    here)};
   // t log(t) is 0 at 0; where it is replaced, log has an argument with a finite derivative
   const Tensor empty = eq(t, Scalar(0), here);
   const Tensor entropy = mul(t, log(masked_fill(t, empty, Scalar(1), here), here), here);
-  return {reduced("kl_div", sub(entropy, mul(t, x, here), 1, here), a.integer<"reduction">(),
-                  a.tensor<"self">(), here)};
+  return {
+      reduced("kl_div", sub(entropy, mul(t, x, here), 1, here), a.integer<"reduction">(), here)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -3,6 +3,7 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::decompositions {
@@ -88,6 +89,37 @@ TAPER_DECOMPOSITION(diag_embed) {
   for (const int64_t dim : {std::min(dim1, dim2), std::max(dim1, dim2)})
     sizes.insert(sizes.begin() + dim, side);
   return {diagonal_scatter(zeros(sizes, self.dtype(), here), self, offset, dim1, dim2, here)};
+}
+
+TAPER_DECOMPOSITION(fill_Tensor) {
+  const Tensor self = a.tensor<"self">(), value = a.tensor<"value">();
+  if (value.rank() != 0)
+    throw EagerError(a.here(), "fill: value must be a number or a tensor without dimensions, not " +
+                                   to_string(value.sizes()));
+  return {clone(expand(to(value, self.dtype(), a.here()), self.sizes(), a.here()), a.here())};
+}
+// Each element less the one before, n times; of bool, whether they differ.
+TAPER_DECOMPOSITION(diff) {
+  const Location here = a.here();
+  Tensor x = a.tensor<"self">();
+  const int64_t n = a.integer<"n">();
+  if (x.rank() == 0 || n < 0)
+    throw EagerError(here, "diff: needs a dimension and n of at least 0, got " +
+                               to_string(x.sizes()) + " and " + std::to_string(n));
+  const int64_t dim = checked_dim(a.integer<"dim">(), x.rank(), "diff", x, here);
+  if (n == 0) return {x};
+  std::vector<Tensor> parts;
+  if (a.has<"prepend">()) parts.push_back(a.tensor<"prepend">());
+  parts.push_back(x);
+  if (a.has<"append">()) parts.push_back(a.tensor<"append">());
+  if (parts.size() > 1) x = cat(parts, dim, here);
+  for (int64_t i = 0; i < n && !proves_equal(x.size(dim), Dim(0)); ++i) {
+    const Dim extent = x.size(dim);
+    const Tensor after = slice(x, dim, Dim(1), extent, 1, here),
+                 before = slice(x, dim, Dim(0), extent - Dim(1), 1, here);
+    x = x.dtype() == DType::boolean ? ne(after, before, here) : sub(after, before, 1, here);
+  }
+  return {x};
 }
 
 TAPER_DECOMPOSITION(to_dtype) {

@@ -28,6 +28,16 @@ BatchNorm read(const A& a) {
 /// (out, save_mean, save_invstd). Training writes the new running statistics into the old ones, if
 /// there are any.
 Results normalize(const char* name, BatchNorm b, Location here) {
+  // a half input may stand beside f32 weights and statistics: it is computed in f32, like theirs
+  const DType dtype = b.input.dtype();
+  const auto is_f32 = [](const Tensor& t) { return t.defined() && t.dtype() == DType::f32; };
+  if ((dtype == DType::f16 || dtype == DType::bf16) &&
+      (is_f32(b.weight) || is_f32(b.running_mean))) {
+    b.input = b.input.to(DType::f32, here);
+    Results results = normalize(name, b, here);
+    results[0] = results[0].to(dtype, here);
+    return results;
+  }
   if (b.running_mean.defined() != b.running_var.defined())
     throw EagerError(
         here, std::string(name) + ": running_mean and running_var come together, or not at all");
@@ -50,42 +60,6 @@ Results normalize(const char* name, BatchNorm b, Location here) {
   b.running_mean.copy_(running_mean.detach(), here);
   b.running_var.copy_(running_var.detach(), here);
   return {out, mean, invstd};
-}
-
-/// x / sqrt(mean(x²) + eps) weight, and the factor 1 / sqrt(…).
-Results rms(const char* name, const Tensor& input, const Dims& normalized_shape,
-            const Tensor& weight, std::optional<double> eps, Location here) {
-  const int inner = static_cast<int>(normalized_shape.size());
-  if (inner == 0 || inner > input.rank())
-    throw EagerError(here, std::string(name) + ": normalized_shape " + to_string(normalized_shape) +
-                               " must name between 1 and all dimensions of input " +
-                               to_string(input.sizes()));
-  Ints over;
-  for (int i = 0; i < inner; ++i) {
-    over.push_back(i - inner);
-    if (input.size(i - inner) != normalized_shape[static_cast<size_t>(i)])
-      throw EagerError(here, std::string(name) + ": input " + to_string(input.sizes()) +
-                                 " does not end in normalized_shape " +
-                                 to_string(normalized_shape));
-  }
-  if (weight.defined() && weight.sizes() != normalized_shape)
-    throw EagerError(here, std::string(name) + ": weight " + to_string(weight.sizes()) +
-                               " must have the shape " + to_string(normalized_shape));
-  const double epsilon = eps                           ? *eps
-                         : input.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
-                                                       : std::numeric_limits<float>::epsilon();
-  const Tensor x = input.dtype() == DType::f64
-                       ? input
-                       : input.to(DType::f32, here);  // f16 and bf16 compute in f32
-  const Tensor factor = rsqrt(
-      add(mean(mul(x, x, here), over, true, std::nullopt, here), Scalar(epsilon), 1, here), here);
-  const Tensor out = mul(x, factor, here);
-  return {(weight.defined() ? mul(out, weight, here) : out).to(input.dtype(), here), factor};
-}
-
-template <class A>
-std::optional<double> optional_eps(const A& a) {
-  return a.template has<"eps">() ? std::optional(a.template real<"eps">()) : std::nullopt;
 }
 
 }  // namespace
@@ -125,13 +99,13 @@ TAPER_DECOMPOSITION(instance_norm) {
   return {out.reshape(input.sizes(), here)};
 }
 
-TAPER_DECOMPOSITION_ROUNDED_ONCE(layer_norm) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(layer_norm, "input") {
   return {std::get<0>(
       call<ops::native_layer_norm>(a.here(), a.tensor<"input">(), a.dims<"normalized_shape">(),
                                    a.tensor<"weight">(), a.tensor<"bias">(), a.real<"eps">()))};
 }
 
-TAPER_DECOMPOSITION_ROUNDED_ONCE(group_norm) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(group_norm, "input") {
   const Tensor input = a.tensor<"input">();
   if (input.rank() < 2)
     throw EagerError(
@@ -145,14 +119,33 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(group_norm) {
 }
 
 TAPER_DECOMPOSITION(rms_norm) {
-  return {rms("rms_norm", a.tensor<"input">(), a.dims<"normalized_shape">(), a.tensor<"weight">(),
-              optional_eps(a), a.here())[0]};
+  const Location here = a.here();
+  const Tensor input = a.tensor<"input">(), weight = a.tensor<"weight">();
+  Ints shape;
+  for (const Dim& d : a.dims<"normalized_shape">()) shape.push_back(d.value());
+  const std::optional<double> eps = a.has<"eps">() ? std::optional(a.real<"eps">()) : std::nullopt;
+  const bool apart = weight.defined() && weight.dtype() != input.dtype();
+  const Tensor out =
+      std::get<0>(call<ops::_fused_rms_norm>(here, input, shape, apart ? Tensor() : weight, eps));
+  return {apart ? mul(out, weight, here).to(input.dtype(), here) : out};
 }
 
-TAPER_DECOMPOSITION(_fused_rms_norm) {
-  const Ints shape = a.integers<"normalized_shape">();
-  return rms("_fused_rms_norm", a.tensor<"input">(), Dims(shape.begin(), shape.end()),
-             a.tensor<"weight">(), optional_eps(a), a.here());
+// T. Salimans and D. P. Kingma, "Weight Normalization", arXiv:1602.07868: v g / |v|, the length of
+// each slice of v along dim; of the whole of v for dim -1, as in PyTorch.
+TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_norm) {
+  const Location here = a.here();
+  const Tensor v = a.tensor<"v">();
+  const bool whole = a.integer<"dim">() == -1;
+  Ints others;
+  if (!whole) {
+    const int64_t dim = checked_dim(a.integer<"dim">(), v.rank(), "_weight_norm", v, here);
+    for (int64_t i = 0; i < v.rank(); ++i)
+      if (i != dim) others.push_back(i);
+  }
+  // of a vector each slice is one element, and nothing is summed
+  const Tensor length =
+      !whole && others.empty() ? abs(v, here) : vector_norm(v, 2, others, !whole, {}, here);
+  return {mul(v, div(a.tensor<"g">(), length, here), here)};
 }
 
 }  // namespace taper::eager::decompositions

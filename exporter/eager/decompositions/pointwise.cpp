@@ -3,11 +3,17 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager::decompositions {
 namespace {
 
+constexpr double pi = 3.14159265358979323846;
+
+Tensor as_floating(const Tensor& t, Location here) {
+  return is_floating(t.dtype()) ? t : cast(t, DType::f32, here);
+}
 /// A number as a 0-dim tensor of its own dtype, for operators that take tensors: promotion treats
 /// both alike.
 Tensor as_tensor(Scalar s, Location here) {
@@ -47,13 +53,6 @@ TAPER_DECOMPOSITION(max_other) {
 TAPER_DECOMPOSITION(min_other) {
   return {minimum(a.tensor<"self">(), a.tensor<"other">(), a.here())};
 }
-TAPER_DECOMPOSITION(__and___Tensor) {
-  return {bitwise_and(a.tensor<"self">(), a.tensor<"other">(), a.here())};
-}
-TAPER_DECOMPOSITION(__and___Scalar) {
-  return {bitwise_and(a.tensor<"self">(), a.scalar<"other">(), a.here())};
-}
-
 TAPER_DECOMPOSITION(where_ScalarOther) {
   const Tensor self = a.tensor<"self">();
   return {
@@ -77,6 +76,82 @@ TAPER_DECOMPOSITION(masked_fill_Tensor) {
   if (mask.dtype() != DType::boolean)
     throw EagerError(a.here(), "masked_fill: mask must be a bool tensor");
   return {where(mask, cast(value, self.dtype(), a.here()), self, a.here())};
+}
+
+TAPER_DECOMPOSITION(xlogy_Scalar_Other) {
+  return {xlogy(a.tensor<"self">(), as_tensor(a.scalar<"other">(), a.here()), a.here())};
+}
+TAPER_DECOMPOSITION(frac) {
+  const Tensor x = a.tensor<"self">();
+  if (!is_floating(x.dtype()))
+    throw EagerError(a.here(),
+                     std::string("frac: needs a floating dtype, not ") + taper::name_of(x.dtype()));
+  return {sub(x, trunc(x, a.here()), 1, a.here())};
+}
+// sin(z) / z, near 0 by its Taylor series, which has the right derivatives there.
+TAPER_DECOMPOSITION_ROUNDED_ONCE(sinc) {
+  const Location here = a.here();
+  const Tensor z = mul(a.tensor<"self">(), pi, here), near = lt(abs(z, here), 0.25, here);
+  const Tensor far = masked_fill(z, near, 1, here), small = masked_fill(z, logical_not(near), 0);
+  const Tensor z2 = mul(small, small, here);
+  Tensor series = ones_like(z, {}, here);
+  for (int k = 12; k >= 2; k -= 2)
+    series = rsub(mul(mul(series, z2, here), 1.0 / (k * (k + 1)), here), 1, 1, here);
+  return {where(near, series, div(sin(far, here), far, here), here)};
+}
+TAPER_DECOMPOSITION_ROUNDED_ONCE(logit) {
+  const Location here = a.here();
+  Tensor x = as_floating(a.tensor<"self">(), here);
+  if (a.has<"eps">() && a.real<"eps">() >= 0) {
+    // not clamp(): for eps > 1/2 the bounds cross, and then the lower one goes first
+    const double low = a.real<"eps">();
+    x = where(lt(x, Scalar(low), here), Scalar(low), clamp_max(x, Scalar(1 - low), here), here);
+  }
+  return {log(div(x, rsub(x, 1, 1, here), here), here)};
+}
+TAPER_DECOMPOSITION_ROUNDED_ONCE(deg2rad) {
+  return {mul(as_floating(a.tensor<"self">(), a.here()), pi / 180, a.here())};
+}
+TAPER_DECOMPOSITION_ROUNDED_ONCE(rad2deg) {
+  return {mul(as_floating(a.tensor<"self">(), a.here()), 180 / pi, a.here())};
+}
+TAPER_DECOMPOSITION(isfinite) {
+  const Tensor x = a.tensor<"self">();
+  return {logical_not(logical_or(isnan(x, a.here()), isinf(x, a.here()), a.here()), a.here())};
+}
+
+TAPER_DECOMPOSITION(prelu) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), weight = a.tensor<"weight">();
+  if (weight.rank() > 1)
+    throw EagerError(
+        here, "prelu: weight must have at most one dimension, it is " + to_string(weight.sizes()));
+  Dims beside(static_cast<size_t>(self.rank()), Dim(1));
+  if (weight.rank() == 1 && !proves_equal(weight.size(0), Dim(1))) {
+    if (self.rank() == 0)
+      throw EagerError(here, "prelu: self without dimensions takes one weight, not " +
+                                 to_string(weight.sizes()));
+    beside[self.rank() == 1 ? 0 : 1] = weight.size(0);
+    const Dim channels = self.rank() == 1 ? Dim(1) : self.size(1);
+    if (proves_different(weight.size(0), channels))
+      throw EagerError(here, "prelu: weight " + to_string(weight.sizes()) +
+                                 " must have an element for each channel (dimension 1) of self " +
+                                 to_string(self.sizes()));
+  }
+  return {call<ops::_prelu_kernel>(here, self, reshape(weight, beside, here))};
+}
+TAPER_DECOMPOSITION_ROUNDED_ONCE(glu) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  if (self.rank() == 0) throw EagerError(here, "glu: a tensor without dimensions has no halves");
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "glu", self, here);
+  const Dim extent = self.size(dim);
+  if (!proves_equal(extent % Dim(2), Dim(0)))
+    throw EagerError(here, "glu: dim " + std::to_string(dim) + " of " + to_string(self.sizes()) +
+                               " must be even");
+  const Dim half = extent / Dim(2);
+  return {mul(slice(self, dim, Dim(0), half, 1, here),
+              sigmoid(slice(self, dim, half, extent, 1, here), here), here)};
 }
 
 TAPER_DECOMPOSITION(relu6) { return {hardtanh(a.tensor<"self">(), 0, 6, a.here())}; }

@@ -33,6 +33,21 @@ TAPER_DECOMPOSITION(dropout) {
   if (!a.boolean<"train">() || p == 0) return {input};
   return {dropout(input, p, true, default_generator(), a.here())};
 }
+// Whole channels of (batch, channels, …) at once.
+TAPER_DECOMPOSITION(feature_dropout) {
+  const Tensor input = a.tensor<"input">();
+  const double p = a.real<"p">();
+  check_probability(p, "feature_dropout", a.here());
+  if (!a.boolean<"train">() || p == 0) return {input};
+  if (input.rank() < 2)
+    throw EagerError(
+        a.here(), "feature_dropout: needs a batch and channels, got " + to_string(input.sizes()));
+  Dims sizes(static_cast<size_t>(input.rank()), Dim(1));
+  sizes[0] = input.size(0), sizes[1] = input.size(1);
+  const Tensor factors =
+      dropout(ones(sizes, input.dtype(), a.here()), p, true, default_generator(), a.here());
+  return {mul(input, factors, a.here())};
+}
 TAPER_DECOMPOSITION(native_dropout) {
   const Tensor input = a.tensor<"input">();
   const double p = a.real<"p">();
@@ -68,6 +83,11 @@ TAPER_DECOMPOSITION(bernoulli) {
     throw EagerError(a.here(),
                      std::string("bernoulli: needs probabilities of a floating dtype, not ") +
                          taper::name_of(self.dtype()));
+  if (!self.is_traced()) {
+    const Tensor usable = logical_and(ge(self, 0, a.here()), le(self, 1, a.here()), a.here());
+    if (!all(usable, a.here()).item<bool>(a.here()))
+      throw EagerError(a.here(), "bernoulli: probabilities must lie in [0, 1]");
+  }
   const DType drawn = self.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor u = rand(self.sizes(), drawn, default_generator(), a.here());
   return {to(lt(u, cast(self, drawn, a.here()), a.here()), self.dtype(), a.here())};
@@ -88,8 +108,13 @@ TAPER_DECOMPOSITION(multinomial) {
   NoGrad guard;
   const Tensor weights = cast(self.detach(), DType::f64, here);
   const Dim count = weights.size(-1);
-  if (!weights.is_traced() && !all(ge(weights, 0, here), here).item<bool>(here))
-    throw EagerError(here, "multinomial: weights must not be negative or NaN");
+  if (!weights.is_traced()) {
+    const Tensor usable = logical_and(ge(weights, 0, here), isfinite(weights, here), here);
+    if (!all(usable, here).item<bool>(here))
+      throw EagerError(here, "multinomial: weights must not be negative, infinite or NaN");
+    if (!all(gt(sum(weights, {-1}, false, std::nullopt, here), 0, here), here).item<bool>(here))
+      throw EagerError(here, "multinomial: a row of weights must not be all 0");
+  }
   Dims sizes = weights.sizes();
   if (!a.boolean<"replacement">()) {
     if (proves_less(count, samples))

@@ -65,10 +65,15 @@ Tensor scores(const char* name, const Attention& t, Location here) {
                   ": query, key and value need at least 2 dimensions (length, features), got " +
                   to_string(t.query.sizes()) + ", " + to_string(t.key.sizes()) + " and " +
                   to_string(t.value.sizes()));
-  if (t.dropout != 0)
-    throw EagerError(
-        here, std::string(name) +
-                  ": dropout_p must be 0; apply dropout outside, where its random state is kept");
+  const DType dtype = t.query.dtype();
+  if (!is_floating(dtype) || t.key.dtype() != dtype || t.value.dtype() != dtype)
+    throw EagerError(here, std::string(name) +
+                               ": query, key and value must have one floating dtype, got " +
+                               taper::name_of(dtype) + ", " + taper::name_of(t.key.dtype()) +
+                               " and " + taper::name_of(t.value.dtype()));
+  if (t.mask.defined() && t.mask.dtype() != DType::boolean && !is_floating(t.mask.dtype()))
+    throw EagerError(here, std::string(name) + ": attn_mask must be bool or floating, got " +
+                               taper::name_of(t.mask.dtype()));
   if (t.causal && t.mask.defined())
     throw EagerError(here, std::string(name) + ": attn_mask and is_causal exclude each other");
   const double scale =
@@ -87,9 +92,16 @@ Tensor scores(const char* name, const Attention& t, Location here) {
 
 /// Only a mask can leave a query with nothing to attend to: is_causal leaves it the first key.
 Tensor attend(const Attention& t, const Tensor& s, Location here) {
-  return matmul(
-      t.mask.defined() ? safe_softmax(s, -1, here) : call<ops::_softmax>(here, s, -1, false),
-      t.value, here);
+  Tensor weights =
+      t.mask.defined() ? safe_softmax(s, -1, here) : call<ops::_softmax>(here, s, -1, false);
+  if (t.dropout != 0) weights = call<ops::dropout>(here, weights, t.dropout, true);
+  return matmul(weights, t.value, here);
+}
+
+/// Kernels for the whole know no random numbers.
+bool drops_out(const Boxed* arguments) {
+  constexpr int position = position_of(schema<ops::scaled_dot_product_attention>, "dropout_p");
+  return arguments[position].scalar().to<double>() != 0;
 }
 
 }  // namespace
@@ -104,7 +116,7 @@ TAPER_DECOMPOSITION(_safe_softmax) {
   return {safe_softmax(cast_self(a), a.integer<"dim">(), a.here())};
 }
 
-TAPER_DECOMPOSITION_ROUNDED_ONCE(scaled_dot_product_attention) {
+TAPER_DECOMPOSITION_AS(scaled_dot_product_attention, true, drops_out) {
   const Location here = a.here();
   Attention t = read_attention(a);
   if (a.boolean<"enable_gqa">() && t.query.rank() >= 3 && t.key.rank() >= 3 &&

@@ -124,7 +124,7 @@ TAPER_DECOMPOSITION(unflatten_int) {
     *inferred = proves_equal(known, Dim(0)) ? Dim(0) : sizes[static_cast<size_t>(dim)] / known;
   Dim product = 1;
   for (const Dim& p : parts) product = product * p;
-  if (!proves_equal(product, sizes[static_cast<size_t>(dim)]))
+  if (proves_different(product, sizes[static_cast<size_t>(dim)]))  // what is open, view checks
     throw EagerError(a.here(), "unflatten: sizes " + to_string(parts) + " do not multiply to " +
                                    sizes[static_cast<size_t>(dim)].to_string());
   sizes.erase(sizes.begin() + dim);
@@ -211,7 +211,7 @@ TAPER_DECOMPOSITION(chunk) {
   const int64_t extent = self.size(dim).value();
   if (extent == 0)
     return split_to(self, Dims(static_cast<size_t>(chunks), Dim(0)), dim, "chunk", a.here());
-  return split_evenly(self, (extent + chunks - 1) / chunks, dim, "chunk", a.here());
+  return split_evenly(self, (extent - 1) / chunks + 1, dim, "chunk", a.here());
 }
 TAPER_DECOMPOSITION(unbind_int) {
   const Tensor self = a.tensor<"self">();

@@ -13,7 +13,7 @@ namespace taper::eager {
 struct Derivative {
   const Operator* op;
   uint32_t saves;  ///< bit i: argument i (of those that reach kernels) is kept for backward; bit 16
-                   ///< + k: result k is
+                   ///< + k: result k is; bit 31: result 0 alone has a gradient
   Gradients (*run)(const SavedCall& call, const Gradients& results);
 };
 
@@ -64,7 +64,9 @@ template <const Operator& op>
 constexpr uint32_t saves(std::initializer_list<std::string_view> names) {
   uint32_t mask = 0;
   for (const std::string_view name : names) {
-    if (name.substr(0, 6) == "result") {
+    if (name == "only result0") {
+      mask |= 1u << 31;
+    } else if (name.substr(0, 6) == "result") {
       mask |= 1u << (16 + (name.size() > 6 ? name[6] - '0' : 0));
     } else {
       const int position = position_of(schema<op>, name);
@@ -85,9 +87,10 @@ namespace derivatives {
 }  // namespace taper::eager
 
 /// Defines a derivative, in namespace taper::eager::derivatives; it must stand in derivatives.def.
-/// After the operator come the names of what is saved: arguments, and "result" ("result1", …). In
-/// the body `saved` has the call, `dy` the gradient of result 0, `dys` those of all results
-/// (undefined: none).
+/// After the operator come the names of what is saved: arguments, and "result" ("result1", …), and
+/// "only result0" if the others, statistics for the backward pass, have no gradient. In the body
+/// `saved` has the call, `dy` the gradient of result 0, `dys` those of all results (undefined:
+/// none).
 ///
 ///   TAPER_DERIVATIVE(_softmax, "result") {
 ///     const Tensor y = saved.result();

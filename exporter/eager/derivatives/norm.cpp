@@ -1,44 +1,11 @@
-#include <functional>
-
 #include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/derivatives/differentiate.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::derivatives {
 namespace {
-
-/// The derivative of `function` at `inputs`, by writing it out in differentiable operators and
-/// walking that tape. For second derivatives, where a formula would be long and gain nothing.
-///   wanted        whether the gradient of an input is wanted; its input must be defined then
-///   gradients     of the function's results; undefined: none
-Gradients differentiate(
-    const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
-    const std::vector<Tensor>& inputs, const std::vector<bool>& wanted, const Gradients& gradients,
-    Location here) {
-  const bool again = grad_enabled();
-  NoGrad enabled(true);
-  // Aliases end the walk: the inputs' own histories, which may reach each other, are not part of
-  // the function.
-  std::vector<Tensor> own, targets;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    own.push_back(inputs[i].defined() ? call<ops::alias>(here, inputs[i]) : Tensor());
-    if (wanted[i]) targets.push_back(own.back());
-  }
-  const std::vector<Tensor> results = function(own);
-  std::vector<Tensor> outputs, output_gradients;
-  for (size_t k = 0; k < results.size(); ++k) {
-    if (!gradients[k].defined() || !results[k].requires_grad()) continue;
-    outputs.push_back(results[k]), output_gradients.push_back(gradients[k]);
-  }
-  Gradients all(inputs.size());
-  if (targets.empty() || outputs.empty()) return all;
-  const std::vector<Tensor> found = grad(outputs, targets, output_gradients, again,
-                                         /*retain_graph=*/true, /*allow_unused=*/true, here);
-  for (size_t i = 0, t = 0; i < inputs.size(); ++i)
-    if (wanted[i]) all[i] = found[t++];
-  return all;
-}
 
 /// The gradients of a normalisation over the dimensions `over` of x, written out:
 ///
@@ -85,13 +52,14 @@ Gradients batch_norm_gradients(const S& saved, const Tensor& dy, const Tensor& r
 
 }  // namespace
 
-TAPER_DERIVATIVE(_native_batch_norm_legit_no_training, "input", "weight", "running_mean",
-                 "running_var") {
+TAPER_DERIVATIVE(_native_batch_norm_legit_no_training, "only result0", "input", "weight",
+                 "running_mean", "running_var") {
   return batch_norm_gradients(saved, dy, saved.tensor<"running_mean">(),
                               saved.tensor<"running_var">(), {}, {}, false);
 }
 
-TAPER_DERIVATIVE(_native_batch_norm_legit_no_stats, "input", "weight", "result1", "result2") {
+TAPER_DERIVATIVE(_native_batch_norm_legit_no_stats, "only result0", "input", "weight", "result1",
+                 "result2") {
   Gradients all = batch_norm_gradients(saved, dy, {}, {}, saved.result(1), saved.result(2), true);
   all.resize(3);
   return all;
@@ -99,8 +67,8 @@ TAPER_DERIVATIVE(_native_batch_norm_legit_no_stats, "input", "weight", "result1"
 
 // Evaluation hands the running statistics through, so results 3 and 4 are what it used. The
 // arguments are not kept: training writes to them next.
-TAPER_DERIVATIVE(_native_batch_norm_legit_functional, "input", "weight", "result1", "result2",
-                 "result3", "result4") {
+TAPER_DERIVATIVE(_native_batch_norm_legit_functional, "only result0", "input", "weight", "result1",
+                 "result2", "result3", "result4") {
   if (!dy.defined()) return {{}, {}, {}, {}, {}};  // the statistics have no derivative
   return batch_norm_gradients(saved, dy, saved.result(3), saved.result(4), saved.result(1),
                               saved.result(2), saved.boolean<"training">());
@@ -136,13 +104,41 @@ TAPER_DERIVATIVE(native_batch_norm_backward, "grad_out", "input", "weight", "run
   return all;
 }
 
-TAPER_DERIVATIVE(native_layer_norm, "input", "weight", "bias", "result1", "result2") {
+TAPER_DERIVATIVE(native_layer_norm, "only result0", "input", "weight", "bias", "result1",
+                 "result2") {
   if (!dy.defined()) return {{}, {}, {}};
   const auto [dx, dw, db] = call<ops::native_layer_norm_backward>(
       saved.here(), dy, saved.tensor<"input">(), saved.dims<"normalized_shape">(), saved.result(1),
       saved.result(2), saved.tensor<"weight">(), saved.tensor<"bias">(),
       Ints{saved.needs<"input">(), saved.needs<"weight">(), saved.needs<"bias">()});
   return {dx, dw, db};
+}
+
+// With r = rstd over n elements, g = dy weight: dx = r g - r³ x (Σ g x + dr) / n; dr is the
+// gradient of rstd itself, which PyTorch gives too.
+TAPER_DERIVATIVE(_fused_rms_norm, "input", "weight", "result1") {
+  const Tensor rstd_value = saved.result(1), weight = saved.tensor<"weight">();
+  const DType dtype = rstd_value.dtype();  // f32 for f16 and bf16
+  const Tensor x = saved.tensor<"input">().to(dtype);
+  const Ints shape = saved.integers<"normalized_shape">();
+  const int rank = x.rank(), inner = static_cast<int>(shape.size());
+  double n = 1;
+  for (const int64_t extent : shape) n *= static_cast<double>(extent);
+  Ints over, rows;
+  for (int i = 0; i < rank; ++i) (i < rank - inner ? rows : over).push_back(i);
+  Tensor projection = dys[1], dx, dweight;
+  if (dy.defined()) {
+    const Tensor d = dy.to(dtype), g = weight.defined() ? d * weight.to(dtype) : d;
+    const Tensor along = sum(g * x, over, true);
+    projection = projection.defined() ? projection + along : along;
+    dx = g * rstd_value;
+    if (saved.needs<"weight">()) {
+      const Tensor scaled = d * x * rstd_value;
+      dweight = rows.empty() ? scaled : sum(scaled, rows);
+    }
+  }
+  const Tensor radial = x * (projection * pow(rstd_value, 3)) / n;
+  return {dx.defined() ? dx - radial : -radial, dweight};
 }
 
 TAPER_DERIVATIVE(native_layer_norm_backward, "grad_out", "input", "mean", "rstd", "weight") {

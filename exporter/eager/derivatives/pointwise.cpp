@@ -21,6 +21,17 @@ Tensor scaled(const Tensor& dy, Scalar factor) {
 /// dy where the mask is set, else 0.
 Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
 
+/// dy where x lies further than lambd from 0.
+Tensor shrunk(const Tensor& dy, const Tensor& x, double lambd) { return keep(dy, abs(x) > lambd); }
+/// What of dy goes to one of two that were compared: none where it lost, half where they tied.
+Tensor share(const Tensor& dy, const Tensor& lost, const Tensor& tied) {
+  return where(tied, dy * 0.5, masked_fill(dy, lost, 0));
+}
+/// d|self| / dself with the sign of the result; 0 at 0.
+Tensor copied_sign(const Tensor& dy, const Tensor& self, const Tensor& result) {
+  return dy * masked_fill(result / self, self == 0, 0);
+}
+
 }  // namespace
 
 // ---- of one tensor
@@ -86,6 +97,16 @@ TAPER_DERIVATIVE(erfc, "self") {
   const Tensor x = saved.tensor<"self">();
   return {dy * exp(-(x * x)) * (-2 / std::sqrt(pi))};
 }
+TAPER_DERIVATIVE(exp2, "result") { return {dy * (saved.result() * ln2)}; }
+TAPER_DERIVATIVE(erfinv, "result") {
+  const Tensor y = saved.result();
+  return {dy * (exp(y * y) * (std::sqrt(pi) / 2))};
+}
+TAPER_DERIVATIVE(lgamma, "self") { return {dy * digamma(saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(digamma, "self") { return {dy * polygamma(1, saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(polygamma, "self") {
+  return {dy * polygamma(saved.integer<"n">() + 1, saved.tensor<"self">())};
+}
 TAPER_DERIVATIVE(nan_to_num, "self") {
   const Tensor x = saved.tensor<"self">();
   return {masked_fill(dy, logical_or(isnan(x), isinf(x)), 0)};
@@ -100,15 +121,34 @@ TAPER_DERIVATIVE(silu, "self") { return {silu_backward(dy, saved.tensor<"self">(
 TAPER_DERIVATIVE(gelu, "self") {
   return {gelu_backward(dy, saved.tensor<"self">(), saved.text<"approximate">())};
 }
+// t + x σ(x) (1 - t²), t = tanh(log(1 + exp(x)))
+TAPER_DERIVATIVE(mish, "self") {
+  const DType dtype = saved.dtype_of<"self">(), wide = dtype == DType::f64 ? dtype : DType::f32;
+  const Tensor x = saved.tensor<"self">().to(wide), t = tanh(softplus(x));
+  return {(dy.to(wide) * (t + x * sigmoid(x) * (1 - t * t))).to(dtype)};
+}
+TAPER_DERIVATIVE(softshrink, "self") {
+  return {shrunk(dy, saved.tensor<"self">(), saved.real<"lambd">())};
+}
+TAPER_DERIVATIVE(hardshrink, "self") {
+  return {shrunk(dy, saved.tensor<"self">(), saved.real<"lambd">())};
+}
+TAPER_DERIVATIVE(_prelu_kernel, "self", "weight") {
+  const Tensor x = saved.tensor<"self">();
+  return {where(x > 0, dy, dy * saved.tensor<"weight">()),
+          saved.needs<"weight">() ? masked_fill(dy * x, x > 0, 0) : Tensor()};
+}
 TAPER_DERIVATIVE(elu, "self") {
   const Tensor x = saved.tensor<"self">();
   const double alpha = saved.real<"alpha">(), scale = saved.real<"scale">(),
                input_scale = saved.real<"input_scale">();
-  return {where(x <= 0, dy * exp(x * input_scale) * (alpha * scale * input_scale), dy * scale)};
+  // the exponential that is not chosen must stay finite: its own derivative is multiplied by 0
+  return {where(x <= 0, dy * exp(clamp_max(x, 0) * input_scale) * (alpha * scale * input_scale),
+                dy * scale)};
 }
 TAPER_DERIVATIVE(hardtanh, "self") {
   const Tensor x = saved.tensor<"self">();
-  return {keep(dy, logical_and(x > saved.scalar<"min_val">(), x < saved.scalar<"max_val">()))};
+  return {keep(keep(dy, x > saved.scalar<"min_val">()), x < saved.scalar<"max_val">())};
 }
 TAPER_DERIVATIVE(leaky_relu, "self") {
   return {where(saved.tensor<"self">() > 0, dy, dy * saved.scalar<"negative_slope">())};
@@ -125,8 +165,8 @@ TAPER_DERIVATIVE(softplus, "self") {
 TAPER_DERIVATIVE(clamp, "self") {
   const Tensor x = saved.tensor<"self">();
   Tensor dx = dy;
-  if (saved.has<"min">()) dx = keep(dx, x >= saved.scalar<"min">());
-  if (saved.has<"max">()) dx = keep(dx, x <= saved.scalar<"max">());
+  if (saved.has<"min">()) dx = keep(dx, x > saved.scalar<"min">());
+  if (saved.has<"max">()) dx = keep(dx, x < saved.scalar<"max">());
   return {dx};
 }
 TAPER_DERIVATIVE(clamp_min, "self") {
@@ -135,21 +175,26 @@ TAPER_DERIVATIVE(clamp_min, "self") {
 TAPER_DERIVATIVE(clamp_max, "self") {
   return {keep(dy, saved.tensor<"self">() < saved.scalar<"max">())};
 }
-// The gradient goes to self where it lies between the bounds, else to the bound that won; max wins
-// over min.
+// As of minimum(maximum(self, min), max): the gradient goes to what won, and in halves to a tie.
+// Between two bounds, NaN belongs to self alone.
 TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
   const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(),
                high = saved.tensor<"max">();
-  Tensor dx = dy, dlow, dhigh;
-  if (low.defined()) {
-    dx = masked_fill(dx, x < low, 0);
-    dlow = masked_fill(dy, x >= low, 0);
-  }
+  Tensor passed = dy, dx, dlow, dhigh;  // passed: what gets through the upper bound
   if (high.defined()) {
-    const Tensor below = low.defined() ? logical_and(x <= high, low <= high) : x <= high;
-    dx = masked_fill(dx, x > high, 0);
-    if (low.defined()) dlow = keep(dlow, below);
-    dhigh = masked_fill(dy, below, 0);
+    const Tensor raised = low.defined() ? maximum(x, low) : x;
+    passed = share(dy, raised > high, raised == high);
+    dhigh = share(dy, raised < high, raised == high);
+  }
+  dx = passed;
+  if (low.defined()) {
+    dx = share(passed, x < low, x == low);
+    dlow = share(passed, x > low, x == low);
+  }
+  if (low.defined() && high.defined()) {
+    const Tensor unordered = logical_or(isnan(x), logical_or(isnan(low), isnan(high)));
+    dlow = masked_fill(dlow, unordered, 0);
+    dhigh = masked_fill(dhigh, unordered, 0);
   }
   return {dx, dlow, dhigh};
 }
@@ -259,6 +304,41 @@ TAPER_DERIVATIVE(atan2, "self", "other") {
   const Tensor y = saved.tensor<"self">(), x = saved.tensor<"other">();
   const Tensor scaled = masked_fill(dy / (x * x + y * y), logical_and(x == 0, y == 0), 0);
   return {scaled * x, -scaled * y};
+}
+
+TAPER_DERIVATIVE(hypot, "self", "other", "result") {
+  const Tensor y = saved.result();
+  return {dy * (saved.tensor<"self">() / y), dy * (saved.tensor<"other">() / y)};
+}
+TAPER_DERIVATIVE(copysign_Tensor, "self", "result") {
+  return {copied_sign(dy, saved.tensor<"self">(), saved.result()), zeros_like(dy)};
+}
+TAPER_DERIVATIVE(copysign_Scalar, "self", "result") {
+  return {copied_sign(dy, saved.tensor<"self">(), saved.result())};
+}
+// Equal arguments share the gradient; of two NaN, self gets it.
+TAPER_DERIVATIVE(fmax, "self", "other") {
+  const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
+  const Tensor shared = where(eq(a, b), dy * 0.5, dy), nan = isnan(b);
+  return {keep(shared, logical_or(a >= b, nan)), masked_fill(shared, logical_or(a > b, nan), 0)};
+}
+TAPER_DERIVATIVE(fmin, "self", "other") {
+  const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
+  const Tensor shared = where(eq(a, b), dy * 0.5, dy), nan = isnan(b);
+  return {keep(shared, logical_or(a <= b, nan)), masked_fill(shared, logical_or(a < b, nan), 0)};
+}
+TAPER_DERIVATIVE(logaddexp, "self", "other") {
+  const Tensor d = saved.tensor<"self">() - saved.tensor<"other">();
+  return {dy * sigmoid(d), dy * sigmoid(-d)};
+}
+TAPER_DERIVATIVE(logaddexp2, "self", "other") {
+  const Tensor d = (saved.tensor<"self">() - saved.tensor<"other">()) * ln2;
+  return {dy * sigmoid(d), dy * sigmoid(-d)};
+}
+TAPER_DERIVATIVE(xlogy_Tensor, "self", "other") {
+  const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
+  return {saved.needs<"self">() ? dy * xlogy((a != 0).to(a.dtype()), b) : Tensor(),
+          saved.needs<"other">() ? dy * (a / b) : Tensor()};
 }
 
 TAPER_DERIVATIVE(addcmul, "tensor1", "tensor2") {

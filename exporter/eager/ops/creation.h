@@ -50,6 +50,11 @@ inline Tensor linspace(Scalar start, Scalar end, int64_t steps, std::optional<DT
                        Location here = Location::current()) {
   return call<ops::linspace>(here, start, end, steps, dtype);
 }
+/// (1 - cos(2πk / n)) / 2 for k < n = window_length: the window of Hann that repeats after n.
+inline Tensor hann_window(int64_t window_length, std::optional<DType> dtype = {},
+                          Location here = Location::current()) {
+  return call<ops::hann_window>(here, window_length, dtype);
+}
 /// The identity matrix.
 inline Tensor eye(Dim n, std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::eye>(here, n, dtype);

@@ -76,6 +76,9 @@ inline Tensor masked_select(const Tensor& self, const Tensor& mask,
 }
 /// The positions of elements that are not zero: i64 (count, rank), in row-major order. Not while
 /// tracing.
+inline Tensor argwhere(const Tensor& self, Location here = Location::current()) {
+  return call<ops::argwhere>(here, self);
+}
 inline Tensor nonzero(const Tensor& self, Location here = Location::current()) {
   return call<ops::nonzero>(here, self);
 }

@@ -71,4 +71,70 @@ inline Tensor kl_div(const Tensor& self, const Tensor& target,
   return call<ops::kl_div>(here, self, target, static_cast<int64_t>(reduction), log_target);
 }
 
+/// log(1 + exp(-target self)); targets are 1 and -1.
+inline Tensor soft_margin_loss(const Tensor& self, const Tensor& target,
+                               Reduction reduction = Reduction::mean,
+                               Location here = Location::current()) {
+  return call<ops::soft_margin_loss>(here, self, target, static_cast<int64_t>(reduction));
+}
+/// self where target is 1, max(0, margin - self) where it is -1.
+inline Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double margin = 1,
+                                   Reduction reduction = Reduction::mean,
+                                   Location here = Location::current()) {
+  return call<ops::hinge_embedding_loss>(here, self, target, margin,
+                                         static_cast<int64_t>(reduction));
+}
+/// max(0, margin - target (input1 - input2)); target 1 asks for the first to be larger, -1 for the
+/// second.
+inline Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                                  double margin = 0, Reduction reduction = Reduction::mean,
+                                  Location here = Location::current()) {
+  return call<ops::margin_ranking_loss>(here, input1, input2, target, margin,
+                                        static_cast<int64_t>(reduction));
+}
+/// Of the cosine between rows of (batch, features): 1 - cos where target (batch) is 1, max(0, cos -
+/// margin) where it is -1.
+inline Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2,
+                                    const Tensor& target, double margin = 0,
+                                    Reduction reduction = Reduction::mean,
+                                    Location here = Location::current()) {
+  return call<ops::cosine_embedding_loss>(here, input1, input2, target, margin,
+                                          static_cast<int64_t>(reduction));
+}
+/// max(0, margin + d(anchor, positive) - d(anchor, negative)), d the pairwise_distance of order p;
+/// with `swap` the nearer of anchor and positive counts for negative.
+inline Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive,
+                                  const Tensor& negative, double margin = 1, double p = 2,
+                                  double eps = 1e-6, bool swap = false,
+                                  Reduction reduction = Reduction::mean,
+                                  Location here = Location::current()) {
+  return call<ops::triplet_margin_loss>(here, anchor, positive, negative, margin, p, eps, swap,
+                                        static_cast<int64_t>(reduction));
+}
+/// exp(input) - target input; or, if input is no logarithm, input - target log(input + eps). `full`
+/// adds Stirling's approximation of log(target!).
+inline Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input = true,
+                               bool full = false, double eps = 1e-8,
+                               Reduction reduction = Reduction::mean,
+                               Location here = Location::current()) {
+  return call<ops::poisson_nll_loss>(here, input, target, log_input, full, eps,
+                                     static_cast<int64_t>(reduction));
+}
+/// The mean over classes j of max(0, margin - self[target] + self[j])^p, without j = target: self
+/// (classes) or (batch, classes), target i64, weight (classes), p 1 or 2.
+inline Tensor multi_margin_loss(const Tensor& self, const Tensor& target, Scalar p = 1,
+                                Scalar margin = 1, const Tensor& weight = {},
+                                Reduction reduction = Reduction::mean,
+                                Location here = Location::current()) {
+  return call<ops::multi_margin_loss>(here, self, target, p, margin, weight,
+                                      static_cast<int64_t>(reduction));
+}
+/// For rows with several targets, which end at the first -1: the sum over targets y and other
+/// classes j of max(0, 1 - self[y] + self[j]), over the number of classes.
+inline Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target,
+                                     Reduction reduction = Reduction::mean,
+                                     Location here = Location::current()) {
+  return call<ops::multilabel_margin_loss>(here, self, target, static_cast<int64_t>(reduction));
+}
+
 }  // namespace taper::eager

@@ -42,6 +42,46 @@ inline Tensor mv(const Tensor& self, const Tensor& vec, Location here = Location
 inline Tensor dot(const Tensor& self, const Tensor& tensor, Location here = Location::current()) {
   return call<ops::dot>(here, self, tensor);
 }
+inline Tensor vdot(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::vdot>(here, self, other);
+}
+/// Sums of products over the last dimension of both: (…, k) (*, k) -> (…, *).
+inline Tensor inner(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::inner>(here, self, other);
+}
+/// beta self + alpha mat vec; self broadcasts.
+inline Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, Scalar beta = 1,
+                    Scalar alpha = 1, Location here = Location::current()) {
+  return call<ops::addmv>(here, self, mat, vec, beta, alpha);
+}
+/// beta self + alpha outer(vec1, vec2); self broadcasts.
+inline Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, Scalar beta = 1,
+                   Scalar alpha = 1, Location here = Location::current()) {
+  return call<ops::addr>(here, self, vec1, vec2, beta, alpha);
+}
+/// Every element of self times the whole of other, in its place: sizes multiply.
+inline Tensor kron(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::kron>(here, self, other);
+}
+/// input1[…, i] weight[o, i, j] input2[…, j] + bias[o], summed over i and j -> (…, o).
+inline Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                       const Tensor& bias = {}, Location here = Location::current()) {
+  return call<ops::bilinear>(here, input1, input2, weight, bias);
+}
+/// The cross product of vectors of 3 along `dim`; the other dimensions broadcast.
+inline Tensor cross(const Tensor& self, const Tensor& other, int64_t dim = -1,
+                    Location here = Location::current()) {
+  return call<ops::linalg_cross>(here, self, other, dim);
+}
+/// The sum of products that `equation` writes: "bij,bjk->bik". Letters name dimensions; those that
+/// the right side leaves out are summed, one that a term repeats takes its diagonal, "..." stands
+/// for the dimensions that are not named and broadcast. Without "->" the result has the letters
+/// that occur once, in alphabetical order. Operands are multiplied from the left, or by `path`,
+/// pairs of positions whose product goes to the end of the list.
+inline Tensor einsum(std::string_view equation, const std::vector<Tensor>& tensors,
+                     const std::optional<Ints>& path = {}, Location here = Location::current()) {
+  return call<ops::einsum>(here, equation, tensors, path);
+}
 /// (m) (n) -> (m, n)
 inline Tensor outer(const Tensor& self, const Tensor& vec2, Location here = Location::current()) {
   return call<ops::outer>(here, self, vec2);

@@ -37,6 +37,23 @@ inline Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0,
 inline Tensor repeat(const Tensor& self, const Dims& repeats, Location here = Location::current()) {
   return call<ops::repeat>(here, self, repeats);
 }
+/// `repeat` as NumPy has it: a short list counts from the last dimension.
+inline Tensor tile(const Tensor& self, const Dims& dims, Location here = Location::current()) {
+  return call<ops::tile>(here, self, dims);
+}
+/// Coordinates from vectors: result k has the k-th vector along dimension k, repeated along the
+/// others. `indexing`: "ij", or "xy" with the first two dimensions exchanged.
+inline std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors,
+                                    std::string_view indexing = "ij",
+                                    Location here = Location::current()) {
+  return call<ops::meshgrid_indexing>(here, tensors, indexing);
+}
+/// self with the elements that `as_strided` sees replaced by `src`.
+inline Tensor as_strided_scatter(const Tensor& self, const Tensor& src, const Dims& size,
+                                 const Dims& stride, std::optional<Dim> storage_offset = {},
+                                 Location here = Location::current()) {
+  return call<ops::as_strided_scatter>(here, self, src, size, stride, storage_offset);
+}
 /// Joined along the second dimension (of tensors with one: the first); of at least 2 dimensions,
 /// new ones in front, along the first; of at least 3, the third new one behind, along the third.
 inline Tensor hstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
@@ -62,6 +79,16 @@ inline Tensor rot90(const Tensor& self, int64_t k = 1, const Ints& dims = {0, 1}
 inline Tensor diag_embed(const Tensor& self, int64_t offset = 0, int64_t dim1 = -2,
                          int64_t dim2 = -1, Location here = Location::current()) {
   return call<ops::diag_embed>(here, self, offset, dim1, dim2);
+}
+/// Each element along `dim` less the one before, n times over; of bool, whether they differ.
+/// `prepend` and `append` are joined to the ends first.
+inline Tensor diff(const Tensor& self, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {},
+                   const Tensor& append = {}, Location here = Location::current()) {
+  return call<ops::diff>(here, self, n, dim, prepend, append);
+}
+/// `self` with every element made `value`, a tensor without dimensions.
+inline Tensor fill(const Tensor& self, const Tensor& value, Location here = Location::current()) {
+  return call<ops::fill_Tensor>(here, self, value);
 }
 /// The order along `dims` reversed.
 inline Tensor flip(const Tensor& self, const Ints& dims, Location here = Location::current()) {

@@ -44,4 +44,10 @@ inline Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const 
   return call<ops::rms_norm>(here, input, normalized_shape, weight, eps);
 }
 
+/// v g / |v|, the length of each slice of v along dim (of the whole of v for -1).
+inline Tensor weight_norm(const Tensor& v, const Tensor& g, int64_t dim = 0,
+                          Location here = Location::current()) {
+  return call<ops::_weight_norm>(here, v, g, dim);
+}
+
 }  // namespace taper::eager

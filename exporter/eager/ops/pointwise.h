@@ -78,6 +78,40 @@ TAPER_UNARY(atanh)
 TAPER_UNARY(erf)
 /// 1 - erf(x)
 TAPER_UNARY(erfc)
+/// 2^x
+TAPER_UNARY(exp2)
+/// The y with erf(y) = x, for x in [-1, 1].
+TAPER_UNARY(erfinv)
+/// log |Γ(x)|
+TAPER_UNARY(lgamma)
+/// Γ'(x) / Γ(x)
+TAPER_UNARY(digamma)
+/// The n-th derivative of digamma, n >= 0.
+inline Tensor polygamma(int64_t n, const Tensor& self, Location here = Location::current()) {
+  return call<ops::polygamma>(here, n, self);
+}
+/// sin(πx) / (πx), and 1 at 0
+TAPER_UNARY(sinc)
+/// log(x / (1 - x)); with `eps`, of x brought into [eps, 1 - eps].
+inline Tensor logit(const Tensor& self, std::optional<double> eps = {},
+                    Location here = Location::current()) {
+  return call<ops::logit>(here, self, eps);
+}
+/// x without its integer part; it keeps the sign.
+TAPER_UNARY(frac)
+/// `sign` by its name for complex numbers.
+TAPER_UNARY(sgn)
+/// `self` itself; not for bool.
+TAPER_UNARY(positive)
+/// `abs` by another name.
+TAPER_UNARY(absolute)
+/// Degrees to radians and back.
+TAPER_UNARY(deg2rad)
+TAPER_UNARY(rad2deg)
+/// Whether each element has the sign bit set (bool): also of -0.0 and some NaN.
+TAPER_UNARY(signbit)
+/// Whether each element is neither NaN nor an infinity (bool).
+TAPER_UNARY(isfinite)
 /// Whether each element is NaN (bool).
 TAPER_UNARY(isnan)
 /// Whether each element is an infinity (bool).
@@ -98,6 +132,38 @@ TAPER_UNARY(relu)
 TAPER_UNARY(relu6)
 /// x sigmoid(x)
 TAPER_UNARY(silu)
+/// x tanh(log(1 + exp(x))): D. Misra, "Mish", arXiv:1908.08681.
+TAPER_UNARY(mish)
+/// x brought nearer to 0 by lambd, 0 within it.
+inline Tensor softshrink(const Tensor& self, Scalar lambd = 0.5,
+                         Location here = Location::current()) {
+  return call<ops::softshrink>(here, self, lambd);
+}
+/// x, but 0 within lambd of 0.
+inline Tensor hardshrink(const Tensor& self, Scalar lambd = 0.5,
+                         Location here = Location::current()) {
+  return call<ops::hardshrink>(here, self, lambd);
+}
+/// x for x > 0, else weight x; `weight` is one number or one for each channel, dimension 1 of self.
+inline Tensor prelu(const Tensor& self, const Tensor& weight, Location here = Location::current()) {
+  return call<ops::prelu>(here, self, weight);
+}
+/// The first half along `dim` times the sigmoid of the second.
+inline Tensor glu(const Tensor& self, int64_t dim = -1, Location here = Location::current()) {
+  return call<ops::glu>(here, self, dim);
+}
+/// scale (x for x > 0, else alpha (exp(x) - 1)), with the constants of Klambauer et al. 2017.
+TAPER_UNARY(selu)
+/// x for x > 0, else alpha (exp(x / alpha) - 1).
+inline Tensor celu(const Tensor& self, Scalar alpha = 1.0, Location here = Location::current()) {
+  return call<ops::celu>(here, self, alpha);
+}
+/// NaN, infinity and minus infinity replaced; without a number by 0 and the largest finite ones.
+inline Tensor nan_to_num(const Tensor& self, std::optional<double> nan = {},
+                         std::optional<double> posinf = {}, std::optional<double> neginf = {},
+                         Location here = Location::current()) {
+  return call<ops::nan_to_num>(here, self, nan, posinf, neginf);
+}
 /// x min(max(x + 3, 0), 6) / 6
 TAPER_UNARY(hardswish)
 /// min(max(x + 3, 0), 6) / 6
@@ -143,6 +209,23 @@ inline Tensor clamp_min(const Tensor& self, Scalar min, Location here = Location
 }
 inline Tensor clamp_max(const Tensor& self, Scalar max, Location here = Location::current()) {
   return call<ops::clamp_max>(here, self, max);
+}
+inline Tensor clamp_min(const Tensor& self, const Tensor& min,
+                        Location here = Location::current()) {
+  return call<ops::clamp_min_Tensor>(here, self, min);
+}
+inline Tensor clamp_max(const Tensor& self, const Tensor& max,
+                        Location here = Location::current()) {
+  return call<ops::clamp_max_Tensor>(here, self, max);
+}
+/// `clamp` by NumPy's name.
+inline Tensor clip(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {},
+                   Location here = Location::current()) {
+  return call<ops::clip>(here, self, min, max);
+}
+inline Tensor clip(const Tensor& self, const std::optional<Tensor>& min,
+                   const std::optional<Tensor>& max = {}, Location here = Location::current()) {
+  return call<ops::clip_Tensor>(here, self, min, max);
 }
 
 // ---- arithmetic
@@ -214,8 +297,38 @@ inline Tensor pow(Scalar self, const Tensor& exponent, Location here = Location:
 TAPER_BINARY(maximum)
 /// The smaller of two; NaN if either is.
 TAPER_BINARY(minimum)
+/// The larger (smaller) of two; a number rather than NaN.
+TAPER_BINARY(fmax)
+TAPER_BINARY(fmin)
 /// The angle of the point (other, self), in (-π, π].
 TAPER_BINARY(atan2)
+/// sqrt(self² + other²), without overflow.
+TAPER_BINARY(hypot)
+/// |self| with the sign of other.
+TAPER_TENSOR_OR_NUMBER(copysign)
+/// log(exp(self) + exp(other)), without overflow; logaddexp2 to base 2.
+TAPER_BINARY(logaddexp)
+TAPER_BINARY(logaddexp2)
+/// self log(other), and 0 where self is 0 unless other is NaN.
+inline Tensor xlogy(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::xlogy_Tensor>(here, self, other);
+}
+inline Tensor xlogy(const Tensor& self, Scalar other, Location here = Location::current()) {
+  return call<ops::xlogy_Scalar_Other>(here, self, other);
+}
+/// The power in f64, whatever the arguments' dtypes.
+inline Tensor float_power(const Tensor& self, const Tensor& exponent,
+                          Location here = Location::current()) {
+  return call<ops::float_power_Tensor_Tensor>(here, self, exponent);
+}
+inline Tensor float_power(const Tensor& self, Scalar exponent,
+                          Location here = Location::current()) {
+  return call<ops::float_power_Tensor_Scalar>(here, self, exponent);
+}
+inline Tensor float_power(Scalar self, const Tensor& exponent,
+                          Location here = Location::current()) {
+  return call<ops::float_power_Scalar>(here, self, exponent);
+}
 /// self + value tensor1 tensor2
 inline Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                       Scalar value = 1, Location here = Location::current()) {
@@ -239,6 +352,24 @@ inline Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight,
 TAPER_TENSOR_OR_NUMBER(bitwise_and)
 TAPER_TENSOR_OR_NUMBER(bitwise_or)
 TAPER_TENSOR_OR_NUMBER(bitwise_xor)
+/// Integers shifted by `other` bits; a shift right fills with the sign. A count that is negative or
+/// not below the width shifts everything out.
+inline Tensor bitwise_left_shift(const Tensor& self, const Tensor& other,
+                                 Location here = Location::current()) {
+  return call<ops::bitwise_left_shift_Tensor>(here, self, other);
+}
+inline Tensor bitwise_left_shift(const Tensor& self, Scalar other,
+                                 Location here = Location::current()) {
+  return call<ops::bitwise_left_shift_Tensor_Scalar>(here, self, other);
+}
+inline Tensor bitwise_right_shift(const Tensor& self, const Tensor& other,
+                                  Location here = Location::current()) {
+  return call<ops::bitwise_right_shift_Tensor>(here, self, other);
+}
+inline Tensor bitwise_right_shift(const Tensor& self, Scalar other,
+                                  Location here = Location::current()) {
+  return call<ops::bitwise_right_shift_Tensor_Scalar>(here, self, other);
+}
 
 // ---- comparisons, logic, selection: bool results
 // ----------------------------------------------------------------------
@@ -258,6 +389,10 @@ TAPER_BINARY(logical_xor)
 inline Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other,
                     Location here = Location::current()) {
   return call<ops::where_self>(here, condition, self, other);
+}
+inline Tensor where(const Tensor& condition, Scalar self, Scalar other,
+                    Location here = Location::current()) {
+  return call<ops::where_Scalar>(here, condition, self, other);
 }
 inline Tensor where(const Tensor& condition, const Tensor& self, Scalar other,
                     Location here = Location::current()) {

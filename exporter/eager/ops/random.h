@@ -60,4 +60,10 @@ inline Tensor randperm(Dim n, DType dtype = DType::i64, Location here = Location
 Tensor dropout(const Tensor& input, double p, bool train = true,
                Generator& generator = default_generator(), Location here = Location::current());
 
+/// The same of whole channels of (batch, channels, …).
+inline Tensor feature_dropout(const Tensor& input, double p, bool train = true,
+                              Location here = Location::current()) {
+  return call<ops::feature_dropout>(here, input, p, train);
+}
+
 }  // namespace taper::eager

@@ -67,6 +67,17 @@ inline Tensor vector_norm(const Tensor& self, Scalar ord = 2, const Ints& dim = 
 inline Tensor norm(const Tensor& self, Scalar p = 2, Location here = Location::current()) {
   return call<ops::norm_Scalar>(here, self, p);
 }
+inline Tensor norm(const Tensor& self, Scalar p, const Ints& dim, bool keepdim = false,
+                   Location here = Location::current()) {
+  return call<ops::norm_ScalarOpt_dim>(here, self, p, dim, keepdim);
+}
+/// Without `ord` the 2-norm of all elements of `dim`; with it that of a vector, or of a matrix (two
+/// dimensions): 1 or infinity, the largest sum of a column or row; -1 or -infinity, the smallest.
+inline Tensor linalg_norm(const Tensor& self, std::optional<Scalar> ord = {},
+                          std::optional<Ints> dim = {}, bool keepdim = false,
+                          std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::linalg_norm>(here, self, ord, dim, keepdim, dtype);
+}
 /// The sum of a matrix's diagonal.
 inline Tensor trace(const Tensor& self, Location here = Location::current()) {
   return call<ops::trace>(here, self);

@@ -17,7 +17,7 @@ inline Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> 
 /// softmax(query key^T scale + mask) value, for (…, length, features) with leading dimensions that
 /// broadcast.
 ///   attn_mask   bool: true = attend; or a float that is added; it broadcasts to (…, queries, keys)
-///   dropout_p   must be 0: dropout of attention weights has no random state here
+///   dropout_p   probability with which each attention weight is dropped, the others scaled up
 ///   is_causal   query i attends to keys up to i
 ///   scale       1 / sqrt(features) if not given
 ///   enable_gqa  each head of key and value serves several of query (dimension -3)

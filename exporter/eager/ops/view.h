@@ -108,6 +108,16 @@ inline Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1,
 inline Tensor ravel(const Tensor& self, Location here = Location::current()) {
   return call<ops::ravel>(here, self);
 }
+/// `reshape` to the sizes of other.
+inline Tensor reshape_as(const Tensor& self, const Tensor& other,
+                         Location here = Location::current()) {
+  return call<ops::reshape_as>(here, self, other);
+}
+/// `expand` by NumPy's name.
+inline Tensor broadcast_to(const Tensor& self, const Dims& size,
+                           Location here = Location::current()) {
+  return call<ops::broadcast_to>(here, self, size);
+}
 inline Tensor view_as(const Tensor& self, const Tensor& other,
                       Location here = Location::current()) {
   return call<ops::view_as>(here, self, other);

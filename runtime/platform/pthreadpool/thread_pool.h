@@ -14,7 +14,7 @@ enum class Idle {
 };
 
 /// The largest pool: a mistaken number must not stop the machine.
-inline constexpr int max_threads = 1024;
+inline constexpr int max_threads = 256;
 
 /// Threads of the pthreadpool library, kept for the object's life and handed to whoever computes:
 ///

@@ -85,9 +85,9 @@ TEST(taper_command, fails_if_its_output_cannot_be_written) {
 TEST(taper_command, refuses_numbers_that_mean_nothing) {
   const std::string program = tests::classifier().string(), x = npy("x.npy", {1, 2}, {1, 0});
   const std::vector<std::string> cases[] = {
-      {"run", "--threads", "100000", "range 1 to 1024"},
-      {"run", "--threads", "0", "range 1 to 1024"},
-      {"profile", "--threads", "1025", "range 1 to 1024"},
+      {"run", "--threads", "100000", "range 1 to 256"},
+      {"run", "--threads", "0", "range 1 to 256"},
+      {"profile", "--threads", "257", "range 1 to 256"},
       {"run", "--top", "-1", "range 0 to 1000000"},
       {"profile", "--repeat", "2000000000", "range 1 to 100000"},
       {"profile", "--repeat", "0", "range 1 to 100000"},

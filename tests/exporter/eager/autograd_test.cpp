@@ -18,6 +18,17 @@ Tensor leaf(std::vector<float> values, const Ints& sizes) {
 }
 std::vector<float> values(const Tensor& t) { return t.to_vector<float>(); }
 
+TEST(autograd, computes_gradients_of_halves_in_float_and_rounds_once) {
+  const Tensor points = arange(-32, 32, 1, DType::f32) * 0.1;
+  for (const DType half : {DType::f16, DType::bf16}) {
+    const Tensor x = points.to(half), wide = x.to(DType::f32);
+    const Tensor a = x.detach().set_requires_grad(), b = wide.detach().set_requires_grad();
+    sum(asinh(a)).backward();
+    sum(asinh(b)).backward();
+    EXPECT_EQ(a.grad().dtype(), half);
+    EXPECT_EQ(values(a.grad().to(DType::f32)), values(b.grad().to(half).to(DType::f32)));
+  }
+}
 TEST(autograd, gives_the_gradient_of_a_product) {
   const Tensor a = leaf({2, 3}, {2}), b = leaf({5, 7}, {2});
   sum(a * b).backward();

@@ -33,6 +33,31 @@ TEST(trace, records_operators_with_their_lines) {
   EXPECT_EQ(graph->nodes().front().location.line, line);
   EXPECT_THAT(run(*graph, {values({-1, 2, -3})}), ElementsAre(0, 2, 0));
 }
+TEST(trace, gives_views_of_no_elements_the_strides_that_the_layout_rules_give) {
+  using Function = Tensor (*)(const Tensor&);
+  const Function views[] = {[](const Tensor& x) {
+                              return permute(x, {2, 0, 1});
+                            },
+                            [](const Tensor& x) { return slice(x, 0, 1); },
+                            [](const Tensor& x) { return select(x, 2, 1); },
+                            [](const Tensor& x) { return contiguous(transpose(x, 0, 1)); }};
+  for (const Function view : views)
+    for (const Dim n : {Dim(0), Dim::symbol("n", 0, 8)})
+      for (const bool computed : {false, true}) {
+        const auto graph = trace(
+            "f", [&](const Tensors& in) { return Tensors{view(computed ? relu(in[0]) : in[0])}; },
+            {input("x", {2, n, 3})});
+        ir::verify(*graph);
+        const Tensor x = Tensor::empty({2, 0, 3});
+        EXPECT_EQ(ir::Interpreter(*graph).run({x}).outputs[0].sizes(), view(x).sizes());
+      }
+}
+TEST(trace, knows_that_a_tensor_without_elements_is_dense) {
+  const auto graph = trace(
+      "f", [](const Tensors& in) { return Tensors{relu(contiguous(transpose(in[0], 0, 1)))}; },
+      {input("x", {2, 0, 3})});
+  for (const ir::Node& node : graph->nodes()) EXPECT_NE(node.op, &ops::clone);
+}
 TEST(trace, keeps_sizes_symbolic) {
   const Dim batch = Dim::symbol("batch", 1, 8);
   const auto graph = trace("f", [](const Tensors& in) { return Tensors{flatten(in[0], 0)}; },
@@ -78,6 +103,49 @@ TEST(trace, keeps_sizes_symbolic_that_are_padded_resampled_or_rearranged) {
       const Tensor x = reshape(arange(0, 24 * h, 1, DType::f32), {1, 4, h, 6});
       EXPECT_EQ(run(*graph, {x}), f(x).to_vector<float>());
     }
+  }
+}
+TEST(trace, keeps_sizes_symbolic_in_products_distances_and_losses) {
+  using Function = Tensor (*)(const Tensor&);
+  const Function functions[] = {
+      [](const Tensor& x) {
+        return eager::einsum("ij,kj->ik", {x, x});
+      },
+      [](const Tensor& x) {
+        return eager::einsum("...j,...j->...", {x, x});
+      },
+      [](const Tensor& x) { return inner(x, x * 2); },
+      [](const Tensor& x) {
+        return kron(x, ones({2, 1}));
+      },
+      [](const Tensor& x) {
+        return bilinear(x, x, ones({2, 6, 6}));
+      },
+      [](const Tensor& x) { return glu(x, 1); },
+      [](const Tensor& x) { return prelu(x - 5, full({6}, 0.5)); },
+      [](const Tensor& x) { return cdist(x, x * 2); },
+      [](const Tensor& x) { return cdist(x, x * 2, 2, 1); },
+      [](const Tensor& x) { return pdist(x, 1); },
+      [](const Tensor& x) { return pairwise_distance(x, x * 2); },
+      [](const Tensor& x) { return cosine_similarity(x, ones({6}), 1); },
+      [](const Tensor& x) {
+        return weight_norm(x, ones({1, 6}), 1);
+      },
+      [](const Tensor& x) { return diff(x, 2, 0); },
+      [](const Tensor& x) { return soft_margin_loss(x, x); },
+      [](const Tensor& x) { return multi_margin_loss(x, to(select(x, 1, 0) * 0, DType::i64)); },
+      [](const Tensor& x) { return multilabel_margin_loss(x, zeros_like(x, DType::i64)); }};
+  int number = 0;
+  for (const Function f : functions) {
+    const Dim rows = Dim::symbol("rows", 3, 20);
+    const auto graph =
+        trace("f", [&](const Tensors& in) { return Tensors{f(in[0])}; }, {input("x", {rows, 6})});
+    ir::verify(*graph);
+    for (const int64_t n : {3, 7}) {
+      const Tensor x = reshape(arange(0, 6 * n, 1, DType::f32), {n, 6}) * 0.25;
+      EXPECT_EQ(run(*graph, {x}), f(x).to_vector<float>()) << "function " << number;
+    }
+    ++number;
   }
 }
 TEST(trace, turns_writes_through_views_into_values) {
@@ -290,6 +358,26 @@ TEST(trace, bakes_what_no_method_writes) {
   EXPECT_EQ(read->constants().size(), 1u);
   EXPECT_EQ(read->states().size(), 1u);
   EXPECT_THAT(run(*read, {values({10})}), ElementsAre(23));
+}
+TEST(exporter, takes_a_function_of_a_list_with_any_number_of_inputs) {
+  Exporter exporter;
+  std::vector<InputSpec> specs;
+  for (int i = 0; i < 12; ++i) specs.push_back(input("x" + std::to_string(i), {2}));
+  exporter.method(
+      "sum",
+      [](const std::vector<Tensor>& in) {
+        Tensor total = in[0];
+        for (size_t i = 1; i < in.size(); ++i) total = total + in[i];
+        return total;
+      },
+      specs);
+  EXPECT_EQ(exporter.graph("sum").inputs().size(), 12u);
+  EXPECT_THAT(
+      [&] {
+        exporter.method(
+            "generic", [](Tensor x, auto... in) { return (x + ... + in); }, specs);
+      },
+      ThrowsMessage<ExportError>(HasSubstr("const std::vector<Tensor>&")));
 }
 TEST(exporter, refuses_a_second_method_of_one_name_and_wrong_arity) {
   Exporter exporter;

@@ -75,8 +75,12 @@ TEST(mm, is_the_product_at_every_level_and_size) {
 
 TEST(mm, does_not_depend_on_strides) {
   for (const Kernel* kernel : kernels_of(ops::mm))
-    for (const auto& [m, k, n] :
-         {std::array<index_t, 3>{1, 300, 40}, {37, 270, 75}, {64, 64, 64}}) {
+    for (const auto& [m, k, n] : {std::array<index_t, 3>{1, 300, 40},
+                                  {2, 35, 7},
+                                  {3, 513, 17},
+                                  {4, 256, 16},
+                                  {37, 270, 75},
+                                  {64, 64, 64}}) {
       const Array a = Array::random({m, k}, 3), b = Array::random({k, n}, 4);
       const std::vector<float> want = mm(*kernel, a, b).values();
       EXPECT_EQ(mm(*kernel, transposed(a), b).values(), want);
@@ -114,6 +118,9 @@ TEST(mm, gives_a_row_the_same_bits_whatever_the_number_of_rows_and_threads) {
           mm(*kernel, a, b, m % 16 == 0 ? two.threads() : nullptr).values();
       EXPECT_EQ(got, std::vector<float>(want.begin(), want.begin() + m * n))
           << kernel->name << " with " << m << " rows";
+      if (m >= 7) continue;
+      EXPECT_EQ(mm(*kernel, a, transposed(b), m % 2 == 0 ? two.threads() : nullptr).values(), got)
+          << kernel->name << " with " << m << " rows, columns of b dense";
     }
     for (const ThreadPool* pool : {&two, &four})
       EXPECT_EQ(mm(*kernel, all, b, pool->threads()).values(), want) << pool->count() << " threads";

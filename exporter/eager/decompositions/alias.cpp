@@ -1,0 +1,110 @@
+// Operators that are others by another name, or of arguments in another form.
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/promotion.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+template <Name name, const Operator& op>
+std::optional<Scalar> number(const Arguments<op>& a) {
+  return a.template has<name>() ? std::optional(a.template scalar<name>()) : std::nullopt;
+}
+template <Name name, const Operator& op>
+std::optional<Tensor> optional(const Arguments<op>& a) {
+  return a.template has<name>() ? std::optional(a.template tensor<name>()) : std::nullopt;
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(absolute) { return {abs(a.tensor<"self">(), a.here())}; }
+TAPER_DECOMPOSITION(sgn) { return {sign(a.tensor<"self">(), a.here())}; }
+TAPER_DECOMPOSITION(positive) {
+  const Tensor self = a.tensor<"self">();
+  if (self.dtype() == DType::boolean)
+    throw EagerError(a.here(), "positive: is not defined for bool tensors");
+  return {self};
+}
+TAPER_DECOMPOSITION(lift_fresh) { return {a.tensor<"self">()}; }
+
+TAPER_DECOMPOSITION(clip) {
+  return {clamp(a.tensor<"self">(), number<"min">(a), number<"max">(a), a.here())};
+}
+TAPER_DECOMPOSITION(clip_Tensor) {
+  return {clamp(a.tensor<"self">(), optional<"min">(a), optional<"max">(a), a.here())};
+}
+TAPER_DECOMPOSITION(clamp_min_Tensor) {
+  return {maximum(a.tensor<"self">(), a.tensor<"min">(), a.here())};
+}
+TAPER_DECOMPOSITION(clamp_max_Tensor) {
+  return {minimum(a.tensor<"self">(), a.tensor<"max">(), a.here())};
+}
+
+TAPER_DECOMPOSITION(multiply_Tensor) {
+  return {mul(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(subtract_Tensor) {
+  return {sub(a.tensor<"self">(), a.tensor<"other">(), a.scalar<"alpha">(), a.here())};
+}
+TAPER_DECOMPOSITION(true_divide_Tensor) {
+  return {div(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(divide_Tensor) {
+  return {div(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(float_power_Tensor_Tensor) {
+  return {pow(cast(a.tensor<"self">(), DType::f64, a.here()),
+              cast(a.tensor<"exponent">(), DType::f64, a.here()), a.here())};
+}
+TAPER_DECOMPOSITION(float_power_Tensor_Scalar) {
+  return {pow(cast(a.tensor<"self">(), DType::f64, a.here()), a.scalar<"exponent">(), a.here())};
+}
+TAPER_DECOMPOSITION(float_power_Scalar) {
+  return {pow(a.scalar<"self">(), cast(a.tensor<"exponent">(), DType::f64, a.here()), a.here())};
+}
+// Writes the angles into `out`.
+TAPER_DECOMPOSITION(atan2_out) {
+  Tensor out = a.tensor<"out">();
+  const Tensor angles = atan2(a.tensor<"self">(), a.tensor<"other">(), a.here());
+  if (!is_floating(out.dtype()))
+    throw EagerError(a.here(), std::string("atan2: out must have a floating dtype, not ") +
+                                   taper::name_of(out.dtype()));
+  if (angles.sizes() != out.sizes())
+    throw EagerError(a.here(), "atan2: out must be " + to_string(angles.sizes()) + ", it is " +
+                                   to_string(out.sizes()));
+  return {out.copy_(angles, a.here())};
+}
+
+TAPER_DECOMPOSITION(__and___Tensor) {
+  return {bitwise_and(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(__and___Scalar) {
+  return {bitwise_and(a.tensor<"self">(), a.scalar<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(__or___Tensor) {
+  return {bitwise_or(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(__or___Scalar) {
+  return {bitwise_or(a.tensor<"self">(), a.scalar<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(__xor___Tensor) {
+  return {bitwise_xor(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(__xor___Scalar) {
+  return {bitwise_xor(a.tensor<"self">(), a.scalar<"other">(), a.here())};
+}
+
+// Unsafe in PyTorch: there the indices are not checked.
+TAPER_DECOMPOSITION(_unsafe_index_Tensor) {
+  return {index(a.tensor<"self">(), a.tensors<"indices">(), a.here())};
+}
+TAPER_DECOMPOSITION(reshape_as) {
+  return {reshape(a.tensor<"self">(), a.tensor<"other">().sizes(), a.here())};
+}
+TAPER_DECOMPOSITION(broadcast_to) {
+  return {expand(a.tensor<"self">(), a.dims<"size">(), a.here())};
+}
+
+}  // namespace taper::eager::decompositions

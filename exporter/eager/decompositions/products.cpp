@@ -1,0 +1,121 @@
+// Products of vectors, matrices and tensors that are matrix products, or sums of them.
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/matmul.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/promotion.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+[[noreturn]] void refuse_shapes(const char* name, const char* needs, const Tensor& a,
+                                const Tensor& b, Location here) {
+  throw EagerError(here, std::string(name) + ": needs " + needs + ", got " + to_string(a.sizes()) +
+                             " and " + to_string(b.sizes()));
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(addmv) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), mat = a.tensor<"mat">(), vec = a.tensor<"vec">();
+  if (mat.rank() != 2 || vec.rank() != 1)
+    refuse_shapes("addmv", "a matrix and a vector", mat, vec, here);
+  return {squeeze(addmm(self.rank() == 1 ? unsqueeze(self, 1, here) : self, mat,
+                        unsqueeze(vec, 1, here), a.scalar<"beta">(), a.scalar<"alpha">(), here),
+                  1, here)};
+}
+TAPER_DECOMPOSITION(addr) {
+  const Location here = a.here();
+  const Tensor x = a.tensor<"vec1">(), y = a.tensor<"vec2">();
+  if (x.rank() != 1 || y.rank() != 1) refuse_shapes("addr", "two vectors", x, y, here);
+  if (x.dtype() == DType::boolean && y.dtype() == DType::boolean &&
+      a.tensor<"self">().dtype() == DType::boolean) {
+    const auto counted = [&](const Tensor& t, bool counts) {
+      return counts ? t : zeros_like(t, {}, here);
+    };
+    const Tensor product = logical_and(unsqueeze(x, 1, here), unsqueeze(y, 0, here), here);
+    return {logical_or(counted(a.tensor<"self">(), a.real<"beta">() != 0),
+                       counted(product, a.real<"alpha">() != 0), here)};
+  }
+  return {addmm(a.tensor<"self">(), unsqueeze(x, 1, here), unsqueeze(y, 0, here),
+                a.scalar<"beta">(), a.scalar<"alpha">(), here)};
+}
+TAPER_DECOMPOSITION(vdot) { return {dot(a.tensor<"self">(), a.tensor<"other">(), a.here())}; }
+
+// The sum over the last dimension of both.
+TAPER_DECOMPOSITION(inner) {
+  const Location here = a.here();
+  const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
+  if (x.rank() == 0 || y.rank() == 0) return {mul(x, y, here)};
+  const Dim k = x.size(-1);
+  if (proves_different(k, y.size(-1)))
+    refuse_shapes("inner", "last dimensions of one size", x, y, here);
+  Dims sizes = x.sizes();
+  sizes.pop_back();
+  Dim rows = 1, columns = 1;
+  for (const Dim& d : sizes) rows *= d;
+  for (int i = 0; i + 1 < y.rank(); ++i) columns *= y.size(i), sizes.push_back(y.size(i));
+  const Tensor right = t(reshape(y, {columns, k}, here), here);
+  return {reshape(mm(reshape(x, {rows, k}, here), right, here), sizes, here)};
+}
+
+// Every element of self times the whole of other.
+TAPER_DECOMPOSITION(kron) {
+  const Location here = a.here();
+  const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
+  const int rank = std::max(x.rank(), y.rank());
+  Dims outer, inner, sizes;
+  for (int i = rank; i >= 1; --i) {
+    const Dim m = i <= x.rank() ? x.size(-i) : Dim(1), n = i <= y.rank() ? y.size(-i) : Dim(1);
+    outer.insert(outer.end(), {m, Dim(1)});
+    inner.insert(inner.end(), {Dim(1), n});
+    sizes.push_back(m * n);
+  }
+  return {reshape(mul(reshape(x, outer, here), reshape(y, inner, here), here), sizes, here)};
+}
+
+// out[o] = input1 weight[o] input2 + bias[o]
+TAPER_DECOMPOSITION_ROUNDED_ONCE(bilinear) {
+  const Location here = a.here();
+  const Tensor x = a.tensor<"input1">(), y = a.tensor<"input2">(), weight = a.tensor<"weight">(),
+               bias = a.tensor<"bias">();
+  if (weight.rank() != 3 || x.rank() == 0 || x.rank() != y.rank())
+    throw EagerError(here,
+                     "bilinear: needs inputs of equal rank, at least 1, and a weight of 3 "
+                     "dimensions, got " +
+                         to_string(x.sizes()) + ", " + to_string(y.sizes()) + " and " +
+                         to_string(weight.sizes()));
+  Dims sizes = x.sizes();
+  Dim count = 1;
+  for (int i = 0; i + 1 < x.rank(); ++i) {
+    count *= x.size(i);
+    if (proves_different(x.size(i), y.size(i)))
+      refuse_shapes("bilinear", "inputs that differ in their last size alone", x, y, here);
+  }
+  const Dim out = weight.size(0), m = weight.size(1), n = weight.size(2);
+  sizes.back() = out;
+  // (count, m) (m, out n) -> (count, out, n) (count, n, 1)
+  const Tensor by_input1 = reshape(permute(weight, {1, 0, 2}, here), {m, out * n}, here);
+  const Tensor half =
+      reshape(mm(reshape(x, {count, x.size(-1)}, here), by_input1, here), {count, out, n}, here);
+  const Tensor product =
+      reshape(bmm(half, reshape(y, {count, y.size(-1), Dim(1)}, here), here), sizes, here);
+  return {bias.defined() ? add(product, bias, 1, here) : product};
+}
+
+TAPER_DECOMPOSITION_ROUNDED_ONCE(linalg_cross) {
+  const Location here = a.here();
+  const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
+  if (x.rank() != y.rank()) refuse_shapes("linalg_cross", "two tensors of one rank", x, y, here);
+  const int64_t dim = checked_dim(a.integer<"dim">(), x.rank(), "linalg_cross", x, here);
+  if (x.rank() == 0 || !proves_equal(x.size(dim), Dim(3)) || !proves_equal(y.size(dim), Dim(3)))
+    refuse_shapes("linalg_cross", "3 elements along dim in both", x, y, here);
+  const auto turned = [&](const Tensor& t, int64_t by) { return roll(t, {Dim(-by)}, {dim}, here); };
+  return {
+      sub(mul(turned(x, 1), turned(y, 2), here), mul(turned(x, 2), turned(y, 1), here), 1, here)};
+}
+
+}  // namespace taper::eager::decompositions

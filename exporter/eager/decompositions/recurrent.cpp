@@ -1,0 +1,205 @@
+// Layers of recurrent cells: the input's part of all steps is one matrix product, the rest a scan.
+#include "taper/exporter/eager/ops/recurrent.h"
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/matmul.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/ops/view.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+enum class Cell { rnn_tanh, rnn_relu, lstm, gru };
+
+/// One layer in one direction.
+struct Weights {
+  Tensor w_ih, w_hh, b_ih, b_hh;
+  Tensor w_hr;  ///< of an LSTM with projection
+};
+struct State {
+  Tensor h, c;  ///< c: of an LSTM
+};
+
+/// b_ih + b_hh, or what there is of them.
+Tensor sum_of(const Tensor& b_ih, const Tensor& b_hh, Location here) {
+  return !b_ih.defined() ? b_hh : !b_hh.defined() ? b_ih : add(b_ih, b_hh, 1, here);
+}
+
+/// The outputs of one layer in one direction for x (time, batch, in), and the state behind the last
+/// step, to which `state` is changed.
+Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, bool reverse,
+                 Location here) {
+  const Dim last = reverse ? Dim(0) : x.size(0) - Dim(1);
+  if (cell == Cell::gru) {
+    // b_hn stands inside the product with r, so it is not part of the input's gates.
+    Tensor bias = w.b_ih, bias_hn;
+    if (w.b_hh.defined()) {
+      const Dim hidden = w.w_hh.size(1), two = hidden * Dim(2);
+      bias_hn = narrow(w.b_hh, 0, two, hidden, here);
+      const Tensor others = narrow(w.b_hh, 0, 0, two, here);
+      bias = sum_of(w.b_ih, constant_pad_nd(others, {Dim(0), hidden}, Scalar(0), here), here);
+    }
+    const Tensor output = std::get<0>(
+        gru_scan(linear(x, w.w_ih, bias, here), state.h, w.w_hh, bias_hn, reverse, here));
+    state.h = select(output, 0, last, here);
+    return output;
+  }
+  Tensor gates = linear(x, w.w_ih, sum_of(w.b_ih, w.b_hh, here), here);
+  if (cell != Cell::lstm) {
+    const Tensor output = rnn_scan(gates, state.h, w.w_hh, cell == Cell::rnn_relu, reverse, here);
+    state.h = select(output, 0, last, here);
+    return output;
+  }
+  Tensor h = state.h, w_hh = w.w_hh;
+  if (w.w_hr.defined()) {
+    // With p = W_hr h, W_hh p = (W_hh W_hr) h: a scan over the states before their projection. The
+    // first step begins with a projected one, which so becomes a part of its gates.
+    const Tensor first =
+        unsqueeze(add(select(gates, 0, reverse ? gates.size(0) - Dim(1) : Dim(0), here),
+                      linear(state.h, w.w_hh, {}, here), 1, here),
+                  0, here);
+    const Dim others = gates.size(0) - Dim(1);
+    gates = reverse ? cat({narrow(gates, 0, 0, others, here), first}, 0, here)
+                    : cat({first, narrow(gates, 0, 1, others, here)}, 0, here);
+    h = full_like(state.c, Scalar(0), {}, here);
+    w_hh = mm(w.w_hh, w.w_hr, here);
+  }
+  auto [output, cells, activations] = lstm_scan(gates, h, state.c, w_hh, reverse, here);
+  if (w.w_hr.defined()) output = linear(output, w.w_hr, {}, here);
+  state = {select(output, 0, last, here), select(cells, 0, last, here)};
+  return output;
+}
+
+[[noreturn]] void refuse(Location here, const char* name, const std::string& what) {
+  throw EagerError(here, std::string(name) + ": " + what);
+}
+
+struct Layers {
+  const char* name;
+  Cell cell;
+  bool has_biases;
+  int64_t count;
+  double dropout;
+  bool train, bidirectional, batch_first;
+};
+
+template <const Operator& op>
+Layers layers_of(const char* name, Cell cell, const Arguments<op>& a) {
+  return {name,
+          cell,
+          a.template boolean<"has_biases">(),
+          a.template integer<"num_layers">(),
+          a.template real<"dropout">(),
+          a.template boolean<"train">(),
+          a.template boolean<"bidirectional">(),
+          a.template boolean<"batch_first">()};
+}
+
+/// All layers: output, h and, of an LSTM, c.
+Results run_layers(const Layers& l, const Tensor& input, const State& state,
+                   const std::vector<Tensor>& params, Location here) {
+  const int64_t directions = l.bidirectional ? 2 : 1, passes = l.count * directions;
+  if (l.count < 1) refuse(here, l.name, "num_layers must be at least 1");
+  if (input.rank() != 3)
+    refuse(
+        here, l.name,
+        "input must have 3 dimensions (time, batch, features), it is " + to_string(input.sizes()));
+  for (const Tensor& s : {state.h, state.c})
+    if (s.defined() && (s.rank() != 3 || !same(s.size(0), Dim(passes))))
+      refuse(here, l.name,
+             "a state must be (layers · directions = " + std::to_string(passes) +
+                 ", batch, hidden), it is " + to_string(s.sizes()));
+  const size_t plain = l.has_biases ? 4 : 2, given = params.size() / static_cast<size_t>(passes);
+  const bool projected = l.cell == Cell::lstm && given == plain + 1;
+  if (params.size() != static_cast<size_t>(passes) * (plain + (projected ? 1 : 0)))
+    refuse(here, l.name,
+           std::to_string(passes) + " layers and directions take " + std::to_string(plain) +
+               " parameters each, got " + std::to_string(params.size()) + " in all");
+
+  Tensor x = l.batch_first ? transpose(input, 0, 1, here) : input;
+  std::vector<Tensor> h, c;
+  auto next = params.begin();
+  for (int64_t layer = 0; layer < l.count; ++layer) {
+    std::vector<Tensor> outputs;
+    for (int64_t direction = 0; direction < directions; ++direction) {
+      Weights w;
+      w.w_ih = *next++, w.w_hh = *next++;
+      if (l.has_biases) w.b_ih = *next++, w.b_hh = *next++;
+      if (projected) w.w_hr = *next++;
+      const Dim pass(layer * directions + direction);
+      State s{select(state.h, 0, pass, here),
+              state.c.defined() ? select(state.c, 0, pass, here) : Tensor()};
+      outputs.push_back(run_layer(l.cell, x, w, s, direction == 1, here));
+      h.push_back(s.h);
+      if (s.c.defined()) c.push_back(s.c);
+    }
+    x = directions == 1 ? outputs[0] : cat(outputs, 2, here);
+    if (l.train && l.dropout > 0 && layer + 1 < l.count)
+      x = call<ops::dropout>(here, x, l.dropout, true);
+  }
+  Results results{l.batch_first ? transpose(x, 0, 1, here) : x, stack(h, 0, here)};
+  if (!c.empty()) results.push_back(stack(c, 0, here));
+  return results;
+}
+
+/// One step of a cell, as a scan of one step.
+template <const Operator& op>
+Results run_cell(const char* name, Cell cell, const Arguments<op>& a, const Tensor& h,
+                 const Tensor& c) {
+  const Location here = a.here();
+  const Tensor input = a.template tensor<"input">();
+  if (input.rank() != 2)
+    refuse(here, name, "input must be (batch, features), it is " + to_string(input.sizes()));
+  State state{h, c};
+  run_layer(cell, unsqueeze(input, 0, here),
+            {a.template tensor<"w_ih">(),
+             a.template tensor<"w_hh">(),
+             a.template tensor<"b_ih">(),
+             a.template tensor<"b_hh">(),
+             {}},
+            state, false, here);
+  return cell == Cell::lstm ? Results{state.h, state.c} : Results{state.h};
+}
+
+/// {h, c}
+std::vector<Tensor> pair_of_states(const char* name, const std::vector<Tensor>& hx, Location here) {
+  if (hx.size() != 2)
+    refuse(here, name, "hx must be {h, c}, it has " + std::to_string(hx.size()) + " tensors");
+  return hx;
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(lstm_input) {
+  const std::vector<Tensor> hx = pair_of_states("lstm", a.tensors<"hx">(), a.here());
+  return run_layers(layers_of("lstm", Cell::lstm, a), a.tensor<"input">(), {hx[0], hx[1]},
+                    a.tensors<"params">(), a.here());
+}
+TAPER_DECOMPOSITION(gru_input) {
+  return run_layers(layers_of("gru", Cell::gru, a), a.tensor<"input">(), {a.tensor<"hx">(), {}},
+                    a.tensors<"params">(), a.here());
+}
+TAPER_DECOMPOSITION(rnn_tanh_input) {
+  return run_layers(layers_of("rnn_tanh", Cell::rnn_tanh, a), a.tensor<"input">(),
+                    {a.tensor<"hx">(), {}}, a.tensors<"params">(), a.here());
+}
+TAPER_DECOMPOSITION(rnn_relu_input) {
+  return run_layers(layers_of("rnn_relu", Cell::rnn_relu, a), a.tensor<"input">(),
+                    {a.tensor<"hx">(), {}}, a.tensors<"params">(), a.here());
+}
+TAPER_DECOMPOSITION(lstm_cell) {
+  const std::vector<Tensor> hx = pair_of_states("lstm_cell", a.tensors<"hx">(), a.here());
+  return run_cell("lstm_cell", Cell::lstm, a, hx[0], hx[1]);
+}
+TAPER_DECOMPOSITION(gru_cell) { return run_cell("gru_cell", Cell::gru, a, a.tensor<"hx">(), {}); }
+TAPER_DECOMPOSITION(rnn_tanh_cell) {
+  return run_cell("rnn_tanh_cell", Cell::rnn_tanh, a, a.tensor<"hx">(), {});
+}
+TAPER_DECOMPOSITION(rnn_relu_cell) {
+  return run_cell("rnn_relu_cell", Cell::rnn_relu, a, a.tensor<"hx">(), {});
+}
+
+}  // namespace taper::eager::decompositions

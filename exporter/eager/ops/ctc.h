@@ -1,0 +1,32 @@
+// The connectionist temporal classification loss (Graves et al., 2006): of a sequence of classes
+// whose places in time are not known.
+#pragma once
+#include "taper/exporter/eager/call.h"
+#include "taper/kernels/shapes/loss.h"
+
+namespace taper::eager {
+
+/// -log of the probability of `targets`, summed over all ways to spread them over the steps, with
+/// repetitions and blanks between.
+///   log_probs       (time, batch, classes) or (time, classes): a log_softmax over the classes
+///   targets         classes, none `blank`: (batch, length), or all one after the other, or
+///   (length) input_lengths   how many steps of each example count target_lengths  how long each
+///   target is; the mean divides each loss by it first zero_infinity   losses of targets that are
+///   too long for their input count as zero
+inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
+                       const Ints& target_lengths, int64_t blank = 0,
+                       Reduction reduction = Reduction::mean, bool zero_infinity = false,
+                       Location here = Location::current()) {
+  return call<ops::ctc_loss_IntList>(here, log_probs, targets, input_lengths, target_lengths, blank,
+                                     static_cast<int64_t>(reduction), zero_infinity);
+}
+/// The same with lengths in tensors, whose elements are read: not while tracing.
+inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                       const Tensor& target_lengths, int64_t blank = 0,
+                       Reduction reduction = Reduction::mean, bool zero_infinity = false,
+                       Location here = Location::current()) {
+  return call<ops::ctc_loss_Tensor>(here, log_probs, targets, input_lengths, target_lengths, blank,
+                                    static_cast<int64_t>(reduction), zero_infinity);
+}
+
+}  // namespace taper::eager

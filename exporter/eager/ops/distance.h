@@ -1,0 +1,32 @@
+// Distances and similarities of vectors. `p` is the order of the norm: 0 counts the places that
+// differ, infinity takes the largest difference.
+#pragma once
+#include <optional>
+
+#include "taper/exporter/eager/call.h"
+
+namespace taper::eager {
+
+/// Between every two vectors of (…, P, M) and (…, R, M): (…, P, R). For p = 2 and more than 25
+/// vectors it is computed by a matrix product, which is faster and less exact for near vectors;
+/// `compute_mode` 1 does so always, 2 never.
+inline Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2,
+                    std::optional<int64_t> compute_mode = {}, Location here = Location::current()) {
+  return call<ops::cdist>(here, x1, x2, p, compute_mode);
+}
+/// Between every two different rows of a matrix (N, M): N (N - 1) / 2 of them, row by row.
+inline Tensor pdist(const Tensor& self, double p = 2, Location here = Location::current()) {
+  return call<ops::_pdist_forward>(here, self, p);
+}
+/// Of x1 - x2 + eps along the last dimension.
+inline Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6,
+                                bool keepdim = false, Location here = Location::current()) {
+  return call<ops::pairwise_distance>(here, x1, x2, p, eps, keepdim);
+}
+/// The product of the directions of x1 and x2 along `dim`, each |x| at least eps.
+inline Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1,
+                                double eps = 1e-8, Location here = Location::current()) {
+  return call<ops::cosine_similarity>(here, x1, x2, dim, eps);
+}
+
+}  // namespace taper::eager

@@ -1,0 +1,293 @@
+// scaled_dot_product_attention without the matrix of scores: a block of queries meets one block of
+// keys after the other, and each query keeps its peak m, the sum l of exp(score - m), and the sum
+// of exp(score - m) value; when a later block raises the peak, both sums are scaled by exp(m_old -
+// m_new). (As in portable/attention.cpp; blocks of queries: M. N. Rabe, C. Staats, "Self-attention
+// does not need O(n^2) memory", arXiv:2112.05682.)
+//
+// The blocks of keys are the same for every query, so that a query's result depends neither on its
+// neighbours nor on threads. Causal attention skips the keys behind a block of queries: a NaN among
+// their values is not seen.
+#include "taper/kernels/shapes/attention.h"
+
+#include <cstring>
+
+#include "taper/kernels/optimized/gemm.h"
+#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/optimized/wide.h"
+#include "taper/kernels/portable/attention.h"
+#include "taper/kernels/portable/elements.h"
+#include "taper/kernels/portable/math.h"
+
+namespace taper::optimized {
+namespace {
+
+constexpr index_t most_queries = 256, most_causal_queries = 128, key_block = 512,
+                  lanes = 16;  // rows of scores are padded to a multiple, with -inf
+
+using In = AnyView<const float>;
+using Mask = Maybe<AnyView<const portable::MaskElement>>;
+using portable::Heads;
+
+struct Plan : portable::AttentionHeads {
+  index_t query_block;
+  GemmPlan scores, sums;
+  index_t slots, gemm_bytes, bytes_per_slot;
+};
+
+/// One query for each head, and heads that share keys: these are the queries of one head then, so
+/// that keys are read once.
+void join_shared_heads(Plan& plan) {
+  const index_t sharing = plan.key.sharing;
+  if (plan.queries != 1 || sharing <= 1 || plan.value.sharing != sharing) return;
+  const int head = plan.rank - 1;
+  plan.sizes[head] /= sharing, plan.count /= sharing, plan.queries = sharing;
+  for (Heads* h : {&plan.query, &plan.mask}) h->row = h->strides[head], h->strides[head] *= sharing;
+  plan.key.sharing = plan.value.sharing = 1;
+}
+
+index_t bytes_of(index_t floats) {
+  return round_up(floats * index_t{sizeof(float)}, scratch_alignment);
+}
+
+template <CpuLevel level>
+Error prepare(Context& context, Plan& plan, In query, In key, In value, Mask mask, double dropout_p,
+              bool is_causal, Maybe<double>, bool, View<float> out) {
+  if (dropout_p != 0) return portable::no_dropout(context);
+  plan = {portable::attention_heads(query.shape(), key.shape(), value.shape(),
+                                    mask ? &mask->shape() : nullptr, out.shape())};
+  if (!is_causal) join_shared_heads(plan);
+
+  const index_t blocks =
+      larger(1, ceil_div(plan.queries, is_causal ? most_causal_queries : most_queries));
+  plan.query_block = larger(1, ceil_div(plan.queries, blocks));
+  const index_t rows = smaller(larger(plan.queries, 1), most_queries),
+                keys = smaller(plan.keys, key_block);
+  plan.scores = plan_gemm(microkernels<level>(), 1, rows, keys, plan.features, 1);
+  plan.sums = plan_gemm(microkernels<level>(), 1, rows, plan.values, keys, 1);
+  plan.slots = thread_count(context.threads);
+  plan.gemm_bytes = larger(plan.scores.bytes_per_slot, plan.sums.bytes_per_slot);
+  plan.bytes_per_slot = plan.gemm_bytes + bytes_of(rows * round_up(keys, lanes)) +
+                        bytes_of(rows * plan.values) + 2 * bytes_of(rows);
+  context.need_scratch(static_cast<size_t>(plan.slots * plan.bytes_per_slot));
+  return Error::ok;
+}
+
+// ---- one query
+// --------------------------------------------------------------------------------------------------------
+
+// By bits: a choice between numbers stays a branch.
+float shown_if(float score, uint8_t attends) {
+  using namespace portable::math;
+  const uint32_t keep = 0u - attends;
+  return float_of((bits_of(score) & keep) | (bits_of(-HUGE_VALF) & ~keep));
+}
+void hide(float* scores, index_t n, const uint8_t* attends, index_t stride) {
+  if (stride == 1) {
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t i = 0; i < n; ++i) scores[i] = shown_if(scores[i], attends[i]);
+  } else {
+    for (index_t i = 0; i < n; ++i) scores[i] = shown_if(scores[i], attends[i * stride]);
+  }
+}
+
+template <bool fused>
+float multiply_add(float a, float b, float c) {
+  if constexpr (fused) return __builtin_fmaf(a, b, c);
+  return a * b + c;
+}
+
+/// exp(x) for x <= 0, and 0 where that is below the normal numbers: portable::math::exp without
+/// what other arguments need.
+template <bool fused>
+float exp_of_negative(float x) {
+  using namespace portable::math;
+  constexpr float magic = 12582912.0f;  // rounds to an integer, which stays in the low bits
+  const float z = x < -87.0f ? -87.0f : x, shifted = multiply_add<fused>(z, 1.44269504f, magic),
+              n = shifted - magic;
+  const float r = multiply_add<fused>(n, 2.12194440e-4f, multiply_add<fused>(n, -0.693359375f, z));
+  float p = 1.9875691500e-4f;
+  p = multiply_add<fused>(p, r, 1.3981999507e-3f);
+  p = multiply_add<fused>(p, r, 8.3334519073e-3f);
+  p = multiply_add<fused>(p, r, 4.1665795894e-2f);
+  p = multiply_add<fused>(p, r, 1.6666665459e-1f);
+  p = multiply_add<fused>(p, r, 5.0000001201e-1f);
+  const float y = multiply_add<fused>(p * r, r, r) + 1.0f;
+  const float scaled = y * float_of((bits_of(shifted) << 23) + 0x3f800000u);
+  return x < -87.0f ? 0 : scaled;
+}
+
+/// scores -> exp(scores - peak), after `peak` rose to theirs; gives their sum. A peak of -inf
+/// (there was nothing to attend to yet) counts as 0.
+template <bool fused>
+float exponentials(float* scores, index_t n, float* peak) {
+  float most[lanes], sum[lanes] = {};
+  for (index_t l = 0; l < lanes; ++l) most[l] = *peak;
+  for (index_t i = 0; i < n; i += lanes) {
+    const float* x = scores + i;
+    TAPER_LANES
+    for (index_t l = 0; l < lanes; ++l) most[l] = x[l] > most[l] ? x[l] : most[l];
+  }
+  for (index_t l = 1; l < lanes; ++l) most[0] = most[l] > most[0] ? most[l] : most[0];
+  *peak = most[0];
+  const float shift = most[0] == -HUGE_VALF ? 0 : most[0];
+  for (index_t i = 0; i < n; i += lanes) {
+    float* x = scores + i;
+    TAPER_LANES
+    for (index_t l = 0; l < lanes; ++l) {
+      const float e = exp_of_negative<fused>(x[l] - shift);
+      x[l] = e, sum[l] += e;
+    }
+  }
+  for (index_t width = lanes / 2; width > 0; width /= 2)
+    for (index_t l = 0; l < width; ++l) sum[l] += sum[l + width];
+  return sum[0];
+}
+
+void scale_and_add(float* y, index_t n, float scale, const float* x) {
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) y[i] = y[i] * scale + x[i];
+}
+void divide(float* y, index_t n, float by) {
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i) y[i] /= by;
+}
+
+// ---- a block of queries
+// -----------------------------------------------------------------------------------------------
+
+struct Scratch {
+  void* gemm;
+  float *scores, *part, *peaks, *sums;
+};
+
+template <CpuLevel level>
+class Block {
+ public:
+  const Plan& plan;
+  const float *query, *key, *value;  // of the head
+  const void* mask;
+  bool adds_mask, is_causal;
+  float scale;
+  index_t first, count;  // queries
+  float* out;
+  Scratch scratch;
+
+  void run() const {
+    for (index_t r = 0; r < count; ++r) scratch.peaks[r] = -HUGE_VALF, scratch.sums[r] = 0;
+    const index_t keys = is_causal ? smaller(plan.keys, first + count) : plan.keys;
+    if (keys == 0) std::memset(out, 0, static_cast<size_t>(count * plan.values) * sizeof(float));
+    for (index_t at = 0; at < keys; at += key_block) {
+      const index_t n = smaller(key_block, keys - at);
+      multiply_keys(at, n);
+      float scales[most_queries];
+      for (index_t r = 0; r < count; ++r) scales[r] = weigh(r, at, n);
+      float* to = at == 0 ? out : scratch.part;
+      multiply_values(at, n, to);
+      for (index_t r = 0; at > 0 && r < count; ++r)
+        AtLevel<level, scale_and_add>::call(out + r * plan.values, plan.values, scales[r],
+                                            to + r * plan.values);
+    }
+    for (index_t r = 0; r < count; ++r) {
+      float* y = out + r * plan.values;
+      if (scratch.sums[r] == 0)  // nothing to attend to
+        std::memset(y, 0, static_cast<size_t>(plan.values) * sizeof(float));
+      else
+        AtLevel<level, divide>::call(y, plan.values, scratch.sums[r]);
+    }
+  }
+
+ private:
+  void multiply_keys(index_t at, index_t n) const {
+    Gemm g;
+    g.m = count, g.k = plan.features, g.n = n;
+    g.a = query + first * plan.query.row, g.a_row = plan.query.row, g.a_column = plan.query.column;
+    g.b = key + at * plan.key.row, g.b_row = plan.key.column, g.b_column = plan.key.row;
+    g.c = scratch.scores, g.c_row = round_up(n, lanes);
+    g.epilogue.alpha = scale;
+    if (mask != nullptr && adds_mask) {
+      g.epilogue.addend =
+          static_cast<const float*>(mask) + first * plan.mask.row + at * plan.mask.column;
+      g.epilogue.addend_row = plan.mask.row, g.epilogue.addend_column = plan.mask.column;
+    }
+    run_gemm(microkernels<level>(), plan.scores, g, scratch.gemm, nullptr);
+  }
+  /// Scores of query r become weights; gives the scale of what was summed before.
+  float weigh(index_t r, index_t at, index_t n) const {
+    const index_t width = round_up(n, lanes);
+    float* scores = scratch.scores + r * width;
+    if (mask != nullptr && !adds_mask)
+      AtLevel<level, hide>::call(
+          scores, n,
+          static_cast<const uint8_t*>(mask) + (first + r) * plan.mask.row + at * plan.mask.column,
+          plan.mask.column);
+    const index_t shown = is_causal ? smaller(n, larger(0, first + r + 1 - at)) : n;
+    for (index_t i = shown; i < width; ++i) scores[i] = -HUGE_VALF;
+    float& peak = scratch.peaks[r];
+    const float before = peak;
+    const float sum =
+        AtLevel<level, exponentials<level != CpuLevel::portable>>::call(scores, width, &peak);
+    // exp(-inf - -inf): nothing was summed before
+    const float factor = before == peak ? 1 : portable::math::exp(before - peak);
+    scratch.sums[r] = scratch.sums[r] * factor + sum;
+    return factor;
+  }
+  void multiply_values(index_t at, index_t n, float* to) const {
+    Gemm g;
+    g.m = count, g.k = n, g.n = plan.values;
+    g.a = scratch.scores, g.a_row = round_up(n, lanes);
+    g.b = value + at * plan.value.row, g.b_row = plan.value.row, g.b_column = plan.value.column;
+    g.c = to, g.c_row = plan.values;
+    run_gemm(microkernels<level>(), plan.sums, g, scratch.gemm, nullptr);
+  }
+};
+
+template <CpuLevel level>
+Error run(Context& context, const Plan& plan, In query, In key, In value, Mask mask, double,
+          bool is_causal, Maybe<double> scale, bool, View<float> out) {
+  const bool adds = mask && mask->dtype() != DType::boolean;
+  const float by = portable::attention_scale(scale, plan.features);
+  const index_t blocks = ceil_div(plan.queries, plan.query_block),
+                rows = smaller(larger(plan.queries, 1), most_queries);
+  parallel_for_slots(context.threads, plan.count * blocks, plan.slots,
+                     [&](index_t task, index_t slot) {
+                       const index_t head = task / blocks, first = task % blocks * plan.query_block;
+                       const auto offset = [&](const Heads& h) { return plan.offset(h, head); };
+                       char* at = static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot;
+                       const auto take = [&](index_t bytes) {
+                         void* taken = at;
+                         at += bytes;
+                         return taken;
+                       };
+                       Scratch s;
+                       s.gemm = take(plan.gemm_bytes);
+                       s.scores = static_cast<float*>(
+                           take(bytes_of(rows * round_up(smaller(plan.keys, key_block), lanes))));
+                       s.part = static_cast<float*>(take(bytes_of(rows * plan.values)));
+                       s.peaks = static_cast<float*>(take(bytes_of(rows)));
+                       s.sums = static_cast<float*>(take(bytes_of(rows)));
+                       const char* masks = mask ? static_cast<const char*>(mask->ref->data) +
+                                                      offset(plan.mask) * size_bytes(mask->dtype())
+                                                : nullptr;
+                       Block<level>{plan,
+                                    query.data() + offset(plan.query),
+                                    key.data() + offset(plan.key),
+                                    value.data() + offset(plan.value),
+                                    masks,
+                                    adds,
+                                    is_causal,
+                                    by,
+                                    first,
+                                    smaller(plan.query_block, plan.queries - first),
+                                    out.data() + (head * plan.queries + first) * plan.values,
+                                    s}
+                           .run();
+                     });
+  return Error::ok;
+}
+
+}  // namespace
+
+TAPER_KERNEL_LEVELS(scaled_dot_product_attention, prepare, run)
+
+}  // namespace taper::optimized

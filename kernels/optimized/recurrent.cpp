@@ -1,0 +1,59 @@
+// The scans of recurrent layers over the packed matrix product of gemm.h.
+#include "taper/kernels/portable/recurrent.h"
+
+#include "taper/kernels/optimized/gemm.h"
+#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/tasks.h"
+
+namespace taper::optimized {
+namespace {
+
+namespace recurrent = portable::recurrent;
+
+template <CpuLevel level>
+struct Packed {
+  using T = float;
+  using Plan = GemmPlan;
+  // Row by row, a few examples are multiplied with the weight where it lies.
+  static constexpr bool copies_weight = true;
+
+  static size_t plan(Context& context, Plan& plan, index_t m, index_t n, index_t k) {
+    plan = plan_gemm(microkernels<level>(), 1, m, n, k, thread_count(context.threads));
+    return plan.scratch_bytes();
+  }
+  static void run(Context& context, const Plan& plan, const portable::Product<float>& p) {
+    Gemm g;
+    g.m = p.m, g.n = p.n, g.k = p.k;
+    g.a = p.a.data, g.a_row = p.a.row, g.a_column = p.a.column;
+    g.b = p.b.data, g.b_row = p.b.row, g.b_column = p.b.column;
+    g.c = p.out.data, g.c_row = p.out.row;
+    g.epilogue.addend = p.addend.data;
+    g.epilogue.addend_row = p.addend.row, g.epilogue.addend_column = p.addend.column;
+    run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
+  }
+};
+
+// A record is made of templates over the level alone.
+#define TAPER_SCAN(name)                                                    \
+  template <CpuLevel level>                                                 \
+  constexpr auto prepare_##name = recurrent::prepare_##name<Packed<level>>; \
+  template <CpuLevel level>                                                 \
+  constexpr auto name = recurrent::name<Packed<level>>;
+TAPER_SCAN(rnn)
+TAPER_SCAN(rnn_backward)
+TAPER_SCAN(lstm)
+TAPER_SCAN(lstm_backward)
+TAPER_SCAN(gru)
+TAPER_SCAN(gru_backward)
+#undef TAPER_SCAN
+
+}  // namespace
+
+TAPER_KERNEL_LEVELS(taper_rnn_scan, prepare_rnn, rnn)
+TAPER_KERNEL_LEVELS(taper_rnn_scan_backward, prepare_rnn_backward, rnn_backward)
+TAPER_KERNEL_LEVELS(taper_lstm_scan, prepare_lstm, lstm)
+TAPER_KERNEL_LEVELS(taper_lstm_scan_backward, prepare_lstm_backward, lstm_backward)
+TAPER_KERNEL_LEVELS(taper_gru_scan, prepare_gru, gru)
+TAPER_KERNEL_LEVELS(taper_gru_scan_backward, prepare_gru_backward, gru_backward)
+
+}  // namespace taper::optimized

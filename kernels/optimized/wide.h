@@ -1,0 +1,51 @@
+// Plain functions compiled for wider vectors: every element goes through the same IEEE 754
+// operations in the same order (nothing is contracted or reassociated), so the result has the
+// portable bits, unless the function asks for fused multiply-adds.
+#pragma once
+#include "taper/kernels/optimized/levels.h"
+
+namespace taper::optimized {
+
+/// `AtLevel<level, f>::call(arguments…)` is f(arguments…), compiled for `level`. What f calls must
+/// be visible here and inlinable: a function that is called would stay narrow.
+template <CpuLevel level, auto f>
+struct AtLevel;
+
+template <class R, class... A, R (*f)(A...)>
+struct AtLevel<CpuLevel::portable, f> {
+  static R call(A... a) { return f(a...); }
+};
+
+#if TAPER_X86_LEVELS
+#ifdef __clang__
+#define TAPER_WIDEST
+#else
+#define TAPER_WIDEST ",prefer-vector-width=512"
+#endif
+#define TAPER_AT_LEVEL(level, instructions)                                                  \
+  template <class R, class... A, R (*f)(A...)>                                               \
+  struct AtLevel<CpuLevel::level, f> {                                                       \
+    __attribute__((target(instructions), flatten)) static R call(A... a) { return f(a...); } \
+  };
+TAPER_AT_LEVEL(avx2, "avx2,fma,f16c")
+TAPER_AT_LEVEL(avx512, "avx512f,avx512vl,avx512dq,avx512bw,f16c" TAPER_WIDEST)
+#undef TAPER_AT_LEVEL
+#undef TAPER_WIDEST
+#endif
+
+/// A driver's loops (portable::PlainLoops) at a level.
+template <CpuLevel level>
+struct LoopsAt {
+  template <auto f, class... A>
+  static auto call(A&&... a) {
+    return AtLevel<level, f>::call(static_cast<A&&>(a)...);
+  }
+};
+
+}  // namespace taper::optimized
+
+/// Defines the record <op>_<variant>_<level>.
+#define TAPER_WIDE_KERNEL(op, variant, level, ...)                                     \
+  constexpr decltype(op##_##variant##_##level) op##_##variant##_##level =              \
+      ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#op "_" #variant "_" #level, \
+                                                          CpuLevel::level);

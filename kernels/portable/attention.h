@@ -1,0 +1,81 @@
+// What attention kernels share: where the matrices of each head lie.
+#pragma once
+#include <cmath>
+
+#include "taper/kernels/kernel.h"
+
+namespace taper {
+namespace portable {
+
+struct MaskElement {};  ///< f32: is added to a score; bool: true attends
+
+/// Where the matrix of one head begins, for a tensor whose leading dimensions broadcast to those of
+/// the result.
+struct Heads {
+  index_t strides[max_rank] = {};
+  index_t sharing = 1;  ///< heads of the query that one head serves (in the last leading dimension)
+  index_t row = 0, column = 0;
+};
+
+struct AttentionHeads {
+  int32_t rank;  ///< of the leading dimensions
+  index_t sizes[max_rank], count;
+  index_t queries, keys, features, values;
+  Heads query, key, value, mask;
+
+  index_t offset(const Heads& h, index_t head) const {
+    index_t offset = 0;
+    for (int d = rank - 1; d >= 0; --d) {
+      const index_t i = head % sizes[d];
+      offset += (d == rank - 1 ? i / h.sharing : i) * h.strides[d], head /= sizes[d];
+    }
+    return offset;
+  }
+  Heads heads_of(const Shape& t) const {
+    Heads h;
+    const auto stride = [&](int from_right) {
+      const int i = t.rank - from_right;
+      return i < 0 || t.sizes[i] == 1 ? 0 : t.strides[i];
+    };
+    h.column = stride(1), h.row = stride(2);
+    for (int d = 0; d < rank; ++d) h.strides[d] = stride(rank - d + 2);
+    const int head = t.rank - 3;
+    if (head >= 0 && rank > 0 && t.sizes[head] > 1) h.sharing = sizes[rank - 1] / t.sizes[head];
+    return h;
+  }
+};
+
+/// Random numbers need a state argument, which the row lacks: the exporter writes attention with
+/// dropout in its parts.
+inline Error no_dropout(Context& context) {
+  return context.fail(Error::invalid_argument,
+                      TAPER_TEXT("dropout_p must be 0 in a program; export attention with dropout "
+                                 "in its parts"));
+}
+
+inline AttentionHeads attention_heads(const Shape& query, const Shape& key, const Shape& value,
+                                      const Shape* mask, const Shape& out) {
+  AttentionHeads a = {};
+  a.rank = out.rank - 2, a.count = 1;
+  for (int d = 0; d < a.rank; ++d) a.sizes[d] = out.sizes[d], a.count *= out.sizes[d];
+  a.queries = query.sizes[query.rank - 2], a.features = query.sizes[query.rank - 1];
+  a.keys = key.sizes[key.rank - 2], a.values = value.sizes[value.rank - 1];
+  a.query = a.heads_of(query), a.key = a.heads_of(key), a.value = a.heads_of(value);
+  if (mask != nullptr) a.mask = a.heads_of(*mask);
+  return a;
+}
+
+/// The scale of scores: 1 / sqrt(features) if none is given.
+inline float attention_scale(const Maybe<double>& scale, index_t features) {
+  if (scale) return static_cast<float>(*scale);
+  return features > 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(features))) : 1;
+}
+
+}  // namespace portable
+
+template <>
+struct dtypes_of<portable::MaskElement> {
+  static constexpr DTypeSet set = one(DType::boolean) | one(DType::f32);
+};
+
+}  // namespace taper

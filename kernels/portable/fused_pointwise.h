@@ -1,0 +1,131 @@
+// taper::pointwise: a chain of pointwise operators, block by block, so that what lies between them
+// stays in registers of 256 elements instead of tensors. Each step is the loop of the operator's
+// own kernel at the same CPU level, so that every bit is the same.
+#pragma once
+#include "taper/kernels/pointwise_program.h"
+#include "taper/kernels/portable/binary_functions.h"
+#include "taper/kernels/portable/unary_functions.h"
+#include "taper/kernels/shapes/pointwise.h"
+
+/// `Loops` as everywhere (elements.h), `M`: how formulas multiply and add (math.h).
+namespace taper::portable::fused {
+
+inline constexpr index_t block = block_size<float>;
+
+template <class Loops, class F, class... E>
+void step(const F& f, index_t n, const void* const* in, float* out) {
+  Loops::template call<&internal::block<F, float, E...>>(static_cast<const void*>(&f), n, in,
+                                                         static_cast<void*>(out));
+}
+
+/// One instruction over n elements. `parameter`: the last operand of those that take a number.
+template <class Loops, class M>
+void run_step(PointwiseOp op, double parameter, index_t n, const void* const* in, float* out) {
+  switch (op) {
+    case PointwiseOp::add:
+      return step<Loops, Add<float>, float, float>(Add<float>(1), n, in, out);
+    case PointwiseOp::sub:
+      return step<Loops, Sub<float>, float, float>(Sub<float>(1), n, in, out);
+    case PointwiseOp::mul:
+      return step<Loops, Mul<float>, float, float>({}, n, in, out);
+    case PointwiseOp::div:
+      return step<Loops, Div<float>, float, float>({}, n, in, out);
+    case PointwiseOp::maximum:
+      return step<Loops, Maximum<float>, float, float>({}, n, in, out);
+    case PointwiseOp::minimum:
+      return step<Loops, Minimum<float>, float, float>({}, n, in, out);
+    case PointwiseOp::neg:
+      return step<Loops, Neg<float>, float>({}, n, in, out);
+    case PointwiseOp::abs:
+      return step<Loops, Abs<float>, float>({}, n, in, out);
+    case PointwiseOp::relu:
+      return step<Loops, Relu<float>, float>({}, n, in, out);
+    case PointwiseOp::sqrt:
+      return step<Loops, Sqrt<float>, float>({}, n, in, out);
+    case PointwiseOp::rsqrt:
+      return step<Loops, Rsqrt<float>, float>({}, n, in, out);
+    case PointwiseOp::reciprocal:
+      return step<Loops, Reciprocal<float>, float>({}, n, in, out);
+    case PointwiseOp::exp:
+      return step<Loops, Exp<float, M>, float>({}, n, in, out);
+    case PointwiseOp::log:
+      return step<Loops, Log<float, M>, float>({}, n, in, out);
+    case PointwiseOp::sin:
+      return step<Loops, Sin<float, M>, float>({}, n, in, out);
+    case PointwiseOp::cos:
+      return step<Loops, Cos<float, M>, float>({}, n, in, out);
+    case PointwiseOp::tanh:
+      return step<Loops, Tanh<float, M>, float>({}, n, in, out);
+    case PointwiseOp::sigmoid:
+      return step<Loops, Sigmoid<float, M>, float>({}, n, in, out);
+    case PointwiseOp::erf:
+      return step<Loops, Erf<float, M>, float>({}, n, in, out);
+    case PointwiseOp::gelu:
+      return step<Loops, Gelu<float, M>, float>(Gelu<float, M>("none"), n, in, out);
+    case PointwiseOp::gelu_tanh:
+      return step<Loops, Gelu<float, M>, float>(Gelu<float, M>("tanh"), n, in, out);
+    case PointwiseOp::silu:
+      return step<Loops, Silu<float, M>, float>({}, n, in, out);
+    case PointwiseOp::threshold_backward:
+      return step<Loops, ThresholdBackward<float>, float, float>(
+          ThresholdBackward<float>(parameter), n, in, out);
+    case PointwiseOp::sigmoid_backward:
+      return step<Loops, SigmoidBackward<float>, float, float>({}, n, in, out);
+    case PointwiseOp::tanh_backward:
+      return step<Loops, TanhBackward<float>, float, float>({}, n, in, out);
+    case PointwiseOp::gelu_backward:
+      return step<Loops, GeluBackward<float, M>, float, float>(GeluBackward<float, M>("none"), n,
+                                                               in, out);
+    case PointwiseOp::gelu_tanh_backward:
+      return step<Loops, GeluBackward<float, M>, float, float>(GeluBackward<float, M>("tanh"), n,
+                                                               in, out);
+    case PointwiseOp::pow:
+      return step<Loops, PowScalar<float>, float>(PowScalar<float>(parameter), n, in, out);
+  }
+}
+
+/// The result may lie on any input: each block is read before it is written.
+struct InPlace {
+  static constexpr uint32_t overwrites = 1;
+};
+
+inline Error prepare(Context&, InPlace&, ViewList<const float>, Span<const int64_t>,
+                     Span<const double>, View<float>) {
+  return Error::ok;
+}
+
+template <class Loops, class M>
+Error run(Context& context, const InPlace&, ViewList<const float> inputs,
+          Span<const int64_t> program, Span<const double> constants, View<float> out) {
+  const index_t count = out.numel(), steps = program.size() / pointwise_width;
+  parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
+    alignas(64) float registers[pointwise_max_registers][block], numbers[3][block];
+    const index_t begin = task * pointwise_grain,
+                  end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
+    for (index_t at = begin; at < end; at += block) {
+      const index_t n = end - at < block ? end - at : block;
+      for (index_t i = 0; i < steps; ++i) {
+        const PointwiseInstruction step = pointwise_instruction(program, i);
+        const void* in[3];
+        double parameter = 0;
+        for (int k = 0; k < operand_count(step.op); ++k) {
+          const int64_t v = step.operands[k];
+          if (v >= inputs.count) {
+            in[k] = registers[v - inputs.count];
+          } else if (v >= 0 && inputs[v].rank() > 0) {
+            in[k] = inputs[v].data() + at;
+          } else {
+            parameter = v < 0 ? constants[-v - 1] : *inputs[v].data();
+            for (index_t j = 0; j < n; ++j) numbers[k][j] = static_cast<float>(parameter);
+            in[k] = numbers[k];
+          }
+        }
+        run_step<Loops, M>(step.op, parameter, n, in,
+                           i + 1 == steps ? out.data() + at : registers[step.destination]);
+      }
+    }
+  });
+  return Error::ok;
+}
+
+}  // namespace taper::portable::fused

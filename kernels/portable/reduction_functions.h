@@ -1,0 +1,227 @@
+// The reductions and their records' functions, over `Loops` (elements.h).
+#pragma once
+#include <cmath>
+#include <limits>
+
+#include "taper/kernels/portable/pointwise.h"
+#include "taper/kernels/portable/reduction.h"
+#include "taper/kernels/shapes/reduction.h"
+
+namespace taper::portable {
+
+struct Plain {
+  static constexpr bool shifts = false, chooses = false;
+  template <class T>
+  static T map(T x, T) {
+    return x;
+  }
+  template <class T>
+  static T finish(T x) {
+    return x;
+  }
+};
+template <class T>
+struct Sum : Plain {
+  static T identity() { return T(0); }
+  static T combine(T a, T b) { return wrapping_add(a, b); }
+};
+template <class T>
+struct SumOfNumbers : Sum<T> {
+  static T map(T x, T) { return x == x ? x : T(0); }
+};
+template <class T>
+struct Mean : Sum<T> {
+  T count;
+  T finish(T sum) const { return sum / count; }
+};
+template <class T>
+struct Product : Plain {
+  static T identity() { return T(1); }
+  static T combine(T a, T b) { return wrapping_mul(a, b); }
+};
+/// NaN wins.
+template <class T>
+struct Largest : Plain {
+  static constexpr bool chooses = true;
+  static T identity() {
+    return std::is_integral_v<T> ? std::numeric_limits<T>::min()
+                                 : -std::numeric_limits<T>::infinity();
+  }
+  static T combine(T a, T b) { return (a != a) | (a > b) ? a : b; }
+};
+template <class T>
+struct Smallest : Plain {
+  static constexpr bool chooses = true;
+  static T identity() {
+    return std::is_integral_v<T> ? std::numeric_limits<T>::max()
+                                 : std::numeric_limits<T>::infinity();
+  }
+  static T combine(T a, T b) { return (a != a) | (a < b) ? a : b; }
+};
+template <class T>
+struct AnyOf : Plain {
+  static T map(T x, T) { return x != T(0); }
+  static T identity() { return false; }
+  static T combine(T a, T b) { return a | b; }
+};
+template <class T>
+struct AllOf : Plain {
+  static T map(T x, T) { return x != T(0); }
+  static T identity() { return true; }
+  static T combine(T a, T b) { return a & b; }
+};
+/// (sum of |x|^p)^(1 / p), and what it becomes for p = 0, 1, 2, infinity and -infinity.
+template <class T>
+struct NormOfPowers : Sum<T> {
+  T order;
+  T map(T x, T) const { return std::pow(std::fabs(x), order); }
+  T finish(T sum) const { return std::pow(sum, 1 / order); }
+};
+template <class T>
+struct NormOfSquares : Sum<T> {
+  static T map(T x, T) { return x * x; }
+  static T finish(T sum) { return std::sqrt(sum); }
+};
+template <class T>
+struct SumOfSizes : Sum<T> {
+  static T map(T x, T) { return std::fabs(x); }
+};
+template <class T>
+struct CountOfNonzero : Sum<T> {
+  static T map(T x, T) { return static_cast<T>(x != T(0)); }
+};
+template <class T>
+struct LargestSize : Largest<T> {
+  static T map(T x, T) { return std::fabs(x); }
+};
+template <class T>
+struct SmallestSize : Smallest<T> {
+  static T map(T x, T) { return std::fabs(x); }
+};
+/// Squares of the distances to the mean, which is `shift`.
+template <class T>
+struct Deviation : Sum<T> {
+  static constexpr bool shifts = true;
+  T divisor;
+  static T map(T x, T mean) { return (x - mean) * (x - mean); }
+  T finish(T sum) const { return sum / divisor; }
+};
+
+/// Stores finished results, converted to the result's dtype.
+template <class R>
+auto emit_to(View<R> out) {
+  const DType computes = internal::computed_dtype<R>(*out.ref);
+  const Store store = storer(computes, out.dtype());
+  const int bytes = size_bytes(out.dtype());
+  char* const data = static_cast<char*>(out.ref->data);
+  return [=](index_t at, index_t n, const void* values) { store(values, n, data + at * bytes); };
+}
+
+template <class T>
+void need_partial(Context& context, const Reduction& plan, index_t extra = 0) {
+  const index_t partial = plan.pieces > 1 ? plan.results() * plan.pieces : 0;
+  context.need_scratch(static_cast<size_t>(partial + extra) * sizeof(T));
+}
+
+template <class Loops, template <class> class Op, class E, class... P>
+struct Reduce {
+  using T = Compute<E>;
+  static Error prepare(Context& context, Reduction& plan, AnyView<const E> self, P... parameters,
+                       View<E>) {
+    plan = plan_reduction(self.shape(), reduced_dims(self.rank(), parameters...));
+    need_partial<T>(context, plan);
+    return Error::ok;
+  }
+  static Error run(Context& context, const Reduction& plan, AnyView<const E> self, P...,
+                   View<E> out) {
+    const Source source(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
+    Op<T> op{};
+    if constexpr (std::is_base_of_v<Mean<T>, Op<T>>) op.count = static_cast<T>(plan.reduced);
+    reduce<Loops>(context.threads, plan, source, op, static_cast<const T*>(nullptr),
+                  static_cast<T*>(context.scratch), emit_to(out));
+    return Error::ok;
+  }
+};
+
+template <class Loops, class T>
+struct VectorNorm {
+  using Dims = Maybe<Span<const int64_t>>;
+  static Error prepare(Context& context, Reduction& plan, AnyView<const T> self, Scalar, Dims dims,
+                       bool, Maybe<DType>, View<T>) {
+    plan = plan_reduction(self.shape(), reduced_dims(self.rank(), dims));
+    need_partial<T>(context, plan);
+    return Error::ok;
+  }
+  static Error run(Context& context, const Reduction& plan, AnyView<const T> self, Scalar ord, Dims,
+                   bool, Maybe<DType>, View<T> out) {
+    const Source source(*self.ref, plan.walk, self.dtype());
+    const auto with = [&](auto loops, auto op) {
+      reduce<decltype(loops)>(context.threads, plan, source, op, static_cast<const T*>(nullptr),
+                              static_cast<T*>(context.scratch), emit_to(out));
+      return Error::ok;
+    };
+    const double order = ord.to<double>();
+    if (order == 2) return with(Loops(), NormOfSquares<T>());
+    if (order == 1) return with(Loops(), SumOfSizes<T>());
+    if (order == 0) return with(PlainLoops(), CountOfNonzero<T>());
+    if (order == HUGE_VAL) return with(PlainLoops(), LargestSize<T>());
+    if (order == -HUGE_VAL) return with(PlainLoops(), SmallestSize<T>());
+    NormOfPowers<T> powers{};
+    powers.order = static_cast<T>(order);
+    return with(PlainLoops(), powers);
+  }
+};
+
+/// any.dims and all.dims alone take an empty list by its word: nothing is reduced.
+template <class Loops, template <class> class Op, class E>
+struct OverDims : Reduce<Loops, Op, E, Maybe<Span<const int64_t>>, bool> {
+  static Error prepare(Context& context, Reduction& plan, AnyView<const E> self,
+                       Maybe<Span<const int64_t>> dims, bool, View<E>) {
+    plan =
+        plan_reduction(self.shape(), dims && dims->empty() ? 0 : reduced_dims(self.rank(), dims));
+    need_partial<E>(context, plan);
+    return Error::ok;
+  }
+};
+
+inline double correction_of(const Maybe<Scalar>& correction, bool) {
+  return correction ? correction->to<double>() : 1;
+}
+inline double correction_of(bool unbiased, bool) { return unbiased ? 1 : 0; }
+
+/// Two passes: means, then mean squares of the distances to them. Scratch: the means, then partial
+/// sums.
+template <class Loops, class E, class Correction>
+struct Variance {
+  using T = Compute<E>;
+  using Dims = Maybe<Span<const int64_t>>;
+  static Error prepare(Context& context, Reduction& plan, AnyView<const E> self, Dims dims,
+                       Correction, bool, View<E>) {
+    plan = plan_reduction(self.shape(), reduced_dims(self.rank(), dims));
+    need_partial<T>(context, plan, plan.results());
+    return Error::ok;
+  }
+  static Error run(Context& context, const Reduction& plan, AnyView<const E> self, Dims,
+                   Correction correction, bool keepdim, View<E> out) {
+    const Source source(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
+    T* const means = static_cast<T*>(context.scratch);
+    T* const partial = means + plan.results();
+    Mean<T> mean{};
+    mean.count = static_cast<T>(plan.reduced);
+    reduce<Loops>(context.threads, plan, source, mean, static_cast<const T*>(nullptr), partial,
+                  [means](index_t at, index_t n, const T* values) {
+                    for (index_t k = 0; k < n; ++k) means[at + k] = values[k];
+                  });
+    const double divisor = static_cast<double>(plan.reduced) - correction_of(correction, keepdim);
+    Deviation<T> deviation{};
+    deviation.divisor = static_cast<T>(divisor > 0 ? divisor : 0);
+    reduce<Loops>(context.threads, plan, source, deviation, static_cast<const T*>(means), partial,
+                  emit_to(out));
+    return Error::ok;
+  }
+};
+
+using DimList_ = Span<const int64_t>;
+using MaybeDims = Maybe<Span<const int64_t>>;
+
+}  // namespace taper::portable

@@ -1,0 +1,196 @@
+// The inverse of the error function, and the gamma function's logarithm with its derivatives. The
+// latter exist in double only: they are rare, and half of their formulas cancel.
+#pragma once
+#include <cmath>
+#include <cstdint>
+
+#include "taper/kernels/portable/math.h"
+
+namespace taper::portable::math {
+
+inline constexpr double pi = 3.14159265358979323846;
+
+/// The y with erf(y) = x. The start is M. Giles, "Approximating the erfinv function", GPU Computing
+/// Gems Jade edition (2012), right to single precision; double takes two of Halley's steps from
+/// there, with the distance to 1 computed by erfc where x is near it.
+template <class T>
+inline T erfinv_start(T x) {
+  const T w = -log((T(1) - x) * (T(1) + x));
+  const T near = w - T(2.5), far = std::sqrt(w < T(5) ? T(5) : w) - T(3);
+  T p = T(2.81022636e-08);
+  p = p * near + T(3.43273939e-07);
+  p = p * near + T(-3.5233877e-06);
+  p = p * near + T(-4.39150654e-06);
+  p = p * near + T(0.00021858087);
+  p = p * near + T(-0.00125372503);
+  p = p * near + T(-0.00417768164);
+  p = p * near + T(0.246640727);
+  p = p * near + T(1.50140941);
+  T q = T(-0.000200214257);
+  q = q * far + T(0.000100950558);
+  q = q * far + T(0.00134934322);
+  q = q * far + T(-0.00367342844);
+  q = q * far + T(0.00573950773);
+  q = q * far + T(-0.0076224613);
+  q = q * far + T(0.00943887047);
+  q = q * far + T(1.00167406);
+  q = q * far + T(2.83297682);
+  const T y = (w < T(5) ? p : q) * x;
+  return std::fabs(x) == T(1) ? std::copysign(T(HUGE_VALF), x) : y;
+}
+inline float erfinv(float x) { return erfinv_start(x); }
+inline double erfinv(double x) {
+  double y = erfinv_start(x);
+  if (!std::isfinite(y)) return y;
+  // nearer to 1 than a float comes: from erfc(y) = exp(-y²) / (y √π)
+  if (const double rest = 1 - std::fabs(x); rest < 1e-7) {
+    const double l = -std::log(rest * std::sqrt(pi));
+    y = std::copysign(std::sqrt(l - 0.5 * std::log(l)), x);
+  }
+  for (int step = 0; step < 2; ++step) {
+    const double size = std::fabs(x), height = std::fabs(y);
+    const double error =
+        size < 0.5 ? std::erf(height) - size : (1 - size) - std::erfc(height);  // for x > 0
+    const double u = error / (2 / std::sqrt(pi) * std::exp(-y * y));
+    y = std::copysign(height - u / (1 + height * u), x);
+  }
+  return y;
+}
+
+/// log Γ(2 + z) for |z| <= 1/2: Abramowitz and Stegun 6.1.33. 26 terms are right to the last digit
+/// of a double, 13 of a float.
+template <int terms>
+inline double log_gamma_near_two(double z) {
+  // (-1)^k (ζ(k) - 1) / k, k = 2 …
+  constexpr double series[] = {
+      0.3224670334241132182,     -0.06735230105319809513,   0.02058080842778454788,
+      -0.007385551028673985266,  0.002890510330741523286,   -0.001192753911703260977,
+      0.0005096695247430424223,  -0.0002231547584535793798, 0.00009945751278180853371,
+      -0.0000449262367381331417, 0.00002050721277567069155, -9.439488275268395904e-6,
+      4.374866789907487804e-6,   -2.039215753801366237e-6,  9.551412130407419833e-7,
+      -4.492469198764566043e-7,  2.120718480555466587e-7,   -1.004322482396809961e-7,
+      4.769810169363980566e-8,   -2.271109460894316491e-8,  1.083865921489695409e-8,
+      -5.183475041970046655e-9,  2.483674543802478317e-9,   -1.192140140586091207e-9,
+      5.731367241678862013e-10,  -2.759522885124233145e-10};
+  // even and odd powers apart: two chains of half the length
+  const double z2 = z * z;
+  double even = 0, odd = 0;
+  for (int k = (terms - 1) / 2 * 2; k >= 0; k -= 2) {
+    even = even * z2 + series[k];
+    odd = odd * z2 + (k + 1 < terms ? series[k + 1] : 0);
+  }
+  return z * (0.42278433509846713940 + z * (even + z * odd));  // 1 - γ
+}
+/// log Γ(x) for x > 0: by Stirling's series from 10 on, Abramowitz and Stegun 6.1.41; below by Γ(x
+/// + 1) = x Γ(x) from log Γ near 2, so that the zeros at 1 and 2 are ones.
+template <int terms>
+inline double log_gamma_positive(double x) {
+  if (x < 0.5) return log_gamma_near_two<terms>(x) - std::log(x * (1 + x));
+  if (x < 1.5) return log_gamma_near_two<terms>(x - 1) - std::log1p(x - 1);
+  if (x < 10) {
+    double product = 1;
+    while (x > 2.5) x -= 1, product *= x;
+    return log_gamma_near_two<terms>(x - 2) + std::log(product);
+  }
+  if (x > 1e17) return x * (std::log(x) - 1);  // the rest is below the last digit
+  const double r = 1 / x, r2 = r * r;
+  double tail = -1.0 / 360360 * 691;  // B_2k / (2k (2k - 1)) for k = 6 … 1
+  tail = tail * r2 + 1.0 / 1188;
+  tail = tail * r2 - 1.0 / 1680;
+  tail = tail * r2 + 1.0 / 1260;
+  tail = tail * r2 - 1.0 / 360;
+  tail = tail * r2 + 1.0 / 12;
+  return (x - 0.5) * std::log(x) - x + 0.91893853320467274178 + tail * r;
+}
+/// x less the nearest integer: exact, and what functions with poles or zeros at all of them need.
+inline double from_integer(double x) { return x - std::round(x); }
+
+/// log |Γ(x)|; Γ(x) Γ(1 - x) = π / sin(πx) on the other side of 0.
+template <int terms = 26>
+inline double lgamma(double x) {
+  if (x != x) return x;
+  if (std::isinf(x)) return HUGE_VAL;
+  if (x > 0) return log_gamma_positive<terms>(x);
+  const double off = from_integer(x);
+  if (off == 0) return HUGE_VAL;
+  if (x > -0.5) return log_gamma_near_two<terms>(x) - std::log(-x * (1 + x));
+  return std::log(pi / std::fabs(std::sin(pi * off))) - log_gamma_positive<terms>(1 - x);
+}
+
+/// Γ'(x) / Γ(x): the asymptotic series from 10 on, to which x comes by ψ(x + 1) = ψ(x) + 1 / x;
+/// ψ(x) = ψ(1 - x) - π / tan(πx) below 0. Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
+inline double digamma(double x) {
+  if (x == 0) return std::copysign(HUGE_VAL, -x);
+  double reflected = 0;
+  if (x < 0) {
+    const double off = from_integer(x);
+    if (off == 0 || off != off) return std::nan("");  // a pole, or minus infinity
+    reflected = -pi / std::tan(pi * off);
+    x = 1 - x;
+  }
+  double sum = 0;
+  for (; x < 10; x += 1) sum -= 1 / x;
+  const double r2 = 1 / (x * x);
+  double tail = 1.0 / 12;  // B_2k / (2k) for k = 7 … 1
+  tail = tail * r2 - 691.0 / 32760;
+  tail = tail * r2 + 1.0 / 132;
+  tail = tail * r2 - 1.0 / 240;
+  tail = tail * r2 + 1.0 / 252;
+  tail = tail * r2 - 1.0 / 120;
+  tail = tail * r2 + 1.0 / 12;
+  return sum + std::log(x) - 0.5 / x - tail * r2 + reflected;
+}
+
+/// q^-s
+inline double inverse_power(double q, int64_t s) {
+  if (s > 64) return std::pow(q, -static_cast<double>(s));
+  double power = 1;
+  for (; s > 0; s /= 2, q *= q)
+    if (s % 2 != 0) power *= q;
+  return 1 / power;
+}
+/// ζ(s, q) = Σ 1 / (q + k)^s over k >= 0, for s > 1 and q > 0: the first terms, and the rest by the
+/// Euler-Maclaurin formula.
+inline double hurwitz_zeta_positive(int64_t s, double q) {
+  const double e = static_cast<double>(s);
+  double sum = 0;
+  // from here on every term of the formula is less than half of the one before
+  const double start = 10 + (s < 200 ? e / 2 : 100);
+  for (; q < start; q += 1) sum += inverse_power(q, s);
+  const double power = inverse_power(q, s);
+  sum += power * q / (e - 1) + power / 2;
+  // B_2k / (2k)!
+  constexpr double ratios[] = {1.0 / 12,          -1.0 / 720,
+                               1.0 / 30240,       -1.0 / 1209600,
+                               1.0 / 47900160,    -691.0 / 1307674368000,
+                               1.0 / 74724249600, -3617.0 / 10670622842880000};
+  double term = power * e / q;
+  for (int k = 0; k < 8; ++k) {
+    sum += ratios[k] * term;
+    const double next = e + 2 * k + 1;
+    term *= next * (next + 1) / (q * q);
+  }
+  return sum;
+}
+/// The same for any q and whole s: below 0 the terms on that side are a difference of two such
+/// sums.
+inline double hurwitz_zeta(int64_t s, double q) {
+  if (q != q) return q;
+  if (q > 0) return std::isinf(q) ? 0 : hurwitz_zeta_positive(s, q);
+  const double off = from_integer(q);
+  if (off == 0 || off != off) return HUGE_VAL;
+  // q = whole + part, 0 < part < 1
+  const double part = off > 0 ? off : 1 + off, rest = off > 0 ? 1 - off : -off;
+  const double below = hurwitz_zeta_positive(s, rest) - hurwitz_zeta_positive(s, 1 - q);
+  return hurwitz_zeta_positive(s, part) + (s % 2 == 0 ? below : -below);
+}
+/// The n-th derivative of digamma: (-1)^(n + 1) n! ζ(n + 1, x). Abramowitz and Stegun 6.4.10.
+inline double polygamma(int64_t n, double x) {
+  if (n == 0) return digamma(x);
+  if (n > 1000) n = 1000 + n % 2;  // both factors have long left the range of double
+  double factor = n % 2 == 0 ? -1 : 1;
+  for (int64_t k = 2; k <= n; ++k) factor *= static_cast<double>(k);
+  return factor * hurwitz_zeta(n + 1, x);
+}
+
+}  // namespace taper::portable::math

@@ -1,0 +1,102 @@
+// Rules of the connectionist temporal classification loss.
+#pragma once
+#include "taper/kernels/rule.h"
+#include "taper/kernels/shapes/checks.h"
+
+namespace taper {
+namespace internal {
+
+/// log_probs (time, batch, classes); targets (batch, length), or all of them one after the other;
+/// one input length in [0, time] and one target length for each example.
+template <class D>
+bool check_ctc(Facts<D>& facts, const TensorType<D>& log_probs, const TensorType<D>& targets,
+               Span<const int64_t> input_lengths, Span<const int64_t> target_lengths, int64_t blank,
+               int64_t& longest) {
+  if (!facts.require(log_probs.rank == 3,
+                     TAPER_TEXT("log_probs must be (time, batch, classes), it has {} dimensions"),
+                     log_probs.rank) ||
+      !facts.require(is_floating(log_probs.dtype),
+                     TAPER_TEXT("log_probs must have a floating dtype")) ||
+      !facts.require(targets.rank == 1 || targets.rank == 2,
+                     TAPER_TEXT("targets must have 1 or 2 dimensions, they have {}"),
+                     targets.rank) ||
+      !facts.require(targets.dtype == DType::i64, TAPER_TEXT("targets must be i64")) ||
+      !facts.require(blank >= 0, TAPER_TEXT("blank must be a class, it is {}"), blank) ||
+      !facts.less(D(blank), log_probs[2], TAPER_TEXT("blank {} is outside [0, {})")) ||
+      !facts.equal(D(input_lengths.size()), log_probs[1],
+                   TAPER_TEXT("there are {} input_lengths for a batch of {}")) ||
+      !facts.equal(D(target_lengths.size()), log_probs[1],
+                   TAPER_TEXT("there are {} target_lengths for a batch of {}")))
+    return false;
+  D total(0);
+  longest = 0;
+  for (index_t b = 0; b < target_lengths.size(); ++b) {
+    if (!facts.require(input_lengths[b] >= 0 && target_lengths[b] >= 0,
+                       TAPER_TEXT("lengths must be 0 or more, got {} and {}"), input_lengths[b],
+                       target_lengths[b]) ||
+        !facts.at_least(log_probs[0], D(input_lengths[b]),
+                        TAPER_TEXT("log_probs have {} steps, an input length is {}")))
+      return false;
+    if (targets.rank == 2 &&
+        !facts.at_least(targets[1], D(target_lengths[b]),
+                        TAPER_TEXT("targets have {} columns, a target length is {}")))
+      return false;
+    total = total + D(target_lengths[b]);
+    if (target_lengths[b] > longest) longest = target_lengths[b];
+  }
+  return targets.rank == 2 ? facts.equal(targets[0], log_probs[1],
+                                         TAPER_TEXT("targets have {} rows for a batch of {}"))
+                           : facts.equal(targets[0], total,
+                                         TAPER_TEXT("there are {} targets, their lengths make {}"));
+}
+
+}  // namespace internal
+
+template <>
+struct Rule<ops::_ctc_loss> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& log_probs, const TensorType<D>& targets,
+                    Span<const int64_t> input_lengths, Span<const int64_t> target_lengths,
+                    int64_t blank, bool, TensorType<D>& loss, TensorType<D>& log_alpha) {
+    int64_t longest = 0;
+    if (!internal::check_ctc(facts, log_probs, targets, input_lengths, target_lengths, blank,
+                             longest))
+      return false;
+    loss.dtype = log_alpha.dtype = log_probs.dtype;
+    loss.rank = 1, loss[0] = log_probs[1];
+    log_alpha.rank = 3;
+    log_alpha[0] = log_probs[1], log_alpha[1] = log_probs[0];
+    log_alpha[2] = D(2) * D(longest) + D(1);
+    return internal::has_countable_bytes(facts, log_alpha);
+  }
+};
+
+template <>
+struct Rule<ops::_ctc_loss_backward> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& grad, const TensorType<D>& log_probs,
+                    const TensorType<D>& targets, Span<const int64_t> input_lengths,
+                    Span<const int64_t> target_lengths, const TensorType<D>& loss,
+                    const TensorType<D>& log_alpha, int64_t blank, bool zero_infinity,
+                    TensorType<D>& out) {
+    TensorType<D> own_loss, own_alpha;
+    if (!Rule<ops::_ctc_loss>::shape(facts, log_probs, targets, input_lengths, target_lengths,
+                                     blank, zero_infinity, own_loss, own_alpha))
+      return false;
+    const TensorType<D>* const given[] = {&grad, &loss, &log_alpha};
+    const TensorType<D>* const expected[] = {&own_loss, &own_loss, &own_alpha};
+    for (int i = 0; i < 3; ++i)
+      if (!facts.require(given[i]->dtype == log_probs.dtype,
+                         TAPER_TEXT("all arguments must have the dtype of log_probs")) ||
+          !internal::same_sizes(facts, *given[i], *expected[i],
+                                TAPER_TEXT("an argument has {} dimensions, not {}"),
+                                TAPER_TEXT("an argument has extent {}, not {}")))
+        return false;
+    out.like(log_probs);
+    return true;
+  }
+};
+
+}  // namespace taper

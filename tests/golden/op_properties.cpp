@@ -1,0 +1,399 @@
+// What must hold for every operator, whatever its arguments: for the golden cases' arguments made
+// into others (variation.h), in each file of the folders.
+//
+//   op_properties [--variations N] [--seed S] [--only NAME]… [--verbose] FOLDER…
+//
+//   threads    the same bits with one thread and with two
+//   strides    the same bits for dense arguments as for strided ones
+//   levels     the portable kernels give what faster ones do, within rounding
+//   exported   a program of the call gives eager's bits, with one thread and with two
+//   symbols    traced with symbolic sizes, it gets the sizes that a run gives
+//   gradients  first and second derivatives agree with central differences, in f64
+//
+// A variation that the operator refuses counts for nothing but the line of its operator; one that
+// crashes, or throws what is no ExportError, fails. Exits with 1 if a property failed, or if no
+// variation of an operator was accepted.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "compare.h"
+#include "run_case.h"
+#include "run_exported.h"
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/describe.h"
+#include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/threads.h"
+#include "taper/exporter/trace/trace.h"
+#include "variation.h"
+
+namespace {
+
+using namespace taper;
+using namespace taper::golden;
+using Tensors = std::vector<Tensor>;
+
+struct Options {
+  std::vector<std::string> folders;
+  std::set<std::string> only;
+  int variations = 3;
+  uint64_t seed = 1;
+  bool verbose = false;
+};
+struct Counts {
+  int accepted = 0, refused = 0, failed = 0, symbolic = 0, differentiated = 0;
+  std::set<std::string> refused_symbols;  ///< why
+};
+
+/// `what` differs between two runs, or "".
+std::string difference_of(const Tensors& a, const Tensors& b, double rtol, double relative_atol) {
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (!a[k].defined() && !b[k].defined()) continue;
+    double scale = 0;
+    if (relative_atol > 0 && is_floating(b[k].dtype()))
+      for (const double x : b[k].to(DType::f64).to_vector<double>())
+        if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));
+    if (const std::string d = difference(a[k], b[k], rtol, relative_atol * scale); !d.empty())
+      return "result " + std::to_string(k) + ": " + d;
+  }
+  return "";
+}
+
+class Check {
+ public:
+  Check(const Variation& variation, const Json& base, const Target& target, Counts& counts)
+      : file_(variation.file),
+        golden_(variation.golden),
+        base_(base),
+        target_(target),
+        counts_(counts) {}
+
+  /// The first property that does not hold, or "".
+  std::string run() {
+    try {
+      wanted_ = call_it(target_);
+    } catch (const eager::MissingKernelError&) {
+      return ++counts_.refused, "";
+    } catch (const ExportError&) {
+      return ++counts_.refused, "";
+    }
+    ++counts_.accepted;
+    if (golden_.value("random", false)) return "";
+    using Property = std::string (Check::*)();
+    constexpr std::pair<const char*, Property> properties[] = {
+        {"threads", &Check::threads}, {"strides", &Check::strides},
+        {"levels", &Check::levels},   {"exported", &Check::exported},
+        {"symbols", &Check::symbols}, {"gradients", &Check::gradients}};
+    for (const auto& [name, property] : properties) {
+      std::string d;
+      try {
+        d = (this->*property)();
+      } catch (const std::exception& e) {
+        d = e.what();
+      }
+      if (!d.empty()) return std::string(name) + ": " + d;
+    }
+    return "";
+  }
+
+ private:
+  Tensors call_it(const Target& target, bool dense = false) {
+    Call arguments(file_, golden_, *target.info);
+    if (dense)
+      for (const auto& [path, tensor] : arguments.tensors()) *tensor = eager::clone(*tensor);
+    eager::manual_seed(0);
+    return call(arguments, target);
+  }
+
+  std::string threads() {
+    eager::set_threads(1);
+    const Tensors one = call_it(target_);
+    eager::set_threads(2);
+    return difference_of(one, wanted_, 0, 0);
+  }
+
+  /// as_strided and resize_ are about the storage.
+  bool sees_storage() const {
+    return target_.info->op == &ops::as_strided || target_.info->op == &ops::resize_;
+  }
+  /// By definition no derivative: which of several writes to one element stays is open, padding_idx
+  /// and scale_grad_by_freq change the gradient, and statistics are no independent arguments.
+  bool has_true_derivative() const {
+    const Operator* const without[] = {&ops::scatter_src,
+                                       &ops::index_put,
+                                       &ops::index_copy,
+                                       &ops::max_unpool2d,
+                                       &ops::max_unpool3d,
+                                       &ops::embedding,
+                                       &ops::embedding_bag,
+                                       &ops::_embedding_bag,
+                                       &ops::embedding_dense_backward,
+                                       &ops::native_layer_norm_backward,
+                                       &ops::native_group_norm_backward,
+                                       &ops::native_batch_norm_backward};
+    return std::find(std::begin(without), std::end(without), target_.info->op) == std::end(without);
+  }
+
+  std::string strides() {
+    if (sees_storage()) return "";
+    return difference_of(call_it(target_, true), wanted_, 0, 0);
+  }
+
+  std::string levels() {
+    eager::OperatorInfo portable = *target_.info;
+    std::erase_if(portable.kernels, [](const Kernel* k) { return k->level != CpuLevel::portable; });
+    if (portable.kernels.size() == target_.info->kernels.size()) return "";
+    const Tensors got = call_it({&portable, target_.in_place});
+    DType coarsest = DType::f64;
+    for (const Tensor& t : got)
+      if (t.defined() && is_floating(t.dtype()) && size_bytes(t.dtype()) < size_bytes(coarsest))
+        coarsest = t.dtype();
+    const double rtol = coarsest == DType::f64 ? 1e-10 : coarsest == DType::f32 ? 1e-5 : 2e-2;
+    return difference_of(got, wanted_, rtol, rtol);
+  }
+
+  std::string exported() {
+    bool has_result = false;
+    for (const Tensor& t : wanted_) has_result = has_result || t.defined();
+    if (!has_result || sees_storage()) return "";  // a program's inputs are dense
+    const Verdict verdict = run_exported(file_, golden_, target_);
+    return verdict.outcome == Outcome::failed ? verdict.reason : "";
+  }
+
+  /// The tensor arguments as inputs of a traced function with a symbol for each extent: extents
+  /// that are equal here are equal by name. What wants numbers refuses the symbols.
+  std::string symbols() {
+    if (sees_storage()) return "";
+    Call arguments(file_, golden_, *target_.info);
+    std::vector<InputSpec> inputs;
+    std::map<int64_t, Dim> symbols;
+    Dim::Bindings bindings;
+    for (const auto& [path, tensor] : arguments.tensors()) {
+      eager::Dims sizes = tensor->sizes();
+      for (Dim& d : sizes) {
+        const int64_t extent = d.value();
+        if (extent < 2) continue;
+        const auto [at, is_new] = symbols.try_emplace(extent, Dim());
+        if (is_new) {
+          at->second = Dim::symbol("s" + std::to_string(extent), 2, 1 << 20);
+          bindings[at->second.parts().symbol] = extent;
+        }
+        d = at->second;
+      }
+      inputs.push_back(input("in" + std::to_string(inputs.size()), sizes, tensor->dtype()));
+    }
+    if (symbols.empty() || inputs.empty()) return "";
+    std::unique_ptr<ir::Graph> graph;
+    std::vector<size_t> defined;
+    try {
+      graph = trace(
+          "f",
+          [&](const Tensors& in) {
+            Call traced(file_, golden_, *target_.info);
+            size_t i = 0;
+            for (const auto& [path, tensor] : traced.tensors()) {
+              *tensor = in[i++];
+              if (target_.in_place && path == "args.0") *tensor = eager::clone(*tensor);
+            }
+            Tensors results = call(traced, target_), kept;
+            for (const Tensor& t : results)
+              if (t.defined()) kept.push_back(t);
+            return kept;
+          },
+          inputs);
+    } catch (const ExportError& e) {
+      counts_.refused_symbols.insert(e.what());
+      return "";
+    }
+    ++counts_.symbolic;
+    for (const taper::Check& check : graph->checks()) {
+      const int64_t left = check.left.evaluate(bindings), right = check.right.evaluate(bindings);
+      const bool holds = check.comparison == Comparison::equal       ? left == right
+                         : check.comparison == Comparison::not_equal ? left != right
+                         : check.comparison == Comparison::less      ? left < right
+                                                                     : left <= right;
+      if (!holds) return "a check does not hold: " + check.message;
+    }
+    size_t k = 0;
+    for (const Tensor& want : wanted_) {
+      if (!want.defined()) continue;
+      const ir::Type& type = graph->outputs()[k++].value->type;
+      eager::Dims sizes(type.sizes, type.sizes + type.rank);
+      for (Dim& d : sizes) d = d.evaluate(bindings);
+      if (type.dtype != want.dtype()) return std::string("dtype ") + name_of(type.dtype);
+      if (eager::to_string(sizes) != eager::to_string(want.sizes()))
+        return "sizes " + eager::to_string(sizes) + ", a run gives " +
+               eager::to_string(want.sizes());
+    }
+    return "";
+  }
+
+  /// Of the arguments that PyTorch gives gradients for, at points apart from each other, so that
+  /// none lies where a maximum or an order changes.
+  std::string gradients() {
+    if (target_.in_place || !base_.contains("grads") || !has_true_derivative()) return "";
+    Call arguments(file_, golden_, *target_.info);
+    Tensors leaves;
+    int64_t elements = 0;
+    for (const auto& [path, tensor] : arguments.tensors()) {
+      leaves.push_back(eager::clone(*tensor));
+      if (!base_.at("grads").contains(path)) {
+        if (is_floating(tensor->dtype())) leaves.back() = leaves.back().to(DType::f64);
+        continue;
+      }
+      std::vector<double> x = tensor->to(DType::f64).to_vector<double>();
+      for (double& value : x) {
+        if (!std::isfinite(value)) return "";
+        value += 1e-3 * (1 + std::fmod(static_cast<double>(++elements) * 0.6180339887498949, 1));
+      }
+      eager::Ints sizes;
+      for (const Dim d : tensor->sizes()) sizes.push_back(d.value());
+      leaves.back() = Tensor::from(x, sizes);
+      leaves.back().set_requires_grad();
+    }
+    if (elements == 0 || elements > 40) return "";
+
+    const auto results = [&](const Tensors& in) {
+      Call differentiable(file_, golden_, *target_.info);
+      size_t i = 0;
+      for (const auto& [path, tensor] : differentiable.tensors()) *tensor = in[i++];
+      eager::manual_seed(0);
+      return call(differentiable, target_);
+    };
+    Tensors first;
+    try {
+      first = results(leaves);
+    } catch (const ExportError&) {
+      return "";  // an argument says another dtype
+    }
+    std::vector<size_t> used;
+    for (size_t k = 0; k < first.size(); ++k) {
+      if (!first[k].defined() || !first[k].requires_grad()) continue;
+      if (first[k].dtype() != DType::f64) return "";  // rounded
+      for (const double x : first[k].detach().to_vector<double>())
+        if (!std::isfinite(x) || std::fabs(x) > 1e6) return "";
+      used.push_back(k);
+    }
+    if (used.empty()) return "";
+    const auto function = [&](const Tensors& in) -> Tensor {
+      const Tensors all = results(in);
+      Tensors parts;
+      for (const size_t k : used) parts.push_back(all[k].reshape({all[k].numel()}));
+      return eager::cat(parts, 0);
+    };
+    ++counts_.differentiated;
+    std::string d = eager::gradcheck(function, leaves, 1e-6, 1e-4, 1e-3);
+    // a kink within reach of the difference is not met by a smaller one
+    if (!d.empty()) d = eager::gradcheck(function, leaves, 1e-8, 1e-3, 1e-2);
+    if (!d.empty()) return d;
+    d = eager::gradgradcheck(function, leaves, 1e-6, 1e-3, 1e-2);
+    if (!d.empty()) d = eager::gradgradcheck(function, leaves, 1e-8, 1e-2, 1e-1);
+    return d.empty() ? d : "second order: " + d;
+  }
+
+  const CaseFile& file_;
+  const Json& golden_;
+  const Json& base_;  ///< the case that it is a variation of
+  const Target& target_;
+  Counts& counts_;
+  Tensors wanted_;
+};
+
+Counts run_file(const std::filesystem::path& path, const Options& options) {
+  const CaseFile file = CaseFile::read(path);
+  Counts counts;
+  Target target{};
+  try {
+    target = target_of(file.name);
+  } catch (const NotHere&) {
+    return counts;
+  }
+  if (target.info->number != nullptr || target.info->op->category == Category::refused)
+    return counts;
+  std::vector<const Json*> cases;
+  for (const Json& golden : file.cases)
+    if (!golden.contains("error")) cases.push_back(&golden);
+  if (cases.empty()) return counts;
+  Random random(options.seed ^ std::hash<std::string>()(file.name));
+  // as many attempts again as variations are wanted, for those that are refused
+  for (int i = 0; i < 8 * options.variations && counts.accepted < options.variations; ++i) {
+    const Json& golden = *cases[random() % cases.size()];
+    std::string failure;
+    try {
+      const Variation variation = vary(file, golden, *target.info, random);
+      failure = Check(variation, golden, target, counts).run();
+      if (!failure.empty() && options.verbose)
+        std::printf("    %s\n", variation.golden.dump().substr(0, 600).c_str());
+    } catch (const NotHere&) {
+      continue;
+    }
+    if (failure.empty()) continue;
+    if (++counts.failed == 1 || options.verbose)
+      std::printf("    FAILED %s, attempt %d, %s\n", golden.at("id").get<std::string>().c_str(), i,
+                  failure.c_str());
+  }
+  if (counts.failed > 0 || counts.accepted == 0 || options.verbose)
+    std::printf("%-40s %4d accepted %4d refused %4d with symbols %4d differentiated %4d failed\n",
+                file.name.c_str(), counts.accepted, counts.refused, counts.symbolic,
+                counts.differentiated, counts.failed);
+  if (options.verbose)
+    for (const std::string& why : counts.refused_symbols)
+      std::printf("    symbols refused: %s\n", why.c_str());
+  return counts;
+}
+
+bool is_chosen(const std::filesystem::path& path, const Options& options) {
+  const std::string name = path.filename().string();
+  if (!name.starts_with("aten.") || !name.ends_with(".safetensors")) return false;
+  if (options.only.empty()) return true;
+  for (const std::string& part : options.only)
+    if (name.starts_with("aten." + part + ".")) return true;
+  return false;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--verbose")
+      options.verbose = true;
+    else if (argument == "--variations" && i + 1 < argc)
+      options.variations = std::stoi(argv[++i]);
+    else if (argument == "--seed" && i + 1 < argc)
+      options.seed = std::stoull(argv[++i]);
+    else if (argument == "--only" && i + 1 < argc)
+      options.only.insert(argv[++i]);
+    else if (argument[0] == '-')
+      return std::fprintf(stderr, "op_properties: unknown option %s\n", argv[i]), 2;
+    else
+      options.folders.push_back(argument);
+  }
+  if (options.folders.empty())
+    return std::fprintf(stderr,
+                        "usage: op_properties [--variations N] [--seed S] [--only NAME]... "
+                        "[--verbose] FOLDER...\n"),
+           2;
+  Counts total;
+  for (const std::string& folder : options.folders)
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (!is_chosen(entry.path(), options)) continue;
+      const Counts c = run_file(entry.path(), options);
+      total.accepted += c.accepted, total.refused += c.refused, total.failed += c.failed;
+      total.symbolic += c.symbolic, total.differentiated += c.differentiated;
+    }
+  std::printf(
+      "total: %d variations, %d refused besides, %d with symbols, %d differentiated, %d failed\n",
+      total.accepted, total.refused, total.symbolic, total.differentiated, total.failed);
+  return total.failed > 0 || total.accepted == 0 ? 1 : 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "op_properties: %s\n", e.what());
+  return 2;
+}
