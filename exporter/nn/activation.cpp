@@ -1,7 +1,6 @@
 #include "taper/exporter/nn/activation.h"
 
 #include "taper/exporter/eager/call.h"
-#include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
@@ -19,9 +18,7 @@ Tensor Tanhshrink::forward(const Tensor& x, Location here) {
   return call<ops::sub_Tensor>(here, x, call<ops::tanh>(here, x), Scalar(1));
 }
 Tensor SiLU::forward(const Tensor& x, Location here) { return call<ops::silu>(here, x); }
-Tensor Mish::forward(const Tensor& x, Location here) {
-  return eager::mul(x, eager::tanh(eager::softplus(x, 1, 20, here), here), here);
-}
+Tensor Mish::forward(const Tensor& x, Location here) { return call<ops::mish>(here, x); }
 Tensor SELU::forward(const Tensor& x, Location here) { return call<ops::selu>(here, x); }
 Tensor Hardsigmoid::forward(const Tensor& x, Location here) {
   return call<ops::hardsigmoid>(here, x);
@@ -43,15 +40,7 @@ PReLU::PReLU(int64_t num_parameters, double init) {
   weight = init::constant_(Tensor::empty({num_parameters}), init);
   set_names();
 }
-Tensor PReLU::forward(const Tensor& x, Location here) {
-  Tensor slope = weight;
-  if (const Dim channels = weight.size(0, here); channels.value() > 1) {  // along dimension 1
-    Dims sizes(static_cast<size_t>(x.rank()), Dim(1));
-    sizes.at(1) = channels;
-    slope = weight.reshape(sizes, here);
-  }
-  return eager::where(eager::gt(x, Scalar(0), here), x, eager::mul(x, slope, here), here);
-}
+Tensor PReLU::forward(const Tensor& x, Location here) { return call<ops::prelu>(here, x, weight); }
 
 Tensor ELU::forward(const Tensor& x, Location here) {
   return call<ops::elu>(here, x, Scalar(alpha_), Scalar(1), Scalar(1));
@@ -74,10 +63,21 @@ Tensor Softmin::forward(const Tensor& x, Location here) {
 Tensor LogSoftmax::forward(const Tensor& x, Location here) {
   return call<ops::_log_softmax>(here, x, dim_, false);
 }
-Tensor GLU::forward(const Tensor& x, Location here) {
-  const Dim half = x.size(dim_, here) / Dim(2);
-  return eager::mul(x.slice(dim_, 0, half, 1, here),
-                    eager::sigmoid(x.slice(dim_, half, half * Dim(2), 1, here), here), here);
+Tensor GLU::forward(const Tensor& x, Location here) { return call<ops::glu>(here, x, dim_); }
+Tensor Threshold::forward(const Tensor& x, Location here) {
+  return call<ops::threshold>(here, x, Scalar(threshold_), Scalar(value_));
+}
+Tensor Softshrink::forward(const Tensor& x, Location here) {
+  return call<ops::softshrink>(here, x, Scalar(lambd_));
+}
+Tensor Hardshrink::forward(const Tensor& x, Location here) {
+  return call<ops::hardshrink>(here, x, Scalar(lambd_));
+}
+Tensor Softmax2d::forward(const Tensor& x, Location here) {
+  if (x.rank() != 3 && x.rank() != 4)
+    throw EagerError(here, "Softmax2d: input " + eager::to_string(x.sizes()) + " has " +
+                               std::to_string(x.rank()) + " dimensions, it takes 3 or 4");
+  return call<ops::_softmax>(here, x, int64_t{-3}, false);
 }
 
 }  // namespace taper::nn

@@ -25,6 +25,7 @@ TAPER_ACTIVATION(SELU)         ///< Klambauer et al., "Self-normalizing neural n
 TAPER_ACTIVATION(Hardsigmoid)  ///< min(max(x + 3, 0), 6) / 6
 TAPER_ACTIVATION(Hardswish)    ///< x · hardsigmoid(x)
 TAPER_ACTIVATION(Softsign)     ///< x / (1 + |x|)
+TAPER_ACTIVATION(Softmax2d)    ///< Softmax over the channels of (N, C, H, W) or (C, H, W)
 #undef TAPER_ACTIVATION
 
 /// x · Φ(x), Φ the normal distribution function; or with "tanh" its usual approximation.
@@ -95,6 +96,36 @@ class Hardtanh : public Layer {
 
  private:
   double min_, max_;
+};
+
+/// x where x > threshold, else value.
+class Threshold : public Layer {
+ public:
+  Threshold(double threshold, double value) : threshold_(threshold), value_(value) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double threshold_, value_;
+};
+
+/// x moved towards zero by lambd; zero where |x| <= lambd.
+class Softshrink : public Layer {
+ public:
+  explicit Softshrink(double lambd = 0.5) : lambd_(lambd) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double lambd_;
+};
+
+/// x where |x| > lambd, else zero.
+class Hardshrink : public Layer {
+ public:
+  explicit Hardshrink(double lambd = 0.5) : lambd_(lambd) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  double lambd_;
 };
 
 /// exp(x) normalised to sum 1 along `dim`.

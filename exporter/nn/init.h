@@ -43,4 +43,16 @@ Tensor kaiming_uniform_(Tensor weight, double a = 0, Mode mode = Mode::fan_in,
 Tensor kaiming_normal_(Tensor weight, double a = 0, Mode mode = Mode::fan_in,
                        Nonlinearity nonlinearity = Nonlinearity::leaky_relu);
 
+/// Ones on the diagonal of a matrix, else zeros.
+Tensor eye_(Tensor matrix);
+/// A convolution's weight (out, in / groups, kernel…) that hands channels through: of each group,
+/// output channel i is input channel i, as far as there are both.
+Tensor dirac_(Tensor weight, int64_t groups = 1);
+/// Saxe et al., 2014: the rows of (size(0), all others), or its columns where those are fewer, are
+/// orthogonal vectors of length gain, evenly distributed.
+Tensor orthogonal_(Tensor weight, double gain = 1);
+/// Martens, 2010: a matrix, normal but for a share `sparsity` of each column, rounded up, which is
+/// zero.
+Tensor sparse_(Tensor matrix, double sparsity, double deviation = 0.01);
+
 }  // namespace taper::nn::init

@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
-#include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
@@ -26,34 +24,26 @@ Tensor Flatten::forward(const Tensor& input, Location here) {
   return call<ops::flatten_using_ints>(here, input, start_, end_);
 }
 
-Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options)
-    : padding_idx_(options.padding_idx.value_or(-1)),
-      scale_grad_by_freq_(options.scale_grad_by_freq) {
-  Tensor table = init::normal_(Tensor::empty({num_embeddings, embedding_dim}));
-  if (options.padding_idx) {
-    if (padding_idx_ < 0) padding_idx_ += num_embeddings;
-    if (padding_idx_ < 0 || padding_idx_ >= num_embeddings)
-      throw EagerError({}, "Embedding: padding_idx " + std::to_string(*options.padding_idx) +
-                               " is outside [-" + std::to_string(num_embeddings) + ", " +
-                               std::to_string(num_embeddings) + ")");
-    Tensor row = table[padding_idx_];
-    row.zero_();
-  }
-  weight = table;
+Tensor Unflatten::forward(const Tensor& input, Location here) {
+  return call<ops::unflatten_int>(here, input, dim_, Dims(sizes_.begin(), sizes_.end()));
+}
+
+Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
+                   LinearOptions options) {
+  const double bound = in1_features > 0 ? 1 / std::sqrt(static_cast<double>(in1_features)) : 0;
+  weight = init::uniform_(Tensor::empty({out_features, in1_features, in2_features}), -bound, bound);
+  if (options.bias) bias = init::uniform_(Tensor::empty({out_features}), -bound, bound);
   set_names();
 }
-
-Tensor Embedding::forward(const Tensor& indices, Location here) {
-  return call<ops::embedding>(here, weight, indices, Dim(padding_idx_), scale_grad_by_freq_, false);
+Tensor Bilinear::forward(const Tensor& input1, const Tensor& input2, Location here) {
+  return call<ops::bilinear>(here, input1, input2, weight, bias);
 }
 
-Dropout::Dropout(double p, Location here) : p_(p) {
-  if (!(p >= 0 && p <= 1))
-    throw EagerError(here, "Dropout: p " + std::to_string(p) + " is not a probability");
+Tensor CosineSimilarity::forward(const Tensor& x1, const Tensor& x2, Location here) {
+  return call<ops::cosine_similarity>(here, x1, x2, dim_, eps_);
 }
-
-Tensor Dropout::forward(const Tensor& input, Location here) {
-  return eager::dropout(input, p_, training(), eager::default_generator(), here);
+Tensor PairwiseDistance::forward(const Tensor& x1, const Tensor& x2, Location here) {
+  return call<ops::pairwise_distance>(here, x1, x2, p_, eps_, keepdim_);
 }
 
 }  // namespace taper::nn

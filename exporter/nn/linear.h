@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <utility>
 
 #include "taper/exporter/nn/module.h"
 
@@ -38,37 +39,54 @@ class Flatten : public Layer {
   int64_t start_, end_;
 };
 
-struct EmbeddingOptions {
-  /// Its row starts at zero and gets no gradient; counted from the end if negative. Absent: none.
-  std::optional<int64_t> padding_idx = std::nullopt;
-  bool scale_grad_by_freq = false;  ///< divide each row's gradient by how often it occurs
-};
-
-/// Rows of a table: indices i64 (…) -> (…, dim). weight (count, dim) starts normal with
-/// deviation 1.
-class Embedding : public Layer {
+/// Cuts dimension `dim` into `sizes`: (N, 6) with 1 and {2, 3} -> (N, 2, 3). One size may be -1.
+class Unflatten : public Layer {
  public:
-  Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options = {});
-
-  Parameter weight;
-  TAPER_LAYER(weight)
-  Tensor forward(const Tensor& indices, Location here = Location::current()) override;
-
- private:
-  int64_t padding_idx_;  // -1: none
-  bool scale_grad_by_freq_;
-};
-
-/// While training: zeroes each element with probability p and divides the others by 1 - p. Else:
-/// nothing.
-class Dropout : public Layer {
- public:
-  /// Throws EagerError unless 0 <= p <= 1.
-  explicit Dropout(double p = 0.5, Location here = Location::current());
+  Unflatten(int64_t dim, Ints sizes) : dim_(dim), sizes_(std::move(sizes)) {}
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  private:
-  double p_;
+  int64_t dim_;
+  Ints sizes_;
+};
+
+/// y_k = x1ᵀ weight_k x2 + bias_k
+///   x1 (…, in1), x2 (…, in2), weight (out, in1, in2), bias (out) -> (…, out)
+/// Both start even in ±1/√in1.
+class Bilinear : public Module {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
+           LinearOptions options = {});
+
+  Parameter weight, bias;  ///< bias: undefined without one
+  TAPER_MODULE(weight, bias)
+  Tensor forward(const Tensor& input1, const Tensor& input2, Location here = Location::current());
+};
+
+/// The cosine of the angle between vectors along `dim`, of two inputs that broadcast. Norms below
+/// eps count as eps.
+class CosineSimilarity : public Module {
+ public:
+  explicit CosineSimilarity(int64_t dim = 1, double eps = 1e-8) : dim_(dim), eps_(eps) {}
+  TAPER_MODULE()
+  Tensor forward(const Tensor& x1, const Tensor& x2, Location here = Location::current());
+
+ private:
+  int64_t dim_;
+  double eps_;
+};
+
+/// The p-norm of x1 - x2 + eps along the last dimension.
+class PairwiseDistance : public Module {
+ public:
+  explicit PairwiseDistance(double p = 2, double eps = 1e-6, bool keepdim = false)
+      : p_(p), eps_(eps), keepdim_(keepdim) {}
+  TAPER_MODULE()
+  Tensor forward(const Tensor& x1, const Tensor& x2, Location here = Location::current());
+
+ private:
+  double p_, eps_;
+  bool keepdim_;
 };
 
 }  // namespace taper::nn

@@ -1,9 +1,27 @@
 #include "taper/exporter/nn/loss.h"
 
+#include <cmath>
+#include <numbers>
+
+#include "taper/exporter/eager/ops/ctc.h"
 #include "taper/exporter/eager/ops/loss.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
 
 namespace taper::nn {
+namespace {
+
+using eager::call;
+
+int64_t number(Reduction reduction) { return static_cast<int64_t>(reduction); }
+
+Tensor reduced(const Tensor& losses, Reduction reduction, Location here) {
+  return reduction == Reduction::mean  ? eager::mean(losses, std::nullopt, here)
+         : reduction == Reduction::sum ? eager::sum(losses, std::nullopt, here)
+                                       : losses;
+}
+
+}  // namespace
 
 Tensor CrossEntropyLoss::forward(const Tensor& input, const Tensor& target, Location here) {
   return eager::cross_entropy(input, target, weight, reduction(), ignore_index_, label_smoothing_,
@@ -34,6 +52,79 @@ Tensor BCEWithLogitsLoss::forward(const Tensor& input, const Tensor& target, Loc
 Tensor KLDivLoss::forward(const Tensor& input, const Tensor& target, Location here) {
   const Tensor loss = eager::kl_div(input, target, reduction(), options_.log_target, here);
   return options_.batch_mean ? eager::div(loss, Scalar(input.size(0, here).value()), here) : loss;
+}
+
+Tensor PoissonNLLLoss::forward(const Tensor& input, const Tensor& target, Location here) {
+  const PoissonNLLLossOptions& o = options_;
+  return call<ops::poisson_nll_loss>(here, input, target, o.log_input, o.full, o.eps,
+                                     number(reduction()));
+}
+
+Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target, const Tensor& var,
+                                Location here) {
+  const Tensor given = var.rank() + 1 == input.rank() ? var.unsqueeze(-1, here) : var;
+  // max(var, eps), with the gradient of var itself
+  const Tensor fixed = given.detach();
+  const Tensor more =
+      eager::sub(eager::clamp_min(fixed, Scalar(options_.eps), here), fixed, 1, here);
+  const Tensor variance = eager::add(given, more, 1, here);
+  const Tensor distance = eager::sub(input, target, 1, here);
+  Tensor loss = eager::mul(
+      eager::add(eager::log(variance, here),
+                 eager::div(eager::mul(distance, distance, here), variance, here), 1, here),
+      Scalar(0.5), here);
+  if (options_.full)
+    loss = eager::add(loss, Scalar(0.5 * std::log(2 * std::numbers::pi)), Scalar(1), here);
+  return reduced(loss, reduction(), here);
+}
+
+Tensor SoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
+  return call<ops::soft_margin_loss>(here, input, target, number(reduction()));
+}
+
+Tensor MultiLabelSoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
+  const Tensor losses =
+      eager::binary_cross_entropy_with_logits(input, target, weight, {}, Reduction::none, here);
+  return reduced(eager::mean(losses, {-1}, false, std::nullopt, here), reduction(), here);
+}
+
+Tensor HingeEmbeddingLoss::forward(const Tensor& input, const Tensor& target, Location here) {
+  return call<ops::hinge_embedding_loss>(here, input, target, margin_, number(reduction()));
+}
+Tensor CosineEmbeddingLoss::forward(const Tensor& input1, const Tensor& input2,
+                                    const Tensor& target, Location here) {
+  return call<ops::cosine_embedding_loss>(here, input1, input2, target, margin_,
+                                          number(reduction()));
+}
+Tensor MarginRankingLoss::forward(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                                  Location here) {
+  return call<ops::margin_ranking_loss>(here, input1, input2, target, margin_, number(reduction()));
+}
+Tensor TripletMarginLoss::forward(const Tensor& anchor, const Tensor& positive,
+                                  const Tensor& negative, Location here) {
+  const TripletMarginLossOptions& o = options_;
+  return call<ops::triplet_margin_loss>(here, anchor, positive, negative, o.margin, o.p, o.eps,
+                                        o.swap, number(reduction()));
+}
+Tensor MultiMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
+  return call<ops::multi_margin_loss>(here, input, target, Scalar(options_.p),
+                                      Scalar(options_.margin), weight, number(reduction()));
+}
+Tensor MultiLabelMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
+  return call<ops::multilabel_margin_loss>(here, input, target, number(reduction()));
+}
+
+Tensor CTCLoss::forward(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
+                        const Ints& target_lengths, Location here) {
+  const CTCLossOptions& o = options_;
+  return eager::ctc_loss(log_probs, targets, input_lengths, target_lengths, o.blank, o.reduction,
+                         o.zero_infinity, here);
+}
+Tensor CTCLoss::forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                        const Tensor& target_lengths, Location here) {
+  const CTCLossOptions& o = options_;
+  return eager::ctc_loss(log_probs, targets, input_lengths, target_lengths, o.blank, o.reduction,
+                         o.zero_infinity, here);
 }
 
 }  // namespace taper::nn

@@ -27,6 +27,25 @@ class Loss : public Module {
   Reduction reduction_;
 };
 
+/// A module of three tensors, such as two inputs and a target.
+class LossOfThree : public Module {
+ public:
+  explicit LossOfThree(Reduction reduction) : reduction_(reduction) {}
+  virtual Tensor forward(const Tensor& a, const Tensor& b, const Tensor& c,
+                         Location here = Location::current()) = 0;
+  Tensor operator()(const Tensor& a, const Tensor& b, const Tensor& c,
+                    Location here = Location::current()) {
+    eager::ModuleScope scope(name());
+    return forward(a, b, c, here);
+  }
+
+ protected:
+  Reduction reduction() const { return reduction_; }
+
+ private:
+  Reduction reduction_;
+};
+
 struct CrossEntropyLossOptions {
   Tensor weight =
       {};  ///< (C), one for each class; `mean` then divides by the weights of the targets
@@ -158,6 +177,169 @@ class KLDivLoss : public Loss {
 
  private:
   KLDivLossOptions options_;
+};
+
+struct PoissonNLLLossOptions {
+  bool log_input = true;  ///< the input x is the logarithm of the rate: exp(x) - t x
+  bool full = false;      ///< with Stirling's approximation of log t! where t > 1
+  double eps = 1e-8;      ///< of a plain rate: x - t log(x + eps)
+  Reduction reduction = Reduction::mean;
+};
+/// The negative log-likelihood of counts t under a Poisson distribution.
+class PoissonNLLLoss : public Loss {
+ public:
+  explicit PoissonNLLLoss(PoissonNLLLossOptions options = {})
+      : Loss(options.reduction), options_(options) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
+
+ private:
+  PoissonNLLLossOptions options_;
+};
+
+struct GaussianNLLLossOptions {
+  bool full = false;  ///< with the constant log(2π) / 2
+  double eps = 1e-6;  ///< smaller variances count as this
+  Reduction reduction = Reduction::mean;
+};
+/// (log var + (input - target)² / var) / 2 of input, target and var; var has the input's shape,
+/// or 1 as its last extent, or lacks the last dimension. Its gradient is that without eps.
+class GaussianNLLLoss : public LossOfThree {
+ public:
+  explicit GaussianNLLLoss(GaussianNLLLossOptions options = {})
+      : LossOfThree(options.reduction), options_(options) {}
+  Tensor forward(const Tensor& input, const Tensor& target, const Tensor& var,
+                 Location here = Location::current()) override;
+
+ private:
+  GaussianNLLLossOptions options_;
+};
+
+/// log(1 + exp(-t x)) for targets 1 and -1.
+class SoftMarginLoss : public Loss {
+ public:
+  explicit SoftMarginLoss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
+};
+
+struct MultiLabelSoftMarginLossOptions {
+  Tensor weight = {};  ///< (C), one for each class
+  Reduction reduction = Reduction::mean;
+};
+/// The mean over the classes of BCEWithLogits: logits and targets 0 or 1, (N, C) or (C).
+class MultiLabelSoftMarginLoss : public Loss {
+ public:
+  explicit MultiLabelSoftMarginLoss(MultiLabelSoftMarginLossOptions options = {})
+      : Loss(options.reduction), weight(options.weight) {}
+  Tensor weight;
+  TAPER_LAYER(weight)
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
+};
+
+/// For targets 1 and -1: x, or max(0, margin - x).
+class HingeEmbeddingLoss : public Loss {
+ public:
+  explicit HingeEmbeddingLoss(double margin = 1, Reduction reduction = Reduction::mean)
+      : Loss(reduction), margin_(margin) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
+
+ private:
+  double margin_;
+};
+
+/// For targets 1 and -1, of two batches of vectors: 1 - cos, or max(0, cos - margin).
+class CosineEmbeddingLoss : public LossOfThree {
+ public:
+  explicit CosineEmbeddingLoss(double margin = 0, Reduction reduction = Reduction::mean)
+      : LossOfThree(reduction), margin_(margin) {}
+  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                 Location here = Location::current()) override;
+
+ private:
+  double margin_;
+};
+
+/// max(0, margin - t (x1 - x2)) for targets 1 and -1.
+class MarginRankingLoss : public LossOfThree {
+ public:
+  explicit MarginRankingLoss(double margin = 0, Reduction reduction = Reduction::mean)
+      : LossOfThree(reduction), margin_(margin) {}
+  Tensor forward(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                 Location here = Location::current()) override;
+
+ private:
+  double margin_;
+};
+
+struct TripletMarginLossOptions {
+  double margin = 1;
+  double p = 2;       ///< of the norm
+  double eps = 1e-6;  ///< added to the differences
+  bool swap = false;  ///< the negative's distance is the lesser of those to anchor and positive
+  Reduction reduction = Reduction::mean;
+};
+/// max(0, |anchor - positive| - |anchor - negative| + margin). Schroff et al., "FaceNet", 2015.
+class TripletMarginLoss : public LossOfThree {
+ public:
+  explicit TripletMarginLoss(TripletMarginLossOptions options = {})
+      : LossOfThree(options.reduction), options_(options) {}
+  Tensor forward(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                 Location here = Location::current()) override;
+
+ private:
+  TripletMarginLossOptions options_;
+};
+
+struct MultiMarginLossOptions {
+  int64_t p = 1;  ///< or 2
+  double margin = 1;
+  Tensor weight = {};  ///< (C), one for each class
+  Reduction reduction = Reduction::mean;
+};
+/// Σ max(0, margin - x_target + x_c)^p / C over the other classes c: (N, C) and classes i64 (N).
+class MultiMarginLoss : public Loss {
+ public:
+  explicit MultiMarginLoss(MultiMarginLossOptions options = {})
+      : Loss(options.reduction), weight(options.weight), options_(options) {}
+  Tensor weight;
+  TAPER_LAYER(weight)
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
+
+ private:
+  MultiMarginLossOptions options_;
+};
+
+/// Σ max(0, 1 - x_t + x_c) / C over the target classes t and the others c: (N, C) and classes i64
+/// (N, C), those before the first -1.
+class MultiLabelMarginLoss : public Loss {
+ public:
+  explicit MultiLabelMarginLoss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override;
+};
+
+struct CTCLossOptions {
+  int64_t blank = 0;
+  Reduction reduction = Reduction::mean;
+  bool zero_infinity = false;  ///< targets that are too long for their input count as zero
+};
+/// Graves et al., "Connectionist temporal classification", 2006; arguments as eager::ctc_loss.
+class CTCLoss : public Module {
+ public:
+  explicit CTCLoss(CTCLossOptions options = {}) : options_(options) {}
+  TAPER_MODULE()
+  Tensor forward(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
+                 const Ints& target_lengths, Location here = Location::current());
+  /// Lengths in tensors are read: not while tracing.
+  Tensor forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                 const Tensor& target_lengths, Location here = Location::current());
+
+ private:
+  CTCLossOptions options_;
 };
 
 }  // namespace taper::nn

@@ -105,7 +105,7 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
     const auto given = state.find(name);
     if (given == state.end())
       missing.push_back(name);
-    else if (eager::to_string(given->second.sizes()) != eager::to_string(tensor.sizes()))
+    else if (!eager::same_sizes(given->second.sizes(), tensor.sizes()))
       throw ExportError("load_state_dict: '" + name + "' is " +
                         eager::to_string(given->second.sizes()) + " in the state, " +
                         eager::to_string(tensor.sizes()) + " in the module");

@@ -121,7 +121,7 @@ class Members {
   /// What TAPER_MODULE expands to: the names as they stand in the source, separated by commas, and
   /// the members.
   template <class... M>
-  void all(std::string_view names, M&... members) {
+  void all([[maybe_unused]] std::string_view names, M&... members) {
     (add(next(names), members), ...);
   }
 

@@ -1,11 +1,18 @@
 // Neural network modules, losses and initial values.
 #pragma once
 #include "taper/exporter/nn/activation.h"
+#include "taper/exporter/nn/attention.h"
 #include "taper/exporter/nn/containers.h"
 #include "taper/exporter/nn/conv.h"
+#include "taper/exporter/nn/dropout.h"
+#include "taper/exporter/nn/embedding.h"
 #include "taper/exporter/nn/init.h"
 #include "taper/exporter/nn/linear.h"
 #include "taper/exporter/nn/loss.h"
 #include "taper/exporter/nn/module.h"
 #include "taper/exporter/nn/norm.h"
+#include "taper/exporter/nn/padding.h"
 #include "taper/exporter/nn/pool.h"
+#include "taper/exporter/nn/recurrent.h"
+#include "taper/exporter/nn/resampling.h"
+#include "taper/exporter/nn/transformer.h"

@@ -2,11 +2,32 @@
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/norm.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/pooling.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
 
 using eager::call;
+
+namespace {
+/// Of a norm of channels: the affine parameters and the running statistics that it asks for.
+template <class Norm>
+void make_members(Norm& norm, int64_t num_features, bool affine, bool track_running_stats) {
+  const Ints sizes{num_features};
+  if (affine) {
+    norm.weight = init::ones_(Tensor::empty(sizes));
+    norm.bias = init::zeros_(Tensor::empty(sizes));
+  }
+  if (!track_running_stats) return;
+  norm.running_mean = init::zeros_(Tensor::empty(sizes));
+  norm.running_var = init::ones_(Tensor::empty(sizes));
+  norm.num_batches_tracked = Tensor::from<int64_t>({0}, {});
+}
+
+}  // namespace
 
 BatchNorm::BatchNorm(int64_t num_features, BatchNormOptions options, int least_rank,
                      int greatest_rank, const char* class_name)
@@ -14,14 +35,7 @@ BatchNorm::BatchNorm(int64_t num_features, BatchNormOptions options, int least_r
       least_rank_(least_rank),
       greatest_rank_(greatest_rank),
       class_name_(class_name) {
-  const Ints sizes{num_features};
-  if (options.affine)
-    weight = init::ones_(Tensor::empty(sizes)), bias = init::zeros_(Tensor::empty(sizes));
-  if (options.track_running_stats) {
-    running_mean = init::zeros_(Tensor::empty(sizes));
-    running_var = init::ones_(Tensor::empty(sizes));
-    num_batches_tracked = Tensor::from<int64_t>({0}, {});
-  }
+  make_members(*this, num_features, options.affine, options.track_running_stats);
   set_names();
 }
 
@@ -102,6 +116,57 @@ Tensor GroupNorm::forward(const Tensor& input, Location here) {
   for (int d = 2; d < input.rank(); ++d) rest *= input.size(d, here);
   return std::get<0>(
       call<ops::native_group_norm>(here, input, weight, bias, n, c, rest, num_groups_, eps_));
+}
+
+RMSNorm::RMSNorm(Ints normalized_shape, RMSNormOptions options)
+    : normalized_shape_(std::move(normalized_shape)), eps_(options.eps) {
+  if (options.elementwise_affine) weight = init::ones_(Tensor::empty(normalized_shape_));
+  set_names();
+}
+
+Tensor RMSNorm::forward(const Tensor& input, Location here) {
+  return eager::rms_norm(input, Dims(normalized_shape_.begin(), normalized_shape_.end()), weight,
+                         eps_, here);
+}
+
+InstanceNorm::InstanceNorm(int64_t num_features, InstanceNormOptions options, int spatial)
+    : options_(options), spatial_(spatial) {
+  make_members(*this, num_features, options.affine, options.track_running_stats);
+  set_names();
+}
+
+Tensor InstanceNorm::forward(const Tensor& input, Location here) {
+  const bool alone = input.rank() == spatial_ + 1;
+  if (!alone && input.rank() != spatial_ + 2)
+    throw EagerError(here, "InstanceNorm" + std::to_string(spatial_) + "d: input " +
+                               eager::to_string(input.sizes()) + " has " +
+                               std::to_string(input.rank()) + " dimensions, it takes " +
+                               std::to_string(spatial_ + 1) + " or " +
+                               std::to_string(spatial_ + 2));
+  const Tensor x = alone ? input.unsqueeze(0, here) : input;
+  const Tensor y = eager::instance_norm(x, weight, bias, running_mean, running_var,
+                                        training() || !running_mean.defined(), options_.momentum,
+                                        options_.eps, here);
+  return alone ? y.squeeze(0, here) : y;
+}
+
+Tensor LocalResponseNorm::forward(const Tensor& input, Location here) {
+  if (input.rank() < 3)
+    throw EagerError(here, "LocalResponseNorm: input " + eager::to_string(input.sizes()) +
+                               " has fewer than 3 dimensions");
+  // The mean over channels is one over the rows of an image (channels, positions).
+  Dim positions = 1;
+  for (int d = 2; d < input.rank(); ++d) positions *= input.size(d, here);
+  Tensor mean = eager::mul(input, input, here)
+                    .reshape({input.size(0, here), Dim(1), input.size(1, here), positions}, here);
+  mean = eager::constant_pad_nd(mean, {Dim(0), Dim(0), Dim(size_ / 2), Dim((size_ - 1) / 2)},
+                                Scalar(0), here);
+  mean =
+      eager::avg_pool2d(mean, {size_, 1}, 1, 0, false, true, {}, here).reshape(input.sizes(), here);
+  const Tensor divisor =
+      eager::pow(eager::add(eager::mul(mean, Scalar(alpha_), here), Scalar(k_), Scalar(1), here),
+                 Scalar(beta_), here);
+  return eager::div(input, divisor, here);
 }
 
 }  // namespace taper::nn

@@ -97,4 +97,77 @@ class GroupNorm : public Layer {
   double eps_;
 };
 
+struct RMSNormOptions {
+  std::optional<double> eps = std::nullopt;  ///< absent: the machine epsilon of the dtype
+  bool elementwise_affine = true;            ///< with weight
+};
+
+/// x / √(mean(x²) + eps) · weight over the last dimensions, whose extents are `normalized_shape`.
+/// Zhang and Sennrich, "Root mean square layer normalization", 2019.
+class RMSNorm : public Layer {
+ public:
+  explicit RMSNorm(Ints normalized_shape, RMSNormOptions options = {});
+  explicit RMSNorm(int64_t last_extent, RMSNormOptions options = {})
+      : RMSNorm(Ints{last_extent}, options) {}
+
+  Parameter weight;
+  TAPER_LAYER(weight)
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  Ints normalized_shape_;
+  std::optional<double> eps_;
+};
+
+struct InstanceNormOptions {
+  double eps = 1e-5;
+  double momentum = 0.1;
+  bool affine = false;               ///< with weight and bias
+  bool track_running_stats = false;  ///< with running statistics, which eval() then uses
+};
+
+/// A batch norm of each example for itself: x (N, C, size…) or (C, size…) -> the same shape. The
+/// running statistics are moved by the averages over the batch. Ulyanov et al., "Instance
+/// normalization: the missing ingredient for fast stylization", 2016.
+class InstanceNorm : public Layer {
+ public:
+  Parameter weight, bias;                                 ///< (C)
+  Tensor running_mean, running_var, num_batches_tracked;  ///< (C), (C), i64 ()
+  TAPER_LAYER(weight, bias, running_mean, running_var, num_batches_tracked)
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ protected:
+  InstanceNorm(int64_t num_features, InstanceNormOptions options, int spatial);
+
+ private:
+  InstanceNormOptions options_;
+  int spatial_;
+};
+
+struct InstanceNorm1d : InstanceNorm {
+  explicit InstanceNorm1d(int64_t num_features, InstanceNormOptions options = {})
+      : InstanceNorm(num_features, options, 1) {}
+};
+struct InstanceNorm2d : InstanceNorm {
+  explicit InstanceNorm2d(int64_t num_features, InstanceNormOptions options = {})
+      : InstanceNorm(num_features, options, 2) {}
+};
+struct InstanceNorm3d : InstanceNorm {
+  explicit InstanceNorm3d(int64_t num_features, InstanceNormOptions options = {})
+      : InstanceNorm(num_features, options, 3) {}
+};
+
+/// y_c = x_c (k + alpha / size · Σ x²)^-beta, the sum over `size` neighbouring channels: x (N, C,
+/// size…) with at least one size. Krizhevsky et al., "ImageNet classification …", 2012.
+class LocalResponseNorm : public Layer {
+ public:
+  explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
+      : size_(size), alpha_(alpha), beta_(beta), k_(k) {}
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+
+ private:
+  int64_t size_;
+  double alpha_, beta_, k_;
+};
+
 }  // namespace taper::nn

@@ -1,4 +1,6 @@
+// Pooling over the last n dimensions of (C, size…) or (N, C, size…), n = 1, 2, 3.
 #pragma once
+#include <array>
 #include <optional>
 
 #include "taper/exporter/nn/extents.h"
@@ -6,56 +8,139 @@
 
 namespace taper::nn {
 
-struct MaxPool2dOptions {
-  Extents<2> kernel_size;
-  std::optional<Extents<2>> stride = std::nullopt;  ///< absent: kernel_size
-  Extents<2> padding = 0;
-  Extents<2> dilation = 1;
+template <int n>
+struct MaxPoolOptions {
+  Extents<n> kernel_size;
+  std::optional<Extents<n>> stride = std::nullopt;  ///< absent: kernel_size
+  Extents<n> padding = 0;
+  Extents<n> dilation = 1;
   bool ceil_mode = false;  ///< round the number of windows up
 };
 
-/// The greatest element of each window: (…, C, H, W) -> (…, C, H', W').
-class MaxPool2d : public Layer {
+/// The greatest element of each window.
+template <int n>
+class MaxPool : public Layer {
  public:
-  explicit MaxPool2d(MaxPool2dOptions options) : options_(options) {}
-  explicit MaxPool2d(int64_t kernel_size) : options_{.kernel_size = kernel_size} {}
+  explicit MaxPool(MaxPoolOptions<n> options) : options_(options) {}
+  explicit MaxPool(int64_t kernel_size) : options_{.kernel_size = kernel_size} {}
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
+  /// Also where each maximum lies in its plane, i64: what MaxUnpool takes.
+  std::pair<Tensor, Tensor> with_indices(const Tensor& input, Location here = Location::current());
 
  private:
-  MaxPool2dOptions options_;
+  MaxPoolOptions<n> options_;
 };
+using MaxPool1dOptions = MaxPoolOptions<1>;
+using MaxPool2dOptions = MaxPoolOptions<2>;
+using MaxPool3dOptions = MaxPoolOptions<3>;
+using MaxPool1d = MaxPool<1>;
+using MaxPool2d = MaxPool<2>;
+using MaxPool3d = MaxPool<3>;
 
-struct AvgPool2dOptions {
-  Extents<2> kernel_size;
-  std::optional<Extents<2>> stride = std::nullopt;  ///< absent: kernel_size
-  Extents<2> padding = 0;
+template <int n>
+struct AvgPoolOptions {
+  Extents<n> kernel_size;
+  std::optional<Extents<n>> stride = std::nullopt;  ///< absent: kernel_size
+  Extents<n> padding = 0;
   bool ceil_mode = false;
-  bool count_include_pad = true;  ///< padding counts as zeros in the mean
-  std::optional<int64_t> divisor_override = std::nullopt;
+  bool count_include_pad = true;                           ///< padding counts as zeros in the mean
+  std::optional<int64_t> divisor_override = std::nullopt;  ///< not with one dimension
 };
 
-/// The mean of each window: (…, C, H, W) -> (…, C, H', W').
-class AvgPool2d : public Layer {
+/// The mean of each window.
+template <int n>
+class AvgPool : public Layer {
  public:
-  explicit AvgPool2d(AvgPool2dOptions options) : options_(options) {}
-  explicit AvgPool2d(int64_t kernel_size) : options_{.kernel_size = kernel_size} {}
+  explicit AvgPool(AvgPoolOptions<n> options) : options_(options) {}
+  explicit AvgPool(int64_t kernel_size) : options_{.kernel_size = kernel_size} {}
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  private:
-  AvgPool2dOptions options_;
+  AvgPoolOptions<n> options_;
+};
+using AvgPool1dOptions = AvgPoolOptions<1>;
+using AvgPool2dOptions = AvgPoolOptions<2>;
+using AvgPool3dOptions = AvgPoolOptions<3>;
+using AvgPool1d = AvgPool<1>;
+using AvgPool2d = AvgPool<2>;
+using AvgPool3d = AvgPool<3>;
+
+/// The sizes that an adaptive pooling gives; an absent one keeps the input's. `3` stands for all.
+template <int n>
+class AdaptivePool : public Layer {
+ public:
+  explicit AdaptivePool(int64_t all) { sizes_.fill(all); }
+  template <class... Sizes>
+  requires(n > 1 && sizeof...(Sizes) == n) explicit AdaptivePool(Sizes... each)
+      : sizes_{std::optional<int64_t>(each)...} {}
+
+ protected:
+  Ints output_size(const Tensor& input, Location here) const;
+  Dims output_dims(const Tensor& input, Location here) const;
+
+ private:
+  std::array<std::optional<int64_t>, n> sizes_;
 };
 
-/// The means of windows that are chosen so that `output_size` (height, width) come out; an absent
-/// one keeps the input's.
-class AdaptiveAvgPool2d : public Layer {
+/// The means of windows that are chosen so that the output size comes out.
+template <int n>
+class AdaptiveAvgPool : public AdaptivePool<n> {
  public:
-  explicit AdaptiveAvgPool2d(std::optional<int64_t> height, std::optional<int64_t> width)
-      : height_(height), width_(width) {}
-  explicit AdaptiveAvgPool2d(int64_t both) : height_(both), width_(both) {}
+  using AdaptivePool<n>::AdaptivePool;
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+};
+using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
+using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
+using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
+
+/// The greatest elements of such windows.
+template <int n>
+class AdaptiveMaxPool : public AdaptivePool<n> {
+ public:
+  using AdaptivePool<n>::AdaptivePool;
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+};
+using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
+using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
+using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
+
+/// (Σ x^p)^(1/p) over each window; 0 where the sum is not positive.
+template <int n>
+class LPPool : public Layer {
+ public:
+  LPPool(double norm_type, Extents<n> kernel_size, std::optional<Extents<n>> stride = std::nullopt,
+         bool ceil_mode = false)
+      : norm_type_(norm_type), kernel_size_(kernel_size), stride_(stride), ceil_mode_(ceil_mode) {}
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  private:
-  std::optional<int64_t> height_, width_;
+  double norm_type_;
+  Extents<n> kernel_size_;
+  std::optional<Extents<n>> stride_;
+  bool ceil_mode_;
 };
+using LPPool1d = LPPool<1>;
+using LPPool2d = LPPool<2>;
+using LPPool3d = LPPool<3>;
+
+/// Zeros, and each element of the input where MaxPool::with_indices found it. Without
+/// `output_size`: (size - 1) stride - 2 padding + kernel_size.
+template <int n>
+class MaxUnpool : public Module {
+ public:
+  explicit MaxUnpool(Extents<n> kernel_size, std::optional<Extents<n>> stride = std::nullopt,
+                     Extents<n> padding = 0)
+      : kernel_size_(kernel_size), stride_(stride.value_or(kernel_size)), padding_(padding) {}
+  TAPER_MODULE()
+  Tensor forward(const Tensor& input, const Tensor& indices,
+                 std::optional<Extents<n>> output_size = std::nullopt,
+                 Location here = Location::current());
+
+ private:
+  Extents<n> kernel_size_, stride_, padding_;
+};
+using MaxUnpool1d = MaxUnpool<1>;
+using MaxUnpool2d = MaxUnpool<2>;
+using MaxUnpool3d = MaxUnpool<3>;
 
 }  // namespace taper::nn

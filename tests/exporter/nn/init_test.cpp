@@ -1,5 +1,6 @@
 #include "taper/exporter/nn/init.h"
 
+#include "taper/exporter/eager/ops/matmul.h"
 #include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/nn/nn.h"
 #include "taper/tests/exporter/nn/golden.h"
@@ -11,6 +12,7 @@ using tests::Json;
 
 struct Statistics {
   double mean = 0, deviation = 0, min = INFINITY, max = -INFINITY;
+  double zeros = 0;  ///< the share of them
 };
 Statistics statistics_of(const Tensor& tensor) {
   const std::vector<float> values = tensor.detach().to_vector<float>();
@@ -18,6 +20,7 @@ Statistics statistics_of(const Tensor& tensor) {
   Statistics s;
   for (const float v : values)
     s.mean += v / n, s.min = std::min<double>(s.min, v), s.max = std::max<double>(s.max, v);
+  for (const float v : values) s.zeros += (v == 0) / n;
   for (const float v : values) s.deviation += (v - s.mean) * (v - s.mean) / n;
   s.deviation = std::sqrt(s.deviation);
   return s;
@@ -52,9 +55,33 @@ bool run(const Json& row, Tensor weight) {
     init::kaiming_uniform_(weight, number("a", 0), mode, nonlinearity);
   else if (name == "kaiming_normal_")
     init::kaiming_normal_(weight, number("a", 0), mode, nonlinearity);
+  else if (name == "eye_")
+    init::eye_(weight);
+  else if (name == "dirac_")
+    init::dirac_(weight);
+  else if (name == "orthogonal_")
+    init::orthogonal_(weight, number("gain", 1));
+  else if (name == "sparse_")
+    init::sparse_(weight, number("sparsity", 0), number("std", 0.01));
   else
     return false;
   return true;
+}
+
+/// The greatest difference between a matrix's product with its transpose, on the side that is
+/// smaller, and the identity.
+double distance_from_orthogonal(const Tensor& weight) {
+  const int64_t rows = weight.size(0).value(), columns = weight.numel().value() / rows;
+  Tensor matrix = weight.reshape({Dim(rows), Dim(columns)});
+  if (rows > columns) matrix = matrix.t();
+  const int64_t n = std::min(rows, columns);
+  const std::vector<float> product = eager::mm(matrix, matrix.t()).to_vector<float>();
+  double distance = 0;
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < n; ++j)
+      distance = std::max<double>(
+          distance, std::abs(product[static_cast<size_t>(i * n + j)] - (i == j ? 1.0f : 0.0f)));
+  return distance;
 }
 
 TEST(init, has_the_fans_bounds_and_deviations_of_pytorch) {
@@ -78,6 +105,10 @@ TEST(init, has_the_fans_bounds_and_deviations_of_pytorch) {
     const double n = static_cast<double>(weight.numel().value()), deviation = row["sample"]["std"];
     EXPECT_NEAR(s.mean, row["sample"]["mean"].get<double>(), 8 * deviation / std::sqrt(n) + 1e-7);
     EXPECT_NEAR(s.deviation, deviation, 0.02 * deviation + 1e-7);
+    EXPECT_NEAR(s.zeros, row["sample"]["zeros"].get<double>(), 2 / n + 1e-9);  // a draw may be 0
+    if (row.contains("check")) {
+      EXPECT_LT(distance_from_orthogonal(weight), 1e-5);
+    }
     if (row.contains("exact")) {
       EXPECT_NEAR(s.deviation, row["exact"]["std"].get<double>(), 0.02 * deviation);
       if (row["exact"].contains("bound")) {
@@ -88,7 +119,7 @@ TEST(init, has_the_fans_bounds_and_deviations_of_pytorch) {
       }
     }
   }
-  coverage.print();
+  coverage.expect_complete();
   EXPECT_EQ(init::gain_of(init::Nonlinearity::tanh), golden["gain"]["tanh"].get<double>());
   EXPECT_EQ(init::gain_of(init::Nonlinearity::relu), golden["gain"]["relu"].get<double>());
   EXPECT_EQ(init::gain_of(init::Nonlinearity::selu), golden["gain"]["selu"].get<double>());
@@ -113,6 +144,33 @@ TEST(init, repeats_itself_after_the_same_seed) {
   const Linear b(5, 5), c(5, 5);
   EXPECT_EQ(a.weight.to_vector<float>(), b.weight.to_vector<float>());
   EXPECT_NE(a.weight.to_vector<float>(), c.weight.to_vector<float>());
+}
+
+TEST(init, starts_recurrent_and_attention_layers_as_pytorch_does) {
+  eager::manual_seed(4);
+  LSTM lstm(300, 100);
+  for (const Parameter& weight : lstm.weights()) EXPECT_NEAR(statistics_of(weight).max, 0.1, 2e-3);
+  MultiheadAttention attention(200, 4, {.add_bias_kv = true});
+  EXPECT_NEAR(statistics_of(attention.in_proj_weight).max, std::sqrt(6.0 / 800), 1e-4);
+  EXPECT_EQ(statistics_of(attention.in_proj_bias).max, 0);
+  EXPECT_EQ(statistics_of(attention.out_proj.bias).max, 0);
+  EXPECT_NEAR(statistics_of(attention.out_proj.weight).max, 1 / std::sqrt(200.0), 1e-4);
+  Bilinear bilinear(400, 5, 50);
+  EXPECT_NEAR(statistics_of(bilinear.weight).max, 1 / std::sqrt(400.0), 1e-4);
+  Transformer transformer({.d_model = 64,
+                           .nhead = 2,
+                           .num_encoder_layers = 1,
+                           .num_decoder_layers = 1,
+                           .layer = {.dim_feedforward = 32}});
+  EXPECT_NEAR(statistics_of(transformer.encoder.layers[0].linear1.weight).max, std::sqrt(6.0 / 96),
+              1e-3);
+}
+
+TEST(init, hands_the_channels_of_each_group_through) {
+  Tensor weight = init::dirac_(Tensor::empty({4, 2, 3}), 2);
+  const std::vector<float> values = weight.to_vector<float>();
+  for (size_t i = 0; i < values.size(); ++i)
+    EXPECT_EQ(values[i], i == 1 || i == 10 || i == 13 || i == 22 ? 1 : 0) << i;
 }
 
 TEST(init, needs_two_dimensions_for_fans) {

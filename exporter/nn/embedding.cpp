@@ -1,0 +1,92 @@
+#include "taper/exporter/nn/embedding.h"
+
+#include <cmath>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/nn/init.h"
+
+namespace taper::nn {
+namespace {
+
+using eager::call;
+
+Tensor make_table(int64_t rows, int64_t columns, const std::optional<int64_t>& given,
+                  int64_t& padding_idx, const std::string& name) {
+  Tensor table = init::normal_(Tensor::empty({rows, columns}));
+  padding_idx = given.value_or(-1);
+  if (!given) return table;
+  if (padding_idx < 0) padding_idx += rows;
+  if (padding_idx < 0 || padding_idx >= rows)
+    throw EagerError({}, name + ": padding_idx " + std::to_string(*given) + " is outside [-" +
+                             std::to_string(rows) + ", " + std::to_string(rows) + ")");
+  Tensor row = table[padding_idx];
+  row.zero_();
+  return table;
+}
+
+/// Scales the rows that `indices` name and whose norm is greater than `max_norm`, in place.
+void renormalize(Tensor weight, const Tensor& indices, double max_norm, double norm_type,
+                 Location here) {
+  eager::NoGrad guard;
+  const Tensor flat = indices.reshape({indices.numel()}, here);
+  const Tensor rows = eager::index_select(weight, 0, flat, here);
+  const Tensor norm = call<ops::linalg_vector_norm>(here, rows, Scalar(norm_type), Dims{Dim(1)},
+                                                    true, std::nullopt);
+  const Tensor factor = eager::div(eager::full_like(norm, Scalar(max_norm), {}, here),
+                                   eager::add(norm, Scalar(1e-7), Scalar(1), here), here);
+  const Tensor scaled = eager::where(eager::gt(norm, Scalar(max_norm), here),
+                                     eager::mul(rows, factor, here), rows, here);
+  weight.copy_(eager::index_copy(weight, 0, flat, scaled, here), here);
+}
+
+}  // namespace
+
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options)
+    : options_(options) {
+  weight =
+      make_table(num_embeddings, embedding_dim, options.padding_idx, padding_idx_, "Embedding");
+  set_names();
+}
+
+Tensor Embedding::forward(const Tensor& indices, Location here) {
+  if (options_.max_norm) renormalize(weight, indices, *options_.max_norm, options_.norm_type, here);
+  return call<ops::embedding>(here, weight, indices, Dim(padding_idx_), options_.scale_grad_by_freq,
+                              false);
+}
+
+EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
+                           EmbeddingBagOptions options)
+    : options_(options) {
+  weight =
+      make_table(num_embeddings, embedding_dim, options.padding_idx, padding_idx_, "EmbeddingBag");
+  set_names();
+}
+
+Tensor EmbeddingBag::forward(const Tensor& indices, const Tensor& offsets,
+                             const Tensor& per_sample_weights, Location here) {
+  Tensor flat = indices, starts = offsets, factors = per_sample_weights;
+  if (indices.rank() == 2) {
+    if (offsets.defined())
+      throw EagerError(here, "EmbeddingBag: indices (bags, length) need no offsets");
+    const Dim count = indices.numel(), length = indices.size(1, here);
+    flat = indices.reshape({count}, here);
+    starts =
+        eager::arange(Scalar(0), Scalar(count.value()), Scalar(length.value()), DType::i64, here);
+    if (factors.defined()) factors = factors.reshape({count}, here);
+  } else if (!offsets.defined()) {
+    throw EagerError(here, "EmbeddingBag: indices " + eager::to_string(indices.sizes()) +
+                               " need offsets, or two dimensions (bags, length)");
+  }
+  if (options_.max_norm) renormalize(weight, flat, *options_.max_norm, options_.norm_type, here);
+  const bool last = options_.include_last_offset && indices.rank() == 1;
+  return std::get<0>(call<ops::_embedding_bag>(
+      here, weight, flat, starts, options_.scale_grad_by_freq, static_cast<int64_t>(options_.mode),
+      false, factors.defined() ? std::optional(factors) : std::nullopt, last, padding_idx_));
+}
+
+}  // namespace taper::nn

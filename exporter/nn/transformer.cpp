@@ -1,0 +1,171 @@
+#include "taper/exporter/nn/transformer.h"
+
+#include <cmath>
+
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/nn/init.h"
+
+namespace taper::nn {
+namespace {
+
+MultiheadAttention attention(int64_t d_model, int64_t nhead, const TransformerLayerOptions& o) {
+  if (o.activation != "relu" && o.activation != "gelu")
+    throw ExportError("a transformer layer's activation is \"relu\" or \"gelu\", not \"" +
+                      o.activation + "\"");
+  return MultiheadAttention(d_model, nhead,
+                            {.dropout = o.dropout, .bias = o.bias, .batch_first = o.batch_first});
+}
+Linear widening(int64_t d_model, const TransformerLayerOptions& o) {
+  return Linear(d_model, o.dim_feedforward, {.bias = o.bias});
+}
+Linear narrowing(int64_t d_model, const TransformerLayerOptions& o) {
+  return Linear(o.dim_feedforward, d_model, {.bias = o.bias});
+}
+LayerNorm layer_norm(int64_t d_model, const TransformerLayerOptions& o) {
+  return LayerNorm(d_model, {.eps = o.layer_norm_eps, .bias = o.bias});
+}
+
+/// x + part(norm(x)), or norm(x + part(x)).
+template <class Part>
+Tensor residual(const Tensor& x, LayerNorm& norm, bool norm_first, const Part& part,
+                Location here) {
+  return norm_first ? eager::add(x, part(norm(x, here)), 1, here)
+                    : norm(eager::add(x, part(x), 1, here), here);
+}
+
+template <class Layer>
+Tensor feed_forward(Layer& layer, const std::string& activation, const Tensor& x, Location here) {
+  const Tensor wide = layer.linear1(x, here);
+  return layer.linear2(
+      layer.dropout(
+          activation == "gelu" ? eager::gelu(wide, "none", here) : eager::relu(wide, here), here),
+      here);
+}
+
+/// The output of an attention of x over `memory`, without the weights.
+Tensor attend(MultiheadAttention& attention, const Tensor& x, const Tensor& memory,
+              const Tensor& mask, const Tensor& key_padding_mask, Location here) {
+  return std::get<0>(attention(
+      x, memory, memory,
+      {.key_padding_mask = key_padding_mask, .need_weights = false, .attn_mask = mask}, here));
+}
+
+}  // namespace
+
+TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
+                                                 TransformerLayerOptions o)
+    : self_attn(attention(d_model, nhead, o)),
+      linear1(widening(d_model, o)),
+      linear2(narrowing(d_model, o)),
+      norm1(layer_norm(d_model, o)),
+      norm2(layer_norm(d_model, o)),
+      dropout(o.dropout),
+      dropout1(o.dropout),
+      dropout2(o.dropout),
+      options_(o) {}
+
+Tensor TransformerEncoderLayer::forward(const Tensor& src, const EncoderMasks& masks,
+                                        Location here) {
+  const bool first = options_.norm_first;
+  const Tensor x = residual(
+      src, norm1, first,
+      [&](const Tensor& t) {
+        return dropout1(attend(self_attn, t, t, masks.src_mask, masks.src_key_padding_mask, here),
+                        here);
+      },
+      here);
+  return residual(
+      x, norm2, first,
+      [&](const Tensor& t) {
+        return dropout2(feed_forward(*this, options_.activation, t, here), here);
+      },
+      here);
+}
+
+TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead,
+                                                 TransformerLayerOptions o)
+    : self_attn(attention(d_model, nhead, o)),
+      multihead_attn(attention(d_model, nhead, o)),
+      linear1(widening(d_model, o)),
+      linear2(narrowing(d_model, o)),
+      norm1(layer_norm(d_model, o)),
+      norm2(layer_norm(d_model, o)),
+      norm3(layer_norm(d_model, o)),
+      dropout(o.dropout),
+      dropout1(o.dropout),
+      dropout2(o.dropout),
+      dropout3(o.dropout),
+      options_(o) {}
+
+Tensor TransformerDecoderLayer::forward(const Tensor& tgt, const Tensor& memory,
+                                        const DecoderMasks& masks, Location here) {
+  const bool first = options_.norm_first;
+  Tensor x = residual(
+      tgt, norm1, first,
+      [&](const Tensor& t) {
+        return dropout1(attend(self_attn, t, t, masks.tgt_mask, masks.tgt_key_padding_mask, here),
+                        here);
+      },
+      here);
+  x = residual(
+      x, norm2, first,
+      [&](const Tensor& t) {
+        return dropout2(attend(multihead_attn, t, memory, masks.memory_mask,
+                               masks.memory_key_padding_mask, here),
+                        here);
+      },
+      here);
+  return residual(
+      x, norm3, first,
+      [&](const Tensor& t) {
+        return dropout3(feed_forward(*this, options_.activation, t, here), here);
+      },
+      here);
+}
+
+TransformerEncoder::TransformerEncoder(int64_t d_model, int64_t nhead, int64_t num_layers,
+                                       TransformerLayerOptions options, bool final_norm) {
+  for (int64_t i = 0; i < num_layers; ++i) layers.emplace_back(d_model, nhead, options);
+  if (final_norm) norm = std::make_shared<LayerNorm>(layer_norm(d_model, options));
+  set_names();
+}
+Tensor TransformerEncoder::forward(const Tensor& src, const EncoderMasks& masks, Location here) {
+  Tensor x = src;
+  for (TransformerEncoderLayer& layer : layers) x = layer(x, masks, here);
+  return norm ? (*norm)(x, here) : x;
+}
+
+TransformerDecoder::TransformerDecoder(int64_t d_model, int64_t nhead, int64_t num_layers,
+                                       TransformerLayerOptions options, bool final_norm) {
+  for (int64_t i = 0; i < num_layers; ++i) layers.emplace_back(d_model, nhead, options);
+  if (final_norm) norm = std::make_shared<LayerNorm>(layer_norm(d_model, options));
+  set_names();
+}
+Tensor TransformerDecoder::forward(const Tensor& tgt, const Tensor& memory,
+                                   const DecoderMasks& masks, Location here) {
+  Tensor x = tgt;
+  for (TransformerDecoderLayer& layer : layers) x = layer(x, memory, masks, here);
+  return norm ? (*norm)(x, here) : x;
+}
+
+Transformer::Transformer(TransformerOptions o)
+    : encoder(o.d_model, o.nhead, o.num_encoder_layers, o.layer, true),
+      decoder(o.d_model, o.nhead, o.num_decoder_layers, o.layer, true) {
+  set_names();
+  for (const Tensor& parameter : parameters())
+    if (parameter.rank() > 1) init::xavier_uniform_(parameter);
+}
+
+Tensor Transformer::forward(const Tensor& src, const Tensor& tgt, const EncoderMasks& encoder_masks,
+                            const DecoderMasks& decoder_masks, Location here) {
+  return decoder(tgt, encoder(src, encoder_masks, here), decoder_masks, here);
+}
+
+Tensor Transformer::causal_mask(int64_t size, Location here) {
+  return eager::triu(eager::full({Dim(size), Dim(size)}, Scalar(-INFINITY), DType::f32, here),
+                     Dim(1), here);
+}
+
+}  // namespace taper::nn
