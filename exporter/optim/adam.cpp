@@ -1,21 +1,9 @@
 #include "taper/exporter/optim/adam.h"
 
-#include <cmath>
-
-#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/optim/arithmetic.h"
 
 namespace taper::optim {
-namespace {
-
-/// 1 - betaᵗ, by way of expm1: for beta near 1 the difference itself would lose most of its digits
-/// in f32.
-Tensor one_minus_power(double beta, const Tensor& t, Location here) {
-  if (beta == 0) return eager::full_like(t, Scalar(1), {}, here);
-  return eager::neg(eager::expm1(eager::mul(t, Scalar(std::log(beta)), here), here), here);
-}
-
-}  // namespace
 
 Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay)
     : decoupled_(decoupled_weight_decay) {

@@ -57,7 +57,7 @@ void Optimizer::load_state_dict(const NamedTensors& state) {
     const auto given = state.find(name);
     if (given == state.end())
       throw ExportError("Optimizer::load_state_dict: the state lacks '" + name + "'");
-    if (eager::to_string(given->second.sizes()) != eager::to_string(tensor.sizes()))
+    if (!eager::same_sizes(given->second.sizes(), tensor.sizes()))
       throw ExportError("Optimizer::load_state_dict: '" + name + "' is " +
                         eager::to_string(given->second.sizes()) + " in the state, " +
                         eager::to_string(tensor.sizes()) + " here");
@@ -112,8 +112,13 @@ Tensor Optimizer::make_state(const std::string& kind, const Tensor& value) {
 
 Tensor Optimizer::make_zeros(const std::string& kind, const Tensor& like) {
   eager::NoGrad guard;
-  return make_state(kind + "." + parameter_name(like),
-                    eager::full(like.sizes(), Scalar(0), like.dtype()));
+  return make_state(kind, like, eager::full(like.sizes(), Scalar(0), like.dtype()));
+}
+
+Tensor Optimizer::make_full(const std::string& kind, const Tensor& like, const eager::Dims& sizes,
+                            double value) {
+  eager::NoGrad guard;
+  return make_state(kind, like, eager::full(sizes, Scalar(value), like.dtype()));
 }
 
 Tensor Optimizer::make_counter(const std::string& kind) {

@@ -68,9 +68,16 @@ class Optimizer {
   /// Throws ExportError for parameters that are not leaves that want gradients, are given twice, or
   /// are none at all.
   void add_group(const std::vector<Tensor>& parameters, double lr);
-  /// A new state tensor, "optimizer.<kind>" or "optimizer.<kind>.<parameter's name>".
+  /// A new state tensor, "optimizer.<kind>".
   Tensor make_state(const std::string& kind, const Tensor& value);
+  /// "optimizer.<kind>.<parameter's name>".
+  Tensor make_state(const std::string& kind, const Tensor& parameter, const Tensor& value) {
+    return make_state(kind + "." + parameter_name(parameter), value);
+  }
   Tensor make_zeros(const std::string& kind, const Tensor& like);
+  /// The same of value `value` and other sizes.
+  Tensor make_full(const std::string& kind, const Tensor& like, const eager::Dims& sizes,
+                   double value);
   /// A 0-dim f32 state of value 0.
   Tensor make_counter(const std::string& kind);
 
@@ -87,6 +94,32 @@ class Optimizer {
 
   std::vector<Group> groups_;
   std::vector<std::pair<std::string, Tensor>> states_;
+};
+
+/// An optimizer whose groups have `Options`, with an `lr` among them, and whose parameters have a
+/// `State` each.
+template <class Options, class State>
+class PerParameter : public Optimizer {
+ protected:
+  /// `make(parameter, options)` gives a parameter's state; constructors of derived classes call it.
+  template <class Make>
+  void add_groups(const std::vector<ParameterGroup<Options>>& groups, const Make& make) {
+    for (const ParameterGroup<Options>& group : groups) {
+      add_group(group.parameters, group.options.lr);
+      std::vector<State> states;
+      for (const Tensor& parameter : group.parameters)
+        states.push_back(make(parameter, group.options));
+      options_.push_back(group.options);
+      states_.push_back(std::move(states));
+    }
+  }
+  const Options& options(size_t group) const { return options_[group]; }
+  Options& options(size_t group) { return options_[group]; }
+  State& state(size_t group, size_t index) { return states_[group][index]; }
+
+ private:
+  std::vector<Options> options_;
+  std::vector<std::vector<State>> states_;
 };
 
 /// Scales all gradients by one factor, in place, so that their common norm is at most `max_norm`.

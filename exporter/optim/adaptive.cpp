@@ -1,0 +1,232 @@
+#include "taper/exporter/optim/adaptive.h"
+
+#include "taper/exporter/optim/arithmetic.h"
+
+namespace taper::optim {
+namespace {
+
+void check_betas(const char* name, std::pair<double, double> betas) {
+  const auto is_beta = [](double b) { return b >= 0 && b < 1; };
+  if (!is_beta(betas.first) || !is_beta(betas.second))
+    throw ExportError(std::string(name) + ": betas are in [0, 1)");
+}
+
+/// The gradient as NAdam and RAdam use it, decayed, after both means have taken it in; with
+/// decoupled weight decay the parameter shrinks instead.
+template <class Options>
+Tensor update_moments(const At& at, const Options& o, Tensor& parameter, const Tensor& gradient,
+                      const Tensor& lr, Moments& moments) {
+  const Tensor g =
+      at.decayed(gradient, o.maximize, parameter, o.decoupled_weight_decay ? 0 : o.weight_decay);
+  if (o.decoupled_weight_decay) at.shrink(parameter, lr, o.weight_decay);
+  at.average(moments.mean, o.betas.first, g);
+  at.average(moments.square, o.betas.second, at.mul(g, g));
+  return g;
+}
+
+}  // namespace
+
+// ---- Adagrad
+// ----------------------------------------------------------------------------------------------
+
+Adagrad::Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups) {
+  step_ = make_counter("step");
+  add_groups(groups, [&](const Tensor& p, const AdagradOptions& o) {
+    return AdagradState{make_full("sum", p, p.sizes(), o.initial_accumulator_value)};
+  });
+}
+
+void Adagrad::begin_step(Location here) { step_.add_(Scalar(1), here); }
+
+void Adagrad::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+                     Location here) {
+  const At at{here};
+  const AdagradOptions& o = options(group);
+  Tensor& sum = state(group, index).sum;
+  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
+  Tensor lr = lr_tensor(group);
+  if (o.lr_decay != 0) lr = at.div(lr, at.add(at.mul(step_, o.lr_decay), 1 - o.lr_decay));
+  sum.add_(at.mul(g, g), Scalar(1), here);
+  parameter.sub_(at.mul(at.div(g, at.add(at.sqrt(sum), o.eps)), lr), Scalar(1), here);
+}
+
+// ---- RMSprop
+// ----------------------------------------------------------------------------------------------
+
+RMSprop::RMSprop(const std::vector<ParameterGroup<RMSpropOptions>>& groups) {
+  add_groups(groups, [&](const Tensor& p, const RMSpropOptions& o) {
+    RMSpropState s{make_zeros("square_avg", p), {}, {}};
+    if (o.centered) s.mean = make_zeros("grad_avg", p);
+    if (o.momentum != 0) s.momentum = make_zeros("momentum", p);
+    return s;
+  });
+}
+
+void RMSprop::set_momentum(double value, size_t group) {
+  if (options(group).momentum == 0)
+    throw ExportError("RMSprop: this group was made without momentum");
+  options(group).momentum = value;
+}
+
+void RMSprop::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+                     Location here) {
+  const At at{here};
+  const RMSpropOptions& o = options(group);
+  RMSpropState& s = state(group, index);
+  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
+  at.average(s.square, o.alpha, at.mul(g, g));
+  Tensor variance = s.square;
+  if (o.centered) {
+    at.average(s.mean, o.alpha, g);
+    variance = at.sub(variance, at.mul(s.mean, s.mean));
+  }
+  Tensor d = at.div(g, at.add(at.sqrt(variance), o.eps));
+  if (s.momentum.defined()) d = s.momentum.mul_(Scalar(o.momentum), here).add_(d, Scalar(1), here);
+  parameter.sub_(at.mul(d, lr_tensor(group)), Scalar(1), here);
+}
+
+// ---- Adadelta
+// ----------------------------------------------------------------------------------------------
+
+Adadelta::Adadelta(const std::vector<ParameterGroup<AdadeltaOptions>>& groups) {
+  add_groups(groups, [&](const Tensor& p, const AdadeltaOptions&) {
+    return AdadeltaState{make_zeros("square_avg", p), make_zeros("acc_delta", p)};
+  });
+}
+
+void Adadelta::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+                      Location here) {
+  const At at{here};
+  const AdadeltaOptions& o = options(group);
+  AdadeltaState& s = state(group, index);
+  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
+  at.average(s.square, o.rho, at.mul(g, g));
+  const Tensor d =
+      at.mul(at.div(at.sqrt(at.add(s.delta, o.eps)), at.sqrt(at.add(s.square, o.eps))), g);
+  at.average(s.delta, o.rho, at.mul(d, d));
+  parameter.sub_(at.mul(d, lr_tensor(group)), Scalar(1), here);
+}
+
+// ---- Adamax
+// ----------------------------------------------------------------------------------------------
+
+Adamax::Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups) {
+  step_ = make_counter("step");
+  add_groups(groups, [&](const Tensor& p, const AdamaxOptions& o) {
+    check_betas("Adamax", o.betas);
+    return Moments{make_zeros("exp_avg", p), make_zeros("exp_inf", p)};
+  });
+}
+
+void Adamax::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+                    Location here) {
+  const At at{here};
+  const AdamaxOptions& o = options(group);
+  auto& [mean, greatest] = state(group, index);
+  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
+  at.average(mean, o.betas.first, g);
+  greatest.copy_(
+      eager::maximum(at.mul(greatest, o.betas.second), at.add(eager::abs(g, here), o.eps), here),
+      here);
+  const Tensor rate = at.div(lr_tensor(group), one_minus_power(o.betas.first, step_, here));
+  parameter.sub_(at.mul(at.div(mean, greatest), rate), Scalar(1), here);
+}
+
+// ---- NAdam
+// ----------------------------------------------------------------------------------------------
+
+NAdam::NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups) {
+  step_ = make_counter("step");
+  add_groups(groups, [&](const Tensor& p, const NAdamOptions& o) {
+    check_betas("NAdam", o.betas);
+    return Moments{make_zeros("exp_avg", p), make_zeros("exp_avg_sq", p)};
+  });
+  for (size_t group = 0; group < groups.size(); ++group) {
+    products_.push_back(
+        make_counter(group == 0 ? "mu_product" : "mu_product." + std::to_string(group)));
+    products_.back().fill_(Scalar(1));
+  }
+  factors_.resize(groups.size());
+}
+
+void NAdam::begin_step(Location here) {
+  const At at{here};
+  step_.add_(Scalar(1), here);
+  for (size_t group = 0; group < group_count(); ++group) {
+    const NAdamOptions& o = options(group);
+    const auto momentum_at = [&](const Tensor& t) {
+      const Tensor decay =
+          eager::exp(at.mul(t, std::log(0.96) * o.momentum_decay), here);  // 0.96^(t ψ)
+      return at.add(at.mul(decay, -o.betas.first / 2), o.betas.first);
+    };
+    const Tensor now = momentum_at(step_), next = momentum_at(at.add(step_, 1.0));
+    Tensor& product = products_[group].mul_(now, here);
+    factors_[group] = {one_minus_power(o.betas.second, step_, here),
+                       at.div(at.one_minus(now), at.one_minus(product)),
+                       at.div(next, at.one_minus(at.mul(product, next)))};
+  }
+}
+
+void NAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+                   Location here) {
+  const At at{here};
+  const NAdamOptions& o = options(group);
+  Moments& moments = state(group, index);
+  const Tensor& lr = lr_tensor(group);
+  const Tensor g = update_moments(at, o, parameter, gradient, lr, moments);
+  const auto& [mean, square] = moments;
+  const Factors& f = factors_[group];
+  const Tensor denominator = at.add(at.sqrt(at.div(square, f.correction)), o.eps);
+  const Tensor ahead = at.add(at.mul(g, f.gradient), at.mul(mean, f.mean));
+  parameter.sub_(at.mul(at.div(ahead, denominator), lr), Scalar(1), here);
+}
+
+// ---- RAdam
+// ----------------------------------------------------------------------------------------------
+
+RAdam::RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups) {
+  step_ = make_counter("step");
+  add_groups(groups, [&](const Tensor& p, const RAdamOptions& o) {
+    check_betas("RAdam", o.betas);
+    return Moments{make_zeros("exp_avg", p), make_zeros("exp_avg_sq", p)};
+  });
+  factors_.resize(groups.size());
+}
+
+void RAdam::begin_step(Location here) {
+  const At at{here};
+  step_.add_(Scalar(1), here);
+  const Tensor t = step_.to(DType::f64, here);  // ρ is a small difference of large numbers
+  for (size_t group = 0; group < group_count(); ++group) {
+    const auto [beta1, beta2] = options(group).betas;
+    const double limit = 2 / (1 - beta2) - 1;
+    const Tensor correction2 = one_minus_power(beta2, t, here);
+    const Tensor rho =
+        at.add(at.mul(at.div(at.mul(t, at.one_minus(correction2)), correction2), -2), limit);
+    const Tensor squared = at.div(
+        at.mul(at.mul(at.add(rho, -4.0), at.add(rho, -2.0)), limit / ((limit - 4) * (limit - 2))),
+        rho);
+    const Tensor is_rectified = eager::gt(rho, Scalar(5), here);
+    const Tensor positive = eager::where(is_rectified, squared, at.mul(squared, 0.0), here);
+    const DType dtype = lr_tensor(group).dtype();
+    factors_[group] = {one_minus_power(beta1, t, here).to(dtype, here),
+                       at.sqrt(at.mul(positive, correction2)).to(dtype, here), is_rectified};
+  }
+}
+
+void RAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+                   Location here) {
+  const At at{here};
+  const RAdamOptions& o = options(group);
+  Moments& moments = state(group, index);
+  const Tensor& lr = lr_tensor(group);
+  update_moments(at, o, parameter, gradient, lr, moments);
+  const auto& [mean, square] = moments;
+  const Factors& f = factors_[group];
+  const Tensor direction = at.div(mean, f.correction);
+  const Tensor scaled = at.div(at.mul(direction, f.rectified), at.add(at.sqrt(square), o.eps));
+  parameter.sub_(at.mul(eager::where(f.is_rectified, scaled, direction, here), lr), Scalar(1),
+                 here);
+}
+
+}  // namespace taper::optim

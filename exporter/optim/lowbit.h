@@ -1,0 +1,67 @@
+#pragma once
+#include <map>
+#include <memory>
+
+#include "taper/exporter/optim/optimizer.h"
+
+namespace taper::optim {
+
+/// How LowBitAdam keeps its running means. A block of neighbouring elements shares a scale, its
+/// greatest magnitude (fp8: over 448); an element is the nearest entry of a table, times the scale.
+enum class StateFormat {
+  eight_bit,  ///< blocks of 256; tables with dynamic exponents, one with and one without signs
+  four_bit,   ///< blocks of 128, two codes a byte, the first in the high bits
+  fp8         ///< blocks of 256, float8 e4m3 bytes
+};
+
+struct LowBitAdamOptions {
+  double lr = 1e-3;
+  std::pair<double, double> betas{0.9, 0.999};
+  double eps = 1e-8;
+  double weight_decay = 1e-2;
+  bool decoupled_weight_decay = true;  ///< AdamW; false: Adam, the decay is part of the gradient
+  StateFormat format = StateFormat::eight_bit;
+};
+
+namespace internal {
+struct Codebook;  // a table, and what finds the nearest entry
+
+/// A running mean: plain, or in codes.
+struct LowBitMean {
+  Tensor plain;         ///< of a parameter of fewer than 4096 elements or of broken blocks
+  Tensor codes, scale;  ///< u8 (bytes), f32 (blocks)
+  std::shared_ptr<const Codebook> book;
+};
+struct LowBitMoments {
+  LowBitMean mean, square;
+};
+}  // namespace internal
+
+/// Adam and AdamW whose states take one byte an element or half of one. Dettmers et al., "8-bit
+/// optimizers via block-wise quantization", 2022; Li et al., "Memory efficient optimizers with
+/// 4-bit states", 2023. In every step a state is decoded, updated in f32, used, and encoded again.
+/// States: lr, step, and for each parameter exp_avg.codes, exp_avg.scale, exp_avg_sq.codes and
+/// exp_avg_sq.scale; of small parameters exp_avg and exp_avg_sq in f32.
+class LowBitAdam : public PerParameter<LowBitAdamOptions, internal::LowBitMoments> {
+ public:
+  explicit LowBitAdam(const std::vector<Tensor>& parameters, LowBitAdamOptions options = {})
+      : LowBitAdam(std::vector{ParameterGroup<LowBitAdamOptions>{parameters, options}}) {}
+  explicit LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& groups);
+
+  double momentum(size_t group = 0) const override { return options(group).betas.first; }
+  void set_momentum(double value, size_t group = 0) override { options(group).betas.first = value; }
+
+ protected:
+  void begin_step(Location here) override { step_.add_(Scalar(1), here); }
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
+              Location here) override;
+
+ private:
+  internal::LowBitMean make_mean(const std::string& kind, const Tensor& parameter,
+                                 StateFormat format, bool is_signed);
+
+  Tensor step_;
+  std::map<std::pair<StateFormat, bool>, std::shared_ptr<const internal::Codebook>> books_;
+};
+
+}  // namespace taper::optim
