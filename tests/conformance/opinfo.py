@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""Runs PyTorch's own operator samples (OpInfo) through Taper, live, and counts.
+
+    python3 -m venv venv && venv/bin/pip install torch safetensors numpy expecttest
+    venv/bin/python tests/conformance/opinfo.py [--only NAME] [--samples 4] [--counts FILE]
+
+Each sample of torch.testing's operator database is traced to the ATen overloads that it calls, once with composites kept
+and once, with its gradient, taken apart. Every call of an overload that Taper has a row for becomes a case: its arguments,
+PyTorch's results, and PyTorch's gradients for random gradients of the results. The cases are written in the form of the golden
+files (docs: tests/golden/cases.h) and run by op_goldens. Prints a line an overload and the totals; --counts writes the counts that
+docs/operators.md shows. Samples with complex numbers, sparse or nested tensors are left out and counted.
+"""
+
+import argparse
+import collections
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import torch
+from safetensors.torch import save
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
+          torch.uint8, torch.bool]
+# The tolerances of torch.testing.assert_close.
+TOLERANCE = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (1e-3, 1e-5),
+             torch.bfloat16: (1.6e-2, 1e-5)}
+# Results that PyTorch leaves open: which of equal elements an index names, and what is kept for a backward pass.
+OPEN_RESULTS = {"sort": [1], "topk": [1], "kthvalue": [1], "median.dim": [1], "_embedding_bag": [1, 2, 3],
+                "_ctc_loss": [1]}
+ORDERS = {"sort", "argsort", "topk", "kthvalue", "median.dim"}
+
+
+class Unsupported(Exception):
+    """A case that holds what Taper does not have."""
+
+
+def table_rows():
+    """The names in the operator table, but for what it refuses and Taper's own operators."""
+    text = (ROOT / "kernels/operators.def").read_text()
+    rows = re.findall(r'TAPER_OP\(\w+,\s*(\w+),\s*"([\w.]+)\(', text)
+    return {name for category, name in rows if category != "refused"}
+
+
+def row_of(overload, rows):
+    """The golden files' name of an overload ("add.Tensor", "relu_") if Taper has its row, or that of the twin it writes in place."""
+    base, _, variant = overload.name().removeprefix("aten::").partition(".")
+    suffix = "." + variant if variant else ""
+    if base + suffix in rows:
+        return base + suffix
+    if base.endswith("_") and not base.endswith("__") and base[:-1] + suffix in rows:
+        return base + suffix
+    return None
+
+
+class CaseFile:
+    """The cases of one overload, in the form of the golden files."""
+
+    def __init__(self, schema):
+        self.schema, self.cases, self.tensors, self.seen = schema, [], {}, set()
+
+    def key(self, tensor):
+        flat = tensor.detach().reshape(-1).clone(memory_format=torch.contiguous_format)
+        content = flat.view(torch.uint8).numpy().tobytes()
+        digest = hashlib.sha1(f"{tensor.dtype}{tuple(tensor.shape)}".encode() + content).hexdigest()[:16]
+        self.tensors.setdefault(digest, flat.reshape(tensor.shape))
+        return digest
+
+    def argument(self, value, kind):
+        if value is None:
+            return {"none": True}
+        if isinstance(value, torch.Tensor):
+            return self.tensor_argument(value)
+        if isinstance(value, (list, tuple)):
+            return {"list": [self.argument(v, kind) for v in value]}
+        if isinstance(value, torch.dtype):
+            if value.is_complex:
+                raise Unsupported("complex")
+            return {"dtype": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.device):
+            return {"device": "cpu"}
+        if isinstance(value, torch.layout):
+            return {"layout": str(value).removeprefix("torch.")}
+        if isinstance(value, torch.memory_format):
+            return {"memory_format": str(value).removeprefix("torch.")}
+        if isinstance(value, str):
+            return {"str": value}
+        if isinstance(value, (bool, int, float)):
+            if "Tensor" in kind:
+                raise Unsupported("a number for a tensor")
+            return {"scalar": number(value)} if "Scalar" in kind and "List" not in kind else number(value, kind)
+        raise Unsupported(type(value).__name__)
+
+    def tensor_argument(self, t):
+        if t.dtype not in DTYPES or t.layout != torch.strided or t.is_quantized or t.is_conj() or t.is_neg():
+            raise Unsupported("complex, sparse or quantized")
+        if t.numel() > 100_000:
+            raise Unsupported("large")
+        if t.is_contiguous():
+            return {"tensor": self.key(t)}
+        count = t.untyped_storage().nbytes() // t.element_size()
+        if count > 100_000:
+            raise Unsupported("large")
+        flat = torch.as_strided(t.detach(), (count,), (1,), 0)
+        return {"tensor": self.key(flat), "sizes": list(t.shape), "strides": list(t.stride()), "offset": t.storage_offset()}
+
+    def output(self, value, random):
+        if value is None:
+            return {"none": True}
+        if isinstance(value, torch.Tensor):
+            if value.dtype not in DTYPES or value.layout != torch.strided:
+                raise Unsupported("complex or sparse")
+            if random:
+                return {"shape": list(value.shape), "dtype": str(value.dtype).removeprefix("torch.")}
+            return {"tensor": self.key(value)}
+        if isinstance(value, (list, tuple)):
+            return {"list": [self.output(v, random) for v in value]}
+        if isinstance(value, (bool, int, float)):
+            return number(value)
+        raise Unsupported(type(value).__name__)
+
+    def write(self, path):
+        blob = save(self.tensors,
+                    {"cases": json.dumps({"schema": self.schema, "cases": self.cases}, allow_nan=False)})
+        path.write_bytes(blob)
+
+
+def number(value, kind=""):
+    if isinstance(value, bool):
+        return {"bool": value}
+    if isinstance(value, int) and "float" not in kind:
+        return {"int": value}
+    value = float(value)
+    return {"float": value if value - value == 0 else str(value).replace("infinity", "inf")}
+
+
+def copied(value):
+    """A deep copy with equal strides; stride-0 dimensions stay."""
+    if isinstance(value, torch.Tensor):
+        if value.is_contiguous():
+            return value.detach().clone()
+        count = value.untyped_storage().nbytes() // value.element_size()
+        flat = torch.as_strided(value.detach(), (count,), (1,), 0).clone()
+        return torch.as_strided(flat, value.shape, value.stride(), value.storage_offset())
+    if isinstance(value, (list, tuple)):
+        return type(value)(copied(v) for v in value)
+    return value
+
+
+def tensors_of(args, kwargs):
+    """(path, tensor) of all tensor arguments."""
+    for i, a in enumerate(args):
+        if isinstance(a, torch.Tensor):
+            yield f"args.{i}", a
+        elif isinstance(a, (list, tuple)):
+            for k, t in enumerate(a):
+                if isinstance(t, torch.Tensor):
+                    yield f"args.{i}.{k}", t
+    for name, a in kwargs.items():
+        if isinstance(a, torch.Tensor):
+            yield f"kwargs.{name}", a
+
+
+def flat_results(results):
+    if isinstance(results, (list, tuple)):
+        return [r for part in results for r in flat_results(part)]
+    return [results]
+
+
+def widened(value):
+    if isinstance(value, torch.Tensor):
+        return value.double() if value.is_floating_point() else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(widened(v) for v in value)
+    if isinstance(value, torch.dtype) and value.is_floating_point:
+        return torch.float64
+    return value
+
+
+def tolerances(overload, args, kwargs, results):
+    """rtol and atol of the case: the dtype's, and as much as PyTorch itself is off against float64."""
+    dtypes = {t.dtype for _, t in tensors_of(args, kwargs)} | {
+        r.dtype for r in flat_results(results) if isinstance(r, torch.Tensor)}
+    floating = [d for d in (torch.bfloat16, torch.float16, torch.float32, torch.float64) if d in dtypes]
+    if not floating:
+        return 0.0, 0.0
+    rtol, atol = TOLERANCE[floating[0]]
+    if floating[0] == torch.float64:
+        return rtol, atol
+    try:
+        exact = flat_results(overload(*widened(args), **{k: widened(v) for k, v in kwargs.items()}))
+        for got, want in zip(flat_results(results), exact):
+            if isinstance(got, torch.Tensor) and got.is_floating_point():
+                off = (got.double() - want).abs()
+                off = off[torch.isfinite(off)]
+                if off.numel():
+                    atol = max(atol, (8 if floating[0] == torch.float32 else 2) * off.max().item())
+    except Exception:  # no float64 variant
+        pass
+    if atol > 1e30:
+        raise Unsupported("overflow")
+    return rtol, atol
+
+
+def add_case(file, name, overload, args, kwargs, limit, differentiate=True):
+    """Runs the overload in PyTorch and records it; gives whether it was new."""
+    schema = overload._schema
+    mutates = [i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
+    encoded = [file.argument(a, str(schema.arguments[i].real_type)) for i, a in enumerate(args)]
+    kinds = {a.name: str(a.real_type) for a in schema.arguments}
+    encoded_kwargs = {k: file.argument(v, kinds[k]) for k, v in kwargs.items()}
+    shape_of = lambda v: [list(v.shape), str(v.dtype), list(v.stride())] if isinstance(v, torch.Tensor) else str(v)
+    signature = str([[shape_of(v) for v in tree_flatten(a)[0]] for a in (*args, kwargs)])
+    if signature in file.seen or len(file.cases) >= limit:
+        return False
+    random = torch.Tag.nondeterministic_seeded in overload.tags or "empty" in name
+    digest = hashlib.sha1(signature.encode()).hexdigest()[:6]  # the same whatever other samples are taken
+    case = {"id": f"{name}/{digest}", "args": encoded, "kwargs": encoded_kwargs, "outputs": []}
+    if random:
+        case["random"] = True
+    if name in OPEN_RESULTS:
+        case["informative_outputs"] = OPEN_RESULTS[name]
+    if name in ORDERS and len(args[0].unique()) < args[0].numel():
+        if name == "argsort":
+            raise Unsupported("ties")
+        differentiate = False
+
+    run_args, run_kwargs = copied(list(args)), {k: copied(v) for k, v in kwargs.items()}
+    leaves = {}
+    if not random:
+        for path, t in tensors_of(run_args, run_kwargs):
+            if differentiate and t.is_floating_point() and path not in {f"args.{i}" for i in mutates} and not path.startswith("kwargs.out"):
+                leaves[path] = t.requires_grad_()
+    with torch.enable_grad():
+        results = overload(*run_args, **run_kwargs)
+    flat = [r for r in flat_results(results)]
+    returned = list(results) if isinstance(results, tuple) else [results] if len(schema.returns) else []
+    case["outputs"] = [file.output(r, random) for r in returned]
+    case["rtol"], case["atol"] = tolerances(overload, copied(list(args)), {k: copied(v) for k, v in kwargs.items()}, results)
+    if mutates and not random:
+        case["mutated"] = {f"args.{i}": file.output(run_args[i], False) for i in mutates if i < len(run_args)}
+    differentiable = [r for r in flat if isinstance(r, torch.Tensor) and r.requires_grad]
+    if leaves and differentiable:
+        seeds = [torch.randn_like(r) for r in differentiable]
+        gradients = torch.autograd.grad(differentiable, list(leaves.values()), seeds, allow_unused=True)
+        case["grad_outputs"] = [
+            {"list": [seed_of(file, r, differentiable, seeds) for r in part]} if isinstance(part, (list, tuple))
+            else seed_of(file, part, differentiable, seeds) for part in returned]
+        case["grads"] = {path: file.output(g, False) for path, g in zip(leaves, gradients) if g is not None}
+        rtol, atol = case["rtol"], case["atol"]
+        scale = max([1.0] + [g.abs().max().item() for g in gradients if g is not None and g.numel() and torch.isfinite(g).all()])
+        case["grad_rtol"], case["grad_atol"] = 10 * rtol, 10 * max(atol, rtol * scale)
+    file.seen.add(signature)
+    file.cases.append(case)
+    return True
+
+
+def seed_of(file, result, differentiable, seeds):
+    for r, s in zip(differentiable, seeds):
+        if r is result:
+            return {"tensor": file.key(s)}
+    return {"none": True}
+
+
+class Collector(torch.fx.Interpreter):
+    """Runs a traced sample and records every call of an overload that Taper knows."""
+
+    def __init__(self, graph, sink):
+        super().__init__(graph)
+        self.sink = sink
+
+    def call_function(self, target, args, kwargs):
+        if isinstance(target, torch._ops.OpOverload) and target.namespace == "aten":
+            self.sink(target, args, kwargs)
+        return super().call_function(target, args, kwargs)
+
+
+def as_function(op, sample):
+    """The sample as a function of its tensors."""
+    flat, spec = tree_flatten((sample.input, sample.args, sample.kwargs))
+    places = [k for k, x in enumerate(flat) if isinstance(x, torch.Tensor)]
+
+    def function(*tensors):
+        values = list(flat)
+        for k, t in zip(places, tensors):
+            values[k] = t
+        first, args, kwargs = tree_unflatten(values, spec)
+        return op.op(first, *args, **kwargs)
+
+    return function, [flat[k] for k in places]
+
+
+def with_gradient(function):
+    def both(*tensors):
+        leaves = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
+        with torch.enable_grad():
+            results = [r for r in flat_results(function(*leaves)) if isinstance(r, torch.Tensor) and r.requires_grad]
+            wanted = [t for t in leaves if t.requires_grad]
+            if not results or not wanted:
+                return results
+            return torch.autograd.grad([r.sum() for r in results], wanted, allow_unused=True)
+
+    return both
+
+
+def collect(arguments, rows):
+    files, left_out = {}, collections.Counter()
+
+    def sink(overload, args, kwargs):
+        name = row_of(overload, rows)
+        if name is None or (arguments.only and name not in arguments.only):
+            return
+        file = files.setdefault(name, CaseFile(str(overload._schema)))
+        try:
+            try:
+                add_case(file, name, overload, args, kwargs, arguments.limit)
+            except RuntimeError:  # PyTorch has no gradient here
+                add_case(file, name, overload, args, kwargs, arguments.limit, differentiate=False)
+        except Unsupported as e:
+            left_out[str(e)] += 1
+        except RuntimeError as e:
+            left_out["PyTorch refuses: " + str(e).splitlines()[0][:40]] += 1
+
+    for index, op in enumerate(op_db):
+        print(f"\r{index + 1:4}/{len(op_db)} {op.name[:50]:50}", end="", file=sys.stderr)
+        for dtype in DTYPES:
+            if dtype not in op.supported_dtypes("cpu"):
+                continue
+            try:
+                samples = list(op.sample_inputs("cpu", dtype, requires_grad=False))
+            except Exception:
+                left_out["no samples"] += 1
+                continue
+            # evenly over the list: its kinds of samples follow each other
+            count = arguments.samples if dtype == torch.float32 else max(1, arguments.samples // 4)
+            for sample in samples[:: max(1, len(samples) // count)][:count]:
+                function, tensors = as_function(op, sample)
+                for traced, pre_dispatch in ((function, True), (with_gradient(function), False)):
+                    try:
+                        graph = make_fx(traced, pre_dispatch=pre_dispatch)(*tensors)
+                        Collector(graph, sink).run(*copied(tensors))
+                    except Exception as e:  # what cannot be traced: data-dependent sizes, complex numbers …
+                        left_out[f"not traced: {type(e).__name__}"] += 1
+    print(file=sys.stderr)
+    return files, left_out
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--op-goldens", default=ROOT / "build/release/bin/op_goldens", type=pathlib.Path)
+    parser.add_argument("--only", action="append", default=[], help="an overload, as in add.Tensor; may be repeated")
+    parser.add_argument("--samples", type=int, default=8, help="float32 samples an OpInfo; a quarter for other dtypes")
+    parser.add_argument("--limit", type=int, default=120, help="cases an overload")
+    parser.add_argument("--keep", type=pathlib.Path, help="folder for the case files; default: a temporary one")
+    parser.add_argument("--known", default=pathlib.Path(__file__).parent / "known_opinfo.txt", type=pathlib.Path)
+    parser.add_argument("--exported", action="store_true", help="as programs, too")
+    parser.add_argument("--counts", type=pathlib.Path, help="write the counts for docs/operators.md")
+    arguments = parser.parse_args()
+    if not arguments.op_goldens.exists():
+        sys.exit(f"{arguments.op_goldens} does not exist: build the target op_goldens first, or give --op-goldens")
+    warnings.simplefilter("ignore")
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+
+    files, left_out = collect(arguments, table_rows())
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.keep or pathlib.Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, file in files.items():
+            if file.cases:
+                full = name if "." in name else name + ".default"
+                file.write(folder / f"aten.{full}.safetensors")
+        command = [arguments.op_goldens, "--verbose", "--known", arguments.known]
+        if arguments.exported:
+            command.append("--exported")
+        if arguments.counts:
+            command += ["--counts", arguments.counts]
+        run = subprocess.run([*command, folder], capture_output=True, text=True)
+    print(run.stdout, end="")
+    print(run.stderr, end="", file=sys.stderr)
+    print("left out:", ", ".join(f"{n} {why}" for why, n in left_out.most_common()) or "nothing")
+    counts = re.findall(r"^(\S+) +(\d+) run +(\d+) passed", run.stdout, re.M)
+    total = {name: (int(ran), int(passed)) for name, ran, passed in counts}
+    if "total" in total:
+        ran, passed = total.pop("total")
+        print(f"{passed} of {ran} samples passed ({100 * passed / max(ran, 1):.2f} %), {len(total)} overloads, PyTorch {torch.__version__}")
+    sys.exit(run.returncode)
+
+
+if __name__ == "__main__":
+    main()
