@@ -1,0 +1,42 @@
+// The calls of operators.json, ready to be made.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taper/tests/golden/run_case.h"
+
+namespace taper {
+
+/// One line of the file, and its arguments filled with random numbers.
+struct OperatorCase {
+  std::string op;         ///< "add.Tensor"
+  std::string arguments;  ///< as they stand in the file
+  golden::Target target;
+  std::unique_ptr<golden::Call> call;
+
+  std::vector<eager::Tensor> run() const { return golden::call(*call, target); }
+  /// The tensor argument 0, or its first element; undefined if there is none.
+  eager::Tensor first() const;
+  /// What an ideal machine reads and writes: every tensor argument once, every result once. Of a
+  /// table that is looked up only as much counts as the result takes.
+  double bytes(const std::vector<eager::Tensor>& results) const;
+  /// Multiply-adds of products and convolutions, twice; 0 for other operators.
+  double flops(const eager::Tensor& result) const;
+  /// Of the result, or of the argument where that is larger (a reduction).
+  double elements(const eager::Tensor& result) const;
+};
+
+/// The names of the file's calls, in its order: "op(arguments)".
+class OperatorCases {
+ public:
+  explicit OperatorCases(const std::string& path);
+  size_t count() const { return cases_.size(); }
+  std::string name(size_t i) const;
+  OperatorCase make(size_t i) const;
+
+ private:
+  std::vector<golden::Json> cases_;
+};
+
+}  // namespace taper
