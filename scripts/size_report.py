@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Prints what the runtime and each kernel cost in a firmware: size_report.py BUILD_FOLDER [--limit BYTES] [--kernels FILE]
+"""Prints what the runtime, each kernel and whole kernel libraries cost in a firmware:
+
+    size_report.py BUILD_FOLDER [--limit BYTES] [--kernels FILE.md] [--selective NAME=KERNELS.cpp]…
 
 Links what a root reaches (`ld --gc-sections`) from the archives of BUILD_FOLDER (preset `device`), with nothing of libc and
 libm, and adds up code and data. The runtime is every function of its library (Program, Session, Method, the verifier) without
-any kernel; a kernel is what its record reaches, so that what kernels share is counted with each. Fails if the runtime exceeds
-the limit.
+any kernel; a kernel is what its record reaches, so that what kernels share is counted with each; a selective build is the
+runtime with the kernels of a table that `taper export --kernels` wrote. Fails if the runtime exceeds the limit.
 """
 import argparse
 import re
 import subprocess
 import tempfile
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(*command):
@@ -27,43 +32,99 @@ def symbols(archive):
 def linked_size(archives, roots):
     """Bytes of text and data that `roots` reach."""
     with tempfile.TemporaryDirectory() as folder:
-        out = folder + "/linked"
-        undefined = [argument for root in roots for argument in ("--undefined", root)]
-        run("ld", "--gc-sections", "--strip-all", "--unresolved-symbols=ignore-all", "--entry=0", "-z", "norelro", *undefined,
-            "-o", out, "--start-group", *map(str, archives), "--end-group")
+        out, roots_file = folder + "/linked", Path(folder) / "roots"
+        roots_file.write_text("".join(f"--undefined={root}\n" for root in roots))
+        run("ld", "--gc-sections", "--strip-all", "--unresolved-symbols=ignore-all", "--entry=0", "-z", "norelro",
+            f"@{roots_file}", "-o", out, "--start-group", *map(str, archives), "--end-group")
         text, data = run("size", out).splitlines()[1].split()[:2]
         return int(text) + int(data)
+
+
+def kernel_records(lib):
+    """{library: {record: mangled name}}, of the kernel libraries that were built."""
+    record_bytes = 64  # sizeof(Kernel), which tells records from other constants
+    libraries = defaultdict(dict)
+    for archive in sorted(lib.glob("libtaper_kernels_*.a")):
+        for size, kind, symbol in symbols(archive):
+            record = re.fullmatch(r"_ZN5taper(?:8portable|9optimized)\d+(\w+)E", symbol)
+            if kind in "DR" and record and size == record_bytes:
+                libraries[archive][record[1]] = symbol
+    return libraries
+
+
+def operator_of(record, operators):
+    """The longest row identifier that the record's name begins with, and the rest: dtypes and CPU level."""
+    parts = record.split("_")
+    for n in range(len(parts), 0, -1):
+        if "_".join(parts[:n]) in operators:
+            return "_".join(parts[:n]), "_".join(parts[n:])
+    return record, ""
+
+
+def write_kernel_table(path, sizes, totals):
+    """`sizes` is {record: bytes}, `totals` [(what, bytes)]."""
+    operators = set(re.findall(r"TAPER_OP\((\w+),", (ROOT / "kernels/operators.def").read_text()))
+    by_operator = defaultdict(list)
+    for record, size in sizes.items():
+        operator, variant = operator_of(record, operators)
+        by_operator[operator].append((variant, size))
+    lines = [
+        "# Sizes", "",
+        "Bytes of code and data that the linker keeps, written by `scripts/size_report.py build/device --kernels docs/sizes.md …`:",
+        "x86-64, the device preset (-Os, without messages), without libc and libm. What kernels share is counted with each",
+        "of them, and once in a library or a selective build, which is the runtime with the kernels that one model needs.", "",
+        "| what | bytes |", "| --- | ---: |"]
+    lines += [f"| {what} | {size:,} |" for what, size in totals]
+    lines += ["", "| operator | bytes of each record |", "| --- | --- |"]
+    for operator, records in sorted(by_operator.items()):
+        lines.append(f"| `{operator}` | " + ", ".join(f"{variant} {size:,}" for variant, size in sorted(records)) + " |")
+    path.write_text("\n".join(lines) + "\n")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path)
     parser.add_argument("--limit", type=int, default=40000)
-    parser.add_argument("--kernels", type=Path, help="write the size of every kernel there")
+    parser.add_argument("--kernels", type=Path, help="write a table of every kernel's size there, in Markdown")
+    parser.add_argument("--selective", action="append", default=[], metavar="NAME=FILE",
+                        help="a model and the kernel table that `taper export --kernels` wrote for it")
     arguments = parser.parse_args()
     lib = arguments.build / "lib"
     runtime = [lib / "libtaper_runtime.a", lib / "libtaper_runtime_core.a"]
+    runtime_roots = [name for _, kind, name in symbols(runtime[0]) if kind == "T"]
 
-    record_bytes = 64  # sizeof(Kernel), which tells records from other constants
-    records = []  # (archive, mangled name, name)
-    for archive in sorted(lib.glob("libtaper_kernels_*.a")):
-        for size, kind, symbol in symbols(archive):
-            record = re.fullmatch(r"_ZN5taper(?:8portable|9optimized)\d+(\w+)E", symbol)
-            if kind in "DR" and record and size == record_bytes:
-                records.append((archive, symbol, record[1]))
+    libraries = kernel_records(lib)
+    jobs = [(archive, record, symbol) for archive, records in libraries.items() for record, symbol in records.items()]
     with ThreadPoolExecutor() as pool:
-        costs = pool.map(lambda r: linked_size([r[0], *runtime], [r[1]]), records)
-        sizes = sorted(((size, record[2]) for size, record in zip(costs, records)), reverse=True)
+        costs = pool.map(lambda job: linked_size([job[0], *runtime], [job[2]]), jobs)
+        sizes = {record: size for (_, record, _), size in zip(jobs, costs)}
+
+    runtime_bytes = linked_size(runtime, runtime_roots)
+    totals = [("the runtime without kernels", runtime_bytes)]
+    for archive, records in libraries.items():
+        name = archive.stem.removeprefix("libtaper_kernels_")
+        totals.append((f"all {len(records)} kernels of `{name}`, every dtype", linked_size([archive, *runtime], records.values())))
+    every = {record: symbol for records in libraries.values() for record, symbol in records.items()}
+    for text in arguments.selective:
+        name, _, file = text.partition("=")
+        chosen = re.findall(r"&taper::(?:portable|optimized)::(\w+)", Path(file).read_text())
+        unknown = [record for record in chosen if record not in every]
+        if not chosen or unknown:
+            parser.error(f"{file}: " + (f"no kernels {unknown} in {lib}" if unknown else "it names no kernels"))
+        size = linked_size([*libraries, *runtime], runtime_roots + [every[record] for record in chosen])
+        totals.append((f"the runtime with the {len(chosen)} kernels of {name}", size))
+
+    ordered = sorted(sizes.items(), key=lambda item: -item[1])
+    print(f"{'bytes':>9}  the largest of {len(ordered)} kernels")
+    for record, size in ordered[:12]:
+        print(f"{size:9,}  {record}")
+    print(f"{ordered[len(ordered) // 2][1]:9,}  the median")
+    for what, size in totals:
+        print(f"{size:9,}  {what}")
     if arguments.kernels:
-        arguments.kernels.write_text("".join(f"{size:9,}  {name}\n" for size, name in sizes))
-
-    print(f"{'bytes':>9}  the largest of {len(sizes)} kernels")
-    for size, name in sizes[:12]:
-        print(f"{size:9,}  {name}")
-    print(f"{sizes[len(sizes) // 2][0]:9,}  the median")
-
-    runtime_bytes = linked_size(runtime, [name for _, kind, name in symbols(runtime[0]) if kind == "T"])
-    print(f"{runtime_bytes:9,}  the runtime without kernels; the limit is {arguments.limit:,}")
+        write_kernel_table(arguments.kernels, sizes, totals)
+    if runtime_bytes >= arguments.limit:
+        print(f"the runtime exceeds {arguments.limit:,} bytes")
     return 0 if runtime_bytes < arguments.limit else 1
 
 
