@@ -50,53 +50,74 @@ struct Schema {
 
 namespace internal {
 
+// Written for the compiler's interpreter, which reads some 400 schemas in every file that calls
+// operators: it pays for each call, hardly for a table or a builtin.
+
+constexpr bool same(std::string_view text, const char* word) {
+  return __builtin_memcmp(text.data(), word, text.size()) == 0;  // `word` is as long
+}
+
+struct WordCharacters {
+  bool has[256] = {};
+  constexpr WordCharacters() {
+    for (int c = '0'; c <= '9'; ++c) has[c] = true;
+    for (int c = 'a'; c <= 'z'; ++c) has[c] = has[c - 'a' + 'A'] = true;
+    has['_'] = has['.'] = has[':'] = true;
+  }
+};
+inline constexpr WordCharacters word_characters;
+
 struct Cursor {
-  std::string_view text;
-  size_t at = 0;
-  constexpr char peek() const { return at < text.size() ? text[at] : '\0'; }
+  const char *at, *end;
+  constexpr char peek() const { return at != end ? *at : '\0'; }
   constexpr bool take(char c) {
-    if (peek() != c) return false;
+    if (at == end || *at != c) return false;
     ++at;
     return true;
   }
-  constexpr bool take(std::string_view s) {
-    if (text.substr(at, s.size()) != s) return false;
-    at += s.size();
-    return true;
-  }
   constexpr void blanks() {
-    while (peek() == ' ') ++at;
+    while (at != end && *at == ' ') ++at;
   }
   constexpr std::string_view word() {
-    const size_t begin = at;
-    for (char c = peek(); (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                          (c >= '0' && c <= '9') || c == '_' || c == '.' || c == ':';
-         c = peek())
-      ++at;
-    return text.substr(begin, at - begin);
+    const char* const begin = at;
+    while (at != end && word_characters.has[static_cast<unsigned char>(*at)]) ++at;
+    return {begin, static_cast<size_t>(at - begin)};
   }
 };
 
 constexpr Kind kind_of(std::string_view type) {
-  if (type == "Tensor") return Kind::tensor;
-  if (type == "int" || type == "SymInt") return Kind::integer;
-  if (type == "float") return Kind::real;
-  if (type == "bool" || type == "SymBool") return Kind::boolean;
-  if (type == "Scalar") return Kind::scalar;
-  if (type == "str") return Kind::string;
-  if (type == "ScalarType") return Kind::dtype;
-  if (type == "Layout") return Kind::layout;
-  if (type == "Device") return Kind::device;
-  if (type == "MemoryFormat") return Kind::memory_format;
-  if (type == "Generator") return Kind::generator;
-  return Kind::none;
+  switch (type.size()) {
+    case 3:
+      return same(type, "int") ? Kind::integer : same(type, "str") ? Kind::string : Kind::none;
+    case 4:
+      return same(type, "bool") ? Kind::boolean : Kind::none;
+    case 5:
+      return same(type, "float") ? Kind::real : Kind::none;
+    case 6:
+      return same(type, "Tensor")   ? Kind::tensor
+             : same(type, "SymInt") ? Kind::integer
+             : same(type, "Scalar") ? Kind::scalar
+             : same(type, "Layout") ? Kind::layout
+             : same(type, "Device") ? Kind::device
+                                    : Kind::none;
+    case 7:
+      return same(type, "SymBool") ? Kind::boolean : Kind::none;
+    case 9:
+      return same(type, "Generator") ? Kind::generator : Kind::none;
+    case 10:
+      return same(type, "ScalarType") ? Kind::dtype : Kind::none;
+    case 12:
+      return same(type, "MemoryFormat") ? Kind::memory_format : Kind::none;
+    default:
+      return Kind::none;
+  }
 }
 
 constexpr bool parse_type(Cursor& c, Parameter& p) {
   const std::string_view type = c.word();
   p.kind = kind_of(type);
-  p.symbolic = type == "SymInt" || type == "SymBool";
   if (p.kind == Kind::none) return false;
+  p.symbolic = (p.kind == Kind::integer || p.kind == Kind::boolean) && type[0] == 'S';
   if (c.take('(')) {
     p.alias = true;
     while (c.peek() && !c.take(')')) {
@@ -124,7 +145,7 @@ constexpr bool parse_type(Cursor& c, Parameter& p) {
 
 constexpr Schema parse_schema(std::string_view text) {
   Schema s;
-  internal::Cursor c{text};
+  internal::Cursor c{text.data(), text.data() + text.size()};
   s.name = c.word();
   if (!c.take('(')) {
     s.error = "expected '(' after the operator's name";
@@ -155,13 +176,13 @@ constexpr Schema parse_schema(std::string_view text) {
       return s;
     }
     if (c.take('=')) {
-      const size_t begin = c.at;
+      const char* const begin = c.at;
       int depth = 0;
       for (char d = c.peek(); d && (depth || (d != ',' && d != ')')); d = c.peek()) {
         depth += (d == '[') - (d == ']');
         ++c.at;
       }
-      p.fallback = text.substr(begin, c.at - begin);
+      p.fallback = {begin, static_cast<size_t>(c.at - begin)};
       p.has_fallback = true;
     }
     if (c.take(',')) {
@@ -171,10 +192,11 @@ constexpr Schema parse_schema(std::string_view text) {
       return s;
     }
   }
-  if (!c.take(" -> ")) {
+  if (c.end - c.at < 4 || !internal::same({c.at, 4}, " -> ")) {
     s.error = "expected ' -> '";
     return s;
   }
+  c.at += 4;
   if (c.take('(')) {
     while (!c.take(')')) {
       if (s.result_count == Schema::max_results) {
@@ -194,7 +216,7 @@ constexpr Schema parse_schema(std::string_view text) {
     s.error = "unknown type of the result";
     return s;
   }
-  if (c.at != text.size()) s.error = "text after the result";
+  if (c.at != c.end) s.error = "text after the result";
   return s;
 }
 
@@ -202,7 +224,8 @@ constexpr Schema parse_schema(std::string_view text) {
 /// a rule or a kernel.
 constexpr bool reaches_kernel(const Parameter& p) {
   return p.kind != Kind::layout && p.kind != Kind::device && p.kind != Kind::memory_format &&
-         p.kind != Kind::generator && p.name != "pin_memory" && p.name != "non_blocking";
+         p.kind != Kind::generator &&
+         (p.kind != Kind::boolean || (p.name != "pin_memory" && p.name != "non_blocking"));
 }
 
 }  // namespace taper

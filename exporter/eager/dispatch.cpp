@@ -228,21 +228,28 @@ void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, cons
   if (error != Error::ok) throw EagerError(here, describe_failure(info, arguments, failure, error));
 }
 
+/// What fails below the operators, such as memory and sizes beyond 64 bits, names the call too.
+template <class Work>
+void in_terms_of(const OperatorInfo& info, const Location& here, const Work& work) {
+  try {
+    work();
+  } catch (const EagerError&) {
+    throw;
+  } catch (const ExportError& e) {
+    throw EagerError(here, std::string(info.name) + ": " + e.what());
+  }
+}
+
 /// The results of a call while tracing, and of a view always: types by the symbolic rule.
 void infer(const OperatorInfo& info, const Boxed* arguments, TensorType<Dim>* types,
            std::vector<Check>& checks, const Location& here) {
   Facts<Dim> facts;
   if (info.symbolic_rule == nullptr)
     throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
-  bool ok = false;
-  try {
-    ok = info.symbolic_rule(facts, arguments, types);
-  } catch (const EagerError&) {
-    throw;
-  } catch (const ExportError& e) {
-    throw EagerError(here, std::string(info.name) + ": " + e.what());
-  }
-  if (!ok) throw EagerError(here, describe_failure(info, arguments, facts));
+  in_terms_of(info, here, [&] {
+    if (!info.symbolic_rule(facts, arguments, types))
+      throw EagerError(here, describe_failure(info, arguments, facts));
+  });
   checks = std::move(facts.checks);
 }
 
@@ -262,24 +269,30 @@ Tensor make_view(const Tensor& source, const TensorType<Dim>& type) {
   return Tensor(std::move(impl));
 }
 
-/// as_strided may name any elements of the storage, and only those.
-void require_inside(const Tensor& view, const Location& here) {
-  const Shape& shape = view.impl()->shape;
-  if (shape.numel() == 0) return;
-  const int64_t size =
-      static_cast<int64_t>(view.impl()->storage->size_bytes()) / size_bytes(view.dtype());
-  int64_t last = view.impl()->offset;
-  bool overflows = false;
-  for (int i = 0; i < shape.rank; ++i) {
-    int64_t reach = 0;
-    overflows = overflows || __builtin_mul_overflow(shape.sizes[i] - 1, shape.strides[i], &reach) ||
-                __builtin_add_overflow(last, reach, &last);
+/// as_strided may name any elements of the storage, and only those; in a trace the storage is that
+/// of the tensor that `source` is a view of, and what its symbols leave open is checked when it
+/// runs.
+void require_inside(const Tensor& source, const TensorType<Dim>& view, std::vector<Check>& checks,
+                    const Location& here) {
+  const Dims sizes(view.sizes, view.sizes + view.rank),
+      strides(view.strides, view.strides + view.rank);
+  Dim end = view.offset + 1;  // behind the last element
+  for (int i = 0; i < view.rank; ++i) {
+    if (!proves_at_least(view.sizes[i], 1)) return;  // perhaps without elements
+    end = end + (view.sizes[i] - 1) * view.strides[i];
   }
-  if (overflows || last >= size)
-    throw EagerError(here, "as_strided: sizes " + to_string(view.sizes()) + ", strides " +
-                               to_string(view.strides()) + " and storage_offset " +
-                               view.storage_offset().to_string() + " lie outside the storage of " +
-                               std::to_string(size) + " elements");
+  const Tensor& base = source.impl()->base.defined() ? source.impl()->base : source;
+  const Dim elements =
+      base.is_traced() ? base.numel()
+                       : Dim(static_cast<int64_t>(source.impl()->storage->size_bytes() /
+                                                  static_cast<size_t>(size_bytes(source.dtype()))));
+  const std::string message = "as_strided: sizes " + to_string(sizes) + ", strides " +
+                              to_string(strides) + " and storage_offset " +
+                              view.offset.to_string() + " lie outside the storage of " +
+                              elements.to_string() + " elements";
+  if (proves_less(elements, end)) throw EagerError(here, message);
+  if (!proves_at_least(elements, end))
+    checks.push_back({Comparison::less_equal, end, elements, message});
 }
 
 void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
@@ -287,8 +300,8 @@ void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
   TensorType<Dim> type;
   std::vector<Check> checks;
   infer(info, arguments, &type, checks, here);
+  if (info.op == &ops::as_strided) require_inside(arguments[0].tensor(), type, checks, here);
   results[0] = make_view(arguments[0].tensor(), type);
-  if (info.op == &ops::as_strided && !results[0].is_traced()) require_inside(results[0], here);
   link_view(results[0], info, arguments);
   if (Recorder* r = recorder()) r->record(info, arguments, results, checks, here);
 }
@@ -326,12 +339,14 @@ bool widens(const OperatorInfo& info, const Boxed* arguments) {
 
 void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
              const Location& here) {
-  if (info.op->category == Category::view)
-    run_view(info, arguments, results, here);
-  else if (recorder() != nullptr)
-    run_traced(info, arguments, results, here);
-  else
-    run(info, arguments, results, self, here);
+  in_terms_of(info, here, [&] {
+    if (info.op->category == Category::view)
+      run_view(info, arguments, results, here);
+    else if (recorder() != nullptr)
+      run_traced(info, arguments, results, here);
+    else
+      run(info, arguments, results, self, here);
+  });
 }
 
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,

@@ -75,8 +75,8 @@ Tensor EmbeddingBag::forward(const Tensor& indices, const Tensor& offsets,
       throw EagerError(here, "EmbeddingBag: indices (bags, length) need no offsets");
     const Dim count = indices.numel(), length = indices.size(1, here);
     flat = indices.reshape({count}, here);
-    starts =
-        eager::arange(Scalar(0), Scalar(count.value()), Scalar(length.value()), DType::i64, here);
+    const Tensor ones = eager::ones({indices.size(0, here)}, DType::i64, here);  // a bag
+    starts = (eager::cumsum(ones, 0, {}, here) - 1) * length.value();
     if (factors.defined()) factors = factors.reshape({count}, here);
   } else if (!offsets.defined()) {
     throw EagerError(here, "EmbeddingBag: indices " + eager::to_string(indices.sizes()) +

@@ -175,28 +175,21 @@ TAPER_DERIVATIVE(clamp_min, "self") {
 TAPER_DERIVATIVE(clamp_max, "self") {
   return {keep(dy, saved.tensor<"self">() < saved.scalar<"max">())};
 }
-// As of minimum(maximum(self, min), max): the gradient goes to what won, and in halves to a tie.
-// Between two bounds, NaN belongs to self alone.
+// As of minimum(maximum(self, min), max): the gradient goes to what won, and in halves to a tie. A
+// NaN in self takes it whole; a bound gets some then only if it is the only one, or the upper one
+// below the lower.
 TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
   const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(),
                high = saved.tensor<"max">();
-  Tensor passed = dy, dx, dlow, dhigh;  // passed: what gets through the upper bound
-  if (high.defined()) {
-    const Tensor raised = low.defined() ? maximum(x, low) : x;
-    passed = share(dy, raised > high, raised == high);
-    dhigh = share(dy, raised < high, raised == high);
-  }
-  dx = passed;
-  if (low.defined()) {
-    dx = share(passed, x < low, x == low);
-    dlow = share(passed, x > low, x == low);
-  }
-  if (low.defined() && high.defined()) {
-    const Tensor unordered = logical_or(isnan(x), logical_or(isnan(low), isnan(high)));
-    dlow = masked_fill(dlow, unordered, 0);
-    dhigh = masked_fill(dhigh, unordered, 0);
-  }
-  return {dx, dlow, dhigh};
+  if (!high.defined())
+    return {share(dy, x < low, x == low), share(dy, x > low, x == low), Tensor()};
+  if (!low.defined())
+    return {share(dy, x > high, x == high), Tensor(), share(dy, x < high, x == high)};
+  const Tensor raised = fmax(x, low), tied = raised == high;
+  const Tensor passed = share(dy, raised > high, tied);  // through the upper bound
+  return {where(isnan(x), dy, share(passed, x < low, x == low)),
+          where(x == low, passed * 0.5, keep(passed, x < low)),
+          where(tied, dy * 0.5, keep(dy, raised > high))};
 }
 
 // ---- derivatives of derivatives

@@ -52,6 +52,25 @@ TEST(trace, gives_views_of_no_elements_the_strides_that_the_layout_rules_give) {
         EXPECT_EQ(ir::Interpreter(*graph).run({x}).outputs[0].sizes(), view(x).sizes());
       }
 }
+TEST(trace, keeps_as_strided_inside_the_storage) {
+  const auto strided = [](Dim n, Dim size, Dim offset) {
+    return trace("f",
+                 [&](const Tensors& in) { return Tensors{as_strided(in[0], {size}, {2}, offset)}; },
+                 {input("x", {n})});
+  };
+  EXPECT_TRUE(strided(8, 4, 1)->checks().empty());
+  EXPECT_THAT([&] { strided(8, 4, 2); },
+              ThrowsMessage<EagerError>(HasSubstr("lie outside the storage of 8 elements")));
+  EXPECT_EQ(strided(Dim::symbol("n", 1, 8), 4, 0)->checks().size(), 1u);
+  EXPECT_TRUE(strided(Dim::symbol("n", 7, 8), 4, 0)->checks().empty());
+}
+TEST(trace, takes_bags_of_an_embedding_in_any_number) {
+  nn::EmbeddingBag bag(5, 2);
+  const auto graph = trace("f", [&](const Tensors& in) { return Tensors{bag(in[0])}; },
+                           {input("indices", {Dim::symbol("bags", 1, 8), 3}, DType::i64)});
+  const Tensor indices = Tensor::from<int64_t>({0, 1, 2, 4, 4, 3}, {2, 3});
+  EXPECT_EQ(run(*graph, {indices}), bag(indices).detach().to_vector<float>());
+}
 TEST(trace, knows_that_a_tensor_without_elements_is_dense) {
   const auto graph = trace(
       "f", [](const Tensors& in) { return Tensors{relu(contiguous(transpose(in[0], 0, 1)))}; },
