@@ -236,15 +236,13 @@ struct Sweep {
   index_t result_channel, result_row, result_column;  // strides
   const float* bias;
   Activation activation;
-  bool padded;  // whole vectors may be read
 };
 
 // Runs over y and x as one row of (height - 1) * pitch + width elements; those between the image's
 // rows are thrown away.
 void run_sweep(const Microkernels& kernels, const Sweep& s) {
   if (s.height <= 0 || s.width <= 0) return;
-  if (s.rows == 1 && s.depth <= gemm_depth_block && s.result_column == 1 &&
-      (s.padded || s.width >= kernels.lanes))
+  if (s.rows == 1 && s.depth <= gemm_depth_block && s.result_column == 1)
     return kernels.channel({s.depth, s.weight, s.offsets, s.base, s.pitch, s.height, s.width,
                             s.result, s.result_row, s.bias, s.activation});
   alignas(64) float
@@ -403,7 +401,7 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
           s.result_row = l.height.result_step * l.width.result_extent,
           s.result_column = l.width.result_step;
           s.bias = bias == nullptr ? nullptr : bias + group * l.result_channels,
-          s.activation = activation, s.padded = !l.plain;
+          s.activation = activation;
           run_sweep(kernels, s);
         });
       });
