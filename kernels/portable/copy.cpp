@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "taper/kernels/portable/elements.h"
-#include "taper/kernels/portable/pointwise.h"
+#include "taper/kernels/portable/rows.h"
 #include "taper/kernels/shapes/movement.h"
 
 namespace taper::portable {
@@ -43,14 +43,7 @@ void align(const Walk& a, const Walk& b, Walk& a_cut, Walk& b_cut) {
 template <int bytes>
 inline void copy_line(const char* from, index_t from_stride, char* to, index_t to_stride,
                       index_t n) {
-  if (from_stride == 1 && to_stride == 1) {
-    const index_t size = n * bytes;
-    if (size % 16 != 0 || size > 1024)
-      std::memcpy(to, from, static_cast<size_t>(size));
-    else  // a call would take longer
-      for (index_t i = 0; i < size; i += 16) std::memcpy(to + i, from + i, 16);
-    return;
-  }
+  if (from_stride == 1 && to_stride == 1) return copy_bytes(from, to, n * bytes);
   const Bytes<bytes>* x = reinterpret_cast<const Bytes<bytes>*>(from);
   Bytes<bytes>* y = reinterpret_cast<Bytes<bytes>*>(to);
   for (index_t i = 0; i < n; ++i) y[i * to_stride] = x[i * from_stride];
@@ -210,12 +203,6 @@ void transpose_square(const char* from, index_t from_row, char* to, index_t to_r
   for (int r = 0; r < n; ++r) std::memcpy(to + r * to_row, &line[r], 16);
 }
 
-/// Copies `size` bytes, a number that the compiler knows.
-template <index_t size>
-void copy_bytes(const char* from, char* to) {
-  for (index_t i = 0; i < size; i += 16) std::memcpy(to + i, from + i, 16);
-}
-
 /// Squares at the edges move back into the tile and write some elements twice. The result's rows
 /// are gathered in a buffer: in the first-level cache lines that lie a power of two apart would
 /// displace each other. `ahead`: the tile that will be asked for next, or nullptr.
@@ -245,7 +232,7 @@ void transpose_tile(const char* from, index_t column, index_t rows, index_t colu
                               out[rows - n] + c * bytes, size);
   }
   if (columns == tile)
-    for (index_t r = 0; r < rows; ++r) copy_bytes<size>(out[r], to + r * row * bytes);
+    for (index_t r = 0; r < rows; ++r) copy_bytes(out[r], to + r * row * bytes, size);
   else
     for (index_t r = 0; r < rows; ++r)
       std::memcpy(to + r * row * bytes, out[r], static_cast<size_t>(columns) * bytes);
