@@ -114,27 +114,36 @@ index_t bytes_of_floats(index_t count) {
 // ---- planes
 // ------------------------------------------------------------------------------------------------------------
 
+// A copy of some dozen elements, where calling memcpy would take longer than the copy.
+inline void copy_short(const float* from, index_t count, float* to) {
+  index_t i = 0;
+  for (; i + 8 <= count; i += 8) std::memcpy(to + i, from + i, 8 * sizeof(float));
+  for (; i < count; ++i) to[i] = from[i];
+}
+
 // One phase of a channel's image (nullptr: zeros) for the positions of a band.
-void fill_plane(const float* image, const Layout& l, index_t row_phase, index_t column_phase,
-                index_t q0, float* plane) {
+void fill_plane(const Microkernels& kernels, const float* image, const Layout& l, index_t row_phase,
+                index_t column_phase, index_t q0, float* plane) {
   const Axis &h = l.height, &w = l.width;
+  const index_t at = w.begin * w.source_step + column_phase -
+                     w.source_origin;  // column of the plane's first element
+  // elements before the first inside, and from the first behind
+  const index_t first = at >= 0 ? 0 : smaller(l.pitch, ceil_div(-at, w.source_step));
+  const index_t last = larger(
+      first,
+      smaller(l.pitch, w.source_extent <= at ? 0 : ceil_div(w.source_extent - at, w.source_step)));
   for (index_t i = 0; i < l.band + h.reach; ++i, plane += l.pitch) {
     const index_t row = (q0 + i) * h.source_step + row_phase - h.source_origin;
-    const index_t at = w.begin * w.source_step + column_phase -
-                       w.source_origin;  // column of the plane's first element
-    // elements before the first inside, and from the first behind
-    const index_t first = at >= 0 ? 0 : smaller(l.pitch, ceil_div(-at, w.source_step));
-    const index_t last = larger(
-        first, smaller(l.pitch,
-                       w.source_extent <= at ? 0 : ceil_div(w.source_extent - at, w.source_step)));
     if (image == nullptr || row < 0 || row >= h.source_extent) {
       std::memset(plane, 0, static_cast<size_t>(l.pitch) * sizeof(float));
       continue;
     }
-    const float* from = image + row * w.source_extent + at;
     for (index_t x = 0; x < first; ++x) plane[x] = 0;
+    const float* from = image + row * w.source_extent + at;
     if (w.source_step == 1)
-      std::memcpy(plane + first, from + first, static_cast<size_t>(last - first) * sizeof(float));
+      copy_short(from + first, last - first, plane + first);
+    else if (w.source_step == 2)
+      kernels.copy_every_second(from + 2 * first, last - first, plane + first);
     else
       for (index_t x = first; x < last; ++x) plane[x] = from[x * w.source_step];
     for (index_t x = last; x < l.pitch; ++x) plane[x] = 0;
@@ -142,8 +151,8 @@ void fill_plane(const float* image, const Layout& l, index_t row_phase, index_t 
 }
 
 // All planes of a group's channels for the result's depth `z`. `source`: the group's first channel.
-void fill_planes(const Correlation& c, const Layout& l, Direction direction, const float* source,
-                 index_t z, index_t q0, float* planes) {
+void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout& l,
+                 Direction direction, const float* source, index_t z, index_t q0, float* planes) {
   const bool forward = direction == Direction::forward;
   const index_t extent = forward ? c.in[0] : c.out[0],
                 image = l.height.source_extent * l.width.source_extent;
@@ -158,7 +167,7 @@ void fill_planes(const Correlation& c, const Layout& l, Direction direction, con
       for (index_t row_phase = 0; row_phase < l.height.source_phases; ++row_phase)
         for (index_t column_phase = 0; column_phase < l.width.source_phases;
              ++column_phase, planes += l.plane)
-          fill_plane(from, l, row_phase, column_phase, q0, planes);
+          fill_plane(kernels, from, l, row_phase, column_phase, q0, planes);
     }
   for (int i = 0; i < Microkernels::most_lanes; ++i)
     planes[i] = 0;  // read, not used, by the last tile
@@ -229,17 +238,13 @@ struct Sweep {
   Activation activation;
 };
 
-// A copy of some dozen elements, where calling memcpy would take longer than the copy.
-inline void copy_short(const float* from, index_t count, float* to) {
-  index_t i = 0;
-  for (; i + 8 <= count; i += 8) std::memcpy(to + i, from + i, 8 * sizeof(float));
-  for (; i < count; ++i) to[i] = from[i];
-}
-
 // Runs over y and x as one row of (height - 1) * pitch + width elements; those between the image's
 // rows are thrown away.
 void run_sweep(const Microkernels& kernels, const Sweep& s) {
   if (s.height <= 0 || s.width <= 0) return;
+  if (s.rows == 1 && s.depth <= gemm_depth_block && s.result_column == 1)
+    return kernels.channel({s.depth, s.weight, s.offsets, s.base, s.pitch, s.height, s.width,
+                            s.result, s.result_row, s.bias, s.activation});
   alignas(64) float
       tile[Microkernels::most_rows * Microkernels::most_vectors * Microkernels::most_lanes];
   const index_t total = (s.height - 1) * s.pitch + s.width, panels = ceil_div(s.rows, kernels.rows);
@@ -334,7 +339,8 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
       for (index_t j = 0; j < column_phases; ++j) {
         const index_t row_phase = l.height.result_phase(i), column_phase = l.width.result_phase(j);
         const index_t taps =
-            for_taps(c, l, row_phase, column_phase, [](index_t, index_t, index_t) {});
+            forward ? l.taps
+                    : for_taps(c, l, row_phase, column_phase, [](index_t, index_t, index_t) {});
         body(row_phase, column_phase, taps, before);
         before += taps;
       }
@@ -373,7 +379,7 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
         if (!l.plain) {
           float* copy = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) +
                                                  plan.shared_bytes + slot * plan.bytes_per_slot);
-          fill_planes(c, l, direction, from, z, q0, copy);
+          fill_planes(kernels, c, l, direction, from, z, q0, copy);
           planes = copy;
         }
         for_phases([&](index_t row_phase, index_t column_phase, index_t taps, index_t before) {

@@ -227,6 +227,74 @@ void finish(index_t rows, index_t columns, float* c, index_t c_row, const Epilog
   }
 }
 
+// ---- channels that meet few inputs
+// ----------------------------------------------------------------------------------------------
+
+// Rows and columns from (y, x) on; its vectors lie `gap` apart. `partial`: one vector, of which the
+// channel's width is a part.
+template <int rows, int vectors, bool partial>
+void channel_tile(const Channel& c, index_t y, index_t x, index_t gap) {
+  Vec sum[rows][vectors];
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
+  const float* const from = c.from + y * c.pitch + x;
+  for (index_t k = 0; k < c.taps; ++k) {
+    const float* at = from + c.offsets[k];
+    const Vec weight = broadcast(c.weight[k]);
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r, at += c.pitch) TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      sum[r][v] = multiply_add(weight, load(at + v * gap), sum[r][v]);
+  }
+  const Vec bias = broadcast(c.bias != nullptr ? *c.bias : 0);
+  float* to = c.to + y * c.to_row + x;
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r, to += c.to_row) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) {
+    Vec result = c.bias != nullptr ? add(sum[r][v], bias) : sum[r][v];
+    if (c.activation == Activation::relu) result = relu(result);
+    if (partial)
+      store_first(result, to, c.width);
+    else
+      store(result, to + v * gap);
+  }
+}
+
+// Tiles that reach over an edge are moved back: some elements are computed twice.
+template <int rows, int vectors, bool partial = false>
+void channel_rows(const Channel& c, index_t gap) {
+  if constexpr (rows > 1)
+    if (c.height < rows) return channel_rows<rows / 2, vectors, partial>(c, gap);
+  const index_t width = (vectors - 1) * gap + lanes;
+  for (index_t j = 0; j < c.width; j += width) {
+    const index_t x = partial || c.width - j >= width ? j : c.width - width;
+    for (index_t i = 0; i < c.height; i += rows)
+      channel_tile<rows, vectors, partial>(c, c.height - i < rows ? c.height - rows : i, x, gap);
+  }
+}
+
+void channel(const Channel& c) {
+  if (c.height <= 0 || c.width <= 0) return;
+  if (c.width >= 4 * lanes) return channel_rows<2, 4>(c, lanes);
+  if (c.width > lanes)
+    return channel_rows<4, 2>(c, smaller(static_cast<int>(c.width) - lanes, lanes));
+  if (c.width == lanes) return channel_rows<8, 1>(c, lanes);
+  channel_rows<8, 1, true>(c, lanes);
+}
+
+void copy_every_second(const float* from, index_t count, float* to) {
+  if (count < lanes) {
+    for (index_t i = 0; i < count; ++i) to[i] = from[2 * i];
+    return;
+  }
+  index_t i = 0;
+  for (; i + lanes < count; i += lanes)
+    store(even(load(from + 2 * i), load(from + 2 * i + lanes)), to + i);
+  i = count - lanes;  // nothing behind the last element is read
+  store(even(load(from + 2 * i), load_first(from + 2 * i + lanes, lanes - 1)), to + i);
+}
+
 float sum(const float* from, index_t count) {
   Vec partial[4] = {broadcast(0), broadcast(0), broadcast(0), broadcast(0)};
   index_t i = 0;
@@ -260,6 +328,8 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
           pack,
           narrow,
           finish,
+          channel,
+          copy_every_second,
           sum};
 }
 constexpr Microkernels table = make_table(std::make_index_sequence<most_rows>());

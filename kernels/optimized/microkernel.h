@@ -50,6 +50,21 @@ using RowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t
                          index_t a_column, const float* b, index_t b_column, index_t columns,
                          float* c, index_t c_row);
 
+/// One channel of a convolution that meets few inputs:
+///   to(y, x) = activation(bias + sum over k of weight[k] from[offsets[k] + y * pitch + x])
+/// with k ascending, in the roundings of a Tile. A width below `lanes` is read as whole vectors.
+struct Channel {
+  index_t taps;
+  const float* weight;
+  const index_t* offsets;
+  const float* from;
+  index_t pitch, height, width;
+  float* to;
+  index_t to_row;
+  const float* bias;  ///< nullptr: none
+  Activation activation;
+};
+
 struct Microkernels {
   static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, most_rows_of_long = 4,
                        rows_ahead = 8;
@@ -70,6 +85,8 @@ struct Microkernels {
   void (*narrow)(index_t rows, const float* from, index_t width, index_t columns, float* c,
                  index_t c_row, bool add);
   void (*finish)(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue);
+  void (*channel)(const Channel&);
+  void (*copy_every_second)(const float* from, index_t count, float* to);
   float (*sum)(const float* from, index_t count);  ///< in an order that depends on `count` alone
 
   int columns() const { return lanes * vectors; }

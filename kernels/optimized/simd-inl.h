@@ -48,6 +48,9 @@ HWY_INLINE void store_first(Vec v, float* to, index_t count) {
   std::memcpy(to, &v, static_cast<size_t>(count) * sizeof(float));
 }
 
+/// The elements 0, 2, 4, … of a and b one behind the other.
+HWY_INLINE Vec even(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 2, 4, 6); }
+
 template <int width, int groups>
 HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
   static_assert(width == lanes);
@@ -92,6 +95,9 @@ HWY_INLINE Vec load_first(const float* from, index_t count) {
 HWY_INLINE void store_first(Vec v, float* to, index_t count) {
   hn::BlendedStore(v, hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), to);
 }
+
+/// The elements 0, 2, 4, … of a and b one behind the other.
+HWY_INLINE Vec even(Vec a, Vec b) { return hn::ConcatEven(Tag(), b, a); }
 
 // `width` floats: four from each of width / 4 places that are `stride` apart.
 template <int width>

@@ -5,47 +5,115 @@
 #include <utility>
 
 #include "taper/kernels/portable/elements.h"
-#include "taper/kernels/portable/pointwise.h"
+#include "taper/kernels/portable/rows.h"
 #include "taper/kernels/shapes/movement.h"
 
 namespace taper::portable {
 namespace {
 
-template <int bytes>
-void scatter(const void* from, index_t n, void* to, index_t stride) {
-  const Bytes<bytes>* x = static_cast<const Bytes<bytes>*>(from);
-  Bytes<bytes>* y = static_cast<Bytes<bytes>*>(to);
-  for (index_t i = 0; i < n; ++i) y[i * stride] = x[i];
+/// Cuts two walks over the same elements where either one's dimensions end, so that both have the
+/// same extents.
+void align(const Walk& a, const Walk& b, Walk& a_cut, Walk& b_cut) {
+  index_t sizes[max_rank], a_strides[max_rank], b_strides[max_rank];
+  int rank = 0, i = a.rank - 1, j = b.rank - 1;
+  index_t a_left = a.sizes[i], b_left = b.sizes[j], a_stride = a.strides[i],
+          b_stride = b.strides[j];
+  while (true) {
+    const index_t n = a_left < b_left ? a_left : b_left;
+    sizes[rank] = n, a_strides[rank] = a_stride, b_strides[rank] = b_stride, ++rank;
+    a_left /= n, a_stride *= n, b_left /= n, b_stride *= n;
+    if (a_left == 1) {
+      if (--i < 0) break;
+      a_left = a.sizes[i], a_stride = a.strides[i];
+    }
+    if (b_left == 1) {
+      if (--j < 0) break;
+      b_left = b.sizes[j], b_stride = b.strides[j];
+    }
+  }
+  a_cut.rank = b_cut.rank = rank;
+  for (int d = 0; d < rank; ++d) {
+    const int k = rank - 1 - d;
+    a_cut.sizes[d] = b_cut.sizes[d] = sizes[k];
+    a_cut.strides[d] = a_strides[k], b_cut.strides[d] = b_strides[k];
+  }
 }
 
-// Writes n dense elements from element `first` of a walk on, run by run.
-void write_block(char* data, const Walk& walk, int element_bytes, index_t first, index_t n,
+/// n elements; strides in elements.
+template <int bytes>
+inline void copy_line(const char* from, index_t from_stride, char* to, index_t to_stride,
+                      index_t n) {
+  if (from_stride == 1 && to_stride == 1) return copy_bytes(from, to, n * bytes);
+  const Bytes<bytes>* x = reinterpret_cast<const Bytes<bytes>*>(from);
+  Bytes<bytes>* y = reinterpret_cast<Bytes<bytes>*>(to);
+  for (index_t i = 0; i < n; ++i) y[i * to_stride] = x[i * from_stride];
+}
+
+/// Writes n dense elements to those of a walk from `first` on.
+void write_block(char* data, const Walk& walk, int bytes, index_t first, index_t n,
                  const char* from) {
   const int inner = walk.rank - 1;
+  Cursor to(walk, first);
   while (n > 0) {
-    const index_t offset = walk.offset_of(first);
-    index_t run = walk.rank == 1 ? n : walk.sizes[inner] - first % walk.sizes[inner];
-    if (run > n) run = n;
-    char* to = data + offset * element_bytes;
-    const index_t stride = walk.strides[inner];
-    if (stride == 1 || run == 1) {
-      if (to != from) std::memcpy(to, from, static_cast<size_t>(run) * element_bytes);
-    } else {
-      switch (element_bytes) {
-        case 1:
-          scatter<1>(from, run, to, stride);
-          break;
-        case 2:
-          scatter<2>(from, run, to, stride);
-          break;
-        case 4:
-          scatter<4>(from, run, to, stride);
-          break;
-        default:
-          scatter<8>(from, run, to, stride);
-      }
+    const index_t run = to.left(inner) < n ? to.left(inner) : n;
+    switch (bytes) {
+      case 1:
+        copy_line<1>(from, 1, data + to.offset(), walk.strides[inner], run);
+        break;
+      case 2:
+        copy_line<2>(from, 1, data + to.offset() * 2, walk.strides[inner], run);
+        break;
+      case 4:
+        copy_line<4>(from, 1, data + to.offset() * 4, walk.strides[inner], run);
+        break;
+      default:
+        copy_line<8>(from, 1, data + to.offset() * 8, walk.strides[inner], run);
     }
-    from += run * element_bytes, first += run, n -= run;
+    from += run * bytes, n -= run;
+    to.advance(inner, run);
+  }
+}
+
+/// Elements [first, end) of two walks with the same extents: line by line, whole planes of lines at
+/// once.
+template <int bytes>
+void copy_lines(const char* from, const Walk& from_walk, char* to, const Walk& to_walk,
+                index_t first, index_t end) {
+  const int line = from_walk.rank - 1, plane = line - 1;
+  const index_t length = from_walk.sizes[line], from_step = from_walk.strides[line],
+                to_step = to_walk.strides[line];
+  Cursor x(from_walk, first), y(to_walk, first);
+  for (index_t at = first; at < end;) {
+    const char* source = from + x.offset() * bytes;
+    char* target = to + y.offset() * bytes;
+    index_t lines = plane < 0 || x.position(line) != 0 ? 0 : (end - at) / length;
+    if (lines > 0) {
+      if (lines > x.left(plane)) lines = x.left(plane);
+      const index_t from_line = from_walk.strides[plane] * bytes,
+                    to_line = to_walk.strides[plane] * bytes;
+      for (index_t i = 0; i < lines; ++i, source += from_line, target += to_line)
+        copy_line<bytes>(source, from_step, target, to_step, length);
+      x.advance(plane, lines), y.advance(plane, lines);
+      at += lines * length;
+    } else {
+      const index_t n = x.left(line) < end - at ? x.left(line) : end - at;
+      copy_line<bytes>(source, from_step, target, to_step, n);
+      x.advance(line, n), y.advance(line, n);
+      at += n;
+    }
+  }
+}
+void copy_lines(int bytes, const char* from, const Walk& from_walk, char* to, const Walk& to_walk,
+                index_t first, index_t end) {
+  switch (bytes) {
+    case 1:
+      return copy_lines<1>(from, from_walk, to, to_walk, first, end);
+    case 2:
+      return copy_lines<2>(from, from_walk, to, to_walk, first, end);
+    case 4:
+      return copy_lines<4>(from, from_walk, to, to_walk, first, end);
+    default:
+      return copy_lines<8>(from, from_walk, to, to_walk, first, end);
   }
 }
 
@@ -135,12 +203,6 @@ void transpose_square(const char* from, index_t from_row, char* to, index_t to_r
   for (int r = 0; r < n; ++r) std::memcpy(to + r * to_row, &line[r], 16);
 }
 
-/// Copies `size` bytes, a number that the compiler knows.
-template <index_t size>
-void copy_line(const char* from, char* to) {
-  for (index_t i = 0; i < size; i += 16) std::memcpy(to + i, from + i, 16);
-}
-
 /// Squares at the edges move back into the tile and write some elements twice. The result's rows
 /// are gathered in a buffer: in the first-level cache lines that lie a power of two apart would
 /// displace each other. `ahead`: the tile that will be asked for next, or nullptr.
@@ -170,7 +232,7 @@ void transpose_tile(const char* from, index_t column, index_t rows, index_t colu
                               out[rows - n] + c * bytes, size);
   }
   if (columns == tile)
-    for (index_t r = 0; r < rows; ++r) copy_line<size>(out[r], to + r * row * bytes);
+    for (index_t r = 0; r < rows; ++r) copy_bytes(out[r], to + r * row * bytes, size);
   else
     for (index_t r = 0; r < rows; ++r)
       std::memcpy(to + r * row * bytes, out[r], static_cast<size_t>(columns) * bytes);
@@ -220,34 +282,48 @@ bool same_bytes(DType from, DType to) {
 
 void copy_elements(const Threads* threads, const TensorRef& from, const Walk& from_walk, void* data,
                    DType dtype, const Walk& to, index_t count) {
+  if (count == 0) return;
+  const int bytes = size_bytes(dtype);
+  char* const target = static_cast<char*>(data);
+  const auto in_tasks = [&](const auto& body) {
+    parallel_for(threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
+      const index_t begin = task * pointwise_grain;
+      body(begin, count - begin < pointwise_grain ? count : begin + pointwise_grain);
+    });
+  };
+  if (same_bytes(from.dtype, dtype)) {
+    const char* const source = static_cast<const char*>(from.data);
+    if (source == target && from_walk.is_linear() && to.is_linear()) return;
+    Transposition t;
+    if (count > tile && is_transposition(from_walk, to, t))
+      return transpose(threads, t, bytes, source, target);
+    Walk from_cut, to_cut;
+    align(from_walk, to, from_cut, to_cut);
+    return in_tasks([&](index_t begin, index_t end) {
+      copy_lines(bytes, source, from_cut, target, to_cut, begin, end);
+    });
+  }
   // A cast goes through a type that holds every value of the source: ten conversions in and ten
   // out, not a hundred.
-  const bool casts = !same_bytes(from.dtype, dtype);
   const bool short_floats = is_floating(from.dtype) && from.dtype != DType::f64 &&
                             is_floating(dtype) && dtype != DType::f64;
-  const DType through = !casts                    ? from.dtype
-                        : short_floats            ? DType::f32
+  const DType through = short_floats              ? DType::f32
                         : is_floating(from.dtype) ? DType::f64
                                                   : DType::i64;
-  const bool stores = casts && through != dtype;
   const Source source(from, from_walk, through);
   const Store store = storer(through, dtype);
-  const int bytes = size_bytes(dtype);
-  Transposition t;
-  if (!casts && count > tile && is_transposition(from_walk, to, t))
-    return transpose(threads, t, bytes, static_cast<const char*>(from.data),
-                     static_cast<char*>(data));
-  // an uncast block is as long as its source lies dense; others pass through buffers
-  const index_t block = !casts && from_walk.is_linear() ? pointwise_grain : block_size<int64_t>;
-  parallel_for(threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
+  in_tasks([&](index_t begin, index_t end) {
     alignas(16) char buffers[2][block_bytes];
-    const index_t begin = task * pointwise_grain,
-                  end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
+    constexpr index_t block = block_size<int64_t>;
     for (index_t at = begin; at < end; at += block) {
       const index_t n = end - at < block ? end - at : block;
       const void* x = read_block(source, at, n, buffers[0]);
-      if (stores) store(x, n, buffers[1]), x = buffers[1];
-      write_block(static_cast<char*>(data), to, bytes, at, n, static_cast<const char*>(x));
+      if (to.is_linear()) {
+        store(x, n, target + at * bytes);
+      } else {
+        store(x, n, buffers[1]);
+        write_block(target, to, bytes, at, n, buffers[1]);
+      }
     }
   });
 }

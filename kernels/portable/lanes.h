@@ -9,9 +9,16 @@ namespace taper::portable {
 
 inline constexpr int lane_count = 8;
 
-template <class T>
-T join_lanes(const T (&lane)[lane_count]) {
-  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+template <class T, int lanes>
+T join_lanes(const T (&lane)[lanes]) {
+  if constexpr (lanes > lane_count) {
+    T half[lanes / 2];
+    for (int l = 0; l < lanes / 2; ++l) half[l] = lane[l] + lane[l + lanes / 2];
+    return join_lanes(half);
+  } else {
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+           ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+  }
 }
 
 /// body(0) … body(n - 1), in independent iterations, sixteen at a time: a length that the compiler
@@ -31,13 +38,13 @@ inline void for_each_element(index_t n, const Body& body) {
   for (; i < n; ++i) body(i);
 }
 
-/// The sum of term(0) … term(n - 1). Term i goes to lane i % 8.
-template <class T, class Term>
+/// The sum of term(0) … term(n - 1). Term i goes to lane i % lanes.
+template <class T, int lanes = lane_count, class Term>
 T sum_of(index_t n, const Term& term) {
-  T lane[lane_count] = {};
+  T lane[lanes] = {};
   index_t i = 0;
-  for (; i + lane_count <= n; i += lane_count)
-    for (int l = 0; l < lane_count; ++l) lane[l] += term(i + l);
+  for (; i + lanes <= n; i += lanes)
+    for (int l = 0; l < lanes; ++l) lane[l] += term(i + l);
   for (int l = 0; i < n; ++i, ++l) lane[l] += term(i);
   return join_lanes(lane);
 }

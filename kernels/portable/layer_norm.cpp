@@ -9,99 +9,43 @@
 //   y = x rstd weight,  rstd = 1 / sqrt(mean(x²) + eps)
 //
 // (B. Zhang, R. Sennrich, "Root Mean Square Layer Normalization", 2019.)
-#include <cmath>
-#include <limits>
+#include "taper/kernels/portable/layer_norm.h"
 
-#include "taper/kernels/portable/lines.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/norm.h"
 
 namespace taper::portable {
+
+using namespace layer_norm;
+
 namespace {
-
-struct Rows {
-  index_t rows, width;
-};
-
-Rows rows_of(const Shape& input, index_t inner) {
-  Rows r{1, 1};
-  for (int i = 0; i < input.rank; ++i)
-    (i < input.rank - inner ? r.rows : r.width) *= input.sizes[i];
-  return r;
-}
-
-template <class T>
-Error forward(Context& context, View<const T> input, Span<const int64_t> normalized_shape,
-              Maybe<View<const T>> weight, Maybe<View<const T>> bias, double eps, View<T> out,
-              View<T> mean, View<T> rstd) {
-  const Rows r = rows_of(input.shape(), normalized_shape.size());
-  const T *w = weight ? weight->data() : nullptr, *b = bias ? bias->data() : nullptr;
-  parallel_lines(context.threads, r.rows, r.width, [&](index_t row) {
-    const T* x = input.data() + row * r.width;
-    T* y = out.data() + row * r.width;
-    const T n = static_cast<T>(r.width);
-    const T center = sum_of<T>(r.width, [=](index_t i) { return x[i]; }) / n;
-    const T variance =
-        sum_of<T>(r.width, [=](index_t i) { return (x[i] - center) * (x[i] - center); }) / n;
-    const T scale = 1 / std::sqrt(variance + static_cast<T>(eps));
-    mean.data()[row] = center, rstd.data()[row] = scale;
-    if (w != nullptr && b != nullptr)
-      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale * w[i] + b[i]; });
-    else if (w != nullptr)
-      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale * w[i]; });
-    else if (b != nullptr)
-      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale + b[i]; });
-    else
-      for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale; });
-  });
-  return Error::ok;
-}
-
-template <class T>
-Error rms_forward(Context& context, View<const T> input, Span<const int64_t> normalized_shape,
-                  Maybe<View<const T>> weight, Maybe<double> eps, View<T> out, View<T> rstd) {
-  const Rows r = rows_of(input.shape(), normalized_shape.size());
-  const T* w = weight ? weight->data() : nullptr;
-  const T epsilon = eps ? static_cast<T>(*eps) : std::numeric_limits<T>::epsilon();
-  parallel_lines(context.threads, r.rows, r.width, [&](index_t row) {
-    const T* x = input.data() + row * r.width;
-    T* y = out.data() + row * r.width;
-    const T square = sum_of<T>(r.width, [=](index_t i) { return x[i] * x[i]; });
-    const T scale = 1 / std::sqrt(square / static_cast<T>(r.width) + epsilon);
-    rstd.data()[row] = scale;
-    if (w != nullptr)
-      for_each_element(r.width, [=](index_t i) { y[i] = x[i] * scale * w[i]; });
-    else
-      for_each_element(r.width, [=](index_t i) { y[i] = x[i] * scale; });
-  });
-  return Error::ok;
-}
 
 template <class T>
 void input_gradient(const Context& context, const Rows& r, const T* grad_out, const T* input,
                     const T* mean, const T* rstd, const T* w, T* grad_input) {
-  parallel_lines(context.threads, r.rows, r.width, [&](index_t row) {
-    const T *x = input + row * r.width, *dy = grad_out + row * r.width;
-    T* dx = grad_input + row * r.width;
-    const T center = mean[row], scale = rstd[row], n = static_cast<T>(r.width);
-    T sum, product;
-    if (w != nullptr) {
-      two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) {
-        const T g = dy[i] * w[i];
-        a += g, b += g * ((x[i] - center) * scale);
-      });
-      const T shift = sum / n, slope = product / n;
-      for_each_element(r.width, [=](index_t i) {
-        dx[i] = scale * (dy[i] * w[i] - shift - (x[i] - center) * scale * slope);
-      });
-    } else {
-      two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) {
-        a += dy[i], b += dy[i] * ((x[i] - center) * scale);
-      });
-      const T shift = sum / n, slope = product / n;
-      for_each_element(r.width, [=](index_t i) {
-        dx[i] = scale * (dy[i] - shift - (x[i] - center) * scale * slope);
-      });
+  parallel_ranges(context.threads, r.rows, r.width, [&](index_t first, index_t end) {
+    for (index_t row = first; row < end; ++row) {
+      const T *x = input + row * r.width, *dy = grad_out + row * r.width;
+      T* dx = grad_input + row * r.width;
+      const T center = mean[row], scale = rstd[row], n = static_cast<T>(r.width);
+      T sum, product;
+      if (w != nullptr) {
+        two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) {
+          const T g = dy[i] * w[i];
+          a += g, b += g * ((x[i] - center) * scale);
+        });
+        const T shift = sum / n, slope = product / n;
+        for_each_element(r.width, [=](index_t i) {
+          dx[i] = scale * (dy[i] * w[i] - shift - (x[i] - center) * scale * slope);
+        });
+      } else {
+        two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) {
+          a += dy[i], b += dy[i] * ((x[i] - center) * scale);
+        });
+        const T shift = sum / n, slope = product / n;
+        for_each_element(r.width, [=](index_t i) {
+          dx[i] = scale * (dy[i] - shift - (x[i] - center) * scale * slope);
+        });
+      }
     }
   });
 }
@@ -150,10 +94,10 @@ Error backward(Context& context, View<const T> grad_out, View<const T> input,
 
 }  // namespace
 
-TAPER_KERNEL(native_layer_norm, f32, forward<float>)
-TAPER_KERNEL(native_layer_norm, f64, forward<double>)
-TAPER_KERNEL(_fused_rms_norm, f32, rms_forward<float>)
-TAPER_KERNEL(_fused_rms_norm, f64, rms_forward<double>)
+TAPER_KERNEL(native_layer_norm, f32, forward<PlainLoops, float>)
+TAPER_KERNEL(native_layer_norm, f64, forward<PlainLoops, double>)
+TAPER_KERNEL(_fused_rms_norm, f32, rms_forward<PlainLoops, float>)
+TAPER_KERNEL(_fused_rms_norm, f64, rms_forward<PlainLoops, double>)
 TAPER_KERNEL(native_layer_norm_backward, f32, backward<float>)
 TAPER_KERNEL(native_layer_norm_backward, f64, backward<double>)
 

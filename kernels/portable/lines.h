@@ -20,15 +20,22 @@ inline Lines lines_along(const Shape& shape, int64_t dim) {
   return lines;
 }
 
-/// Calls body(0) … body(count - 1) in parallel, in tasks of about 4096 elements: each call takes
-/// `width`.
+/// Calls body(first, end) for ranges of `count` lines in parallel, in tasks of about 4096 elements:
+/// a line takes `width`.
 template <class Body>
-void parallel_lines(const Threads* threads, index_t count, index_t width, const Body& body) {
+void parallel_ranges(const Threads* threads, index_t count, index_t width, const Body& body) {
   const index_t per_task = pieces(4096, width > 0 ? width : 1);
   parallel_for(threads, pieces(count, per_task), [&](index_t task) {
-    const index_t begin = task * per_task,
-                  end = count - begin < per_task ? count : begin + per_task;
-    for (index_t i = begin; i < end; ++i) body(i);
+    const index_t first = task * per_task;
+    body(first, count - first < per_task ? count : first + per_task);
+  });
+}
+
+/// The same with a call a line: body(0) … body(count - 1).
+template <class Body>
+void parallel_lines(const Threads* threads, index_t count, index_t width, const Body& body) {
+  parallel_ranges(threads, count, width, [&](index_t first, index_t end) {
+    for (index_t i = first; i < end; ++i) body(i);
   });
 }
 

@@ -3,9 +3,10 @@
 // loop. For double, the C library.
 //
 // The polynomials are those of S. L. Moshier's Cephes Mathematical Library, single precision (expf,
-// logf, sinf, tanhf, ndtrf: https://www.netlib.org/cephes). Errors against correctly rounded
-// results, measured by tests/kernels/math_test: below 1 unit in the last place for exp and log, 1.5
-// for sin and cos, 1.4 for tanh, 2.6 for erf; sigmoid is 0 where exp(-x) overflows, below -88.7.
+// logf, sinf, tanhf, ndtrf: https://www.netlib.org/cephes), where nothing else is said. Errors
+// against correctly rounded results, measured by tests/kernels/math_test: below 1 unit in the last
+// place for exp and log, 1.5 for sin and cos, 1.4 for tanh, 2.6 for erf; sigmoid is 0 where exp(-x)
+// overflows, below -88.7.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -38,16 +39,13 @@ struct Fused {
   static double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
 };
 
-template <class M = Separate>
-inline float exp(float x) {
-  // Beyond these the result is 0 or infinity; NaN passes both comparisons.
-  x = x > 89.0f ? 89.0f : x;
-  x = x < -104.0f ? -104.0f : x;
-  // x = n ln2 + r, |r| <= ln2 / 2; adding 1.5 * 2^23 rounds to an integer and leaves it in the low
-  // bits.
+/// x = n ln2 + r with |r| <= ln2 / 2: exp(r) - 1, and n in the low bits of `shifted`.
+template <class M>
+inline float reduced_expm1(float x, uint32_t& shifted) {
+  // adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits
   constexpr float magic = 12582912.0f;
-  const float shifted = M::multiply_add(x, 1.44269504088896341f, magic);
-  const float n = shifted - magic;
+  const float y = M::multiply_add(x, 1.44269504088896341f, magic), n = y - magic;
+  shifted = bits_of(y);
   const float r = M::multiply_add(n, 2.12194440e-4f, M::multiply_add(n, -0.693359375f, x));
   float p = 1.9875691500e-4f;
   p = M::multiply_add(p, r, 1.3981999507e-3f);
@@ -55,11 +53,22 @@ inline float exp(float x) {
   p = M::multiply_add(p, r, 4.1665795894e-2f);
   p = M::multiply_add(p, r, 1.6666665459e-1f);
   p = M::multiply_add(p, r, 5.0000001201e-1f);
-  const float y = M::multiply_add(p, r * r, r) + 1.0f;
+  return M::multiply_add(p, r * r, r);
+}
+/// 2^n, n in [-126, 127] or -127 for 0, from the bits of n + 1.5 * 2^23.
+inline float power_of_two(uint32_t shifted) { return float_of((shifted << 23) + 0x3f800000u); }
+
+template <class M = Separate>
+inline float exp(float x) {
+  // Beyond these the result is 0 or infinity; NaN passes both comparisons.
+  x = x > 89.0f ? 89.0f : x;
+  x = x < -104.0f ? -104.0f : x;
+  uint32_t k;
+  const float y = reduced_expm1<M>(x, k) + 1.0f;
   // 2^n in two steps: n reaches 128 and, for subnormal results, -150.
-  const uint32_t k = bits_of(shifted) - bits_of(magic);
+  k -= 0x4b400000u;
   const uint32_t half = static_cast<uint32_t>(static_cast<int32_t>(k) >> 1);
-  return y * float_of((half + 127u) << 23) * float_of((k - half + 127u) << 23);
+  return y * power_of_two(half) * power_of_two(k - half);
 }
 template <class M = Separate>
 inline double exp(double x) {
@@ -69,28 +78,17 @@ inline double exp(double x) {
 /// exp(x) for |x| <= 88, where it is a normal number: without what other arguments need.
 template <class M = Separate>
 inline float exp_near(float x) {
-  constexpr float magic = 12582912.0f;
-  const float shifted = M::multiply_add(x, 1.44269504088896341f, magic);
-  const float n = shifted - magic;
-  const float r = M::multiply_add(n, 2.12194440e-4f, M::multiply_add(n, -0.693359375f, x));
-  float p = 1.9875691500e-4f;
-  p = M::multiply_add(p, r, 1.3981999507e-3f);
-  p = M::multiply_add(p, r, 8.3334519073e-3f);
-  p = M::multiply_add(p, r, 4.1665795894e-2f);
-  p = M::multiply_add(p, r, 1.6666665459e-1f);
-  p = M::multiply_add(p, r, 5.0000001201e-1f);
-  return (M::multiply_add(p, r * r, r) + 1.0f) * float_of((bits_of(shifted) << 23) + 0x3f800000u);
+  uint32_t n;
+  const float y = reduced_expm1<M>(x, n) + 1.0f;
+  return y * power_of_two(n);
 }
 
+/// log(x) of a positive normal number whose bits are u, plus `add` times log 2.
 template <class M = Separate>
-inline float log(float x) {
-  constexpr float smallest_normal = 1.17549435e-38f;
-  const bool subnormal = x < smallest_normal;
-  const float scaled = subnormal ? x * 8388608.0f : x;  // 2^23
-  // scaled = 2^e m, m in [sqrt(1/2), sqrt(2)); 0x3f3504f3 is sqrt(1/2)
-  const uint32_t u = bits_of(scaled);
+inline float log_of_normal(uint32_t u, float add) {
+  // x = 2^e m, m in [sqrt(1/2), sqrt(2)); 0x3f3504f3 is sqrt(1/2)
   const int32_t exponent = static_cast<int32_t>(u - 0x3f3504f3u) >> 23;
-  const float e = static_cast<float>(exponent) - (subnormal ? 23.0f : 0.0f);
+  const float e = static_cast<float>(exponent) + add;
   const float r = float_of(u - (static_cast<uint32_t>(exponent) << 23)) - 1.0f;
   const float r2 = r * r;
   float p = 7.0376836292e-2f;
@@ -105,7 +103,15 @@ inline float log(float x) {
   float y = p * r * r2;
   y = M::multiply_add(e, -2.12194440e-4f, y);
   y = M::multiply_add(-0.5f, r2, y);
-  float result = M::multiply_add(e, 0.693359375f, r + y);
+  return M::multiply_add(e, 0.693359375f, r + y);
+}
+inline bool is_positive_and_normal(float x) { return bits_of(x) - 0x00800000u < 0x7f000000u; }
+
+template <class M = Separate>
+inline float log(float x) {
+  const bool subnormal = x < 1.17549435e-38f;
+  const float scaled = subnormal ? x * 8388608.0f : x;  // 2^23
+  float result = log_of_normal<M>(bits_of(scaled), subnormal ? -23.0f : 0.0f);
   result = x == HUGE_VALF ? x : result;
   result = x == 0.0f ? -HUGE_VALF : result;
   return x >= 0.0f ? result : float_of(0x7fc00000u);  // negative or NaN
@@ -130,7 +136,7 @@ inline double log1p_positive(double x) {
 template <class M = Separate>
 inline float tanh(float x) {
   const float z = std::fabs(x);
-  // Near 0 an odd polynomial; elsewhere 1 - 2 / (exp(2z) + 1).
+  // Near 0 an odd polynomial.
   const float s = x * x;
   float p = -5.70498872745e-3f;
   p = M::multiply_add(p, s, 2.06390887954e-2f);
@@ -138,10 +144,21 @@ inline float tanh(float x) {
   p = M::multiply_add(p, s, 1.33314422036e-1f);
   p = M::multiply_add(p, s, -3.33332819422e-1f);
   const float small = M::multiply_add(p * s, x, x);
-  const float large =
-      std::copysign(1.0f - 2.0f / (exp_near<M>(z < 20.0f ? z + z : 40.0f) + 1.0f), x);
-  const float y = z < 0.625f ? small : large;
-  return x == x ? y : x;
+  // Elsewhere 1 - 2 / (exp(2z) + 1), exp(2z) = 2^(n + r). From 10 on that is 1; NaN passes.
+  constexpr float magic = 12582912.0f, scale = 2.88539008177792681f;
+  const float a = 10.0f < z ? 10.0f : z;
+  const float shifted = M::multiply_add(a, scale, magic), n = shifted - magic;
+  const float r = M::multiply_add(a, scale, -n);
+  float q = 1.534581197e-4f;  // 2^r within 2e-9 of itself; our own fit
+  q = M::multiply_add(q, r, 1.339993120e-3f);
+  q = M::multiply_add(q, r, 9.618488957e-3f);
+  q = M::multiply_add(q, r, 5.550328777e-2f);
+  q = M::multiply_add(q, r, 2.402264689e-1f);
+  q = M::multiply_add(q, r, 6.931472057e-1f);
+  q = M::multiply_add(q, r, 1.0f);
+  const float denominator = M::multiply_add(q, power_of_two(bits_of(shifted)), 1.0f);
+  const float large = std::copysign(1.0f - 2.0f / denominator, x);
+  return z < 0.625f ? small : large;
 }
 template <class M = Separate>
 inline double tanh(double x) {
@@ -220,19 +237,10 @@ inline double exp_of_negative(double x) {
 /// exp(x) - 1 for x <= 0, and above as far as 88: 2^n (exp(r) - 1) + (2^n - 1).
 template <class M = Separate>
 inline float expm1_near(float x) {
-  constexpr float magic = 12582912.0f;
-  const float high = x > 88.0f ? 88.0f : x, z = high < -87.0f ? -87.0f : high;
-  const float shifted = M::multiply_add(z, 1.44269504088896341f, magic);
-  const float n = shifted - magic;
-  const float r = M::multiply_add(n, 2.12194440e-4f, M::multiply_add(n, -0.693359375f, z));
-  float p = 1.9875691500e-4f;
-  p = M::multiply_add(p, r, 1.3981999507e-3f);
-  p = M::multiply_add(p, r, 8.3334519073e-3f);
-  p = M::multiply_add(p, r, 4.1665795894e-2f);
-  p = M::multiply_add(p, r, 1.6666665459e-1f);
-  p = M::multiply_add(p, r, 5.0000001201e-1f);
-  const float power = float_of((bits_of(shifted) << 23) + 0x3f800000u);
-  return M::multiply_add(M::multiply_add(p, r * r, r), power, power - 1.0f);
+  const float high = x > 88.0f ? 88.0f : x;
+  uint32_t n;
+  const float y = reduced_expm1<M>(high < -87.0f ? -87.0f : high, n), power = power_of_two(n);
+  return M::multiply_add(y, power, power - 1.0f);
 }
 template <class M = Separate>
 inline double expm1_near(double x) {
@@ -250,10 +258,19 @@ inline double log1p_near(double u) {
   return std::log1p(u);
 }
 
-/// exp(-x^2 / 2), and 0 below the normal numbers.
+/// exp(-x^2 / 2) = 2^(n + r) to 2e-5 of itself, near 0 to 2e-7; and 0 below the normal numbers.
 template <class M = Separate>
 inline float bell(float x) {
-  return exp_of_negative<M>(-0.5f * x * x);
+  constexpr float magic = 12582912.0f;
+  const float y = x * x * -0.72134752044448170f, a = -127.0f > y ? -127.0f : y;  // NaN passes
+  const float shifted = a + magic, r = a - (shifted - magic);
+  float p = 1.327647227e-3f;  // 2^r within 8e-8 of itself; our own fit
+  p = M::multiply_add(p, r, 9.675541335e-3f);
+  p = M::multiply_add(p, r, 5.550713272e-2f);
+  p = M::multiply_add(p, r, 2.402211972e-1f);
+  p = M::multiply_add(p, r, 6.931469671e-1f);
+  p = M::multiply_add(p, r, 1.000000072e+0f);
+  return p * power_of_two(bits_of(shifted));
 }
 template <class M = Separate>
 inline double bell(double x) {

@@ -76,14 +76,18 @@ void run_rows(Span<const Source> sources, const TensorRef& out, BlockFunction f,
   const void* held[max_sources] = {};  // the element that a buffer repeats
   index_t filled[max_sources] = {};
   const int out_bytes = size_bytes(out.dtype);
+  Cursor cursors[max_sources];
+  for (index_t k = 0; k < sources.size(); ++k) cursors[k] = Cursor(*sources[k].walk, first);
   for (index_t at = first, end = first + n; at < end;) {
     const index_t rest = row - at % row, length = end - at < rest ? end - at : rest;
     const void* in[max_sources];
     bool repeats = false;
     for (index_t k = 0; k < sources.size(); ++k) {
       const Source& source = sources[k];
-      in[k] = source.at(source.walk->offset_of(at));
-      if (source.walk->strides[source.walk->rank - 1] == 1) continue;
+      const int inner = source.walk->rank - 1;
+      in[k] = source.at(cursors[k].offset());
+      cursors[k].advance(inner, length);
+      if (source.walk->strides[inner] == 1) continue;
       repeats = true;
       const index_t asked = length < repeated ? length : repeated;
       if (held[k] != in[k] || filled[k] < asked)

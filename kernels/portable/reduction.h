@@ -115,15 +115,16 @@ template <class Op, class T>
 T reduce_row(const Op& op, const Source& source, index_t first, index_t n, T shift) {
   constexpr index_t block = tile_width;
   T buffer[block];
-  if (n <= block)
-    return reduce_block(op, static_cast<const T*>(read_block(source, first, n, buffer)), n, shift);
+  const T* dense = source.is_direct() ? static_cast<const T*>(source.at(first)) : nullptr;
+  const auto reduced = [&](index_t at, index_t count) {
+    const void* x = dense ? dense + at : read_block(source, first + at, count, buffer);
+    return reduce_block(op, static_cast<const T*>(x), count, shift);
+  };
+  if (n <= block) return reduced(0, n);
   Pairwise<Op, T> sum;
-  for (index_t at = 0; at < n; at += block) {
-    const index_t count = n - at < block ? n - at : block;
-    sum.add(op,
-            reduce_block(op, static_cast<const T*>(read_block(source, first + at, count, buffer)),
-                         count, shift));
-  }
+  index_t at = 0;
+  for (; at + block <= n; at += block) sum.add(op, reduced(at, block));
+  if (at < n) sum.add(op, reduced(at, n - at));
   return sum.result(op);
 }
 
@@ -149,14 +150,29 @@ void reduce_columns(const Op& op, const Source& source, index_t first, index_t s
     for (index_t k = 0; k < width; ++k) into[k] = op.combine(into[k], from[k]);
     clear(from);
   };
+  const T* dense = source.is_direct() ? static_cast<const T*>(source.at(first)) : nullptr;
   clear(levels[0]), clear(levels[1]), clear(result);
-  for (index_t i = 0; i < n; ++i) {
-    const T* x = static_cast<const T*>(read_block(source, first + i * stride, width, buffer));
-    for (index_t k = 0; k < width; ++k)
-      levels[0][k] = op.combine(levels[0][k], op.map(x[k], Op::shifts ? shift[k] : T()));
-    if ((i + 1) % step != 0) continue;
-    merge(levels[1], levels[0]);
-    if ((i + 1) % (step * step) == 0) merge(result, levels[1]);
+  for (index_t i = 0; i < n;) {
+    if (dense && n - i >= step) {
+      // a step's rows at once: the sums stay in registers
+      const T* x = dense + i * stride;
+      TAPER_INDEPENDENT_ITERATIONS
+      for (index_t k = 0; k < width; ++k) {
+        const T s = Op::shifts ? shift[k] : T();
+        T sum = Op::identity();
+        _Pragma("GCC unroll 16") for (index_t r = 0; r < step; ++r) sum =
+            op.combine(sum, op.map(x[r * stride + k], s));
+        levels[1][k] = op.combine(levels[1][k], sum);
+      }
+      i += step;
+    } else {
+      const T* x = static_cast<const T*>(read_block(source, first + i * stride, width, buffer));
+      for (index_t k = 0; k < width; ++k)
+        levels[0][k] = op.combine(levels[0][k], op.map(x[k], Op::shifts ? shift[k] : T()));
+      if (++i % step != 0) continue;
+      merge(levels[1], levels[0]);
+    }
+    if (i % (step * step) == 0) merge(result, levels[1]);
   }
   merge(levels[1], levels[0]);
   merge(result, levels[1]);

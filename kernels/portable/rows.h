@@ -31,11 +31,26 @@ void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
   });
 }
 
+/// A copy of `size` bytes that may be few: a call would take longer than moving those. All are
+/// loaded before they are stored: a store to a like address in another page would hold loads up.
+inline void copy_bytes(const void* from, void* to, index_t size) {
+  char line[128];
+  if (size == 128) {
+    std::memcpy(line, from, 128);
+    std::memcpy(to, line, 128);
+  } else if (size == 64) {
+    std::memcpy(line, from, 64);
+    std::memcpy(to, line, 64);
+  } else {
+    std::memcpy(to, from, static_cast<size_t>(size));
+  }
+}
+
 /// y[i] = x[i * step] for i in [0, n).
 template <class T>
 void copy_run(const T* x, index_t step, index_t n, T* y) {
   if (step == 1 && n > 0)
-    std::memcpy(y, x, static_cast<size_t>(n) * sizeof(T));
+    copy_bytes(x, y, n * static_cast<index_t>(sizeof(T)));
   else
     for (index_t i = 0; i < n; ++i) y[i] = x[i * step];
 }

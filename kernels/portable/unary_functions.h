@@ -41,6 +41,12 @@ template <class T, class M = math::Separate>
 struct Log {
   T operator()(T x) const { return math::log<M>(x); }
 };
+template <class M>
+struct Log<float, M> {
+  static bool is_hard(float x) { return !math::is_positive_and_normal(x); }
+  static float easy(float x) { return math::log_of_normal<M>(math::bits_of(x), 0.0f); }
+  float operator()(float x) const { return math::log<M>(x); }
+};
 template <class T, class M = math::Separate>
 struct Tanh {
   T operator()(T x) const { return math::tanh<M>(x); }

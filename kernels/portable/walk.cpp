@@ -206,6 +206,14 @@ index_t Walk::offset_of(index_t element) const {
   return offset + element * strides[0];
 }
 
+Cursor::Cursor(const Walk& walk, index_t element) : walk_(&walk), offset_(0) {
+  for (int d = walk.rank - 1; d >= 0; --d) {
+    position_[d] = d > 0 ? element % walk.sizes[d] : element;
+    if (d > 0) element /= walk.sizes[d];
+    offset_ += position_[d] * walk.strides[d];
+  }
+}
+
 Walk Walk::of(const Shape& shape) {
   Walk walk;
   for (int d = 0; d < shape.rank; ++d) walk.add(shape.sizes[d], shape.strides[d]);
@@ -234,32 +242,20 @@ const void* read_block(const Source& source, index_t first, index_t n, void* buf
     source.load(source.at(first), 1, n, buffer);
     return buffer;
   }
-  index_t position[max_rank];  // of the element in the collapsed space
-  index_t rest = first, offset = 0;
-  for (int d = walk.rank - 1; d > 0; --d) position[d] = rest % walk.sizes[d], rest /= walk.sizes[d];
-  position[0] = rest;
-  for (int d = 0; d < walk.rank; ++d) offset += position[d] * walk.strides[d];
-
   const int inner = walk.rank - 1;
   const index_t inner_stride = walk.strides[inner];
-  if (!source.converts && inner_stride == 1 && walk.sizes[inner] - position[inner] >= n)
-    return source.at(offset);
+  Cursor at(walk, first);
+  if (!source.converts && inner_stride == 1 && at.left(inner) >= n) return source.at(at.offset());
 
   // Convert run by run; each run ends where the innermost dimension does.
   char* to = static_cast<char*>(buffer);
   while (true) {
-    index_t run = walk.sizes[inner] - position[inner];
-    if (run > n) run = n;
-    source.load(source.at(offset), inner_stride, run, to);
+    const index_t run = at.left(inner) < n ? at.left(inner) : n;
+    source.load(source.at(at.offset()), inner_stride, run, to);
     n -= run;
     if (n == 0) return buffer;
     to += run * source.buffer_bytes;
-    offset -= position[inner] * inner_stride;
-    position[inner] = 0;
-    int d = inner - 1;
-    for (; position[d] + 1 == walk.sizes[d]; --d)
-      offset -= position[d] * walk.strides[d], position[d] = 0;
-    ++position[d], offset += walk.strides[d];
+    at.advance(inner, run);
   }
 }
 

@@ -31,6 +31,29 @@ struct Walk {
   void repeat(const Shape& operand, const Shape& space);
 };
 
+/// A place in a walk that moves on.
+class Cursor {
+ public:
+  Cursor() = default;
+  Cursor(const Walk& walk, index_t element);
+  index_t offset() const { return offset_; }
+  /// What is left of a dimension.
+  index_t left(int d) const { return walk_->sizes[d] - position_[d]; }
+  index_t position(int d) const { return position_[d]; }
+  /// By n <= left(d) places of dimension d.
+  void advance(int d, index_t n) {
+    position_[d] += n, offset_ += n * walk_->strides[d];
+    for (; d > 0 && position_[d] == walk_->sizes[d]; --d) {
+      offset_ += walk_->strides[d - 1] - position_[d] * walk_->strides[d];
+      position_[d] = 0, ++position_[d - 1];
+    }
+  }
+
+ private:
+  const Walk* walk_;
+  index_t offset_, position_[max_rank];
+};
+
 /// Elements that a block buffer holds: 1 KiB of them, so that a handful of buffers stays in the
 /// first-level cache.
 inline constexpr index_t block_bytes = 1024;

@@ -2,6 +2,7 @@
 // functions, which use fused multiply-adds.
 #include <cmath>
 #include <cstring>
+#include <random>
 #include <string_view>
 
 #include "taper/kernels/pointwise_program.h"
@@ -115,6 +116,69 @@ TEST(wide_records, of_softmax_and_reductions_agree_with_the_portable_ones) {
   if (cpu_has(CpuLevel::avx2)) {
     EXPECT_GE(found, 4);
   }
+}
+
+TEST(wide_records, of_casts_have_the_portable_bits) {
+  // every f16, f32 of all exponents, and integers around what f32 holds
+  constexpr index_t n = 65536 + 13;
+  const Shape shape = Shape::dense(std::vector<index_t>{n});
+  std::vector<int64_t> values(static_cast<size_t>(n));
+  std::mt19937_64 engine(5);
+  int found = 0;
+  for (const Kernel* kernel : optimized::all) {
+    if (kernel->op != &ops::_to_copy || !cpu_has(kernel->level)) continue;
+    ++found;
+    const auto dtype_of = [](DTypeSet set) {
+      int d = 0;
+      while (one(static_cast<DType>(d)) != set) ++d;
+      return static_cast<DType>(d);
+    };
+    const DType from = dtype_of(kernel->expected[0].dtypes),
+                to = dtype_of(kernel->expected[kernel->expected_count - 1].dtypes);
+    uint32_t pattern = 0;
+    for (index_t i = 0; i < n; ++i, pattern += 65519) {
+      std::byte* at = reinterpret_cast<std::byte*>(values.data()) + i * size_bytes(from);
+      const int64_t integer = static_cast<int64_t>(engine()) >> (i % 64);
+      if (from == DType::i64)
+        std::memcpy(at, &integer, 8);
+      else if (from == DType::boolean)
+        *at = static_cast<std::byte>(i % 3 == 0);
+      else if (size_bytes(from) == 2)
+        std::memcpy(at, &i, 2);
+      else
+        std::memcpy(at, &pattern, 4);
+    }
+    std::vector<int64_t> wide(values.size()), narrow(values.size());
+    const TensorRef x{values.data(), &shape, from}, y{wide.data(), &shape, to},
+        z{narrow.data(), &shape, to};
+    Slot dtype = slot(static_cast<int64_t>(to));
+    dtype.kind = Kind::dtype;
+    call(*kernel, {slot(&x), dtype, slot(&y)});
+    call(portable::_to_copy_any, {slot(&x), dtype, slot(&z)});
+    EXPECT_EQ(std::memcmp(wide.data(), narrow.data(), static_cast<size_t>(n * size_bytes(to))), 0)
+        << kernel->name;
+  }
+  if (cpu_has(CpuLevel::avx2)) {
+    EXPECT_GE(found, 8);
+  }
+}
+
+TEST(wide_records, of_layer_norm_have_the_portable_bits) {
+  for (const Kernel* kernel : kernels_of(ops::native_layer_norm))
+    for (const index_t width : {1, 7, 16, 100, 771}) {
+      const Array x = Array::random({9, width}, 3), w = Array::random({width}, 4),
+                  b = Array::random({width}, 5);
+      Array results[2][3];
+      const Kernel* const records[] = {kernel, portable_twin(*kernel)};
+      for (int k : {0, 1}) {
+        auto& [y, mean, rstd] = results[k];
+        y = Array({9, width}), mean = Array({9, 1}), rstd = Array({9, 1});
+        call(*records[k], {slot(x), slot(std::vector<int64_t>{width}), slot(w), slot(b), slot(1e-5),
+                           slot(y), slot(mean), slot(rstd)});
+      }
+      for (int r = 0; r < 3; ++r)
+        EXPECT_EQ(results[0][r].values(), results[1][r].values()) << kernel->name << " " << width;
+    }
 }
 
 // ---- chains of pointwise operators
