@@ -10,6 +10,7 @@
 #include "taper/kernels/shapes/attention.h"
 
 #include <cstring>
+#include <type_traits>
 
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/optimized.h"
@@ -91,35 +92,9 @@ void hide(float* scores, index_t n, const uint8_t* attends, index_t stride) {
   }
 }
 
-template <bool fused>
-float multiply_add(float a, float b, float c) {
-  if constexpr (fused) return __builtin_fmaf(a, b, c);
-  return a * b + c;
-}
-
-/// exp(x) for x <= 0, and 0 where that is below the normal numbers: portable::math::exp without
-/// what other arguments need.
-template <bool fused>
-float exp_of_negative(float x) {
-  using namespace portable::math;
-  constexpr float magic = 12582912.0f;  // rounds to an integer, which stays in the low bits
-  const float z = x < -87.0f ? -87.0f : x, shifted = multiply_add<fused>(z, 1.44269504f, magic),
-              n = shifted - magic;
-  const float r = multiply_add<fused>(n, 2.12194440e-4f, multiply_add<fused>(n, -0.693359375f, z));
-  float p = 1.9875691500e-4f;
-  p = multiply_add<fused>(p, r, 1.3981999507e-3f);
-  p = multiply_add<fused>(p, r, 8.3334519073e-3f);
-  p = multiply_add<fused>(p, r, 4.1665795894e-2f);
-  p = multiply_add<fused>(p, r, 1.6666665459e-1f);
-  p = multiply_add<fused>(p, r, 5.0000001201e-1f);
-  const float y = multiply_add<fused>(p * r, r, r) + 1.0f;
-  const float scaled = y * float_of((bits_of(shifted) << 23) + 0x3f800000u);
-  return x < -87.0f ? 0 : scaled;
-}
-
 /// scores -> exp(scores - peak), after `peak` rose to theirs; gives their sum. A peak of -inf
 /// (there was nothing to attend to yet) counts as 0.
-template <bool fused>
+template <class M>
 float exponentials(float* scores, index_t n, float* peak) {
   float most[lanes], sum[lanes] = {};
   for (index_t l = 0; l < lanes; ++l) most[l] = *peak;
@@ -135,7 +110,7 @@ float exponentials(float* scores, index_t n, float* peak) {
     float* x = scores + i;
     TAPER_LANES
     for (index_t l = 0; l < lanes; ++l) {
-      const float e = exp_of_negative<fused>(x[l] - shift);
+      const float e = portable::math::exp_of_negative<M>(x[l] - shift);
       x[l] = e, sum[l] += e;
     }
   }
@@ -225,8 +200,9 @@ class Block {
     for (index_t i = shown; i < width; ++i) scores[i] = -HUGE_VALF;
     float& peak = scratch.peaks[r];
     const float before = peak;
-    const float sum =
-        AtLevel<level, exponentials<level != CpuLevel::portable>>::call(scores, width, &peak);
+    using M = std::conditional_t<level == CpuLevel::portable, portable::math::Separate,
+                                 portable::math::Fused>;
+    const float sum = AtLevel<level, exponentials<M>>::call(scores, width, &peak);
     // exp(-inf - -inf): nothing was summed before
     const float factor = before == peak ? 1 : portable::math::exp(before - peak);
     scratch.sums[r] = scratch.sums[r] * factor + sum;
