@@ -88,11 +88,7 @@ Error col2im(Context& context, const Windows& p, View<const T> self, Span<const 
 
 }  // namespace
 
-#define TAPER_IM2COL(variant, T) TAPER_KERNEL(im2col, variant, prepare_im2col<T>, im2col<T>)
-TAPER_IM2COL(b1, Bytes<1>)
-TAPER_IM2COL(b2, Bytes<2>)
-TAPER_IM2COL(b4, Bytes<4>)
-TAPER_IM2COL(b8, Bytes<8>)
+TAPER_BY_SIZE(im2col, prepare_im2col, im2col)
 TAPER_KERNEL(col2im, f32, prepare_col2im<float>, col2im<float>)
 TAPER_KERNEL(col2im, f64, prepare_col2im<double>, col2im<double>)
 

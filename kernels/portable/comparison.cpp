@@ -1,5 +1,6 @@
 // Comparisons, logic, and selection by a mask.
 #include "taper/kernels/portable/binary_functions.h"
+#include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/pointwise.h"
 
 namespace taper::portable {
@@ -52,10 +53,9 @@ TAPER_POINTWISE(bitwise_and_Tensor, bool, Elementwise<LogicalAnd, bool, bool, bo
 TAPER_POINTWISE(bitwise_or_Tensor, bool, Elementwise<LogicalOr, bool, bool, bool>)
 TAPER_POINTWISE(bitwise_xor_Tensor, bool, Elementwise<LogicalXor, bool, bool, bool>)
 
-TAPER_POINTWISE(where_self, b1, Elementwise<Where<Bytes<1>>, Bytes<1>, bool, Bytes<1>, Bytes<1>>)
-TAPER_POINTWISE(where_self, b2, Elementwise<Where<Bytes<2>>, Bytes<2>, bool, Bytes<2>, Bytes<2>>)
-TAPER_POINTWISE(where_self, b4, Elementwise<Where<Bytes<4>>, Bytes<4>, bool, Bytes<4>, Bytes<4>>)
-TAPER_POINTWISE(where_self, b8, Elementwise<Where<Bytes<8>>, Bytes<8>, bool, Bytes<8>, Bytes<8>>)
+#define TAPER_WHERE(variant, T, op) \
+  TAPER_POINTWISE(op, variant, Elementwise<Where<T>, T, bool, T, T>)
+TAPER_SIZES(TAPER_WHERE, where_self)
 
 TAPER_POINTWISE(masked_fill_Scalar, f32, Elementwise<MaskedFill<float>, float, float, bool>)
 TAPER_POINTWISE(masked_fill_Scalar, f64, Elementwise<MaskedFill<double>, double, double, bool>)

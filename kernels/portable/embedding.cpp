@@ -1,8 +1,8 @@
 // Rows of a table by their number, and the gradient of the table.
 #include <cstring>
 
-#include "taper/kernels/portable/lanes.h"
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/portable/lines.h"
+#include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
 
 namespace taper::portable {
@@ -22,14 +22,12 @@ Error check(Context& context, View<const I> indices, index_t count) {
 template <class E, class I>
 Error forward(Context& context, View<const E> weight, View<const I> indices, int64_t, bool, bool,
               View<E> out) {
-  const index_t width = weight.size(1), count = indices.numel();
+  const index_t width = weight.size(1);
   TAPER_TRY(check(context, indices, weight.size(0)));
   if (width == 0) return Error::ok;
-  const index_t rows = pieces(4096, width);  // a task
-  parallel_for(context.threads, pieces(count, rows), [&](index_t task) {
-    for (index_t i = task * rows; i < count && i < (task + 1) * rows; ++i)
-      std::memcpy(out.data() + i * width, weight.data() + indices.data()[i] * width,
-                  static_cast<size_t>(width) * sizeof(E));
+  parallel_lines(context.threads, indices.numel(), width, [&](index_t i) {
+    std::memcpy(out.data() + i * width, weight.data() + indices.data()[i] * width,
+                static_cast<size_t>(width) * sizeof(E));
   });
   return Error::ok;
 }
@@ -79,14 +77,10 @@ Error backward(Context& context, const int32_t&, View<const T> grad_output, View
 
 }  // namespace
 
-TAPER_KERNEL(embedding, b1_i64, forward<Bytes<1>, int64_t>)
-TAPER_KERNEL(embedding, b2_i64, forward<Bytes<2>, int64_t>)
-TAPER_KERNEL(embedding, b4_i64, forward<Bytes<4>, int64_t>)
-TAPER_KERNEL(embedding, b8_i64, forward<Bytes<8>, int64_t>)
-TAPER_KERNEL(embedding, b1_i32, forward<Bytes<1>, int32_t>)
-TAPER_KERNEL(embedding, b2_i32, forward<Bytes<2>, int32_t>)
-TAPER_KERNEL(embedding, b4_i32, forward<Bytes<4>, int32_t>)
-TAPER_KERNEL(embedding, b8_i32, forward<Bytes<8>, int32_t>)
+#define TAPER_EMBEDDING(variant, T, index, I) \
+  TAPER_KERNEL(embedding, variant##_##index, forward<T, I>)
+TAPER_SIZES(TAPER_EMBEDDING, i64, int64_t)
+TAPER_SIZES(TAPER_EMBEDDING, i32, int32_t)
 TAPER_KERNEL(embedding_dense_backward, f32_i64, prepare_backward<float, int64_t>,
              backward<float, int64_t>)
 TAPER_KERNEL(embedding_dense_backward, f64_i64, prepare_backward<double, int64_t>,

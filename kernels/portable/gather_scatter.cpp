@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "taper/kernels/portable/index_walk.h"
-#include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/records.h"
 #include "taper/kernels/portable/rows.h"
 #include "taper/kernels/shapes/indexing.h"
@@ -20,19 +20,16 @@ Error gather(Context& context, View<const E> self, int64_t dim, View<const int64
   TAPER_TRY(check_indices(context, index, extent_along(self.shape(), d)));
   const Along a = along(self.shape(), d, index.shape(), index.shape());
   const index_t width = a.sizes[a.rank - 1], step = a.target_step(), stride = a.target_strides[d];
-  const index_t rows = pieces(4096, width);  // a task
-  parallel_for(context.threads, pieces(a.rows(), rows), [&](index_t task) {
-    for (index_t row = task * rows; row < a.rows() && row < (task + 1) * rows; ++row) {
-      index_t from, at;
-      a.begin(row, from, at);
-      const E* x = self.data() + from;
-      const int64_t* picked = index.data() + at;
-      E* y = out.data() + at;
-      if (step == 0 && stride == 1)
-        for (index_t i = 0; i < width; ++i) y[i] = x[picked[i]];
-      else
-        for (index_t i = 0; i < width; ++i) y[i] = x[i * step + picked[i] * stride];
-    }
+  parallel_lines(context.threads, a.rows(), width, [&](index_t row) {
+    index_t from, at;
+    a.begin(row, from, at);
+    const E* x = self.data() + from;
+    const int64_t* picked = index.data() + at;
+    E* y = out.data() + at;
+    if (step == 0 && stride == 1)
+      for (index_t i = 0; i < width; ++i) y[i] = x[picked[i]];
+    else
+      for (index_t i = 0; i < width; ++i) y[i] = x[i * step + picked[i] * stride];
   });
   return Error::ok;
 }
@@ -89,19 +86,17 @@ Error scatter_value(Context& context, const InPlace&, View<const E> self, int64_
       [&, v = element_for<E>(value, out.dtype())](index_t to, index_t) { out.data()[to] = v; });
 }
 
-template <class E, class I>
+template <class E, class I = int64_t>
 Error index_select(Context& context, View<const E> self, int64_t dim, View<const I> index,
                    View<E> out) {
   const Lines lines = lines_along(self.shape(), dim);
   TAPER_TRY(check_indices(context, index, lines.extent));
   const index_t count = index.numel(), inner = lines.inner;
   if (out.numel() == 0) return Error::ok;
-  const index_t rows = pieces(4096, inner);  // a task
-  parallel_for(context.threads, pieces(lines.outer * count, rows), [&](index_t task) {
-    for (index_t row = task * rows; row < lines.outer * count && row < (task + 1) * rows; ++row)
-      std::memcpy(out.data() + row * inner,
-                  self.data() + (row / count * lines.extent + index.data()[row % count]) * inner,
-                  static_cast<size_t>(inner) * sizeof(E));
+  parallel_lines(context.threads, lines.outer * count, inner, [&](index_t row) {
+    std::memcpy(out.data() + row * inner,
+                self.data() + (row / count * lines.extent + index.data()[row % count]) * inner,
+                static_cast<size_t>(inner) * sizeof(E));
   });
   return Error::ok;
 }
@@ -171,18 +166,10 @@ Error index_fill(Context& context, const InPlace&, View<const E> self, int64_t d
 
 }  // namespace
 
-TAPER_KERNEL(gather, b1, gather<Bytes<1>>)
-TAPER_KERNEL(gather, b2, gather<Bytes<2>>)
-TAPER_KERNEL(gather, b4, gather<Bytes<4>>)
-TAPER_KERNEL(gather, b8, gather<Bytes<8>>)
-TAPER_KERNEL(index_select, b1, index_select<Bytes<1>, int64_t>)
-TAPER_KERNEL(index_select, b2, index_select<Bytes<2>, int64_t>)
-TAPER_KERNEL(index_select, b4, index_select<Bytes<4>, int64_t>)
-TAPER_KERNEL(index_select, b8, index_select<Bytes<8>, int64_t>)
-TAPER_KERNEL(index_select, b1_i32, index_select<Bytes<1>, int32_t>)
-TAPER_KERNEL(index_select, b2_i32, index_select<Bytes<2>, int32_t>)
-TAPER_KERNEL(index_select, b4_i32, index_select<Bytes<4>, int32_t>)
-TAPER_KERNEL(index_select, b8_i32, index_select<Bytes<8>, int32_t>)
+#define TAPER_INDEX_SELECT_I32(variant, T, op) TAPER_KERNEL(op, variant##_i32, op<T, int32_t>)
+TAPER_BYTES(gather, gather)
+TAPER_BYTES(index_select, index_select)
+TAPER_SIZES(TAPER_INDEX_SELECT_I32, index_select)
 TAPER_BY_SIZE(scatter_src, prepare_source, scatter_src)
 TAPER_BY_SIZE(scatter_value, prepare_value, scatter_value)
 TAPER_BY_SIZE(index_copy, prepare_copy, index_copy)

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <limits>
 
-#include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/norm.h"
 
@@ -30,22 +30,13 @@ Rows rows_of(const Shape& input, index_t inner) {
   return r;
 }
 
-/// Calls body(row) for all rows, some 4096 elements a task.
-template <class Body>
-void for_each_row(const Context& context, const Rows& r, const Body& body) {
-  const index_t chunk = r.width < 4096 ? 4096 / (r.width > 0 ? r.width : 1) : 1;
-  parallel_for(context.threads, pieces(r.rows, chunk), [&](index_t task) {
-    for (index_t row = task * chunk; row < r.rows && row < (task + 1) * chunk; ++row) body(row);
-  });
-}
-
 template <class T>
 Error forward(Context& context, View<const T> input, Span<const int64_t> normalized_shape,
               Maybe<View<const T>> weight, Maybe<View<const T>> bias, double eps, View<T> out,
               View<T> mean, View<T> rstd) {
   const Rows r = rows_of(input.shape(), normalized_shape.size());
   const T *w = weight ? weight->data() : nullptr, *b = bias ? bias->data() : nullptr;
-  for_each_row(context, r, [&](index_t row) {
+  parallel_lines(context.threads, r.rows, r.width, [&](index_t row) {
     const T* x = input.data() + row * r.width;
     T* y = out.data() + row * r.width;
     const T n = static_cast<T>(r.width);
@@ -72,7 +63,7 @@ Error rms_forward(Context& context, View<const T> input, Span<const int64_t> nor
   const Rows r = rows_of(input.shape(), normalized_shape.size());
   const T* w = weight ? weight->data() : nullptr;
   const T epsilon = eps ? static_cast<T>(*eps) : std::numeric_limits<T>::epsilon();
-  for_each_row(context, r, [&](index_t row) {
+  parallel_lines(context.threads, r.rows, r.width, [&](index_t row) {
     const T* x = input.data() + row * r.width;
     T* y = out.data() + row * r.width;
     const T square = sum_of<T>(r.width, [=](index_t i) { return x[i] * x[i]; });
@@ -89,7 +80,7 @@ Error rms_forward(Context& context, View<const T> input, Span<const int64_t> nor
 template <class T>
 void input_gradient(const Context& context, const Rows& r, const T* grad_out, const T* input,
                     const T* mean, const T* rstd, const T* w, T* grad_input) {
-  for_each_row(context, r, [&](index_t row) {
+  parallel_lines(context.threads, r.rows, r.width, [&](index_t row) {
     const T *x = input + row * r.width, *dy = grad_out + row * r.width;
     T* dx = grad_input + row * r.width;
     const T center = mean[row], scale = rstd[row], n = static_cast<T>(r.width);

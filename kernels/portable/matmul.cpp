@@ -2,8 +2,8 @@
 // wrap around at their width.
 #include "taper/kernels/shapes/matmul.h"
 
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/product.h"
+#include "taper/kernels/portable/records.h"
 
 namespace taper::portable {
 namespace {
@@ -133,19 +133,10 @@ Error linear(Context& context, View<const E> input, View<const E> weight, Maybe<
 
 }  // namespace
 
-#define TAPER_MATRIX_PRODUCT(op, run) \
-  TAPER_KERNEL(op, f32, run<float>)   \
-  TAPER_KERNEL(op, f64, run<double>)  \
-  TAPER_KERNEL(op, i64, run<int64_t>) \
-  TAPER_KERNEL(op, i32, run<int32_t>) \
-  TAPER_KERNEL(op, i16, run<int16_t>) \
-  TAPER_KERNEL(op, i8, run<int8_t>)   \
-  TAPER_KERNEL(op, u8, run<uint8_t>)
-TAPER_MATRIX_PRODUCT(mm, mm)
-TAPER_MATRIX_PRODUCT(bmm, bmm)
-TAPER_MATRIX_PRODUCT(addmm, addmm)
-TAPER_MATRIX_PRODUCT(baddbmm, baddbmm)
-#undef TAPER_MATRIX_PRODUCT
+TAPER_BY_NUMBER(mm, mm)
+TAPER_BY_NUMBER(bmm, bmm)
+TAPER_BY_NUMBER(addmm, addmm)
+TAPER_BY_NUMBER(baddbmm, baddbmm)
 TAPER_KERNEL(linear, f32, linear<float>)
 TAPER_KERNEL(linear, f64, linear<double>)
 TAPER_KERNEL(linear, i64, linear<int64_t>)

@@ -3,18 +3,25 @@
 #pragma once
 #include "taper/kernels/portable/portable.h"
 
-#define TAPER_BY_SIZE(op, prepare, run)                  \
-  TAPER_KERNEL(op, b1, prepare<Bytes<1>>, run<Bytes<1>>) \
-  TAPER_KERNEL(op, b2, prepare<Bytes<2>>, run<Bytes<2>>) \
-  TAPER_KERNEL(op, b4, prepare<Bytes<4>>, run<Bytes<4>>) \
-  TAPER_KERNEL(op, b8, prepare<Bytes<8>>, run<Bytes<8>>)
+/// record(variant, type, …) for every dtype of numbers, and for every size of an element.
+#define TAPER_NUMBERS(record, ...)                                          \
+  record(f32, float, __VA_ARGS__) record(f64, double, __VA_ARGS__)          \
+      record(i64, int64_t, __VA_ARGS__) record(i32, int32_t, __VA_ARGS__)   \
+          record(i16, int16_t, __VA_ARGS__) record(i8, int8_t, __VA_ARGS__) \
+              record(u8, uint8_t, __VA_ARGS__)
+#define TAPER_SIZES(record, ...)                                      \
+  record(b1, Bytes<1>, __VA_ARGS__) record(b2, Bytes<2>, __VA_ARGS__) \
+      record(b4, Bytes<4>, __VA_ARGS__) record(b8, Bytes<8>, __VA_ARGS__)
 
-#define TAPER_BY_DTYPE(op, prepare, run)                \
-  TAPER_KERNEL(op, f32, prepare<float>, run<float>)     \
-  TAPER_KERNEL(op, f64, prepare<double>, run<double>)   \
-  TAPER_KERNEL(op, i64, prepare<int64_t>, run<int64_t>) \
-  TAPER_KERNEL(op, i32, prepare<int32_t>, run<int32_t>) \
-  TAPER_KERNEL(op, i16, prepare<int16_t>, run<int16_t>) \
-  TAPER_KERNEL(op, i8, prepare<int8_t>, run<int8_t>)    \
-  TAPER_KERNEL(op, u8, prepare<uint8_t>, run<uint8_t>)  \
-  TAPER_KERNEL(op, boolean, prepare<bool>, run<bool>)
+#define TAPER_RUN_OF(variant, T, op, run) TAPER_KERNEL(op, variant, run<T>)
+#define TAPER_PREPARE_AND_RUN_OF(variant, T, op, prepare, run) \
+  TAPER_KERNEL(op, variant, prepare<T>, run<T>)
+
+/// The records of a kernel that computes numbers; of one that takes bool, too; of one that moves
+/// elements, with and without `prepare`.
+#define TAPER_BY_NUMBER(op, run) TAPER_NUMBERS(TAPER_RUN_OF, op, run)
+#define TAPER_BY_DTYPE(op, prepare, run)                    \
+  TAPER_NUMBERS(TAPER_PREPARE_AND_RUN_OF, op, prepare, run) \
+  TAPER_PREPARE_AND_RUN_OF(boolean, bool, op, prepare, run)
+#define TAPER_BY_SIZE(op, prepare, run) TAPER_SIZES(TAPER_PREPARE_AND_RUN_OF, op, prepare, run)
+#define TAPER_BYTES(op, run) TAPER_SIZES(TAPER_RUN_OF, op, run)

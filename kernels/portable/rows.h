@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "taper/kernels/portable/pointwise.h"
+#include "taper/kernels/portable/records.h"
 
 namespace taper::portable {
 
@@ -46,10 +47,3 @@ struct Element {
 Element element_of(Scalar value, DType dtype);
 
 }  // namespace taper::portable
-
-/// The records of a kernel that moves elements of any dtype: `kernel<Bytes<n>>` for each size.
-#define TAPER_BYTES(op, kernel)          \
-  TAPER_KERNEL(op, b1, kernel<Bytes<1>>) \
-  TAPER_KERNEL(op, b2, kernel<Bytes<2>>) \
-  TAPER_KERNEL(op, b4, kernel<Bytes<4>>) \
-  TAPER_KERNEL(op, b8, kernel<Bytes<8>>)

@@ -1,6 +1,7 @@
 // Places of values among sorted ones, by halving: searchsorted and bucketize.
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/pointwise.h"
+#include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
 
 namespace taper::portable {
@@ -80,16 +81,7 @@ Error bucketize(Context& context, View<const T> self, View<const T> boundaries, 
 
 }  // namespace
 
-#define TAPER_BY_DTYPE(op, run)       \
-  TAPER_KERNEL(op, f32, run<float>)   \
-  TAPER_KERNEL(op, f64, run<double>)  \
-  TAPER_KERNEL(op, i64, run<int64_t>) \
-  TAPER_KERNEL(op, i32, run<int32_t>) \
-  TAPER_KERNEL(op, i16, run<int16_t>) \
-  TAPER_KERNEL(op, i8, run<int8_t>)   \
-  TAPER_KERNEL(op, u8, run<uint8_t>)
-
-TAPER_BY_DTYPE(searchsorted_Tensor, searchsorted)
-TAPER_BY_DTYPE(bucketize_Tensor, bucketize)
+TAPER_BY_NUMBER(searchsorted_Tensor, searchsorted)
+TAPER_BY_NUMBER(bucketize_Tensor, bucketize)
 
 }  // namespace taper::portable

@@ -23,14 +23,8 @@ void for_each_line(const Context& context, const Lines& lines, const Row& row,
                    const Columns& columns) {
   const index_t outer = lines.outer, extent = lines.extent, inner = lines.inner;
   if (extent == 0) return;
-  if (inner == 1) {
-    // a task takes about 4096 elements
-    const index_t chunk = extent < 4096 ? 4096 / extent : 1;
-    parallel_for(context.threads, pieces(outer, chunk), [&](index_t task) {
-      for (index_t o = task * chunk; o < outer && o < (task + 1) * chunk; ++o) row(o * extent);
-    });
-    return;
-  }
+  if (inner == 1)
+    return parallel_lines(context.threads, outer, extent, [&](index_t o) { row(o * extent); });
   const index_t strips = pieces(inner, strip);
   parallel_for(context.threads, outer * strips, [&](index_t task) {
     const index_t o = task / strips, i = task % strips * strip;
