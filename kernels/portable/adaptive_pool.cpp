@@ -1,6 +1,6 @@
 // Adaptive pooling, average and maximum: along a dimension, window i of n covers [floor(i in / n),
 // ceil((i + 1) in / n)).
-#include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/maximum.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/pooling.h"
@@ -47,12 +47,10 @@ void for_each_window(const Adaptive& p, const Body& body) {
 template <class T>
 void forward(const Context& context, const Adaptive& p, const T* self, T* out) {
   if (p.out_plane() == 1) {  // one window
-    const index_t n = p.in_plane(), chunk = n < 4096 ? 4096 / (n > 0 ? n : 1) : 1;
-    parallel_for(context.threads, pieces(p.planes, chunk), [&](index_t task) {
-      for (index_t i = task * chunk; i < p.planes && i < (task + 1) * chunk; ++i) {
-        const T* x = self + i * n;
-        out[i] = sum_of<T>(n, [=](index_t k) { return x[k]; }) / static_cast<T>(n);
-      }
+    const index_t n = p.in_plane();
+    parallel_lines(context.threads, p.planes, n, [=](index_t i) {
+      const T* x = self + i * n;
+      out[i] = sum_of<T>(n, [=](index_t k) { return x[k]; }) / static_cast<T>(n);
     });
     return;
   }
@@ -120,7 +118,7 @@ Error run_max(Context& context, const Adaptive& p, View<const T> self, Span<cons
   parallel_for(context.threads, p.planes, [&](index_t plane) {
     const T* x = self.data() + plane * p.in_plane();
     for_each_window(p, [&](index_t window, index_t, const auto& visit) {
-      Maximum<T> best{-1};
+      Peak<T> best{-1};
       visit([&](index_t from, index_t n) {
         if (best.at < 0) best.at = from;
         for (index_t i = 0; i < n; ++i) best.see(x[from + i], from + i);

@@ -36,26 +36,6 @@ T divided(T sum, index_t divisor) {
   return divisor == -1 ? wrapping_neg(sum) : sum / static_cast<T>(divisor);
 }
 
-/// Calls body(row of x, from, step, begin, end) for each tap that meets the input in the row of
-/// windows at (depth, height): windows [begin, end) meet it at from, from + step, ….
-template <class Body>
-void for_each_tap(const Windows& p, index_t depth, index_t height, const Body& body) {
-  for (index_t kd = 0; kd < p.window[0].kernel; ++kd) {
-    const index_t d = p.tap(0, depth, kd);
-    if (d < 0 || d >= p.in[0]) continue;
-    for (index_t kh = 0; kh < p.window[1].kernel; ++kh) {
-      const index_t h = p.tap(1, height, kh);
-      if (h < 0 || h >= p.in[1]) continue;
-      for (index_t kw = 0; kw < p.window[2].kernel; ++kw) {
-        index_t begin, end;
-        p.inside(2, kw, begin, end);
-        body((d * p.in[1] + h) * p.in[2] + p.tap(2, begin, kw),
-             static_cast<index_t>(p.window[2].stride), begin, end);
-      }
-    }
-  }
-}
-
 template <class T>
 void forward(const Context& context, const Average& p, const T* self, T* out) {
   const Windows& w = p.windows;

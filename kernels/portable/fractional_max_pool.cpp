@@ -43,7 +43,7 @@ Error forward(Context& context, View<const T> self, Span<const int64_t> kernel_s
       for (index_t w = 0; w < out_columns; ++w, ++to) {
         const index_t top = start_of(h, out_rows, rows, height, samples[2 * plane + 1]),
                       left = start_of(w, out_columns, columns, width, samples[2 * plane]);
-        Maximum<T> best{top * columns + left};
+        Peak<T> best{top * columns + left};
         for (index_t r = top; r < top + height; ++r)
           for (index_t c = left; c < left + width; ++c)
             best.see(x[r * columns + c], r * columns + c);

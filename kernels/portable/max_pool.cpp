@@ -2,7 +2,7 @@
 // gradient.
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/maximum.h"
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/portable/records.h"
 #include "taper/kernels/portable/windows.h"
 #include "taper/kernels/shapes/pooling.h"
 
@@ -16,28 +16,16 @@ void max_row(const Windows& p, const T* x, index_t depth, index_t height, T* y, 
   const index_t row = (p.first_inside(0, depth) * p.in[1] + p.first_inside(1, height)) * p.in[2];
   for (index_t o = 0; o < p.out[2]; ++o)
     y[o] = lowest<T>(), position[o] = row + p.first_inside(2, o);
-  for (index_t kd = 0; kd < p.window[0].kernel; ++kd) {
-    const index_t d = p.tap(0, depth, kd);
-    if (d < 0 || d >= p.in[0]) continue;
-    for (index_t kh = 0; kh < p.window[1].kernel; ++kh) {
-      const index_t h = p.tap(1, height, kh);
-      if (h < 0 || h >= p.in[1]) continue;
-      for (index_t kw = 0; kw < p.window[2].kernel; ++kw) {
-        index_t begin, end;
-        p.inside(2, kw, begin, end);
-        const index_t step = static_cast<index_t>(p.window[2].stride);
-        const index_t from = (d * p.in[1] + h) * p.in[2] + p.tap(2, begin, kw);
-        T* best = y + begin;
-        int64_t* where = position + begin;
-        for_each_element(end - begin, [=](index_t o) {
-          const T v = x[from + o * step];
-          const bool better = v > best[o] || v != v;
-          best[o] = better ? v : best[o];
-          where[o] = better ? from + o * step : where[o];
-        });
-      }
-    }
-  }
+  for_each_tap(p, depth, height, [=](index_t from, index_t step, index_t begin, index_t end) {
+    T* best = y + begin;
+    int64_t* where = position + begin;
+    for_each_element(end - begin, [=](index_t o) {
+      const T v = x[from + o * step];
+      const bool better = v > best[o] || v != v;
+      best[o] = better ? v : best[o];
+      where[o] = better ? from + o * step : where[o];
+    });
+  });
 }
 
 template <int n, class T>
@@ -87,16 +75,10 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
 
 }  // namespace
 
-#define TAPER_MAX_POOL(variant, T)                                          \
-  TAPER_KERNEL(max_pool2d_with_indices, variant, prepare<2, T>, forward<T>) \
-  TAPER_KERNEL(max_pool3d_with_indices, variant, prepare<3, T>, forward<T>)
-TAPER_MAX_POOL(f32, float)
-TAPER_MAX_POOL(f64, double)
-TAPER_MAX_POOL(i64, int64_t)
-TAPER_MAX_POOL(i32, int32_t)
-TAPER_MAX_POOL(i16, int16_t)
-TAPER_MAX_POOL(i8, int8_t)
-TAPER_MAX_POOL(u8, uint8_t)
+#define TAPER_MAX_POOL(variant, T, n) \
+  TAPER_KERNEL(max_pool##n##d_with_indices, variant, prepare<n, T>, forward<T>)
+TAPER_NUMBERS(TAPER_MAX_POOL, 2)
+TAPER_NUMBERS(TAPER_MAX_POOL, 3)
 TAPER_KERNEL(max_pool2d_with_indices_backward, f32, backward<float>)
 TAPER_KERNEL(max_pool2d_with_indices_backward, f64, backward<double>)
 

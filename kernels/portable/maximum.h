@@ -15,7 +15,7 @@ constexpr T lowest() {
 
 /// The largest element seen and its position: the first of equal ones; a NaN wins over everything.
 template <class T>
-struct Maximum {
+struct Peak {
   index_t at;  ///< of the first element that there is
   T value = lowest<T>();
 

@@ -5,17 +5,13 @@
 
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/index_walk.h"
+#include "taper/kernels/portable/maximum.h"
 #include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
 
 namespace taper::portable {
 namespace {
 
-template <class T>
-T lowest() {
-  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                              : std::numeric_limits<T>::lowest();
-}
 template <class T>
 T highest() {
   return std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
