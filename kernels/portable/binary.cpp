@@ -1,5 +1,6 @@
 // Arithmetic of two tensors, or of a tensor and a number.
 #include "taper/kernels/portable/binary_functions.h"
+#include "taper/kernels/portable/division_functions.h"
 #include "taper/kernels/shapes/pointwise.h"
 
 namespace taper::portable {
