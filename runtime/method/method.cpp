@@ -1,5 +1,6 @@
 #include "taper/runtime/method/method.h"
 
+#include "taper/runtime/core/dense_copy.h"
 #include "taper/runtime/method/method_data.h"
 
 namespace taper {
@@ -121,30 +122,6 @@ bool is_output(const MethodData& m, index_t i) {
 }
 bool is_tensor_input(const MethodData& m, index_t i) {
   return is_input(m, i) && input_of(m, i)->value() != none;
-}
-
-// Dense, row-major order.
-void copy_to_dense(std::byte* to, const TensorRef& from) {
-  const size_t element = static_cast<size_t>(size_bytes(from.dtype));
-  const Shape& s = *from.shape;
-  const index_t n = s.numel();
-  if (n == 0) return;
-  if (s.is_dense()) {
-    std::memcpy(to, from.data, static_cast<size_t>(n) * element);
-    return;
-  }
-  index_t at[max_rank] = {}, offset = 0;
-  for (index_t i = 0; i < n; ++i, to += element) {
-    std::memcpy(to,
-                static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element,
-                element);
-    for (int d = s.rank - 1; d >= 0; --d) {
-      offset += s.strides[d];
-      if (++at[d] < s.sizes[d]) break;
-      offset -= s.strides[d] * s.sizes[d];
-      at[d] = 0;
-    }
-  }
 }
 
 const format::Expression& extent_of(const MethodData& m, index_t i, int d) {
@@ -332,7 +309,7 @@ Error Method::set_input(index_t i, const TensorRef& tensor) {
   if (tensor.data == nullptr && tensor.shape->numel() > 0)
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} has no memory"), i);
   bind_block(m, i, nullptr);
-  if (is_on_host(m, i)) return copy_to_dense(own_memory(m, i), tensor), Error::ok;
+  if (is_on_host(m, i)) return copy_dense(tensor, own_memory(m, i)), Error::ok;
   if (!tensor.shape->is_dense())
     return m.fail(Error::invalid_argument,
                   TAPER_TEXT("input {} lies on a device and takes dense tensors"), i);

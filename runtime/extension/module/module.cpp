@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "taper/kernels/portable/portable.h"
+#include "taper/runtime/core/dense_copy.h"
 #include "taper/runtime/extension/module/mapped_file.h"
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/platform/cpu.h"
@@ -37,25 +38,6 @@ class Region {
   size_t size_;
 };
 
-// A dense copy of a tensor of any strides.
-void copy_elements(const TensorRef& from, std::byte* to) {
-  const Shape& s = *from.shape;
-  const size_t element = static_cast<size_t>(size_bytes(from.dtype));
-  const index_t n = s.numel();
-  index_t at[max_rank] = {}, offset = 0;
-  for (index_t i = 0; i < n; ++i, to += element) {
-    std::memcpy(to,
-                static_cast<const std::byte*>(from.data) + static_cast<size_t>(offset) * element,
-                element);
-    for (int d = s.rank - 1; d >= 0; --d) {
-      offset += s.strides[d];
-      if (++at[d] < s.sizes[d]) break;
-      offset -= s.strides[d] * s.sizes[d];
-      at[d] = 0;
-    }
-  }
-}
-
 // False: there is no memory for so many.
 bool resize(std::vector<std::byte>& bytes, size_t size) {
   try {
@@ -63,13 +45,6 @@ bool resize(std::vector<std::byte>& bytes, size_t size) {
   } catch (const std::exception&) {  // bad_alloc, or length_error
     return false;
   }
-}
-
-void copy_out(const TensorRef& from, std::byte* to) {
-  if (from.shape->is_dense())
-    std::memcpy(to, from.data, static_cast<size_t>(from.size_bytes()));
-  else
-    copy_elements(from, to);
 }
 
 }  // namespace
@@ -231,7 +206,7 @@ Error Module::run(const std::string& name, const std::vector<Input>& inputs,
       return parts_->fail(Error::invalid_argument,
                           "output " + output + " has " + std::to_string(t.size_bytes()) +
                               " bytes, the buffer has " + std::to_string(outputs[i].size_bytes));
-    copy_out(t, static_cast<std::byte*>(outputs[i].data));
+    copy_dense(t, static_cast<std::byte*>(outputs[i].data));
   }
   return Error::ok;
 }
@@ -251,7 +226,7 @@ Result<std::vector<OwnedTensor>> Module::execute(const std::string& name,
         return parts_->fail(Error::out_of_memory, "output " + std::string(method->output_name(i)) +
                                                       " needs " + std::to_string(t.size_bytes()) +
                                                       " bytes");
-      if (!out.bytes.empty()) copy_out(t, out.bytes.data());
+      copy_dense(t, out.bytes.data());
       continue;
     }
     int64_t integer = 0;
