@@ -8,45 +8,14 @@
 #include <unordered_set>
 #include <utility>
 
-#include "taper/exporter/ir/bounds.h"
+#include "taper/exporter/ir/polynomial.h"
 
 namespace taper {
-namespace internal {
-
-using Atom = const Expression*;  // a symbol, floor_div, modulo, min or max
-
-/// coefficient * factors, the factors sorted by `compare`.
-struct Term {
-  int64_t coefficient;
-  std::vector<Atom> factors;
-};
-
-/// `terms + constant`, the terms sorted by `before`, without zeros: the normal form of a sum.
-struct Polynomial {
-  std::vector<Term> terms;
-  int64_t constant = 0;
-};
-
-/// A node of the expression tree. `sum` holds every polynomial that is neither a number nor a
-/// single atom.
-struct Expression {
-  enum class Form : uint8_t { symbol, floor_div, modulo, min, max, sum };
-  Form form;
-  Symbol symbol;   // form == symbol
-  Polynomial sum;  // form == sum
-  Dim a, b;        // the others
-  Bounds bounds;
-
-  static Atom of(Dim d) { return d.expression_; }
-  static Dim dim(Atom e) { return Dim(e); }
-};
-
-}  // namespace internal
-
 namespace {
 
 using internal::Atom;
 using internal::Bounds;
+using internal::compare;
 using internal::Expression;
 using internal::Polynomial;
 using internal::Term;
@@ -54,67 +23,7 @@ using Form = Expression::Form;
 
 Atom expression_of(Dim d) { return Expression::of(d); }
 
-[[noreturn]] void refuse_overflow() {
-  throw ExportError("a size expression does not fit in 64 bits");
-}
 [[noreturn]] void refuse_zero() { throw ExportError("a size is divided by zero"); }
-
-int64_t checked_add(int64_t a, int64_t b) {
-  int64_t r;
-  if (__builtin_add_overflow(a, b, &r)) refuse_overflow();
-  return r;
-}
-int64_t checked_multiply(int64_t a, int64_t b) {
-  int64_t r;
-  if (__builtin_mul_overflow(a, b, &r)) refuse_overflow();
-  return r;
-}
-
-// ---- order: by name and structure, so that texts do not depend on the order of creation ----
-
-int compare(Dim a, Dim b);
-
-int compare(const std::vector<Atom>& a, const std::vector<Atom>& b);
-
-template <class T>
-int three_way(const T& a, const T& b) {
-  return a < b ? -1 : b < a ? 1 : 0;
-}
-
-int compare(const Polynomial& a, const Polynomial& b) {
-  if (int c = three_way(a.terms.size(), b.terms.size())) return c;
-  for (size_t i = 0; i < a.terms.size(); ++i) {
-    if (int c = compare(a.terms[i].factors, b.terms[i].factors)) return c;
-    if (int c = three_way(a.terms[i].coefficient, b.terms[i].coefficient)) return c;
-  }
-  return three_way(a.constant, b.constant);
-}
-
-int compare(Atom a, Atom b) {
-  if (a == b) return 0;
-  if (int c = three_way(a->form, b->form)) return c;
-  if (a->form == Form::symbol) {
-    if (int c = a->symbol.name.compare(b->symbol.name)) return c;
-    return three_way(a->symbol.id, b->symbol.id);
-  }
-  if (a->form == Form::sum) return compare(a->sum, b->sum);
-  if (int c = compare(a->a, b->a)) return c;
-  return compare(a->b, b->b);
-}
-
-int compare(Dim a, Dim b) {
-  if (same(a, b)) return 0;
-  if (a.is_constant() && b.is_constant()) return three_way(a.value(), b.value());
-  if (a.is_constant() != b.is_constant()) return a.is_constant() ? -1 : 1;
-  return compare(expression_of(a), expression_of(b));
-}
-
-int compare(const std::vector<Atom>& a, const std::vector<Atom>& b) {
-  if (int c = three_way(b.size(), a.size())) return c;  // higher degrees first
-  for (size_t i = 0; i < a.size(); ++i)
-    if (int c = compare(a[i], b[i])) return c;
-  return 0;
-}
 
 // ---- interning ----
 
@@ -183,89 +92,6 @@ Dim dim_of(Polynomial p) {
   return intern({Form::sum, {}, std::move(p), {}, {}, bounds});
 }
 
-/// a + scale * b
-Polynomial add_scaled(const Polynomial& a, const Polynomial& b, int64_t scale) {
-  Polynomial r;
-  r.constant = checked_add(a.constant, checked_multiply(scale, b.constant));
-  size_t i = 0, j = 0;
-  while (i < a.terms.size() || j < b.terms.size()) {
-    const int c = i == a.terms.size()   ? 1
-                  : j == b.terms.size() ? -1
-                                        : compare(a.terms[i].factors, b.terms[j].factors);
-    Term t = c <= 0 ? a.terms[i++] : Term{0, b.terms[j].factors};
-    if (c >= 0)
-      t.coefficient = checked_add(t.coefficient, checked_multiply(scale, b.terms[j++].coefficient));
-    if (t.coefficient != 0) r.terms.push_back(std::move(t));
-  }
-  return r;
-}
-
-Polynomial times(const Polynomial& p, const Term& t) {
-  Polynomial r;
-  const auto less = [](Atom a, Atom b) { return compare(a, b) < 0; };
-  for (const Term& s : p.terms) {
-    Term u{checked_multiply(s.coefficient, t.coefficient), {}};
-    std::ranges::merge(s.factors, t.factors, std::back_inserter(u.factors), less);
-    r.terms.push_back(std::move(u));  // multiplying by one term keeps the order
-  }
-  if (p.constant != 0) {
-    if (t.factors.empty())
-      r.constant = checked_multiply(p.constant, t.coefficient);
-    else
-      r = add_scaled(r, {{{checked_multiply(p.constant, t.coefficient), t.factors}}, 0}, 1);
-  }
-  return r;
-}
-
-Polynomial times(const Polynomial& p, const Polynomial& q) {
-  Polynomial r = q.constant != 0 ? times(p, Term{q.constant, {}}) : Polynomial{};
-  for (const Term& t : q.terms) r = add_scaled(r, times(p, t), 1);
-  return r;
-}
-
-/// The leading term; a number counts as a term without factors.
-Term leading(const Polynomial& p) {
-  return p.terms.empty() ? Term{p.constant, {}} : p.terms.front();
-}
-bool is_zero(const Polynomial& p) { return p.terms.empty() && p.constant == 0; }
-
-/// Division without remainder by long division on leading terms; false if there is a remainder.
-bool divide_exactly(Polynomial p, const Polynomial& divisor, Polynomial& result) {
-  const Term d = leading(divisor);
-  const auto less = [](Atom a, Atom b) { return compare(a, b) < 0; };
-  result = {};
-  while (!is_zero(p)) {
-    const Term t = leading(p);
-    if (t.coefficient % d.coefficient != 0 || !std::ranges::includes(t.factors, d.factors, less))
-      return false;
-    Term q{t.coefficient / d.coefficient, {}};
-    std::ranges::set_difference(t.factors, d.factors, std::back_inserter(q.factors), less);
-    p = add_scaled(p, times(divisor, q), -1);
-    result = add_scaled(result,
-                        q.factors.empty() ? Polynomial{{}, q.coefficient} : Polynomial{{q}, 0}, 1);
-  }
-  return true;
-}
-
-int64_t content(const Polynomial& p) {  // the greatest number that divides every coefficient
-  int64_t g = p.constant;
-  for (const Term& t : p.terms) g = std::gcd(g, t.coefficient);
-  return g;
-}
-
-/// Splits p = divisor * whole + rest, the rest's coefficients in [0, divisor).
-void split(const Polynomial& p, int64_t divisor, Polynomial& whole, Polynomial& rest) {
-  const auto floor = [&](int64_t v) { return v / divisor - (v % divisor < 0); };
-  whole.constant = floor(p.constant), rest.constant = p.constant - whole.constant * divisor;
-  for (const Term& t : p.terms) {
-    const int64_t q = t.coefficient % divisor == 0 ? t.coefficient / divisor : 0;
-    if (q != 0)
-      whole.terms.push_back({q, t.factors});
-    else
-      rest.terms.push_back(t);
-  }
-}
-
 Dim make(Form form, Dim a, Dim b, Bounds bounds) {
   if (bounds.is_point()) return bounds.lower;
   return intern({form, {}, {}, a, b, bounds});
@@ -313,6 +139,28 @@ std::string text_of(Dim d, bool as_factor) {
         s += c > 0 || c == Bounds::least ? " + " + std::to_string(c) : " - " + std::to_string(-c);
   }
   return as_factor ? "(" + s + ")" : s;
+}
+
+Extent min(Extent a, Extent b) { return std::min(a.value, b.value); }
+Extent max(Extent a, Extent b) { return std::max(a.value, b.value); }
+
+/// What `Parts` of two operands stand for, of numbers or expressions.
+template <class D>
+D combined(DimKind kind, D a, D b) {
+  switch (kind) {
+    case DimKind::add:
+      return a + b;
+    case DimKind::multiply:
+      return a * b;
+    case DimKind::floor_div:
+      return a / b;
+    case DimKind::modulo:
+      return a % b;
+    case DimKind::min:
+      return min(a, b);
+    default:
+      return max(a, b);
+  }
 }
 
 void collect(Dim d, std::set<std::pair<uint64_t, const Symbol*>>& found) {
@@ -393,26 +241,7 @@ int64_t Dim::evaluate(const Bindings& bindings) const {
   }
   Extent r = p.operands[0].evaluate(bindings);
   for (size_t i = 1; i < p.operands.size(); ++i) {
-    const Extent v = p.operands[i].evaluate(bindings);
-    switch (p.kind) {
-      case DimKind::add:
-        r = r + v;
-        break;
-      case DimKind::multiply:
-        r = r * v;
-        break;
-      case DimKind::floor_div:
-        r = r / v;
-        break;
-      case DimKind::modulo:
-        r = r % v;
-        break;
-      case DimKind::min:
-        r = std::min(r.value, v.value);
-        break;
-      default:
-        r = std::max(r.value, v.value);
-    }
+    r = combined(p.kind, r, Extent(p.operands[i].evaluate(bindings)));
     if (r.invalid())
       throw ExportError("the size " + to_string() + " does not fit in 64 bits, or divides by zero");
   }
@@ -427,28 +256,8 @@ Dim Dim::substitute(const Substitution& replacements) const {
     return it == replacements.end() ? *this : it->second;
   }
   Dim r = p.operands[0].substitute(replacements);
-  for (size_t i = 1; i < p.operands.size(); ++i) {
-    const Dim v = p.operands[i].substitute(replacements);
-    switch (p.kind) {
-      case DimKind::add:
-        r = r + v;
-        break;
-      case DimKind::multiply:
-        r = r * v;
-        break;
-      case DimKind::floor_div:
-        r = r / v;
-        break;
-      case DimKind::modulo:
-        r = r % v;
-        break;
-      case DimKind::min:
-        r = min(r, v);
-        break;
-      default:
-        r = max(r, v);
-    }
-  }
+  for (size_t i = 1; i < p.operands.size(); ++i)
+    r = combined(p.kind, r, p.operands[i].substitute(replacements));
   return r;
 }
 
@@ -555,46 +364,6 @@ bool proves_different(Dim a, Dim b) { return proves_less(a, b) || proves_less(b,
 bool proves_less(Dim a, Dim b) { return a.upper() < b.lower() || difference(a, b).lower > 0; }
 bool proves_at_least(Dim a, Dim b) {
   return same(a, b) || a.lower() >= b.upper() || difference(b, a).lower >= 0;
-}
-
-std::string format_message(const char* text, std::initializer_list<Dim> values) {
-  std::string s;
-  const Dim* next = values.begin();
-  for (const char* c = text; *c != '\0'; ++c) {
-    if (c[0] == '{' && c[1] == '}' && next != values.end())
-      s += (next++)->to_string(), ++c;
-    else
-      s += *c;
-  }
-  return s;
-}
-
-bool Facts<Dim>::require(bool holds, const char* text, Dim a, Dim b, Dim c) {
-  if (!holds && !failed) failed = true, message = text, values[0] = a, values[1] = b, values[2] = c;
-  return holds;
-}
-
-bool Facts<Dim>::assume(Comparison comparison, Dim left, Dim right, std::string text) {
-  for (const Check& c : checks)
-    if (c.comparison == comparison && same(c.left, left) && same(c.right, right)) return true;
-  checks.push_back({comparison, left, right, std::move(text)});
-  return true;
-}
-
-bool Facts<Dim>::equal(Dim a, Dim b, const char* text, Dim c) {
-  if (taper::proves_equal(a, b)) return true;
-  if (proves_different(a, b)) return require(false, text, a, b, c);
-  return assume(Comparison::equal, a, b, format_message(text, {a, b, c}));
-}
-bool Facts<Dim>::at_least(Dim a, Dim b, const char* text) {
-  if (proves_at_least(a, b)) return true;
-  if (taper::proves_less(a, b)) return require(false, text, a, b);
-  return assume(Comparison::less_equal, b, a, format_message(text, {a, b}));
-}
-bool Facts<Dim>::less(Dim a, Dim b, const char* text) {
-  if (taper::proves_less(a, b)) return true;
-  if (proves_at_least(a, b)) return require(false, text, a, b);
-  return assume(Comparison::less, a, b, format_message(text, {a, b}));
 }
 
 }  // namespace taper
