@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
@@ -10,120 +8,13 @@
 #include "taper/exporter/eager/describe.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
-#include "taper/exporter/eager/threads.h"
+#include "taper/exporter/eager/run_kernel.h"
 
 namespace taper::eager {
 namespace {
 
-constexpr int max_slots = Schema::max_parameters + Schema::max_results;
-
-/// The arguments as kernels take them, with the memory that lists and dense copies need.
-class Slots {
- public:
-  Slots(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
-    size_t listed = 0;
-    for (int i = 0; i < info.argument_count; ++i)
-      if (arguments[i].kind == Kind::tensor && arguments[i].list) listed += arguments[i].size;
-    list_refs_.reserve(listed);  // slots point into it
-    for (int i = 0; i < info.argument_count; ++i) fill(slots_[i], arguments[i], here);
-  }
-  Slot* data() { return slots_; }
-  Slot& operator[](int i) { return slots_[i]; }
-
-  /// Replaces arguments whose strides the kernel does not take by dense copies.
-  void meet_strides(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
-                    const Location& here) {
-    for (int i = 0; i < info.argument_count; ++i) {
-      if (arguments[i].kind != Kind::tensor || !arguments[i].present ||
-          kernel.expected[i].strides == Strides::any)
-        continue;
-      for (uint32_t k = 0; k < arguments[i].size; ++k) {
-        const Tensor& t = arguments[i].tensors[k];
-        if (!t.defined() || t.impl()->shape.is_dense()) continue;
-        if (kernel.expected[i].strides == Strides::rows && t.rank() > 0 &&
-            t.impl()->shape.strides[t.rank() - 1] == 1)
-          continue;
-        NoGrad guard;
-        const Tensor& dense = dense_copies_.emplace_back(call<ops::clone>(here, t));
-        if (arguments[i].list)
-          list_refs_[static_cast<size_t>(slots_[i].tensors - list_refs_.data()) + k] = &dense.ref();
-        else
-          slots_[i].tensor = &dense.ref();
-      }
-    }
-  }
-
- private:
-  void fill(Slot& s, const Boxed& b, const Location& here) {
-    s.integer = 0, s.size = b.size, s.kind = b.kind, s.present = b.present;
-    if (b.kind == Kind::tensor) {
-      if (b.list) {
-        const size_t first = list_refs_.size();
-        for (uint32_t k = 0; k < b.size; ++k)
-          list_refs_.push_back(b.tensors[k].defined() ? &b.tensors[k].ref(here) : nullptr);
-        s.tensors = list_refs_.data() + first;
-      } else {
-        s.tensor = b.present ? &b.tensor().ref(here) : nullptr;
-      }
-      return;
-    }
-    if (!b.present) return;
-    if (b.kind == Kind::real) {
-      if (b.list)
-        s.reals = b.reals;
-      else
-        s.real = b.real;
-    } else if (b.kind == Kind::string) {
-      s.text = b.text;
-    } else if (b.list && b.symbolic) {
-      if (numbers_used_ + b.size > numbers_.size())
-        throw EagerError(here, "an operator's lists of integers have more than 64 elements");
-      for (uint32_t k = 0; k < b.size; ++k) numbers_[numbers_used_ + k] = b.dims[k].value();
-      s.integers = numbers_.data() + numbers_used_;
-      numbers_used_ += b.size;
-    } else if (b.list) {
-      s.integers = b.integers;
-    } else {
-      s.integer = b.dim.value();
-    }
-  }
-
-  Slot slots_[max_slots];
-  std::array<int64_t, 64> numbers_;
-  size_t numbers_used_ = 0;
-  std::vector<const TensorRef*> list_refs_;
-  std::vector<Tensor> dense_copies_;
-};
-
 bool is_half(DType d) { return d == DType::f16 || d == DType::bf16; }
 DType widened(DType d) { return is_half(d) ? DType::f32 : d; }
-DType as_it_is(DType d) { return d; }
-
-/// Whether the kernel takes the arguments' dtypes, or what `seen` makes of them.
-bool fits(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
-          DType (*seen)(DType) = as_it_is) {
-  return !any_tensor(info, arguments, [&](int i, const Tensor& t) {
-    return !(kernel.expected[i].dtypes & one(seen(t.dtype())));
-  });
-}
-bool some_kernel_fits(const OperatorInfo& info, const Boxed* arguments,
-                      DType (*seen)(DType) = as_it_is) {
-  return std::any_of(info.kernels.begin(), info.kernels.end(),
-                     [&](const Kernel* k) { return fits(*k, info, arguments, seen); });
-}
-template <class D>
-const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
-                     const TensorType<D>* results) {
-  for (const Kernel* kernel : info.kernels) {
-    if (!fits(*kernel, info, arguments)) continue;
-    bool right = true;
-    for (int k = 0; k < kernel->result_count && right; ++k)
-      right = !results[k].present ||
-              (kernel->expected[info.argument_count + k].dtypes & one(results[k].dtype));
-    if (right) return kernel;
-  }
-  return nullptr;
-}
 
 bool wants_gradient(const OperatorInfo& info, const Boxed* arguments) {
   return grad_enabled() &&
@@ -137,95 +28,6 @@ void check_arguments(const OperatorInfo& info, const Boxed* arguments, const Loc
     throw EagerError(here, std::string(info.name) + ": argument " + std::string(p.name) +
                                " is an undefined tensor");
   }
-}
-
-Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, const Location& here) {
-  Extent bytes = size_bytes(type.dtype);
-  for (int i = 0; i < type.rank; ++i) {
-    if (type.sizes[i].value < 0)
-      throw EagerError(here, std::string(info.name) + ": the result's size " +
-                                 std::to_string(type.sizes[i].value) + " is negative or too large");
-    bytes = bytes * type.sizes[i];
-  }
-  if (bytes.invalid())
-    throw EagerError(here, std::string(info.name) + ": the result has more than 2^63 bytes");
-  auto impl = std::make_shared<TensorImpl>(static_cast<size_t>(bytes.value));
-  impl->shape.rank = type.rank;
-  for (int i = 0; i < type.rank; ++i) impl->shape.sizes[i] = type.sizes[i].value;
-  impl->shape.make_dense();
-  impl->ref.dtype = type.dtype;
-  impl->bind();
-  return Tensor(std::move(impl));
-}
-
-/// Whether the kernel may write its result straight onto `self`, which is argument 0.
-bool may_overwrite(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
-                   const TensorType<Extent>& result, const Tensor& self) {
-  const TensorImpl& impl = *self.impl();
-  if (!(kernel.overwrites & 1) || !impl.shape.is_dense() || result.dtype != self.dtype() ||
-      result.rank != impl.shape.rank)
-    return false;
-  for (int i = 0; i < result.rank; ++i)
-    if (result.sizes[i].value != impl.shape.sizes[i]) return false;
-  return !any_tensor(info, arguments, [&](int i, const Tensor& t) {
-    return i > 0 && t.impl()->storage == impl.storage;
-  });
-}
-
-std::string dtypes_of_arguments(const OperatorInfo& info, const Boxed* arguments) {
-  std::string text;
-  any_tensor(info, arguments, [&](int, const Tensor& t) {
-    text += (text.empty() ? "" : ", ") + std::string(taper::name_of(t.dtype()));
-    return false;
-  });
-  return text;
-}
-
-/// Runs a kernel: the rule, the results' memory, prepare, run. `self`: what it may write onto, see
-/// may_overwrite; result 0 is it then.
-void run(const OperatorInfo& info, const Boxed* arguments, Tensor* results, const Tensor* self,
-         const Location& here) {
-  Slots slots(info, arguments, here);
-  TensorType<Extent> types[Schema::max_results];
-  Facts<Extent> facts;
-  if (info.numeric_rule == nullptr)
-    throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
-  if (!info.numeric_rule(facts, slots.data(), types))
-    throw EagerError(here, describe_failure(info, arguments, facts));
-  const Kernel* kernel = choose(info, arguments, types);
-  if (kernel == nullptr)
-    throw MissingKernelError(here, std::string(info.name) + ": no kernel for " +
-                                       dtypes_of_arguments(info, arguments) +
-                                       "; cast the arguments with to(DType::f32)");
-
-  const int result_count = info.schema.result_count;
-  for (int k = 0; k < result_count; ++k) {
-    if (!types[k].present) continue;
-    if (self && k == 0 && may_overwrite(*kernel, info, arguments, types[0], *self))
-      results[k] = *self;
-    else
-      results[k] = allocate(info, types[k], here);
-  }
-  slots.meet_strides(*kernel, info, arguments, here);
-  for (int k = 0; k < result_count; ++k) {
-    Slot& s = slots[info.argument_count + k];
-    s.tensor = results[k].defined() ? &results[k].ref() : nullptr;
-    s.size = 1, s.kind = Kind::tensor, s.present = results[k].defined();
-  }
-
-  alignas(8) std::byte plan[max_plan_bytes];
-  ErrorInfo failure;
-  Context context;
-  context.threads = threads();
-  context.info = &failure;
-  Error error = kernel->prepare ? kernel->prepare(context, plan, slots.data()) : Error::ok;
-  std::shared_ptr<Storage> scratch;
-  if (error == Error::ok && context.scratch_bytes > 0) {
-    scratch = Storage::allocate(context.scratch_bytes);
-    context.scratch = scratch->data();
-  }
-  if (error == Error::ok) error = kernel->run(context, plan, slots.data());
-  if (error != Error::ok) throw EagerError(here, describe_failure(info, arguments, failure, error));
 }
 
 /// The results of a call while tracing, and of a view always: types by the symbolic rule.
@@ -331,7 +133,7 @@ void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const 
   else if (recorder() != nullptr)
     run_traced(info, arguments, results, here);
   else
-    run(info, arguments, results, self, here);
+    run_kernel(info, arguments, results, self, here);
 }
 
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,

@@ -1,0 +1,19 @@
+#pragma once
+#include "taper/exporter/eager/operator_info.h"
+
+namespace taper::eager {
+
+/// Whether some kernel takes the arguments' dtypes, or what `seen` makes of them.
+bool some_kernel_fits(const OperatorInfo& info, const Boxed* arguments,
+                      DType (*seen)(DType) = nullptr);
+
+/// Runs the first kernel that takes the dtypes: the rule, the results' memory, prepare, run.
+///
+///   self   result 0 is this tensor, which is argument 0, where the kernel may write onto it and
+///          nothing else reads it; nullptr: results are new
+///
+/// Throws MissingKernelError, or EagerError with what the rule or the kernel refused.
+void run_kernel(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                const Tensor* self, const Location& here);
+
+}  // namespace taper::eager
