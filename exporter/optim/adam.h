@@ -12,23 +12,20 @@ struct AdamOptions {
   bool amsgrad = false;  ///< divide by the greatest v so far
   bool maximize = false;
 };
-
+struct AdamState {
+  Tensor mean, square, greatest_square;
+};
 /// Kingma and Ba, "Adam: a method for stochastic optimization", 2015:
 ///   g = gradient + weight_decay · p
 ///   m = β₁ m + (1 - β₁) g,   v = β₂ v + (1 - β₂) g²
 ///   p = p - lr / (1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + eps)                 t = 1, 2, …
 /// States: lr, step, exp_avg.<parameter>, exp_avg_sq.<parameter>, with amsgrad
 /// max_exp_avg_sq.<parameter>.
-class Adam : public Optimizer {
+class Adam : public WithBetas<AdamOptions, AdamState> {
  public:
   explicit Adam(const std::vector<Tensor>& parameters, AdamOptions options = {})
       : Adam(std::vector{ParameterGroup<AdamOptions>{parameters, options}}) {}
   explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups) : Adam(groups, false) {}
-
-  double momentum(size_t group = 0) const override { return options_.at(group).betas.first; }
-  void set_momentum(double value, size_t group = 0) override {
-    options_.at(group).betas.first = value;
-  }
 
  protected:
   Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay);
@@ -37,14 +34,11 @@ class Adam : public Optimizer {
               Location here) override;
 
  private:
-  struct Moments {
-    Tensor mean, square, greatest_square;
+  /// Of a group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ).
+  struct Corrections {
+    Tensor mean, root;
   };
-  std::vector<AdamOptions> options_;
-  std::vector<std::vector<Moments>> moments_;
-  std::vector<std::pair<Tensor, Tensor>>
-      corrections_;  // of each group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ)
-  Tensor step_;
+  std::vector<Corrections> corrections_;
   bool decoupled_;
 };
 

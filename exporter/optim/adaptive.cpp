@@ -3,40 +3,16 @@
 #include "taper/exporter/optim/arithmetic.h"
 
 namespace taper::optim {
-namespace {
-
-void check_betas(const char* name, std::pair<double, double> betas) {
-  const auto is_beta = [](double b) { return b >= 0 && b < 1; };
-  if (!is_beta(betas.first) || !is_beta(betas.second))
-    throw ExportError(std::string(name) + ": betas are in [0, 1)");
-}
-
-/// The gradient as NAdam and RAdam use it, decayed, after both means have taken it in; with
-/// decoupled weight decay the parameter shrinks instead.
-template <class Options>
-Tensor update_moments(const At& at, const Options& o, Tensor& parameter, const Tensor& gradient,
-                      const Tensor& lr, Moments& moments) {
-  const Tensor g =
-      at.decayed(gradient, o.maximize, parameter, o.decoupled_weight_decay ? 0 : o.weight_decay);
-  if (o.decoupled_weight_decay) at.shrink(parameter, lr, o.weight_decay);
-  at.average(moments.mean, o.betas.first, g);
-  at.average(moments.square, o.betas.second, at.mul(g, g));
-  return g;
-}
-
-}  // namespace
 
 // ---- Adagrad
 // ----------------------------------------------------------------------------------------------
 
 Adagrad::Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups) {
-  step_ = make_counter("step");
+  count_steps();
   add_groups(groups, [&](const Tensor& p, const AdagradOptions& o) {
     return AdagradState{make_full("sum", p, p.sizes(), o.initial_accumulator_value)};
   });
 }
-
-void Adagrad::begin_step(Location here) { step_.add_(Scalar(1), here); }
 
 void Adagrad::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
                      Location here) {
@@ -45,7 +21,7 @@ void Adagrad::update(size_t group, size_t index, Tensor parameter, const Tensor&
   Tensor& sum = state(group, index).sum;
   const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
   Tensor lr = lr_tensor(group);
-  if (o.lr_decay != 0) lr = at.div(lr, at.add(at.mul(step_, o.lr_decay), 1 - o.lr_decay));
+  if (o.lr_decay != 0) lr = at.div(lr, at.add(at.mul(step_count(), o.lr_decay), 1 - o.lr_decay));
   sum.add_(at.mul(g, g), Scalar(1), here);
   parameter.sub_(at.mul(at.div(g, at.add(at.sqrt(sum), o.eps)), lr), Scalar(1), here);
 }
@@ -111,7 +87,7 @@ void Adadelta::update(size_t group, size_t index, Tensor parameter, const Tensor
 // ----------------------------------------------------------------------------------------------
 
 Adamax::Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups) {
-  step_ = make_counter("step");
+  count_steps();
   add_groups(groups, [&](const Tensor& p, const AdamaxOptions& o) {
     check_betas("Adamax", o.betas);
     return Moments{make_zeros("exp_avg", p), make_zeros("exp_inf", p)};
@@ -128,7 +104,7 @@ void Adamax::update(size_t group, size_t index, Tensor parameter, const Tensor& 
   greatest.copy_(
       eager::maximum(at.mul(greatest, o.betas.second), at.add(eager::abs(g, here), o.eps), here),
       here);
-  const Tensor rate = at.div(lr_tensor(group), one_minus_power(o.betas.first, step_, here));
+  const Tensor rate = at.div(lr_tensor(group), one_minus_power(o.betas.first, step_count(), here));
   parameter.sub_(at.mul(at.div(mean, greatest), rate), Scalar(1), here);
 }
 
@@ -136,7 +112,7 @@ void Adamax::update(size_t group, size_t index, Tensor parameter, const Tensor& 
 // ----------------------------------------------------------------------------------------------
 
 NAdam::NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups) {
-  step_ = make_counter("step");
+  count_steps();
   add_groups(groups, [&](const Tensor& p, const NAdamOptions& o) {
     check_betas("NAdam", o.betas);
     return Moments{make_zeros("exp_avg", p), make_zeros("exp_avg_sq", p)};
@@ -151,7 +127,6 @@ NAdam::NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups) {
 
 void NAdam::begin_step(Location here) {
   const At at{here};
-  step_.add_(Scalar(1), here);
   for (size_t group = 0; group < group_count(); ++group) {
     const NAdamOptions& o = options(group);
     const auto momentum_at = [&](const Tensor& t) {
@@ -159,9 +134,9 @@ void NAdam::begin_step(Location here) {
           eager::exp(at.mul(t, std::log(0.96) * o.momentum_decay), here);  // 0.96^(t ψ)
       return at.add(at.mul(decay, -o.betas.first / 2), o.betas.first);
     };
-    const Tensor now = momentum_at(step_), next = momentum_at(at.add(step_, 1.0));
+    const Tensor now = momentum_at(step_count()), next = momentum_at(at.add(step_count(), 1.0));
     Tensor& product = products_[group].mul_(now, here);
-    factors_[group] = {one_minus_power(o.betas.second, step_, here),
+    factors_[group] = {one_minus_power(o.betas.second, step_count(), here),
                        at.div(at.one_minus(now), at.one_minus(product)),
                        at.div(next, at.one_minus(at.mul(product, next)))};
   }
@@ -173,7 +148,8 @@ void NAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& g
   const NAdamOptions& o = options(group);
   Moments& moments = state(group, index);
   const Tensor& lr = lr_tensor(group);
-  const Tensor g = update_moments(at, o, parameter, gradient, lr, moments);
+  const Tensor g =
+      update_moments(at, o, o.decoupled_weight_decay, parameter, gradient, lr, moments);
   const auto& [mean, square] = moments;
   const Factors& f = factors_[group];
   const Tensor denominator = at.add(at.sqrt(at.div(square, f.correction)), o.eps);
@@ -185,7 +161,7 @@ void NAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& g
 // ----------------------------------------------------------------------------------------------
 
 RAdam::RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups) {
-  step_ = make_counter("step");
+  count_steps();
   add_groups(groups, [&](const Tensor& p, const RAdamOptions& o) {
     check_betas("RAdam", o.betas);
     return Moments{make_zeros("exp_avg", p), make_zeros("exp_avg_sq", p)};
@@ -195,8 +171,7 @@ RAdam::RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups) {
 
 void RAdam::begin_step(Location here) {
   const At at{here};
-  step_.add_(Scalar(1), here);
-  const Tensor t = step_.to(DType::f64, here);  // ρ is a small difference of large numbers
+  const Tensor t = step_count().to(DType::f64, here);  // ρ is a small difference of large numbers
   for (size_t group = 0; group < group_count(); ++group) {
     const auto [beta1, beta2] = options(group).betas;
     const double limit = 2 / (1 - beta2) - 1;
@@ -220,7 +195,7 @@ void RAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& g
   const RAdamOptions& o = options(group);
   Moments& moments = state(group, index);
   const Tensor& lr = lr_tensor(group);
-  update_moments(at, o, parameter, gradient, lr, moments);
+  update_moments(at, o, o.decoupled_weight_decay, parameter, gradient, lr, moments);
   const auto& [mean, square] = moments;
   const Factors& f = factors_[group];
   const Tensor direction = at.div(mean, f.correction);

@@ -27,12 +27,8 @@ class Adagrad : public PerParameter<AdagradOptions, AdagradState> {
   explicit Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups);
 
  protected:
-  void begin_step(Location here) override;
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
               Location here) override;
-
- private:
-  Tensor step_;
 };
 
 struct RMSpropOptions {
@@ -107,22 +103,15 @@ struct AdamaxOptions {
 /// Kingma and Ba, "Adam: a method for stochastic optimization", 2015, section 7:
 ///   m = β₁ m + (1 - β₁) g,   u = max(β₂ u, |g| + eps),   p = p - lr / (1 - β₁ᵗ) · m / u
 /// States: lr, step, exp_avg.<parameter>, exp_inf.<parameter>.
-class Adamax : public PerParameter<AdamaxOptions, Moments> {
+class Adamax : public WithBetas<AdamaxOptions, Moments> {
  public:
   explicit Adamax(const std::vector<Tensor>& parameters, AdamaxOptions options = {})
       : Adamax(std::vector{ParameterGroup<AdamaxOptions>{parameters, options}}) {}
   explicit Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups);
 
-  double momentum(size_t group = 0) const override { return options(group).betas.first; }
-  void set_momentum(double value, size_t group = 0) override { options(group).betas.first = value; }
-
  protected:
-  void begin_step(Location here) override { step_.add_(Scalar(1), here); }
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
               Location here) override;
-
- private:
-  Tensor step_;
 };
 
 struct NAdamOptions {
@@ -154,7 +143,6 @@ class NAdam : public PerParameter<NAdamOptions, Moments> {
   struct Factors {
     Tensor correction, gradient, mean;
   };
-  Tensor step_;
   std::vector<Tensor> products_;  // of each group
   std::vector<Factors> factors_;
 };
@@ -188,7 +176,6 @@ class RAdam : public PerParameter<RAdamOptions, Moments> {
   struct Factors {
     Tensor correction, rectified, is_rectified;
   };
-  Tensor step_;
   std::vector<Factors> factors_;
 };
 

@@ -1,6 +1,8 @@
 // Arithmetic that updates share, each operation at the line that called step().
 #pragma once
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/pointwise.h"
@@ -40,6 +42,26 @@ struct At {
     if (weight_decay != 0) parameter.mul_(add(mul(lr, -weight_decay), 1.0), here);
   }
 };
+
+inline void check_betas(const char* optimizer, std::pair<double, double> betas) {
+  const auto is_beta = [](double b) { return b >= 0 && b < 1; };
+  if (!is_beta(betas.first) || !is_beta(betas.second))
+    throw ExportError(std::string(optimizer) + ": betas are in [0, 1)");
+}
+
+/// The gradient as Adam and its kin use it, decayed, after the means of it and of its square have
+/// taken it in; with decoupled weight decay the parameter shrinks instead.
+template <class Options, class Moments>
+Tensor update_moments(const At& at, const Options& o, bool decoupled_weight_decay,
+                      Tensor& parameter, const Tensor& gradient, const Tensor& lr,
+                      Moments& moments) {
+  const Tensor g =
+      at.decayed(gradient, o.maximize, parameter, decoupled_weight_decay ? 0 : o.weight_decay);
+  if (decoupled_weight_decay) at.shrink(parameter, lr, o.weight_decay);
+  at.average(moments.mean, o.betas.first, g);
+  at.average(moments.square, o.betas.second, at.mul(g, g));
+  return g;
+}
 
 /// 1 - betaᵗ, by way of expm1: for beta near 1 the difference itself would lose most of its digits
 /// in f32.

@@ -152,7 +152,7 @@ internal::LowBitMean LowBitAdam::make_mean(const std::string& kind, const Tensor
 }
 
 LowBitAdam::LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& groups) {
-  step_ = make_counter("step");
+  count_steps();
   add_groups(groups, [&](const Tensor& p, const LowBitAdamOptions& o) {
     return internal::LowBitMoments{make_mean("exp_avg", p, o.format, true),
                                    make_mean("exp_avg_sq", p, o.format, false)};
@@ -176,8 +176,8 @@ void LowBitAdam::update(size_t group, size_t index, Tensor parameter, const Tens
                square = averaged(m.square, o.betas.second, at.mul(g, g));
   encode(m.mean, mean, here);
   encode(m.square, square, here);
-  const Tensor rate = at.div(lr, one_minus_power(o.betas.first, step_, here)),
-               root = at.sqrt(one_minus_power(o.betas.second, step_, here));
+  const Tensor rate = at.div(lr, one_minus_power(o.betas.first, step_count(), here)),
+               root = at.sqrt(one_minus_power(o.betas.second, step_count(), here));
   const Tensor denominator = at.add(at.div(at.sqrt(square), root), o.eps);
   parameter.sub_(at.mul(at.div(mean, denominator), rate).to(parameter.dtype(), here), Scalar(1),
                  here);

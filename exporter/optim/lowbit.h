@@ -42,17 +42,13 @@ struct LowBitMoments {
 /// 4-bit states", 2023. In every step a state is decoded, updated in f32, used, and encoded again.
 /// States: lr, step, and for each parameter exp_avg.codes, exp_avg.scale, exp_avg_sq.codes and
 /// exp_avg_sq.scale; of small parameters exp_avg and exp_avg_sq in f32.
-class LowBitAdam : public PerParameter<LowBitAdamOptions, internal::LowBitMoments> {
+class LowBitAdam : public WithBetas<LowBitAdamOptions, internal::LowBitMoments> {
  public:
   explicit LowBitAdam(const std::vector<Tensor>& parameters, LowBitAdamOptions options = {})
       : LowBitAdam(std::vector{ParameterGroup<LowBitAdamOptions>{parameters, options}}) {}
   explicit LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& groups);
 
-  double momentum(size_t group = 0) const override { return options(group).betas.first; }
-  void set_momentum(double value, size_t group = 0) override { options(group).betas.first = value; }
-
  protected:
-  void begin_step(Location here) override { step_.add_(Scalar(1), here); }
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
               Location here) override;
 
@@ -60,7 +56,6 @@ class LowBitAdam : public PerParameter<LowBitAdamOptions, internal::LowBitMoment
   internal::LowBitMean make_mean(const std::string& kind, const Tensor& parameter,
                                  StateFormat format, bool is_signed);
 
-  Tensor step_;
   std::map<std::pair<StateFormat, bool>, std::shared_ptr<const internal::Codebook>> books_;
 };
 

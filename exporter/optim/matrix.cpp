@@ -42,7 +42,7 @@ Tensor orthogonalized(const Tensor& m, const MuonOptions& o, const At& at) {
 }  // namespace
 
 Adafactor::Adafactor(const std::vector<ParameterGroup<AdafactorOptions>>& groups) {
-  step_ = make_counter("step");
+  count_steps();
   add_groups(groups, [&](const Tensor& p, const AdafactorOptions&) -> AdafactorState {
     if (p.rank() < 2) return {{}, {}, make_zeros("variance", p)};
     eager::Dims row = p.sizes(), column = p.sizes();
@@ -61,9 +61,9 @@ void Adafactor::update(size_t group, size_t index, Tensor parameter, const Tenso
       o.eps1.value_or(parameter.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
                                                       : std::numeric_limits<float>::epsilon());
   const Tensor g = at.decayed(gradient, o.maximize, parameter, 0), squared = at.mul(g, g);
-  const Tensor share = eager::pow(step_, Scalar(o.beta2_decay), here);
+  const Tensor share = eager::pow(step_count(), Scalar(o.beta2_decay), here);
   const Tensor size = eager::clamp_min(root_mean_square(parameter, at), Scalar(o.eps2), here);
-  const Tensor rate = at.mul(size, eager::minimum(lr, eager::rsqrt(step_, here), here));
+  const Tensor rate = at.mul(size, eager::minimum(lr, eager::rsqrt(step_count(), here), here));
   at.shrink(parameter, lr, o.weight_decay);
   Tensor variance = s.variance;
   if (variance.defined()) {

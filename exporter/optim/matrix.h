@@ -34,12 +34,8 @@ class Adafactor : public PerParameter<AdafactorOptions, AdafactorState> {
   explicit Adafactor(const std::vector<ParameterGroup<AdafactorOptions>>& groups);
 
  protected:
-  void begin_step(Location here) override { step_.add_(Scalar(1), here); }
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
               Location here) override;
-
- private:
-  Tensor step_;
 };
 
 struct MuonOptions {

@@ -10,6 +10,7 @@ namespace taper::optim {
 
 void Optimizer::step(Location here) {
   eager::NoGrad guard;
+  if (step_count_.defined()) step_count_.add_(Scalar(1), here);
   begin_step(here);
   for (size_t group = 0; group < groups_.size(); ++group)
     for (size_t i = 0; i < groups_[group].parameters.size(); ++i) {

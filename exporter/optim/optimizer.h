@@ -80,6 +80,9 @@ class Optimizer {
                    double value);
   /// A 0-dim f32 state of value 0.
   Tensor make_counter(const std::string& kind);
+  /// From now on the state "step" counts steps, from 1 in the first.
+  void count_steps() { step_count_ = make_counter("step"); }
+  const Tensor& step_count() const { return step_count_; }
 
   /// Runs once a step, before the updates.
   virtual void begin_step(Location) {}
@@ -94,6 +97,7 @@ class Optimizer {
 
   std::vector<Group> groups_;
   std::vector<std::pair<std::string, Tensor>> states_;
+  Tensor step_count_;
 };
 
 /// An optimizer whose groups have `Options`, with an `lr` among them, and whose parameters have a
@@ -113,13 +117,23 @@ class PerParameter : public Optimizer {
       states_.push_back(std::move(states));
     }
   }
-  const Options& options(size_t group) const { return options_[group]; }
-  Options& options(size_t group) { return options_[group]; }
+  const Options& options(size_t group) const { return options_.at(group); }
+  Options& options(size_t group) { return options_.at(group); }
   State& state(size_t group, size_t index) { return states_[group][index]; }
 
  private:
   std::vector<Options> options_;
   std::vector<std::vector<State>> states_;
+};
+
+/// One whose momentum is the first of its `betas`.
+template <class Options, class State>
+class WithBetas : public PerParameter<Options, State> {
+ public:
+  double momentum(size_t group = 0) const override { return this->options(group).betas.first; }
+  void set_momentum(double value, size_t group = 0) override {
+    this->options(group).betas.first = value;
+  }
 };
 
 /// Scales all gradients by one factor, in place, so that their common norm is at most `max_norm`.

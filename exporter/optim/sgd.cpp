@@ -1,54 +1,49 @@
 #include "taper/exporter/optim/sgd.h"
 
-#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/optim/arithmetic.h"
 
 namespace taper::optim {
 
 SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups) {
-  for (const ParameterGroup<SGDOptions>& group : groups) {
-    const SGDOptions& o = group.options;
+  bool dampened = false;
+  add_groups(groups, [&](const Tensor& p, const SGDOptions& o) {
     if (o.nesterov && (o.momentum <= 0 || o.dampening != 0))
       throw ExportError("SGD: nesterov needs momentum and no dampening");
-    add_group(group.parameters, o.lr);
-    std::vector<Tensor> momenta;
-    if (o.momentum != 0)
-      for (const Tensor& parameter : group.parameters)
-        momenta.push_back(make_zeros("momentum", parameter));
-    if (o.momentum != 0 && o.dampening != 0 && !step_.defined()) step_ = make_counter("step");
-    options_.push_back(o);
-    momenta_.push_back(std::move(momenta));
-  }
+    dampened = dampened || (o.momentum != 0 && o.dampening != 0);
+    return o.momentum != 0 ? SGDState{make_zeros("momentum", p)} : SGDState{};
+  });
+  if (dampened) count_steps();
   gradient_share_.resize(groups.size());
 }
 
 void SGD::set_momentum(double value, size_t group) {
-  if (momenta_.at(group).empty()) throw ExportError("SGD: this group was made without momentum");
-  options_[group].momentum = value;
+  SGDOptions& o = options(group);
+  if (!state(group, 0).momentum.defined())
+    throw ExportError("SGD: this group was made without momentum");
+  o.momentum = value;
 }
 
 void SGD::begin_step(Location here) {
-  if (!step_.defined()) return;
-  const Tensor first = eager::eq(step_, Scalar(0), here).to(DType::f32, here);
-  for (size_t group = 0; group < options_.size(); ++group) {
-    const double dampening = options_[group].dampening;  // 1 - dampening + dampening · first
-    gradient_share_[group] = eager::add(eager::mul(first, Scalar(dampening), here),
-                                        Scalar(1 - dampening), Scalar(1), here);
+  if (!step_count().defined()) return;
+  const At at{here};
+  const Tensor first = eager::eq(step_count(), Scalar(1), here).to(DType::f32, here);
+  for (size_t group = 0; group < group_count(); ++group) {
+    const double dampening = options(group).dampening;  // 1 - dampening + dampening · first
+    gradient_share_[group] = at.add(at.mul(first, dampening), 1 - dampening);
   }
-  step_.add_(Scalar(1), here);
 }
 
 void SGD::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
                  Location here) {
-  const SGDOptions& o = options_[group];
-  Tensor g = o.maximize ? eager::neg(gradient, here) : gradient;
-  if (o.weight_decay != 0) g = eager::add(g, parameter, Scalar(o.weight_decay), here);
-  if (!momenta_[group].empty()) {
-    Tensor& m = momenta_[group][index];
+  const At at{here};
+  const SGDOptions& o = options(group);
+  Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
+  if (Tensor& m = state(group, index).momentum; m.defined()) {
     m.mul_(Scalar(o.momentum), here);
-    m.add_(o.dampening != 0 ? eager::mul(g, gradient_share_[group], here) : g, Scalar(1), here);
-    g = o.nesterov ? eager::add(g, m, Scalar(o.momentum), here) : m;
+    m.add_(o.dampening != 0 ? at.mul(g, gradient_share_[group]) : g, Scalar(1), here);
+    g = o.nesterov ? at.add(g, m, o.momentum) : m;
   }
-  parameter.sub_(eager::mul(g, lr_tensor(group), here), Scalar(1), here);
+  parameter.sub_(at.mul(g, lr_tensor(group)), Scalar(1), here);
 }
 
 }  // namespace taper::optim

@@ -6,26 +6,27 @@ namespace taper::optim {
 struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0;
-  double dampening =
-      0;  ///< how much less than all of a gradient enters the momentum, from the second step on
+  /// How much less than all of a gradient enters the momentum, from the second step on.
+  double dampening = 0;
   double weight_decay = 0;  ///< adds weight_decay · parameter to the gradient
   bool nesterov = false;    ///< needs momentum and no dampening
   bool maximize = false;
 };
-
+struct SGDState {
+  Tensor momentum;  ///< undefined without
+};
 /// Stochastic gradient descent:
 ///   g = gradient + weight_decay · p
 ///   m = momentum · m + (1 - dampening) · g          (m = g in the first step)
-///   p = p - lr · m                                  (nesterov: lr · (g + momentum · m); without
-///   momentum: lr · g)
+///   p = p - lr · m          (nesterov: lr · (g + momentum · m); without momentum: lr · g)
 /// States: lr, momentum.<parameter>; step if there is dampening.
-class SGD : public Optimizer {
+class SGD : public PerParameter<SGDOptions, SGDState> {
  public:
   explicit SGD(const std::vector<Tensor>& parameters, SGDOptions options = {})
       : SGD(std::vector{ParameterGroup<SGDOptions>{parameters, options}}) {}
   explicit SGD(const std::vector<ParameterGroup<SGDOptions>>& groups);
 
-  double momentum(size_t group = 0) const override { return options_.at(group).momentum; }
+  double momentum(size_t group = 0) const override { return options(group).momentum; }
   /// Throws ExportError if the group was made without momentum.
   void set_momentum(double value, size_t group = 0) override;
 
@@ -35,12 +36,8 @@ class SGD : public Optimizer {
               Location here) override;
 
  private:
-  std::vector<SGDOptions> options_;
-  std::vector<std::vector<Tensor>>
-      momenta_;  // of each group, as its parameters; empty without momentum
-  std::vector<Tensor>
-      gradient_share_;  // of each group with dampening: 1 in the first step, 1 - dampening later
-  Tensor step_;         // undefined without dampening
+  /// Of each group with dampening: 1 in the first step, 1 - dampening later.
+  std::vector<Tensor> gradient_share_;
 };
 
 }  // namespace taper::optim

@@ -52,7 +52,7 @@ void Rprop::update(size_t group, size_t index, Tensor parameter, const Tensor& g
 }
 
 ASGD::ASGD(const std::vector<ParameterGroup<ASGDOptions>>& groups) {
-  step_ = make_counter("step");
+  count_steps();
   add_groups(groups,
              [&](const Tensor& p, const ASGDOptions&) { return ASGDState{make_zeros("ax", p)}; });
 }
@@ -61,7 +61,7 @@ void ASGD::update(size_t group, size_t index, Tensor parameter, const Tensor& gr
                   Location here) {
   const At at{here};
   const ASGDOptions& o = options(group);
-  const Tensor &lr = lr_tensor(group), before = at.add(step_, -1.0);
+  const Tensor &lr = lr_tensor(group), before = at.add(step_count(), -1.0);
   Tensor& average = state(group, index).average;
   const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
   const Tensor slowed = at.add(at.mul(at.mul(before, o.lambd), lr), 1.0);

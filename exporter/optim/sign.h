@@ -16,14 +16,11 @@ struct LionState {
 /// Chen et al., "Symbolic discovery of optimization algorithms", 2023:
 ///   u = sign(β₁ m + (1 - β₁) g),   p = p - lr · weight_decay · p - lr u,   m = β₂ m + (1 - β₂) g
 /// States: lr, exp_avg.<parameter>.
-class Lion : public PerParameter<LionOptions, LionState> {
+class Lion : public WithBetas<LionOptions, LionState> {
  public:
   explicit Lion(const std::vector<Tensor>& parameters, LionOptions options = {})
       : Lion(std::vector{ParameterGroup<LionOptions>{parameters, options}}) {}
   explicit Lion(const std::vector<ParameterGroup<LionOptions>>& groups);
-
-  double momentum(size_t group = 0) const override { return options(group).betas.first; }
-  void set_momentum(double value, size_t group = 0) override { options(group).betas.first = value; }
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -79,12 +76,8 @@ class ASGD : public PerParameter<ASGDOptions, ASGDState> {
   const Tensor& average(size_t index, size_t group = 0) { return state(group, index).average; }
 
  protected:
-  void begin_step(Location here) override { step_.add_(Scalar(1), here); }
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
               Location here) override;
-
- private:
-  Tensor step_;
 };
 
 }  // namespace taper::optim
