@@ -6,8 +6,8 @@
 
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/kernel_table.h"
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/io/file.h"
+#include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
 namespace {
@@ -34,9 +34,8 @@ void export_program(const Options& options, std::ostream& out) {
   write(options.array, program, write_array, out);
   write(options.header, program, write_header, out);
   out << program.file_name << ": "
-      << inspect::counted(static_cast<int64_t>(program.kernels.size()), "kernel") << ", "
-      << inspect::bytes_text(static_cast<int64_t>(program.bytes.size()))
-      << " of constants and tables\n";
+      << io::counted(static_cast<int64_t>(program.kernels.size()), "kernel") << ", "
+      << io::bytes_text(static_cast<int64_t>(program.bytes.size())) << " of constants and tables\n";
 }
 
 }  // namespace

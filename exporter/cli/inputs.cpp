@@ -4,8 +4,8 @@
 #include <random>
 #include <set>
 
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/inspect/program_text.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/png.h"
 #include "taper/exporter/io/safetensors.h"
@@ -131,7 +131,7 @@ class InputReader {
   std::string inputs_text() const {
     std::vector<std::string> names;
     for (index_t i = 0; i < method_.input_count(); ++i) names.push_back(input_text(running_, i));
-    return names.empty() ? "it takes none" : inspect::joined(names, "; ");
+    return names.empty() ? "it takes none" : io::joined(names, "; ");
   }
   ExportError no_input(const std::string& name) const {
     return ExportError(std::string(method_.name()) + " has no input " + name + "; it takes " +
@@ -166,7 +166,7 @@ std::vector<int64_t> symbol_values(const RunningMethod& running,
     if (std::ranges::find(names, name) == names.end())
       throw ExportError(
           "the method has no symbolic size " + name + "; " +
-          (names.empty() ? "all its sizes are fixed" : "there are " + inspect::joined(names)));
+          (names.empty() ? "all its sizes are fixed" : "there are " + io::joined(names)));
   return values;
 }
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "taper/exporter/eager/kernel_sets.h"
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/inspect/program_file.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/runtime/program/tables.h"
 
@@ -24,7 +24,7 @@ std::string identifier(std::string text) {
 }
 
 // What a line's comment can hold of a name from a file.
-std::string comment(const std::string& text) { return inspect::printable(text); }
+std::string comment(const std::string& text) { return io::printable(text); }
 
 // The namespace in which a record is declared.
 const char* library_of(const Kernel* kernel) {

@@ -8,7 +8,7 @@
 #include <ostream>
 #include <span>
 
-#include "taper/exporter/inspect/format_text.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/internal/strided_copy.h"
 
 namespace taper::cli {
@@ -103,7 +103,7 @@ io::Array array_of(const TensorRef& tensor) {
 
 void print_output(std::ostream& out, const std::string& name, const io::Array& output,
                   const TopOptions& top) {
-  out << inspect::printable(name) << ": " << output.describe() << '\n';
+  out << io::printable(name) << ": " << output.describe() << '\n';
   if (top.count == 0 || !is_scores(output)) return print_elements(out, output);
   const size_t classes = static_cast<size_t>(output.sizes.back());
   const int64_t rows = output.numel() / static_cast<int64_t>(classes);

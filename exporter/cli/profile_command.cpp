@@ -10,8 +10,8 @@
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/timing.h"
 #include "taper/exporter/eager/threads.h"
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/io/file.h"
+#include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
 namespace {
@@ -59,7 +59,7 @@ void print_rows(std::ostream& out, const char* title, const std::vector<Row>& ro
   out << "\n         us    share            rate  " << title << '\n';
   for (const Row& row : rows)
     out << std::fixed << std::setprecision(1) << std::setw(11) << row.us << std::setw(9)
-        << inspect::percent_text(row.us, total_us) << std::setw(16) << rate_text(row.us, row.work)
+        << io::percent_text(row.us, total_us) << std::setw(16) << rate_text(row.us, row.work)
         << "  " << std::left << std::setw(static_cast<int>(width) + 2) << row.name << std::right
         << row.rest << '\n';
 }
@@ -71,7 +71,7 @@ std::vector<Row> instruction_rows(const Timing& timing) {
     if (!in.source.empty()) notes.push_back(in.source);
     if (!in.module.empty()) notes.push_back(in.module);
     rows.push_back({in.median_us, in.work, in.kernel.empty() ? in.op : in.kernel,
-                    inspect::printable(inspect::joined(notes, "  "))});
+                    io::printable(io::joined(notes, "  "))});
   }
   return rows;
 }
@@ -84,7 +84,7 @@ std::vector<Row> operator_rows(const Timing& timing) {
     Row& sum = sums.try_emplace(in.op, Row{0, {}, in.op, ""}).first->second;
     sum.us += in.median_us;
     sum.work.operations += in.work.operations, sum.work.bytes += in.work.bytes;
-    sum.rest = inspect::counted(++counts[in.op], "instruction");
+    sum.rest = io::counted(++counts[in.op], "instruction");
   }
   std::vector<Row> rows;
   for (const auto& [op, row] : sums) rows.push_back(row);
@@ -105,19 +105,19 @@ void profile_program(const Options& options, std::ostream& out) {
   for (const InstructionTiming& in : timing.instructions)
     sum_us += in.median_us, work.operations += in.work.operations;
   const Method& method = running.method();
-  out << inspect::printable(method.name()) << ": " << std::fixed << std::setprecision(1)
+  out << io::printable(method.name()) << ": " << std::fixed << std::setprecision(1)
       << timing.median_us << " us";
   if (work.operations > 0) out << ", " << rate_text(timing.median_us, work);
-  out << "   median of " << inspect::counted(timing.runs, "run") << ", "
-      << inspect::counted(threads == nullptr ? 1 : threads->count, "thread") << '\n';
+  out << "   median of " << io::counted(timing.runs, "run") << ", "
+      << io::counted(threads == nullptr ? 1 : threads->count, "thread") << '\n';
   for (index_t i = 0; i < method.input_count(); ++i) {
     const TensorRef input = method.input(i);
     if (input.shape == nullptr) continue;
     std::vector<std::string> sizes;
     for (int d = 0; d < input.shape->rank; ++d)
       sizes.push_back(std::to_string(input.shape->sizes[d]));
-    out << "  " << inspect::printable(method.input_name(i)) << ": " << name_of(input.dtype) << "["
-        << inspect::joined(sizes) << "]\n";
+    out << "  " << io::printable(method.input_name(i)) << ": " << name_of(input.dtype) << "["
+        << io::joined(sizes) << "]\n";
   }
   std::vector<Row> rows = instruction_rows(timing);
   if (options.by_time) std::ranges::stable_sort(rows, std::ranges::greater(), &Row::us);

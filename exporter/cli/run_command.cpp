@@ -6,8 +6,8 @@
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/outputs.h"
 #include "taper/exporter/eager/threads.h"
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/io/file.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/safetensors.h"
 
@@ -64,7 +64,7 @@ void write_output(const std::string& text, const Method& method,
   if (!path.ends_with(".npy"))
     throw ExportError(path + ": outputs are written as .npy or .safetensors");
   if (chosen < 0 && arrays.size() != 1)
-    throw ExportError("the method has " + inspect::counted(method.output_count(), "output") +
+    throw ExportError("the method has " + io::counted(method.output_count(), "output") +
                       "; name one, --output NAME=" + path + ", or write .safetensors");
   io::write_npy(path, arrays[static_cast<size_t>(std::max<index_t>(chosen, 0))]);
 }

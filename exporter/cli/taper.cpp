@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "taper/exporter/cli/commands.h"
-#include "taper/exporter/inspect/format_text.h"
+#include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
 namespace {
@@ -22,7 +22,7 @@ Exit codes: 0 success, 1 failure (the line on stderr says what and how to go on)
 // A message on one line, whatever a file or a library put into it.
 std::string on_one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
-  return inspect::printable(text);
+  return io::printable(text);
 }
 
 // What is wrong with a command line that names no command of ours.
@@ -32,7 +32,7 @@ std::string without_command(const CLI::App& app, const std::vector<std::string>&
     names.push_back(command->get_name());
   const std::string what =
       arguments.empty() ? "a command is missing" : "there is no command " + arguments.front();
-  return what + "; the commands are " + inspect::joined(names);
+  return what + "; the commands are " + io::joined(names);
 }
 
 std::string subcommand_name(const CLI::App& app) {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string_view>
 
-#include "taper/exporter/inspect/format_text.h"
+#include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
 namespace {
@@ -83,14 +83,14 @@ double operations_of(std::string_view op, const Tensors& t) {
 std::string type_text(const TensorRef* t) {
   std::vector<std::string> sizes;
   for (int i = 0; i < t->shape->rank; ++i) sizes.push_back(std::to_string(t->shape->sizes[i]));
-  return std::string(name_of(t->dtype)) + "[" + inspect::joined(sizes) + "]";
+  return std::string(name_of(t->dtype)) + "[" + io::joined(sizes) + "]";
 }
 
 std::string types_text(const Tensors& t) {
   std::vector<std::string> arguments, results;
   for (const TensorRef* a : t.arguments) arguments.push_back(type_text(a));
   for (const TensorRef* r : t.results) results.push_back(type_text(r));
-  return inspect::joined(arguments, " ") + " -> " + inspect::joined(results, " ");
+  return io::joined(arguments, " ") + " -> " + io::joined(results, " ");
 }
 
 double median(std::vector<double> values) {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/io/file.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/module/message.h"
 
 namespace taper::inspect {
@@ -18,7 +18,7 @@ index_t find_method(const Program& program, const std::string& name) {
   }
   const std::string what =
       name.empty() ? "choose a method with --method" : "there is no method " + name;
-  throw ExportError(what + "; the program has " + (names.empty() ? "none" : joined(names)));
+  throw ExportError(what + "; the program has " + (names.empty() ? "none" : io::joined(names)));
 }
 
 ProgramFile::ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel))

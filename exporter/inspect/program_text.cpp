@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "taper/exporter/inspect/format_text.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::inspect {
@@ -190,7 +190,7 @@ const format::InstructionDebug* MethodText::instruction_debug(uint32_t index) co
 std::string type_text(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes) {
   std::vector<std::string> parts;
   for (const int64_t n : internal::span_of(sizes)) parts.push_back(std::to_string(n));
-  return dtype_text(dtype) + "[" + joined(parts) + "]";
+  return dtype_text(dtype) + "[" + io::joined(parts) + "]";
 }
 
 std::string signature_text(const format::Kernel& kernel, int result_count) {
@@ -199,8 +199,8 @@ std::string signature_text(const format::Kernel& kernel, int result_count) {
     names.push_back(d == 255 ? "-" : name_of(static_cast<DType>(d)));
   const auto results = names.end() - std::min<std::ptrdiff_t>(
                                          result_count, static_cast<std::ptrdiff_t>(names.size()));
-  return kernel.op()->str() + "(" + joined({names.begin(), results}) + ") -> " +
-         joined({results, names.end()});
+  return kernel.op()->str() + "(" + io::joined({names.begin(), results}) + ") -> " +
+         io::joined({results, names.end()});
 }
 
 }  // namespace taper::inspect

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <set>
 
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/inspect/program_text.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/runtime/program/format.h"
 #include "taper/runtime/program/tables.h"
 
@@ -125,7 +125,7 @@ std::string target_text(const format::Target& t) {
   for_each(t.kernel_sets(),
            [&](const flatbuffers::String* set, uint32_t) { sets.push_back(set->str()); });
   std::string text = text_or_empty(t.name());
-  if (!sets.empty()) text += (text.empty() ? "" : " with ") + joined(sets);
+  if (!sets.empty()) text += (text.empty() ? "" : " with ") + io::joined(sets);
   return text;
 }
 

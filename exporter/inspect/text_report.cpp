@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <iomanip>
 
-#include "taper/exporter/inspect/format_text.h"
 #include "taper/exporter/inspect/summary.h"
+#include "taper/exporter/io/format_text.h"
 
 namespace taper::inspect {
 namespace {
@@ -13,14 +13,14 @@ constexpr int label_width = 12;
 void section(std::ostream& out, const std::string& label, const std::vector<std::string>& lines) {
   for (size_t i = 0; i < lines.size(); ++i)
     out << "  " << std::left << std::setw(label_width) << (i == 0 ? label : "")
-        << printable(lines[i]) << '\n';
+        << io::printable(lines[i]) << '\n';
 }
 
 // Columns beside each other, each as wide as its widest entry; the last one as it is.
 std::vector<std::string> in_columns(std::vector<std::vector<std::string>> rows) {
   std::vector<size_t> widths;
   for (auto& row : rows) {
-    std::ranges::transform(row, row.begin(), printable);
+    std::ranges::transform(row, row.begin(), io::printable);
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
@@ -39,20 +39,20 @@ std::vector<std::string> in_columns(std::vector<std::vector<std::string>> rows) 
 std::vector<std::string> operators_text(const MethodSummary& m) {
   std::vector<std::pair<std::string, int>> counts(m.operators.begin(), m.operators.end());
   std::ranges::stable_sort(counts, std::ranges::greater(), &std::pair<std::string, int>::second);
-  std::vector<std::string> parts, lines{counted(m.instructions, "instruction")};
+  std::vector<std::string> parts, lines{io::counted(m.instructions, "instruction")};
   for (const auto& [op, count] : counts) parts.push_back(std::to_string(count) + " " + op);
   // four operators a line
   for (size_t i = 0; i < parts.size(); i += 4)
-    lines.push_back("  " + joined({parts.begin() + static_cast<std::ptrdiff_t>(i),
-                                   parts.begin() + static_cast<std::ptrdiff_t>(
-                                                       std::min(i + 4, parts.size()))}));
+    lines.push_back("  " + io::joined({parts.begin() + static_cast<std::ptrdiff_t>(i),
+                                       parts.begin() + static_cast<std::ptrdiff_t>(
+                                                           std::min(i + 4, parts.size()))}));
   return lines;
 }
 
 std::vector<std::string> memory_text(const MethodSummary& m) {
-  const auto bytes = [](size_t n) { return bytes_text(static_cast<int64_t>(n)); };
+  const auto bytes = [](size_t n) { return io::bytes_text(static_cast<int64_t>(n)); };
   std::vector<std::vector<std::string>> rows{{"activations", bytes(m.memory.activations),
-                                              "lower bound " + bytes_text(m.lower_bound_bytes)},
+                                              "lower bound " + io::bytes_text(m.lower_bound_bytes)},
                                              {"inputs and outputs", bytes(m.memory.io)},
                                              {"scratch", bytes(m.memory.scratch)},
                                              {"tables", bytes(m.memory.metadata)},
@@ -65,7 +65,7 @@ std::vector<std::string> memory_text(const MethodSummary& m) {
 }
 
 void print_method(std::ostream& out, const MethodSummary& m) {
-  out << "\nmethod " << printable(m.name) << '\n';
+  out << "\nmethod " << io::printable(m.name) << '\n';
   section(out, "inputs", m.inputs);
   section(out, "outputs", m.outputs);
   std::vector<std::string> symbols;
@@ -76,47 +76,48 @@ void print_method(std::ostream& out, const MethodSummary& m) {
   section(out, "checks", m.checks);
   section(out, "operators", operators_text(m));
   if (!m.states_written.empty())
-    section(out, "writes", {counted(static_cast<int64_t>(m.states_written.size()), "state")});
+    section(out, "writes", {io::counted(static_cast<int64_t>(m.states_written.size()), "state")});
   section(out, "memory", memory_text(m));
 }
 
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Summary& s) {
-  out << printable(s.path) << "   " << bytes_text(s.file_bytes) << "   format " << s.format_version;
-  if (!s.producer.empty()) out << ", by " << printable(s.producer);
-  if (!s.targets.empty()) out << ", for " << printable(joined(s.targets));
+  out << io::printable(s.path) << "   " << io::bytes_text(s.file_bytes) << "   format "
+      << s.format_version;
+  if (!s.producer.empty()) out << ", by " << io::printable(s.producer);
+  if (!s.targets.empty()) out << ", for " << io::printable(io::joined(s.targets));
   if (s.exact) out << ", exact";
   out << '\n';
   for (const MethodSummary& m : s.methods) print_method(out, m);
 
   std::vector<std::vector<std::string>> rows;
   if (!s.states.empty()) {
-    out << "\nstates   " << s.states.size() << ", a session takes " << bytes_text(s.session_bytes)
-        << '\n';
+    out << "\nstates   " << s.states.size() << ", a session takes "
+        << io::bytes_text(s.session_bytes) << '\n';
     for (const StateSummary& state : s.states)
-      rows.push_back({"  " + state.path, state.kind, bytes_text(state.size_bytes), state.type});
+      rows.push_back({"  " + state.path, state.kind, io::bytes_text(state.size_bytes), state.type});
     for (const std::string& line : in_columns(rows)) out << line << '\n';
   }
 
   out << "\nkernels   " << s.kernels.size() << ", those that this machine takes on the right\n";
   rows.clear();
   for (const KernelSummary& k : s.kernels)
-    rows.push_back({"  " + k.signature, counted(k.instructions, "use"), k.record->name});
+    rows.push_back({"  " + k.signature, io::counted(k.instructions, "use"), k.record->name});
   for (const std::string& line : in_columns(rows)) out << line << '\n';
 
-  out << "\nsize   " << bytes_text(s.file_bytes) << '\n';
+  out << "\nsize   " << io::bytes_text(s.file_bytes) << '\n';
   rows.clear();
   for (const PartSummary& p : s.parts)
     rows.push_back(
-        {"  " + p.name, bytes_text(p.size_bytes),
-         percent_text(static_cast<double>(p.size_bytes), static_cast<double>(s.file_bytes))});
+        {"  " + p.name, io::bytes_text(p.size_bytes),
+         io::percent_text(static_cast<double>(p.size_bytes), static_cast<double>(s.file_bytes))});
   for (const std::string& line : in_columns(rows)) out << line << '\n';
 
   rows.clear();
   for (const ConstantSummary& c : s.constants)
     rows.push_back(
-        {"    " + (c.path.empty() ? "(no name)" : c.path), bytes_text(c.size_bytes), c.type});
+        {"    " + (c.path.empty() ? "(no name)" : c.path), io::bytes_text(c.size_bytes), c.type});
   constexpr size_t shown = 20;
   std::vector<std::string> lines = in_columns(rows);
   if (!lines.empty()) out << "  constants are\n";

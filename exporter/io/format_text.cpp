@@ -1,8 +1,8 @@
-#include "taper/exporter/inspect/format_text.h"
+#include "taper/exporter/io/format_text.h"
 
 #include <cstdio>
 
-namespace taper::inspect {
+namespace taper::io {
 
 std::string bytes_text(int64_t bytes) {
   if (bytes < 1000) return std::to_string(bytes) + " B";
@@ -54,4 +54,4 @@ std::string percent_text(double part, double whole) {
   return text;
 }
 
-}  // namespace taper::inspect
+}  // namespace taper::io

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace taper::inspect {
+namespace taper::io {
 
 /// "640 B", "61.7 kB", "14.0 MB": decimal units.
 std::string bytes_text(int64_t bytes);
@@ -17,4 +17,4 @@ std::string printable(const std::string& text);
 /// `part` of `whole` as "12.5 %".
 std::string percent_text(double part, double whole);
 
-}  // namespace taper::inspect
+}  // namespace taper::io
