@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <iostream>
 
+#include "taper/examples/support/allocations.h"
 #include "taper/examples/train_lenet/lenet.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"
-#include "taper/tests/support/allocations.h"
 
 using namespace taper;
 
@@ -82,10 +82,10 @@ void compare_training(LeNet& model, const std::function<Tensor(Tensor, Tensor)>&
   size_t allocations = 0;
   for (auto [images, labels] :
        data::Loader(pictures, {.batch_size = 64, .shuffle = true, .seed = 2, .drop_last = true})) {
-    const size_t before = tests::allocation_count();
+    const size_t before = allocation_count();
     const bool ok = method.set_input(0, images.ref()) == Error::ok &&
                     method.set_input(1, labels.ref()) == Error::ok && method.execute() == Error::ok;
-    allocations += tests::allocation_count() - before;
+    allocations += allocation_count() - before;
     require(ok, "train_step failed on the runtime");
     const Tensor loss = train_step(images, labels);
     require(same_bits(loss, method.output(0).data),

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <random>
 
-#include "../support/allocations.h"
 #include "programs.h"
+#include "taper/examples/support/allocations.h"
 
 namespace taper::test {
 namespace {
@@ -41,7 +41,7 @@ TEST(method, follows_changing_sizes_without_allocating) {
   Loaded loaded(sums_program());
   ASSERT_LOADED(method, loaded);
   std::vector<float> ones(32, 1.0f);
-  const size_t before = tests::allocation_count();
+  const size_t before = allocation_count();
   for (index_t batch : {1, 8, 3, 3, 5, 1}) {
     ASSERT_EQ(method.set_input(0, ones.data(), {batch, 4}), Error::ok);
     ASSERT_EQ(method.execute(), Error::ok);
@@ -49,13 +49,13 @@ TEST(method, follows_changing_sizes_without_allocating) {
     for (index_t i = 0; i < batch; ++i)
       ASSERT_EQ(static_cast<float*>(method.output(0).data)[i], 12.0f);
   }
-  EXPECT_EQ(tests::allocation_count(), before);
+  EXPECT_EQ(allocation_count(), before);
 }
 
 TEST(method, counts_allocations_at_all) {
-  const size_t before = tests::allocation_count();
+  const size_t before = allocation_count();
   delete new std::vector<int>(100);
-  EXPECT_GT(tests::allocation_count(), before);
+  EXPECT_GT(allocation_count(), before);
 }
 
 TEST(method, prepares_again_only_what_changed) {

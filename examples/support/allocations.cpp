@@ -1,4 +1,4 @@
-#include "allocations.h"
+#include "taper/examples/support/allocations.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -8,9 +8,9 @@ namespace {
 std::atomic<size_t> count{0};
 }
 
-namespace taper::tests {
+namespace taper {
 size_t allocation_count() { return count.load(); }
-}  // namespace taper::tests
+}  // namespace taper
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TAPER_OWN_MALLOC 0
