@@ -29,6 +29,19 @@ struct Perceptron : nn::Module {
   Tensor forward(Tensor x) { return fc2(relu(fc1(x))); }  // (batch, 5) -> (batch, 3)
 };
 
+/// Words, a recurrent layer, and the loss of a sequence whose places in time are not known.
+struct Speech : nn::Module {
+  nn::Embedding embedding{7, 5};
+  nn::LSTM lstm{5, 4, {.bidirectional = true}};
+  nn::Linear fc{8, 5};
+  TAPER_MODULE(embedding, lstm, fc)
+
+  Tensor forward(const Tensor& words) {  // (time, batch) -> (time, batch, 5)
+    const auto [output, h, c] = lstm(embedding(words));
+    return log_softmax(fc(output), -1);
+  }
+};
+
 template <class Model, class Optimizer>
 auto train_step(Model& model, Optimizer& optimizer) {
   return [&](Tensor x, Tensor labels) {
@@ -85,5 +98,63 @@ int main(int count, char** arguments) {
                     },
                     {input("x", {batch, time, 4})}, {"attended", "sums"});
     exporter.write(folder / "attention.taper", {.exact = false, .portable = true});
+  }
+  {
+    // the fused kernel, with a mask and without; heads of keys that several queries share
+    Exporter exporter;
+    exporter.method("forward",
+                    [&](Tensor query, Tensor key, Tensor mask) {
+                      return std::pair(
+                          scaled_dot_product_attention(query, key, key, mask, 0, false, {}, true),
+                          scaled_dot_product_attention(query, query, query, {}, 0, true));
+                    },
+                    {input("query", {batch, 4, time, 8}), input("key", {batch, 2, 6, 8}),
+                     input("mask", {time, 6}, DType::boolean)},
+                    {"crossed", "causal"});
+    exporter.write(folder / "fused_attention.taper", {.portable = true});
+  }
+  {
+    Speech model;
+    Exporter exporter;
+    exporter.method("forward", [&](Tensor x) { return model.forward(x); },
+                    {input("words", {time, batch}, DType::i64)});
+    optim::SGD optimizer(model.parameters(), {.lr = 0.1});
+    exporter.method("train_step",
+                    [&](Tensor words, Tensor targets) {
+                      const Tensor loss = ctc_loss(model.forward(words), targets, eager::Ints{6, 4},
+                                                   eager::Ints{2, 1});
+                      optimizer.zero_grad();
+                      loss.backward();
+                      optimizer.step();
+                      return loss;
+                    },
+                    {input("words", {6, 2}, DType::i64), input("targets", {2, 3}, DType::i64)});
+    exporter.write(folder / "recurrent.taper", {.portable = true});
+  }
+  {
+    // indices that the data holds: read, written, put in order
+    Exporter exporter;
+    exporter.method(
+        "forward",
+        [&](Tensor x, Tensor rows, Tensor values) {
+          const auto [sorted, order] = sort(x, 0, true);
+          const auto [largest, where] = topk(x, 2, 1);
+          return std::tuple(index_put(sorted, {rows}, values, true), gather(x, 0, order),
+                            scatter_add(x, 1, where, largest));
+        },
+        {input("x", {batch, 4}), input("rows", {time}, DType::i64), input("values", {time, 4})},
+        {"put", "taken", "added"});
+    exporter.write(folder / "indices.taper", {.portable = true});
+  }
+  {
+    // windows over three dimensions
+    Exporter exporter;
+    exporter.method("forward",
+                    [&](Tensor x) {
+                      return std::tuple(max_pool3d(x, 2, 1, 1), avg_pool3d(x, {1, 2, 2}),
+                                        adaptive_avg_pool3d(x, {1, 2, 3}));
+                    },
+                    {input("x", {batch, 2, 3, 4, 5})}, {"greatest", "means", "adaptive"});
+    exporter.write(folder / "pooling.taper", {.portable = true});
   }
 }
