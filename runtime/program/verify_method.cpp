@@ -60,8 +60,7 @@ class MethodVerifier {
   }
   bool is_size(uint64_t i) const { return is_expression(i, NumberType::i64); }
 
-  // ---- expressions
-  // ------------------------------------------------------------------------------------------------------
+  // ---- expressions ----
 
   Error expressions() {
     for (index_t i = 0; i < m_.expressions.size(); ++i)
@@ -177,8 +176,7 @@ class MethodVerifier {
     return Error::ok;
   }
 
-  // ---- memory and values
-  // ------------------------------------------------------------------------------------------------
+  // ---- memory and values ----
 
   Error memory() {
     for (index_t i = 0; i < m_.buffers.size(); ++i) {
@@ -283,8 +281,7 @@ class MethodVerifier {
     return true;
   }
 
-  // ---- instructions
-  // -----------------------------------------------------------------------------------------------------
+  // ---- instructions ----
 
   Error lists() {
     int64_t total = 0;

@@ -117,8 +117,7 @@ TEST(wide_records, of_softmax_and_reductions_agree_with_the_portable_ones) {
   }
 }
 
-// ---- chains of pointwise operators
-// -----------------------------------------------------------------------------------
+// ---- chains of pointwise operators ----
 
 /// The record that a machine of this level takes for f32.
 const Kernel* record_at(const Operator& op, CpuLevel level) {
