@@ -87,8 +87,7 @@ inline constexpr int max_plan_bytes = 1024;
 /// The first record of a set that fits is taken, so faster ones come first.
 using KernelSet = Span<const Kernel* const>;
 
-// ---- from slots to typed parameters
-// ------------------------------------------------------------------------------------
+// ---- from slots to typed parameters ----
 
 namespace internal {
 
@@ -165,8 +164,7 @@ struct argument<MaybeViewList<T, strides>> {
   }
 };
 
-// ---- does the function agree with the row?
-// -----------------------------------------------------------------------------
+// ---- does the function agree with the row? ----
 
 constexpr bool agree(const Parameter& p, const Expected& e, bool result) {
   // bool[3] masks travel as integer lists; a result may be one that is not always computed
@@ -197,8 +195,7 @@ struct kernel_signature_differs_from_the_row_at_parameter {
   static constexpr bool ok = true;
 };
 
-// ---- the record
-// --------------------------------------------------------------------------------------------------------
+// ---- the record ----
 
 template <class Plan, class = void>
 inline constexpr uint32_t overwrites_of = 0;
@@ -288,8 +285,7 @@ constexpr Kernel make_kernel(const char* name, CpuLevel level = CpuLevel::portab
                                                          internal::Prepare<prepare>::run);
 }
 
-// ---- rules over slots
-// --------------------------------------------------------------------------------------------------
+// ---- rules over slots ----
 
 inline TensorType<Extent> type_of(const TensorRef* ref) {
   TensorType<Extent> t;

@@ -121,8 +121,7 @@ bool grad_enabled() { return grad_mode; }
 NoGrad::NoGrad(bool enabled) : before_(grad_mode) { grad_mode = enabled; }
 NoGrad::~NoGrad() { grad_mode = before_; }
 
-// ---- saved tensors
-// -----------------------------------------------------------------------------------------------------------
+// ---- saved tensors ----
 
 Tensor shallow(const Tensor& tensor) {
   const TensorImpl& from = *tensor.impl();
@@ -281,8 +280,7 @@ void SavedCall::release() {
   released_ = info_->derivative->saves != 0;
 }
 
-// ---- recording
-// ---------------------------------------------------------------------------------------------------------------
+// ---- recording ----
 
 namespace {
 

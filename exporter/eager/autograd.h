@@ -163,8 +163,7 @@ class SavedCall {
   std::weak_ptr<Node> history_;  // of results_: the owner; counted only where some are saved
 };
 
-// ---- modes
-// -----------------------------------------------------------------------------------------------------------------
+// ---- modes ----
 
 /// Whether operators are put on the tape, on this thread.
 bool grad_enabled();
@@ -200,8 +199,7 @@ class DetectAnomaly {
   bool before_;
 };
 
-// ---- functions
-// ---------------------------------------------------------------------------------------------------------------
+// ---- functions ----
 
 /// d(sum of outputs · grad_outputs) / d(inputs), without touching any `grad()`. Undefined
 /// `grad_outputs` stand for ones of a one-element output. An input that the outputs do not depend
@@ -236,8 +234,7 @@ std::string gradgradcheck(const std::function<Tensor(const std::vector<Tensor>&)
                           const std::vector<Tensor>& inputs, double eps = 1e-6, double atol = 1e-5,
                           double rtol = 1e-3);
 
-// ---- for dispatch
-// ------------------------------------------------------------------------------------------------------------
+// ---- for dispatch ----
 
 /// The edge that a gradient of this tensor takes; an empty one if it wants none.
 Edge gradient_edge(const Tensor& tensor);

@@ -51,8 +51,7 @@ TensorImpl::TensorImpl() = default;
 TensorImpl::TensorImpl(size_t bytes) : storage(Storage::allocate(bytes)) {}
 TensorImpl::~TensorImpl() = default;
 
-// ---- making
-// --------------------------------------------------------------------------------------------------------------------
+// ---- making ----
 
 Tensor Tensor::from_bytes(const void* data, size_t bytes, DType dtype, const Ints& sizes,
                           Location here) {
@@ -78,8 +77,7 @@ Tensor Tensor::empty(const Ints& sizes, DType dtype, Location here) {
   return Tensor(dense_impl(Storage::allocate(checked_bytes(sizes, dtype, here)), dtype, sizes));
 }
 
-// ---- what it is
-// ----------------------------------------------------------------------------------------------------------------
+// ---- what it is ----
 
 void Tensor::refuse_undefined(Location here) {
   throw EagerError(here, "an undefined tensor was used; give it a value first");
@@ -125,8 +123,7 @@ TensorType<Dim> Tensor::type() const {
   return t;
 }
 
-// ---- elements
-// ------------------------------------------------------------------------------------------------------------------
+// ---- elements ----
 
 void Tensor::refuse_elements(Location here) const {
   if (Recorder* r = recorder()) r->refuse_value(*this, here);
@@ -201,8 +198,7 @@ TAPER_TO_VECTOR(float)
 TAPER_TO_VECTOR(double)
 #undef TAPER_TO_VECTOR
 
-// ---- autograd
-// ------------------------------------------------------------------------------------------------------------------
+// ---- autograd ----
 
 bool Tensor::has_history() const {
   const TensorImpl& i = *impl_;
@@ -269,8 +265,7 @@ void Tensor::set_name(std::string name) const {
   impl_->name = std::move(name);
 }
 
-// ---- in place
-// ------------------------------------------------------------------------------------------------------------------
+// ---- in place ----
 
 Tensor& Tensor::copy_(const Tensor& source, Location here) {
   const Dims want = sizes(), have = source.sizes();
@@ -305,8 +300,7 @@ Tensor& Tensor::div_(Scalar other, Location here) {
   return call_in_place<ops::div_Scalar>(here, *this, other);
 }
 
-// ---- shape and type
-// ------------------------------------------------------------------------------------------------------------
+// ---- shape and type ----
 
 Tensor Tensor::to(DType dtype, Location here) const { return cast(*this, dtype, here); }
 Tensor Tensor::clone(Location here) const { return call<ops::clone>(here, *this); }

@@ -62,8 +62,7 @@ class Tensor {
   const std::shared_ptr<TensorImpl>& shared() const { return impl_; }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
 
-  // ---- what it is
-  // -------------------------------------------------------------------------------------------------
+  // ---- what it is ----
   DType dtype() const;
   int rank() const;
   /// The extent of a dimension, negative ones counted from the end. Symbolic while tracing.
@@ -78,8 +77,7 @@ class Tensor {
   TensorType<Dim> type() const;
   bool is_traced() const;
 
-  // ---- elements
-  // ---------------------------------------------------------------------------------------------------
+  // ---- elements ----
   /// The first element's address; `T` must be the dtype's type. Elements lie at the tensor's
   /// strides.
   template <class T>
@@ -98,8 +96,7 @@ class Tensor {
   Scalar scalar(Location here = Location::current()) const;
   const TensorRef& ref(Location here = Location::current()) const;
 
-  // ---- autograd
-  // ---------------------------------------------------------------------------------------------------
+  // ---- autograd ----
   bool requires_grad() const;
   /// Makes a leaf want a gradient. Returns itself, for chaining.
   const Tensor& set_requires_grad(bool on = true, Location here = Location::current()) const;
@@ -121,14 +118,12 @@ class Tensor {
   Tensor detach() const;
   const std::shared_ptr<Node>& grad_fn() const;
 
-  // ---- names
-  // ------------------------------------------------------------------------------------------------------
+  // ---- names ----
   /// What reports and states call this tensor ("conv1.weight"); modules and optimizers set it.
   const std::string& name() const;
   void set_name(std::string name) const;
 
-  // ---- in place
-  // ---------------------------------------------------------------------------------------------------
+  // ---- in place ----
   // Each is the operator of its name and a write. A write that would corrupt a gradient is an error
   // at backward().
   Tensor& copy_(const Tensor& source, Location here = Location::current());
@@ -146,8 +141,7 @@ class Tensor {
   Tensor& operator*=(const Tensor& other) { return mul_(other); }
   Tensor& operator/=(const Tensor& other) { return div_(other); }
 
-  // ---- shape and type, for chaining
-  // -------------------------------------------------------------------------------
+  // ---- shape and type, for chaining ----
   Tensor to(DType dtype, Location here = Location::current()) const;
   Tensor contiguous(Location here = Location::current()) const;
   Tensor clone(Location here = Location::current()) const;

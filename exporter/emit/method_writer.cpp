@@ -51,8 +51,7 @@ class MethodWriter {
   }
 
  private:
-  // ---- memory
-  // -----------------------------------------------------------------------------------------------------------
+  // ---- memory ----
 
   /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
   Dim size_before_execution(Dim size) const {
@@ -92,8 +91,7 @@ class MethodWriter {
     return plan;
   }
 
-  // ---- values
-  // -----------------------------------------------------------------------------------------------------------
+  // ---- values ----
 
   uint32_t shape_of(const ir::Type& type) {
     std::vector<uint32_t> dims;
@@ -125,8 +123,7 @@ class MethodWriter {
     return at->second;
   }
 
-  // ---- inputs, outputs, symbols
-  // -----------------------------------------------------------------------------------------
+  // ---- inputs, outputs, symbols ----
 
   void write_signature() {
     for (const ir::Input& in : graph_.inputs()) {
@@ -152,8 +149,7 @@ class MethodWriter {
     }
   }
 
-  // ---- instructions
-  // -----------------------------------------------------------------------------------------------------
+  // ---- instructions ----
 
   void write_step(const Step& step) {
     const uint32_t first = static_cast<uint32_t>(t_.arguments.size());

@@ -31,8 +31,7 @@ class LayeredLayout {
   }
 
  private:
-  // ---- layers
-  // -----------------------------------------------------------------------------------------------------------
+  // ---- layers ----
 
   // As deep as the longest path from above; what nothing points to stands just above its first
   // user.
@@ -78,8 +77,7 @@ class LayeredLayout {
     vertices_[lower].above.push_back(upper);
   }
 
-  // ---- order within layers
-  // ----------------------------------------------------------------------------------------------
+  // ---- order within layers ----
 
   void order_layers() {
     rank_.resize(vertices_.size());
@@ -140,8 +138,7 @@ class LayeredLayout {
     return count;
   }
 
-  // ---- horizontal positions
-  // ---------------------------------------------------------------------------------------------
+  // ---- horizontal positions ----
 
   double distance(int left, int right) const {
     const Vertex &a = vertices_[left], &b = vertices_[right];
@@ -198,8 +195,7 @@ class LayeredLayout {
     return n == 0 ? v.x : sum / static_cast<double>(n);
   }
 
-  // ---- results
-  // ----------------------------------------------------------------------------------------------------------
+  // ---- results ----
 
   void write_results() {
     double left = 0, right = 0;

@@ -137,8 +137,7 @@ class Graph {
 
   const std::string& name() const { return name_; }
 
-  // ---- the signature
-  // ----------------------------------------------------------------------------------------------
+  // ---- the signature ----
   Value* add_input(std::string name, const Type& type);
   /// A number that the caller gives: `number` is a symbol, to be bound with source `input_number`.
   void add_number_input(std::string name, Dim number);
@@ -170,8 +169,7 @@ class Graph {
   const std::vector<Check>& checks() const { return checks_; }
   State* find_state(std::string_view path);
 
-  // ---- nodes
-  // ------------------------------------------------------------------------------------------------------
+  // ---- nodes ----
   /// In order. Erasing a node keeps iterators to the others.
   std::list<Node>& nodes() { return nodes_; }
   const std::list<Node>& nodes() const { return nodes_; }
@@ -183,8 +181,7 @@ class Graph {
   Node* insert_before(Node* before, const Operator& op, std::vector<Argument> arguments,
                       std::span<const Type> types, Location location = {}, std::string module = {});
 
-  // ---- editing
-  // ----------------------------------------------------------------------------------------------------
+  // ---- editing ----
   void set_argument(Node* node, size_t i, Argument argument);
   /// All uses of `old`, the graph's outputs and writes among them, become uses of `replacement`.
   void replace_uses(Value* old, Value* replacement);

@@ -5,9 +5,11 @@
 //   input "images" = %images: f32[batch, 1, 28, 28]
 //   state "conv1.weight" = %conv1.weight: f32[6, 1, 5, 5] parameter trainable 91c0f8a2d1b4e377
 //   constant "scale" = %scale: f32[6] 0f52a1c3b8e4d690
-//   %conv2d: f32[batch, 6, 24, 24] = convolution(%images, %conv1.weight, none, [1, 1], …)  @
-//   "lenet.cpp" 14 "forward" in "conv1" output "logits" = %conv2d write "conv1.weight" =
-//   %sub_Tensor bind batch = extent 0 of input 0 check batch <= 128 "more than 128 do not fit"
+//   %conv2d: f32[batch, 6, 24, 24] = convolution(%images, …) @ "lenet.cpp" 14 "forward" in "conv1"
+//   output "logits" = %conv2d
+//   write "conv1.weight" = %sub_Tensor
+//   bind batch = extent 0 of input 0
+//   check batch <= 128 "more than 128 do not fit"
 #pragma once
 #include <iosfwd>
 #include <map>

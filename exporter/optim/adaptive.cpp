@@ -4,8 +4,7 @@
 
 namespace taper::optim {
 
-// ---- Adagrad
-// ----------------------------------------------------------------------------------------------
+// ---- Adagrad ----
 
 Adagrad::Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups) {
   count_steps();
@@ -26,8 +25,7 @@ void Adagrad::update(size_t group, size_t index, Tensor parameter, const Tensor&
   parameter.sub_(at.mul(at.div(g, at.add(at.sqrt(sum), o.eps)), lr), Scalar(1), here);
 }
 
-// ---- RMSprop
-// ----------------------------------------------------------------------------------------------
+// ---- RMSprop ----
 
 RMSprop::RMSprop(const std::vector<ParameterGroup<RMSpropOptions>>& groups) {
   add_groups(groups, [&](const Tensor& p, const RMSpropOptions& o) {
@@ -61,8 +59,7 @@ void RMSprop::update(size_t group, size_t index, Tensor parameter, const Tensor&
   parameter.sub_(at.mul(d, lr_tensor(group)), Scalar(1), here);
 }
 
-// ---- Adadelta
-// ----------------------------------------------------------------------------------------------
+// ---- Adadelta ----
 
 Adadelta::Adadelta(const std::vector<ParameterGroup<AdadeltaOptions>>& groups) {
   add_groups(groups, [&](const Tensor& p, const AdadeltaOptions&) {
@@ -83,8 +80,7 @@ void Adadelta::update(size_t group, size_t index, Tensor parameter, const Tensor
   parameter.sub_(at.mul(d, lr_tensor(group)), Scalar(1), here);
 }
 
-// ---- Adamax
-// ----------------------------------------------------------------------------------------------
+// ---- Adamax ----
 
 Adamax::Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups) {
   count_steps();
@@ -108,8 +104,7 @@ void Adamax::update(size_t group, size_t index, Tensor parameter, const Tensor& 
   parameter.sub_(at.mul(at.div(mean, greatest), rate), Scalar(1), here);
 }
 
-// ---- NAdam
-// ----------------------------------------------------------------------------------------------
+// ---- NAdam ----
 
 NAdam::NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups) {
   count_steps();
@@ -157,8 +152,7 @@ void NAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& g
   parameter.sub_(at.mul(at.div(ahead, denominator), lr), Scalar(1), here);
 }
 
-// ---- RAdam
-// ----------------------------------------------------------------------------------------------
+// ---- RAdam ----
 
 RAdam::RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups) {
   count_steps();

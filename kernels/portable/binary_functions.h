@@ -277,8 +277,7 @@ struct Prelu {
   T operator()(T x, T weight) const { return x > T(0) ? x : weight * x; }
 };
 
-// ---- derivatives of activations: of the incoming gradient and the saved tensor
-// -----------------------------------------
+// ---- derivatives of activations: of the incoming gradient and the saved tensor ----
 
 template <class T>
 struct ThresholdBackward {

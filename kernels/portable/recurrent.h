@@ -122,8 +122,7 @@ void fill_zero(View<T> v) {
   for (index_t i = 0; i < v.numel(); ++i) v.data()[i] = 0;
 }
 
-// ---- rnn
-// ----------------------------------------------------------------------------------------
+// ---- rnn ----
 
 template <class P, class T = typename P::T>
 Error prepare_rnn(Context& context, Plan<P>& plan, View<const T> gates, View<const T>,
@@ -185,8 +184,7 @@ Error rnn_backward(Context& context, const Plan<P>& plan, View<const T> grad_out
   return Error::ok;
 }
 
-// ---- lstm
-// ----------------------------------------------------------------------------------------
+// ---- lstm ----
 
 template <class P, class T = typename P::T>
 Error prepare_lstm(Context& context, Plan<P>& plan, View<const T> gates, View<const T>,
@@ -266,8 +264,7 @@ Error lstm_backward(Context& context, const Plan<P>& plan, View<const T> grad_ou
   return Error::ok;
 }
 
-// ---- gru
-// ----------------------------------------------------------------------------------------
+// ---- gru ----
 
 template <class P, class T = typename P::T>
 Error prepare_gru(Context& context, Plan<P>& plan, View<const T> gates, View<const T>,

@@ -47,7 +47,7 @@ struct Largest : Plain {
     return std::is_integral_v<T> ? std::numeric_limits<T>::min()
                                  : -std::numeric_limits<T>::infinity();
   }
-  static T combine(T a, T b) { return (a != a) | (a > b) ? a : b; }
+  static T combine(T a, T b) { return ((a != a) | (a > b)) ? a : b; }
 };
 template <class T>
 struct Smallest : Plain {
@@ -56,7 +56,7 @@ struct Smallest : Plain {
     return std::is_integral_v<T> ? std::numeric_limits<T>::max()
                                  : std::numeric_limits<T>::infinity();
   }
-  static T combine(T a, T b) { return (a != a) | (a < b) ? a : b; }
+  static T combine(T a, T b) { return ((a != a) | (a < b)) ? a : b; }
 };
 template <class T>
 struct AnyOf : Plain {

@@ -140,8 +140,7 @@ TAPER_FLOATING_RULE(tan)
 TAPER_FLOATING_RULE(tanh)
 #undef TAPER_FLOATING_RULE
 
-// ---- activations
-// -------------------------------------------------------------------------------------------------------
+// ---- activations ----
 
 TAPER_UNARY_RULE(silu, Promotion::none, internal::Wants::floating, false)
 TAPER_UNARY_RULE(mish, Promotion::none, internal::Wants::floating, false)
@@ -219,8 +218,7 @@ struct Rule<ops::clamp_Tensor> {
   }
 };
 
-// ---- arithmetic
-// --------------------------------------------------------------------------------------------------------
+// ---- arithmetic ----
 
 TAPER_BINARY_RULE(mul_Tensor, Promotion::common, internal::Wants::any, false)
 TAPER_UNARY_RULE(mul_Scalar, Promotion::common, internal::Wants::any, false, Scalar)
@@ -380,8 +378,7 @@ struct Rule<ops::pow_Scalar> {
   }
 };
 
-// ---- comparisons, logic, masks
-// -----------------------------------------------------------------------------------------
+// ---- comparisons, logic, masks ----
 
 #define TAPER_COMPARISON_RULES(op)                                              \
   TAPER_BINARY_RULE(op##_Tensor, Promotion::common, internal::Wants::any, true) \

@@ -105,9 +105,6 @@ Error bind_late(MethodData&, uint32_t symbol, int64_t counter = 0);
 /// its storage.
 Error place_values(MethodData&);
 
-/// Bytes from the first to behind the last element; false if they cannot be counted.
-bool extent_bytes(const TensorRef& tensor, size_t& bytes);
-
 /// Checks that no result of an instruction overlaps another argument where its kernel does not
 /// allow it.
 Error check_overlaps(MethodData&, index_t instruction);

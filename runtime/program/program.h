@@ -45,13 +45,14 @@ class Program {
  public:
   /// Verifies the file and finds its kernels.
   ///
-  ///   file      the whole program, at an address that is a multiple of 16; used where it lies
-  ///   kernels   the first record that fits an operator, its schema and dtypes, and the machine's
-  ///   CPU, is taken metadata  `metadata_bytes(file)` bytes
+  ///   file       the whole program, at an address that is a multiple of 16; used where it lies
+  ///   kernels    the first record that fits an operator, its schema and dtypes, and the machine's
+  ///              CPU, is taken
+  ///   metadata   `metadata_bytes(file)` bytes
   ///
   /// Allocates nothing. Errors: invalid_program (damaged, hostile, of an unknown version),
-  /// missing_kernel
-  /// (`info->subject` names the operator), not_supported, out_of_memory (`metadata` is too small).
+  /// missing_kernel (`info->subject` names the operator), not_supported, out_of_memory (`metadata`
+  /// is too small).
   static Result<Program> load(Span<const std::byte> file, KernelSet kernels,
                               Span<std::byte> metadata, const LoadOptions& options = {});
   /// The same for a program that is linked as an array, as `taper export --array` writes it.

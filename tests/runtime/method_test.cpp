@@ -503,8 +503,7 @@ TEST(method, records_times_where_it_is_asked_to) {
   EXPECT_THAT(method.instruction(2).source, StrEq("model.cpp:12"));
 }
 
-// ---- a file may lie about shapes
-// ----------------------------------------------------------------------------------------
+// ---- a file may lie about shapes ----
 
 Error create_error(const ProgramFile& p) {
   Loaded loaded(p);

@@ -34,8 +34,7 @@ Tensor copied_sign(const Tensor& dy, const Tensor& self, const Tensor& result) {
 
 }  // namespace
 
-// ---- of one tensor
-// -----------------------------------------------------------------------------------------------------
+// ---- of one tensor ----
 
 TAPER_DERIVATIVE(abs, "self") { return {dy * sign(saved.tensor<"self">())}; }
 TAPER_DERIVATIVE(neg) { return {-dy}; }
@@ -112,8 +111,7 @@ TAPER_DERIVATIVE(nan_to_num, "self") {
   return {masked_fill(dy, logical_or(isnan(x), isinf(x)), 0)};
 }
 
-// ---- activations
-// -------------------------------------------------------------------------------------------------------
+// ---- activations ----
 
 TAPER_DERIVATIVE(sigmoid, "result") { return {sigmoid_backward(dy, saved.result())}; }
 TAPER_DERIVATIVE(relu, "result") { return {threshold_backward(dy, saved.result(), 0)}; }
@@ -192,8 +190,7 @@ TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
           where(tied, dy * 0.5, keep(dy, raised > high))};
 }
 
-// ---- derivatives of derivatives
-// ----------------------------------------------------------------------------------------
+// ---- derivatives of derivatives ----
 
 TAPER_DERIVATIVE(threshold_backward, "self") {
   return {threshold_backward(dy, saved.tensor<"self">(), saved.scalar<"threshold">()), Tensor()};
@@ -227,8 +224,7 @@ TAPER_DERIVATIVE(gelu_backward, "grad_output", "self") {
   return {gelu_backward(dy, x, saved.text<"approximate">()), dy * g * second};
 }
 
-// ---- arithmetic
-// --------------------------------------------------------------------------------------------------------
+// ---- arithmetic ----
 
 TAPER_DERIVATIVE(add_Tensor) {
   return {dy, saved.needs<"other">() ? scaled(dy, saved.scalar<"alpha">()) : Tensor()};
@@ -356,8 +352,7 @@ TAPER_DERIVATIVE(lerp_Tensor, "self", "end", "weight") {
       saved.needs<"weight">() ? dy * (saved.tensor<"end">() - saved.tensor<"self">()) : Tensor()};
 }
 
-// ---- selection
-// ---------------------------------------------------------------------------------------------------------
+// ---- selection ----
 
 TAPER_DERIVATIVE(where_self, "condition") {
   const Tensor condition = saved.tensor<"condition">();

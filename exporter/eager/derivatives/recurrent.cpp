@@ -36,8 +36,7 @@ Tensor or_zeros(const Tensor& gradient, const Dims& sizes, DType dtype, Location
   return gradient.defined() ? gradient : full(sizes, Scalar(0), dtype, here);
 }
 
-// ---- the scans, step by step
-// -----------------------------------------------------------------------------------
+// ---- the scans, step by step ----
 
 /// Calls body(t) for each step in order, or from the last one back.
 template <class Body>

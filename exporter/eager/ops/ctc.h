@@ -8,11 +8,13 @@ namespace taper::eager {
 
 /// -log of the probability of `targets`, summed over all ways to spread them over the steps, with
 /// repetitions and blanks between.
-///   log_probs       (time, batch, classes) or (time, classes): a log_softmax over the classes
-///   targets         classes, none `blank`: (batch, length), or all one after the other, or
-///   (length) input_lengths   how many steps of each example count target_lengths  how long each
-///   target is; the mean divides each loss by it first zero_infinity   losses of targets that are
-///   too long for their input count as zero
+///
+///   log_probs        (time, batch, classes) or (time, classes): a log_softmax over the classes
+///   targets          classes, none `blank`: (batch, length), or all one after the other, or
+///                    (length)
+///   input_lengths    how many steps of each example count
+///   target_lengths   how long each target is; the mean divides each loss by it first
+///   zero_infinity    losses of targets that are too long for their input count as zero
 inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
                        const Ints& target_lengths, int64_t blank = 0,
                        Reduction reduction = Reduction::mean, bool zero_infinity = false,

@@ -6,10 +6,12 @@
 namespace taper::eager {
 
 /// -log softmax(self)[target]: self (classes), (batch, classes) or (batch, classes, …).
-///   target           i64 classes, without self's class dimension; or probabilities, of self's
-///   shape weight           of each class (classes); the mean is then weighted ignore_index this
-///   target counts nothing label_smoothing  in [0, 1]: how much of each target is spread over all
-///   classes
+///
+///   target            i64 classes, without self's class dimension; or probabilities, of self's
+///                     shape
+///   weight            of each class (classes); the mean is then weighted
+///   ignore_index      this target counts nothing
+///   label_smoothing   in [0, 1]: how much of each target is spread over all classes
 inline Tensor cross_entropy(const Tensor& self, const Tensor& target, const Tensor& weight = {},
                             Reduction reduction = Reduction::mean, int64_t ignore_index = -100,
                             double label_smoothing = 0, Location here = Location::current()) {

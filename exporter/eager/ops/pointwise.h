@@ -29,8 +29,7 @@ namespace taper::eager {
     return call<ops::name##_Scalar>(here, self, other);                                       \
   }
 
-// ---- of one tensor
-// -----------------------------------------------------------------------------------------------------
+// ---- of one tensor ----
 
 /// |x|
 TAPER_UNARY(abs)
@@ -121,8 +120,7 @@ TAPER_UNARY(logical_not)
 /// Integers: ~x; bool: not x.
 TAPER_UNARY(bitwise_not)
 
-// ---- activations
-// -------------------------------------------------------------------------------------------------------
+// ---- activations ----
 
 /// 1 / (1 + exp(-x))
 TAPER_UNARY(sigmoid)
@@ -228,8 +226,7 @@ inline Tensor clip(const Tensor& self, const std::optional<Tensor>& min,
   return call<ops::clip_Tensor>(here, self, min, max);
 }
 
-// ---- arithmetic
-// --------------------------------------------------------------------------------------------------------
+// ---- arithmetic ----
 
 /// self + alpha other
 inline Tensor add(const Tensor& self, const Tensor& other, Scalar alpha = 1,
@@ -371,8 +368,7 @@ inline Tensor bitwise_right_shift(const Tensor& self, Scalar other,
   return call<ops::bitwise_right_shift_Tensor_Scalar>(here, self, other);
 }
 
-// ---- comparisons, logic, selection: bool results
-// ----------------------------------------------------------------------
+// ---- comparisons, logic, selection: bool results ----
 
 TAPER_TENSOR_OR_NUMBER(eq)
 TAPER_TENSOR_OR_NUMBER(ne)
@@ -412,8 +408,7 @@ inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& 
   return call<ops::masked_fill_Tensor>(here, self, mask, value);
 }
 
-// ---- what derivatives call
-// ---------------------------------------------------------------------------------------------
+// ---- what derivatives call ----
 
 /// grad_output where self > threshold, else 0
 inline Tensor threshold_backward(const Tensor& grad_output, const Tensor& self, Scalar threshold,
@@ -439,8 +434,7 @@ inline Tensor silu_backward(const Tensor& grad_output, const Tensor& self,
   return call<ops::silu_backward>(here, grad_output, self);
 }
 
-// ---- in place
-// ----------------------------------------------------------------------------------------------------------
+// ---- in place ----
 
 inline Tensor& relu_(Tensor& self, Location here = Location::current()) {
   return call_in_place<ops::relu>(here, self);
@@ -478,8 +472,7 @@ inline Tensor& lerp_(Tensor& self, const Tensor& end, Scalar weight,
   return call_in_place<ops::lerp_Scalar>(here, self, end, weight);
 }
 
-// ---- operators
-// ---------------------------------------------------------------------------------------------------------
+// ---- operators ----
 
 #define TAPER_OPERATOR(op, name)                          \
   inline Tensor operator op(Operand a, const Tensor& b) { \

@@ -74,8 +74,7 @@ inline Tensor rnn_relu_cell(const Tensor& input, const Tensor& hx, const Tensor&
   return call<ops::rnn_relu_cell>(here, input, hx, w_ih, w_hh, b_ih, b_hh);
 }
 
-// ---- one layer in one direction
-// ------------------------------------------------------------------------------------
+// ---- one layer in one direction ----
 // `gates` (time, batch, gates · hidden): the input's part of the gates, its bias included.
 // `reverse`: begins with the last step. Differentiable any number of times.
 

@@ -47,8 +47,7 @@ void expect_one_line(const std::string& text) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
 }
 
-// ---- the command
-// ------------------------------------------------------------------------------------------------------------
+// ---- the command ----
 
 TEST(taper_command, helps_and_succeeds) {
   const Outcome help = taper_command("--help");
@@ -155,8 +154,7 @@ TEST(taper_command, shows_control_characters_as_text) {
   }
 }
 
-// ---- inspect
-// ----------------------------------------------------------------------------------------------------------------
+// ---- inspect ----
 
 TEST(taper_inspect, tells_what_a_program_takes_gives_and_needs) {
   const Outcome o = taper_command("inspect", tests::classifier().string());
@@ -189,8 +187,7 @@ TEST(taper_inspect, draws_the_graphs) {
     EXPECT_THAT(picture, HasSubstr(text));
 }
 
-// ---- run
-// --------------------------------------------------------------------------------------------------------------------
+// ---- run ----
 
 TEST(taper_run, shows_the_best_classes_with_labels) {
   const auto labels = scratch_file("labels.txt");
@@ -289,8 +286,7 @@ TEST(taper_run, says_how_much_memory_it_cannot_have) {
   expect_one_line(o.err);
 }
 
-// ---- profile
-// ----------------------------------------------------------------------------------------------------------------
+// ---- profile ----
 
 TEST(taper_profile, measures_every_instruction_at_the_sizes_asked_for) {
   const auto trace = scratch_file("trace.json");
@@ -317,8 +313,7 @@ TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
   EXPECT_EQ(form.code, usage);
 }
 
-// ---- export
-// -----------------------------------------------------------------------------------------------------------------
+// ---- export ----
 
 TEST(taper_export, writes_a_table_of_exactly_the_kernels_needed) {
   const auto kernels = scratch_file("kernels.cpp"), array = scratch_file("array.cpp"),

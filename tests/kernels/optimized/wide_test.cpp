@@ -181,8 +181,7 @@ TEST(wide_records, of_layer_norm_have_the_portable_bits) {
     }
 }
 
-// ---- chains of pointwise operators
-// -----------------------------------------------------------------------------------
+// ---- chains of pointwise operators ----
 
 /// The record that a machine of this level takes for f32.
 const Kernel* record_at(const Operator& op, CpuLevel level) {
