@@ -142,7 +142,9 @@ Error triangle(Context& context, AnyView<const T> self, int64_t diagonal, View<T
     const index_t edge = position < 0       ? 0
                          : position > width ? width
                                             : static_cast<index_t>(position);
-    for (index_t i = 0; i < width; ++i) y[i] = (i < edge) == lower ? x[i * step] : T{};
+    const index_t first = lower ? 0 : edge, count = lower ? edge : width - edge;
+    copy_run(x + first * step, step, count, y + first);
+    std::memset(y + (lower ? edge : 0), 0, static_cast<size_t>(width - count) * sizeof(T));
   });
   return Error::ok;
 }
