@@ -79,6 +79,9 @@ void cast_rows(const void*, index_t rows, index_t n, const portable::Rows* in, v
 using FromHalf = Elementwise<Cast<Half, float>, float, Half>;
 using ToHalf = Elementwise<Cast<float, Half>, Half, float>;
 
+struct And {
+  bool operator()(bool a, bool b) const { return a & b; }
+};
 struct IsNotZero {
   using parameters = portable::Parameters<Maybe<DType>>;
   explicit IsNotZero(Maybe<DType>) {}
@@ -134,6 +137,7 @@ struct IsNotZero {
   TAPER_WIDE(pow_Scalar, f32, level,                                                               \
              AfterNumber<portable::ScalarPow<float, Fused>, Scalar, float>)                        \
   TAPER_WIDE(_prelu_kernel, f32, level, Elementwise<portable::Prelu<float>, float, float, float>)  \
+  TAPER_WIDE(bitwise_and_Tensor, bool, level, Elementwise<And, bool, bool, bool>)                  \
   TAPER_WIDE(logical_not, bool, level, Elementwise<portable::LogicalNot<bool>, bool, bool>)        \
   TAPER_WIDE(mul_Scalar, f32, level, Elementwise<WithScalar<portable::Mul, float>, float, float>)  \
   TAPER_WIDE(div_Scalar, f32, level, Elementwise<WithScalar<portable::Div, float>, float, float>)  \
