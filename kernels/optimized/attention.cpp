@@ -92,6 +92,17 @@ void hide(float* scores, index_t n, const uint8_t* attends, index_t stride) {
   }
 }
 
+/// scores -> scale scores + mask. A pass along the rows of both: the tiles of a product would read
+/// the mask in pieces of a dozen rows.
+void scale_and_mask(float* scores, index_t n, float scale, const float* mask, index_t stride) {
+  if (stride == 1) {
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t i = 0; i < n; ++i) scores[i] = scores[i] * scale + mask[i];
+  } else {
+    for (index_t i = 0; i < n; ++i) scores[i] = scores[i] * scale + mask[i * stride];
+  }
+}
+
 /// scores -> exp(scores - peak), after `peak` rose to theirs; gives their sum. A peak of -inf
 /// (there was nothing to attend to yet) counts as 0.
 template <class M>
@@ -179,23 +190,20 @@ class Block {
     g.a = query + first * plan.query.row, g.a_row = plan.query.row, g.a_column = plan.query.column;
     g.b = key + at * plan.key.row, g.b_row = plan.key.column, g.b_column = plan.key.row;
     g.c = scratch.scores, g.c_row = round_up(n, lanes);
-    g.epilogue.alpha = scale;
-    if (mask != nullptr && adds_mask) {
-      g.epilogue.addend =
-          static_cast<const float*>(mask) + first * plan.mask.row + at * plan.mask.column;
-      g.epilogue.addend_row = plan.mask.row, g.epilogue.addend_column = plan.mask.column;
-    }
+    if (mask == nullptr || !adds_mask) g.epilogue.alpha = scale;
     run_gemm(microkernels<level>(), plan.scores, g, scratch.gemm, nullptr);
   }
   /// Scores of query r become weights; gives the scale of what was summed before.
   float weigh(index_t r, index_t at, index_t n) const {
     const index_t width = round_up(n, lanes);
     float* scores = scratch.scores + r * width;
-    if (mask != nullptr && !adds_mask)
-      AtLevel<level, hide>::call(
-          scores, n,
-          static_cast<const uint8_t*>(mask) + (first + r) * plan.mask.row + at * plan.mask.column,
-          plan.mask.column);
+    const index_t place = (first + r) * plan.mask.row + at * plan.mask.column;
+    if (mask != nullptr && adds_mask)
+      AtLevel<level, scale_and_mask>::call(
+          scores, n, scale, static_cast<const float*>(mask) + place, plan.mask.column);
+    else if (mask != nullptr)
+      AtLevel<level, hide>::call(scores, n, static_cast<const uint8_t*>(mask) + place,
+                                 plan.mask.column);
     const index_t shown = is_causal ? smaller(n, larger(0, first + r + 1 - at)) : n;
     for (index_t i = shown; i < width; ++i) scores[i] = -HUGE_VALF;
     float& peak = scratch.peaks[r];

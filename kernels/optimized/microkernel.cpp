@@ -147,7 +147,7 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
               index_t a_column, const float* HWY_RESTRICT b, index_t b_column, index_t columns,
               float* HWY_RESTRICT c, index_t c_row) {
   constexpr int step = 16;  // a line of the cache from each column
-  alignas(64) float turned[step][lanes];
+  alignas(64) float copy[step][lanes];
   for (index_t begin = 0; begin == 0 || begin < columns; begin += lanes) {
     // the last columns may be computed twice
     const index_t j = columns - begin >= lanes ? begin : columns > lanes ? columns - lanes : 0;
@@ -162,16 +162,21 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
       for (int r = 0; r < rows; ++r) sum[r] = broadcast(0);
       for (index_t k = first; k < stop; k += step) {
         const index_t here = stop - k < step ? stop - k : step;
-        for (int i = 0; i < lanes; ++i) __builtin_prefetch(from + k + (lanes + i) * b_column, 0, 2);
-        if (here == step && width == lanes)
-          transpose<lanes, step / 4>(from + k, b_column, turned[0], lanes);
-        else
-          turn(from + k, b_column, width, here, turned);
-        for (index_t i = 0; i < here; ++i) {
-          const Vec column = load(turned[i]);
+        const auto multiply = [&](index_t i, Vec column) HWY_ATTR {
           TAPER_UNROLL
           for (int r = 0; r < rows; ++r)
             sum[r] = multiply_add(broadcast(a[r * a_row + (k + i) * a_column]), column, sum[r]);
+        };
+        if (here == step && width == lanes) {
+          TAPER_UNROLL
+          for (int i = 0; i < step; i += 4) {
+            const auto t = transposed<lanes>(from + k + i, b_column);
+            TAPER_UNROLL
+            for (int l = 0; l < 4; ++l) multiply(i + l, t.line[l]);
+          }
+        } else {
+          turn(from + k, b_column, width, here, copy);
+          for (index_t i = 0; i < here; ++i) multiply(i, load(copy[i]));
         }
       }
       TAPER_UNROLL

@@ -19,7 +19,7 @@
 
 namespace taper::optimized {
 
-using portable::Elementwise, portable::WithScalar, portable::math::Fused;
+using portable::AfterNumber, portable::Elementwise, portable::WithScalar, portable::math::Fused;
 
 namespace {
 
@@ -53,18 +53,14 @@ __attribute__((target("avx2,f16c"))) inline void widen_eight(const Half* x, floa
   _mm256_storeu_ps(y, _mm256_cvtph_ps(h));
 }
 
-void narrow(const void*, index_t n, const void* const* in, void* out) {
-  const float* x = static_cast<const float*>(in[0]);
-  Half* y = static_cast<Half*>(out);
+void narrow(index_t n, const float* x, Half* y) {
   index_t i = 0;
   for (; i + 8 <= n; i += 8) narrow_eight(x + i, y + i);
   for (; i < n; ++i) y[i] = portable::to_small<Half>(x[i]);
 }
 // The instruction makes every NaN quiet; the portable loop keeps its bits.
-void widen(const void*, index_t n, const void* const* in, void* out) {
+void widen(index_t n, const Half* x, float* y) {
   constexpr index_t part = 256;
-  const Half* x = static_cast<const Half*>(in[0]);
-  float* y = static_cast<float*>(out);
   for (index_t at = 0; at < n; at += part) {
     const index_t end = n - at < part ? n : at + part;
     int nan = 0;
@@ -74,10 +70,18 @@ void widen(const void*, index_t n, const void* const* in, void* out) {
     for (; i < end; ++i) y[i] = portable::to_float(x[i]);
   }
 }
+template <class From, class To, void (*cast)(index_t, const From*, To*)>
+void cast_rows(const void*, index_t rows, index_t n, const portable::Rows* in, void* out) {
+  for (index_t r = 0; r < rows; ++r)
+    cast(n, static_cast<const From*>(in->data) + r * in->stride, static_cast<To*>(out) + r * n);
+}
 
 using FromHalf = Elementwise<Cast<Half, float>, float, Half>;
 using ToHalf = Elementwise<Cast<float, Half>, Half, float>;
 
+struct And {
+  bool operator()(bool a, bool b) const { return a & b; }
+};
 struct IsNotZero {
   using parameters = portable::Parameters<Maybe<DType>>;
   explicit IsNotZero(Maybe<DType>) {}
@@ -89,13 +93,13 @@ struct IsNotZero {
 #define TAPER_WIDE(op, variant, level, ...)                   \
   TAPER_WIDE_KERNEL(op, variant, level, __VA_ARGS__::prepare, \
                     __VA_ARGS__::run_with<AtLevel<CpuLevel::level, __VA_ARGS__::loop>::call>)
-#define TAPER_WIDE_HALF(variant, level, Casts, loop)          \
-  TAPER_WIDE_KERNEL(_to_copy, variant, level, Casts::prepare, \
-                    Casts::run_with<AtLevel<CpuLevel::level, &loop>::call>)
+#define TAPER_WIDE_HALF(variant, level, Casts, From, To, cast) \
+  TAPER_WIDE_KERNEL(_to_copy, variant, level, Casts::prepare,  \
+                    Casts::run_with<AtLevel<CpuLevel::level, &cast_rows<From, To, cast>>::call>)
 
 #define TAPER_WIDE_LEVEL(level)                                                                    \
-  TAPER_WIDE_HALF(f16_f32, level, FromHalf, widen)                                                 \
-  TAPER_WIDE_HALF(f32_f16, level, ToHalf, narrow)                                                  \
+  TAPER_WIDE_HALF(f16_f32, level, FromHalf, Half, float, widen)                                    \
+  TAPER_WIDE_HALF(f32_f16, level, ToHalf, float, Half, narrow)                                     \
   TAPER_WIDE(_to_copy, bf16_f32, level, Elementwise<Cast<BFloat16, float>, float, BFloat16>)       \
   TAPER_WIDE(_to_copy, f32_bf16, level, Elementwise<Cast<float, BFloat16>, BFloat16, float>)       \
   TAPER_WIDE(_to_copy, f32_f64, level, Elementwise<Cast<float, double>, double, float>)            \
@@ -126,7 +130,15 @@ struct IsNotZero {
   TAPER_WIDE(clamp, f32, level, Elementwise<portable::Clamp<float>, float, float>)                 \
   TAPER_WIDE(add_Scalar, f32, level, Elementwise<portable::AddScalar<float>, float, float>)        \
   TAPER_WIDE(sub_Scalar, f32, level, Elementwise<portable::SubScalar<float>, float, float>)        \
-  TAPER_WIDE(pow_Tensor_Scalar, f32, level, Elementwise<portable::PowScalar<float>, float, float>) \
+  TAPER_WIDE(pow_Tensor_Scalar, f32, level,                                                        \
+             Elementwise<portable::PowScalar<float, Fused>, float, float>)                         \
+  TAPER_WIDE(pow_Tensor_Tensor, f32, level,                                                        \
+             Elementwise<portable::Pow<float, Fused>, float, float, float>)                        \
+  TAPER_WIDE(pow_Scalar, f32, level,                                                               \
+             AfterNumber<portable::ScalarPow<float, Fused>, Scalar, float>)                        \
+  TAPER_WIDE(_prelu_kernel, f32, level, Elementwise<portable::Prelu<float>, float, float, float>)  \
+  TAPER_WIDE(bitwise_and_Tensor, bool, level, Elementwise<And, bool, bool, bool>)                  \
+  TAPER_WIDE(logical_not, bool, level, Elementwise<portable::LogicalNot<bool>, bool, bool>)        \
   TAPER_WIDE(mul_Scalar, f32, level, Elementwise<WithScalar<portable::Mul, float>, float, float>)  \
   TAPER_WIDE(div_Scalar, f32, level, Elementwise<WithScalar<portable::Div, float>, float, float>)  \
   TAPER_WIDE(add_Tensor, f32, level, Elementwise<portable::Add<float>, float, float, float>)       \

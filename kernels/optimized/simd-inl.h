@@ -16,8 +16,14 @@ HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {
 
-// Beside the vectors: transpose<width, groups> writes to[k * to_row + i] = from[i * across_stride +
+// Beside the vectors: transposed<width> gives four of them, element i of line[k] from[i *
+// across_stride + k]. transpose<width, groups> writes to[k * to_row + i] = from[i * across_stride +
 // k] for i in [0, width), k in [0, 4 groups). Width 4, 8 or 16, but no more than `lanes`.
+
+template <class V>
+struct Lines {
+  V line[4];
+};
 
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
@@ -51,21 +57,26 @@ HWY_INLINE void store_first(Vec v, float* to, index_t count) {
 /// The elements 0, 2, 4, … of a and b one behind the other.
 HWY_INLINE Vec even(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 2, 4, 6); }
 
-template <int width, int groups>
-HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
+template <int width>
+HWY_INLINE Lines<Vec> load_lines(const float* from, index_t across_stride) {
   static_assert(width == lanes);
-  for (int g = 0; g < groups; ++g, from += 4, to += 4 * to_row) {
-    const Vec a = load(from), b = load(from + across_stride), c = load(from + 2 * across_stride),
-              d = load(from + 3 * across_stride);
-    const Vec ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-              ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const Vec cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-              cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    store(__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5), to);
-    store(__builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7), to + to_row);
-    store(__builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5), to + 2 * to_row);
-    store(__builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7), to + 3 * to_row);
-  }
+  return {{load(from), load(from + across_stride), load(from + 2 * across_stride),
+           load(from + 3 * across_stride)}};
+}
+template <int width>
+HWY_INLINE Lines<Vec> turned(const Lines<Vec>& l) {
+  const Vec ab_low = __builtin_shufflevector(l.line[0], l.line[1], 0, 4, 1, 5),
+            ab_high = __builtin_shufflevector(l.line[0], l.line[1], 2, 6, 3, 7);
+  const Vec cd_low = __builtin_shufflevector(l.line[2], l.line[3], 0, 4, 1, 5),
+            cd_high = __builtin_shufflevector(l.line[2], l.line[3], 2, 6, 3, 7);
+  return {{__builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5),
+           __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7),
+           __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+           __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)}};
+}
+template <int width>
+HWY_INLINE void store_line(Vec v, float* to) {
+  store(v, to);
 }
 
 #else
@@ -110,29 +121,52 @@ HWY_INLINE auto load_fours(const float* from, index_t stride) {
                        load_fours<width / 2>(from, stride));
 }
 
-template <int width, int groups>
-HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
+template <int width>
+using VecOf = hn::Vec<hn::FixedTag<float, width> >;
+
+// Four by four elements in each block of four lanes.
+template <int width>
+HWY_INLINE Lines<VecOf<width> > load_lines(const float* from, index_t across_stride) {
+  return {{load_fours<width>(from, 4 * across_stride),
+           load_fours<width>(from + across_stride, 4 * across_stride),
+           load_fours<width>(from + 2 * across_stride, 4 * across_stride),
+           load_fours<width>(from + 3 * across_stride, 4 * across_stride)}};
+}
+template <int width>
+HWY_INLINE Lines<VecOf<width> > turned(const Lines<VecOf<width> >& l) {
   const hn::FixedTag<float, width> d;
   const hn::FixedTag<uint64_t, width / 2> pairs;
-  // Four by four elements in each block of four lanes.
-  hn::Vec<decltype(d)> line[groups][4];
-  _Pragma("GCC unroll 4") for (int r = 0; r < 4; ++r)
-      _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) line[g][r] =
-          load_fours<width>(from + r * across_stride + 4 * g, 4 * across_stride);
-  _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) {
-    const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, line[g][0], line[g][1])),
-               ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, line[g][0], line[g][1])),
-               cd_low = hn::BitCast(pairs, hn::InterleaveLower(d, line[g][2], line[g][3])),
-               cd_high = hn::BitCast(pairs, hn::InterleaveUpper(d, line[g][2], line[g][3]));
-    float* at = to + 4 * g * to_row;
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, cd_low)), d, at);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, cd_low)), d, at + to_row);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, cd_high)), d, at + 2 * to_row);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, cd_high)), d, at + 3 * to_row);
-  }
+  const auto ab_low = hn::BitCast(pairs, hn::InterleaveLower(d, l.line[0], l.line[1])),
+             ab_high = hn::BitCast(pairs, hn::InterleaveUpper(d, l.line[0], l.line[1])),
+             cd_low = hn::BitCast(pairs, hn::InterleaveLower(d, l.line[2], l.line[3])),
+             cd_high = hn::BitCast(pairs, hn::InterleaveUpper(d, l.line[2], l.line[3]));
+  return {{hn::BitCast(d, hn::InterleaveLower(pairs, ab_low, cd_low)),
+           hn::BitCast(d, hn::InterleaveUpper(pairs, ab_low, cd_low)),
+           hn::BitCast(d, hn::InterleaveLower(pairs, ab_high, cd_high)),
+           hn::BitCast(d, hn::InterleaveUpper(pairs, ab_high, cd_high))}};
+}
+template <int width>
+HWY_INLINE void store_line(VecOf<width> v, float* to) {
+  hn::StoreU(v, hn::FixedTag<float, width>(), to);
 }
 
 #endif
+
+template <int width>
+HWY_INLINE auto transposed(const float* from, index_t across_stride) {
+  return turned<width>(load_lines<width>(from, across_stride));
+}
+template <int width, int groups>
+HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
+  decltype(load_lines<width>(from, 0)) lines[groups];
+  _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) lines[g] =
+      load_lines<width>(from + 4 * g, across_stride);
+  _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) {
+    const auto t = turned<width>(lines[g]);
+    _Pragma("GCC unroll 4") for (int k = 0; k < 4; ++k)
+        store_line<width>(t.line[k], to + (4 * g + k) * to_row);
+  }
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace taper::optimized

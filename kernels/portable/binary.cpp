@@ -27,14 +27,6 @@ using RightShiftScalar = WithScalar<RightShift, T>;
 template <class T>
 using CopysignScalar = WithScalar<Copysign, T>;
 
-/// self^exponent, self a number.
-template <class T>
-struct ScalarPow {
-  T base;
-  explicit ScalarPow(Scalar self) : base(self.to<T>()) {}
-  T operator()(T exponent) const { return power(base, exponent); }
-};
-
 // Integers cannot be divided by zero: the divisor is looked through first.
 template <class E>
 bool has_zero(const Walk& walk, AnyView<const E> tensor) {

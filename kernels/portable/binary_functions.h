@@ -61,7 +61,7 @@ struct WithScalar {
 };
 
 /// Integers by squaring, wrapping around; 1/a^|b| rounds towards zero.
-template <class T>
+template <class M, class T>
 T power(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0;
@@ -70,14 +70,14 @@ T power(T a, T b) {
       if (b % 2 != 0) result = wrapping_mul(result, a);
     return result;
   } else {
-    return std::pow(a, b);
+    return math::pow<M>(a, b);
   }
 }
-template <class T>
+template <class T, class M = math::Separate>
 struct Pow {
-  T operator()(T a, T b) const { return power(a, b); }
+  T operator()(T a, T b) const { return power<M>(a, b); }
 };
-/// Squares and cubes without the library's pow.
+/// Squares and cubes without a power.
 template <class T>
 struct Square {
   T operator()(T a) const { return wrapping_mul(a, a); }
@@ -86,12 +86,12 @@ template <class T>
 struct Cube {
   T operator()(T a) const { return wrapping_mul(wrapping_mul(a, a), a); }
 };
-template <class T>
+template <class T, class M>
 struct PowGeneral {
   T exponent;
-  T operator()(T a) const { return power(a, exponent); }
+  T operator()(T a) const { return power<M>(a, exponent); }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct PowScalar {
   using parameters = Parameters<Scalar>;
   T exponent;
@@ -100,8 +100,15 @@ struct PowScalar {
   void visit(const Visitor& visitor) const {
     if (exponent == T(2)) return visitor(Square<T>());
     if (exponent == T(3)) return visitor(Cube<T>());
-    visitor(PowGeneral<T>{exponent});
+    visitor(PowGeneral<T, M>{exponent});
   }
+};
+/// base^exponent, the base a number.
+template <class T, class M = math::Separate>
+struct ScalarPow {
+  T base;
+  explicit ScalarPow(Scalar base) : base(base.to<T>()) {}
+  T operator()(T exponent) const { return power<M>(base, exponent); }
 };
 
 template <class T>

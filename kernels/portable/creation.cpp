@@ -21,9 +21,9 @@ namespace {
 
 template <int bytes>
 void fill_elements(const Element& element, index_t n, void* to) {
-  // The C library's loops are wider than ours: one byte repeated, or copies of a block.
-  constexpr index_t block = block_size<Bytes<bytes>>;
-  Bytes<bytes> value, values[block], *y = static_cast<Bytes<bytes>*>(to);
+  // The C library's loops are wider than ours: one byte repeated, or copies of the first 4 KiB.
+  constexpr index_t first = 4096 / bytes;
+  Bytes<bytes> value, *y = static_cast<Bytes<bytes>*>(to);
   std::memcpy(&value, element.bytes, bytes);
   bool equal = true;
   for (int i = 1; i < bytes; ++i) equal = equal && value.byte[i] == value.byte[0];
@@ -31,9 +31,9 @@ void fill_elements(const Element& element, index_t n, void* to) {
     std::memset(to, value.byte[0], static_cast<size_t>(n) * bytes);
     return;
   }
-  for (index_t i = 0; i < block && i < n; ++i) values[i] = value;
-  for (index_t i = 0; i < n; i += block)
-    std::memcpy(y + i, values, static_cast<size_t>(n - i < block ? n - i : block) * bytes);
+  for (index_t i = 0; i < first && i < n; ++i) y[i] = value;
+  for (index_t i = first; i < n; i += first)
+    std::memcpy(y + i, y, static_cast<size_t>(n - i < first ? n - i : first) * bytes);
 }
 
 void fill(Context& context, const View<AnyElement>& out, Scalar value) {

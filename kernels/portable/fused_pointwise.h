@@ -13,14 +13,14 @@ namespace taper::portable::fused {
 inline constexpr index_t block = block_size<float>;
 
 template <class Loops, class F, class... E>
-void step(const F& f, index_t n, const void* const* in, float* out) {
-  Loops::template call<&internal::block<F, float, E...>>(static_cast<const void*>(&f), n, in,
-                                                         static_cast<void*>(out));
+void step(const F& f, index_t n, const Rows* in, float* out) {
+  Loops::template call<&internal::block<F, float, E...>>(static_cast<const void*>(&f), index_t{1},
+                                                         n, in, static_cast<void*>(out));
 }
 
 /// One instruction over n elements. `parameter`: the last operand of those that take a number.
 template <class Loops, class M>
-void run_step(PointwiseOp op, double parameter, index_t n, const void* const* in, float* out) {
+void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float* out) {
   switch (op) {
     case PointwiseOp::add:
       return step<Loops, Add<float>, float, float>(Add<float>(1), n, in, out);
@@ -80,7 +80,7 @@ void run_step(PointwiseOp op, double parameter, index_t n, const void* const* in
       return step<Loops, GeluBackward<float, M>, float, float>(GeluBackward<float, M>("tanh"), n,
                                                                in, out);
     case PointwiseOp::pow:
-      return step<Loops, PowScalar<float>, float>(PowScalar<float>(parameter), n, in, out);
+      return step<Loops, PowScalar<float, M>, float>(PowScalar<float, M>(parameter), n, in, out);
   }
 }
 
@@ -106,18 +106,18 @@ Error run(Context& context, const InPlace&, ViewList<const float> inputs,
       const index_t n = end - at < block ? end - at : block;
       for (index_t i = 0; i < steps; ++i) {
         const PointwiseInstruction step = pointwise_instruction(program, i);
-        const void* in[3];
+        Rows in[3] = {};
         double parameter = 0;
         for (int k = 0; k < operand_count(step.op); ++k) {
           const int64_t v = step.operands[k];
           if (v >= inputs.count) {
-            in[k] = registers[v - inputs.count];
+            in[k].data = registers[v - inputs.count];
           } else if (v >= 0 && inputs[v].rank() > 0) {
-            in[k] = inputs[v].data() + at;
+            in[k].data = inputs[v].data() + at;
           } else {
             parameter = v < 0 ? constants[-v - 1] : *inputs[v].data();
             for (index_t j = 0; j < n; ++j) numbers[k][j] = static_cast<float>(parameter);
-            in[k] = numbers[k];
+            in[k].data = numbers[k];
           }
         }
         run_step<Loops, M>(step.op, parameter, n, in,

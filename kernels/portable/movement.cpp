@@ -12,9 +12,10 @@ index_t modulo(index_t a, index_t n) { return a % n < 0 ? a % n + n : a % n; }
 
 template <class T>
 Error repeat(Context& context, AnyView<const T> self, Span<const int64_t>, View<T> out) {
-  const Shape &shape = out.shape(), &in = self.shape();
-  const int last = shape.rank - 1, missing = shape.rank - in.rank;
   if (out.numel() == 0) return Error::ok;
+  Shape shape = out.shape(), in = self.shape();
+  join_rows(in, shape, nullptr);
+  const int last = shape.rank - 1, missing = shape.rank - in.rank;
   const index_t width = last < 0 ? 1 : shape.sizes[last],
                 period = in.rank == 0 ? 1 : in.sizes[in.rank - 1];
   const index_t step = in.rank == 0 ? 0 : in.strides[in.rank - 1];
@@ -57,7 +58,7 @@ Error flip(Context& context, AnyView<const T> self, Span<const int64_t> dims, Vi
 template <class T>
 Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
            Span<const int64_t> dims, View<T> out) {
-  const Shape& shape = out.shape();
+  Shape shape = out.shape(), in = self.shape();
   const index_t count = out.numel();
   if (count == 0) return Error::ok;
   if (dims.empty()) {
@@ -78,12 +79,13 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
     const int d = static_cast<int>(dims[k] < 0 ? dims[k] + shape.rank : dims[k]);
     shift[d] = modulo(shift[d] + static_cast<index_t>(shifts[k] % shape.sizes[d]), shape.sizes[d]);
   }
+  join_rows(in, shape, shift);
   const int last = shape.rank - 1;
-  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : self.stride(last),
+  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : in.strides[last],
                 turn = last < 0 ? 0 : shift[last];
   for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
     const T* x = self.data();
-    for (int d = 0; d < last; ++d) x += modulo(at[d] - shift[d], shape.sizes[d]) * self.stride(d);
+    for (int d = 0; d < last; ++d) x += modulo(at[d] - shift[d], shape.sizes[d]) * in.strides[d];
     T* y = out.data() + row * width;
     copy_run(x + (width - turn) * step, step, turn, y);
     copy_run(x, step, width - turn, y + turn);
@@ -94,15 +96,17 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
 template <class T>
 Error constant_pad_nd(Context& context, AnyView<const T> self, Span<const int64_t> pad,
                       Scalar value, View<T> out) {
-  const Shape& shape = out.shape();
-  const int last = shape.rank - 1;
+  Shape shape = out.shape(), in = self.shape();
   const Element element = element_of(value, out.dtype());
   T filler;
   std::memcpy(&filler, element.bytes, sizeof(T));
   index_t before[max_rank] = {};
-  for (index_t k = 0; k < pad.size() / 2; ++k) before[last - k] = static_cast<index_t>(pad[2 * k]);
-  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : self.stride(last);
-  const index_t from = last < 0 ? 0 : before[last], extent = last < 0 ? 1 : self.size(last);
+  for (index_t k = 0; k < pad.size() / 2; ++k)
+    before[shape.rank - 1 - k] = static_cast<index_t>(pad[2 * k]);
+  join_rows(in, shape, before);
+  const int last = shape.rank - 1;
+  const index_t width = last < 0 ? 1 : shape.sizes[last], step = last < 0 ? 0 : in.strides[last];
+  const index_t from = last < 0 ? 0 : before[last], extent = last < 0 ? 1 : in.sizes[last];
   const index_t begin = from < 0 ? 0 : from < width ? from : width;
   const index_t end = from + extent < begin ? begin : from + extent < width ? from + extent : width;
   for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
@@ -110,8 +114,8 @@ Error constant_pad_nd(Context& context, AnyView<const T> self, Span<const int64_
     bool inside = true;
     for (int d = 0; d < last; ++d) {
       const index_t i = at[d] - before[d];
-      inside = inside && i >= 0 && i < self.size(d);
-      if (inside) x += i * self.stride(d);
+      inside = inside && i >= 0 && i < in.sizes[d];
+      if (inside) x += i * in.strides[d];
     }
     T* y = out.data() + row * width;
     const index_t first = inside ? begin : width, behind = inside ? end : width;
@@ -138,7 +142,9 @@ Error triangle(Context& context, AnyView<const T> self, int64_t diagonal, View<T
     const index_t edge = position < 0       ? 0
                          : position > width ? width
                                             : static_cast<index_t>(position);
-    for (index_t i = 0; i < width; ++i) y[i] = (i < edge) == lower ? x[i * step] : T{};
+    const index_t first = lower ? 0 : edge, count = lower ? edge : width - edge;
+    copy_run(x + first * step, step, count, y + first);
+    std::memset(y + (lower ? edge : 0), 0, static_cast<size_t>(width - count) * sizeof(T));
   });
   return Error::ok;
 }

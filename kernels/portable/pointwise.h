@@ -31,9 +31,17 @@ struct Pointwise {
   Walk walks[n];
 };
 
-/// Computes `n` elements: dense arguments `in`, dense result `out`; `functor` is the operator's
-/// with its parameters.
-using BlockFunction = void (*)(const void* functor, index_t n, const void* const* in, void* out);
+/// Rows of an argument: dense each, or one element that repeats.
+struct Rows {
+  const void* data;
+  bool repeats = false;
+  index_t stride = 0;  ///< from one row to the next, in elements
+};
+
+/// Computes `rows` rows of `n` elements: arguments `in`, dense result `out`; `functor` is the
+/// operator's with its parameters. The only argument of a function of one does not repeat.
+using BlockFunction = void (*)(const void* functor, index_t rows, index_t n, const Rows* in,
+                               void* out);
 
 /// Runs `f` over all elements. `out` is dense; `computes` is the dtype in which `f` gives its
 /// result.
@@ -69,13 +77,49 @@ inline constexpr bool has_hard_arguments = false;
 template <class F>
 inline constexpr bool has_hard_arguments<F, std::void_t<decltype(&F::easy)>> = true;
 
-template <class F, class R, class... E, size_t... i>
-void apply(const F f, index_t n, const void* const* in, void* out, std::index_sequence<i...>) {
-  const auto loop = [n, f](R* y, const E*... x) {
+/// Elements that a loop over several types of element computes at a time: a cache line, or more.
+template <class... E>
+constexpr int lanes_of() {
+  int lanes = 64;
+  ((lanes = 64 / static_cast<int>(sizeof(E)) < lanes ? 64 / static_cast<int>(sizeof(E)) : lanes),
+   ...);
+  return lanes < 16 ? 16 : lanes;
+}
+
+/// One row of an argument. An element that repeats is held `lanes` times, and read again and again.
+template <class E, int lanes>
+struct Row {
+  const E* data;
+  index_t mask = -1;
+  E copies[lanes];
+
+  Row(const Rows& rows, index_t r) : data(static_cast<const E*>(rows.data) + r * rows.stride) {
+    if (!rows.repeats) return;
+    const E value = *data;
+    for (E& copy : copies) copy = value;
+    data = copies, mask = 0;
+  }
+  const E* from(index_t k) const { return data + (k & mask); }
+};
+
+template <int lanes, class F, class R, class... E>
+void apply_lanes(const F& f, R* y, const E*... x) {
+  TAPER_LANES
+  for (int l = 0; l < lanes; ++l) y[l] = f(x[l]...);
+}
+template <int lanes, class F, class R, class... E>
+void apply_row(const F f, index_t n, R* y, const Row<E, lanes>&... x) {
+  index_t k = 0;
+  for (; k + lanes <= n; k += lanes) apply_lanes<lanes>(f, y + k, x.from(k)...);
+  for (; k < n; ++k) y[k] = f(*x.from(k)...);
+}
+template <int lanes, class F, class R, class E>
+void apply_row(const F f, index_t n, R* y, const Row<E, lanes>& x) {
+  const auto loop = [n, f](R* to, const E* from) {
     TAPER_INDEPENDENT_ITERATIONS
-    for (index_t k = 0; k < n; ++k) y[k] = f(x[k]...);
+    for (index_t k = 0; k < n; ++k) to[k] = f(from[k]);
   };
-  loop(static_cast<R*>(out), static_cast<const E*>(in[i])...);
+  loop(y, x.data);
 }
 /// Blocks without a hard argument take a loop without a branch.
 template <class F, class T>
@@ -106,20 +150,29 @@ inline constexpr bool
 /// A functor whose parameters choose between formulas has `visit`, which hands the chosen one on: a
 /// loop each, not a branch an element. One of a single argument that is a formula for most
 /// arguments and a call for the others has `easy`, the formula, and `is_hard`.
-template <class F, class R, class... E>
-void block(const void* functor, index_t n, const void* const* in, void* out) {
+template <class F, class R, class... E, size_t... i>
+void block_of(const void* functor, index_t rows, index_t n, const Rows* in, void* out,
+              std::index_sequence<i...>) {
+  constexpr int lanes = lanes_of<R, E...>();
   const F& f = *static_cast<const F*>(functor);
   const auto run = [=](const auto& g) {
     using G = std::decay_t<decltype(g)>;
-    if constexpr (has_hard_arguments<G>)
-      apply_easy<G, R>(n, static_cast<const R*>(in[0]), static_cast<R*>(out));
-    else
-      apply<G, R, E...>(g, n, in, out, std::index_sequence_for<E...>{});
+    R* y = static_cast<R*>(out);
+    for (index_t r = 0; r < rows; ++r, y += n) {
+      if constexpr (has_hard_arguments<G>)
+        apply_easy<G>(n, Row<E, lanes>(in[i], r).data..., y);
+      else
+        apply_row<lanes, G, R, E...>(g, n, y, Row<E, lanes>(in[i], r)...);
+    }
   };
   if constexpr (has_cases<F>)
     f.visit(run);
   else
     run(f);
+}
+template <class F, class R, class... E>
+void block(const void* functor, index_t rows, index_t n, const Rows* in, void* out) {
+  block_of<F, R, E...>(functor, rows, n, in, out, std::index_sequence_for<E...>{});
 }
 
 template <class F, class R, class List, class... E>
@@ -168,14 +221,19 @@ struct AfterNumber {
     plan = {out.numel(), {Walk::of(in.shape())}};
     return Error::ok;
   }
-  static Error run(Context& context, const Pointwise<1>& plan, P number, AnyView<const E> in,
-                   View<E> out) {
+  static constexpr BlockFunction loop = &internal::block<F, Compute<E>, Compute<E>>;
+  template <BlockFunction loop_>
+  static Error run_with(Context& context, const Pointwise<1>& plan, P number, AnyView<const E> in,
+                        View<E> out) {
     const F f(number);
     const DType dtype = internal::computed_dtype<E>(*out.ref);
     const Source sources[] = {Source(*in.ref, plan.walks[0], dtype)};
-    run_pointwise(context, plan.count, sources, *out.ref, dtype,
-                  &internal::block<F, Compute<E>, Compute<E>>, &f);
+    run_pointwise(context, plan.count, sources, *out.ref, dtype, loop_, &f);
     return Error::ok;
+  }
+  static Error run(Context& context, const Pointwise<1>& plan, P number, AnyView<const E> in,
+                   View<E> out) {
+    return run_with<loop>(context, plan, number, in, out);
   }
 };
 

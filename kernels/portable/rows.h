@@ -31,6 +31,25 @@ void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
   });
 }
 
+/// Rows as long as they can be, up to some thousand elements: joins the last dimension of `in` and
+/// `out` with the one before while both lie densely and equally there. `shift`: how far a dimension
+/// is moved, one whose number is not 0 ends that; nullptr: none is.
+inline void join_rows(Shape& in, Shape& out, index_t* shift) {
+  constexpr index_t longest = 4096;
+  while (in.rank > 1 && out.rank > 1) {
+    const int i = --in.rank, o = --out.rank;
+    const index_t n = in.sizes[i];
+    const bool joins = n > 0 && n <= longest && n == out.sizes[o] && in.strides[i] == 1 &&
+                       in.strides[i - 1] == n && (shift == nullptr || shift[o] == 0);
+    if (!joins) {
+      ++in.rank, ++out.rank;
+      return;
+    }
+    in.sizes[i - 1] *= n, out.sizes[o - 1] *= n, in.strides[i - 1] = out.strides[o - 1] = 1;
+    if (shift != nullptr) shift[o - 1] *= n;
+  }
+}
+
 /// A copy of `size` bytes that may be few: a call would take longer than moving those. All are
 /// loaded before they are stored: a store to a like address in another page would hold loads up.
 inline void copy_bytes(const void* from, void* to, index_t size) {

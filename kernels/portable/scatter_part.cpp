@@ -1,4 +1,6 @@
 // cat, and writes into a part of a tensor: copies to a strided region of the result.
+#include <cstring>
+
 #include "taper/kernels/portable/copy.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/shapes/movement.h"
@@ -6,10 +8,42 @@
 namespace taper::portable {
 namespace {
 
+// Dense tensors whose parts of a row of the result are a few lines of the cache: row by row, so
+// that the result is written from one end to the other. False if that does not fit.
+bool cat_rows(const Context& context, const ViewList<const AnyElement, Strides::any>& tensors,
+              int dim, const View<AnyElement>& out) {
+  constexpr int most = 8;
+  constexpr index_t shortest = 64, longest = 4096, task_bytes = 131072;
+  const int bytes = size_bytes(out.dtype());
+  index_t rows = 1;
+  for (int d = 0; d < dim; ++d) rows *= out.size(d);
+  const index_t row = out.numel() / rows * bytes;
+  if (rows == 1 || row > longest || tensors.count > most) return false;
+  const char* from[most];
+  index_t part[most];
+  for (index_t i = 0; i < tensors.count; ++i) {
+    const AnyView<const AnyElement>& tensor = tensors[i];
+    from[i] = static_cast<const char*>(tensor.ref->data);
+    part[i] = tensor.numel() / rows * bytes;
+    if (tensor.dtype() != out.dtype() || !tensor.shape().is_dense() || part[i] < shortest)
+      return false;
+  }
+  const index_t per_task = task_bytes / row;
+  parallel_for(context.threads, (rows + per_task - 1) / per_task, [&](index_t task) {
+    const index_t begin = task * per_task, end = begin + per_task < rows ? begin + per_task : rows;
+    char* to = static_cast<char*>(out.ref->data) + begin * row;
+    for (index_t r = begin; r < end; ++r)
+      for (index_t i = 0; i < tensors.count; to += part[i++])
+        std::memcpy(to, from[i] + r * part[i], static_cast<size_t>(part[i]));
+  });
+  return true;
+}
+
 Error cat(Context& context, ViewList<const AnyElement, Strides::any> tensors, int64_t dim,
           View<AnyElement> out) {
   if (out.numel() == 0) return Error::ok;
   if (dim < 0) dim += out.rank();
+  if (cat_rows(context, tensors, static_cast<int>(dim), out)) return Error::ok;
   char* to = static_cast<char*>(out.ref->data);
   for (index_t i = 0; i < tensors.count; ++i) {
     const Shape& shape = tensors[i].shape();

@@ -53,6 +53,36 @@ TYPED_TEST(formulas, log_is_within_one_unit_in_the_last_place) {
                         [](double x) { return std::log(x); }),
             1.0);
 }
+TYPED_TEST(formulas, pow_is_within_six_tenths_of_a_unit_in_the_last_place) {
+  for (const float y :
+       {0.75f, -0.5f, 1.0f / 3, 7.0f, -2.0f, 33.3f, 1e-3f, -4e-5f, 1e30f, 16777215.0f})
+    EXPECT_LT(worst_error([=](float x) { return math::pow<TypeParam>(x, y); },
+                          [=](double x) { return std::pow(x, static_cast<double>(y)); }),
+              0.6)
+        << y;
+  for (const float x : {10000.0f, 0.3f, 2.0f, 1.00001f, -1.5f, -1e-40f})
+    EXPECT_LT(worst_error([=](float y) { return math::pow<TypeParam>(x, y); },
+                          [=](double y) { return std::pow(static_cast<double>(x), y); }),
+              0.6)
+        << x;
+}
+TYPED_TEST(formulas, pow_has_the_special_cases_of_ieee_754) {
+  const float infinity = HUGE_VALF, subnormal = 1e-45f, largest = 3.4e38f;
+  const float values[] = {0, subnormal,  1e-30f,   0.25f,    0.5f,    1,        1.5f,         2,
+                          3, 8388607.5f, 16777215, 16777216, largest, infinity, std::nanf("")};
+  for (const float a : values)
+    for (const float b : values)
+      for (const float x : {a, -a})
+        for (const float y : {b, -b}) {
+          const float want = std::pow(x, y), got = math::pow<TypeParam>(x, y);
+          if (std::isnan(want))
+            EXPECT_TRUE(std::isnan(got)) << x << " ^ " << y;
+          else if (want == 0 || std::isinf(want) || want == 1)
+            EXPECT_EQ(math::bits_of(got), math::bits_of(want)) << x << " ^ " << y;
+          else
+            EXPECT_FLOAT_EQ(got, want) << x << " ^ " << y;
+        }
+}
 TYPED_TEST(formulas, log1p_of_positive_numbers_is_within_three_units_in_the_last_place) {
   const auto in_range = [](double x) { return std::min(std::fabs(x), 1e30); };
   EXPECT_LT(
