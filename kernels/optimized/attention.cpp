@@ -74,8 +74,7 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, Mask mas
   return Error::ok;
 }
 
-// ---- one query
-// --------------------------------------------------------------------------------------------------------
+// ---- one query ----
 
 // By bits: a choice between numbers stays a branch.
 float shown_if(float score, uint8_t attends) {
@@ -139,8 +138,7 @@ void divide(float* y, index_t n, float by) {
   for (index_t i = 0; i < n; ++i) y[i] /= by;
 }
 
-// ---- a block of queries
-// -----------------------------------------------------------------------------------------------
+// ---- a block of queries ----
 
 struct Scratch {
   void* gemm;

@@ -111,8 +111,7 @@ index_t bytes_of_floats(index_t count) {
   return round_up(count * index_t{sizeof(float)}, scratch_alignment);
 }
 
-// ---- planes
-// ------------------------------------------------------------------------------------------------------------
+// ---- planes ----
 
 // A copy of some dozen elements, where calling memcpy would take longer than the copy.
 inline void copy_short(const float* from, index_t count, float* to) {
@@ -173,8 +172,7 @@ void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout
     planes[i] = 0;  // read, not used, by the last tile
 }
 
-// ---- weights and offsets, shared by all tasks
-// --------------------------------------------------------------------------
+// ---- weights and offsets, shared by all tasks ----
 
 // Calls body(tap, row of the kernel, column of the kernel) for the taps that act on a phase of the
 // result; returns their number.
@@ -221,8 +219,7 @@ void pack_weights(const Microkernels& kernels, const Correlation& c, const Layou
   }
 }
 
-// ---- one phase of the result
-// --------------------------------------------------------------------------------------------
+// ---- one phase of the result ----
 
 // result[r, y, x] = activation(bias[r] + sum over k of weight(r, k) base[offsets[k] + y * pitch +
 // x])
@@ -283,8 +280,7 @@ void run_sweep(const Microkernels& kernels, const Sweep& s) {
 
 }  // namespace
 
-// ---- the whole
-// ----------------------------------------------------------------------------------------------------------
+// ---- the whole ----
 
 CorrelationPlan plan_correlation(const Microkernels&, const Correlation& c, Direction direction,
                                  int thread_count) {

@@ -72,8 +72,7 @@ Error run_plus(Context& context, const GemmPlan& plan, Matrix self, Matrix mat1,
   return run<level>(context, plan, product_plus(self, mat1, mat2, beta, alpha, out));
 }
 
-// ---- linear: input (*, k) weight (n, k) or (k), bias (n) -> (*, n)
-// ------------------------------------------------------
+// ---- linear: input (*, k) weight (n, k) or (k), bias (n) -> (*, n) ----
 
 using Input = View<const float>;
 

@@ -83,8 +83,7 @@ void tile_in_place(index_t depth, const float* a, index_t a_row, const float* b,
   tile_of<rows, vectors, false>(depth, a, a_row, b, b_rows, c, c_row, add_to_c);
 }
 
-// ---- packing
-// ---------------------------------------------------------------------------------------------------------
+// ---- packing ----
 
 // Columns [0, across) of to[k][i] = from[i][k], `width` of them at a time; the last ones may be
 // written twice. Sixteen places along k are read at once: whole lines of the cache, which would
@@ -132,8 +131,7 @@ void pack(const float* from, index_t across_stride, index_t depth_stride, index_
       to[k * to_row + i] = from[i * across_stride + k * depth_stride];
 }
 
-// ---- few rows, and columns of b that lie densely
-// ---------------------------------------------------------------------------------
+// ---- few rows, and columns of b that lie densely ----
 
 // turned[k][j] = from[k + j * stride] for k in [0, depth), j in [0, columns), 0 beyond.
 void turn(const float* from, index_t stride, index_t columns, index_t depth,
@@ -192,8 +190,7 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
   }
 }
 
-// ---- epilogue, and what else is done to results
-// ------------------------------------------------------------------------------------------------
+// ---- epilogue, and what else is done to results ----
 
 void narrow(index_t rows, const float* from, index_t width, index_t columns, float* c,
             index_t c_row, bool add_to_c) {
@@ -232,8 +229,7 @@ void finish(index_t rows, index_t columns, float* c, index_t c_row, const Epilog
   }
 }
 
-// ---- channels that meet few inputs
-// ----------------------------------------------------------------------------------------------
+// ---- channels that meet few inputs ----
 
 // Rows and columns from (y, x) on; its vectors lie `gap` apart. `partial`: one vector, of which the
 // channel's width is a part.
@@ -312,8 +308,7 @@ float sum(const float* from, index_t count) {
   return total;
 }
 
-// ---- the table
-// -------------------------------------------------------------------------------------------------------
+// ---- the table ----
 
 // As many vectors as leave registers for a row of b and an element of a.
 constexpr int long_vectors(int rows) { return smaller(16, registers * 3 / 4 / rows); }

@@ -117,8 +117,7 @@ void copy_lines(int bytes, const char* from, const Walk& from_walk, char* to, co
   }
 }
 
-// ---- transposition: the source is dense along another dimension than the result
-// -------------------------------------------------------
+// ---- transposition: the source is dense along another dimension than the result ----
 
 // A tile's rows are whole lines of the cache on both sides.
 constexpr index_t tile = 32, tile_rows = 64;

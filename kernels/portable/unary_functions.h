@@ -170,8 +170,7 @@ struct BitwiseNot {
   T operator()(T x) const { return ~x; }
 };
 
-// ---- activations
-// -------------------------------------------------------------------------------------------------------
+// ---- activations ----
 
 /// x Φ(x), with Φ the normal distribution function, or its approximation by tanh: Hendrycks and
 /// Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415.
