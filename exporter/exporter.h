@@ -27,20 +27,29 @@ namespace taper {
 
 using data::Progress;
 using eager::Tensor;
-// Functions of tensors are found beside their arguments; those without one are brought here.
+// Functions of tensors are found beside their arguments; those without one, or with a list, are
+// brought here. (`std` is not: it would hide the library's. Write eager::std(x).)
 using eager::arange;
 using eager::cat;
 using eager::einsum;
 using eager::eye;
 using eager::full;
 using eager::grad;
+using eager::hann_window;
+using eager::hstack;
 using eager::linspace;
+using eager::meshgrid;
 using eager::no_grad;
 using eager::one_hot;
 using eager::ones;
 using eager::rand;
 using eager::randn;
+using eager::randperm;
+using eager::scalar_tensor;
 using eager::stack;
+using eager::tril_indices;
+using eager::triu_indices;
+using eager::vstack;
 using eager::zeros;
 
 struct ExportOptions {

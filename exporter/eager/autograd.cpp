@@ -30,9 +30,7 @@ std::string shown(const OperatorInfo& info) {
   return name.substr(0, name.find('.'));
 }
 
-bool is_half(const Tensor& t) {
-  return t.defined() && (t.dtype() == DType::f16 || t.dtype() == DType::bf16);
-}
+bool has_halves(const Tensor& t) { return t.defined() && is_half(t.dtype()); }
 /// Whether an operator does arithmetic: a kernel that takes f16 and i16 alike only moves elements.
 bool computes(const OperatorInfo& info) {
   constexpr DTypeSet alike = one(DType::f16) | one(DType::i16);
@@ -43,7 +41,7 @@ bool computes(const OperatorInfo& info) {
 /// What a derivative works on: f16 and bf16 compute in f32, and the gradient is rounded once, when
 /// it is fitted to its argument.
 Tensor widened(const OperatorInfo& info, Tensor t, const Location& here) {
-  if (is_half(t) && computes(info)) return cast(t, DType::f32, here);
+  if (has_halves(t) && computes(info)) return cast(t, DType::f32, here);
   return t;
 }
 
@@ -57,7 +55,7 @@ class CallNode final : public Node {
   }
   Gradients backward(const Gradients& results) override {
     const OperatorInfo& info = call_.info();
-    if (std::none_of(results.begin(), results.end(), is_half))
+    if (std::none_of(results.begin(), results.end(), has_halves))
       return info.derivative->run(call_, results);
     Gradients wide;
     for (const Tensor& dy : results) wide.push_back(widened(info, dy, call_.here()));

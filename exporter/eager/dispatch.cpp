@@ -13,7 +13,6 @@
 namespace taper::eager {
 namespace {
 
-bool is_half(DType d) { return d == DType::f16 || d == DType::bf16; }
 DType widened(DType d) { return is_half(d) ? DType::f32 : d; }
 
 bool wants_gradient(const OperatorInfo& info, const Boxed* arguments) {
@@ -24,9 +23,15 @@ bool wants_gradient(const OperatorInfo& info, const Boxed* arguments) {
 void check_arguments(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   for (int i = 0; i < info.argument_count; ++i) {
     const Parameter& p = info.arguments[i];
-    if (p.kind != Kind::tensor || p.optional || p.list || arguments[i].present) continue;
-    throw EagerError(here, std::string(info.name) + ": argument " + std::string(p.name) +
-                               " is an undefined tensor");
+    const Boxed& b = arguments[i];
+    if (p.kind != Kind::tensor || p.optional || p.optional_elements) continue;
+    const auto refuse = [&](const std::string& what) {
+      throw EagerError(here, std::string(info.name) + ": " + what + " " + std::string(p.name) +
+                                 " is an undefined tensor");
+    };
+    if (!p.list && !b.present) refuse("argument");
+    for (uint32_t k = 0; p.list && k < b.size; ++k)
+      if (!b.tensors[k].defined()) refuse("element " + std::to_string(k) + " of");
   }
 }
 

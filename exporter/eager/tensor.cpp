@@ -299,6 +299,10 @@ Tensor& Tensor::div_(const Tensor& other, Location here) {
 Tensor& Tensor::div_(Scalar other, Location here) {
   return call_in_place<ops::div_Scalar>(here, *this, other);
 }
+Tensor& Tensor::operator+=(Operand other) { return add_(other.tensor, 1, other.here); }
+Tensor& Tensor::operator-=(Operand other) { return sub_(other.tensor, 1, other.here); }
+Tensor& Tensor::operator*=(Operand other) { return mul_(other.tensor, other.here); }
+Tensor& Tensor::operator/=(Operand other) { return div_(other.tensor, other.here); }
 
 // ---- shape and type ----
 
@@ -332,7 +336,7 @@ Tensor Tensor::squeeze(int64_t dim, Location here) const {
 Tensor Tensor::expand(const Dims& sizes, Location here) const {
   return call<ops::expand>(here, *this, sizes, false);
 }
-Tensor Tensor::operator[](int64_t index) const { return select(0, Dim(index)); }
+Tensor Tensor::operator[](Row row) const { return select(0, Dim(row.index), row.here); }
 Tensor Tensor::select(int64_t dim, Dim index, Location here) const {
   return call<ops::select_int>(here, *this, dim, index);
 }

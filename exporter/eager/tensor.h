@@ -26,6 +26,21 @@ struct Autograd;
 using Dims = std::vector<Dim>;
 using Ints = std::vector<int64_t>;
 
+class Tensor;
+
+/// An operand of an overloaded operator: it cannot take a default argument, its conversion can.
+struct Operand {
+  const Tensor& tensor;
+  Location here;
+  Operand(const Tensor& tensor, Location here = Location::current()) : tensor(tensor), here(here) {}
+};
+/// The index in `x[index]`, likewise.
+struct Row {
+  int64_t index;
+  Location here;
+  Row(int64_t index, Location here = Location::current()) : index(index), here(here) {}
+};
+
 /// A handle on a tensor: copying it shares the data, as in PyTorch. Storage, shape and type are
 /// fixed at birth; the elements may be written in place (functions ending in `_`), views of the
 /// same storage see it.
@@ -43,7 +58,12 @@ class Tensor {
   template <class T>
   static Tensor from(const std::vector<T>& values, const Ints& sizes,
                      Location here = Location::current()) {
-    return from_bytes(values.data(), values.size() * sizeof(T), dtypes_of<T>::dtype, sizes, here);
+    if constexpr (std::is_same_v<T, bool>) {  // a std::vector<bool> holds bits
+      const std::vector<uint8_t> bytes(values.begin(), values.end());
+      return from_bytes(bytes.data(), bytes.size(), DType::boolean, sizes, here);
+    } else {
+      return from_bytes(values.data(), values.size() * sizeof(T), dtypes_of<T>::dtype, sizes, here);
+    }
   }
   /// `bytes` row-major bytes at `data`, copied.
   static Tensor from_bytes(const void* data, size_t bytes, DType dtype, const Ints& sizes,
@@ -136,10 +156,10 @@ class Tensor {
   Tensor& mul_(Scalar other, Location here = Location::current());
   Tensor& div_(const Tensor& other, Location here = Location::current());
   Tensor& div_(Scalar other, Location here = Location::current());
-  Tensor& operator+=(const Tensor& other) { return add_(other); }
-  Tensor& operator-=(const Tensor& other) { return sub_(other); }
-  Tensor& operator*=(const Tensor& other) { return mul_(other); }
-  Tensor& operator/=(const Tensor& other) { return div_(other); }
+  Tensor& operator+=(Operand other);
+  Tensor& operator-=(Operand other);
+  Tensor& operator*=(Operand other);
+  Tensor& operator/=(Operand other);
 
   // ---- shape and type, for chaining ----
   Tensor to(DType dtype, Location here = Location::current()) const;
@@ -154,7 +174,7 @@ class Tensor {
   Tensor squeeze(int64_t dim, Location here = Location::current()) const;
   Tensor expand(const Dims& sizes, Location here = Location::current()) const;
   /// Row `index` of the first dimension, as a view.
-  Tensor operator[](int64_t index) const;
+  Tensor operator[](Row row) const;
   Tensor select(int64_t dim, Dim index, Location here = Location::current()) const;
   /// Elements [start, end) by `step` along `dim`, as a view. Negative bounds count from the end, as
   /// in Python.
@@ -178,13 +198,6 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 std::string to_string(const Dims& sizes);
 /// Whether the sizes are the same, symbols compared as expressions; never throws, unlike `==`.
 bool same_sizes(const Dims& a, const Dims& b);
-
-/// An operand of an overloaded operator: it cannot take a default argument, its conversion can.
-struct Operand {
-  const Tensor& tensor;
-  Location here;
-  Operand(const Tensor& tensor, Location here = Location::current()) : tensor(tensor), here(here) {}
-};
 
 /// How a view came to be: `op` with these arguments, applied to its source. One step of the chain
 /// from the base.

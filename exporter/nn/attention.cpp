@@ -24,14 +24,14 @@ Tensor additive(const Tensor& mask, DType dtype, Location here) {
 }  // namespace
 
 MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
-                                       MultiheadAttentionOptions options)
-    : out_proj(embed_dim, embed_dim, {.bias = options.bias}),
+                                       MultiheadAttentionOptions options, Location here)
+    : out_proj(embed_dim, embed_dim, {.bias = options.bias}, here),
       embed_dim_(embed_dim),
       num_heads_(num_heads),
       options_(options) {
   if (num_heads < 1 || embed_dim % num_heads != 0)
-    throw ExportError("MultiheadAttention: embed_dim " + std::to_string(embed_dim) +
-                      " is no multiple of " + std::to_string(num_heads) + " heads");
+    throw EagerError(here, "MultiheadAttention: embed_dim " + std::to_string(embed_dim) +
+                               " is no multiple of " + std::to_string(num_heads) + " heads");
   const int64_t e = embed_dim, k = options.kdim.value_or(e), v = options.vdim.value_or(e);
   if (k == e && v == e) {
     in_proj_weight = init::xavier_uniform_(Tensor::empty({3 * e, e}));

@@ -37,7 +37,8 @@ struct AttentionArguments {
 /// at 0, bias_k and bias_v as xavier_normal.
 class MultiheadAttention : public Module {
  public:
-  MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {});
+  MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {},
+                     Location here = Location::current());
 
   Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias;
   Parameter bias_k, bias_v;  ///< (1, 1, E)

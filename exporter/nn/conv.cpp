@@ -6,6 +6,7 @@
 
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/ops/padding.h"
+#include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
@@ -15,14 +16,18 @@ using eager::call;
 
 template <int n>
 std::string class_name() {
-  return "Conv" + std::to_string(n) + "d: ";
+  return "Conv" + std::to_string(n) + "d";
 }
 
-void check_groups(const std::string& name, int64_t in_channels, int64_t out_channels,
-                  int64_t groups) {
+template <int n>
+void check(const std::string& name, int64_t in_channels, int64_t out_channels, int64_t groups,
+           const Extents<n>& kernel_size, Location here) {
+  internal::check_sizes(name, {{"in_channels", in_channels}, {"out_channels", out_channels}}, here);
+  for (int d = 0; d < n; ++d) internal::check_sizes(name, {{"kernel_size", kernel_size[d]}}, here);
   if (groups < 1 || in_channels % groups != 0 || out_channels % groups != 0)
-    throw ExportError(name + std::to_string(in_channels) + " and " + std::to_string(out_channels) +
-                      " channels are no multiples of " + std::to_string(groups) + " groups");
+    throw EagerError(here, name + ": " + std::to_string(in_channels) + " and " +
+                               std::to_string(out_channels) + " channels are no multiples of " +
+                               std::to_string(groups) + " groups");
 }
 
 /// A weight (channels…, kernel…) and a bias, unless it has no elements; both even in ±1/√fan_in,
@@ -42,17 +47,17 @@ void make_parameters(Parameter& weight, Parameter& bias, Ints sizes, const Exten
 template <int n>
 Padding<n>::Padding(const char* word) : same(std::string_view(word) == "same") {
   if (!same && std::string_view(word) != "valid")
-    throw ExportError(class_name<n>() + "padding \"" + word +
+    throw ExportError(class_name<n>() + ": padding \"" + word +
                       "\" is neither \"same\" nor \"valid\"");
 }
 
 template <int n>
-Conv<n>::Conv(int64_t in_channels, int64_t out_channels, ConvOptions<n> options)
+Conv<n>::Conv(int64_t in_channels, int64_t out_channels, ConvOptions<n> options, Location here)
     : options_(options) {
-  check_groups(class_name<n>(), in_channels, out_channels, options.groups);
+  check<n>(class_name<n>(), in_channels, out_channels, options.groups, options.kernel_size, here);
   for (int d = 0; d < n; ++d)
     if (options.padding.same && options.stride[d] != 1)
-      throw ExportError(class_name<n>() + "padding \"same\" needs stride 1");
+      throw EagerError(here, class_name<n>() + ": padding \"same\" needs stride 1");
   make_parameters(weight, bias, {out_channels, in_channels / options.groups}, options.kernel_size,
                   options.bias ? out_channels : 0);
   set_names();
@@ -93,10 +98,10 @@ Tensor Conv<n>::forward(const Tensor& input, Location here) {
 
 template <int n>
 ConvTranspose<n>::ConvTranspose(int64_t in_channels, int64_t out_channels,
-                                ConvTransposeOptions<n> options)
+                                ConvTransposeOptions<n> options, Location here)
     : options_(options) {
-  check_groups("ConvTranspose" + std::to_string(n) + "d: ", in_channels, out_channels,
-               options.groups);
+  check<n>("ConvTranspose" + std::to_string(n) + "d", in_channels, out_channels, options.groups,
+           options.kernel_size, here);
   make_parameters(weight, bias, {in_channels, out_channels / options.groups}, options.kernel_size,
                   options.bias ? out_channels : 0);
   set_names();

@@ -36,12 +36,13 @@ struct ConvOptions {
 /// Cross-correlation over n spatial dimensions (PyTorch's ConvNd):
 ///   x (batch, in, size…) or (in, size…), weight (out, in / groups, kernel…), bias (out) -> (batch,
 ///   out, size…) size = (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down
-/// Weight and bias start even in ±1/√(in / groups · kernel). Throws ExportError if the channels are
+/// Weight and bias start even in ±1/√(in / groups · kernel). Throws EagerError if the channels are
 /// no multiple of groups, or "same" meets a stride.
 template <int n>
 class Conv : public Layer {
  public:
-  Conv(int64_t in_channels, int64_t out_channels, ConvOptions<n> options);
+  Conv(int64_t in_channels, int64_t out_channels, ConvOptions<n> options,
+       Location here = Location::current());
 
   Parameter weight, bias;  ///< bias: undefined without one
   TAPER_LAYER(weight, bias)
@@ -76,7 +77,8 @@ struct ConvTransposeOptions {
 template <int n>
 class ConvTranspose : public Layer {
  public:
-  ConvTranspose(int64_t in_channels, int64_t out_channels, ConvTransposeOptions<n> options);
+  ConvTranspose(int64_t in_channels, int64_t out_channels, ConvTransposeOptions<n> options,
+                Location here = Location::current());
 
   Parameter weight, bias;  ///< bias: undefined without one
   TAPER_LAYER(weight, bias)

@@ -8,6 +8,7 @@
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
@@ -16,14 +17,15 @@ namespace {
 using eager::call;
 
 Tensor make_table(int64_t rows, int64_t columns, const std::optional<int64_t>& given,
-                  int64_t& padding_idx, const std::string& name) {
+                  int64_t& padding_idx, const std::string& name, Location here) {
+  internal::check_sizes(name, {{"num_embeddings", rows}, {"embedding_dim", columns}}, here);
   Tensor table = init::normal_(Tensor::empty({rows, columns}));
   padding_idx = given.value_or(-1);
   if (!given) return table;
   if (padding_idx < 0) padding_idx += rows;
   if (padding_idx < 0 || padding_idx >= rows)
-    throw EagerError({}, name + ": padding_idx " + std::to_string(*given) + " is outside [-" +
-                             std::to_string(rows) + ", " + std::to_string(rows) + ")");
+    throw EagerError(here, name + ": padding_idx " + std::to_string(*given) + " is outside [-" +
+                               std::to_string(rows) + ", " + std::to_string(rows) + ")");
   Tensor row = table[padding_idx];
   row.zero_();
   return table;
@@ -46,10 +48,11 @@ void renormalize(Tensor weight, const Tensor& indices, double max_norm, double n
 
 }  // namespace
 
-Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options)
+Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options,
+                     Location here)
     : options_(options) {
-  weight =
-      make_table(num_embeddings, embedding_dim, options.padding_idx, padding_idx_, "Embedding");
+  weight = make_table(num_embeddings, embedding_dim, options.padding_idx, padding_idx_, "Embedding",
+                      here);
   set_names();
 }
 
@@ -60,10 +63,10 @@ Tensor Embedding::forward(const Tensor& indices, Location here) {
 }
 
 EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
-                           EmbeddingBagOptions options)
+                           EmbeddingBagOptions options, Location here)
     : options_(options) {
-  weight =
-      make_table(num_embeddings, embedding_dim, options.padding_idx, padding_idx_, "EmbeddingBag");
+  weight = make_table(num_embeddings, embedding_dim, options.padding_idx, padding_idx_,
+                      "EmbeddingBag", here);
   set_names();
 }
 

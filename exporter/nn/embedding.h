@@ -18,7 +18,8 @@ struct EmbeddingOptions {
 /// deviation 1.
 class Embedding : public Layer {
  public:
-  Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options = {});
+  Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options = {},
+            Location here = Location::current());
 
   Parameter weight;
   TAPER_LAYER(weight)
@@ -43,7 +44,8 @@ struct EmbeddingBagOptions {
 /// `per_sample_weights`: a factor for each index, with mode sum.
 class EmbeddingBag : public Module {
  public:
-  EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options = {});
+  EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options = {},
+               Location here = Location::current());
 
   Parameter weight;
   TAPER_MODULE(weight)

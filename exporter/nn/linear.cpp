@@ -3,13 +3,16 @@
 #include <cmath>
 
 #include "taper/exporter/eager/call.h"
+#include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
 
 using eager::call;
 
-Linear::Linear(int64_t in_features, int64_t out_features, LinearOptions options) {
+Linear::Linear(int64_t in_features, int64_t out_features, LinearOptions options, Location here) {
+  internal::check_sizes("Linear", {{"in_features", in_features}, {"out_features", out_features}},
+                        here);
   weight = init::kaiming_uniform_(Tensor::empty({out_features, in_features}), std::sqrt(5.0));
   const double bound = in_features > 0 ? 1 / std::sqrt(static_cast<double>(in_features)) : 0;
   if (options.bias) bias = init::uniform_(Tensor::empty({out_features}), -bound, bound);
@@ -29,7 +32,12 @@ Tensor Unflatten::forward(const Tensor& input, Location here) {
 }
 
 Bilinear::Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
-                   LinearOptions options) {
+                   LinearOptions options, Location here) {
+  internal::check_sizes("Bilinear",
+                        {{"in1_features", in1_features},
+                         {"in2_features", in2_features},
+                         {"out_features", out_features}},
+                        here);
   const double bound = in1_features > 0 ? 1 / std::sqrt(static_cast<double>(in1_features)) : 0;
   weight = init::uniform_(Tensor::empty({out_features, in1_features, in2_features}), -bound, bound);
   if (options.bias) bias = init::uniform_(Tensor::empty({out_features}), -bound, bound);

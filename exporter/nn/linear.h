@@ -15,7 +15,8 @@ struct LinearOptions {
 /// Both start even in ±1/√in.
 class Linear : public Layer {
  public:
-  Linear(int64_t in_features, int64_t out_features, LinearOptions options = {});
+  Linear(int64_t in_features, int64_t out_features, LinearOptions options = {},
+         Location here = Location::current());
 
   Parameter weight, bias;  ///< bias: undefined without one
   TAPER_LAYER(weight, bias)
@@ -56,7 +57,7 @@ class Unflatten : public Layer {
 class Bilinear : public Module {
  public:
   Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
-           LinearOptions options = {});
+           LinearOptions options = {}, Location here = Location::current());
 
   Parameter weight, bias;  ///< bias: undefined without one
   TAPER_MODULE(weight, bias)

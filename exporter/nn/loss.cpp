@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/ctc.h"
 #include "taper/exporter/eager/ops/loss.h"
 #include "taper/exporter/eager/ops/pointwise.h"
@@ -51,7 +52,11 @@ Tensor BCEWithLogitsLoss::forward(const Tensor& input, const Tensor& target, Loc
 }
 Tensor KLDivLoss::forward(const Tensor& input, const Tensor& target, Location here) {
   const Tensor loss = eager::kl_div(input, target, reduction(), options_.log_target, here);
-  return options_.batch_mean ? eager::div(loss, Scalar(input.size(0, here).value()), here) : loss;
+  if (!options_.batch_mean) return loss;
+  const Dim batch = input.size(0, here);
+  if (batch.is_constant()) return eager::div(loss, Scalar(batch.value()), here);
+  const Tensor examples = eager::ones({batch}, loss.dtype(), here);
+  return eager::div(loss, eager::sum(examples, std::nullopt, here), here);
 }
 
 Tensor PoissonNLLLoss::forward(const Tensor& input, const Tensor& target, Location here) {

@@ -99,11 +99,13 @@ Tensor LayerNorm::forward(const Tensor& input, Location here) {
   return std::get<0>(call<ops::native_layer_norm>(here, input, shape, weight, bias, eps_));
 }
 
-GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options)
+GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options,
+                     Location here)
     : num_groups_(num_groups), eps_(options.eps) {
   if (num_groups < 1 || num_channels % num_groups != 0)
-    throw ExportError("GroupNorm: " + std::to_string(num_channels) +
-                      " channels are no multiple of " + std::to_string(num_groups) + " groups");
+    throw EagerError(here, "GroupNorm: " + std::to_string(num_channels) +
+                               " channels are no multiple of " + std::to_string(num_groups) +
+                               " groups");
   const Ints sizes{num_channels};
   if (options.affine)
     weight = init::ones_(Tensor::empty(sizes)), bias = init::zeros_(Tensor::empty(sizes));

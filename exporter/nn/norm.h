@@ -86,7 +86,8 @@ struct GroupNormOptions {
 /// -> the same shape.
 class GroupNorm : public Layer {
  public:
-  GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options = {});
+  GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options = {},
+            Location here = Location::current());
 
   Parameter weight, bias;  ///< (C)
   TAPER_LAYER(weight, bias)

@@ -102,8 +102,11 @@ Tensor LPPool<n>::forward(const Tensor& input, Location here) {
   double elements = 1;
   for (int d = 0; d < n; ++d) elements *= static_cast<double>(kernel_size_[d]);
   const Tensor mean = pool.forward(eager::pow(input, Scalar(norm_type_), here), here);
-  return eager::pow(eager::mul(eager::relu(mean, here), Scalar(elements), here),
-                    Scalar(1 / norm_type_), here);
+  // what relu adds is the gradient 0 where the mean is 0, whose root has none
+  const Tensor sum = eager::mul(
+      eager::mul(eager::sign(mean, here), eager::relu(eager::abs(mean, here), here), here),
+      Scalar(elements), here);
+  return eager::pow(sum, Scalar(1 / norm_type_), here);
 }
 
 template <int n>

@@ -4,6 +4,7 @@
 
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/recurrent.h"
+#include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
@@ -22,20 +23,21 @@ Tensor without_batch(const Tensor& result, const Tensor& input, int64_t dim, Loc
 }  // namespace
 
 Recurrent::Recurrent(const char* class_name, int64_t gates, int64_t input_size, int64_t hidden_size,
-                     RecurrentOptions options, int64_t proj_size)
+                     RecurrentOptions options, int64_t proj_size, Location here)
     : class_name_(class_name),
       input_size_(input_size),
       hidden_size_(hidden_size),
       proj_size_(proj_size),
       options_(options) {
+  internal::check_sizes(class_name, {{"input_size", input_size}}, here);
   const std::string prefix = std::string(class_name) + ": ";
   if (hidden_size < 1 || options.num_layers < 1)
-    throw ExportError(prefix + "hidden_size and num_layers must be at least 1");
+    throw EagerError(here, prefix + "hidden_size and num_layers must be at least 1");
   if (!(options.dropout >= 0 && options.dropout <= 1))
-    throw ExportError(prefix + "dropout " + std::to_string(options.dropout) +
-                      " is not a probability");
+    throw EagerError(
+        here, prefix + "dropout " + std::to_string(options.dropout) + " is not a probability");
   if (proj_size < 0 || proj_size >= hidden_size)
-    throw ExportError(prefix + "proj_size must be smaller than hidden_size");
+    throw EagerError(here, prefix + "proj_size must be smaller than hidden_size");
   const int64_t outputs = proj_size > 0 ? proj_size : hidden_size,
                 directions = options.bidirectional ? 2 : 1;
   for (int64_t layer = 0; layer < options.num_layers; ++layer)
@@ -87,9 +89,9 @@ Tensor Recurrent::state_or_zeros(const Tensor& state, const Tensor& input, int64
   return batched ? state : state.unsqueeze(1, here);
 }
 
-RNN::RNN(int64_t input_size, int64_t hidden_size, RNNOptions o)
+RNN::RNN(int64_t input_size, int64_t hidden_size, RNNOptions o, Location here)
     : Recurrent("RNN", 1, input_size, hidden_size,
-                {o.num_layers, o.bias, o.batch_first, o.dropout, o.bidirectional}, 0),
+                {o.num_layers, o.bias, o.batch_first, o.dropout, o.bidirectional}, 0, here),
       relu_(o.relu) {}
 
 std::tuple<Tensor, Tensor> RNN::forward(const Tensor& input, const Tensor& h0, Location here) {
@@ -101,9 +103,10 @@ std::tuple<Tensor, Tensor> RNN::forward(const Tensor& input, const Tensor& h0, L
           without_batch(h, input, 1, here)};
 }
 
-LSTM::LSTM(int64_t input_size, int64_t hidden_size, LSTMOptions o)
+LSTM::LSTM(int64_t input_size, int64_t hidden_size, LSTMOptions o, Location here)
     : Recurrent("LSTM", 4, input_size, hidden_size,
-                {o.num_layers, o.bias, o.batch_first, o.dropout, o.bidirectional}, o.proj_size) {}
+                {o.num_layers, o.bias, o.batch_first, o.dropout, o.bidirectional}, o.proj_size,
+                here) {}
 
 std::tuple<Tensor, Tensor, Tensor> LSTM::forward(const Tensor& input, const Tensor& h0,
                                                  const Tensor& c0, Location here) {
@@ -118,8 +121,8 @@ std::tuple<Tensor, Tensor, Tensor> LSTM::forward(const Tensor& input, const Tens
           without_batch(h, input, 1, here), without_batch(c, input, 1, here)};
 }
 
-GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options)
-    : Recurrent("GRU", 3, input_size, hidden_size, options, 0) {}
+GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options, Location here)
+    : Recurrent("GRU", 3, input_size, hidden_size, options, 0, here) {}
 
 std::tuple<Tensor, Tensor> GRU::forward(const Tensor& input, const Tensor& h0, Location here) {
   const RecurrentOptions& o = options_;

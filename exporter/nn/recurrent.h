@@ -29,7 +29,7 @@ class Recurrent : public Module {
 
  protected:
   Recurrent(const char* class_name, int64_t gates, int64_t input_size, int64_t hidden_size,
-            RecurrentOptions options, int64_t proj_size);
+            RecurrentOptions options, int64_t proj_size, Location here);
 
   /// The input with a batch, and the state given for it, or zeros of `extent` elements.
   Tensor with_batch(const Tensor& input, Location here) const;
@@ -59,7 +59,8 @@ struct RNNOptions {
 /// `auto [output, h] = rnn(x, h0)`.
 class RNN : public Recurrent {
  public:
-  RNN(int64_t input_size, int64_t hidden_size, RNNOptions options = {});
+  RNN(int64_t input_size, int64_t hidden_size, RNNOptions options = {},
+      Location here = Location::current());
   std::tuple<Tensor, Tensor> forward(const Tensor& input, const Tensor& h0 = {},
                                      Location here = Location::current());
   std::tuple<Tensor, Tensor> operator()(const Tensor& input, const Tensor& h0 = {},
@@ -85,7 +86,8 @@ struct LSTMOptions {
 /// c0)`. The formulas stand in kernels/portable/recurrent.h.
 class LSTM : public Recurrent {
  public:
-  LSTM(int64_t input_size, int64_t hidden_size, LSTMOptions options = {});
+  LSTM(int64_t input_size, int64_t hidden_size, LSTMOptions options = {},
+       Location here = Location::current());
   std::tuple<Tensor, Tensor, Tensor> forward(const Tensor& input, const Tensor& h0 = {},
                                              const Tensor& c0 = {},
                                              Location here = Location::current());
@@ -101,7 +103,8 @@ class LSTM : public Recurrent {
 /// `auto [output, h] = gru(x, h0)`.
 class GRU : public Recurrent {
  public:
-  GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {});
+  GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options = {},
+      Location here = Location::current());
   std::tuple<Tensor, Tensor> forward(const Tensor& input, const Tensor& h0 = {},
                                      Location here = Location::current());
   std::tuple<Tensor, Tensor> operator()(const Tensor& input, const Tensor& h0 = {},

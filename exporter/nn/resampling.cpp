@@ -15,9 +15,9 @@ Tensor ChannelShuffle::forward(const Tensor& input, Location here) {
   return eager::channel_shuffle(input, Dim(groups_), here);
 }
 
-Upsample::Upsample(UpsampleOptions options) : options_(std::move(options)) {
+Upsample::Upsample(UpsampleOptions options, Location here) : options_(std::move(options)) {
   if (options_.size.empty() == options_.scale_factor.empty())
-    throw ExportError("Upsample takes either a size or a scale_factor");
+    throw EagerError(here, "Upsample: takes either a size or a scale_factor");
 }
 
 Tensor Upsample::forward(const Tensor& input, Location here) {

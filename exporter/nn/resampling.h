@@ -50,7 +50,7 @@ struct UpsampleOptions {
 /// (N, C, size…) at another resolution, as eager::interpolate.
 class Upsample : public Layer {
  public:
-  explicit Upsample(UpsampleOptions options);
+  explicit Upsample(UpsampleOptions options, Location here = Location::current());
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  private:

@@ -17,8 +17,9 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& parameters) {
 }
 
 /// The part of one gradient in the norm: its greatest magnitude, or the sum of the powers of its
-/// magnitudes.
-Tensor share_of(const Tensor& gradient, double norm_type, Location here) {
+/// magnitudes, in f32 at least.
+Tensor share_of(Tensor gradient, double norm_type, Location here) {
+  if (is_half(gradient.dtype())) gradient = gradient.to(DType::f32, here);
   if (norm_type == 2) return eager::sum(eager::mul(gradient, gradient, here), std::nullopt, here);
   const Tensor magnitude = eager::abs(gradient, here);
   if (std::isinf(norm_type)) return eager::amax(magnitude, {}, false, here);

@@ -117,10 +117,14 @@ Error arange(Context& context, Scalar start, Scalar, Scalar step, Maybe<DType>,
   return Error::ok;
 }
 
-// From both ends to the middle, so that the last element is exactly `end`.
+// From both ends to the middle, so that the last element is exactly `end`. The ends are first of
+// the result's kind: integers without their fractions.
 Error linspace(Context& context, Scalar start, Scalar end, int64_t steps, Maybe<DType>,
                View<AnyElement> out) {
-  const double from = start.to<double>(), to = end.to<double>(),
+  const auto number = [&](Scalar s) {
+    return is_floating(out.dtype()) ? s.to<double>() : static_cast<double>(s.to<int64_t>());
+  };
+  const double from = number(start), to = number(end),
                by = steps > 1 ? (to - from) / static_cast<double>(steps - 1) : 0;
   generate<double>(context, out, [=](index_t i) {
     return i < steps / 2 || steps == 1 ? from + by * static_cast<double>(i)

@@ -16,7 +16,7 @@ Error check_indices(Context& context, View<const I> index, index_t extent, index
   const uint64_t range = static_cast<uint64_t>(extent - lowest);
   bool outside = false;
   for (index_t i = 0; i < count; ++i)
-    outside |= static_cast<uint64_t>(static_cast<int64_t>(at[i]) - lowest) >= range;
+    outside |= static_cast<uint64_t>(at[i]) - static_cast<uint64_t>(lowest) >= range;
   for (index_t i = 0; outside && i < count; ++i)
     if (at[i] < lowest || at[i] >= extent)
       return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [{}, {})"),

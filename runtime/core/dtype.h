@@ -25,6 +25,7 @@ constexpr int size_bytes(DType d) {
   return is_valid(d) ? sizes[static_cast<uint8_t>(d)] : 0;
 }
 constexpr bool is_floating(DType d) { return d >= DType::f16 && d <= DType::f64; }
+constexpr bool is_half(DType d) { return d == DType::f16 || d == DType::bf16; }
 constexpr bool is_integral(DType d) { return d >= DType::u8 && d <= DType::i64; }
 
 /// "f32", "i64", "bool", …: the spelling used in messages and reports.

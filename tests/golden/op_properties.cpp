@@ -65,9 +65,9 @@ std::string difference_of(const Tensors& a, const Tensors& b, double rtol, doubl
   return "";
 }
 
-class Check {
+class PropertyCheck {
  public:
-  Check(const Variation& variation, const Json& base, const Target& target, Counts& counts)
+  PropertyCheck(const Variation& variation, const Json& base, const Target& target, Counts& counts)
       : file_(variation.file),
         golden_(variation.golden),
         base_(base),
@@ -85,11 +85,11 @@ class Check {
     }
     ++counts_.accepted;
     if (golden_.value("random", false)) return "";
-    using Property = std::string (Check::*)();
+    using Property = std::string (PropertyCheck::*)();
     constexpr std::pair<const char*, Property> properties[] = {
-        {"threads", &Check::threads}, {"strides", &Check::strides},
-        {"levels", &Check::levels},   {"exported", &Check::exported},
-        {"symbols", &Check::symbols}, {"gradients", &Check::gradients}};
+        {"threads", &PropertyCheck::threads}, {"strides", &PropertyCheck::strides},
+        {"levels", &PropertyCheck::levels},   {"exported", &PropertyCheck::exported},
+        {"symbols", &PropertyCheck::symbols}, {"gradients", &PropertyCheck::gradients}};
     for (const auto& [name, property] : properties) {
       std::string d;
       try {
@@ -212,7 +212,7 @@ class Check {
       return "";
     }
     ++counts_.symbolic;
-    for (const taper::Check& check : graph->checks()) {
+    for (const Check& check : graph->checks()) {
       const int64_t left = check.left.evaluate(bindings), right = check.right.evaluate(bindings);
       const bool holds = check.comparison == Comparison::equal       ? left == right
                          : check.comparison == Comparison::not_equal ? left != right
@@ -323,13 +323,13 @@ Counts run_file(const std::filesystem::path& path, const Options& options) {
     if (!golden.contains("error")) cases.push_back(&golden);
   if (cases.empty()) return counts;
   Random random(options.seed ^ std::hash<std::string>()(file.name));
-  // as many attempts again as variations are wanted, for those that are refused
+  // eight attempts a variation that is wanted: some are refused
   for (int i = 0; i < 8 * options.variations && counts.accepted < options.variations; ++i) {
     const Json& golden = *cases[random() % cases.size()];
     std::string failure;
     try {
       const Variation variation = vary(file, golden, *target.info, random);
-      failure = Check(variation, golden, target, counts).run();
+      failure = PropertyCheck(variation, golden, target, counts).run();
       if (!failure.empty() && options.verbose)
         std::printf("    %s\n", variation.golden.dump().substr(0, 600).c_str());
     } catch (const NotHere&) {

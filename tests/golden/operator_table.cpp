@@ -43,6 +43,18 @@ CountsByRow read_counts(const char* path) {
   return counts;
 }
 
+/// "12 of 15 (80.0 %)": the sum of counts such as "3/4".
+std::string total_of(const CountsByRow& counts) {
+  int passed = 0, run = 0;
+  for (const auto& [row, count] : counts) {
+    passed += std::stoi(count);
+    run += std::stoi(count.substr(count.find('/') + 1));
+  }
+  char text[64];
+  std::snprintf(text, sizeof text, "%d of %d (%.1f %%)", passed, run, 100.0 * passed / run);
+  return text;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -81,8 +93,9 @@ int main(int argc, char** argv) try {
       "that ran: golden cases, forward, gradient and\nerrors (`build/release/bin/op_goldens`, "
       "exceptions with their reasons in `tests/golden/known_eager.txt`), and\nsamples of PyTorch's "
       "own operator tests (`tests/conformance/opinfo.py`, exceptions in "
-      "`known_opinfo.txt` beside it).\n\n| category | rows | present |\n| --- | --- | --- "
-      "|\n");
+      "`known_opinfo.txt` beside it).\nGolden cases: %s. Samples: %s, over %zu operators.\n\n"
+      "| category | rows | present |\n| --- | --- | --- |\n",
+      total_of(goldens).c_str(), total_of(samples).c_str(), samples.size());
   for (const auto& [category, count] : rows)
     std::printf("| %s | %d | %d |\n", name_of_category(category), count, present[category]);
   std::printf(

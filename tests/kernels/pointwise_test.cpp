@@ -171,6 +171,34 @@ TEST(clamp, shares_its_gradient_with_its_bounds) {
   EXPECT_EQ(gradient(clamp(x, -1, 2)), (std::vector<float>{0, 1, 0, 0}));
   EXPECT_EQ(gradient(clamp(x, full({}, -1), full({}, 2))), (std::vector<float>{0.5f, 1, 0.5f, 0}));
 }
+// The numbers are PyTorch's.
+TEST(promotion, comes_before_a_number_minus_an_integer_tensor) {
+  const Tensor u = Tensor::from<uint8_t>({0, 1, 200}, {3});
+  EXPECT_EQ((1.0 - u).to_vector<float>(), (std::vector<float>{1, 0, -199}));
+  EXPECT_EQ((1 - u).to_vector<uint8_t>(), (std::vector<uint8_t>{1, 0, 57}));
+  EXPECT_EQ(call<ops::rsub_Scalar>(Location{}, u, Scalar(2.0), Scalar(0.5)).to_vector<float>(),
+            (std::vector<float>{2, 1.5f, -98}));
+}
+TEST(promotion, leaves_a_tensor_without_dimensions_its_dtype_beside_an_integer) {
+  const Tensor condition = full({}, true, DType::boolean), z = full({}, 3, DType::i32);
+  EXPECT_EQ(where(condition, z, Scalar(1)).dtype(), DType::i32);
+  EXPECT_EQ(where(condition, Scalar(1), z).dtype(), DType::i32);
+  EXPECT_EQ(where(condition, z, Scalar(1.5)).dtype(), DType::f32);
+  EXPECT_EQ(where(condition, condition, Scalar(1)).dtype(), DType::i64);
+}
+TEST(xlogy, has_a_gradient_where_self_is_zero_and_other_is_not) {
+  const Tensor x = Tensor::from<float>({0, 0, 1, 0}, {4}).set_requires_grad();
+  const Tensor y = Tensor::from<float>({8, -1, 8, 0}, {4});
+  const std::vector<float> dx = grad({sum(xlogy(x, y))}, {x})[0].to_vector<float>();
+  EXPECT_NEAR(dx[0], std::log(8.0f), 1e-6);
+  EXPECT_EQ(dx[1], 0);
+  EXPECT_NEAR(dx[2], std::log(8.0f), 1e-6);
+  EXPECT_EQ(dx[3], 0);
+}
+TEST(linspace, of_integers_takes_its_ends_without_their_fractions) {
+  EXPECT_EQ(linspace(0.5, 5, 4, DType::i64).to_vector<int64_t>(),
+            (std::vector<int64_t>{0, 1, 3, 5}));
+}
 TEST(composites, name_themselves_in_the_errors_of_their_parts) {
   EXPECT_THAT(
       [] { call<ops::addr>(Location{}, ones({2}), ones({2}), ones({3}), Scalar(1), Scalar(1)); },

@@ -72,6 +72,12 @@ TEST(var, is_exact_for_data_far_from_zero) {
   EXPECT_NEAR(var(to(x, DType::f32)).item(), 1.0, 0.05);
 }
 
+TEST(var, has_a_gradient_with_a_correction_above_the_count) {  // PyTorch's numbers
+  const Tensor x = Tensor::from<float>({1, 2, 3}, {3}).set_requires_grad();
+  const Tensor v = var(x, Ints{0}, 5.0);
+  EXPECT_EQ(grad({v}, {x})[0].to_vector<float>(), (std::vector<float>{1, 0, -1}));
+}
+
 TEST(cumsum, runs_along_any_dimension) {
   const Tensor x = Tensor::from(std::vector<int64_t>{1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_EQ(cumsum(x, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 5, 7, 9}));

@@ -19,24 +19,27 @@ Tensor as_floating(const Tensor& t, Location here) {
 Tensor as_tensor(Scalar s, Location here) {
   return scalar_tensor(s, s.is_real ? DType::f32 : s.is_bool ? DType::boolean : DType::i64, here);
 }
-/// The number in the dtype that it has beside a tensor.
+/// The number in the dtype that it has beside a tensor: that of the tensor, unless the number is of
+/// a higher kind.
 Tensor beside(const Tensor& tensor, Scalar s, Location here) {
-  if (s.is_real && is_floating(tensor.dtype())) return scalar_tensor(s, tensor.dtype(), here);
-  return as_tensor(s, here);
+  const DType dtype = tensor.dtype();
+  const bool follows = is_floating(dtype) ? s.is_real : dtype != DType::boolean && !s.is_real;
+  return follows ? scalar_tensor(s, dtype, here) : as_tensor(s, here);
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(square) { return {pow(a.tensor<"self">(), 2, a.here())}; }
 TAPER_DECOMPOSITION(rsub_Scalar) {
-  const Tensor self = a.tensor<"self">();
+  Tensor self = a.tensor<"self">();
   if (self.dtype() == DType::boolean)
     throw EagerError(a.here(), "rsub: is not defined for bool tensors");
-  const Scalar alpha = a.scalar<"alpha">();
+  const Scalar alpha = a.scalar<"alpha">(), other = a.scalar<"other">();
+  if (other.is_real) self = as_floating(self, a.here());  // before it is negated: u8 has no -1
   if (alpha.is_real && !is_floating(self.dtype()))
     throw EagerError(a.here(), "rsub: alpha must be an integer for integer tensors");
-  return {add(neg(alpha.to<double>() == 1 ? self : mul(self, alpha, a.here()), a.here()),
-              a.scalar<"other">(), 1, a.here())};
+  return {add(neg(alpha.to<double>() == 1 ? self : mul(self, alpha, a.here()), a.here()), other, 1,
+              a.here())};
 }
 TAPER_DECOMPOSITION(rsub_Tensor) {
   return {sub(a.tensor<"other">(), a.tensor<"self">(), a.scalar<"alpha">(), a.here())};

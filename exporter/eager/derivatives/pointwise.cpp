@@ -326,7 +326,8 @@ TAPER_DERIVATIVE(logaddexp2, "self", "other") {
 }
 TAPER_DERIVATIVE(xlogy_Tensor, "self", "other") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
-  return {saved.needs<"self">() ? dy * xlogy((a != 0).to(a.dtype()), b) : Tensor(),
+  const auto counts = [&] { return logical_not(logical_and(a == 0, b <= 0)); };
+  return {saved.needs<"self">() ? dy * xlogy(counts().to(dy.dtype()), b) : Tensor(),
           saved.needs<"other">() ? dy * (a / b) : Tensor()};
 }
 

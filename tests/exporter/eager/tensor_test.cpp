@@ -50,6 +50,29 @@ TEST(tensor, refuses_negative_and_overflowing_sizes) {
       },
       ThrowsMessage<EagerError>(HasSubstr("at most 8")));
 }
+TEST(tensor, names_the_callers_line_of_indices_and_compound_assignments) {
+  Tensor x = counting({2, 3});
+  const std::function<void()> mistakes[] = {[&] { x[9]; }, [&] { x += counting({5}); },
+                                            [&] { x /= counting({5}); }};
+  for (const auto& mistake : mistakes) try {
+      mistake();
+      ADD_FAILURE();
+    } catch (const EagerError& e) {
+      EXPECT_STREQ(e.where().file, __FILE__) << e.what();
+    }
+}
+TEST(tensor, is_missed_in_lists) {
+  EXPECT_THAT(
+      [] {
+        (void)cat({counting({2}), Tensor()});
+      },
+      ThrowsMessage<EagerError>(HasSubstr("cat: element 1 of tensors is an undefined")));
+}
+TEST(tensor, is_made_of_bools) {
+  const Tensor mask = Tensor::from<bool>({true, false, true}, {3});
+  EXPECT_EQ(mask.dtype(), DType::boolean);
+  EXPECT_EQ(sum(mask).item(), 2);
+}
 TEST(tensor, names_the_callers_line_in_errors) {
   const int line = __LINE__ + 2;
   try {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/nn.h"
@@ -109,6 +110,25 @@ TEST(transformer, is_its_encoder_and_decoder) {
   const Tensor before = model.decoder(target, memory, masks).select(1, 0),
                after = model.decoder(changed, memory, masks).select(1, 0);
   EXPECT_EQ(elements(before), elements(after));
+}
+
+TEST(lp_pool, roots_negative_sums_as_pytorch_does) {
+  const Tensor y = LPPool1d(1, 2)(Tensor::from<float>({1, 2, -3, 1, -1, 1}, {1, 1, 6}));
+  EXPECT_EQ(elements(y), (std::vector<float>{3, -2, 0}));
+}
+TEST(layers, name_the_line_that_makes_them) {
+  const std::function<void()> makers[] = {[] { Linear(3, -1); },
+                                          [] { Conv2d(3, 8, {.kernel_size = 3, .groups = 2}); },
+                                          [] { Embedding(-1, 3); },
+                                          [] { LSTM(3, 0); },
+                                          [] { MultiheadAttention(10, 3); },
+                                          [] { GroupNorm(3, 8); }};
+  for (const auto& make : makers) try {
+      make();
+      ADD_FAILURE();
+    } catch (const EagerError& e) {
+      EXPECT_STREQ(e.where().file, __FILE__) << e.what();
+    }
 }
 
 TEST(layers, say_what_they_cannot_take) {

@@ -100,6 +100,12 @@ TEST(scheduler, refuses_what_it_would_divide_by) {
   EXPECT_THROW(LinearLR(optimizer, {.start_factor = 0}), ExportError);
 }
 
+TEST(clipping, sums_the_squares_of_halves_in_f32) {
+  const Tensor p = Tensor::from<float>({0, 0, 0}, {3}).to(DType::f16);
+  p.set_grad(Tensor::from<float>({300, 600, 900}, {3}).to(DType::f16));
+  EXPECT_NEAR(clip_grad_norm_({p}, 1).item(), 1122.5, 0.1);
+  EXPECT_NEAR(p.grad().to(DType::f32).to_vector<float>()[2], 0.8018, 1e-3);
+}
 TEST(clipping, leaves_small_gradients_alone_and_gives_the_norm_before) {
   const Tensor a = parameter({0, 0}), b = parameter({0});
   set_gradient(a, {3, 0});

@@ -71,6 +71,15 @@ TEST(trace, takes_bags_of_an_embedding_in_any_number) {
   const Tensor indices = Tensor::from<int64_t>({0, 1, 2, 4, 4, 3}, {2, 3});
   EXPECT_EQ(run(*graph, {indices}), bag(indices).detach().to_vector<float>());
 }
+TEST(trace, averages_a_loss_over_a_batch_of_any_size) {
+  nn::KLDivLoss loss({.batch_mean = true});
+  const Dim batch = Dim::symbol("batch", 1, 8);
+  const auto graph = trace("f", [&](const Tensors& in) { return Tensors{loss(in[0], in[1])}; },
+                           {input("x", {batch, 2}), input("target", {batch, 2})});
+  const Tensor x = Tensor::from<float>({-1, -2, -3, -4, -5, -6}, {3, 2}),
+               target = Tensor::from<float>({0.5f, 0.5f, 1, 0, 0.25f, 0.75f}, {3, 2});
+  EXPECT_FLOAT_EQ(run(*graph, {x, target})[0], loss(x, target).item<float>());
+}
 TEST(trace, knows_that_a_tensor_without_elements_is_dense) {
   const auto graph = trace(
       "f", [](const Tensors& in) { return Tensors{relu(contiguous(transpose(in[0], 0, 1)))}; },
