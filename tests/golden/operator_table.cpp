@@ -61,6 +61,9 @@ int main(int argc, char** argv) try {
   if (argc != 3)
     return std::fprintf(stderr, "usage: operator_table GOLDEN_COUNTS SAMPLE_COUNTS\n"), 2;
   CountsByRow goldens = read_counts(argv[1]), samples = read_counts(argv[2]);
+  const std::string golden_total = total_of(goldens),
+                    sample_total = total_of(samples) + ", over " + std::to_string(samples.size()) +
+                                   " operators";
   std::map<Category, int> rows, present;
   std::string table;
   for (const eager::OperatorInfo* info : eager::all_operators()) {
@@ -93,9 +96,9 @@ int main(int argc, char** argv) try {
       "that ran: golden cases, forward, gradient and\nerrors (`build/release/bin/op_goldens`, "
       "exceptions with their reasons in `tests/golden/known_eager.txt`), and\nsamples of PyTorch's "
       "own operator tests (`tests/conformance/opinfo.py`, exceptions in "
-      "`known_opinfo.txt` beside it).\nGolden cases: %s. Samples: %s, over %zu operators.\n\n"
+      "`known_opinfo.txt` beside it).\nGolden cases: %s. Samples: %s.\n\n"
       "| category | rows | present |\n| --- | --- | --- |\n",
-      total_of(goldens).c_str(), total_of(samples).c_str(), samples.size());
+      golden_total.c_str(), sample_total.c_str());
   for (const auto& [category, count] : rows)
     std::printf("| %s | %d | %d |\n", name_of_category(category), count, present[category]);
   std::printf(
