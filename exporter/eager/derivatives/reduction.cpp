@@ -48,9 +48,10 @@ Tensor divided_by_count(const Tensor& dy, const Dims& sizes, const Ints& dims,
     counted = counted.defined() ? counted * count : count;
   }
   const double number = static_cast<double>(known.value());
-  // a correction above the count: 0, as in the variance itself, but not along dimensions
-  // (PyTorch's)
-  const double divisor = dims.empty() ? std::max(number - correction, 0.0) : number - correction;
+  // A correction above the count: 0, as in the variance itself; along dimensions PyTorch has the
+  // negative number.
+  const bool whole = dims.empty() || sizes.empty();
+  const double divisor = whole ? std::max(number - correction, 0.0) : number - correction;
   if (!counted.defined()) return dy / Scalar(divisor);
   return dy / (counted * Scalar(number) - Scalar(correction));
 }
