@@ -60,9 +60,9 @@ constexpr bool same(std::string_view text, const char* word) {
 struct WordCharacters {
   bool has[256] = {};
   constexpr WordCharacters() {
-    for (int c = '0'; c <= '9'; ++c) has[c] = true;
-    for (int c = 'a'; c <= 'z'; ++c) has[c] = has[c - 'a' + 'A'] = true;
-    has['_'] = has['.'] = has[':'] = true;
+    for (int i = 0; i < 26; ++i) has['a' + i] = has['A' + i] = true;
+    for (int i = 0; i < 10; ++i) has['0' + i] = true;
+    for (const int c : {int{'_'}, int{'.'}, int{':'}}) has[c] = true;
   }
 };
 inline constexpr WordCharacters word_characters;
