@@ -34,8 +34,9 @@ struct ConvOptions {
 };
 
 /// Cross-correlation over n spatial dimensions (PyTorch's ConvNd):
-///   x (batch, in, size…) or (in, size…), weight (out, in / groups, kernel…), bias (out) -> (batch,
-///   out, size…) size = (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down
+///   x (batch, in, size…) or (in, size…), weight (out, in / groups, kernel…), bias (out)
+///     -> (batch, out, size…)
+///   size = (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down
 /// Weight and bias start even in ±1/√(in / groups · kernel). Throws EagerError if the channels are
 /// no multiple of groups, or "same" meets a stride.
 template <int n>

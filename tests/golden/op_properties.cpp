@@ -14,6 +14,7 @@
 // crashes, or throws what is no ExportError, fails. Exits with 1 if a property failed, or if no
 // variation of an operator was accepted.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -359,6 +360,16 @@ bool is_chosen(const std::filesystem::path& path, const Options& options) {
   return false;
 }
 
+/// A whole number, at least 1.
+template <class T>
+T number(const std::string& option, const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1)
+    throw std::invalid_argument(option + " takes a number from 1, not '" + text + "'");
+  return value;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -368,9 +379,9 @@ int main(int argc, char** argv) try {
     if (argument == "--verbose")
       options.verbose = true;
     else if (argument == "--variations" && i + 1 < argc)
-      options.variations = std::stoi(argv[++i]);
+      options.variations = number<int>(argument, argv[++i]);
     else if (argument == "--seed" && i + 1 < argc)
-      options.seed = std::stoull(argv[++i]);
+      options.seed = number<uint64_t>(argument, argv[++i]);
     else if (argument == "--only" && i + 1 < argc)
       options.only.insert(argv[++i]);
     else if (argument[0] == '-')
