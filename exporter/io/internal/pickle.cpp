@@ -30,6 +30,7 @@ constexpr std::string_view allowed_globals[] = {
     "torch._utils _rebuild_tensor",
     "torch._utils _rebuild_tensor_v2",
     "torch._utils _rebuild_parameter",
+    "torch._utils _rebuild_parameter_with_state",
     "torch.nn.parameter Parameter",
 };
 

@@ -23,13 +23,14 @@ void MappedFile::swap(MappedFile& other) noexcept {
 
 #if defined(__unix__) || defined(__APPLE__)
 
-bool MappedFile::open(const std::string& path, std::string& why) {
+bool MappedFile::open(const std::string& path, std::string& why, Access access) {
+  const int protection = access == Access::read_only ? PROT_READ : PROT_READ | PROT_WRITE;
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return why = path + ": " + std::strerror(errno), false;
   struct stat status {};
   void* mapped = MAP_FAILED;
   if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-    mapped = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+    mapped = ::mmap(nullptr, static_cast<size_t>(status.st_size), protection, MAP_PRIVATE, file, 0);
   ::close(file);
   if (mapped == MAP_FAILED)
     return why = path + ": not a file with content that can be mapped", false;
@@ -46,7 +47,7 @@ MappedFile::~MappedFile() {
 
 #else
 
-bool MappedFile::open(const std::string& path, std::string& why) {
+bool MappedFile::open(const std::string& path, std::string& why, Access) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return why = path + ": " + std::strerror(errno), false;
   std::fseek(file, 0, SEEK_END);

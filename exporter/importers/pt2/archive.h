@@ -1,0 +1,67 @@
+// The container of an exported program: its three generations (torch 2.6–2.7, 2.8, 2.9 and later)
+// as one.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/importers/pt2/program.h"
+#include "taper/exporter/io/stored_tensor.h"
+#include "taper/exporter/io/zip.h"
+
+namespace taper::pt2 {
+
+class Archive {
+ public:
+  /// Reads the directory of an archive in memory, which must outlive this, and finds out what it
+  /// holds; `name` stands in front of messages. Throws io::FileError for anything but an exported
+  /// program: it says what the file is instead, and what to do.
+  Archive(std::span<const std::byte> file, std::string name);
+
+  /// The models in the archive, in alphabetical order.
+  const std::vector<std::string>& models() const { return models_; }
+  /// The model asked for; for an empty name "model", or the only one. Throws io::FileError that
+  /// lists the models.
+  const std::string& choose(const std::string& model) const;
+
+  std::string_view program_json(const std::string& model) const;
+
+  /// A model's stored tensors by path: parameters, buffers, constants.
+  class Payloads {
+   public:
+    /// The tensor of a path, looked up among the weights or the constants first. Throws
+    /// io::FileError: there is none, its record is damaged, pickled or has no data, its dtype is
+    /// not known to Taper.
+    io::StoredTensor at(const std::string& path, bool constants_first) const;
+
+   private:
+    friend class Archive;
+    struct Part {
+      std::map<std::string, PayloadMeta> raw;              ///< torch 2.9 and later
+      std::map<std::string, io::StoredTensor> checkpoint;  ///< before
+      std::string folder;
+    };
+    const Archive* archive_ = nullptr;
+    Part weights_, constants_;
+    std::optional<io::StoredTensor> find(const Part& part, const std::string& path) const;
+  };
+  Payloads payloads(const std::string& model) const;
+
+ private:
+  enum class Generation : uint8_t { legacy, pickled, raw };
+  [[noreturn]] void fail(const std::string& what) const;
+  void find_root();
+  void find_models();
+  [[noreturn]] void refuse_other_kinds() const;
+  Payloads::Part part(const std::string& model, const std::string& kind) const;
+
+  io::ZipArchive zip_;
+  std::string name_, root_;
+  Generation generation_ = Generation::raw;
+  std::vector<std::string> models_;
+};
+
+}  // namespace taper::pt2

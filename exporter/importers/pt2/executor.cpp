@@ -1,0 +1,333 @@
+#include "taper/exporter/importers/pt2/executor.h"
+
+#include <algorithm>
+
+#include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/numbers.h"
+#include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/targets.h"
+
+namespace taper::pt2 {
+namespace {
+
+using eager::Boxed;
+using eager::OperatorInfo;
+using eager::Tensor;
+
+/// Argument `name` of a call, nullptr if it was not given.
+const Argument* find(const Node& node, std::string_view name) {
+  for (const NamedArgument& input : node.inputs)
+    if (input.name == name) return &input.value;
+  return nullptr;
+}
+
+bool is_number(const Argument& a) {
+  return std::holds_alternative<int64_t>(a) || std::holds_alternative<double>(a) ||
+         std::holds_alternative<bool>(a) || std::holds_alternative<NumberName>(a);
+}
+
+Number number_of(const Boxed& boxed) {
+  if (boxed.kind == Kind::real) return Number::of(boxed.real);
+  Number n = Number::of(boxed.dim);
+  n.kind = boxed.kind;
+  return n;
+}
+
+[[noreturn]] void refuse(const Parameter& parameter, const std::string& wanted) {
+  throw ExportError("argument " + std::string(parameter.name) + " must be " + wanted);
+}
+
+/// In PyTorch a number in a tensor's place decides the dtype only if it is of a higher category
+/// than the tensors beside it.
+DType dtype_for(const Number& n, DType beside) {
+  if (is_floating(beside)) return beside;
+  if (n.kind == Kind::real) return DType::f32;
+  if (n.kind == Kind::integer && beside == DType::boolean) return DType::i64;
+  return beside;
+}
+
+}  // namespace
+
+const Tensor& Executor::tensor(const TensorName& name) const {
+  const auto at = values_.find(name.name);
+  if (at == values_.end() || !std::holds_alternative<Tensor>(at->second))
+    throw ExportError("\"" + name.name + "\" is no tensor");
+  return std::get<Tensor>(at->second);
+}
+
+Number Executor::number(const Argument& argument) const {
+  if (const auto* integer = std::get_if<int64_t>(&argument)) return Number::of(Dim(*integer));
+  if (const auto* real = std::get_if<double>(&argument)) return Number::of(*real);
+  if (const auto* boolean = std::get_if<bool>(&argument)) return Number::of(*boolean);
+  if (const auto* name = std::get_if<NumberName>(&argument)) {
+    const auto at = values_.find(name->name);
+    if (at != values_.end() && std::holds_alternative<Number>(at->second))
+      return std::get<Number>(at->second);
+    throw ExportError("\"" + name->name + "\" is no number");
+  }
+  throw ExportError("a number is missing");
+}
+
+GraphValue Executor::value(const Argument& argument) const {
+  if (std::holds_alternative<std::monostate>(argument)) return {};
+  if (const auto* name = std::get_if<TensorName>(&argument)) return tensor(*name);
+  return number(argument);
+}
+
+std::vector<GraphValue> Executor::values(const Argument& list) const {
+  std::vector<GraphValue> result;
+  if (const auto* tensors = std::get_if<std::vector<TensorName>>(&list)) {
+    for (const TensorName& t : *tensors) result.push_back(tensor(t));
+  } else if (const auto* integers = std::get_if<IntegerList>(&list)) {
+    for (const auto& element : *integers)
+      std::visit([&](const auto& e) { result.push_back(number(Argument(e))); }, element);
+  } else {
+    result.push_back(value(list));
+  }
+  return result;
+}
+
+Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument& a, DType beside,
+                    eager::OwnedArguments& owned, Location here) {
+  if (std::holds_alternative<std::monostate>(a)) return Boxed::absent(p.kind, p.list);
+  if (p.kind == Kind::tensor && p.list) {
+    const auto* names = std::get_if<std::vector<TensorName>>(&a);
+    if (names == nullptr) refuse(p, "a list of tensors");
+    std::vector<Tensor> list;
+    for (const TensorName& t : *names) list.push_back(t.name.empty() ? Tensor() : tensor(t));
+    return owned.hold(std::move(list));
+  }
+  if (p.kind == Kind::tensor) {
+    if (const auto* name = std::get_if<TensorName>(&a)) return owned.hold(tensor(*name));
+    if (!is_number(a)) refuse(p, "a tensor");
+    const Number n = number(a);
+    return owned.hold(n.as_tensor(dtype_for(n, beside), here));
+  }
+  if (p.list && p.kind == Kind::real) {
+    if (const auto* reals = std::get_if<std::vector<double>>(&a)) return owned.hold(*reals);
+    refuse(p, "a list of numbers");
+  }
+  if (p.list) {
+    eager::Dims dims;
+    if (const auto* list = std::get_if<IntegerList>(&a)) {
+      for (const auto& element : *list)
+        dims.push_back(
+            std::visit([&](const auto& e) { return number(Argument(e)).dim(here); }, element));
+    } else if (const auto* booleans = std::get_if<std::vector<bool>>(&a)) {
+      for (const bool b : *booleans) dims.push_back(Dim(int64_t{b}));
+    } else if (const auto* none = std::get_if<std::vector<TensorName>>(&a);
+               none != nullptr && none->empty()) {
+      // an empty list of unknown type
+    } else if (is_number(a)) {
+      dims.push_back(number(a).dim(here));
+    } else {
+      refuse(p, "a list of integers");
+    }
+    return owned.hold(p, std::move(dims));
+  }
+  switch (p.kind) {
+    case Kind::integer:
+      if (!is_number(a)) refuse(p, "an integer");
+      return Boxed::of(number(a).dim(here));
+    case Kind::boolean: {
+      if (!is_number(a)) refuse(p, "a boolean");
+      const Number n = number(a);
+      if (!n.is_known()) refuse(p, "known when the model is imported");
+      return Boxed::of(n.value().to<double>() != 0);
+    }
+    case Kind::real: {
+      if (!is_number(a)) refuse(p, "a number");
+      const Number n = number(a);
+      if (!n.is_known()) refuse(p, "known when the model is imported");
+      return Boxed::of(n.value().to<double>());
+    }
+    case Kind::scalar: {
+      if (!is_number(a)) refuse(p, "a number");
+      const Number n = number(a);
+      if (n.is_known()) return Boxed::of(n.value());
+      return Boxed::of(n.dim(here));
+    }
+    case Kind::string:
+      if (const auto* text = std::get_if<std::string>(&a)) return owned.hold(*text);
+      refuse(p, "a text");
+    case Kind::dtype:
+      if (const auto* type = std::get_if<ScalarType>(&a)) {
+        if (!type->dtype()) refuse(p, "a dtype that Taper has, not " + type->name());
+        return Boxed::of(*type->dtype());
+      }
+      refuse(p, "a dtype");
+    default:
+      throw ExportError("argument " + std::string(p.name) + " of " + std::string(info.name) +
+                        " is of a kind that no kernel takes");
+  }
+}
+
+namespace {
+
+/// A tensor argument given as a number has an overload that takes the number: add.Tensor,
+/// add.Scalar. Its result is the same, and no tensor is made.
+eager::Overload with_scalar(const Node& node, const eager::Overload& overload) {
+  const std::string_view name = overload.info->name;
+  if (!name.ends_with(".Tensor")) return overload;
+  const Argument* other = find(node, "other");
+  if (other == nullptr || !is_number(*other) || std::holds_alternative<NumberName>(*other))
+    return overload;
+  const std::string scalar = std::string(name.substr(0, name.size() - 6)) + "Scalar";
+  const eager::Overload found = find_runnable(scalar);
+  return found.info == nullptr ? overload : eager::Overload{found.info, overload.in_place};
+}
+
+}  // namespace
+
+std::vector<GraphValue> Executor::call_operator(const Node& node, Location here) {
+  const eager::Overload overload = with_scalar(node, find_runnable(*operator_name(node.target)));
+  const OperatorInfo& info = *overload.info;
+  for (const NamedArgument& input : node.inputs)
+    if (info.schema.find(input.name) < 0)
+      throw ExportError(std::string(info.name) + " has no argument " + input.name);
+  DType beside = DType::boolean;
+  for (const NamedArgument& input : node.inputs)
+    if (const auto* name = std::get_if<TensorName>(&input.value)) {
+      const DType d = tensor(*name).dtype();
+      if (beside == DType::boolean || (is_floating(d) && !is_floating(beside))) beside = d;
+    }
+
+  eager::OwnedArguments owned;
+  std::vector<Boxed> boxed;
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Parameter& p = info.arguments[i];
+    if (const Argument* given = find(node, p.name))
+      boxed.push_back(box(info, p, *given, beside, owned, here));
+    else if (p.has_fallback || p.optional)
+      boxed.push_back(owned.fallback(p));
+    else
+      throw ExportError(std::string(info.name) + " lacks its argument " + std::string(p.name));
+  }
+  boxed.emplace_back();  // an operator without arguments has an address, too
+
+  std::vector<GraphValue> values;
+  if (info.number != nullptr) {
+    const Boxed result = eager::dispatch_number(info, boxed.data(), here);
+    if (result.present) values.push_back(number_of(result));
+    return values;
+  }
+  if (overload.in_place) {
+    Tensor self = boxed[0].tensor();
+    eager::dispatch_in_place(info, boxed.data(), self, here);
+    values.emplace_back(std::in_place_type<Tensor>, self);
+    return values;
+  }
+  if (info.schema.result_count == 1 && info.schema.results[0].list) {
+    for (Tensor& t : eager::dispatch_list(info, boxed.data(), here))
+      values.emplace_back(std::in_place_type<Tensor>, std::move(t));
+    return values;
+  }
+  std::vector<Tensor> results(static_cast<size_t>(info.schema.result_count));
+  eager::dispatch(info, boxed.data(), results.data(), here);
+  for (Tensor& t : results) {
+    if (t.defined())
+      values.emplace_back(std::in_place_type<Tensor>, std::move(t));
+    else
+      values.emplace_back();
+  }
+  return values;
+}
+
+std::vector<GraphValue> Executor::call_number_function(const Node& node, Location here) {
+  const NamedNumberFunction& function = *find_number_function(node.target);
+  std::vector<Number> operands;
+  for (const NamedArgument& input : node.inputs) operands.push_back(number(input.value));
+  if (static_cast<int>(operands.size()) != function.operands)
+    throw ExportError(node.target + " takes " + std::to_string(function.operands) +
+                      " numbers, got " + std::to_string(operands.size()));
+  return {function.run(operands, here)};
+}
+
+std::vector<GraphValue> Executor::run_subgraph(const Argument& argument,
+                                               std::vector<GraphValue> inputs) const {
+  const auto* sub = std::get_if<GraphArgument>(&argument);
+  if (sub == nullptr) throw ExportError("a subgraph is missing");
+  Executor executor(*sub->graph);
+  executor.observe(observer_);
+  return executor.run(std::move(inputs));
+}
+
+std::vector<GraphValue> Executor::call_higher_order(const Node& node, Location) {
+  const std::string_view name = *higher_order_name(node.target);
+  if (name == "wrap_with_set_grad_enabled") {
+    std::vector<GraphValue> operands;
+    for (size_t i = 2; i < node.inputs.size(); ++i) operands.push_back(value(node.inputs[i].value));
+    return run_subgraph(node.inputs.at(1).value, std::move(operands));
+  }
+  throw ExportError("higher-order operator " + std::string(name) + " is not supported");
+}
+
+void Executor::define(const Node& node, std::vector<GraphValue> results) {
+  size_t next = 0;
+  const auto define_one = [&](const std::string& name) {
+    if (next == results.size())
+      throw ExportError("gives " + std::to_string(results.size()) +
+                        " results, the program expects more");
+    values_[name] = results[next++];
+  };
+  for (const Argument& output : node.outputs) {
+    if (const auto* one = std::get_if<TensorName>(&output))
+      define_one(one->name);
+    else if (const auto* many = std::get_if<std::vector<TensorName>>(&output))
+      for (const TensorName& t : *many) define_one(t.name);
+    else if (const auto* number = std::get_if<NumberName>(&output))
+      define_one(number->name);
+    else
+      ++next;  // an absent result, or one that is a constant
+  }
+}
+
+void Executor::run_node(const Node& node) {
+  const Location here = location_of(node);
+  eager::PlaceScope place(here);
+  eager::ModuleScope module(node.module);
+  std::vector<GraphValue> results;
+  try {
+    if (find_number_function(node.target) != nullptr)
+      results = call_number_function(node, here);
+    else if (higher_order_name(node.target))
+      results = call_higher_order(node, here);
+    else
+      results = call_operator(node, here);
+    if (observer_) observer_(node, results);
+    define(node, std::move(results));
+  } catch (const EagerError& e) {
+    throw EagerError({}, std::string(e.what()) + " (node " + node.describe() +
+                             (node.module.empty() ? "" : ", module " + node.module) + ")");
+  } catch (const ExportError& e) {
+    throw EagerError(here, "node " + node.describe() +
+                               (node.module.empty() ? "" : ", module " + node.module) + ": " +
+                               e.what());
+  }
+}
+
+std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
+  if (inputs.size() != graph_.inputs.size())
+    throw ExportError("a graph takes " + std::to_string(graph_.inputs.size()) + " values, got " +
+                      std::to_string(inputs.size()));
+  values_.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))
+      values_[t->name] = std::move(inputs[i]);
+    else if (const auto* n = std::get_if<NumberName>(&graph_.inputs[i]))
+      values_[n->name] = std::move(inputs[i]);
+  }
+  for (const Node& node : graph_.nodes) run_node(node);
+  std::vector<GraphValue> outputs;
+  for (const Argument& output : graph_.outputs) {
+    if (std::holds_alternative<std::string>(output))
+      outputs.emplace_back();
+    else
+      outputs.push_back(value(output));
+  }
+  values_.clear();
+  return outputs;
+}
+
+}  // namespace taper::pt2

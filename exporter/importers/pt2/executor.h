@@ -1,0 +1,68 @@
+// Runs an exported graph through eager, node by node: its results at once, or, inside a trace, a
+// graph of Taper's.
+#pragma once
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "taper/exporter/eager/owned_arguments.h"
+#include "taper/exporter/importers/pt2/number.h"
+#include "taper/exporter/importers/pt2/program.h"
+
+namespace taper::pt2 {
+
+/// What a name in a graph stands for; an absent result is std::monostate.
+using GraphValue = std::variant<std::monostate, eager::Tensor, Number>;
+
+/// Something in a graph that cannot be run, wherever it occurs.
+struct Unsupported {
+  std::string what;    ///< "aten::linalg_qr"
+  std::string remedy;  ///< what to do about it; may be empty
+  int nodes = 0;
+  std::string module;  ///< of the first node
+  Location location;   ///< of the first node, in the user's model
+};
+/// Every operator and dtype of a graph and its subgraphs that has no counterpart, each once, in the
+/// order of occurrence.
+std::vector<Unsupported> find_unsupported(const Graph& graph);
+
+/// Runs a graph whose operators are all supported. One run at a time.
+class Executor {
+ public:
+  explicit Executor(const Graph& graph) : graph_(graph) {}
+
+  /// Sees each node's results.
+  using Observer = std::function<void(const Node&, const std::vector<GraphValue>&)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+  /// `inputs` beside graph.inputs; gives what stands beside graph.outputs. Throws ExportError that
+  /// names the node.
+  std::vector<GraphValue> run(std::vector<GraphValue> inputs);
+
+ private:
+  struct Call;
+  void run_node(const Node& node);
+  std::vector<GraphValue> call_operator(const Node& node, Location here);
+  std::vector<GraphValue> call_higher_order(const Node& node, Location here);
+  std::vector<GraphValue> call_number_function(const Node& node, Location here);
+  eager::Boxed box(const eager::OperatorInfo& info, const Parameter& parameter,
+                   const Argument& argument, DType follows, eager::OwnedArguments& owned,
+                   Location here);
+  GraphValue value(const Argument& argument) const;
+  const eager::Tensor& tensor(const TensorName& name) const;
+  Number number(const Argument& argument) const;
+  std::vector<GraphValue> values(const Argument& list) const;
+  std::vector<GraphValue> run_subgraph(const Argument& graph, std::vector<GraphValue> inputs) const;
+  void define(const Node& node, std::vector<GraphValue> results);
+
+  const Graph& graph_;
+  Observer observer_;
+  std::map<std::string, GraphValue, std::less<>> values_;
+};
+
+/// The line of the user's model that a node comes from, by its stack trace: the innermost frame
+/// outside PyTorch.
+Location location_of(const Node& node);
+
+}  // namespace taper::pt2

@@ -1,0 +1,455 @@
+#include "taper/exporter/importers/pt2/program.h"
+
+#include <array>
+#include <charconv>
+#include <set>
+
+#include "taper/exporter/importers/pt2/json.h"
+#include "taper/exporter/io/array.h"
+
+namespace taper::pt2 {
+namespace {
+
+constexpr int schema_major = 8;
+constexpr int strided_layout = 7;
+
+struct NamedScalarType {
+  int number;
+  const char* name;
+  std::optional<DType> dtype;
+};
+constexpr NamedScalarType scalar_types[] = {
+    {1, "uint8", DType::u8},       {2, "int8", DType::i8},      {3, "int16", DType::i16},
+    {4, "int32", DType::i32},      {5, "int64", DType::i64},    {6, "float16", DType::f16},
+    {7, "float32", DType::f32},    {8, "float64", DType::f64},  {9, "complex32", {}},
+    {10, "complex64", {}},         {11, "complex128", {}},      {12, "bool", DType::boolean},
+    {13, "bfloat16", DType::bf16}, {28, "uint16", {}},          {29, "float8_e4m3fn", {}},
+    {30, "float8_e5m2", {}},       {31, "float8_e4m3fnuz", {}}, {32, "float8_e5m2fnuz", {}},
+    {33, "float8_e8m0fnu", {}},    {34, "uint32", {}},          {35, "uint64", {}},
+};
+
+const NamedScalarType* find_scalar_type(int number) {
+  for (const NamedScalarType& t : scalar_types)
+    if (t.number == number) return &t;
+  return nullptr;
+}
+
+template <class T>
+std::vector<T> list_of(const Json& json, T (*read)(const Json&)) {
+  std::vector<T> list;
+  json.each([&](const Json& element) { list.push_back(read(element)); });
+  return list;
+}
+
+int small_number(const Json& json) {
+  const int64_t number = json.integer();
+  if (number < 0 || number > 1000) json.fail("must be an enumerator's number");
+  return static_cast<int>(number);
+}
+
+ScalarType scalar_type(const Json& json) {
+  const int number = small_number(json);
+  if (find_scalar_type(number) == nullptr)
+    json.fail("is dtype " + std::to_string(number) + ", which is not known");
+  return {number};
+}
+
+SymInt sym_int(const Json& json) {
+  return json.choice([](const std::string& tag, const Json& v) -> SymInt {
+    if (tag == "as_int") return v.integer();
+    if (tag == "as_expr") return v.at("expr_str").text();
+    v.fail("is no integer");
+  });
+}
+
+TensorMeta tensor_meta(const Json& json) {
+  if (const int layout = small_number(json.at("layout")); layout != strided_layout)
+    json.at("layout").fail("must be strided (" + std::to_string(strided_layout) +
+                           "): sparse tensors are not supported");
+  TensorMeta meta{scalar_type(json.at("dtype")), list_of(json.at("sizes"), sym_int),
+                  list_of(json.at("strides"), sym_int), sym_int(json.at("storage_offset"))};
+  if (meta.sizes.size() != meta.strides.size())
+    json.fail("has " + std::to_string(meta.sizes.size()) + " sizes and " +
+              std::to_string(meta.strides.size()) + " strides");
+  for (const SymInt& size : meta.sizes)
+    if (const auto* n = std::get_if<int64_t>(&size); n != nullptr && *n < 0)
+      json.at("sizes").fail("a size is " + std::to_string(*n));
+  return meta;
+}
+
+// ---- arguments
+
+TensorName tensor_name(const Json& json) { return {json.at("name").text()}; }
+
+TensorName optional_tensor_name(const Json& json) {
+  return json.choice([](const std::string& tag, const Json& v) -> TensorName {
+    if (tag == "as_tensor") return tensor_name(v);
+    if (tag == "as_none") return {};
+    v.fail("is no tensor");
+  });
+}
+
+/// SymIntArgument, SymFloatArgument, SymBoolArgument: a name, or the value itself.
+Argument number_argument(const Json& json) {
+  return json.choice([](const std::string& tag, const Json& v) -> Argument {
+    if (tag == "as_name") return NumberName{v.text()};
+    if (tag == "as_int") return v.integer();
+    if (tag == "as_float") return v.real();
+    if (tag == "as_bool") return v.boolean();
+    v.fail("is no number");
+  });
+}
+
+std::variant<int64_t, NumberName> integer_element(const Json& json) {
+  const Argument argument = number_argument(json);
+  if (const auto* n = std::get_if<int64_t>(&argument)) return *n;
+  if (const auto* name = std::get_if<NumberName>(&argument)) return *name;
+  json.fail("must be an integer");
+}
+
+int64_t integer_of(const Json& json) { return json.integer(); }
+double real_of(const Json& json) { return json.real(); }
+std::string text_of(const Json& json) { return json.text(); }
+
+Graph graph_of(const Json& json);
+
+Argument argument_of(const Json& json) {
+  return json.choice([](const std::string& tag, const Json& v) -> Argument {
+    if (tag == "as_none") return std::monostate();
+    if (tag == "as_tensor") return tensor_name(v);
+    if (tag == "as_tensors") return list_of(v, tensor_name);
+    if (tag == "as_optional_tensor") {
+      const TensorName name = optional_tensor_name(v);
+      return name.name.empty() ? Argument() : Argument(name);
+    }
+    if (tag == "as_optional_tensors") return list_of(v, optional_tensor_name);
+    if (tag == "as_int") return v.integer();
+    if (tag == "as_ints") {
+      const std::vector<int64_t> numbers = list_of(v, integer_of);
+      return IntegerList(numbers.begin(), numbers.end());
+    }
+    if (tag == "as_float") return v.real();
+    if (tag == "as_floats") return list_of(v, real_of);
+    if (tag == "as_bool") return v.boolean();
+    if (tag == "as_bools")
+      return list_of(
+          v, +[](const Json& b) { return b.boolean(); });
+    if (tag == "as_string") return v.text();
+    if (tag == "as_strings") return list_of(v, text_of);
+    if (tag == "as_sym_int" || tag == "as_sym_float" || tag == "as_sym_bool")
+      return number_argument(v);
+    if (tag == "as_sym_ints") return list_of(v, integer_element);
+    if (tag == "as_scalar_type") return scalar_type(v);
+    if (tag == "as_memory_format") return MemoryFormat{small_number(v)};
+    if (tag == "as_layout") return Layout{small_number(v)};
+    if (tag == "as_device") return Device{v.at("type").text()};
+    if (tag == "as_graph")
+      return GraphArgument{v.at("name").text(), std::make_shared<Graph>(graph_of(v.at("graph")))};
+    return OtherArgument{tag};
+  });
+}
+
+// ---- graphs
+
+/// Of "key,path,type;key,path,type" the last path; paths of calls of one module twice end in "@1".
+std::string innermost_module(const std::string& stack) {
+  const size_t last = stack.rfind(';');
+  const std::string entry = last == stack.npos ? stack : stack.substr(last + 1);
+  const size_t first = entry.find(','), second = entry.find(',', first + 1);
+  if (first == entry.npos || second == entry.npos) return "";
+  std::string path = entry.substr(first + 1, second - first - 1);
+  if (const size_t at = path.find('@'); at != path.npos) path.resize(at);
+  return path;
+}
+
+std::string first_name(const std::vector<Argument>& outputs) {
+  for (const Argument& output : outputs) {
+    if (const auto* t = std::get_if<TensorName>(&output)) return t->name;
+    if (const auto* n = std::get_if<NumberName>(&output)) return n->name;
+    if (const auto* l = std::get_if<std::vector<TensorName>>(&output); l != nullptr && !l->empty())
+      return l->front().name;
+  }
+  return "";
+}
+
+NamedArgument named_argument(const Json& json) {
+  return {json.at("name").text(), argument_of(json.at("arg"))};
+}
+
+Node node_of(const Json& json) {
+  Node node;
+  node.target = json.at("target").text();
+  node.inputs = list_of(json.at("inputs"), named_argument);
+  node.outputs = list_of(json.at("outputs"), argument_of);
+  if (json.has("name") && !json.at("name").is_null()) node.name = json.at("name").text();
+  if (node.name.empty()) node.name = first_name(node.outputs);
+  if (const Json metadata = json.at("metadata"); !metadata.is_null()) {
+    if (metadata.has("nn_module_stack"))
+      node.module = innermost_module(metadata.at("nn_module_stack").text());
+    if (metadata.has("stack_trace")) node.stack_trace = metadata.at("stack_trace").text();
+  }
+  return node;
+}
+
+Graph graph_of(const Json& json) {
+  Graph graph;
+  graph.inputs = list_of(json.at("inputs"), argument_of);
+  graph.outputs = list_of(json.at("outputs"), argument_of);
+  graph.nodes = list_of(json.at("nodes"), node_of);
+  json.at("tensor_values").members([&](const std::string& name, const Json& v) {
+    graph.tensor_values[name] = tensor_meta(v);
+  });
+  for (const char* table : {"sym_int_values", "sym_bool_values", "sym_float_values"}) {
+    if (!json.has(table)) continue;
+    json.at(table).members([&](const std::string& name, const Json& v) {
+      v.choice([&](const std::string& tag, const Json& value) {
+        auto& number = graph.numbers[name];
+        if (tag == "as_int")
+          number = value.integer();
+        else if (tag == "as_float")
+          number = value.real();
+        else if (tag == "as_bool")
+          number = value.boolean();
+        else if (tag == "as_expr")
+          number = value.at("expr_str").text();
+        else
+          value.fail("is no number");
+      });
+    });
+  }
+  return graph;
+}
+
+// ---- the signature
+
+InputSpec input_spec(const Json& json) {
+  return json.choice([](const std::string& tag, const Json& v) -> InputSpec {
+    using Kind = InputSpec::Kind;
+    InputSpec spec;
+    if (tag == "constant_input") {
+      spec.kind = Kind::constant_input;
+      spec.target = v.at("name").text();
+      v.at("value").choice([&](const std::string& type, const Json& value) {
+        if (type == "as_int")
+          spec.constant = value.integer();
+        else if (type == "as_float")
+          spec.constant = value.real();
+        else if (type == "as_bool")
+          spec.constant = value.boolean();
+        else if (type == "as_string")
+          spec.constant = value.text();
+        else if (type != "as_none")
+          value.fail("is no constant");
+      });
+      return spec;
+    }
+    if (tag == "user_input") {
+      spec.value = argument_of(v.at("arg"));
+      return spec;
+    }
+    spec.value = TensorName{v.at("arg").at("name").text()};
+    struct Entry {
+      const char* tag;
+      Kind kind;
+      const char* target;
+    };
+    for (const Entry& e : {Entry{"parameter", Kind::parameter, "parameter_name"},
+                           Entry{"buffer", Kind::buffer, "buffer_name"},
+                           Entry{"tensor_constant", Kind::tensor_constant, "tensor_constant_name"},
+                           Entry{"custom_obj", Kind::custom_obj, "custom_obj_name"}}) {
+      if (tag != e.tag) continue;
+      spec.kind = e.kind;
+      spec.target = v.at(e.target).text();
+      if (v.has("persistent")) spec.persistent = v.at("persistent").boolean();
+      return spec;
+    }
+    if (tag != "token") v.fail("is an input of unknown kind");
+    spec.kind = Kind::token;
+    return spec;
+  });
+}
+
+OutputSpec output_spec(const Json& json) {
+  return json.choice([](const std::string& tag, const Json& v) -> OutputSpec {
+    using Kind = OutputSpec::Kind;
+    if (tag == "user_output") return {Kind::user_output, argument_of(v.at("arg")), ""};
+    struct Entry {
+      const char* tag;
+      Kind kind;
+      const char* target;
+    };
+    for (const Entry& e :
+         {Entry{"loss_output", Kind::loss_output, nullptr}, Entry{"token", Kind::token, nullptr},
+          Entry{"buffer_mutation", Kind::buffer_mutation, "buffer_name"},
+          Entry{"parameter_mutation", Kind::parameter_mutation, "parameter_name"},
+          Entry{"user_input_mutation", Kind::user_input_mutation, "user_input_name"},
+          Entry{"gradient_to_parameter", Kind::gradient_to_parameter, "parameter_name"},
+          Entry{"gradient_to_user_input", Kind::gradient_to_user_input, "user_input_name"}})
+      if (tag == e.tag)
+        return {e.kind, tensor_name(v.at("arg")), e.target == nullptr ? "" : v.at(e.target).text()};
+    v.fail("is an output of unknown kind");
+  });
+}
+
+Range range_of(const Json& json) {
+  Range range;
+  if (const Json low = json.at("min_val"); !low.is_null()) range.minimum = low.integer();
+  if (const Json high = json.at("max_val"); !high.is_null()) range.maximum = high.integer();
+  if (range.minimum && range.maximum && *range.minimum > *range.maximum)
+    json.fail("its minimum " + std::to_string(*range.minimum) + " is above its maximum " +
+              std::to_string(*range.maximum));
+  return range;
+}
+
+// ---- what hangs together
+
+class Checker {
+ public:
+  explicit Checker(const std::string& file) : file_(file) {}
+
+  void check_graph(const Graph& graph, const std::string& where) const {
+    std::set<std::string, std::less<>> defined;
+    for (const Argument& input : graph.inputs)
+      define(graph, input, "an input of " + where, defined);
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node& node = graph.nodes[i];
+      const std::string at = where + ", node " + std::to_string(i) + " (" + node.describe() + ")";
+      for (const NamedArgument& input : node.inputs) {
+        use(input.value, at, defined);
+        if (const auto* sub = std::get_if<GraphArgument>(&input.value))
+          check_graph(*sub->graph, at + ", " + sub->name);
+      }
+      for (const Argument& output : node.outputs) define(graph, output, at, defined);
+    }
+    for (const Argument& output : graph.outputs) use(output, "an output of " + where, defined);
+  }
+
+  void check_signature(const ExportedProgram& program) const {
+    same_length("inputs", program.graph.inputs.size(), program.inputs.size());
+    same_length("outputs", program.graph.outputs.size(), program.outputs.size());
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      if (program.inputs[i].kind == InputSpec::Kind::constant_input) continue;
+      const std::string of_graph = first_name({program.graph.inputs[i]}),
+                        of_spec = first_name({program.inputs[i].value});
+      if (of_graph != of_spec)
+        fail("input " + std::to_string(i) + " is called \"" + of_graph + "\" in the graph and \"" +
+             of_spec + "\" in the signature");
+    }
+  }
+
+ private:
+  using Names = std::set<std::string, std::less<>>;
+  [[noreturn]] void fail(const std::string& what) const {
+    throw io::FileError(file_ + ": " + what);
+  }
+
+  void same_length(const char* what, size_t values, size_t specs) const {
+    if (values != specs)
+      fail("the graph has " + std::to_string(values) + " " + what + ", its signature " +
+           std::to_string(specs));
+  }
+
+  void define_name(const std::string& name, const std::string& at, Names& defined) const {
+    if (!defined.insert(name).second) fail(at + " defines \"" + name + "\" again");
+  }
+
+  void define(const Graph& graph, const Argument& argument, const std::string& at,
+              Names& defined) const {
+    const auto tensor = [&](const TensorName& t) {
+      define_name(t.name, at, defined);
+      if (!graph.tensor_values.contains(t.name))
+        fail(at + ": \"" + t.name + "\" has no entry in tensor_values");
+    };
+    if (const auto* one = std::get_if<TensorName>(&argument)) tensor(*one);
+    if (const auto* many = std::get_if<std::vector<TensorName>>(&argument))
+      for (const TensorName& t : *many) tensor(t);
+    if (const auto* number = std::get_if<NumberName>(&argument))
+      define_name(number->name, at, defined);
+  }
+
+  void use(const Argument& argument, const std::string& at, const Names& defined) const {
+    const auto name = [&](const std::string& n) {
+      if (!n.empty() && !defined.contains(n))
+        fail(at + " uses \"" + n + "\", which nothing before it defines");
+    };
+    if (const auto* one = std::get_if<TensorName>(&argument)) name(one->name);
+    if (const auto* many = std::get_if<std::vector<TensorName>>(&argument))
+      for (const TensorName& t : *many) name(t.name);
+    if (const auto* number = std::get_if<NumberName>(&argument)) name(number->name);
+    if (const auto* list = std::get_if<IntegerList>(&argument))
+      for (const auto& element : *list)
+        if (const auto* n = std::get_if<NumberName>(&element)) name(n->name);
+  }
+
+  const std::string& file_;
+};
+
+void check_version(const Json& root, ExportedProgram& program) {
+  const Json version = root.at("schema_version");
+  const int64_t major = version.at("major").integer(), minor = version.at("minor").integer();
+  if (root.has("torch_version")) program.torch_version = root.at("torch_version").text();
+  if (major != schema_major)
+    root.fail("export schema " + std::to_string(major) + "." + std::to_string(minor) +
+              (program.torch_version.empty() ? "" : " (torch " + program.torch_version + ")") +
+              " is not supported, only " + std::to_string(schema_major) +
+              ".x; export again with PyTorch 2.9 or later");
+  program.schema_minor = static_cast<int>(minor);
+}
+
+}  // namespace
+
+std::optional<DType> ScalarType::dtype() const {
+  const NamedScalarType* type = find_scalar_type(number);
+  return type == nullptr ? std::nullopt : type->dtype;
+}
+
+std::string ScalarType::name() const {
+  const NamedScalarType* type = find_scalar_type(number);
+  return type == nullptr ? "dtype " + std::to_string(number) : type->name;
+}
+
+std::string Node::describe() const { return name.empty() ? target : name + ": " + target; }
+
+ExportedProgram parse_program(std::string_view json, const std::string& name) {
+  const nlohmann::json parsed =
+      parse_json(json, name, {"from_node", "source_fn_stack", "torch_fn", "custom"});
+  const Json root(parsed, name);
+  ExportedProgram program;
+  check_version(root, program);
+  const Json module = root.at("graph_module");
+  program.graph = graph_of(module.at("graph"));
+  program.inputs = list_of(module.at("signature").at("input_specs"), input_spec);
+  program.outputs = list_of(module.at("signature").at("output_specs"), output_spec);
+  root.at("range_constraints").members([&](const std::string& symbol, const Json& v) {
+    program.ranges[symbol] = range_of(v);
+  });
+  if (root.has("verifiers"))
+    for (const std::string& verifier : list_of(root.at("verifiers"), text_of))
+      program.functional |= verifier == "ATEN";
+  module.at("module_call_graph").each([&](const Json& entry) {
+    if (!entry.at("fqn").text().empty() || entry.at("signature").is_null()) return;
+    const Json signature = entry.at("signature");
+    program.in_spec = signature.at("in_spec").text();
+    program.out_spec = signature.at("out_spec").text();
+    if (signature.has("forward_arg_names") && !signature.at("forward_arg_names").is_null())
+      program.argument_names = list_of(signature.at("forward_arg_names"), text_of);
+  });
+  const Checker checker(name);
+  checker.check_signature(program);
+  checker.check_graph(program.graph, "the graph");
+  return program;
+}
+
+std::map<std::string, PayloadMeta> parse_payloads(std::string_view json, const std::string& name) {
+  const nlohmann::json parsed = parse_json(json, name);
+  std::map<std::string, PayloadMeta> payloads;
+  Json(parsed, name).at("config").members([&](const std::string& path, const Json& v) {
+    PayloadMeta& meta = payloads[path];
+    meta.path_name = v.at("path_name").text();
+    meta.use_pickle = v.at("use_pickle").boolean();
+    if (!v.at("tensor_meta").is_null()) meta.tensor_meta = tensor_meta(v.at("tensor_meta"));
+  });
+  return payloads;
+}
+
+}  // namespace taper::pt2

@@ -1,0 +1,162 @@
+// What stands in a `.pt2` archive's JSON, as C++: PyTorch's export schema, major version 8 (torch
+// 2.6 to 2.15). Names are the schema's own (torch/_export/serde/schema.py).
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "taper/runtime/core/dtype.h"
+
+namespace taper::pt2 {
+
+struct Graph;
+
+/// An integer, or the text of an expression over symbols: "Add(Symbol('s0', …), Integer(1))".
+using SymInt = std::variant<int64_t, std::string>;
+
+/// A dtype by the schema's number, which may be one that Taper does not have.
+struct ScalarType {
+  int number = 0;
+  /// Nothing for complex numbers, fp8 and unsigned integers of more than 8 bits.
+  std::optional<DType> dtype() const;
+  std::string name() const;  ///< "complex64"
+  bool operator==(const ScalarType&) const = default;
+};
+
+struct TensorMeta {
+  ScalarType dtype;
+  std::vector<SymInt> sizes, strides;
+  SymInt storage_offset;
+};
+
+/// A value of a graph, by name.
+struct TensorName {
+  std::string name;  ///< empty: an absent element of a `Tensor?[]`
+};
+struct NumberName {
+  std::string name;
+};
+struct MemoryFormat {
+  int number;
+};
+struct Layout {
+  int number;
+};
+struct Device {
+  std::string type;
+};
+/// A branch or a body of control flow.
+struct GraphArgument {
+  std::string name;
+  std::shared_ptr<const Graph> graph;
+};
+/// An argument of a kind that no operator of Taper takes: a script object, an operator, ….
+struct OtherArgument {
+  std::string tag;
+};
+
+/// `as_none` is std::monostate; numbers that are known, also those of SymIntArgument, are plain.
+using Argument =
+    std::variant<std::monostate, TensorName, std::vector<TensorName>, NumberName, int64_t,
+                 std::vector<std::variant<int64_t, NumberName>>, double, std::vector<double>, bool,
+                 std::vector<bool>, std::string, std::vector<std::string>, ScalarType, MemoryFormat,
+                 Layout, Device, GraphArgument, OtherArgument>;
+using IntegerList = std::vector<std::variant<int64_t, NumberName>>;
+
+struct NamedArgument {
+  std::string name;  ///< the schema's; empty in calls of higher-order operators
+  Argument value;
+};
+
+struct Node {
+  std::string target;  ///< "torch.ops.aten.add.Tensor"
+  std::string name;    ///< of the node, or its first result
+  std::vector<NamedArgument> inputs;
+  std::vector<Argument> outputs;
+  std::string module;       ///< path of the innermost module: "features.3.conv"
+  std::string stack_trace;  ///< as Python prints it
+
+  /// The first result, for messages.
+  std::string describe() const;
+};
+
+struct Graph {
+  std::vector<Argument> inputs, outputs;
+  std::vector<Node> nodes;
+  std::map<std::string, TensorMeta, std::less<>> tensor_values;
+  /// Integers, booleans and reals among the values: a number, or an expression's text.
+  std::map<std::string, std::variant<int64_t, double, bool, std::string>, std::less<>> numbers;
+};
+
+/// A user's argument that is a constant of the program.
+using ConstantValue = std::variant<std::monostate, int64_t, double, bool, std::string>;
+
+struct InputSpec {
+  enum class Kind : uint8_t {
+    user_input,
+    parameter,
+    buffer,
+    tensor_constant,
+    custom_obj,
+    token,
+    constant_input
+  };
+  Kind kind = Kind::user_input;
+  Argument value;      ///< but for constant_input
+  std::string target;  ///< the parameter's, buffer's or constant's path; of constant_input its name
+  bool persistent = true;
+  ConstantValue constant;
+};
+
+struct OutputSpec {
+  enum class Kind : uint8_t {
+    user_output,
+    loss_output,
+    buffer_mutation,
+    parameter_mutation,
+    user_input_mutation,
+    gradient_to_parameter,
+    gradient_to_user_input,
+    token
+  };
+  Kind kind = Kind::user_output;
+  Argument value;
+  std::string target;
+};
+
+/// Bounds of a symbol or an expression; nothing: unbounded.
+struct Range {
+  std::optional<int64_t> minimum, maximum;
+};
+
+struct ExportedProgram {
+  Graph graph;
+  std::vector<InputSpec> inputs;    ///< beside graph.inputs
+  std::vector<OutputSpec> outputs;  ///< beside graph.outputs
+  std::map<std::string, Range> ranges;
+  std::string in_spec, out_spec;  ///< how arguments and results nest: JSON of torch's pytree
+  std::vector<std::string> argument_names;
+  std::string torch_version;
+  int schema_minor = 0;
+  bool functional = false;  ///< after run_decompositions()
+};
+
+/// Reads the JSON of a model and checks that it hangs together: every name is defined once and
+/// before it is used, signatures are as long as the lists that they describe, tensors have types.
+/// `name` stands in front of messages. Throws io::FileError, which says where in the JSON.
+ExportedProgram parse_program(std::string_view json, const std::string& name);
+
+/// A payload config: which record holds a tensor.
+struct PayloadMeta {
+  std::string path_name;
+  bool use_pickle = false;
+  std::optional<TensorMeta> tensor_meta;
+};
+std::map<std::string, PayloadMeta> parse_payloads(std::string_view json, const std::string& name);
+
+}  // namespace taper::pt2

@@ -1,0 +1,368 @@
+#include "taper/exporter/importers/pt2/pt2.h"
+
+#include <algorithm>
+#include <set>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/archive.h"
+#include "taper/exporter/importers/pt2/executor.h"
+#include "taper/exporter/importers/pt2/symbols.h"
+#include "taper/exporter/importers/pt2/weights.h"
+#include "taper/runtime/extension/module/mapped_file.h"
+
+namespace taper::pt2 {
+
+using nn::Tensor;
+
+struct Model::Data {
+  std::string name;  // for messages
+  ExportedProgram program;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<GraphValue> bound;  // beside graph.inputs: weights, and nothing for the user's
+  std::vector<nn::Parameter> parameters;  // with their paths
+  std::vector<std::string> parameter_paths;
+  std::vector<Tensor> buffers;
+  std::vector<std::string> buffer_paths;
+  std::map<std::string, Tensor> tensors;  // by path
+};
+
+namespace {
+
+std::string constant_text(const ConstantValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return "None";
+        else if constexpr (std::is_same_v<T, bool>)
+          return v ? "True" : "False";
+        else if constexpr (std::is_same_v<T, std::string>)
+          return "\"" + v + "\"";
+        else
+          return std::to_string(v);
+      },
+      value);
+}
+
+bool is_weight(const InputSpec& spec) {
+  return spec.kind == InputSpec::Kind::parameter || spec.kind == InputSpec::Kind::buffer ||
+         spec.kind == InputSpec::Kind::tensor_constant;
+}
+
+/// What the graph calls a value.
+std::string name_of(const Argument& argument) {
+  if (const auto* tensor = std::get_if<TensorName>(&argument)) return tensor->name;
+  if (const auto* number = std::get_if<NumberName>(&argument)) return number->name;
+  return "";
+}
+
+std::set<std::string> used_names(const Graph& graph) {
+  std::set<std::string> used;
+  const auto use = [&](const Argument& argument) {
+    if (const auto* many = std::get_if<std::vector<TensorName>>(&argument))
+      for (const TensorName& t : *many) used.insert(t.name);
+    else
+      used.insert(name_of(argument));
+  };
+  for (const Node& node : graph.nodes)
+    for (const NamedArgument& input : node.inputs) use(input.value);
+  for (const Argument& output : graph.outputs) use(output);
+  return used;
+}
+
+void refuse_unsupported(const std::string& name, const Graph& graph) {
+  const std::vector<Unsupported> found = find_unsupported(graph);
+  if (found.empty()) return;
+  std::string message = name + ": " + std::to_string(found.size()) +
+                        (found.size() == 1 ? " thing" : " things") + " of it cannot be imported";
+  for (const Unsupported& u : found) {
+    message +=
+        "\n  " + u.what + "  " + std::to_string(u.nodes) + (u.nodes == 1 ? " node" : " nodes");
+    if (!u.module.empty()) message += "  " + u.module;
+    if (u.location.known()) message += " (" + u.location.to_string() + ")";
+    if (!u.remedy.empty()) message += ": " + u.remedy;
+  }
+  throw ExportError(message);
+}
+
+/// Sizes and dtype of a stored tensor must be what the graph says.
+void check_stored(const std::string& name, const std::string& path, const io::StoredTensor& stored,
+                  const TensorMeta& meta) {
+  const auto refuse = [&](const std::string& what) {
+    throw io::FileError(name + ": " + path + ": " + what);
+  };
+  if (meta.dtype.dtype() != stored.dtype)
+    refuse("it is stored as " + std::string(taper::name_of(stored.dtype)) +
+           ", and the graph says " + meta.dtype.name());
+  bool fits = meta.sizes.size() == stored.sizes.size();
+  for (size_t d = 0; fits && d < stored.sizes.size(); ++d)
+    fits = meta.sizes[d] == SymInt(stored.sizes[d]);
+  if (!fits) refuse("its stored sizes are not those that the graph says");
+}
+
+std::map<std::string, io::StoredTensor> stored_weights(const std::string& name,
+                                                       const ExportedProgram& program,
+                                                       const Archive::Payloads& payloads) {
+  const std::set<std::string> used = used_names(program.graph);
+  std::map<std::string, io::StoredTensor> stored;
+  for (const InputSpec& spec : program.inputs) {
+    if (!is_weight(spec) || !used.contains(name_of(spec.value))) continue;
+    const bool constants_first = spec.kind == InputSpec::Kind::tensor_constant ||
+                                 (spec.kind == InputSpec::Kind::buffer && !spec.persistent);
+    const io::StoredTensor tensor = payloads.at(spec.target, constants_first);
+    check_stored(name, spec.target, tensor, program.graph.tensor_values.at(name_of(spec.value)));
+    stored[spec.target] = tensor;
+  }
+  return stored;
+}
+
+}  // namespace
+
+// ---- loading
+
+std::vector<std::string> Model::models(const std::filesystem::path& path) {
+  MappedFile file;
+  std::string why;
+  if (!file.open(path.string(), why)) throw io::FileError(why);
+  return Archive({file.bytes().data(), static_cast<size_t>(file.bytes().size())}, path.string())
+      .models();
+}
+
+Model Model::load(const std::filesystem::path& path, const LoadOptions& options) {
+  auto file = std::make_shared<MappedFile>();
+  std::string why;
+  if (!file->open(path.string(), why, MappedFile::Access::private_copy)) throw io::FileError(why);
+  auto* const begin = const_cast<std::byte*>(file->bytes().data());
+  return parse({begin, static_cast<size_t>(file->bytes().size())}, file, path.string(), options);
+}
+
+Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
+                   const std::string& name, const LoadOptions& options) {
+  const Archive archive(file, name);
+  const std::string& model = archive.choose(options.model);
+  auto data = std::make_shared<Data>();
+  data->name = name;
+  data->program = parse_program(archive.program_json(model), name);
+  const ExportedProgram& program = data->program;
+  refuse_unsupported(name, program.graph);
+  data->tensors = make_tensors(stored_weights(name, program, archive.payloads(model)), file, owner);
+
+  Symbols symbols(program, options.dims);
+  std::vector<eager::Dims*> sizes;
+  data->inputs.reserve(program.inputs.size());
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const InputSpec& spec = program.inputs[i];
+    const std::string value = name_of(spec.value);
+    GraphValue& bound = data->bound.emplace_back();
+    if (is_weight(spec)) {
+      const auto found = data->tensors.find(spec.target);
+      if (found == data->tensors.end()) continue;  // nobody uses it
+      bound = found->second;
+      if (spec.kind == InputSpec::Kind::parameter) {
+        nn::Parameter& parameter = data->parameters.emplace_back();
+        static_cast<Tensor&>(parameter) = found->second;
+        data->parameter_paths.push_back(spec.target);
+      } else {
+        data->buffers.push_back(found->second);
+        data->buffer_paths.push_back(spec.target);
+      }
+      continue;
+    }
+    if (spec.kind == InputSpec::Kind::custom_obj || spec.kind == InputSpec::Kind::token) {
+      if (spec.kind == InputSpec::Kind::custom_obj && used_names(program.graph).contains(value))
+        throw ExportError(name + ": the graph uses the script object " + spec.target +
+                          ", which is not supported");
+      continue;
+    }
+    Input& input = data->inputs.emplace_back();
+    input.name = spec.kind == InputSpec::Kind::constant_input ? spec.target : value;
+    if (spec.kind == InputSpec::Kind::constant_input) {
+      input.kind = Input::Kind::constant;
+      input.value = constant_text(spec.constant);
+    } else if (std::holds_alternative<TensorName>(spec.value)) {
+      const TensorMeta& meta = program.graph.tensor_values.at(value);
+      if (!meta.dtype.dtype())
+        throw ExportError(name + ": input " + value + " is of dtype " + meta.dtype.name() +
+                          ", which Taper does not have");
+      input.dtype = *meta.dtype.dtype();
+      if (meta.sizes.size() > static_cast<size_t>(max_rank))
+        throw ExportError(name + ": input " + value + " has " + std::to_string(meta.sizes.size()) +
+                          " dimensions; at most " + std::to_string(max_rank) + " are possible");
+      for (const SymInt& size : meta.sizes) input.sizes.push_back(symbols.size(size));
+    } else {
+      input.kind = Input::Kind::number;
+      const auto number = program.graph.numbers.find(value);
+      const auto* text = number == program.graph.numbers.end()
+                             ? nullptr
+                             : std::get_if<std::string>(&number->second);
+      if (text == nullptr)
+        throw ExportError(name + ": input " + value + " is neither a tensor nor an integer");
+      input.number = symbols.expression(*text);
+    }
+  }
+  for (Input& input : data->inputs)
+    if (input.kind == Input::Kind::tensor) sizes.push_back(&input.sizes);
+  symbols.solve(sizes);
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const OutputSpec& spec = program.outputs[i];
+    const bool given = spec.kind == OutputSpec::Kind::user_output ||
+                       spec.kind == OutputSpec::Kind::loss_output ||
+                       spec.kind == OutputSpec::Kind::gradient_to_parameter ||
+                       spec.kind == OutputSpec::Kind::gradient_to_user_input;
+    if (!given) continue;
+    std::string output = name_of(spec.value);
+    if (spec.kind == OutputSpec::Kind::gradient_to_parameter ||
+        spec.kind == OutputSpec::Kind::gradient_to_user_input)
+      output = spec.target + ".grad";
+    if (output.empty()) output = "output" + std::to_string(data->outputs.size());
+    data->outputs.push_back({output, std::holds_alternative<TensorName>(spec.value)});
+  }
+  return Model(data);
+}
+
+// ---- what it is
+
+const std::vector<Input>& Model::inputs() const { return data_->inputs; }
+const std::vector<Output>& Model::outputs() const { return data_->outputs; }
+const std::string& Model::torch_version() const { return data_->program.torch_version; }
+
+void Model::visit_members(nn::Members& members) {
+  for (size_t i = 0; i < data_->parameters.size(); ++i)
+    members.add(data_->parameter_paths[i], data_->parameters[i]);
+  for (size_t i = 0; i < data_->buffers.size(); ++i)
+    members.add(data_->buffer_paths[i], data_->buffers[i]);
+}
+
+// ---- running
+
+namespace {
+
+/// The values of the inputs' symbols in one call, and the check that all sizes fit.
+class Binding {
+ public:
+  explicit Binding(const std::string& model) : model_(model) {}
+
+  void bind(Dim declared, Dim given, const Input& input) {
+    if (const Symbol* s = declared.as_symbol(); s != nullptr && !values_.contains(s)) {
+      if (proves_less(given, s->minimum) || proves_less(s->maximum, given))
+        throw ExportError(model_ + ": input " + input.name + ": " + s->name + " is " +
+                          given.to_string() + ", outside [" + std::to_string(s->minimum) + ", " +
+                          std::to_string(s->maximum) + "]");
+      values_[s] = given;
+    }
+  }
+  void check(Dim declared, Dim given, const Input& input) const {
+    const Dim wanted = declared.substitute(values_);
+    if (same(wanted, given)) return;
+    const std::string message = "input " + input.name + " must be " +
+                                eager::to_string(input.sizes) + ": a size is " + given.to_string() +
+                                ", and must be " + wanted.to_string();
+    if (proves_different(wanted, given)) throw ExportError(model_ + ": " + message);
+    if (eager::Recorder* recorder = eager::recorder(); recorder && !proves_equal(wanted, given))
+      recorder->assume({Comparison::equal, given, wanted, message});
+  }
+
+ private:
+  const std::string& model_;
+  Dim::Substitution values_;
+};
+
+}  // namespace
+
+std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs) {
+  const Data& data = *data_;
+  std::vector<const Input*> expected;
+  for (const Input& input : data.inputs)
+    if (input.kind != Input::Kind::constant) expected.push_back(&input);
+  if (inputs.size() != expected.size())
+    throw ExportError(data.name + ": the model takes " + std::to_string(expected.size()) +
+                      " inputs, got " + std::to_string(inputs.size()));
+  Binding binding(data.name);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = *expected[i];
+    if (!inputs[i].defined())
+      throw ExportError(data.name + ": input " + input.name + " is an undefined tensor");
+    if (input.kind != Input::Kind::tensor) continue;
+    if (inputs[i].dtype() != input.dtype ||
+        inputs[i].rank() != static_cast<int>(input.sizes.size()))
+      throw ExportError(data.name + ": input " + input.name + " must be " +
+                        taper::name_of(input.dtype) + " " + eager::to_string(input.sizes) +
+                        ", got " + taper::name_of(inputs[i].dtype()) + " " +
+                        eager::to_string(inputs[i].sizes()));
+    for (size_t d = 0; d < input.sizes.size(); ++d)
+      binding.bind(input.sizes[d], inputs[i].size(static_cast<int64_t>(d)), input);
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t d = 0; d < expected[i]->sizes.size(); ++d)
+      binding.check(expected[i]->sizes[d], inputs[i].size(static_cast<int64_t>(d)), *expected[i]);
+
+  std::vector<GraphValue> values = data.bound;
+  std::map<std::string, Tensor> given;  // by the graph's name
+  size_t next = 0, user = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const InputSpec& spec = data.program.inputs[i];
+    if (spec.kind != InputSpec::Kind::user_input && spec.kind != InputSpec::Kind::constant_input)
+      continue;
+    const Input& input = data.inputs[user++];
+    if (input.kind == Input::Kind::constant) continue;
+    const Tensor& tensor = inputs[next++];
+    if (input.kind == Input::Kind::number)
+      values[i] = Number::of(tensor);
+    else
+      values[i] = given[input.name] = tensor;
+  }
+
+  Executor executor(data.program.graph);
+  const std::vector<GraphValue> results = executor.run(std::move(values));
+
+  std::vector<Tensor> outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const OutputSpec& spec = data.program.outputs[i];
+    using Kind = OutputSpec::Kind;
+    const auto* tensor = std::get_if<Tensor>(&results[i]);
+    if (spec.kind == Kind::token) continue;
+    if (spec.kind == Kind::buffer_mutation || spec.kind == Kind::parameter_mutation) {
+      eager::NoGrad guard;
+      Tensor(data.tensors.at(spec.target)).copy_(*tensor);
+    } else if (spec.kind == Kind::user_input_mutation) {
+      given.at(spec.target).copy_(*tensor);
+    } else if (tensor != nullptr) {
+      outputs.push_back(*tensor);
+    } else if (const auto* number = std::get_if<Number>(&results[i])) {
+      outputs.push_back(number->as_tensor(number->dtype(), {}));
+    } else {
+      outputs.emplace_back();
+    }
+  }
+  return outputs;
+}
+
+std::function<std::vector<Tensor>(const std::vector<Tensor>&)> Model::function() {
+  return [model = *this](const std::vector<Tensor>& inputs) mutable {
+    std::vector<Tensor> outputs = model.forward(inputs);
+    std::erase_if(outputs, [](const Tensor& t) { return !t.defined(); });
+    return outputs;
+  };
+}
+
+std::vector<taper::InputSpec> Model::input_specs() const {
+  std::vector<taper::InputSpec> specs;
+  for (const Input& input : data_->inputs) {
+    if (input.kind == Input::Kind::tensor)
+      specs.push_back(taper::input(input.name, input.sizes, input.dtype));
+    else if (input.kind == Input::Kind::number)
+      specs.push_back(taper::input(input.name, {}, DType::i64));
+  }
+  return specs;
+}
+
+std::vector<std::string> Model::output_names() const {
+  std::vector<std::string> names;
+  for (const Output& output : data_->outputs) names.push_back(output.name);
+  return names;
+}
+
+}  // namespace taper::pt2

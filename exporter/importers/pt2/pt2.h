@@ -1,0 +1,96 @@
+// A model that PyTorch exported: `torch.export.save(torch.export.export(model, args), "model.pt2")`
+// of torch 2.6 to 2.15. From here on neither Python nor torch is needed.
+//
+//   pt2::Model model = pt2::Model::load("resnet20.pt2");
+//   std::vector<Tensor> logits = model.forward({images});              // runs at once
+//
+//   Exporter exporter;
+//   exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+//   exporter.write("resnet20.taper");
+//
+// It is an nn::Module: its parameters can be trained further, saved and loaded.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "taper/exporter/nn/module.h"
+#include "taper/exporter/trace/trace.h"
+
+namespace taper::pt2 {
+
+struct LoadOptions {
+  /// Which model of an archive that holds several; empty: "model", or the only one.
+  std::string model;
+  /// Bounds of symbols by name, instead of the program's: {"u0", {0, 512}}.
+  struct Bounds {
+    int64_t minimum, maximum;
+  };
+  std::map<std::string, Bounds> dims;
+};
+
+/// An argument of the model's call.
+struct Input {
+  enum class Kind : uint8_t {
+    tensor,
+    number,   ///< an int that may change from call to call
+    constant  ///< was fixed when the model was exported: `value`
+  };
+  std::string name;
+  Kind kind = Kind::tensor;
+  DType dtype = DType::f32;  ///< of tensors
+  eager::Dims sizes;         ///< of tensors
+  Dim number;                ///< of numbers: its symbol
+  std::string value;         ///< of constants, as Python prints it
+};
+
+struct Output {
+  std::string name;
+  bool is_tensor = true;  ///< false: a number, or a constant
+};
+
+/// One model of an archive.
+class Model : public nn::Module {
+ public:
+  /// Maps the file, checks it completely and reads its weights where they lie: they are copied
+  /// only where they are written. Throws io::FileError for damage and for files of another kind,
+  /// ExportError that lists every operator and dtype that Taper does not have.
+  static Model load(const std::filesystem::path& path, const LoadOptions& options = {});
+  /// The same over bytes in memory, which `owner` keeps alive; `name` stands in front of messages.
+  static Model parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
+                     const std::string& name, const LoadOptions& options = {});
+  /// The models in an archive.
+  static std::vector<std::string> models(const std::filesystem::path& path);
+
+  /// All arguments in the order of the call, constants included.
+  const std::vector<Input>& inputs() const;
+  const std::vector<Output>& outputs() const;
+  /// torch's version that wrote the file: "2.15.0".
+  const std::string& torch_version() const;
+
+  /// Runs the model on its tensor and number inputs, in order (constants are left out; numbers are
+  /// 0-dim i64 tensors). Gives one tensor for each output: of a number a 0-dim one, of None an
+  /// undefined one. Buffers that the model changes, and inputs that it writes, are changed. May be
+  /// traced: buffers that it changes become states, and an input that it writes is given as a
+  /// further output. Throws EagerError naming node, module and line where arguments do not fit.
+  std::vector<nn::Tensor> forward(const std::vector<nn::Tensor>& inputs);
+
+  /// For Exporter::method: what to trace, and between which inputs and outputs.
+  std::function<std::vector<nn::Tensor>(const std::vector<nn::Tensor>&)> function();
+  std::vector<taper::InputSpec> input_specs() const;
+  std::vector<std::string> output_names() const;
+
+  void visit_members(nn::Members& members) override;
+
+ private:
+  struct Data;
+  explicit Model(std::shared_ptr<Data> data) : data_(std::move(data)) {}
+  std::shared_ptr<Data> data_;
+};
+
+}  // namespace taper::pt2

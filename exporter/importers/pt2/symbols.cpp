@@ -1,0 +1,92 @@
+#include "taper/exporter/importers/pt2/symbols.h"
+
+#include <limits>
+#include <set>
+
+#include "taper/exporter/importers/pt2/expression.h"
+
+namespace taper::pt2 {
+namespace {
+
+constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
+
+/// factor * s + summand, growing with s
+struct Linear {
+  int64_t factor, summand;
+};
+
+std::optional<Linear> linear_in(Dim d, Dim s) {
+  if (d.symbols() != std::vector{s.as_symbol()}) return std::nullopt;
+  const int64_t at0 = d.evaluate({{s.as_symbol(), 0}}), at1 = d.evaluate({{s.as_symbol(), 1}});
+  const Linear form{at1 - at0, at0};
+  // expressions are in normal form: equal ones are one object
+  if (form.factor <= 0 || !same(d, s * form.factor + form.summand)) return std::nullopt;
+  return form;
+}
+
+int64_t image(const Linear& form, int64_t s) {
+  int64_t value = 0;
+  if (s == unbounded || __builtin_mul_overflow(form.factor, s, &value) ||
+      __builtin_add_overflow(value, form.summand, &value))
+    return unbounded;
+  return value;
+}
+
+}  // namespace
+
+Symbols::Symbols(const ExportedProgram& program,
+                 const std::map<std::string, LoadOptions::Bounds>& bounds)
+    : program_(program), bounds_(bounds) {}
+
+Range Symbols::range_of(const std::string& name) const {
+  if (const auto given = bounds_.find(name); given != bounds_.end())
+    return {given->second.minimum, given->second.maximum};
+  const auto found = program_.ranges.find(name);
+  return found == program_.ranges.end() ? Range{} : found->second;
+}
+
+Dim Symbols::symbol(const std::string& name) {
+  const auto known = symbols_.find(name);
+  if (known != symbols_.end()) return known->second;
+  const Range range = range_of(name);
+  const Dim made = Dim::symbol(name, std::max<int64_t>(range.minimum.value_or(0), 0),
+                               range.maximum.value_or(unbounded));
+  return symbols_[name] = made;
+}
+
+Dim Symbols::expression(const std::string& text) {
+  return parse_expression(text, [this](const std::string& name) { return symbol(name); });
+}
+
+Dim Symbols::size(const SymInt& size) {
+  if (const auto* number = std::get_if<int64_t>(&size)) return *number;
+  return expression(std::get<std::string>(size));
+}
+
+void Symbols::solve(const std::vector<eager::Dims*>& sizes) {
+  std::set<const Symbol*> alone, all;
+  for (const eager::Dims* list : sizes)
+    for (const Dim d : *list) {
+      for (const Symbol* s : d.symbols()) all.insert(s);
+      if (d.as_symbol() != nullptr) alone.insert(d.as_symbol());
+    }
+  for (const auto& [name, s] : symbols_) {
+    if (!all.contains(s.as_symbol()) || alone.contains(s.as_symbol())) continue;
+    std::optional<Linear> form;
+    for (const eager::Dims* list : sizes)
+      for (const Dim d : *list)
+        if (!form) form = linear_in(d, s);
+    if (!form)
+      throw ExportError("symbol " + name +
+                        " occurs in the inputs' sizes only inside expressions that cannot be "
+                        "solved for it");
+    const Dim extent =
+        Dim::symbol(name + "_extent", image(*form, s.lower()), image(*form, s.upper()));
+    const Dim::Substitution replaced{{s.as_symbol(), (extent - form->summand) / form->factor}};
+    for (eager::Dims* list : sizes)
+      for (Dim& d : *list)
+        d = same(d, s * form->factor + form->summand) ? extent : d.substitute(replaced);
+  }
+}
+
+}  // namespace taper::pt2

@@ -1,0 +1,50 @@
+#include "taper/exporter/importers/pt2/targets.h"
+
+#include "taper/kernels/operators.h"
+
+namespace taper::pt2 {
+namespace {
+
+constexpr std::string_view operators = "torch.ops.", higher_order = "torch.ops.higher_order.";
+
+/// Rows that do what an overload of another name does where layouts, devices and memory formats do
+/// not matter.
+constexpr std::pair<std::string_view, std::string_view> same_as[] = {
+    {"sort.stable", "sort"},
+    {"special_xlogy", "xlogy.Tensor"},
+};
+
+bool runs(const eager::OperatorInfo& info) {
+  return !info.kernels.empty() || info.decomposition != nullptr || info.number != nullptr ||
+         (info.op->category == Category::view && info.symbolic_rule != nullptr);
+}
+
+}  // namespace
+
+std::optional<std::string> operator_name(std::string_view target) {
+  if (!target.starts_with(operators) || target.starts_with(higher_order)) return std::nullopt;
+  const std::string_view rest = target.substr(operators.size());
+  const size_t space = rest.find('.'), overload = rest.rfind('.');
+  if (space == rest.npos || overload <= space + 1 || overload + 1 == rest.size())
+    return std::nullopt;
+  const std::string_view ns = rest.substr(0, space),
+                         name = rest.substr(space + 1, overload - space - 1);
+  std::string result = ns == "aten" ? "" : std::string(ns) + "::";
+  result += name;
+  if (rest.substr(overload + 1) != "default") result += rest.substr(overload);
+  return result;
+}
+
+std::optional<std::string_view> higher_order_name(std::string_view target) {
+  if (!target.starts_with(higher_order)) return std::nullopt;
+  return target.substr(higher_order.size());
+}
+
+eager::Overload find_runnable(std::string_view name) {
+  for (const auto& [overload, row] : same_as)
+    if (name == overload) name = row;
+  const eager::Overload found = eager::find_overload(name);
+  return found.info != nullptr && runs(*found.info) ? found : eager::Overload{};
+}
+
+}  // namespace taper::pt2

@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "taper/exporter/importers/pt2/executor.h"
+#include "taper/exporter/importers/pt2/targets.h"
+
+namespace taper::pt2 {
+namespace {
+
+constexpr std::string_view supported_higher_order[] = {
+    "wrap_with_set_grad_enabled",
+};
+
+class Search {
+ public:
+  void graph(const Graph& g) {
+    for (const Node& node : g.nodes) {
+      target(node);
+      for (const Argument& output : node.outputs) types(g, node, output);
+      for (const NamedArgument& input : node.inputs)
+        if (const auto* sub = std::get_if<GraphArgument>(&input.value)) graph(*sub->graph);
+    }
+  }
+  std::vector<Unsupported> take() { return std::move(found_); }
+
+ private:
+  void add(const Node& node, const std::string& what, const std::string& remedy) {
+    auto at = std::ranges::find(found_, what, &Unsupported::what);
+    if (at == found_.end()) {
+      found_.push_back({what, remedy, 0, node.module, location_of(node)});
+      at = std::prev(found_.end());
+    }
+    ++at->nodes;
+  }
+
+  void target(const Node& node) {
+    if (find_number_function(node.target) != nullptr) return;
+    if (const auto name = higher_order_name(node.target)) {
+      if (std::ranges::find(supported_higher_order, *name) == std::end(supported_higher_order))
+        add(node, "higher-order operator " + std::string(*name), "");
+      return;
+    }
+    const auto name = operator_name(node.target);
+    if (!name) {
+      add(node, node.target,
+          node.target.starts_with("torch._functorch")
+              ? "call run_decompositions() on the exported program before saving it"
+              : "only operators of torch.ops can be imported");
+      return;
+    }
+    const eager::Overload overload = find_runnable(*name);
+    if (overload.info == nullptr) {
+      add(node, node.target,
+          name->find("::") != name->npos ? "give it a kernel: see examples/custom_operator"
+          : eager::find_operator(name->substr(0, name->find('.'))) != nullptr
+              ? "this overload is not known"
+              : "call run_decompositions() on the exported program, or give it a kernel");
+      return;
+    }
+    if (overload.info->op->category == Category::refused)
+      add(node, node.target, "complex numbers are not supported");
+  }
+
+  void types(const Graph& g, const Node& node, const Argument& output) {
+    const auto check = [&](const TensorName& t) {
+      const auto at = g.tensor_values.find(t.name);
+      if (at != g.tensor_values.end() && !at->second.dtype.dtype())
+        add(node, "dtype " + at->second.dtype.name(), "Taper has no such dtype");
+    };
+    if (const auto* one = std::get_if<TensorName>(&output)) check(*one);
+    if (const auto* many = std::get_if<std::vector<TensorName>>(&output))
+      for (const TensorName& t : *many) check(t);
+  }
+
+  std::vector<Unsupported> found_;
+};
+
+}  // namespace
+
+std::vector<Unsupported> find_unsupported(const Graph& graph) {
+  Search search;
+  search.graph(graph);
+  return search.take();
+}
+
+}  // namespace taper::pt2

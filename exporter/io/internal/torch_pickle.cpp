@@ -1,0 +1,123 @@
+#include "taper/exporter/io/internal/torch_pickle.h"
+
+#include <string_view>
+
+namespace taper::io::internal {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+constexpr size_t max_rank_read = 64;
+
+struct StorageType {
+  std::string_view global;
+  DType dtype;
+};
+constexpr StorageType storage_types[] = {
+    {"torch FloatStorage", DType::f32},     {"torch DoubleStorage", DType::f64},
+    {"torch HalfStorage", DType::f16},      {"torch LongStorage", DType::i64},
+    {"torch BFloat16Storage", DType::bf16}, {"torch IntStorage", DType::i32},
+    {"torch ShortStorage", DType::i16},     {"torch CharStorage", DType::i8},
+    {"torch ByteStorage", DType::u8},       {"torch BoolStorage", DType::boolean},
+};
+
+}  // namespace
+
+void TorchPickle::fail(const std::string& what) const { throw FileError(name_ + ": " + what); }
+
+// A storage's element type stands in the persistent ids: ("storage", class, key, location, count,
+// view).
+std::map<std::string, TorchPickle::Storage>& TorchPickle::collect_storages() {
+  for (const PickleValue& v : reader_.values()) {
+    if (!v.is(Kind::persistent)) continue;
+    const PickleValue& id = *v.items[0];
+    if (!id.is(Kind::tuple) || id.items.size() < 5 || id.items[0]->text != "storage" ||
+        !is_text(*id.items[2]))
+      fail("a persistent id that is not a storage");
+    if (id.items.size() > 5 && !id.items[5]->is(Kind::none))
+      fail("storages that are views of others are not read");
+    for (const StorageType& type : storage_types) {
+      if (!id.items[1]->is(Kind::global) || id.items[1]->text != type.global) continue;
+      const auto [entry, added] = storages_.insert({id.items[2]->text, {type.dtype, {}}});
+      if (!added && entry->second.dtype != type.dtype)
+        fail("storage " + entry->first + " has two element types");
+    }
+  }
+  return storages_;
+}
+
+// The call that rebuilds a tensor, or nullptr if the value is something else.
+const PickleValue* TorchPickle::as_tensor(const PickleValue* v) const {
+  for (int depth = 0; depth < 2; ++depth) {
+    if (v->is_call_of("torch._utils _rebuild_tensor") ||
+        v->is_call_of("torch._utils _rebuild_tensor_v2"))
+      return v;
+    const bool parameter = v->is_call_of("torch._utils _rebuild_parameter") ||
+                           v->is_call_of("torch._utils _rebuild_parameter_with_state") ||
+                           v->is_call_of("torch.nn.parameter Parameter");
+    if (!parameter || v->arguments().empty()) return nullptr;
+    v = v->arguments()[0];
+  }
+  return nullptr;
+}
+
+const PickleValue* TorchPickle::find_state(const PickleValue* v) const {
+  constexpr std::string_view usual[] = {"state_dict", "model_state_dict", "model",
+                                        "net",        "params",           "ema"};
+  constexpr int max_depth = 4;
+  for (int depth = 0; depth < max_depth && v->is(Kind::dict); ++depth) {
+    const PickleValue* inner = nullptr;
+    for (size_t i = 0; i + 1 < v->items.size(); i += 2) {
+      if (as_tensor(v->items[i + 1]) != nullptr) return v;
+      for (const std::string_view key : usual)
+        if (inner == nullptr && v->items[i]->text == key && v->items[i + 1]->is(Kind::dict))
+          inner = v->items[i + 1];
+    }
+    if (inner == nullptr) break;
+    v = inner;
+  }
+  fail("holds no dict of tensors");
+}
+
+std::vector<int64_t> TorchPickle::integers(const PickleValue& v, const std::string& tensor) const {
+  const PickleValue& tuple =
+      v.is_call_of("torch Size") && v.arguments().size() == 1 ? *v.arguments()[0] : v;
+  if (!tuple.is(Kind::tuple) || tuple.items.size() > max_rank_read)
+    fail("tensor '" + tensor + "' is damaged");
+  std::vector<int64_t> numbers;
+  for (const PickleValue* item : tuple.items) {
+    if (!item->is(Kind::integer) || item->integer < 0) fail("tensor '" + tensor + "' is damaged");
+    numbers.push_back(item->integer);
+  }
+  return numbers;
+}
+
+// _rebuild_tensor(storage, offset, sizes, strides, …), all in elements
+StoredTensor TorchPickle::tensor_of(const PickleValue& call, const std::string& tensor) const {
+  const auto& arguments = call.arguments();
+  if (arguments.size() < 4 || !arguments[0]->is(Kind::persistent) ||
+      !arguments[1]->is(Kind::integer))
+    fail("tensor '" + tensor + "' is damaged");
+  const auto found = storages_.find(arguments[0]->items[0]->items[2]->text);
+  if (found == storages_.end())
+    fail("tensor '" + tensor + "' is of a dtype that Taper does not have");
+  const Storage& storage = found->second;
+  const StoredTensor stored{storage.dtype, integers(*arguments[2], tensor),
+                            integers(*arguments[3], tensor), arguments[1]->integer, storage.bytes};
+  if (const std::string wrong = stored.check(); !wrong.empty())
+    fail("tensor '" + tensor + "' is damaged: " + wrong);
+  return stored;
+}
+
+std::map<std::string, StoredTensor> TorchPickle::tensors_of(const PickleValue* object) const {
+  std::map<std::string, StoredTensor> tensors;
+  if (object->is(Kind::dict) && object->items.empty()) return tensors;
+  const PickleValue* state = find_state(object);
+  for (size_t i = 0; i + 1 < state->items.size(); i += 2) {
+    const PickleValue &key = *state->items[i], *tensor = as_tensor(state->items[i + 1]);
+    if (tensor != nullptr && is_text(key)) tensors[key.text] = tensor_of(*tensor, key.text);
+  }
+  return tensors;
+}
+
+}  // namespace taper::io::internal

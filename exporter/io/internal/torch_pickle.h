@@ -1,0 +1,47 @@
+// What both forms of PyTorch checkpoints share: a pickle whose persistent ids are storages, and
+// tensors as calls that rebuild them.
+#pragma once
+#include <map>
+#include <string>
+
+#include "taper/exporter/io/internal/pickle.h"
+#include "taper/exporter/io/stored_tensor.h"
+
+namespace taper::io::internal {
+
+class TorchPickle {
+ public:
+  struct Storage {
+    DType dtype;
+    std::span<const std::byte> bytes;
+  };
+
+  TorchPickle(std::span<const std::byte> file, const std::string& name)
+      : name_(name), reader_(file, name) {}
+
+  PickleReader& reader() { return reader_; }
+
+  /// The storages that the pickles read so far name, by key; their bytes are the caller's to fill
+  /// in. Those of dtypes that Taper does not have are left out.
+  std::map<std::string, Storage>& collect_storages();
+
+  /// The dict of tensors that `object` is, or has under one of the usual keys.
+  std::map<std::string, StoredTensor> tensors_of(const PickleValue* object) const;
+
+  [[noreturn]] void fail(const std::string& what) const;
+  static bool is_text(const PickleValue& v) {
+    return v.is(PickleValue::Kind::text) || v.is(PickleValue::Kind::bytes);
+  }
+
+ private:
+  const PickleValue* as_tensor(const PickleValue* v) const;
+  const PickleValue* find_state(const PickleValue* v) const;
+  std::vector<int64_t> integers(const PickleValue& v, const std::string& tensor) const;
+  StoredTensor tensor_of(const PickleValue& call, const std::string& tensor) const;
+
+  std::string name_;
+  PickleReader reader_;
+  std::map<std::string, Storage> storages_;
+};
+
+}  // namespace taper::io::internal

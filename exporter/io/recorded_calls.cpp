@@ -1,0 +1,118 @@
+#include "taper/exporter/io/recorded_calls.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+#include "taper/exporter/io/safetensors.h"
+
+namespace taper::io {
+namespace {
+
+std::optional<int> index_of(std::string_view text) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+/// "set0.input.1" → 0, "input", "1"
+struct Key {
+  int call;
+  std::string_view role, which;
+};
+std::optional<Key> parse_key(std::string_view key) {
+  constexpr std::string_view set = "set";
+  const size_t first = key.find('.'), second = key.find('.', first + 1);
+  if (!key.starts_with(set) || first == key.npos || second == key.npos) return std::nullopt;
+  const auto call = index_of(key.substr(set.size(), first - set.size()));
+  if (!call) return std::nullopt;
+  return Key{*call, key.substr(first + 1, second - first - 1), key.substr(second + 1)};
+}
+
+double element_of(const Array& array, size_t i) {
+  switch (array.dtype) {
+    case DType::boolean:
+      return array.values<bool>()[i] ? 1 : 0;
+    case DType::u8:
+      return array.values<uint8_t>()[i];
+    case DType::i8:
+      return array.values<int8_t>()[i];
+    case DType::i16:
+      return array.values<int16_t>()[i];
+    case DType::i32:
+      return array.values<int32_t>()[i];
+    case DType::i64:
+      return static_cast<double>(array.values<int64_t>()[i]);
+    case DType::f16:
+      return static_cast<float>(array.values<Half>()[i]);
+    case DType::bf16:
+      return static_cast<float>(array.values<BFloat16>()[i]);
+    case DType::f32:
+      return array.values<float>()[i];
+    case DType::f64:
+      return array.values<double>()[i];
+  }
+  return 0;
+}
+
+bool is_integer(DType d) { return !is_floating(d); }
+
+}  // namespace
+
+std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path) {
+  const SafeTensors file = read_safetensors(path);
+  std::map<int, RecordedCall> calls;
+  for (const auto& [name, array] : file.tensors) {
+    const auto key = parse_key(name);
+    const auto index = key ? index_of(key->which) : std::nullopt;
+    if (key && key->role == "buffer")
+      calls[key->call].buffers[std::string(key->which)] = array;
+    else if (index && key->role == "input")
+      calls[key->call].inputs[*index] = array;
+    else if (index && key->role == "output")
+      calls[key->call].outputs[*index] = array;
+    else if (index && key->role == "mutated")
+      calls[key->call].mutated[*index] = array;
+    else
+      throw FileError(path.string() + ": \"" + name +
+                      "\" is no part of a recorded call; expected set<k>.input.<i>, "
+                      "set<k>.output.<i>, set<k>.buffer.<path> or set<k>.mutated.<i>");
+  }
+  std::vector<RecordedCall> list;
+  for (auto& [k, call] : calls) {
+    if (k != static_cast<int>(list.size()))
+      throw FileError(path.string() + ": call " + std::to_string(list.size()) + " is left out");
+    list.push_back(std::move(call));
+  }
+  return list;
+}
+
+Difference difference(const Array& got, const Array& want) {
+  Difference d;
+  if (got.dtype != want.dtype || got.sizes != want.sizes) {
+    d.other = got.describe() + ", not " + want.describe();
+    d.absolute = d.relative = std::numeric_limits<double>::infinity();
+    return d;
+  }
+  double largest = 0;
+  for (size_t i = 0; i < static_cast<size_t>(want.numel()); ++i) {
+    const double x = element_of(got, i), y = element_of(want, i);
+    if (std::isfinite(y)) largest = std::max(largest, std::fabs(y));
+    const bool equal = x == y || (std::isnan(x) && std::isnan(y));
+    double distance = equal ? 0 : std::fabs(x - y);
+    if (!equal && !(std::isfinite(x) && std::isfinite(y)))
+      distance = std::numeric_limits<double>::infinity();
+    if (!equal && distance == 0) distance = 1;  // integers that a double does not tell apart
+    if (distance <= d.absolute) continue;
+    d.absolute = distance, d.element = static_cast<int64_t>(i), d.got = x, d.want = y;
+  }
+  d.relative = d.absolute == 0                          ? 0
+               : is_integer(want.dtype) || largest == 0 ? d.absolute
+                                                        : d.absolute / largest;
+  return d;
+}
+
+}  // namespace taper::io

@@ -1,0 +1,38 @@
+// Calls of a model with what they gave, recorded elsewhere: the reference that a program is checked
+// against. A safetensors file with keys
+//
+//   set<k>.input.<i>     argument i of call k, constants counted; a Python number is 0-dim
+//   set<k>.output.<i>    result i
+//   set<k>.buffer.<path> a buffer that the call changed, afterwards
+//   set<k>.mutated.<i>   an argument that the call changed, afterwards
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/io/array.h"
+
+namespace taper::io {
+
+/// Indices count None and other constants, which have no array.
+struct RecordedCall {
+  std::map<int, Array> inputs, outputs, mutated;
+  std::map<std::string, Array> buffers;
+};
+
+/// The calls of a file in order, to be made one after the other. Throws FileError for keys of
+/// another form and for calls that are left out.
+std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path);
+
+/// How far `got` is from `want`.
+struct Difference {
+  double absolute = 0;  ///< the largest; infinite where one is NaN and the other is not
+  double relative = 0;  ///< `absolute` over the largest magnitude in `want`
+  int64_t element = 0;  ///< where
+  double got = 0, want = 0;
+  std::string other;  ///< what cannot be compared: "f32 (2, 3), not f32 (3, 2)"
+};
+Difference difference(const Array& got, const Array& want);
+
+}  // namespace taper::io

@@ -1,0 +1,197 @@
+// pt2_goldens [--exported] [--known FILE] FOLDER [NAME…]: programs that PyTorch exported, against
+// what they gave there. Every NAME.pt2 with its NAME.io.safetensors is imported and run in eager;
+// with --exported also written as a program and run by the runtime.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <set>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/exporter.h"
+#include "taper/exporter/importers/pt2/archive.h"
+#include "taper/exporter/importers/pt2/pt2.h"
+#include "taper/exporter/io/file.h"
+#include "taper/exporter/io/recorded_calls.h"
+#include "taper/runtime/extension/module/module.h"
+
+namespace taper {
+namespace {
+
+using eager::Tensor;
+
+/// f32: 1e-4 of the output's largest magnitude; half precision: a few roundings; integers exactly.
+double tolerance(DType d) {
+  return d == DType::f16 || d == DType::bf16 ? 3e-2 : is_floating(d) ? 1e-4 : 0;
+}
+
+std::string compare(const std::string& what, const io::Array& got, const io::Array& want) {
+  const io::Difference d = io::difference(got, want);
+  if (!d.other.empty()) return what + ": " + d.other;
+  if (d.relative <= tolerance(want.dtype)) return "";
+  return what + ": element " + std::to_string(d.element) + " is " + std::to_string(d.got) +
+         ", not " + std::to_string(d.want);
+}
+
+std::string compare(const std::string& what, const Tensor& got, const io::Array& want) {
+  return got.defined() ? compare(what, eager::array_of(got), want) : what + ": no result";
+}
+
+std::string run_eager(pt2::Model& model, const std::vector<io::RecordedCall>& calls) {
+  const eager::NoGrad guard;
+  for (const io::RecordedCall& call : calls) {
+    std::vector<Tensor> inputs;
+    std::map<int, Tensor> by_index;
+    for (size_t i = 0; i < model.inputs().size(); ++i) {
+      if (model.inputs()[i].kind == pt2::Input::Kind::constant) continue;
+      const auto at = call.inputs.find(static_cast<int>(i));
+      if (at == call.inputs.end()) return "input " + std::to_string(i) + " was not recorded";
+      inputs.push_back(by_index[static_cast<int>(i)] = eager::tensor_of(at->second));
+    }
+    const std::vector<Tensor> outputs = model.forward(inputs);
+    for (const auto& [i, want] : call.outputs) {
+      if (i >= static_cast<int>(outputs.size())) return "too few outputs";
+      if (auto d = compare("output " + std::to_string(i), outputs[static_cast<size_t>(i)], want);
+          !d.empty())
+        return d;
+    }
+    for (const auto& [i, want] : call.mutated)
+      if (auto d = compare("input " + std::to_string(i) + " afterwards", by_index[i], want);
+          !d.empty())
+        return d;
+    for (const auto& [path, want] : call.buffers) {
+      bool found = false;
+      for (const auto& [name, buffer] : model.state_dict()) {
+        if (name != path) continue;
+        found = true;
+        if (auto d = compare("buffer " + path, buffer, want); !d.empty()) return d;
+      }
+      if (!found) return "no buffer " + path;
+    }
+  }
+  return "";
+}
+
+io::Array array_of(const OwnedTensor& t) {
+  io::Array a = io::Array::zeros(t.dtype, {t.sizes.begin(), t.sizes.end()});
+  a.assign(t.bytes);
+  return a;
+}
+
+/// Written as a program and run by the runtime, calls one after the other with its states.
+std::string run_exported(pt2::Model& model, const std::vector<io::RecordedCall>& calls) {
+  Exporter exporter;
+  std::vector<std::byte> bytes;
+  {
+    const eager::NoGrad guard;
+    exporter.method("forward", model.function(), model.input_specs());
+    bytes = exporter.write(ExportOptions{.exact = true});
+  }
+  std::string why;
+  ModuleOptions options;
+  options.message = &why;
+  Result<Module> module = Module::load(
+      Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())), options);
+  if (!module) return "load: " + why;
+  for (const io::RecordedCall& call : calls) {
+    std::vector<Tensor> inputs;
+    std::vector<Input> refs;
+    for (size_t i = 0; i < model.inputs().size(); ++i) {
+      if (model.inputs()[i].kind == pt2::Input::Kind::constant) continue;
+      inputs.push_back(eager::tensor_of(call.inputs.at(static_cast<int>(i))));
+    }
+    for (const Tensor& t : inputs) refs.emplace_back(t.ref());
+    Result<std::vector<OwnedTensor>> outputs = module->execute("forward", refs);
+    if (!outputs) return "execute: " + module->message();
+    size_t next = 0;
+    for (const auto& [i, want] : call.outputs) {
+      if (next >= outputs->size()) return "too few outputs";
+      if (auto d = compare("output " + std::to_string(i), array_of((*outputs)[next++]), want);
+          !d.empty())
+        return d;
+    }
+    for (const auto& [i, want] : call.mutated) {
+      if (next >= outputs->size()) return "input " + std::to_string(i) + " is not given afterwards";
+      if (auto d = compare("input " + std::to_string(i) + " afterwards",
+                           array_of((*outputs)[next++]), want);
+          !d.empty())
+        return d;
+    }
+    for (const auto& [path, want] : call.buffers) {
+      Result<OwnedTensor> state = module->state(path);
+      if (!state) return "no state " + path;
+      if (auto d = compare("state " + path, array_of(*state), want); !d.empty()) return d;
+    }
+  }
+  return "";
+}
+
+std::filesystem::path recorded_beside(const std::filesystem::path& program,
+                                      const std::string& name) {
+  const auto exists = [&](const std::string& stem) {
+    return std::filesystem::exists(program.parent_path() / (stem + ".io.safetensors"));
+  };
+  for (const std::string& stem :
+       {name, name.substr(0, name.rfind("_core")), name.substr(0, name.rfind("_extra"))})
+    if (exists(stem)) return program.parent_path() / (stem + ".io.safetensors");
+  return {};
+}
+
+int run(const std::filesystem::path& folder, const std::set<std::string>& names, bool exported,
+        const std::string& known_file) {
+  std::map<std::string, std::string> known;
+  if (!known_file.empty()) {
+    std::ifstream in(known_file);
+    for (std::string line; std::getline(in, line);)
+      if (const size_t at = line.find(' '); !line.empty() && line[0] != '#')
+        known[line.substr(0, at)] = at == line.npos ? "" : line.substr(at + 1);
+  }
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".pt2") files.push_back(entry.path());
+  std::ranges::sort(files);
+  int passed = 0, wrong = 0;
+  for (const auto& path : files) {
+    const std::string name = path.stem().string();
+    if (!names.empty() && !names.contains(name)) continue;
+    std::string failure;
+    try {
+      const auto recorded = recorded_beside(path, name);
+      const std::vector<std::string> models = pt2::Model::models(path);
+      pt2::LoadOptions options;
+      if (models.size() > 1) options.model = models.front();
+      pt2::Model model = pt2::Model::load(path, options);
+      if (recorded.empty())
+        failure = "nothing was recorded";
+      else
+        failure = (exported ? run_exported : run_eager)(model, io::read_recorded_calls(recorded));
+    } catch (const std::exception& e) {
+      failure = e.what();
+    }
+    const bool listed = known.contains(name);
+    if (failure.empty()) ++passed;
+    if (failure.empty() == listed) ++wrong;
+    if (!failure.empty() && !listed) std::cout << name << ": " << failure << '\n';
+    if (failure.empty() && listed) std::cout << name << " passes, and is listed\n";
+  }
+  std::cout << passed << " programs gave what was recorded, " << known.size()
+            << " are listed as exceptions\n";
+  if (passed == 0) std::cout << "no such programs\n";
+  return wrong == 0 && passed > 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace taper
+
+int main(int argc, char** argv) {
+  CLI::App app("Programs of PyTorch against what they gave there");
+  std::string folder, known;
+  std::vector<std::string> names;
+  bool exported = false;
+  app.add_option("folder", folder)->required();
+  app.add_option("names", names);
+  app.add_option("--known", known);
+  app.add_flag("--exported", exported);
+  CLI11_PARSE(app, argc, argv);
+  return taper::run(folder, {names.begin(), names.end()}, exported, known);
+}
