@@ -1,13 +1,16 @@
-# minizip, which has no CMake package of its own: minizip::minizip.
+# Debian's libminizip-dev brings no CMake package. Defines minizip::minizip.
 find_path(minizip_INCLUDE_DIR minizip/unzip.h)
 find_library(minizip_LIBRARY minizip)
 mark_as_advanced(minizip_INCLUDE_DIR minizip_LIBRARY)
+
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(minizip REQUIRED_VARS minizip_LIBRARY minizip_INCLUDE_DIR)
-find_package(ZLIB QUIET)
-if(minizip_FOUND AND ZLIB_FOUND AND NOT TARGET minizip::minizip)
-  add_library(minizip::minizip UNKNOWN IMPORTED)
+find_package_handle_standard_args(minizip DEFAULT_MSG minizip_LIBRARY minizip_INCLUDE_DIR)
+
+if(minizip_FOUND AND NOT TARGET minizip::minizip)
+  find_package(ZLIB REQUIRED)
+  add_library(minizip::minizip UNKNOWN IMPORTED GLOBAL)
   set_target_properties(minizip::minizip PROPERTIES
-      IMPORTED_LOCATION ${minizip_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${minizip_INCLUDE_DIR}
+      IMPORTED_LOCATION ${minizip_LIBRARY}
+      INTERFACE_INCLUDE_DIRECTORIES ${minizip_INCLUDE_DIR}
       INTERFACE_LINK_LIBRARIES ZLIB::ZLIB)
 endif()

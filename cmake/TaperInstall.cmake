@@ -49,7 +49,7 @@ install(EXPORT TaperTargets NAMESPACE taper:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/TaperConfig.cmake.in TaperConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(TaperConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TaperConfig.cmake ${PROJECT_BINARY_DIR}/TaperConfigVersion.cmake
-    cmake/Findpthreadpool.cmake cmake/Findminizip.cmake DESTINATION ${package_dir})
+    cmake/Findpthreadpool.cmake cmake/Findminizip.cmake cmake/Findturbojpeg.cmake DESTINATION ${package_dir})
 
 # pkg-config is for applications: the device and app tiers, in link order.
 set(pc_libraries "")

@@ -320,6 +320,8 @@ struct RuleReader<Extent> {
                               }};
     else if constexpr (std::is_same_v<P, Extent>)
       return Extent(s.integer);
+    else if constexpr (std::is_same_v<P, Number<Extent>>)
+      return number(internal::argument<Scalar>::read(s));
     else if constexpr (std::is_same_v<P, Maybe<Extent>>)
       return Maybe<Extent>{Extent(s.integer), s.present};
     else if constexpr (std::is_same_v<P, List>)
@@ -331,6 +333,10 @@ struct RuleReader<Extent> {
   }
 
  private:
+  static Number<Extent> number(const Scalar& s) {
+    if (s.is_real) return {true, false, 0, s.real};
+    return {false, s.is_bool, s.integer, 0};
+  }
   static DimList<Extent> dims(const Slot& s) {
     return {s.integers, static_cast<index_t>(s.size), [](const void* source, index_t i) {
               return Extent(static_cast<const int64_t*>(source)[i]);

@@ -90,6 +90,17 @@ struct DimList {
   D operator[](index_t i) const { return read(source, i); }
 };
 
+/// A `Scalar` whose integer may be an extent: what a rule takes that makes sizes of it. A rule that
+/// takes a plain `Scalar` may look at its kind; of a symbolic one the value is not known there.
+template <class D>
+struct Number {
+  bool is_real = false, is_bool = false;
+  D integer = D(0);
+  double real = 0;
+};
+/// Whether an extent is a number, and which.
+inline bool is_number(Extent e, int64_t& value) { return value = e.value, true; }
+
 /// What a rule may ask about extents: it never writes `if (a == b)`. `Facts<Extent>` computes;
 /// `Facts<Dim>` (host) proves by ranges, or records a check that the program evaluates when symbols
 /// are bound.
@@ -173,10 +184,10 @@ struct NoRule {};
 /// Parameters follow the row: Tensor → const TensorType<D>&, Tensor? → const TensorType<D>*
 /// (nullptr: absent), Tensor[] and Tensor?[] → TypeList<D>, SymInt → D, SymInt? → Maybe<D>,
 /// SymInt[] → DimList<D>, SymInt[]? → Maybe<DimList<D>>, int → int64_t, int[] and bool[] →
-/// Span<const int64_t>, float[] → Span<const double>, float → double, bool → bool, Scalar → Scalar,
-/// str → std::string_view, ScalarType → DType, `?` → Maybe<…>, results → TensorType<D>&. A rule
-/// must set every result's dtype, rank and sizes; a layout rule (category `view`) strides and
-/// offset too.
+/// Span<const int64_t>, float[] → Span<const double>, float → double, bool → bool, Scalar → Scalar
+/// (or Number<D>), str → std::string_view, ScalarType → DType, `?` → Maybe<…>, results →
+/// TensorType<D>&. A rule must set every result's dtype, rank and sizes; a layout rule (category
+/// `view`) strides and offset too.
 template <const Operator& op>
 struct Rule : internal::NoRule {};
 

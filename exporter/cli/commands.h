@@ -12,6 +12,7 @@ namespace taper::cli {
 void add_inspect_command(CLI::App& app, std::ostream& out);
 void add_run_command(CLI::App& app, std::ostream& out);
 void add_profile_command(CLI::App& app, std::ostream& out);
+void add_check_command(CLI::App& app, std::ostream& out);
 void add_export_command(CLI::App& app, std::ostream& out);
 
 }  // namespace taper::cli

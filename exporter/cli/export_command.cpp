@@ -6,6 +6,7 @@
 
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/kernel_table.h"
+#include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 
@@ -13,8 +14,10 @@ namespace taper::cli {
 namespace {
 
 struct Options {
-  std::string file, kernels, array, header, name;
-  bool portable = false;
+  std::vector<std::string> files;
+  std::string output, kernels, array, header, name;
+  ImportChoice import;
+  bool portable = false, exact = false;
 };
 
 void write(const std::string& path, const LinkedProgram& program,
@@ -26,10 +29,23 @@ void write(const std::string& path, const LinkedProgram& program,
   out << "wrote " << path << '\n';
 }
 
-void export_program(const Options& options, std::ostream& out) {
-  if (options.kernels.empty() && options.array.empty() && options.header.empty())
-    throw CLI::RequiredError("one of --kernels, --array, --header");
-  const LinkedProgram program = linked_program(options.file, options.name, options.portable);
+// Models become a program, which may become sources at once.
+std::string export_models(const Options& options, std::ostream& out) {
+  for (const std::string& file : options.files)
+    if (!is_exported_model(file))
+      throw CLI::ValidationError("file", file +
+                                             " is no .pt2; a program has one file, models may "
+                                             "have several");
+  if (options.output.empty()) throw CLI::RequiredError("--output, the .taper file to write,");
+  ExportOptions written;
+  written.exact = options.exact, written.portable = options.portable, written.name = options.name;
+  out << export_models({options.files.begin(), options.files.end()}, options.output, options.import,
+                       written);
+  return options.output;
+}
+
+void export_sources(const std::string& file, const Options& options, std::ostream& out) {
+  const LinkedProgram program = linked_program(file, options.name, options.portable);
   write(options.kernels, program, write_kernel_table, out);
   write(options.array, program, write_array, out);
   write(options.header, program, write_header, out);
@@ -38,13 +54,32 @@ void export_program(const Options& options, std::ostream& out) {
       << io::bytes_text(static_cast<int64_t>(program.bytes.size())) << " of constants and tables\n";
 }
 
+void run_export(const Options& options, std::ostream& out) {
+  const bool sources =
+      !options.kernels.empty() || !options.array.empty() || !options.header.empty();
+  const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
+  if (!imports && !sources) throw CLI::RequiredError("one of --kernels, --array, --header");
+  const std::string program = imports ? export_models(options, out) : options.files[0];
+  if (sources) export_sources(program, options, out);
+}
+
 }  // namespace
 
 void add_export_command(CLI::App& app, std::ostream& out) {
   CLI::App* command =
-      app.add_subcommand("export", "Writes a program as C++ sources that a firmware links");
+      app.add_subcommand("export",
+                         "Writes models of PyTorch (.pt2) as a program, and programs as C++ "
+                         "sources that a firmware links");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program")->required();
+  command
+      ->add_option("file", options->files,
+                   "A .pt2, or several that become methods of one program; or a program (.taper)")
+      ->required();
+  command->add_option("-o,--output", options->output, "The program to write, of .pt2 files")
+      ->type_name("FILE.taper");
+  add_import_options(*command, options->import);
+  command->add_flag("--exact", options->exact,
+                    "Runs only passes that keep every bit of eager's results");
   command
       ->add_option("--kernels", options->kernels,
                    "The table of exactly the kernels that the program needs: NAME_kernels")
@@ -61,7 +96,7 @@ void add_export_command(CLI::App& app, std::ostream& out) {
       ->add_option("--name", options->name,
                    "What the variables are called; default: the file's name")
       ->type_name("NAME");
-  command->callback([options, &out] { export_program(*options, out); });
+  command->callback([options, &out] { run_export(*options, out); });
 }
 
 }  // namespace taper::cli

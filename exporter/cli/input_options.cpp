@@ -20,19 +20,31 @@ std::string check_divisor(const std::string& text) {
 
 void add_input_options(CLI::App& command, InputOptions& options) {
   command
-      .add_option(
-          "--input", options.given,
-          "FILE for the next input, NAME=FILE, or NAME=NUMBER; .npy, .png, .safetensors[:TENSOR]")
+      .add_option("--input", options.given,
+                  "FILE for the next input, NAME=FILE, or NAME=NUMBER; .npy, .png, .jpg, "
+                  ".safetensors[:TENSOR]")
       ->type_name("[NAME=]FILE")
       ->allow_extra_args(false);
   command
-      .add_option("--mean", options.scale.mean,
+      .add_option("--resize", options.pictures.resize, "Resizes a picture's shorter side to this")
+      ->check(CLI::Range(1, 1 << 14));
+  command.add_option("--crop", options.pictures.crop, "Cuts a square of this side from the middle")
+      ->check(CLI::Range(1, 1 << 14));
+  command.add_flag("--bgr", options.pictures.bgr, "Gives the channels as blue, green, red");
+  command.add_flag_callback(
+      "--imagenet",
+      [&options] {
+        options.pictures.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+      },
+      "The usual --mean and --std of models trained on ImageNet");
+  command
+      .add_option("--mean", options.pictures.scale.mean,
                   "Subtracted from pixels in 0..1: one number, or one for each channel")
       ->delimiter(',')
       ->check(CLI::Validator(check_finite, ""))
       ->allow_extra_args(false);
   command
-      .add_option("--std", options.scale.deviation,
+      .add_option("--std", options.pictures.scale.deviation,
                   "Divides pixels after --mean: one number, or one for each channel")
       ->delimiter(',')
       ->check(CLI::Validator(check_divisor, ""))

@@ -6,6 +6,7 @@
 
 #include "taper/exporter/inspect/program_text.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/io/jpeg.h"
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/png.h"
 #include "taper/exporter/io/safetensors.h"
@@ -38,6 +39,14 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() &&
          std::ranges::equal(text.substr(text.size() - end.size()), end, {},
                             [](unsigned char c) { return std::tolower(c); });
+}
+
+bool is_jpeg(const std::string& path) {
+  return ends_with(path, ".jpg") || ends_with(path, ".jpeg");
+}
+bool is_picture(const std::string& path) { return ends_with(path, ".png") || is_jpeg(path); }
+io::Array read_picture(const std::string& path) {
+  return is_jpeg(path) ? io::read_jpeg(path) : io::read_png(path);
 }
 
 class InputReader {
@@ -82,14 +91,15 @@ class InputReader {
                         "; give NAME=FILE or NAME=NUMBER");
     if (input_of(running_, i).value() == none) return set_number(i, text);
     if (ends_with(text, ".npy")) return set_tensor(i, io::read_npy(text));
-    if (ends_with(text, ".png")) return set_picture(i, text);
+    if (is_picture(text)) return set_picture(i, text);
     if (ends_with(text, ".safetensors"))
       return set_tensor(i, io::read_safetensors(text).at(method_.input_name(i)));
     if (const size_t colon = text.rfind(':');
         colon != std::string::npos && ends_with(text.substr(0, colon), ".safetensors"))
       return set_tensor(i, io::read_safetensors(text.substr(0, colon)).at(text.substr(colon + 1)));
     throw ExportError(
-        text + ": not a file of a kind that can be an input; give .npy, .safetensors or .png");
+        text +
+        ": not a file of a kind that can be an input; give .npy, .safetensors, .png or .jpg");
   }
 
   void set_number(index_t i, const std::string& text) {
@@ -109,22 +119,11 @@ class InputReader {
       const format::Expression& e = *table_of(running_).expressions()->Get(dim);
       expected.push_back(e.operation() == format::Operation::literal ? e.literal() : any_extent);
     }
-    set_tensor(i, tensor_of_picture(io::read_png(path), expected, options_.scale, path));
+    set_tensor(i, tensor_of_picture(read_picture(path), expected, options_.pictures, path));
   }
 
   void set_tensor(index_t i, const io::Array& array) {
-    const auto mismatch = [&](const std::string& why) {
-      return ExportError(std::string("input ") + method_.input_name(i) + " is given " +
-                         array.describe() + ", and takes " + input_text(running_, i) + why);
-    };
-    if (array.sizes.size() > max_rank) throw mismatch("");
-    if (method_.input(i).dtype != array.dtype)
-      throw mismatch("; convert it first (numpy: x.astype)");
-    array.settle_bools();
-    const std::vector<index_t> sizes(array.sizes.begin(), array.sizes.end());
-    const Shape shape = Shape::dense(sizes);
-    if (method_.set_input(i, TensorRef{array.bytes.get(), &shape, array.dtype}) != Error::ok)
-      throw mismatch("");
+    set_input(running_, i, array);
     is_set_.insert(i);
   }
 
@@ -205,6 +204,21 @@ void fill_randomly(const TensorRef& tensor, std::mt19937& random) {
 }
 
 }  // namespace
+
+void set_input(RunningMethod& running, index_t i, const io::Array& array) {
+  Method& method = running.method();
+  const auto mismatch = [&](const std::string& why) {
+    return ExportError(std::string("input ") + method.input_name(i) + " is given " +
+                       array.describe() + ", and takes " + input_text(running, i) + why);
+  };
+  if (array.sizes.size() > max_rank) throw mismatch("");
+  if (method.input(i).dtype != array.dtype) throw mismatch("; convert it first (numpy: x.astype)");
+  array.settle_bools();
+  const std::vector<index_t> sizes(array.sizes.begin(), array.sizes.end());
+  const Shape shape = Shape::dense(sizes);
+  if (method.set_input(i, TensorRef{array.bytes.get(), &shape, array.dtype}) != Error::ok)
+    throw mismatch("");
+}
 
 std::vector<index_t> set_given_inputs(RunningMethod& running, const InputOptions& options) {
   return InputReader(running, options).run();

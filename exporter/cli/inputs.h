@@ -15,13 +15,13 @@ class App;
 
 namespace taper::cli {
 
-/// `--input`, `--mean`, `--std`.
+/// `--input`, and how pictures become inputs: `--resize`, `--crop`, `--imagenet`, ….
 struct InputOptions {
-  /// Each "FILE", for the next input, or "NAME=FILE", or "NAME=NUMBER". A file is .npy, .png, or
-  /// .safetensors: without a name all its tensors are inputs by their names;
+  /// Each "FILE", for the next input, or "NAME=FILE", or "NAME=NUMBER". A file is .npy, .png, .jpg,
+  /// or .safetensors: without a name all its tensors are inputs by their names;
   /// "NAME=FILE.safetensors:TENSOR" takes one.
   std::vector<std::string> given;
-  PixelScale scale;
+  PictureOptions pictures;
 };
 void add_input_options(CLI::App& command, InputOptions& options);  // input_options.cpp
 /// `--threads`.
@@ -35,6 +35,10 @@ std::optional<T> number_of(const std::string& text) {
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   return stop == end && error == std::errc() ? std::optional(value) : std::nullopt;
 }
+
+/// Sets a tensor input, or a number by a tensor of one integer. Throws ExportError if it does not
+/// fit.
+void set_input(RunningMethod& running, index_t input, const io::Array& array);
 
 /// Sets the inputs that are given. Returns the indices of the others, in order. Throws ExportError
 /// for unknown names, unreadable files and tensors that do not fit.

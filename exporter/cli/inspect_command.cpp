@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/inspect/graph_svg.h"
 #include "taper/exporter/inspect/summary.h"
@@ -13,6 +14,7 @@ namespace {
 
 struct Options {
   std::string file, graph, method;
+  ImportChoice import;
   bool json = false;
 };
 
@@ -27,7 +29,8 @@ void write_graph(const inspect::ProgramFile& file, const Options& options) {
 }
 
 void inspect_program(const Options& options, std::ostream& out) {
-  const inspect::ProgramFile file(options.file, eager::all_kernels(), cpu_has);
+  const inspect::ProgramFile file(options.file, program_bytes(options.file, options.import),
+                                  eager::all_kernels(), cpu_has);
   if (!options.method.empty()) (void)inspect::find_method(file.program(), options.method);
   if (!options.graph.empty()) write_graph(file, options);
   inspect::Summary summary = inspect::summarize(file);
@@ -47,11 +50,13 @@ void add_inspect_command(CLI::App& app, std::ostream& out) {
   CLI::App* command = app.add_subcommand(
       "inspect", "Says what a program takes, gives, needs, and how large its parts are");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program")->required();
+  command->add_option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
+      ->required();
   command->add_option("--method", options->method, "Only this method; default: all");
   command->add_option("--graph", options->graph, "Draws the methods' graphs into this SVG file")
       ->type_name("FILE.svg");
   command->add_flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
+  add_import_options(*command, options->import);
   command->callback([options, &out] { inspect_program(*options, out); });
 }
 

@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "taper/exporter/io/array.h"
-#include "taper/runtime/core/tensor_ref.h"
+#include "taper/runtime/method/method.h"
 
 namespace taper::cli {
 
 /// The elements in row-major order, copied.
 io::Array array_of(const TensorRef& tensor);
+
+/// Every output of the last run; a number is an array without extents.
+std::vector<io::Array> read_outputs(const Method& method);
 
 struct TopOptions {
   int count = 3;                    ///< classes shown for each row; 0: none

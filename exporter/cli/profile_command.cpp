@@ -137,7 +137,8 @@ void profile_program(const Options& options, std::ostream& out) {
 void add_profile_command(CLI::App& app, std::ostream& out) {
   CLI::App* command = app.add_subcommand("profile", "Measures each instruction of a method");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program")->required();
+  command->add_option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
+      ->required();
   command->add_option("--method", options->method,
                       "Which method; default: forward, or the only one");
   command

@@ -17,6 +17,7 @@ namespace {
 struct Options {
   std::string file, method, labels, load_states, save_states;
   InputOptions inputs;
+  ImportChoice import;
   std::vector<std::string> outputs;
   int top = 3, threads = 0;
 };
@@ -27,22 +28,6 @@ std::vector<std::string> read_lines(const std::string& path) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
   return lines;
-}
-
-// Every output: a number is an array without extents.
-std::vector<io::Array> read_outputs(const Method& method) {
-  std::vector<io::Array> arrays;
-  for (index_t i = 0; i < method.output_count(); ++i) {
-    int64_t integer = 0;
-    double real = 0;
-    if (const TensorRef tensor = method.output(i); tensor.shape != nullptr)
-      arrays.push_back(array_of(tensor));
-    else if (method.output_number(i, integer) == Error::ok)
-      arrays.push_back(io::Array::of<int64_t>({}, std::span(&integer, 1)));
-    else if (method.output_number(i, real) == Error::ok)
-      arrays.push_back(io::Array::of<double>({}, std::span(&real, 1)));
-  }
-  return arrays;
 }
 
 // "FILE.safetensors" takes all outputs; "FILE.npy" the only one; "NAME=FILE" the one of that name.
@@ -71,7 +56,7 @@ void write_output(const std::string& text, const Method& method,
 
 void run_program(const Options& options, std::ostream& out) {
   if (options.threads > 0) eager::set_threads(options.threads);
-  RunningMethod running(options.file, options.method, eager::threads());
+  RunningMethod running(options.file, options.method, eager::threads(), options.import);
   if (!options.load_states.empty()) running.load_states(options.load_states);
   const std::vector<index_t> missing = set_given_inputs(running, options.inputs);
   if (!missing.empty()) {
@@ -96,9 +81,11 @@ void run_program(const Options& options, std::ostream& out) {
 void add_run_command(CLI::App& app, std::ostream& out) {
   CLI::App* command = app.add_subcommand("run", "Runs a method once and shows what it gives");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program")->required();
+  command->add_option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
+      ->required();
   command->add_option("--method", options->method,
                       "Which method; default: forward, or the only one");
+  add_import_options(*command, options->import);
   add_input_options(*command, options->inputs);
   command
       ->add_option("--output", options->outputs,

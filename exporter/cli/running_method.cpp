@@ -9,12 +9,21 @@
 namespace taper::cli {
 namespace {
 
-Module load(const std::filesystem::path& path, const Threads* threads) {
+std::vector<std::byte> imported(const std::filesystem::path& path, const ImportChoice& choice) {
+  return is_exported_model(path) ? program_bytes(path, choice) : std::vector<std::byte>{};
+}
+
+Module load(const std::filesystem::path& path, const std::vector<std::byte>& imported,
+            const Threads* threads) {
   std::string message;
   ModuleOptions options;
   options.threads = threads;
   options.message = &message;
-  Result<Module> module = Module::load(path.string(), options);
+  Result<Module> module =
+      imported.empty() ? Module::load(path.string(), options)
+                       : Module::load(Span<const std::byte>(imported.data(),
+                                                            static_cast<index_t>(imported.size())),
+                                      options);
   if (!module.ok()) throw ExportError(path.string() + ": " + message);
   return std::move(module).value();
 }
@@ -22,8 +31,10 @@ Module load(const std::filesystem::path& path, const Threads* threads) {
 }  // namespace
 
 RunningMethod::RunningMethod(const std::filesystem::path& path, const std::string& name,
-                             const Threads* threads)
-    : module_(load(path, threads)), index_(inspect::find_method(module_.program(), name)) {
+                             const Threads* threads, const ImportChoice& import)
+    : imported_(imported(path, import)),
+      module_(load(path, imported_, threads)),
+      index_(inspect::find_method(module_.program(), name)) {
   Result<Method> method = module_.method(module_.program().method_name(index_));
   if (!method.ok()) throw ExportError(path.string() + ": " + module_.message());
   method_.emplace(std::move(method).value());
@@ -53,14 +64,23 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
   }
 }
 
+io::Array RunningMethod::state(const std::string& path) {
+  Session& session = module_.session();
+  const Result<index_t> index = session.find_state(path.c_str());
+  if (!index.ok()) throw ExportError("the program has no state " + path);
+  const StateView state = session.state(index.value());
+  io::Array array = io::Array::zeros(state.dtype, {state.sizes.begin(), state.sizes.end()});
+  require(session.read_state(index.value(),
+                             {array.bytes.get(), static_cast<index_t>(array.size_bytes())}));
+  return array;
+}
+
 void RunningMethod::save_states(const std::filesystem::path& path) {
   Session& session = module_.session();
   io::SafeTensors content;
   for (index_t i = 0; i < session.state_count(); ++i) {
-    const StateView state = session.state(i);
-    io::Array array = io::Array::zeros(state.dtype, {state.sizes.begin(), state.sizes.end()});
-    require(session.read_state(i, {array.bytes.get(), static_cast<index_t>(array.size_bytes())}));
-    content.tensors[state.path] = std::move(array);
+    const char* name = session.state(i).path;
+    content.tensors[name] = state(name);
   }
   io::write_safetensors(path, content);
 }

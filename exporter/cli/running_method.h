@@ -4,16 +4,19 @@
 #include <optional>
 #include <string>
 
+#include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/error.h"
+#include "taper/exporter/io/array.h"
 #include "taper/runtime/extension/module/module.h"
 
 namespace taper::cli {
 
 class RunningMethod {
  public:
-  /// Loads a program, with its states at their initial values, and prepares a method; see
-  /// inspect::find_method for an empty name. Throws ExportError.
-  RunningMethod(const std::filesystem::path& path, const std::string& name, const Threads* threads);
+  /// Loads a program, or exports a model of PyTorch to memory, with its states at their initial
+  /// values, and prepares a method; see inspect::find_method for an empty name. Throws ExportError.
+  RunningMethod(const std::filesystem::path& path, const std::string& name, const Threads* threads,
+                const ImportChoice& import = {});
 
   Method& method() { return *method_; }
   const Method& method() const { return *method_; }
@@ -31,8 +34,11 @@ class RunningMethod {
   /// ExportError.
   void load_states(const std::filesystem::path& path);
   void save_states(const std::filesystem::path& path);
+  /// One state's elements. Throws ExportError if there is none of this name.
+  io::Array state(const std::string& path);
 
  private:
+  std::vector<std::byte> imported_;  ///< of a model: the program in memory
   Module module_;
   index_t index_;
   std::optional<Method> method_;

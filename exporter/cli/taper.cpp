@@ -12,6 +12,8 @@ namespace taper::cli {
 namespace {
 
 constexpr char footer[] = R"(Examples:
+  taper export resnet20.pt2 -o resnet20.taper
+  taper check resnet20.taper resnet20.io.safetensors
   taper inspect lenet.taper --graph lenet.svg
   taper run lenet.taper --input digit.png
   taper profile lenet.taper --dim batch=64 --trace lenet.json
@@ -19,10 +21,15 @@ constexpr char footer[] = R"(Examples:
 
 Exit codes: 0 success, 1 failure (the line on stderr says what and how to go on), 2 wrong usage.)";
 
-// A message on one line, whatever a file or a library put into it.
-std::string on_one_line(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  return io::printable(text);
+// A message whose lines begin with blanks but for the first, whatever a file put into it.
+std::string shown(const std::string& text) {
+  std::string result;
+  size_t begin = 0;
+  for (size_t end = 0; end != text.npos; begin = end + 1) {
+    end = text.find('\n', begin);
+    result += (begin == 0 ? "" : "\n  ") + io::printable(text.substr(begin, end - begin));
+  }
+  return result;
 }
 
 // What is wrong with a command line that names no command of ours.
@@ -43,13 +50,17 @@ std::string subcommand_name(const CLI::App& app) {
 }  // namespace
 
 int run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
-  CLI::App app{"Looks into, runs and measures Taper programs (.taper files).", "taper"};
+  CLI::App app{
+      "Exports models of PyTorch (.pt2) as Taper programs (.taper); looks into, runs, checks and "
+      "measures both.",
+      "taper"};
   app.footer(footer);
   app.require_subcommand(1);
   app.set_version_flag("--version", "taper 0.1.0");
   add_inspect_command(app, out);
   add_run_command(app, out);
   add_profile_command(app, out);
+  add_check_command(app, out);
   add_export_command(app, out);
 
   try {
@@ -63,10 +74,10 @@ int run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err
     const std::string command = subcommand_name(app);
     const std::string what =
         app.get_subcommands().empty() ? without_command(app, arguments) : e.what();
-    err << command << ": " << on_one_line(what) << "; see `" << command << " --help`\n";
+    err << command << ": " << shown(what) << "; see `" << command << " --help`\n";
     return usage;
   } catch (const std::exception& e) {
-    err << subcommand_name(app) << ": " << on_one_line(e.what()) << '\n';
+    err << subcommand_name(app) << ": " << shown(e.what()) << '\n';
     return failure;
   }
 }

@@ -128,6 +128,8 @@ struct RuleReader<Dim> {
                            }};
     else if constexpr (std::is_same_v<P, Dim>)
       return b.dim;
+    else if constexpr (std::is_same_v<P, Number<Dim>>)
+      return number(b);
     else if constexpr (std::is_same_v<P, Maybe<Dim>>)
       return Maybe<Dim>{b.present ? b.dim : Dim(0), b.present};
     else if constexpr (std::is_same_v<P, List>)
@@ -147,6 +149,10 @@ struct RuleReader<Dim> {
   static TensorType<Dim> type_of(const eager::Tensor& t) {
     return t.defined() ? t.type() : absent();
   }
+  static Number<Dim> number(const eager::Boxed& b) {
+    if (b.kind == Kind::real) return {true, false, 0, b.real};
+    return {false, b.kind == Kind::boolean, b.dim, 0};
+  }
   static List dims(const eager::Boxed& b) {
     return {b.dims, b.size,
             [](const void* source, index_t i) { return static_cast<const Dim*>(source)[i]; }};
@@ -154,7 +160,9 @@ struct RuleReader<Dim> {
   static int64_t plain(const eager::Boxed& b, int64_t*) { return b.integer(); }
   static bool plain(const eager::Boxed& b, bool*) { return b.integer() != 0; }
   static double plain(const eager::Boxed& b, double*) { return b.scalar().to<double>(); }
-  static Scalar plain(const eager::Boxed& b, Scalar*) { return b.scalar(); }
+  static Scalar plain(const eager::Boxed& b, Scalar*) {
+    return b.kind == Kind::integer && !b.dim.is_constant() ? Scalar(int64_t{1}) : b.scalar();
+  }
   static DType plain(const eager::Boxed& b, DType*) { return static_cast<DType>(b.integer()); }
   static std::string_view plain(const eager::Boxed& b, std::string_view*) {
     return {b.text, b.size};

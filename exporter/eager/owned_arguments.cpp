@@ -59,7 +59,7 @@ Boxed OwnedArguments::fallback(const Parameter& parameter) {
     case Kind::string:
       return hold(text.substr(1, text.size() - 2));
     case Kind::dtype:
-      return Boxed::of(DType::i64);  // `long`, the only one that rows have
+      return Boxed::of(text == "float" ? DType::f32 : DType::i64);  // else `long`
     default:
       return Boxed::absent(parameter.kind);
   }

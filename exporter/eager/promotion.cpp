@@ -60,9 +60,6 @@ void append_positions(const OperatorInfo& info, const Tensor& self, size_t first
     }
     return mask.rank() > 0;
   };
-  if (mask.is_traced())
-    throw DataDependentError(
-        here, what + "; how many elements it selects depends on data, which a trace does not know");
   if (!fits())
     throw EagerError(here, what + to_string(mask.sizes()) +
                                "; its sizes must be those of self's dimensions from " +

@@ -1,5 +1,9 @@
 #include "taper/exporter/eager/recorder.h"
 
+#include <algorithm>
+#include <limits>
+#include <utility>
+
 #include "taper/exporter/ir/type.h"
 
 namespace taper::eager {
@@ -7,6 +11,7 @@ namespace {
 thread_local Recorder* current = nullptr;
 thread_local std::string path;
 thread_local Location current_place;
+thread_local int64_t least_count = 0, most_count = std::numeric_limits<int64_t>::max();
 }  // namespace
 
 Recorder* recorder() { return current; }
@@ -22,6 +27,17 @@ const std::string& module_path() { return path; }
 PlaceScope::PlaceScope(const Location& place) : before_(current_place) { current_place = place; }
 PlaceScope::~PlaceScope() { current_place = before_; }
 const Location& place() { return current_place; }
+
+CountBounds::CountBounds(int64_t minimum, int64_t maximum)
+    : minimum_before_(std::exchange(least_count, minimum)),
+      maximum_before_(std::exchange(most_count, maximum)) {}
+CountBounds::~CountBounds() { least_count = minimum_before_, most_count = maximum_before_; }
+
+Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) {
+  if (!tensor.is_traced()) return tensor.item<int64_t>(here);
+  return recorder()->element(tensor, std::max(minimum, least_count), std::min(maximum, most_count),
+                             here);
+}
 
 Tensor traced_tensor(const TensorType<Dim>& type) {
   auto impl = std::make_shared<TensorImpl>();

@@ -21,6 +21,9 @@ class Recorder {
   /// `base`, which is not a view, has been given the value of `source` (same sizes and dtype) in
   /// place.
   virtual void write(const Tensor& base, const Tensor& source, Location here) = 0;
+  /// The integer in the only element of `tensor` as a new symbol in [minimum, maximum], which the
+  /// program reads when it runs.
+  virtual Dim element(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) = 0;
   /// An assumption about symbols that no call makes: to be checked when they are bound.
   virtual void assume(const Check& check) = 0;
   /// The gradient of a leaf is about to change. A trace puts it back when it ends.
@@ -74,6 +77,22 @@ class PlaceScope {
 /// The place that stands for the calls' own lines on this thread; unknown where they stand
 /// themselves.
 const Location& place();
+
+/// Bounds of the numbers that the calls that follow find in the elements of tensors, where those
+/// are sizes: how many elements of a mask are true. Calls that know closer ones keep theirs.
+class CountBounds {
+ public:
+  CountBounds(int64_t minimum, int64_t maximum);
+  ~CountBounds();
+  CountBounds(const CountBounds&) = delete;
+  CountBounds& operator=(const CountBounds&) = delete;
+
+ private:
+  int64_t minimum_before_, maximum_before_;
+};
+/// The integer in the only element of `tensor`, for a size: in a trace a symbol that lies in
+/// [minimum, maximum] and in the `CountBounds` of this thread.
+Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here);
 
 /// A new tensor of a traced value: its own storage, no elements.
 Tensor traced_tensor(const TensorType<Dim>& type);

@@ -22,7 +22,11 @@ index_t find_method(const Program& program, const std::string& name) {
 }
 
 ProgramFile::ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel))
-    : path_(std::move(path)), bytes_(io::read_file(path_)) {
+    : ProgramFile(path, io::read_file(path), kernels, cpu_has) {}
+
+ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes,
+                         KernelSet kernels, bool (*cpu_has)(CpuLevel))
+    : path_(std::move(path)), bytes_(std::move(bytes)) {
   ErrorInfo info;
   LoadOptions options;
   options.cpu_has = cpu_has;

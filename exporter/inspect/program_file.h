@@ -20,6 +20,9 @@ class ProgramFile {
   /// Reads and verifies the whole file. `kernels` must have one for every operator that the program
   /// uses; `cpu_has` says which CPU levels may be taken. Throws ExportError: "lenet.taper: …".
   ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel));
+  /// The same of bytes that are in memory already; `path` is what messages call them.
+  ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes, KernelSet kernels,
+              bool (*cpu_has)(CpuLevel));
   ProgramFile(const ProgramFile&) = delete;
   ProgramFile& operator=(const ProgramFile&) = delete;
 

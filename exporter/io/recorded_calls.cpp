@@ -1,5 +1,6 @@
 #include "taper/exporter/io/recorded_calls.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -62,10 +63,16 @@ bool is_integer(DType d) { return !is_floating(d); }
 
 }  // namespace
 
-std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path) {
+std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path,
+                                              const std::string& model) {
   const SafeTensors file = read_safetensors(path);
   std::map<int, RecordedCall> calls;
-  for (const auto& [name, array] : file.tensors) {
+  const std::string prefix = model.empty() ? "" : model + ".";
+  const bool of_model = std::ranges::any_of(
+      file.tensors, [&](const auto& entry) { return entry.first.starts_with(prefix); });
+  for (const auto& [full_name, array] : file.tensors) {
+    if (of_model && !full_name.starts_with(prefix)) continue;
+    const std::string name = of_model ? full_name.substr(prefix.size()) : full_name;
     const auto key = parse_key(name);
     const auto index = key ? index_of(key->which) : std::nullopt;
     if (key && key->role == "buffer")

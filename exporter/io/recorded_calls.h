@@ -21,9 +21,11 @@ struct RecordedCall {
   std::map<std::string, Array> buffers;
 };
 
-/// The calls of a file in order, to be made one after the other. Throws FileError for keys of
+/// The calls of a file in order, to be made one after the other; of several models those whose keys
+/// begin with "MODEL.". Throws FileError for keys of
 /// another form and for calls that are left out.
-std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path);
+std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path,
+                                              const std::string& model = "");
 
 /// How far `got` is from `want`.
 struct Difference {

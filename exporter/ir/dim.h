@@ -142,6 +142,12 @@ Dim min(Dim a, Dim b);
 Dim max(Dim a, Dim b);
 std::ostream& operator<<(std::ostream& out, const Dim& dim);
 
+/// What rules ask: whether it is a number, and which.
+inline bool is_number(Dim d, int64_t& value) {
+  if (d.is_constant()) value = d.value();
+  return d.is_constant();
+}
+
 /// Whether the ranges prove it for all values of the symbols. Never throw.
 bool proves_equal(Dim a, Dim b);
 bool proves_different(Dim a, Dim b);

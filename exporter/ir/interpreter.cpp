@@ -19,6 +19,12 @@ std::shared_ptr<const Payload> payload_of(const Tensor& tensor) {
   return Payload::copy(dense.dtype(), std::move(sizes), dense.ref().data);
 }
 
+namespace {
+Dim element(const Tensor& tensor, int i) {
+  return tensor.reshape({-1}).select(0, i).item<int64_t>();
+}
+}  // namespace
+
 Tensor Interpreter::value(const Value* v) const {
   auto at = values_.find(v);
   if (at == values_.end()) throw ExportError("%" + v->name + " is used before it is computed");
@@ -40,13 +46,26 @@ void Interpreter::bind_symbols(const std::vector<Tensor>& inputs) {
     else if (s.source == SymbolSource::input_number)
       number = inputs[s.first].item<int64_t>();
     else
-      continue;  // an element or extent that a node computes
-    if (proves_less(number, s.symbol.lower()) || proves_less(s.symbol.upper(), number))
-      throw ExportError(graph_.name() + ": " + s.symbol.to_string() + " is " + number.to_string() +
-                        ", outside [" + std::to_string(s.symbol.lower()) + ", " +
-                        std::to_string(s.symbol.upper()) + "]");
-    symbols_[s.symbol.as_symbol()] = number;
+      continue;  // an element or extent of a value
+    bind(s.symbol, number);
   }
+}
+
+void Interpreter::bind_elements(const Node* node) {
+  for (const SymbolBinding& s : graph_.symbols()) {
+    if (s.value == nullptr || s.value->node != node) continue;
+    const Tensor tensor = value(s.value);
+    bind(s.symbol, s.source == SymbolSource::kernel_extent ? tensor.size(s.second)
+                                                           : element(tensor, s.second));
+  }
+}
+
+void Interpreter::bind(Dim symbol, Dim number) {
+  if (proves_less(number, symbol.lower()) || proves_less(symbol.upper(), number))
+    throw ExportError(graph_.name() + ": " + symbol.to_string() + " is " + number.to_string() +
+                      ", outside [" + std::to_string(symbol.lower()) + ", " +
+                      std::to_string(symbol.upper()) + "]");
+  symbols_[symbol.as_symbol()] = number;
 }
 
 void Interpreter::test_checks() const {
@@ -87,13 +106,7 @@ void Interpreter::run_node(const Node& node) {
   });
   for (size_t i = 0; i < results.size(); ++i)
     if (node.result(i) != nullptr) define(node.result(i), results[i]);
-  for (const SymbolBinding& s : graph_.symbols()) {
-    if (s.value == nullptr || s.value->node != &node) continue;
-    const Tensor& t = results[static_cast<size_t>(s.value->index)];
-    symbols_[s.symbol.as_symbol()] = s.source == SymbolSource::kernel_extent
-                                         ? t.size(s.second)
-                                         : Dim(t.reshape({-1}).select(0, s.second).item<int64_t>());
-  }
+  bind_elements(&node);
 }
 
 Interpretation Interpreter::run(const std::vector<Tensor>& inputs) {
@@ -128,6 +141,8 @@ Interpretation Interpreter::run(const std::vector<Tensor>& inputs) {
     }
   }
   for (const Constant& c : graph_.constants()) define(c.value.get(), tensor_of(c.payload));
+  bind_elements(nullptr);
+  test_checks();
   for (const Node& n : graph_.nodes()) run_node(n);
 
   Interpretation result;

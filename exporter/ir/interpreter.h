@@ -38,6 +38,9 @@ class Interpreter {
 
  private:
   void bind_symbols(const std::vector<eager::Tensor>& inputs);
+  /// Those that lie in results of `node`; nullptr: in inputs, states and constants.
+  void bind_elements(const Node* node);
+  void bind(Dim symbol, Dim number);
   void test_checks() const;
   void run_node(const Node& node);
   Argument with_numbers(const Argument& argument) const;

@@ -1,5 +1,7 @@
 #include "taper/exporter/trace/tracer.h"
 
+#include <atomic>
+
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
 
@@ -35,6 +37,12 @@ std::shared_ptr<const ir::Payload> payload_of(const Tensor& tensor) {
 
 }  // namespace
 
+Tracer::Tracer(ir::Graph& graph)
+    : graph_(graph), id_([] {
+        static std::atomic<uint64_t> last{0};
+        return ++last;
+      }()) {}
+
 Tracer::~Tracer() {
   for (auto& [leaf, gradient] : gradients_before_) leaf.impl()->autograd->grad = gradient;
 }
@@ -50,7 +58,7 @@ Tensor Tracer::add_input(const std::string& name, const eager::Dims& sizes, DTyp
 }
 
 void Tracer::remember(const Tensor& tensor, ir::Value* value, uint64_t generation) {
-  tensor.impl()->trace_value = std::make_shared<Seen>(Seen{this, value, generation});
+  tensor.impl()->trace_value = std::make_shared<Seen>(Seen{id_, value, generation});
 }
 
 Tracer::Track& Tracer::capture(const Tensor& base, Location here) {
@@ -87,7 +95,7 @@ ir::Value* Tracer::value_of(const Tensor& tensor, Location here) {
   const eager::TensorImpl& impl = *tensor.impl();
   if (!impl.base.defined()) return track.current;
   const Seen* seen = static_cast<const Seen*>(impl.trace_value.get());
-  if (seen != nullptr && seen->tracer == this && seen->generation == track.generation)
+  if (seen != nullptr && seen->tracer == id_ && seen->generation == track.generation)
     return seen->value;
   // a view from before the trace, or from before a write: follow its chain from the current value
   eager::NoGrad guard;
@@ -121,6 +129,7 @@ ir::Argument Tracer::argument(const Parameter& parameter, const Boxed& b, Locati
     case Kind::real:
       return b.scalar().to<double>();
     case Kind::scalar:
+      if (b.kind == Kind::integer && !b.dim.is_constant()) return b.dim;
       return b.scalar();
     case Kind::dtype:
       return static_cast<DType>(b.integer());
@@ -178,6 +187,17 @@ void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
   track.current = value;
   ++track.generation;
   track.written = true;
+}
+
+Dim Tracer::element(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) {
+  eager::NoGrad guard;
+  Tensor read = tensor;
+  ir::Value* value = value_of(read, here);
+  if (value->node != nullptr && value->node->op->category == Category::view)
+    value = value_of(read = tensor.clone(here), here);
+  const Dim symbol = Dim::symbol("u" + std::to_string(elements_++), minimum, maximum);
+  graph_.bind_symbol({symbol, ir::SymbolSource::element, 0, 0, value});
+  return symbol;
 }
 
 void Tracer::assume(const Check& check) { graph_.add_check(check); }

@@ -15,7 +15,7 @@ namespace taper {
 /// (eager/alias.h).
 class Tracer final : public eager::Recorder {
  public:
-  explicit Tracer(ir::Graph& graph) : graph_(graph) {}
+  explicit Tracer(ir::Graph& graph);
   ~Tracer() override;
 
   /// A tensor that stands for an input.
@@ -30,6 +30,8 @@ class Tracer final : public eager::Recorder {
   void record(const eager::OperatorInfo& info, const eager::Boxed* arguments,
               eager::Tensor* results, const std::vector<Check>& checks, Location here) override;
   void write(const eager::Tensor& base, const eager::Tensor& source, Location here) override;
+  Dim element(const eager::Tensor& tensor, int64_t minimum, int64_t maximum,
+              Location here) override;
   void assume(const Check& check) override;
   void keep_grad(const eager::Tensor& leaf) override;
   [[noreturn]] void refuse_value(const eager::Tensor& tensor, Location here) override;
@@ -45,7 +47,7 @@ class Tracer final : public eager::Recorder {
   };
   /// What `TensorImpl::trace_value` points to.
   struct Seen {
-    const Tracer* tracer;
+    uint64_t tracer;  ///< its number: a later tracer may have its address
     ir::Value* value;
     uint64_t generation;
   };
@@ -55,6 +57,8 @@ class Tracer final : public eager::Recorder {
   ir::Argument argument(const Parameter& parameter, const eager::Boxed& boxed, Location here);
 
   ir::Graph& graph_;
+  const uint64_t id_;
+  int elements_ = 0;  ///< symbols made of elements
   std::unordered_map<const eager::Storage*, Track> tracks_;
   std::vector<Track*> captured_;  // in the order of capture
   std::vector<std::pair<eager::Tensor, eager::Tensor>> gradients_before_;

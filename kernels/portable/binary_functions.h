@@ -1,6 +1,7 @@
 // What the pointwise operators of two and three tensors, or of a tensor and a number, compute. T is
 // float, double or int64_t.
 #pragma once
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -86,6 +87,15 @@ template <class T>
 struct Cube {
   T operator()(T a) const { return wrapping_mul(wrapping_mul(a, a), a); }
 };
+/// PyTorch takes the root for an exponent of 0.5: of -inf that is NaN, the power would be inf.
+template <class T>
+struct SquareRoot {
+  T operator()(T a) const { return std::sqrt(a); }
+};
+template <class T>
+struct InverseSquareRoot {
+  T operator()(T a) const { return T(1) / std::sqrt(a); }
+};
 template <class T, class M>
 struct PowGeneral {
   T exponent;
@@ -100,6 +110,10 @@ struct PowScalar {
   void visit(const Visitor& visitor) const {
     if (exponent == T(2)) return visitor(Square<T>());
     if (exponent == T(3)) return visitor(Cube<T>());
+    if constexpr (!std::is_integral_v<T>) {
+      if (exponent == T(0.5)) return visitor(SquareRoot<T>());
+      if (exponent == T(-0.5)) return visitor(InverseSquareRoot<T>());
+    }
     visitor(PowGeneral<T, M>{exponent});
   }
 };

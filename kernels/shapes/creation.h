@@ -80,12 +80,32 @@ template <>
 struct Rule<ops::arange_start_step> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, Scalar start, Scalar end, Scalar step, Maybe<DType> dtype,
-                    TensorType<D>& out) {
+  static bool shape(Facts<D>& facts, Number<D> start, Number<D> end, Number<D> step,
+                    Maybe<DType> dtype, TensorType<D>& out) {
     const bool real = start.is_real || end.is_real || step.is_real;
     out.dtype = dtype ? *dtype : real ? DType::f32 : DType::i64;
     out.rank = 1, out.sizes[0] = D(0);
-    const double from = start.to<double>(), to = end.to<double>(), by = step.to<double>();
+    int64_t first = 0, last = 0, stride = 0;
+    if (is_number(start.integer, first) && is_number(end.integer, last) &&
+        is_number(step.integer, stride))
+      return real ? of_reals(facts, start.is_real ? start.real : static_cast<double>(first),
+                             end.is_real ? end.real : static_cast<double>(last),
+                             step.is_real ? step.real : static_cast<double>(stride), out)
+                  : of_integers(facts, first, last, stride, out);
+    if (!facts.require(!real && is_number(step.integer, stride) && stride != 0,
+                       TAPER_TEXT("of symbolic bounds must have integers, and a step that is a "
+                                  "number other than 0")))
+      return false;
+    const D distance = stride > 0 ? end.integer - start.integer : start.integer - end.integer;
+    const D by(stride > 0 ? stride : -stride);
+    if (!facts.at_least(distance, D(0), TAPER_TEXT("step leads away from end"))) return false;
+    out.sizes[0] = (distance + by - D(1)) / by;
+    return true;
+  }
+
+ private:
+  template <class D>
+  static bool of_reals(Facts<D>& facts, double from, double to, double by, TensorType<D>& out) {
     if (!facts.require(by != 0, TAPER_TEXT("step must not be 0")) ||
         !facts.require(std::isfinite(from) && std::isfinite(to) && std::isfinite(by),
                        TAPER_TEXT("start, end and step must be finite")) ||
@@ -95,14 +115,20 @@ struct Rule<ops::arange_start_step> {
     const double count = std::ceil((to - from) / by);
     if (!facts.require(count < 9e18, TAPER_TEXT("more than 2^63 elements"))) return false;
     out.sizes[0] = D(static_cast<int64_t>(count));
-    if (!real) {  // exact also where a double is not
-      const Extent distance = by > 0 ? Extent(end.integer) - Extent(start.integer)
-                                     : Extent(start.integer) - Extent(end.integer);
-      const Extent stride = by > 0 ? Extent(step.integer) : Extent(0) - Extent(step.integer);
-      const Extent n = (distance + stride - 1) / stride;
-      if (!facts.require(!n.invalid(), TAPER_TEXT("more than 2^63 elements"))) return false;
-      out.sizes[0] = D(n.value);
-    }
+    return true;
+  }
+  // exact also where a double is not
+  template <class D>
+  static bool of_integers(Facts<D>& facts, Extent from, Extent to, Extent by, TensorType<D>& out) {
+    if (!facts.require(by.value != 0, TAPER_TEXT("step must not be 0")) ||
+        !facts.require(from.value == to.value || (to.value > from.value) == (by.value > 0),
+                       TAPER_TEXT("step leads away from end")))
+      return false;
+    const Extent distance = by.value > 0 ? to - from : from - to;
+    const Extent stride = by.value > 0 ? by : Extent(0) - by;
+    const Extent n = (distance + stride - 1) / stride;
+    if (!facts.require(!n.invalid(), TAPER_TEXT("more than 2^63 elements"))) return false;
+    out.sizes[0] = D(n.value);
     return true;
   }
 };

@@ -259,6 +259,20 @@ struct Rule<ops::masked_scatter> {
   }
 };
 
+template <>
+struct Rule<ops::taper_nonzero> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, D count, TensorType<D>& out) {
+    out.dtype = DType::i64, out.rank = 2;
+    out.sizes[0] = count, out.sizes[1] = D(self.rank);
+    return facts.require(self.dtype == DType::boolean, TAPER_TEXT("self must be a bool tensor")) &&
+           facts.at_least(count, D(0), TAPER_TEXT("count {} is less than {}")) &&
+           facts.at_least(self.numel(), count,
+                          TAPER_TEXT("self has {} elements, of which {} cannot be true"));
+  }
+};
+
 namespace internal {
 
 /// The places of `self` in lines of `sorted`: one line for all, or one for each line of self.

@@ -106,5 +106,28 @@ TAPER_DECOMPOSITION(reshape_as) {
 TAPER_DECOMPOSITION(broadcast_to) {
   return {expand(a.tensor<"self">(), a.dims<"size">(), a.here())};
 }
+TAPER_DECOMPOSITION(__lshift___Tensor) {
+  return {call<ops::bitwise_left_shift_Tensor>(a.here(), a.tensor<"self">(), a.tensor<"other">())};
+}
+TAPER_DECOMPOSITION(__lshift___Scalar) {
+  return {call<ops::bitwise_left_shift_Tensor_Scalar>(a.here(), a.tensor<"self">(),
+                                                      a.scalar<"other">())};
+}
+TAPER_DECOMPOSITION(__rshift___Tensor) {
+  return {call<ops::bitwise_right_shift_Tensor>(a.here(), a.tensor<"self">(), a.tensor<"other">())};
+}
+TAPER_DECOMPOSITION(__rshift___Scalar) {
+  return {call<ops::bitwise_right_shift_Tensor_Scalar>(a.here(), a.tensor<"self">(),
+                                                       a.scalar<"other">())};
+}
+TAPER_DECOMPOSITION(special_xlogy) {
+  return {xlogy(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+}
+// Sorting is always stable.
+TAPER_DECOMPOSITION(sort_stable) {
+  auto [values, indices] =
+      call<ops::sort>(a.here(), a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">());
+  return {values, indices};
+}
 
 }  // namespace taper::eager::decompositions

@@ -27,6 +27,18 @@ Tensor like(const Arguments<op>& a, Scalar value) {
   return full(self.sizes(), value, dtype_or(a, self.dtype()), a.here());
 }
 
+/// A call whose arguments may be symbolic numbers, which a Scalar cannot hold.
+template <const Operator& op>
+Tensor called(Boxed* arguments, Location here) {
+  Tensor result;
+  dispatch(info_of(op), arguments, &result, here);
+  return result;
+}
+Tensor range(const Boxed& start, const Boxed& end, const Boxed& dtype, Location here) {
+  Boxed arguments[] = {start, end, Boxed::of(Dim(1)), dtype};
+  return called<ops::arange_start_step>(arguments, here);
+}
+
 /// The coordinates (2, n) of the elements on and below (above) a diagonal: a constant, because all
 /// that decides it are numbers.
 template <const Operator& op>
@@ -112,16 +124,20 @@ TAPER_DECOMPOSITION(new_ones) {
   return {full(a.dims<"size">(), 1, dtype_or(a, a.tensor<"self">().dtype()), a.here())};
 }
 TAPER_DECOMPOSITION(new_full) {
-  return {full(a.dims<"size">(), a.scalar<"fill_value">(), dtype_or(a, a.tensor<"self">().dtype()),
-               a.here())};
+  const Dims size = a.dims<"size">();
+  Boxed arguments[] = {Boxed::of(size), a.boxed<"fill_value">(),
+                       Boxed::of(dtype_or(a, a.tensor<"self">().dtype()))};
+  return {called<ops::full>(arguments, a.here())};
 }
 TAPER_DECOMPOSITION(zero) {
   const Tensor self = a.tensor<"self">();
   return {call<ops::fill_Scalar>(a.here(), self, Scalar(0))};
 }
-TAPER_DECOMPOSITION(arange) { return {arange(0, a.scalar<"end">(), 1, dtype_of(a), a.here())}; }
+TAPER_DECOMPOSITION(arange) {
+  return {range(Boxed::of(Dim(0)), a.boxed<"end">(), a.boxed<"dtype">(), a.here())};
+}
 TAPER_DECOMPOSITION(arange_start) {
-  return {arange(a.scalar<"start">(), a.scalar<"end">(), 1, dtype_of(a), a.here())};
+  return {range(a.boxed<"start">(), a.boxed<"end">(), a.boxed<"dtype">(), a.here())};
 }
 // A zero tensor with a one written at each class; the write refuses a class outside its range.
 // Without `num_classes`, one more than the largest class: a number that a trace cannot know.

@@ -13,6 +13,7 @@
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/recorder.h"
 #include "taper/kernels/shapes/broadcast.h"
 
 namespace taper::eager::decompositions {
@@ -29,7 +30,14 @@ Ints numbers(const Dims& dims) {
 Tensor positions_of_true(const Tensor& self, std::string_view op, Location here) {
   NoGrad guard;
   const Tensor mask = contiguous(cast(self, DType::boolean, here), here);
-  need_elements(mask, op, here);
+  if (mask.is_traced()) {
+    const Dim most = mask.numel();
+    const Dim found =
+        element_as_dim(sum(cast(mask, DType::i64, here), {}, here), 0, most.upper(), here);
+    if (recorder() != nullptr && !most.is_constant())
+      recorder()->assume({Comparison::less_equal, found, most, std::string(op)});
+    return call<ops::taper_nonzero>(here, mask, found);
+  }
   const Ints sizes = numbers(mask.sizes());
   const int64_t count = mask.numel().value(), rank = mask.rank();
   const bool* m = mask.data<bool>(here);
@@ -165,8 +173,7 @@ TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
   if (a.has<"output_size">()) {
     total = a.dim<"output_size">();
   } else {
-    need_elements(repeats, "repeat_interleave without output_size", here);
-    total = sum(repeats, {}, here).item<int64_t>(here);
+    total = element_as_dim(sum(repeats, {}, here), 0, std::numeric_limits<int64_t>::max(), here);
   }
   if (!repeats.is_traced() && !proves_equal(repeats.numel(), Dim(0))) {
     if (min(repeats, here).item<int64_t>(here) < 0)
@@ -208,13 +215,14 @@ TAPER_DECOMPOSITION(bincount) {
   if (self.rank() != 1 || is_floating(self.dtype()))
     throw EagerError(here, "bincount: needs a vector of integers, not " + to_string(self.sizes()) +
                                " " + taper::name_of(self.dtype()));
-  need_elements(self, "bincount", here);
-  int64_t size = a.dim<"minlength">().value();
-  if (size < 0) throw EagerError(here, "bincount: minlength must not be negative");
-  if (self.numel().value() > 0) {
-    if (min(self, here).item<int64_t>(here) < 0)
+  Dim size = a.dim<"minlength">();
+  if (proves_less(size, 0)) throw EagerError(here, "bincount: minlength must not be negative");
+  if (proves_different(self.numel(), 0)) {
+    if (!self.is_traced() && min(self, here).item<int64_t>(here) < 0)
       throw EagerError(here, "bincount: the elements must not be negative");
-    size = std::max(size, max(self, here).item<int64_t>(here) + 1);
+    const Tensor most = cast(max(self, here), DType::i64, here);
+    size = max(size,
+               element_as_dim(add(most, 1, 1, here), 1, std::numeric_limits<int64_t>::max(), here));
   }
   const Tensor at = cast(self, DType::i64, here);
   Tensor weights = a.has<"weights">() ? a.tensor<"weights">() : ones_like(at, DType::i64, here);
@@ -335,6 +343,42 @@ TAPER_DECOMPOSITION(embedding_bag) {
       a.boolean<"scale_grad_by_freq">(), a.integer<"mode">(), a.boolean<"sparse">(), weights,
       a.boolean<"include_last_offset">(), int64_t{-1});
   return {result, bag, sizes, maxima};
+}
+TAPER_DECOMPOSITION(embedding_bag_padding_idx) {
+  const std::optional<Tensor> weights = a.has<"per_sample_weights">()
+                                            ? std::optional(a.tensor<"per_sample_weights">())
+                                            : std::nullopt;
+  const Dim words = a.tensor<"weight">().size(0);
+  int64_t padding = a.has<"padding_idx">() ? a.integer<"padding_idx">() : -1;
+  if (a.has<"padding_idx">() && padding < 0) padding += words.value();
+  auto [result, bag, sizes, maxima] = call<ops::_embedding_bag>(
+      a.here(), a.tensor<"weight">(), a.tensor<"indices">(), a.tensor<"offsets">(),
+      a.boolean<"scale_grad_by_freq">(), a.integer<"mode">(), a.boolean<"sparse">(), weights,
+      a.boolean<"include_last_offset">(), padding);
+  return {result, bag, sizes, maxima};
+}
+
+// Sorted, the first of equal elements begin a group. NaN equals nothing, so each is a group.
+TAPER_DECOMPOSITION(_unique2) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), line = flat(self, here);
+  const DType compared = self.dtype() == DType::boolean ? DType::u8 : self.dtype();
+  const auto [sorted, order] = sort(cast(line, compared, here), 0, false, here);
+  const Dim count = line.size(0);
+  if (proves_equal(count, 0)) {
+    const Tensor none = zeros({0}, DType::i64, here);
+    return {line, reshape(none, self.sizes(), here), none};
+  }
+  const Tensor differs = ne(slice(sorted, 0, Dim(1), count, Dim(1), here),
+                            slice(sorted, 0, Dim(0), count - 1, Dim(1), here), here);
+  const Tensor begins = cat({ones({1}, DType::boolean, here), differs}, 0, here);
+  const Tensor first = flat(positions_of_true(begins, "_unique2", here), here);
+  const Tensor group = sub(cumsum(cast(begins, DType::i64, here), 0, {}, here), 1, 1, here);
+  const Tensor inverse = scatter(zeros({count}, DType::i64, here), 0, order, group, here);
+  const Tensor end = slice(positions(count + 1, here), 0, count, count + 1, Dim(1), here);
+  const Tensor ends = cat({slice(first, 0, Dim(1), Dim(INT64_MAX), Dim(1), here), end}, 0, here);
+  return {index_select(line, 0, index_select(order, 0, first, here), here),
+          reshape(inverse, self.sizes(), here), sub(ends, first, 1, here)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -5,6 +5,7 @@
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/view.h"
+#include "taper/kernels/shapes/broadcast.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -184,6 +185,50 @@ TAPER_DECOMPOSITION(meshgrid_indexing) {
     grids.push_back(expand(reshape(tensors[i], line, a.here()), sizes, a.here()));
   }
   return grids;
+}
+TAPER_DECOMPOSITION(broadcast_tensors) {
+  const Location here = a.here();
+  const std::vector<Tensor> tensors = a.tensors<"tensors">();
+  Facts<Dim> facts;
+  TensorType<Dim> all;
+  for (const Tensor& t : tensors) {
+    const TensorType<Dim> before = all;
+    if (!taper::internal::broadcast(facts, all, before, t.type()))
+      throw EagerError(here, "broadcast_tensors: " + to_string(t.sizes()) +
+                                 " does not broadcast with the others");
+  }
+  Results results;
+  for (const Tensor& t : tensors)
+    results.push_back(expand(t, Dims(all.sizes, all.sizes + all.rank), here));
+  return results;
+}
+// Matrices along the diagonal of a matrix of zeros; vectors count as one row.
+TAPER_DECOMPOSITION(block_diag) {
+  const Location here = a.here();
+  std::vector<Tensor> blocks;
+  Dim columns = 0, before = 0;
+  for (const Tensor& t : a.tensors<"tensors">()) {
+    if (t.rank() > 2)
+      throw EagerError(
+          here, "block_diag: tensors must have at most 2 dimensions, not " + to_string(t.sizes()));
+    blocks.push_back(t.rank() == 2 ? t : reshape(t, {1, t.numel()}, here));
+    columns += blocks.back().size(1);
+  }
+  for (Tensor& block : blocks) {
+    const Dim width = block.size(1);
+    block = constant_pad_nd(block, {before, columns - before - width}, 0, here);
+    before += width;
+  }
+  return {blocks.empty() ? zeros({1, 0}, DType::f32, here) : cat(blocks, 0, here)};
+}
+TAPER_DECOMPOSITION(cartesian_prod) {
+  const Location here = a.here();
+  const std::vector<Tensor> tensors = a.tensors<"tensors">();
+  if (tensors.size() == 1) return {tensors[0]};
+  std::vector<Tensor> columns;
+  for (const Tensor& grid : meshgrid(tensors, "ij", here))
+    columns.push_back(flatten(grid, 0, -1, here));
+  return {stack(columns, 1, here)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -1,6 +1,8 @@
 // Composite pointwise operators.
 #include "taper/exporter/eager/ops/pointwise.h"
 
+#include <cmath>
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/view.h"
@@ -179,6 +181,18 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(log_sigmoid) {
 TAPER_DECOMPOSITION(threshold) {
   const Tensor x = a.tensor<"self">();
   return {masked_fill(x, le(x, a.scalar<"threshold">(), a.here()), a.scalar<"value">(), a.here())};
+}
+TAPER_DECOMPOSITION(round_decimals) {
+  const Tensor self = a.tensor<"self">();
+  const int64_t decimals = a.integer<"decimals">();
+  if (!is_floating(self.dtype()) && decimals != 0)
+    throw EagerError(a.here(), std::string("round: decimals other than 0 need a floating dtype, "
+                                           "not ") +
+                                   taper::name_of(self.dtype()));
+  if (decimals == 0) return {round(self, a.here())};
+  const Scalar power(std::pow(10.0, static_cast<double>(std::abs(decimals))));
+  if (decimals > 0) return {div(round(mul(self, power, a.here()), a.here()), power, a.here())};
+  return {mul(round(div(self, power, a.here()), a.here()), power, a.here())};
 }
 
 }  // namespace taper::eager::decompositions

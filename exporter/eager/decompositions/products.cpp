@@ -1,9 +1,12 @@
 // Products of vectors, matrices and tensors that are matrix products, or sums of them.
+#include <algorithm>
+
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/matmul.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
 
@@ -116,6 +119,62 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(linalg_cross) {
   const auto turned = [&](const Tensor& t, int64_t by) { return roll(t, {Dim(-by)}, {dim}, here); };
   return {
       sub(mul(turned(x, 1), turned(y, 2), here), mul(turned(x, 2), turned(y, 1), here), 1, here)};
+}
+// i1 i2 i3 with new dimensions where `expand` says, summed over `sumdim`.
+TAPER_DECOMPOSITION(_trilinear) {
+  const Location here = a.here();
+  const auto expanded = [&](Tensor t, const Ints& dims) {
+    for (const int64_t d : dims) t = unsqueeze(t, d, here);
+    return t;
+  };
+  const Tensor product = mul(mul(expanded(a.tensor<"i1">(), a.integers<"expand1">()),
+                                 expanded(a.tensor<"i3">(), a.integers<"expand3">()), here),
+                             expanded(a.tensor<"i2">(), a.integers<"expand2">()), here);
+  const Ints dims = a.integers<"sumdim">();
+  return {dims.empty() ? product : sum(product, dims, false, {}, here)};
+}
+
+// The contracted dimensions last in one and first in the other, then one matrix product.
+TAPER_DECOMPOSITION(tensordot) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
+  const Ints from_self = a.integers<"dims_self">(), from_other = a.integers<"dims_other">();
+  if (from_self.size() != from_other.size())
+    throw EagerError(here, "tensordot: " + std::to_string(from_self.size()) +
+                               " dimensions of self stand against " +
+                               std::to_string(from_other.size()) + " of other");
+  struct Parts {
+    Ints kept, contracted;
+    Dims sizes;
+    Dim kept_count = 1, contracted_count = 1;
+  };
+  const auto split = [&](const Tensor& t, const Ints& dims) {
+    Parts parts;
+    for (const int64_t d : dims) {
+      parts.contracted.push_back(checked_dim(d, t.rank(), "tensordot", t, here));
+      parts.contracted_count *= t.size(d);
+    }
+    for (int64_t d = 0; d < t.rank(); ++d) {
+      if (std::ranges::find(parts.contracted, d) != parts.contracted.end()) continue;
+      parts.kept.push_back(d);
+      parts.sizes.push_back(t.size(d));
+      parts.kept_count *= t.size(d);
+    }
+    return parts;
+  };
+  const Parts left = split(self, from_self), right = split(other, from_other);
+  const auto joined = [](Ints first, const Ints& rest) {
+    first.insert(first.end(), rest.begin(), rest.end());
+    return first;
+  };
+  const Tensor product = mm(reshape(permute(self, joined(left.kept, left.contracted), here),
+                                    {left.kept_count, left.contracted_count}, here),
+                            reshape(permute(other, joined(right.contracted, right.kept), here),
+                                    {right.contracted_count, right.kept_count}, here),
+                            here);
+  Dims sizes = left.sizes;
+  sizes.insert(sizes.end(), right.sizes.begin(), right.sizes.end());
+  return {reshape(product, sizes, here)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -137,5 +137,26 @@ TAPER_DECOMPOSITION(randperm) {
   const DType dtype = a.has<"dtype">() ? a.dtype<"dtype">() : DType::i64;
   return {cast(argsort(keys, 0, false, a.here()), dtype, a.here())};
 }
+namespace {
+Tensor integers_in(Dim low, Dim high, const Dims& size, DType dtype, Location here) {
+  if (!proves_less(low, high))
+    throw EagerError(
+        here, "randint: low " + low.to_string() + " must be less than high " + high.to_string());
+  const Dim range = high - low;
+  const Tensor drawn = rand(size, DType::f64, default_generator(), here);
+  const Tensor place = floor(mul(drawn, Scalar(static_cast<double>(range.value())), here), here);
+  return cast(add(place, Scalar(low.value()), 1, here), dtype, here);
+}
+}  // namespace
+
+// Uniform over [low, high).
+TAPER_DECOMPOSITION(randint) {
+  return {integers_in(0, a.dim<"high">(), a.dims<"size">(),
+                      a.has<"dtype">() ? a.dtype<"dtype">() : DType::i64, a.here())};
+}
+TAPER_DECOMPOSITION(randint_low) {
+  return {integers_in(a.dim<"low">(), a.dim<"high">(), a.dims<"size">(),
+                      a.has<"dtype">() ? a.dtype<"dtype">() : DType::i64, a.here())};
+}
 
 }  // namespace taper::eager::decompositions

@@ -1,9 +1,13 @@
 #include "taper/exporter/eager/ops/resampling.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/matmul.h"
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/upsampling.h"
 
@@ -155,5 +159,99 @@ TAPER_DECOMPOSITION(channel_shuffle) {
   std::swap(order[1], order[2]);
   return {rearranged(self, cut, order, self.sizes(), a.here())};
 }
+namespace {
+
+/// Coordinates of `count` pixels in [-1, 1]: of the corners' centres, or of the corners.
+Tensor pixel_coordinates(Dim count, bool align_corners, DType dtype, Location here) {
+  const int64_t n = count.value();
+  if (n <= 1) return zeros({count}, dtype, here);
+  const Tensor ends = linspace(-1, 1, n, dtype, here);
+  return align_corners
+             ? ends
+             : mul(ends, Scalar(static_cast<double>(n - 1) / static_cast<double>(n)), here);
+}
+
+/// The weights (out, in) by which a line is resampled with a triangle as wide as the step, so that
+/// a smaller picture does not alias; as ATen's UpSampleKernel.cpp does.
+Tensor antialiased_weights(int64_t in, int64_t out, bool align_corners,
+                           std::optional<double> factor, DType dtype, Location here) {
+  const double step =
+      align_corners ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0)
+      : factor && *factor > 0 ? 1 / *factor
+                              : static_cast<double>(in) / static_cast<double>(out);
+  const double support = std::max(step, 1.0);
+  std::vector<double> weights(static_cast<size_t>(in * out));
+  for (int64_t i = 0; i < out; ++i) {
+    const double center = step * (static_cast<double>(i) + 0.5);
+    const auto first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0),
+               last = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), in);
+    double* const row = weights.data() + i * in;
+    double total = 0;
+    for (int64_t j = first; j < last; ++j)
+      total += row[j] =
+          std::max(0.0, 1 - std::fabs((static_cast<double>(j) - center + 0.5) / support));
+    for (int64_t j = first; j < last && total != 0; ++j) row[j] /= total;
+  }
+  return to(Tensor::from(weights, {out, in}, here), dtype, here);
+}
+
+}  // namespace
+
+// theta (batch, 2, 3) -> (batch, height, width, 2), or theta (batch, 3, 4) -> (batch, depth,
+// height, width, 3): where each pixel is taken from.
+TAPER_DECOMPOSITION(affine_grid_generator) {
+  const Location here = a.here();
+  const Tensor theta = a.tensor<"theta">();
+  const Dims size = a.dims<"size">();
+  const size_t spatial = size.size() < 2 ? 0 : size.size() - 2;
+  if ((spatial != 2 && spatial != 3) || theta.rank() != 3 ||
+      proves_different(theta.size(1), static_cast<int64_t>(spatial)) ||
+      proves_different(theta.size(2), static_cast<int64_t>(spatial) + 1))
+    throw EagerError(here, "affine_grid_generator: theta " + to_string(theta.sizes()) +
+                               " and size " + to_string(size) +
+                               " must be (batch, 2, 3) and 4 sizes, or (batch, 3, 4) and 5 sizes");
+  const Dims extents(size.begin() + 2, size.end());
+  std::vector<Tensor> coordinates;  // x first
+  Dim count = 1;
+  for (size_t k = spatial; k-- > 0;) {
+    Dims line(spatial, Dim(1));
+    line[k] = extents[k];
+    const Tensor axis =
+        pixel_coordinates(extents[k], a.boolean<"align_corners">(), theta.dtype(), here);
+    coordinates.push_back(expand(reshape(axis, line, here), extents, here));
+    count *= extents[k];
+  }
+  coordinates.push_back(ones(extents, theta.dtype(), here));
+  const auto rank = static_cast<int64_t>(spatial);
+  const Tensor base = reshape(stack(coordinates, -1, here), {1, count, rank + 1}, here);
+  const Tensor grid =
+      bmm(expand(base, {size[0], count, rank + 1}, here), transpose(theta, 1, 2, here), here);
+  Dims sizes = extents;
+  sizes.insert(sizes.begin(), size[0]), sizes.push_back(rank);
+  return {reshape(grid, sizes, here)};
+}
+
+TAPER_DECOMPOSITION(_upsample_bilinear2d_aa) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const Dims out = a.dims<"output_size">();
+  if (self.rank() != 4)
+    throw EagerError(here, "_upsample_bilinear2d_aa: needs (batch, channels, height, width), got " +
+                               to_string(self.sizes()));
+  const auto factor = [&](bool given, double value) {
+    return given ? std::optional(value) : std::nullopt;
+  };
+  const bool align = a.boolean<"align_corners">();
+  const Tensor rows = antialiased_weights(
+      self.size(2).value(), out[0].value(), align,
+      factor(a.has<"scales_h">(), a.has<"scales_h">() ? a.real<"scales_h">() : 0), self.dtype(),
+      here);
+  const Tensor columns = antialiased_weights(
+      self.size(3).value(), out[1].value(), align,
+      factor(a.has<"scales_w">(), a.has<"scales_w">() ? a.real<"scales_w">() : 0), self.dtype(),
+      here);
+  return {matmul(rows, matmul(self, transpose(columns, 0, 1, here), here), here)};
+}
+TAPER_RESIZED(_upsample_bilinear2d_aa)
 
 }  // namespace taper::eager::decompositions

@@ -24,9 +24,12 @@ void need_elements(const Tensor& t, std::string_view op, Location here) {
                                        to_string(t.sizes()) + ", which a trace does not know");
 }
 
-// A sum, because a range takes numbers, and the count may be a symbol.
 Tensor positions(Dim count, Location here) {
-  return sub(cumsum(ones({count}, DType::i64, here), 0, {}, here), 1, 1, here);
+  Boxed arguments[] = {Boxed::of(Dim(0)), Boxed::of(count), Boxed::of(Dim(1)),
+                       Boxed::of(DType::i64)};
+  Tensor result;
+  dispatch(info_of(ops::arange_start_step), arguments, &result, here);
+  return result;
 }
 
 }  // namespace decompositions

@@ -1,10 +1,12 @@
 #include "taper/exporter/importers/pt2/executor.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/numbers.h"
+#include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/importers/pt2/targets.h"
 
@@ -36,6 +38,16 @@ Number number_of(const Boxed& boxed) {
 
 [[noreturn]] void refuse(const Parameter& parameter, const std::string& wanted) {
   throw ExportError("argument " + std::string(parameter.name) + " must be " + wanted);
+}
+
+/// A check of the program, made of an assertion that only a run decides.
+void assume(const Number& condition, const std::vector<Boxed>& arguments, Location) {
+  const Boxed& text = arguments.at(1);
+  eager::Recorder* recorder = eager::recorder();
+  if (recorder == nullptr || !condition.condition) return;
+  Check check = *condition.condition;
+  check.message = std::string(text.text, text.size);
+  recorder->assume(check);
 }
 
 /// In PyTorch a number in a tensor's place decides the dtype only if it is of a higher category
@@ -146,6 +158,7 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
       if (!is_number(a)) refuse(p, "a number");
       const Number n = number(a);
       if (n.is_known()) return Boxed::of(n.value());
+      if (n.condition) return Boxed::of(true);  // an assertion: it becomes a check
       return Boxed::of(n.dim(here));
     }
     case Kind::string:
@@ -204,14 +217,22 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
     else
       throw ExportError(std::string(info.name) + " lacks its argument " + std::string(p.name));
   }
+  if (follows_dtypes_ && info.schema.find("dtype") < 0) follow_dtype(node, boxed, owned, here);
   boxed.emplace_back();  // an operator without arguments has an address, too
 
   std::vector<GraphValue> values;
+  if (info.op == &ops::item || info.op == &ops::_local_scalar_dense)
+    return {element(node, boxed[0].tensor(), here)};
   if (info.number != nullptr) {
+    if (info.op == &ops::_assert_scalar && !number(node.inputs.at(0).value).is_known())
+      return assume(number(node.inputs.at(0).value), boxed, here), values;
     const Boxed result = eager::dispatch_number(info, boxed.data(), here);
     if (result.present) values.push_back(number_of(result));
     return values;
   }
+  const Range counts = range_of_results(node);
+  const eager::CountBounds bounds(counts.minimum.value_or(0),
+                                  counts.maximum.value_or(std::numeric_limits<int64_t>::max()));
   if (overload.in_place) {
     Tensor self = boxed[0].tensor();
     eager::dispatch_in_place(info, boxed.data(), self, here);
@@ -234,6 +255,57 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   return values;
 }
 
+// The number in a tensor's only element. While tracing an integer becomes a symbol, which may be a
+// size; reals and booleans stay tensors.
+Number Executor::element(const Node& node, const Tensor& tensor, Location here) const {
+  if (!tensor.is_traced() || is_floating(tensor.dtype()) || tensor.dtype() == DType::boolean)
+    return Number::of(tensor);
+  Range range;
+  if (!node.outputs.empty())
+    if (const auto* name = std::get_if<NumberName>(&node.outputs[0]))
+      if (const auto at = graph_.numbers.find(name->name); at != graph_.numbers.end())
+        if (const auto* text = std::get_if<std::string>(&at->second)) range = range_of(*text);
+  return Number::of(
+      eager::element_as_dim(tensor, range.minimum.value_or(std::numeric_limits<int64_t>::min()),
+                            range.maximum.value_or(std::numeric_limits<int64_t>::max()), here));
+}
+
+void Executor::follow_dtype(const Node& node, std::vector<Boxed>& boxed,
+                            eager::OwnedArguments& owned, Location here) const {
+  const auto* tensor =
+      node.outputs.size() == 1 ? std::get_if<TensorName>(&node.outputs[0]) : nullptr;
+  if (tensor == nullptr) return;
+  const ScalarType recorded = graph_.tensor_values.at(tensor->name).dtype;
+  if (!recorded.dtype() || !is_floating(*recorded.dtype())) return;
+  for (Boxed& b : boxed)
+    if (b.kind == Kind::tensor && !b.list && b.present && is_floating(b.tensor().dtype()))
+      b = owned.hold(eager::cast(b.tensor(), *recorded.dtype(), here));
+}
+
+// Of "Symbol('u0', integer=True)".
+Range Executor::range_of(const std::string& expression) const {
+  constexpr std::string_view begin = "Symbol('";
+  const size_t end = expression.find('\'', begin.size());
+  if (!expression.starts_with(begin) || end == std::string::npos) return {};
+  const auto found = ranges_.find(expression.substr(begin.size(), end - begin.size()));
+  return found == ranges_.end() ? Range{} : found->second;
+}
+
+// Of the symbol that an operator counts, where the size of its result is one.
+Range Executor::range_of_results(const Node& node) const {
+  for (const Argument& output : node.outputs) {
+    const auto* tensor = std::get_if<TensorName>(&output);
+    const auto at =
+        tensor == nullptr ? graph_.tensor_values.end() : graph_.tensor_values.find(tensor->name);
+    if (at == graph_.tensor_values.end()) continue;
+    for (const SymInt& size : at->second.sizes)
+      if (const auto* text = std::get_if<std::string>(&size);
+          text != nullptr && text->starts_with("Symbol('u"))
+        return range_of(*text);
+  }
+  return {};
+}
+
 std::vector<GraphValue> Executor::call_number_function(const Node& node, Location here) {
   const NamedNumberFunction& function = *find_number_function(node.target);
   std::vector<Number> operands;
@@ -242,25 +314,6 @@ std::vector<GraphValue> Executor::call_number_function(const Node& node, Locatio
     throw ExportError(node.target + " takes " + std::to_string(function.operands) +
                       " numbers, got " + std::to_string(operands.size()));
   return {function.run(operands, here)};
-}
-
-std::vector<GraphValue> Executor::run_subgraph(const Argument& argument,
-                                               std::vector<GraphValue> inputs) const {
-  const auto* sub = std::get_if<GraphArgument>(&argument);
-  if (sub == nullptr) throw ExportError("a subgraph is missing");
-  Executor executor(*sub->graph);
-  executor.observe(observer_);
-  return executor.run(std::move(inputs));
-}
-
-std::vector<GraphValue> Executor::call_higher_order(const Node& node, Location) {
-  const std::string_view name = *higher_order_name(node.target);
-  if (name == "wrap_with_set_grad_enabled") {
-    std::vector<GraphValue> operands;
-    for (size_t i = 2; i < node.inputs.size(); ++i) operands.push_back(value(node.inputs[i].value));
-    return run_subgraph(node.inputs.at(1).value, std::move(operands));
-  }
-  throw ExportError("higher-order operator " + std::string(name) + " is not supported");
 }
 
 void Executor::define(const Node& node, std::vector<GraphValue> results) {

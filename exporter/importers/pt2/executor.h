@@ -27,10 +27,14 @@ struct Unsupported {
 /// order of occurrence.
 std::vector<Unsupported> find_unsupported(const Graph& graph);
 
+/// Bounds of symbols by name.
+using Ranges = std::map<std::string, Range>;
+
 /// Runs a graph whose operators are all supported. One run at a time.
 class Executor {
  public:
-  explicit Executor(const Graph& graph) : graph_(graph) {}
+  /// `ranges` are those of symbols that get their values from elements of tensors.
+  Executor(const Graph& graph, const Ranges& ranges) : graph_(graph), ranges_(ranges) {}
 
   /// Sees each node's results.
   using Observer = std::function<void(const Node&, const std::vector<GraphValue>&)>;
@@ -41,7 +45,6 @@ class Executor {
   std::vector<GraphValue> run(std::vector<GraphValue> inputs);
 
  private:
-  struct Call;
   void run_node(const Node& node);
   std::vector<GraphValue> call_operator(const Node& node, Location here);
   std::vector<GraphValue> call_higher_order(const Node& node, Location here);
@@ -53,13 +56,26 @@ class Executor {
   const eager::Tensor& tensor(const TensorName& name) const;
   Number number(const Argument& argument) const;
   std::vector<GraphValue> values(const Argument& list) const;
-  std::vector<GraphValue> run_subgraph(const Argument& graph, std::vector<GraphValue> inputs) const;
+  std::vector<GraphValue> run_subgraph(const Argument& graph, std::vector<GraphValue> inputs,
+                                       bool follows_dtypes = false) const;
+  Number element(const Node& node, const eager::Tensor& tensor, Location here) const;
+  void follow_dtype(const Node& node, std::vector<eager::Boxed>& boxed,
+                    eager::OwnedArguments& owned, Location here) const;
+  Range range_of(const std::string& expression) const;
+  Range range_of_results(const Node& node) const;
   void define(const Node& node, std::vector<GraphValue> results);
 
   const Graph& graph_;
+  const Ranges& ranges_;
   Observer observer_;
+  /// In an autocast region, whose graph holds no casts: floating arguments are brought to the dtype
+  /// that the graph says of the result.
+  bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
 };
+
+/// "cond" and the others that `Executor` runs.
+bool is_supported_higher_order(std::string_view name);
 
 /// The line of the user's model that a node comes from, by its stack trace: the innermost frame
 /// outside PyTorch.

@@ -8,8 +8,10 @@
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/importers/pt2/archive.h"
 #include "taper/exporter/importers/pt2/executor.h"
+#include "taper/exporter/importers/pt2/mutations.h"
 #include "taper/exporter/importers/pt2/symbols.h"
 #include "taper/exporter/importers/pt2/weights.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/module/mapped_file.h"
 
 namespace taper::pt2 {
@@ -27,6 +29,8 @@ struct Model::Data {
   std::vector<Tensor> buffers;
   std::vector<std::string> buffer_paths;
   std::map<std::string, Tensor> tensors;  // by path
+  std::set<std::string> written;          // inputs
+  Ranges ranges;
 };
 
 namespace {
@@ -59,6 +63,13 @@ std::string name_of(const Argument& argument) {
   return "";
 }
 
+Output::Kind kind_of(const Argument& argument) {
+  if (std::holds_alternative<TensorName>(argument)) return Output::Kind::tensor;
+  const bool none = std::holds_alternative<std::monostate>(argument) ||
+                    std::holds_alternative<std::string>(argument);
+  return none ? Output::Kind::none : Output::Kind::number;
+}
+
 std::set<std::string> used_names(const Graph& graph) {
   std::set<std::string> used;
   const auto use = [&](const Argument& argument) {
@@ -79,10 +90,10 @@ void refuse_unsupported(const std::string& name, const Graph& graph) {
   std::string message = name + ": " + std::to_string(found.size()) +
                         (found.size() == 1 ? " thing" : " things") + " of it cannot be imported";
   for (const Unsupported& u : found) {
-    message +=
-        "\n  " + u.what + "  " + std::to_string(u.nodes) + (u.nodes == 1 ? " node" : " nodes");
-    if (!u.module.empty()) message += "  " + u.module;
-    if (u.location.known()) message += " (" + u.location.to_string() + ")";
+    message += "\n" + io::printable(u.what) + "  " + std::to_string(u.nodes) +
+               (u.nodes == 1 ? " node" : " nodes");
+    if (!u.module.empty()) message += "  " + io::printable(u.module);
+    if (u.location.known()) message += " (" + io::printable(u.location.to_string()) + ")";
     if (!u.remedy.empty()) message += ": " + u.remedy;
   }
   throw ExportError(message);
@@ -151,6 +162,8 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   data->tensors = make_tensors(stored_weights(name, program, archive.payloads(model)), file, owner);
 
   Symbols symbols(program, options.dims);
+  data->written = written_inputs(program);
+  data->ranges = symbols.element_ranges();
   std::vector<eager::Dims*> sizes;
   data->inputs.reserve(program.inputs.size());
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -218,7 +231,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
         spec.kind == OutputSpec::Kind::gradient_to_user_input)
       output = spec.target + ".grad";
     if (output.empty()) output = "output" + std::to_string(data->outputs.size());
-    data->outputs.push_back({output, std::holds_alternative<TensorName>(spec.value)});
+    data->outputs.push_back({output, kind_of(spec.value)});
   }
   return Model(data);
 }
@@ -309,13 +322,15 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs) {
     const Input& input = data.inputs[user++];
     if (input.kind == Input::Kind::constant) continue;
     const Tensor& tensor = inputs[next++];
+    const bool copies = tensor.is_traced() && data.written.contains(input.name);
     if (input.kind == Input::Kind::number)
-      values[i] = Number::of(tensor);
+      values[i] =
+          Number::of(eager::element_as_dim(tensor, input.number.lower(), input.number.upper(), {}));
     else
-      values[i] = given[input.name] = tensor;
+      values[i] = given[input.name] = copies ? tensor.clone() : tensor;
   }
 
-  Executor executor(data.program.graph);
+  Executor executor(data.program.graph, data.ranges);
   const std::vector<GraphValue> results = executor.run(std::move(values));
 
   std::vector<Tensor> outputs;
@@ -337,6 +352,8 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs) {
       outputs.emplace_back();
     }
   }
+  if (eager::recorder() != nullptr)
+    for (const std::string& name : data.written) outputs.push_back(given.at(name));
   return outputs;
 }
 
@@ -361,7 +378,9 @@ std::vector<taper::InputSpec> Model::input_specs() const {
 
 std::vector<std::string> Model::output_names() const {
   std::vector<std::string> names;
-  for (const Output& output : data_->outputs) names.push_back(output.name);
+  for (const Output& output : data_->outputs)
+    if (output.kind != Output::Kind::none) names.push_back(output.name);
+  for (const std::string& name : data_->written) names.push_back(name + "_mutated");
   return names;
 }
 

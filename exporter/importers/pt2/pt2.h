@@ -50,8 +50,9 @@ struct Input {
 };
 
 struct Output {
+  enum class Kind : uint8_t { tensor, number, none };
   std::string name;
-  bool is_tensor = true;  ///< false: a number, or a constant
+  Kind kind = Kind::tensor;
 };
 
 /// One model of an archive.
@@ -76,11 +77,13 @@ class Model : public nn::Module {
   /// Runs the model on its tensor and number inputs, in order (constants are left out; numbers are
   /// 0-dim i64 tensors). Gives one tensor for each output: of a number a 0-dim one, of None an
   /// undefined one. Buffers that the model changes, and inputs that it writes, are changed. May be
-  /// traced: buffers that it changes become states, and an input that it writes is given as a
-  /// further output. Throws EagerError naming node, module and line where arguments do not fit.
+  /// traced: buffers that it changes become states, and inputs that it writes are given as further
+  /// outputs, called "NAME_mutated". Throws EagerError naming node, module and line where arguments
+  /// do not fit.
   std::vector<nn::Tensor> forward(const std::vector<nn::Tensor>& inputs);
 
-  /// For Exporter::method: what to trace, and between which inputs and outputs.
+  /// For Exporter::method: what to trace, and between which inputs and outputs. Outputs that are
+  /// None are left out.
   std::function<std::vector<nn::Tensor>(const std::vector<nn::Tensor>&)> function();
   std::vector<taper::InputSpec> input_specs() const;
   std::vector<std::string> output_names() const;

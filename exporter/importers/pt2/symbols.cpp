@@ -4,6 +4,7 @@
 #include <set>
 
 #include "taper/exporter/importers/pt2/expression.h"
+#include "taper/exporter/ir/parser.h"
 
 namespace taper::pt2 {
 namespace {
@@ -45,6 +46,23 @@ Range Symbols::range_of(const std::string& name) const {
   return found == program_.ranges.end() ? Range{} : found->second;
 }
 
+// The program also bounds expressions, under their text: "8*s16".
+Range Symbols::range_of_expression(Dim whole) {
+  for (const auto& [text, range] : program_.ranges) {
+    if (text.find_first_of("*+ ") == text.npos) continue;
+    try {
+      const Dim d = ir::parse_dim(text, [this](std::string_view name) {
+        const auto known = symbols_.find(name);
+        if (known == symbols_.end()) throw ExportError("another symbol");
+        return known->second;
+      });
+      if (same(d, whole)) return range;
+    } catch (const ExportError&) {  // another form, which the inputs' sizes do not have
+    }
+  }
+  return {};
+}
+
 Dim Symbols::symbol(const std::string& name) {
   const auto known = symbols_.find(name);
   if (known != symbols_.end()) return known->second;
@@ -52,6 +70,14 @@ Dim Symbols::symbol(const std::string& name) {
   const Dim made = Dim::symbol(name, std::max<int64_t>(range.minimum.value_or(0), 0),
                                range.maximum.value_or(unbounded));
   return symbols_[name] = made;
+}
+
+std::map<std::string, Range> Symbols::element_ranges() const {
+  std::map<std::string, Range> ranges;
+  for (const auto& [name, range] : program_.ranges)
+    if (name.starts_with('u')) ranges[name] = range_of(name);
+  for (const auto& [name, bounds] : bounds_) ranges[name] = range_of(name);
+  return ranges;
 }
 
 Dim Symbols::expression(const std::string& text) {
@@ -80,12 +106,14 @@ void Symbols::solve(const std::vector<eager::Dims*>& sizes) {
       throw ExportError("symbol " + name +
                         " occurs in the inputs' sizes only inside expressions that cannot be "
                         "solved for it");
+    const Dim whole = s * form->factor + form->summand;
+    const Range range = range_of_expression(whole);
     const Dim extent =
-        Dim::symbol(name + "_extent", image(*form, s.lower()), image(*form, s.upper()));
+        Dim::symbol(name + "_extent", range.minimum.value_or(image(*form, s.lower())),
+                    range.maximum.value_or(image(*form, s.upper())));
     const Dim::Substitution replaced{{s.as_symbol(), (extent - form->summand) / form->factor}};
     for (eager::Dims* list : sizes)
-      for (Dim& d : *list)
-        d = same(d, s * form->factor + form->summand) ? extent : d.substitute(replaced);
+      for (Dim& d : *list) d = same(d, whole) ? extent : d.substitute(replaced);
   }
 }
 

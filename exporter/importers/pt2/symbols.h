@@ -19,6 +19,9 @@ class Symbols {
   Dim size(const SymInt& size);
   Dim expression(const std::string& text);
 
+  /// Bounds of the symbols that get their values from elements of tensors ("u0").
+  std::map<std::string, Range> element_ranges() const;
+
   /// Sees to it that every symbol of `sizes`, the inputs' sizes, stands alone in some of them, so
   /// that a call binds it: where only `2*s + 1` occurs, that becomes a symbol, and s follows from
   /// it.
@@ -27,6 +30,7 @@ class Symbols {
  private:
   Dim symbol(const std::string& name);
   Range range_of(const std::string& name) const;
+  Range range_of_expression(Dim whole);
 
   const ExportedProgram& program_;
   const std::map<std::string, LoadOptions::Bounds>& bounds_;

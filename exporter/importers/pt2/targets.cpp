@@ -7,13 +7,6 @@ namespace {
 
 constexpr std::string_view operators = "torch.ops.", higher_order = "torch.ops.higher_order.";
 
-/// Rows that do what an overload of another name does where layouts, devices and memory formats do
-/// not matter.
-constexpr std::pair<std::string_view, std::string_view> same_as[] = {
-    {"sort.stable", "sort"},
-    {"special_xlogy", "xlogy.Tensor"},
-};
-
 bool runs(const eager::OperatorInfo& info) {
   return !info.kernels.empty() || info.decomposition != nullptr || info.number != nullptr ||
          (info.op->category == Category::view && info.symbolic_rule != nullptr);
@@ -41,8 +34,6 @@ std::optional<std::string_view> higher_order_name(std::string_view target) {
 }
 
 eager::Overload find_runnable(std::string_view name) {
-  for (const auto& [overload, row] : same_as)
-    if (name == overload) name = row;
   const eager::Overload found = eager::find_overload(name);
   return found.info != nullptr && runs(*found.info) ? found : eager::Overload{};
 }

@@ -6,10 +6,6 @@
 namespace taper::pt2 {
 namespace {
 
-constexpr std::string_view supported_higher_order[] = {
-    "wrap_with_set_grad_enabled",
-};
-
 class Search {
  public:
   void graph(const Graph& g) {
@@ -35,7 +31,7 @@ class Search {
   void target(const Node& node) {
     if (find_number_function(node.target) != nullptr) return;
     if (const auto name = higher_order_name(node.target)) {
-      if (std::ranges::find(supported_higher_order, *name) == std::end(supported_higher_order))
+      if (!is_supported_higher_order(*name))
         add(node, "higher-order operator " + std::string(*name), "");
       return;
     }
@@ -48,6 +44,10 @@ class Search {
       return;
     }
     const eager::Overload overload = find_runnable(*name);
+    if (is_refused(*name)) {
+      add(node, node.target, "complex numbers are not supported");
+      return;
+    }
     if (overload.info == nullptr) {
       add(node, node.target,
           name->find("::") != name->npos ? "give it a kernel: see examples/custom_operator"
@@ -56,8 +56,11 @@ class Search {
               : "call run_decompositions() on the exported program, or give it a kernel");
       return;
     }
-    if (overload.info->op->category == Category::refused)
-      add(node, node.target, "complex numbers are not supported");
+  }
+
+  static bool is_refused(const std::string& name) {
+    const eager::OperatorInfo* info = eager::find_operator(name);
+    return info != nullptr && info->op->category == Category::refused;
   }
 
   void types(const Graph& g, const Node& node, const Argument& output) {

@@ -26,7 +26,7 @@ TEST(tensor_of_picture, scales_grey_to_one_and_takes_any_batch_extent) {
 TEST(tensor_of_picture, puts_colours_into_channels_and_normalizes_each) {
   const io::Array x =
       tensor_of_picture(picture(1, 2, 3, {255, 0, 51, 0, 255, 51}), {3, any_extent, any_extent},
-                        {{0.5, 0, 0}, {0.5, 1, 2}}, "p.png");
+                        {.scale = {{0.5, 0, 0}, {0.5, 1, 2}}}, "p.png");
   EXPECT_THAT(x.values<float>(), ElementsAre(1, -1, 0, 1, FloatEq(0.1f), FloatEq(0.1f)));
 }
 

@@ -1,0 +1,154 @@
+#include <CLI/CLI.hpp>
+#include <iomanip>
+#include <memory>
+#include <ostream>
+#include <sstream>
+
+#include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/inputs.h"
+#include "taper/exporter/cli/outputs.h"
+#include "taper/exporter/cli/running_method.h"
+#include "taper/exporter/eager/threads.h"
+#include "taper/exporter/io/format_text.h"
+#include "taper/exporter/io/recorded_calls.h"
+
+namespace taper::cli {
+namespace {
+
+struct Options {
+  std::string file, recorded, method;
+  ImportChoice import;
+  double tolerance = 1e-4;
+  int threads = 0;
+};
+
+/// The largest difference of one result over all calls.
+struct Worst {
+  std::string name;
+  io::Difference difference;
+  size_t call = 0;
+
+  void take(const io::Difference& d, size_t k) {
+    if (d.relative > difference.relative || (!d.other.empty() && difference.other.empty()))
+      difference = d, call = k;
+  }
+};
+
+/// Which recorded arguments or results belong to those of the method, in order.
+std::vector<int> positions(const std::map<int, io::Array>& recorded, const std::vector<int>* known,
+                           size_t count, const char* what, const std::string& file) {
+  std::vector<int> result;
+  if (known != nullptr) {
+    result = *known;
+  } else {
+    for (const auto& [i, array] : recorded) result.push_back(i);
+  }
+  if (known == nullptr && result.size() != count)
+    throw ExportError(file + " records " + std::to_string(result.size()) + " " + what +
+                      " a call, the method has " + std::to_string(count) +
+                      "; constant arguments are counted in the .pt2, check that");
+  return result;
+}
+
+void set_inputs(RunningMethod& running, const io::RecordedCall& call, const Options& options,
+                const std::optional<CallPositions>& known) {
+  const Method& method = running.method();
+  const std::vector<int> at =
+      positions(call.inputs, known ? &known->inputs : nullptr,
+                static_cast<size_t>(method.input_count()), "arguments", options.recorded);
+  for (index_t i = 0; i < method.input_count(); ++i) {
+    const auto found = call.inputs.find(at.at(static_cast<size_t>(i)));
+    if (found == call.inputs.end())
+      throw ExportError(options.recorded + ": argument " +
+                        std::to_string(at[static_cast<size_t>(i)]) + " (" + method.input_name(i) +
+                        ") is not recorded");
+    set_input(running, i, found->second);
+  }
+}
+
+std::string difference_text(const Worst& worst, double tolerance) {
+  const io::Difference& d = worst.difference;
+  if (!d.other.empty()) return d.other;
+  std::ostringstream text;
+  text << std::setprecision(3) << d.relative << " of the largest magnitude";
+  if (d.relative > tolerance)
+    text << ": element " << d.element << " of call " << worst.call << " is " << std::setprecision(8)
+         << d.got << ", not " << d.want;
+  return text.str();
+}
+
+void check_program(const Options& options, std::ostream& out) {
+  if (options.threads > 0) eager::set_threads(options.threads);
+  const std::vector<io::RecordedCall> calls =
+      io::read_recorded_calls(options.recorded, options.import.model);
+  if (calls.empty()) throw ExportError(options.recorded + " records no call");
+  const std::optional<CallPositions> known = call_positions(options.file, options.import);
+  RunningMethod running(options.file, options.method, eager::threads(), options.import);
+
+  std::map<std::string, Worst> results;
+  const auto compare = [&](const std::string& name, const io::Array& got, const io::Array& want,
+                           size_t k) {
+    Worst& worst = results.try_emplace(name, Worst{name, {}, 0}).first->second;
+    worst.take(io::difference(got, want), k);
+  };
+  for (size_t k = 0; k < calls.size(); ++k) {
+    set_inputs(running, calls[k], options, known);
+    running.execute();
+    const Method& method = running.method();
+    const std::vector<io::Array> arrays = read_outputs(method);
+    const std::vector<int> at =
+        positions(calls[k].outputs, known ? &known->outputs : nullptr,
+                  arrays.size() - calls[k].mutated.size(), "results", options.recorded);
+    size_t next = 0;
+    for (const int i : at) {
+      const std::string name = method.output_name(static_cast<index_t>(next));
+      if (const auto want = calls[k].outputs.find(i); want != calls[k].outputs.end())
+        compare(name, arrays.at(next), want->second, k);
+      ++next;
+    }
+    for (const auto& [i, want] : calls[k].mutated)
+      compare("argument " + std::to_string(i) + " afterwards", arrays.at(next++), want, k);
+    for (const auto& [path, want] : calls[k].buffers)
+      compare("state " + path, running.state(path), want, k);
+  }
+
+  bool passed = true;
+  for (const auto& [name, worst] : results) {
+    const bool fits =
+        worst.difference.other.empty() && worst.difference.relative <= options.tolerance;
+    passed = passed && fits;
+    out << (fits ? "ok    " : "WRONG ") << io::printable(name) << "  "
+        << io::printable(difference_text(worst, options.tolerance)) << '\n';
+  }
+  if (!passed)
+    throw ExportError(options.file + " does not give what " + options.recorded + " recorded");
+  out << io::counted(static_cast<int64_t>(calls.size()), "recorded call") << " within "
+      << options.tolerance << '\n';
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, std::ostream& out) {
+  CLI::App* command = app.add_subcommand(
+      "check", "Runs recorded calls and says how far the results are from the recorded ones");
+  auto options = std::make_shared<Options>();
+  command->add_option("file", options->file, "The program (.taper), or the model (.pt2)")
+      ->required();
+  command
+      ->add_option("recorded", options->recorded,
+                   "The calls: set<k>.input.<i>, set<k>.output.<i>, in a .safetensors file")
+      ->required();
+  command->add_option("--method", options->method,
+                      "Which method; default: forward, or the only one");
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "The largest difference allowed, relative to the result's largest magnitude; "
+                   "integers: absolute")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  add_import_options(*command, options->import);
+  add_threads_option(*command, options->threads);
+  command->callback([options, &out] { check_program(*options, out); });
+}
+
+}  // namespace taper::cli

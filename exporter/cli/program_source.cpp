@@ -1,0 +1,107 @@
+#include "taper/exporter/cli/program_source.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+
+#include "taper/exporter/cli/inputs.h"
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/importers/pt2/pt2.h"
+#include "taper/exporter/io/file.h"
+
+namespace taper::cli {
+namespace {
+
+/// "s77=1..512", or "s77=8" for one number.
+std::pair<std::string, pt2::LoadOptions::Bounds> parse_bounds(const std::string& text) {
+  const size_t sign = text.find('='), dots = text.find("..", sign);
+  const auto number = [&](size_t from, size_t to) {
+    return from > to ? std::nullopt : number_of<int64_t>(text.substr(from, to - from));
+  };
+  std::optional<int64_t> low, high;
+  if (sign != text.npos && sign > 0) {
+    low = number(sign + 1, dots == text.npos ? text.size() : dots);
+    high = dots == text.npos ? low : number(dots + 2, text.size());
+  }
+  if (!low || !high || *low < 0 || *low > *high)
+    throw CLI::ValidationError("--dim", text + " is not NAME=NUMBER or NAME=LOW..HIGH");
+  return {text.substr(0, sign), {*low, *high}};
+}
+
+pt2::LoadOptions load_options(const ImportChoice& choice) {
+  pt2::LoadOptions options;
+  options.model = choice.model;
+  for (const std::string& text : choice.dims) options.dims.insert(parse_bounds(text));
+  return options;
+}
+
+/// A size without an upper bound cannot be planned for.
+void require_bounds(const pt2::Model& model, const std::filesystem::path& path) {
+  for (const pt2::Input& input : model.inputs())
+    for (const Dim size : input.sizes)
+      if (const Symbol* s = size.as_symbol();
+          s != nullptr && s->maximum == std::numeric_limits<int64_t>::max())
+        throw ExportError(path.string() + ": input " + input.name + " is " +
+                          eager::to_string(input.sizes) + ", and " + s->name +
+                          " has no upper bound, so no memory can be planned; give one, --dim " +
+                          s->name + "=" + std::to_string(s->minimum) +
+                          "..256, or export the model with Dim(…, max=…)");
+}
+
+void add_model(Exporter& exporter, const std::string& method, const std::filesystem::path& path,
+               const ImportChoice& choice) {
+  pt2::Model model = pt2::Model::load(path, load_options(choice));
+  require_bounds(model, path);
+  const eager::NoGrad guard;
+  exporter.method(method, model.function(), model.input_specs(), model.output_names());
+}
+
+}  // namespace
+
+void add_import_options(CLI::App& command, ImportChoice& choice) {
+  command.add_option("--model", choice.model, "Which model of a .pt2 that holds several")
+      ->type_name("NAME");
+  command
+      .add_option("--dim", choice.dims,
+                  "Bounds of a symbol of a .pt2, instead of its own; repeat for several")
+      ->type_name("NAME=LOW..HIGH")
+      ->allow_extra_args(false);
+}
+
+bool is_exported_model(const std::filesystem::path& path) { return path.extension() == ".pt2"; }
+
+emit::Report export_models(const std::vector<std::filesystem::path>& paths,
+                           const std::filesystem::path& output, const ImportChoice& choice,
+                           const ExportOptions& options) {
+  Exporter exporter;
+  for (const std::filesystem::path& path : paths)
+    add_model(exporter, paths.size() == 1 ? "forward" : path.stem().string(), path, choice);
+  emit::Report report;
+  io::write_file(output, exporter.write(options, &report));
+  report.path = output.string();
+  return report;
+}
+
+std::vector<std::byte> program_bytes(const std::filesystem::path& path,
+                                     const ImportChoice& choice) {
+  if (!is_exported_model(path)) return io::read_file(path);
+  Exporter exporter;
+  add_model(exporter, "forward", path, choice);
+  return exporter.write(ExportOptions{.exact = true, .name = path.stem().string()});
+}
+
+std::optional<CallPositions> call_positions(const std::filesystem::path& path,
+                                            const ImportChoice& choice) {
+  if (!is_exported_model(path)) return std::nullopt;
+  const pt2::Model model = pt2::Model::load(path, load_options(choice));
+  CallPositions positions;
+  for (size_t i = 0; i < model.inputs().size(); ++i)
+    if (model.inputs()[i].kind != pt2::Input::Kind::constant)
+      positions.inputs.push_back(static_cast<int>(i));
+  for (size_t i = 0; i < model.outputs().size(); ++i)
+    if (model.outputs()[i].kind != pt2::Output::Kind::none)
+      positions.outputs.push_back(static_cast<int>(i));
+  return positions;
+}
+
+}  // namespace taper::cli

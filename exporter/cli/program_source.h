@@ -1,0 +1,43 @@
+// Where commands get programs from: `.taper` files, and models that PyTorch exported (`.pt2`).
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/emit/report.h"
+#include "taper/exporter/exporter.h"
+
+namespace CLI {
+class App;
+}
+
+namespace taper::cli {
+
+/// `--model`, `--dim`: how a `.pt2` is imported. Programs ignore it.
+struct ImportChoice {
+  std::string model;              ///< of an archive that holds several
+  std::vector<std::string> dims;  ///< "s77=1..512": bounds of symbols
+};
+void add_import_options(CLI::App& command, ImportChoice& choice);
+
+bool is_exported_model(const std::filesystem::path& path);
+
+/// Exports models as one program, with a method for each; of one model it is called "forward", of
+/// several as the files are. Throws ExportError.
+emit::Report export_models(const std::vector<std::filesystem::path>& paths,
+                           const std::filesystem::path& output, const ImportChoice& choice,
+                           const ExportOptions& options);
+
+/// The bytes of a program: a file as it is, or a model as it would be exported, with every bit of
+/// eager's results. Throws ExportError.
+std::vector<std::byte> program_bytes(const std::filesystem::path& path, const ImportChoice& choice);
+
+/// Which arguments and results of a model's call a program has, counted as recorded calls do;
+/// nothing for a program, which says nothing of the others.
+struct CallPositions {
+  std::vector<int> inputs, outputs;
+};
+std::optional<CallPositions> call_positions(const std::filesystem::path& path,
+                                            const ImportChoice& choice);
+
+}  // namespace taper::cli

@@ -1,0 +1,30 @@
+// Stands in for program_source.cpp where the importer of .pt2 files is not built.
+#include <CLI/CLI.hpp>
+
+#include "taper/exporter/cli/program_source.h"
+#include "taper/exporter/io/file.h"
+
+namespace taper::cli {
+namespace {
+[[noreturn]] void refuse(const std::filesystem::path& path) {
+  throw ExportError(path.string() +
+                    ": this build of taper cannot read .pt2 files; it was built without minizip");
+}
+}  // namespace
+
+void add_import_options(CLI::App&, ImportChoice&) {}
+bool is_exported_model(const std::filesystem::path& path) { return path.extension() == ".pt2"; }
+emit::Report export_models(const std::vector<std::filesystem::path>& paths,
+                           const std::filesystem::path&, const ImportChoice&,
+                           const ExportOptions&) {
+  refuse(paths.front());
+}
+std::vector<std::byte> program_bytes(const std::filesystem::path& path, const ImportChoice&) {
+  if (is_exported_model(path)) refuse(path);
+  return io::read_file(path);
+}
+std::optional<CallPositions> call_positions(const std::filesystem::path&, const ImportChoice&) {
+  return std::nullopt;
+}
+
+}  // namespace taper::cli
