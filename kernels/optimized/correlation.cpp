@@ -30,6 +30,11 @@ Correlation correlation_of(const Shape& x, const Shape& y, const Shape& weight,
 
 namespace {
 
+// Which elements of a plane lie inside the source, [first, last), and where the first one lies.
+struct Inside {
+  index_t first, last, from;
+};
+
 // One image dimension, brought to a product whose taps are shifts. A position q of a band that
 // begins at q0 computes the result at
 //   q * result_step + result_phase - result_origin
@@ -61,7 +66,9 @@ struct Axis {
   }
   // The result's phases are (result_origin + i) % result_step for i in [0, result_phases()).
   index_t result_phases() const { return smaller(result_step, result_extent); }
-  index_t result_phase(index_t i) const { return (result_origin + i) % result_step; }
+  index_t result_phase(index_t i) const {
+    return result_step == 1 ? 0 : (result_origin + i) % result_step;
+  }
   // Where tap k belongs.
   bool acts_on(index_t k, index_t phase) const { return forward || k * dilation % stride == phase; }
   index_t source_phase(index_t k) const { return forward ? k * dilation % stride : 0; }
@@ -70,11 +77,21 @@ struct Axis {
   }
   // The positions of a phase: result_step * q + phase - result_origin in [0, result_extent)
   index_t first(index_t phase) const {
-    return larger(0, ceil_div(result_origin - phase, result_step));
+    return larger(0, steps(result_origin - phase, result_step));
   }
-  index_t last(index_t phase) const {
-    return (result_origin + result_extent - 1 - phase + result_step) / result_step;
-  }  // one past it
+  index_t last(index_t phase) const {  // one past it
+    return steps(result_origin + result_extent - phase, result_step);
+  }
+
+  // ceil_div, where dividing by one would take most of a small image's time
+  static index_t steps(index_t n, index_t step) { return step == 1 ? n : ceil_div(n, step); }
+  // Of `count` elements of a phase's plane, for positions from `q` on.
+  Inside inside(index_t phase, index_t q, index_t count) const {
+    const index_t at = q * source_step + phase - source_origin;
+    const index_t first = at >= 0 ? 0 : smaller(count, steps(-at, source_step));
+    const index_t past = at >= source_extent ? 0 : steps(source_extent - at, source_step);
+    return {first, larger(first, smaller(count, past)), at + first * source_step};
+  }
 
   // The planes would be the source itself, whatever the extents.
   bool is_plain() const { return stride == 1 && result_origin == 0 && source_origin == 0; }
@@ -101,11 +118,27 @@ struct Layout {
     plain = depth_taps == 1 && c.stride[0] == 1 && c.padding[0] == 0 && height.is_plain() &&
             width.is_plain();
     pitch = plain ? width.source_extent : width.end - width.begin + width.reach;
+    if (!plain) pitch -= shared_zeros();
     plane = plain ? (forward ? c.in_plane() : c.out_plane()) : (band + height.reach) * pitch;
   }
   index_t depth() const { return virtual_channels * taps; }
   index_t phases() const { return height.source_phases * width.source_phases; }
+  index_t planes() const { return virtual_channels * phases() * plane; }  // floats
+
+ private:
+  // Zeros at the end of a plane's rows that may be those at the beginning of the next ones.
+  index_t shared_zeros() const {
+    index_t count = smaller(width.reach, Microkernels::most_lanes);  // results do not share places
+    for (index_t phase = 0; phase < width.source_phases; ++phase) {
+      const Inside in = width.inside(phase, width.begin, pitch);
+      count = smaller(count, smaller(in.first, pitch - in.last));
+    }
+    return count;
+  }
 };
+
+// Behind the planes: what the last row shares, and what the last tile reads and does not use.
+constexpr index_t behind_planes = 2 * Microkernels::most_lanes;
 
 index_t bytes_of_floats(index_t count) {
   return round_up(count * index_t{sizeof(float)}, scratch_alignment);
@@ -113,40 +146,16 @@ index_t bytes_of_floats(index_t count) {
 
 // ---- planes ----
 
-// A copy of some dozen elements, where calling memcpy would take longer than the copy.
-inline void copy_short(const float* from, index_t count, float* to) {
-  index_t i = 0;
-  for (; i + 8 <= count; i += 8) std::memcpy(to + i, from + i, 8 * sizeof(float));
-  for (; i < count; ++i) to[i] = from[i];
-}
-
 // One phase of a channel's image (nullptr: zeros) for the positions of a band.
 void fill_plane(const Microkernels& kernels, const float* image, const Layout& l, index_t row_phase,
                 index_t column_phase, index_t q0, float* plane) {
-  const Axis &h = l.height, &w = l.width;
-  const index_t at = w.begin * w.source_step + column_phase -
-                     w.source_origin;  // column of the plane's first element
-  // elements before the first inside, and from the first behind
-  const index_t first = at >= 0 ? 0 : smaller(l.pitch, ceil_div(-at, w.source_step));
-  const index_t last = larger(
-      first,
-      smaller(l.pitch, w.source_extent <= at ? 0 : ceil_div(w.source_extent - at, w.source_step)));
-  for (index_t i = 0; i < l.band + h.reach; ++i, plane += l.pitch) {
-    const index_t row = (q0 + i) * h.source_step + row_phase - h.source_origin;
-    if (image == nullptr || row < 0 || row >= h.source_extent) {
-      std::memset(plane, 0, static_cast<size_t>(l.pitch) * sizeof(float));
-      continue;
-    }
-    for (index_t x = 0; x < first; ++x) plane[x] = 0;
-    const float* from = image + row * w.source_extent + at;
-    if (w.source_step == 1)
-      copy_short(from + first, last - first, plane + first);
-    else if (w.source_step == 2)
-      kernels.copy_every_second(from + 2 * first, last - first, plane + first);
-    else
-      for (index_t x = first; x < last; ++x) plane[x] = from[x * w.source_step];
-    for (index_t x = last; x < l.pitch; ++x) plane[x] = 0;
-  }
+  const index_t rows = l.band + l.height.reach;
+  const Inside h = l.height.inside(row_phase, q0, rows),
+               w = l.width.inside(column_phase, l.width.begin, l.pitch);
+  const bool empty = image == nullptr || w.first == w.last;
+  kernels.pad({empty ? nullptr : image + h.from * l.width.source_extent + w.from,
+               l.height.source_step * l.width.source_extent, l.width.source_step, h.first,
+               empty ? h.first : h.last, rows, w.first, w.last, l.pitch, plane});
 }
 
 // All planes of a group's channels for the result's depth `z`. `source`: the group's first channel.
@@ -168,8 +177,6 @@ void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout
              ++column_phase, planes += l.plane)
           fill_plane(kernels, from, l, row_phase, column_phase, q0, planes);
     }
-  for (int i = 0; i < Microkernels::most_lanes; ++i)
-    planes[i] = 0;  // read, not used, by the last tile
 }
 
 // ---- weights and offsets, shared by all tasks ----
@@ -186,38 +193,103 @@ index_t for_taps(const Correlation& c, const Layout& l, index_t row_phase, index
   return tap;
 }
 
+// One phase of the result: the taps that act on it, and those of the phases before.
+struct Phase {
+  index_t row, column, taps, before;
+};
+
+template <class Body>
+void for_phases(const Correlation& c, const Layout& l, Direction direction, const Body& body) {
+  const bool forward = direction == Direction::forward;
+  Phase phase{0, 0, 0, 0};
+  for (index_t i = 0; i < l.height.result_phases(); ++i)
+    for (index_t j = 0; j < l.width.result_phases(); ++j) {
+      phase.row = l.height.result_phase(i), phase.column = l.width.result_phase(j);
+      phase.taps = forward
+                       ? l.taps
+                       : for_taps(c, l, phase.row, phase.column, [](index_t, index_t, index_t) {});
+      body(static_cast<const Phase&>(phase));
+      phase.before += phase.taps;
+    }
+}
+
 // offsets[(v, tap)]: where the plane of virtual channel v begins for the tap.
-void write_offsets(const Correlation& c, const Layout& l, index_t row_phase, index_t column_phase,
-                   index_t taps, index_t* offsets) {
-  for_taps(c, l, row_phase, column_phase, [&](index_t tap, index_t i, index_t j) {
+void write_offsets(const Correlation& c, const Layout& l, const Phase& p, index_t* offsets) {
+  for_taps(c, l, p.row, p.column, [&](index_t tap, index_t i, index_t j) {
     const index_t phase =
         l.height.source_phase(i) * l.width.source_phases + l.width.source_phase(j);
     const index_t shift = l.height.shift(i) * l.pitch + l.width.shift(j);
     for (index_t v = 0; v < l.virtual_channels; ++v)
-      offsets[v * taps + tap] = (v * l.phases() + phase) * l.plane + shift;
+      offsets[v * p.taps + tap] = (v * l.phases() + phase) * l.plane + shift;
   });
 }
 
-// One panel, (depth, rows), of one group's weights for a phase of the result. `weight`: the group's
-// first.
-void pack_weights(const Microkernels& kernels, const Correlation& c, const Layout& l,
-                  Direction direction, index_t row_phase, index_t column_phase, index_t taps,
-                  index_t first, index_t rows, const float* weight, float* to) {
-  const bool forward = direction == Direction::forward;
-  const index_t row_stride = forward ? l.depth() : l.depth_taps * l.taps;
-  const float* from = weight + first * row_stride;
-  if (forward) return kernels.pack(from, row_stride, 1, rows, l.depth(), to, rows);
-  for (index_t v = 0; v < l.virtual_channels; ++v, to += taps * rows) {
-    const float* plane =
-        from + v / l.depth_taps * l.result_channels * row_stride + v % l.depth_taps * l.taps;
-    if (taps == l.taps)
-      kernels.pack(plane, row_stride, 1, rows, taps, to, rows);
-    else
-      for_taps(c, l, row_phase, column_phase, [&](index_t tap, index_t i, index_t j) {
-        kernels.pack(plane + i * c.kernel[2] + j, row_stride, 1, rows, 1, to + tap * rows, rows);
-      });
+// One panel of one group's weights: rows [first, first + rows), (depth, rows) for each phase of the
+// result. `weight` and `to`: the group's first.
+struct PanelOfWeights {
+  const Microkernels& kernels;
+  const Correlation& c;
+  const Layout& l;
+  Direction direction;
+  index_t first, rows;
+  const float* weight;
+  float* to;
+
+  // Where the phase's row of virtual channel v and tap lies.
+  float* row_of(const Phase& p, index_t v, index_t tap) const {
+    return to + l.virtual_channels * (p.before * l.result_channels + p.taps * first) +
+           (v * p.taps + tap) * rows;
   }
-}
+
+  void pack() const {
+    if (direction == Direction::forward)
+      pack_forward();
+    else
+      for (index_t tap = 0; tap < l.taps; tap += taps_at_once) pack_backward(tap);
+  }
+
+ private:
+  static constexpr index_t taps_at_once = 16;  // a line of the cache
+
+  // A stretch of each row at a time; meanwhile the next ones are asked for.
+  void pack_forward() const {
+    constexpr index_t stretch = 64, line = 16;
+    const index_t depth = l.depth();
+    const float* from = weight + first * depth;
+    for (index_t k = 0; k < depth; k += stretch) {
+      const index_t next = k + stretch;
+      for (index_t r = 0; r < rows && next < depth; ++r)
+        for (index_t at = 0; at < stretch; at += line)
+          __builtin_prefetch(from + r * depth + next + at);
+      kernels.pack(from + k, depth, 1, rows, smaller(stretch, depth - k),
+                   to + first * depth + k * rows, rows);
+    }
+  }
+
+  // Turns the taps of each channel, which lie side by side, and hands them to their phases.
+  void pack_backward(index_t first_tap) const {
+    const index_t count = smaller(taps_at_once, l.taps - first_tap);
+    Phase phase[taps_at_once] = {};
+    index_t place[taps_at_once];
+    for_phases(c, l, direction, [&](const Phase& p) {
+      for_taps(c, l, p.row, p.column, [&](index_t tap, index_t i, index_t j) {
+        const index_t k = i * c.kernel[2] + j - first_tap;
+        if (k >= 0 && k < count) phase[k] = p, place[k] = tap;
+      });
+    });
+    const index_t channel = l.depth_taps * l.taps;
+    float turned[taps_at_once * Microkernels::most_rows];
+    for (index_t v = 0; v < l.virtual_channels; ++v) {
+      const float* from = weight + (v / l.depth_taps * l.result_channels + first) * channel +
+                          v % l.depth_taps * l.taps + first_tap;
+      kernels.pack(from, channel, 1, rows, count, turned, rows);
+      for (index_t k = 0; k < count; ++k)
+        if (phase[k].taps > 0)  // a small result does not have every phase
+          std::memcpy(row_of(phase[k], v, place[k]), turned + k * rows,
+                      static_cast<size_t>(rows) * sizeof(float));
+    }
+  }
+};
 
 // ---- one phase of the result ----
 
@@ -225,9 +297,11 @@ void pack_weights(const Microkernels& kernels, const Correlation& c, const Layou
 // x])
 struct Sweep {
   index_t rows, depth;
-  const float* weight;  // panels of (depth, rows)
+  index_t tap_rows, tap_columns, row_step;  // as in Channel; backward, `pitch` further up
+  const float* weight;                      // panels of (depth, rows)
   const index_t* offsets;
   const float* base;
+  index_t planes;  // floats
   index_t pitch, height, width;
   float* result;
   index_t result_channel, result_row, result_column;  // strides
@@ -235,47 +309,74 @@ struct Sweep {
   Activation activation;
 };
 
+// With rows of taps that go up, the image is seen upside down.
+void run_channel(const Microkernels& kernels, const Sweep& s, Direction direction) {
+  Channel c{s.depth, s.tap_rows, s.tap_columns, s.row_step, s.weight,     s.offsets, s.base,
+            s.pitch, s.height,   s.width,       s.result,   s.result_row, s.bias,    s.activation};
+  if (direction == Direction::backward) {
+    c.from += (c.height - 1) * c.pitch, c.pitch = -c.pitch;
+    c.to += (c.height - 1) * c.to_row, c.to_row = -c.to_row;
+  }
+  kernels.channel(c);
+}
+
+// Copies `count` columns of a tile to a row of the result.
+void write_columns(const Microkernels& kernels, const Sweep& s, index_t rows, const float* tile,
+                   index_t width, index_t count, float* to) {
+  if (s.result_column == 1)
+    return kernels.narrow(rows, tile, width, count, to, s.result_channel, false);
+  for (index_t r = 0; r < rows; ++r, tile += width, to += s.result_channel)
+    for (index_t i = 0; i < count; ++i) to[i * s.result_column] = tile[i];
+}
+
+// A panel of weights and the columns from j on.
+void run_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_t j,
+              index_t total) {
+  constexpr index_t most_width = Microkernels::most_vectors * Microkernels::most_lanes;
+  alignas(64) float tile[Microkernels::most_rows * most_width + Microkernels::most_lanes];
+  const index_t columns = smaller(kernels.columns(), total - j),
+                vectors = ceil_div(columns, kernels.lanes), width = vectors * kernels.lanes;
+  const index_t panels = ceil_div(s.rows, kernels.rows), first = part_begin(s.rows, panels, panel),
+                rows = part_begin(s.rows, panels, panel + 1) - first;
+  const float* weight = s.weight + first * s.depth;
+  float* const result = s.result + first * s.result_channel;
+
+  const index_t y = j / s.pitch, x = j % s.pitch;
+  const bool in_one_row = s.result_column == 1 && x + width <= s.width;
+  float* const sums = in_one_row ? result + y * s.result_row + x : tile;
+  const index_t sums_row = in_one_row ? s.result_channel : width;
+  for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
+    kernels.tile[rows - 1][vectors - 1](smaller(gemm_depth_block, s.depth - k), weight + k * rows,
+                                        s.base + j, s.offsets + k, sums, sums_row, k > 0);
+  Epilogue epilogue;
+  epilogue.activation = s.activation;
+  if (s.bias != nullptr) epilogue.addend = s.bias + first, epilogue.addend_row = 1;
+  if (!epilogue.is_identity()) kernels.finish(rows, width, sums, sums_row, epilogue);
+
+  for (index_t i = 0; !in_one_row && i < columns;) {  // each stretch that lies in one row
+    const index_t row = (j + i) / s.pitch, column = (j + i) % s.pitch;
+    if (column < s.width)
+      write_columns(kernels, s, rows, tile + i, width, smaller(columns - i, s.width - column),
+                    result + row * s.result_row + column * s.result_column);
+    i += s.pitch - column;
+  }
+}
+
 // Runs over y and x as one row of (height - 1) * pitch + width elements; those between the image's
 // rows are thrown away.
-void run_sweep(const Microkernels& kernels, const Sweep& s) {
+void run_sweep(const Microkernels& kernels, const Sweep& s, Direction direction) {
   if (s.height <= 0 || s.width <= 0) return;
   if (s.rows == 1 && s.depth <= gemm_depth_block && s.result_column == 1)
-    return kernels.channel({s.depth, s.weight, s.offsets, s.base, s.pitch, s.height, s.width,
-                            s.result, s.result_row, s.bias, s.activation});
-  alignas(64) float
-      tile[Microkernels::most_rows * Microkernels::most_vectors * Microkernels::most_lanes];
-  const index_t total = (s.height - 1) * s.pitch + s.width, panels = ceil_div(s.rows, kernels.rows);
-  for (index_t j = 0; j < total; j += kernels.columns()) {
-    const index_t columns = smaller(kernels.columns(), total - j),
-                  vectors = ceil_div(columns, kernels.lanes), width = vectors * kernels.lanes;
-    for (index_t p = 0; p < panels; ++p) {
-      const index_t first = part_begin(s.rows, panels, p),
-                    rows = part_begin(s.rows, panels, p + 1) - first;
-      const float* weight = s.weight + first * s.depth;
-      for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
-        kernels.tile[rows - 1][vectors - 1](smaller(gemm_depth_block, s.depth - k),
-                                            weight + k * rows, s.base + j, s.offsets + k, tile,
-                                            width, k > 0);
-      Epilogue epilogue;
-      epilogue.activation = s.activation;
-      if (s.bias != nullptr) epilogue.addend = s.bias + first, epilogue.addend_row = 1;
-      if (!epilogue.is_identity()) kernels.finish(rows, width, tile, width, epilogue);
-
-      for (index_t i = 0; i < columns;) {  // each stretch that lies in one row of the image
-        const index_t y = (j + i) / s.pitch, x = (j + i) % s.pitch;
-        const index_t count = smaller(columns - i, s.width - x);
-        float* to = s.result + first * s.result_channel + y * s.result_row + x * s.result_column;
-        for (index_t r = 0; r < rows; ++r, to += s.result_channel) {
-          const float* from = tile + r * width + i;
-          if (s.result_column == 1)
-            copy_short(from, count, to);
-          else
-            for (index_t e = 0; e < count; ++e) to[e * s.result_column] = from[e];
-        }
-        i += s.pitch - x;
-      }
-    }
-  }
+    return run_channel(kernels, s, direction);
+  const index_t total = (s.height - 1) * s.pitch + s.width, panels = ceil_div(s.rows, kernels.rows),
+                tiles = ceil_div(total, kernels.columns());
+  // What is larger is read once: the weights, or the planes.
+  if (s.rows * s.depth > s.planes)
+    for (index_t i = 0; i < panels * tiles; ++i)
+      run_tile(kernels, s, i / tiles, i % tiles * kernels.columns(), total);
+  else
+    for (index_t i = 0; i < panels * tiles; ++i)
+      run_tile(kernels, s, i % panels, i / panels * kernels.columns(), total);
 }
 
 }  // namespace
@@ -306,7 +407,7 @@ CorrelationPlan plan_correlation(const Microkernels&, const Correlation& c, Dire
   const index_t planes =
       l.plain ? 0
               : smaller((positions + reach) * row, larger(planes_floats, (1 + reach) * row)) +
-                    Microkernels::most_lanes;
+                    behind_planes;
   plan.shared_bytes = bytes_of_floats(c.groups * l.result_channels * l.depth()) +
                       round_up((l.depth() + Microkernels::rows_ahead) * index_t{sizeof(index_t)},
                                scratch_alignment);
@@ -322,40 +423,36 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
   const bool forward = direction == Direction::forward;
   const Layout l(c, direction, plan.band);
   const index_t group_weights = l.result_channels * l.depth();
-  float* weights = static_cast<float*>(scratch);
+  float* packed = static_cast<float*>(scratch);
+  const bool is_packed = forward && l.result_channels == 1;  // by nature
+  const float* weights = is_packed ? weight : packed;
   index_t* offsets = reinterpret_cast<index_t*>(static_cast<std::byte*>(scratch) +
                                                 bytes_of_floats(c.groups * group_weights));
-  const index_t row_phases = l.height.result_phases(), column_phases = l.width.result_phases();
-
-  // Calls body(row phase, column phase, taps, taps of the phases before) for each phase of the
-  // result.
-  const auto for_phases = [&](const auto& body) {
-    index_t before = 0;
-    for (index_t i = 0; i < row_phases; ++i)
-      for (index_t j = 0; j < column_phases; ++j) {
-        const index_t row_phase = l.height.result_phase(i), column_phase = l.width.result_phase(j);
-        const index_t taps =
-            forward ? l.taps
-                    : for_taps(c, l, row_phase, column_phase, [](index_t, index_t, index_t) {});
-        body(row_phase, column_phase, taps, before);
-        before += taps;
-      }
-  };
-  for_phases([&](index_t row_phase, index_t column_phase, index_t taps, index_t before) {
-    write_offsets(c, l, row_phase, column_phase, taps, offsets + before * l.virtual_channels);
+  for_phases(c, l, direction, [&](const Phase& p) {
+    write_offsets(c, l, p, offsets + p.before * l.virtual_channels);
   });
   for (int i = 0; i < Microkernels::rows_ahead; ++i) offsets[l.depth() + i] = 0;
   const index_t panels = ceil_div(l.result_channels, kernels.rows);
-  parallel_for(threads, c.groups * panels, [&](index_t i) {
+  parallel_for(threads, is_packed ? 0 : c.groups * panels, [&](index_t i) {
     const index_t group = i / panels, first = part_begin(l.result_channels, panels, i % panels);
     const index_t rows = part_begin(l.result_channels, panels, i % panels + 1) - first;
-    for_phases([&](index_t row_phase, index_t column_phase, index_t taps, index_t before) {
-      pack_weights(kernels, c, l, direction, row_phase, column_phase, taps, first, rows,
+    PanelOfWeights{kernels,
+                   c,
+                   l,
+                   direction,
+                   first,
+                   rows,
                    weight + group * c.outputs * c.inputs * c.taps(),
-                   weights + group * group_weights +
-                       l.virtual_channels * (before * l.result_channels + first * taps));
-    });
+                   packed + group * group_weights}
+        .pack();
   });
+
+  const auto planes_of = [&](index_t slot) {
+    return reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + plan.shared_bytes +
+                                    slot * plan.bytes_per_slot);
+  };
+  for (index_t slot = 0; !l.plain && slot < plan.slots; ++slot)
+    std::memset(planes_of(slot) + l.planes(), 0, behind_planes * sizeof(float));
 
   const index_t bands = ceil_div(l.height.end - l.height.begin, l.band);
   const index_t result_depth = forward ? c.out[0] : c.in[0],
@@ -373,32 +470,32 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
         const float* planes = from + z * l.height.source_extent * l.width.source_extent +
                               q0 * l.pitch;  // if they are plain
         if (!l.plain) {
-          float* copy = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) +
-                                                 plan.shared_bytes + slot * plan.bytes_per_slot);
-          fill_planes(kernels, c, l, direction, from, z, q0, copy);
-          planes = copy;
+          fill_planes(kernels, c, l, direction, from, z, q0, planes_of(slot));
+          planes = planes_of(slot);
         }
-        for_phases([&](index_t row_phase, index_t column_phase, index_t taps, index_t before) {
-          const index_t top = larger(q0, l.height.first(row_phase)),
-                        left = l.width.first(column_phase);
+        for_phases(c, l, direction, [&](const Phase& p) {
+          const index_t top = larger(q0, l.height.first(p.row)), left = l.width.first(p.column);
           Sweep s;
-          s.rows = l.result_channels, s.depth = taps * l.virtual_channels;
+          s.rows = l.result_channels, s.depth = p.taps * l.virtual_channels;
+          s.row_step = c.dilation[1] == 1 && (forward || c.stride[1] == 1) ? c.stride[1] : 0;
+          s.tap_rows = s.row_step > 0 ? c.kernel[1] : 1, s.tap_columns = p.taps / s.tap_rows;
           s.weight =
-              weights + group * group_weights + before * l.virtual_channels * l.result_channels;
-          s.offsets = offsets + before * l.virtual_channels;
+              weights + group * group_weights + p.before * l.virtual_channels * l.result_channels;
+          s.offsets = offsets + p.before * l.virtual_channels;
           s.base = planes + (top - q0) * l.pitch + (left - l.width.begin);
-          s.pitch = l.pitch, s.height = smaller(q1, l.height.last(row_phase)) - top,
-          s.width = l.width.last(column_phase) - left;
+          s.planes = l.planes(), s.pitch = l.pitch,
+          s.height = smaller(q1, l.height.last(p.row)) - top,
+          s.width = l.width.last(p.column) - left;
           s.result = result + unit * l.result_channels * result_plane + z * result_image +
-                     (top * l.height.result_step + row_phase - l.height.result_origin) *
+                     (top * l.height.result_step + p.row - l.height.result_origin) *
                          l.width.result_extent +
-                     left * l.width.result_step + column_phase - l.width.result_origin;
+                     left * l.width.result_step + p.column - l.width.result_origin;
           s.result_channel = result_plane,
           s.result_row = l.height.result_step * l.width.result_extent,
           s.result_column = l.width.result_step;
           s.bias = bias == nullptr ? nullptr : bias + group * l.result_channels,
           s.activation = activation;
-          run_sweep(kernels, s);
+          run_sweep(kernels, s, direction);
         });
       });
 }
