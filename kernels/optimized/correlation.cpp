@@ -224,6 +224,13 @@ void write_offsets(const Correlation& c, const Layout& l, const Phase& p, index_
   });
 }
 
+// A copy of a dozen elements, where calling memcpy would take longer than the copy.
+inline void copy_short(const float* from, index_t count, float* to) {
+  index_t i = 0;
+  for (; i + 4 <= count; i += 4) std::memcpy(to + i, from + i, 4 * sizeof(float));
+  for (; i < count; ++i) to[i] = from[i];
+}
+
 // One panel of one group's weights: rows [first, first + rows), (depth, rows) for each phase of the
 // result. `weight` and `to`: the group's first.
 struct PanelOfWeights {
@@ -279,14 +286,17 @@ struct PanelOfWeights {
     });
     const index_t channel = l.depth_taps * l.taps;
     float turned[taps_at_once * Microkernels::most_rows];
+    const auto taps_of = [&](index_t v) {
+      return weight + (v / l.depth_taps * l.result_channels + first) * channel +
+             v % l.depth_taps * l.taps + first_tap;
+    };
     for (index_t v = 0; v < l.virtual_channels; ++v) {
-      const float* from = weight + (v / l.depth_taps * l.result_channels + first) * channel +
-                          v % l.depth_taps * l.taps + first_tap;
-      kernels.pack(from, channel, 1, rows, count, turned, rows);
+      for (index_t r = 0; r < rows && v + 1 < l.virtual_channels; ++r)
+        __builtin_prefetch(taps_of(v + 1) + r * channel);
+      kernels.pack(taps_of(v), channel, 1, rows, count, turned, rows);
       for (index_t k = 0; k < count; ++k)
         if (phase[k].taps > 0)  // a small result does not have every phase
-          std::memcpy(row_of(phase[k], v, place[k]), turned + k * rows,
-                      static_cast<size_t>(rows) * sizeof(float));
+          copy_short(turned + k * rows, rows, row_of(phase[k], v, place[k]));
     }
   }
 };
