@@ -137,6 +137,8 @@ struct Layout {
   }
 };
 
+constexpr index_t most_width = Microkernels::most_vectors * Microkernels::most_lanes;  // of a tile
+
 // Behind the planes: what the last row shares, and what the last tile reads and does not use.
 constexpr index_t behind_planes = 2 * Microkernels::most_lanes;
 
@@ -231,21 +233,59 @@ inline void copy_short(const float* from, index_t count, float* to) {
   for (; i < count; ++i) to[i] = from[i];
 }
 
-// One panel of one group's weights: rows [first, first + rows), (depth, rows) for each phase of the
-// result. `weight` and `to`: the group's first.
+// How the channels of a group's result are cut. Vectors lie along the image, and a panel is a
+// tile's rows; or, where these would leave much of the vectors empty, along the channels.
+struct Panels {
+  index_t channels, most;
+  index_t lanes = 1;  // panels are filled up to a multiple
+  index_t count;
+
+  Panels(const Microkernels& kernels, const Layout& l) : channels(l.result_channels) {
+    const bool turned = is_worth_turning(kernels, l);
+    if (turned) lanes = kernels.lanes;
+    most = turned ? kernels.columns() : kernels.rows, count = ceil_div(channels, most);
+  }
+  bool turned() const { return lanes > 1; }
+  index_t first(index_t panel) const {
+    return turned() ? smaller(channels, panel * most) : part_begin(channels, count, panel);
+  }
+  index_t rows(index_t panel) const { return first(panel + 1) - first(panel); }
+  index_t width(index_t panel) const { return round_up(rows(panel), lanes); }
+  index_t padded_channels() const { return round_up(channels, lanes); }
+  // Never less than the above.
+  static index_t most_channels(const Microkernels& kernels, index_t channels) {
+    return channels < kernels.lanes ? channels : round_up(channels, kernels.lanes);
+  }
+
+ private:
+  static bool is_worth_turning(const Microkernels& kernels, const Layout& l) {
+    constexpr index_t least_width = 4;  // fewer sums at once would wait for each other
+    const index_t width = l.width.end - l.width.begin;
+    if (l.width.result_step != 1 || width < least_width || l.result_channels < kernels.lanes)
+      return false;
+    const index_t along_image =
+        round_up((l.band - 1) * l.pitch + width, kernels.lanes) * l.result_channels;
+    const index_t along_channels = l.band * width * round_up(l.result_channels, kernels.lanes);
+    return along_channels * 17 < along_image * 16;
+  }
+};
+
+// One panel of one group's weights: (depth, width) for each phase of the result. `weight` and `to`:
+// the group's first.
 struct PanelOfWeights {
   const Microkernels& kernels;
   const Correlation& c;
   const Layout& l;
   Direction direction;
-  index_t first, rows;
+  const Panels& panels;
+  index_t first, rows, width;
   const float* weight;
   float* to;
 
   // Where the phase's row of virtual channel v and tap lies.
   float* row_of(const Phase& p, index_t v, index_t tap) const {
-    return to + l.virtual_channels * (p.before * l.result_channels + p.taps * first) +
-           (v * p.taps + tap) * rows;
+    return to + l.virtual_channels * (p.before * panels.padded_channels() + p.taps * first) +
+           (v * p.taps + tap) * width;
   }
 
   void pack() const {
@@ -269,7 +309,7 @@ struct PanelOfWeights {
         for (index_t at = 0; at < stretch; at += line)
           __builtin_prefetch(from + r * depth + next + at);
       kernels.pack(from + k, depth, 1, rows, smaller(stretch, depth - k),
-                   to + first * depth + k * rows, rows);
+                   to + first * depth + k * width, width);
     }
   }
 
@@ -285,7 +325,7 @@ struct PanelOfWeights {
       });
     });
     const index_t channel = l.depth_taps * l.taps;
-    float turned[taps_at_once * Microkernels::most_rows];
+    float turned[taps_at_once * most_width];
     const auto taps_of = [&](index_t v) {
       return weight + (v / l.depth_taps * l.result_channels + first) * channel +
              v % l.depth_taps * l.taps + first_tap;
@@ -306,9 +346,10 @@ struct PanelOfWeights {
 // result[r, y, x] = activation(bias[r] + sum over k of weight(r, k) base[offsets[k] + y * pitch +
 // x])
 struct Sweep {
-  index_t rows, depth;
+  const Panels* panels;
+  index_t depth;
   index_t tap_rows, tap_columns, row_step;  // as in Channel; backward, `pitch` further up
-  const float* weight;                      // panels of (depth, rows)
+  const float* weight;                      // panels of (depth, width)
   const index_t* offsets;
   const float* base;
   index_t planes;  // floats
@@ -339,15 +380,22 @@ void write_columns(const Microkernels& kernels, const Sweep& s, index_t rows, co
     for (index_t i = 0; i < count; ++i) to[i * s.result_column] = tile[i];
 }
 
+// The last steps of a panel's channels, from `first` on.
+void finish(const Microkernels& kernels, const Sweep& s, index_t first, index_t rows,
+            index_t columns, float* sums, index_t sums_row) {
+  Epilogue epilogue;
+  epilogue.activation = s.activation;
+  if (s.bias != nullptr) epilogue.addend = s.bias + first, epilogue.addend_row = 1;
+  if (!epilogue.is_identity()) kernels.finish(rows, columns, sums, sums_row, epilogue);
+}
+
 // A panel of weights and the columns from j on.
 void run_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_t j,
               index_t total) {
-  constexpr index_t most_width = Microkernels::most_vectors * Microkernels::most_lanes;
   alignas(64) float tile[Microkernels::most_rows * most_width + Microkernels::most_lanes];
   const index_t columns = smaller(kernels.columns(), total - j),
                 vectors = ceil_div(columns, kernels.lanes), width = vectors * kernels.lanes;
-  const index_t panels = ceil_div(s.rows, kernels.rows), first = part_begin(s.rows, panels, panel),
-                rows = part_begin(s.rows, panels, panel + 1) - first;
+  const index_t first = s.panels->first(panel), rows = s.panels->rows(panel);
   const float* weight = s.weight + first * s.depth;
   float* const result = s.result + first * s.result_channel;
 
@@ -358,10 +406,7 @@ void run_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_
   for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
     kernels.tile[rows - 1][vectors - 1](smaller(gemm_depth_block, s.depth - k), weight + k * rows,
                                         s.base + j, s.offsets + k, sums, sums_row, k > 0);
-  Epilogue epilogue;
-  epilogue.activation = s.activation;
-  if (s.bias != nullptr) epilogue.addend = s.bias + first, epilogue.addend_row = 1;
-  if (!epilogue.is_identity()) kernels.finish(rows, width, sums, sums_row, epilogue);
+  finish(kernels, s, first, rows, width, sums, sums_row);
 
   for (index_t i = 0; !in_one_row && i < columns;) {  // each stretch that lies in one row
     const index_t row = (j + i) / s.pitch, column = (j + i) % s.pitch;
@@ -372,16 +417,44 @@ void run_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_
   }
 }
 
+// A panel of weights and neighbours in a row of the image, from (y, x) on. The sums of a place lie
+// side by side, and are turned at the end.
+void run_turned_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_t y,
+                     index_t x, index_t count) {
+  alignas(64) float tile[Microkernels::most_rows * most_width];
+  const index_t first = s.panels->first(panel), rows = s.panels->rows(panel),
+                width = s.panels->width(panel);
+  const float* weight = s.weight + first * s.depth;
+  for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
+    kernels.turned_tile[count - 1][width / kernels.lanes - 1](
+        smaller(gemm_depth_block, s.depth - k), s.base + y * s.pitch + x, s.offsets + k,
+        weight + k * width, tile, width, k > 0);
+  float* to = s.result + first * s.result_channel + y * s.result_row + x;
+  kernels.pack(tile, width, 1, count, rows, to, s.result_channel);
+  finish(kernels, s, first, rows, count, to, s.result_channel);
+}
+
+void run_turned(const Microkernels& kernels, const Sweep& s) {
+  const index_t parts = ceil_div(s.width, kernels.rows);
+  for (index_t panel = 0; panel < s.panels->count; ++panel)
+    for (index_t i = 0; i < s.height * parts; ++i) {
+      const index_t x = part_begin(s.width, parts, i % parts);
+      run_turned_tile(kernels, s, panel, i / parts, x,
+                      part_begin(s.width, parts, i % parts + 1) - x);
+    }
+}
+
 // Runs over y and x as one row of (height - 1) * pitch + width elements; those between the image's
 // rows are thrown away.
 void run_sweep(const Microkernels& kernels, const Sweep& s, Direction direction) {
   if (s.height <= 0 || s.width <= 0) return;
-  if (s.rows == 1 && s.depth <= gemm_depth_block && s.result_column == 1)
+  if (s.panels->channels == 1 && s.depth <= gemm_depth_block && s.result_column == 1)
     return run_channel(kernels, s, direction);
-  const index_t total = (s.height - 1) * s.pitch + s.width, panels = ceil_div(s.rows, kernels.rows),
+  if (s.panels->turned()) return run_turned(kernels, s);
+  const index_t total = (s.height - 1) * s.pitch + s.width, panels = s.panels->count,
                 tiles = ceil_div(total, kernels.columns());
   // What is larger is read once: the weights, or the planes.
-  if (s.rows * s.depth > s.planes)
+  if (s.panels->channels * s.depth > s.planes)
     for (index_t i = 0; i < panels * tiles; ++i)
       run_tile(kernels, s, i / tiles, i % tiles * kernels.columns(), total);
   else
@@ -393,8 +466,8 @@ void run_sweep(const Microkernels& kernels, const Sweep& s, Direction direction)
 
 // ---- the whole ----
 
-CorrelationPlan plan_correlation(const Microkernels&, const Correlation& c, Direction direction,
-                                 int thread_count) {
+CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation& c,
+                                 Direction direction, int thread_count) {
   constexpr index_t planes_floats = 64 * 1024;  // stay in the second-level cache
   constexpr index_t least_work = 1 << 18;       // multiply-adds worth a task
 
@@ -418,7 +491,8 @@ CorrelationPlan plan_correlation(const Microkernels&, const Correlation& c, Dire
       l.plain ? 0
               : smaller((positions + reach) * row, larger(planes_floats, (1 + reach) * row)) +
                     behind_planes;
-  plan.shared_bytes = bytes_of_floats(c.groups * l.result_channels * l.depth()) +
+  const index_t channels = Panels::most_channels(kernels, l.result_channels);
+  plan.shared_bytes = bytes_of_floats(c.groups * channels * l.depth()) +
                       round_up((l.depth() + Microkernels::rows_ahead) * index_t{sizeof(index_t)},
                                scratch_alignment);
   plan.slots = thread_count;
@@ -432,7 +506,8 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
                      const Threads* threads) {
   const bool forward = direction == Direction::forward;
   const Layout l(c, direction, plan.band);
-  const index_t group_weights = l.result_channels * l.depth();
+  const Panels panels(kernels, l);
+  const index_t group_weights = panels.padded_channels() * l.depth();
   float* packed = static_cast<float*>(scratch);
   const bool is_packed = forward && l.result_channels == 1;  // by nature
   const float* weights = is_packed ? weight : packed;
@@ -442,16 +517,16 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
     write_offsets(c, l, p, offsets + p.before * l.virtual_channels);
   });
   for (int i = 0; i < Microkernels::rows_ahead; ++i) offsets[l.depth() + i] = 0;
-  const index_t panels = ceil_div(l.result_channels, kernels.rows);
-  parallel_for(threads, is_packed ? 0 : c.groups * panels, [&](index_t i) {
-    const index_t group = i / panels, first = part_begin(l.result_channels, panels, i % panels);
-    const index_t rows = part_begin(l.result_channels, panels, i % panels + 1) - first;
+  parallel_for(threads, is_packed ? 0 : c.groups * panels.count, [&](index_t i) {
+    const index_t group = i / panels.count, panel = i % panels.count;
     PanelOfWeights{kernels,
                    c,
                    l,
                    direction,
-                   first,
-                   rows,
+                   panels,
+                   panels.first(panel),
+                   panels.rows(panel),
+                   panels.width(panel),
                    weight + group * c.outputs * c.inputs * c.taps(),
                    packed + group * group_weights}
         .pack();
@@ -486,11 +561,11 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
         for_phases(c, l, direction, [&](const Phase& p) {
           const index_t top = larger(q0, l.height.first(p.row)), left = l.width.first(p.column);
           Sweep s;
-          s.rows = l.result_channels, s.depth = p.taps * l.virtual_channels;
+          s.panels = &panels, s.depth = p.taps * l.virtual_channels;
           s.row_step = c.dilation[1] == 1 && (forward || c.stride[1] == 1) ? c.stride[1] : 0;
           s.tap_rows = s.row_step > 0 ? c.kernel[1] : 1, s.tap_columns = p.taps / s.tap_rows;
-          s.weight =
-              weights + group * group_weights + p.before * l.virtual_channels * l.result_channels;
+          s.weight = weights + group * group_weights +
+                     p.before * l.virtual_channels * panels.padded_channels();
           s.offsets = offsets + p.before * l.virtual_channels;
           s.base = planes + (top - q0) * l.pitch + (left - l.width.begin);
           s.planes = l.planes(), s.pitch = l.pitch,

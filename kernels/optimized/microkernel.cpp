@@ -83,6 +83,34 @@ void tile_in_place(index_t depth, const float* a, index_t a_row, const float* b,
   tile_of<rows, vectors, false>(depth, a, a_row, b, b_rows, c, c_row, add_to_c);
 }
 
+template <int rows, int vectors>
+void turned_tile(index_t depth, const float* HWY_RESTRICT a, const index_t* HWY_RESTRICT a_columns,
+                 const float* HWY_RESTRICT b, float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
+  Vec sum[rows][vectors];
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
+  for (index_t k = 0; k < depth; ++k, b += vectors * lanes) {
+    const float* column = a + a_columns[k];
+    Vec row[vectors];
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) row[v] = load(b + v * lanes);
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      const Vec x = broadcast(column[r]);
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(row[v], x, sum[r][v]);
+    }
+  }
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    float* to = c + r * c_row;
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
+  }
+}
+
 // ---- packing ----
 
 // Columns [0, across) of to[k][i] = from[i][k], `width` of them at a time; the last ones may be
@@ -426,6 +454,7 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
           most_vectors,
           {{tile<r + 1, 1>, tile<r + 1, 2>}...},
           {{tile_in_place<r + 1, 1>, tile_in_place<r + 1, 2>}...},
+          {{turned_tile<r + 1, 1>, turned_tile<r + 1, 2>}...},
           {{long_vectors(1), tile<1, long_vectors(1)>},
            {long_vectors(2), tile<2, long_vectors(2)>},
            {long_vectors(3), tile<3, long_vectors(3)>},

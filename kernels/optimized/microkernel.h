@@ -37,6 +37,12 @@ using Tile = void (*)(index_t depth, const float* a, const float* b, const index
 using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const float* b,
                              const index_t* b_rows, float* c, index_t c_row, bool add);
 
+/// The same with the roles turned: the rows of a lie anywhere, as the neighbours of an image do,
+/// and those of b one behind the other:
+///   a(r, k) = a[a_columns[k] + r]   b(k, j) = b[k * vectors * lanes + j]
+using TurnedTile = void (*)(index_t depth, const float* a, const index_t* a_columns, const float* b,
+                            float* c, index_t c_row, bool add);
+
 /// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k *
 /// depth_stride].
 using Pack = void (*)(const float* from, index_t across_stride, index_t depth_stride,
@@ -89,6 +95,7 @@ struct Microkernels {
   int vectors;                         ///< and 1 … vectors vectors
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
   TileInPlace tile_in_place[most_rows][most_vectors];
+  TurnedTile turned_tile[most_rows][most_vectors];
   /// For few rows, whose time goes to reading b once from memory: tiles that read it in long runs.
   struct Long {
     int vectors;
