@@ -195,10 +195,11 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
         };
         if (here == step && width == lanes) {
           TAPER_UNROLL
-          for (int i = 0; i < step; i += 4) {
-            const auto t = transposed<lanes>(from + k + i, b_column);
+          for (int i = 0; i < step; i += lanes) {
+            Vec line[lanes];
+            load_square(from + k + i, b_column, line);
             TAPER_UNROLL
-            for (int l = 0; l < 4; ++l) multiply(i + l, t.line[l]);
+            for (int l = 0; l < lanes; ++l) multiply(i + l, line[l]);
           }
         } else {
           turn(from + k, b_column, width, here, copy);
