@@ -83,6 +83,34 @@ void tile_in_place(index_t depth, const float* a, index_t a_row, const float* b,
   tile_of<rows, vectors, false>(depth, a, a_row, b, b_rows, c, c_row, add_to_c);
 }
 
+template <int rows, int vectors>
+void turned_tile(index_t depth, const float* HWY_RESTRICT a, const index_t* HWY_RESTRICT a_columns,
+                 const float* HWY_RESTRICT b, float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
+  Vec sum[rows][vectors];
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
+  for (index_t k = 0; k < depth; ++k, b += vectors * lanes) {
+    const float* column = a + a_columns[k];
+    Vec row[vectors];
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) row[v] = load(b + v * lanes);
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      const Vec x = broadcast(column[r]);
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(row[v], x, sum[r][v]);
+    }
+  }
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    float* to = c + r * c_row;
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
+  }
+}
+
 // ---- packing ----
 
 // Columns [0, across) of to[k][i] = from[i][k], `width` of them at a time; the last ones may be
@@ -167,10 +195,11 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
         };
         if (here == step && width == lanes) {
           TAPER_UNROLL
-          for (int i = 0; i < step; i += 4) {
-            const auto t = transposed<lanes>(from + k + i, b_column);
+          for (int i = 0; i < step; i += lanes) {
+            Vec line[lanes];
+            load_square(from + k + i, b_column, line);
             TAPER_UNROLL
-            for (int l = 0; l < 4; ++l) multiply(i + l, t.line[l]);
+            for (int l = 0; l < lanes; ++l) multiply(i + l, line[l]);
           }
         } else {
           turn(from + k, b_column, width, here, copy);
@@ -231,6 +260,16 @@ void finish(index_t rows, index_t columns, float* c, index_t c_row, const Epilog
 
 // ---- channels that meet few inputs ----
 
+template <bool partial>
+HWY_INLINE void finish_vector(const Channel& c, Vec sum, Vec bias, float* to) {
+  if (c.bias != nullptr) sum = add(sum, bias);
+  if (c.activation == Activation::relu) sum = relu(sum);
+  if (partial)
+    store_first(sum, to, c.width);
+  else
+    store(sum, to);
+}
+
 // Rows and columns from (y, x) on; its vectors lie `gap` apart. `partial`: one vector, of which the
 // channel's width is a part.
 template <int rows, int vectors, bool partial>
@@ -252,14 +291,7 @@ void channel_tile(const Channel& c, index_t y, index_t x, index_t gap) {
   float* to = c.to + y * c.to_row + x;
   TAPER_UNROLL
   for (int r = 0; r < rows; ++r, to += c.to_row) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) {
-    Vec result = c.bias != nullptr ? add(sum[r][v], bias) : sum[r][v];
-    if (c.activation == Activation::relu) result = relu(result);
-    if (partial)
-      store_first(result, to, c.width);
-    else
-      store(result, to + v * gap);
-  }
+  for (int v = 0; v < vectors; ++v) finish_vector<partial>(c, sum[r][v], bias, to + v * gap);
 }
 
 // Tiles that reach over an edge are moved back: some elements are computed twice.
@@ -275,8 +307,89 @@ void channel_rows(const Channel& c, index_t gap) {
   }
 }
 
+// The same for rows of taps that see one another's rows of the image: what is loaded is multiplied
+// for every row of the result that it belongs to. From the first line of the image down, each sum
+// still meets its taps in their order.
+template <int tap_rows, int step, int rows, int vectors>
+struct SharedTile {
+  const Channel& c;
+  const float* from;
+  index_t gap;
+  Vec sum[rows][vectors];
+
+  template <int line>
+  HWY_INLINE void meet(const float* weight, const index_t* offsets) {
+    // rows of the result, of which `line` is at most the last one
+    constexpr int first = line < tap_rows ? 0 : (line - tap_rows) / step + 1,
+                  last = smaller(rows - 1, line / step);
+    offsets += line % step * c.tap_columns;
+    const float* at = from + line / step * c.pitch;
+    for (index_t j = 0; j < c.tap_columns; ++j) {
+      Vec x[vectors];
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) x[v] = load(at + offsets[j] + v * gap);
+      TAPER_UNROLL
+      for (int r = first; r <= last; ++r) {
+        const Vec w = broadcast(weight[(line - step * r) * c.tap_columns + j]);
+        TAPER_UNROLL
+        for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(w, x[v], sum[r][v]);
+      }
+    }
+  }
+  template <int... line>
+  HWY_INLINE void meet_all(std::integer_sequence<int, line...>) {
+    const float* weight = c.weight;
+    const index_t* offsets = c.offsets;
+    const index_t block = tap_rows * c.tap_columns;
+    for (index_t k = 0; k < c.taps; k += block, weight += block, offsets += block)
+      (meet<line>(weight, offsets), ...);
+  }
+};
+
+template <int tap_rows, int step, int rows, int vectors>
+void shared_rows(const Channel& c, index_t gap) {
+  const index_t width = (vectors - 1) * gap + lanes;
+  const Vec bias = broadcast(c.bias != nullptr ? *c.bias : 0);
+  for (index_t j = 0; j < c.width; j += width) {
+    const index_t x = c.width - j >= width || vectors == 1 ? j : c.width - width;
+    for (index_t i = 0; i < c.height; i += rows) {
+      const index_t y = c.height - i < rows ? c.height - rows : i;
+      SharedTile<tap_rows, step, rows, vectors> tile{c, c.from + y * c.pitch + x, gap, {}};
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r) TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) tile.sum[r][v] = broadcast(0);
+      tile.meet_all(std::make_integer_sequence<int, step*(rows - 1) + tap_rows>());
+      float* to = c.to + y * c.to_row + x;
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r, to += c.to_row) TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v)
+        finish_vector<vectors == 1>(c, tile.sum[r][v], bias, to + v * gap);
+    }
+  }
+}
+
+// Images of few rows are not worth it, nor are narrow ones where vectors are.
+template <int tap_rows, int step>
+bool shared(const Channel& c) {
+  if (c.tap_rows != tap_rows || c.row_step != step || c.height < 4) return false;
+  if (c.width > lanes) {
+    shared_rows<tap_rows, step, 4, 2>(
+        c, c.width >= 2 * lanes ? lanes : static_cast<int>(c.width) - lanes);
+    return true;
+  }
+  if constexpr (lanes >= 8) {
+    const bool sevens = (c.height + 6) / 7 * 7 < (c.height + 7) / 8 * 8;
+    if (c.height >= 7 && sevens) shared_rows<tap_rows, step, 7, 1>(c, lanes);
+    if (c.height >= 8 && !sevens) shared_rows<tap_rows, step, 8, 1>(c, lanes);
+    return c.height >= 7;
+  }
+  return false;
+}
+
 void channel(const Channel& c) {
   if (c.height <= 0 || c.width <= 0) return;
+  if (shared<3, 1>(c) || shared<3, 2>(c) || shared<5, 1>(c) || shared<5, 2>(c) || shared<7, 1>(c))
+    return;
   if (c.width >= 4 * lanes) return channel_rows<2, 4>(c, lanes);
   if (c.width > lanes)
     return channel_rows<4, 2>(c, smaller(static_cast<int>(c.width) - lanes, lanes));
@@ -284,16 +397,38 @@ void channel(const Channel& c) {
   channel_rows<8, 1, true>(c, lanes);
 }
 
-void copy_every_second(const float* from, index_t count, float* to) {
-  if (count < lanes) {
-    for (index_t i = 0; i < count; ++i) to[i] = from[2 * i];
+// Whole vectors: what lies behind them is written after them.
+void zero(index_t count, float* to) {
+  for (index_t i = 0; i < count; i += lanes) store(broadcast(0), to + i);
+}
+
+void copy_row(const float* from, index_t step, index_t count, float* to) {
+  index_t i = 0;
+  if (step == 1) {
+    for (; i + lanes <= count; i += lanes) store(load(from + i), to + i);
+    if (i < count) store(load_first(from + i, count - i), to + i);
     return;
   }
-  index_t i = 0;
-  for (; i + lanes < count; i += lanes)
+  for (; step == 2 && i + lanes < count; i += lanes)
     store(even(load(from + 2 * i), load(from + 2 * i + lanes)), to + i);
-  i = count - lanes;  // nothing behind the last element is read
-  store(even(load(from + 2 * i), load_first(from + 2 * i + lanes, lanes - 1)), to + i);
+  if (step == 2 && count >= lanes) {
+    i = count - lanes;  // nothing behind the last element is read
+    store(even(load(from + 2 * i), load_first(from + 2 * i + lanes, lanes - 1)), to + i);
+    return;
+  }
+  for (; i < count; ++i) to[i] = from[i * step];
+}
+
+void pad(const Padded& p) {
+  zero(p.top * p.columns, p.to);
+  float* to = p.to + p.top * p.columns;
+  const float* from = p.from;
+  for (index_t i = p.top; i < p.bottom; ++i, to += p.columns, from += p.from_row) {
+    zero(p.left, to);
+    copy_row(from, p.step, p.right - p.left, to + p.left);
+    zero(p.columns - p.right, to + p.right);
+  }
+  zero((p.rows - p.bottom) * p.columns, to);
 }
 
 float sum(const float* from, index_t count) {
@@ -320,6 +455,7 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
           most_vectors,
           {{tile<r + 1, 1>, tile<r + 1, 2>}...},
           {{tile_in_place<r + 1, 1>, tile_in_place<r + 1, 2>}...},
+          {{turned_tile<r + 1, 1>, turned_tile<r + 1, 2>}...},
           {{long_vectors(1), tile<1, long_vectors(1)>},
            {long_vectors(2), tile<2, long_vectors(2)>},
            {long_vectors(3), tile<3, long_vectors(3)>},
@@ -329,7 +465,7 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
           narrow,
           finish,
           channel,
-          copy_every_second,
+          pad,
           sum};
 }
 constexpr Microkernels table = make_table(std::make_index_sequence<most_rows>());

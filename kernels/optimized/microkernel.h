@@ -37,6 +37,12 @@ using Tile = void (*)(index_t depth, const float* a, const float* b, const index
 using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const float* b,
                              const index_t* b_rows, float* c, index_t c_row, bool add);
 
+/// The same with the roles turned: the rows of a lie anywhere, as the neighbours of an image do,
+/// and those of b one behind the other:
+///   a(r, k) = a[a_columns[k] + r]   b(k, j) = b[k * vectors * lanes + j]
+using TurnedTile = void (*)(index_t depth, const float* a, const index_t* a_columns, const float* b,
+                            float* c, index_t c_row, bool add);
+
 /// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k *
 /// depth_stride].
 using Pack = void (*)(const float* from, index_t across_stride, index_t depth_stride,
@@ -53,8 +59,12 @@ using RowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t
 /// One channel of a convolution that meets few inputs:
 ///   to(y, x) = activation(bias + sum over k of weight[k] from[offsets[k] + y * pitch + x])
 /// with k ascending, in the roundings of a Tile. A width below `lanes` is read as whole vectors.
+/// The taps are blocks of `tap_rows` rows of `tap_columns`. With a `row_step`, a row of taps sees
+/// what the one `row_step` before it sees a row further down, within a block:
+///   offsets[k + row_step * tap_columns] = offsets[k] + pitch
+/// so that what is loaded for one row of the result serves others. 0: nothing is known.
 struct Channel {
-  index_t taps;
+  index_t taps, tap_rows, tap_columns, row_step;
   const float* weight;
   const index_t* offsets;
   const float* from;
@@ -63,6 +73,17 @@ struct Channel {
   index_t to_row;
   const float* bias;  ///< nullptr: none
   Activation activation;
+};
+
+/// Rows of an image between zeros: to[i * columns + j] for i in [0, rows), j in [0, columns) is
+/// from[(i - top) * from_row + (j - left) * step] inside [top, bottom) x [left, right), else 0.
+/// `step` is positive. Up to `lanes` more zeros may be written behind the last row.
+struct Padded {
+  const float* from;
+  index_t from_row, step;
+  index_t top, bottom, rows;
+  index_t left, right, columns;
+  float* to;
 };
 
 struct Microkernels {
@@ -74,6 +95,7 @@ struct Microkernels {
   int vectors;                         ///< and 1 … vectors vectors
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
   TileInPlace tile_in_place[most_rows][most_vectors];
+  TurnedTile turned_tile[most_rows][most_vectors];
   /// For few rows, whose time goes to reading b once from memory: tiles that read it in long runs.
   struct Long {
     int vectors;
@@ -86,7 +108,7 @@ struct Microkernels {
                  index_t c_row, bool add);
   void (*finish)(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue);
   void (*channel)(const Channel&);
-  void (*copy_every_second)(const float* from, index_t count, float* to);
+  void (*pad)(const Padded&);
   float (*sum)(const float* from, index_t count);  ///< in an order that depends on `count` alone
 
   int columns() const { return lanes * vectors; }

@@ -19,6 +19,7 @@ namespace HWY_NAMESPACE {
 // Beside the vectors: transposed<width> gives four of them, element i of line[k] from[i *
 // across_stride + k]. transpose<width, groups> writes to[k * to_row + i] = from[i * across_stride +
 // k] for i in [0, width), k in [0, 4 groups). Width 4, 8 or 16, but no more than `lanes`.
+// load_square gives `lanes` of them.
 
 template <class V>
 struct Lines {
@@ -156,15 +157,57 @@ template <int width>
 HWY_INLINE auto transposed(const float* from, index_t across_stride) {
   return turned<width>(load_lines<width>(from, across_stride));
 }
+
+#if HWY_TARGET == HWY_AVX3
+// Both halves of a line of the cache at once: lines whose stride is a power of two would not wait
+// for the second half. Blocks of four lanes are exchanged between four lines, then lanes in blocks.
+HWY_INLINE void load_square(const float* from, index_t across_stride, Vec* line) {
+  const hn::FixedTag<float, 8> half;
+  Vec low[8], high[8];
+  _Pragma("GCC unroll 8") for (int c = 0; c < 8; ++c) {
+    const float *a = from + c * across_stride, *b = from + (c + 8) * across_stride;
+    low[c] = hn::Combine(Tag(), hn::LoadU(half, b), hn::LoadU(half, a));
+    high[c] = hn::Combine(Tag(), hn::LoadU(half, b + 8), hn::LoadU(half, a + 8));
+  }
+  const auto turn_half = [](const Vec* x, Vec* to) HWY_ATTR {
+    Lines<Vec> even, odd;
+    _Pragma("GCC unroll 4") for (int c = 0; c < 4; ++c) {
+      even.line[c] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(x[c + 4]), x[c]);
+      odd.line[c] = hn::OddEvenBlocks(x[c + 4], hn::SwapAdjacentBlocks(x[c]));
+    }
+    even = turned<16>(even), odd = turned<16>(odd);
+    _Pragma("GCC unroll 4") for (int k = 0; k < 4; ++k) {
+      to[k] = even.line[k];
+      to[k + 4] = odd.line[k];
+    }
+  };
+  turn_half(low, line);
+  turn_half(high, line + 8);
+}
+#else
+HWY_INLINE void load_square(const float* from, index_t across_stride, Vec* line) {
+  _Pragma("GCC unroll 4") for (int k = 0; k < lanes; k += 4) {
+    const auto four = transposed<lanes>(from + k, across_stride);
+    _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i) line[k + i] = four.line[i];
+  }
+}
+#endif
+
 template <int width, int groups>
 HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, index_t to_row) {
-  decltype(load_lines<width>(from, 0)) lines[groups];
-  _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) lines[g] =
-      load_lines<width>(from + 4 * g, across_stride);
-  _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) {
-    const auto t = turned<width>(lines[g]);
-    _Pragma("GCC unroll 4") for (int k = 0; k < 4; ++k)
-        store_line<width>(t.line[k], to + (4 * g + k) * to_row);
+  if constexpr (width == 16 && groups == 4) {
+    Vec line[16];
+    load_square(from, across_stride, line);
+    _Pragma("GCC unroll 16") for (int k = 0; k < 16; ++k) store(line[k], to + k * to_row);
+  } else {
+    decltype(load_lines<width>(from, 0)) lines[groups];
+    _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) lines[g] =
+        load_lines<width>(from + 4 * g, across_stride);
+    _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) {
+      const auto t = turned<width>(lines[g]);
+      _Pragma("GCC unroll 4") for (int k = 0; k < 4; ++k)
+          store_line<width>(t.line[k], to + (4 * g + k) * to_row);
+    }
   }
 }
 

@@ -1,10 +1,7 @@
 // Tensors made of numbers: full, fill, scalar_tensor, empty, arange, linspace.
+#include "taper/kernels/portable/creation.h"
+
 #include "taper/kernels/shapes/creation.h"
-
-#include <cstring>
-
-#include "taper/kernels/portable/elements.h"
-#include "taper/kernels/portable/rows.h"
 
 namespace taper::portable {
 
@@ -19,68 +16,18 @@ Element element_of(Scalar value, DType dtype) {
 
 namespace {
 
-template <int bytes>
-void fill_elements(const Element& element, index_t n, void* to) {
-  // The C library's loops are wider than ours: one byte repeated, or copies of the first 4 KiB.
-  constexpr index_t first = 4096 / bytes;
-  Bytes<bytes> value, *y = static_cast<Bytes<bytes>*>(to);
-  std::memcpy(&value, element.bytes, bytes);
-  bool equal = true;
-  for (int i = 1; i < bytes; ++i) equal = equal && value.byte[i] == value.byte[0];
-  if (equal) {
-    std::memset(to, value.byte[0], static_cast<size_t>(n) * bytes);
-    return;
-  }
-  for (index_t i = 0; i < first && i < n; ++i) y[i] = value;
-  for (index_t i = first; i < n; i += first)
-    std::memcpy(y + i, y, static_cast<size_t>(n - i < first ? n - i : first) * bytes);
-}
-
-void fill(Context& context, const View<AnyElement>& out, Scalar value) {
-  const Element element = element_of(value, out.dtype());
-  const int bytes = size_bytes(out.dtype());
-  const index_t count = out.numel();
-  parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
-    const index_t first = task * pointwise_grain,
-                  n = count - first < pointwise_grain ? count - first : pointwise_grain;
-    void* to = static_cast<char*>(out.ref->data) + first * bytes;
-    switch (bytes) {
-      case 1:
-        fill_elements<1>(element, n, to);
-        break;
-      case 2:
-        fill_elements<2>(element, n, to);
-        break;
-      case 4:
-        fill_elements<4>(element, n, to);
-        break;
-      default:
-        fill_elements<8>(element, n, to);
-    }
-  });
-}
-
-Error full(Context& context, Span<const int64_t>, Scalar value, Maybe<DType>,
-           View<AnyElement> out) {
-  fill(context, out, value);
-  return Error::ok;
-}
-Error fill_scalar(Context& context, AnyView<const AnyElement>, Scalar value, View<AnyElement> out) {
-  fill(context, out, value);
-  return Error::ok;
-}
 Error scalar_tensor(Context& context, Scalar value, Maybe<DType>, View<AnyElement> out) {
-  fill(context, out, value);
+  fill<PlainLoops>(context, out, value);
   return Error::ok;
 }
 // Undefined elements are zeros, so that results stay a function of the arguments.
 Error empty(Context& context, Span<const int64_t>, Maybe<DType>, View<AnyElement> out) {
-  fill(context, out, 0);
+  fill<PlainLoops>(context, out, 0);
   return Error::ok;
 }
 Error empty_strided(Context& context, Span<const int64_t>, Span<const int64_t>, Maybe<DType>,
                     View<AnyElement> out) {
-  fill(context, out, 0);
+  fill<PlainLoops>(context, out, 0);
   return Error::ok;
 }
 
@@ -135,8 +82,8 @@ Error linspace(Context& context, Scalar start, Scalar end, int64_t steps, Maybe<
 
 }  // namespace
 
-TAPER_KERNEL(full, any, full)
-TAPER_KERNEL(fill_Scalar, any, fill_scalar)
+TAPER_KERNEL(full, any, full<PlainLoops>)
+TAPER_KERNEL(fill_Scalar, any, fill_scalar<PlainLoops>)
 TAPER_KERNEL(scalar_tensor, any, scalar_tensor)
 TAPER_KERNEL(empty_memory_format, any, empty)
 TAPER_KERNEL(empty_strided, any, empty_strided)

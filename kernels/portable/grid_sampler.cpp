@@ -104,6 +104,31 @@ struct Sample {
   index_t at[16];
   T weight[16];
 
+  /// The sum over `taps` elements of a plane.
+  template <int taps>
+  T sum(const T* x) const {
+    T sum = 0;
+    for (int k = 0; k < taps; ++k) sum += weight[k] * x[at[k]];
+    return sum;
+  }
+  /// Their number is known but at the edges.
+  T of(const T* x) const {
+    switch (count) {
+      case 1:
+        return sum<1>(x);
+      case 4:
+        return sum<4>(x);
+      case 8:
+        return sum<8>(x);
+      case 16:
+        return sum<16>(x);
+      default:
+        T sum = 0;
+        for (int k = 0; k < count; ++k) sum += weight[k] * x[at[k]];
+        return sum;
+    }
+  }
+
   /// `coordinates`: n of them, that of the last dimension first. `slope`, if asked for: derivatives
   /// of each weight with respect to them.
   void read(const Plan& p, const T* coordinates, T (*slope)[3] = nullptr) {
@@ -148,10 +173,7 @@ Error run(Context& context, const Plan& p, View<const T> input, View<const T> gr
       const T* x = input.data() + (b * p.channels + c) * plane;
       T* y = out.data() + (b * p.channels + c) * p.positions + begin;
       for (index_t i = 0; i < count; ++i) {
-        T sum = 0;
-        for (int k = 0; k < samples[i].count; ++k)
-          sum += samples[i].weight[k] * x[samples[i].at[k]];
-        y[i] = sum;
+        y[i] = samples[i].of(x);
       }
     }
   });

@@ -5,7 +5,7 @@
 //   sum(dy)
 //
 // (Y. Wu, K. He, "Group Normalization", ECCV 2018.)
-#include <cmath>
+#include "taper/kernels/portable/group_norm.h"
 
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/norm.h"
@@ -14,32 +14,6 @@
 
 namespace taper::portable {
 namespace {
-
-template <class T>
-Error forward(Context& context, View<const T> input, Maybe<View<const T>> weight,
-              Maybe<View<const T>> bias, int64_t n, int64_t channels, int64_t plane, int64_t groups,
-              double eps, View<T> out, View<T> mean, View<T> rstd) {
-  const index_t per_group = static_cast<index_t>(channels / groups),
-                size = per_group * static_cast<index_t>(plane);
-  parallel_for(context.threads, static_cast<index_t>(n * groups), [&](index_t task) {
-    const T* x = input.data() + task * size;
-    const T center = sum_of<T>(size, [=](index_t i) { return x[i]; }) / static_cast<T>(size);
-    const T variance =
-        sum_of<T>(size, [=](index_t i) { return (x[i] - center) * (x[i] - center); }) /
-        static_cast<T>(size);
-    const T invstd = 1 / std::sqrt(variance + static_cast<T>(eps));
-    mean.data()[task] = center, rstd.data()[task] = invstd;
-    const index_t first = task % static_cast<index_t>(groups) * per_group;
-    for (index_t c = 0; c < per_group; ++c) {
-      const T *row = x + c * plane, scale = invstd * value_or<T>(weight, first + c, 1),
-              shift = value_or<T>(bias, first + c, 0);
-      T* y = out.data() + task * size + c * plane;
-      for_each_element(static_cast<index_t>(plane),
-                       [=](index_t i) { y[i] = (row[i] - center) * scale + shift; });
-    }
-  });
-  return Error::ok;
-}
 
 /// The sums of dy and of dy xhat over one channel of one image.
 template <class T>
@@ -96,8 +70,8 @@ Error backward(Context& context, View<const T> grad_out, View<const T> input, Vi
 
 }  // namespace
 
-TAPER_KERNEL(native_group_norm, f32, forward<float>)
-TAPER_KERNEL(native_group_norm, f64, forward<double>)
+TAPER_KERNEL(native_group_norm, f32, group_norm::forward<PlainLoops, float>)
+TAPER_KERNEL(native_group_norm, f64, group_norm::forward<PlainLoops, double>)
 TAPER_KERNEL(native_group_norm_backward, f32, backward<float>)
 TAPER_KERNEL(native_group_norm_backward, f64, backward<double>)
 

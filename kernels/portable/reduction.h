@@ -5,12 +5,15 @@
 // pieces of fixed length; a piece is summed in two ways:
 //
 //   rows     the innermost extent is reduced: blocks of 128 elements in 16 lanes, block results
-//   pairwise columns  the innermost extent is kept: 128 results side by side, three levels of
-//   partial sums of 16 and 256 rows
+//            pairwise; where nothing is rounded (amax), 64 lanes and no blocks
+//   columns  the innermost extent is kept: 128 results side by side, three levels of partial sums
+//            of 16 and 256 rows
 //
 // so that rounding errors grow with the logarithm, or the cube root, of the count instead of the
 // count.
 #pragma once
+#include <cstring>
+
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/walk.h"
@@ -91,14 +94,8 @@ T reduce_block(const Op& op, const T* x, index_t n, T shift) {
   T sums[lanes];
   for (T& s : sums) s = Op::identity();
   index_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    if constexpr (Op::chooses) {
-      TAPER_LANES
-      for (int k = 0; k < lanes; ++k) sums[k] = op.combine(sums[k], op.map(x[i + k], shift));
-    } else {
-      for (int k = 0; k < lanes; ++k) sums[k] = op.combine(sums[k], op.map(x[i + k], shift));
-    }
-  }
+  for (; i + lanes <= n; i += lanes)
+    for (int k = 0; k < lanes; ++k) sums[k] = op.combine(sums[k], op.map(x[i + k], shift));
   if (const int rest = static_cast<int>(n - i); rest > 0) {
     TAPER_LANES
     for (int k = 0; k < lanes; ++k)
@@ -110,16 +107,74 @@ T reduce_block(const Op& op, const T* x, index_t n, T shift) {
   return sums[0];
 }
 
+/// A result that is one of its elements rounds nothing: it needs no pairs. Element i of a stream
+/// goes to lane i % lanes; there are many, as a choice takes long.
+template <class Op, class T>
+class Choice {
+ public:
+  Choice() {
+    for (auto& group : chosen_)
+      for (T& c : group) c = Op::identity();
+  }
+  /// All calls but the last: of a multiple of 64 elements.
+  void add(const Op& op, const T* x, index_t n) {
+    index_t i = 0;
+    T c[groups][lanes];  // in registers
+    std::memcpy(c, chosen_, sizeof c);
+    for (; i + groups * lanes <= n; i += groups * lanes) {
+      TAPER_UNROLLED
+      for (int g = 0; g < groups; ++g) {
+        TAPER_LANES
+        for (int k = 0; k < lanes; ++k)
+          c[g][k] = op.combine(c[g][k], op.map(x[i + g * lanes + k], T()));
+      }
+    }
+    std::memcpy(chosen_, c, sizeof c);
+    for (int g = 0; i < n; ++g, i += lanes) {
+      const int rest = n - i < lanes ? static_cast<int>(n - i) : lanes;
+      TAPER_LANES
+      for (int k = 0; k < lanes; ++k)
+        chosen_[g][k] =
+            op.combine(chosen_[g][k], k < rest ? op.map(x[i + k], T()) : Op::identity());
+    }
+  }
+  T result(const Op& op) {
+    for (int g = 1; g < groups; ++g) {
+      TAPER_LANES
+      for (int k = 0; k < lanes; ++k) chosen_[0][k] = op.combine(chosen_[0][k], chosen_[g][k]);
+    }
+    TAPER_UNROLLED
+    for (int width = lanes / 2; width > 0; width /= 2)
+      for (int k = 0; k < width; ++k)
+        chosen_[0][k] = op.combine(chosen_[0][k], chosen_[0][k + width]);
+    return chosen_[0][0];
+  }
+
+ private:
+  static constexpr int groups = 4, lanes = 16;
+  T chosen_[groups][lanes];
+};
+
 /// Elements [first, first + n) of one result.
 template <class Op, class T>
 T reduce_row(const Op& op, const Source& source, index_t first, index_t n, T shift) {
   constexpr index_t block = tile_width;
   T buffer[block];
   const T* dense = source.is_direct() ? static_cast<const T*>(source.at(first)) : nullptr;
-  const auto reduced = [&](index_t at, index_t count) {
-    const void* x = dense ? dense + at : read_block(source, first + at, count, buffer);
-    return reduce_block(op, static_cast<const T*>(x), count, shift);
+  const auto read = [&](index_t at, index_t count) -> const void* {
+    return dense ? dense + at : read_block(source, first + at, count, buffer);
   };
+  const auto reduced = [&](index_t at, index_t count) {
+    return reduce_block(op, static_cast<const T*>(read(at, count)), count, shift);
+  };
+  if constexpr (Op::chooses) {
+    Choice<Op, T> choice;
+    for (index_t at = 0, count = dense ? n : block; at < n; at += count) {
+      if (n - at < count) count = n - at;
+      choice.add(op, static_cast<const T*>(read(at, count)), count);
+    }
+    return choice.result(op);
+  }
   if (n <= block) return reduced(0, n);
   Pairwise<Op, T> sum;
   index_t at = 0;
@@ -133,7 +188,13 @@ template <class Op, class T>
 void reduce_short_rows(const Op& op, const T* x, index_t n, index_t count, const T* shift,
                        T* result) {
   for (index_t i = 0; i < count; ++i)
-    result[i] = op.finish(reduce_block(op, x + i * n, n, Op::shifts ? shift[i] : T()));
+    if constexpr (Op::chooses) {
+      Choice<Op, T> choice;
+      choice.add(op, x + i * n, n);
+      result[i] = op.finish(choice.result(op));
+    } else {
+      result[i] = op.finish(reduce_block(op, x + i * n, n, Op::shifts ? shift[i] : T()));
+    }
 }
 
 /// `width` results side by side: rows [0, n), the first at element `first`, the next `stride`

@@ -1,9 +1,10 @@
-// sort, topk, median and kthvalue along one dimension: a stable merge sort of the indices of each
-// line. NaN counts as the largest value.
+// sort, topk, median and kthvalue along one dimension: a stable merge sort of each line's
+// positions, by integers that are ordered as its values are. NaN counts as the largest value.
 #include <limits>
 
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/lines.h"
+#include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
 #include "taper/kernels/shapes/reduction.h"
@@ -16,26 +17,74 @@ bool is_less(T a, T b) {
   return a < b || (b != b && a == a);
 }
 
-/// Sorts `order` so that x[order[i] * step] goes up (or down), with the help of `other`; returns
-/// which of the two holds it.
+/// An unsigned integer that goes up with the value: both zeros are one, NaN comes last.
 template <class T>
-index_t* merge_sort(const T* x, index_t step, index_t n, bool down, index_t* order,
-                    index_t* other) {
-  for (index_t i = 0; i < n; ++i) order[i] = i;
-  for (index_t width = 1; width < n; width *= 2) {
-    for (index_t begin = 0; begin < n; begin += 2 * width) {
-      index_t left = begin, right = begin + width < n ? begin + width : n;
-      const index_t left_end = right, right_end = begin + 2 * width < n ? begin + 2 * width : n;
-      for (index_t i = begin; i < right_end; ++i) {
-        bool take_right = left == left_end;
-        if (!take_right && right < right_end) {
-          const T a = x[order[left] * step], b = x[order[right] * step];
-          take_right = down ? is_less(a, b) : is_less(b, a);
-        }
-        other[i] = take_right ? order[right++] : order[left++];
-      }
+auto rising_key(T x) {
+  using Key = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  constexpr Key sign = Key{1} << (8 * sizeof(Key) - 1);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (x != x) return ~Key{0};
+    const Key bits = x == 0 ? Key{0} : math::bits_of(x);
+    return bits ^ ((bits & sign) != 0 ? ~Key{0} : sign);
+  } else {
+    return static_cast<Key>(static_cast<int64_t>(x)) ^ sign;
+  }
+}
+
+template <class T>
+struct Entry {
+  decltype(rising_key(T())) key;
+  index_t at;
+};
+
+/// to[0, n) = from[0, n) in order, by counting the entries before each: nothing is predicted.
+template <class E>
+void sort_few(const E* from, index_t n, E* to) {
+  for (index_t i = 0; i < n; ++i) {
+    index_t before = 0;
+    for (index_t k = 0; k < i; ++k) before += !(from[i].key < from[k].key);
+    for (index_t k = i + 1; k < n; ++k) before += from[k].key < from[i].key;
+    to[before] = from[i];
+  }
+}
+
+/// Joins the runs [left, right) and [right, end). A choice is a number, so that nothing is
+/// predicted.
+template <class E>
+void merge(const E* left, const E* right, const E* end, E* to) {
+  const E* const left_end = right;
+  while (left < left_end && right < end) {
+    const bool takes_right = right->key < left->key;
+    const E* const taken[] = {left, right};
+    *to++ = *taken[takes_right];
+    right += takes_right, left += !takes_right;
+  }
+  for (; left < left_end; ++left) *to++ = *left;
+  for (; right < end; ++right) *to++ = *right;
+}
+
+/// The entries of a line so that their values go up (or down), in one of the two halves of scratch,
+/// each of n entries.
+template <class T>
+const Entry<T>* sorted(const T* x, index_t step, index_t n, bool down, void* scratch) {
+  using E = Entry<T>;
+  constexpr index_t few = 8;
+  E* order = static_cast<E*>(scratch);
+  E* other = order + n;
+  for (index_t i = 0; i < n; ++i) {
+    const auto key = rising_key(x[i * step]);
+    other[i] = {down ? ~key : key, i};
+  }
+  index_t begin = 0;
+  for (; begin + few <= n; begin += few) sort_few(other + begin, few, order + begin);
+  sort_few(other + begin, n - begin, order + begin);
+  for (index_t width = few; width < n; width *= 2) {
+    for (begin = 0; begin < n; begin += 2 * width) {
+      const index_t middle = begin + width < n ? begin + width : n;
+      merge(order + begin, order + middle, order + (n - middle < width ? n : middle + width),
+            other + begin);
     }
-    index_t* swap = order;
+    E* swap = order;
     order = other, other = swap;
   }
   return order;
@@ -45,27 +94,27 @@ template <class T>
 Error sort_lines(Context& context, const Lines& lines, index_t kept, bool down, const T* self,
                  T* values, int64_t* indices) {
   const auto [outer, extent, inner] = lines;
-  index_t* scratch = static_cast<index_t*>(context.scratch);
   for (index_t o = 0; o < outer; ++o)
     for (index_t i = 0; i < inner; ++i) {
       const T* x = self + o * extent * inner + i;
-      const index_t* order = merge_sort(x, inner, extent, down, scratch, scratch + extent);
+      const Entry<T>* order = sorted(x, inner, extent, down, context.scratch);
       const index_t to = o * kept * inner + i;
       for (index_t k = 0; k < kept; ++k)
-        values[to + k * inner] = x[order[k] * inner], indices[to + k * inner] = order[k];
+        values[to + k * inner] = x[order[k].at * inner], indices[to + k * inner] = order[k].at;
     }
   return Error::ok;
 }
 
-void need_two_orders(Context& context, const Lines& lines) {
-  context.need_scratch(2 * static_cast<size_t>(lines.extent) * sizeof(index_t));
+template <class T>
+void need_entries(Context& context, const Lines& lines) {
+  context.need_scratch(2 * static_cast<size_t>(lines.extent) * sizeof(Entry<T>));
 }
 
 template <class T>
 Error prepare(Context& context, Lines& plan, View<const T> self, int64_t dim, bool, View<T>,
               View<int64_t>) {
   plan = lines_along(self.shape(), dim);
-  need_two_orders(context, plan);
+  need_entries<T>(context, plan);
   return Error::ok;
 }
 template <class T>
@@ -114,7 +163,7 @@ template <class T>
 Error prepare_topk(Context& context, Lines& plan, View<const T> self, int64_t, int64_t dim, bool,
                    bool, View<T>, View<int64_t>) {
   plan = lines_along(self.shape(), dim);
-  need_two_orders(context, plan);
+  need_entries<T>(context, plan);
   return Error::ok;
 }
 template <class T>
@@ -134,8 +183,7 @@ bool is_nan(T x) {
 /// The position of the element number k of a sorted line.
 template <class T>
 index_t position_of(Context& context, const T* x, index_t step, index_t n, index_t k) {
-  index_t* scratch = static_cast<index_t*>(context.scratch);
-  return merge_sort(x, step, n, false, scratch, scratch + n)[k];
+  return sorted(x, step, n, false, context.scratch)[k].at;
 }
 /// Of the lower median; of the first NaN if there is one.
 template <class T>
@@ -161,7 +209,7 @@ void pick_from_lines(const Lines& lines, const T* self, T* values, int64_t* indi
 template <class T>
 Error prepare_median(Context& context, Lines& plan, View<const T> self, View<T>) {
   plan = {1, self.numel(), 1};
-  need_two_orders(context, plan);
+  need_entries<T>(context, plan);
   return Error::ok;
 }
 template <class T>
@@ -176,7 +224,7 @@ template <class T>
 Error prepare_median_dim(Context& context, Lines& plan, View<const T> self, int64_t dim, bool,
                          View<T>, View<int64_t>) {
   plan = lines_along(self.shape(), dim);
-  need_two_orders(context, plan);
+  need_entries<T>(context, plan);
   return Error::ok;
 }
 template <class T>
@@ -191,7 +239,7 @@ template <class T>
 Error prepare_kthvalue(Context& context, Lines& plan, View<const T> self, int64_t, int64_t dim,
                        bool, View<T>, View<int64_t>) {
   plan = lines_along(self.shape(), dim);
-  need_two_orders(context, plan);
+  need_entries<T>(context, plan);
   return Error::ok;
 }
 template <class T>

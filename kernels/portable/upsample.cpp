@@ -46,11 +46,66 @@ struct Table {
   }
 };
 
+/// A stretch of a row of the result, as the sum of rows of the input that are resampled along their
+/// length alone. These are held: the next row of the result mostly needs them, too.
+template <class T, int taps, int max_rows>
+class RowStretch {
+ public:
+  static constexpr index_t most = 256;
+
+  RowStretch(const Taps<T, taps>* columns, index_t count) : columns_(columns), count_(count) {}
+  void clear() { rows_ = 0; }
+  void add(const T* row, T weight) { row_[rows_] = row, weight_[rows_++] = weight; }
+  void write(T* y) {
+    int line[max_rows];
+    bool used[max_rows] = {};
+    for (int r = 0; r < rows_; ++r) {
+      line[r] = find(row_[r]);
+      if (line[r] < max_rows) used[line[r]] = true;
+    }
+    for (int r = 0, free = 0; r < rows_; ++r) {
+      if (line[r] < max_rows) continue;
+      while (used[free]) ++free;
+      used[free] = true, line[r] = free;
+      resample(row_[r], free);
+    }
+    for (int r = 0; r < rows_; ++r) {
+      const T *x = line_[line[r]], weight = weight_[r];
+      if (r == 0)
+        for_each_element(count_, [=](index_t i) { y[i] = 0 + weight * x[i]; });
+      else
+        for_each_element(count_, [=](index_t i) { y[i] += weight * x[i]; });
+    }
+  }
+
+ private:
+  int find(const T* row) const {
+    int i = 0;
+    while (i < max_rows && held_[i] != row) ++i;
+    return i;
+  }
+  void resample(const T* row, int line) {
+    held_[line] = row;
+    for (index_t i = 0; i < count_; ++i) {
+      T sum = 0;
+      for (int k = 0; k < taps; ++k) sum += columns_[i].weight[k] * row[columns_[i].at[k]];
+      line_[line][i] = sum;
+    }
+  }
+
+  const Taps<T, taps>* columns_;
+  index_t count_;
+  int rows_ = 0;
+  const T *row_[max_rows], *held_[max_rows] = {};
+  T weight_[max_rows], line_[max_rows][most];
+};
+
 /// `Tail`: what follows the sizes in the row: [bool align_corners,] the scales.
 template <Method method, class T, class... Tail>
 struct Upsample {
   using W = std::conditional_t<is_nearest(method), float, T>;
-  static constexpr int taps = taps_of(method), max_rows = taps * taps;
+  static constexpr int taps = taps_of(method);
+  using Stretch = RowStretch<W, taps, taps * taps>;
 
   static Error prepare(Context& context, Resampling& p, AnyView<const T> self, Span<const int64_t>,
                        Tail... tail, View<T> out) {
@@ -62,31 +117,38 @@ struct Upsample {
                    Span<const int64_t>, Tail..., View<T> out) {
     const int n = self.rank() - 2;
     const Table<method, W> table(p, self.shape().strides + 2, n, context.scratch);
-    const auto* columns = table.taps[2];
-    const index_t width = p.axis[2].out;
-    for_each_row(context.threads, out.shape(), [&](const index_t* at, index_t row) {
-      const T* x = self.data() + at[0] * self.stride(0) + at[1] * self.stride(1);
-      const T* rows[max_rows] = {x};
-      W weights[max_rows] = {};
-      int count = 0;
-      table.for_each_row_of(n == 3 ? at[2] : 0, n >= 2 ? at[n] : 0, [&](index_t from, W weight) {
-        rows[count] = x + from, weights[count++] = weight;
+    if constexpr (is_nearest(method)) {
+      const auto* columns = table.taps[2];
+      const index_t width = p.axis[2].out;
+      for_each_row(context.threads, out.shape(), [&](const index_t* at, index_t row) {
+        const T* x = self.data() + at[0] * self.stride(0) + at[1] * self.stride(1);
+        table.for_each_row_of(n == 3 ? at[2] : 0, n >= 2 ? at[n] : 0,
+                              [&](index_t from, W) { x += from; });
+        T* y = out.data() + row * width;
+        for (index_t i = 0; i < width; ++i) y[i] = x[columns[i].at[0]];
       });
-      T* y = out.data() + row * width;
-      if constexpr (is_nearest(method)) {
-        for (index_t i = 0; i < width; ++i) y[i] = rows[0][columns[i].at[0]];
-      } else {
-        for (index_t i = 0; i < width; ++i) {
-          T sum = 0;
-          for (int r = 0; r < count; ++r) {
-            T line = 0;
-            for (int k = 0; k < taps; ++k) line += columns[i].weight[k] * rows[r][columns[i].at[k]];
-            sum += weights[r] * line;
+    } else {
+      const index_t height = p.axis[1].out, rows = p.axis[0].out * height, width = p.axis[2].out;
+      // rows enough that most find what they need
+      const index_t per_task = width < pointwise_grain ? pointwise_grain / (width + 1) + 1 : 1;
+      parallel_for(context.threads, pieces(p.planes * rows, per_task), [&](index_t task) {
+        const index_t begin = task * per_task, left = p.planes * rows - begin,
+                      end = left < per_task ? begin + left : begin + per_task;
+        for (index_t column = 0; column < width; column += Stretch::most) {
+          Stretch stretch(table.taps[2] + column,
+                          width - column < Stretch::most ? width - column : Stretch::most);
+          for (index_t row = begin; row < end; ++row) {
+            const index_t plane = row / rows, channels = self.size(1);
+            const T* x =
+                self.data() + plane / channels * self.stride(0) + plane % channels * self.stride(1);
+            stretch.clear();
+            table.for_each_row_of(row % rows / height, row % height,
+                                  [&](index_t from, W weight) { stretch.add(x + from, weight); });
+            stretch.write(out.data() + row * width + column);
           }
-          y[i] = sum;
         }
-      }
-    });
+      });
+    }
     return Error::ok;
   }
 

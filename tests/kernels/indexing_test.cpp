@@ -1,5 +1,10 @@
 #include "taper/exporter/eager/ops/indexing.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/tests/kernels/eager_check.h"
 
@@ -192,6 +197,28 @@ TEST(sort, is_stable_and_puts_nan_last) {
   EXPECT_EQ(values.to_vector<float>(), (std::vector<float>{-3, 1, 2}));
   EXPECT_EQ(where.to_vector<int64_t>(), (std::vector<int64_t>{4, 2, 0}));
   expect_message([&] { topk(x, 6); }, "only 5 elements, k is 6");
+}
+
+TEST(sort, is_the_stable_sort_of_the_standard_library_for_every_dtype) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i16, DType::u8})
+    for (const int64_t n : {0, 1, 7, 8, 9, 31, 64, 257}) {
+      // few different numbers: many are equal
+      const Tensor x = (random_tensor({n}) * 20).to(DType::i64).to(DType::f32) -
+                       (dtype == DType::u8 ? 0.0 : 9.0);
+      const std::vector<double> keys = x.to(dtype).to(DType::f64).to_vector<double>();
+      std::vector<int64_t> up(keys.size());
+      std::iota(up.begin(), up.end(), 0);
+      std::vector<int64_t> down = up;
+      const auto key = [&](int64_t i) { return keys[static_cast<size_t>(i)]; };
+      std::stable_sort(up.begin(), up.end(), [&](auto a, auto b) { return key(a) < key(b); });
+      std::stable_sort(down.begin(), down.end(), [&](auto a, auto b) { return key(a) > key(b); });
+      EXPECT_EQ(argsort(x.to(dtype)).to_vector<int64_t>(), up);
+      EXPECT_EQ(argsort(x.to(dtype), 0, true).to_vector<int64_t>(), down);
+    }
+  const Tensor zeros = Tensor::from<float>({0.0f, -0.0f, 1, -0.0f, -INFINITY, INFINITY}, {6});
+  EXPECT_EQ(argsort(zeros).to_vector<int64_t>(), (std::vector<int64_t>{4, 0, 1, 3, 2, 5}));
+  const Tensor ends = Tensor::from<int64_t>({0, INT64_MAX, -1, INT64_MIN}, {4});
+  EXPECT_EQ(argsort(ends).to_vector<int64_t>(), (std::vector<int64_t>{3, 2, 0, 1}));
 }
 
 TEST(isin, finds_numbers_beside_a_nan) {

@@ -58,6 +58,22 @@ TEST(amax, refuses_an_empty_dimension) {
   EXPECT_EQ(amax(zeros({0, 3}), {1}).size(0).value(), 0);
 }
 
+TEST(amax, finds_the_largest_and_a_nan_wherever_they_stand) {
+  for (const int64_t n : {1, 15, 63, 64, 130, 1000, 40000}) {
+    std::vector<float> x(static_cast<size_t>(2 * n), -5);
+    for (const int64_t at : {int64_t{0}, n / 2, n - 1}) {
+      x[static_cast<size_t>(at)] = -1, x[static_cast<size_t>(n + at)] = NAN;
+      const Tensor t = Tensor::from(x, {2, n});
+      for (const Tensor& rows : {t, t.t().contiguous().t()}) {
+        const std::vector<float> most = amax(rows, {1}).to_vector<float>();
+        EXPECT_EQ(most[0], -1) << n << " " << at;
+        EXPECT_TRUE(std::isnan(most[1])) << n << " " << at;
+      }
+      x[static_cast<size_t>(at)] = -5, x[static_cast<size_t>(n + at)] = -5;
+    }
+  }
+}
+
 TEST(max, takes_the_first_of_equals_and_the_first_nan) {
   const Tensor x = Tensor::from(std::vector<float>{1, 3, 3, NAN, 5, NAN}, {2, 3});
   const auto [values, indices] = max(x, 1);

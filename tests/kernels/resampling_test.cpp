@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {
@@ -28,6 +30,17 @@ TEST(interpolate, takes_any_strides_and_threads) {
     const Tensor x = random_tensor(m.in);
     const auto f = [&] { return interpolate(scattered(x), m.out, m.name); };
     expect_same_bits(f(), interpolate(x, m.out, m.name));
+    expect_same_bits_with_two_threads(f);
+  }
+}
+
+TEST(interpolate, separates_into_its_dimensions_for_large_results) {
+  const Tensor x = random_tensor({1, 2, 5, 4}, 1, DType::f64);
+  for (const char* mode : {"bilinear", "bicubic"}) {
+    const Tensor along = interpolate(x, {5, 700}, mode);
+    const Tensor turned = interpolate(along.permute({0, 1, 3, 2}).contiguous(), {700, 90}, mode);
+    const auto f = [&] { return interpolate(scattered(x), {90, 700}, mode); };
+    EXPECT_LT(amax(abs(f() - turned.permute({0, 1, 3, 2})), {0, 1, 2, 3}).item(), 1e-12);
     expect_same_bits_with_two_threads(f);
   }
 }

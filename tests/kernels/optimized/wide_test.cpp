@@ -181,6 +181,25 @@ TEST(wide_records, of_layer_norm_have_the_portable_bits) {
     }
 }
 
+TEST(wide_records, of_group_norm_have_the_portable_bits) {
+  for (const Kernel* kernel : kernels_of(ops::native_group_norm))
+    for (const index_t plane : {1, 7, 16, 131}) {
+      const Array x = Array::random({2, 6, plane}, 3), w = Array::random({6}, 4),
+                  b = Array::random({6}, 5);
+      Array results[2][3];
+      const Kernel* const records[] = {kernel, portable_twin(*kernel)};
+      for (int k : {0, 1}) {
+        auto& [y, mean, rstd] = results[k];
+        y = Array({2, 6, plane}), mean = Array({2, 3}), rstd = Array({2, 3});
+        call(*records[k],
+             {slot(x), slot(w), slot(b), slot(int64_t{2}), slot(int64_t{6}), slot(int64_t{plane}),
+              slot(int64_t{3}), slot(1e-5), slot(y), slot(mean), slot(rstd)});
+      }
+      for (int r = 0; r < 3; ++r)
+        EXPECT_EQ(results[0][r].values(), results[1][r].values()) << kernel->name << " " << plane;
+    }
+}
+
 // ---- chains of pointwise operators ----
 
 /// The record that a machine of this level takes for f32.

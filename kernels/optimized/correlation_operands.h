@@ -1,0 +1,35 @@
+// The operands of a correlation's products: planes of the source, and panels of the weights.
+#pragma once
+#include "taper/kernels/optimized/correlation_layout.h"
+
+namespace taper::optimized::correlation {
+
+/// All planes of a group's channels for the result's depth `z` and the band from `q0` on. `source`:
+/// the group's first channel.
+void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout& l,
+                 Direction direction, const float* source, index_t z, index_t q0, float* planes);
+
+/// offsets[(v, tap)]: where the plane of virtual channel v begins for the tap.
+void write_offsets(const Correlation& c, const Layout& l, const Phase& p, index_t* offsets);
+
+/// One panel of one group's weights: (depth, width) for each phase of the result. `weight` and
+/// `to`: the group's first.
+struct PanelOfWeights {
+  const Microkernels& kernels;
+  const Correlation& c;
+  const Layout& l;
+  Direction direction;
+  const Panels& panels;
+  index_t first, rows, width;
+  const float* weight;
+  float* to;
+
+  void pack() const;
+
+ private:
+  float* row_of(const Phase& p, index_t v, index_t tap) const;
+  void pack_forward() const;
+  void pack_backward(index_t first_tap) const;
+};
+
+}  // namespace taper::optimized::correlation

@@ -1,0 +1,26 @@
+// One phase of a correlation's result, as products of panels of weights and planes.
+#pragma once
+#include "taper/kernels/optimized/correlation_layout.h"
+
+namespace taper::optimized::correlation {
+
+/// result[r, y, x] = activation(bias[r] + sum over k of weight(r, k) base[offsets[k] + y * pitch +
+/// x])
+struct Sweep {
+  const Panels* panels;
+  index_t depth;
+  index_t tap_rows, tap_columns, row_step;  // as in Channel; backward, `pitch` further up
+  const float* weight;                      // panels of (depth, width)
+  const index_t* offsets;
+  const float* base;
+  index_t planes;  // floats
+  index_t pitch, height, width;
+  float* result;
+  index_t result_channel, result_row, result_column;  // strides
+  const float* bias;
+  Activation activation;
+};
+
+void run_sweep(const Microkernels& kernels, const Sweep& s, Direction direction);
+
+}  // namespace taper::optimized::correlation
