@@ -363,6 +363,8 @@ TEST(trace, leaves_gradients_as_they_were) {
                            },
                            {input("x", {1})});
   EXPECT_THAT(w.grad().to_vector<float>(), ElementsAre(7));
+  EXPECT_THAT(message({input("x", {Dim::symbol("n", -3, 8)})}),
+              HasSubstr("size of n, which may be -3; give the symbol a minimum of 0 or more"));
   EXPECT_THAT(run(*graph, {values({3})}), ElementsAre(3));
 }
 TEST(trace, makes_the_random_generator_a_state) {
