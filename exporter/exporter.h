@@ -16,6 +16,7 @@
 
 #include "taper/exporter/data/data.h"
 #include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/files.h"
 #include "taper/exporter/emit/report.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/ir/printer.h"

@@ -28,6 +28,13 @@ constexpr int position_of(const Schema& s, std::string_view name) {
   return -1;
 }
 
+template <const Operator& op, Name name>
+consteval int position() {
+  constexpr int found = position_of(schema<op>, name.view());
+  static_assert(found >= 0, "the operator's row has no parameter of this name");
+  return found;
+}
+
 /// The boxed arguments of one call of `op`.
 template <const Operator& op>
 class Arguments {
@@ -37,9 +44,7 @@ class Arguments {
   Location here() const { return here_; }
   template <Name name>
   const Boxed& boxed() const {
-    constexpr int position = position_of(schema<op>, name.view());
-    static_assert(position >= 0, "the operator's row has no parameter of this name");
-    return boxed_[position];
+    return boxed_[position<op, name>()];
   }
   template <Name name>
   bool has() const {

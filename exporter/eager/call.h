@@ -1,6 +1,7 @@
 // The typed call: what a public line in ops/<family>.h is made of. Names, number and types of its
 // arguments are compared with the operator's row when it is compiled.
 #pragma once
+#include <atomic>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -52,7 +53,7 @@ constexpr bool fits(const Parameter& p) {
 /// The index of the first argument that does not fit the row; the number of arguments if some are
 /// missing; -1: all fit.
 template <const Operator& op, class... A>
-constexpr int misfit() {
+consteval int misfit() {
   constexpr const Schema& s = schema<op>;
   bool (*const checks[])(const Parameter&) = {&fits<A>..., nullptr};
   int n = 0;
@@ -70,6 +71,28 @@ struct call_differs_from_the_row_at_argument {
       "the call's arguments and the row in operators.def differ (operator and index stand above)");
   static constexpr bool ok = true;
 };
+
+/// A row's entry in the table of operators, looked up at the first call.
+class Callee {
+ public:
+  constexpr explicit Callee(const Operator& op) : op_(op) {}
+  const OperatorInfo& info() {
+    const OperatorInfo* found = info_.load(std::memory_order_acquire);
+    return found != nullptr ? *found : look_up();
+  }
+
+ private:
+  const OperatorInfo& look_up() {
+    const OperatorInfo& found = info_of(op_);
+    info_.store(&found, std::memory_order_release);
+    return found;
+  }
+
+  const Operator& op_;
+  std::atomic<const OperatorInfo*> info_ = nullptr;
+};
+template <const Operator& op>
+inline constinit Callee callee{op};
 
 template <class A>
 Boxed box(const A& a, const Parameter& p) {
@@ -95,7 +118,7 @@ template <const Operator& op, class... A>
 auto call(const Location& here, const A&... a) {
   static_assert(
       internal::call_differs_from_the_row_at_argument<op, internal::misfit<op, A...>()>::ok);
-  static const OperatorInfo& info = info_of(op);
+  const OperatorInfo& info = internal::callee<op>.info();
   const Parameter* p = info.arguments;
   Boxed arguments[] = {internal::box(a, *p++)..., Boxed()};
   if constexpr (schema<op>.results[0].list) {
@@ -123,7 +146,7 @@ Tensor& call_in_place(const Location& here, Tensor& self, const A&... a) {
   static_assert(
       internal::call_differs_from_the_row_at_argument<op,
                                                       internal::misfit<op, Tensor, A...>()>::ok);
-  static const OperatorInfo& info = info_of(op);
+  const OperatorInfo& info = internal::callee<op>.info();
   const Parameter* p = info.arguments + 1;
   Boxed arguments[] = {Boxed::of(self), internal::box(a, *p++)...};
   dispatch_in_place(info, arguments, self, here);

@@ -1,11 +1,32 @@
 #include "taper/exporter/eager/describe.h"
 
+#include "taper/exporter/eager/text.h"
+
 namespace taper::eager {
 namespace {
 
+/// "start 0, end 5, step -1": the numbers of a call without tensors.
+std::string describe_numbers(const OperatorInfo& info, const Boxed* arguments) {
+  std::string text;
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Boxed& b = arguments[i];
+    std::string value;
+    if (b.present && b.kind == Kind::integer)
+      value = !b.list      ? b.dim.to_string()
+              : b.symbolic ? to_string(Dims(b.dims, b.dims + b.size))
+                           : to_string(Dims(b.integers, b.integers + b.size));
+    else if (b.present && b.kind == Kind::real && !b.list)
+      value = to_text(b.real);
+    if (!value.empty())
+      text += (text.empty() ? "" : ", ") + std::string(info.arguments[i].name) + " " + value;
+  }
+  return text;
+}
+
 std::string compose(const OperatorInfo& info, const Boxed* arguments, const std::string& what) {
-  const std::string tensors = describe_arguments(info, arguments);
-  return std::string(info.name) + ": " + what + (tensors.empty() ? "" : " for " + tensors);
+  std::string given = describe_arguments(info, arguments);
+  if (given.empty()) given = describe_numbers(info, arguments);
+  return std::string(info.name) + ": " + what + (given.empty() ? "" : " for " + given);
 }
 std::string fill(const char* message, const int64_t* values) {
   return message ? format_message(message, {Dim(values[0]), Dim(values[1]), Dim(values[2])})

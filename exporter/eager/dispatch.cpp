@@ -192,7 +192,9 @@ void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* resu
 /// Errors of the parts name the whole, too.
 Results decompose(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   try {
-    return info.decomposition->run(arguments, here);
+    Results parts;
+    in_terms_of(info, here, [&] { parts = info.decomposition->run(arguments, here); });
+    return parts;
   } catch (EagerError& e) {
     e.in_call_of(info.name);
     throw;

@@ -24,8 +24,13 @@ class EagerError : public ExportError {
   /// Puts the operator that was called in front of a message that names only one of its parts:
   /// "linear: in mm: …".
   void in_call_of(std::string_view op) {
-    if (message_.starts_with(op.substr(0, op.find('.')))) return;
-    message_ = std::string(op) + ": in " + message_;
+    const std::string_view called = op.substr(0, op.find('.')), more = "_with_indices";
+    if (!message_.starts_with(called))
+      message_ = std::string(op) + ": in " + message_;
+    else if (std::string_view(message_).substr(called.size()).starts_with(more))
+      message_.erase(called.size(), more.size());  // max_pool2d is the half of another operator
+    else
+      return;
     outer_ = at_.known() ? at_.to_string() + ": " + message_ : message_;
   }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "taper/exporter/eager/tensor.h"
+#include "taper/exporter/eager/named_tensors.h"
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/safetensors.h"
 
@@ -30,8 +30,6 @@ inline Tensor load_npy(const std::filesystem::path& path) { return tensor_of(io:
 inline void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
   io::write_npy(path, array_of(tensor));
 }
-
-using NamedTensors = std::map<std::string, Tensor>;
 
 /// Throws io::FileError; see io/safetensors.h for what is checked.
 inline NamedTensors load_safetensors(const std::filesystem::path& path) {

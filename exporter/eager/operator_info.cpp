@@ -14,15 +14,19 @@
 namespace taper::eager {
 namespace {
 
+constexpr OperatorFacts rows[] = {
+#define TAPER_OP(name, category, text) facts_of<ops::name>(),
+#include "taper/kernels/operators.def"
+#undef TAPER_OP
+};
+
 class Table {
  public:
   Table() {
-#define TAPER_OP(name, category, text) add(describe<ops::name>());
-#include "taper/kernels/operators.def"
-#undef TAPER_OP
+    for (const OperatorFacts& row : rows) add(describe(row));
     for (const KernelSet& set : kernel_sets())
       for (const Kernel* kernel : set)
-        if (cpu_has(kernel->level)) by_row_.at(kernel->op)->kernels.push_back(kernel);
+        if (cpu_has(kernel->level)) add_kernel(*by_row_.at(kernel->op), *kernel);
     for (const Derivative* d : all_derivatives()) by_row_.at(d->op)->derivative = d;
     for (const Decomposition* d : all_decompositions()) by_row_.at(d->op)->decomposition = d;
     for (const NumberOperator& n : all_number_operators()) by_row_.at(n.op)->number = &n;
@@ -30,6 +34,8 @@ class Table {
 
   void add(OperatorInfo info, bool by_user = false) {
     if (by_user) added_.insert(added_.end(), info.kernels.begin(), info.kernels.end());
+    if (info.numeric_rule == nullptr && !info.kernels.empty())
+      info.numeric_rule = info.kernels.front()->shape;
     OperatorInfo& entry = entries_.emplace_back(std::move(info));
     by_row_[entry.op] = &entry;
     by_name_[std::string(entry.name)] = &entry;
@@ -47,6 +53,11 @@ class Table {
   const std::vector<const Kernel*>& added_kernels() const { return added_; }
 
  private:
+  static void add_kernel(OperatorInfo& info, const Kernel& kernel) {
+    info.kernels.push_back(&kernel);
+    info.numeric_rule = kernel.shape;
+  }
+
   std::deque<OperatorInfo> entries_;
   std::unordered_map<const Operator*, OperatorInfo*> by_row_;
   std::unordered_map<std::string, OperatorInfo*> by_name_;
@@ -60,6 +71,19 @@ Table& table() {
 }
 
 }  // namespace
+
+OperatorInfo describe(const OperatorFacts& facts) {
+  OperatorInfo info;
+  info.op = facts.op, info.schema = *facts.schema, info.name = facts.schema->name;
+  info.promotion = facts.promotion;
+  info.symbolic_rule = facts.symbolic_rule, info.numeric_rule = facts.numeric_rule;
+  for (int i = 0; i < info.schema.parameter_count; ++i)
+    if (reaches_kernel(info.schema.parameters[i]))
+      info.arguments[info.argument_count++] = info.schema.parameters[i];
+  for (int i = 0; i < info.argument_count; ++i)
+    if (takes_part_in_promotion(info.arguments[i])) info.promoted |= 1u << i;
+  return info;
+}
 
 const OperatorInfo& info_of(const Operator& op) {
   if (const OperatorInfo* info = table().find(op)) return *info;

@@ -19,7 +19,8 @@ struct OperatorInfo {
   std::string_view name;  ///< "add.Tensor"
   Promotion promotion = Promotion::none;
   uint32_t promoted = 0;  ///< bit i: argument i, a tensor or a Scalar, takes part in promotion
-  /// The shape rule over symbolic and numeric extents; nullptr: the operator has none.
+  /// The shape rule over symbolic and numeric extents; nullptr: the operator has none. The numeric
+  /// one of an operator with kernels comes with them.
   bool (*symbolic_rule)(Facts<Dim>&, const Boxed*, TensorType<Dim>*) = nullptr;
   bool (*numeric_rule)(Facts<Extent>&, const Slot*, TensorType<Extent>*) = nullptr;
   std::vector<const Kernel*> kernels;  ///< in the order of preference
@@ -71,24 +72,31 @@ constexpr bool takes_part_in_promotion(const Parameter& p) {
   return p.kind == Kind::tensor || p.kind == Kind::scalar;
 }
 
-/// What the compiler knows of `op`: its schema and, where its header is included, its rule.
+/// What the compiler knows of an operator.
+struct OperatorFacts {
+  const Operator* op;
+  const Schema* schema;
+  Promotion promotion = Promotion::none;
+  bool (*symbolic_rule)(Facts<Dim>&, const Boxed*, TensorType<Dim>*) = nullptr;
+  bool (*numeric_rule)(Facts<Extent>&, const Slot*, TensorType<Extent>*) = nullptr;
+};
+/// The schema and, where its header is included, the rule of `op`.
+template <const Operator& op>
+constexpr OperatorFacts facts_of() {
+  OperatorFacts facts{&op, &schema<op>};
+  if constexpr (has_rule<op>) {
+    facts.promotion = Rule<op>::promotion;
+    facts.symbolic_rule = &run_rule<op, Dim>;
+    // kernels bring theirs along, and to compile each rule again takes its time
+    if constexpr (op.category != Category::kernel) facts.numeric_rule = &run_rule<op, Extent>;
+  }
+  return facts;
+}
+
+OperatorInfo describe(const OperatorFacts& facts);
 template <const Operator& op>
 OperatorInfo describe() {
-  OperatorInfo info;
-  info.op = &op;
-  info.schema = schema<op>;
-  info.name = schema<op>.name;
-  for (int i = 0; i < info.schema.parameter_count; ++i)
-    if (reaches_kernel(info.schema.parameters[i]))
-      info.arguments[info.argument_count++] = info.schema.parameters[i];
-  for (int i = 0; i < info.argument_count; ++i)
-    if (takes_part_in_promotion(info.arguments[i])) info.promoted |= 1u << i;
-  if constexpr (has_rule<op>) {
-    info.promotion = Rule<op>::promotion;
-    info.symbolic_rule = &run_rule<op, Dim>;
-    info.numeric_rule = &run_rule<op, Extent>;
-  }
-  return info;
+  return describe(facts_of<op>());
 }
 
 }  // namespace taper::eager

@@ -47,6 +47,8 @@ size_t checked_bytes(const Ints& sizes, DType dtype, Location here) {
 
 }  // namespace
 
+Tensor::~Tensor() = default;
+
 TensorImpl::TensorImpl() = default;
 TensorImpl::TensorImpl(size_t bytes) : storage(Storage::allocate(bytes)) {}
 TensorImpl::~TensorImpl() = default;

@@ -53,6 +53,13 @@ class Tensor {
   /// Undefined: no tensor. Stands for an absent optional argument and an absent gradient.
   Tensor() = default;
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  Tensor& operator=(Tensor&&) = default;
+  /// Not inline: a call has many temporaries, and to let go of each in place is a third of its
+  /// code.
+  ~Tensor();
 
   /// Elements in row-major order, copied. `sizes` must multiply to `values.size()`.
   template <class T>

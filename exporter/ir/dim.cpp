@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "taper/exporter/eager/error.h"
 #include "taper/exporter/ir/polynomial.h"
 
 namespace taper {
@@ -171,10 +172,11 @@ void collect(Dim d, std::set<std::pair<uint64_t, const Symbol*>>& found) {
 
 }  // namespace
 
-Dim Dim::symbol(std::string name, int64_t minimum, int64_t maximum) {
+Dim Dim::symbol(std::string name, int64_t minimum, int64_t maximum, Location here) {
+  if (name.empty()) throw EagerError(here, "Dim::symbol: the name must not be empty");
   if (minimum > maximum)
-    throw ExportError("the symbol " + name + " has no value: its range is [" +
-                      std::to_string(minimum) + ", " + std::to_string(maximum) + "]");
+    throw EagerError(here, "Dim::symbol: " + name + " has no value, its range is [" +
+                               std::to_string(minimum) + ", " + std::to_string(maximum) + "]");
   static std::mutex& mutex = *new std::mutex;
   static uint64_t count = 0;
   uint64_t id;

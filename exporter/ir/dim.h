@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "taper/exporter/eager/location.h"
 #include "taper/exporter/error.h"
 #include "taper/kernels/rule.h"
 
@@ -46,9 +47,10 @@ class Dim {
   requires(!std::same_as<T, bool>) constexpr Dim(T value) : value_(static_cast<int64_t>(value)) {}
 
   /// A new symbol, different from every other, whatever its name. Its values lie in [minimum,
-  /// maximum].
+  /// maximum]. Throws EagerError for a name or a range that is empty.
   static Dim symbol(std::string name, int64_t minimum = 0,
-                    int64_t maximum = std::numeric_limits<int64_t>::max());
+                    int64_t maximum = std::numeric_limits<int64_t>::max(),
+                    Location here = Location::current());
 
   constexpr bool is_constant() const { return expression_ == nullptr; }
   int64_t value() const { return is_constant() ? value_ : refuse_value(); }

@@ -5,13 +5,14 @@
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/text.h"
 
 namespace taper::nn {
 namespace {
 
 double probability(const std::string& name, double p, Location here) {
   if (!(p >= 0 && p <= 1))
-    throw EagerError(here, name + ": p " + std::to_string(p) + " is not a probability");
+    throw EagerError(here, name + ": p " + eager::to_text(p) + " is not a probability");
   return p;
 }
 

@@ -79,7 +79,11 @@ Tensor EmbeddingBag::forward(const Tensor& indices, const Tensor& offsets,
     const Dim count = indices.numel(), length = indices.size(1, here);
     flat = indices.reshape({count}, here);
     const Tensor ones = eager::ones({indices.size(0, here)}, DType::i64, here);  // a bag
-    starts = (eager::cumsum(ones, 0, {}, here) - 1) * length.value();
+    const Tensor numbers = eager::add(eager::cumsum(ones, 0, {}, here), Scalar(-1), 1, here);
+    starts = length.is_constant()
+                 ? eager::mul(numbers, Scalar(length.value()), here)
+                 : eager::mul(numbers,
+                              eager::sum(eager::ones({length}, DType::i64, here), {}, here), here);
     if (factors.defined()) factors = factors.reshape({count}, here);
   } else if (!offsets.defined()) {
     throw EagerError(here, "EmbeddingBag: indices " + eager::to_string(indices.sizes()) +

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "taper/exporter/eager/decompositions/reduced_loss.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/ctc.h"
 #include "taper/exporter/eager/ops/loss.h"
@@ -13,14 +14,9 @@ namespace taper::nn {
 namespace {
 
 using eager::call;
+using eager::decompositions::reduced;
 
 int64_t number(Reduction reduction) { return static_cast<int64_t>(reduction); }
-
-Tensor reduced(const Tensor& losses, Reduction reduction, Location here) {
-  return reduction == Reduction::mean  ? eager::mean(losses, std::nullopt, here)
-         : reduction == Reduction::sum ? eager::sum(losses, std::nullopt, here)
-                                       : losses;
-}
 
 }  // namespace
 
@@ -80,7 +76,7 @@ Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target, const
       Scalar(0.5), here);
   if (options_.full)
     loss = eager::add(loss, Scalar(0.5 * std::log(2 * std::numbers::pi)), Scalar(1), here);
-  return reduced(loss, reduction(), here);
+  return reduced("GaussianNLLLoss", loss, number(reduction()), here);
 }
 
 Tensor SoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
@@ -90,7 +86,8 @@ Tensor SoftMarginLoss::forward(const Tensor& input, const Tensor& target, Locati
 Tensor MultiLabelSoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
   const Tensor losses =
       eager::binary_cross_entropy_with_logits(input, target, weight, {}, Reduction::none, here);
-  return reduced(eager::mean(losses, {-1}, false, std::nullopt, here), reduction(), here);
+  return reduced("MultiLabelSoftMarginLoss", eager::mean(losses, {-1}, false, std::nullopt, here),
+                 number(reduction()), here);
 }
 
 Tensor HingeEmbeddingLoss::forward(const Tensor& input, const Tensor& target, Location here) {

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/files.h"
 
 namespace taper::nn {
 namespace {
@@ -122,8 +123,11 @@ void Module::load_state_dict(const NamedTensors& state, bool strict) {
     if (const auto given = state.find(name); given != state.end()) tensor.copy_(given->second);
 }
 
-void Module::save(const std::filesystem::path& path) {
+void Module::save(const std::string& path) {
   eager::save_safetensors(path, state_dict(), {{"format", "taper"}});
+}
+void Module::load(const std::string& path, bool strict) {
+  load_state_dict(eager::load_safetensors(path), strict);
 }
 
 void Module::train(bool on) {

@@ -9,7 +9,6 @@
 //     Tensor forward(Tensor x) { return fc1(flatten(relu(conv1(x)), 1)); }
 //   };
 #pragma once
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "taper/exporter/eager/files.h"
+#include "taper/exporter/eager/named_tensors.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/eager/tensor.h"
 
@@ -77,10 +76,8 @@ class Module {
   void load_state_dict(const NamedTensors& state, bool strict = true);
 
   /// state_dict() as a safetensors file. Throws io::FileError.
-  void save(const std::filesystem::path& path);
-  void load(const std::filesystem::path& path, bool strict = true) {
-    load_state_dict(eager::load_safetensors(path), strict);
-  }
+  void save(const std::string& path);
+  void load(const std::string& path, bool strict = true);
 
   /// Sets what Dropout and BatchNorm do, in this module and all in it.
   void train(bool on = true);

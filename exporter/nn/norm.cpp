@@ -6,6 +6,7 @@
 #include "taper/exporter/eager/ops/norm.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/pooling.h"
+#include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
@@ -27,14 +28,22 @@ void make_members(Norm& norm, int64_t num_features, bool affine, bool track_runn
   norm.num_batches_tracked = Tensor::from<int64_t>({0}, {});
 }
 
+void check_shape(const char* layer, const Ints& normalized_shape, Location here) {
+  if (normalized_shape.empty())
+    throw EagerError(here, std::string(layer) + ": normalized_shape must not be empty");
+  for (const int64_t extent : normalized_shape)
+    internal::check_sizes(layer, {{"normalized_shape", extent}}, here);
+}
+
 }  // namespace
 
 BatchNorm::BatchNorm(int64_t num_features, BatchNormOptions options, int least_rank,
-                     int greatest_rank, const char* class_name)
+                     int greatest_rank, const char* class_name, Location here)
     : options_(options),
       least_rank_(least_rank),
       greatest_rank_(greatest_rank),
       class_name_(class_name) {
+  internal::check_sizes(class_name, {{"num_features", num_features}}, here);
   make_members(*this, num_features, options.affine, options.track_running_stats);
   set_names();
 }
@@ -85,8 +94,9 @@ Tensor BatchNorm::normalize_and_track(const Tensor& input, Location here) {
   return output;
 }
 
-LayerNorm::LayerNorm(Ints normalized_shape, LayerNormOptions options)
+LayerNorm::LayerNorm(Ints normalized_shape, LayerNormOptions options, Location here)
     : normalized_shape_(std::move(normalized_shape)), eps_(options.eps) {
+  check_shape("LayerNorm", normalized_shape_, here);
   if (options.elementwise_affine) {
     weight = init::ones_(Tensor::empty(normalized_shape_));
     if (options.bias) bias = init::zeros_(Tensor::empty(normalized_shape_));
@@ -102,6 +112,7 @@ Tensor LayerNorm::forward(const Tensor& input, Location here) {
 GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions options,
                      Location here)
     : num_groups_(num_groups), eps_(options.eps) {
+  internal::check_sizes("GroupNorm", {{"num_channels", num_channels}}, here);
   if (num_groups < 1 || num_channels % num_groups != 0)
     throw EagerError(here, "GroupNorm: " + std::to_string(num_channels) +
                                " channels are no multiple of " + std::to_string(num_groups) +
@@ -120,8 +131,9 @@ Tensor GroupNorm::forward(const Tensor& input, Location here) {
       call<ops::native_group_norm>(here, input, weight, bias, n, c, rest, num_groups_, eps_));
 }
 
-RMSNorm::RMSNorm(Ints normalized_shape, RMSNormOptions options)
+RMSNorm::RMSNorm(Ints normalized_shape, RMSNormOptions options, Location here)
     : normalized_shape_(std::move(normalized_shape)), eps_(options.eps) {
+  check_shape("RMSNorm", normalized_shape_, here);
   if (options.elementwise_affine) weight = init::ones_(Tensor::empty(normalized_shape_));
   set_names();
 }
@@ -131,8 +143,11 @@ Tensor RMSNorm::forward(const Tensor& input, Location here) {
                          eps_, here);
 }
 
-InstanceNorm::InstanceNorm(int64_t num_features, InstanceNormOptions options, int spatial)
+InstanceNorm::InstanceNorm(int64_t num_features, InstanceNormOptions options, int spatial,
+                           Location here)
     : options_(options), spatial_(spatial) {
+  internal::check_sizes("InstanceNorm" + std::to_string(spatial) + "d",
+                        {{"num_features", num_features}}, here);
   make_members(*this, num_features, options.affine, options.track_running_stats);
   set_names();
 }
@@ -150,6 +165,14 @@ Tensor InstanceNorm::forward(const Tensor& input, Location here) {
                                         training() || !running_mean.defined(), options_.momentum,
                                         options_.eps, here);
   return alone ? y.squeeze(0, here) : y;
+}
+
+LocalResponseNorm::LocalResponseNorm(int64_t size, double alpha, double beta, double k,
+                                     Location here)
+    : size_(size), alpha_(alpha), beta_(beta), k_(k) {
+  if (size < 1)
+    throw EagerError(here,
+                     "LocalResponseNorm: size must be 1 or more, got " + std::to_string(size));
 }
 
 Tensor LocalResponseNorm::forward(const Tensor& input, Location here) {

@@ -28,7 +28,7 @@ class BatchNorm : public Layer {
 
  protected:
   BatchNorm(int64_t num_features, BatchNormOptions options, int least_rank, int greatest_rank,
-            const char* class_name);
+            const char* class_name, Location here);
 
  private:
   Tensor normalize_and_track(const Tensor& input, Location here);
@@ -40,18 +40,21 @@ class BatchNorm : public Layer {
 
 /// Of (N, C) or (N, C, L).
 struct BatchNorm1d : BatchNorm {
-  explicit BatchNorm1d(int64_t num_features, BatchNormOptions options = {})
-      : BatchNorm(num_features, options, 2, 3, "BatchNorm1d") {}
+  explicit BatchNorm1d(int64_t num_features, BatchNormOptions options = {},
+                       Location here = Location::current())
+      : BatchNorm(num_features, options, 2, 3, "BatchNorm1d", here) {}
 };
 /// Of (N, C, H, W).
 struct BatchNorm2d : BatchNorm {
-  explicit BatchNorm2d(int64_t num_features, BatchNormOptions options = {})
-      : BatchNorm(num_features, options, 4, 4, "BatchNorm2d") {}
+  explicit BatchNorm2d(int64_t num_features, BatchNormOptions options = {},
+                       Location here = Location::current())
+      : BatchNorm(num_features, options, 4, 4, "BatchNorm2d", here) {}
 };
 /// Of (N, C, D, H, W).
 struct BatchNorm3d : BatchNorm {
-  explicit BatchNorm3d(int64_t num_features, BatchNormOptions options = {})
-      : BatchNorm(num_features, options, 5, 5, "BatchNorm3d") {}
+  explicit BatchNorm3d(int64_t num_features, BatchNormOptions options = {},
+                       Location here = Location::current())
+      : BatchNorm(num_features, options, 5, 5, "BatchNorm3d", here) {}
 };
 
 struct LayerNormOptions {
@@ -64,9 +67,11 @@ struct LayerNormOptions {
 /// of that shape.
 class LayerNorm : public Layer {
  public:
-  explicit LayerNorm(Ints normalized_shape, LayerNormOptions options = {});
-  explicit LayerNorm(int64_t last_extent, LayerNormOptions options = {})
-      : LayerNorm(Ints{last_extent}, options) {}
+  explicit LayerNorm(Ints normalized_shape, LayerNormOptions options = {},
+                     Location here = Location::current());
+  explicit LayerNorm(int64_t last_extent, LayerNormOptions options = {},
+                     Location here = Location::current())
+      : LayerNorm(Ints{last_extent}, options, here) {}
 
   Parameter weight, bias;
   TAPER_LAYER(weight, bias)
@@ -107,9 +112,11 @@ struct RMSNormOptions {
 /// Zhang and Sennrich, "Root mean square layer normalization", 2019.
 class RMSNorm : public Layer {
  public:
-  explicit RMSNorm(Ints normalized_shape, RMSNormOptions options = {});
-  explicit RMSNorm(int64_t last_extent, RMSNormOptions options = {})
-      : RMSNorm(Ints{last_extent}, options) {}
+  explicit RMSNorm(Ints normalized_shape, RMSNormOptions options = {},
+                   Location here = Location::current());
+  explicit RMSNorm(int64_t last_extent, RMSNormOptions options = {},
+                   Location here = Location::current())
+      : RMSNorm(Ints{last_extent}, options, here) {}
 
   Parameter weight;
   TAPER_LAYER(weight)
@@ -138,7 +145,7 @@ class InstanceNorm : public Layer {
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  protected:
-  InstanceNorm(int64_t num_features, InstanceNormOptions options, int spatial);
+  InstanceNorm(int64_t num_features, InstanceNormOptions options, int spatial, Location here);
 
  private:
   InstanceNormOptions options_;
@@ -146,24 +153,27 @@ class InstanceNorm : public Layer {
 };
 
 struct InstanceNorm1d : InstanceNorm {
-  explicit InstanceNorm1d(int64_t num_features, InstanceNormOptions options = {})
-      : InstanceNorm(num_features, options, 1) {}
+  explicit InstanceNorm1d(int64_t num_features, InstanceNormOptions options = {},
+                          Location here = Location::current())
+      : InstanceNorm(num_features, options, 1, here) {}
 };
 struct InstanceNorm2d : InstanceNorm {
-  explicit InstanceNorm2d(int64_t num_features, InstanceNormOptions options = {})
-      : InstanceNorm(num_features, options, 2) {}
+  explicit InstanceNorm2d(int64_t num_features, InstanceNormOptions options = {},
+                          Location here = Location::current())
+      : InstanceNorm(num_features, options, 2, here) {}
 };
 struct InstanceNorm3d : InstanceNorm {
-  explicit InstanceNorm3d(int64_t num_features, InstanceNormOptions options = {})
-      : InstanceNorm(num_features, options, 3) {}
+  explicit InstanceNorm3d(int64_t num_features, InstanceNormOptions options = {},
+                          Location here = Location::current())
+      : InstanceNorm(num_features, options, 3, here) {}
 };
 
 /// y_c = x_c (k + alpha / size · Σ x²)^-beta, the sum over `size` neighbouring channels: x (N, C,
 /// size…) with at least one size. Krizhevsky et al., "ImageNet classification …", 2012.
 class LocalResponseNorm : public Layer {
  public:
-  explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
-      : size_(size), alpha_(alpha), beta_(beta), k_(k) {}
+  explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1,
+                             Location here = Location::current());
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 
  private:

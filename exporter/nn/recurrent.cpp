@@ -4,6 +4,7 @@
 
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/recurrent.h"
+#include "taper/exporter/eager/text.h"
 #include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
@@ -31,13 +32,17 @@ Recurrent::Recurrent(const char* class_name, int64_t gates, int64_t input_size, 
       options_(options) {
   internal::check_sizes(class_name, {{"input_size", input_size}}, here);
   const std::string prefix = std::string(class_name) + ": ";
-  if (hidden_size < 1 || options.num_layers < 1)
-    throw EagerError(here, prefix + "hidden_size and num_layers must be at least 1");
+  for (const auto& [name, size] :
+       {std::pair("hidden_size", hidden_size), std::pair("num_layers", options.num_layers)})
+    if (size < 1)
+      throw EagerError(here, prefix + name + " must be 1 or more, got " + std::to_string(size));
   if (!(options.dropout >= 0 && options.dropout <= 1))
     throw EagerError(
-        here, prefix + "dropout " + std::to_string(options.dropout) + " is not a probability");
+        here, prefix + "dropout " + eager::to_text(options.dropout) + " is not a probability");
   if (proj_size < 0 || proj_size >= hidden_size)
-    throw EagerError(here, prefix + "proj_size must be smaller than hidden_size");
+    throw EagerError(here, prefix + "proj_size must lie in [0, hidden_size), got " +
+                               std::to_string(proj_size) + " for hidden_size " +
+                               std::to_string(hidden_size));
   const int64_t outputs = proj_size > 0 ? proj_size : hidden_size,
                 directions = options.bidirectional ? 2 : 1;
   for (int64_t layer = 0; layer < options.num_layers; ++layer)
@@ -133,8 +138,11 @@ std::tuple<Tensor, Tensor> GRU::forward(const Tensor& input, const Tensor& h0, L
           without_batch(h, input, 1, here)};
 }
 
-RecurrentCell::RecurrentCell(int64_t gates, int64_t input_size, int64_t hidden_size, bool bias)
+RecurrentCell::RecurrentCell(const char* class_name, int64_t gates, int64_t input_size,
+                             int64_t hidden_size, bool bias, Location here)
     : hidden_size_(hidden_size) {
+  internal::check_sizes(class_name, {{"input_size", input_size}, {"hidden_size", hidden_size}},
+                        here);
   weight_ih = even({gates * hidden_size, input_size}, hidden_size);
   weight_hh = even({gates * hidden_size, hidden_size}, hidden_size);
   if (bias) {

@@ -124,7 +124,8 @@ class RecurrentCell : public Module {
   }
 
  protected:
-  RecurrentCell(int64_t gates, int64_t input_size, int64_t hidden_size, bool bias);
+  RecurrentCell(const char* class_name, int64_t gates, int64_t input_size, int64_t hidden_size,
+                bool bias, Location here);
   /// (batch, …): a vector becomes a batch of one; an absent state zeros.
   Tensor input_with_batch(const Tensor& input, Location here) const;
   Tensor state_or_zeros(const Tensor& state, const Tensor& input, Location here) const;
@@ -134,8 +135,9 @@ class RecurrentCell : public Module {
 
 class RNNCell : public RecurrentCell {
  public:
-  RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, bool relu = false)
-      : RecurrentCell(1, input_size, hidden_size, bias), relu_(relu) {}
+  RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, bool relu = false,
+          Location here = Location::current())
+      : RecurrentCell("RNNCell", 1, input_size, hidden_size, bias, here), relu_(relu) {}
   Tensor forward(const Tensor& input, const Tensor& h = {}, Location here = Location::current());
   Tensor operator()(const Tensor& input, const Tensor& h = {},
                     Location here = Location::current()) {
@@ -150,8 +152,9 @@ class RNNCell : public RecurrentCell {
 /// Gives h and c.
 class LSTMCell : public RecurrentCell {
  public:
-  LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true)
-      : RecurrentCell(4, input_size, hidden_size, bias) {}
+  LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true,
+           Location here = Location::current())
+      : RecurrentCell("LSTMCell", 4, input_size, hidden_size, bias, here) {}
   std::tuple<Tensor, Tensor> forward(const Tensor& input, const Tensor& h = {},
                                      const Tensor& c = {}, Location here = Location::current());
   std::tuple<Tensor, Tensor> operator()(const Tensor& input, const Tensor& h = {},
@@ -163,8 +166,9 @@ class LSTMCell : public RecurrentCell {
 
 class GRUCell : public RecurrentCell {
  public:
-  GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true)
-      : RecurrentCell(3, input_size, hidden_size, bias) {}
+  GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true,
+          Location here = Location::current())
+      : RecurrentCell("GRUCell", 3, input_size, hidden_size, bias, here) {}
   Tensor forward(const Tensor& input, const Tensor& h = {}, Location here = Location::current());
   Tensor operator()(const Tensor& input, const Tensor& h = {},
                     Location here = Location::current()) {

@@ -5,17 +5,27 @@
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
 namespace {
 
-MultiheadAttention attention(int64_t d_model, int64_t nhead, const TransformerLayerOptions& o) {
+/// The options, if they are possible.
+const TransformerLayerOptions& checked(const char* layer, int64_t d_model,
+                                       const TransformerLayerOptions& o, Location here) {
+  internal::check_sizes(layer, {{"d_model", d_model}, {"dim_feedforward", o.dim_feedforward}},
+                        here);
   if (o.activation != "relu" && o.activation != "gelu")
-    throw ExportError("a transformer layer's activation is \"relu\" or \"gelu\", not \"" +
-                      o.activation + "\"");
-  return MultiheadAttention(d_model, nhead,
-                            {.dropout = o.dropout, .bias = o.bias, .batch_first = o.batch_first});
+    throw EagerError(here, std::string(layer) +
+                               ": activation must be \"relu\" or \"gelu\", got \"" + o.activation +
+                               "\"");
+  return o;
+}
+MultiheadAttention attention(int64_t d_model, int64_t nhead, const TransformerLayerOptions& o,
+                             Location here) {
+  return MultiheadAttention(
+      d_model, nhead, {.dropout = o.dropout, .bias = o.bias, .batch_first = o.batch_first}, here);
 }
 Linear widening(int64_t d_model, const TransformerLayerOptions& o) {
   return Linear(d_model, o.dim_feedforward, {.bias = o.bias});
@@ -55,15 +65,16 @@ Tensor attend(MultiheadAttention& attention, const Tensor& x, const Tensor& memo
 }  // namespace
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
-                                                 TransformerLayerOptions o)
-    : self_attn(attention(d_model, nhead, o)),
+                                                 TransformerLayerOptions o, Location here)
+    : self_attn(
+          attention(d_model, nhead, checked("TransformerEncoderLayer", d_model, o, here), here)),
       linear1(widening(d_model, o)),
       linear2(narrowing(d_model, o)),
       norm1(layer_norm(d_model, o)),
       norm2(layer_norm(d_model, o)),
-      dropout(o.dropout),
-      dropout1(o.dropout),
-      dropout2(o.dropout),
+      dropout(o.dropout, here),
+      dropout1(o.dropout, here),
+      dropout2(o.dropout, here),
       options_(o) {}
 
 Tensor TransformerEncoderLayer::forward(const Tensor& src, const EncoderMasks& masks,
@@ -85,18 +96,19 @@ Tensor TransformerEncoderLayer::forward(const Tensor& src, const EncoderMasks& m
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead,
-                                                 TransformerLayerOptions o)
-    : self_attn(attention(d_model, nhead, o)),
-      multihead_attn(attention(d_model, nhead, o)),
+                                                 TransformerLayerOptions o, Location here)
+    : self_attn(
+          attention(d_model, nhead, checked("TransformerDecoderLayer", d_model, o, here), here)),
+      multihead_attn(attention(d_model, nhead, o, here)),
       linear1(widening(d_model, o)),
       linear2(narrowing(d_model, o)),
       norm1(layer_norm(d_model, o)),
       norm2(layer_norm(d_model, o)),
       norm3(layer_norm(d_model, o)),
-      dropout(o.dropout),
-      dropout1(o.dropout),
-      dropout2(o.dropout),
-      dropout3(o.dropout),
+      dropout(o.dropout, here),
+      dropout1(o.dropout, here),
+      dropout2(o.dropout, here),
+      dropout3(o.dropout, here),
       options_(o) {}
 
 Tensor TransformerDecoderLayer::forward(const Tensor& tgt, const Tensor& memory,
@@ -126,8 +138,10 @@ Tensor TransformerDecoderLayer::forward(const Tensor& tgt, const Tensor& memory,
 }
 
 TransformerEncoder::TransformerEncoder(int64_t d_model, int64_t nhead, int64_t num_layers,
-                                       TransformerLayerOptions options, bool final_norm) {
-  for (int64_t i = 0; i < num_layers; ++i) layers.emplace_back(d_model, nhead, options);
+                                       TransformerLayerOptions options, bool final_norm,
+                                       Location here) {
+  internal::check_sizes("TransformerEncoder", {{"num_layers", num_layers}}, here);
+  for (int64_t i = 0; i < num_layers; ++i) layers.emplace_back(d_model, nhead, options, here);
   if (final_norm) norm = std::make_shared<LayerNorm>(layer_norm(d_model, options));
   set_names();
 }
@@ -138,8 +152,10 @@ Tensor TransformerEncoder::forward(const Tensor& src, const EncoderMasks& masks,
 }
 
 TransformerDecoder::TransformerDecoder(int64_t d_model, int64_t nhead, int64_t num_layers,
-                                       TransformerLayerOptions options, bool final_norm) {
-  for (int64_t i = 0; i < num_layers; ++i) layers.emplace_back(d_model, nhead, options);
+                                       TransformerLayerOptions options, bool final_norm,
+                                       Location here) {
+  internal::check_sizes("TransformerDecoder", {{"num_layers", num_layers}}, here);
+  for (int64_t i = 0; i < num_layers; ++i) layers.emplace_back(d_model, nhead, options, here);
   if (final_norm) norm = std::make_shared<LayerNorm>(layer_norm(d_model, options));
   set_names();
 }
@@ -150,9 +166,9 @@ Tensor TransformerDecoder::forward(const Tensor& tgt, const Tensor& memory,
   return norm ? (*norm)(x, here) : x;
 }
 
-Transformer::Transformer(TransformerOptions o)
-    : encoder(o.d_model, o.nhead, o.num_encoder_layers, o.layer, true),
-      decoder(o.d_model, o.nhead, o.num_decoder_layers, o.layer, true) {
+Transformer::Transformer(TransformerOptions o, Location here)
+    : encoder(o.d_model, o.nhead, o.num_encoder_layers, o.layer, true, here),
+      decoder(o.d_model, o.nhead, o.num_decoder_layers, o.layer, true, here) {
   set_names();
   for (const Tensor& parameter : parameters())
     if (parameter.rank() > 1) init::xavier_uniform_(parameter);

@@ -30,7 +30,8 @@ struct DecoderMasks {
 /// Self-attention, then linear2(activation(linear1(x))), each added to its input and normalised.
 class TransformerEncoderLayer : public Module {
  public:
-  TransformerEncoderLayer(int64_t d_model, int64_t nhead, TransformerLayerOptions options = {});
+  TransformerEncoderLayer(int64_t d_model, int64_t nhead, TransformerLayerOptions options = {},
+                          Location here = Location::current());
 
   MultiheadAttention self_attn;
   Linear linear1, linear2;
@@ -47,7 +48,8 @@ class TransformerEncoderLayer : public Module {
 /// Self-attention, attention over an encoder's output `memory`, then the two linear layers.
 class TransformerDecoderLayer : public Module {
  public:
-  TransformerDecoderLayer(int64_t d_model, int64_t nhead, TransformerLayerOptions options = {});
+  TransformerDecoderLayer(int64_t d_model, int64_t nhead, TransformerLayerOptions options = {},
+                          Location here = Location::current());
 
   MultiheadAttention self_attn, multihead_attn;
   Linear linear1, linear2;
@@ -66,7 +68,8 @@ class TransformerDecoderLayer : public Module {
 class TransformerEncoder : public Module {
  public:
   TransformerEncoder(int64_t d_model, int64_t nhead, int64_t num_layers,
-                     TransformerLayerOptions options = {}, bool final_norm = false);
+                     TransformerLayerOptions options = {}, bool final_norm = false,
+                     Location here = Location::current());
 
   std::vector<TransformerEncoderLayer> layers;
   std::shared_ptr<LayerNorm> norm;  ///< may be null
@@ -78,7 +81,8 @@ class TransformerEncoder : public Module {
 class TransformerDecoder : public Module {
  public:
   TransformerDecoder(int64_t d_model, int64_t nhead, int64_t num_layers,
-                     TransformerLayerOptions options = {}, bool final_norm = false);
+                     TransformerLayerOptions options = {}, bool final_norm = false,
+                     Location here = Location::current());
 
   std::vector<TransformerDecoderLayer> layers;
   std::shared_ptr<LayerNorm> norm;  ///< may be null
@@ -95,7 +99,7 @@ struct TransformerOptions {
 /// Encoder and decoder, each with a final norm. Weights start as xavier_uniform.
 class Transformer : public Module {
  public:
-  explicit Transformer(TransformerOptions options = {});
+  explicit Transformer(TransformerOptions options = {}, Location here = Location::current());
 
   TransformerEncoder encoder;
   TransformerDecoder decoder;

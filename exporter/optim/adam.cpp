@@ -4,11 +4,14 @@
 
 namespace taper::optim {
 
-Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay)
-    : decoupled_(decoupled_weight_decay) {
+Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay,
+           Location here)
+    : WithBetas({decoupled_weight_decay ? "AdamW" : "Adam", here}),
+      decoupled_(decoupled_weight_decay) {
   count_steps();
   add_groups(groups, [&](const Tensor& p, const AdamOptions& o) {
-    check_betas("Adam", o.betas);
+    check().not_negative({{"eps", o.eps}, {"weight_decay", o.weight_decay}});
+    check().betas(o.betas);
     AdamState s{make_zeros("exp_avg", p), make_zeros("exp_avg_sq", p), {}};
     if (o.amsgrad) s.greatest_square = make_zeros("max_exp_avg_sq", p);
     return s;

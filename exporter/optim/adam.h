@@ -23,12 +23,16 @@ struct AdamState {
 /// max_exp_avg_sq.<parameter>.
 class Adam : public WithBetas<AdamOptions, AdamState> {
  public:
-  explicit Adam(const std::vector<Tensor>& parameters, AdamOptions options = {})
-      : Adam(std::vector{ParameterGroup<AdamOptions>{parameters, options}}) {}
-  explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups) : Adam(groups, false) {}
+  explicit Adam(const std::vector<Tensor>& parameters, AdamOptions options = {},
+                Location here = Location::current())
+      : Adam(std::vector{ParameterGroup<AdamOptions>{parameters, options}}, here) {}
+  explicit Adam(const std::vector<ParameterGroup<AdamOptions>>& groups,
+                Location here = Location::current())
+      : Adam(groups, false, here) {}
 
  protected:
-  Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay);
+  Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay,
+       Location here);
   void begin_step(Location here) override;
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
               Location here) override;
@@ -55,10 +59,12 @@ struct AdamWOptions {
 /// does not enter the moments, p = p - lr · weight_decay · p before the step.
 class AdamW : public Adam {
  public:
-  explicit AdamW(const std::vector<Tensor>& parameters, AdamWOptions options = {})
-      : AdamW(std::vector{ParameterGroup<AdamWOptions>{parameters, options}}) {}
-  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups)
-      : Adam(as_adam(groups), true) {}
+  explicit AdamW(const std::vector<Tensor>& parameters, AdamWOptions options = {},
+                 Location here = Location::current())
+      : AdamW(std::vector{ParameterGroup<AdamWOptions>{parameters, options}}, here) {}
+  explicit AdamW(const std::vector<ParameterGroup<AdamWOptions>>& groups,
+                 Location here = Location::current())
+      : Adam(as_adam(groups), true, here) {}
 
  private:
   static std::vector<ParameterGroup<AdamOptions>> as_adam(

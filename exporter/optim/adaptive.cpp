@@ -6,9 +6,14 @@ namespace taper::optim {
 
 // ---- Adagrad ----
 
-Adagrad::Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups) {
+Adagrad::Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups, Location here)
+    : PerParameter({"Adagrad", here}) {
   count_steps();
   add_groups(groups, [&](const Tensor& p, const AdagradOptions& o) {
+    check().not_negative({{"eps", o.eps},
+                          {"lr_decay", o.lr_decay},
+                          {"weight_decay", o.weight_decay},
+                          {"initial_accumulator_value", o.initial_accumulator_value}});
     return AdagradState{make_full("sum", p, p.sizes(), o.initial_accumulator_value)};
   });
 }
@@ -27,8 +32,13 @@ void Adagrad::update(size_t group, size_t index, Tensor parameter, const Tensor&
 
 // ---- RMSprop ----
 
-RMSprop::RMSprop(const std::vector<ParameterGroup<RMSpropOptions>>& groups) {
+RMSprop::RMSprop(const std::vector<ParameterGroup<RMSpropOptions>>& groups, Location here)
+    : PerParameter({"RMSprop", here}) {
   add_groups(groups, [&](const Tensor& p, const RMSpropOptions& o) {
+    check().not_negative({{"eps", o.eps},
+                          {"alpha", o.alpha},
+                          {"momentum", o.momentum},
+                          {"weight_decay", o.weight_decay}});
     RMSpropState s{make_zeros("square_avg", p), {}, {}};
     if (o.centered) s.mean = make_zeros("grad_avg", p);
     if (o.momentum != 0) s.momentum = make_zeros("momentum", p);
@@ -36,9 +46,8 @@ RMSprop::RMSprop(const std::vector<ParameterGroup<RMSpropOptions>>& groups) {
   });
 }
 
-void RMSprop::set_momentum(double value, size_t group) {
-  if (options(group).momentum == 0)
-    throw ExportError("RMSprop: this group was made without momentum");
+void RMSprop::set_momentum(double value, size_t group, Location here) {
+  Check{"RMSprop", here}.require(options(group).momentum != 0, made_without_momentum(group));
   options(group).momentum = value;
 }
 
@@ -61,8 +70,11 @@ void RMSprop::update(size_t group, size_t index, Tensor parameter, const Tensor&
 
 // ---- Adadelta ----
 
-Adadelta::Adadelta(const std::vector<ParameterGroup<AdadeltaOptions>>& groups) {
-  add_groups(groups, [&](const Tensor& p, const AdadeltaOptions&) {
+Adadelta::Adadelta(const std::vector<ParameterGroup<AdadeltaOptions>>& groups, Location here)
+    : PerParameter({"Adadelta", here}) {
+  add_groups(groups, [&](const Tensor& p, const AdadeltaOptions& o) {
+    check().not_negative({{"eps", o.eps}, {"weight_decay", o.weight_decay}});
+    check().share("rho", o.rho);
     return AdadeltaState{make_zeros("square_avg", p), make_zeros("acc_delta", p)};
   });
 }
@@ -82,10 +94,12 @@ void Adadelta::update(size_t group, size_t index, Tensor parameter, const Tensor
 
 // ---- Adamax ----
 
-Adamax::Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups) {
+Adamax::Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups, Location here)
+    : WithBetas({"Adamax", here}) {
   count_steps();
   add_groups(groups, [&](const Tensor& p, const AdamaxOptions& o) {
-    check_betas("Adamax", o.betas);
+    check().not_negative({{"eps", o.eps}, {"weight_decay", o.weight_decay}});
+    check().betas(o.betas);
     return Moments{make_zeros("exp_avg", p), make_zeros("exp_inf", p)};
   });
 }
@@ -106,10 +120,13 @@ void Adamax::update(size_t group, size_t index, Tensor parameter, const Tensor& 
 
 // ---- NAdam ----
 
-NAdam::NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups) {
+NAdam::NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups, Location here)
+    : PerParameter({"NAdam", here}) {
   count_steps();
   add_groups(groups, [&](const Tensor& p, const NAdamOptions& o) {
-    check_betas("NAdam", o.betas);
+    check().not_negative(
+        {{"eps", o.eps}, {"weight_decay", o.weight_decay}, {"momentum_decay", o.momentum_decay}});
+    check().betas(o.betas);
     return Moments{make_zeros("exp_avg", p), make_zeros("exp_avg_sq", p)};
   });
   for (size_t group = 0; group < groups.size(); ++group) {
@@ -154,10 +171,12 @@ void NAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& g
 
 // ---- RAdam ----
 
-RAdam::RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups) {
+RAdam::RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups, Location here)
+    : PerParameter({"RAdam", here}) {
   count_steps();
   add_groups(groups, [&](const Tensor& p, const RAdamOptions& o) {
-    check_betas("RAdam", o.betas);
+    check().not_negative({{"eps", o.eps}, {"weight_decay", o.weight_decay}});
+    check().betas(o.betas);
     return Moments{make_zeros("exp_avg", p), make_zeros("exp_avg_sq", p)};
   });
   factors_.resize(groups.size());

@@ -22,9 +22,11 @@ struct AdagradState {
 /// States: lr, step, sum.<parameter>.
 class Adagrad : public PerParameter<AdagradOptions, AdagradState> {
  public:
-  explicit Adagrad(const std::vector<Tensor>& parameters, AdagradOptions options = {})
-      : Adagrad(std::vector{ParameterGroup<AdagradOptions>{parameters, options}}) {}
-  explicit Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups);
+  explicit Adagrad(const std::vector<Tensor>& parameters, AdagradOptions options = {},
+                   Location here = Location::current())
+      : Adagrad(std::vector{ParameterGroup<AdagradOptions>{parameters, options}}, here) {}
+  explicit Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups,
+                   Location here = Location::current());
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -50,13 +52,15 @@ struct RMSpropState {
 /// States: lr, square_avg.<parameter>, grad_avg.<parameter>, momentum.<parameter>.
 class RMSprop : public PerParameter<RMSpropOptions, RMSpropState> {
  public:
-  explicit RMSprop(const std::vector<Tensor>& parameters, RMSpropOptions options = {})
-      : RMSprop(std::vector{ParameterGroup<RMSpropOptions>{parameters, options}}) {}
-  explicit RMSprop(const std::vector<ParameterGroup<RMSpropOptions>>& groups);
+  explicit RMSprop(const std::vector<Tensor>& parameters, RMSpropOptions options = {},
+                   Location here = Location::current())
+      : RMSprop(std::vector{ParameterGroup<RMSpropOptions>{parameters, options}}, here) {}
+  explicit RMSprop(const std::vector<ParameterGroup<RMSpropOptions>>& groups,
+                   Location here = Location::current());
 
   double momentum(size_t group = 0) const override { return options(group).momentum; }
-  /// Throws ExportError if the group was made without momentum.
-  void set_momentum(double value, size_t group = 0) override;
+  /// Throws EagerError if the group was made without momentum.
+  void set_momentum(double value, size_t group = 0, Location here = Location::current()) override;
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -79,9 +83,11 @@ struct AdadeltaState {
 /// States: lr, square_avg.<parameter>, acc_delta.<parameter>.
 class Adadelta : public PerParameter<AdadeltaOptions, AdadeltaState> {
  public:
-  explicit Adadelta(const std::vector<Tensor>& parameters, AdadeltaOptions options = {})
-      : Adadelta(std::vector{ParameterGroup<AdadeltaOptions>{parameters, options}}) {}
-  explicit Adadelta(const std::vector<ParameterGroup<AdadeltaOptions>>& groups);
+  explicit Adadelta(const std::vector<Tensor>& parameters, AdadeltaOptions options = {},
+                    Location here = Location::current())
+      : Adadelta(std::vector{ParameterGroup<AdadeltaOptions>{parameters, options}}, here) {}
+  explicit Adadelta(const std::vector<ParameterGroup<AdadeltaOptions>>& groups,
+                    Location here = Location::current());
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -105,9 +111,11 @@ struct AdamaxOptions {
 /// States: lr, step, exp_avg.<parameter>, exp_inf.<parameter>.
 class Adamax : public WithBetas<AdamaxOptions, Moments> {
  public:
-  explicit Adamax(const std::vector<Tensor>& parameters, AdamaxOptions options = {})
-      : Adamax(std::vector{ParameterGroup<AdamaxOptions>{parameters, options}}) {}
-  explicit Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups);
+  explicit Adamax(const std::vector<Tensor>& parameters, AdamaxOptions options = {},
+                  Location here = Location::current())
+      : Adamax(std::vector{ParameterGroup<AdamaxOptions>{parameters, options}}, here) {}
+  explicit Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups,
+                  Location here = Location::current());
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -129,9 +137,11 @@ struct NAdamOptions {
 /// m and v as in Adam. States: lr, step, mu_product, exp_avg.<parameter>, exp_avg_sq.<parameter>.
 class NAdam : public PerParameter<NAdamOptions, Moments> {
  public:
-  explicit NAdam(const std::vector<Tensor>& parameters, NAdamOptions options = {})
-      : NAdam(std::vector{ParameterGroup<NAdamOptions>{parameters, options}}) {}
-  explicit NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups);
+  explicit NAdam(const std::vector<Tensor>& parameters, NAdamOptions options = {},
+                 Location here = Location::current())
+      : NAdam(std::vector{ParameterGroup<NAdamOptions>{parameters, options}}, here) {}
+  explicit NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups,
+                 Location here = Location::current());
 
  protected:
   void begin_step(Location here) override;
@@ -162,9 +172,11 @@ struct RAdamOptions {
 /// m and v as in Adam. States: lr, step, exp_avg.<parameter>, exp_avg_sq.<parameter>.
 class RAdam : public PerParameter<RAdamOptions, Moments> {
  public:
-  explicit RAdam(const std::vector<Tensor>& parameters, RAdamOptions options = {})
-      : RAdam(std::vector{ParameterGroup<RAdamOptions>{parameters, options}}) {}
-  explicit RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups);
+  explicit RAdam(const std::vector<Tensor>& parameters, RAdamOptions options = {},
+                 Location here = Location::current())
+      : RAdam(std::vector{ParameterGroup<RAdamOptions>{parameters, options}}, here) {}
+  explicit RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups,
+                 Location here = Location::current());
 
  protected:
   void begin_step(Location here) override;

@@ -43,12 +43,6 @@ struct At {
   }
 };
 
-inline void check_betas(const char* optimizer, std::pair<double, double> betas) {
-  const auto is_beta = [](double b) { return b >= 0 && b < 1; };
-  if (!is_beta(betas.first) || !is_beta(betas.second))
-    throw ExportError(std::string(optimizer) + ": betas are in [0, 1)");
-}
-
 /// The gradient as Adam and its kin use it, decayed, after the means of it and of its square have
 /// taken it in; with decoupled weight decay the parameter shrinks instead.
 template <class Options, class Moments>

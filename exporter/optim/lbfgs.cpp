@@ -136,9 +136,10 @@ class LineSearch {
 
 }  // namespace
 
-LBFGS::LBFGS(const std::vector<Tensor>& parameters, LBFGSOptions options) : options_(options) {
-  if (options.max_iter < 1 || options.history_size < 1)
-    throw ExportError("LBFGS: max_iter and history_size must be at least 1");
+LBFGS::LBFGS(const std::vector<Tensor>& parameters, LBFGSOptions options, Location here)
+    : Optimizer({"LBFGS", here}), options_(options) {
+  check().at_least("max_iter", options.max_iter, 1);
+  check().at_least("history_size", options.history_size, 1);
   if (options_.max_eval == 0) options_.max_eval = options.max_iter * 5 / 4;
   add_group(parameters, options.lr);
 }

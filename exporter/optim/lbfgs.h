@@ -31,7 +31,8 @@ class LBFGS : public Optimizer {
   using Closure = std::function<Tensor()>;
   using Vector = std::vector<double>;
 
-  explicit LBFGS(const std::vector<Tensor>& parameters, LBFGSOptions options = {});
+  explicit LBFGS(const std::vector<Tensor>& parameters, LBFGSOptions options = {},
+                 Location here = Location::current());
 
   /// `closure` forgets the gradients, computes the loss and its gradients, and gives the loss.
   /// Gives the loss before the step. Throws EagerError inside a trace.

@@ -151,9 +151,12 @@ internal::LowBitMean LowBitAdam::make_mean(const std::string& kind, const Tensor
   return mean;
 }
 
-LowBitAdam::LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& groups) {
+LowBitAdam::LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& groups, Location here)
+    : WithBetas({"LowBitAdam", here}) {
   count_steps();
   add_groups(groups, [&](const Tensor& p, const LowBitAdamOptions& o) {
+    check().not_negative({{"eps", o.eps}, {"weight_decay", o.weight_decay}});
+    check().betas(o.betas);
     return internal::LowBitMoments{make_mean("exp_avg", p, o.format, true),
                                    make_mean("exp_avg_sq", p, o.format, false)};
   });

@@ -44,9 +44,11 @@ struct LowBitMoments {
 /// exp_avg_sq.scale; of small parameters exp_avg and exp_avg_sq in f32.
 class LowBitAdam : public WithBetas<LowBitAdamOptions, internal::LowBitMoments> {
  public:
-  explicit LowBitAdam(const std::vector<Tensor>& parameters, LowBitAdamOptions options = {})
-      : LowBitAdam(std::vector{ParameterGroup<LowBitAdamOptions>{parameters, options}}) {}
-  explicit LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& groups);
+  explicit LowBitAdam(const std::vector<Tensor>& parameters, LowBitAdamOptions options = {},
+                      Location here = Location::current())
+      : LowBitAdam(std::vector{ParameterGroup<LowBitAdamOptions>{parameters, options}}, here) {}
+  explicit LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& groups,
+                      Location here = Location::current());
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,

@@ -41,9 +41,14 @@ Tensor orthogonalized(const Tensor& m, const MuonOptions& o, const At& at) {
 
 }  // namespace
 
-Adafactor::Adafactor(const std::vector<ParameterGroup<AdafactorOptions>>& groups) {
+Adafactor::Adafactor(const std::vector<ParameterGroup<AdafactorOptions>>& groups, Location here)
+    : PerParameter({"Adafactor", here}) {
   count_steps();
-  add_groups(groups, [&](const Tensor& p, const AdafactorOptions&) -> AdafactorState {
+  add_groups(groups, [&](const Tensor& p, const AdafactorOptions& o) -> AdafactorState {
+    check().option(o.beta2_decay <= 0, "beta2_decay", o.beta2_decay, "0 or less");
+    check().not_negative(
+        {{"eps1", o.eps1.value_or(0)}, {"eps2", o.eps2}, {"weight_decay", o.weight_decay}});
+    check().option(o.d >= 1, "d", o.d, "1 or more");
     if (p.rank() < 2) return {{}, {}, make_zeros("variance", p)};
     eager::Dims row = p.sizes(), column = p.sizes();
     row[row.size() - 1] = 1, column[column.size() - 2] = 1;
@@ -83,11 +88,13 @@ void Adafactor::update(size_t group, size_t index, Tensor parameter, const Tenso
   parameter.sub_(at.mul(u, at.div(rate, excess)), Scalar(1), here);
 }
 
-Muon::Muon(const std::vector<ParameterGroup<MuonOptions>>& groups) {
-  add_groups(groups, [&](const Tensor& p, const MuonOptions&) {
-    if (p.rank() != 2)
-      throw ExportError("Muon takes matrices; parameter " + p.name() + " is " +
-                        eager::to_string(p.sizes()));
+Muon::Muon(const std::vector<ParameterGroup<MuonOptions>>& groups, Location here)
+    : PerParameter({"Muon", here}) {
+  add_groups(groups, [&](const Tensor& p, const MuonOptions& o) {
+    check().not_negative({{"momentum", o.momentum}, {"weight_decay", o.weight_decay}});
+    check().at_least("newton_schulz_steps", o.newton_schulz_steps, 0);
+    check().require(p.rank() == 2, "it takes matrices, parameter '" + p.name() + "' is " +
+                                       eager::to_string(p.sizes()));
     return MuonState{make_zeros("momentum", p)};
   });
 }

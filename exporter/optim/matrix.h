@@ -29,9 +29,11 @@ struct AdafactorState {
 /// States: lr, step, row_var.<parameter> and col_var.<parameter>, or variance.<parameter>.
 class Adafactor : public PerParameter<AdafactorOptions, AdafactorState> {
  public:
-  explicit Adafactor(const std::vector<Tensor>& parameters, AdafactorOptions options = {})
-      : Adafactor(std::vector{ParameterGroup<AdafactorOptions>{parameters, options}}) {}
-  explicit Adafactor(const std::vector<ParameterGroup<AdafactorOptions>>& groups);
+  explicit Adafactor(const std::vector<Tensor>& parameters, AdafactorOptions options = {},
+                     Location here = Location::current())
+      : Adafactor(std::vector{ParameterGroup<AdafactorOptions>{parameters, options}}, here) {}
+  explicit Adafactor(const std::vector<ParameterGroup<AdafactorOptions>>& groups,
+                     Location here = Location::current());
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -56,15 +58,19 @@ struct MuonState {
 /// Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024: the momentum
 /// m = momentum · m + (1 - momentum) g, made nearly orthogonal by a Newton-Schulz iteration in
 /// bf16, x = a x + (b x xᵀ + c (x xᵀ)²) x. For matrices only: give biases and embeddings to AdamW.
-/// Throws ExportError for parameters of another rank. States: lr, momentum.<parameter>.
+/// Throws EagerError for parameters of another rank. States: lr, momentum.<parameter>.
 class Muon : public PerParameter<MuonOptions, MuonState> {
  public:
-  explicit Muon(const std::vector<Tensor>& parameters, MuonOptions options = {})
-      : Muon(std::vector{ParameterGroup<MuonOptions>{parameters, options}}) {}
-  explicit Muon(const std::vector<ParameterGroup<MuonOptions>>& groups);
+  explicit Muon(const std::vector<Tensor>& parameters, MuonOptions options = {},
+                Location here = Location::current())
+      : Muon(std::vector{ParameterGroup<MuonOptions>{parameters, options}}, here) {}
+  explicit Muon(const std::vector<ParameterGroup<MuonOptions>>& groups,
+                Location here = Location::current());
 
   double momentum(size_t group = 0) const override { return options(group).momentum; }
-  void set_momentum(double value, size_t group = 0) override { options(group).momentum = value; }
+  void set_momentum(double value, size_t group = 0, Location = Location::current()) override {
+    options(group).momentum = value;
+  }
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,

@@ -45,44 +45,46 @@ double Optimizer::initial_lr(size_t group) {
 }
 
 double Optimizer::momentum(size_t) const {
-  throw ExportError("this optimizer has no momentum that a scheduler could move");
+  throw EagerError(made_.here, std::string(made_.type) + ": it has no momentum");
 }
-void Optimizer::set_momentum(double, size_t) {
-  throw ExportError("this optimizer has no momentum that a scheduler could move");
+void Optimizer::set_momentum(double, size_t, Location here) {
+  throw EagerError(here,
+                   std::string(made_.type) + ": it has no momentum that a scheduler could move");
 }
 
 NamedTensors Optimizer::state_dict() const { return {states_.begin(), states_.end()}; }
 
-void Optimizer::load_state_dict(const NamedTensors& state) {
+void Optimizer::load_state_dict(const NamedTensors& state, Location here) {
   for (const auto& [name, tensor] : states_) {
     const auto given = state.find(name);
     if (given == state.end())
-      throw ExportError("Optimizer::load_state_dict: the state lacks '" + name + "'");
+      throw EagerError(here, "Optimizer::load_state_dict: the state lacks '" + name + "'");
     if (!eager::same_sizes(given->second.sizes(), tensor.sizes()))
-      throw ExportError("Optimizer::load_state_dict: '" + name + "' is " +
-                        eager::to_string(given->second.sizes()) + " in the state, " +
-                        eager::to_string(tensor.sizes()) + " here");
+      throw EagerError(here, "Optimizer::load_state_dict: '" + name + "' is " +
+                                 eager::to_string(given->second.sizes()) + " in the state, " +
+                                 eager::to_string(tensor.sizes()) + " here");
   }
   eager::NoGrad guard;
-  for (auto [name, tensor] : states_) tensor.copy_(state.at(name));
+  for (auto [name, tensor] : states_) tensor.copy_(state.at(name), here);
   for (Group& group : groups_) group.lr_value = group.lr.item();
 }
 
 void Optimizer::add_group(const std::vector<Tensor>& parameters, double lr) {
-  if (parameters.empty()) throw ExportError("an optimizer's group has no parameters");
-  if (!(lr >= 0))
-    throw ExportError("an optimizer's lr must be 0 or more, not " + std::to_string(lr));
+  const std::string of_group = groups_.empty() ? "" : " of group " + std::to_string(groups_.size());
+  check().require(!parameters.empty(), "the list of parameters" + of_group + " is empty");
+  check().not_negative({{"lr", lr}});
   std::unordered_set<const void*> known;
   for (const Group& group : groups_)
     for (const Tensor& parameter : group.parameters) known.insert(parameter.impl());
-  for (const Tensor& parameter : parameters) {
-    if (!parameter.defined() || !parameter.requires_grad() || !parameter.is_leaf())
-      throw ExportError("an optimizer takes leaf tensors that want gradients" +
-                        (parameter.defined() ? "; this is not one: " + parameter.name() + " " +
-                                                   eager::to_string(parameter.sizes())
-                                             : std::string()));
-    if (!known.insert(parameter.impl()).second)
-      throw ExportError("parameter " + parameter.name() + " is given to an optimizer twice");
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Tensor& parameter = parameters[i];
+    std::string text = "parameter " + std::to_string(i) + of_group;
+    check().require(parameter.defined(), text + " is undefined");
+    if (!parameter.name().empty()) text += " '" + parameter.name() + "'";
+    text += " " + eager::to_string(parameter.sizes());
+    check().require(parameter.is_leaf(), text + " is the result of an operation, not a leaf");
+    check().require(parameter.requires_grad(), text + " does not want a gradient");
+    check().require(known.insert(parameter.impl()).second, text + " is given twice");
   }
   Group group;
   group.parameters = parameters;

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "taper/exporter/eager/files.h"
+#include "taper/exporter/eager/named_tensors.h"
 #include "taper/exporter/eager/tensor.h"
+#include "taper/exporter/optim/check.h"
 
 namespace taper::optim {
 
@@ -46,15 +47,15 @@ class Optimizer {
   double initial_lr(size_t group = 0);
 
   /// What OneCycleLR and CyclicLR move against the learning rate: the momentum of SGD, the first
-  /// beta of Adam. It is a number, fixed in a traced step. Throws ExportError if the optimizer has
+  /// beta of Adam. It is a number, fixed in a traced step. Throws EagerError if the optimizer has
   /// none.
   virtual double momentum(size_t group = 0) const;
-  virtual void set_momentum(double value, size_t group = 0);
+  virtual void set_momentum(double value, size_t group = 0, Location here = Location::current());
 
-  /// The state tensors by name; load copies values and throws ExportError for names or shapes that
+  /// The state tensors by name; load copies values and throws EagerError for names or shapes that
   /// differ.
   NamedTensors state_dict() const;
-  void load_state_dict(const NamedTensors& state);
+  void load_state_dict(const NamedTensors& state, Location here = Location::current());
 
  protected:
   struct Group {
@@ -64,8 +65,10 @@ class Optimizer {
     std::optional<double> initial_lr;
   };
 
-  Optimizer() = default;
-  /// Throws ExportError for parameters that are not leaves that want gradients, are given twice, or
+  /// `made`: the class and the line of its constructor's caller, for the errors there.
+  explicit Optimizer(Check made) : made_(made) {}
+  const Check& check() const { return made_; }
+  /// Throws EagerError for parameters that are not leaves that want gradients, are given twice, or
   /// are none at all.
   void add_group(const std::vector<Tensor>& parameters, double lr);
   /// A new state tensor, "optimizer.<kind>".
@@ -91,10 +94,14 @@ class Optimizer {
                       Location here) = 0;
 
   const Tensor& lr_tensor(size_t group) const { return groups_[group].lr; }
+  static std::string made_without_momentum(size_t group) {
+    return "group " + std::to_string(group) + " was made without momentum";
+  }
 
  private:
   std::string parameter_name(const Tensor& parameter) const;
 
+  Check made_;
   std::vector<Group> groups_;
   std::vector<std::pair<std::string, Tensor>> states_;
   Tensor step_count_;
@@ -105,6 +112,7 @@ class Optimizer {
 template <class Options, class State>
 class PerParameter : public Optimizer {
  protected:
+  using Optimizer::Optimizer;
   /// `make(parameter, options)` gives a parameter's state; constructors of derived classes call it.
   template <class Make>
   void add_groups(const std::vector<ParameterGroup<Options>>& groups, const Make& make) {
@@ -131,9 +139,12 @@ template <class Options, class State>
 class WithBetas : public PerParameter<Options, State> {
  public:
   double momentum(size_t group = 0) const override { return this->options(group).betas.first; }
-  void set_momentum(double value, size_t group = 0) override {
+  void set_momentum(double value, size_t group = 0, Location = Location::current()) override {
     this->options(group).betas.first = value;
   }
+
+ protected:
+  using PerParameter<Options, State>::PerParameter;
 };
 
 /// Scales all gradients by one factor, in place, so that their common norm is at most `max_norm`.

@@ -19,29 +19,28 @@ Scheduler::Scheduler(Optimizer& optimizer) : optimizer_(optimizer) {
   for (size_t group = 0; group < optimizer.group_count(); ++group) optimizer.initial_lr(group);
 }
 
-void Scheduler::start() {
+void Scheduler::start(Location here) {
   for (size_t group = 0; group < optimizer_.group_count(); ++group)
-    optimizer_.set_lr(next(optimizer_.lr(group), optimizer_.initial_lr(group)), group);
-  set_momentum();
+    optimizer_.set_lr(next(optimizer_.lr(group), optimizer_.initial_lr(group)), group, here);
+  set_momentum(here);
 }
 
-void Scheduler::step() {
+void Scheduler::step(Location here) {
   ++epoch_;
-  start();
+  start(here);
 }
 
-void Scheduler::restart_at_zero() {
+void Scheduler::restart_at_zero(Location here) {
   epoch_ = 0;
   for (size_t group = 0; group < optimizer_.group_count(); ++group)
-    optimizer_.set_lr(at(optimizer_.initial_lr(group)), group);
-  set_momentum();
+    optimizer_.set_lr(at(optimizer_.initial_lr(group)), group, here);
+  set_momentum(here);
 }
 
-StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma)
+StepLR::StepLR(Optimizer& optimizer, int64_t step_size, double gamma, Location here)
     : Scheduler(optimizer), step_size_(step_size), gamma_(gamma) {
-  if (step_size < 1)
-    throw ExportError("StepLR: step_size " + std::to_string(step_size) + " is not positive");
-  start();
+  Check{"StepLR", here}.at_least("step_size", step_size, 1);
+  start(here);
 }
 double StepLR::next(double rate, double) const {
   return epoch() == 0 || epoch() % step_size_ != 0 ? rate : rate * gamma_;
@@ -50,10 +49,11 @@ double StepLR::at(double base) const {
   return base * std::pow(gamma_, static_cast<double>(epoch() / step_size_));
 }
 
-MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma)
+MultiStepLR::MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma,
+                         Location here)
     : Scheduler(optimizer), milestones_(std::move(milestones)), gamma_(gamma) {
   std::sort(milestones_.begin(), milestones_.end());
-  start();
+  start(here);
 }
 double MultiStepLR::next(double rate, double) const {
   return rate * std::pow(gamma_, static_cast<double>(
@@ -65,21 +65,26 @@ double MultiStepLR::at(double base) const {
   return base * std::pow(gamma_, static_cast<double>(passed));
 }
 
-ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters)
+ConstantLR::ConstantLR(Optimizer& optimizer, double factor, int64_t total_iters, Location here)
     : Scheduler(optimizer), factor_(factor), total_iters_(total_iters) {
-  start();
+  const Check check{"ConstantLR", here};
+  check.share("factor", factor);
+  check.at_least("total_iters", total_iters, 0);
+  start(here);
 }
 double ConstantLR::next(double rate, double) const {
   return epoch() == 0 ? rate * factor_ : epoch() == total_iters_ ? rate / factor_ : rate;
 }
 double ConstantLR::at(double base) const { return epoch() < total_iters_ ? base * factor_ : base; }
 
-LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions options)
+LinearLR::LinearLR(Optimizer& optimizer, LinearLROptions options, Location here)
     : Scheduler(optimizer), options_(options) {
-  if (!(options.start_factor > 0 && options.start_factor <= 1))
-    throw ExportError("LinearLR: start_factor " + std::to_string(options.start_factor) +
-                      " is outside (0, 1]");
-  start();
+  const Check check{"LinearLR", here};
+  check.option(options.start_factor > 0 && options.start_factor <= 1, "start_factor",
+               options.start_factor, "in (0, 1]");
+  check.share("end_factor", options.end_factor);
+  check.at_least("total_iters", options.total_iters, 1);
+  start(here);
 }
 double LinearLR::next(double rate, double) const {
   if (epoch() == 0) return rate * options_.start_factor;
@@ -95,9 +100,9 @@ double LinearLR::at(double base) const {
   return base * line(options_.start_factor, options_.end_factor, part);
 }
 
-ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma)
+ExponentialLR::ExponentialLR(Optimizer& optimizer, double gamma, Location here)
     : Scheduler(optimizer), gamma_(gamma) {
-  start();
+  start(here);
 }
 double ExponentialLR::next(double rate, double) const {
   return epoch() == 0 ? rate : rate * gamma_;
@@ -106,9 +111,10 @@ double ExponentialLR::at(double base) const {
   return base * std::pow(gamma_, static_cast<double>(epoch()));
 }
 
-PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power)
+PolynomialLR::PolynomialLR(Optimizer& optimizer, int64_t total_iters, double power, Location here)
     : Scheduler(optimizer), total_iters_(total_iters), power_(power) {
-  start();
+  Check{"PolynomialLR", here}.at_least("total_iters", total_iters, 1);
+  start(here);
 }
 double PolynomialLR::next(double rate, double) const {
   if (epoch() == 0 || epoch() > total_iters_) return rate;
@@ -121,11 +127,11 @@ double PolynomialLR::at(double base) const {
                          power_);
 }
 
-CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min)
+CosineAnnealingLR::CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min,
+                                     Location here)
     : Scheduler(optimizer), t_max_(t_max), eta_min_(eta_min) {
-  if (t_max < 1)
-    throw ExportError("CosineAnnealingLR: t_max " + std::to_string(t_max) + " is not positive");
-  start();
+  Check{"CosineAnnealingLR", here}.at_least("t_max", t_max, 1);
+  start(here);
 }
 double CosineAnnealingLR::next(double rate, double base) const {
   if (epoch() == 0) return rate;
@@ -141,11 +147,13 @@ double CosineAnnealingLR::at(double base) const {
 }
 
 CosineAnnealingWarmRestarts::CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0,
-                                                         int64_t t_mult, double eta_min)
+                                                         int64_t t_mult, double eta_min,
+                                                         Location here)
     : Scheduler(optimizer), t_0_(t_0), t_mult_(t_mult), eta_min_(eta_min) {
-  if (t_0 < 1 || t_mult < 1)
-    throw ExportError("CosineAnnealingWarmRestarts: t_0 and t_mult are at least 1");
-  start();
+  const Check check{"CosineAnnealingWarmRestarts", here};
+  check.at_least("t_0", t_0, 1);
+  check.at_least("t_mult", t_mult, 1);
+  start(here);
 }
 double CosineAnnealingWarmRestarts::at(double base) const {
   int64_t length = t_0_, within = epoch();
@@ -153,18 +161,21 @@ double CosineAnnealingWarmRestarts::at(double base) const {
   return cosine(base, eta_min_, static_cast<double>(within) / static_cast<double>(length));
 }
 
-OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options)
+OneCycleLR::OneCycleLR(Optimizer& optimizer, OneCycleLROptions options, Location here)
     : Scheduler(optimizer), options_(options) {
-  if (options.total_steps < 1)
-    throw ExportError("OneCycleLR: total_steps " + std::to_string(options.total_steps) +
-                      " is not positive");
-  start();
+  const Check check{"OneCycleLR", here};
+  check.at_least("total_steps", options.total_steps, 1);
+  check.share("pct_start", options.pct_start);
+  start(here);
+}
+void OneCycleLR::start(Location here) {
+  Check{"OneCycleLR", here}.require(
+      epoch() < options_.total_steps,
+      "step() goes beyond total_steps " + std::to_string(options_.total_steps));
+  Scheduler::start(here);
 }
 /// A value that goes from start to top and on to end (with three phases: back to start before).
 double OneCycleLR::between(double start, double top, double end) const {
-  if (epoch() >= options_.total_steps)
-    throw ExportError("OneCycleLR: stepped beyond its " + std::to_string(options_.total_steps) +
-                      " steps");
   const double total = static_cast<double>(options_.total_steps),
                rise_end = options_.pct_start * total - 1, at = static_cast<double>(epoch());
   const auto curve = options_.linear ? line : cosine;
@@ -178,19 +189,20 @@ double OneCycleLR::at(double) const {
   const double start = options_.max_lr / options_.div_factor;
   return between(start, options_.max_lr, start / options_.final_div_factor);
 }
-void OneCycleLR::set_momentum() {
+void OneCycleLR::set_momentum(Location here) {
   if (!options_.cycle_momentum) return;
   for (size_t group = 0; group < optimizer().group_count(); ++group)
     optimizer().set_momentum(
-        between(options_.max_momentum, options_.base_momentum, options_.max_momentum), group);
+        between(options_.max_momentum, options_.base_momentum, options_.max_momentum), group, here);
 }
 
-CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options)
+CyclicLR::CyclicLR(Optimizer& optimizer, CyclicLROptions options, Location here)
     : Scheduler(optimizer), options_(options) {
   if (options_.step_size_down == 0) options_.step_size_down = options_.step_size_up;
-  if (options_.step_size_up < 1 || options_.step_size_down < 1)
-    throw ExportError("CyclicLR: step sizes are positive");
-  start();
+  const Check check{"CyclicLR", here};
+  check.at_least("step_size_up", options_.step_size_up, 1);
+  check.at_least("step_size_down", options_.step_size_down, 1);
+  start(here);
 }
 /// Where between base (0) and maximum (1) this step stands.
 double CyclicLR::height() const {
@@ -210,21 +222,25 @@ double CyclicLR::height() const {
   return triangle;
 }
 double CyclicLR::at(double) const { return line(options_.base_lr, options_.max_lr, height()); }
-void CyclicLR::set_momentum() {
+void CyclicLR::set_momentum(Location here) {
   if (!options_.cycle_momentum) return;
   for (size_t group = 0; group < optimizer().group_count(); ++group)
-    optimizer().set_momentum(line(options_.max_momentum, options_.base_momentum, height()), group);
+    optimizer().set_momentum(line(options_.max_momentum, options_.base_momentum, height()), group,
+                             here);
 }
 
-LambdaLR::LambdaLR(Optimizer& optimizer, std::function<double(int64_t)> factor)
+LambdaLR::LambdaLR(Optimizer& optimizer, std::function<double(int64_t)> factor, Location here)
     : Scheduler(optimizer), factor_(std::move(factor)) {
-  start();
+  Check{"LambdaLR", here}.require(factor_ != nullptr, "factor is no function");
+  start(here);
 }
 double LambdaLR::at(double base) const { return base * factor_(epoch()); }
 
-MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t)> factor)
+MultiplicativeLR::MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t)> factor,
+                                   Location here)
     : Scheduler(optimizer), factor_(std::move(factor)) {
-  start();
+  Check{"MultiplicativeLR", here}.require(factor_ != nullptr, "factor is no function");
+  start(here);
 }
 double MultiplicativeLR::next(double rate, double) const {
   return epoch() == 0 ? rate : rate * factor_(epoch());
@@ -235,29 +251,34 @@ double MultiplicativeLR::at(double base) const {
 }
 
 SequentialLR::SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<Scheduler>> schedulers,
-                           std::vector<int64_t> milestones)
+                           std::vector<int64_t> milestones, Location here)
     : Scheduler(optimizer), schedulers_(std::move(schedulers)), milestones_(std::move(milestones)) {
-  if (schedulers_.size() != milestones_.size() + 1)
-    throw ExportError("SequentialLR: " + std::to_string(schedulers_.size()) +
-                      " schedulers need one milestone fewer, there are " +
-                      std::to_string(milestones_.size()));
-  schedulers_[0]->restart_at_zero();  // their constructors have all set the rate
+  const Check check{"SequentialLR", here};
+  check.require(schedulers_.size() == milestones_.size() + 1,
+                std::to_string(schedulers_.size()) +
+                    " schedulers need one milestone fewer, there are " +
+                    std::to_string(milestones_.size()));
+  for (const auto& scheduler : schedulers_)
+    check.require(scheduler && &scheduler->optimizer_ == &optimizer,
+                  "its schedulers must move its own optimizer");
+  schedulers_[0]->restart_at_zero(here);  // their constructors have all set the rate
 }
-void SequentialLR::step() {
+void SequentialLR::step(Location here) {
   ++steps_;
   const auto active = static_cast<size_t>(
       std::upper_bound(milestones_.begin(), milestones_.end(), steps_) - milestones_.begin());
   if (active > 0 && milestones_[active - 1] == steps_)
-    schedulers_[active]->restart_at_zero();
+    schedulers_[active]->restart_at_zero(here);
   else
-    schedulers_[active]->step();
+    schedulers_[active]->step(here);
 }
 
-ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options)
+ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options,
+                                     Location here)
     : optimizer_(optimizer), options_(options), best_(std::numeric_limits<double>::infinity()) {
-  if (options.factor >= 1)
-    throw ExportError("ReduceLROnPlateau: factor " + std::to_string(options.factor) +
-                      " does not reduce");
+  const Check check{"ReduceLROnPlateau", here};
+  check.option(options.factor < 1, "factor", options.factor, "below 1");
+  check.at_least("patience", options.patience, 0);
   if (options.mode == ReduceLROnPlateauOptions::Mode::max) best_ = -best_;
 }
 
@@ -269,22 +290,22 @@ bool ReduceLROnPlateau::better(double metric) const {
   return sign < 0 ? metric < bound : metric > bound;
 }
 
-void ReduceLROnPlateau::step(double metric) {
+void ReduceLROnPlateau::step(double metric, Location here) {
   if (better(metric))
     best_ = metric, bad_epochs_ = 0;
   else
     ++bad_epochs_;
   if (cooldown_left_ > 0) --cooldown_left_, bad_epochs_ = 0;
   if (bad_epochs_ <= options_.patience) return;
-  reduce();
+  reduce(here);
   cooldown_left_ = options_.cooldown, bad_epochs_ = 0;
 }
 
-void ReduceLROnPlateau::reduce() {
+void ReduceLROnPlateau::reduce(Location here) {
   for (size_t group = 0; group < optimizer_.group_count(); ++group) {
     const double rate = optimizer_.lr(group),
                  lower = std::max(rate * options_.factor, options_.min_lr);
-    if (rate - lower > options_.eps) optimizer_.set_lr(lower, group);
+    if (rate - lower > options_.eps) optimizer_.set_lr(lower, group, here);
   }
 }
 

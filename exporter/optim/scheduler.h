@@ -18,26 +18,26 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   /// Goes to the next epoch and sets its rates.
-  virtual void step();
+  virtual void step(Location here = Location::current());
   int64_t epoch() const { return epoch_; }
 
  protected:
   /// Constructors of derived classes end with start().
   explicit Scheduler(Optimizer& optimizer);
   /// Sets the rates of epoch 0.
-  virtual void start();
+  virtual void start(Location here);
   /// The rate of this epoch from that of the one before (epoch 0: from the current one), so that
   /// schedulers can be chained.
   virtual double next(double rate, double base) const { return (void)rate, at(base); }
   /// The rate of this epoch from the base rate alone.
   virtual double at(double base) const = 0;
   /// Moves the momentum, where a scheduler does.
-  virtual void set_momentum() {}
+  virtual void set_momentum(Location) {}
   Optimizer& optimizer() const { return optimizer_; }
 
  private:
   friend class SequentialLR;
-  void restart_at_zero();
+  void restart_at_zero(Location here);
 
   Optimizer& optimizer_;
   int64_t epoch_ = 0;
@@ -46,7 +46,8 @@ class Scheduler {
 /// rate · gamma every `step_size` epochs.
 class StepLR : public Scheduler {
  public:
-  StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1);
+  StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1,
+         Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -60,7 +61,8 @@ class StepLR : public Scheduler {
 /// rate · gamma at each of the epochs `milestones`; one that is named twice counts twice.
 class MultiStepLR : public Scheduler {
  public:
-  MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1);
+  MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1,
+              Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -74,7 +76,8 @@ class MultiStepLR : public Scheduler {
 /// base · factor until `total_iters` epochs are over, then base.
 class ConstantLR : public Scheduler {
  public:
-  ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5);
+  ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5,
+             Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -92,7 +95,8 @@ struct LinearLROptions {
 /// From base · start_factor in a straight line to base · end_factor, in `total_iters` epochs.
 class LinearLR : public Scheduler {
  public:
-  explicit LinearLR(Optimizer& optimizer, LinearLROptions options = {});
+  explicit LinearLR(Optimizer& optimizer, LinearLROptions options = {},
+                    Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -105,7 +109,7 @@ class LinearLR : public Scheduler {
 /// rate · gamma every epoch.
 class ExponentialLR : public Scheduler {
  public:
-  ExponentialLR(Optimizer& optimizer, double gamma);
+  ExponentialLR(Optimizer& optimizer, double gamma, Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -118,7 +122,8 @@ class ExponentialLR : public Scheduler {
 /// base · (1 - epoch / total_iters)^power, then 0.
 class PolynomialLR : public Scheduler {
  public:
-  PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1);
+  PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1,
+               Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -132,7 +137,8 @@ class PolynomialLR : public Scheduler {
 /// eta_min + (base - eta_min) (1 + cos(π epoch / t_max)) / 2; goes on beyond t_max, up again.
 class CosineAnnealingLR : public Scheduler {
  public:
-  CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min = 0);
+  CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min = 0,
+                    Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -148,7 +154,7 @@ class CosineAnnealingLR : public Scheduler {
 class CosineAnnealingWarmRestarts : public Scheduler {
  public:
   CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0, int64_t t_mult = 1,
-                              double eta_min = 0);
+                              double eta_min = 0, Location here = Location::current());
 
  protected:
   double at(double base) const override;
@@ -170,14 +176,15 @@ struct OneCycleLROptions {
   bool three_phase = false;  ///< falls to the start in as many steps as it rose, then to the end
 };
 /// Up to max_lr and down to nearly nothing, once. Smith and Topin, "Super-convergence", 2018.
-/// Throws ExportError beyond total_steps.
+/// Throws EagerError beyond total_steps.
 class OneCycleLR : public Scheduler {
  public:
-  OneCycleLR(Optimizer& optimizer, OneCycleLROptions options);
+  OneCycleLR(Optimizer& optimizer, OneCycleLROptions options, Location here = Location::current());
 
  protected:
+  void start(Location here) override;
   double at(double base) const override;
-  void set_momentum() override;
+  void set_momentum(Location here) override;
 
  private:
   double between(double start, double top, double end) const;
@@ -201,11 +208,11 @@ struct CyclicLROptions {
 /// networks", 2017.
 class CyclicLR : public Scheduler {
  public:
-  CyclicLR(Optimizer& optimizer, CyclicLROptions options);
+  CyclicLR(Optimizer& optimizer, CyclicLROptions options, Location here = Location::current());
 
  protected:
   double at(double base) const override;
-  void set_momentum() override;
+  void set_momentum(Location here) override;
 
  private:
   double height() const;
@@ -215,7 +222,8 @@ class CyclicLR : public Scheduler {
 /// base · factor(epoch)
 class LambdaLR : public Scheduler {
  public:
-  LambdaLR(Optimizer& optimizer, std::function<double(int64_t epoch)> factor);
+  LambdaLR(Optimizer& optimizer, std::function<double(int64_t epoch)> factor,
+           Location here = Location::current());
 
  protected:
   double at(double base) const override;
@@ -227,7 +235,8 @@ class LambdaLR : public Scheduler {
 /// rate · factor(epoch), from epoch 1 on.
 class MultiplicativeLR : public Scheduler {
  public:
-  MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t epoch)> factor);
+  MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t epoch)> factor,
+                   Location here = Location::current());
 
  protected:
   double next(double rate, double base) const override;
@@ -241,10 +250,10 @@ class MultiplicativeLR : public Scheduler {
 /// begins at its own epoch 0.
 class SequentialLR : public Scheduler {
  public:
-  /// Throws ExportError unless there is one milestone fewer than schedulers.
+  /// Throws EagerError unless there is one milestone fewer than schedulers.
   SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<Scheduler>> schedulers,
-               std::vector<int64_t> milestones);
-  void step() override;
+               std::vector<int64_t> milestones, Location here = Location::current());
+  void step(Location here = Location::current()) override;
 
  protected:
   double at(double base) const override { return base; }
@@ -260,8 +269,8 @@ class ChainedScheduler {
  public:
   explicit ChainedScheduler(std::vector<std::shared_ptr<Scheduler>> schedulers)
       : schedulers_(std::move(schedulers)) {}
-  void step() {
-    for (const auto& scheduler : schedulers_) scheduler->step();
+  void step(Location here = Location::current()) {
+    for (const auto& scheduler : schedulers_) scheduler->step(here);
   }
 
  private:
@@ -284,12 +293,13 @@ struct ReduceLROnPlateauOptions {
 /// rate · factor when a metric has stopped to improve.
 class ReduceLROnPlateau {
  public:
-  explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {});
-  void step(double metric);
+  explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {},
+                             Location here = Location::current());
+  void step(double metric, Location here = Location::current());
 
  private:
   bool better(double metric) const;
-  void reduce();
+  void reduce(Location here);
 
   Optimizer& optimizer_;
   ReduceLROnPlateauOptions options_;

@@ -4,11 +4,13 @@
 
 namespace taper::optim {
 
-SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups) {
+SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups, Location here)
+    : PerParameter({"SGD", here}) {
   bool dampened = false;
   add_groups(groups, [&](const Tensor& p, const SGDOptions& o) {
-    if (o.nesterov && (o.momentum <= 0 || o.dampening != 0))
-      throw ExportError("SGD: nesterov needs momentum and no dampening");
+    check().not_negative({{"momentum", o.momentum}, {"weight_decay", o.weight_decay}});
+    check().require(!o.nesterov || (o.momentum > 0 && o.dampening == 0),
+                    "nesterov needs momentum and no dampening");
     dampened = dampened || (o.momentum != 0 && o.dampening != 0);
     return o.momentum != 0 ? SGDState{make_zeros("momentum", p)} : SGDState{};
   });
@@ -16,11 +18,9 @@ SGD::SGD(const std::vector<ParameterGroup<SGDOptions>>& groups) {
   gradient_share_.resize(groups.size());
 }
 
-void SGD::set_momentum(double value, size_t group) {
-  SGDOptions& o = options(group);
-  if (!state(group, 0).momentum.defined())
-    throw ExportError("SGD: this group was made without momentum");
-  o.momentum = value;
+void SGD::set_momentum(double value, size_t group, Location here) {
+  Check{"SGD", here}.require(state(group, 0).momentum.defined(), made_without_momentum(group));
+  options(group).momentum = value;
 }
 
 void SGD::begin_step(Location here) {

@@ -22,13 +22,15 @@ struct SGDState {
 /// States: lr, momentum.<parameter>; step if there is dampening.
 class SGD : public PerParameter<SGDOptions, SGDState> {
  public:
-  explicit SGD(const std::vector<Tensor>& parameters, SGDOptions options = {})
-      : SGD(std::vector{ParameterGroup<SGDOptions>{parameters, options}}) {}
-  explicit SGD(const std::vector<ParameterGroup<SGDOptions>>& groups);
+  explicit SGD(const std::vector<Tensor>& parameters, SGDOptions options = {},
+               Location here = Location::current())
+      : SGD(std::vector{ParameterGroup<SGDOptions>{parameters, options}}, here) {}
+  explicit SGD(const std::vector<ParameterGroup<SGDOptions>>& groups,
+               Location here = Location::current());
 
   double momentum(size_t group = 0) const override { return options(group).momentum; }
-  /// Throws ExportError if the group was made without momentum.
-  void set_momentum(double value, size_t group = 0) override;
+  /// Throws EagerError if the group was made without momentum.
+  void set_momentum(double value, size_t group = 0, Location here = Location::current()) override;
 
  protected:
   void begin_step(Location here) override;

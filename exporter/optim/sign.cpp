@@ -4,8 +4,11 @@
 
 namespace taper::optim {
 
-Lion::Lion(const std::vector<ParameterGroup<LionOptions>>& groups) {
-  add_groups(groups, [&](const Tensor& p, const LionOptions&) {
+Lion::Lion(const std::vector<ParameterGroup<LionOptions>>& groups, Location here)
+    : WithBetas({"Lion", here}) {
+  add_groups(groups, [&](const Tensor& p, const LionOptions& o) {
+    check().not_negative({{"weight_decay", o.weight_decay}});
+    check().betas(o.betas);
     return LionState{make_zeros("exp_avg", p)};
   });
 }
@@ -24,8 +27,13 @@ void Lion::update(size_t group, size_t index, Tensor parameter, const Tensor& gr
   at.average(mean, o.betas.second, g);
 }
 
-Rprop::Rprop(const std::vector<ParameterGroup<RpropOptions>>& groups) {
+Rprop::Rprop(const std::vector<ParameterGroup<RpropOptions>>& groups, Location here)
+    : PerParameter({"Rprop", here}) {
   add_groups(groups, [&](const Tensor& p, const RpropOptions& o) {
+    const auto [shrink, grow] = o.etas;
+    check().require(0 < shrink && shrink < 1 && 1 < grow,
+                    "etas must be one in (0, 1) and one above 1, got " + eager::to_text(shrink) +
+                        " and " + eager::to_text(grow));
     return RpropState{make_zeros("prev", p), make_full("step_size", p, p.sizes(), o.lr)};
   });
 }
@@ -51,10 +59,13 @@ void Rprop::update(size_t group, size_t index, Tensor parameter, const Tensor& g
   previous.copy_(g, here);
 }
 
-ASGD::ASGD(const std::vector<ParameterGroup<ASGDOptions>>& groups) {
+ASGD::ASGD(const std::vector<ParameterGroup<ASGDOptions>>& groups, Location here)
+    : PerParameter({"ASGD", here}) {
   count_steps();
-  add_groups(groups,
-             [&](const Tensor& p, const ASGDOptions&) { return ASGDState{make_zeros("ax", p)}; });
+  add_groups(groups, [&](const Tensor& p, const ASGDOptions& o) {
+    check().not_negative({{"weight_decay", o.weight_decay}});
+    return ASGDState{make_zeros("ax", p)};
+  });
 }
 
 void ASGD::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,

@@ -18,9 +18,11 @@ struct LionState {
 /// States: lr, exp_avg.<parameter>.
 class Lion : public WithBetas<LionOptions, LionState> {
  public:
-  explicit Lion(const std::vector<Tensor>& parameters, LionOptions options = {})
-      : Lion(std::vector{ParameterGroup<LionOptions>{parameters, options}}) {}
-  explicit Lion(const std::vector<ParameterGroup<LionOptions>>& groups);
+  explicit Lion(const std::vector<Tensor>& parameters, LionOptions options = {},
+                Location here = Location::current())
+      : Lion(std::vector{ParameterGroup<LionOptions>{parameters, options}}, here) {}
+  explicit Lion(const std::vector<ParameterGroup<LionOptions>>& groups,
+                Location here = Location::current());
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -42,9 +44,11 @@ struct RpropState {
 /// States: lr, prev.<parameter>, step_size.<parameter>.
 class Rprop : public PerParameter<RpropOptions, RpropState> {
  public:
-  explicit Rprop(const std::vector<Tensor>& parameters, RpropOptions options = {})
-      : Rprop(std::vector{ParameterGroup<RpropOptions>{parameters, options}}) {}
-  explicit Rprop(const std::vector<ParameterGroup<RpropOptions>>& groups);
+  explicit Rprop(const std::vector<Tensor>& parameters, RpropOptions options = {},
+                 Location here = Location::current())
+      : Rprop(std::vector{ParameterGroup<RpropOptions>{parameters, options}}, here) {}
+  explicit Rprop(const std::vector<ParameterGroup<RpropOptions>>& groups,
+                 Location here = Location::current());
 
  protected:
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
@@ -68,9 +72,11 @@ struct ASGDState {
 /// States: lr, step, ax.<parameter>: the averages, which `average` gives.
 class ASGD : public PerParameter<ASGDOptions, ASGDState> {
  public:
-  explicit ASGD(const std::vector<Tensor>& parameters, ASGDOptions options = {})
-      : ASGD(std::vector{ParameterGroup<ASGDOptions>{parameters, options}}) {}
-  explicit ASGD(const std::vector<ParameterGroup<ASGDOptions>>& groups);
+  explicit ASGD(const std::vector<Tensor>& parameters, ASGDOptions options = {},
+                Location here = Location::current())
+      : ASGD(std::vector{ParameterGroup<ASGDOptions>{parameters, options}}, here) {}
+  explicit ASGD(const std::vector<ParameterGroup<ASGDOptions>>& groups,
+                Location here = Location::current());
 
   /// The average of parameter `index` of `group` since step t0.
   const Tensor& average(size_t index, size_t group = 0) { return state(group, index).average; }

@@ -55,6 +55,12 @@ void check_inputs(const std::string& method, const std::vector<InputSpec>& input
         throw EagerError(here, "export of " + method + ": input \"" + input.name +
                                    "\" has a size of " + size.to_string() +
                                    "; a size is 0 or more, or a Dim::symbol");
+      const Symbol* const alone = size.as_symbol();
+      if (alone != nullptr && alone->minimum < 0)
+        throw EagerError(here, "export of " + method + ": input \"" + input.name +
+                                   "\" has a size of " + alone->name + ", which may be " +
+                                   std::to_string(alone->minimum) +
+                                   "; give the symbol a minimum of 0 or more");
       for (const Symbol* s : size.symbols())
         if (const auto [at, fresh] = symbols.try_emplace(s->name, s); !fresh && at->second != s)
           throw EagerError(here, "export of " + method + ": two different symbols are called \"" +

@@ -3,29 +3,17 @@
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/maximum.h"
 #include "taper/kernels/portable/portable.h"
+#include "taper/kernels/portable/windows.h"
 #include "taper/kernels/shapes/pooling.h"
 
 namespace taper::portable {
 namespace {
 
-/// The pooled dimensions; missing ones come first and have extent 1.
-struct Adaptive {
-  index_t planes, in[3], out[3];
-
+/// Windows that divide a dimension into as many parts as the result has elements.
+struct Adaptive : Pooled {
   index_t begin(int d, index_t i) const { return i * in[d] / out[d]; }
   index_t end(int d, index_t i) const { return pieces((i + 1) * in[d], out[d]); }
-  index_t in_plane() const { return in[0] * in[1] * in[2]; }
-  index_t out_plane() const { return out[0] * out[1] * out[2]; }
 };
-
-Adaptive adaptive_of(const Shape& self, const Shape& result, int n) {
-  Adaptive p{1, {1, 1, 1}, {1, 1, 1}};
-  for (int i = 0; i < self.rank - n; ++i) p.planes *= self.sizes[i];
-  for (int i = 0; i < n; ++i)
-    p.in[3 - n + i] = self.sizes[self.rank - n + i],
-                 p.out[3 - n + i] = result.sizes[self.rank - n + i];
-  return p;
-}
 
 /// Calls body(number of the window, elements in it, visit) in row-major order, where visit(f) calls
 /// f(first element, count) for each row of the window.
@@ -84,7 +72,7 @@ void backward(const Context& context, const Adaptive& p, const T* grad_output, T
 
 template <int n, class T>
 Error prepare(Context&, Adaptive& p, View<const T> self, Span<const int64_t>, View<T> out) {
-  p = adaptive_of(self.shape(), out.shape(), n);
+  p = {pooled_of(self.shape(), out.shape(), n)};
   return Error::ok;
 }
 template <class T>
@@ -96,7 +84,7 @@ Error run(Context& context, const Adaptive& p, View<const T> self, Span<const in
 template <class T>
 Error prepare_backward(Context&, Adaptive& p, View<const T> grad_output, View<const T> self,
                        View<T>) {
-  p = adaptive_of(self.shape(), grad_output.shape(), 2);
+  p = {pooled_of(self.shape(), grad_output.shape(), 2)};
   return Error::ok;
 }
 template <class T>
@@ -109,7 +97,7 @@ Error run_backward(Context& context, const Adaptive& p, View<const T> grad_outpu
 template <int n, class T>
 Error prepare_max(Context&, Adaptive& p, View<const T> self, Span<const int64_t>, View<T> out,
                   View<int64_t>) {
-  p = adaptive_of(self.shape(), out.shape(), n);
+  p = {pooled_of(self.shape(), out.shape(), n)};
   return Error::ok;
 }
 template <class T>

@@ -1,4 +1,5 @@
 // Average pooling over 1, 2 or 3 dimensions, and the gradient of the one over 2.
+#include "taper/kernels/portable/division.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/windows.h"
@@ -30,10 +31,11 @@ index_t divisor_of(const Average& p, index_t d, index_t h, index_t w) {
                         : covered(p, 0, d) * covered(p, 1, h) * covered(p, 2, w);
 }
 
-/// An integer mean is rounded towards zero.
+/// Integers are rounded towards zero.
 template <class T>
-T divided(T sum, index_t divisor) {
-  return divisor == -1 ? wrapping_neg(sum) : sum / static_cast<T>(divisor);
+T mean_of(T sum, index_t divisor) {
+  if constexpr (std::is_floating_point_v<T>) return sum / static_cast<T>(divisor);
+  return truncate_divide(sum, static_cast<T>(divisor));
 }
 
 template <class T>
@@ -50,7 +52,7 @@ void forward(const Context& context, const Average& p, const T* self, T* out) {
           for_each_element(end - begin,
                            [=](index_t o) { to[o] = wrapping_add(to[o], x[from + o * step]); });
         });
-        for (index_t o = 0; o < w.out[2]; ++o) y[o] = divided(y[o], divisor_of(p, d, h, o));
+        for (index_t o = 0; o < w.out[2]; ++o) y[o] = mean_of(y[o], divisor_of(p, d, h, o));
       }
   });
 }

@@ -10,12 +10,16 @@ namespace taper::portable {
 namespace {
 
 /// One row of results: y[w] and position[w] for the windows at (depth, height). Taps are compared
-/// in row-major order, so that the first of equal maxima wins; a NaN wins over everything.
+/// in row-major order, so that the first of equal maxima wins; a NaN wins over everything. Of a
+/// window that meets only padding the position is -1.
 template <class T>
 void max_row(const Windows& p, const T* x, index_t depth, index_t height, T* y, int64_t* position) {
-  const index_t row = (p.first_inside(0, depth) * p.in[1] + p.first_inside(1, height)) * p.in[2];
-  for (index_t o = 0; o < p.out[2]; ++o)
-    y[o] = lowest<T>(), position[o] = row + p.first_inside(2, o);
+  const index_t d = p.first_inside(0, depth), h = p.first_inside(1, height);
+  for (index_t o = 0; o < p.out[2]; ++o) {
+    const index_t w = p.first_inside(2, o);
+    y[o] = lowest<T>(),
+    position[o] = d < 0 || h < 0 || w < 0 ? -1 : (d * p.in[1] + h) * p.in[2] + w;
+  }
   for_each_tap(p, depth, height, [=](index_t from, index_t step, index_t begin, index_t end) {
     T* best = y + begin;
     int64_t* where = position + begin;
@@ -50,8 +54,8 @@ Error forward(Context& context, const Windows& p, View<const T> self, Span<const
   return Error::ok;
 }
 
-/// The gradient of each maximum goes to where it was found; windows that share one add up in
-/// row-major order.
+/// The gradient of each maximum goes to where it was found, that of padding nowhere; windows that
+/// share one add up in row-major order.
 template <class T>
 Error backward(Context& context, View<const T> grad_output, View<const T> self, Span<const int64_t>,
                Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool,
@@ -60,7 +64,7 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
                 out_plane = indices.size(-1) * indices.size(-2);
   const index_t planes = out.numel() / in_plane;
   for (index_t i = 0; i < indices.numel(); ++i)
-    if (const int64_t at = indices.data()[i]; at < 0 || at >= in_plane)
+    if (const int64_t at = indices.data()[i]; at < -1 || at >= in_plane)
       return context.fail(Error::invalid_argument,
                           TAPER_TEXT("index {} is outside the plane of {} elements"), at, in_plane);
   parallel_for(context.threads, planes, [&](index_t plane) {
@@ -68,7 +72,8 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
     const T* dy = grad_output.data() + plane * out_plane;
     const int64_t* at = indices.data() + plane * out_plane;
     for (index_t i = 0; i < in_plane; ++i) dx[i] = 0;
-    for (index_t i = 0; i < out_plane; ++i) dx[at[i]] += dy[i];
+    for (index_t i = 0; i < out_plane; ++i)
+      if (at[i] >= 0) dx[at[i]] += dy[i];
   });
   return Error::ok;
 }

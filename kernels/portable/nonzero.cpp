@@ -31,6 +31,6 @@ Error run(Context& context, const Nothing&, View<const bool> self, int64_t count
 
 }  // namespace
 
-TAPER_KERNEL(taper_nonzero, boolean, prepare, run)
+TAPER_KERNEL(taper_nonzero, bool, prepare, run)
 
 }  // namespace taper::portable

@@ -22,6 +22,6 @@
 #define TAPER_BY_NUMBER(op, run) TAPER_NUMBERS(TAPER_RUN_OF, op, run)
 #define TAPER_BY_DTYPE(op, prepare, run)                    \
   TAPER_NUMBERS(TAPER_PREPARE_AND_RUN_OF, op, prepare, run) \
-  TAPER_PREPARE_AND_RUN_OF(boolean, bool, op, prepare, run)
+  TAPER_PREPARE_AND_RUN_OF(bool, bool, op, prepare, run)
 #define TAPER_BY_SIZE(op, prepare, run) TAPER_SIZES(TAPER_PREPARE_AND_RUN_OF, op, prepare, run)
 #define TAPER_BYTES(op, run) TAPER_SIZES(TAPER_RUN_OF, op, run)

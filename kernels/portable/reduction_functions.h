@@ -189,6 +189,29 @@ inline double correction_of(const Maybe<Scalar>& correction, bool) {
 }
 inline double correction_of(bool unbiased, bool) { return unbiased ? 1 : 0; }
 
+/// The variance of the elements of one result, where squares in f32 overflow.
+inline float variance_in_double(const Source& source, const Reduction& plan, index_t result,
+                                double divisor) {
+  const index_t first = result / plan.inner * plan.reduced * plan.inner + result % plan.inner;
+  const auto sum_of = [&](const auto& map) {
+    float buffer[tile_width];
+    double sum = 0;
+    for (index_t at = 0; at < plan.reduced;) {
+      const index_t left = plan.reduced - at, n = plan.inner > 1      ? 1
+                                                  : left < tile_width ? left
+                                                                      : tile_width;
+      const auto* x =
+          static_cast<const float*>(read_block(source, first + at * plan.inner, n, buffer));
+      for (index_t i = 0; i < n; ++i) sum += map(static_cast<double>(x[i]));
+      at += n;
+    }
+    return sum;
+  };
+  const double mean = sum_of([](double x) { return x; }) / static_cast<double>(plan.reduced);
+  const double sum = sum_of([mean](double x) { return (x - mean) * (x - mean); });
+  return static_cast<float>(sum / divisor);
+}
+
 /// Two passes: means, then mean squares of the distances to them. Scratch: the means, then partial
 /// sums.
 template <class Loops, class E, class Correction>
@@ -215,8 +238,21 @@ struct Variance {
     const double divisor = static_cast<double>(plan.reduced) - correction_of(correction, keepdim);
     Deviation<T> deviation{};
     deviation.divisor = static_cast<T>(divisor > 0 ? divisor : 0);
+    const auto emit = emit_to(out);
     reduce<Loops>(context.threads, plan, source, deviation, static_cast<const T*>(means), partial,
-                  emit_to(out));
+                  [&](index_t at, index_t n, const T* values) {
+                    if constexpr (std::is_same_v<T, float>) {
+                      T finite[tile_width];
+                      for (index_t k = 0; k < n; ++k)
+                        finite[k] = !(values[k] - values[k] == 0) &&
+                                            means[at + k] == means[at + k] && divisor > 0
+                                        ? variance_in_double(source, plan, at + k, divisor)
+                                        : values[k];
+                      emit(at, n, finite);
+                    } else {
+                      emit(at, n, values);
+                    }
+                  });
     return Error::ok;
   }
 };

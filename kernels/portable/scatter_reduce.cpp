@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "taper/kernels/portable/division.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/index_walk.h"
 #include "taper/kernels/portable/maximum.h"
@@ -20,10 +21,9 @@ T highest() {
 
 /// Integers are rounded towards minus infinity.
 template <class T>
-T divided(T sum, index_t count) {
+T mean_of(T sum, index_t count) {
   if constexpr (std::is_floating_point_v<T>) return sum / static_cast<T>(count);
-  const int64_t a = static_cast<int64_t>(sum), quotient = a / count;
-  return static_cast<T>(quotient - (a % count != 0 && a < 0));
+  return static_cast<T>(floor_divide(static_cast<int64_t>(sum), static_cast<int64_t>(count)));
 }
 
 /// `visit(f)` calls f(element of out, element of src) for each index. `out` holds self; `counts`
@@ -55,7 +55,7 @@ void reduce_into(T* out, index_t numel, const T* src, std::string_view reduce, b
   for (index_t i = 0; i < numel; ++i) counts[i] = include_self;
   visit([=](index_t to, index_t) { ++counts[to]; });
   for (index_t i = 0; i < numel; ++i)
-    if (counts[i] > 1) out[i] = divided(out[i], counts[i]);
+    if (counts[i] > 1) out[i] = mean_of(out[i], counts[i]);
 }
 
 template <class T>

@@ -6,26 +6,38 @@
 
 namespace taper::portable {
 
-/// Windows over the last dimensions of `planes` equal parts. Always three dimensions: missing ones
-/// come first and have extent 1.
-struct Windows {
-  index_t planes;
-  index_t in[3], out[3];
-  Window window[3];
+/// The last dimensions of `planes` equal parts, and what they are pooled to. Always three
+/// dimensions: missing ones come first and have extent 1.
+struct Pooled {
+  index_t planes = 1;
+  index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
 
   index_t in_plane() const { return in[0] * in[1] * in[2]; }
   index_t out_plane() const { return out[0] * out[1] * out[2]; }
+};
+
+inline Pooled pooled_of(const Shape& self, const Shape& result, int n) {
+  Pooled p;
+  for (int i = 0; i < self.rank - n; ++i) p.planes *= self.sizes[i];
+  for (int d = 3 - n; d < 3; ++d)
+    p.in[d] = self.sizes[self.rank - 3 + d], p.out[d] = result.sizes[self.rank - 3 + d];
+  return p;
+}
+
+/// Windows of one size at equal distances.
+struct Windows : Pooled {
+  Window window[3];
+
   /// Where tap k of window `o` lies along dimension d; it may be outside.
   index_t tap(int d, index_t o, index_t k) const {
     return static_cast<index_t>(o * window[d].stride - window[d].padding + k * window[d].dilation);
   }
-  /// Where the first tap of window `o` that does not lie before the input lies, at most at the
-  /// input's end.
+  /// Where the first tap of window `o` that meets the input lies; -1 if all lie in the padding.
   index_t first_inside(int d, index_t o) const {
     const index_t step = static_cast<index_t>(window[d].dilation);
     index_t at = tap(d, o, 0);
     if (at < 0) at += pieces(-at, step) * step;
-    return at < in[d] ? at : in[d] - 1;
+    return at < in[d] ? at : -1;
   }
   /// The windows [begin, end) whose tap k lies inside along dimension d.
   void inside(int d, index_t k, index_t& begin, index_t& end) const {
@@ -40,20 +52,13 @@ struct Windows {
 inline Windows windows_of(const Shape& self, const Shape& result, Span<const int64_t> kernel_size,
                           Span<const int64_t> stride, Span<const int64_t> padding,
                           Span<const int64_t> dilation, int n) {
-  Windows p;
-  p.planes = 1;
-  for (int i = 0; i < self.rank - n; ++i) p.planes *= self.sizes[i];
-  for (int d = 0; d < 3; ++d) {
-    const int i = d - (3 - n);
-    if (i < 0) {
-      p.in[d] = p.out[d] = 1, p.window[d] = {1, 1, 0, 1};
-    } else {
-      p.in[d] = self.sizes[self.rank - n + i], p.out[d] = result.sizes[self.rank - n + i];
-      p.window[d].kernel = each(kernel_size, i);
-      p.window[d].stride = stride.empty() ? p.window[d].kernel : each(stride, i);
-      p.window[d].padding = each(padding, i);
-      p.window[d].dilation = dilation.empty() ? 1 : each(dilation, i);
-    }
+  Windows p{pooled_of(self, result, n), {{1, 1, 0, 1}, {1, 1, 0, 1}, {1, 1, 0, 1}}};
+  for (int i = 0; i < n; ++i) {
+    Window& w = p.window[3 - n + i];
+    w.kernel = each(kernel_size, i);
+    w.stride = stride.empty() ? w.kernel : each(stride, i);
+    w.padding = each(padding, i);
+    w.dilation = dilation.empty() ? 1 : each(dilation, i);
   }
   return p;
 }

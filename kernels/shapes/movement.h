@@ -111,7 +111,8 @@ struct Rule<ops::repeat> {
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> repeats,
                     TensorType<D>& out) {
     const int missing = static_cast<int>(repeats.size()) - self.rank;
-    if (!facts.require(missing >= 0, TAPER_TEXT("{} repeats for a tensor of rank {}"),
+    if (!facts.require(missing >= 0,
+                       TAPER_TEXT("repeats has {} elements, fewer than self's {} dimensions"),
                        repeats.size(), self.rank) ||
         !facts.require(repeats.size() <= max_rank,
                        TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"),
@@ -119,8 +120,14 @@ struct Rule<ops::repeat> {
       return false;
     out.dtype = self.dtype, out.rank = static_cast<int>(repeats.size());
     for (int i = 0; i < out.rank; ++i) {
-      out.sizes[i] = i < missing ? repeats[i] : self.sizes[i - missing] * repeats[i];
-      if (!facts.at_least(repeats[i], D(0), TAPER_TEXT("repeat {} is negative"))) return false;
+      if (!facts.at_least(repeats[i], D(0), TAPER_TEXT("repeats must be 0 or more, got {}")))
+        return false;
+      const D once = i < missing ? D(1) : self.sizes[i - missing];
+      out.sizes[i] = once * repeats[i];
+      if (!facts.require(!facts.proves_less(out.sizes[i], D(0)),
+                         TAPER_TEXT("repeats {} of size {} makes a size of more than 2^63"),
+                         repeats[i], once))
+        return false;
     }
     return true;
   }
@@ -166,16 +173,23 @@ struct Rule<ops::constant_pad_nd> {
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> pad, Scalar,
                     TensorType<D>& out) {
     out.like(self);
-    if (!facts.require(pad.size() % 2 == 0, TAPER_TEXT("pad has {} elements: they must be pairs"),
+    if (!facts.require(pad.size() % 2 == 0,
+                       TAPER_TEXT("pad must have two elements a dimension, it has {}"),
                        pad.size()) ||
         !facts.require(pad.size() / 2 <= self.rank,
-                       TAPER_TEXT("{} pairs in pad for a tensor of rank {}"), pad.size() / 2,
+                       TAPER_TEXT("pad has {} pairs, self only {} dimensions"), pad.size() / 2,
                        self.rank))
       return false;
     for (index_t k = 0; k < pad.size() / 2; ++k) {
       D& size = out.sizes[self.rank - 1 - k];
-      size = size + pad[2 * k] + pad[2 * k + 1];
-      if (!facts.at_least(size, D(0), TAPER_TEXT("padding makes a size of {}"))) return false;
+      const D before = size;
+      size = before + pad[2 * k] + pad[2 * k + 1];
+      if (!facts.require(
+              !facts.proves_less(size, D(0)),
+              TAPER_TEXT("pad ({}, {}) makes of size {} a negative one, or one beyond 2^63"),
+              pad[2 * k], pad[2 * k + 1], before) ||
+          !facts.at_least(size, D(0), TAPER_TEXT("padding makes a size of {}")))
+        return false;
     }
     return true;
   }

@@ -220,6 +220,7 @@ struct Rule<ops::native_layer_norm> {
   }
 };
 
+/// Its `normalized_shape` holds no symbols: -1 stands for whatever extent the input has there.
 template <>
 struct Rule<ops::_fused_rms_norm> {
   static constexpr Promotion promotion = Promotion::none;
@@ -227,9 +228,12 @@ struct Rule<ops::_fused_rms_norm> {
   static bool shape(Facts<D>& facts, const TensorType<D>& input,
                     Span<const int64_t> normalized_shape, const TensorType<D>* weight,
                     Maybe<double>, TensorType<D>& out, TensorType<D>& rstd) {
-    const DimList<D> shape{&normalized_shape, normalized_shape.size(),
-                           [](const void* source, index_t i) {
-                             return D((*static_cast<const Span<const int64_t>*>(source))[i]);
+    const int count = static_cast<int>(normalized_shape.size());
+    D sizes[max_rank];
+    for (int i = 0; i < count && count <= input.rank; ++i)
+      sizes[i] = normalized_shape[i] == -1 ? input[input.rank - count + i] : D(normalized_shape[i]);
+    const DimList<D> shape{sizes, normalized_shape.size(), [](const void* source, index_t i) {
+                             return static_cast<const D*>(source)[i];
                            }};
     int inner = 0;
     if (!internal::check_layer_norm(facts, input, shape, weight,

@@ -91,9 +91,9 @@ TEST(conv2d, gives_the_same_bits_with_any_number_of_threads) {
 
 TEST(conv2d, keeps_the_extents_with_padding_same) {
   EXPECT_EQ(
-      to_string(conv2d(ones({1, 1, 6, 7}), ones({2, 1, 4, 3}), {}, 1, PaddingMode::same).sizes()),
+      to_string(conv2d(ones({1, 1, 6, 7}), ones({2, 1, 4, 3}), {}, 1, ConvPadding::same).sizes()),
       "(1, 2, 6, 7)");
-  EXPECT_THROW(conv2d(ones({1, 1, 6, 7}), ones({2, 1, 4, 3}), {}, 2, PaddingMode::same),
+  EXPECT_THROW(conv2d(ones({1, 1, 6, 7}), ones({2, 1, 4, 3}), {}, 2, ConvPadding::same),
                EagerError);
 }
 

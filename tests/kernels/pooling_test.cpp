@@ -31,6 +31,30 @@ TEST(max_pool2d, counts_windows_that_ceil_mode_adds) {
             "(1, 1, 2, 2)");  // a third would start in the padding
 }
 
+TEST(max_pool, hands_no_gradient_on_from_windows_of_padding_only) {
+  const Ints sizes[] = {{1, 1, 3, 3}, {1, 1, 3, 3, 3}};
+  for (const Ints& size : sizes) {  // taps at -2 and 2, -1 and 3, 0 and 4: the second meets nothing
+    const auto pooled = [&](const Tensor& x) {
+      return size.size() == 4 ? max_pool2d_with_indices(x, 2, 1, 2, 4)
+                              : max_pool3d_with_indices(x, 2, 1, 2, 4);
+    };
+    const Tensor x = random_tensor(size, 5, DType::f64);
+    const auto [values, indices] = pooled(x);
+    const Tensor outside = lt(indices, Scalar(0));
+    expect_same_bits(isinf(values), outside);
+    EXPECT_EQ(sum(outside).item(), size.size() == 4 ? 5 : 19);  // of 9 and 27
+    expect_right_derivatives(
+        [&](const std::vector<Tensor>& v) {
+          const Tensor y = std::get<0>(pooled(v[0]));
+          return masked_fill(y, isinf(y), 0);
+        },
+        {x});
+    x.set_grad({});
+    sum(std::get<0>(pooled(x))).backward();
+    EXPECT_EQ(sum(x.grad()).item(), size.size() == 4 ? 4 : 8);
+  }
+}
+
 TEST(max_pool2d, is_differentiable_twice) {
   const auto f = [](const std::vector<Tensor>& v) {
     const Tensor y = max_pool2d(v[0], 3, 2, 1);

@@ -88,6 +88,17 @@ TEST(var, is_exact_for_data_far_from_zero) {
   EXPECT_NEAR(var(to(x, DType::f32)).item(), 1.0, 0.05);
 }
 
+TEST(var, is_finite_where_squares_are_not) {  // PyTorch's numbers
+  const Tensor x = Tensor::from<float>({1e19f, 2e19f, 4e19f, 1, 2, 4, -3e38f, 3e38f, 0}, {3, 3});
+  const std::vector<float> rows = var(x, Ints{1}).to_vector<float>();
+  EXPECT_FLOAT_EQ(rows[0], 2.3333333e38f);
+  EXPECT_FLOAT_EQ(rows[1], 2.3333333f);
+  EXPECT_TRUE(std::isinf(rows[2]));
+  expect_same_bits(var(contiguous(transpose(x, 0, 1)), Ints{0}), var(x, Ints{1}));
+  EXPECT_FLOAT_EQ(std(x, Ints{1}).to_vector<float>()[0], 1.5275252e19f);
+  EXPECT_TRUE(std::isnan(var(Tensor::from<float>({1e19f, NAN, 4e19f}, {3})).item()));
+}
+
 TEST(var, has_a_gradient_with_a_correction_above_the_count) {  // PyTorch's numbers
   const Tensor x = Tensor::from<float>({1, 2, 3}, {3}).set_requires_grad();
   const Tensor v = var(x, Ints{0}, 5.0);

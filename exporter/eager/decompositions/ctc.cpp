@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/decompositions/reduced_loss.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
@@ -19,24 +20,18 @@ Ints elements(const Tensor& lengths, std::string_view op, Location here) {
   return lengths.to(DType::i64, here).to_vector<int64_t>();
 }
 
-Tensor reduced(Tensor loss, const Ints& target_lengths, int64_t reduction, bool zero_infinity,
-               Location here) {
+/// A mean is one of the losses over the lengths of their targets.
+Tensor reduced_by_length(Tensor loss, const Ints& target_lengths, int64_t reduction,
+                         bool zero_infinity, Location here) {
   if (zero_infinity) loss = masked_fill(loss, eq(loss, Scalar(INFINITY), here), Scalar(0), here);
-  switch (static_cast<Reduction>(reduction)) {
-    case Reduction::none:
-      return loss;
-    case Reduction::sum:
-      return sum(loss, std::nullopt, here);
-    case Reduction::mean: {
-      std::vector<double> lengths;
-      for (const int64_t n : target_lengths)
-        lengths.push_back(static_cast<double>(std::max(n, int64_t{1})));
-      const Tensor divisor = Tensor::from(lengths, {static_cast<int64_t>(lengths.size())}, here);
-      return mean(div(loss, divisor.to(loss.dtype(), here), here), std::nullopt, here);
-    }
+  if (static_cast<Reduction>(reduction) == Reduction::mean) {
+    std::vector<double> lengths;
+    for (const int64_t n : target_lengths)
+      lengths.push_back(static_cast<double>(std::max(n, int64_t{1})));
+    const Tensor divisor = Tensor::from(lengths, {static_cast<int64_t>(lengths.size())}, here);
+    loss = div(loss, divisor.to(loss.dtype(), here), here);
   }
-  throw EagerError(here, "ctc_loss: reduction must be 0 (none), 1 (mean) or 2 (sum), got " +
-                             std::to_string(reduction));
+  return reduced("ctc_loss", loss, reduction, here);
 }
 
 Results ctc(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
@@ -46,13 +41,14 @@ Results ctc(const Tensor& log_probs, const Tensor& targets, const Ints& input_le
   if (log_probs.rank() != 2) {
     const Tensor loss = std::get<0>(call<ops::_ctc_loss>(here, log_probs, classes, input_lengths,
                                                          target_lengths, blank, zero_infinity));
-    return {reduced(loss, target_lengths, reduction, zero_infinity, here)};
+    return {reduced_by_length(loss, target_lengths, reduction, zero_infinity, here)};
   }
   const Tensor loss =
       std::get<0>(call<ops::_ctc_loss>(here, unsqueeze(log_probs, 1, here),
                                        classes.rank() == 1 ? unsqueeze(classes, 0, here) : classes,
                                        input_lengths, target_lengths, blank, zero_infinity));
-  return {reduced(loss, target_lengths, reduction, zero_infinity, here).reshape({}, here)};
+  return {
+      reduced_by_length(loss, target_lengths, reduction, zero_infinity, here).reshape({}, here)};
 }
 
 }  // namespace

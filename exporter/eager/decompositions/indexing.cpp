@@ -14,6 +14,7 @@
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/eager/text.h"
 #include "taper/kernels/shapes/broadcast.h"
 
 namespace taper::eager::decompositions {
@@ -158,10 +159,11 @@ TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
   const Tensor self = a.has<"dim">() ? a.tensor<"self">() : flat(a.tensor<"self">(), here);
   const int64_t dim = checked_dim(a.has<"dim">() ? a.integer<"dim">() : 0, self.rank(),
                                   "repeat_interleave", self, here);
-  Tensor repeats = cast(a.tensor<"repeats">(), DType::i64, here);
-  if (repeats.rank() > 1)
-    throw EagerError(
-        here, "repeat_interleave: repeats must be a vector, not " + to_string(repeats.sizes()));
+  Tensor repeats = a.tensor<"repeats">();
+  if (repeats.rank() > 1 || (repeats.dtype() != DType::i64 && repeats.dtype() != DType::i32))
+    throw EagerError(here, "repeat_interleave: repeats must be a vector of i64 or i32, got " +
+                               to_string(repeats.sizes()) + " " + taper::name_of(repeats.dtype()));
+  repeats = cast(repeats, DType::i64, here);
   const Dim count = self.rank() > 0 ? self.size(dim) : Dim(1);
   if (proves_equal(repeats.numel(), Dim(1)))
     repeats = expand(flat(repeats, here), {count}, here);
@@ -176,10 +178,16 @@ TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
     total = element_as_dim(sum(repeats, {}, here), 0, std::numeric_limits<int64_t>::max(), here);
   }
   if (!repeats.is_traced() && !proves_equal(repeats.numel(), Dim(0))) {
-    if (min(repeats, here).item<int64_t>(here) < 0)
-      throw EagerError(here, "repeat_interleave: repeats must not be negative");
-    if (sum(repeats, {}, here).item<int64_t>(here) != total.value())
-      throw EagerError(here, "repeat_interleave: output_size is not the sum of repeats");
+    if (const auto least = min(repeats, here).item<int64_t>(here); least < 0)
+      throw EagerError(
+          here, "repeat_interleave: repeats must be 0 or more, got " + std::to_string(least));
+    const double about = sum(cast(repeats, DType::f64, here), {}, here).item(here);
+    if (about > 9e18)
+      throw EagerError(here, "repeat_interleave: repeats must sum to less than 2^63, they sum to " +
+                                 to_text(about));
+    if (const auto all = sum(repeats, {}, here).item<int64_t>(here); all != total.value())
+      throw EagerError(here, "repeat_interleave: output_size must be the sum of repeats, " +
+                                 std::to_string(all) + ", got " + total.to_string());
   }
   return {index_select(
       self, dim,
@@ -213,16 +221,22 @@ TAPER_DECOMPOSITION(bincount) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   if (self.rank() != 1 || is_floating(self.dtype()))
-    throw EagerError(here, "bincount: needs a vector of integers, not " + to_string(self.sizes()) +
-                               " " + taper::name_of(self.dtype()));
+    throw EagerError(here, "bincount: self must be a vector of integers, got " +
+                               to_string(self.sizes()) + " " + taper::name_of(self.dtype()));
   Dim size = a.dim<"minlength">();
-  if (proves_less(size, 0)) throw EagerError(here, "bincount: minlength must not be negative");
+  if (proves_less(size, 0))
+    throw EagerError(here, "bincount: minlength must be 0 or more, got " + size.to_string());
   if (proves_different(self.numel(), 0)) {
-    if (!self.is_traced() && min(self, here).item<int64_t>(here) < 0)
-      throw EagerError(here, "bincount: the elements must not be negative");
-    const Tensor most = cast(max(self, here), DType::i64, here);
-    size = max(size,
-               element_as_dim(add(most, 1, 1, here), 1, std::numeric_limits<int64_t>::max(), here));
+    const Tensor most = max(self, here);
+    if (!self.is_traced()) {
+      constexpr int64_t limit = int64_t{1} << 60;  // there are as many results, of 8 bytes
+      const auto least = min(self, here).item<int64_t>(here), greatest = most.item<int64_t>(here);
+      if (least < 0 || greatest >= limit)
+        throw EagerError(here, "bincount: the elements of self must lie in [0, 2^60), got " +
+                                   std::to_string(least < 0 ? least : greatest));
+    }
+    size = max(size, element_as_dim(add(cast(most, DType::i64, here), 1, 1, here), 1,
+                                    std::numeric_limits<int64_t>::max(), here));
   }
   const Tensor at = cast(self, DType::i64, here);
   Tensor weights = a.has<"weights">() ? a.tensor<"weights">() : ones_like(at, DType::i64, here);

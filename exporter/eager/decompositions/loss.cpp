@@ -4,11 +4,13 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/reduced_loss.h"
+#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/softmax.h"
 #include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -54,13 +56,22 @@ Tensor beside_classes(const Tensor& weight, int rank, int dim, Location here) {
   return weight.reshape(sizes, here);
 }
 
+/// number / classes, rounded once to `dtype`, of classes that only the run knows.
+Tensor for_each_class(double number, Dim classes, DType dtype, Location here) {
+  const Tensor count = sum(ones({classes}, DType::f64, here), std::nullopt, here);
+  return cast(div(scalar_tensor(number, DType::f64, here), count, here), dtype, here);
+}
+
 /// Targets are probabilities.
 Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weight,
                           int64_t reduction, double smoothing, int dim, Location here) {
-  const Dim classes = logs.size(dim);
-  if (smoothing > 0)
-    target = add(mul(target, Scalar(1 - smoothing), here),
-                 Scalar(smoothing / static_cast<double>(classes.value())), 1, here);
+  if (smoothing > 0) {
+    const Dim classes = logs.size(dim);
+    target = mul(target, Scalar(1 - smoothing), here);
+    target = classes.is_constant()
+                 ? add(target, Scalar(smoothing / static_cast<double>(classes.value())), 1, here)
+                 : add(target, for_each_class(smoothing, classes, target.dtype(), here), 1, here);
+  }
   Tensor loss = neg(mul(logs, target, here), here);
   if (weight.defined()) loss = mul(loss, beside_classes(weight, logs.rank(), dim, here), here);
   return reduced("cross_entropy_loss", sum(loss, {dim}, false, std::nullopt, here), reduction,
@@ -143,9 +154,12 @@ TAPER_DECOMPOSITION(cross_entropy_loss) {
   const Tensor loss = nll("cross_entropy_loss", logs, target, weight, reduction, ignored, here)[0];
   if (smoothing == 0) return {loss};
   const Tensor spread = spread_loss(logs, target, weight, reduction, ignored.value(), dim, here);
-  return {add(mul(loss, Scalar(1 - smoothing), here),
-              mul(spread, Scalar(smoothing / static_cast<double>(self.size(dim).value())), here), 1,
-              here)};
+  const Dim classes = self.size(dim);
+  const Tensor smoothed =
+      classes.is_constant()
+          ? mul(spread, Scalar(smoothing / static_cast<double>(classes.value())), here)
+          : mul(spread, for_each_class(smoothing, classes, spread.dtype(), here), here);
+  return {add(mul(loss, Scalar(1 - smoothing), here), smoothed, 1, here)};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(mse_loss) {

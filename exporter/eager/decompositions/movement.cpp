@@ -54,14 +54,19 @@ TAPER_DECOMPOSITION(repeat_interleave_self_int) {
   const Dim repeats = a.dim<"repeats">();
   const bool whole = !a.has<"dim">();
   const Tensor self = whole ? flatten(a.tensor<"self">(), 0, -1, here) : a.tensor<"self">();
-  int64_t dim = whole ? 0 : a.integer<"dim">();
-  const int64_t rank = self.rank();
-  if (proves_less(repeats, Dim(0)) || rank == 0 || dim < -rank || dim >= rank)
-    throw EagerError(here, "repeat_interleave: needs repeats of at least 0 and a dimension of " +
-                               to_string(self.sizes()) + ", got " + repeats.to_string() + " and " +
-                               std::to_string(dim));
-  if (dim < 0) dim += rank;
+  if (proves_less(repeats, Dim(0)))
+    throw EagerError(here,
+                     "repeat_interleave: repeats must be 0 or more, got " + repeats.to_string());
+  if (self.rank() == 0)
+    throw EagerError(here, "repeat_interleave: a tensor without dimensions has no dim");
+  const int64_t dim =
+      checked_dim(whole ? 0 : a.integer<"dim">(), self.rank(), "repeat_interleave", self, here);
   Dims sizes = self.sizes(), repeated = sizes;
+  const Dim most = INT64_MAX / max(sizes[static_cast<size_t>(dim)], Dim(1));
+  if (proves_less(most, repeats))
+    throw EagerError(here, "repeat_interleave: repeats must be at most " + most.to_string() +
+                               " for a size of " + sizes[static_cast<size_t>(dim)].to_string() +
+                               ", got " + repeats.to_string());
   sizes[static_cast<size_t>(dim)] *= repeats;
   repeated.insert(repeated.begin() + dim + 1, repeats);
   if (a.has<"output_size">() && !same(a.dim<"output_size">(), sizes[static_cast<size_t>(dim)]))

@@ -121,8 +121,16 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(group_norm, "input") {
 TAPER_DECOMPOSITION(rms_norm) {
   const Location here = a.here();
   const Tensor input = a.tensor<"input">(), weight = a.tensor<"weight">();
+  const Dims extents = a.dims<"normalized_shape">();
   Ints shape;
-  for (const Dim& d : a.dims<"normalized_shape">()) shape.push_back(d.value());
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const int64_t from_the_end = static_cast<int64_t>(i) - static_cast<int64_t>(extents.size());
+    const bool is_own = -from_the_end <= input.rank() && same(extents[i], input.size(from_the_end));
+    if (!is_own && (!extents[i].is_constant() || extents[i].value() < 0))
+      throw EagerError(here, "rms_norm: normalized_shape " + to_string(extents) +
+                                 " must be the last sizes of input " + to_string(input.sizes()));
+    shape.push_back(extents[i].is_constant() ? extents[i].value() : -1);
+  }
   const std::optional<double> eps = a.has<"eps">() ? std::optional(a.real<"eps">()) : std::nullopt;
   const bool apart = weight.defined() && weight.dtype() != input.dtype();
   const Tensor out =

@@ -2,6 +2,9 @@
 // argument.
 #include "taper/exporter/eager/ops/random.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
@@ -11,13 +14,14 @@
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/text.h"
 
 namespace taper::eager::decompositions {
 namespace {
 
 void check_probability(double p, std::string_view op, Location here) {
   if (!(p >= 0 && p <= 1))
-    throw EagerError(here, std::string(op) + ": p must be in [0, 1], not " + std::to_string(p));
+    throw EagerError(here, std::string(op) + ": p must be in [0, 1], not " + to_text(p));
 }
 template <const Operator& op>
 DType dtype_or_f32(const Arguments<op>& a) {
@@ -95,31 +99,39 @@ TAPER_DECOMPOSITION(bernoulli) {
 // With replacement: where a number below the sum of the weights falls among their running sums.
 // Without: the first arrivals of processes with the weights as rates (Efraimidis and Spirakis,
 // "Weighted random sampling with a reservoir", 2006).
+[[noreturn]] static void refuse_weights(const Tensor& weights, Location here) {
+  const std::vector<double> w = weights.to_vector<double>(here);
+  const auto wrong =
+      std::find_if(w.begin(), w.end(), [](double x) { return !(x >= 0 && x < INFINITY); });
+  throw EagerError(here, "multinomial: the weights in self must be finite and 0 or more, got " +
+                             to_text(*wrong));
+}
 TAPER_DECOMPOSITION(multinomial) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   const Dim samples = a.dim<"num_samples">();
   if ((self.rank() != 1 && self.rank() != 2) || !is_floating(self.dtype()))
-    throw EagerError(here, "multinomial: needs one or two dimensions of floating weights, not " +
+    throw EagerError(here, "multinomial: self must have one or two dimensions of floats, got " +
                                to_string(self.sizes()) + " " + taper::name_of(self.dtype()));
   if (proves_less(samples, Dim(1)))
     throw EagerError(here,
-                     "multinomial: num_samples must be positive, not " + to_string({samples}));
+                     "multinomial: num_samples must be 1 or more, got " + samples.to_string());
   NoGrad guard;
   const Tensor weights = cast(self.detach(), DType::f64, here);
   const Dim count = weights.size(-1);
   if (!weights.is_traced()) {
     const Tensor usable = logical_and(ge(weights, 0, here), isfinite(weights, here), here);
-    if (!all(usable, here).item<bool>(here))
-      throw EagerError(here, "multinomial: weights must not be negative, infinite or NaN");
+    if (!all(usable, here).item<bool>(here)) refuse_weights(weights, here);
     if (!all(gt(sum(weights, {-1}, false, std::nullopt, here), 0, here), here).item<bool>(here))
-      throw EagerError(here, "multinomial: a row of weights must not be all 0");
+      throw EagerError(here, "multinomial: a row of self must not be all 0, for self " +
+                                 to_string(self.sizes()));
   }
   Dims sizes = weights.sizes();
   if (!a.boolean<"replacement">()) {
     if (proves_less(count, samples))
-      throw EagerError(here, "multinomial: " + to_string({samples}) +
-                                 " samples without replacement of " + to_string({count}));
+      throw EagerError(here, "multinomial: without replacement num_samples must be at most " +
+                                 count.to_string() + ", the number of weights, got " +
+                                 samples.to_string());
     const Tensor u = rand(sizes, DType::f64, default_generator(), here);
     const Tensor rate = div(weights, neg(log1p(neg(u, here), here), here), here);
     const Tensor order = masked_fill(rate, eq(weights, 0, here), -1, here);

@@ -9,6 +9,7 @@
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/text.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -168,10 +169,12 @@ TAPER_DECOMPOSITION(linalg_norm) {
   if (!a.has<"ord">() || over == 1)
     return {vector_norm_of(self, order, dims, keepdim, dtype_of(a), "linalg_norm", here)};
   const bool by_columns = std::abs(order) == 1;
-  if (over != 2 || (!by_columns && !std::isinf(order)))
-    throw EagerError(here, "linalg_norm: of " + std::to_string(over) +
-                               " dimensions with an order: there must be 1, or 2 with the order 1, "
-                               "-1, inf or -inf");
+  if (over != 2)
+    throw EagerError(here, "linalg_norm: with ord it must go over 1 or 2 dimensions, got " +
+                               std::to_string(over) + " of self " + to_string(self.sizes()));
+  if (!by_columns && !std::isinf(order))
+    throw EagerError(here, "linalg_norm: over 2 dimensions ord must be 1, -1, inf or -inf, got " +
+                               to_text(order));
   if (dims.empty()) dims = {0, 1};
   const int64_t rows = checked_dim(dims[0], self.rank(), "linalg_norm", self, here),
                 columns = checked_dim(dims[1], self.rank(), "linalg_norm", self, here);

@@ -9,6 +9,7 @@
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/text.h"
 #include "taper/exporter/eager/upsampling.h"
 
 namespace taper::eager::decompositions {
@@ -17,18 +18,20 @@ namespace {
 /// floor(size * factor). Of a symbolic size where the factor is a fraction with a power of 2 below.
 Dim scaled(const Dim& size, double factor, const std::string& name, Location here) {
   if (!(factor > 1e-9 && factor < 1e9))
-    throw EagerError(
-        here, name + ": scale factor " + std::to_string(factor) + " must be between 1e-9 and 1e9");
+    throw EagerError(here,
+                     name + ": scale_factors must lie in (1e-9, 1e9), got " + to_text(factor));
   if (size.is_constant()) {
     const double product = std::floor(static_cast<double>(size.value()) * factor);
-    if (product > 9e15) throw EagerError(here, name + ": the result is too large");
+    if (product > 9e15)
+      throw EagerError(here, name + ": scale_factors " + to_text(factor) +
+                                 " makes a size of more than 9e15 of " + size.to_string());
     return Dim(static_cast<int64_t>(product));
   }
   for (int64_t below = 1; below <= 1024; below *= 2)
     if (const double above = factor * static_cast<double>(below); above == std::floor(above))
       return size * Dim(static_cast<int64_t>(above)) / Dim(below);
   throw EagerError(here,
-                   name + ": scale factor " + std::to_string(factor) +
+                   name + ": scale factor " + to_text(factor) +
                        " of a size that only the run knows must be a fraction with a power of "
                        "2 below; give output_size");
 }
@@ -38,7 +41,7 @@ template <const Operator& op, const Operator& vec>
 Tensor resized(const Arguments<vec>& a) {
   constexpr int n = resampled_dims<op>();
   const Location here = a.here();
-  const std::string name(schema<vec>.name);
+  const std::string name(schema<op>.name);
   const Tensor input = a.template tensor<"input">();
   if (a.template has<"output_size">() == a.template has<"scale_factors">())
     throw EagerError(here, name + ": one of output_size and scale_factors must be given, not both");

@@ -203,14 +203,19 @@ TAPER_DECOMPOSITION(chunk) {
   const Tensor self = a.tensor<"self">();
   const int64_t chunks = a.integer<"chunks">();
   if (chunks < 1)
-    throw EagerError(a.here(),
-                     "chunk: " + std::to_string(chunks) + " chunks: at least 1 is needed");
+    throw EagerError(a.here(), "chunk: chunks must be 1 or more, got " + std::to_string(chunks));
   if (self.rank() == 0)
     throw EagerError(a.here(), "chunk: a tensor without dimensions cannot be split");
   const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "chunk", self, a.here());
-  const int64_t extent = self.size(dim).value();
-  if (extent == 0)
-    return split_to(self, Dims(static_cast<size_t>(chunks), Dim(0)), dim, "chunk", a.here());
+  const Dim extent = self.size(dim);
+  if (same(extent % chunks, Dim(0)))
+    return split_to(self, Dims(static_cast<size_t>(chunks), extent / chunks), dim, "chunk",
+                    a.here());
+  if (!extent.is_constant())
+    throw EagerError(a.here(), "chunk: how many pieces there are depends on the size " +
+                                   extent.to_string() + ", which may be no multiple of chunks " +
+                                   std::to_string(chunks) + "; make it " + std::to_string(chunks) +
+                                   " times a symbol, or call split");
   return split_evenly(self, (extent - 1) / chunks + 1, dim, "chunk", a.here());
 }
 TAPER_DECOMPOSITION(unbind_int) {

@@ -30,28 +30,26 @@ class Saved : public Arguments<op> {
 
   template <Name name>
   Tensor tensor() const {
-    static_assert(position_of(schema<op>, name.view()) >= 0,
-                  "the operator's row has no parameter of this name");
-    return call_.tensor(position_of(schema<op>, name.view()));
+    return call_.tensor(position<op, name>());
   }
   template <Name name>
   std::vector<Tensor> tensors() const {
-    return call_.tensors(position_of(schema<op>, name.view()));
+    return call_.tensors(position<op, name>());
   }
   /// A result of the call.
   Tensor result(int k = 0) const { return call_.result(k); }
   /// Whether anybody wants the gradient of this argument.
   template <Name name>
   bool needs() const {
-    return call_.needs(position_of(schema<op>, name.view()));
+    return call_.needs(position<op, name>());
   }
   template <Name name>
   Dims sizes() const {
-    return call_.sizes(position_of(schema<op>, name.view()));
+    return call_.sizes(position<op, name>());
   }
   template <Name name>
   DType dtype_of() const {
-    return call_.dtype(position_of(schema<op>, name.view()));
+    return call_.dtype(position<op, name>());
   }
   const SavedCall& call() const { return call_; }
 
@@ -61,7 +59,7 @@ class Saved : public Arguments<op> {
 
 namespace internal {
 template <const Operator& op>
-constexpr uint32_t saves(std::initializer_list<std::string_view> names) {
+consteval uint32_t saves(std::initializer_list<std::string_view> names) {
   uint32_t mask = 0;
   for (const std::string_view name : names) {
     if (name == "only result0") {

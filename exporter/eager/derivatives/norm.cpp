@@ -1,5 +1,6 @@
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/derivatives/differentiate.h"
+#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
@@ -120,10 +121,9 @@ TAPER_DERIVATIVE(_fused_rms_norm, "input", "weight", "result1") {
   const Tensor rstd_value = saved.result(1), weight = saved.tensor<"weight">();
   const DType dtype = rstd_value.dtype();  // f32 for f16 and bf16
   const Tensor x = saved.tensor<"input">().to(dtype);
-  const Ints shape = saved.integers<"normalized_shape">();
-  const int rank = x.rank(), inner = static_cast<int>(shape.size());
-  double n = 1;
-  for (const int64_t extent : shape) n *= static_cast<double>(extent);
+  const int rank = x.rank(), inner = static_cast<int>(saved.integers<"normalized_shape">().size());
+  Dim n = 1;
+  for (int i = rank - inner; i < rank; ++i) n *= x.size(i);
   Ints over, rows;
   for (int i = 0; i < rank; ++i) (i < rank - inner ? rows : over).push_back(i);
   Tensor projection = dys[1], dx, dweight;
@@ -137,7 +137,9 @@ TAPER_DERIVATIVE(_fused_rms_norm, "input", "weight", "result1") {
       dweight = rows.empty() ? scaled : sum(scaled, rows);
     }
   }
-  const Tensor radial = x * (projection * pow(rstd_value, 3)) / n;
+  const Tensor along_x = x * (projection * pow(rstd_value, 3));
+  const Tensor radial = n.is_constant() ? along_x / Scalar(static_cast<double>(n.value()))
+                                        : along_x / sum(ones({n}, dtype));
   return {dx.defined() ? dx - radial : -radial, dweight};
 }
 

@@ -1,13 +1,26 @@
 #include "taper/exporter/eager/ops/pooling.h"
 
+#include <algorithm>
+
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/derivatives/stand_in.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::derivatives {
 namespace {
+
+/// With gaps between its taps a window may meet nothing but padding: its index is -1, its gradient
+/// goes nowhere.
+bool has_gaps(const Ints& dilation) {
+  return std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d > 1; });
+}
+Tensor zero_in_padding(const Tensor& dy, const Tensor& indices, Location here) {
+  return masked_fill(dy, lt(indices, Scalar(0), here), Scalar(0), here);
+}
+Tensor inside(const Tensor& indices, Location here) { return clamp_min(indices, Scalar(0), here); }
 
 /// The gradient of maxima goes to where they were found in planes of the last `n` dimensions.
 Tensor to_maxima(const Tensor& dy, const Tensor& indices, const Dims& sizes, int n, Location here) {
@@ -47,17 +60,26 @@ TAPER_DERIVATIVE(max_pool2d_with_indices, "self", "result1") {
 TAPER_DERIVATIVE(max_pool2d_with_indices_backward, "indices") {
   const Tensor indices = saved.tensor<"indices">();
   const Location here = saved.here();
-  return {gather(flatten(dy, -2, -1, here), -1, flatten(indices, -2, -1, here), here)
-              .reshape(indices.sizes(), here),
-          {},
-          {}};
+  const bool gaps = has_gaps(saved.integers<"dilation">());
+  const Tensor there = gaps ? inside(indices, here) : indices;
+  const Tensor found = gather(flatten(dy, -2, -1, here), -1, flatten(there, -2, -1, here), here)
+                           .reshape(indices.sizes(), here);
+  return {gaps ? zero_in_padding(found, indices, here) : found, {}, {}};
+}
+
+TAPER_DERIVATIVE(max_pool3d_with_indices, "result1") {
+  const Location here = saved.here();
+  const Tensor indices = saved.result(1);
+  if (!has_gaps(saved.integers<"dilation">()))
+    return {to_maxima(dy, indices, saved.sizes<"self">(), 3, here)};
+  return {to_maxima(zero_in_padding(dy, indices, here), inside(indices, here),
+                    saved.sizes<"self">(), 3, here)};
 }
 
 #define TAPER_MAXIMA_DERIVATIVE(op, n)                                               \
   TAPER_DERIVATIVE(op, "result1") {                                                  \
     return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), n, saved.here())}; \
   }
-TAPER_MAXIMA_DERIVATIVE(max_pool3d_with_indices, 3)
 TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool1d, 1)
 TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool2d, 2)
 TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool3d, 3)

@@ -14,7 +14,7 @@ namespace taper::eager {
 
 /// How much padding a convolution gets without a number: none, or as much as keeps the extents
 /// (stride must be 1).
-enum class PaddingMode : bool { valid, same };
+enum class ConvPadding : bool { valid, same };
 
 /// (batch, in, x) -> (batch, out, y)
 inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
@@ -38,24 +38,24 @@ inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bi
                            dilation.dims(), groups);
 }
 inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                     const Each& stride, PaddingMode padding, const Each& dilation = 1,
+                     const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
   return call<ops::conv1d_padding>(here, input, weight, bias, stride.dims(),
-                                   padding == PaddingMode::same ? "same" : "valid", dilation.dims(),
+                                   padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
 inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                     const Each& stride, PaddingMode padding, const Each& dilation = 1,
+                     const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
   return call<ops::conv2d_padding>(here, input, weight, bias, stride.dims(),
-                                   padding == PaddingMode::same ? "same" : "valid", dilation.dims(),
+                                   padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
 inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                     const Each& stride, PaddingMode padding, const Each& dilation = 1,
+                     const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
   return call<ops::conv3d_padding>(here, input, weight, bias, stride.dims(),
-                                   padding == PaddingMode::same ? "same" : "valid", dilation.dims(),
+                                   padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
 /// Transposed, over one dimension.

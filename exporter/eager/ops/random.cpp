@@ -1,6 +1,7 @@
 #include "taper/exporter/eager/ops/random.h"
 
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/text.h"
 
 namespace taper::eager {
 
@@ -31,7 +32,7 @@ Tensor randn(const Dims& size, DType dtype, Generator& generator, Location here)
 }
 Tensor dropout(const Tensor& input, double p, bool train, Generator& generator, Location here) {
   if (!(p >= 0 && p <= 1))
-    throw EagerError(here, "dropout: p must be in [0, 1], not " + std::to_string(p));
+    throw EagerError(here, "dropout: p must be in [0, 1], not " + to_text(p));
   if (!train || p == 0) return input;
   auto [result, mask, next] = call<ops::taper_native_dropout>(here, generator.state(), input, p);
   generator.state().copy_(next, here);

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <string>
+
+#include "taper/exporter/eager/error.h"
 
 namespace taper {
 namespace {
@@ -29,6 +32,21 @@ TEST(dim, brings_equal_formulas_to_one_object) {
   EXPECT_TRUE(same(max(n, h), max(h, n)));
   EXPECT_TRUE(same(n * 8 % 4, Dim(0)));
   EXPECT_FALSE(same(Dim::symbol("n"), Dim::symbol("n")));
+}
+
+TEST(dim, refuses_symbols_without_name_or_value_at_the_line_that_makes_them) {
+  const auto refusal = [](const char* name, int64_t minimum, int64_t maximum) -> std::string {
+    try {
+      Dim::symbol(name, minimum, maximum);
+    } catch (const EagerError& e) {
+      const std::string text = e.what();
+      EXPECT_TRUE(text.starts_with("dim_test.cpp:"));
+      return text.substr(text.find(": ") + 2);
+    }
+    return "nothing";
+  };
+  EXPECT_EQ(refusal("", 0, 8), "Dim::symbol: the name must not be empty");
+  EXPECT_EQ(refusal("n", 8, 1), "Dim::symbol: n has no value, its range is [8, 1]");
 }
 
 TEST(dim, knows_the_range_of_an_expression) {

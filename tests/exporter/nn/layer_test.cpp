@@ -122,7 +122,24 @@ TEST(layers, name_the_line_that_makes_them) {
                                           [] { Embedding(-1, 3); },
                                           [] { LSTM(3, 0); },
                                           [] { MultiheadAttention(10, 3); },
-                                          [] { GroupNorm(3, 8); }};
+                                          [] { GroupNorm(3, 8); },
+                                          [] { GroupNorm(3, -3); },
+                                          [] { BatchNorm2d(-1); },
+                                          [] {
+                                            LayerNorm({4, -1});
+                                          },
+                                          [] { LayerNorm(Ints{}); },
+                                          [] { RMSNorm(-2); },
+                                          [] { InstanceNorm1d(-1); },
+                                          [] { LocalResponseNorm(0); },
+                                          [] { RNNCell(-1, 4); },
+                                          [] { LSTMCell(3, -4); },
+                                          [] { GRUCell(-1, 4); },
+                                          [] { TransformerEncoderLayer(-8, 2); },
+                                          [] { TransformerDecoderLayer(8, 3); },
+                                          [] { TransformerEncoder(8, 2, -1); },
+                                          [] { TransformerDecoder(8, 2, 1, {.dropout = 2}); },
+                                          [] { Transformer({.layer = {.activation = "tanh"}}); }};
   for (const auto& make : makers) try {
       make();
       ADD_FAILURE();

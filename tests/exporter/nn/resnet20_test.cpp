@@ -7,6 +7,7 @@
 
 #include "taper/exporter/data/images.h"
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/files.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/reduction.h"

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "taper/exporter/optim/optim.h"
 
 namespace taper::optim {
@@ -92,6 +94,107 @@ TEST(optimizer, refuses_states_and_parameters_that_do_not_fit) {
   EXPECT_THROW(SGD({a, a}), ExportError);
   EXPECT_THROW(SGD({a}, {.nesterov = true}), ExportError);
   EXPECT_THROW(SGD({a}).set_momentum(0.5), ExportError);
+}
+
+/// What `make` throws, from its line on: "optimizer_test.cpp:<line>: " is cut off.
+template <class Make>
+std::string refusal(const Make& make) {
+  try {
+    make();
+  } catch (const EagerError& e) {
+    const std::string text = e.what();
+    EXPECT_THAT(text, testing::StartsWith("optimizer_test.cpp:"));
+    return text.substr(text.find(": ") + 2);
+  }
+  return "nothing";
+}
+
+TEST(optimizer, says_at_the_line_that_makes_it_which_parameter_does_not_fit) {
+  const Tensor a = parameter({1}), b = parameter({1, 2}, "fc.bias");
+  EXPECT_EQ(refusal([&] { Adam({b, a, b}); }), "Adam: parameter 2 'fc.bias' (2) is given twice");
+  EXPECT_EQ(refusal([&] { SGD({a, a}); }), "SGD: parameter 1 (1) is given twice");
+  EXPECT_EQ(refusal([&] { AdamW(std::vector<Tensor>{}); }),
+            "AdamW: the list of parameters is empty");
+  EXPECT_EQ(refusal([&] {
+              SGD(std::vector<ParameterGroup<SGDOptions>>{{{a}, {}}, {{}, {}}});
+            }),
+            "SGD: the list of parameters of group 1 is empty");
+  EXPECT_EQ(refusal([&] { LBFGS({Tensor::from<float>({1}, {1})}); }),
+            "LBFGS: parameter 0 (1) does not want a gradient");
+  EXPECT_EQ(refusal([&] { RMSprop({a.clone()}); }),
+            "RMSprop: parameter 0 (1) is the result of an operation, not a leaf");
+  EXPECT_EQ(refusal([&] { Muon({b}); }), "Muon: it takes matrices, parameter 'fc.bias' is (2)");
+}
+
+TEST(optimizer, refuses_options_outside_their_ranges) {
+  const Tensor a = parameter({1});
+  const double nan = std::nan("");
+  EXPECT_EQ(refusal([&] { SGD({a}, {.lr = -1}); }), "SGD: lr must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] { SGD({a}, {.lr = nan}); }), "SGD: lr must be 0 or more, got nan");
+  EXPECT_EQ(refusal([&] { SGD({a}, {.momentum = -0.5}); }),
+            "SGD: momentum must be 0 or more, got -0.5");
+  EXPECT_EQ(refusal([&] { SGD({a}, {.weight_decay = -1}); }),
+            "SGD: weight_decay must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] {
+              Adam({a}, {.betas = {0.9, 1}});
+            }),
+            "Adam: betas must be in [0, 1), got 1");
+  EXPECT_EQ(refusal([&] { AdamW({a}, {.eps = -1e-8}); }),
+            "AdamW: eps must be 0 or more, got -1e-08");
+  EXPECT_EQ(refusal([&] { Adagrad({a}, {.lr_decay = -1}); }),
+            "Adagrad: lr_decay must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] { RMSprop({a}, {.alpha = -1}); }),
+            "RMSprop: alpha must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] { Adadelta({a}, {.rho = 1.5}); }),
+            "Adadelta: rho must be in [0, 1], got 1.5");
+  EXPECT_EQ(refusal([&] { Adamax({a}, {.eps = -1}); }), "Adamax: eps must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] { NAdam({a}, {.momentum_decay = -1}); }),
+            "NAdam: momentum_decay must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] { RAdam({a}, {.weight_decay = -1}); }),
+            "RAdam: weight_decay must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] {
+              Lion({a}, {.betas = {-1, 0.99}});
+            }),
+            "Lion: betas must be in [0, 1), got -1");
+  EXPECT_EQ(refusal([&] { LowBitAdam({a}, {.eps = -1}); }),
+            "LowBitAdam: eps must be 0 or more, got -1");
+  EXPECT_EQ(refusal([&] {
+              Rprop({a}, {.etas = {0.5, 1}});
+            }),
+            "Rprop: etas must be one in (0, 1) and one above 1, got 0.5 and 1");
+  EXPECT_EQ(refusal([&] { Adafactor({a}, {.d = 0.5}); }),
+            "Adafactor: d must be 1 or more, got 0.5");
+  EXPECT_EQ(refusal([&] { LBFGS({a}, {.max_iter = 0}); }),
+            "LBFGS: max_iter must be 1 or more, got 0");
+}
+
+TEST(optimizer, says_at_the_users_line_that_it_has_no_momentum) {
+  SGD plain({parameter({1})});
+  EXPECT_EQ(refusal([&] { plain.set_momentum(0.5); }), "SGD: group 0 was made without momentum");
+  EXPECT_EQ(refusal([&] { OneCycleLR(plain, {.total_steps = 5}); }),
+            "SGD: group 0 was made without momentum");
+  Adagrad without({parameter({1})});
+  EXPECT_EQ(refusal([&] { CyclicLR(without, {}); }),
+            "Adagrad: it has no momentum that a scheduler could move");
+}
+
+TEST(scheduler, says_at_the_line_that_makes_it_what_it_takes) {
+  SGD optimizer({parameter({1})}), other({parameter({1})});
+  EXPECT_EQ(refusal([&] { StepLR(optimizer, 0); }), "StepLR: step_size must be 1 or more, got 0");
+  EXPECT_EQ(refusal([&] { ConstantLR(optimizer, 2); }),
+            "ConstantLR: factor must be in [0, 1], got 2");
+  EXPECT_EQ(refusal([&] { LinearLR(optimizer, {.end_factor = 2}); }),
+            "LinearLR: end_factor must be in [0, 1], got 2");
+  EXPECT_EQ(refusal([&] { PolynomialLR(optimizer, 0); }),
+            "PolynomialLR: total_iters must be 1 or more, got 0");
+  EXPECT_EQ(refusal([&] { LambdaLR(optimizer, nullptr); }), "LambdaLR: factor is no function");
+  EXPECT_EQ(
+      refusal([&] { SequentialLR(optimizer, {std::make_shared<ExponentialLR>(other, 0.5)}, {}); }),
+      "SequentialLR: its schedulers must move its own optimizer");
+  EXPECT_EQ(refusal([&] { ReduceLROnPlateau(optimizer, {.factor = 1}); }),
+            "ReduceLROnPlateau: factor must be below 1, got 1");
+  OneCycleLR once(optimizer, {.total_steps = 1, .cycle_momentum = false});
+  EXPECT_EQ(refusal([&] { once.step(); }), "OneCycleLR: step() goes beyond total_steps 1");
 }
 
 TEST(scheduler, refuses_what_it_would_divide_by) {

@@ -71,6 +71,54 @@ TEST(trace, takes_bags_of_an_embedding_in_any_number) {
   const Tensor indices = Tensor::from<int64_t>({0, 1, 2, 4, 4, 3}, {2, 3});
   EXPECT_EQ(run(*graph, {indices}), bag(indices).detach().to_vector<float>());
 }
+TEST(trace, takes_bags_of_an_embedding_of_any_length) {
+  nn::EmbeddingBag bag(5, 2);
+  const auto graph = trace("f", [&](const Tensors& in) { return Tensors{bag(in[0])}; },
+                           {input("indices", {2, Dim::symbol("length", 0, 8)}, DType::i64)});
+  for (const int64_t n : {0, 1, 3}) {
+    const Tensor indices = reshape(arange(0, 2 * n) % 5, {2, n});
+    EXPECT_EQ(run(*graph, {indices}), bag(indices).detach().to_vector<float>());
+  }
+}
+TEST(trace, keeps_extents_symbolic_that_are_counted) {
+  using Function = Tensor (*)(const Tensor&);
+  const Function functions[] = {[](const Tensor& x) { return rms_norm(x, {x.size(1)}); },
+                                [](const Tensor& x) {
+                                  const Tensor leaf = x.detach().set_requires_grad();
+                                  const Tensor y = rms_norm(leaf, {x.size(1)}, select(x, 0, 0));
+                                  return grad({sum(y * y)}, {leaf})[0];
+                                },
+                                [](const Tensor& x) {
+                                  return chunk(cat({x, x * 2}, 1), 2, 1)[1];
+                                },
+                                [](const Tensor& x) { return chunk(x, 1, 1)[0]; },
+                                [](const Tensor& x) {
+                                  return cross_entropy(x, to(select(x, 1, 0) * 0, DType::i64), {},
+                                                       Reduction::mean, -100, 0.1);
+                                },
+                                [](const Tensor& x) {
+                                  return cross_entropy(x, softmax(x, 1), {}, Reduction::none, -100,
+                                                       0.1);
+                                }};
+  int number = 0;
+  for (const Function f : functions) {
+    const auto graph = trace("f", [&](const Tensors& in) { return Tensors{f(in[0])}; },
+                             {input("x", {2, Dim::symbol("n", 1, 64)})});
+    ir::verify(*graph);
+    for (const int64_t n : {1, 3, 7}) {
+      const Tensor x = reshape(arange(0, 2 * n, 1, DType::f32), {2, n}) * 0.3;
+      EXPECT_EQ(run(*graph, {x}), f(x).to_vector<float>()) << "function " << number;
+    }
+    ++number;
+  }
+  EXPECT_THAT(
+      [] {
+        trace("f", [](const Tensors& in) { return chunk(in[0], 2, 0); },
+              {input("x", {Dim::symbol("n", 1, 8)})});
+      },
+      ThrowsMessage<EagerError>(
+          HasSubstr("chunk: how many pieces there are depends on the size n")));
+}
 TEST(trace, averages_a_loss_over_a_batch_of_any_size) {
   nn::KLDivLoss loss({.batch_mean = true});
   const Dim batch = Dim::symbol("batch", 1, 8);
@@ -315,6 +363,8 @@ TEST(trace, refuses_what_a_program_could_not_name_or_hold) {
   };
   const Dim n = Dim::symbol("n", 1, 8), other = Dim::symbol("n", 1, 8);
   EXPECT_THAT(message({input("x", {-3})}), HasSubstr("size of -3"));
+  EXPECT_THAT(message({input("x", {Dim::symbol("n", -3, 8)})}),
+              HasSubstr("size of n, which may be -3; give the symbol a minimum of 0 or more"));
   EXPECT_THAT(message({input("", {3})}), HasSubstr("empty name"));
   EXPECT_THAT(message({input("x", {3}), input("x", {3})}), HasSubstr("two inputs"));
   EXPECT_THAT(message({input("x", {n, other})}), HasSubstr("two different symbols"));
