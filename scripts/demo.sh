@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains LeNet on MNIST in C++, exports it, runs the file on the runtime, and classifies an image with the `taper` command.
+# Exports a model that PyTorch trained, and says what is on a photograph.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 start=$SECONDS
@@ -8,13 +8,16 @@ echo "== set-up"
 scripts/setup.sh
 echo "== build"
 cmake --preset release >/dev/null
-cmake --build --preset release --target train_lenet taper
-out=build/release/demo
+cmake --build --preset release --target taper
+out=build/release/demo model=examples/classify
 mkdir -p "$out"
-echo "== train, export, run on the runtime"
-build/release/bin/train_lenet tests/data/mnist "$out"
-echo "== classify an image"
-build/release/bin/taper run "$out/lenet.taper" --method forward --input tests/data/mnist/digit_7.png
+echo "== export squeezenet1_1.pt2"
+build/release/bin/taper export "$model/squeezenet1_1.pt2" -o "$out/squeezenet.taper"
+for picture in dog.jpg cat_285.png; do
+  echo "== what is on $picture"
+  build/release/bin/taper run "$out/squeezenet.taper" --input "$model/$picture" --resize 227 --crop 227 --bgr \
+    --mean 0.40784,0.45882,0.48235 --std 0.00392157 --labels "$model/imagenet_labels.txt"
+done
 
-size=$(stat -c %s "$out/lenet.taper")
-echo "LeNet was trained, exported to $out/lenet.taper ($size bytes) and run without allocating ($((SECONDS - start)) s)."
+size=$(stat -c %s "$out/squeezenet.taper")
+echo "SqueezeNet was exported to $out/squeezenet.taper ($size bytes) and run ($((SECONDS - start)) s)."
