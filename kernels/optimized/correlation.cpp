@@ -85,10 +85,12 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
   const float* weights = is_packed ? weight : packed;
   index_t* offsets = reinterpret_cast<index_t*>(static_cast<std::byte*>(scratch) +
                                                 bytes_of_floats(c.groups * group_weights));
+  index_t* behind = offsets;  // a small result does not have every phase
   for_phases(c, l, direction, [&](const Phase& p) {
     write_offsets(c, l, p, offsets + p.before * l.virtual_channels);
+    behind = offsets + (p.before + p.taps) * l.virtual_channels;
   });
-  for (int i = 0; i < Microkernels::rows_ahead; ++i) offsets[l.depth() + i] = 0;
+  for (int i = 0; i < Microkernels::rows_ahead; ++i) behind[i] = 0;
   parallel_for(threads, is_packed ? 0 : c.groups * panels.count, [&](index_t i) {
     const index_t group = i / panels.count, panel = i % panels.count;
     PanelOfWeights{kernels,
