@@ -61,7 +61,7 @@ emit::Report Exporter::write(const std::filesystem::path& path, const ExportOpti
   std::vector<emit::Method> methods;
   for (const auto& graph : graphs_) methods.push_back({graph->name(), graph.get()});
   emit::Report report = emit::write(path.string(), methods, emit_options(options, path));
-  std::cout << report;
+  if (!options.quiet) std::cout << report;
   return report;
 }
 

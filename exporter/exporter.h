@@ -58,6 +58,7 @@ struct ExportOptions {
       true;  ///< only passes that keep every bit: results equal eager's on the same machine
   bool portable = false;  ///< plan for the portable kernels alone: what a firmware links
   bool debug = true;      ///< write source lines and module paths, for errors and profiles
+  bool quiet = false;     ///< do not print what was written
   std::string name;       ///< of the program, for people; default: the file's name
 };
 

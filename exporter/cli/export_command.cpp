@@ -38,7 +38,8 @@ std::string export_models(const Options& options, std::ostream& out) {
                                              "have several");
   if (options.output.empty()) throw CLI::RequiredError("--output, the .taper file to write,");
   ExportOptions written;
-  written.exact = options.exact, written.portable = options.portable, written.name = options.name;
+  written.quiet = true, written.exact = options.exact, written.portable = options.portable,
+  written.name = options.name;
   out << export_models({options.files.begin(), options.files.end()}, options.output, options.import,
                        written);
   return options.output;

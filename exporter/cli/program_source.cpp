@@ -76,10 +76,7 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
   Exporter exporter;
   for (const std::filesystem::path& path : paths)
     add_model(exporter, paths.size() == 1 ? "forward" : path.stem().string(), path, choice);
-  emit::Report report;
-  io::write_file(output, exporter.write(options, &report));
-  report.path = output.string();
-  return report;
+  return exporter.write(output, options);
 }
 
 std::vector<std::byte> program_bytes(const std::filesystem::path& path,

@@ -18,9 +18,46 @@ using flatbuffers::Offset;
 using flatbuffers::String;
 using Bytes = std::vector<std::byte>;
 
-void pad(Bytes& bytes, size_t alignment) {
-  bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
-}
+/// Bytes one behind the other, which belong to others: weights are not copied until they are
+/// written.
+class Pieces {
+ public:
+  void add(std::span<const std::byte> bytes) {
+    pieces_.push_back(bytes);
+    size_ += bytes.size();
+  }
+  /// `slack` zeros, and as many more as lead to a multiple of `segment_alignment`.
+  void pad(size_t slack = 0) {
+    static constexpr std::byte zeros[slack_bytes + segment_alignment]{};
+    const size_t end =
+        (size_ + slack + segment_alignment - 1) / segment_alignment * segment_alignment;
+    if (end > size_) add({zeros, end - size_});
+  }
+  void add(const Pieces& others) {
+    for (const auto& piece : others.pieces_) add(piece);
+  }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const std::vector<std::span<const std::byte>>& list() const { return pieces_; }
+
+  /// Of all of them; each begins at a whole word, or with zeros that fill the last one.
+  uint64_t checksum() const {
+    uint64_t h = checksum_of_nothing;
+    size_t at = 0;
+    for (const auto& piece : pieces_) {
+      const size_t filled = std::min((8 - at % 8) % 8, piece.size());
+      h = taper::checksum({piece.data() + filled, static_cast<index_t>(piece.size() - filled)}, h);
+      at += piece.size();
+    }
+    return h;
+  }
+
+ private:
+  std::vector<std::span<const std::byte>> pieces_;
+  size_t size_ = 0;
+};
+
 void append(Bytes& bytes, const void* data, size_t size) {
   const auto* begin = static_cast<const std::byte*>(data);
   bytes.insert(bytes.end(), begin, begin + size);
@@ -33,16 +70,14 @@ std::vector<Offset<String>> strings(FlatBufferBuilder& b, const std::vector<std:
 }
 
 /// The constants one behind the other, each at a multiple of 64 with 64 zero bytes behind it.
-Bytes constants_segment(const ProgramTables& tables, std::vector<uint64_t>& offsets) {
-  Bytes bytes;
+Pieces constants_segment(const ProgramTables& tables, std::vector<uint64_t>& offsets) {
+  Pieces pieces;
   for (const ConstantEntry& c : tables.constants()) {
-    pad(bytes, segment_alignment);
-    offsets.push_back(bytes.size());
-    append(bytes, c.payload->bytes.get(), c.payload->size_bytes);
-    bytes.resize(bytes.size() + slack_bytes);
+    offsets.push_back(pieces.size());
+    pieces.add({c.payload->bytes.get(), c.payload->size_bytes});
+    pieces.pad(slack_bytes);
   }
-  pad(bytes, segment_alignment);
-  return bytes;
+  return pieces;
 }
 
 Bytes debug_segment(const ProgramTables& tables, const std::vector<MethodTables>& methods) {
@@ -135,12 +170,18 @@ std::vector<const Kernel*> records_for(const std::vector<Method>& methods,
   return ordered;
 }
 
-}  // namespace
+/// A program's file, ready to be written: what was made for it, and the weights where they lie.
+struct Image {
+  ProgramTables tables;  // keeps the weights
+  Bytes header, table, debug;
+  Pieces file;
+};
 
-Bytes write(const std::vector<Method>& given, const EmitOptions& options, Report& report) {
+Image make_image(const std::vector<Method>& given, const EmitOptions& options, Report& report) {
+  Image image;
+  ProgramTables& tables = image.tables;
   std::vector<Method> methods = given;
   std::ranges::sort(methods, {}, &Method::name);
-  ProgramTables tables;
   std::vector<MethodTables> method_tables;
   for (const Method& m : methods) {
     if (std::ranges::count(methods, m.name, &Method::name) > 1)
@@ -150,46 +191,49 @@ Bytes write(const std::vector<Method>& given, const EmitOptions& options, Report
   }
 
   Segments segments;
-  const Bytes constants = constants_segment(tables, segments.constant_offsets);
-  const Bytes debug = options.debug ? debug_segment(tables, method_tables) : Bytes{};
+  const Pieces constants = constants_segment(tables, segments.constant_offsets);
+  Pieces debug;
+  if (options.debug) debug.add(image.debug = debug_segment(tables, method_tables));
+  const uint64_t constants_checksum = constants.checksum(), debug_checksum = debug.checksum();
 
   // Segments stand behind the metadata, whose size does not depend on their offsets: it is made
   // twice.
   const auto lay_out = [&](uint64_t begin) {
     segments.list.clear();
-    const auto segment = [&](const Bytes& bytes, format::SegmentKind kind) {
-      segments.list.emplace_back(
-          begin, bytes.size(), checksum({bytes.data(), static_cast<index_t>(bytes.size())}), kind);
+    const auto segment = [&](const Pieces& pieces, uint64_t sum, format::SegmentKind kind) {
+      segments.list.emplace_back(begin, pieces.size(), sum, kind);
       begin =
-          (begin + bytes.size() + segment_alignment - 1) / segment_alignment * segment_alignment;
+          (begin + pieces.size() + segment_alignment - 1) / segment_alignment * segment_alignment;
     };
-    if (!constants.empty()) segment(constants, format::SegmentKind::constants);
-    if (options.debug) segment(debug, format::SegmentKind::debug);
+    if (!constants.empty()) segment(constants, constants_checksum, format::SegmentKind::constants);
+    if (options.debug) segment(debug, debug_checksum, format::SegmentKind::debug);
     return metadata(tables, method_tables, segments, options);
   };
   const size_t header_bytes = sizeof(FileHeader);
   const size_t metadata_end = header_bytes + lay_out(0).size();
-  const Bytes table =
+  image.table =
       lay_out((metadata_end + segment_alignment - 1) / segment_alignment * segment_alignment);
 
-  Bytes file(header_bytes);
-  append(file, table.data(), table.size());
-  for (const Bytes* segment : {&constants, &debug}) {
-    pad(file, segment_alignment);
-    append(file, segment->data(), segment->size());
+  image.header.resize(header_bytes);
+  image.file.add(image.header);
+  image.file.add(image.table);
+  for (const Pieces* segment : {&constants, &debug}) {
+    image.file.pad();
+    image.file.add(*segment);
   }
   FileHeader header{};
   std::memcpy(header.magic, file_magic, sizeof file_magic);
   header.version = format_version;
-  header.metadata_offset = header_bytes, header.metadata_bytes = table.size();
-  header.metadata_checksum = checksum({table.data(), static_cast<index_t>(table.size())});
-  header.file_bytes = file.size();
-  std::memcpy(file.data(), &header, sizeof header);
+  header.metadata_offset = header_bytes, header.metadata_bytes = image.table.size();
+  header.metadata_checksum =
+      checksum({image.table.data(), static_cast<index_t>(image.table.size())});
+  header.file_bytes = image.file.size();
+  std::memcpy(image.header.data(), &header, sizeof header);
 
-  report.file_bytes = static_cast<int64_t>(file.size());
-  report.metadata_bytes = static_cast<int64_t>(table.size());
+  report.file_bytes = static_cast<int64_t>(image.file.size());
+  report.metadata_bytes = static_cast<int64_t>(image.table.size());
   report.constant_bytes = static_cast<int64_t>(constants.size());
-  report.debug_bytes = static_cast<int64_t>(debug.size());
+  report.debug_bytes = static_cast<int64_t>(image.debug.size());
   report.constants = static_cast<int>(tables.constants().size());
   report.states = static_cast<int>(tables.states().size());
   for (const StateEntry& s : tables.states()) {
@@ -199,15 +243,25 @@ Bytes write(const std::vector<Method>& given, const EmitOptions& options, Report
   }
   report.exact = options.exact;
   report.kernels = records_for(methods, options.kernels);
-  return file;
+  return image;
+}
+
+}  // namespace
+
+Bytes write(const std::vector<Method>& methods, const EmitOptions& options, Report& report) {
+  const Image image = make_image(methods, options, report);
+  Bytes bytes;
+  bytes.reserve(image.file.size());
+  for (const auto& piece : image.file.list()) append(bytes, piece.data(), piece.size());
+  return bytes;
 }
 
 Report write(const std::string& path, const std::vector<Method>& methods,
              const EmitOptions& options) {
   Report report;
-  const Bytes bytes = write(methods, options, report);
+  const Image image = make_image(methods, options, report);
   report.path = path;
-  io::write_file(path, bytes);
+  io::write_file(path, image.file.list());
   return report;
 }
 

@@ -30,12 +30,14 @@ std::filesystem::path unique_neighbour(const std::filesystem::path& path) {
 }
 
 // What cannot be written is reported as `name`.
-void write_straight(const std::filesystem::path& path, std::span<const std::byte> bytes,
+void write_straight(const std::filesystem::path& path,
+                    std::span<const std::span<const std::byte>> pieces,
                     const std::filesystem::path& name) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out) throw failure(name, "cannot create");
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
+  for (const std::span<const std::byte> bytes : pieces)
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
   out.close();
   if (!out) throw failure(name, "cannot write");
 }
@@ -57,17 +59,22 @@ Bytes read_file(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  write_file(path, std::span(&bytes, 1));
+}
+
+void write_file(const std::filesystem::path& path,
+                std::span<const std::span<const std::byte>> pieces) {
   const std::filesystem::path target = end_of_links(path);
   std::error_code error;
   const std::filesystem::file_status before = std::filesystem::status(target, error);
   // A device, a pipe or a folder cannot be replaced.
   if (std::filesystem::exists(before) && !std::filesystem::is_regular_file(before))
-    return write_straight(target, bytes, path);
+    return write_straight(target, pieces, path);
 
   const std::filesystem::path partial = unique_neighbour(target);
   std::error_code ignored;
   try {
-    write_straight(partial, bytes, path);
+    write_straight(partial, pieces, path);
   } catch (const FileError&) {
     std::filesystem::remove(partial, ignored);
     throw;

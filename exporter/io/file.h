@@ -19,5 +19,8 @@ Bytes read_file(const std::filesystem::path& path);
 /// file (a device, a pipe) is written to. Throws FileError: "x.npy: cannot write: No space left on
 /// device".
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+/// The same of pieces one behind the other.
+void write_file(const std::filesystem::path& path,
+                std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace taper::io

@@ -36,10 +36,11 @@ struct FileHeader {
 };
 static_assert(sizeof(FileHeader) == 64);
 
+constexpr uint64_t checksum_of_nothing = 14695981039346656037ull;
+
 /// FNV-1a over 64-bit words (the last one padded with zeros), folded once a word so that high bits
-/// reach low ones.
-inline uint64_t checksum(Span<const std::byte> bytes) {
-  uint64_t h = 14695981039346656037ull;
+/// reach low ones. `h`: the checksum of what stands in front, in whole words.
+inline uint64_t checksum(Span<const std::byte> bytes, uint64_t h = checksum_of_nothing) {
   const size_t n = static_cast<size_t>(bytes.size());
   for (size_t i = 0; i < n; i += 8) {
     uint64_t word = 0;

@@ -40,8 +40,10 @@ DType parse_dtype(const std::string& name) {
 }
 
 std::string overload_of(const std::filesystem::path& path) {
-  const std::string prefix = "aten.", file = path.stem().string(), suffix = ".default";
-  const std::string name = file.substr(prefix.size());
+  const std::string file = path.stem().string(), suffix = ".default";
+  const size_t dot = file.find('.');
+  const std::string space = file.substr(0, dot);
+  const std::string name = (space == "aten" ? "" : space + "::") + file.substr(dot + 1);
   return name.ends_with(suffix) ? name.substr(0, name.size() - suffix.size()) : name;
 }
 
@@ -76,7 +78,7 @@ Call::Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& 
     else if (kwargs.contains(name))
       boxed_.push_back(box(file, kwargs.at(name), p, "kwargs." + name));
     else
-      boxed_.push_back(box_default(p));
+      boxed_.push_back(owned_.fallback(p));
   }
 }
 
@@ -108,19 +110,19 @@ Boxed Call::box(const CaseFile& file, const Json& value, const Parameter& p,
     return Boxed::of(t);
   }
   if (p.list && p.kind == Kind::real) {
-    std::vector<double>& list = reals_.emplace_back();
+    std::vector<double> list;
     for (const Json& v : value.at("list")) list.push_back(number_of(v).to<double>());
-    return Boxed::of(list);
+    return owned_.hold(std::move(list));
   }
   if (p.list) {
-    eager::Ints& list = integers_.emplace_back();
+    eager::Dims list;
     if (value.contains("list"))
-      for (const Json& v : value.at("list")) list.push_back(number_of(v).to<int64_t>());
+      for (const Json& v : value.at("list")) list.push_back(Dim(number_of(v).to<int64_t>()));
     else
-      list.push_back(number_of(value).to<int64_t>());
-    if (list.size() == 1 && p.length > 1 && repeats_lists_) list.resize(p.length, list[0]);
-    if (p.symbolic) return Boxed::of(dims_.emplace_back(to_dims(list)));
-    return Boxed::of(list);
+      list.push_back(Dim(number_of(value).to<int64_t>()));
+    Parameter as_given = p;
+    if (!repeats_lists_) as_given.length = 0;
+    return owned_.hold(as_given, std::move(list));
   }
   switch (p.kind) {
     case Kind::integer:
@@ -132,48 +134,11 @@ Boxed Call::box(const CaseFile& file, const Json& value, const Parameter& p,
     case Kind::scalar:
       return Boxed::of(number_of(value));
     case Kind::string:
-      return Boxed::of(std::string_view(texts_.emplace_back(value.at("str").get<std::string>())));
+      return owned_.hold(value.at("str").get<std::string>());
     case Kind::dtype:
       return Boxed::of(parse_dtype(value.at("dtype").get<std::string>()));
     default:
       throw NotHere("an argument of this kind");
-  }
-}
-
-/// The row's default, as written there.
-Boxed Call::box_default(const Parameter& p) {
-  const std::string text(p.fallback);
-  if (!p.has_fallback || text == "None") return Boxed::absent(p.kind, p.list);
-  if (p.list) {
-    eager::Ints& list = integers_.emplace_back();
-    std::string number;
-    for (const char c : text + ",") {
-      if ((c >= '0' && c <= '9') || c == '-')
-        number += c;
-      else if (!number.empty())
-        list.push_back(std::stoll(number)), number.clear();
-    }
-    if (text[0] != '[' && p.length > 1) list.resize(p.length, list[0]);
-    if (p.symbolic) return Boxed::of(dims_.emplace_back(to_dims(list)));
-    return Boxed::of(list);
-  }
-  switch (p.kind) {
-    case Kind::boolean:
-      return Boxed::of(text == "True");
-    case Kind::integer:
-      return Boxed::of(Dim(text == "Mean" ? int64_t{1} : std::stoll(text)));
-    case Kind::real:
-      return Boxed::of(std::stod(text));
-    case Kind::scalar:
-      return text.find_first_of(".e") == std::string::npos
-                 ? Boxed::of(Scalar(static_cast<int64_t>(std::stoll(text))))
-                 : Boxed::of(Scalar(std::stod(text)));
-    case Kind::string:
-      return Boxed::of(std::string_view(texts_.emplace_back(text.substr(1, text.size() - 2))));
-    case Kind::dtype:
-      return Boxed::of(DType::i64);  // `long`, the only one that rows have
-    default:
-      throw NotHere("a default of this kind");
   }
 }
 

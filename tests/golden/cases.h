@@ -11,6 +11,7 @@
 
 #include "taper/exporter/eager/boxed.h"
 #include "taper/exporter/eager/operator_info.h"
+#include "taper/exporter/eager/owned_arguments.h"
 #include "taper/exporter/io/safetensors.h"
 
 namespace taper::golden {
@@ -42,7 +43,8 @@ struct CaseFile {
   Tensor tensor(const std::string& key) const;
 };
 
-/// "aten.add.Tensor.safetensors" → "add.Tensor", "aten.relu.default.safetensors" → "relu"
+/// "aten.add.Tensor.safetensors" → "add.Tensor", "aten.relu.default.safetensors" → "relu",
+/// "torchao.quantize_affine.default.safetensors" → "torchao::quantize_affine"
 std::string overload_of(const std::filesystem::path& path);
 DType parse_dtype(const std::string& name);  ///< "float32"
 Scalar number_of(const Json& value);         ///< {"int": 3}, {"float": 2.5}, {"bool": true}
@@ -64,7 +66,6 @@ class Call {
  private:
   eager::Boxed box(const CaseFile& file, const Json& value, const Parameter& parameter,
                    const std::string& path);
-  eager::Boxed box_default(const Parameter& parameter);
   Tensor make_tensor(const CaseFile& file, const Json& value) const;
 
   /// A list of one that stands for n is repeated, as PyTorch does, but for the operator to refuse.
@@ -73,10 +74,7 @@ class Call {
   std::map<std::string, Tensor*> paths_;
   std::deque<Tensor> tensors_;
   std::deque<std::vector<Tensor>> tensor_lists_;
-  std::deque<eager::Dims> dims_;
-  std::deque<eager::Ints> integers_;
-  std::deque<std::vector<double>> reals_;
-  std::deque<std::string> texts_;
+  eager::OwnedArguments owned_;
 };
 
 }  // namespace taper::golden

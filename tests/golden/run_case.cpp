@@ -149,18 +149,8 @@ std::vector<Json> flat_outputs(const Json& outputs) {
 }
 
 Target target_of(const std::string& overload) {
-  if (const eager::OperatorInfo* info = eager::find_operator(overload)) return {info, false};
-  const size_t dot = overload.find('.');
-  std::string base = overload.substr(0, dot);
-  if (base.size() > 1 && base.back() == '_') {
-    base.pop_back();
-    if (dot != std::string::npos) base += overload.substr(dot);
-    // those whose overloads have other names
-    if (base == "transpose") base = "transpose.int";
-    if (base == "pow.Scalar") base = "pow.Tensor_Scalar";
-    if (base == "pow.Tensor") base = "pow.Tensor_Tensor";
-    if (const eager::OperatorInfo* info = eager::find_operator(base)) return {info, true};
-  }
+  const eager::Overload found = eager::find_overload(overload);
+  if (found.info != nullptr) return {found.info, found.in_place};
   throw NotHere("no such row");
 }
 

@@ -1,0 +1,215 @@
+// Reading exported programs: what they say of themselves, and what is refused.
+#include "taper/exporter/importers/pt2/pt2.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/exporter.h"
+#include "taper/exporter/importers/pt2/expression.h"
+#include "taper/exporter/importers/pt2/number.h"
+#include "taper/exporter/io/file.h"
+#include "taper/exporter/io/recorded_calls.h"
+#include "taper/tests/support/data.h"
+
+namespace taper::pt2 {
+namespace {
+
+using eager::Tensor;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string refusal(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+Model linear(const std::string& version = "v2_9") {
+  return Model::load(tests::test_data("pt2/" + version + "_linear.pt2"));
+}
+
+TEST(pt2_model, reads_every_generation_of_the_archive) {
+  for (const char* version : {"v2_6", "v2_8", "v2_9"}) {
+    Model model = linear(version);
+    const auto calls = io::read_recorded_calls(
+        tests::test_data(std::string("pt2/") + version + "_linear.io.safetensors"));
+    ASSERT_FALSE(calls.empty());
+    for (const io::RecordedCall& call : calls) {
+      const std::vector<Tensor> outputs = model.forward({eager::tensor_of(call.inputs.at(0))});
+      EXPECT_LE(io::difference(eager::array_of(outputs.at(0)), call.outputs.at(0)).relative, 1e-6)
+          << version;
+    }
+  }
+}
+
+TEST(pt2_model, says_what_it_takes_and_gives) {
+  const Model model = linear();
+  ASSERT_EQ(model.inputs().size(), 1u);
+  EXPECT_EQ(model.inputs()[0].name, "x");
+  EXPECT_EQ(model.inputs()[0].dtype, DType::f32);
+  ASSERT_EQ(model.inputs()[0].sizes.size(), 2u);
+  EXPECT_NE(model.inputs()[0].sizes[0].as_symbol(), nullptr);
+  EXPECT_THAT(model.output_names(), ElementsAre("div"));
+  EXPECT_THAT(model.torch_version(), HasSubstr("2.9"));
+}
+
+TEST(pt2_model, is_a_module_whose_parameters_can_be_trained) {
+  Model model = linear();
+  std::vector<std::string> names;
+  for (const auto& [name, parameter] : model.named_parameters()) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("fc.weight", "fc.bias"));
+  model.set_requires_grad(true);
+  const Tensor x = eager::ones({2, model.inputs()[0].sizes[1]});
+  eager::sum(model.forward({x})[0]).backward();
+  for (const Tensor& parameter : model.parameters()) EXPECT_TRUE(parameter.grad().defined());
+  const float before = model.parameters()[1].to_vector<float>()[0];
+  eager::no_grad([&] { Tensor(model.parameters()[1]).add_(Scalar(1)); });
+  EXPECT_FLOAT_EQ(model.parameters()[1].to_vector<float>()[0], before + 1);  // the file stays
+  EXPECT_FLOAT_EQ(linear().parameters()[1].to_vector<float>()[0], before);
+}
+
+TEST(pt2_model, refuses_inputs_that_do_not_fit_by_name) {
+  Model model = linear();
+  EXPECT_THAT(refusal([&] { model.forward({}); }), HasSubstr("takes 1 inputs, got 0"));
+  EXPECT_THAT(refusal([&] {
+                model.forward({eager::ones({2, 3, 4})});
+              }),
+              HasSubstr("input x must be f32"));
+  EXPECT_THAT(refusal([&] {
+                model.forward({eager::ones({2, 99})});
+              }),
+              HasSubstr("a size is 99, and must be"));
+  EXPECT_THAT(refusal([&] { model.forward({Tensor()}); }), HasSubstr("undefined"));
+}
+
+TEST(pt2_model, is_traced_with_its_symbols_and_source_lines) {
+  Model model = linear();
+  const eager::NoGrad guard;
+  Exporter exporter;
+  exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+  const std::string text = ir::to_string(exporter.graph("forward"));
+  EXPECT_THAT(text, HasSubstr("linear("));
+  EXPECT_THAT(text, HasSubstr("in \"fc\""));
+  EXPECT_THAT(text, HasSubstr(".py"));
+}
+
+// The files of the golden data that are damaged: an error that says what, and nothing worse.
+TEST(pt2_model, refuses_every_damaged_file) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "pt2/broken");
+  const std::set<std::string> valid{"repacked_unaligned"};
+  int refused = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".pt2") continue;
+    const std::string name = entry.path().stem().string();
+    const std::string why = refusal([&] {
+      Model model = Model::load(entry.path());
+      const auto& input = model.inputs().at(0);
+      eager::Dims sizes = input.sizes;
+      for (Dim& d : sizes)
+        if (!d.is_constant()) d = 2;
+      if (name == "huge_static_shape") {  // cannot be planned
+        const eager::NoGrad guard;
+        Exporter exporter;
+        exporter.method("forward", model.function(), model.input_specs());
+        exporter.write(ExportOptions{});
+      } else {
+        model.forward({eager::ones(sizes)});
+      }
+    });
+    if (valid.contains(name)) {
+      EXPECT_EQ(why, "nothing was refused") << name;
+    } else {
+      EXPECT_NE(why, "nothing was refused") << name;
+      EXPECT_GT(why.size(), 20u) << name << ": " << why;
+      ++refused;
+    }
+  }
+  EXPECT_GE(refused, 60);
+}
+
+TEST(pt2_model, names_operators_that_it_does_not_have_all_at_once) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/feat_fft_complex.pt2");
+  const std::string why = refusal([&] { Model::load(path); });
+  EXPECT_THAT(why, HasSubstr("10 things of it cannot be imported"));
+  EXPECT_THAT(why, HasSubstr("torch.ops.aten.stft.default  1 node"));
+  EXPECT_THAT(why, HasSubstr("complex64"));
+}
+
+TEST(pt2_model, asks_which_of_several_models) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/arch_two_models.pt2");
+  EXPECT_THAT(Model::models(path), ElementsAre("decoder", "encoder"));
+  EXPECT_THAT(refusal([&] { Model::load(path); }), HasSubstr("choose one of decoder, encoder"));
+  EXPECT_THAT(refusal([&] { Model::load(path, {.model = "x"}); }), HasSubstr("no model \"x\""));
+}
+
+TEST(pt2_model, says_what_a_file_of_another_kind_is) {
+  const auto path = tests::scratch_file("x.pt2");
+  std::ofstream(path) << "text";
+  EXPECT_THAT(refusal([&] { Model::load(path); }), HasSubstr("not a ZIP archive"));
+  EXPECT_THAT(refusal([&] { Model::load("absent.pt2"); }), HasSubstr("absent.pt2"));
+}
+
+// ---- sizes
+
+Dim parsed(const std::string& text) {
+  static const Dim s = Dim::symbol("s0", 1, 100);
+  return parse_expression(text, [](const std::string&) { return s; });
+}
+
+TEST(pt2_expression, is_read_from_constructor_form) {
+  const Dim s = parsed("Symbol('s0', positive=True, integer=True)");
+  EXPECT_TRUE(same(parsed("Add(Mul(Integer(16), Symbol('s0')), Integer(-4))"), s * 16 - 4));
+  EXPECT_TRUE(same(parsed("FloorDiv(Add(Symbol('s0'), Integer(1)), Integer(2))"), (s + 1) / 2));
+  EXPECT_TRUE(same(parsed("Max(Integer(3), Symbol('s0', integer=True))"), max(Dim(3), s)));
+  EXPECT_TRUE(same(parsed("Pow(Symbol('s0'), Integer(2))"), s * s));
+  EXPECT_TRUE(same(parsed("CeilDiv(Symbol('s0'), Integer(4))"), -((-s) / 4)));
+  EXPECT_TRUE(same(parsed("Mod(Symbol('s0'), Integer(8))"), s % 8));
+}
+
+TEST(pt2_expression, refuses_what_is_none) {
+  for (const char* text :
+       {"", "Add(", "Add()", "Integer(99999999999999999999)", "Symbol(s0)", "Symbol('s0",
+        "Gamma(Integer(1))", "Integer(1))", "Pow(Integer(2), Symbol('s0'))"})
+    EXPECT_THROW(parsed(text), ExportError) << text;
+  std::string deep;
+  for (int i = 0; i < 50000; ++i) deep += "Add(";
+  EXPECT_THAT(refusal([&] { parsed(deep); }), HasSubstr("nested deeper"));
+}
+
+// ---- numbers
+
+Number apply(const char* function, std::vector<Number> operands) {
+  return find_number_function(function)->run(operands, {});
+}
+
+TEST(pt2_number, computes_with_sizes_as_python_does) {
+  const Dim s = Dim::symbol("s", 2, 64);
+  EXPECT_TRUE(
+      same(apply("_operator.floordiv", {Number::of(s), Number::of(Dim(2))}).dim({}), s / 2));
+  const Number half = apply("_operator.truediv", {Number::of(s), Number::of(Dim(2))});
+  EXPECT_EQ(half.kind, Kind::real);
+  EXPECT_TRUE(same(apply("math.trunc", {half}).dim({}), s / 2));
+  EXPECT_EQ(apply("_operator.mod", {Number::of(Dim(-7)), Number::of(Dim(3))}).dim({}), Dim(2));
+  EXPECT_DOUBLE_EQ(apply("_operator.pow", {Number::of(9.0), Number::of(0.5)}).value().real, 3);
+  EXPECT_TRUE(
+      same(apply("torch.sym_max", {Number::of(s), Number::of(Dim(7))}).dim({}), max(s, Dim(7))));
+}
+
+TEST(pt2_number, decides_comparisons_that_ranges_decide_and_keeps_the_others) {
+  const Dim s = Dim::symbol("s", 2, 64);
+  EXPECT_TRUE(apply("_operator.ge", {Number::of(s), Number::of(Dim(2))}).is_known());
+  const Number open = apply("_operator.gt", {Number::of(s), Number::of(Dim(5))});
+  ASSERT_TRUE(open.condition.has_value());
+  const Number not_open = apply("torch.sym_not", {open});
+  EXPECT_EQ(not_open.condition->comparison, Comparison::less_equal);
+  EXPECT_TRUE(same(not_open.condition->left, s));
+}
+
+}  // namespace
+}  // namespace taper::pt2
