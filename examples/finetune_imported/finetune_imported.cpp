@@ -1,5 +1,5 @@
-// The last layer of a ResNet-20 that PyTorch trained, trained further on CIFAR-10 pictures in C++, and
-// exported with a method that goes on training on the device.
+// The last layer of a ResNet-20 that PyTorch trained, trained further on CIFAR-10 pictures in C++,
+// and exported with a method that goes on training on the device.
 //
 //   finetune_imported RESNET20.pt2 CIFAR10_BINARY_FILE OUT.taper [steps]
 #include <cstdlib>

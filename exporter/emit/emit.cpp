@@ -217,10 +217,10 @@ Image make_image(const std::vector<Method>& given, const EmitOptions& options, R
   image.header.resize(header_bytes);
   image.file.add(image.header);
   image.file.add(image.table);
-  for (const Pieces* segment : {&constants, &debug}) {
-    image.file.pad();
-    image.file.add(*segment);
-  }
+  image.file.pad();
+  image.file.add(constants);
+  image.file.pad();
+  image.file.add(debug);
   FileHeader header{};
   std::memcpy(header.magic, file_magic, sizeof file_magic);
   header.version = format_version;
