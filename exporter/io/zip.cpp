@@ -48,6 +48,19 @@ struct Closer {
   void operator()(voidp archive) const { unzClose(archive); }
 };
 
+/// Whether the record that ends every archive is all there, with the comment that it announces.
+bool has_end(std::span<const std::byte> file) {
+  constexpr std::string_view signature("PK\x05\x06", 4);
+  constexpr size_t record = 22, longest = record + 65535;
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const size_t tail = text.size() - std::min(text.size(), longest);
+  const size_t at = text.substr(tail).rfind(signature);
+  if (at == text.npos || text.size() - tail - at < record) return false;
+  const std::string_view end = text.substr(tail + at);
+  const size_t comment = static_cast<uint8_t>(end[20]) + 256u * static_cast<uint8_t>(end[21]);
+  return end.size() >= record + comment;
+}
+
 /// Relative, with forward slashes, and without a part that leads upwards.
 bool stays_inside(std::string_view path) {
   if (path.empty() || path.front() == '/' || path.find('\\') != path.npos ||
@@ -65,7 +78,7 @@ ZipArchive::ZipArchive(std::span<const std::byte> file, std::string name) : name
                                 seek_stream, close_stream, error_stream, &cursor};
   const std::unique_ptr<void, Closer> archive(unzOpen2_64(nullptr, &functions));
   unz_global_info64 global{};
-  if (archive == nullptr || unzGetGlobalInfo64(archive.get(), &global) != UNZ_OK)
+  if (archive == nullptr || !has_end(file) || unzGetGlobalInfo64(archive.get(), &global) != UNZ_OK)
     fail("not a ZIP archive, or cut short");
 
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
@@ -81,7 +94,6 @@ ZipArchive::ZipArchive(std::span<const std::byte> file, std::string name) : name
     if (!stays_inside(path)) fail("record " + path + " has a name that leads outside the archive");
     if ((info.flag & encrypted_flag) != 0) fail("record " + path + " is encrypted");
     Record record;
-    record.crc = static_cast<uint32_t>(info.crc);
     record.compressed = info.compression_method != 0;
     if (!record.compressed) {
       if (info.compressed_size != info.uncompressed_size) fail("record " + path + " is damaged");
@@ -93,6 +105,9 @@ ZipArchive::ZipArchive(std::span<const std::byte> file, std::string name) : name
       if (at > file.size() || info.uncompressed_size > file.size() - at)
         fail("record " + path + " reaches outside the file, which may be cut short");
       record.bytes = file.subspan(at, info.uncompressed_size);
+      if (crc32_z(0, reinterpret_cast<const Bytef*>(record.bytes.data()), record.bytes.size()) !=
+          info.crc)
+        fail("record " + path + " is damaged: its CRC-32 differs");
       if (!record.bytes.empty()) ranges.emplace_back(at, at + info.uncompressed_size);
     }
     if (!records_.emplace(path, record).second) fail("record " + path + " occurs twice");
@@ -112,9 +127,6 @@ std::span<const std::byte> ZipArchive::read(std::string_view path) const {
     fail("record " + std::string(path) +
          " is compressed; write the file again with torch.export.save or torch.save, which do not "
          "compress");
-  if (crc32_z(0, reinterpret_cast<const Bytef*>(record.bytes.data()), record.bytes.size()) !=
-      record.crc)
-    fail("record " + std::string(path) + " is damaged: its CRC-32 differs");
   return record.bytes;
 }
 

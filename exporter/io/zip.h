@@ -16,19 +16,17 @@ class ZipArchive {
  public:
   struct Record {
     std::span<const std::byte> bytes;  ///< in the archive; empty if compressed
-    uint32_t crc = 0;
     bool compressed = false;
   };
 
-  /// Reads the directory; `name` stands in front of messages. Throws FileError for what is no ZIP
-  /// archive, for damage, encryption, names that occur twice or leave the archive's folder ("..",
-  /// absolute), and for records that overlap or reach outside.
+  /// Reads the directory and compares every record's checksum; `name` stands in front of messages.
+  /// Throws FileError for what is no ZIP archive, for damage, encryption, names that occur twice or
+  /// leave the archive's folder ("..", absolute), and for records that overlap or reach outside.
   ZipArchive(std::span<const std::byte> file, std::string name);
 
   const std::map<std::string, Record, std::less<>>& records() const { return records_; }
   bool has(std::string_view path) const { return records_.find(path) != records_.end(); }
-  /// A record's bytes, with their checksum verified. Throws FileError if there is no such record,
-  /// if it is compressed, or if the checksum differs.
+  /// A record's bytes. Throws FileError if there is no such record, or if it is compressed.
   std::span<const std::byte> read(std::string_view path) const;
   /// The same as text.
   std::string_view read_text(std::string_view path) const;
