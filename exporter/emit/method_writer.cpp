@@ -55,10 +55,16 @@ class MethodWriter {
 
   /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
   Dim size_before_execution(Dim size) const {
+    const std::vector<const Symbol*> used = size.symbols();
     Dim::Substitution late;
-    for (const ir::SymbolBinding& s : graph_.symbols())
-      if (s.value != nullptr && s.value->node != nullptr)
-        late[s.symbol.as_symbol()] = s.symbol.upper();
+    for (const ir::SymbolBinding& s : graph_.symbols()) {
+      const Symbol* symbol = s.symbol.as_symbol();
+      if (s.value == nullptr || s.value->node == nullptr ||
+          std::ranges::find(used, symbol) == used.end())
+        continue;
+      require_maximum(*symbol);
+      late[symbol] = symbol->maximum;
+    }
     return late.empty() ? size : size.substitute(late);
   }
 

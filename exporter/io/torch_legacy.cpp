@@ -33,7 +33,7 @@ class Checkpoint {
       const size_t bytes = static_cast<size_t>(
           checked_numel(stored.sizes, size_bytes(stored.dtype)) * size_bytes(stored.dtype));
       if (bytes > stored.storage.size())
-        pickle_.fail("tensor '" + name + "' has more elements than its storage");
+        pickle_.fail("tensor '" + name + "' reaches outside its storage: it has more elements");
       total += bytes;
       if (total / max_expansion > file_.size())
         pickle_.fail(

@@ -9,6 +9,7 @@
 #include "taper/exporter/eager/numbers.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/exporter.h"
 #include "taper/runtime/extension/module/module.h"
@@ -179,6 +180,7 @@ std::string compare_all(const CaseFile& file, const Json& golden, const Function
 Verdict run_exported(const CaseFile& file, const Json& golden, const Target& target) {
   try {
     Function function(file, golden, target);
+    const eager::CountBounds bounds(0, 4096);  // of sizes that depend on data: memory is planned
     const std::vector<std::byte> bytes = write_program(function);
     const std::vector<Tensor> program = execute(bytes, function.inputs(), nullptr);
     const std::vector<Tensor> again = execute(bytes, function.inputs(), eager::threads());

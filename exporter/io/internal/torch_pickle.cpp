@@ -105,7 +105,7 @@ StoredTensor TorchPickle::tensor_of(const PickleValue& call, const std::string& 
   const StoredTensor stored{storage.dtype, integers(*arguments[2], tensor),
                             integers(*arguments[3], tensor), arguments[1]->integer, storage.bytes};
   if (const std::string wrong = stored.check(); !wrong.empty())
-    fail("tensor '" + tensor + "' is damaged: " + wrong);
+    fail("tensor '" + tensor + "' reaches outside its storage, or is damaged: " + wrong);
   return stored;
 }
 
