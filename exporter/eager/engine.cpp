@@ -167,11 +167,15 @@ Tensor ones_for(const Tensor& output, Location here) {
 }
 void check_seed(const Tensor& output, const Tensor& gradient, Location here) {
   const Dims want = output.sizes(), have = gradient.sizes();
-  bool equal = want.size() == have.size();
-  for (size_t i = 0; equal && i < want.size(); ++i) equal = same(want[i], have[i]);
-  if (!equal)
-    throw EagerError(here, "backward: the gradient's size " + to_string(have) +
-                               " is not the tensor's " + to_string(want));
+  const std::string message = "backward: the gradient's size " + to_string(have) +
+                              " is not the tensor's " + to_string(want);
+  bool differs = want.size() != have.size(), known = true;
+  for (size_t i = 0; !differs && i < want.size(); ++i) {
+    differs = proves_different(want[i], have[i]);
+    known = known && proves_equal(want[i], have[i]);
+  }
+  if (differs) throw EagerError(here, message);
+  if (!known) throw DataDependentError(here, message + ", as far as a trace knows");
 }
 
 }  // namespace
