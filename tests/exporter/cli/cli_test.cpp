@@ -70,7 +70,7 @@ TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
 TEST(taper_command, names_the_commands_that_there_are) {
   EXPECT_THAT(taper_command("frobnicate").err,
               HasSubstr("there is no command frobnicate; the commands are inspect, run, profile, "
-                        "export; see"));
+                        "check, export; see"));
   EXPECT_THAT(taper_command().err, HasSubstr("a command is missing; the commands are inspect"));
 }
 
@@ -345,6 +345,47 @@ TEST(taper_export, takes_a_name_that_c_plus_plus_takes) {
 
 TEST(taper_export, wants_to_know_what_to_write) {
   EXPECT_EQ(taper_command("export", tests::classifier().string()).code, usage);
+}
+
+// ---- models of PyTorch
+
+std::string linear_model() { return tests::test_data("pt2/v2_9_linear.pt2").string(); }
+std::string linear_calls() { return tests::test_data("pt2/v2_9_linear.io.safetensors").string(); }
+
+TEST(taper_export, makes_a_program_of_a_model_that_gives_its_results) {
+  const std::string program = tests::scratch_file("linear.taper").string();
+  const Outcome exported = taper_command("export", linear_model(), "-o", program);
+  EXPECT_EQ(exported.code, success) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("forward(x: f32[s"));
+  for (const std::string& file : {program, linear_model()}) {
+    const Outcome checked = taper_command("check", file, linear_calls());
+    EXPECT_EQ(checked.code, success) << checked.err;
+    EXPECT_THAT(checked.out, HasSubstr("ok    div"));
+  }
+}
+TEST(taper_export, says_what_it_needs_for_a_model) {
+  EXPECT_THAT(taper_command("export", linear_model()).err, HasSubstr("--output"));
+  EXPECT_THAT(taper_command("export", linear_model(), "-o", "x.taper", "--dim", "s77").err,
+              HasSubstr("NAME=LOW..HIGH"));
+  EXPECT_THAT(taper_command("export", linear_model(), "-o", "x.taper", "--model", "encoder").err,
+              HasSubstr("choose one of model"));
+  EXPECT_THAT(taper_command("export", "absent.pt2", "-o", "x.taper").err, HasSubstr("absent.pt2"));
+}
+TEST(taper_check, fails_where_results_differ) {
+  io::SafeTensors calls = io::read_safetensors(linear_calls());
+  calls.tensors["set0.output.0"].values<float>()[0] += 1;
+  const std::string changed = tests::scratch_file("changed.safetensors").string();
+  io::write_safetensors(changed, calls);
+  const Outcome wrong = taper_command("check", linear_model(), changed);
+  EXPECT_EQ(wrong.code, failure);
+  EXPECT_THAT(wrong.out, HasSubstr("WRONG div"));
+  calls.tensors["surprise"] = calls.tensors["set0.output.0"];
+  io::write_safetensors(changed, calls);
+  EXPECT_THAT(taper_command("check", linear_model(), changed).err,
+              HasSubstr("\"surprise\" is no part of a recorded call"));
+}
+TEST(taper_inspect, takes_a_model) {
+  EXPECT_THAT(taper_command("inspect", linear_model()).out, HasSubstr("method forward"));
 }
 
 }  // namespace
