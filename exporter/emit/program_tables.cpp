@@ -14,6 +14,14 @@ bool same_bytes(const ir::Payload& a, const ir::Payload& b) {
          std::memcmp(a.bytes.get(), b.bytes.get(), a.size_bytes) == 0;
 }
 
+/// Equal for equal payloads: of large ones from the two ends and the size.
+uint64_t fingerprint(const ir::Payload& p) {
+  constexpr size_t end = 4096;
+  const size_t n = p.size_bytes, part = std::min(n, end);
+  const uint64_t first = checksum({p.bytes.get(), static_cast<index_t>(part)}, n);
+  return checksum({p.bytes.get() + (n - part), static_cast<index_t>(part)}, first);
+}
+
 bool is_zero(const ir::Payload& p) {
   return std::all_of(p.bytes.get(), p.bytes.get() + p.size_bytes,
                      [](std::byte b) { return b == std::byte{0}; });
@@ -38,7 +46,7 @@ uint32_t ProgramTables::kernel(const Signature& signature) {
 uint32_t ProgramTables::constant(const std::string& path,
                                  const std::shared_ptr<const ir::Payload>& payload) {
   if (auto at = payload_index_.find(payload.get()); at != payload_index_.end()) return at->second;
-  const uint64_t hash = checksum({payload->bytes.get(), static_cast<index_t>(payload->size_bytes)});
+  const uint64_t hash = fingerprint(*payload);
   const auto [first, last] = constant_index_.equal_range(hash);
   for (auto at = first; at != last; ++at)
     if (same_bytes(*constants_[at->second].payload, *payload))
