@@ -45,6 +45,7 @@ class MethodWriter {
     write_buffers();
     write_signature();
     for (const Step& step : placement_.steps) write_step(step);
+    for (const Check& c : graph_.checks()) require_possible(c);
     for (const Check& c : graph_.checks()) t_.checks.push_back({expressions_.add(c), c.message});
     t_.expressions = expressions_.list();
     return std::move(t_);
@@ -66,6 +67,30 @@ class MethodWriter {
       late[symbol] = symbol->maximum;
     }
     return late.empty() ? size : size.substitute(late);
+  }
+
+  /// A program is prepared with every symbol at its maximum, where an extent that depends on data
+  /// must be able to equal what it has to equal.
+  void require_possible(const Check& check) const {
+    if (check.comparison != Comparison::equal) return;
+    Dim::Substitution most;
+    std::string late;
+    for (const ir::SymbolBinding& s : graph_.symbols()) {
+      const Symbol* symbol = s.symbol.as_symbol();
+      most[symbol] = symbol->maximum;
+      for (const Dim side : {check.left, check.right})
+        if (s.source == ir::SymbolSource::element && same(side, s.symbol)) late = symbol->name;
+    }
+    if (late.empty() ||
+        !proves_different(check.left.substitute(most), check.right.substitute(most)))
+      return;
+    throw ExportError(graph_.name() + ": " + check.left.to_string() + " must equal " +
+                      check.right.to_string() + " (" + check.message + "), and " + late +
+                      " depends on data: memory is planned for its maximum, " +
+                      most.at(check.left.as_symbol() != nullptr ? check.left.as_symbol()
+                                                                : check.right.as_symbol())
+                          .to_string() +
+                      "; choose with where(), or leave that part outside");
   }
 
   void write_buffers() {

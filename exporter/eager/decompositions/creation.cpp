@@ -152,7 +152,11 @@ TAPER_DECOMPOSITION(one_hot) {
     if (proves_equal(self.numel(), Dim(0)))
       throw EagerError(here, "one_hot: num_classes must be given for an empty tensor");
     need_elements(self, "one_hot without num_classes", here);
-    classes = max(self, here).item<int64_t>(here) + 1;
+    const auto greatest = max(self, here).item<int64_t>(here);
+    if (greatest >= int64_t{1} << 60)
+      throw EagerError(here, "one_hot: the classes of self must be less than 2^60, got " +
+                                 std::to_string(greatest));
+    classes = greatest + 1;
   }
   if (classes < 1)
     throw EagerError(here, "one_hot: num_classes must be positive, not " + std::to_string(classes));

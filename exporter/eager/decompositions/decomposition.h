@@ -41,6 +41,8 @@ int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor
                     Location here);
 /// Throws if the elements of `t`, on which the size of a result depends, are not known: in a trace.
 void need_elements(const Tensor& t, std::string_view op, Location here);
+/// A number as a 0-dim i64 tensor.
+Tensor as_tensor(Dim number, Location here);
 /// 0, 1, …, count - 1 as i64.
 Tensor positions(Dim count, Location here);
 

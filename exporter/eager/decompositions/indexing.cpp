@@ -67,33 +67,6 @@ Dims broadcast_sizes(const Tensor& a, const Tensor& b, std::string_view op, Loca
   return {both.sizes, both.sizes + both.rank};
 }
 
-/// The different slices of a tensor in ascending order: where each is first, which of them every
-/// slice is, and how many are the same. NaN counts as the largest, and as equal to itself.
-template <class T>
-struct SlicesInOrder {
-  std::vector<int64_t> first, inverse, counts;
-  /// Slices are rows of `width` elements.
-  SlicesInOrder(const T* x, int64_t rows, int64_t width) : inverse(static_cast<size_t>(rows)) {
-    std::vector<int64_t> order(static_cast<size_t>(rows));
-    std::iota(order.begin(), order.end(), 0);
-    const auto before = [](T a, T b) { return a < b || (b != b && a == a); };
-    const auto less = [=](int64_t a, int64_t b) {
-      return std::lexicographical_compare(x + a * width, x + (a + 1) * width, x + b * width,
-                                          x + (b + 1) * width, before);
-    };
-    std::stable_sort(order.begin(), order.end(), less);
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (i == 0 || less(order[i - 1], order[i])) first.push_back(order[i]), counts.push_back(0);
-      inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
-      ++counts.back();
-    }
-  }
-};
-
-Tensor vector_of(const std::vector<int64_t>& v, Location here) {
-  return Tensor::from(v, {static_cast<int64_t>(v.size())}, here);
-}
-
 }  // namespace
 
 TAPER_DECOMPOSITION(argsort) {
@@ -107,9 +80,9 @@ TAPER_DECOMPOSITION(take_along_dim) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">(), indices = a.tensor<"indices">();
   const auto gathered = [&](const Tensor& t, int64_t dim, const Tensor& places) -> Tensor {
-    const Dim extent = t.rank() > 0 ? t.size(dim, here) : Dim(1);
-    const Tensor from_front = where(lt(places, Scalar(0), here),
-                                    add(places, Scalar(extent.value()), 1, here), places, here);
+    const Tensor extent = as_tensor(t.rank() > 0 ? t.size(dim, here) : Dim(1), here);
+    const Tensor from_front =
+        where(lt(places, Scalar(0), here), add(places, extent, 1, here), places, here);
     return gather(t, dim, from_front, here);
   };
   if (!a.has<"dim">())
@@ -264,135 +237,6 @@ TAPER_DECOMPOSITION(histc) {
   const Tensor bin =
       clamp_max(to(where(inside, place, Scalar(0), here), DType::i64, here), bins - 1, here);
   return {index_add(zeros({bins}, x.dtype(), here), 0, bin, to(inside, x.dtype(), here), 1, here)};
-}
-
-TAPER_DECOMPOSITION(unique_dim) {
-  const Location here = a.here();
-  const Tensor self = a.tensor<"self">();
-  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "unique_dim", self, here);
-  need_elements(self, "unique_dim", here);
-  const DType compared = is_floating(self.dtype()) ? DType::f64 : DType::i64;
-  const Tensor slices =
-      self.rank() > 0 ? contiguous(movedim(cast(self.detach(), compared, here), dim, 0, here), here)
-                      : reshape(cast(self.detach(), compared, here), {1}, here);
-  const int64_t rows = slices.size(0).value();
-  const int64_t width = rows > 0 ? slices.numel().value() / rows : 0;
-  const auto give = [&](const auto& found) -> Results {
-    return {index_select(self, dim, vector_of(found.first, here), here),
-            vector_of(found.inverse, here), vector_of(found.counts, here)};
-  };
-  return compared == DType::f64
-             ? give(SlicesInOrder<double>(slices.data<double>(here), rows, width))
-             : give(SlicesInOrder<int64_t>(slices.data<int64_t>(here), rows, width));
-}
-
-// Rows are looked up, and added to (or compared in) their bags. The last three results are what
-// PyTorch keeps for its backward pass; bag sizes stand for the positions of maxima.
-TAPER_DECOMPOSITION(_embedding_bag) {
-  const Location here = a.here();
-  const Tensor weight = a.tensor<"weight">(),
-               indices = cast(a.tensor<"indices">(), DType::i64, here);
-  Tensor offsets = cast(a.tensor<"offsets">(), DType::i64, here);
-  const int64_t mode = a.integer<"mode">(), padding = a.integer<"padding_idx">();
-  if (weight.rank() != 2 || indices.rank() != 1 || offsets.rank() != 1)
-    throw EagerError(here,
-                     "_embedding_bag: needs a weight (words, features) and vectors of indices "
-                     "and offsets, not " +
-                         to_string(weight.sizes()) + ", " + to_string(indices.sizes()) + " and " +
-                         to_string(offsets.sizes()));
-  if (mode < 0 || mode > 2)
-    throw EagerError(here, "_embedding_bag: mode must be 0 (sum), 1 (mean) or 2 (max), not " +
-                               std::to_string(mode));
-  if (a.has<"per_sample_weights">() && mode != 0)
-    throw EagerError(here, "_embedding_bag: per_sample_weights need mode 0 (sum)");
-  if (a.has<"per_sample_weights">() &&
-      !same_sizes(a.tensor<"per_sample_weights">().sizes(), indices.sizes()))
-    throw EagerError(here, "_embedding_bag: per_sample_weights " +
-                               to_string(a.tensor<"per_sample_weights">().sizes()) +
-                               " must have the size of indices " + to_string(indices.sizes()));
-  if (!offsets.is_traced() && indices.size(0).is_constant()) {
-    const std::vector<int64_t> starts = offsets.to_vector<int64_t>();
-    const int64_t count = indices.size(0).value();
-    const bool closed = a.boolean<"include_last_offset">();
-    if (!std::is_sorted(starts.begin(), starts.end()) || (!starts.empty() && starts[0] != 0) ||
-        (!starts.empty() && starts.back() > count) || (starts.empty() && (closed || count > 0)) ||
-        (closed && starts.back() != count))
-      throw EagerError(here, "_embedding_bag: offsets must begin with 0, ascend, and end at " +
-                                 std::string(closed ? "" : "or before ") + std::to_string(count) +
-                                 ", the number of indices");
-  }
-  if (a.boolean<"include_last_offset">())
-    offsets = slice(offsets, 0, Dim(0), offsets.size(0) - 1, Dim(1), here);
-  const Dim bags = offsets.size(0), features = weight.size(1);
-  const Tensor bag =
-      sub(searchsorted(offsets, positions(indices.size(0), here), true, false, here), 1, 1, here);
-  Tensor rows = embedding(weight, indices, -1, a.boolean<"scale_grad_by_freq">(), here);
-  if (a.has<"per_sample_weights">())
-    rows = mul(rows, unsqueeze(a.tensor<"per_sample_weights">(), -1, here), here);
-  Tensor counted = ones_like(indices, DType::i64, here);
-  if (padding >= 0) {
-    const Tensor skipped = eq(indices, Scalar(padding), here);
-    counted = to(logical_not(skipped, here), DType::i64, here);
-    rows =
-        masked_fill(rows, unsqueeze(skipped, -1, here),
-                    mode == 2 ? Scalar(-std::numeric_limits<double>::infinity()) : Scalar(0), here);
-  }
-  const Tensor sizes = index_add(zeros({bags}, DType::i64, here), 0, bag, counted, 1, here);
-  const Tensor none = unsqueeze(eq(sizes, 0, here), -1, here);
-  const Tensor nothing = zeros({bags, features}, weight.dtype(), here);
-  Tensor result = mode == 2 ? index_reduce(nothing, 0, bag, rows, "amax", false, here)
-                            : index_add(nothing, 0, bag, rows, 1, here);
-  if (mode == 1)
-    result =
-        div(result, to(unsqueeze(clamp_min(sizes, 1, here), -1, here), weight.dtype(), here), here);
-  if (mode == 2) result = masked_fill(result, none, 0, here);
-  return {result, bag, sizes, sizes};
-}
-TAPER_DECOMPOSITION(embedding_bag) {
-  const std::optional<Tensor> weights = a.has<"per_sample_weights">()
-                                            ? std::optional(a.tensor<"per_sample_weights">())
-                                            : std::nullopt;
-  auto [result, bag, sizes, maxima] = call<ops::_embedding_bag>(
-      a.here(), a.tensor<"weight">(), a.tensor<"indices">(), a.tensor<"offsets">(),
-      a.boolean<"scale_grad_by_freq">(), a.integer<"mode">(), a.boolean<"sparse">(), weights,
-      a.boolean<"include_last_offset">(), int64_t{-1});
-  return {result, bag, sizes, maxima};
-}
-TAPER_DECOMPOSITION(embedding_bag_padding_idx) {
-  const std::optional<Tensor> weights = a.has<"per_sample_weights">()
-                                            ? std::optional(a.tensor<"per_sample_weights">())
-                                            : std::nullopt;
-  const Dim words = a.tensor<"weight">().size(0);
-  int64_t padding = a.has<"padding_idx">() ? a.integer<"padding_idx">() : -1;
-  if (a.has<"padding_idx">() && padding < 0) padding += words.value();
-  auto [result, bag, sizes, maxima] = call<ops::_embedding_bag>(
-      a.here(), a.tensor<"weight">(), a.tensor<"indices">(), a.tensor<"offsets">(),
-      a.boolean<"scale_grad_by_freq">(), a.integer<"mode">(), a.boolean<"sparse">(), weights,
-      a.boolean<"include_last_offset">(), padding);
-  return {result, bag, sizes, maxima};
-}
-
-// Sorted, the first of equal elements begin a group. NaN equals nothing, so each is a group.
-TAPER_DECOMPOSITION(_unique2) {
-  const Location here = a.here();
-  const Tensor self = a.tensor<"self">(), line = flat(self, here);
-  const DType compared = self.dtype() == DType::boolean ? DType::u8 : self.dtype();
-  const auto [sorted, order] = sort(cast(line, compared, here), 0, false, here);
-  const Dim count = line.size(0);
-  if (proves_equal(count, 0)) {
-    const Tensor none = zeros({0}, DType::i64, here);
-    return {line, reshape(none, self.sizes(), here), none};
-  }
-  const Tensor differs = ne(slice(sorted, 0, Dim(1), count, Dim(1), here),
-                            slice(sorted, 0, Dim(0), count - 1, Dim(1), here), here);
-  const Tensor begins = cat({ones({1}, DType::boolean, here), differs}, 0, here);
-  const Tensor first = flat(positions_of_true(begins, "_unique2", here), here);
-  const Tensor group = sub(cumsum(cast(begins, DType::i64, here), 0, {}, here), 1, 1, here);
-  const Tensor inverse = scatter(zeros({count}, DType::i64, here), 0, order, group, here);
-  const Tensor end = slice(positions(count + 1, here), 0, count, count + 1, Dim(1), here);
-  const Tensor ends = cat({slice(first, 0, Dim(1), Dim(INT64_MAX), Dim(1), here), end}, 0, here);
-  return {index_select(line, 0, index_select(order, 0, first, here), here),
-          reshape(inverse, self.sizes(), here), sub(ends, first, 1, here)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -229,6 +229,11 @@ TAPER_DECOMPOSITION(block_diag) {
 TAPER_DECOMPOSITION(cartesian_prod) {
   const Location here = a.here();
   const std::vector<Tensor> tensors = a.tensors<"tensors">();
+  if (tensors.empty()) throw EagerError(here, "cartesian_prod: needs at least one tensor");
+  for (const Tensor& t : tensors)
+    if (t.rank() != 1 || t.dtype() != tensors[0].dtype())
+      throw EagerError(here, "cartesian_prod: tensors must be vectors of one dtype, got " +
+                                 to_string(t.sizes()) + " " + taper::name_of(t.dtype()));
   if (tensors.size() == 1) return {tensors[0]};
   std::vector<Tensor> columns;
   for (const Tensor& grid : meshgrid(tensors, "ij", here))

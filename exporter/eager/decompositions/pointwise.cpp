@@ -182,7 +182,7 @@ TAPER_DECOMPOSITION(threshold) {
   const Tensor x = a.tensor<"self">();
   return {masked_fill(x, le(x, a.scalar<"threshold">(), a.here()), a.scalar<"value">(), a.here())};
 }
-TAPER_DECOMPOSITION(round_decimals) {
+TAPER_DECOMPOSITION_ROUNDED_ONCE(round_decimals) {
   const Tensor self = a.tensor<"self">();
   const int64_t decimals = a.integer<"decimals">();
   if (!is_floating(self.dtype()) && decimals != 0)

@@ -24,6 +24,13 @@ void need_elements(const Tensor& t, std::string_view op, Location here) {
                                        to_string(t.sizes()) + ", which a trace does not know");
 }
 
+Tensor as_tensor(Dim number, Location here) {
+  Boxed arguments[] = {Boxed::of(number), Boxed::of(DType::i64)};
+  Tensor result;
+  dispatch(info_of(ops::scalar_tensor), arguments, &result, here);
+  return result;
+}
+
 Tensor positions(Dim count, Location here) {
   Boxed arguments[] = {Boxed::of(Dim(0)), Boxed::of(count), Boxed::of(Dim(1)),
                        Boxed::of(DType::i64)};

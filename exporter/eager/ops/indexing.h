@@ -69,7 +69,8 @@ inline Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tenso
                              Location here = Location::current()) {
   return call<ops::masked_scatter>(here, self, mask, source);
 }
-/// The elements where `mask` is true, as a vector. Its size depends on data: not while tracing.
+/// The elements where `mask` is true, as a vector. Its size depends on data: a symbol while
+/// tracing.
 inline Tensor masked_select(const Tensor& self, const Tensor& mask,
                             Location here = Location::current()) {
   return call<ops::masked_select>(here, self, mask);
@@ -138,7 +139,7 @@ inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const T
 }
 /// self[indices], as NumPy's: index tensors broadcast together, an undefined one stands for `:`.
 /// Negative ones count from the end.
-/// A bool mask stands for the positions where it is true; not while tracing.
+/// A bool mask stands for the positions where it is true.
 inline Tensor index(const Tensor& self, const std::vector<Tensor>& indices,
                     Location here = Location::current()) {
   return call<ops::index_Tensor>(here, self, indices);

@@ -386,6 +386,14 @@ TEST(trace, reads_sizes_that_depend_on_data_while_a_program_runs) {
       [](const Tensor& x) { return index(x, {x > 0}) * 2; },
       [](const Tensor& x) { return repeat_interleave(x, relu(x).to(DType::i64)); },
       [](const Tensor& x) { return bincount(relu(x).to(DType::i64)); },
+      [](const Tensor& x) {
+        std::vector<Tensor> found(3);
+        eager::Boxed arguments[] = {eager::Boxed::of(x), eager::Boxed::of(true),
+                                    eager::Boxed::of(true), eager::Boxed::of(true)};
+        eager::dispatch(eager::info_of(ops::_unique2), arguments, found.data(), {});
+        return cat({found[0], found[1].to(DType::f32), found[2].to(DType::f32)}, 0);
+      },
+      [](const Tensor& x) { return take_along_dim(x, argsort(x) - 1, 0); },
   };
   for (const Function f : functions) {
     const auto graph = trace("f", [&](const Tensors& in) { return Tensors{f(in[0])}; },
@@ -397,6 +405,13 @@ TEST(trace, reads_sizes_that_depend_on_data_while_a_program_runs) {
       EXPECT_EQ(got.to_string(), want.to_string());
     }
   }
+}
+TEST(trace, of_sizes_that_depend_on_data_and_must_be_equal_makes_no_program) {
+  Exporter exporter;
+  exporter.method("forward", [](const Tensor& x) { return masked_select(x, x > 0) + ones({3}); },
+                  {input("x", {8})});
+  EXPECT_THAT([&] { exporter.write(ExportOptions{}); },
+              ThrowsMessage<ExportError>(HasSubstr("depends on data")));
 }
 TEST(trace, refuses_results_whose_sizes_depend_on_data_that_nothing_can_count) {
   EXPECT_THAT(refusal([](const Tensors& in) { return Tensors{one_hot(in[0].to(DType::i64))}; }),

@@ -1,0 +1,84 @@
+// The different elements, or slices, of a tensor.
+#include <algorithm>
+#include <numeric>
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/promotion.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+/// The different slices of a tensor in ascending order: where each is first, which of them every
+/// slice is, and how many are the same. NaN counts as the largest, and as equal to itself.
+template <class T>
+struct SlicesInOrder {
+  std::vector<int64_t> first, inverse, counts;
+  /// Slices are rows of `width` elements.
+  SlicesInOrder(const T* x, int64_t rows, int64_t width) : inverse(static_cast<size_t>(rows)) {
+    std::vector<int64_t> order(static_cast<size_t>(rows));
+    std::iota(order.begin(), order.end(), 0);
+    const auto before = [](T a, T b) { return a < b || (b != b && a == a); };
+    const auto less = [=](int64_t a, int64_t b) {
+      return std::lexicographical_compare(x + a * width, x + (a + 1) * width, x + b * width,
+                                          x + (b + 1) * width, before);
+    };
+    std::stable_sort(order.begin(), order.end(), less);
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (i == 0 || less(order[i - 1], order[i])) first.push_back(order[i]), counts.push_back(0);
+      inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(first.size()) - 1;
+      ++counts.back();
+    }
+  }
+};
+
+Tensor vector_of(const std::vector<int64_t>& v, Location here) {
+  return Tensor::from(v, {static_cast<int64_t>(v.size())}, here);
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(unique_dim) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "unique_dim", self, here);
+  need_elements(self, "unique_dim", here);
+  const DType compared = is_floating(self.dtype()) ? DType::f64 : DType::i64;
+  const Tensor slices =
+      self.rank() > 0 ? contiguous(movedim(cast(self.detach(), compared, here), dim, 0, here), here)
+                      : reshape(cast(self.detach(), compared, here), {1}, here);
+  const int64_t rows = slices.size(0).value();
+  const int64_t width = rows > 0 ? slices.numel().value() / rows : 0;
+  const auto give = [&](const auto& found) -> Results {
+    return {index_select(self, dim, vector_of(found.first, here), here),
+            vector_of(found.inverse, here), vector_of(found.counts, here)};
+  };
+  return compared == DType::f64
+             ? give(SlicesInOrder<double>(slices.data<double>(here), rows, width))
+             : give(SlicesInOrder<int64_t>(slices.data<int64_t>(here), rows, width));
+}
+
+// Sorted, the first of equal elements begin a group. NaN equals nothing, so each is a group.
+TAPER_DECOMPOSITION(_unique2) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), line = flatten(self, 0, -1, here);
+  const DType compared = self.dtype() == DType::boolean ? DType::u8 : self.dtype();
+  const auto [sorted, order] = sort(cast(line, compared, here), 0, false, here);
+  const Tensor places = positions(line.size(0), here);
+  const Tensor before = index_select(sorted, 0, clamp_min(sub(places, 1, 1, here), 0, here), here);
+  const Tensor begins = logical_or(eq(places, 0, here), ne(sorted, before, here), here);
+  const Tensor first = flatten(nonzero(begins, here), 0, -1, here);
+  const Tensor group = sub(cumsum(cast(begins, DType::i64, here), 0, {}, here), 1, 1, here);
+  const Tensor inverse = scatter(zeros_like(places, {}, here), 0, order, group, here);
+  const Tensor counts =
+      index_add(zeros_like(first, {}, here), 0, group, ones_like(places, {}, here), 1, here);
+  return {index_select(line, 0, index_select(order, 0, first, here), here),
+          reshape(inverse, self.sizes(), here), counts};
+}
+
+}  // namespace taper::eager::decompositions
