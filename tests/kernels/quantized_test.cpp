@@ -1,6 +1,7 @@
 // What the golden cases do not show: refusals, and fake quantization on the tape.
 #include <gmock/gmock.h>
 
+#include "taper/exporter/exporter.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {
@@ -150,6 +151,27 @@ TEST(dequantize_affine, refuses_another_dtype_and_other_blocks) {
   expect_refusal([&] { run(DType::u8, {1, 4}); }, "input must be i8, as the call says, not u8");
   expect_refusal([&] { run(DType::i8, {1, 3}); }, "block_size (1, 3) does not divide (4, 8)");
   expect_refusal([&] { run(DType::i8, {4}); }, "one entry for each dimension");
+}
+
+// Its results leave out a dimension that is one block.
+TEST(choose_qparams_affine, leaves_a_check_where_a_symbol_may_be_one_block) {
+  const auto checks_of = [](const Dim& rows, bool keepdim) {
+    const auto graph = taper::trace(
+        "f",
+        [&](const std::vector<Tensor>& in) {
+          const auto [scale, zero] = call<ops::torchao_choose_qparams_affine>(
+              here, in[0], std::string_view("SYMMETRIC"), Dims{4, 8}, DType::i8, std::nullopt,
+              std::nullopt, std::nullopt, std::nullopt, std::nullopt, keepdim);
+          return std::vector<Tensor>{scale, zero};
+        },
+        {taper::input("x", {rows, 8})});
+    return std::count_if(graph->checks().begin(), graph->checks().end(), [](const Check& check) {
+      return check.comparison == Comparison::not_equal;
+    });
+  };
+  EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), false), 1);
+  EXPECT_EQ(checks_of(Dim::symbol("rows", 5, 8), false), 0);
+  EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), true), 0);
 }
 
 // ---- fake quantization
