@@ -212,11 +212,19 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
     return false;
   }
   if (decomposes(info, arguments)) {
-    Results parts = decompose(info, arguments, here);
+    // a composite's own derivative stands on the tape in place of its parts'
+    const bool whole =
+        info.derivative != nullptr && info.kernels.empty() && wants_gradient(info, arguments);
+    Results parts;
+    {
+      NoGrad guard(grad_enabled() && !whole);
+      parts = decompose(info, arguments, here);
+    }
     const DType dtype = info.decomposition->follows != 0 ? dtype_of_results(info, arguments)
                                                          : DType::boolean;  // nothing to follow
     for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k)
       results[k] = is_floating(dtype) ? cast(parts[k], dtype, here) : std::move(parts[k]);
+    if (whole) record_on_tape(info, arguments, results, here);
     return false;
   }
   const bool taped = wants_gradient(info, arguments);

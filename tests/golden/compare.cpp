@@ -1,6 +1,7 @@
 #include "compare.h"
 
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "taper/exporter/eager/autograd.h"
@@ -14,6 +15,7 @@ std::string compare_elements(const Tensor& got, const Tensor& want, double rtol,
   const std::vector<T> a = got.to_vector<T>(), b = want.to_vector<T>();
   size_t wrong = 0;
   std::ostringstream first;
+  first.precision(std::numeric_limits<T>::max_digits10);
   for (size_t i = 0; i < a.size(); ++i) {
     bool equal;
     if constexpr (std::is_integral_v<T>) {

@@ -1,6 +1,6 @@
 // Runs golden cases of operators and counts.
 //
-//   op_goldens [--exported] [--known FILE] [--counts FILE] [--only NAME]… [--verbose] [--errors]
+//   op_goldens [--exported] [--known FILE]… [--counts FILE] [--only NAME]… [--verbose] [--errors]
 //       FOLDER…
 //
 // In eager; with --exported each case that passes there is also traced, written as a program and
@@ -8,6 +8,8 @@
 // complex numbers) and one of totals;
 // exits with 1 if a case failed that --known does not list (a case and its reason a line), or if a
 // case that it lists passes.
+// --only takes a name as files have it, "torchao.quantize_affine", with all overloads; "aten." may
+// be left out.
 // --counts writes how many cases of each row passed and ran, those of its in-place twin included.
 // --verbose prints every failure and what is missing, --errors the messages of refused calls.
 #include <algorithm>
@@ -110,10 +112,10 @@ std::map<std::string, std::string> read_known(const char* path) {
 
 bool is_chosen(const std::filesystem::path& path, const Options& options) {
   const std::string name = path.filename().string();
-  if (!name.starts_with("aten.") || !name.ends_with(".safetensors")) return false;
+  if (!name.ends_with(".safetensors")) return false;
   return options.only.empty() ||
          std::any_of(options.only.begin(), options.only.end(), [&](const std::string& part) {
-           return name.starts_with("aten." + part + ".");
+           return name.starts_with("aten." + part + ".") || name.starts_with(part + ".");
          });
 }
 
@@ -138,7 +140,7 @@ int main(int argc, char** argv) try {
     else if (std::strcmp(argv[i], "--errors") == 0)
       options.errors = true;
     else if (std::strcmp(argv[i], "--known") == 0 && i + 1 < argc)
-      options.known = read_known(argv[++i]);
+      options.known.merge(read_known(argv[++i]));
     else if (std::strcmp(argv[i], "--counts") == 0 && i + 1 < argc)
       options.counts = argv[++i];
     else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc)
@@ -150,7 +152,7 @@ int main(int argc, char** argv) try {
   }
   if (options.folders.empty())
     return std::fprintf(stderr,
-                        "usage: op_goldens [--exported] [--known FILE] [--counts FILE] "
+                        "usage: op_goldens [--exported] [--known FILE]... [--counts FILE] "
                         "[--only NAME]... [--verbose] [--errors] FOLDER...\n"),
            2;
 

@@ -1,7 +1,7 @@
 // Prints docs/operators.md: what exists for each row of the operator table, read from the tables
 // that the build links.
 //
-//   operator_table GOLDEN_COUNTS SAMPLE_COUNTS > docs/operators.md
+//   operator_table GOLDEN_COUNTS… SAMPLE_COUNTS > docs/operators.md
 //
 // The counts are lines "add.Tensor 24/24", passed and run, that op_goldens and opinfo.py wrote.
 #include <cstdio>
@@ -58,9 +58,10 @@ std::string total_of(const CountsByRow& counts) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3)
-    return std::fprintf(stderr, "usage: operator_table GOLDEN_COUNTS SAMPLE_COUNTS\n"), 2;
-  CountsByRow goldens = read_counts(argv[1]), samples = read_counts(argv[2]);
+  if (argc < 3)
+    return std::fprintf(stderr, "usage: operator_table GOLDEN_COUNTS... SAMPLE_COUNTS\n"), 2;
+  CountsByRow goldens, samples = read_counts(argv[argc - 1]);
+  for (int i = 1; i + 1 < argc; ++i) goldens.merge(read_counts(argv[i]));
   const std::string golden_total = total_of(goldens),
                     sample_total = total_of(samples) + ", over " + std::to_string(samples.size()) +
                                    " operators";
@@ -94,7 +95,8 @@ int main(int argc, char** argv) try {
       "yet is an error only where it is used. The cases are results of PyTorch that passed, of "
       "those "
       "that ran: golden cases, forward, gradient and\nerrors (`build/release/bin/op_goldens`, "
-      "exceptions with their reasons in `tests/golden/known_eager.txt`), and\nsamples of PyTorch's "
+      "exceptions with their reasons in `tests/golden/known_eager.txt` and "
+      "`known_quantized.txt`), and\nsamples of PyTorch's "
       "own operator tests (`tests/conformance/opinfo.py`, exceptions in "
       "`known_opinfo.txt` beside it).\nGolden cases: %s. Samples: %s.\n\n"
       "| category | rows | present |\n| --- | --- | --- |\n",

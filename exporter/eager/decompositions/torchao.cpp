@@ -1,0 +1,160 @@
+// Quantization as torchao's reference computes it (torchao.quantization.quant_primitives): one
+// scale for each block of any shape.
+#include <limits>
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/decompositions/quantization.h"
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/recorder.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+/// The integers that an affine quantization uses: all of the dtype unless the call says which.
+template <const Operator& op>
+std::pair<int64_t, int64_t> range_of(const Arguments<op>& a, DType dtype) {
+  const auto [least, most] = integers_of(dtype, schema<op>.name, a.here());
+  const int64_t low = a.template has<"quant_min">()
+                          ? a.template scalar<"quant_min">().template to<int64_t>()
+                          : least;
+  const int64_t high = a.template has<"quant_max">()
+                           ? a.template scalar<"quant_max">().template to<int64_t>()
+                           : most;
+  check_range(low, high, dtype, schema<op>.name, a.here());
+  return {low, high};
+}
+
+/// Rounded, with the gradient of the identity.
+Tensor rounded(const Tensor& x, Location here) {
+  return apply({"round",
+                [here](const std::vector<Tensor>& in) -> std::vector<Tensor> {
+                  return {round(in[0], here)};
+                },
+                [](const std::vector<Tensor>&, const std::vector<Tensor>&, const Gradients& dy) {
+                  return dy;
+                }},
+               {x}, here)[0];
+}
+/// The larger of two, b where a is not a number: 0 / 0, if the range has no negative integers.
+Tensor larger(const Tensor& a, const Tensor& b, Location here) {
+  return where(gt(a, b, here), a, b, here);
+}
+
+/// Blocks as dimensions of their own: `split` are the sizes with each divided dimension as (blocks,
+/// block), `kept` the same with 1 for the dimensions `reduced`, over which a block extends;
+/// `counts` are the blocks along each dimension of the tensor.
+struct Blocks {
+  Dims split, kept, counts;
+  Ints reduced;
+
+  Blocks(const Tensor& x, const Dims& block_size, std::string_view op, Location here) {
+    if (block_size.size() != static_cast<size_t>(x.rank()))
+      throw EagerError(here, std::string(op) + ": block_size " + to_string(block_size) +
+                                 " must have one entry for each dimension of " +
+                                 to_string(x.sizes()));
+    for (int d = 0; d < x.rank(); ++d) {
+      const Dim size = x.size(d), block = block_size[static_cast<size_t>(d)];
+      if (proves_less(block, 1) || proves_different(size % block, 0))
+        throw EagerError(here, std::string(op) + ": block_size " + to_string(block_size) +
+                                   " does not divide " + to_string(x.sizes()));
+      counts.push_back(proves_equal(block, size) ? Dim(1) : size / block);
+      if (proves_equal(block, 1)) {
+        add(size, false);
+      } else if (proves_equal(block, size)) {
+        add(size, true);
+      } else {
+        add(size / block, false);
+        add(block, true);
+      }
+    }
+  }
+
+ private:
+  void add(Dim size, bool is_reduced) {
+    if (is_reduced) reduced.push_back(static_cast<int64_t>(split.size()));
+    split.push_back(size);
+    kept.push_back(is_reduced ? Dim(1) : size);
+  }
+};
+
+/// The results leave out a dimension that is one block. Where a symbolic size may be one, it is
+/// assumed that it is not.
+void settle_rank(const Tensor& x, const Dims& block_size) {
+  for (int d = 0; d < x.rank(); ++d) {
+    const Dim size = x.size(d), block = block_size[static_cast<size_t>(d)];
+    if (proves_equal(block, 1) || proves_equal(block, size) || proves_different(block, size))
+      continue;
+    if (Recorder* r = recorder())
+      r->assume({Comparison::not_equal, size, block,
+                 "choose_qparams_affine: this dimension was traced as several blocks, and one "
+                 "block gives results of another rank; pass keepdim = true for both"});
+  }
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(torchao_choose_qparams_affine) {
+  const Location here = a.here();
+  constexpr std::string_view name = "choose_qparams_affine";
+  const Tensor input = a.tensor<"input">();
+  const Blocks blocks(input, a.dims<"block_size">(), name, here);
+  if (!a.boolean<"keepdim">()) settle_rank(input, a.dims<"block_size">());
+  const auto [low, high] = range_of(a, a.dtype<"target_dtype">());
+  const Tensor x = reshape(input, blocks.split, here);
+  const auto [least, most] =
+      with_zero(amin(x, blocks.reduced, false, here), amax(x, blocks.reduced, false, here), here);
+  const double range = static_cast<double>(high - low);
+  const double eps = a.has<"eps">()                ? a.real<"eps">()
+                     : input.dtype() == DType::f16 ? 0x1p-14
+                     : input.dtype() == DType::f64 ? std::numeric_limits<double>::min()
+                                                   : std::numeric_limits<float>::min();
+  const std::string_view mapping = a.text<"mapping_type">();
+  Tensor scale, zero;
+  if (mapping == "ASYMMETRIC") {
+    scale = clamp_min(div(sub(most, least, 1, here), Scalar(range), here), eps, here);
+    zero = clamp(add(neg(rounded(div(least, scale, here), here), here), Scalar(low), 1, here), low,
+                 high, here);
+  } else if (mapping == "SYMMETRIC" || mapping == "SYMMETRIC_NO_CLIPPING_ERR") {
+    if (mapping == "SYMMETRIC")
+      scale = div(maximum(neg(least, here), most, here), Scalar(range / 2), here);
+    else
+      scale = larger(div(least, Scalar(static_cast<double>(low)), here),
+                     div(most, Scalar(static_cast<double>(high)), here), here);
+    scale = clamp_min(scale, eps, here);
+    zero = full_like(scale, Scalar((high + low + 1) / 2), {}, here);
+  } else {
+    throw EagerError(here, std::string(name) + ": mapping_type " + std::string(mapping) +
+                               " must be SYMMETRIC, SYMMETRIC_NO_CLIPPING_ERR or ASYMMETRIC");
+  }
+  if (a.boolean<"keepdim">())
+    scale = reshape(scale, blocks.counts, here), zero = reshape(zero, blocks.counts, here);
+  return {
+      cast(scale, a.has<"scale_dtype">() ? a.dtype<"scale_dtype">() : input.dtype(), here),
+      cast(zero, a.has<"zero_point_dtype">() ? a.dtype<"zero_point_dtype">() : DType::i32, here)};
+}
+TAPER_DECOMPOSITION(torchao_quantize_affine) {
+  const Location here = a.here();
+  const Tensor input = a.tensor<"input">();
+  const Blocks blocks(input, a.dims<"block_size">(), "quantize_affine", here);
+  const auto [low, high] = range_of(a, a.dtype<"output_dtype">());
+  const Tensor scale = reshape(a.tensor<"scale">(), blocks.kept, here);
+  Tensor q = round(mul(reshape(input, blocks.split, here), reciprocal(scale, here), here), here);
+  if (a.has<"zero_point">())
+    q = add(q, reshape(a.tensor<"zero_point">(), blocks.kept, here), 1, here);
+  return {cast(reshape(clamp(q, low, high, here), input.sizes(), here), a.dtype<"output_dtype">(),
+               here)};
+}
+TAPER_DECOMPOSITION(torchao_dequantize_affine) {
+  const Location here = a.here();
+  const Tensor input = a.tensor<"input">();
+  const Blocks blocks(input, a.dims<"block_size">(), "dequantize_affine", here);
+  const DType dtype = a.dtype<"output_dtype">();
+  check_dtype(input, a.dtype<"input_dtype">(), schema<ops::torchao_dequantize_affine>.name, here);
+  Tensor x = cast(reshape(input, blocks.split, here), dtype, here);
+  if (a.has<"zero_point">())
+    x = sub(x, cast(reshape(a.tensor<"zero_point">(), blocks.kept, here), dtype, here), 1, here);
+  x = mul(x, reshape(a.tensor<"scale">(), blocks.kept, here), here);
+  return {cast(reshape(x, input.sizes(), here), dtype, here)};
+}
+
+}  // namespace taper::eager::decompositions

@@ -1,0 +1,225 @@
+// What the golden cases do not show: refusals, and fake quantization on the tape.
+#include <gmock/gmock.h>
+
+#include "taper/exporter/exporter.h"
+#include "taper/tests/kernels/eager_check.h"
+
+namespace taper::eager {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+const Location here = Location::current();
+
+Tensor vector_of(const std::vector<float>& values) {
+  return Tensor::from<float>(values, {static_cast<int64_t>(values.size())});
+}
+Tensor integers(const std::vector<int64_t>& values, DType dtype = DType::i64) {
+  return to(Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())}), dtype);
+}
+
+template <class Call>
+void expect_refusal(const Call& call, const std::string& message) {
+  EXPECT_THAT(call, ThrowsMessage<EagerError>(HasSubstr(message)));
+}
+
+// ---- dtypes and ranges
+
+Tensor quantize(const Tensor& x, int64_t low, int64_t high, DType dtype) {
+  return call<ops::quantized_decomposed_quantize_per_tensor>(here, x, 0.5, int64_t{0}, low, high,
+                                                             dtype);
+}
+
+TEST(quantize_per_tensor, takes_only_f32_and_half_precision) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
+    EXPECT_EQ(quantize(zeros({2}, dtype), -128, 127, DType::i8).dtype(), DType::i8);
+  for (const DType dtype : {DType::f64, DType::i32, DType::boolean})
+    expect_refusal([&] { quantize(zeros({2}, dtype), -128, 127, DType::i8); },
+                   "quantized_decomposed::quantize_per_tensor: input must be f32, f16 or bf16");
+}
+TEST(quantize_per_tensor, refuses_a_dtype_that_is_no_small_integer) {
+  for (const DType dtype : {DType::f32, DType::i64, DType::boolean})
+    expect_refusal([&] { quantize(zeros({2}), 0, 1, dtype); },
+                   "the dtype must be u8, i8, i16 or i32, not " + std::string(name_of(dtype)));
+}
+TEST(quantize_per_tensor, refuses_a_range_that_the_dtype_does_not_hold) {
+  expect_refusal([] { quantize(zeros({2}), -129, 127, DType::i8); },
+                 "[quant_min, quant_max] = [-129, 127] must be a range within [-128, 127] of i8");
+  expect_refusal([] { quantize(zeros({2}), 0, 256, DType::u8); }, "within [0, 255] of u8");
+  expect_refusal([] { quantize(zeros({2}), 3, 2, DType::i8); }, "[3, 2] must be a range");
+}
+TEST(quantize_per_tensor, refuses_a_scale_of_several_elements) {
+  expect_refusal(
+      [] {
+        call<ops::quantized_decomposed_quantize_per_tensor_tensor>(
+            here, zeros({4}), vector_of({1, 2}), integers({0}), int64_t{-8}, int64_t{7}, DType::i8);
+      },
+      "scale (2) must have one element");
+}
+
+TEST(dequantize_per_tensor, refuses_other_dtypes_than_the_call_says_and_no_integers) {
+  const auto run = [](DType given, DType dtype) {
+    call<ops::quantized_decomposed_dequantize_per_tensor>(
+        here, zeros({2}, given), 0.5, int64_t{0}, int64_t{0}, int64_t{127}, dtype, std::nullopt);
+  };
+  run(DType::i8, DType::i8);
+  expect_refusal([&] { run(DType::u8, DType::i8); }, "input must be i8, as the call says, not u8");
+  expect_refusal([&] { run(DType::f32, DType::f32); }, "the dtype must be u8, i8, i16 or i32");
+}
+
+TEST(choose_qparams, refuses_a_range_without_zero) {
+  const auto choose = [](int64_t low, int64_t high) {
+    call<ops::quantized_decomposed_choose_qparams_tensor>(here, ones({2}), low, high, 1e-7,
+                                                          DType::i8);
+  };
+  expect_refusal([&] { choose(1, 127); }, "[1, 127] must contain 0 and another integer");
+  expect_refusal([&] { choose(0, 0); }, "[0, 0] must contain 0 and another integer");
+}
+
+// ---- shapes
+
+Tensor quantize_channels(const Tensor& x, const Tensor& scales, int64_t axis) {
+  return call<ops::quantized_decomposed_quantize_per_channel>(
+      here, x, scales, zeros_like(scales), axis, int64_t{-8}, int64_t{7}, DType::i8);
+}
+
+TEST(quantize_per_channel, wants_one_scale_for_each_channel) {
+  EXPECT_EQ(to_string(quantize_channels(zeros({2, 3}), ones({3}), -1).sizes()), "(2, 3)");
+  expect_refusal(
+      [] {
+        quantize_channels(zeros({2, 3}), ones({1}), 1);
+      },
+      "scales (1) must have size (3), that of (2, 3) along axis 1");
+  expect_refusal(
+      [] {
+        quantize_channels(zeros({2, 3}), ones({3, 1}), 1);
+      },
+      "scales (3, 1) must have size (3)");
+  expect_refusal(
+      [] {
+        quantize_channels(zeros({2, 3}), ones({3}), 2);
+      },
+      "dim 2 is outside [-2, 2)");
+  expect_refusal([] { quantize_channels(zeros({}), ones({1}), 0); },
+                 "a tensor of rank 0 has no channels");
+}
+
+TEST(quantize_per_token, wants_one_scale_for_each_row) {
+  const auto run = [](const Tensor& scales) {
+    call<ops::quantized_decomposed_quantize_per_token>(
+        here, zeros({2, 3, 4}), scales, zeros_like(scales), int64_t{-8}, int64_t{7}, DType::i8);
+  };
+  run(ones({2, 3, 1}));
+  expect_refusal([&] { run(ones({2, 1, 1})); }, "must have one element for each of 6 rows");
+}
+
+TEST(quantize_per_channel_group, wants_groups_that_divide_the_rows_and_one_scale_for_each) {
+  const auto run = [](const Tensor& scales, int64_t group) {
+    return call<ops::quantized_decomposed_quantize_per_channel_group>(
+        here, zeros({2, 6}), scales, zeros_like(scales), int64_t{-8}, int64_t{7}, DType::i8, group);
+  };
+  run(ones({2, 2}), 3);
+  run(ones({2, 1}), 128);  // a row is the group
+  call<ops::quantized_decomposed_quantize_per_channel_group>(here, zeros({2, 0}), zeros({2, 0}),
+                                                             zeros({2, 0}), int64_t{-8}, int64_t{7},
+                                                             DType::i8, int64_t{4});
+  expect_refusal(
+      [] {
+        call<ops::quantized_decomposed_quantize_per_channel_group>(
+            here, zeros({2, 0}), zeros({2, 1}), zeros({2, 1}), int64_t{-8}, int64_t{7}, DType::i8,
+            int64_t{4});
+      },
+      "scales (2, 1) must have one element for each of 0 groups");
+  expect_refusal([&] { run(ones({2, 2}), 128); }, "group_size 128 does not divide");
+  expect_refusal([&] { run(ones({2, 2}), 4); }, "group_size 4 does not divide");
+  expect_refusal([&] { run(ones({2, 6}), 1); }, "group_size 1 must be at least 2");
+  expect_refusal(
+      [&] {
+        run(ones({2, 3}), 3);
+      },
+      "scales (2, 3) must have one element for each of 4 groups");
+}
+
+TEST(dequantize_affine, refuses_another_dtype_and_other_blocks) {
+  const auto run = [](DType given, const Dims& block_size) {
+    call<ops::torchao_dequantize_affine>(here, zeros({4, 8}, given), block_size, ones({4, 2}),
+                                         std::nullopt, DType::i8, std::nullopt, std::nullopt,
+                                         DType::f32);
+  };
+  run(DType::i8, {1, 4});
+  expect_refusal([&] { run(DType::u8, {1, 4}); }, "input must be i8, as the call says, not u8");
+  expect_refusal([&] { run(DType::i8, {1, 3}); }, "block_size (1, 3) does not divide (4, 8)");
+  expect_refusal([&] { run(DType::i8, {4}); }, "one entry for each dimension");
+}
+
+// Its results leave out a dimension that is one block.
+TEST(choose_qparams_affine, leaves_a_check_where_a_symbol_may_be_one_block) {
+  const auto checks_of = [](const Dim& rows, bool keepdim) {
+    const auto graph = taper::trace(
+        "f",
+        [&](const std::vector<Tensor>& in) {
+          const auto [scale, zero] = call<ops::torchao_choose_qparams_affine>(
+              here, in[0], std::string_view("SYMMETRIC"), Dims{4, 8}, DType::i8, std::nullopt,
+              std::nullopt, std::nullopt, std::nullopt, std::nullopt, keepdim);
+          return std::vector<Tensor>{scale, zero};
+        },
+        {taper::input("x", {rows, 8})});
+    return std::count_if(graph->checks().begin(), graph->checks().end(), [](const Check& check) {
+      return check.comparison == Comparison::not_equal;
+    });
+  };
+  EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), false), 1);
+  EXPECT_EQ(checks_of(Dim::symbol("rows", 5, 8), false), 0);
+  EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), true), 0);
+}
+
+// ---- fake quantization
+
+Tensor fake_quantized(const Tensor& x, int64_t low = -2, int64_t high = 1) {
+  return call<ops::fake_quantize_per_tensor_affine>(here, x, 0.5, int64_t{0}, low, high);
+}
+
+TEST(fake_quantize, hands_the_gradient_through_where_nothing_is_clamped) {
+  const Tensor x = vector_of({-9, -1, -0.3f, 0.2f, 0.74f, 0.76f, INFINITY}),
+               dy = vector_of({1, 2, 3, 4, 5, 6, 7});
+  x.set_requires_grad();
+  const Tensor y = fake_quantized(x);
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{-1, -1, -0.5f, 0, 0.5f, 0.5f, 0.5f}));
+  EXPECT_EQ(grad({y}, {x}, {dy})[0].to_vector<float>(), (std::vector<float>{0, 2, 3, 4, 5, 0, 0}));
+}
+TEST(fake_quantize, stands_on_the_tape_as_one_call) {
+  const Tensor x = vector_of({1, 2});
+  x.set_requires_grad();
+  const std::string graph = graph_of(fake_quantized(x));
+  EXPECT_THAT(graph, HasSubstr("fake_quantize_per_tensor_affine"));
+  EXPECT_THAT(graph, testing::Not(HasSubstr("round")));
+  EXPECT_FALSE(no_grad([&] { return fake_quantized(x); }).requires_grad());
+}
+TEST(fake_quantize, is_the_identity_where_it_is_switched_off) {
+  const Tensor x = vector_of({-9, 0.2f, 9});
+  x.set_requires_grad();
+  for (const bool enabled : {false, true}) {
+    const Tensor y = call<ops::fake_quantize_per_tensor_affine_tensor_qparams>(
+        here, x, vector_of({0.5f}), integers({0}), integers({enabled}), int64_t{-2}, int64_t{1});
+    EXPECT_EQ(y.to_vector<float>(),
+              enabled ? (std::vector<float>{-1, 0, 0.5f}) : (std::vector<float>{-9, 0.2f, 9}));
+    EXPECT_EQ(grad({sum(y)}, {x})[0].to_vector<float>(),
+              enabled ? (std::vector<float>{0, 1, 0}) : (std::vector<float>{1, 1, 1}));
+  }
+}
+TEST(fake_quantize, refuses_integers_and_an_empty_range) {
+  expect_refusal([] { fake_quantized(zeros({2}, DType::i32)); },
+                 "fake_quantize_per_tensor_affine: the input must be floating, not i32");
+  expect_refusal([] { fake_quantized(zeros({2}), 3, 2); },
+                 "quant_min 3 is greater than quant_max 2");
+  expect_refusal(
+      [] {
+        call<ops::fake_quantize_per_channel_affine>(here, zeros({2, 3}), ones({2}), zeros({2}),
+                                                    int64_t{1}, int64_t{-8}, int64_t{7});
+      },
+      "scale (2) must have size (3)");
+}
+
+}  // namespace
+}  // namespace taper::eager
