@@ -28,13 +28,8 @@ TAPER_DECOMPOSITION(fake_quantize_per_tensor_affine) {
 }
 TAPER_DECOMPOSITION(fake_quantize_per_tensor_affine_tensor_qparams) {
   constexpr std::string_view op = schema<ops::fake_quantize_per_tensor_affine_tensor_qparams>.name;
-  const Location here = a.here();
-  const Tensor self = a.tensor<"self">();
-  const Tensor enabled =
-      single(a.tensor<"fake_quant_enabled">(), "fake_quant_enabled", DType::boolean, op, here);
-  const Tensor result =
-      snapped(a, self, grid_of(a.tensor<"scale">(), a.tensor<"zero_point">(), op, here));
-  return {where(enabled, result, self, here)};
+  return {snapped(a, a.tensor<"self">(),
+                  grid_of(a.tensor<"scale">(), a.tensor<"zero_point">(), op, a.here()))};
 }
 TAPER_DECOMPOSITION(fake_quantize_per_channel_affine) {
   const Tensor self = a.tensor<"self">();

@@ -23,16 +23,11 @@ TAPER_DERIVATIVE(fake_quantize_per_tensor_affine, "self") {
   const Grid grid = grid_of(saved.real<"scale">(), saved.integer<"zero_point">());
   return {keep(dy, inside(saved, saved.tensor<"self">(), grid))};
 }
-TAPER_DERIVATIVE(fake_quantize_per_tensor_affine_tensor_qparams, "self", "scale", "zero_point",
-                 "fake_quant_enabled") {
+TAPER_DERIVATIVE(fake_quantize_per_tensor_affine_tensor_qparams, "self", "scale", "zero_point") {
   constexpr std::string_view op = schema<ops::fake_quantize_per_tensor_affine_tensor_qparams>.name;
   const Grid grid =
       grid_of(saved.tensor<"scale">(), saved.tensor<"zero_point">(), op, saved.here());
-  const Tensor enabled = single(saved.tensor<"fake_quant_enabled">(), "fake_quant_enabled",
-                                DType::boolean, op, saved.here());
-  const Tensor identity = logical_not(enabled);
-  return {keep(dy, logical_or(inside(saved, saved.tensor<"self">(), grid), identity)), Tensor(),
-          Tensor(), Tensor()};
+  return {keep(dy, inside(saved, saved.tensor<"self">(), grid)), Tensor(), Tensor()};
 }
 TAPER_DERIVATIVE(fake_quantize_per_channel_affine, "self", "scale", "zero_point") {
   const Tensor self = saved.tensor<"self">();

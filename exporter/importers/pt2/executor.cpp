@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/eager/eager.h"
@@ -24,20 +25,11 @@ const Argument* find(const Node& node, std::string_view name) {
   return nullptr;
 }
 
-bool is_number(const Argument& a) {
-  return std::holds_alternative<int64_t>(a) || std::holds_alternative<double>(a) ||
-         std::holds_alternative<bool>(a) || std::holds_alternative<NumberName>(a);
-}
-
 Number number_of(const Boxed& boxed) {
   if (boxed.kind == Kind::real) return Number::of(boxed.real);
   Number n = Number::of(boxed.dim);
   n.kind = boxed.kind;
   return n;
-}
-
-[[noreturn]] void refuse(const Parameter& parameter, const std::string& wanted) {
-  throw ExportError("argument " + std::string(parameter.name) + " must be " + wanted);
 }
 
 /// A check of the program, made of an assertion that only a run decides.
@@ -50,13 +42,30 @@ void assume(const Number& condition, const std::vector<Boxed>& arguments, Locati
   recorder->assume(check);
 }
 
-/// In PyTorch a number in a tensor's place decides the dtype only if it is of a higher category
-/// than the tensors beside it.
-DType dtype_for(const Number& n, DType beside) {
-  if (is_floating(beside)) return beside;
-  if (n.kind == Kind::real) return DType::f32;
-  if (n.kind == Kind::integer && beside == DType::boolean) return DType::i64;
-  return beside;
+void add_names(const Argument& argument, std::vector<std::string>& names) {
+  if (const auto* one = std::get_if<TensorName>(&argument)) names.push_back(one->name);
+  if (const auto* number = std::get_if<NumberName>(&argument)) names.push_back(number->name);
+  if (const auto* many = std::get_if<std::vector<TensorName>>(&argument))
+    for (const TensorName& t : *many) names.push_back(t.name);
+  if (const auto* list = std::get_if<IntegerList>(&argument))
+    for (const auto& element : *list)
+      if (const auto* n = std::get_if<NumberName>(&element)) names.push_back(n->name);
+}
+
+/// For each node the values that nothing behind it uses.
+std::vector<std::vector<std::string>> find_last_uses(const Graph& graph) {
+  std::vector<std::vector<std::string>> result(graph.nodes.size());
+  std::vector<std::string> returned;
+  for (const Argument& output : graph.outputs) add_names(output, returned);
+  std::set<std::string> needed(returned.begin(), returned.end());
+  for (size_t i = graph.nodes.size(); i-- > 0;) {
+    std::vector<std::string> names;
+    for (const NamedArgument& input : graph.nodes[i].inputs) add_names(input.value, names);
+    for (const Argument& output : graph.nodes[i].outputs) add_names(output, names);
+    for (const std::string& name : names)
+      if (needed.insert(name).second) result[i].push_back(name);
+  }
+  return result;
 }
 
 }  // namespace
@@ -98,82 +107,6 @@ std::vector<GraphValue> Executor::values(const Argument& list) const {
     result.push_back(value(list));
   }
   return result;
-}
-
-Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument& a, DType beside,
-                    eager::OwnedArguments& owned, Location here) {
-  if (std::holds_alternative<std::monostate>(a)) return Boxed::absent(p.kind, p.list);
-  if (p.kind == Kind::tensor && p.list) {
-    const auto* names = std::get_if<std::vector<TensorName>>(&a);
-    if (names == nullptr) refuse(p, "a list of tensors");
-    std::vector<Tensor> list;
-    for (const TensorName& t : *names) list.push_back(t.name.empty() ? Tensor() : tensor(t));
-    return owned.hold(std::move(list));
-  }
-  if (p.kind == Kind::tensor) {
-    if (const auto* name = std::get_if<TensorName>(&a)) return owned.hold(tensor(*name));
-    if (!is_number(a)) refuse(p, "a tensor");
-    const Number n = number(a);
-    return owned.hold(n.as_tensor(dtype_for(n, beside), here));
-  }
-  if (p.list && p.kind == Kind::real) {
-    if (const auto* reals = std::get_if<std::vector<double>>(&a)) return owned.hold(*reals);
-    refuse(p, "a list of numbers");
-  }
-  if (p.list) {
-    eager::Dims dims;
-    if (const auto* list = std::get_if<IntegerList>(&a)) {
-      for (const auto& element : *list)
-        dims.push_back(
-            std::visit([&](const auto& e) { return number(Argument(e)).dim(here); }, element));
-    } else if (const auto* booleans = std::get_if<std::vector<bool>>(&a)) {
-      for (const bool b : *booleans) dims.push_back(Dim(int64_t{b}));
-    } else if (const auto* none = std::get_if<std::vector<TensorName>>(&a);
-               none != nullptr && none->empty()) {
-      // an empty list of unknown type
-    } else if (is_number(a)) {
-      dims.push_back(number(a).dim(here));
-    } else {
-      refuse(p, "a list of integers");
-    }
-    return owned.hold(p, std::move(dims));
-  }
-  switch (p.kind) {
-    case Kind::integer:
-      if (!is_number(a)) refuse(p, "an integer");
-      return Boxed::of(number(a).dim(here));
-    case Kind::boolean: {
-      if (!is_number(a)) refuse(p, "a boolean");
-      const Number n = number(a);
-      if (!n.is_known()) refuse(p, "known when the model is imported");
-      return Boxed::of(n.value().to<double>() != 0);
-    }
-    case Kind::real: {
-      if (!is_number(a)) refuse(p, "a number");
-      const Number n = number(a);
-      if (!n.is_known()) refuse(p, "known when the model is imported");
-      return Boxed::of(n.value().to<double>());
-    }
-    case Kind::scalar: {
-      if (!is_number(a)) refuse(p, "a number");
-      const Number n = number(a);
-      if (n.is_known()) return Boxed::of(n.value());
-      if (n.condition) return Boxed::of(true);  // an assertion: it becomes a check
-      return Boxed::of(n.dim(here));
-    }
-    case Kind::string:
-      if (const auto* text = std::get_if<std::string>(&a)) return owned.hold(*text);
-      refuse(p, "a text");
-    case Kind::dtype:
-      if (const auto* type = std::get_if<ScalarType>(&a)) {
-        if (!type->dtype()) refuse(p, "a dtype that Taper has, not " + type->name());
-        return Boxed::of(*type->dtype());
-      }
-      refuse(p, "a dtype");
-    default:
-      throw ExportError("argument " + std::string(p.name) + " of " + std::string(info.name) +
-                        " is of a kind that no kernel takes");
-  }
 }
 
 namespace {
@@ -371,7 +304,11 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
     else if (const auto* n = std::get_if<NumberName>(&graph_.inputs[i]))
       values_[n->name] = std::move(inputs[i]);
   }
-  for (const Node& node : graph_.nodes) run_node(node);
+  const std::vector<std::vector<std::string>> last_uses = find_last_uses(graph_);
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    run_node(graph_.nodes[i]);
+    for (const std::string& name : last_uses[i]) values_.erase(name);  // memory as in a program
+  }
   std::vector<GraphValue> outputs;
   for (const Argument& output : graph_.outputs) {
     if (std::holds_alternative<std::string>(output))

@@ -27,6 +27,9 @@ struct Unsupported {
 /// order of occurrence.
 std::vector<Unsupported> find_unsupported(const Graph& graph);
 
+/// Whether an argument is a number, known or not.
+bool is_number(const Argument& argument);
+
 /// Bounds of symbols by name.
 using Ranges = std::map<std::string, Range>;
 

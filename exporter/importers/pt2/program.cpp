@@ -1,9 +1,6 @@
 #include "taper/exporter/importers/pt2/program.h"
 
-#include <array>
-#include <charconv>
-#include <set>
-
+#include "taper/exporter/importers/pt2/check_program.h"
 #include "taper/exporter/importers/pt2/json.h"
 #include "taper/exporter/io/array.h"
 
@@ -162,16 +159,6 @@ std::string innermost_module(const std::string& stack) {
   return path;
 }
 
-std::string first_name(const std::vector<Argument>& outputs) {
-  for (const Argument& output : outputs) {
-    if (const auto* t = std::get_if<TensorName>(&output)) return t->name;
-    if (const auto* n = std::get_if<NumberName>(&output)) return n->name;
-    if (const auto* l = std::get_if<std::vector<TensorName>>(&output); l != nullptr && !l->empty())
-      return l->front().name;
-  }
-  return "";
-}
-
 NamedArgument named_argument(const Json& json) {
   return {json.at("name").text(), argument_of(json.at("arg"))};
 }
@@ -182,7 +169,8 @@ Node node_of(const Json& json) {
   node.inputs = list_of(json.at("inputs"), named_argument);
   node.outputs = list_of(json.at("outputs"), argument_of);
   if (json.has("name") && !json.at("name").is_null()) node.name = json.at("name").text();
-  if (node.name.empty()) node.name = first_name(node.outputs);
+  for (size_t i = 0; node.name.empty() && i < node.outputs.size(); ++i)
+    node.name = name_of(node.outputs[i]);
   if (const Json metadata = json.at("metadata"); !metadata.is_null()) {
     if (metadata.has("nn_module_stack"))
       node.module = innermost_module(metadata.at("nn_module_stack").text());
@@ -301,89 +289,6 @@ Range range_of(const Json& json) {
   return range;
 }
 
-// ---- what hangs together
-
-class Checker {
- public:
-  explicit Checker(const std::string& file) : file_(file) {}
-
-  void check_graph(const Graph& graph, const std::string& where) const {
-    std::set<std::string, std::less<>> defined;
-    for (const Argument& input : graph.inputs)
-      define(graph, input, "an input of " + where, defined);
-    for (size_t i = 0; i < graph.nodes.size(); ++i) {
-      const Node& node = graph.nodes[i];
-      const std::string at = where + ", node " + std::to_string(i) + " (" + node.describe() + ")";
-      for (const NamedArgument& input : node.inputs) {
-        use(input.value, at, defined);
-        if (const auto* sub = std::get_if<GraphArgument>(&input.value))
-          check_graph(*sub->graph, at + ", " + sub->name);
-      }
-      for (const Argument& output : node.outputs) define(graph, output, at, defined);
-    }
-    for (const Argument& output : graph.outputs) use(output, "an output of " + where, defined);
-  }
-
-  void check_signature(const ExportedProgram& program) const {
-    same_length("inputs", program.graph.inputs.size(), program.inputs.size());
-    same_length("outputs", program.graph.outputs.size(), program.outputs.size());
-    for (size_t i = 0; i < program.inputs.size(); ++i) {
-      if (program.inputs[i].kind == InputSpec::Kind::constant_input) continue;
-      const std::string of_graph = first_name({program.graph.inputs[i]}),
-                        of_spec = first_name({program.inputs[i].value});
-      if (of_graph != of_spec)
-        fail("input " + std::to_string(i) + " is called \"" + of_graph + "\" in the graph and \"" +
-             of_spec + "\" in the signature");
-    }
-  }
-
- private:
-  using Names = std::set<std::string, std::less<>>;
-  [[noreturn]] void fail(const std::string& what) const {
-    throw io::FileError(file_ + ": " + what);
-  }
-
-  void same_length(const char* what, size_t values, size_t specs) const {
-    if (values != specs)
-      fail("the graph has " + std::to_string(values) + " " + what + ", its signature " +
-           std::to_string(specs));
-  }
-
-  void define_name(const std::string& name, const std::string& at, Names& defined) const {
-    if (!defined.insert(name).second) fail(at + " defines \"" + name + "\" again");
-  }
-
-  void define(const Graph& graph, const Argument& argument, const std::string& at,
-              Names& defined) const {
-    const auto tensor = [&](const TensorName& t) {
-      define_name(t.name, at, defined);
-      if (!graph.tensor_values.contains(t.name))
-        fail(at + ": \"" + t.name + "\" has no entry in tensor_values");
-    };
-    if (const auto* one = std::get_if<TensorName>(&argument)) tensor(*one);
-    if (const auto* many = std::get_if<std::vector<TensorName>>(&argument))
-      for (const TensorName& t : *many) tensor(t);
-    if (const auto* number = std::get_if<NumberName>(&argument))
-      define_name(number->name, at, defined);
-  }
-
-  void use(const Argument& argument, const std::string& at, const Names& defined) const {
-    const auto name = [&](const std::string& n) {
-      if (!n.empty() && !defined.contains(n))
-        fail(at + " uses \"" + n + "\", which nothing before it defines");
-    };
-    if (const auto* one = std::get_if<TensorName>(&argument)) name(one->name);
-    if (const auto* many = std::get_if<std::vector<TensorName>>(&argument))
-      for (const TensorName& t : *many) name(t.name);
-    if (const auto* number = std::get_if<NumberName>(&argument)) name(number->name);
-    if (const auto* list = std::get_if<IntegerList>(&argument))
-      for (const auto& element : *list)
-        if (const auto* n = std::get_if<NumberName>(&element)) name(n->name);
-  }
-
-  const std::string& file_;
-};
-
 void check_version(const Json& root, ExportedProgram& program) {
   const Json version = root.at("schema_version");
   const int64_t major = version.at("major").integer(), minor = version.at("minor").integer();
@@ -406,6 +311,14 @@ std::optional<DType> ScalarType::dtype() const {
 std::string ScalarType::name() const {
   const NamedScalarType* type = find_scalar_type(number);
   return type == nullptr ? "dtype " + std::to_string(number) : type->name;
+}
+
+std::string name_of(const Argument& argument) {
+  if (const auto* t = std::get_if<TensorName>(&argument)) return t->name;
+  if (const auto* n = std::get_if<NumberName>(&argument)) return n->name;
+  if (const auto* l = std::get_if<std::vector<TensorName>>(&argument); l != nullptr && !l->empty())
+    return l->front().name;
+  return "";
 }
 
 std::string Node::describe() const { return name.empty() ? target : name + ": " + target; }
@@ -434,9 +347,7 @@ ExportedProgram parse_program(std::string_view json, const std::string& name) {
     if (signature.has("forward_arg_names") && !signature.at("forward_arg_names").is_null())
       program.argument_names = list_of(signature.at("forward_arg_names"), text_of);
   });
-  const Checker checker(name);
-  checker.check_signature(program);
-  checker.check_graph(program.graph, "the graph");
+  check_program(program, name);
   return program;
 }
 

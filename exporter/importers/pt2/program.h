@@ -68,6 +68,9 @@ using Argument =
                  Layout, Device, GraphArgument, OtherArgument>;
 using IntegerList = std::vector<std::variant<int64_t, NumberName>>;
 
+/// The first value that an argument names; "" if it names none.
+std::string name_of(const Argument& argument);
+
 struct NamedArgument {
   std::string name;  ///< the schema's; empty in calls of higher-order operators
   Argument value;

@@ -1,0 +1,211 @@
+// From a file to a model.
+#include <algorithm>
+
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/importers/pt2/archive.h"
+#include "taper/exporter/importers/pt2/model_data.h"
+#include "taper/exporter/importers/pt2/mutations.h"
+#include "taper/exporter/importers/pt2/symbols.h"
+#include "taper/exporter/importers/pt2/weights.h"
+#include "taper/exporter/io/format_text.h"
+#include "taper/runtime/extension/module/mapped_file.h"
+
+namespace taper::pt2 {
+
+using nn::Tensor;
+
+namespace {
+
+std::string constant_text(const ConstantValue& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return "None";
+        else if constexpr (std::is_same_v<T, bool>)
+          return v ? "True" : "False";
+        else if constexpr (std::is_same_v<T, std::string>)
+          return "\"" + v + "\"";
+        else
+          return std::to_string(v);
+      },
+      value);
+}
+
+bool is_weight(const InputSpec& spec) {
+  return spec.kind == InputSpec::Kind::parameter || spec.kind == InputSpec::Kind::buffer ||
+         spec.kind == InputSpec::Kind::tensor_constant;
+}
+
+Output::Kind kind_of(const Argument& argument) {
+  if (std::holds_alternative<TensorName>(argument)) return Output::Kind::tensor;
+  const bool none = std::holds_alternative<std::monostate>(argument) ||
+                    std::holds_alternative<std::string>(argument);
+  return none ? Output::Kind::none : Output::Kind::number;
+}
+
+std::set<std::string> used_names(const Graph& graph) {
+  std::set<std::string> used;
+  const auto use = [&](const Argument& argument) {
+    if (const auto* many = std::get_if<std::vector<TensorName>>(&argument))
+      for (const TensorName& t : *many) used.insert(t.name);
+    else
+      used.insert(name_of(argument));
+  };
+  for (const Node& node : graph.nodes)
+    for (const NamedArgument& input : node.inputs) use(input.value);
+  for (const Argument& output : graph.outputs) use(output);
+  return used;
+}
+
+void refuse_unsupported(const std::string& name, const Graph& graph) {
+  const std::vector<Unsupported> found = find_unsupported(graph);
+  if (found.empty()) return;
+  std::string message = name + ": " + std::to_string(found.size()) +
+                        (found.size() == 1 ? " thing" : " things") + " of it cannot be imported";
+  for (const Unsupported& u : found) {
+    message += "\n" + io::printable(u.what) + "  " + std::to_string(u.nodes) +
+               (u.nodes == 1 ? " node" : " nodes");
+    if (!u.module.empty()) message += "  " + io::printable(u.module);
+    if (u.location.known()) message += " (" + io::printable(u.location.to_string()) + ")";
+    if (!u.remedy.empty()) message += ": " + u.remedy;
+  }
+  throw ExportError(message);
+}
+
+/// Sizes and dtype of a stored tensor must be what the graph says.
+void check_stored(const std::string& name, const std::string& path, const io::StoredTensor& stored,
+                  const TensorMeta& meta) {
+  const auto refuse = [&](const std::string& what) {
+    throw io::FileError(name + ": " + path + ": " + what);
+  };
+  if (meta.dtype.dtype() != stored.dtype)
+    refuse("it is stored as " + std::string(taper::name_of(stored.dtype)) +
+           ", and the graph says " + meta.dtype.name());
+  bool fits = meta.sizes.size() == stored.sizes.size();
+  for (size_t d = 0; fits && d < stored.sizes.size(); ++d)
+    fits = meta.sizes[d] == SymInt(stored.sizes[d]);
+  if (!fits) refuse("its stored sizes are not those that the graph says");
+}
+
+std::map<std::string, io::StoredTensor> stored_weights(const std::string& name,
+                                                       const ExportedProgram& program,
+                                                       const Archive::Payloads& payloads) {
+  const std::set<std::string> used = used_names(program.graph);
+  std::map<std::string, io::StoredTensor> stored;
+  for (const InputSpec& spec : program.inputs) {
+    if (!is_weight(spec) || !used.contains(name_of(spec.value))) continue;
+    const bool constants_first = spec.kind == InputSpec::Kind::tensor_constant ||
+                                 (spec.kind == InputSpec::Kind::buffer && !spec.persistent);
+    const io::StoredTensor tensor = payloads.at(spec.target, constants_first);
+    check_stored(name, spec.target, tensor, program.graph.tensor_values.at(name_of(spec.value)));
+    stored[spec.target] = tensor;
+  }
+  return stored;
+}
+
+}  // namespace
+
+std::vector<std::string> Model::models(const std::filesystem::path& path) {
+  MappedFile file;
+  std::string why;
+  if (!file.open(path.string(), why)) throw io::FileError(why);
+  return Archive({file.bytes().data(), static_cast<size_t>(file.bytes().size())}, path.string())
+      .models();
+}
+
+Model Model::load(const std::filesystem::path& path, const LoadOptions& options) {
+  auto file = std::make_shared<MappedFile>();
+  std::string why;
+  if (!file->open(path.string(), why, MappedFile::Access::private_copy)) throw io::FileError(why);
+  auto* const begin = const_cast<std::byte*>(file->bytes().data());
+  return parse({begin, static_cast<size_t>(file->bytes().size())}, file, path.string(), options);
+}
+
+Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
+                   const std::string& name, const LoadOptions& options) {
+  const Archive archive(file, name);
+  const std::string& model = archive.choose(options.model);
+  auto data = std::make_shared<Data>();
+  data->name = name;
+  data->program = parse_program(archive.program_json(model), name);
+  const ExportedProgram& program = data->program;
+  refuse_unsupported(name, program.graph);
+  data->tensors = make_tensors(stored_weights(name, program, archive.payloads(model)), file, owner);
+
+  Symbols symbols(program, options.dims);
+  data->written = written_inputs(program);
+  data->ranges = symbols.element_ranges();
+  std::vector<eager::Dims*> sizes;
+  data->inputs.reserve(program.inputs.size());
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const InputSpec& spec = program.inputs[i];
+    const std::string value = name_of(spec.value);
+    GraphValue& bound = data->bound.emplace_back();
+    if (is_weight(spec)) {
+      const auto found = data->tensors.find(spec.target);
+      if (found == data->tensors.end()) continue;  // nobody uses it
+      bound = found->second;
+      if (spec.kind == InputSpec::Kind::parameter) {
+        nn::Parameter& parameter = data->parameters.emplace_back();
+        static_cast<Tensor&>(parameter) = found->second;
+        data->parameter_paths.push_back(spec.target);
+      } else {
+        data->buffers.push_back(found->second);
+        data->buffer_paths.push_back(spec.target);
+      }
+      continue;
+    }
+    if (spec.kind == InputSpec::Kind::custom_obj || spec.kind == InputSpec::Kind::token) {
+      if (spec.kind == InputSpec::Kind::custom_obj && used_names(program.graph).contains(value))
+        throw ExportError(name + ": the graph uses the script object " + spec.target +
+                          ", which is not supported");
+      continue;
+    }
+    Input& input = data->inputs.emplace_back();
+    input.name = spec.kind == InputSpec::Kind::constant_input ? spec.target : value;
+    if (spec.kind == InputSpec::Kind::constant_input) {
+      input.kind = Input::Kind::constant;
+      input.value = constant_text(spec.constant);
+    } else if (std::holds_alternative<TensorName>(spec.value)) {
+      const TensorMeta& meta = program.graph.tensor_values.at(value);
+      if (!meta.dtype.dtype())
+        throw ExportError(name + ": input " + value + " is of dtype " + meta.dtype.name() +
+                          ", which Taper does not have");
+      input.dtype = *meta.dtype.dtype();
+      if (meta.sizes.size() > static_cast<size_t>(max_rank))
+        throw ExportError(name + ": input " + value + " has " + std::to_string(meta.sizes.size()) +
+                          " dimensions; at most " + std::to_string(max_rank) + " are possible");
+      for (const SymInt& size : meta.sizes) input.sizes.push_back(symbols.size(size));
+    } else {
+      input.kind = Input::Kind::number;
+      const auto number = program.graph.numbers.find(value);
+      const auto* text = number == program.graph.numbers.end()
+                             ? nullptr
+                             : std::get_if<std::string>(&number->second);
+      if (text == nullptr)
+        throw ExportError(name + ": input " + value + " is neither a tensor nor an integer");
+      input.number = symbols.expression(*text);
+    }
+  }
+  for (Input& input : data->inputs)
+    if (input.kind == Input::Kind::tensor) sizes.push_back(&input.sizes);
+  symbols.solve(sizes);
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const OutputSpec& spec = program.outputs[i];
+    const bool given = spec.kind == OutputSpec::Kind::user_output ||
+                       spec.kind == OutputSpec::Kind::loss_output ||
+                       spec.kind == OutputSpec::Kind::gradient_to_parameter ||
+                       spec.kind == OutputSpec::Kind::gradient_to_user_input;
+    if (!given) continue;
+    std::string output = name_of(spec.value);
+    if (spec.kind == OutputSpec::Kind::gradient_to_parameter ||
+        spec.kind == OutputSpec::Kind::gradient_to_user_input)
+      output = spec.target + ".grad";
+    if (output.empty()) output = "output" + std::to_string(data->outputs.size());
+    data->outputs.push_back({output, kind_of(spec.value)});
+  }
+  return Model(data);
+}
+
+}  // namespace taper::pt2

@@ -1,0 +1,28 @@
+// What stands behind a `Model`.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/importers/pt2/executor.h"
+#include "taper/exporter/importers/pt2/pt2.h"
+
+namespace taper::pt2 {
+
+struct Model::Data {
+  std::string name;  // for messages
+  ExportedProgram program;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<GraphValue> bound;  // beside graph.inputs: weights, and nothing for the user's
+  std::vector<nn::Parameter> parameters;  // with their paths
+  std::vector<std::string> parameter_paths;
+  std::vector<nn::Tensor> buffers;
+  std::vector<std::string> buffer_paths;
+  std::map<std::string, nn::Tensor> tensors;  // by path
+  std::set<std::string> written;              // inputs
+  Ranges ranges;
+};
+
+}  // namespace taper::pt2
