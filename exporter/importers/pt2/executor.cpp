@@ -32,6 +32,12 @@ Number number_of(const Boxed& boxed) {
   return n;
 }
 
+/// What the operator calls an argument. The twin that writes in place names its first `self`, the
+/// row may name it otherwise: dropout_(self, p, train) and dropout(input, p, train).
+std::string_view parameter_name(const eager::Overload& overload, std::string_view given) {
+  return overload.in_place && given == "self" ? overload.info->arguments[0].name : given;
+}
+
 /// A check of the program, made of an assertion that only a run decides.
 void assume(const Number& condition, const std::vector<Boxed>& arguments, Location) {
   const Boxed& text = arguments.at(1);
@@ -130,7 +136,7 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   const eager::Overload overload = with_scalar(node, find_runnable(*operator_name(node.target)));
   const OperatorInfo& info = *overload.info;
   for (const NamedArgument& input : node.inputs)
-    if (info.schema.find(input.name) < 0)
+    if (info.schema.find(parameter_name(overload, input.name)) < 0)
       throw ExportError(std::string(info.name) + " has no argument " + input.name);
   DType beside = DType::boolean;
   for (const NamedArgument& input : node.inputs)
@@ -143,7 +149,8 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   std::vector<Boxed> boxed;
   for (int i = 0; i < info.argument_count; ++i) {
     const Parameter& p = info.arguments[i];
-    if (const Argument* given = find(node, p.name))
+    const bool written = i == 0 && overload.in_place;
+    if (const Argument* given = find(node, written ? "self" : p.name))
       boxed.push_back(box(info, p, *given, beside, owned, here));
     else if (p.has_fallback || p.optional)
       boxed.push_back(owned.fallback(p));
