@@ -217,7 +217,7 @@ KINDS = {  # heading of the failures, and how the table of counts calls them
 }
 
 
-def page_head():
+def page_head(ran, listed):
     libraries = [f"{p} {importlib.metadata.version(p).split('+')[0]}" for p in ("torchvision", "timm", "transformers")]
     return f"""# Models
 
@@ -233,8 +233,8 @@ definition allows it, and transformers have few and narrow layers: what is teste
 *Nodes* and *operators* (different ones) are those of the exported graph, *instructions* and *arena* (the memory of activations)
 those of the program that `taper export` made, with fixed sizes if that run succeeded. The last three columns show the
 largest difference of a result from PyTorch's, relative to that result's largest magnitude, over two calls, or three of
-different sizes; {TOLERANCE} is the limit. Fixed sizes are a batch of {zoo_models.BATCH} and texts of {zoo_models.SEQUENCE}, symbols go up to {LARGEST['batch']} and {LARGEST['sequence']}.
-An empty cell was not run.
+different sizes; a run passes within {TOLERANCE}. Fixed sizes are a batch of {zoo_models.BATCH} and texts of {zoo_models.SEQUENCE},
+symbols go up to {LARGEST['batch']} and {LARGEST['sequence']}. An empty cell was not run; {ran} of the {listed} definitions of the list have run.
 """
 
 
@@ -243,7 +243,11 @@ def write_page(path, rows, order):
     by_model = collections.defaultdict(dict)
     for row in rows:
         by_model[row["model"]][row["mode"]] = row
-    lines = [page_head(), table_row("run", "models", "passed", *KINDS.values()), "| --- |" + " ---: |" * (2 + len(KINDS))]
+    lines = [
+        page_head(len(by_model), len(order)),
+        table_row("run", "models", "passed", *KINDS.values()),
+        "| --- |" + " ---: |" * (2 + len(KINDS)),
+    ]
     for mode in MODES:
         results = [r["result"] for r in rows if r["mode"] == mode]
         failures = [sum(r in kind for r in results) for kind in KINDS]
