@@ -103,7 +103,7 @@ class Exporter {
   static Function erase(F&& function, size_t count) {
     return [function = std::forward<F>(function), count](const std::vector<Tensor>& in) mutable {
       if constexpr (takes_list<F>)
-        return results(function(in));
+        return static_cast<void>(count), results(function(in));
       else
         return call(function, in, count);
     };
