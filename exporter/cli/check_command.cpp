@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iomanip>
 #include <memory>
 #include <ostream>
@@ -34,28 +35,43 @@ struct Worst {
   }
 };
 
-/// Which recorded arguments or results belong to those of the method, in order.
-std::vector<int> positions(const std::map<int, io::Array>& recorded, const std::vector<int>* known,
-                           size_t count, const char* what, const std::string& file) {
+std::vector<int> keys(const std::map<int, io::Array>& recorded) {
   std::vector<int> result;
-  if (known != nullptr) {
-    result = *known;
-  } else {
-    for (const auto& [i, array] : recorded) result.push_back(i);
-  }
-  if (known == nullptr && result.size() != count)
-    throw ExportError(file + " records " + std::to_string(result.size()) + " " + what +
-                      " a call, the method has " + std::to_string(count) +
-                      "; constant arguments are counted in the .pt2, check that");
+  for (const auto& [i, array] : recorded) result.push_back(i);
   return result;
+}
+
+/// Throws ExportError unless the recording has as many of `what` a call as the method.
+void require_count(size_t recorded, size_t of_method, const char* what, const Options& options) {
+  if (recorded != of_method)
+    throw ExportError(options.recorded + " records " + std::to_string(recorded) + " " + what +
+                      " a call, the method has " + std::to_string(of_method) +
+                      "; constant arguments are counted in the .pt2, check that");
+}
+
+/// Which of the recorded results the method's first ones are, in order; the arguments that it
+/// writes follow them.
+std::vector<int> result_positions(const io::RecordedCall& call, size_t of_method,
+                                  const Options& options,
+                                  const std::optional<CallPositions>& known) {
+  const std::vector<int> at = known ? known->outputs : keys(call.outputs);
+  for (const auto& [i, array] : call.outputs)
+    if (std::ranges::find(at, i) == at.end())
+      throw ExportError(options.recorded + " records result " + std::to_string(i) +
+                        ", which the model does not have");
+  if (!known)
+    require_count(at.size() + call.mutated.size(), of_method, "results and changed arguments",
+                  options);
+  else if (!call.mutated.empty())
+    require_count(call.mutated.size(), of_method - at.size(), "changed arguments", options);
+  return at;
 }
 
 void set_inputs(RunningMethod& running, const io::RecordedCall& call, const Options& options,
                 const std::optional<CallPositions>& known) {
   const Method& method = running.method();
-  const std::vector<int> at =
-      positions(call.inputs, known ? &known->inputs : nullptr,
-                static_cast<size_t>(method.input_count()), "arguments", options.recorded);
+  const std::vector<int> at = known ? known->inputs : keys(call.inputs);
+  require_count(at.size(), static_cast<size_t>(method.input_count()), "arguments", options);
   for (index_t i = 0; i < method.input_count(); ++i) {
     const auto found = call.inputs.find(at.at(static_cast<size_t>(i)));
     if (found == call.inputs.end())
@@ -96,9 +112,7 @@ void check_program(const Options& options, std::ostream& out) {
     running.execute();
     const Method& method = running.method();
     const std::vector<io::Array> arrays = read_outputs(method);
-    const std::vector<int> at =
-        positions(calls[k].outputs, known ? &known->outputs : nullptr,
-                  arrays.size() - calls[k].mutated.size(), "results", options.recorded);
+    const std::vector<int> at = result_positions(calls[k], arrays.size(), options, known);
     size_t next = 0;
     for (const int i : at) {
       const std::string name = method.output_name(static_cast<index_t>(next));
@@ -112,6 +126,10 @@ void check_program(const Options& options, std::ostream& out) {
       compare("state " + path, running.state(path), want, k);
   }
 
+  if (results.empty())
+    throw ExportError(options.recorded +
+                      " records no result to compare with; expected "
+                      "set<k>.output.<i>");
   bool passed = true;
   for (const auto& [name, worst] : results) {
     const bool fits =

@@ -384,6 +384,24 @@ TEST(taper_check, fails_where_results_differ) {
   EXPECT_THAT(taper_command("check", linear_model(), changed).err,
               HasSubstr("\"surprise\" is no part of a recorded call"));
 }
+TEST(taper_check, refuses_recordings_of_another_model) {
+  const io::SafeTensors calls = io::read_safetensors(linear_calls());
+  const std::string file = tests::scratch_file("recorded.safetensors").string();
+  const auto error_of = [&](const io::SafeTensors& changed) {
+    io::write_safetensors(file, changed);
+    return taper_command("check", linear_model(), file).err;
+  };
+  io::SafeTensors changed = calls;
+  changed.tensors["set0.output.7"] = calls.tensors.at("set0.output.0");
+  EXPECT_THAT(error_of(changed), HasSubstr("result 7, which the model does not have"));
+  changed = calls;
+  changed.tensors["set0.mutated.0"] = calls.tensors.at("set0.output.0");
+  EXPECT_THAT(error_of(changed), HasSubstr("1 changed arguments a call, the method has 0"));
+  changed = calls;
+  std::erase_if(changed.tensors,
+                [](const auto& t) { return t.first.find("output") != std::string::npos; });
+  EXPECT_THAT(error_of(changed), HasSubstr("records no result to compare with"));
+}
 TEST(taper_inspect, takes_a_model) {
   EXPECT_THAT(taper_command("inspect", linear_model()).out, HasSubstr("method forward"));
 }
