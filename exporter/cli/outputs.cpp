@@ -8,6 +8,7 @@
 #include <ostream>
 #include <span>
 
+#include "taper/exporter/io/element.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/internal/strided_copy.h"
 
@@ -15,32 +16,6 @@ namespace taper::cli {
 namespace {
 
 constexpr int64_t most_rows = 10, most_elements = 16;
-
-double element(const io::Array& array, int64_t i) {
-  switch (array.dtype) {
-    case DType::boolean:
-      return array.values<bool>()[i];
-    case DType::u8:
-      return array.values<uint8_t>()[i];
-    case DType::i8:
-      return array.values<int8_t>()[i];
-    case DType::i16:
-      return array.values<int16_t>()[i];
-    case DType::i32:
-      return array.values<int32_t>()[i];
-    case DType::i64:
-      return static_cast<double>(array.values<int64_t>()[i]);
-    case DType::f16:
-      return array.values<Half>()[i];
-    case DType::bf16:
-      return array.values<BFloat16>()[i];
-    case DType::f32:
-      return array.values<float>()[i];
-    case DType::f64:
-      return array.values<double>()[i];
-  }
-  return 0;
-}
 
 bool is_scores(const io::Array& array) {
   const size_t rank = array.sizes.size();
@@ -79,11 +54,11 @@ void print_elements(std::ostream& out, const io::Array& array) {
   out << std::defaultfloat << std::setprecision(6);
   if (n <= most_elements) {
     out << "  ";
-    for (int64_t i = 0; i < n; ++i) out << (i > 0 ? ", " : "") << element(array, i);
+    for (int64_t i = 0; i < n; ++i) out << (i > 0 ? ", " : "") << io::element(array, i);
   } else {
     double least = std::numeric_limits<double>::infinity(), greatest = -least, sum = 0;
     for (int64_t i = 0; i < n; ++i) {
-      const double x = element(array, i);
+      const double x = io::element(array, i);
       least = std::min(least, x), greatest = std::max(greatest, x), sum += x;
     }
     out << "  from " << least << " to " << greatest << ", mean " << sum / static_cast<double>(n);

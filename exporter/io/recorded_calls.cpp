@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "taper/exporter/io/element.h"
 #include "taper/exporter/io/safetensors.h"
 
 namespace taper::io {
@@ -31,32 +32,6 @@ std::optional<Key> parse_key(std::string_view key) {
   const auto call = index_of(key.substr(set.size(), first - set.size()));
   if (!call) return std::nullopt;
   return Key{*call, key.substr(first + 1, second - first - 1), key.substr(second + 1)};
-}
-
-double element_of(const Array& array, size_t i) {
-  switch (array.dtype) {
-    case DType::boolean:
-      return array.values<bool>()[i] ? 1 : 0;
-    case DType::u8:
-      return array.values<uint8_t>()[i];
-    case DType::i8:
-      return array.values<int8_t>()[i];
-    case DType::i16:
-      return array.values<int16_t>()[i];
-    case DType::i32:
-      return array.values<int32_t>()[i];
-    case DType::i64:
-      return static_cast<double>(array.values<int64_t>()[i]);
-    case DType::f16:
-      return static_cast<float>(array.values<Half>()[i]);
-    case DType::bf16:
-      return static_cast<float>(array.values<BFloat16>()[i]);
-    case DType::f32:
-      return array.values<float>()[i];
-    case DType::f64:
-      return array.values<double>()[i];
-  }
-  return 0;
 }
 
 bool is_integer(DType d) { return !is_floating(d); }
@@ -105,8 +80,8 @@ Difference difference(const Array& got, const Array& want) {
     return d;
   }
   double largest = 0;
-  for (size_t i = 0; i < static_cast<size_t>(want.numel()); ++i) {
-    const double x = element_of(got, i), y = element_of(want, i);
+  for (int64_t i = 0; i < want.numel(); ++i) {
+    const double x = element(got, i), y = element(want, i);
     if (std::isfinite(y)) largest = std::max(largest, std::fabs(y));
     const bool equal = x == y || (std::isnan(x) && std::isnan(y));
     double distance = equal ? 0 : std::fabs(x - y);
@@ -114,7 +89,7 @@ Difference difference(const Array& got, const Array& want) {
       distance = std::numeric_limits<double>::infinity();
     if (!equal && distance == 0) distance = 1;  // integers that a double does not tell apart
     if (distance <= d.absolute) continue;
-    d.absolute = distance, d.element = static_cast<int64_t>(i), d.got = x, d.want = y;
+    d.absolute = distance, d.element = i, d.got = x, d.want = y;
   }
   d.relative = d.absolute == 0                          ? 0
                : is_integer(want.dtype) || largest == 0 ? d.absolute

@@ -1,0 +1,32 @@
+#include "taper/exporter/io/element.h"
+
+namespace taper::io {
+
+double element(const Array& array, int64_t index) {
+  const auto i = static_cast<size_t>(index);
+  switch (array.dtype) {
+    case DType::boolean:
+      return array.values<bool>()[i];
+    case DType::u8:
+      return array.values<uint8_t>()[i];
+    case DType::i8:
+      return array.values<int8_t>()[i];
+    case DType::i16:
+      return array.values<int16_t>()[i];
+    case DType::i32:
+      return array.values<int32_t>()[i];
+    case DType::i64:
+      return static_cast<double>(array.values<int64_t>()[i]);
+    case DType::f16:
+      return array.values<Half>()[i];
+    case DType::bf16:
+      return array.values<BFloat16>()[i];
+    case DType::f32:
+      return array.values<float>()[i];
+    case DType::f64:
+      return array.values<double>()[i];
+  }
+  return 0;
+}
+
+}  // namespace taper::io
