@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/ir/type.h"
 
 namespace taper::eager {
@@ -37,6 +38,13 @@ Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum, Locat
   if (!tensor.is_traced()) return tensor.item<int64_t>(here);
   return recorder()->element(tensor, std::max(minimum, least_count), std::min(maximum, most_count),
                              here);
+}
+
+Tensor dim_as_tensor(Dim number, DType dtype, Location here) {
+  Boxed arguments[] = {Boxed::of(number), Boxed::of(dtype)};
+  Tensor result;
+  dispatch(info_of(ops::scalar_tensor), arguments, &result, here);
+  return result;
 }
 
 Tensor traced_tensor(const TensorType<Dim>& type) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "taper/exporter/eager/boxed.h"
+#include "taper/exporter/eager/control_flow.h"
 #include "taper/exporter/eager/operator_info.h"
 
 namespace taper::eager {
@@ -24,6 +25,21 @@ class Recorder {
   /// The integer in the only element of `tensor` as a new symbol in [minimum, maximum], which the
   /// program reads when it runs.
   virtual Dim element(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) = 0;
+  /// Records a branch, see `cond`; `pred` is one boolean. Gives its results, and what the bodies
+  /// used besides their operands. Bodies run at once, to be recorded, off the tape.
+  virtual std::vector<Tensor> branch(const Tensor& pred, const std::vector<Tensor>& operands,
+                                     const Body& then, const Body& otherwise,
+                                     std::vector<Tensor>& captured, Location here) = 0;
+  /// Records a loop, see `while_loop`; `condition` gives one boolean.
+  virtual std::vector<Tensor> loop(const std::vector<Tensor>& carried, const Body& condition,
+                                   const Body& body, std::vector<Tensor>& captured,
+                                   Location here) = 0;
+  /// What a body would give for inputs like these, as tensors without values; records nothing.
+  virtual std::vector<Tensor> types_of(const Body& body, const std::vector<Tensor>& inputs,
+                                       std::vector<Tensor>& captured, Location here) = 0;
+  /// What a person calls the value of `tensor`, in place of the name of its operator; the first
+  /// name counts.
+  virtual void name(const Tensor& tensor, const std::string& name) = 0;
   /// An assumption about symbols that no call makes: to be checked when they are bound.
   virtual void assume(const Check& check) = 0;
   /// The gradient of a leaf is about to change. A trace puts it back when it ends.
@@ -93,6 +109,9 @@ class CountBounds {
 /// The integer in the only element of `tensor`, for a size: in a trace a symbol that lies in
 /// [minimum, maximum] and in the `CountBounds` of this thread.
 Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here);
+
+/// The other way: a number, perhaps a symbol, as a 0-dim tensor.
+Tensor dim_as_tensor(Dim number, DType dtype, Location here);
 
 /// A new tensor of a traced value: its own storage, no elements.
 Tensor traced_tensor(const TensorType<Dim>& type);

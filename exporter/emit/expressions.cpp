@@ -87,4 +87,8 @@ uint32_t ExpressionTable::add(const Check& check) {
   return append(operation_of(check.comparison), left, right, format::NumberType::boolean);
 }
 
+uint32_t ExpressionTable::add_boolean_symbol(uint32_t index) {
+  return append(format::Operation::symbol, index, 0, format::NumberType::boolean);
+}
+
 }  // namespace taper::emit

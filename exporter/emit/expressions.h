@@ -17,6 +17,8 @@ class ExpressionTable {
   uint32_t add(Dim dim);
   /// The index of a boolean expression.
   uint32_t add(const Check& check);
+  /// Symbol `index` of the method, a boolean, as an expression.
+  uint32_t add_boolean_symbol(uint32_t index);
   uint32_t symbol_index(const Symbol* symbol) const;
 
   const std::vector<format::Expression>& list() const { return list_; }

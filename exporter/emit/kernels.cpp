@@ -101,14 +101,16 @@ std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph
                                                           std::span<const Kernel* const> kernels) {
   std::map<const ir::Node*, Candidates> all;
   std::map<std::string, std::vector<const ir::Node*>> without;
-  for (const ir::Node& node : graph.nodes()) {
-    if (!is_instruction(node)) continue;
-    Candidates c = find_candidates(node, kernels);
-    if (c.records.empty())
-      without[to_string(signature_of(node))].push_back(&node);
-    else
-      all.emplace(&node, std::move(c));
-  }
+  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    for (const ir::Node& node : g.nodes()) {
+      if (!is_instruction(node)) continue;
+      Candidates c = find_candidates(node, kernels);
+      if (c.records.empty())
+        without[to_string(signature_of(node))].push_back(&node);
+      else
+        all.emplace(&node, std::move(c));
+    }
+  });
   if (without.empty()) return all;
 
   std::string text =

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "taper/exporter/ir/graph.h"
+#include "taper/exporter/ir/control_flow.h"
 #include "taper/kernels/kernel.h"
 
 namespace taper::emit {
@@ -35,11 +35,14 @@ struct Candidates {
 };
 Candidates find_candidates(const ir::Node& node, std::span<const Kernel* const> kernels);
 
-/// Whether a node is an instruction: views are values, and what remains must have a kernel.
-inline bool is_instruction(const ir::Node& node) { return node.op->category != Category::view; }
+/// Whether a node is an instruction: views are values, branches and loops are jumps, and what
+/// remains must have a kernel.
+inline bool is_instruction(const ir::Node& node) {
+  return node.op->category != Category::view && !ir::is_control(node);
+}
 
-/// The candidates of every instruction. Throws ExportError with all that lack one, their places and
-/// the remedy.
+/// The candidates of every instruction, those in bodies too. Throws ExportError with all that lack
+/// one, their places and the remedy.
 std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph,
                                                           std::span<const Kernel* const> kernels);
 

@@ -14,17 +14,36 @@ class Legalizer {
  public:
   explicit Legalizer(ir::Graph& graph) : graph_(graph) {}
 
-  int run(std::span<const Kernel* const> kernels) {
-    const auto candidates = find_all_candidates(graph_, kernels);
-    for (ir::Node& node : graph_.nodes())
-      if (auto at = candidates.find(&node); at != candidates.end()) arguments_of(node, at->second);
+  int run(const std::map<const ir::Node*, Candidates>& candidates) {
+    for (ir::Node& node : graph_.nodes()) {
+      if (auto at = candidates.find(&node); at != candidates.end()) {
+        const Candidates& c = at->second;
+        arguments_of(node, [&](size_t i, const Value* v) {
+          return meets(v, c.strides(static_cast<int>(i)));
+        });
+      } else if (ir::is_control(node)) {
+        arguments_of(node, [](size_t, const Value* v) { return is_whole(v); });
+      }
+    }
     std::erase_if(graph_.writes(),
                   [](const ir::Write& w) { return w.value == w.state->value.get(); });
     for (ir::Output& o : graph_.outputs())
       if (o.value != nullptr && !may_be_output(o.value)) o.value = clone_at_end(o.value);
     for (ir::Write& w : graph_.writes())
       if (!may_be_written(w.value)) w.value = clone_at_end(w.value);
-    find_all_candidates(graph_, kernels);  // the clones need kernels, too
+    return clones_;
+  }
+
+  /// Of the body of a loop: what is carried to place k must not be what place j holds, which may
+  /// have its next value by then.
+  int keep_apart() {
+    for (size_t k = 0; k < graph_.outputs().size(); ++k) {
+      ir::Output& o = graph_.outputs()[k];
+      const Value* base = ir::base_of(o.value);
+      if (base->origin == Value::Origin::input && base->index != static_cast<int>(k) &&
+          base->index < static_cast<int>(graph_.outputs().size()))
+        o.value = clone_at_end(o.value);
+    }
     return clones_;
   }
 
@@ -34,12 +53,13 @@ class Legalizer {
            (contract == Strides::rows ? ir::has_dense_rows(v->type) : ir::is_dense(v->type));
   }
 
-  void arguments_of(ir::Node& node, const Candidates& candidates) {
+  /// Puts clones in place of the values that argument i cannot take as they are.
+  template <class Takes>
+  void arguments_of(ir::Node& node, const Takes& takes) {
     for (size_t i = 0; i < node.arguments.size(); ++i) {
-      const Strides contract = candidates.strides(static_cast<int>(i));
       std::vector<Value*> to_clone;
       ir::for_each_value(node.arguments[i], [&](Value* v) {
-        if (!meets(v, contract)) to_clone.push_back(v);
+        if (!takes(i, v)) to_clone.push_back(v);
       });
       for (Value* v : to_clone) {
         auto [at, is_new] = clones_of_.try_emplace(v, nullptr);
@@ -96,7 +116,15 @@ class Legalizer {
 }  // namespace
 
 int legalize(ir::Graph& graph, std::span<const Kernel* const> kernels) {
-  return Legalizer(graph).run(kernels);
+  const auto candidates = find_all_candidates(graph, kernels);
+  int clones = 0;
+  ir::for_each_graph(graph, [&](ir::Graph& g) {
+    clones += Legalizer(g).run(candidates);
+    for (ir::Node& node : g.nodes())
+      if (node.op == &ir::ops::while_loop) clones += Legalizer(*node.bodies[1]).keep_apart();
+  });
+  find_all_candidates(graph, kernels);  // the clones need kernels, too
+  return clones;
 }
 
 }  // namespace taper::emit

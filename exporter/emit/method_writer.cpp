@@ -36,31 +36,45 @@ class MethodWriter {
         program_(program),
         report_(report),
         placement_(place_values(graph, candidates)),
-        expressions_(graph.symbols()) {}
+        symbols_(symbols_of(graph)),
+        expressions_(symbols_) {}
 
   MethodTables run() {
-    for (const ir::Constant& c : graph_.constants())
-      constant_index_.push_back(program_.constant(c.path, c.payload));
+    for (const ir::Constant* c : placement_.constants)
+      constant_index_.push_back(program_.constant(c->path, c->payload));
     for (const ir::State& s : graph_.states()) state_index_.push_back(program_.state(s));
     write_buffers();
     write_signature();
     for (const Step& step : placement_.steps) write_step(step);
-    for (const Check& c : graph_.checks()) require_possible(c);
-    for (const Check& c : graph_.checks()) t_.checks.push_back({expressions_.add(c), c.message});
+    ir::for_each_graph(graph_, [&](const ir::Graph& g) {
+      for (const Check& c : g.checks()) {
+        require_possible(c);
+        t_.checks.push_back({expressions_.add(c), c.message});
+      }
+    });
     t_.expressions = expressions_.list();
     return std::move(t_);
   }
 
  private:
+  /// Those of the graph and of the bodies in it.
+  static std::vector<ir::SymbolBinding> symbols_of(const ir::Graph& graph) {
+    std::vector<ir::SymbolBinding> all;
+    ir::for_each_graph(graph, [&](const ir::Graph& g) {
+      all.insert(all.end(), g.symbols().begin(), g.symbols().end());
+    });
+    return all;
+  }
+
   // ---- memory ----
 
   /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
   Dim size_before_execution(Dim size) const {
     const std::vector<const Symbol*> used = size.symbols();
     Dim::Substitution late;
-    for (const ir::SymbolBinding& s : graph_.symbols()) {
+    for (const ir::SymbolBinding& s : symbols_) {
       const Symbol* symbol = s.symbol.as_symbol();
-      if (s.value == nullptr || s.value->node == nullptr ||
+      if (s.value == nullptr || !is_late(placement_, graph_, s.value) ||
           std::ranges::find(used, symbol) == used.end())
         continue;
       require_maximum(*symbol);
@@ -75,7 +89,7 @@ class MethodWriter {
     if (check.comparison != Comparison::equal) return;
     Dim::Substitution most;
     std::string late;
-    for (const ir::SymbolBinding& s : graph_.symbols()) {
+    for (const ir::SymbolBinding& s : symbols_) {
       const Symbol* symbol = s.symbol.as_symbol();
       most[symbol] = symbol->maximum;
       for (const Dim side : {check.left, check.right})
@@ -169,7 +183,7 @@ class MethodWriter {
       else
         t_.outputs.push_back({o.name, none, expressions_.add(o.number)});
     }
-    for (const ir::SymbolBinding& s : graph_.symbols()) {
+    for (const ir::SymbolBinding& s : symbols_) {
       const Symbol* symbol = s.symbol.as_symbol();
       const uint32_t first =
           s.value != nullptr ? value_of(s.value) : static_cast<uint32_t>(s.first);
@@ -183,39 +197,72 @@ class MethodWriter {
   // ---- instructions ----
 
   void write_step(const Step& step) {
-    const uint32_t first = static_cast<uint32_t>(t_.arguments.size());
+    using Kind = format::InstructionKind;
+    const size_t first = t_.arguments.size();
+    const auto instruction = [&](Kind kind, uint32_t target, uint32_t condition = none) {
+      t_.instructions.emplace_back(target, static_cast<uint32_t>(first),
+                                   static_cast<uint16_t>(t_.arguments.size() - first), 0, condition,
+                                   0, kind);
+    };
+    const auto target = static_cast<uint32_t>(step.target);
+    std::string name;  // of what the instruction writes or reads
     switch (step.kind) {
-      case Step::Kind::kernel: {
-        const ir::Node& node = *step.node;
-        write_arguments(node);
-        instruction(format::InstructionKind::kernel, program_.kernel(signature_of(node)), first);
-        const std::string source = node.location.known() ? node.location.to_string() : "";
-        const std::string result =
-            node.results.empty() || node.results[0] == nullptr ? "" : node.results[0]->name;
-        t_.debug_instructions.emplace_back(program_.debug_text(source),
-                                           program_.debug_text(node.module),
-                                           program_.debug_text(result));
-        return;
-      }
+      case Step::Kind::kernel:
+        write_arguments(*step.node);
+        instruction(Kind::kernel, program_.kernel(signature_of(*step.node)));
+        if (!step.node->results.empty() && step.node->results[0] != nullptr)
+          name = step.node->results[0]->name;
+        break;
       case Step::Kind::copy:
-        t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.write->value)));
-        t_.arguments.push_back(
-            literal(ArgumentKind::tensor, value_of(step.write->state->value.get())));
-        instruction(format::InstructionKind::copy, 0, first);
-        t_.debug_instructions.emplace_back(none, none,
-                                           program_.debug_text(step.write->state->path));
-        return;
+        t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.from)));
+        t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.to)));
+        instruction(Kind::copy, 0);
+        name = step.to->name;
+        break;
       case Step::Kind::bind:
-        instruction(format::InstructionKind::bind,
-                    expressions_.symbol_index(step.symbol->symbol.as_symbol()), first);
-        t_.debug_instructions.emplace_back(none, none,
-                                           program_.debug_text(step.symbol->symbol.to_string()));
+        instruction(Kind::bind, expressions_.symbol_index(step.symbol->symbol.as_symbol()));
+        name = step.symbol->symbol.to_string();
+        break;
+      case Step::Kind::test:
+        instruction(Kind::bind, condition_of(step.from).symbol);
+        name = step.from->name;
+        break;
+      case Step::Kind::jump:
+        instruction(Kind::jump, target);
+        break;
+      case Step::Kind::jump_unless:
+        instruction(Kind::jump_unless, target, condition_of(step.from).expression);
+        name = step.from->name;
+        break;
+      case Step::Kind::loop_begin:
+        instruction(Kind::loop_begin, target);
+        break;
+      case Step::Kind::loop_end:
+        instruction(Kind::loop_end, target, condition_of(step.from).expression);
+        name = step.from->name;
+        break;
     }
+    const bool known = step.node != nullptr && step.node->location.known();
+    t_.debug_instructions.emplace_back(
+        program_.debug_text(known ? step.node->location.to_string() : ""),
+        program_.debug_text(step.node != nullptr ? step.node->module : ""),
+        program_.debug_text(name));
   }
 
-  void instruction(format::InstructionKind kind, uint32_t target, uint32_t first) {
-    t_.instructions.emplace_back(target, first, static_cast<uint16_t>(t_.arguments.size() - first),
-                                 0, none, 0, kind);
+  /// The boolean in a tensor: a symbol of the method, and the expression that is the symbol.
+  struct Condition {
+    uint32_t symbol, expression;
+  };
+  Condition condition_of(const Value* predicate) {
+    const auto [at, is_new] = conditions_.try_emplace(predicate);
+    if (is_new) {
+      const auto symbol = static_cast<uint32_t>(t_.symbols.size());
+      t_.symbols.emplace_back(0, 1, value_of(predicate), 0, format::SymbolSource::element,
+                              format::NumberType::boolean);
+      t_.symbol_names.push_back(predicate->name);
+      at->second = {symbol, expressions_.add_boolean_symbol(symbol)};
+    }
+    return at->second;
   }
 
   void write_arguments(const ir::Node& node) {
@@ -253,8 +300,6 @@ class MethodWriter {
             return literal(ArgumentKind::string, program_.string(a));
           else if constexpr (std::is_same_v<T, DType>)
             return literal(ArgumentKind::dtype, static_cast<int64_t>(a));
-          else if constexpr (std::is_same_v<T, std::shared_ptr<ir::Graph>>)
-            throw ExportError("subgraphs cannot be written yet: control flow must be unrolled");
           else
             return list(a);
         },
@@ -304,11 +349,13 @@ class MethodWriter {
   ProgramTables& program_;
   MethodReport& report_;
   Placement placement_;
+  const std::vector<ir::SymbolBinding> symbols_;
   ExpressionTable expressions_;
   MethodTables t_;
   std::vector<uint32_t> buffer_index_, constant_index_, state_index_;
   std::map<std::vector<uint32_t>, uint32_t> shape_index_;
   std::unordered_map<const Value*, uint32_t> value_index_;
+  std::unordered_map<const Value*, Condition> conditions_;
 };
 
 void describe_signature(const ir::Graph& graph, MethodReport& report) {
@@ -318,18 +365,20 @@ void describe_signature(const ir::Graph& graph, MethodReport& report) {
   for (const ir::Output& o : graph.outputs())
     report.outputs.push_back(o.name + ": " +
                              (o.value != nullptr ? ir::to_string(o.value->type) : "int"));
-  for (const ir::SymbolBinding& s : graph.symbols())
-    report.symbols.push_back({s.symbol.to_string(), s.symbol.lower(), s.symbol.upper()});
-  constexpr const char* signs[] = {" == ", " != ", " < ", " <= "};
-  for (const Check& c : graph.checks())
-    report.checks.push_back(c.left.to_string() + signs[static_cast<int>(c.comparison)] +
-                            c.right.to_string() + ": " + c.message);
-  for (const ir::Node& node : graph.nodes()) {
-    if (is_instruction(node))
-      ++report.operators[std::string(name_of(*node.op))];
-    else
-      ++report.views;
-  }
+  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    for (const ir::SymbolBinding& s : g.symbols())
+      report.symbols.push_back({s.symbol.to_string(), s.symbol.lower(), s.symbol.upper()});
+    constexpr const char* signs[] = {" == ", " != ", " < ", " <= "};
+    for (const Check& c : g.checks())
+      report.checks.push_back(c.left.to_string() + signs[static_cast<int>(c.comparison)] +
+                              c.right.to_string() + ": " + c.message);
+    for (const ir::Node& node : g.nodes()) {
+      if (node.op->category != Category::view)
+        ++report.operators[std::string(name_of(*node.op))];
+      else
+        ++report.views;
+    }
+  });
 }
 
 }  // namespace

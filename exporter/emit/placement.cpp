@@ -1,127 +1,153 @@
 #include "taper/exporter/emit/placement.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_set>
+
+#include "taper/exporter/emit/flatten.h"
 
 namespace taper::emit {
 namespace {
 
 using ir::Value;
+using Kind = Step::Kind;
+
+constexpr int never = std::numeric_limits<int>::max();
+
+/// When the storage of a root is used, through whatever view; positions are those of steps, and
+/// outputs are read behind the last one.
+struct Uses {
+  std::vector<int> reads, writes;
+  bool is_number = false;  ///< a step reads a number from it
+
+  int first() const { return writes.empty() ? 0 : std::ranges::min(writes); }
+  void add(const Uses& others) {
+    reads.insert(reads.end(), others.reads.begin(), others.reads.end());
+    writes.insert(writes.end(), others.writes.begin(), others.writes.end());
+    is_number |= others.is_number;
+  }
+};
 
 class Placer {
  public:
   Placer(const ir::Graph& graph, const std::map<const ir::Node*, Candidates>& candidates)
-      : graph_(graph), candidates_(candidates) {}
+      : graph_(graph), candidates_(candidates), flat_(flatten(graph)), steps_(flat_.steps) {}
 
   Placement run() {
-    number_steps();
+    find_uses();
+    for (int at = 0; at < end(); ++at)
+      if (step(at).kind == Kind::copy) try_to_drop(at);
     find_lives();
     place_signature();
-    place_writes();
-    for (const Step& step : result_.steps)
-      if (step.kind == Step::Kind::kernel) place_results(*step.node);
-    append_copies();
+    for (int at = 0; at < end(); ++at) place_results(at);
     extend_lives();
+    place_all();
+    keep_steps();
     return std::move(result_);
   }
 
  private:
-  struct Life {
-    int first = 0, last = 0;
-    bool returned =
-        false;  // its content must stay until the end: an output, or the source of a write
-  };
+  int end() const { return static_cast<int>(steps_.size()); }
+  const Step& step(int at) const { return steps_[static_cast<size_t>(at)]; }
+  const Value* root_of(const Value* v) const { return flat_.root_of(v); }
+  Uses& uses(const Value* v) { return uses_[root_of(v)]; }
 
-  void number_steps() {
-    for (const ir::Node& node : graph_.nodes()) {
-      if (!is_instruction(node)) continue;
-      position_[&node] = static_cast<int>(result_.steps.size());
-      result_.steps.push_back({Step::Kind::kernel, &node, nullptr, nullptr});
-      for (const ir::SymbolBinding& s :
-           graph_.symbols())  // a number that this node computed is read at once
-        if (s.value != nullptr && s.value->node == &node && reads_memory(s))
-          result_.steps.push_back({Step::Kind::bind, nullptr, nullptr, &s});
-    }
-  }
-  static bool reads_memory(const ir::SymbolBinding& s) {
-    return s.source == ir::SymbolSource::element || s.source == ir::SymbolSource::kernel_extent;
-  }
-
-  /// When the storage of each base is first written and last read, through whatever view.
-  void find_lives() {
-    for (const auto& step : result_.steps) {
-      if (step.kind != Step::Kind::kernel) continue;
-      const int at = position_.at(step.node);
-      for (const auto& r : step.node->results)
-        if (r != nullptr) lives_[r.get()] = {at, at, false};
-      ir::for_each_value(*step.node, [&](const Value* v) {
-        Life& life = lives_[ir::base_of(v)];
-        life.last = std::max(life.last, at);
-      });
-    }
-    for (const ir::SymbolBinding& s : graph_.symbols()) {
-      if (s.value == nullptr || s.value->node == nullptr || !reads_memory(s)) continue;
-      Life& life = lives_.at(s.value);
-      life.last = std::max(life.last,
-                           life.first + 1);  // the step that binds stands right behind the producer
+  void find_uses() {
+    for (int at = 0; at < end(); ++at) {
+      const Step& s = step(at);
+      if (s.kind == Kind::kernel) {
+        ir::for_each_value(*s.node, [&](const Value* v) { uses(v).reads.push_back(at); });
+        for (const auto& r : s.node->results)
+          if (r != nullptr) uses(r.get()).writes.push_back(at);
+      } else if (s.kind == Kind::copy) {
+        uses(s.from).reads.push_back(at);
+        uses(s.to).writes.push_back(at);
+      } else if (s.kind == Kind::bind || s.kind == Kind::test) {
+        uses(s.from).reads.push_back(at);
+        uses(s.from).is_number = true;
+      }
     }
     for (const ir::Output& o : graph_.outputs())
-      if (o.value != nullptr) lives_[ir::base_of(o.value)].returned = true;
-    for (const ir::Write& w : graph_.writes()) lives_[ir::base_of(w.value)].returned = true;
+      if (o.value != nullptr) {
+        uses(o.value).reads.push_back(end());
+        outputs_.insert(root_of(o.value));
+      }
   }
 
-  void place_signature() {
-    for (const ir::Input& in : graph_.inputs())
-      if (in.value != nullptr) new_buffer(in.value.get(), true);
-    for (const ir::State& s : graph_.states())
-      result_.places[s.value.get()] = {Place::Kind::state, s.value->index};
-    for (const ir::Constant& c : graph_.constants())
-      result_.places[c.value.get()] = {Place::Kind::constant, c.value->index};
-    for (const ir::Output& o : graph_.outputs())
-      if (o.value != nullptr) outputs_.insert(ir::base_of(o.value));
+  // ---- copies that nobody needs ----
+
+  /// The beginning of the innermost loop around a step; -1: none.
+  int loop_around(int at) const {
+    int innermost = -1;
+    for (const auto& [begin, last] : flat_.loops)
+      if (begin < at && at <= last) innermost = std::max(innermost, begin);
+    return innermost;
+  }
+  /// A read in a loop of something from before it happens again in the last round.
+  int last_time(int read, int written) const {
+    int last = read;
+    for (const auto& [begin, loop_end] : flat_.loops)
+      if (written < begin && begin < read && read <= loop_end) last = std::max(last, loop_end);
+    return last;
   }
 
-  void new_buffer(const Value* base, bool io) {
-    result_.places[base] = {Place::Kind::buffer, static_cast<int>(result_.buffers.size())};
-    result_.buffers.push_back({ir::size_in_bytes(base->type), 0, 0, io});
-  }
-
-  /// A written value lies in its state from the start if its producer comes after everything that
-  /// reads the old elements.
-  void place_writes() {
-    std::unordered_set<const Value*> placed;
-    for (const ir::Write& w : graph_.writes()) {
-      const Value* source = ir::base_of(w.value);
-      const bool in_place = source->node != nullptr &&
-                            w.state->value->type.dtype == source->type.dtype &&
-                            proves_equal(source->type.numel(), w.state->value->type.numel()) &&
-                            old_value_is_free(w, *source) && placed.insert(source).second;
-      if (in_place)
-        result_.places[source] = {Place::Kind::state, w.state->value->index},
-        ++result_.written_in_place;
-      else
-        copies_.push_back(&w);
+  /// Drops the copy at step `at` if its source may lie in its destination from the start: if the
+  /// source is made here and fills it, nobody reads or writes the destination's old elements since
+  /// the source is written, and from here on the source does not change, and nobody reads it once
+  /// the destination does.
+  void try_to_drop(int at) {
+    const Step& s = step(at);
+    const Value *from = root_of(s.from), *to = root_of(s.to);
+    if (from == to) return;  // already there: keep_steps drops it
+    if (from->origin != Value::Origin::result || !fills(s.from, to)) return;
+    const Uses &source = uses(from), &destination = uses(to);
+    const bool to_state = to->origin == Value::Origin::state;
+    // the runtime reads numbers in states before the first step
+    if (to_state && (source.is_number || destination.is_number)) return;
+    const int written = source.first();
+    if (loop_around(written) != loop_around(at)) return;
+    for (const int read : destination.reads)
+      if (written <= read && (read <= at || to_state) &&
+          !(read == written && may_begin_on(written, from, to)))
+        return;
+    int changed = never;  // when the destination gets other elements
+    for (const int write : destination.writes) {
+      if (written <= write && write < at) return;
+      if (write > at) changed = std::min(changed, write);
     }
+    if (std::ranges::max(source.writes) > at) return;
+    for (const int read : source.reads)
+      if (read > at && last_time(read, written) > changed) return;
+
+    flat_.aliases[from] = to;
+    Uses merged = source;
+    uses_.erase(from);
+    uses_[to].add(merged);
+    if (to_state) ++result_.written_in_place;
   }
 
-  bool old_value_is_free(const ir::Write& w, const Value& source) const {
-    const Value* old = w.state->value.get();
-    if (outputs_.contains(old)) return false;
-    const int written_at = position_.at(source.node);
-    auto life = lives_.find(old);
-    if (life == lives_.end() || life->second.last < written_at) return true;
-    return life->second.last == written_at && source.index == 0 &&
-           may_lie_on(*source.node, old, source);
+  static bool fills(const Value* from, const Value* to) {
+    const Value* base = ir::base_of(from);
+    return base->type.dtype == to->type.dtype &&
+           proves_equal(base->type.numel(), to->type.numel()) &&
+           proves_equal(from->type.numel(), to->type.numel());
   }
 
-  /// Whether result 0 of `node` may be written to the storage of `base`, which arguments of the
+  /// Whether the step that first writes `from` may read `to` where it writes.
+  bool may_begin_on(int at, const Value* from, const Value* to) const {
+    const Step& s = step(at);
+    if (s.kind == Kind::copy) return root_of(s.from) == to;
+    return s.node->result(0) == from && may_lie_on(*s.node, to, *from);
+  }
+
+  /// Whether result 0 of `node` may be written to the storage of `root`, which arguments of the
   /// node read.
-  bool may_lie_on(const ir::Node& node, const Value* base, const Value& result) const {
+  bool may_lie_on(const ir::Node& node, const Value* root, const Value& result) const {
     const uint32_t overwrites = candidates_.at(&node).overwrites();
     bool found = false, allowed = true;
     for (size_t i = 0; i < node.arguments.size(); ++i)
       ir::for_each_value(node.arguments[i], [&](const Value* v) {
-        if (ir::base_of(v) != base) return;
+        if (root_of(v) != root) return;
         found = true;
         allowed = allowed && i < 32 && (overwrites >> i & 1) != 0 &&
                   ir::same_sizes(v->type, result.type) && ir::is_dense(v->type) &&
@@ -130,64 +156,135 @@ class Placer {
     return found && allowed;
   }
 
-  void place_results(const ir::Node& node) {
-    for (const auto& r : node.results) {
-      if (r == nullptr || result_.places.contains(r.get())) continue;
-      if (r->index == 0 && take_over(node, r.get())) continue;
-      new_buffer(r.get(), outputs_.contains(r.get()));
+  // ---- buffers ----
+
+  struct Life {
+    int first, last;
+  };
+  void find_lives() {
+    for (const auto& [root, u] : uses_) {
+      const int first = u.first();
+      int last = first;
+      for (const std::vector<int>* list : {&u.reads, &u.writes})
+        for (const int use : *list) last = std::max(last, last_time(use, first));
+      lives_[root] = {first, last};
     }
   }
 
+  void place_signature() {
+    for (const ir::Input& in : graph_.inputs())
+      if (in.value != nullptr) new_buffer(in.value.get(), true);
+    for (const ir::State& s : graph_.states())
+      result_.places[s.value.get()] = {Place::Kind::state, s.value->index};
+    ir::for_each_graph(graph_, [&](const ir::Graph& g) {
+      for (const ir::Constant& c : g.constants()) {
+        result_.places[c.value.get()] = {Place::Kind::constant,
+                                         static_cast<int>(result_.constants.size())};
+        result_.constants.push_back(&c);
+      }
+    });
+  }
+
+  void new_buffer(const Value* root, bool io) {
+    result_.places[root] = {Place::Kind::buffer, static_cast<int>(result_.buffers.size())};
+    result_.buffers.push_back({ir::size_in_bytes(root->type), never, 0, io});
+  }
+
+  void place_results(int at) {
+    const Step& s = step(at);
+    if (s.kind == Kind::copy) return place_result(s.to, nullptr, at);
+    if (s.kind != Kind::kernel) return;
+    for (const auto& r : s.node->results)
+      if (r != nullptr) place_result(r.get(), s.node, at);
+  }
+  void place_result(const Value* result, const ir::Node* node, int at) {
+    const Value* root = root_of(result);
+    if (result_.places.contains(root)) return;
+    if (node != nullptr && root == result && result->index == 0 && take_over(*node, result, at))
+      return;
+    new_buffer(root, outputs_.contains(root));
+  }
+
   /// Gives result 0 the buffer of an argument that dies here.
-  bool take_over(const ir::Node& node, const Value* result) {
+  bool take_over(const ir::Node& node, const Value* result, int at) {
     bool taken = false;
     ir::for_each_value(node, [&](const Value* v) {
-      const Value* base = ir::base_of(v);
-      const Place place = result_.places.at(base);
-      const Life& life = lives_.at(base);
-      if (taken || base->node == nullptr || place.kind != Place::Kind::buffer || life.returned ||
-          life.last != position_.at(&node))
+      const Value* root = root_of(v);
+      const Place place = result_.places.at(root);
+      if (taken || root->origin != Value::Origin::result || place.kind != Place::Kind::buffer ||
+          lives_.at(root).last != at)
         return;
-      if (!proves_equal(ir::size_in_bytes(base->type), ir::size_in_bytes(result->type)) ||
-          !may_lie_on(node, base, *result))
+      if (!proves_equal(ir::size_in_bytes(root->type), ir::size_in_bytes(result->type)) ||
+          !may_lie_on(node, root, *result))
         return;
       result_.places[result] = place;
-      result_.buffers[place.index].io |= outputs_.contains(result);
+      result_.buffers[static_cast<size_t>(place.index)].io |= outputs_.contains(result);
       ++result_.reused;
       taken = true;
     });
     return taken;
   }
 
-  void append_copies() {
-    for (const ir::Write* w : copies_)
-      result_.steps.push_back({Step::Kind::copy, nullptr, w, nullptr});
-  }
-
   /// A buffer is needed as long as any value in it.
   void extend_lives() {
-    const int last_step = static_cast<int>(result_.steps.size());
-    std::vector<bool> seen(result_.buffers.size());
-    for (const auto& [value, place] : result_.places) {
+    for (const auto& [root, place] : result_.places) {
       if (place.kind != Place::Kind::buffer) continue;
-      Buffer& b = result_.buffers[place.index];
-      const Life life = lives_[value];
-      const int last = life.returned ? last_step : life.last;
-      b.first = seen[place.index] ? std::min(b.first, life.first) : life.first;
-      b.last = seen[place.index] ? std::max(b.last, last) : last;
-      seen[place.index] = true;
+      const auto life = lives_.find(root);
+      if (life == lives_.end()) continue;  // an input that nobody reads
+      Buffer& b = result_.buffers[static_cast<size_t>(place.index)];
+      b.first = std::min(b.first, life->second.first);
+      b.last = std::max(b.last, life->second.last);
     }
     for (Buffer& b : result_.buffers)
-      if (b.io) b.first = 0, b.last = last_step;
+      if (b.io) b.first = 0, b.last = end();
+  }
+
+  /// What lies on something else has its place, too.
+  void place_all() {
+    for (const auto& [base, other] : flat_.aliases)
+      if (const auto at = result_.places.find(root_of(other)); at != result_.places.end())
+        result_.places[base] = at->second;
+  }
+
+  // ---- steps ----
+
+  bool is_needed(int at) const {
+    const Step& s = step(at);
+    return s.kind != Kind::copy || root_of(s.from) != root_of(s.to);
+  }
+
+  /// Leaves out copies of something to itself, and jumps over nothing.
+  void keep_steps() {
+    std::vector<bool> kept(steps_.size());
+    for (int at = end() - 1; at >= 0; --at) {
+      const Step& s = step(at);
+      bool needed = is_needed(at);
+      if (s.kind == Kind::jump) {
+        const auto begin = kept.begin() + at + 1, last = kept.begin() + s.target;
+        needed = std::find(begin, last, true) != last;
+      }
+      kept[static_cast<size_t>(at)] = needed;
+    }
+    std::vector<int> position;  // in the end
+    int next = 0;
+    for (const bool k : kept) position.push_back(next), next += k ? 1 : 0;
+    position.push_back(next);
+    for (int at = 0; at < end(); ++at) {
+      if (!kept[static_cast<size_t>(at)]) continue;
+      Step s = step(at);
+      s.target = position[static_cast<size_t>(s.target)];
+      result_.steps.push_back(s);
+    }
   }
 
   const ir::Graph& graph_;
   const std::map<const ir::Node*, Candidates>& candidates_;
+  Flattened flat_;
+  const std::vector<Step>& steps_;
   Placement result_;
-  std::unordered_map<const ir::Node*, int> position_;
-  std::unordered_map<const Value*, Life> lives_;
-  std::unordered_set<const Value*> outputs_;  // bases
-  std::vector<const ir::Write*> copies_;
+  std::unordered_map<const Value*, Uses> uses_;   // of roots
+  std::unordered_map<const Value*, Life> lives_;  // of roots
+  std::unordered_set<const Value*> outputs_;      // roots
 };
 
 }  // namespace
@@ -195,6 +292,14 @@ class Placer {
 Placement place_values(const ir::Graph& graph,
                        const std::map<const ir::Node*, Candidates>& candidates) {
   return Placer(graph, candidates).run();
+}
+
+bool is_late(const Placement& placement, const ir::Graph& graph, const ir::Value* value) {
+  const Place place = placement.place_of(value);
+  return place.kind == Place::Kind::buffer &&
+         std::ranges::none_of(graph.inputs(), [&](const ir::Input& in) {
+           return in.value != nullptr && placement.place_of(in.value.get()).index == place.index;
+         });
 }
 
 }  // namespace taper::emit

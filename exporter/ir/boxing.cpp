@@ -36,8 +36,6 @@ Boxed BoxedArguments::box(const Parameter& parameter, const Argument& argument,
           return Boxed::of(list);
         } else if constexpr (std::is_same_v<T, std::string>) {
           return Boxed::of(std::string_view(a));
-        } else if constexpr (std::is_same_v<T, std::shared_ptr<Graph>>) {
-          throw ExportError("a subgraph is no argument of an eager operator");
         } else {
           return Boxed::of(a);
         }

@@ -51,6 +51,11 @@ void Graph::rename(Value* value, const std::string& name) {
   value->name = name;
 }
 
+void Graph::rename_like(Value* value, std::string_view stem) {
+  names_.erase(value->name);
+  value->name = fresh_name(stem);
+}
+
 std::unique_ptr<Value> Graph::make_value(std::string_view name, const Type& type,
                                          Value::Origin origin, int index) {
   auto value = std::make_unique<Value>();
@@ -120,8 +125,8 @@ State* Graph::find_state(std::string_view path) {
 Node* Graph::insert(std::list<Node>::iterator before, const Operator& op,
                     std::vector<Argument> arguments, std::span<const Type> types, Location location,
                     std::string module) {
-  auto at =
-      nodes_.insert(before, Node{&op, std::move(arguments), {}, location, std::move(module), {}});
+  auto at = nodes_.insert(before,
+                          Node{&op, std::move(arguments), {}, location, std::move(module), {}, {}});
   Node* node = &*at;
   node->position = at;
   for_each_value(*node, [&](Value* v) { v->users.push_back(node); });
@@ -141,6 +146,13 @@ Node* Graph::append(const Operator& op, std::vector<Argument> arguments,
 Node* Graph::insert_before(Node* before, const Operator& op, std::vector<Argument> arguments,
                            std::span<const Type> types, Location location, std::string module) {
   return insert(before->position, op, std::move(arguments), types, location, std::move(module));
+}
+Node* Graph::append_control(const Operator& op, std::vector<Argument> arguments,
+                            std::vector<std::unique_ptr<Graph>> bodies, std::span<const Type> types,
+                            Location location, std::string module) {
+  Node* node = append(op, std::move(arguments), types, location, std::move(module));
+  node->bodies = std::move(bodies);
+  return node;
 }
 
 void Graph::set_argument(Node* node, size_t i, Argument argument) {

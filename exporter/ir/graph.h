@@ -42,11 +42,9 @@ struct Payload {
 /// What an argument may be; which one follows from the operator's row:
 ///   absent optional → monostate · Tensor → Value* · Tensor[] and Tensor?[] → vector<Value*>
 ///   (nullptr: absent element) · int, SymInt → Dim · int[], SymInt[], bool[] → vector<Dim> · float
-///   → double · bool → bool · Scalar → Scalar · str → string · ScalarType → DType · a branch or
-///   body of control flow → Graph
-using Argument =
-    std::variant<std::monostate, Value*, std::vector<Value*>, Dim, std::vector<Dim>, double,
-                 std::vector<double>, bool, Scalar, std::string, DType, std::shared_ptr<Graph>>;
+///   → double · bool → bool · Scalar → Scalar · str → string · ScalarType → DType
+using Argument = std::variant<std::monostate, Value*, std::vector<Value*>, Dim, std::vector<Dim>,
+                              double, std::vector<double>, bool, Scalar, std::string, DType>;
 
 /// A tensor in the graph. Its address is its identity.
 struct Value {
@@ -70,6 +68,10 @@ struct Node {
   Location location;                            ///< in the user's model
   std::string module;                           ///< "features.3.conv"
   std::list<Node>::iterator position;
+  /// Of a branch or a loop (ir/control_flow.h), else none. A body is closed: it has an input for
+  /// each operand, constants, symbols and checks of its own, and neither states nor writes. Symbols
+  /// of the graphs around it may occur in it.
+  std::vector<std::unique_ptr<Graph>> bodies;
 
   Value* result(size_t i = 0) const { return results[i].get(); }
 };
@@ -180,6 +182,10 @@ class Graph {
   /// The same, before `before`.
   Node* insert_before(Node* before, const Operator& op, std::vector<Argument> arguments,
                       std::span<const Type> types, Location location = {}, std::string module = {});
+  /// Appends a node with bodies: a branch or a loop.
+  Node* append_control(const Operator& op, std::vector<Argument> arguments,
+                       std::vector<std::unique_ptr<Graph>> bodies, std::span<const Type> types,
+                       Location location = {}, std::string module = {});
 
   // ---- editing ----
   void set_argument(Node* node, size_t i, Argument argument);
@@ -202,6 +208,8 @@ class Graph {
   std::string fresh_name(std::string_view stem);
   /// Gives a value a name that no other has.
   void rename(Value* value, const std::string& name);
+  /// Gives a value the name `stem`, or one like it that no other has.
+  void rename_like(Value* value, std::string_view stem);
 
  private:
   Node* insert(std::list<Node>::iterator before, const Operator& op,
@@ -246,6 +254,14 @@ void for_each_dim(const Argument& argument, Visit&& visit) {
     visit(*one);
   else if (auto* many = std::get_if<std::vector<Dim>>(&argument))
     for (Dim d : *many) visit(d);
+}
+
+/// Calls `visit(graph)` for a graph and the bodies in it, outer ones first.
+template <class AnyGraph, class Visit>
+void for_each_graph(AnyGraph& graph, Visit&& visit) {
+  visit(graph);
+  for (auto& node : graph.nodes())
+    for (auto& body : node.bodies) for_each_graph<AnyGraph>(*body, visit);
 }
 
 /// "relu at lenet.cpp:14 (fc1)": how errors and reports call a node.

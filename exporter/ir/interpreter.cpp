@@ -1,7 +1,9 @@
 #include "taper/exporter/ir/interpreter.h"
 
+#include "taper/exporter/eager/control_flow.h"
 #include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/control_flow.h"
 
 namespace taper::ir {
 
@@ -91,15 +93,46 @@ Argument Interpreter::with_numbers(const Argument& argument) const {
   return argument;
 }
 
-void Interpreter::run_node(const Node& node) {
+std::vector<Tensor> Interpreter::call(const Node& node) const {
   const eager::OperatorInfo& info = eager::info_of(*node.op);
   std::vector<Argument> arguments;
   for (const Argument& a : node.arguments) arguments.push_back(with_numbers(a));
   std::vector<Tensor> results(node.results.size());
-  {
-    BoxedArguments boxed(info, arguments, [this](Value* v) { return value(v); });
-    eager::dispatch(info, boxed.data(), results.data(), node.location);
-  }
+  BoxedArguments boxed(info, arguments, [this](Value* v) { return value(v); });
+  eager::dispatch(info, boxed.data(), results.data(), node.location);
+  return results;
+}
+
+std::vector<Tensor> Interpreter::call_control(const Node& node) const {
+  const auto body = [&](size_t i) {
+    return [this, &graph = *node.bodies[i]](const std::vector<Tensor>& inputs) {
+      Interpreter interpreter(graph, symbols_);
+      interpreter.observe(observer_);
+      return interpreter.run(inputs).outputs;
+    };
+  };
+  const auto tensors = [&](size_t argument) {
+    std::vector<Tensor> list;
+    for_each_value(node.arguments[argument], [&](const Value* v) { list.push_back(value(v)); });
+    return list;
+  };
+  if (node.op == &ops::cond)
+    return eager::cond(tensors(0)[0], body(0), body(1), tensors(1), node.location);
+  std::vector<Tensor> carried = tensors(0);
+  const std::vector<Tensor> operands = tensors(1);
+  const auto with_operands = [&](const auto& function) {
+    return [&operands, function](std::vector<Tensor> inputs) {
+      inputs.insert(inputs.end(), operands.begin(), operands.end());
+      return function(inputs);
+    };
+  };
+  const auto condition = with_operands(body(0));
+  return eager::while_loop([&](const std::vector<Tensor>& inputs) { return condition(inputs)[0]; },
+                           with_operands(body(1)), carried, node.location);
+}
+
+void Interpreter::run_node(const Node& node) {
+  const std::vector<Tensor> results = is_control(node) ? call_control(node) : call(node);
   for_each_value(node, [&](const Value* v) {
     if (--uses_left_[v] == 0)
       values_.erase(v);  // memory as in the program: what nobody needs is freed
@@ -113,7 +146,7 @@ Interpretation Interpreter::run(const std::vector<Tensor>& inputs) {
   if (inputs.size() != graph_.inputs().size())
     throw ExportError(graph_.name() + ": takes " + std::to_string(graph_.inputs().size()) +
                       " inputs, got " + std::to_string(inputs.size()));
-  values_.clear(), uses_left_.clear(), symbols_.clear();
+  values_.clear(), uses_left_.clear(), symbols_ = outer_symbols_;
   bind_symbols(inputs);
   test_checks();
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -21,6 +21,9 @@ struct Interpretation {
 class Interpreter {
  public:
   explicit Interpreter(const Graph& graph) : graph_(graph) {}
+  /// Of a body, in which the symbols of the graphs around it stand for these numbers.
+  Interpreter(const Graph& body, Dim::Substitution symbols)
+      : graph_(body), outer_symbols_(std::move(symbols)) {}
 
   /// The elements of a state to start from, by path; without one, its first value.
   void set_state(const std::string& path, eager::Tensor tensor) {
@@ -43,6 +46,8 @@ class Interpreter {
   void bind(Dim symbol, Dim number);
   void test_checks() const;
   void run_node(const Node& node);
+  std::vector<eager::Tensor> call(const Node& node) const;
+  std::vector<eager::Tensor> call_control(const Node& node) const;
   Argument with_numbers(const Argument& argument) const;
   eager::Tensor value(const Value* v) const;
   void define(const Value* v, eager::Tensor tensor);
@@ -52,7 +57,7 @@ class Interpreter {
   std::function<void(const Value&, const eager::Tensor&)> observer_;
   std::map<const Value*, eager::Tensor> values_;
   std::map<const Value*, int> uses_left_;
-  Dim::Substitution symbols_;
+  Dim::Substitution outer_symbols_, symbols_;
 };
 
 /// A tensor over a constant's or a state's elements, not copied. It must not be written.

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <utility>
 
-#include "taper/exporter/eager/operator_info.h"
+#include "taper/exporter/ir/control_flow.h"
 #include "taper/exporter/ir/cursor.h"
 
 namespace taper::ir {
@@ -219,7 +220,7 @@ class Parser {
       c_.expect("=");
     }
     const std::string op_name = c_.word();
-    const eager::OperatorInfo* info = eager::find_operator(op_name);
+    const eager::OperatorInfo* info = find_operator(op_name);
     if (info == nullptr) c_.refuse("an operator, not " + op_name);
     std::vector<Argument> arguments;
     c_.expect("(");
@@ -236,9 +237,25 @@ class Parser {
       at.function = keep(c_.string());
     }
     if (c_.take("in")) module = c_.string();
-    Node* n = graph_->append(*info->op, std::move(arguments), types, at, std::move(module));
+    std::vector<std::unique_ptr<Graph>> bodies;
+    while (c_.take("{")) bodies.push_back(body());
+    Node* n = graph_->append_control(*info->op, std::move(arguments), std::move(bodies), types, at,
+                                     std::move(module));
     for (size_t i = 0; i < names.size(); ++i)
       if (n->result(i) != nullptr) name_value(n->result(i), names[i]);
+  }
+  /// To the next line that has something.
+  void skip_lines(const char* expected) {
+    if (c_.at_end()) c_.refuse(expected);
+  }
+  std::unique_ptr<Graph> body() {
+    skip_lines("a body");
+    c_.expect("graph");
+    auto outside = std::exchange(graph_, std::make_unique<Graph>(c_.word()));
+    auto values_outside = std::exchange(values_, {});
+    for (skip_lines("}"); !c_.take("}"); skip_lines("}")) line();
+    values_ = std::move(values_outside);
+    return std::exchange(graph_, std::move(outside));
   }
   void result(std::vector<std::string>& names, std::vector<Type>& types) {
     Type& t = types.emplace_back();

@@ -63,10 +63,8 @@ std::string text(const Argument& argument) {
                              : std::to_string(a.integer);
         else if constexpr (std::is_same_v<T, std::string>)
           return quoted(a);
-        else if constexpr (std::is_same_v<T, DType>)
-          return name_of(a);
         else
-          return "{" + ir::to_string(*a) + "}";
+          return name_of(a);
       },
       argument);
 }
@@ -99,24 +97,31 @@ void print_binding(std::ostream& out, const SymbolBinding& s) {
   out << '\n';
 }
 
-}  // namespace
-
-std::string call_text(const Node& node) {
+std::string head_text(const Node& node) {
   std::string s = std::string(name_of(*node.op)) + "(";
   for (size_t i = 0; i < node.arguments.size(); ++i)
     s += (i > 0 ? ", " : "") + text(node.arguments[i]);
   return s + ")";
 }
+std::string bodies_text(const Node& node) {
+  std::string s;
+  for (const auto& body : node.bodies) s += " {\n" + to_string(*body) + "}";
+  return s;
+}
+
+}  // namespace
+
+std::string call_text(const Node& node) { return head_text(node) + bodies_text(node); }
 
 std::string to_string(const Node& node) {
   std::string s;
   for (const auto& r : node.results) s += (s.empty() ? "" : ", ") + typed(r.get());
-  s += (s.empty() ? "" : " = ") + call_text(node);
+  s += (s.empty() ? "" : " = ") + head_text(node);
   if (node.location.known())
     s += "  @ " + quoted(node.location.file) + " " + std::to_string(node.location.line) + " " +
          quoted(node.location.function);
   if (!node.module.empty()) s += " in " + quoted(node.module);
-  return s;
+  return s + bodies_text(node);
 }
 
 std::ostream& operator<<(std::ostream& out, const Graph& g) {
@@ -167,9 +172,11 @@ std::string digest(const Payload& p) {
 
 Payloads payloads_of(const Graph& graph) {
   Payloads payloads;
-  for (const Constant& c : graph.constants()) payloads.emplace(digest(*c.payload), c.payload);
-  for (const State& s : graph.states())
-    if (s.initial != nullptr) payloads.emplace(digest(*s.initial), s.initial);
+  for_each_graph(graph, [&](const Graph& g) {
+    for (const Constant& c : g.constants()) payloads.emplace(digest(*c.payload), c.payload);
+    for (const State& s : g.states())
+      if (s.initial != nullptr) payloads.emplace(digest(*s.initial), s.initial);
+  });
   return payloads;
 }
 

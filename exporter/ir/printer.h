@@ -10,6 +10,8 @@
 //   write "conv1.weight" = %sub_Tensor
 //   bind batch = extent 0 of input 0
 //   check batch <= 128 "more than 128 do not fit"
+//
+// The bodies of a branch or a loop stand behind its line, each as a graph between braces.
 #pragma once
 #include <iosfwd>
 #include <map>
@@ -25,7 +27,7 @@ using Payloads = std::map<std::string, std::shared_ptr<const Payload>>;
 
 std::string to_string(const Graph& graph);
 std::ostream& operator<<(std::ostream& out, const Graph& graph);
-/// One node's line.
+/// One node's line, and its bodies.
 std::string to_string(const Node& node);
 /// "add.Tensor(%x, %y, 1)": what a node computes, without where it came from.
 std::string call_text(const Node& node);

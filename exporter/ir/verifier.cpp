@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/control_flow.h"
 
 namespace taper::ir {
 namespace {
@@ -50,6 +51,12 @@ bool agree(const Type& a, const Type& b, bool layout) {
 class Verifier {
  public:
   Verifier(const Graph& graph, std::string_view after) : graph_(graph), after_(after) {}
+  /// Of a body.
+  Verifier(const Graph& graph, const Verifier& outside)
+      : graph_(graph),
+        after_(outside.after_),
+        symbol_names_(outside.symbol_names_),
+        symbols_(outside.symbols_) {}
 
   void run() {
     for (const SymbolBinding& s : graph_.symbols()) bind(s);
@@ -135,11 +142,11 @@ class Verifier {
 
   void node(const Node& n) {
     const std::string where = describe(n);
-    const eager::OperatorInfo& info = eager::info_of(*n.op);
+    const eager::OperatorInfo& info = info_of(*n.op);
     require(static_cast<int>(n.arguments.size()) == info.argument_count,
             where + ": the row has " + std::to_string(info.argument_count) +
                 " arguments, the node " + std::to_string(n.arguments.size()));
-    require(static_cast<int>(n.results.size()) == info.schema.result_count,
+    require(is_control(n) || static_cast<int>(n.results.size()) == info.schema.result_count,
             where + ": the number of results differs from the row's");
     for (size_t i = 0; i < n.arguments.size(); ++i) {
       require(fits(info.arguments[i], n.arguments[i]),
@@ -151,9 +158,52 @@ class Verifier {
       });
       for_each_dim(n.arguments[i], [&](Dim d) { known(d, where); });
     }
-    results(n, info, where);
+    if (n.op == &ops::cond || n.op == &ops::while_loop)
+      control(n, where);
+    else
+      results(n, info, where);
     for (const auto& r : n.results)
       if (r != nullptr) define(r.get(), where);
+  }
+
+  void control(const Node& n, const std::string& where) {
+    require(n.bodies.size() == 2, where + ": it must have two bodies");
+    const std::vector<Value*> operands = operands_of(n);
+    for (const auto& b : n.bodies) {
+      const std::string in_body = where + ": its body " + b->name();
+      Verifier(*b, *this).run();
+      require(b->states().empty() && b->writes().empty(), in_body + " has states");
+      require(b->inputs().size() == operands.size(),
+              in_body + " has other inputs than the node has operands");
+      for (size_t i = 0; i < operands.size(); ++i)
+        require(b->inputs()[i].value != nullptr &&
+                    agree(b->inputs()[i].value->type, operands[i]->type, false),
+                in_body + ": input " + b->inputs()[i].name + " differs from its operand");
+    }
+    const bool loops = n.op == &ops::while_loop;
+    if (loops) {
+      const auto& carried = std::get<std::vector<Value*>>(n.arguments[0]);
+      require(carried.size() == n.results.size(), where + ": it has a result for what it carries");
+      for (size_t i = 0; i < carried.size(); ++i)
+        require(n.result(i) != nullptr && agree(n.result(i)->type, carried[i]->type, false),
+                where + ": a result differs from what is carried");
+    }
+    const Value* predicate = loops && n.bodies[0]->outputs().size() == 1
+                                 ? n.bodies[0]->outputs()[0].value
+                             : loops ? nullptr
+                                     : std::get<Value*>(n.arguments[0]);
+    require(predicate != nullptr && predicate->type.dtype == DType::boolean &&
+                same(predicate->type.numel(), 1),
+            where + ": its condition must be one boolean");
+    for (size_t b = loops ? 1 : 0; b < 2; ++b) {
+      const auto& outputs = n.bodies[b]->outputs();
+      require(outputs.size() == n.results.size(),
+              where + ": a body gives another number of results");
+      for (size_t i = 0; i < outputs.size(); ++i)
+        require(outputs[i].value != nullptr && n.result(i) != nullptr &&
+                    agree(outputs[i].value->type, n.result(i)->type, false),
+                where + ": a body gives a result of another type");
+    }
   }
 
   void results(const Node& n, const eager::OperatorInfo& info, const std::string& where) {

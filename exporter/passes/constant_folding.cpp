@@ -4,6 +4,7 @@
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/control_flow.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/passes.h"
 
@@ -47,7 +48,8 @@ class Folder {
  private:
   bool is_foldable(const ir::Node& node) const {
     const Category category = node.op->category;
-    if (category == Category::symbolic || category == Category::check) return false;
+    if (category == Category::symbolic || category == Category::check || ir::is_control(node))
+      return false;
     bool foldable = true;
     int64_t bytes_in = 0, bytes_out = 0;
     for (const ir::Argument& a : node.arguments) {

@@ -16,11 +16,20 @@ const std::vector<Pass>& default_passes() {
   return passes;
 }
 
+namespace {
+/// Over a graph and the bodies in it.
+int run(const Pass& pass, ir::Graph& graph) {
+  int changes = 0;
+  ir::for_each_graph(graph, [&](ir::Graph& g) { changes += pass.run(g); });
+  return changes;
+}
+}  // namespace
+
 std::vector<PassResult> run_passes(ir::Graph& graph, bool exact, const std::vector<Pass>& passes) {
   std::vector<PassResult> results;
   for (const Pass& pass : passes) {
     if (exact && !pass.exact) continue;
-    results.push_back({pass.name, pass.run(graph)});
+    results.push_back({pass.name, run(pass, graph)});
 #ifndef NDEBUG
     ir::verify(graph, pass.name);
 #endif

@@ -35,13 +35,20 @@ std::shared_ptr<const ir::Payload> payload_of(const Tensor& tensor) {
   return payload;
 }
 
+uint64_t next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
 }  // namespace
 
-Tracer::Tracer(ir::Graph& graph)
-    : graph_(graph), id_([] {
-        static std::atomic<uint64_t> last{0};
-        return ++last;
-      }()) {}
+Tracer::Tracer(ir::Graph& graph) : graph_(graph), id_(next_id()), elements_(own_elements_) {}
+Tracer::Tracer(ir::Graph& graph, Tracer& outside)
+    : graph_(graph),
+      outside_(&outside),
+      id_(next_id()),
+      elements_(outside.elements_),
+      last_(outside.last_) {}
 
 Tracer::~Tracer() {
   for (auto& [leaf, gradient] : gradients_before_) leaf.impl()->autograd->grad = gradient;
@@ -62,6 +69,7 @@ void Tracer::remember(const Tensor& tensor, ir::Value* value, uint64_t generatio
 }
 
 Tracer::Track& Tracer::capture(const Tensor& base, Location here) {
+  if (outside_ != nullptr) return capture_from_outside(base, here);
   if (base.is_traced())
     throw EagerError(here,
                      "export: a tensor of another trace is used here; a traced function must not "
@@ -170,6 +178,10 @@ void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Ten
 
 void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
   Track& track = track_of(base, here);
+  if (track.current->origin == ir::Value::Origin::input && outside_ != nullptr)
+    throw EagerError(here, "export: the body of a branch or loop writes a tensor from outside" +
+                               (base.name().empty() ? "" : ", \"" + base.name() + "\",") +
+                               " in place; give the new value as a result instead");
   if (track.current->origin == ir::Value::Origin::input)
     throw EagerError(here,
                      "export: this writes the input \"" +
@@ -203,16 +215,29 @@ Dim Tracer::element(const Tensor& tensor, int64_t minimum, int64_t maximum, Loca
 void Tracer::assume(const Check& check) { graph_.add_check(check); }
 
 void Tracer::keep_grad(const Tensor& leaf) {
+  if (outside_ != nullptr) return outside_->keep_grad(leaf);
   if (!leaf.impl()->autograd) leaf.impl()->autograd = std::make_unique<eager::Autograd>();
   if (kept_.try_emplace(leaf.impl(), gradients_before_.size()).second)
     gradients_before_.emplace_back(leaf, leaf.grad());
+}
+
+void Tracer::name(const Tensor& tensor, const std::string& name) {
+  const auto track = tracks_.find(tensor.impl()->storage.get());
+  if (track == tracks_.end()) return;
+  const Seen* seen = static_cast<const Seen*>(tensor.impl()->trace_value.get());
+  ir::Value* value = tensor.impl()->base.defined() && seen != nullptr && seen->tracer == id_
+                         ? seen->value
+                         : track->second.current;
+  if (value->origin == ir::Value::Origin::result && named_.insert(value).second)
+    graph_.rename_like(value, name);
 }
 
 void Tracer::refuse_value(const Tensor& tensor, Location here) {
   throw DataDependentError(
       here, "export: a number is read from a tensor of size " + eager::to_string(tensor.sizes()) +
                 ", which only a run will know: `if` on a tensor's value and item() cannot "
-                "be traced; choose with where(), or leave that part outside");
+                "be traced; choose with where() or cond(), repeat with while_loop() or scan(), or "
+                "leave that part outside");
 }
 
 void Tracer::finish() {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "taper/exporter/eager/recorder.h"
@@ -13,9 +14,14 @@ namespace taper {
 /// Functionalizes while it records: a storage has one current value, a write gives it a new one,
 /// and a view that was taken before the write follows its chain again from the new value
 /// (eager/alias.h).
+///
+/// The bodies of branches and loops are recorded by tracers of their own: what they use of the
+/// outside becomes an input.
 class Tracer final : public eager::Recorder {
  public:
   explicit Tracer(ir::Graph& graph);
+  /// Of a body in what `outside` traces.
+  Tracer(ir::Graph& graph, Tracer& outside);
   ~Tracer() override;
 
   /// A tensor that stands for an input.
@@ -26,6 +32,18 @@ class Tracer final : public eager::Recorder {
   void finish();
   /// The last operator that was recorded: where errors without a place of their own happened.
   Location last() const { return last_; }
+
+  std::vector<eager::Tensor> branch(const eager::Tensor& pred,
+                                    const std::vector<eager::Tensor>& operands,
+                                    const eager::Body& then, const eager::Body& otherwise,
+                                    std::vector<eager::Tensor>& captured, Location here) override;
+  std::vector<eager::Tensor> loop(const std::vector<eager::Tensor>& carried,
+                                  const eager::Body& condition, const eager::Body& body,
+                                  std::vector<eager::Tensor>& captured, Location here) override;
+  std::vector<eager::Tensor> types_of(const eager::Body& body,
+                                      const std::vector<eager::Tensor>& inputs,
+                                      std::vector<eager::Tensor>& captured, Location here) override;
+  void name(const eager::Tensor& tensor, const std::string& name) override;
 
   void record(const eager::OperatorInfo& info, const eager::Boxed* arguments,
               eager::Tensor* results, const std::vector<Check>& checks, Location here) override;
@@ -51,16 +69,36 @@ class Tracer final : public eager::Recorder {
     ir::Value* value;
     uint64_t generation;
   };
+  /// A body as it was recorded.
+  struct Recorded {
+    std::unique_ptr<ir::Graph> graph;
+    std::vector<eager::Tensor> results;   ///< traced in the body
+    std::vector<eager::Tensor> captured;  ///< beside the inputs that follow those given
+  };
+  Recorded record_body(const char* name, const eager::Body& body,
+                       const std::vector<eager::Tensor>& inputs,
+                       const std::vector<eager::Tensor>& captured_before, Location here);
+  /// Gives a body that was recorded before others the inputs that those captured.
+  static void add_missing_inputs(Recorded& body, const std::vector<eager::Tensor>& captured);
+  std::vector<eager::Tensor> finish_control(const Operator& op, std::vector<ir::Argument> arguments,
+                                            Recorded first, Recorded second, Location here);
+  std::vector<ir::Value*> operand_values(const std::vector<eager::Tensor>& tensors, Location here);
+  eager::Tensor track_result(ir::Value* value);
+  Track& capture_from_outside(const eager::Tensor& base, Location here);
   Track& track_of(const eager::Tensor& tensor, Location here);
   Track& capture(const eager::Tensor& base, Location here);
   void remember(const eager::Tensor& tensor, ir::Value* value, uint64_t generation);
   ir::Argument argument(const Parameter& parameter, const eager::Boxed& boxed, Location here);
 
   ir::Graph& graph_;
+  Tracer* const outside_ = nullptr;          ///< of a body
+  std::vector<eager::Tensor> from_outside_;  ///< of a body: what became inputs, in order
   const uint64_t id_;
-  int elements_ = 0;  ///< symbols made of elements
+  int own_elements_ = 0;  ///< symbols made of elements
+  int& elements_;         ///< those of the whole method: their names are unique in it
   std::unordered_map<const eager::Storage*, Track> tracks_;
   std::vector<Track*> captured_;  // in the order of capture
+  std::unordered_set<const ir::Value*> named_;
   std::vector<std::pair<eager::Tensor, eager::Tensor>> gradients_before_;
   std::unordered_map<const eager::TensorImpl*, size_t> kept_;
   Location last_;

@@ -1,9 +1,10 @@
-// Higher-order operators: their bodies run through eager. Inside a trace branches and loops must be
-// decided by numbers that the trace knows; a loop is then unrolled.
+// Higher-order operators: their bodies run through eager, which decides in a run, or in a trace
+// records them as branches and loops of the program.
+#include "taper/exporter/eager/control_flow.h"
+
 #include <algorithm>
 
 #include "taper/exporter/eager/autograd.h"
-#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/pt2/executor.h"
 #include "taper/exporter/importers/pt2/targets.h"
 
@@ -11,9 +12,8 @@ namespace taper::pt2 {
 namespace {
 
 using eager::Tensor;
+using Tensors = std::vector<Tensor>;
 using Values = std::vector<GraphValue>;
-
-constexpr int64_t max_unrolled = 4096;
 
 /// Argument `i` of a call whose operands have no names.
 const Argument& operand(const Node& node, size_t i) {
@@ -21,70 +21,46 @@ const Argument& operand(const Node& node, size_t i) {
   return node.inputs[i].value;
 }
 
-void append(Values& list, const Values& more) { list.insert(list.end(), more.begin(), more.end()); }
-
-const Tensor& tensor_of(const GraphValue& value) {
-  const auto* tensor = std::get_if<Tensor>(&value);
-  if (tensor == nullptr) throw ExportError("an operand must be a tensor");
-  return *tensor;
+Values joined(Values a, const Values& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
 }
+Values as_values(const Tensors& tensors) { return {tensors.begin(), tensors.end()}; }
 
-/// Whether a branch or another round is taken.
-bool truth(const GraphValue& predicate, std::string_view op, Location here) {
-  const Number n = std::holds_alternative<Number>(predicate) ? std::get<Number>(predicate)
-                                                             : Number::of(tensor_of(predicate));
-  if (!n.is_known())
-    throw DataDependentError(
-        here, std::string(op) +
-                  ": which way it goes depends on the run; programs cannot hold branches and loops "
-                  "of imported models yet");
-  return n.value().to<double>() != 0;
-}
-
-/// How many slices the tensors have, all the same.
-int64_t slices_of(const Values& xs, std::string_view op, Location here) {
-  if (xs.empty()) throw ExportError("has nothing to go over");
-  const Dim count = tensor_of(xs[0]).size(0, here);
-  if (!count.is_constant() || count.value() > max_unrolled)
-    throw DataDependentError(here, std::string(op) + ": a loop over " + count.to_string() +
-                                       " slices cannot be unrolled");
-  return count.value();
-}
-
-/// Slice `i` of each, without the leading dimension.
-Values slices(const Values& xs, int64_t i, Location here) {
-  Values result;
-  for (const GraphValue& x : xs) result.emplace_back(tensor_of(x).select(0, i, here));
-  return result;
-}
-
-/// Results of rounds, beside each other, as one tensor each.
-class Stacks {
- public:
-  void add(const Values& results, size_t from) {
-    columns_.resize(results.size() - from);
-    for (size_t k = 0; k < columns_.size(); ++k)
-      columns_[k].push_back(tensor_of(results[from + k]));
+/// Numbers as tensors of one element: what crosses the border of a body is a tensor. Whoever knows
+/// a name as that of a number reads it again (`Executor::read`).
+Tensors as_tensors(const Values& values, Location here) {
+  Tensors tensors;
+  for (const GraphValue& value : values) {
+    if (const auto* number = std::get_if<Number>(&value))
+      tensors.push_back(number->as_tensor(number->dtype(), here));
+    else if (const auto* tensor = std::get_if<Tensor>(&value))
+      tensors.push_back(*tensor);
+    else
+      throw ExportError("a body takes or gives None, where only tensors and numbers can be");
   }
-  void append_to(Values& list, Location here) const {
-    for (const auto& column : columns_) list.emplace_back(eager::stack(column, 0, here));
-  }
+  return tensors;
+}
 
- private:
-  std::vector<std::vector<Tensor>> columns_;
-};
+Tensors part(const Tensors& list, size_t first, size_t count) {
+  if (first + count > list.size()) throw ExportError("its body gives too few results");
+  const auto begin = list.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
 
 }  // namespace
 
-std::vector<GraphValue> Executor::run_subgraph(const Argument& argument,
-                                               std::vector<GraphValue> inputs,
-                                               bool follows_dtypes) const {
+Executor::Body Executor::body(const Argument& argument, bool follows_dtypes) const {
   const auto* sub = std::get_if<GraphArgument>(&argument);
   if (sub == nullptr) throw ExportError("a subgraph is missing");
-  Executor executor(*sub->graph, ranges_);
-  executor.follows_dtypes_ = follows_dtypes || follows_dtypes_;
-  executor.observe(observer_);
-  return executor.run(std::move(inputs));
+  // a derivative may run it again when this executor is gone
+  return [graph = sub->graph, ranges = ranges_, observer = observer_,
+          follows = follows_dtypes || follows_dtypes_](Values inputs) {
+    Executor executor(*graph, ranges);
+    executor.follows_dtypes_ = follows;
+    executor.observe(observer);
+    return executor.run(std::move(inputs));
+  };
 }
 
 bool is_supported_higher_order(std::string_view name) {
@@ -92,7 +68,7 @@ bool is_supported_higher_order(std::string_view name) {
          name == "wrap_with_set_grad_enabled" || name == "wrap_with_autocast";
 }
 
-std::vector<GraphValue> Executor::call_higher_order(const Node& node, Location here) {
+Values Executor::call_higher_order(const Node& node, Location here) {
   const std::string_view name = *higher_order_name(node.target);
   const auto rest = [&](size_t from) {
     Values list;
@@ -101,41 +77,64 @@ std::vector<GraphValue> Executor::call_higher_order(const Node& node, Location h
   };
   if (name == "wrap_with_set_grad_enabled") {
     const eager::NoGrad mode(number(operand(node, 0)).value().to<double>() != 0);
-    return run_subgraph(operand(node, 1), rest(2));
+    return body(operand(node, 1))(rest(2));
   }
-  if (name == "wrap_with_autocast") return run_subgraph(operand(node, 4), rest(5), true);
-  if (name == "cond") {
-    const bool taken = truth(value(operand(node, 0)), name, here);
-    return run_subgraph(operand(node, taken ? 1 : 2), values(operand(node, 3)));
-  }
-  if (name == "while_loop") {
-    Values carried = values(operand(node, 2));
-    const Values additional = values(operand(node, 3));
-    for (;;) {
-      Values inputs = carried;
-      append(inputs, additional);
-      if (!truth(run_subgraph(operand(node, 0), inputs).at(0), name, here)) return carried;
-      carried = run_subgraph(operand(node, 1), std::move(inputs));
-    }
-  }
-  const bool is_scan = name == "scan";
-  Values carried = is_scan ? values(operand(node, 1)) : Values{};
-  const Values xs = values(operand(node, is_scan ? 2 : 1)),
-               additional = values(operand(node, is_scan ? 3 : 2));
-  const size_t carries = carried.size();
-  const int64_t count = slices_of(xs, name, here);
-  Stacks stacks;
-  for (int64_t i = 0; i < count; ++i) {
-    Values inputs = carried;
-    append(inputs, slices(xs, i, here));
-    append(inputs, additional);
-    const Values results = run_subgraph(operand(node, 0), std::move(inputs));
-    if (results.size() < carries) throw ExportError("its body gives too few results");
-    carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(carries));
-    stacks.add(results, carries);
-  }
-  stacks.append_to(carried, here);
-  return carried;
+  if (name == "wrap_with_autocast") return body(operand(node, 4), true)(rest(5));
+  if (name == "cond") return call_cond(node, here);
+  if (name == "while_loop") return call_while_loop(node, here);
+  return call_scan(node, name == "scan", here);
+}
+
+Values Executor::call_cond(const Node& node, Location here) const {
+  const GraphValue predicate = value(operand(node, 0));
+  const Body then = body(operand(node, 1)), otherwise = body(operand(node, 2));
+  const Values operands = values(operand(node, 3));
+  if (const auto* number = std::get_if<Number>(&predicate); number != nullptr && number->is_known())
+    return number->value().to<double>() != 0 ? then(operands) : otherwise(operands);
+
+  // a body gets the tensors; numbers it knows
+  Tensors tensors;
+  for (const GraphValue& v : operands)
+    if (const auto* tensor = std::get_if<Tensor>(&v)) tensors.push_back(*tensor);
+  const auto side = [&](const Body& run) -> eager::Body {
+    return [run, operands, here](const Tensors& given) {
+      Values inputs = operands;
+      size_t next = 0;
+      for (GraphValue& v : inputs)
+        if (std::holds_alternative<Tensor>(v)) v = given.at(next++);
+      return as_tensors(run(std::move(inputs)), here);
+    };
+  };
+  return as_values(
+      eager::cond(as_tensors({predicate}, here)[0], side(then), side(otherwise), tensors, here));
+}
+
+Values Executor::call_while_loop(const Node& node, Location here) const {
+  const Body condition = body(operand(node, 0)), round = body(operand(node, 1));
+  const Values additional = values(operand(node, 3));
+  const auto run = [&](const Body& graph, const Tensors& carried) {
+    return as_tensors(graph(joined(as_values(carried), additional)), here);
+  };
+  return as_values(eager::while_loop(
+      [&](const Tensors& carried) { return part(run(condition, carried), 0, 1)[0]; },
+      [&](const Tensors& carried) { return run(round, carried); },
+      as_tensors(values(operand(node, 2)), here), here));
+}
+
+Values Executor::call_scan(const Node& node, bool carries, Location here) const {
+  const Body run = body(operand(node, 0));
+  const size_t first = carries ? 1 : 0;
+  const Tensors initial = carries ? as_tensors(values(operand(node, 1)), here) : Tensors{},
+                xs = as_tensors(values(operand(node, first + 1)), here);
+  const Values additional = values(operand(node, first + 2));
+  const auto step = [run, additional, here](const Tensors& carried, const Tensors& slices) {
+    const Tensors results =
+        as_tensors(run(joined(joined(as_values(carried), as_values(slices)), additional)), here);
+    const size_t count = carried.size();
+    return eager::Scanned{part(results, 0, count), part(results, count, results.size() - count)};
+  };
+  const eager::Scanned all = eager::scan(step, initial, xs, false, here);
+  return joined(as_values(all.carried), as_values(all.results));
 }
 
 }  // namespace taper::pt2

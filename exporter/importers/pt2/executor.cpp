@@ -161,8 +161,10 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   boxed.emplace_back();  // an operator without arguments has an address, too
 
   std::vector<GraphValue> values;
-  if (info.op == &ops::item || info.op == &ops::_local_scalar_dense)
-    return {element(node, boxed[0].tensor(), here)};
+  if (info.op == &ops::item || info.op == &ops::_local_scalar_dense) {
+    const auto* name = node.outputs.empty() ? nullptr : std::get_if<NumberName>(&node.outputs[0]);
+    return {read(name != nullptr ? name->name : "", boxed[0].tensor(), here)};
+  }
   if (info.number != nullptr) {
     if (info.op == &ops::_assert_scalar && !number(node.inputs.at(0).value).is_known())
       return assume(number(node.inputs.at(0).value), boxed, here), values;
@@ -195,19 +197,23 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   return values;
 }
 
-// The number in a tensor's only element. While tracing an integer becomes a symbol, which may be a
-// size; reals and booleans stay tensors.
-Number Executor::element(const Node& node, const Tensor& tensor, Location here) const {
+// The number `name` in a tensor's only element. While tracing an integer becomes a symbol, which
+// may be a size; reals and booleans stay tensors.
+Number Executor::read(const std::string& name, const Tensor& tensor, Location here) const {
   if (!tensor.is_traced() || is_floating(tensor.dtype()) || tensor.dtype() == DType::boolean)
     return Number::of(tensor);
   Range range;
-  if (!node.outputs.empty())
-    if (const auto* name = std::get_if<NumberName>(&node.outputs[0]))
-      if (const auto at = graph_.numbers.find(name->name); at != graph_.numbers.end())
-        if (const auto* text = std::get_if<std::string>(&at->second)) range = range_of(*text);
+  if (const auto at = graph_.numbers.find(name); at != graph_.numbers.end())
+    if (const auto* text = std::get_if<std::string>(&at->second)) range = range_of(*text);
   return Number::of(
       eager::element_as_dim(tensor, range.minimum.value_or(std::numeric_limits<int64_t>::min()),
                             range.maximum.value_or(std::numeric_limits<int64_t>::max()), here));
+}
+
+// Bodies give and take tensors only.
+GraphValue Executor::as_number(const std::string& name, GraphValue value, Location here) const {
+  const auto* tensor = std::get_if<Tensor>(&value);
+  return tensor == nullptr ? value : read(name, *tensor, here);
 }
 
 void Executor::follow_dtype(const Node& node, std::vector<Boxed>& boxed,
@@ -256,21 +262,27 @@ std::vector<GraphValue> Executor::call_number_function(const Node& node, Locatio
   return {function.run(operands, here)};
 }
 
-void Executor::define(const Node& node, std::vector<GraphValue> results) {
+void Executor::define(const Node& node, std::vector<GraphValue> results, Location here) {
   size_t next = 0;
-  const auto define_one = [&](const std::string& name) {
+  const auto next_result = [&]() -> GraphValue& {
     if (next == results.size())
       throw ExportError("gives " + std::to_string(results.size()) +
                         " results, the program expects more");
-    values_[name] = results[next++];
+    return results[next++];
+  };
+  const auto define_tensor = [&](const std::string& name) {
+    const GraphValue& value = values_[name] = next_result();
+    const auto* tensor = std::get_if<Tensor>(&value);
+    if (tensor != nullptr && tensor->is_traced() && eager::recorder() != nullptr)
+      eager::recorder()->name(*tensor, name);
   };
   for (const Argument& output : node.outputs) {
     if (const auto* one = std::get_if<TensorName>(&output))
-      define_one(one->name);
+      define_tensor(one->name);
     else if (const auto* many = std::get_if<std::vector<TensorName>>(&output))
-      for (const TensorName& t : *many) define_one(t.name);
+      for (const TensorName& t : *many) define_tensor(t.name);
     else if (const auto* number = std::get_if<NumberName>(&output))
-      define_one(number->name);
+      values_[number->name] = as_number(number->name, next_result(), here);
     else
       ++next;  // an absent result, or one that is a constant
   }
@@ -289,7 +301,7 @@ void Executor::run_node(const Node& node) {
     else
       results = call_operator(node, here);
     if (observer_) observer_(node, results);
-    define(node, std::move(results));
+    define(node, std::move(results), here);
   } catch (const EagerError& e) {
     throw EagerError({}, std::string(e.what()) + " (node " + node.describe() +
                              (node.module.empty() ? "" : ", module " + node.module) + ")");
@@ -309,7 +321,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
     if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))
       values_[t->name] = std::move(inputs[i]);
     else if (const auto* n = std::get_if<NumberName>(&graph_.inputs[i]))
-      values_[n->name] = std::move(inputs[i]);
+      values_[n->name] = as_number(n->name, std::move(inputs[i]), {});
   }
   const std::vector<std::vector<std::string>> last_uses = find_last_uses(graph_);
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {

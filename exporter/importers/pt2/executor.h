@@ -59,14 +59,19 @@ class Executor {
   const eager::Tensor& tensor(const TensorName& name) const;
   Number number(const Argument& argument) const;
   std::vector<GraphValue> values(const Argument& list) const;
-  std::vector<GraphValue> run_subgraph(const Argument& graph, std::vector<GraphValue> inputs,
-                                       bool follows_dtypes = false) const;
-  Number element(const Node& node, const eager::Tensor& tensor, Location here) const;
+  /// A subgraph as a function, which needs this executor no more.
+  using Body = std::function<std::vector<GraphValue>(std::vector<GraphValue> inputs)>;
+  Body body(const Argument& graph, bool follows_dtypes = false) const;
+  std::vector<GraphValue> call_cond(const Node& node, Location here) const;
+  std::vector<GraphValue> call_while_loop(const Node& node, Location here) const;
+  std::vector<GraphValue> call_scan(const Node& node, bool carries, Location here) const;
+  Number read(const std::string& name, const eager::Tensor& tensor, Location here) const;
+  GraphValue as_number(const std::string& name, GraphValue value, Location here) const;
   void follow_dtype(const Node& node, std::vector<eager::Boxed>& boxed,
                     eager::OwnedArguments& owned, Location here) const;
   Range range_of(const std::string& expression) const;
   Range range_of_results(const Node& node) const;
-  void define(const Node& node, std::vector<GraphValue> results);
+  void define(const Node& node, std::vector<GraphValue> results, Location here);
 
   const Graph& graph_;
   const Ranges& ranges_;

@@ -4,6 +4,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/recorder.h"
 
 namespace taper::pt2 {
 namespace {
@@ -332,10 +333,7 @@ Tensor Number::as_tensor(DType dtype, Location here) const {
     return eager::cast(eager::div(of(numerator).as_tensor(DType::f64, here),
                                   of(denominator).as_tensor(DType::f64, here), here),
                        dtype, here);
-  eager::Boxed arguments[] = {eager::Boxed::of(numerator), eager::Boxed::of(dtype)};
-  Tensor result;
-  eager::dispatch(eager::info_of(ops::scalar_tensor), arguments, &result, here);
-  return result;
+  return eager::dim_as_tensor(numerator, dtype, here);
 }
 
 const NamedNumberFunction* find_number_function(std::string_view name) {

@@ -1,0 +1,369 @@
+#include "taper/exporter/eager/control_flow.h"
+
+#include <algorithm>
+
+#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/eager/recorder.h"
+
+namespace taper::eager {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+using Step = std::function<Scanned(const Tensors& carried, const Tensors& slices)>;
+
+Tensors joined(Tensors a, const Tensors& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+Tensors part(const Tensors& list, size_t first, size_t count) {
+  const auto begin = list.begin() + static_cast<std::ptrdiff_t>(first);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+/// One boolean, of any tensor of one element.
+Tensor as_boolean(const Tensor& tensor, const char* what, Location here) {
+  if (!tensor.defined()) throw EagerError(here, std::string(what) + ": the condition is undefined");
+  if (!proves_equal(tensor.numel(), 1))
+    throw EagerError(here, std::string(what) + ": the condition must have one element, got size " +
+                               to_string(tensor.sizes()));
+  return tensor.dtype() == DType::boolean ? tensor : ne(tensor, 0, here);
+}
+
+bool is_true(const Tensor& condition, const char* what, Location here) {
+  return as_boolean(condition, what, here).item<bool>(here);
+}
+
+void require_defined(const Tensors& tensors, const char* what, Location here) {
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].defined())
+      throw EagerError(here, std::string(what) + ": tensor " + std::to_string(i) + " is undefined");
+}
+
+/// What a loop carries keeps its type, so that a program can keep it in one place.
+void require_same_types(const Tensors& before, const Tensors& after, const char* what,
+                        Location here) {
+  if (before.size() != after.size())
+    throw EagerError(here, std::string(what) + ": the body must give " +
+                               std::to_string(before.size()) +
+                               " tensors, as many as are carried; "
+                               "it gives " +
+                               std::to_string(after.size()));
+  for (size_t i = 0; i < before.size(); ++i)
+    if (!after[i].defined() || before[i].dtype() != after[i].dtype() ||
+        !same_sizes(before[i].sizes(), after[i].sizes()))
+      throw EagerError(
+          here, std::string(what) + ": tensor " + std::to_string(i) + " that is carried is " +
+                    name_of(before[i].dtype()) + " " + to_string(before[i].sizes()) +
+                    " and must stay so; the body gives " +
+                    (after[i].defined() ? name_of(after[i].dtype()) + std::string(" ") +
+                                              to_string(after[i].sizes())
+                                        : "an undefined tensor"));
+}
+
+/// An operand that a body hands through is copied, as it is in a program: a later write to one of
+/// the two must not change the other.
+Tensors apart_from(const Tensors& operands, Tensors results, Location here) {
+  for (Tensor& result : results)
+    for (const Tensor& operand : operands)
+      if (result.defined() && result.impl()->storage == operand.impl()->storage) {
+        result = result.clone(here);
+        break;
+      }
+  return results;
+}
+
+bool wants_gradient(const Tensor& t) { return is_floating(t.dtype()) && t.requires_grad(); }
+bool want_gradients(const Tensors& inputs) {
+  return grad_enabled() && std::ranges::any_of(inputs, wants_gradient);
+}
+
+/// The results of a recorded node, on the tape with this derivative.
+Tensors on_tape(const char* name, const Tensors& inputs, const Tensors& results,
+                std::function<Gradients(const Tensors&, const Tensors&, const Gradients&)> backward,
+                Location here) {
+  return apply({name, [&](const Tensors&) { return results; }, std::move(backward)}, inputs, here);
+}
+
+// ---- derivatives of bodies ----
+
+Tensors floating(const Tensors& tensors) {
+  Tensors result;
+  std::ranges::copy_if(tensors, std::back_inserter(result),
+                       [](const Tensor& t) { return is_floating(t.dtype()); });
+  return result;
+}
+
+/// The gradients of the floating ones among `inputs`, and of `captured`, by running `body` once
+/// more.
+Tensors gradients_of(const Body& body, const Tensors& inputs, const Tensors& captured,
+                     const Tensors& result_gradients, Location here) {
+  // an input that is on the tape stays there: then somebody wants the derivative of the derivative
+  const bool again = grad_enabled() && std::ranges::any_of(inputs, wants_gradient);
+  const NoGrad enabled(true);
+  Tensors leaves;
+  for (const Tensor& t : inputs) {
+    leaves.push_back(wants_gradient(t) && again ? t : t.detach());
+    if (is_floating(t.dtype()) && !leaves.back().requires_grad()) leaves.back().set_requires_grad();
+  }
+  const Tensors results = body(leaves);
+  Tensors outputs, given;
+  for (size_t i = 0; i < results.size(); ++i)
+    if (wants_gradient(results[i]))
+      outputs.push_back(results[i]), given.push_back(result_gradients.at(i));
+  const Tensors wanted = joined(floating(leaves), captured);
+  Tensors gradients = outputs.empty() ? Tensors(wanted.size())
+                                      : grad(outputs, wanted, given, again, again, true, here);
+  const NoGrad guard;
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (!gradients[i].defined()) gradients[i] = zeros_like(wanted[i], {}, here);
+  return gradients;
+}
+
+/// `gradients`, those of the floating ones among `inputs`, beside all of them.
+Gradients beside(const Tensors& inputs, const Tensors& gradients) {
+  Gradients all;
+  size_t next = 0;
+  for (const Tensor& t : inputs)
+    all.push_back(is_floating(t.dtype()) ? gradients.at(next++) : Tensor());
+  return all;
+}
+
+}  // namespace
+
+// ---- branches ----
+
+Tensors cond(const Tensor& pred, const Body& then, const Body& otherwise, const Tensors& operands,
+             Location here) {
+  require_defined(operands, "cond", here);
+  Recorder* const r = recorder();
+  if (r == nullptr)
+    return apart_from(operands, is_true(pred, "cond", here) ? then(operands) : otherwise(operands),
+                      here);
+
+  const Tensor condition = as_boolean(pred, "cond", here);
+  Tensors captured;
+  const Tensors results =
+      no_grad([&] { return r->branch(condition, operands, then, otherwise, captured, here); });
+  std::erase_if(captured, [](const Tensor& t) { return !wants_gradient(t); });
+  const Tensors inputs = joined(operands, captured);
+  if (!want_gradients(inputs)) return results;
+  const size_t count = operands.size();
+  return on_tape(
+      "cond", inputs, results,
+      [=](const Tensors&, const Tensors&, const Gradients& gradients) {
+        const auto derivative = [&](const Body& body) -> Body {
+          return [=](const Tensors& in) {
+            return gradients_of(body, part(in, 0, count), captured,
+                                part(in, count, in.size() - count), here);
+          };
+        };
+        const Tensors of_inputs = cond(condition, derivative(then), derivative(otherwise),
+                                       joined(operands, gradients), here);
+        return beside(inputs, of_inputs);
+      },
+      here);
+}
+
+// ---- loops ----
+
+Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const Body& body,
+                   const Tensors& carried, Location here) {
+  require_defined(carried, "while_loop", here);
+  Recorder* const r = recorder();
+  if (r == nullptr) {
+    Tensors now = carried;
+    while (is_true(condition(now), "while_loop", here)) {
+      Tensors next = body(now);
+      require_same_types(now, next, "while_loop", here);
+      now = std::move(next);
+    }
+    return apart_from(carried, now, here);
+  }
+  const auto test = [&](const Tensors& now) -> Tensors {
+    return {as_boolean(condition(now), "while_loop", here)};
+  };
+  const auto round = [&](const Tensors& now) {
+    Tensors next = body(now);
+    require_same_types(now, next, "while_loop", here);
+    return next;
+  };
+  Tensors captured;
+  const Tensors results = no_grad([&] { return r->loop(carried, test, round, captured, here); });
+  const Tensors inputs = joined(carried, captured);
+  if (!want_gradients(inputs)) return results;
+  return on_tape(
+      "while_loop", inputs, results,
+      [here](const Tensors&, const Tensors&, const Gradients&) -> Gradients {
+        throw EagerError(here,
+                         "while_loop: backward() in a trace cannot go through a loop whose rounds "
+                         "only a run counts; use scan(), or detach() what it carries");
+      },
+      here);
+}
+
+// ---- loops over slices ----
+
+namespace {
+
+Dim slice_count(const Tensors& xs, Location here) {
+  require_defined(xs, "scan", here);
+  if (xs.empty()) throw EagerError(here, "scan: there is nothing to go over; give at least one x");
+  for (const Tensor& x : xs)
+    if (x.rank() == 0)
+      throw EagerError(here, "scan: an x of rank 0 has no first dimension to go along");
+  const Dim count = xs[0].size(0, here);
+  for (const Tensor& x : xs)
+    if (proves_different(x.size(0, here), count))
+      throw EagerError(here, "scan: all xs must have as many slices along dimension 0; got " +
+                                 count.to_string() + " and " + x.size(0, here).to_string());
+  return count;
+}
+
+Scanned run_scan(const Step& step, const Tensors& initial, const Tensors& xs, bool reverse,
+                 Location here) {
+  const int64_t count = slice_count(xs, here).value();
+  if (count == 0)
+    throw EagerError(here,
+                     "scan: there are no slices, so nothing says what a step gives; xs need at "
+                     "least one");
+  Tensors carried = initial;
+  std::vector<Tensors> columns;
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t i = reverse ? count - 1 - k : k;
+    Tensors slices;
+    for (const Tensor& x : xs) slices.push_back(x.select(0, i, here));
+    Scanned now = step(carried, slices);
+    require_same_types(carried, now.carried, "scan", here);
+    carried = std::move(now.carried);
+    columns.resize(now.results.size());
+    for (size_t j = 0; j < columns.size(); ++j) columns[j].push_back(now.results[j]);
+  }
+  Scanned all{apart_from(initial, carried, here), {}};
+  for (Tensors& column : columns) {
+    if (reverse) std::ranges::reverse(column);
+    all.results.push_back(stack(column, 0, here));
+  }
+  return all;
+}
+
+/// A loop that carries a counter, what the steps carry, and the results so far, into which each
+/// round writes its slice: in place, because nobody else has them.
+Scanned record_scan(const Step& step, const Tensors& initial, const Tensors& xs, bool reverse,
+                    Tensors& captured, Location here) {
+  const Dim count = slice_count(xs, here);
+  const size_t carries = initial.size();
+  const auto slices_at = [&](const Tensor& i) {
+    Tensors slices;
+    for (const Tensor& x : xs)
+      slices.push_back(index_select(x, 0, i.reshape({1}, here), here).select(0, 0, here));
+    return slices;
+  };
+  const Tensor zero = scalar_tensor(0, DType::i64, here);
+  size_t results = 0;
+  const Tensors first = recorder()->types_of(
+      [&](const Tensors& in) {
+        Scanned now = step(in, slices_at(zero));
+        require_same_types(in, now.carried, "scan", here);
+        results = now.results.size();
+        return joined(now.carried, now.results);
+      },
+      initial, captured, here);
+  Tensors carried = joined({zero}, initial);
+  for (const Tensor& y : part(first, carries, results)) {
+    Dims sizes = y.sizes();
+    sizes.insert(sizes.begin(), count);
+    carried.push_back(full(sizes, 0, y.dtype(), here));
+  }
+  const Tensor end = dim_as_tensor(count, DType::i64, here);
+  const auto round = [&](const Tensors& in) {
+    const Tensor at = reverse ? sub(sub(end, in[0], 1, here), 1, 1, here) : in[0];
+    const Scanned now = step(part(in, 1, carries), slices_at(at));
+    Tensors next = now.carried;
+    for (size_t k = 0; k < results; ++k)
+      next.push_back(index_copy(in[1 + carries + k], 0, at.reshape({1}, here),
+                                now.results[k].unsqueeze(0, here), here));
+    return joined({add(in[0], 1, 1, here)}, next);  // the last to be computed: counts in place
+  };
+  const Tensors last =
+      while_loop([&](const Tensors& in) { return lt(in[0], end, here); }, round, carried, here);
+  return {part(last, 1, carries), part(last, 1 + carries, results)};
+}
+
+/// The gradients of initial, xs and captured, in this order, the floating ones. First the steps run
+/// again, to keep what each of them started with; then their derivatives run, the last one first.
+Tensors scan_gradients(const Step& step, const Tensors& initial, const Tensors& xs,
+                       const Tensors& captured, bool reverse, const Tensors& carried_gradients,
+                       const Tensors& result_gradients, Location here) {
+  const size_t carries = initial.size();
+  const Tensors starts = scan(
+                             [=](const Tensors& carried, const Tensors& slices) {
+                               return Scanned{step(carried, slices).carried, carried};
+                             },
+                             initial, xs, reverse, here)
+                             .results;
+  const size_t slice_tensors = xs.size();
+  const Body body = [=](const Tensors& in) {
+    const Scanned now = step(part(in, 0, carries), part(in, carries, slice_tensors));
+    return joined(now.carried, now.results);
+  };
+  Tensors sums = floating(carried_gradients);
+  const size_t floating_carries = sums.size();
+  for (const Tensor& t : captured) sums.push_back(zeros_like(t, {}, here));
+  const Step backward_step = [=](const Tensors& so_far, const Tensors& slices) {
+    const Tensors inputs = part(slices, 0, carries + slice_tensors);
+    const Tensors of_results = part(slices, inputs.size(), slices.size() - inputs.size());
+    // a carry that is no floating number has no gradient, and nothing asks for one
+    Tensors of_carried(carries);
+    size_t next = 0;
+    for (size_t i = 0; i < carries; ++i)
+      if (is_floating(initial[i].dtype())) of_carried[i] = so_far[next++];
+    const Tensors gradients =
+        gradients_of(body, inputs, captured, joined(of_carried, of_results), here);
+    const size_t of_slices = gradients.size() - floating_carries - captured.size();
+    Scanned now{part(gradients, 0, floating_carries), part(gradients, floating_carries, of_slices)};
+    for (size_t i = 0; i < captured.size(); ++i)
+      now.carried.push_back(
+          add(so_far[floating_carries + i], gradients[floating_carries + of_slices + i], 1, here));
+    return now;
+  };
+  const Scanned all =
+      scan(backward_step, sums, joined(joined(starts, xs), result_gradients), !reverse, here);
+  return joined(joined(part(all.carried, 0, floating_carries), all.results),
+                part(all.carried, floating_carries, captured.size()));
+}
+
+}  // namespace
+
+Scanned scan(const Step& step, const Tensors& initial, const Tensors& xs, bool reverse,
+             Location here) {
+  require_defined(initial, "scan", here);
+  if (recorder() == nullptr) return run_scan(step, initial, xs, reverse, here);
+  Tensors captured;
+  const Scanned all =
+      no_grad([&] { return record_scan(step, initial, xs, reverse, captured, here); });
+  std::erase_if(captured, [](const Tensor& t) { return !wants_gradient(t); });
+  const Tensors inputs = joined(joined(initial, xs), captured);
+  if (!want_gradients(inputs)) return all;
+  const size_t carries = initial.size();
+  const Tensors results = on_tape(
+      "scan", inputs, joined(all.carried, all.results),
+      [=](const Tensors&, const Tensors&, const Gradients& gradients) {
+        return beside(inputs, scan_gradients(
+                                  step, initial, xs, captured, reverse, part(gradients, 0, carries),
+                                  part(gradients, carries, gradients.size() - carries), here));
+      },
+      here);
+  return {part(results, 0, carries), part(results, carries, results.size() - carries)};
+}
+
+Tensors map(const Body& body, const Tensors& xs, Location here) {
+  return scan(
+             [&](const Tensors&, const Tensors& slices) {
+               return Scanned{{}, body(slices)};
+             },
+             {}, xs, false, here)
+      .results;
+}
+
+}  // namespace taper::eager

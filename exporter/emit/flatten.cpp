@@ -1,0 +1,118 @@
+#include "taper/exporter/emit/flatten.h"
+
+namespace taper::emit {
+namespace {
+
+using ir::Value;
+using Kind = Step::Kind;
+
+class Flattener {
+ public:
+  Flattened run(const ir::Graph& graph) {
+    add_nodes(graph);
+    for (const ir::Write& w : graph.writes()) copy(w.value, w.state->value.get(), nullptr);
+    return std::move(flat_);
+  }
+
+ private:
+  int here() const { return static_cast<int>(flat_.steps.size()); }
+  int add(Step step) {
+    flat_.steps.push_back(step);
+    return here() - 1;
+  }
+  void copy(const Value* from, const Value* to, const ir::Node* node) {
+    add({Kind::copy, node, from, to});
+  }
+  void lies_on(const Value* base, const Value* other) { flat_.aliases[base] = ir::base_of(other); }
+
+  void add_nodes(const ir::Graph& graph) {
+    for (const ir::Node& node : graph.nodes()) {
+      if (node.op == &ir::ops::cond)
+        branch(node);
+      else if (node.op == &ir::ops::while_loop)
+        loop(node);
+      else if (is_instruction(node))
+        add({Kind::kernel, &node});
+      else
+        continue;
+      bind_symbols(graph, &node);  // a number that this node computed is read at once
+    }
+  }
+
+  /// Those in results of `producer`; nullptr: in inputs of a body.
+  void bind_symbols(const ir::Graph& graph, const ir::Node* producer) {
+    for (const ir::SymbolBinding& s : graph.symbols())
+      if (s.value != nullptr && s.value->node == producer &&
+          flat_.root_of(s.value)->origin == Value::Origin::result)
+        add({Kind::bind, producer, s.value, nullptr, &s});
+  }
+
+  void body(const ir::Graph& graph) {
+    bind_symbols(graph, nullptr);
+    add_nodes(graph);
+  }
+
+  /// What decides is read now, unless nothing that runs can change it.
+  void test(const Value* predicate, const ir::Node& node) {
+    if (flat_.root_of(predicate)->origin == Value::Origin::result)
+      add({Kind::test, &node, predicate});
+  }
+
+  void branch(const ir::Node& node) {
+    const std::vector<Value*> operands = ir::operands_of(node);
+    const Value* predicate = std::get<Value*>(node.arguments[0]);
+    for (const auto& b : node.bodies)
+      for (size_t i = 0; i < operands.size(); ++i) lies_on(b->inputs()[i].value.get(), operands[i]);
+    const auto side = [&](const ir::Graph& graph) {
+      body(graph);
+      for (size_t i = 0; i < node.results.size(); ++i)
+        copy(graph.outputs()[i].value, node.result(i), &node);
+    };
+    test(predicate, node);
+    const int unless = add({Kind::jump_unless, &node, predicate});
+    side(*node.bodies[0]);
+    const int over = add({Kind::jump, &node});
+    flat_.steps[static_cast<size_t>(unless)].target = here();
+    side(*node.bodies[1]);
+    flat_.steps[static_cast<size_t>(over)].target = here();
+  }
+
+  // The condition is the first thing of a round; where it fails, the round goes straight to its
+  // end, which asks for the same boolean.
+  void loop(const ir::Node& node) {
+    const std::vector<Value*> operands = ir::operands_of(node);
+    const size_t carries = node.results.size();
+    for (const auto& b : node.bodies)
+      for (size_t i = 0; i < operands.size(); ++i)
+        lies_on(b->inputs()[i].value.get(), i < carries ? node.result(i) : operands[i]);
+    for (size_t i = 0; i < carries; ++i) copy(operands[i], node.result(i), &node);
+    const int begin = add({Kind::loop_begin, &node});
+    body(*node.bodies[0]);
+    const Value* predicate = node.bodies[0]->outputs()[0].value;
+    test(predicate, node);
+    const int unless = add({Kind::jump_unless, &node, predicate});
+    body(*node.bodies[1]);
+    for (size_t i = 0; i < carries; ++i)
+      copy(node.bodies[1]->outputs()[i].value, node.result(i), &node);
+    const int end = add({Kind::loop_end, &node, predicate, nullptr, nullptr, begin});
+    flat_.steps[static_cast<size_t>(begin)].target = end;
+    flat_.steps[static_cast<size_t>(unless)].target = end;
+    flat_.loops.emplace_back(begin, end);
+  }
+
+  Flattened flat_;
+};
+
+}  // namespace
+
+const Value* Flattened::root_of(const Value* value) const {
+  for (value = ir::base_of(value);;) {
+    const auto at = aliases.find(value);
+    if (at == aliases.end()) return value;
+    value = at->second;
+  }
+}
+
+Flattened flatten(const ir::Graph& graph) { return Flattener().run(graph); }
+
+}  // namespace taper::emit
