@@ -81,6 +81,82 @@ void run_rows(Span<const Source> sources, const TensorRef& out, BlockFunction f,
   }
 }
 
+// Matrices of which some arguments are transposed: their columns lie densely. What lies in one
+// cache line belongs to as many rows, so those are read together, a tile at a time.
+constexpr index_t line_bytes = 64, tile_columns = 32;
+
+struct Tiles {
+  index_t rows, columns;  // of each matrix
+  index_t height;         // rows of a tile
+};
+
+bool is_transposed(const Source& source) {
+  const Walk& walk = *source.walk;
+  const int inner = walk.rank - 1;
+  return inner > 0 && !source.converts && walk.strides[inner] > 1 && walk.strides[inner - 1] == 1;
+}
+
+bool have_tiles(Span<const Source> sources, Tiles& tiles) {
+  tiles = {};
+  for (const Source& source : sources) {
+    if (!is_transposed(source)) continue;
+    const Walk& walk = *source.walk;
+    const index_t rows = walk.sizes[walk.rank - 2], columns = walk.sizes[walk.rank - 1];
+    if (tiles.height != 0 && (rows != tiles.rows || columns != tiles.columns)) return false;
+    tiles = {rows, columns, line_bytes / source.element_bytes};
+  }
+  return tiles.height != 0 && tiles.rows >= tiles.height && tiles.columns >= tile_columns;
+}
+
+template <class E>
+void turn(const void* from, index_t stride, index_t rows, index_t columns, void* tile) {
+  const E* x = static_cast<const E*>(from);
+  E* y = static_cast<E*>(tile);
+  for (index_t c = 0; c < columns; ++c, x += stride)
+    for (index_t r = 0; r < rows; ++r) y[r * tile_columns + c] = x[r];
+}
+void read_tile(const Source& source, index_t first, index_t rows, index_t columns, void* tile) {
+  const void* from = source.at(source.walk->offset_of(first));
+  const index_t stride = source.walk->strides[source.walk->rank - 1];
+  switch (source.element_bytes) {
+    case 1:
+      return turn<Bytes<1>>(from, stride, rows, columns, tile);
+    case 2:
+      return turn<Bytes<2>>(from, stride, rows, columns, tile);
+    case 4:
+      return turn<Bytes<4>>(from, stride, rows, columns, tile);
+    default:
+      return turn<Bytes<8>>(from, stride, rows, columns, tile);
+  }
+}
+
+// Rows [row, row + rows) of one matrix, which begin at element `first`.
+void run_tiles(Span<const Source> sources, const TensorRef& out, DType computes, BlockFunction f,
+               const void* functor, const Tiles& tiles, index_t first, index_t rows) {
+  constexpr int max_sources = 3;
+  alignas(16) char buffers[max_sources][line_bytes * tile_columns];
+  alignas(16) char computed[tile_columns * 8];
+  const int out_bytes = size_bytes(out.dtype);
+  const bool stores = computes != out.dtype;
+  const Store store = storer(computes, out.dtype);
+  for (index_t c = 0; c < tiles.columns; c += tile_columns) {
+    const index_t n = tiles.columns - c < tile_columns ? tiles.columns - c : tile_columns;
+    for (index_t k = 0; k < sources.size(); ++k)
+      if (is_transposed(sources[k])) read_tile(sources[k], first + c, rows, n, buffers[k]);
+    for (index_t r = 0; r < rows; ++r) {
+      const index_t at = first + r * tiles.columns + c;
+      Rows in[max_sources] = {};
+      for (index_t k = 0; k < sources.size(); ++k)
+        in[k].data = is_transposed(sources[k])
+                         ? buffers[k] + r * tile_columns * sources[k].element_bytes
+                         : read_block(sources[k], at, n, buffers[k]);
+      void* to = static_cast<char*>(out.data) + at * out_bytes;
+      f(functor, 1, n, in, stores ? computed : to);
+      if (stores) store(computed, n, to);
+    }
+  }
+}
+
 }  // namespace
 
 void run_pointwise(const Context& context, index_t count, Span<const Source> sources,
@@ -89,6 +165,18 @@ void run_pointwise(const Context& context, index_t count, Span<const Source> sou
   for (const Source& source : sources) direct = direct && source.is_direct();
   index_t row = 0;
   const bool rows = !direct && computes == out.dtype && have_rows(sources, count, row);
+  Tiles tiles;
+  if (!direct && !rows && have_tiles(sources, tiles)) {
+    // a task is a strip of rows of one matrix
+    const index_t strips = (tiles.rows + tiles.height - 1) / tiles.height;
+    const index_t matrices = count / (tiles.rows * tiles.columns);
+    return parallel_for(context.threads, matrices * strips, [&](index_t task) {
+      const index_t row = task % strips * tiles.height, left = tiles.rows - row;
+      run_tiles(sources, out, computes, f, functor, tiles,
+                (task / strips * tiles.rows + row) * tiles.columns,
+                left < tiles.height ? left : tiles.height);
+    });
+  }
   const index_t tasks = (count + pointwise_grain - 1) / pointwise_grain;
   parallel_for(context.threads, tasks, [&](index_t task) {
     const index_t first = task * pointwise_grain;
