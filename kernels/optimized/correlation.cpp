@@ -53,10 +53,19 @@ CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation&
   const index_t result_depth = direction == Direction::forward ? c.out[0] : c.in[0],
                 images = c.batch * c.groups * result_depth;
   const index_t row_work = l.result_channels * l.depth() * (l.width.end - l.width.begin);
-  while (thread_count > 1 && images * ceil_div(positions, plan.band) < 4 * thread_count &&
-         plan.band > 1 && plan.band * row_work >= 2 * least_work)
+  const index_t wanted = thread_count > 1 ? 4 * index_t{thread_count} : 1;
+  const auto tasks = [&] { return images * ceil_div(positions, plan.band) * plan.parts; };
+  const auto cut_channels = [&] {
+    const Panels panels(kernels, Layout(c, direction, plan.band));
+    const index_t most = smaller(panels.count, plan.band * row_work / least_work);
+    plan.parts = larger(1, smaller(most, ceil_div(wanted, larger(1, tasks()))));
+  };
+  // every thread reads what is not cut: the weights, or the planes
+  if (l.result_channels * l.depth() > (plan.band + reach) * row) cut_channels();
+  while (tasks() < wanted && plan.band > 1 && plan.band * row_work >= 2 * least_work)
     plan.band = ceil_div(plan.band, 2);
   plan.band = ceil_div(positions, ceil_div(positions, plan.band));
+  if (plan.parts == 1) cut_channels();
 
   // What a larger shape would not need less of.
   const index_t planes =
@@ -119,8 +128,9 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
   const index_t result_image = l.height.result_extent * l.width.result_extent,
                 result_plane = result_depth * result_image;
   parallel_for_slots(
-      threads, c.batch * c.groups * result_depth * bands, plan.slots,
-      [&](index_t task, index_t slot) {
+      threads, c.batch * c.groups * result_depth * bands * plan.parts, plan.slots,
+      [&](index_t part_task, index_t slot) {
+        const index_t task = part_task / plan.parts, part = part_task % plan.parts;
         const index_t q0 = l.height.begin + task % bands * l.band, z = task / bands % result_depth,
                       unit = task / (bands * result_depth);
         const index_t q1 = smaller(l.height.end, q0 + l.band),
@@ -135,7 +145,9 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
         for_phases(c, l, direction, [&](const Phase& p) {
           const index_t top = larger(q0, l.height.first(p.row)), left = l.width.first(p.column);
           Sweep s;
-          s.panels = &panels, s.depth = p.taps * l.virtual_channels;
+          s.panels = &panels, s.first_panel = part_begin(panels.count, plan.parts, part),
+          s.last_panel = part_begin(panels.count, plan.parts, part + 1),
+          s.depth = p.taps * l.virtual_channels;
           s.row_step = c.dilation[1] == 1 && (forward || c.stride[1] == 1) ? c.stride[1] : 0;
           s.tap_rows = s.row_step > 0 ? c.kernel[1] : 1, s.tap_columns = p.taps / s.tap_rows;
           s.weight = weights + group * group_weights +

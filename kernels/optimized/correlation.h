@@ -28,9 +28,9 @@ Correlation correlation_of(const Shape& x, const Shape& y, const Shape& weight,
                            Span<const int64_t> dilation, int64_t groups);
 
 /// How the work is cut. `band`: rows of the result in a task, in units of the stride when going
-/// backward.
+/// backward. `parts`: tasks that share a band, each with some of the channels.
 struct CorrelationPlan {
-  index_t band, slots, bytes_per_slot, shared_bytes;
+  index_t band, parts = 1, slots, bytes_per_slot, shared_bytes;
   size_t scratch_bytes() const {
     return static_cast<size_t>(shared_bytes + slots * bytes_per_slot);
   }

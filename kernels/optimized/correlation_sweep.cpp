@@ -82,7 +82,7 @@ void run_turned_tile(const Microkernels& kernels, const Sweep& s, index_t panel,
 
 void run_turned(const Microkernels& kernels, const Sweep& s) {
   const index_t parts = ceil_div(s.width, kernels.rows);
-  for (index_t panel = 0; panel < s.panels->count; ++panel)
+  for (index_t panel = s.first_panel; panel < s.last_panel; ++panel)
     for (index_t i = 0; i < s.height * parts; ++i) {
       const index_t x = part_begin(s.width, parts, i % parts);
       run_turned_tile(kernels, s, panel, i / parts, x,
@@ -93,15 +93,15 @@ void run_turned(const Microkernels& kernels, const Sweep& s) {
 // Runs over y and x as one row of (height - 1) * pitch + width elements; those between the image's
 // rows are thrown away.
 void run_tiles(const Microkernels& kernels, const Sweep& s) {
-  const index_t total = (s.height - 1) * s.pitch + s.width, panels = s.panels->count,
+  const index_t total = (s.height - 1) * s.pitch + s.width, panels = s.last_panel - s.first_panel,
                 tiles = ceil_div(total, kernels.columns());
   // What is larger is read once: the weights, or the planes.
   if (s.panels->channels * s.depth > s.planes)
     for (index_t i = 0; i < panels * tiles; ++i)
-      run_tile(kernels, s, i / tiles, i % tiles * kernels.columns(), total);
+      run_tile(kernels, s, s.first_panel + i / tiles, i % tiles * kernels.columns(), total);
   else
     for (index_t i = 0; i < panels * tiles; ++i)
-      run_tile(kernels, s, i % panels, i / panels * kernels.columns(), total);
+      run_tile(kernels, s, s.first_panel + i % panels, i / panels * kernels.columns(), total);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace taper::optimized::correlation {
 /// x])
 struct Sweep {
   const Panels* panels;
+  index_t first_panel, last_panel;  // those to run over: [first, last)
   index_t depth;
   index_t tap_rows, tap_columns, row_step;  // as in Channel; backward, `pitch` further up
   const float* weight;                      // panels of (depth, width)
