@@ -11,6 +11,19 @@ using ClampMin = WithScalar<Maximum, T>;
 template <class T>
 using ClampMax = WithScalar<Minimum, T>;
 
+// The largest finite numbers of f16 and bf16 are not those of the f32 in which they are computed.
+struct NanToNumSmall : Elementwise<NanToNum<float>, SmallFloat, SmallFloat> {
+  using Base = Elementwise<NanToNum<float>, SmallFloat, SmallFloat>;
+  static Error run(Context& context, const Plan& plan, AnyView<const SmallFloat> x,
+                   Maybe<double> nan, Maybe<double> posinf, Maybe<double> neginf,
+                   View<SmallFloat> out) {
+    const double largest = out.ref->dtype == DType::f16 ? 65504.0 : 0x1.fep127;
+    if (!posinf) posinf = {largest, true};
+    if (!neginf) neginf = {-largest, true};
+    return Base::run(context, plan, x, nan, posinf, neginf, out);
+  }
+};
+
 }  // namespace
 
 TAPER_UNARY_NUMERIC(relu, Relu)
@@ -29,7 +42,10 @@ TAPER_UNARY_FLOATING(leaky_relu, LeakyRelu)
 TAPER_UNARY_FLOATING(hardswish, Hardswish)
 TAPER_UNARY_FLOATING(hardsigmoid, Hardsigmoid)
 TAPER_UNARY_FLOATING(softplus, Softplus)
-TAPER_UNARY_NUMERIC(nan_to_num, NanToNum)
+TAPER_POINTWISE(nan_to_num, f32, Elementwise<NanToNum<float>, float, float>)
+TAPER_POINTWISE(nan_to_num, f64, Elementwise<NanToNum<double>, double, double>)
+TAPER_POINTWISE(nan_to_num, small_float, NanToNumSmall)
+TAPER_UNARY_INTEGER(nan_to_num, NanToNum)
 
 TAPER_BINARY_NUMERIC(threshold_backward, ThresholdBackward)
 TAPER_BINARY_FLOATING(gelu_backward, GeluBackward)

@@ -17,6 +17,37 @@ TEST(pointwise, gives_the_same_bits_for_any_strides) {
   }
 }
 
+// They are read in tiles, whose last row and column may be cut.
+TEST(pointwise, gives_the_same_bits_for_transposed_arguments) {
+  for (const Ints& sizes :
+       {Ints{16, 32}, Ints{17, 33}, Ints{100, 70}, Ints{3, 64, 47}, Ints{65, 500}}) {
+    const auto columns = [&](const Tensor& t) {
+      return contiguous(transpose(t, -1, -2)).transpose(-1, -2);
+    };
+    const Tensor x = random_tensor(sizes, 1), y = random_tensor(sizes, 2);
+    expect_same_bits(columns(x) * y, x * y);
+    expect_same_bits(x - columns(y), x - y);
+    expect_same_bits(where(lt(columns(x), columns(y)), columns(y), x), where(lt(x, y), y, x));
+    for (const DType d : {DType::f16, DType::f64, DType::i64, DType::u8}) {
+      const Tensor a = (abs(x) * 10).to(d), b = (abs(y) * 10).to(d);
+      EXPECT_EQ((columns(a) + b).to(DType::f64).to_vector<double>(),
+                (a + b).to(DType::f64).to_vector<double>());
+    }
+    const Tensor row = random_tensor({sizes.back()}, 3);
+    expect_same_bits(columns(x) * row, x * row);
+  }
+}
+
+TEST(pointwise, replaces_infinities_of_halves_by_their_own_largest_numbers) {
+  const Tensor x = Tensor::from<float>({HUGE_VALF, -HUGE_VALF, NAN, 1}, {4});
+  EXPECT_EQ(nan_to_num(x.to(DType::f16)).to(DType::f32).to_vector<float>(),
+            (std::vector<float>{65504, -65504, 0, 1}));
+  EXPECT_EQ(nan_to_num(x.to(DType::bf16)).to(DType::f32).to_vector<float>(),
+            (std::vector<float>{0x1.fep127f, -0x1.fep127f, 0, 1}));
+  EXPECT_EQ(nan_to_num(x.to(DType::f16), {}, 7.0).to(DType::f32).to_vector<float>(),
+            (std::vector<float>{7, -65504, 0, 1}));
+}
+
 TEST(pointwise, broadcasts_every_dimension) {
   const Tensor x = random_tensor({4, 1, 6}), y = random_tensor({5, 1}), wide = expand(x, {4, 5, 6});
   expect_same_bits(x * y, contiguous(wide) * contiguous(expand(y, {4, 5, 6})));
