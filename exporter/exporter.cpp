@@ -1,16 +1,21 @@
 #include "taper/exporter/exporter.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/emit/emit.h"
+#include "taper/exporter/emit/kernels.h"
+#include "taper/exporter/io/format_text.h"
+#include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/passes.h"
+#include "taper/exporter/passes/to_half.h"
 #include "taper/kernels/portable/portable.h"
 
 namespace taper {
 namespace {
 
-emit::EmitOptions emit_options(const ExportOptions& options, const std::filesystem::path& path) {
+emit::EmitOptions emit_options(const ExportOptions& options, const std::string& name) {
   emit::EmitOptions e;
   if (options.portable)
     e.kernels.assign(portable::all.begin(), portable::all.end());
@@ -20,10 +25,31 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::filesyst
   e.kernels.insert(e.kernels.end(), added.begin(), added.end());
   e.kernel_sets = options.portable ? std::vector<std::string>{"portable"}
                                    : std::vector<std::string>{"optimized", "portable"};
-  e.name = options.name.empty() ? path.stem().string() : options.name;
-  e.exact = options.exact;
+  e.name = options.name.empty() ? name : options.name;
+  e.exact = options.exact && !options.dtype;
   e.debug = options.debug;
   return e;
+}
+
+void begin(const ExportOptions& options, const char* stage) {
+  if (options.stage) options.stage(stage);
+}
+
+/// How far results may be from eager's on another processor, relative to the largest magnitude: a
+/// few roundings of the shortest dtype in which the program computes, or a step of quantized
+/// values.
+double tolerance_of(const ir::Graph& graph) {
+  double tolerance = 1e-4;
+  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    for (const ir::Node& node : g.nodes())
+      ir::for_each_value(node, [&](const ir::Value* v) {
+        const DType dtype = v->type.dtype;
+        if (dtype == DType::f16) tolerance = std::max(tolerance, 2e-2);
+        if (dtype == DType::i8) tolerance = std::max(tolerance, 5e-2);
+        if (dtype == DType::bf16) tolerance = std::max(tolerance, 1e-1);
+      });
+  });
+  return tolerance;
 }
 
 }  // namespace
@@ -46,31 +72,78 @@ ir::Graph& Exporter::graph(const std::string& name) {
   throw ExportError("export: there is no method called \"" + name + "\"");
 }
 
-void Exporter::run_passes(const ExportOptions& options) {
+void Exporter::test(const std::string& method, const std::vector<Tensor>& inputs,
+                    const std::string& name) {
+  const eager::NoGrad guard;
+  const ir::Interpretation result = ir::Interpreter(graph(method)).run(inputs);
+  io::BundledTest test{method, name, {}, {}};
+  for (const Tensor& t : inputs) test.inputs.push_back(eager::array_of(t));
+  for (const Tensor& t : result.outputs) {
+    if (!t.defined()) throw ExportError("export: a test of " + method + ": an output is a number");
+    test.outputs.push_back(eager::array_of(t));
+  }
+  tests_.push_back(std::move(test));
+}
+
+void Exporter::run_passes(const ExportOptions& options, std::span<const Kernel* const> kernels) {
   if (graphs_.empty()) throw ExportError("export: there is nothing to write; add a method first");
   if (written_) throw ExportError("export: an Exporter writes once; make another one");
   written_ = true;
   std::vector<ir::Graph*> graphs;
   for (const auto& graph : graphs_) graphs.push_back(graph.get());
   bake_read_only_states(graphs);
-  for (ir::Graph* graph : graphs) passes::run_passes(*graph, options.exact);
+  // Constants are folded in f32 and rounded once; what is fused afterwards is what stayed f32.
+  const std::vector<passes::Pass>& all = passes::default_passes();
+  const auto fusion =
+      std::ranges::find(all, std::string_view("fuse_pointwise"), &passes::Pass::name);
+  const auto has_kernel = [&](const ir::Node& call) {
+    return !emit::find_candidates(call, kernels).records.empty();
+  };
+  for (ir::Graph* graph : graphs) {
+    passes::run_passes(*graph, options.exact, {all.begin(), fusion});
+    if (options.dtype) passes::to_half(*graph, *options.dtype, has_kernel);
+    passes::run_passes(*graph, options.exact, {fusion, all.end()});
+  }
+}
+
+emit::EmitOptions Exporter::prepare(const ExportOptions& options, const std::string& name,
+                                    std::vector<emit::Method>& methods,
+                                    std::vector<std::string>& notes) {
+  emit::EmitOptions e = emit_options(options, name);
+  begin(options, "passes");
+  run_passes(options, e.kernels);
+  for (const auto& graph : graphs_) methods.push_back({graph->name(), graph.get()});
+  for (io::BundledTest& test : tests_) {
+    test.relative_tolerance = tolerance_of(graph(test.method));
+    if (test.size_bytes() <= options.test_bytes)
+      e.tests.push_back(std::move(test));
+    else
+      notes.push_back("no test of " + test.method + ": its tensors take " +
+                      io::bytes_text(test.size_bytes()) + ", more than " +
+                      io::bytes_text(options.test_bytes));
+  }
+  tests_.clear();
+  e.writing = [&options] { begin(options, "writing"); };
+  begin(options, "planning");
+  return e;
 }
 
 emit::Report Exporter::write(const std::filesystem::path& path, const ExportOptions& options) {
-  run_passes(options);
   std::vector<emit::Method> methods;
-  for (const auto& graph : graphs_) methods.push_back({graph->name(), graph.get()});
-  emit::Report report = emit::write(path.string(), methods, emit_options(options, path));
+  std::vector<std::string> notes;
+  const emit::EmitOptions e = prepare(options, path.stem().string(), methods, notes);
+  emit::Report report = emit::write(path.string(), methods, e);
+  report.notes = notes;
   if (!options.quiet) std::cout << report;
   return report;
 }
 
 std::vector<std::byte> Exporter::write(const ExportOptions& options, emit::Report* report) {
-  run_passes(options);
   std::vector<emit::Method> methods;
-  for (const auto& graph : graphs_) methods.push_back({graph->name(), graph.get()});
   emit::Report own;
-  return emit::write(methods, emit_options(options, "program"), report ? *report : own);
+  emit::Report& filled = report != nullptr ? *report : own;
+  const emit::EmitOptions e = prepare(options, "program", methods, filled.notes);
+  return emit::write(methods, e, filled);
 }
 
 }  // namespace taper

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -18,11 +19,17 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/files.h"
 #include "taper/exporter/emit/report.h"
+#include "taper/exporter/io/bundled_test.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/ir/printer.h"
 #include "taper/exporter/nn/nn.h"
 #include "taper/exporter/optim/optim.h"
 #include "taper/exporter/trace/trace.h"
+
+namespace taper::emit {
+struct EmitOptions;
+struct Method;
+}  // namespace taper::emit
 
 namespace taper {
 
@@ -32,6 +39,7 @@ using eager::Tensor;
 // brought here. (`std` is not: it would hide the library's. Write eager::std(x).)
 using eager::arange;
 using eager::cat;
+using eager::cond;
 using eager::einsum;
 using eager::eye;
 using eager::full;
@@ -39,6 +47,7 @@ using eager::grad;
 using eager::hann_window;
 using eager::hstack;
 using eager::linspace;
+using eager::map;
 using eager::meshgrid;
 using eager::no_grad;
 using eager::one_hot;
@@ -47,10 +56,13 @@ using eager::rand;
 using eager::randn;
 using eager::randperm;
 using eager::scalar_tensor;
+using eager::scan;
+using eager::Scanned;
 using eager::stack;
 using eager::tril_indices;
 using eager::triu_indices;
 using eager::vstack;
+using eager::while_loop;
 using eager::zeros;
 
 struct ExportOptions {
@@ -60,6 +72,11 @@ struct ExportOptions {
   bool debug = true;      ///< write source lines and module paths, for errors and profiles
   bool quiet = false;     ///< do not print what was written
   std::string name;       ///< of the program, for people; default: the file's name
+  /// f16 or bf16: holds the weights in this dtype and computes in it; inputs and outputs keep
+  /// theirs. passes/to_half.h says what stays f32.
+  std::optional<DType> dtype;
+  int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
+  std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …
 };
 
 /// Collects methods, which share weights and other states, and writes them as one program.
@@ -79,6 +96,12 @@ class Exporter {
     add(name, erase(std::forward<F>(function), inputs.size()), inputs, outputs, here);
   }
 
+  /// Keeps a call of a method in the file, for `taper check`: the inputs and what they give in
+  /// eager, where states start with the values that they have now. Throws ExportError if the inputs
+  /// do not fit.
+  void test(const std::string& method, const std::vector<Tensor>& inputs,
+            const std::string& name = "");
+
   /// The graph of a method, as it was traced.
   ir::Graph& graph(const std::string& name);
 
@@ -92,7 +115,9 @@ class Exporter {
   using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
   void add(const std::string& name, const Function& function, const std::vector<InputSpec>& inputs,
            const std::vector<std::string>& outputs, Location here);
-  void run_passes(const ExportOptions& options);
+  void run_passes(const ExportOptions& options, std::span<const Kernel* const> kernels);
+  emit::EmitOptions prepare(const ExportOptions& options, const std::string& name,
+                            std::vector<emit::Method>& methods, std::vector<std::string>& notes);
 
   /// A generic lambda, which takes anything, counts as one of single tensors.
   template <class F>
@@ -138,6 +163,7 @@ class Exporter {
   static std::vector<Tensor> results(std::pair<Tensor, Tensor> t) { return {t.first, t.second}; }
 
   std::vector<std::unique_ptr<ir::Graph>> graphs_;
+  std::vector<io::BundledTest> tests_;
   bool written_ = false;
 };
 

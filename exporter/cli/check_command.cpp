@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <sstream>
 
@@ -9,7 +10,9 @@
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/outputs.h"
 #include "taper/exporter/cli/running_method.h"
+#include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/eager/threads.h"
+#include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/recorded_calls.h"
 
@@ -19,13 +22,13 @@ namespace {
 struct Options {
   std::string file, recorded, method;
   ImportChoice import;
-  double tolerance = 1e-4;
+  std::optional<double> tolerance;
   int threads = 0;
 };
+constexpr double usual_tolerance = 1e-4;
 
 /// The largest difference of one result over all calls.
 struct Worst {
-  std::string name;
   io::Difference difference;
   size_t call = 0;
 
@@ -82,19 +85,26 @@ void set_inputs(RunningMethod& running, const io::RecordedCall& call, const Opti
   }
 }
 
-std::string difference_text(const Worst& worst, double tolerance) {
-  const io::Difference& d = worst.difference;
+std::string difference_text(const io::Difference& d, bool fits, const std::string& where) {
   if (!d.other.empty()) return d.other;
   std::ostringstream text;
   text << std::setprecision(3) << d.relative << " of the largest magnitude";
-  if (d.relative > tolerance)
-    text << ": element " << d.element << " of call " << worst.call << " is " << std::setprecision(8)
-         << d.got << ", not " << d.want;
+  if (!fits)
+    text << ": element " << d.element << where << " is " << std::setprecision(8) << d.got
+         << ", not " << d.want;
   return text.str();
 }
 
-void check_program(const Options& options, std::ostream& out) {
-  if (options.threads > 0) eager::set_threads(options.threads);
+/// Prints one result's line. Returns `fits`.
+bool print_result(std::ostream& out, const std::string& name, const io::Difference& d, bool fits,
+                  const std::string& where = "") {
+  out << (fits ? "ok    " : "WRONG ") << io::printable(name) << "  "
+      << io::printable(difference_text(d, fits, where)) << '\n';
+  return fits;
+}
+
+void check_recorded(const Options& options, std::ostream& out) {
+  const double tolerance = options.tolerance.value_or(usual_tolerance);
   const std::vector<io::RecordedCall> calls =
       io::read_recorded_calls(options.recorded, options.import.model);
   if (calls.empty()) throw ExportError(options.recorded + " records no call");
@@ -103,10 +113,7 @@ void check_program(const Options& options, std::ostream& out) {
 
   std::map<std::string, Worst> results;
   const auto compare = [&](const std::string& name, const io::Array& got, const io::Array& want,
-                           size_t k) {
-    Worst& worst = results.try_emplace(name, Worst{name, {}, 0}).first->second;
-    worst.take(io::difference(got, want), k);
-  };
+                           size_t k) { results[name].take(io::difference(got, want), k); };
   for (size_t k = 0; k < calls.size(); ++k) {
     set_inputs(running, calls[k], options, known);
     running.execute();
@@ -132,37 +139,86 @@ void check_program(const Options& options, std::ostream& out) {
                       "set<k>.output.<i>");
   bool passed = true;
   for (const auto& [name, worst] : results) {
-    const bool fits =
-        worst.difference.other.empty() && worst.difference.relative <= options.tolerance;
-    passed = passed && fits;
-    out << (fits ? "ok    " : "WRONG ") << io::printable(name) << "  "
-        << io::printable(difference_text(worst, options.tolerance)) << '\n';
+    const io::Difference& d = worst.difference;
+    const bool fits = d.other.empty() && d.relative <= tolerance;
+    passed = print_result(out, name, d, fits, " of call " + std::to_string(worst.call)) && passed;
   }
   if (!passed)
     throw ExportError(options.file + " does not give what " + options.recorded + " recorded");
-  out << io::counted(static_cast<int64_t>(calls.size()), "recorded call") << " within "
-      << options.tolerance << '\n';
+  out << io::counted(static_cast<int64_t>(calls.size()), "recorded call") << " within " << tolerance
+      << '\n';
+}
+
+/// One of the calls that the file carries, by a session of its own.
+bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program,
+              const Options& options, std::ostream& out) {
+  RunningMethod running(options.file, program, test.method, eager::threads());
+  const Method& method = running.method();
+  if (test.inputs.size() != static_cast<size_t>(method.input_count()) ||
+      test.outputs.size() != static_cast<size_t>(method.output_count()))
+    throw ExportError(options.file + ": a test of " + test.method +
+                      " has another number of inputs or outputs than the method");
+  for (index_t i = 0; i < method.input_count(); ++i)
+    set_input(running, i, test.inputs[static_cast<size_t>(i)]);
+  running.execute();
+  const std::vector<io::Array> outputs = read_outputs(method);
+  bool passed = true;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const io::Difference d = io::difference(outputs[i], test.outputs[i]);
+    const double tolerance = options.tolerance.value_or(test.relative_tolerance);
+    const bool fits =
+        d.other.empty() && (d.relative <= tolerance || d.absolute <= test.absolute_tolerance);
+    const std::string name = test.method + ", " + method.output_name(static_cast<index_t>(i));
+    passed = print_result(out, name, d, fits) && passed;
+  }
+  return passed;
+}
+
+void check_bundled(const Options& options, std::ostream& out) {
+  ImportChoice import = options.import;
+  import.tests = true;
+  const std::vector<std::byte> program = program_bytes(options.file, import);
+  std::vector<io::BundledTest> tests = inspect::bundled_tests(
+      inspect::ProgramFile(options.file, program, eager::all_kernels(), cpu_has));
+  if (!options.method.empty())
+    std::erase_if(tests, [&](const io::BundledTest& t) { return t.method != options.method; });
+  if (tests.empty())
+    throw ExportError(options.file +
+                      " carries no test; give recorded calls, `taper check FILE RECORDED`");
+  bool passed = true;
+  for (const io::BundledTest& test : tests)
+    passed = run_test(test, program, options, out) && passed;
+  if (!passed) throw ExportError(options.file + " does not give what its tests expect");
+  out << io::counted(static_cast<int64_t>(tests.size()), "test") << " passed\n";
+}
+
+void check_program(const Options& options, std::ostream& out) {
+  if (options.threads > 0) eager::set_threads(options.threads);
+  if (options.recorded.empty())
+    check_bundled(options, out);
+  else
+    check_recorded(options, out);
 }
 
 }  // namespace
 
 void add_check_command(CLI::App& app, std::ostream& out) {
   CLI::App* command = app.add_subcommand(
-      "check", "Runs recorded calls and says how far the results are from the recorded ones");
+      "check",
+      "Runs recorded calls, or a program's own tests, and says how far the results are from the "
+      "expected ones");
   auto options = std::make_shared<Options>();
   command->add_option("file", options->file, "The program (.taper), or the model (.pt2)")
       ->required();
-  command
-      ->add_option("recorded", options->recorded,
-                   "The calls: set<k>.input.<i>, set<k>.output.<i>, in a .safetensors file")
-      ->required();
+  command->add_option("recorded", options->recorded,
+                      "The calls: set<k>.input.<i>, set<k>.output.<i>, in a .safetensors file; "
+                      "without it, the tests that the program carries");
   command->add_option("--method", options->method,
                       "Which method; default: forward, or the only one");
   command
       ->add_option("--tolerance", options->tolerance,
                    "The largest difference allowed, relative to the result's largest magnitude; "
-                   "integers: absolute")
-      ->capture_default_str()
+                   "integers: absolute. Default: 0.0001, of tests their own")
       ->check(CLI::NonNegativeNumber);
   add_import_options(*command, options->import);
   add_threads_option(*command, options->threads);

@@ -13,6 +13,7 @@ void add_inspect_command(CLI::App& app, std::ostream& out);
 void add_run_command(CLI::App& app, std::ostream& out);
 void add_profile_command(CLI::App& app, std::ostream& out);
 void add_check_command(CLI::App& app, std::ostream& out);
+void add_compare_command(CLI::App& app, std::ostream& out);
 void add_export_command(CLI::App& app, std::ostream& out);
 
 }  // namespace taper::cli

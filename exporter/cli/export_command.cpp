@@ -7,6 +7,7 @@
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/kernel_table.h"
 #include "taper/exporter/cli/program_source.h"
+#include "taper/exporter/cli/stages.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 
@@ -17,7 +18,8 @@ struct Options {
   std::vector<std::string> files;
   std::string output, kernels, array, header, name;
   ImportChoice import;
-  bool portable = false, exact = false;
+  std::string dtype = "f32";
+  bool portable = false, exact = false, no_tests = false;
 };
 
 void write(const std::string& path, const LinkedProgram& program,
@@ -37,11 +39,22 @@ std::string export_models(const Options& options, std::ostream& out) {
                                              " is no .pt2; a program has one file, models may "
                                              "have several");
   if (options.output.empty()) throw CLI::RequiredError("--output, the .taper file to write,");
+  ImportChoice import = options.import;
+  import.tests = !options.no_tests;
   ExportOptions written;
   written.quiet = true, written.exact = options.exact, written.portable = options.portable,
   written.name = options.name;
-  out << export_models({options.files.begin(), options.files.end()}, options.output, options.import,
-                       written);
+  if (options.dtype == "f16") written.dtype = DType::f16;
+  if (options.dtype == "bf16") written.dtype = DType::bf16;
+  emit::Report report;
+  {
+    // a model: importing, tracing, running; then passes, planning, writing
+    Stages stages(static_cast<int>(options.files.size()) * (import.tests ? 3 : 2) + 3);
+    written.stage = [&](const std::string& stage) { stages.begin(stage); };
+    report = export_models({options.files.begin(), options.files.end()}, options.output, import,
+                           written);
+  }
+  out << report;
   return options.output;
 }
 
@@ -79,8 +92,17 @@ void add_export_command(CLI::App& app, std::ostream& out) {
   command->add_option("-o,--output", options->output, "The program to write, of .pt2 files")
       ->type_name("FILE.taper");
   add_import_options(*command, options->import);
-  command->add_flag("--exact", options->exact,
-                    "Runs only passes that keep every bit of eager's results");
+  CLI::Option* const exact = command->add_flag(
+      "--exact", options->exact, "Runs only passes that keep every bit of eager's results");
+  command
+      ->add_option("--dtype", options->dtype,
+                   "Holds weights and computes in f16 or bf16; inputs and outputs keep their dtype")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
+      ->capture_default_str()
+      ->type_name("DTYPE")
+      ->excludes(exact);
+  command->add_flag("--no-tests", options->no_tests,
+                    "Leaves out the test that is made of a model's example inputs");
   command
       ->add_option("--kernels", options->kernels,
                    "The table of exactly the kernels that the program needs: NAME_kernels")

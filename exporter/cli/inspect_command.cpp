@@ -5,6 +5,7 @@
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/eager/kernel_sets.h"
+#include "taper/exporter/inspect/graph_html.h"
 #include "taper/exporter/inspect/graph_svg.h"
 #include "taper/exporter/inspect/summary.h"
 #include "taper/exporter/io/file.h"
@@ -23,9 +24,13 @@ void write_graph(const inspect::ProgramFile& file, const Options& options) {
   for (index_t i = 0; i < file.program().method_count(); ++i)
     if (options.method.empty() || i == inspect::find_method(file.program(), options.method))
       graphs.push_back(inspect::method_graph(file.program(), i));
-  std::ostringstream svg;
-  inspect::write_svg(svg, graphs);
-  io::write_file(options.graph, std::as_bytes(std::span(svg.view())));
+  const std::filesystem::path kind = std::filesystem::path(options.graph).extension();
+  std::ostringstream picture;
+  if (kind == ".html" || kind == ".htm")
+    inspect::write_html(picture, file.path().filename().string(), graphs);
+  else
+    inspect::write_svg(picture, graphs);
+  io::write_file(options.graph, std::as_bytes(std::span(picture.view())));
 }
 
 void inspect_program(const Options& options, std::ostream& out) {
@@ -53,8 +58,10 @@ void add_inspect_command(CLI::App& app, std::ostream& out) {
   command->add_option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
       ->required();
   command->add_option("--method", options->method, "Only this method; default: all");
-  command->add_option("--graph", options->graph, "Draws the methods' graphs into this SVG file")
-      ->type_name("FILE.svg");
+  command
+      ->add_option("--graph", options->graph,
+                   "Draws the methods' graphs: FILE.html, whose modules fold, or FILE.svg")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
   add_import_options(*command, options->import);
   command->callback([options, &out] { inspect_program(*options, out); });

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "taper/exporter/eager/kernel_sets.h"
-#include "taper/exporter/inspect/program_file.h"
+#include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/runtime/program/tables.h"
@@ -39,7 +39,7 @@ void add_machine(const std::filesystem::path& path, KernelSet kernels, bool (*cp
   const Program& program = file.program();
   const index_t count = internal::count_of(program.table().kernels());
   for (index_t i = 0; i < count; ++i) records.insert(&program.kernel(i));
-  linked.bytes = file.bytes();
+  linked.bytes = inspect::without_extras(file);
   linked.load_bytes = file.metadata_bytes();
   linked.session_bytes = program.session_bytes();
   linked.methods.resize(static_cast<size_t>(program.method_count()));

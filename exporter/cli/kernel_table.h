@@ -19,9 +19,9 @@ struct LinkedMethod {
 
 /// What the sources say about a program.
 struct LinkedProgram {
-  std::string file_name;  ///< "lenet.taper", for comments
-  std::string name;       ///< "lenet": what the variables begin with; an identifier
-  std::vector<std::byte> bytes;
+  std::string file_name;         ///< "lenet.taper", for comments
+  std::string name;              ///< "lenet": what the variables begin with; an identifier
+  std::vector<std::byte> bytes;  ///< of the file, without its tests
   std::vector<const Kernel*>
       kernels;  ///< every record that a loader may take, in the order of preference
   size_t load_bytes, session_bytes;  ///< metadata of Program::load, memory of Session::create
@@ -36,7 +36,7 @@ LinkedProgram linked_program(const std::filesystem::path& path, const std::strin
 
 /// `<name>_kernels`: links with the kernel libraries, whose other kernels the linker drops.
 void write_kernel_table(std::ostream& out, const LinkedProgram& program);
-/// `<name>_taper`: the file's bytes, aligned to 64.
+/// `<name>_taper`: the file's bytes, aligned to 64, without its tests.
 void write_array(std::ostream& out, const LinkedProgram& program);
 /// The declarations of both, and the memory that the program takes.
 void write_header(std::ostream& out, const LinkedProgram& program);

@@ -48,12 +48,34 @@ void require_bounds(const pt2::Model& model, const std::filesystem::path& path) 
                           "..256, or export the model with Dim(…, max=…)");
 }
 
-void add_model(Exporter& exporter, const std::string& method, const std::filesystem::path& path,
-               const ImportChoice& choice) {
+/// Keeps the inputs that the model was exported with as a test. Returns why there is none, where
+/// they cannot be used.
+std::string add_test(Exporter& exporter, const std::string& method, const pt2::Model& model) {
+  try {
+    if (const auto inputs = model.example_inputs())
+      exporter.test(method, *inputs, "example inputs");
+    return "";
+  } catch (const ExportError& e) {
+    return "no test of " + method + ": " + e.what();
+  }
+}
+
+/// Returns what people should know of it.
+std::string add_model(Exporter& exporter, const std::string& method,
+                      const std::filesystem::path& path, const ImportChoice& choice,
+                      const ExportOptions& options = {}) {
+  const auto begin = [&](const std::string& what) {
+    if (options.stage) options.stage(what + " " + path.stem().string());
+  };
+  begin("importing");
   pt2::Model model = pt2::Model::load(path, load_options(choice));
   require_bounds(model, path);
   const eager::NoGrad guard;
+  begin("tracing");
   exporter.method(method, model.function(), model.input_specs(), model.output_names());
+  if (!choice.tests) return "";
+  begin("running");
+  return add_test(exporter, method, model);
 }
 
 }  // namespace
@@ -74,9 +96,15 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const std::filesystem::path& output, const ImportChoice& choice,
                            const ExportOptions& options) {
   Exporter exporter;
-  for (const std::filesystem::path& path : paths)
-    add_model(exporter, paths.size() == 1 ? "forward" : path.stem().string(), path, choice);
-  return exporter.write(output, options);
+  std::vector<std::string> notes;
+  for (const std::filesystem::path& path : paths) {
+    const std::string method = paths.size() == 1 ? "forward" : path.stem().string();
+    notes.push_back(add_model(exporter, method, path, choice, options));
+  }
+  emit::Report report = exporter.write(output, options);
+  std::erase(notes, "");
+  report.notes.insert(report.notes.begin(), notes.begin(), notes.end());
+  return report;
 }
 
 std::vector<std::byte> program_bytes(const std::filesystem::path& path,
@@ -99,6 +127,20 @@ std::optional<CallPositions> call_positions(const std::filesystem::path& path,
     if (model.outputs()[i].kind != pt2::Output::Kind::none)
       positions.outputs.push_back(static_cast<int>(i));
   return positions;
+}
+
+EagerModel load_model(const std::filesystem::path& path, const ImportChoice& choice) {
+  pt2::Model model = pt2::Model::load(path, load_options(choice));
+  const auto run = [model](const std::vector<io::Array>& inputs) mutable {
+    return compare::run_model(model, inputs);
+  };
+  const auto example_inputs = [model] {
+    std::vector<io::Array> arrays;
+    if (const auto inputs = model.example_inputs())
+      for (const eager::Tensor& tensor : *inputs) arrays.push_back(eager::array_of(tensor));
+    return arrays;
+  };
+  return {run, example_inputs};
 }
 
 }  // namespace taper::cli

@@ -1,9 +1,11 @@
 // Where commands get programs from: `.taper` files, and models that PyTorch exported (`.pt2`).
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "taper/exporter/compare/compare.h"
 #include "taper/exporter/emit/report.h"
 #include "taper/exporter/exporter.h"
 
@@ -13,10 +15,12 @@ class App;
 
 namespace taper::cli {
 
-/// `--model`, `--dim`: how a `.pt2` is imported. Programs ignore it.
+/// How a `.pt2` is imported: `--model`, `--dim`, and `tests`, which is no option. Programs ignore
+/// it.
 struct ImportChoice {
   std::string model;              ///< of an archive that holds several
   std::vector<std::string> dims;  ///< "s77=1..512": bounds of symbols
+  bool tests = false;             ///< keeps the example inputs, with what they give, as tests
 };
 void add_import_options(CLI::App& command, ImportChoice& choice);
 
@@ -39,5 +43,13 @@ struct CallPositions {
 };
 std::optional<CallPositions> call_positions(const std::filesystem::path& path,
                                             const ImportChoice& choice);
+
+/// A model in eager. Both functions throw ExportError.
+struct EagerModel {
+  std::function<compare::Run(const std::vector<io::Array>&)> run;  ///< see compare::run_model
+  /// Those that it was exported with; none if the file does not hold them.
+  std::function<std::vector<io::Array>()> example_inputs;
+};
+EagerModel load_model(const std::filesystem::path& path, const ImportChoice& choice);
 
 }  // namespace taper::cli

@@ -13,17 +13,18 @@ std::vector<std::byte> imported(const std::filesystem::path& path, const ImportC
   return is_exported_model(path) ? program_bytes(path, choice) : std::vector<std::byte>{};
 }
 
-Module load(const std::filesystem::path& path, const std::vector<std::byte>& imported,
+/// Of the file if `bytes` are empty.
+Module load(const std::filesystem::path& path, const std::vector<std::byte>& bytes,
             const Threads* threads) {
   std::string message;
   ModuleOptions options;
   options.threads = threads;
   options.message = &message;
   Result<Module> module =
-      imported.empty() ? Module::load(path.string(), options)
-                       : Module::load(Span<const std::byte>(imported.data(),
-                                                            static_cast<index_t>(imported.size())),
-                                      options);
+      bytes.empty()
+          ? Module::load(path.string(), options)
+          : Module::load(Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())),
+                         options);
   if (!module.ok()) throw ExportError(path.string() + ": " + message);
   return std::move(module).value();
 }
@@ -32,8 +33,12 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& imp
 
 RunningMethod::RunningMethod(const std::filesystem::path& path, const std::string& name,
                              const Threads* threads, const ImportChoice& import)
-    : imported_(imported(path, import)),
-      module_(load(path, imported_, threads)),
+    : RunningMethod(path, imported(path, import), name, threads) {}
+
+RunningMethod::RunningMethod(const std::filesystem::path& path, std::vector<std::byte> program,
+                             const std::string& name, const Threads* threads)
+    : bytes_(std::move(program)),
+      module_(load(path, bytes_, threads)),
       index_(inspect::find_method(module_.program(), name)) {
   Result<Method> method = module_.method(module_.program().method_name(index_));
   if (!method.ok()) throw ExportError(path.string() + ": " + module_.message());

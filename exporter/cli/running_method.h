@@ -17,6 +17,9 @@ class RunningMethod {
   /// values, and prepares a method; see inspect::find_method for an empty name. Throws ExportError.
   RunningMethod(const std::filesystem::path& path, const std::string& name, const Threads* threads,
                 const ImportChoice& import = {});
+  /// The same of a program in memory; `path` is what messages call it.
+  RunningMethod(const std::filesystem::path& path, std::vector<std::byte> program,
+                const std::string& name, const Threads* threads);
 
   Method& method() { return *method_; }
   const Method& method() const { return *method_; }
@@ -38,7 +41,7 @@ class RunningMethod {
   io::Array state(const std::string& path);
 
  private:
-  std::vector<std::byte> imported_;  ///< of a model: the program in memory
+  std::vector<std::byte> bytes_;  ///< the program, if it is in memory
   Module module_;
   index_t index_;
   std::optional<Method> method_;

@@ -14,6 +14,7 @@ namespace {
 constexpr char footer[] = R"(Examples:
   taper export resnet20.pt2 -o resnet20.taper
   taper check resnet20.taper resnet20.io.safetensors
+  taper compare resnet20.pt2 resnet20.taper --input x=photo.npy
   taper inspect lenet.taper --graph lenet.svg
   taper run lenet.taper --input digit.png
   taper profile lenet.taper --dim batch=64 --trace lenet.json
@@ -51,8 +52,8 @@ std::string subcommand_name(const CLI::App& app) {
 
 int run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err) {
   CLI::App app{
-      "Exports models of PyTorch (.pt2) as Taper programs (.taper); looks into, runs, checks and "
-      "measures both.",
+      "Exports models of PyTorch (.pt2) as Taper programs (.taper); looks into, runs, checks, "
+      "compares and measures both.",
       "taper"};
   app.footer(footer);
   app.require_subcommand(1);
@@ -61,6 +62,7 @@ int run(std::vector<std::string> arguments, std::ostream& out, std::ostream& err
   add_run_command(app, out);
   add_profile_command(app, out);
   add_check_command(app, out);
+  add_compare_command(app, out);
   add_export_command(app, out);
 
   try {

@@ -26,5 +26,6 @@ std::vector<std::byte> program_bytes(const std::filesystem::path& path, const Im
 std::optional<CallPositions> call_positions(const std::filesystem::path&, const ImportChoice&) {
   return std::nullopt;
 }
+EagerModel load_model(const std::filesystem::path& path, const ImportChoice&) { refuse(path); }
 
 }  // namespace taper::cli

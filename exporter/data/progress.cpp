@@ -58,12 +58,18 @@ void Progress::set(const std::string& name, double value) {
 
 void Progress::advance(int64_t steps) {
   done_ += steps;
+  if (is_quiet()) return;
   const auto pause = terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000);
   if (Clock::now() - shown_ >= pause) show();
 }
 
+bool Progress::is_quiet() const {
+  return (options_.only_on_terminal && !terminal_) ||
+         Clock::now() - start_ < std::chrono::duration<double>(options_.quiet_seconds);
+}
+
 void Progress::finish() {
-  if (std::exchange(finished_, true)) return;
+  if (std::exchange(finished_, true) || is_quiet()) return;
   show();
   if (terminal_) out_ << '\n';
   out_.flush();
@@ -78,10 +84,10 @@ std::string Progress::line() const {
   std::string text = title_ + format(" %3d %% [", static_cast<int>(share * 100));
   text.append(static_cast<size_t>(filled), '#').append(static_cast<size_t>(width - filled), ' ');
   text += "] " + std::to_string(done_) + "/" + std::to_string(steps_);
-  if (done_ > 0 && seconds > 0)
+  if (done_ > 0 && seconds > 0 && !options_.unit.empty())
     text += format("  %.4g ", static_cast<double>(done_) * options_.units_per_step / seconds) +
             options_.unit + "/s";
-  if (done_ > 0 && done_ < steps_)
+  if (done_ > 0 && done_ < steps_ && !options_.unit.empty())
     text += "  " +
             duration(seconds * static_cast<double>(steps_ - done_) / static_cast<double>(done_)) +
             " left";

@@ -12,9 +12,11 @@
 namespace taper::data {
 
 struct ProgressOptions {
-  std::string unit = "steps";   ///< what the rate counts
-  double units_per_step = 1;    ///< 64 images a step
-  std::ostream* out = nullptr;  ///< nullptr: std::cerr
+  std::string unit = "steps";     ///< what the rate counts; "": neither rate nor time left
+  double units_per_step = 1;      ///< 64 images a step
+  std::ostream* out = nullptr;    ///< nullptr: std::cerr
+  double quiet_seconds = 0;       ///< work that takes no longer is not shown at all
+  bool only_on_terminal = false;  ///< elsewhere nothing is shown
 };
 
 /// Shows how far a loop is, its rate, the time left and values such as the loss:
@@ -36,6 +38,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// What stands before the bar from now on.
+  void set_title(std::string title) { title_ = std::move(title); }
   /// A number shown behind the bar, until it is set again.
   void set(const std::string& name, double value);
   void advance(int64_t steps = 1);
@@ -69,6 +73,7 @@ class Progress {
  private:
   using Clock = std::chrono::steady_clock;
   void show();
+  bool is_quiet() const;
 
   std::string title_;
   ProgressOptions options_;

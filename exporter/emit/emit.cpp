@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ostream>
 
+#include "taper/exporter/emit/extras.h"
 #include "taper/exporter/emit/method_writer.h"
 #include "taper/exporter/emit/program_tables.h"
 #include "taper/exporter/io/file.h"
@@ -75,6 +76,17 @@ Pieces constants_segment(const ProgramTables& tables, std::vector<uint64_t>& off
   for (const ConstantEntry& c : tables.constants()) {
     offsets.push_back(pieces.size());
     pieces.add({c.payload->bytes.get(), c.payload->size_bytes});
+    pieces.pad(slack_bytes);
+  }
+  return pieces;
+}
+
+/// The tensors of tests, likewise.
+Pieces assets_segment(const std::vector<io::BundledTest>& tests, std::vector<uint64_t>& offsets) {
+  Pieces pieces;
+  for (const io::Array* tensor : tensors_of(tests)) {
+    offsets.push_back(pieces.size());
+    pieces.add(tensor->raw());
     pieces.pad(slack_bytes);
   }
   return pieces;
@@ -173,7 +185,7 @@ std::vector<const Kernel*> records_for(const std::vector<Method>& methods,
 /// A program's file, ready to be written: what was made for it, and the weights where they lie.
 struct Image {
   ProgramTables tables;  // keeps the weights
-  Bytes header, table, debug;
+  Bytes header, table, debug, extras;
   Pieces file;
 };
 
@@ -194,7 +206,15 @@ Image make_image(const std::vector<Method>& given, const EmitOptions& options, R
   const Pieces constants = constants_segment(tables, segments.constant_offsets);
   Pieces debug;
   if (options.debug) debug.add(image.debug = debug_segment(tables, method_tables));
-  const uint64_t constants_checksum = constants.checksum(), debug_checksum = debug.checksum();
+  Pieces assets, extras;
+  if (!options.tests.empty()) {
+    std::vector<uint64_t> offsets;
+    assets = assets_segment(options.tests, offsets);
+    const uint32_t index = (constants.empty() ? 0 : 1) + (options.debug ? 1 : 0);
+    extras.add(image.extras = extras_table(options.tests, index, offsets));
+  }
+  const uint64_t constants_checksum = constants.checksum(), debug_checksum = debug.checksum(),
+                 assets_checksum = assets.checksum(), extras_checksum = extras.checksum();
 
   // Segments stand behind the metadata, whose size does not depend on their offsets: it is made
   // twice.
@@ -207,6 +227,10 @@ Image make_image(const std::vector<Method>& given, const EmitOptions& options, R
     };
     if (!constants.empty()) segment(constants, constants_checksum, format::SegmentKind::constants);
     if (options.debug) segment(debug, debug_checksum, format::SegmentKind::debug);
+    if (!extras.empty()) {  // at the end, so that stripping them only cuts the file
+      segment(assets, assets_checksum, format::SegmentKind::assets);
+      segment(extras, extras_checksum, format::SegmentKind::extras);
+    }
     return metadata(tables, method_tables, segments, options);
   };
   const size_t header_bytes = sizeof(FileHeader);
@@ -221,6 +245,12 @@ Image make_image(const std::vector<Method>& given, const EmitOptions& options, R
   image.file.add(constants);
   image.file.pad();
   image.file.add(debug);
+  if (!extras.empty()) {
+    image.file.pad();
+    image.file.add(assets);
+    image.file.pad();
+    image.file.add(extras);
+  }
   FileHeader header{};
   std::memcpy(header.magic, file_magic, sizeof file_magic);
   header.version = format_version;
@@ -234,6 +264,8 @@ Image make_image(const std::vector<Method>& given, const EmitOptions& options, R
   report.metadata_bytes = static_cast<int64_t>(image.table.size());
   report.constant_bytes = static_cast<int64_t>(constants.size());
   report.debug_bytes = static_cast<int64_t>(image.debug.size());
+  report.test_bytes = static_cast<int64_t>(assets.size() + extras.size());
+  report.tests = static_cast<int>(options.tests.size());
   report.constants = static_cast<int>(tables.constants().size());
   report.states = static_cast<int>(tables.states().size());
   for (const StateEntry& s : tables.states()) {
@@ -261,6 +293,7 @@ Report write(const std::string& path, const std::vector<Method>& methods,
   Report report;
   const Image image = make_image(methods, options, report);
   report.path = path;
+  if (options.writing) options.writing();
   io::write_file(path, image.file.list());
   return report;
 }

@@ -1,10 +1,12 @@
 // Writes graphs as a program file. The front door of exporter/emit.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "taper/exporter/emit/report.h"
+#include "taper/exporter/io/bundled_test.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/kernels/kernel.h"
 
@@ -24,6 +26,8 @@ struct EmitOptions {
   std::string target;  ///< "x86_64"; may be empty
   bool exact = false;  ///< only exact passes ran: results equal eager's bit for bit
   bool debug = true;   ///< writes source lines, module paths and value names
+  std::vector<io::BundledTest> tests;  ///< of the methods; for tools
+  std::function<void()> writing;       ///< called when all is planned and the file begins
 };
 
 /// The bytes of a program with these methods, which share constants and states.

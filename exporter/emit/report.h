@@ -34,8 +34,11 @@ struct Report {
   int64_t file_bytes = 0, metadata_bytes = 0, constant_bytes = 0, debug_bytes = 0;
   int64_t state_bytes = 0;
   int constants = 0, states = 0;
+  int tests = 0;           ///< bundled calls
+  int64_t test_bytes = 0;  ///< what they take
   bool exact = false;
   std::vector<MethodReport> methods;
+  std::vector<std::string> notes;  ///< what people should know besides: a test that was left out
   std::vector<const Kernel*> kernels;  ///< every record that a loader may take for it, in the order
                                        ///< of preference, each once
 };

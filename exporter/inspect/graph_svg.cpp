@@ -48,15 +48,28 @@ std::string escaped(const std::string& text) {
 
 // The end of a long line is its more telling part: a file's name, the last module of a path.
 std::string shortened(const std::string& text) {
-  return text.size() <= longest_line ? text : "…" + text.substr(text.size() - longest_line + 1);
+  if (text.size() <= longest_line) return text;
+  size_t from = text.size() - longest_line + 1;
+  while (from < text.size() && (text[from] & 0xc0) == 0x80) ++from;  // not within a UTF-8 character
+  return "…" + text.substr(from);
+}
+
+std::vector<std::string> lines_of(const GraphNode& node) {
+  std::vector<std::string> lines = node.types;
+  lines.insert(lines.end(), node.lines.begin(), node.lines.end());
+  if (!node.source.empty() || !node.module.empty())
+    lines.push_back(node.source + (node.source.empty() || node.module.empty() ? "" : "  ") +
+                    node.module);
+  return lines;
 }
 
 LayoutBox box_of(const GraphNode& node) {
+  const std::vector<std::string> lines = lines_of(node);
   double width = static_cast<double>(node.title.size()) * title_size;
-  for (const std::string& line : node.lines)
+  for (const std::string& line : lines)
     width = std::max(width, static_cast<double>(std::min(line.size(), longest_line)) * line_size);
   return {width * glyph_width + 2 * padding,
-          title_size + static_cast<double>(node.lines.size()) * line_height + 2 * padding - 2};
+          title_size + static_cast<double>(lines.size()) * line_height + 2 * padding - 2};
 }
 
 Layout layout_of(const MethodGraph& graph) {
@@ -93,7 +106,7 @@ void draw(std::ostream& out, const GraphNode& node, const LayoutBox& box) {
   double y = top + padding + title_size - 3;
   out << "<text class=\"title\" text-anchor=\"middle\" x=\"" << box.x << "\" y=\"" << y << "\">"
       << escaped(node.title) << "</text>\n";
-  for (const std::string& line : node.lines) {
+  for (const std::string& line : lines_of(node)) {
     y += line_height;
     out << "<text class=\"line\" text-anchor=\"middle\" x=\"" << box.x << "\" y=\"" << y << "\">"
         << escaped(shortened(line)) << "</text>\n";

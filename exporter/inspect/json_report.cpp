@@ -33,7 +33,7 @@ ordered_json to_json(const MethodSummary& m) {
 
 void write_json(std::ostream& out, const Summary& s) {
   ordered_json methods = ordered_json::array(), states = ordered_json::array(),
-               constants = ordered_json::array();
+               constants = ordered_json::array(), tests = ordered_json::array();
   ordered_json kernels = ordered_json::array(), parts = ordered_json::object();
   for (const MethodSummary& m : s.methods) methods.push_back(to_json(m));
   for (const StateSummary& state : s.states)
@@ -46,6 +46,11 @@ void write_json(std::ostream& out, const Summary& s) {
   for (const KernelSummary& k : s.kernels)
     kernels.push_back(
         {{"signature", k.signature}, {"record", k.record->name}, {"instructions", k.instructions}});
+  for (const TestSummary& t : s.tests)
+    tests.push_back({{"method", t.method},
+                     {"name", t.name},
+                     {"relative_tolerance", t.relative_tolerance},
+                     {"size_bytes", t.size_bytes}});
   for (const PartSummary& p : s.parts)
     parts[p.name] = parts.value(p.name, int64_t{0}) + p.size_bytes;
   const ordered_json report{{"path", s.path},
@@ -60,7 +65,8 @@ void write_json(std::ostream& out, const Summary& s) {
                             {"states", states},
                             {"session_bytes", s.session_bytes},
                             {"constants", constants},
-                            {"kernels", kernels}};
+                            {"kernels", kernels},
+                            {"tests", tests}};
   // text of a hostile file need not be UTF-8
   out << report.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }

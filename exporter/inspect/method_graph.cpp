@@ -25,7 +25,8 @@ class GraphBuilder {
       add_instruction(static_cast<uint32_t>(i));
     for (index_t i = 0; i < internal::count_of(text_.table().outputs()); ++i)
       add_output(*text_.table().outputs()->Get(static_cast<uint32_t>(i)));
-    for (const auto& [from, to] : edges_) graph_.edges.push_back({from, to});
+    for (const auto& [ends, types] : edges_)
+      graph_.edges.push_back({ends.first, ends.second, {types.begin(), types.end()}});
     return std::move(graph_);
   }
 
@@ -41,21 +42,26 @@ class GraphBuilder {
     const std::string type =
         in.value() != none ? text_.type(in.value()) : format::EnumNameNumberType(in.type());
     if (in.value() != none) writer_[place_of(in.value())] = next_node();
-    graph_.nodes.push_back({GraphNode::Kind::input, in.name()->str(), {type}});
+    graph_.nodes.push_back({GraphNode::Kind::input, in.name()->str(), {type}, {}, "", ""});
   }
 
   void add_output(const format::Output& out) {
     const int node = next_node();
     const std::string type =
         out.value() != none ? text_.type(out.value()) : text_.expression(out.expression());
-    graph_.nodes.push_back({GraphNode::Kind::output, out.name()->str(), {type}});
+    graph_.nodes.push_back({GraphNode::Kind::output, out.name()->str(), {type}, {}, "", ""});
     if (out.value() != none) read(out.value(), node);
   }
 
   void add_instruction(uint32_t index) {
     const format::Instruction& in = view_.instructions[index];
     const int node = next_node();
-    graph_.nodes.push_back({GraphNode::Kind::instruction, text_.instruction_name(in), {}});
+    graph_.nodes.push_back({GraphNode::Kind::instruction,
+                            text_.instruction_name(in),
+                            {},
+                            {},
+                            text_.instruction_source(index),
+                            text_.instruction_module(index)});
 
     const int results = result_count(in), arguments = in.arguments_count() - results;
     std::vector<uint32_t> read_values, written_values;
@@ -63,23 +69,19 @@ class GraphBuilder {
       collect(view_.arguments[static_cast<index_t>(in.arguments_first()) + i],
               i < arguments ? read_values : written_values);
 
-    std::vector<std::string>& lines = graph_.nodes.back().lines;
-    for (const uint32_t v : written_values) lines.push_back(text_.type(v));
+    GraphNode& drawn = graph_.nodes.back();
+    for (const uint32_t v : written_values) drawn.types.push_back(text_.type(v));
     for (const uint32_t v : read_values) {
       read(v, node);
       const std::string path = text_.storage_path(view_.values[v]);
       if (!path.empty() && view_.values[v].storage() != format::Storage::buffer)
-        lines.push_back(path + ": " + text_.type(v));
+        drawn.lines.push_back(path + ": " + text_.type(v));
     }
     for (const uint32_t v : written_values) {
       writer_[place_of(v)] = node;
       if (view_.values[v].storage() == format::Storage::state)
-        lines.push_back("writes " + text_.storage_path(view_.values[v]));
+        drawn.lines.push_back("writes " + text_.storage_path(view_.values[v]));
     }
-    const std::string source = text_.instruction_source(index),
-                      module = text_.instruction_module(index);
-    if (!source.empty() || !module.empty())
-      lines.push_back(source + (source.empty() || module.empty() ? "" : "  ") + module);
   }
 
   int result_count(const format::Instruction& in) const {
@@ -101,7 +103,7 @@ class GraphBuilder {
 
   void read(uint32_t value, int node) {
     if (const auto at = writer_.find(place_of(value)); at != writer_.end())
-      edges_.insert({at->second, node});
+      edges_[{at->second, node}].insert(text_.type(value));
   }
 
   const Program& program_;
@@ -109,7 +111,7 @@ class GraphBuilder {
   internal::MethodView view_;
   MethodGraph graph_;
   std::map<Place, int> writer_;  // the last one
-  std::set<std::pair<int, int>> edges_;
+  std::map<std::pair<int, int>, std::set<std::string>> edges_;
 };
 
 }  // namespace

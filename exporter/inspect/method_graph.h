@@ -11,12 +11,16 @@ struct GraphNode {
   enum class Kind { input, output, instruction };
   Kind kind;
   std::string title;               ///< "convolution", or the name of an input or output
-  std::vector<std::string> lines;  ///< types of results, weights, the line in the model
+  std::vector<std::string> types;  ///< of what it gives
+  std::vector<std::string> lines;  ///< weights that it reads, states that it writes
+  std::string source;              ///< "lenet.cpp:14", or ""
+  std::string module;              ///< "features.3.conv", or ""
 };
 
 /// `to` reads memory that `from` wrote last. `from` comes before `to` in the list of nodes.
 struct GraphEdge {
   int from, to;
+  std::vector<std::string> types;  ///< of what it reads
 };
 
 struct MethodGraph {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/inspect/program_text.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/runtime/program/format.h"
@@ -158,6 +159,8 @@ Summary summarize(const ProgramFile& file) {
                            dense_size(c->dtype(), c->sizes())});
   });
   s.kernels = summarize_kernels(program);
+  for (const io::BundledTest& test : bundled_tests(file))
+    s.tests.push_back({test.method, test.name, test.relative_tolerance, test.size_bytes()});
   s.parts = summarize_parts(file);
   s.session_bytes = static_cast<int64_t>(program.session_bytes());
   return s;

@@ -44,6 +44,13 @@ struct KernelSummary {
   int64_t instructions;   ///< that use it
 };
 
+/// A call with what it gives, for `taper check`.
+struct TestSummary {
+  std::string method, name;
+  double relative_tolerance;
+  int64_t size_bytes;  ///< of its tensors
+};
+
 /// A stretch of the file.
 struct PartSummary {
   std::string name;
@@ -59,6 +66,7 @@ struct Summary {
   std::vector<StateSummary> states;
   std::vector<ConstantSummary> constants;
   std::vector<KernelSummary> kernels;
+  std::vector<TestSummary> tests;
   std::vector<PartSummary> parts;  ///< together the whole file
   int64_t file_bytes = 0;
   int64_t session_bytes = 0;  ///< what a Session needs

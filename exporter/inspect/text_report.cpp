@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <iomanip>
+#include <sstream>
 
 #include "taper/exporter/inspect/summary.h"
 #include "taper/exporter/io/format_text.h"
@@ -104,6 +105,15 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
   rows.clear();
   for (const KernelSummary& k : s.kernels)
     rows.push_back({"  " + k.signature, io::counted(k.instructions, "use"), k.record->name});
+  for (const std::string& line : in_columns(rows)) out << line << '\n';
+
+  rows.clear();
+  for (const TestSummary& t : s.tests) {
+    std::ostringstream tolerance;
+    tolerance << "within " << t.relative_tolerance;
+    rows.push_back({"  " + t.method, t.name, io::bytes_text(t.size_bytes), tolerance.str()});
+  }
+  if (!rows.empty()) out << "\ntests   " << rows.size() << ", which `taper check` runs\n";
   for (const std::string& line : in_columns(rows)) out << line << '\n';
 
   out << "\nsize   " << io::bytes_text(s.file_bytes) << '\n';

@@ -4,6 +4,9 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "taper/exporter/io/stored_tensor.h"
 
@@ -18,5 +21,17 @@ namespace taper::io {
 /// stands in front of messages.
 std::map<std::string, StoredTensor> parse_torch_checkpoint(std::span<const std::byte> file,
                                                            const std::string& name);
+
+/// An argument that holds no others: None, a number, a text or a tensor.
+using TorchLeaf = std::variant<std::monostate, bool, int64_t, double, std::string, StoredTensor>;
+
+/// The arguments of a call: tuples, lists and dicts taken apart, in the order of torch's pytree.
+struct TorchArguments {
+  std::vector<TorchLeaf> positional;
+  std::vector<std::pair<std::string, std::vector<TorchLeaf>>> named;
+};
+/// What `torch.save((args, kwargs))` wrote. Executes nothing and throws as parse_torch_checkpoint
+/// does.
+TorchArguments parse_torch_arguments(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace taper::io

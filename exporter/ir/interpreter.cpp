@@ -3,6 +3,7 @@
 #include "taper/exporter/eager/control_flow.h"
 #include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/check.h"
 #include "taper/exporter/ir/control_flow.h"
 
 namespace taper::ir {
@@ -73,11 +74,7 @@ void Interpreter::bind(Dim symbol, Dim number) {
 void Interpreter::test_checks() const {
   for (const Check& c : graph_.checks()) {
     const Dim a = c.left.substitute(symbols_), b = c.right.substitute(symbols_);
-    const bool broken = c.comparison == Comparison::equal       ? proves_different(a, b)
-                        : c.comparison == Comparison::not_equal ? proves_equal(a, b)
-                        : c.comparison == Comparison::less      ? proves_at_least(a, b)
-                                                                : proves_less(b, a);
-    if (broken)
+    if (refutes({c.comparison, a, b, {}}))
       throw ExportError(graph_.name() + ": " + c.message + " (" + a.to_string() + " and " +
                         b.to_string() + ")");
   }

@@ -318,6 +318,11 @@ std::unique_ptr<Graph> parse(std::string_view text, const Payloads& payloads) {
 }
 
 Dim parse_dim(std::string_view text, const std::function<Dim(std::string_view)>& symbol) {
+  // parentheses and signs nest as calls; the text may come from a file that nobody trusts
+  constexpr size_t longest = 1000;
+  if (text.size() > longest)
+    throw ExportError("an expression over sizes has " + std::to_string(text.size()) +
+                      " characters; at most " + std::to_string(longest) + " are possible");
   Cursor c(text);
   const Dim d = read_dim(c, symbol);
   if (!c.at_end()) c.refuse("the end of the expression");

@@ -103,6 +103,13 @@ std::string_view Archive::program_json(const std::string& model) const {
                                                           : root_ + "models/" + model + ".json");
 }
 
+std::span<const std::byte> Archive::example_inputs(const std::string& model) const {
+  const std::string record = generation_ == Generation::legacy
+                                 ? "serialized_example_inputs.pt"
+                                 : root_ + "data/sample_inputs/" + model + ".pt";
+  return zip_.has(record) ? zip_.read(record) : std::span<const std::byte>{};
+}
+
 Archive::Payloads::Part Archive::part(const std::string& model, const std::string& kind) const {
   Payloads::Part part;
   if (generation_ == Generation::raw) {

@@ -29,6 +29,10 @@ class Archive {
 
   std::string_view program_json(const std::string& model) const;
 
+  /// The file of `torch.save` with the arguments that the model was exported with; empty if the
+  /// archive holds none.
+  std::span<const std::byte> example_inputs(const std::string& model) const;
+
   /// A model's stored tensors by path: parameters, buffers, constants.
   class Payloads {
    public:

@@ -3,6 +3,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/pt2/archive.h"
+#include "taper/exporter/importers/pt2/guards.h"
 #include "taper/exporter/importers/pt2/model_data.h"
 #include "taper/exporter/importers/pt2/mutations.h"
 #include "taper/exporter/importers/pt2/symbols.h"
@@ -129,6 +130,8 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   auto data = std::make_shared<Data>();
   data->name = name;
   data->program = parse_program(archive.program_json(model), name);
+  data->example_inputs = archive.example_inputs(model);
+  data->file = owner;
   const ExportedProgram& program = data->program;
   refuse_unsupported(name, program.graph);
   data->tensors = make_tensors(stored_weights(name, program, archive.payloads(model)), file, owner);
@@ -191,6 +194,16 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   for (Input& input : data->inputs)
     if (input.kind == Input::Kind::tensor) sizes.push_back(&input.sizes);
   symbols.solve(sizes);
+  data->guards =
+      parse_guards(program.guards,
+                   [&](const std::string& name, std::optional<int64_t> dim) -> std::optional<Dim> {
+                     const auto input = std::ranges::find(data->inputs, name, &Input::name);
+                     if (input == data->inputs.end()) return std::nullopt;
+                     if (!dim && input->kind == Input::Kind::number) return input->number;
+                     if (!dim || *dim >= static_cast<int64_t>(input->sizes.size()))
+                       return std::nullopt;
+                     return input->sizes[static_cast<size_t>(*dim)];
+                   });
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const OutputSpec& spec = program.outputs[i];
     const bool given = spec.kind == OutputSpec::Kind::user_output ||

@@ -23,6 +23,9 @@ struct Model::Data {
   std::map<std::string, nn::Tensor> tensors;  // by path
   std::set<std::string> written;              // inputs
   Ranges ranges;
+  std::vector<Check> guards;                  // between sizes of inputs
+  std::span<const std::byte> example_inputs;  // a file of torch.save; may be empty
+  std::shared_ptr<const void> file;           // in which they lie
 };
 
 }  // namespace taper::pt2

@@ -333,6 +333,8 @@ ExportedProgram parse_program(std::string_view json, const std::string& name) {
   program.graph = graph_of(module.at("graph"));
   program.inputs = list_of(module.at("signature").at("input_specs"), input_spec);
   program.outputs = list_of(module.at("signature").at("output_specs"), output_spec);
+  if (root.has("guards_code"))
+    root.at("guards_code").each([&](const Json& guard) { program.guards.push_back(guard.text()); });
   root.at("range_constraints").members([&](const std::string& symbol, const Json& v) {
     program.ranges[symbol] = range_of(v);
   });

@@ -142,7 +142,8 @@ struct ExportedProgram {
   std::vector<InputSpec> inputs;    ///< beside graph.inputs
   std::vector<OutputSpec> outputs;  ///< beside graph.outputs
   std::map<std::string, Range> ranges;
-  std::string in_spec, out_spec;  ///< how arguments and results nest: JSON of torch's pytree
+  std::vector<std::string> guards;  ///< Python's text, see guards.h
+  std::string in_spec, out_spec;    ///< how arguments and results nest: JSON of torch's pytree
   std::vector<std::string> argument_names;
   std::string torch_version;
   int schema_minor = 0;

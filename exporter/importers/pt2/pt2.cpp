@@ -1,9 +1,13 @@
 #include "taper/exporter/importers/pt2/pt2.h"
 
+#include <algorithm>
+
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/importers/pt2/model_data.h"
+#include "taper/exporter/importers/pt2/targets.h"
+#include "taper/exporter/ir/check.h"
 
 namespace taper::pt2 {
 
@@ -50,15 +54,47 @@ class Binding {
     if (eager::Recorder* recorder = eager::recorder(); recorder && !proves_equal(wanted, given))
       recorder->assume({Comparison::equal, given, wanted, message});
   }
+  void check(const Check& guard) const {
+    const Check now{guard.comparison, guard.left.substitute(values_),
+                    guard.right.substitute(values_), guard.message};
+    if (refutes(now))
+      throw ExportError(model_ + ": " + now.message + "; in this call it is " +
+                        now.left.to_string() + " and " + now.right.to_string());
+    if (eager::Recorder* recorder = eager::recorder()) recorder->assume(now);
+  }
 
  private:
   const std::string& model_;
   Dim::Substitution values_;
 };
 
+void show_results(const Node& node, const std::vector<GraphValue>& results,
+                  const Observer& observer) {
+  const std::optional<std::string> op = operator_name(node.target);
+  if (!op) return;  // control flow, whose bodies show what they do, or arithmetic of numbers
+  const auto reads_tensor = [](const NamedArgument& input) {
+    return std::holds_alternative<TensorName>(input.value);
+  };
+  const auto first = std::ranges::find_if(node.inputs, reads_tensor);
+  const std::string input = first == node.inputs.end() ? "" : name_of(first->value);
+  size_t next = 0;
+  const auto show = [&](const std::string& name) {
+    const auto* tensor = next < results.size() ? std::get_if<Tensor>(&results[next]) : nullptr;
+    if (tensor != nullptr)
+      observer({name, static_cast<int>(next), *op, input, node.module, location_of(node), *tensor});
+    ++next;
+  };
+  for (const Argument& output : node.outputs) {
+    if (const auto* list = std::get_if<std::vector<TensorName>>(&output))
+      for (const TensorName& t : *list) show(t.name);
+    else
+      show(name_of(output));
+  }
+}
+
 }  // namespace
 
-std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Observer& observer) {
   const Data& data = *data_;
   std::vector<const Input*> expected;
   for (const Input& input : data.inputs)
@@ -96,14 +132,22 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs) {
     if (input.kind == Input::Kind::constant) continue;
     const Tensor& tensor = inputs[next++];
     const bool copies = tensor.is_traced() && data.written.contains(input.name);
-    if (input.kind == Input::Kind::number)
-      values[i] =
-          Number::of(eager::element_as_dim(tensor, input.number.lower(), input.number.upper(), {}));
-    else
+    if (input.kind == Input::Kind::number) {
+      const Dim number =
+          eager::element_as_dim(tensor, input.number.lower(), input.number.upper(), {});
+      binding.bind(input.number, number, input);
+      values[i] = Number::of(number);
+    } else {
       values[i] = given[input.name] = copies ? tensor.clone() : tensor;
+    }
   }
+  for (const Check& guard : data.guards) binding.check(guard);
 
   Executor executor(data.program.graph, data.ranges);
+  if (observer)
+    executor.observe([&](const Node& node, const std::vector<GraphValue>& results) {
+      show_results(node, results, observer);
+    });
   const std::vector<GraphValue> results = executor.run(std::move(values));
 
   std::vector<Tensor> outputs;

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -55,6 +56,18 @@ struct Output {
   Kind kind = Kind::tensor;
 };
 
+/// What a node of the graph gave, as soon as it is there: later nodes may overwrite the elements.
+struct Computed {
+  const std::string& name;   ///< in the graph: "conv2d_1"
+  int index;                 ///< among the node's results
+  const std::string& op;     ///< "add.Tensor"
+  const std::string& input;  ///< the first tensor that the node reads; empty: none
+  const std::string& module;
+  Location location;  ///< in the user's model
+  const nn::Tensor& value;
+};
+using Observer = std::function<void(const Computed&)>;
+
 /// One model of an archive.
 class Model : public nn::Module {
  public:
@@ -79,8 +92,15 @@ class Model : public nn::Module {
   /// undefined one. Buffers that the model changes, and inputs that it writes, are changed. May be
   /// traced: buffers that it changes become states, and inputs that it writes are given as further
   /// outputs, called "NAME_mutated". Throws EagerError naming node, module and line where arguments
-  /// do not fit.
-  std::vector<nn::Tensor> forward(const std::vector<nn::Tensor>& inputs);
+  /// do not fit. `observer` sees every tensor that an operator gives, in the order of the graph,
+  /// those of branches and bodies of loops, too.
+  std::vector<nn::Tensor> forward(const std::vector<nn::Tensor>& inputs,
+                                  const Observer& observer = {});
+
+  /// The arguments that the model was exported with, as `forward` takes them; nothing if the file
+  /// does not hold them. Throws io::FileError where they cannot be read, or are not what the model
+  /// takes.
+  std::optional<std::vector<nn::Tensor>> example_inputs() const;
 
   /// For Exporter::method: what to trace, and between which inputs and outputs. Outputs that are
   /// None are left out.

@@ -46,7 +46,6 @@ std::map<std::string, TorchPickle::Storage>& TorchPickle::collect_storages() {
   return storages_;
 }
 
-// The call that rebuilds a tensor, or nullptr if the value is something else.
 const PickleValue* TorchPickle::as_tensor(const PickleValue* v) const {
   for (int depth = 0; depth < 2; ++depth) {
     if (v->is_call_of("torch._utils _rebuild_tensor") ||

@@ -28,16 +28,19 @@ class TorchPickle {
   /// The dict of tensors that `object` is, or has under one of the usual keys.
   std::map<std::string, StoredTensor> tensors_of(const PickleValue* object) const;
 
+  /// The call that rebuilds a tensor, or nullptr if the value is something else.
+  const PickleValue* as_tensor(const PickleValue* v) const;
+  /// What such a call rebuilds; `tensor` is its name in messages.
+  StoredTensor tensor_of(const PickleValue& call, const std::string& tensor) const;
+
   [[noreturn]] void fail(const std::string& what) const;
   static bool is_text(const PickleValue& v) {
     return v.is(PickleValue::Kind::text) || v.is(PickleValue::Kind::bytes);
   }
 
  private:
-  const PickleValue* as_tensor(const PickleValue* v) const;
   const PickleValue* find_state(const PickleValue* v) const;
   std::vector<int64_t> integers(const PickleValue& v, const std::string& tensor) const;
-  StoredTensor tensor_of(const PickleValue& call, const std::string& tensor) const;
 
   std::string name_;
   PickleReader reader_;

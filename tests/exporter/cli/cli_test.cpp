@@ -13,6 +13,7 @@
 namespace taper::cli {
 namespace {
 
+using testing::AllOf;
 using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -70,7 +71,7 @@ TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
 TEST(taper_command, names_the_commands_that_there_are) {
   EXPECT_THAT(taper_command("frobnicate").err,
               HasSubstr("there is no command frobnicate; the commands are inspect, run, profile, "
-                        "check, export; see"));
+                        "check, compare, export; see"));
   EXPECT_THAT(taper_command().err, HasSubstr("a command is missing; the commands are inspect"));
 }
 
@@ -185,6 +186,22 @@ TEST(taper_inspect, draws_the_graphs) {
   for (const char* text :
        {"<svg", "count", "twice", "add.Tensor", "f32[2]", "writes total", "</svg>"})
     EXPECT_THAT(picture, HasSubstr(text));
+}
+
+TEST(taper_inspect, draws_the_graphs_as_a_page_that_folds_modules) {
+  const auto html = scratch_file("graph.html");
+  for (const std::string& program :
+       {tests::counter().string(), tests::test_data("pt2/v2_9_linear.pt2").string()}) {
+    const Outcome o = taper_command("inspect", program, "--graph", html.string());
+    EXPECT_EQ(o.code, success) << o.err;
+    EXPECT_THAT(
+        content(html),
+        AllOf(HasSubstr("<!DOCTYPE html>"),
+              HasSubstr("\"title\":\"" + std::filesystem::path(program).filename().string())));
+  }
+  taper_command("inspect", program_with_hostile_names(), "--graph", html.string());
+  EXPECT_THAT(content(html), Not(AnyOf(HasSubstr("\x1b"), HasSubstr("\r"), HasSubstr("\x9b"))));
+  EXPECT_THAT(content(html), HasSubstr("x\\\\x1b[31m"));
 }
 
 // ---- run ----

@@ -31,6 +31,21 @@ TEST(progress, shows_rate_time_left_and_values) {
                                     "0:00 left  loss 0.125  accuracy 0.25"));
 }
 
+TEST(progress, is_quiet_about_work_that_is_soon_done) {
+  std::ostringstream out;
+  for (int step : Progress(3, "x", {.out = &out, .quiet_seconds = 60})) (void)step;
+  for (int step : Progress(3, "x", {.out = &out, .only_on_terminal = true})) (void)step;
+  EXPECT_EQ(out.str(), "");
+}
+
+TEST(progress, counts_stages_without_a_rate) {
+  std::ostringstream out;
+  Progress progress(4, "", {.unit = "", .out = &out});
+  progress.set_title("planning");
+  progress.advance(3);
+  EXPECT_EQ(progress.line(), "planning  75 % [#####################       ] 3/4  0:00");
+}
+
 TEST(progress, prints_its_last_state_once) {
   std::ostringstream out;
   {

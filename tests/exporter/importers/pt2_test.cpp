@@ -55,6 +55,40 @@ TEST(pt2_model, finds_the_argument_that_a_twin_names_otherwise) {
   expect_recorded_results("dropout_in_place");
 }
 
+TEST(pt2_model, holds_the_inputs_that_it_was_exported_with) {
+  for (const char* version : {"v2_6", "v2_8", "v2_9"}) {
+    Model model = linear(version);
+    const auto inputs = model.example_inputs();
+    ASSERT_TRUE(inputs.has_value()) << version;
+    ASSERT_EQ(inputs->size(), 1u);
+    EXPECT_EQ(inputs->at(0).rank(), 2);
+    EXPECT_EQ(model.forward(*inputs).size(), 1u);
+  }
+}
+
+// Arguments by name stand in the file as they were given, constants and containers among them.
+TEST(pt2_model, takes_example_inputs_apart_in_the_order_of_the_call) {
+  TAPER_GOLDEN_DATA_OR_SKIP(folder, "pt2");
+  for (const char* name : {"feat_constant_inputs", "feat_none_inputs", "feat_symint_input",
+                           "feat_optional_tensor_list", "stories260k"}) {
+    SCOPED_TRACE(name);
+    Model model = Model::load(folder / (std::string(name) + ".pt2"));
+    const auto inputs = model.example_inputs();
+    ASSERT_TRUE(inputs.has_value());
+    const auto specs = model.input_specs();
+    ASSERT_EQ(inputs->size(), specs.size());
+    for (size_t i = 0; i < specs.size(); ++i) {
+      EXPECT_EQ(inputs->at(i).dtype(), specs[i].dtype) << specs[i].name;
+      EXPECT_EQ(inputs->at(i).sizes().size(), specs[i].sizes.size()) << specs[i].name;
+    }
+    EXPECT_FALSE(model.forward(*inputs).empty());
+  }
+  const std::string why =
+      refusal([&] { (void)Model::load(folder / "feat_pytree.pt2").example_inputs(); });
+  EXPECT_THAT(why, HasSubstr("example inputs"));
+  EXPECT_THAT(why, HasSubstr("__main__.Sample"));
+}
+
 TEST(pt2_model, says_what_it_takes_and_gives) {
   const Model model = linear();
   ASSERT_EQ(model.inputs().size(), 1u);

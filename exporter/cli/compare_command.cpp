@@ -1,0 +1,234 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <sstream>
+
+#include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/inputs.h"
+#include "taper/exporter/cli/outputs.h"
+#include "taper/exporter/cli/program_source.h"
+#include "taper/exporter/compare/compare.h"
+#include "taper/exporter/eager/threads.h"
+#include "taper/exporter/io/format_text.h"
+
+namespace taper::cli {
+namespace {
+
+struct Options {
+  std::string a, b, method;
+  InputOptions inputs;
+  ImportChoice import;
+  double tolerance = 1e-4;
+  int threads = 0;
+  bool all = false;
+};
+
+/// One of the two files; one of the three is there.
+struct Side {
+  std::string path;
+  std::optional<EagerModel> model;
+  std::unique_ptr<RunningMethod> program;
+  std::optional<compare::Recording> recording;
+};
+
+Side open_side(const std::string& path, const Options& options) {
+  const std::string extension = std::filesystem::path(path).extension().string();
+  Side side{path, {}, {}, {}};
+  if (is_exported_model(path))
+    side.model = load_model(path, options.import);
+  else if (extension == ".taper")
+    side.program = std::make_unique<RunningMethod>(path, options.method, eager::threads());
+  else if (extension == ".safetensors" || extension == ".npy")
+    side.recording = compare::read_recording(path, options.import.model);
+  else
+    throw ExportError(path +
+                      ": neither a model of PyTorch (.pt2), nor a program (.taper), nor recorded "
+                      "outputs (.safetensors, .npy)");
+  return side;
+}
+
+/// Both files with the same inputs.
+class Sides {
+ public:
+  Sides(const Options& options, std::ostream& out)
+      : options_(options),
+        out_(out),
+        sides_{open_side(options.a, options), open_side(options.b, options)} {
+    for (Side& side : sides_) {  // of two of a kind the first counts
+      if (side.model && model_ == nullptr) model_ = &side;
+      if (side.program && program_ == nullptr) program_ = &side;
+      if (side.recording && recorded_ == nullptr) recorded_ = &side;
+    }
+  }
+
+  void set_inputs() {
+    if (model_ == nullptr && program_ == nullptr) return;
+    const bool none_given = options_.inputs.given.empty();
+    if (none_given && recorded_ != nullptr) return take_recorded_inputs();
+    if (none_given && model_ != nullptr && take_example_inputs()) return;
+    take_given_inputs();
+  }
+
+  compare::Run run(size_t i) {
+    Side& side = sides_[i];
+    try {
+      compare::Run run = side.model ? side.model->run(inputs_)
+                         : side.program
+                             ? compare::run_program(side.program->program(), side.program->method())
+                             : std::move(side.recording->run);
+      run.title = side.path;
+      return run;
+    } catch (const ExportError& e) {
+      std::string message = e.what();
+      if (message.find(side.path) == message.npos) message = side.path + ": " + message;
+      throw ExportError(message + hint_);
+    }
+  }
+
+ private:
+  /// Arguments of the recorded call but for those that are built into the model.
+  void take_recorded_inputs() {
+    const std::map<int, io::Array>& arguments = recorded_->recording->inputs;
+    if (arguments.empty())
+      throw ExportError(recorded_->path +
+                        " records no inputs; give those that its outputs belong to with --input");
+    std::optional<CallPositions> known;
+    if (model_ != nullptr) known = call_positions(model_->path, options_.import);
+    for (const auto& [i, array] : arguments)
+      if (!known || std::ranges::find(known->inputs, i) != known->inputs.end())
+        inputs_.push_back(array);
+    for (Side& side : sides_) give_inputs(side);
+    out_ << "inputs: those that " << io::printable(recorded_->path) << " records\n";
+  }
+
+  /// Those that the model was exported with, if it holds them and they can be read.
+  bool take_example_inputs() {
+    try {
+      inputs_ = model_->model->example_inputs();
+    } catch (const io::FileError&) {
+    }
+    if (inputs_.empty()) return false;
+    for (Side& side : sides_) give_inputs(side);
+    out_ << "inputs: those that " << io::printable(model_->path) << " was exported with\n";
+    return true;
+  }
+
+  /// What the command line gives, as the inputs of a program (a model becomes one), the rest at
+  /// random; then the same for the other side.
+  void take_given_inputs() {
+    std::unique_ptr<RunningMethod> imported;
+    if (program_ == nullptr)
+      imported =
+          std::make_unique<RunningMethod>(model_->path, "", eager::threads(), options_.import);
+    RunningMethod& reader = program_ != nullptr ? *program_->program : *imported;
+    const std::vector<index_t> random = fill(reader);
+    const Method& method = reader.method();
+    for (index_t i = 0; i < method.input_count(); ++i) {
+      const TensorRef input = method.input(i);
+      if (input.shape == nullptr && model_ != nullptr)
+        throw ExportError("input " + input_text(reader, i) +
+                          " is a number, and models of PyTorch take tensors");
+      inputs_.push_back(input.shape == nullptr ? io::Array() : array_of(input));
+    }
+    tell_random(method, random);
+    for (Side& side : sides_) {
+      if (side.program == nullptr || &side == program_) continue;
+      fill(*side.program);  // its numbers
+      give_inputs(side);
+    }
+  }
+
+  void give_inputs(Side& side) {
+    if (side.program == nullptr) return;
+    const index_t wanted = side.program->method().input_count();
+    if (static_cast<size_t>(wanted) != inputs_.size())
+      throw ExportError(side.path + " takes " + io::counted(wanted, "input") + ", not " +
+                        std::to_string(inputs_.size()) +
+                        (recorded_ != nullptr ? "; constants are counted in the .pt2" : ""));
+    for (index_t i = 0; i < wanted; ++i)
+      if (const io::Array& array = inputs_[static_cast<size_t>(i)]; array.bytes != nullptr)
+        set_input(*side.program, i, array);
+  }
+
+  /// Sets what is given and the rest at random, which is returned.
+  std::vector<index_t> fill(RunningMethod& program) {
+    std::vector<index_t> missing = set_given_inputs(program, options_.inputs);
+    if (recorded_ != nullptr && !missing.empty())
+      throw ExportError(recorded_->path + " belongs to inputs of which one is missing: " +
+                        input_text(program, missing.front()) + "; give --input NAME=FILE");
+    set_random_inputs(program, missing, {});
+    return missing;
+  }
+
+  void tell_random(const Method& method, const std::vector<index_t>& random) {
+    if (random.empty()) return;
+    std::vector<std::string> texts;
+    for (const index_t i : random) {
+      const io::Array& array = inputs_[static_cast<size_t>(i)];
+      texts.push_back(method.input_name(i) + (array.bytes ? ": " + array.describe() : ""));
+    }
+    out_ << "inputs: random, always the same numbers, integers zero: "
+         << io::printable(io::joined(texts, "; ")) << '\n';
+    hint_ = "; the inputs are random, --input gives others";
+  }
+
+  const Options& options_;
+  std::ostream& out_;
+  Side sides_[2];
+  Side *model_ = nullptr, *program_ = nullptr, *recorded_ = nullptr;
+  std::vector<io::Array> inputs_;  ///< of the call, in order; numbers of programs have no bytes
+  std::string hint_;               ///< behind messages of a run that fails
+};
+
+void compare_files(const Options& options, std::ostream& out) {
+  if (options.threads > 0) eager::set_threads(options.threads);
+  Sides sides(options, out);
+  sides.set_inputs();
+  const compare::Run want = sides.run(0), got = sides.run(1);
+  const compare::Comparison comparison = compare::compare(want, got, options.tolerance);
+  compare::print(out, comparison, {.all = options.all});
+  if (comparison.fits()) return;
+  std::ostringstream message;
+  message << options.b << " does not give what " << options.a << " gives: an output is beyond "
+          << options.tolerance;
+  throw ExportError(message.str());
+}
+
+std::string check_tolerance(const std::string& text) {
+  const std::optional<double> number = number_of<double>(text);
+  return number && *number >= 0 ? "" : text + " is not a number of at least 0";
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, std::ostream& out) {
+  CLI::App* command = app.add_subcommand(
+      "compare", "Runs two files on the same inputs and says how far their nodes are apart");
+  auto options = std::make_shared<Options>();
+  command
+      ->add_option("A", options->a,
+                   "The reference: a model of PyTorch (.pt2), a program (.taper), or recorded "
+                   "outputs (.safetensors, .npy)")
+      ->required();
+  command->add_option("B", options->b, "What is measured, one of the same")->required();
+  command->add_option("--method", options->method,
+                      "Which method of programs; default: forward, or the only one");
+  add_import_options(*command, options->import);
+  add_input_options(*command, options->inputs);
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "The largest difference allowed, relative to the largest magnitude of A's "
+                   "result; integers: absolute")
+      ->capture_default_str()
+      ->check(CLI::Validator(check_tolerance, ""));
+  command->add_flag("--all", options->all, "Every node in order, instead of the worst");
+  add_threads_option(*command, options->threads);
+  command->footer(
+      "Without --input the inputs are those of a recording, or those that a model was exported "
+      "with, or else random numbers and integers of zero.");
+  command->callback([options, &out] { compare_files(*options, out); });
+}
+
+}  // namespace taper::cli

@@ -1,0 +1,103 @@
+#include "taper/exporter/compare/compare.h"
+
+#include <algorithm>
+
+#include "taper/exporter/io/format_text.h"
+
+namespace taper::compare {
+namespace {
+
+std::string outputs_text(const Run& run) {
+  std::vector<std::string> texts;
+  for (const Output& o : run.outputs)
+    texts.push_back((o.name.empty() ? "" : o.name + ": ") + o.value.describe());
+  return run.title + " has " + (texts.empty() ? "none" : io::joined(texts));
+}
+
+using OutputPairs = std::vector<std::pair<const Output*, const Output*>>;
+
+/// Those of one name, or of one slot.
+OutputPairs pairs_by(std::string Output::*key, const Run& want, const Run& got) {
+  OutputPairs pairs;
+  for (const Output& w : want.outputs)
+    for (const Output& g : got.outputs)
+      if (w.*key == g.*key) pairs.emplace_back(&w, &g);
+  return pairs;
+}
+
+OutputPairs pairs_by_order(const Run& want, const Run& got) {
+  OutputPairs pairs;
+  if (want.outputs.size() == got.outputs.size())
+    for (size_t i = 0; i < want.outputs.size(); ++i)
+      pairs.emplace_back(&want.outputs[i], &got.outputs[i]);
+  return pairs;
+}
+
+bool knows_slots(const Run& run) {
+  return std::ranges::none_of(run.outputs, [](const Output& o) { return o.slot.empty(); });
+}
+
+OutputPairs output_pairs(const Run& want, const Run& got) {
+  OutputPairs pairs;
+  if (want.by_name || got.by_name)
+    pairs = pairs_by(&Output::name, want, got);
+  else if (knows_slots(want) && knows_slots(got))
+    pairs = pairs_by(&Output::slot, want, got);
+  else
+    pairs = pairs_by_order(want, got);
+  const bool none_expected = want.outputs.empty() && got.outputs.empty();
+  if (pairs.empty() && !none_expected)
+    throw ExportError("the outputs do not belong together: " + outputs_text(want) + "; " +
+                      outputs_text(got));
+  return pairs;
+}
+
+bool is_worse(const Pair& a, const Pair& b) {
+  const auto differs = [](const Pair& p) { return !p.measure.difference.other.empty(); };
+  if (differs(a) != differs(b)) return differs(a);
+  return a.measure.difference.relative > b.measure.difference.relative;
+}
+
+}  // namespace
+
+const Pair* Comparison::first_beyond() const {
+  const auto at =
+      std::ranges::find_if(nodes, [&](const Pair& p) { return p.measure.exceeds(tolerance); });
+  return at == nodes.end() ? nullptr : &*at;
+}
+
+std::vector<const Pair*> Comparison::worst(size_t count) const {
+  std::vector<const Pair*> list;
+  for (const Pair& p : nodes) list.push_back(&p);
+  std::ranges::stable_sort(list, [](const Pair* a, const Pair* b) { return is_worse(*a, *b); });
+  list.resize(std::min(list.size(), count));
+  return list;
+}
+
+bool Comparison::fits() const {
+  const std::vector<Pair>& decisive = outputs.empty() ? nodes : outputs;
+  return std::ranges::none_of(decisive,
+                              [&](const Pair& p) { return p.measure.exceeds(tolerance); });
+}
+
+Comparison compare(const Run& want, const Run& got, double tolerance) {
+  Comparison c{want.title, got.title, tolerance, {}, {}, 0, 0};
+  for (const auto& [w, g] : output_pairs(want, got)) {
+    std::string name = w->name.empty() ? g->name : w->name;
+    if (name.empty()) name = w->slot.empty() ? "output" : w->slot;
+    c.outputs.push_back({nullptr, nullptr, name, measure(g->value, w->value)});
+  }
+  const std::vector<const Result*> counterparts = match(want, got);
+  for (size_t i = 0; i < counterparts.size(); ++i)
+    if (const Result* other = counterparts[i])
+      c.nodes.push_back(
+          {&want.nodes[i], other, want.nodes[i].name, measure(other->value, want.nodes[i].value)});
+  // a recording with names has no order of its own
+  if (want.by_name) std::ranges::stable_sort(c.nodes, {}, &Pair::got);
+  const int pairs = static_cast<int>(c.nodes.size());
+  c.only_in_want = static_cast<int>(want.nodes.size()) - pairs;
+  c.only_in_got = static_cast<int>(got.nodes.size()) - pairs;
+  return c;
+}
+
+}  // namespace taper::compare

@@ -1,0 +1,193 @@
+// The run of a program: the results of each instruction, copied before others overwrite them.
+#include <algorithm>
+
+#include "taper/exporter/compare/compare.h"
+#include "taper/exporter/inspect/program_file.h"
+#include "taper/exporter/inspect/program_text.h"
+#include "taper/exporter/io/internal/strided_copy.h"
+#include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/method/method.h"
+#include "taper/runtime/program/tables.h"
+
+namespace taper::compare {
+namespace {
+
+io::Array array_of(const TensorRef& tensor) {
+  const Shape& s = *tensor.shape;
+  io::Array array = io::Array::zeros(tensor.dtype, {s.sizes, s.sizes + s.rank});
+  const std::vector<int64_t> strides(s.strides, s.strides + s.rank);
+  io::internal::copy_strided(static_cast<const std::byte*>(tensor.data), 0, strides, array);
+  return array;
+}
+
+/// Collects results while a method executes.
+class Watch {
+ public:
+  Watch(const Program& program, Method& method)
+      : program_(program.table()),
+        method_(method),
+        text_(program, inspect::find_method(program, method.name())),
+        table_(text_.table()) {
+    profiler_.events = {&event_, 1};
+    profiler_.now = clock_read;
+    current_ = this;
+    method_.set_profiler(&profiler_);
+  }
+  ~Watch() {
+    method_.set_profiler(nullptr);
+    current_ = nullptr;
+  }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  std::vector<Result> execute() {
+    if (method_.execute() != Error::ok)
+      throw ExportError(std::string(method_.name()) + ": " + describe(method_.last_error()));
+    take_last();
+    if (last_ == none && method_.instruction_count() > 0)
+      throw ExportError(
+          "this build of the runtime cannot show the results of instructions; configure it with "
+          "-DTAPER_PROFILE=ON");
+    return std::move(results_);
+  }
+
+ private:
+  static constexpr uint32_t none = UINT32_MAX;
+
+  /// The loop asks for the time before and after each instruction, and records the event after the
+  /// second time: whoever finds one here stands right behind the instruction.
+  static uint64_t clock_read() {
+    current_->take_last();
+    return 0;
+  }
+
+  void take_last() {
+    if (profiler_.count == 0) return;
+    profiler_.count = 0;
+    // An instruction that had to be prepared again comes twice, first without having run.
+    if (event_.instruction == last_) results_.resize(before_last_);
+    last_ = event_.instruction;
+    before_last_ = results_.size();
+    take(event_.instruction);
+  }
+
+  void take(uint32_t index) {
+    const format::Instruction& in = *table_.instructions()->Get(index);
+    const InstructionInfo info = method_.instruction(static_cast<index_t>(index));
+    const uint32_t count = in.arguments_count(), first = count - result_count(in, info);
+    int result = 0;
+    for (uint32_t i = first; i < count; ++i) {
+      const format::Argument& argument = *table_.arguments()->Get(in.arguments_first() + i);
+      const Slot& slot = info.arguments[static_cast<index_t>(i)];
+      if (slot.kind != Kind::tensor || !slot.present) {
+        ++result;
+      } else if (argument.form() == format::ArgumentForm::list) {
+        const auto list = static_cast<uint32_t>(argument.content());
+        for (uint32_t k = 0; k < slot.size; ++k)
+          add(index, result++, table_.lists()->Get(list + k), slot.tensors[k]);
+      } else {
+        add(index, result++, argument.content(), slot.tensor);
+      }
+    }
+  }
+
+  static uint32_t result_count(const format::Instruction& in, const InstructionInfo& info) {
+    switch (in.kind()) {
+      case format::InstructionKind::kernel:
+        return info.kernel->result_count;
+      case format::InstructionKind::delegate:
+        return in.results();
+      case format::InstructionKind::copy:
+        return 1;
+      default:
+        return 0;
+    }
+  }
+
+  void add(uint32_t index, int result, int64_t value, const TensorRef* tensor) {
+    if (value < 0 || tensor == nullptr) return;
+    const auto v = static_cast<uint32_t>(value);
+    if (!is_on_host(*table_.values()->Get(v))) return;
+    const format::Instruction& in = *table_.instructions()->Get(index);
+    results_.push_back({text_.value_name(v), result, text_.instruction_name(in), first_input(in),
+                        text_.instruction_module(index), text_.instruction_source(index),
+                        array_of(*tensor), false, reads_folded_weights(in)});
+  }
+
+  bool is_on_host(const format::Value& value) const {
+    switch (value.storage()) {
+      case format::Storage::buffer:
+        return table_.buffers()->Get(value.storage_index())->space() == 0;
+      case format::Storage::constant:
+        return program_.constants()->Get(value.storage_index())->space() == 0;
+      case format::Storage::state:
+        return program_.states()->Get(value.storage_index())->space() == 0;
+    }
+    return false;
+  }
+
+  /// The tensors among the arguments, in order, lists left out.
+  std::vector<uint32_t> tensors_of(const format::Instruction& in) const {
+    std::vector<uint32_t> values;
+    for (uint32_t i = 0; i < in.arguments_count(); ++i) {
+      const format::Argument& a = *table_.arguments()->Get(in.arguments_first() + i);
+      if (a.kind() == format::ArgumentKind::tensor && a.form() == format::ArgumentForm::literal)
+        values.push_back(static_cast<uint32_t>(a.content()));
+    }
+    return values;
+  }
+
+  std::string first_input(const format::Instruction& in) const {
+    const std::vector<uint32_t> tensors = tensors_of(in);
+    return tensors.empty() ? "" : text_.value_name(tensors.front());
+  }
+
+  /// What a pass makes of the weights of a node and of the one behind it is called so.
+  bool reads_folded_weights(const format::Instruction& in) const {
+    return std::ranges::any_of(tensors_of(in), [&](uint32_t v) {
+      return text_.storage_path(*table_.values()->Get(v)).ends_with(".folded");
+    });
+  }
+
+  static inline thread_local Watch* current_ = nullptr;
+
+  const format::Program& program_;
+  Method& method_;
+  inspect::MethodText text_;
+  const format::Method& table_;
+  ProfileEvent event_{};
+  Profiler profiler_;
+  std::vector<Result> results_;
+  size_t before_last_ = 0;
+  uint32_t last_ = none;
+};
+
+std::vector<Output> outputs_of(const Method& method) {
+  std::vector<Output> outputs;
+  for (index_t i = 0; i < method.output_count(); ++i) {
+    int64_t integer = 0;
+    double real = 0;
+    io::Array value;
+    if (const TensorRef tensor = method.output(i); tensor.shape != nullptr)
+      value = array_of(tensor);
+    else if (method.output_number(i, integer) == Error::ok)
+      value = io::Array::of<int64_t>({}, std::span<const int64_t>(&integer, 1));
+    else if (method.output_number(i, real) == Error::ok)
+      value = io::Array::of<double>({}, std::span<const double>(&real, 1));
+    else
+      continue;
+    outputs.push_back({method.output_name(i), "", value});
+  }
+  return outputs;
+}
+
+}  // namespace
+
+Run run_program(const Program& program, Method& method) {
+  Run run;
+  run.nodes = Watch(program, method).execute();
+  run.outputs = outputs_of(method);
+  return run;
+}
+
+}  // namespace taper::compare

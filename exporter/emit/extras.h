@@ -1,0 +1,19 @@
+// What travels in a program for tools alone: the runtime never looks at it, and it can be stripped.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "taper/exporter/io/bundled_test.h"
+
+namespace taper::emit {
+
+/// The tensors of all tests: their inputs, then their outputs, test after test.
+std::vector<const io::Array*> tensors_of(const std::vector<io::BundledTest>& tests);
+
+/// The segment `extras`. `offsets` beside `tensors_of(tests)` say where the elements lie in segment
+/// `assets` of the file.
+std::vector<std::byte> extras_table(const std::vector<io::BundledTest>& tests, uint32_t assets,
+                                    const std::vector<uint64_t>& offsets);
+
+}  // namespace taper::emit

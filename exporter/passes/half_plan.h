@@ -1,0 +1,58 @@
+// Which nodes of an f32 graph compute in halves, as far as the graph alone says it. Internal to
+// to_half.
+#pragma once
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "taper/exporter/passes/to_half.h"
+
+namespace taper::passes {
+
+inline bool is_view(const ir::Node& node) { return node.op->category == Category::view; }
+
+/// Each dimension is 1, or that of `to`.
+bool broadcasts_to(const ir::Type& from, const ir::Type& to);
+
+class HalfPlan {
+ public:
+  /// Looks at the whole graph, in which nothing is a half yet.
+  HalfPlan(const ir::Graph& graph, DType half, const HasKernel& has_kernel);
+
+  /// The types of a node's results if all its f32 tensors are halves; nullptr: there is no kernel
+  /// for that.
+  const std::vector<ir::Type>* types_in_half(const ir::Node& node) const;
+  /// Powers, exponentials and sums leave the range or the precision of halves while their operands
+  /// do not. PyTorch's autocast computes them in f32, too.
+  static bool grows(const ir::Node& node);
+  /// Whether a node leads to integers, element by element, and to nothing else.
+  bool leads_to_integers(const ir::Node& node) const { return to_integers_.contains(&node); }
+  /// Whether all who read the result of an elementwise node or of a view read f32.
+  bool leads_to_f32(const ir::Node& node) const { return to_f32_.contains(&node); }
+
+ private:
+  void try_in_half(const ir::Node& node, DType half, const HasKernel& has_kernel);
+  bool reads_f32(const ir::Node& node) const;
+  bool all_lead_to_integers(const ir::Node& node) const;
+  bool all_read_f32(const ir::Node& node) const;
+
+  const ir::Graph& graph_;
+  std::unordered_map<const ir::Node*, std::vector<ir::Type>> in_half_;
+  std::unordered_set<const ir::Node*> to_integers_, to_f32_;
+};
+
+/// Replaces the argument f32 of a dtype. Returns whether it was one.
+bool change_dtype(ir::Argument& argument, DType half);
+
+/// Replaces the tensors of an argument, absent ones excepted, by what `change` makes of them.
+template <class Change>
+void change_values(ir::Argument& argument, const Change& change) {
+  const auto replace = [&](ir::Value*& v) {
+    if (v != nullptr) v = change(v);
+  };
+  if (auto* one = std::get_if<ir::Value*>(&argument)) replace(*one);
+  if (auto* many = std::get_if<std::vector<ir::Value*>>(&argument))
+    for (ir::Value*& v : *many) replace(v);
+}
+
+}  // namespace taper::passes

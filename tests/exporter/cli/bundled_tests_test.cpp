@@ -1,0 +1,194 @@
+// Calls that travel in a program with what they give: written, shown, run and cut off.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "taper/exporter/cli/kernel_table.h"
+#include "taper/exporter/cli/taper.h"
+#include "taper/exporter/eager/kernel_sets.h"
+#include "taper/exporter/exporter.h"
+#include "taper/exporter/inspect/extras.h"
+#include "taper/exporter/inspect/summary.h"
+#include "taper/exporter/io/file.h"
+#include "taper/runtime/platform/cpu.h"
+#include "taper/tests/exporter/cli/programs.h"
+
+namespace taper::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using tests::scratch_file;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+template <class... T>
+Outcome taper_command(const T&... arguments) {
+  std::ostringstream out, err;
+  const int code = run({std::string(arguments)...}, out, err);
+  return {code, out.str(), err.str()};
+}
+
+std::string linear_model() { return tests::test_data("pt2/v2_9_linear.pt2").string(); }
+
+inspect::ProgramFile loaded(std::vector<std::byte> bytes) {
+  return {"test.taper", std::move(bytes), eager::all_kernels(), cpu_has};
+}
+
+/// y = s + 2 x, after which s is y; two tests of it.
+std::vector<std::byte> program_with_tests(const ExportOptions& options = {}) {
+  const Tensor s = eager::ones({2});
+  s.set_name("s");
+  Exporter exporter;
+  exporter.method("forward",
+                  [s](Tensor x) {
+                    Tensor y = s + x * 2;
+                    Tensor(s).copy_(y);
+                    return y;
+                  },
+                  {input("x", {2})}, {"y"});
+  exporter.test("forward", {eager::ones({2})}, "ones");
+  exporter.test("forward", {eager::zeros({2})});
+  return exporter.write(options);
+}
+
+TEST(bundled_tests, are_read_as_they_were_written) {
+  const inspect::ProgramFile file = loaded(program_with_tests());
+  const std::vector<io::BundledTest> tests = inspect::bundled_tests(file);
+  ASSERT_EQ(tests.size(), 2u);
+  EXPECT_EQ(tests[0].method, "forward");
+  EXPECT_EQ(tests[0].name, "ones");
+  EXPECT_EQ(tests[0].inputs.at(0).sizes, (std::vector<int64_t>{2}));
+  EXPECT_EQ(tests[0].outputs.at(0).values<float>()[1], 3);
+  // each starts with the state's first value
+  EXPECT_EQ(tests[1].outputs.at(0).values<float>()[1], 1);
+  EXPECT_GT(tests[0].relative_tolerance, 0);
+}
+
+TEST(bundled_tests, are_left_out_where_they_are_large) {
+  EXPECT_TRUE(inspect::bundled_tests(loaded(program_with_tests({.test_bytes = 15}))).empty());
+  EXPECT_EQ(inspect::bundled_tests(loaded(program_with_tests({.test_bytes = 16}))).size(), 2u);
+}
+
+TEST(bundled_tests, are_refused_where_inputs_do_not_fit) {
+  Exporter exporter;
+  exporter.method("forward", [](Tensor x) { return x * 2; }, {input("x", {2})});
+  EXPECT_THROW(exporter.test("forward", {eager::ones({3})}), ExportError);
+  EXPECT_THROW(exporter.test("backward", {eager::ones({2})}), ExportError);
+}
+
+TEST(bundled_tests, can_be_cut_off_and_nothing_else_with_them) {
+  const inspect::ProgramFile file = loaded(program_with_tests());
+  const std::vector<std::byte> rest = inspect::without_extras(file);
+  EXPECT_LT(rest.size(), file.bytes().size());
+  const inspect::ProgramFile stripped = loaded(rest);
+  EXPECT_TRUE(inspect::bundled_tests(stripped).empty());
+  EXPECT_EQ(stripped.program().method_count(), 1);
+  EXPECT_EQ(inspect::without_extras(stripped).size(), rest.size());
+  // what was never there is not missed
+  const std::vector<std::byte> plain = program_with_tests({.test_bytes = 0});
+  EXPECT_EQ(inspect::without_extras(loaded(plain)), plain);
+}
+
+// The loader never looks at them, so whoever does must check them.
+TEST(bundled_tests, survive_damage_of_every_byte) {
+  const std::vector<std::byte> bytes = program_with_tests();
+  const size_t begin = inspect::without_extras(loaded(bytes)).size();
+  int refused = 0;
+  for (size_t i = begin; i < bytes.size(); ++i)
+    for (const int flip : {1, 0x80, 0xff}) {
+      std::vector<std::byte> damaged = bytes;
+      damaged[i] ^= static_cast<std::byte>(flip);
+      try {
+        (void)inspect::bundled_tests(loaded(damaged));
+      } catch (const ExportError& e) {
+        EXPECT_THAT(e.what(), HasSubstr("export it again"));
+        ++refused;
+      }
+    }
+  EXPECT_GT(refused, 100);
+}
+
+TEST(taper_check, runs_the_tests_that_a_program_carries) {
+  const std::string program = scratch_file("linear.taper").string();
+  const Outcome exported = taper_command("export", linear_model(), "-o", program);
+  ASSERT_EQ(exported.code, success) << exported.err;
+  EXPECT_THAT(exported.out, HasSubstr("1 test "));
+  for (const std::string& file : {program, linear_model()}) {
+    const Outcome o = taper_command("check", file);
+    EXPECT_EQ(o.code, success) << o.err;
+    EXPECT_THAT(o.out, HasSubstr("ok    forward, div  "));
+    EXPECT_THAT(o.out, HasSubstr("1 test passed"));
+  }
+  EXPECT_THAT(taper_command("inspect", program).out,
+              HasSubstr("tests   1, which `taper check` runs\n  forward  example inputs  "));
+  EXPECT_THAT(taper_command("inspect", program, "--json").out,
+              HasSubstr("\"relative_tolerance\": 0.0001"));
+}
+
+TEST(taper_check, fails_where_a_test_expects_something_else) {
+  std::vector<std::byte> bytes = program_with_tests();
+  // the first expected output stands behind the first input
+  const size_t begin = inspect::without_extras(loaded(bytes)).size();
+  const float three = 3, four = 4;
+  for (size_t i = begin; i + 4 <= bytes.size(); i += 4)
+    if (std::memcmp(bytes.data() + i, &three, 4) == 0) std::memcpy(bytes.data() + i, &four, 4);
+  const std::string program = scratch_file("wrong.taper").string();
+  io::write_file(program, bytes);
+  const Outcome o = taper_command("check", program);
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.out, HasSubstr("WRONG forward, y  0.25 of the largest magnitude: element 0 is 3, "
+                               "not 4"));
+  EXPECT_THAT(o.err, HasSubstr("does not give what its tests expect"));
+  EXPECT_EQ(taper_command("check", program, "--tolerance", "0.3").code, success);
+}
+
+TEST(taper_check, says_where_there_is_nothing_to_run) {
+  const std::string program = scratch_file("linear.taper").string();
+  EXPECT_EQ(taper_command("export", linear_model(), "-o", program, "--no-tests").code, success);
+  const Outcome o = taper_command("check", program);
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("carries no test; give recorded calls"));
+  EXPECT_THAT(taper_command("inspect", program).out, Not(HasSubstr("tests")));
+}
+
+TEST(taper_export, leaves_tests_out_of_an_array) {
+  const std::string program = scratch_file("linear.taper").string();
+  const std::string plain = scratch_file("plain.taper").string();
+  ASSERT_EQ(taper_command("export", linear_model(), "-o", program).code, success);
+  ASSERT_EQ(taper_command("export", linear_model(), "-o", plain, "--no-tests").code, success);
+  const LinkedProgram linked = linked_program(program, "", true);
+  EXPECT_LT(linked.bytes.size(), std::filesystem::file_size(program));
+  EXPECT_LE(linked.bytes.size(), std::filesystem::file_size(plain) + 128);
+}
+
+TEST(taper_export, writes_a_program_of_halves) {
+  const std::string program = scratch_file("linear.taper").string();
+  for (const char* dtype : {"f16", "bf16"}) {
+    const Outcome exported =
+        taper_command("export", linear_model(), "-o", program, "--dtype", dtype);
+    EXPECT_EQ(exported.code, success) << exported.err;
+    EXPECT_THAT(taper_command("inspect", program).out,
+                HasSubstr("_to_copy(" + std::string(dtype) + ") -> f32"));
+    EXPECT_EQ(taper_command("check", program).code, success);
+  }
+  const Outcome both =
+      taper_command("export", linear_model(), "-o", program, "--dtype", "f16", "--exact");
+  EXPECT_EQ(both.code, usage);
+  EXPECT_EQ(taper_command("export", linear_model(), "-o", program, "--dtype", "f8").code, usage);
+}
+
+TEST(taper_export, says_what_it_made) {
+  const std::string program = scratch_file("linear.taper").string();
+  const std::string out = taper_command("export", linear_model(), "-o", program).out;
+  for (const char* part : {"1 method", "forward(x: f32[s", "in 1..", "operators: 1 ",
+                           "activations ", "lower bound", "constants ", "0 states"})
+    EXPECT_THAT(out, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace taper::cli
