@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 #include <ostream>
 
 #include "taper/exporter/emit/extras.h"
@@ -182,119 +183,148 @@ std::vector<const Kernel*> records_for(const std::vector<Method>& methods,
   return ordered;
 }
 
-/// A program's file, ready to be written: what was made for it, and the weights where they lie.
-struct Image {
-  ProgramTables tables;  // keeps the weights
-  Bytes header, table, debug, extras;
-  Pieces file;
-};
-
-Image make_image(const std::vector<Method>& given, const EmitOptions& options, Report& report) {
-  Image image;
-  ProgramTables& tables = image.tables;
-  std::vector<Method> methods = given;
-  std::ranges::sort(methods, {}, &Method::name);
-  std::vector<MethodTables> method_tables;
-  for (const Method& m : methods) {
-    if (std::ranges::count(methods, m.name, &Method::name) > 1)
-      throw ExportError("two methods have the name " + m.name);
-    method_tables.push_back(
-        write_method(m.name, *m.graph, options.kernels, tables, report.methods.emplace_back()));
-  }
-
-  Segments segments;
-  const Pieces constants = constants_segment(tables, segments.constant_offsets);
-  Pieces debug;
-  if (options.debug) debug.add(image.debug = debug_segment(tables, method_tables));
-  Pieces assets, extras;
-  if (!options.tests.empty()) {
-    std::vector<uint64_t> offsets;
-    assets = assets_segment(options.tests, offsets);
-    const uint32_t index = (constants.empty() ? 0 : 1) + (options.debug ? 1 : 0);
-    extras.add(image.extras = extras_table(options.tests, index, offsets));
-  }
-  const uint64_t constants_checksum = constants.checksum(), debug_checksum = debug.checksum(),
-                 assets_checksum = assets.checksum(), extras_checksum = extras.checksum();
-
-  // Segments stand behind the metadata, whose size does not depend on their offsets: it is made
-  // twice.
-  const auto lay_out = [&](uint64_t begin) {
-    segments.list.clear();
-    const auto segment = [&](const Pieces& pieces, uint64_t sum, format::SegmentKind kind) {
-      segments.list.emplace_back(begin, pieces.size(), sum, kind);
-      begin =
-          (begin + pieces.size() + segment_alignment - 1) / segment_alignment * segment_alignment;
-    };
-    if (!constants.empty()) segment(constants, constants_checksum, format::SegmentKind::constants);
-    if (options.debug) segment(debug, debug_checksum, format::SegmentKind::debug);
-    if (!extras.empty()) {  // at the end, so that stripping them only cuts the file
-      segment(assets, assets_checksum, format::SegmentKind::assets);
-      segment(extras, extras_checksum, format::SegmentKind::extras);
-    }
-    return metadata(tables, method_tables, segments, options);
-  };
-  const size_t header_bytes = sizeof(FileHeader);
-  const size_t metadata_end = header_bytes + lay_out(0).size();
-  image.table =
-      lay_out((metadata_end + segment_alignment - 1) / segment_alignment * segment_alignment);
-
-  image.header.resize(header_bytes);
-  image.file.add(image.header);
-  image.file.add(image.table);
-  image.file.pad();
-  image.file.add(constants);
-  image.file.pad();
-  image.file.add(debug);
-  if (!extras.empty()) {
-    image.file.pad();
-    image.file.add(assets);
-    image.file.pad();
-    image.file.add(extras);
-  }
-  FileHeader header{};
-  std::memcpy(header.magic, file_magic, sizeof file_magic);
-  header.version = format_version;
-  header.metadata_offset = header_bytes, header.metadata_bytes = image.table.size();
-  header.metadata_checksum =
-      checksum({image.table.data(), static_cast<index_t>(image.table.size())});
-  header.file_bytes = image.file.size();
-  std::memcpy(image.header.data(), &header, sizeof header);
-
-  report.file_bytes = static_cast<int64_t>(image.file.size());
-  report.metadata_bytes = static_cast<int64_t>(image.table.size());
-  report.constant_bytes = static_cast<int64_t>(constants.size());
-  report.debug_bytes = static_cast<int64_t>(image.debug.size());
-  report.test_bytes = static_cast<int64_t>(assets.size() + extras.size());
-  report.tests = static_cast<int>(options.tests.size());
-  report.constants = static_cast<int>(tables.constants().size());
-  report.states = static_cast<int>(tables.states().size());
-  for (const StateEntry& s : tables.states()) {
-    int64_t bytes = size_bytes(s.dtype);
-    for (int64_t n : s.sizes) bytes *= n;
-    report.state_bytes += bytes;
-  }
-  report.exact = options.exact;
-  report.kernels = records_for(methods, options.kernels);
-  return image;
+size_t aligned(size_t at) {
+  return (at + segment_alignment - 1) / segment_alignment * segment_alignment;
 }
+
+/// A program's file: what was made for it, and the weights where they lie. The head, header and
+/// metadata, holds the checksums of the segments behind it; that of the constants is a pass over
+/// all weights, which goes on while they are written.
+class Image {
+ public:
+  Image(const std::vector<Method>& given, const EmitOptions& options, Report& report)
+      : options_(options) {
+    std::vector<Method> methods = given;
+    std::ranges::sort(methods, {}, &Method::name);
+    for (const Method& m : methods) {
+      if (std::ranges::count(methods, m.name, &Method::name) > 1)
+        throw ExportError("two methods have the name " + m.name);
+      methods_.push_back(
+          write_method(m.name, *m.graph, options.kernels, tables_, report.methods.emplace_back()));
+    }
+    make_segments();
+    // the size of the metadata does not depend on the segments' places and checksums
+    metadata_bytes_ = lay_out(0).size();
+    size_t place = head_bytes();
+    for (Segment& s : segments_) {
+      s.place = place;
+      place = aligned(place + s.pieces.size());
+    }
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      if (i > 0) behind_.pad();
+      behind_.add(segments_[i].pieces);
+    }
+    write_report(methods, report);
+    constants_checksum_ = std::async(std::launch::async, [this] { return constants_.checksum(); });
+  }
+
+  size_t head_bytes() const { return aligned(sizeof(FileHeader) + metadata_bytes_); }
+  size_t size() const { return head_bytes() + behind_.size(); }
+  /// The segments and what lies between them.
+  const Pieces& behind() const { return behind_; }
+
+  /// Header and metadata. Waits for the checksum; call it once.
+  Bytes head() {
+    const Bytes table = lay_out(constants_checksum_.get());
+    FileHeader header{};
+    std::memcpy(header.magic, file_magic, sizeof file_magic);
+    header.version = format_version;
+    header.metadata_offset = sizeof header, header.metadata_bytes = table.size();
+    header.metadata_checksum = checksum({table.data(), static_cast<index_t>(table.size())});
+    header.file_bytes = size();
+    Bytes head;
+    append(head, &header, sizeof header);
+    append(head, table.data(), table.size());
+    head.resize(head_bytes());
+    return head;
+  }
+
+ private:
+  struct Segment {
+    format::SegmentKind kind;
+    Pieces pieces;
+    size_t place = 0;  // in the file
+  };
+
+  void make_segments() {
+    using Kind = format::SegmentKind;
+    constants_ = constants_segment(tables_, constant_offsets_);
+    if (!constants_.empty()) segments_.push_back({Kind::constants, constants_});
+    if (options_.debug) {
+      Pieces debug;
+      debug.add(debug_ = debug_segment(tables_, methods_));
+      segments_.push_back({Kind::debug, debug});
+    }
+    if (options_.tests.empty()) return;
+    // at the end, so that stripping them only cuts the file
+    std::vector<uint64_t> offsets;
+    const Pieces assets = assets_segment(options_.tests, offsets);
+    Pieces extras;
+    extras.add(extras_ =
+                   extras_table(options_.tests, static_cast<uint32_t>(segments_.size()), offsets));
+    segments_.push_back({Kind::assets, assets});
+    segments_.push_back({Kind::extras, extras});
+  }
+
+  Bytes lay_out(uint64_t constants_checksum) const {
+    Segments segments{{}, constant_offsets_};
+    for (const Segment& s : segments_)
+      segments.list.emplace_back(
+          s.place, s.pieces.size(),
+          s.kind == format::SegmentKind::constants ? constants_checksum : s.pieces.checksum(),
+          s.kind);
+    return metadata(tables_, methods_, segments, options_);
+  }
+
+  void write_report(const std::vector<Method>& methods, Report& report) const {
+    report.file_bytes = static_cast<int64_t>(size());
+    report.metadata_bytes = static_cast<int64_t>(metadata_bytes_);
+    report.constant_bytes = static_cast<int64_t>(constants_.size());
+    report.debug_bytes = static_cast<int64_t>(debug_.size());
+    for (const Segment& s : segments_)
+      if (s.kind == format::SegmentKind::assets || s.kind == format::SegmentKind::extras)
+        report.test_bytes += static_cast<int64_t>(s.pieces.size());
+    report.tests = static_cast<int>(options_.tests.size());
+    report.constants = static_cast<int>(tables_.constants().size());
+    report.states = static_cast<int>(tables_.states().size());
+    for (const StateEntry& s : tables_.states()) {
+      int64_t bytes = size_bytes(s.dtype);
+      for (int64_t n : s.sizes) bytes *= n;
+      report.state_bytes += bytes;
+    }
+    report.exact = options_.exact;
+    report.kernels = records_for(methods, options_.kernels);
+  }
+
+  const EmitOptions& options_;
+  ProgramTables tables_;  // keeps the weights
+  std::vector<MethodTables> methods_;
+  std::vector<uint64_t> constant_offsets_;
+  Bytes debug_, extras_;  // what pieces point to
+  Pieces constants_, behind_;
+  std::vector<Segment> segments_;
+  size_t metadata_bytes_ = 0;
+  std::future<uint64_t> constants_checksum_;  // the last member: it reads the others
+};
 
 }  // namespace
 
 Bytes write(const std::vector<Method>& methods, const EmitOptions& options, Report& report) {
-  const Image image = make_image(methods, options, report);
-  Bytes bytes;
-  bytes.reserve(image.file.size());
-  for (const auto& piece : image.file.list()) append(bytes, piece.data(), piece.size());
+  Image image(methods, options, report);
+  Bytes bytes = image.head();
+  bytes.reserve(image.size());
+  for (const auto& piece : image.behind().list()) append(bytes, piece.data(), piece.size());
   return bytes;
 }
 
 Report write(const std::string& path, const std::vector<Method>& methods,
              const EmitOptions& options) {
   Report report;
-  const Image image = make_image(methods, options, report);
+  Image image(methods, options, report);
   report.path = path;
   if (options.writing) options.writing();
-  io::write_file(path, image.file.list());
+  io::write_file(
+      path, image.head_bytes(), [&] { return image.head(); }, image.behind().list());
   return report;
 }
 

@@ -29,15 +29,30 @@ std::filesystem::path unique_neighbour(const std::filesystem::path& path) {
   return neighbour += "." + std::to_string(std::random_device{}()) + ".partial";
 }
 
-// What cannot be written is reported as `name`.
-void write_straight(const std::filesystem::path& path,
-                    std::span<const std::span<const std::byte>> pieces,
+struct Content {
+  size_t head_bytes;
+  const std::function<Bytes()>& head;
+  std::span<const std::span<const std::byte>> pieces;
+};
+
+// What cannot be written is reported as `name`. A device or a pipe takes its bytes in order.
+void write_straight(const std::filesystem::path& path, const Content& content, bool in_order,
                     const std::filesystem::path& name) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out) throw failure(name, "cannot create");
-  for (const std::span<const std::byte> bytes : pieces)
+  const auto write = [&](std::span<const std::byte> bytes) {
     out.write(reinterpret_cast<const char*>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
+  };
+  if (in_order)
+    write(content.head());
+  else
+    out.seekp(static_cast<std::streamoff>(content.head_bytes));
+  for (const std::span<const std::byte> bytes : content.pieces) write(bytes);
+  if (!in_order) {
+    out.seekp(0);
+    write(content.head());
+  }
   out.close();
   if (!out) throw failure(name, "cannot write");
 }
@@ -64,18 +79,26 @@ void write_file(const std::filesystem::path& path, std::span<const std::byte> by
 
 void write_file(const std::filesystem::path& path,
                 std::span<const std::span<const std::byte>> pieces) {
+  write_file(
+      path, 0, [] { return Bytes(); }, pieces);
+}
+
+void write_file(const std::filesystem::path& path, size_t head_bytes,
+                const std::function<Bytes()>& head,
+                std::span<const std::span<const std::byte>> pieces) {
+  const Content content{head_bytes, head, pieces};
   const std::filesystem::path target = end_of_links(path);
   std::error_code error;
   const std::filesystem::file_status before = std::filesystem::status(target, error);
   // A device, a pipe or a folder cannot be replaced.
   if (std::filesystem::exists(before) && !std::filesystem::is_regular_file(before))
-    return write_straight(target, pieces, path);
+    return write_straight(target, content, true, path);
 
   const std::filesystem::path partial = unique_neighbour(target);
   std::error_code ignored;
   try {
-    write_straight(partial, pieces, path);
-  } catch (const FileError&) {
+    write_straight(partial, content, false, path);
+  } catch (...) {
     std::filesystem::remove(partial, ignored);
     throw;
   }

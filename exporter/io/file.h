@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,11 @@ Bytes read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 /// The same of pieces one behind the other.
 void write_file(const std::filesystem::path& path,
+                std::span<const std::span<const std::byte>> pieces);
+/// The same of a file whose first `head_bytes` follow from the rest: `head`, which is asked for
+/// last, and the pieces behind it.
+void write_file(const std::filesystem::path& path, size_t head_bytes,
+                const std::function<Bytes()>& head,
                 std::span<const std::span<const std::byte>> pieces);
 
 }  // namespace taper::io
