@@ -157,4 +157,31 @@ int main(int count, char** arguments) {
                     {input("x", {batch, 2, 3, 4, 5})}, {"greatest", "means", "adaptive"});
     exporter.write(folder / "pooling.taper", {.portable = true});
   }
+  {
+    using Tensors = std::vector<Tensor>;
+    Tensor total = zeros({3});
+    total.set_name("total");
+    const auto grow_and_add = [&](const Tensor& x, const Tensor& rounds) {
+      const Tensors grown = while_loop([](const Tensors& in) { return in[0] > 0; },
+                                       [](const Tensors& in) {
+                                         return Tensors{in[0] - 1, in[1] * 2};
+                                       },
+                                       {rounds, x});
+      const Scanned all = scan(
+          [](const Tensors& carried, const Tensors& row) {
+            const Tensor next = carried[0] + row[0];
+            return Scanned{{next}, {next * next}};
+          },
+          {total}, {grown[1]});
+      total.copy_(all.carried[0]);
+      const Tensor squares = all.results[0];
+      return cond(
+          sum(squares) > 9, [](const Tensors& in) { return Tensors{sqrt(in[0])}; },
+          [](const Tensors& in) { return Tensors{in[0] + 1}; }, {squares});
+    };
+    Exporter exporter;
+    exporter.method("forward", grow_and_add,
+                    {input("x", {batch, 3}), input("rounds", {}, DType::i64)});
+    exporter.write(folder / "control_flow.taper", {.portable = true});
+  }
 }
