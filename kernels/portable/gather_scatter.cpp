@@ -1,6 +1,7 @@
 // Elements picked and written by a tensor of indices along one dimension: gather, index_select,
 // scatter, scatter_add, index_add, index_copy, index_fill. Writes happen in the row-major order of
 // the index, so the last of several to one place wins, and sums are the same each time.
+#include <atomic>
 #include <cstring>
 
 #include "taper/kernels/portable/index_walk.h"
@@ -12,26 +13,41 @@
 namespace taper::portable {
 namespace {
 
+/// Elements that will be read in an order that the processor cannot foresee.
+template <class E>
+void prefetch(const E* x, index_t count) {
+  constexpr index_t line = 64 / static_cast<index_t>(sizeof(E));
+  for (index_t i = 0; i < count; i += line) __builtin_prefetch(x + i);
+}
+
 template <class E>
 Error gather(Context& context, View<const E> self, int64_t dim, View<const int64_t> index, bool,
              View<E> out) {
   if (index.numel() == 0) return Error::ok;
   const int d = normalized(dim, self.rank());
-  TAPER_TRY(check_indices(context, index, extent_along(self.shape(), d)));
+  const index_t extent = extent_along(self.shape(), d);
   const Along a = along(self.shape(), d, index.shape(), index.shape());
   const index_t width = a.sizes[a.rank - 1], step = a.target_step(), stride = a.target_strides[d];
+  constexpr index_t near_bytes = 16 * 1024;  // stay in the first-level cache
+  const bool reads_most =
+      4 * width >= extent && extent * static_cast<index_t>(sizeof(E)) <= near_bytes;
+  std::atomic<bool> outside{false};
   parallel_lines(context.threads, a.rows(), width, [&](index_t row) {
     index_t from, at;
     a.begin(row, from, at);
     const E* x = self.data() + from;
     const int64_t* picked = index.data() + at;
     E* y = out.data() + at;
-    if (step == 0 && stride == 1)
+    // row by row, so that the indices are read from memory once
+    if (!are_inside(picked, width, extent)) return outside.store(true, std::memory_order_relaxed);
+    if (step == 0 && stride == 1) {
+      if (reads_most) prefetch(x, extent);
       for (index_t i = 0; i < width; ++i) y[i] = x[picked[i]];
-    else
+    } else {
       for (index_t i = 0; i < width; ++i) y[i] = x[i * step + picked[i] * stride];
+    }
   });
-  return Error::ok;
+  return outside ? check_indices(context, index, extent) : Error::ok;
 }
 
 template <class E, class Write>

@@ -8,16 +8,22 @@
 
 namespace taper::portable {
 
-/// Whether all indices lie in [lowest, extent).
+/// Whether all of some indices lie in [lowest, extent).
 template <class I>
-Error check_indices(Context& context, View<const I> index, index_t extent, index_t lowest = 0) {
-  const I* at = index.data();
-  const index_t count = index.numel();
+bool are_inside(const I* at, index_t count, index_t extent, index_t lowest = 0) {
   const uint64_t range = static_cast<uint64_t>(extent - lowest);
   bool outside = false;
   for (index_t i = 0; i < count; ++i)
     outside |= static_cast<uint64_t>(at[i]) - static_cast<uint64_t>(lowest) >= range;
-  for (index_t i = 0; outside && i < count; ++i)
+  return !outside;
+}
+/// The same, with the error that names the first one outside.
+template <class I>
+Error check_indices(Context& context, View<const I> index, index_t extent, index_t lowest = 0) {
+  const I* at = index.data();
+  const index_t count = index.numel();
+  if (are_inside(at, count, extent, lowest)) return Error::ok;
+  for (index_t i = 0; i < count; ++i)
     if (at[i] < lowest || at[i] >= extent)
       return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [{}, {})"),
                           at[i], lowest, extent);
