@@ -20,10 +20,13 @@ struct Matrix {
 };
 
 /// out = alpha (a b) + beta addend, each without its factor if that is 1; (m, k) (k, n) -> (m, n).
-template <class T>
+/// The operands may be narrower than what is computed.
+template <class T, class A = T, class B = A>
 struct Product {
   index_t m, n, k;
-  Matrix<const T> a, b, addend;  ///< addend.data may be nullptr
+  Matrix<const A> a;
+  Matrix<const B> b;
+  Matrix<const T> addend;  ///< addend.data may be nullptr
   Matrix<T> out;
   T alpha = 1, beta = 1;
 
@@ -35,21 +38,23 @@ struct Product {
 };
 
 /// `rows` x `columns` dot products of vectors that are dense along k.
-template <int rows, int columns, class T>
-void dense_along_k(const Product<T>& p, index_t i, index_t j) {
+template <int rows, int columns, class T, class A, class B>
+void dense_along_k(const Product<T, A, B>& p, index_t i, index_t j) {
   T lane[rows][columns][lane_count] = {};
-  const T* a[rows];
-  const T* b[columns];
+  const A* a[rows];
+  const B* b[columns];
   for (int r = 0; r < rows; ++r) a[r] = p.a.at(i + r, 0);
   for (int c = 0; c < columns; ++c) b[c] = p.b.at(0, j + c);
   index_t k = 0;
   for (; k + lane_count <= p.k; k += lane_count)
     for (int r = 0; r < rows; ++r)
       for (int c = 0; c < columns; ++c)
-        for (int l = 0; l < lane_count; ++l) lane[r][c][l] += a[r][k + l] * b[c][k + l];
+        for (int l = 0; l < lane_count; ++l)
+          lane[r][c][l] += static_cast<T>(a[r][k + l]) * static_cast<T>(b[c][k + l]);
   for (int l = 0; k < p.k; ++k, ++l)
     for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < columns; ++c) lane[r][c][l] += a[r][k] * b[c][k];
+      for (int c = 0; c < columns; ++c)
+        lane[r][c][l] += static_cast<T>(a[r][k]) * static_cast<T>(b[c][k]);
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c) p.store(i + r, j + c, join_lanes(lane[r][c]));
 }
@@ -58,18 +63,18 @@ inline constexpr int strip = 16;  // columns that are summed side by side
 
 /// `rows` x `width` dot products, `width` at most `strip`, for operands of any strides. One partial
 /// sum at a time, so that a strip of it stays in registers.
-template <int rows, bool full, bool dense_columns, class T>
-void along_columns(const Product<T>& p, index_t i, index_t j, int width) {
+template <int rows, bool full, bool dense_columns, class T, class A, class B>
+void along_columns(const Product<T, A, B>& p, index_t i, index_t j, int width) {
   if (full) width = strip;
   const index_t step = dense_columns ? 1 : p.b.column;
   T lane[lane_count][rows][strip];
   for (int l = 0; l < lane_count; ++l) {
     T sum[rows][strip] = {};
     for (index_t k = l; k < p.k; k += lane_count) {
-      const T* b = p.b.at(k, j);
+      const B* b = p.b.at(k, j);
       for (int r = 0; r < rows; ++r) {
-        const T a = *p.a.at(i + r, k);
-        for (int c = 0; c < width; ++c) sum[r][c] += a * b[c * step];
+        const T a = static_cast<T>(*p.a.at(i + r, k));
+        for (int c = 0; c < width; ++c) sum[r][c] += a * static_cast<T>(b[c * step]);
       }
     }
     for (int r = 0; r < rows; ++r)
@@ -84,8 +89,8 @@ void along_columns(const Product<T>& p, index_t i, index_t j, int width) {
 }
 
 /// Rows [i, i_end) of columns [j, j_end).
-template <class T>
-void block(const Product<T>& p, index_t i, index_t i_end, index_t j, index_t j_end) {
+template <class T, class A, class B>
+void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index_t j_end) {
   if (p.a.column == 1 && p.b.row == 1) {
     for (; i + 2 <= i_end; i += 2) {
       index_t c = j;
@@ -118,12 +123,13 @@ void block(const Product<T>& p, index_t i, index_t i_end, index_t j, index_t j_e
 }
 
 /// `batch` products, `next(p, i)` moving p from the first to number i.
-template <class T, class Next>
-void multiply(const Context& context, index_t batch, const Product<T>& product, const Next& next) {
+template <class T, class A, class B, class Next>
+void multiply(const Context& context, index_t batch, const Product<T, A, B>& product,
+              const Next& next) {
   constexpr index_t rows = 32, columns = 64;
   const index_t down = pieces(product.m, rows), across = pieces(product.n, columns);
   parallel_for(context.threads, batch * down * across, [&](index_t task) {
-    Product<T> p = product;
+    Product<T, A, B> p = product;
     next(p, task / (down * across));
     const index_t i = task / across % down * rows, j = task % across * columns;
     block(p, i, i + rows < p.m ? i + rows : p.m, j, j + columns < p.n ? j + columns : p.n);
@@ -131,9 +137,9 @@ void multiply(const Context& context, index_t batch, const Product<T>& product, 
 }
 
 /// One product.
-template <class T>
-void multiply(const Context& context, const Product<T>& product) {
-  multiply(context, 1, product, [](Product<T>&, index_t) {});
+template <class T, class A, class B>
+void multiply(const Context& context, const Product<T, A, B>& product) {
+  multiply(context, 1, product, [](Product<T, A, B>&, index_t) {});
 }
 
 }  // namespace taper::portable

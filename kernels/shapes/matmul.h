@@ -1,6 +1,6 @@
 // Shape rules of the matrix products.
 #pragma once
-#include "taper/kernels/rule.h"
+#include "taper/kernels/shapes/checks.h"
 
 namespace taper {
 namespace internal {
@@ -130,6 +130,76 @@ struct Rule<ops::linear> {
     return facts.require(bias->rank <= 1, TAPER_TEXT("bias needs at most one dimension, got {}"),
                          D(bias->rank)) &&
            internal::broadcasts_to(facts, *bias, out);
+  }
+};
+
+/// i8 or u8 (m, k), i8 (k, n) -> i32 (m, n)
+template <>
+struct Rule<ops::_int_mm> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat2,
+                    TensorType<D>& out) {
+    if (!facts.require(self.rank == 2 && mat2.rank == 2,
+                       TAPER_TEXT("needs two matrices, got {} and {} dimensions"), D(self.rank),
+                       D(mat2.rank)) ||
+        !facts.require(self.dtype == DType::i8 || self.dtype == DType::u8,
+                       TAPER_TEXT("self must be i8 or u8")) ||
+        !facts.require(mat2.dtype == DType::i8, TAPER_TEXT("mat2 must be i8")) ||
+        !facts.equal(self[1], mat2[0], TAPER_TEXT("{} columns do not fit {} rows")))
+      return false;
+    out.dtype = DType::i32, out.rank = 2;
+    out[0] = self[0], out[1] = mat2[1];
+    return true;
+  }
+};
+
+/// Products of groups, each with its own matrix. Two batches, (groups, m, k) and (groups, k, n),
+/// give (groups, m, n). Where an operand is one matrix, group g is what lies in [offs[g - 1],
+/// offs[g]) of
+///
+///   the rows of self     (m, k) (groups, k, n) -> (m, n)
+///   the columns of mat2  (groups, m, k) (k, n) -> (m, n)
+///   both, along k        (m, k) (k, n)         -> (groups, m, n)
+///
+/// What lies behind the last group is zero.
+template <>
+struct Rule<ops::_grouped_mm> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat2,
+                    const TensorType<D>* offs, const TensorType<D>* bias, Maybe<DType> out_dtype,
+                    TensorType<D>& out) {
+    if (!facts.require(bias == nullptr, TAPER_TEXT("bias must be absent, as in PyTorch: add it "
+                                                   "to the result")) ||
+        !facts.require(is_floating(self.dtype), TAPER_TEXT("self must have a floating dtype")) ||
+        !facts.require(self.dtype == mat2.dtype, TAPER_TEXT("the operands' dtypes differ")) ||
+        !facts.require(!out_dtype || *out_dtype == self.dtype,
+                       TAPER_TEXT("out_dtype must be the dtype of self")) ||
+        !facts.require((self.rank == 2 || self.rank == 3) && (mat2.rank == 2 || mat2.rank == 3),
+                       TAPER_TEXT("needs matrices or batches of them, got {} and {} dimensions"),
+                       D(self.rank), D(mat2.rank)) ||
+        !facts.equal(self[self.rank - 1], mat2[mat2.rank - 2],
+                     TAPER_TEXT("{} columns do not fit {} rows")))
+      return false;
+    const bool batches = self.rank == 3 && mat2.rank == 3;
+    if (!facts.require(batches == (offs == nullptr),
+                       TAPER_TEXT("needs offs where an operand is one matrix, and only there")))
+      return false;
+    if (offs != nullptr &&
+        (!facts.require(offs->rank == 1, TAPER_TEXT("offs must have 1 dimension, it has {}"),
+                        D(offs->rank)) ||
+         !facts.require(internal::is_index(offs->dtype), TAPER_TEXT("offs must be i32 or i64"))))
+      return false;
+    const D groups = offs != nullptr ? (*offs)[0] : self[0];
+    for (const TensorType<D>* operand : {&self, &mat2})
+      if (operand->rank == 3 &&
+          !facts.equal((*operand)[0], groups, TAPER_TEXT("{} matrices do not fit {} groups")))
+        return false;
+    out.dtype = self.dtype, out.rank = self.rank == mat2.rank ? 3 : 2;
+    if (out.rank == 3) out[0] = groups;
+    out[out.rank - 2] = self[self.rank - 2], out[out.rank - 1] = mat2[mat2.rank - 1];
+    return true;
   }
 };
 

@@ -352,15 +352,14 @@ DECODERS = {
     "GlmForCausalLM": KEY_VALUE,
     "HeliumForCausalLM": KEY_VALUE,
     "SmolLM3ForCausalLM": dict(num_key_value_heads=2),
-    "OlmoeForCausalLM": dict(experts="batched_mm", num_key_value_heads=2, num_experts=4, num_experts_per_tok=2),
+    "OlmoeForCausalLM": dict(num_key_value_heads=2, num_experts=4, num_experts_per_tok=2),
     "Qwen2MoeForCausalLM": dict(
         experts="batched_mm", num_key_value_heads=2, num_experts=4, moe_intermediate_size=32, shared_expert_intermediate_size=32
     ),
     "RecurrentGemmaForCausalLM": dict(num_key_value_heads=1, lru_width=32, attention_window_size=8, head_dim=8),
     "Lfm2ForCausalLM": dict(num_key_value_heads=2, layer_types=["conv", "full_attention"]),
-    "GptOssForCausalLM": dict(**KEY_VALUE, experts="batched_mm", num_local_experts=4, num_experts_per_tok=2, sliding_window=8),
+    "GptOssForCausalLM": dict(**KEY_VALUE, num_local_experts=4, num_experts_per_tok=2, sliding_window=8),
     "DeepseekV3ForCausalLM": dict(
-        experts="batched_mm",
         num_key_value_heads=4,
         n_routed_experts=4,
         n_group=2,

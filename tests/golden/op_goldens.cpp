@@ -1,7 +1,7 @@
 // Runs golden cases of operators and counts.
 //
-//   op_goldens [--exported] [--known FILE]… [--counts FILE] [--only NAME]… [--verbose] [--errors]
-//       FOLDER…
+//   op_goldens [--exported] [--known FILE]… [--counts FILE] [--only NAME]… [--values NAME]…
+//       [--verbose] [--errors] FOLDER…
 //
 // In eager; with --exported each case that passes there is also traced, written as a program and
 // run. Prints a line an overload (cases run, passed, failed, without kernel, refused because of
@@ -9,7 +9,7 @@
 // exits with 1 if a case failed that --known does not list (a case and its reason a line), or if a
 // case that it lists passes.
 // --only takes a name as files have it, "torchao.quantize_affine", with all overloads; "aten." may
-// be left out.
+// be left out. --values takes the beginning of such a name: gradients are not compared there.
 // --counts writes how many cases of each row passed and ran, those of its in-place twin included.
 // --verbose prints every failure and what is missing, --errors the messages of refused calls.
 #include <algorithm>
@@ -36,7 +36,7 @@ struct Counts {
   }
 };
 struct Options {
-  std::vector<std::string> folders, only;
+  std::vector<std::string> folders, only, values;
   std::map<std::string, std::string> known;  // case → why it fails
   bool exported = false, verbose = false, errors = false;
   const char* counts = nullptr;
@@ -47,12 +47,20 @@ void print(const std::string& name, const Counts& c) {
               name.c_str(), c.run, c.passed, c.failed, c.without, c.complex);
 }
 
+bool has_gradients(const std::filesystem::path& path, const Options& options) {
+  return std::none_of(options.values.begin(), options.values.end(), [&](const std::string& part) {
+    return path.filename().string().starts_with(part);
+  });
+}
+
 Counts run_file(const std::filesystem::path& path, const Options& options) {
-  const CaseFile file = CaseFile::read(path);
+  CaseFile file = CaseFile::read(path);
   Counts counts;
   std::string first_failure;
   Target target{};
   std::string missing;
+  if (!has_gradients(path, options))
+    for (Json& golden : file.cases) golden.erase("grads");
   try {
     target = target_of(file.name);
   } catch (const NotHere& e) {
@@ -145,6 +153,8 @@ int main(int argc, char** argv) try {
       options.counts = argv[++i];
     else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc)
       options.only.push_back(argv[++i]);
+    else if (std::strcmp(argv[i], "--values") == 0 && i + 1 < argc)
+      options.values.push_back(argv[++i]);
     else if (argv[i][0] == '-')
       return std::fprintf(stderr, "op_goldens: unknown option %s\n", argv[i]), 2;
     else

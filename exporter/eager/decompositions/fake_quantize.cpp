@@ -6,44 +6,108 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// What the nearest of the integers low, …, high stands for.
+/// The integers before they are clamped to low, …, high.
 template <const Operator& op, class Number>
-Tensor snapped(const Arguments<op>& a, const Tensor& x, const Grid<Number>& grid) {
-  const Location here = a.here();
+Tensor integers(const Arguments<op>& a, const Tensor& x, const Grid<Number>& grid) {
   const int64_t low = a.template integer<"quant_min">(), high = a.template integer<"quant_max">();
   if (low > high)
-    throw EagerError(here, std::string(schema<op>.name) + ": quant_min " + std::to_string(low) +
-                               " is greater than quant_max " + std::to_string(high));
+    throw EagerError(a.here(), std::string(schema<op>.name) + ": quant_min " + std::to_string(low) +
+                                   " is greater than quant_max " + std::to_string(high));
   if (!is_floating(x.dtype()))
-    throw EagerError(here, std::string(schema<op>.name) + ": the input must be floating, not " +
-                               taper::name_of(x.dtype()));
-  const Tensor q = clamp(unclamped(x, grid.inverse, grid.zero_point, here), low, high, here);
-  return cast(mul(sub(q, grid.zero_point, 1, here), grid.scale, here), x.dtype(), here);
+    throw EagerError(a.here(), std::string(schema<op>.name) + ": the input must be floating, not " +
+                                   taper::name_of(x.dtype()));
+  return unclamped(x, grid.inverse, grid.zero_point, a.here());
+}
+/// What they stand for, clamped.
+template <const Operator& op, class Number>
+Tensor values_of(const Arguments<op>& a, const Tensor& q, const Grid<Number>& grid, DType dtype) {
+  const Location here = a.here();
+  const Tensor clamped =
+      clamp(q, a.template integer<"quant_min">(), a.template integer<"quant_max">(), here);
+  return cast(mul(sub(clamped, grid.zero_point, 1, here), grid.scale, here), dtype, here);
+}
+
+template <const Operator& op, class Number>
+Tensor snapped(const Arguments<op>& a, const Tensor& x, const Grid<Number>& grid) {
+  return values_of(a, integers(a, x, grid), grid, x.dtype());
+}
+/// And the mask of those that were not clamped: where the gradient goes through.
+template <const Operator& op, class Number>
+Results snapped_with_mask(const Arguments<op>& a, const Grid<Number>& grid) {
+  const Tensor self = a.template tensor<"self">(), q = integers(a, self, grid);
+  return {values_of(a, q, grid, self.dtype()),
+          logical_and(ge(q, Scalar(a.template integer<"quant_min">()), a.here()),
+                      le(q, Scalar(a.template integer<"quant_max">()), a.here()), a.here())};
+}
+
+/// The grids of the calls: for the whole tensor, from numbers or from tensors, and along an axis.
+template <const Operator& op>
+Grid<Scalar> grid_of_numbers(const Arguments<op>& a) {
+  return grid_of(a.template real<"scale">(), a.template integer<"zero_point">());
+}
+template <const Operator& op>
+Grid<Tensor> grid_of_tensors(const Arguments<op>& a) {
+  return grid_of(a.template tensor<"scale">(), a.template tensor<"zero_point">(), schema<op>.name,
+                 a.here());
+}
+template <const Operator& op>
+Grid<Tensor> grid_along_axis(const Arguments<op>& a) {
+  return grid_along(a.template integer<"axis">(), a.template tensor<"self">(),
+                    a.template tensor<"scale">(), a.template tensor<"zero_point">(),
+                    schema<op>.name, a.here());
+}
+
+/// With zero points that are integers of the range.
+template <const Operator& op>
+Grid<Tensor> on_integers(const Arguments<op>& a, Grid<Tensor> grid) {
+  grid.zero_point = clamp(round(grid.zero_point, a.here()), a.template integer<"quant_min">(),
+                          a.template integer<"quant_max">(), a.here());
+  return grid;
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(fake_quantize_per_tensor_affine) {
-  return {snapped(a, a.tensor<"self">(), grid_of(a.real<"scale">(), a.integer<"zero_point">()))};
+  return {snapped(a, a.tensor<"self">(), grid_of_numbers(a))};
 }
 TAPER_DECOMPOSITION(fake_quantize_per_tensor_affine_tensor_qparams) {
-  constexpr std::string_view op = schema<ops::fake_quantize_per_tensor_affine_tensor_qparams>.name;
-  return {snapped(a, a.tensor<"self">(),
-                  grid_of(a.tensor<"scale">(), a.tensor<"zero_point">(), op, a.here()))};
+  return {snapped(a, a.tensor<"self">(), grid_of_tensors(a))};
 }
 TAPER_DECOMPOSITION(fake_quantize_per_channel_affine) {
-  const Tensor self = a.tensor<"self">();
-  return {
-      snapped(a, self,
-              grid_along(a.integer<"axis">(), self, a.tensor<"scale">(), a.tensor<"zero_point">(),
-                         schema<ops::fake_quantize_per_channel_affine>.name, a.here()))};
+  return {snapped(a, a.tensor<"self">(), grid_along_axis(a))};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_fake_quant_per_channel) {
   const Tensor input = a.tensor<"input">();
-  return {snapped(
-      a, input,
+  const Grid grid =
       grid_along(a.integer<"axis">(), input, a.tensor<"scales">(), a.tensor<"zero_points">(),
-                 schema<ops::quantized_decomposed_fake_quant_per_channel>.name, a.here()))};
+                 schema<ops::quantized_decomposed_fake_quant_per_channel>.name, a.here());
+  return {snapped(a, input, grid)};
+}
+
+// ---- with the mask of what was not clamped
+
+TAPER_DECOMPOSITION(fake_quantize_per_tensor_affine_cachemask) {
+  return snapped_with_mask(a, grid_of_numbers(a));
+}
+TAPER_DECOMPOSITION(fake_quantize_per_channel_affine_cachemask) {
+  return snapped_with_mask(a, grid_along_axis(a));
+}
+TAPER_DECOMPOSITION(_fake_quantize_per_tensor_affine_cachemask_tensor_qparams) {
+  const Location here = a.here();
+  const Results results = snapped_with_mask(a, grid_of_tensors(a));
+  const Tensor off = eq(single(a.tensor<"fake_quant_enabled">(), "fake_quant_enabled", DType::i64,
+                               "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", here),
+                        Scalar(0), here);
+  return {where(off, a.tensor<"self">(), results[0], here), logical_or(results[1], off, here)};
+}
+
+// ---- with scales and zero points that are learned
+
+TAPER_DECOMPOSITION(_fake_quantize_learnable_per_tensor_affine) {
+  return {snapped(a, a.tensor<"self">(), on_integers(a, grid_of_tensors(a)))};
+}
+TAPER_DECOMPOSITION(_fake_quantize_learnable_per_channel_affine) {
+  return {snapped(a, a.tensor<"self">(), on_integers(a, grid_along_axis(a)))};
 }
 
 }  // namespace taper::eager::decompositions

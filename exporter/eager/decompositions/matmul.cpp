@@ -92,6 +92,17 @@ TAPER_DECOMPOSITION(outer) {
   return {mul(x.unsqueeze(1, a.here()), y.unsqueeze(0, a.here()), a.here())};
 }
 
+// How transformers writes grouped_mm for dtypes in which torch.compile has none.
+TAPER_DECOMPOSITION(transformers_grouped_mm_fallback) {
+  const Tensor input = a.tensor<"input">(), weight = a.tensor<"weight">();
+  if (input.rank() != 2 || weight.rank() != 3)
+    throw EagerError(a.here(),
+                     "grouped_mm_fallback: needs input (rows, in) and weight (experts, in, out), "
+                     "got " +
+                         to_string(input.sizes()) + " and " + to_string(weight.sizes()));
+  return {grouped_mm(input, weight, a.tensor<"offs">(), a.here())};
+}
+
 // For dtypes that have no kernel for the whole.
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(linear) {

@@ -177,4 +177,15 @@ TAPER_DECOMPOSITION(tensordot) {
   return {reshape(product, sizes, here)};
 }
 
+// self (m, k), integers mat2 (n, k) that stand for rows times scales (n) -> (m, n)
+TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_int8pack_mm, "self") {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), mat2 = a.tensor<"mat2">(), scales = a.tensor<"scales">();
+  if (mat2.dtype() != DType::i8 || self.rank() != 2 || mat2.rank() != 2)
+    refuse_shapes("_weight_int8pack_mm", "two matrices, the second of i8", self, mat2, here);
+  if (scales.rank() != 1 || proves_different(scales.size(0), mat2.size(0)))
+    refuse_shapes("_weight_int8pack_mm", "one scale for each row of mat2", mat2, scales, here);
+  return {mul(linear(self, cast(mat2, self.dtype(), here), {}, here), scales, here)};
+}
+
 }  // namespace taper::eager::decompositions

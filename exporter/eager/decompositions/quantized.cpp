@@ -259,4 +259,9 @@ TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_channel_group) {
   return {cast(reshape(x, input.sizes(), here), a.dtype<"output_dtype">(), here)};
 }
 
+// A cast that passes of PyTorch leave alone.
+TAPER_DECOMPOSITION(quantized_decomposed_convert_element_type_no_fuse) {
+  return {cast(a.tensor<"input">(), a.dtype<"dtype">(), a.here())};
+}
+
 }  // namespace taper::eager::decompositions

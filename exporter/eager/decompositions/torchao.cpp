@@ -157,4 +157,21 @@ TAPER_DECOMPOSITION(torchao_dequantize_affine) {
   return {cast(reshape(x, input.sizes(), here), dtype, here)};
 }
 
+// ---- products of integers
+
+TAPER_DECOMPOSITION(torchao_int_matmul) {
+  return {call<ops::_int_mm>(a.here(), a.tensor<"a">(), a.tensor<"b">())};
+}
+// One scale for each row of the product, or one for all.
+TAPER_DECOMPOSITION(torchao_int_scaled_matmul) {
+  const Tensor x = a.tensor<"a">(), scales = a.tensor<"scales1">();
+  if (scales.rank() != 2 ||
+      (!proves_equal(scales.numel(), 1) &&
+       (proves_different(scales.size(0), x.size(0)) || proves_different(scales.size(1), 1))))
+    throw EagerError(a.here(), "int_scaled_matmul: scales1 " + to_string(scales.sizes()) +
+                                   " must be (1, 1) or have one element for each row of a " +
+                                   to_string(x.sizes()));
+  return {mul(call<ops::_int_mm>(a.here(), x, a.tensor<"b">()), scales, a.here())};
+}
+
 }  // namespace taper::eager::decompositions

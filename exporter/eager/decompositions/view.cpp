@@ -30,45 +30,6 @@ Tensor exchange_last_two(const Tensor& self, Location here) {
   return transpose(self, -2, -1, here);
 }
 
-Results split_to(const Tensor& self, const Dims& sizes, int64_t dim, std::string_view op,
-                 Location here) {
-  if (self.rank() == 0)
-    throw EagerError(here, std::string(op) + ": a tensor without dimensions cannot be split");
-  dim = checked_dim(dim, self.rank(), op, self, here);
-  Dim total = 0;
-  for (const Dim& s : sizes) {
-    if (proves_less(s, Dim(0)))
-      throw EagerError(here, std::string(op) + ": size " + s.to_string() + " is negative");
-    total = total + s;
-  }
-  if (!proves_equal(total, self.size(dim)))
-    throw EagerError(here, std::string(op) + ": the sizes add up to " + total.to_string() +
-                               ", dim " + std::to_string(dim) + " of " + to_string(self.sizes()) +
-                               " has " + self.size(dim).to_string());
-  Results parts;
-  Dim from = 0;
-  for (const Dim& s : sizes) {
-    parts.push_back(slice(self, dim, from, from + s, 1, here));
-    from = from + s;
-  }
-  return parts;
-}
-/// Pieces of one size, the last smaller.
-Results split_evenly(const Tensor& self, Dim size, int64_t dim, std::string_view op,
-                     Location here) {
-  if (self.rank() == 0)
-    throw EagerError(here, std::string(op) + ": a tensor without dimensions cannot be split");
-  dim = checked_dim(dim, self.rank(), op, self, here);
-  const int64_t extent = self.size(dim).value(), step = size.value();
-  if (step < 0 || (step == 0 && extent != 0))
-    throw EagerError(here, std::string(op) + ": pieces of size " + std::to_string(step) +
-                               " do not make up a size of " + std::to_string(extent));
-  Dims sizes;
-  for (int64_t at = 0; at < extent; at += step) sizes.push_back(std::min(step, extent - at));
-  if (sizes.empty()) sizes.push_back(0);
-  return split_to(self, sizes, dim, op, here);
-}
-
 }  // namespace
 
 TAPER_DECOMPOSITION(reshape) {
@@ -186,52 +147,6 @@ TAPER_DECOMPOSITION(narrow) {
                                    start.to_string() + " on do not lie in a size of " +
                                    extent.to_string());
   return {slice(self, dim, start, start + length, 1, a.here())};
-}
-TAPER_DECOMPOSITION(split_with_sizes) {
-  return split_to(a.tensor<"self">(), a.dims<"split_sizes">(), a.integer<"dim">(), "split",
-                  a.here());
-}
-TAPER_DECOMPOSITION(split_sizes) {
-  return split_to(a.tensor<"self">(), a.dims<"split_size">(), a.integer<"dim">(), "split",
-                  a.here());
-}
-TAPER_DECOMPOSITION(split_Tensor) {
-  return split_evenly(a.tensor<"self">(), a.dim<"split_size">(), a.integer<"dim">(), "split",
-                      a.here());
-}
-TAPER_DECOMPOSITION(chunk) {
-  const Tensor self = a.tensor<"self">();
-  const int64_t chunks = a.integer<"chunks">();
-  if (chunks < 1)
-    throw EagerError(a.here(), "chunk: chunks must be 1 or more, got " + std::to_string(chunks));
-  if (self.rank() == 0)
-    throw EagerError(a.here(), "chunk: a tensor without dimensions cannot be split");
-  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "chunk", self, a.here());
-  const Dim extent = self.size(dim);
-  if (same(extent % chunks, Dim(0)))
-    return split_to(self, Dims(static_cast<size_t>(chunks), extent / chunks), dim, "chunk",
-                    a.here());
-  if (!extent.is_constant())
-    throw EagerError(a.here(), "chunk: how many pieces there are depends on the size " +
-                                   extent.to_string() + ", which may be no multiple of chunks " +
-                                   std::to_string(chunks) + "; make it " + std::to_string(chunks) +
-                                   " times a symbol, or call split");
-  return split_evenly(self, (extent - 1) / chunks + 1, dim, "chunk", a.here());
-}
-TAPER_DECOMPOSITION(unbind_int) {
-  const Tensor self = a.tensor<"self">();
-  if (self.rank() == 0)
-    throw EagerError(a.here(), "unbind: a tensor without dimensions has no rows");
-  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "unbind", self, a.here());
-  Results rows;
-  for (int64_t i = 0; i < self.size(dim).value(); ++i)
-    rows.push_back(select(self, dim, i, a.here()));
-  return rows;
-}
-// The pieces are views: what PyTorch calls unsafe is that it does not follow writes to them.
-TAPER_DECOMPOSITION(unsafe_split_Tensor) {
-  return split_evenly(a.tensor<"self">(), a.dim<"split_size">(), a.integer<"dim">(), "unsafe_split",
-                      a.here());
 }
 TAPER_DECOMPOSITION(squeeze_copy) {
   return {clone(squeeze(a.tensor<"self">(), a.here()), a.here())};

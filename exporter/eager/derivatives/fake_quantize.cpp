@@ -1,8 +1,11 @@
 // Derivatives of fake quantization: rounding counts as the identity, and what is clamped has none
 // (the straight-through estimator: Bengio, Léonard, Courville 2013, arXiv:1308.3432). Scales and
-// zero points are constants, as in PyTorch.
+// zero points are constants, as in PyTorch, but for those that are learned (Esser et al., "Learned
+// step size quantization", ICLR 2020).
 #include "taper/exporter/eager/decompositions/quantization.h"
 #include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager::derivatives {
 namespace {
@@ -16,6 +19,29 @@ Tensor inside(const Saved<op>& saved, const Tensor& x, const Grid<Number>& grid)
 }
 /// dy where the mask is set, else 0.
 Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
+
+/// Of learned scales and zero points, which change the values of what was clamped, and, the scale,
+/// the error of what was rounded. `sum_up` adds the elements that share a scale.
+template <const Operator& op, class SumUp>
+Gradients learned(const Saved<op>& saved, const Tensor& dy, const Grid<Tensor>& grid,
+                  const SumUp& sum_up) {
+  const Location here = saved.here();
+  const Tensor x = saved.template tensor<"self">();
+  const int64_t low = saved.template integer<"quant_min">(),
+                high = saved.template integer<"quant_max">();
+  const Tensor in = inside(saved, x, grid);
+  const Tensor dy_times = mul(dy, Scalar(saved.template real<"grad_factor">()), here);
+  Gradients result{keep(dy, in), Tensor(), Tensor()};
+  if (saved.template needs<"scale">()) {
+    const Tensor q = clamp(unclamped(x, grid.inverse, grid.zero_point, here), low, high, here);
+    const Tensor steps = sub(q, grid.zero_point, 1, here);
+    const Tensor error = mul(sub(mul(steps, grid.scale, here), x, 1, here), grid.inverse, here);
+    result[1] = sum_up(mul(dy_times, where(in, error, steps, here), here));
+  }
+  if (saved.template needs<"zero_point">())
+    result[2] = sum_up(masked_fill(mul(dy_times, neg(grid.scale, here), here), in, 0, here));
+  return result;
+}
 
 }  // namespace
 
@@ -42,6 +68,46 @@ TAPER_DERIVATIVE(quantized_decomposed_fake_quant_per_channel, "input", "scales",
       saved.integer<"axis">(), input, saved.tensor<"scales">(), saved.tensor<"zero_points">(),
       schema<ops::quantized_decomposed_fake_quant_per_channel>.name, saved.here());
   return {keep(dy, inside(saved, input, grid)), Tensor(), Tensor()};
+}
+
+TAPER_DERIVATIVE(fake_quantize_per_tensor_affine_cachemask, "result1", "only result0") {
+  return {keep(dy, saved.result(1))};
+}
+TAPER_DERIVATIVE(fake_quantize_per_channel_affine_cachemask, "result1", "only result0") {
+  return {keep(dy, saved.result(1)), Tensor(), Tensor()};
+}
+TAPER_DERIVATIVE(_fake_quantize_per_tensor_affine_cachemask_tensor_qparams, "result1",
+                 "only result0") {
+  return {keep(dy, saved.result(1)), Tensor(), Tensor(), Tensor()};
+}
+TAPER_DERIVATIVE(_fused_moving_avg_obs_fq_helper, "result1", "only result0") {
+  Gradients result(7);  // the statistics, scales and zero points have none
+  result[0] = keep(dy, saved.result(1));
+  return result;
+}
+
+TAPER_DERIVATIVE(_fake_quantize_learnable_per_tensor_affine, "self", "scale", "zero_point") {
+  Grid grid = grid_of(saved.tensor<"scale">(), saved.tensor<"zero_point">(),
+                      schema<ops::_fake_quantize_learnable_per_tensor_affine>.name, saved.here());
+  // PyTorch rounds halves up here, and negative ones towards 0
+  grid.zero_point = trunc(
+      clamp(grid.zero_point + 0.5, saved.integer<"quant_min">(), saved.integer<"quant_max">()));
+  const Dims one = saved.sizes<"scale">();
+  return learned(saved, dy, grid, [&](const Tensor& t) { return reshape(sum(t), one); });
+}
+TAPER_DERIVATIVE(_fake_quantize_learnable_per_channel_affine, "self", "scale", "zero_point") {
+  const Tensor self = saved.tensor<"self">();
+  const int64_t axis = saved.integer<"axis">();
+  Grid grid =
+      grid_along(axis, self, saved.tensor<"scale">(), saved.tensor<"zero_point">(),
+                 schema<ops::_fake_quantize_learnable_per_channel_affine>.name, saved.here());
+  grid.zero_point =
+      clamp(round(grid.zero_point), saved.integer<"quant_min">(), saved.integer<"quant_max">());
+  Ints others;
+  for (int64_t d = 0; d < self.rank(); ++d)
+    if (d != axis && d != axis + self.rank()) others.push_back(d);
+  return learned(saved, dy, grid,
+                 [&](const Tensor& t) { return others.empty() ? t : sum(t, others); });
 }
 
 }  // namespace taper::eager::derivatives

@@ -52,6 +52,17 @@ TAPER_DERIVATIVE(baddbmm, "batch1", "batch2") {
       saved.needs<"batch2">() ? scaled(bmm(a.transpose(1, 2), dy, here), alpha, here) : Tensor()};
 }
 
+// As for one product. The groups lie along the rows, the columns or k of one of these products as
+// they did in the other: offs stays.
+TAPER_DERIVATIVE(_grouped_mm, "self", "mat2", "offs") {
+  const Tensor a = saved.tensor<"self">(), b = saved.tensor<"mat2">(),
+               offs = saved.tensor<"offs">();
+  const Location here = saved.here();
+  return {saved.needs<"self">() ? grouped_mm(dy, b.transpose(-2, -1), offs, here) : Tensor(),
+          saved.needs<"mat2">() ? grouped_mm(a.transpose(-2, -1), dy, offs, here) : Tensor(),
+          Tensor(), Tensor()};
+}
+
 // Y = X W^T + b:  dX = dY W,  dW = dY^T X,  db = the sum of dY's rows (the engine sums what was
 // broadcast)
 TAPER_DERIVATIVE(linear, "input", "weight") {

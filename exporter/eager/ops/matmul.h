@@ -38,6 +38,15 @@ inline Tensor matmul(const Tensor& self, const Tensor& other, Location here = Lo
 inline Tensor mv(const Tensor& self, const Tensor& vec, Location here = Location::current()) {
   return call<ops::mv>(here, self, vec);
 }
+/// The products of groups, each with its own matrix: (m, k) (groups, k, n) -> (m, n), where the
+/// rows of group g lie before offs[g] and behind those of group g - 1; rows behind the last group
+/// are zero. `offs` (i32 or i64) may divide the columns of mat2 instead, (groups, m, k) (k, n) ->
+/// (m, n), or k, (m, k) (k, n) -> (groups, m, n). Without it two batches are multiplied, as by
+/// `bmm`.
+inline Tensor grouped_mm(const Tensor& self, const Tensor& mat2, const Tensor& offs = {},
+                         Location here = Location::current()) {
+  return call<ops::_grouped_mm>(here, self, mat2, offs, std::nullopt, std::nullopt);
+}
 /// (k) (k) -> ()
 inline Tensor dot(const Tensor& self, const Tensor& tensor, Location here = Location::current()) {
   return call<ops::dot>(here, self, tensor);

@@ -161,6 +161,16 @@ inline std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim
                                  Location here = Location::current()) {
   return call<ops::chunk>(here, self, chunks, dim);
 }
+/// `sections` pieces along `dim`, the first ones larger by one where the size is no multiple; or
+/// the pieces that end before each index (as in a slice, from the end if negative) and the rest.
+inline std::vector<Tensor> tensor_split(const Tensor& self, Dim sections, int64_t dim = 0,
+                                        Location here = Location::current()) {
+  return call<ops::tensor_split_sections>(here, self, sections, dim);
+}
+inline std::vector<Tensor> tensor_split(const Tensor& self, const Dims& indices, int64_t dim = 0,
+                                        Location here = Location::current()) {
+  return call<ops::tensor_split_indices>(here, self, indices, dim);
+}
 /// Every row of `dim`.
 inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0,
                                   Location here = Location::current()) {

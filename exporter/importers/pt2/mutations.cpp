@@ -1,6 +1,5 @@
 #include "taper/exporter/importers/pt2/mutations.h"
 
-#include <algorithm>
 #include <map>
 #include <string_view>
 
@@ -10,17 +9,10 @@
 namespace taper::pt2 {
 namespace {
 
-/// Composites whose result may be a view of their first argument.
-constexpr std::string_view may_view[] = {
-    "reshape",     "flatten.using_ints", "unflatten.int", "contiguous",   "to.dtype",
-    "to.device",   "to.dtype_layout",    "expand_as",     "view_as",      "reshape_as",
-    "movedim.int", "swapaxes",           "swapdims",      "split.Tensor", "split_with_sizes",
-    "chunk",       "unbind.int",         "narrow",        "detach",       "alias",
-};
-
-bool gives_view(std::string_view name, const eager::OperatorInfo& info) {
-  return info.op->category == Category::view ||
-         std::ranges::find(may_view, name) != std::end(may_view);
+/// Whether the result may be a view of the first argument: the row says so.
+bool gives_view(const eager::OperatorInfo& info) {
+  const Parameter& result = info.schema.results[0];
+  return info.op->category == Category::view || (result.alias && !result.mutated);
 }
 
 const std::string* first_tensor(const Node& node) {
@@ -47,7 +39,7 @@ std::set<std::string> written_inputs(const ExportedProgram& program) {
     const eager::Overload overload = find_runnable(*name);
     if (overload.info == nullptr) continue;
     if (overload.in_place) written.insert(root[*self]);
-    if (!overload.in_place && !gives_view(*name, *overload.info)) continue;
+    if (!overload.in_place && !gives_view(*overload.info)) continue;
     for (const Argument& output : node.outputs) {
       if (const auto* one = std::get_if<TensorName>(&output)) root[one->name] = root[*self];
       if (const auto* many = std::get_if<std::vector<TensorName>>(&output))

@@ -51,7 +51,7 @@ Array mm(const Kernel& kernel, const Array& a, const Array& b, const Threads* th
 
 TEST(mm, has_a_record_for_every_level_of_this_machine) {
   for (const Operator* op : {&ops::mm, &ops::bmm, &ops::addmm, &ops::baddbmm, &ops::linear,
-                             &ops::convolution, &ops::convolution_backward}) {
+                             &ops::_grouped_mm, &ops::convolution, &ops::convolution_backward}) {
     const size_t levels = 1u + cpu_has(CpuLevel::avx2) + cpu_has(CpuLevel::avx512);
     const std::vector<const Kernel*> kernels = kernels_of(*op);
     EXPECT_EQ(kernels.size(), levels) << op->identifier;

@@ -1,0 +1,164 @@
+// Tensors cut into pieces: views of them.
+#include <optional>
+
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/recorder.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+int64_t dim_to_cut(const Tensor& self, int64_t dim, std::string_view op, Location here) {
+  if (self.rank() == 0)
+    throw EagerError(here, std::string(op) + ": a tensor without dimensions cannot be split");
+  return checked_dim(dim, self.rank(), op, self, here);
+}
+
+Results split_to(const Tensor& self, const Dims& sizes, int64_t dim, std::string_view op,
+                 Location here) {
+  dim = dim_to_cut(self, dim, op, here);
+  Dim total = 0;
+  for (const Dim& s : sizes) {
+    if (proves_less(s, Dim(0)))
+      throw EagerError(here, std::string(op) + ": size " + s.to_string() + " is negative");
+    total = total + s;
+  }
+  if (!proves_equal(total, self.size(dim)))
+    throw EagerError(here, std::string(op) + ": the sizes add up to " + total.to_string() +
+                               ", dim " + std::to_string(dim) + " of " + to_string(self.sizes()) +
+                               " has " + self.size(dim).to_string());
+  Results parts;
+  Dim from = 0;
+  for (const Dim& s : sizes) {
+    parts.push_back(slice(self, dim, from, from + s, 1, here));
+    from = from + s;
+  }
+  return parts;
+}
+/// Pieces of one size, the last smaller.
+Results split_evenly(const Tensor& self, Dim size, int64_t dim, std::string_view op,
+                     Location here) {
+  dim = dim_to_cut(self, dim, op, here);
+  const int64_t extent = self.size(dim).value(), step = size.value();
+  if (step < 0 || (step == 0 && extent != 0))
+    throw EagerError(here, std::string(op) + ": pieces of size " + std::to_string(step) +
+                               " do not make up a size of " + std::to_string(extent));
+  Dims sizes;
+  for (int64_t at = 0; at < extent; at += step) sizes.push_back(std::min(step, extent - at));
+  if (sizes.empty()) sizes.push_back(0);
+  return split_to(self, sizes, dim, op, here);
+}
+
+/// `sections` pieces of nearly one size: the first of them are one larger than the last.
+Results split_nearly_evenly(const Tensor& self, Dim sections, int64_t dim, Location here) {
+  dim = dim_to_cut(self, dim, "tensor_split", here);
+  if (!sections.is_constant())
+    throw EagerError(here, "tensor_split: how many pieces there are depends on " +
+                               sections.to_string() + "; sections must be a number");
+  const int64_t count = sections.value();
+  if (count < 1)
+    throw EagerError(here,
+                     "tensor_split: sections must be 1 or more, got " + std::to_string(count));
+  const Dim extent = self.size(dim);
+  Results parts;
+  Dim from = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const Dim to = from + (extent + (count - 1 - i)) / count;
+    parts.push_back(slice(self, dim, from, to, 1, here));
+    from = to;
+  }
+  return parts;
+}
+/// Pieces that end before each index, and the rest. Indices are those of a slice: negative ones
+/// count from the end, and a piece whose end lies before its start is empty.
+Results split_before(const Tensor& self, const Dims& indices, int64_t dim, Location here) {
+  dim = dim_to_cut(self, dim, "tensor_split", here);
+  Results parts;
+  std::optional<Dim> from;
+  for (const Dim& index : indices) {
+    parts.push_back(slice(self, dim, from, index, 1, here));
+    from = index;
+  }
+  parts.push_back(slice(self, dim, from, std::nullopt, 1, here));
+  return parts;
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(split_with_sizes) {
+  return split_to(a.tensor<"self">(), a.dims<"split_sizes">(), a.integer<"dim">(), "split",
+                  a.here());
+}
+TAPER_DECOMPOSITION(split_sizes) {
+  return split_to(a.tensor<"self">(), a.dims<"split_size">(), a.integer<"dim">(), "split",
+                  a.here());
+}
+TAPER_DECOMPOSITION(split_Tensor) {
+  return split_evenly(a.tensor<"self">(), a.dim<"split_size">(), a.integer<"dim">(), "split",
+                      a.here());
+}
+TAPER_DECOMPOSITION(chunk) {
+  const Tensor self = a.tensor<"self">();
+  const int64_t chunks = a.integer<"chunks">();
+  if (chunks < 1)
+    throw EagerError(a.here(), "chunk: chunks must be 1 or more, got " + std::to_string(chunks));
+  if (self.rank() == 0)
+    throw EagerError(a.here(), "chunk: a tensor without dimensions cannot be split");
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "chunk", self, a.here());
+  const Dim extent = self.size(dim);
+  if (same(extent % chunks, Dim(0)))
+    return split_to(self, Dims(static_cast<size_t>(chunks), extent / chunks), dim, "chunk",
+                    a.here());
+  if (!extent.is_constant())
+    throw EagerError(a.here(), "chunk: how many pieces there are depends on the size " +
+                                   extent.to_string() + ", which may be no multiple of chunks " +
+                                   std::to_string(chunks) + "; make it " + std::to_string(chunks) +
+                                   " times a symbol, or call split");
+  return split_evenly(self, (extent - 1) / chunks + 1, dim, "chunk", a.here());
+}
+TAPER_DECOMPOSITION(unbind_int) {
+  const Tensor self = a.tensor<"self">();
+  if (self.rank() == 0)
+    throw EagerError(a.here(), "unbind: a tensor without dimensions has no rows");
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "unbind", self, a.here());
+  Results rows;
+  for (int64_t i = 0; i < self.size(dim).value(); ++i)
+    rows.push_back(select(self, dim, i, a.here()));
+  return rows;
+}
+// The pieces are views: what PyTorch calls unsafe is that it does not follow writes to them.
+TAPER_DECOMPOSITION(unsafe_split_Tensor) {
+  return split_evenly(a.tensor<"self">(), a.dim<"split_size">(), a.integer<"dim">(), "unsafe_split",
+                      a.here());
+}
+
+TAPER_DECOMPOSITION(tensor_split_sections) {
+  return split_nearly_evenly(a.tensor<"self">(), a.dim<"sections">(), a.integer<"dim">(), a.here());
+}
+TAPER_DECOMPOSITION(tensor_split_indices) {
+  return split_before(a.tensor<"self">(), a.dims<"indices">(), a.integer<"dim">(), a.here());
+}
+// In a trace indices become symbols that the program reads; they may not be negative there.
+TAPER_DECOMPOSITION(tensor_split_tensor_indices_or_sections) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), given = a.tensor<"tensor_indices_or_sections">();
+  const int64_t dim = dim_to_cut(self, a.integer<"dim">(), "tensor_split", here);
+  if (given.dtype() != DType::i64 || given.rank() > 1)
+    throw EagerError(here,
+                     "tensor_split: tensor_indices_or_sections must be one i64 or a vector of "
+                     "them, got " +
+                         to_string(given.sizes()) + " " + taper::name_of(given.dtype()));
+  if (given.rank() == 0) {
+    need_elements(given, "tensor_split", here);
+    return split_nearly_evenly(self, given.item<int64_t>(here), dim, here);
+  }
+  Dims indices;
+  if (given.is_traced())
+    for (int64_t i = 0; i < given.size(0).value(); ++i)
+      indices.push_back(element_as_dim(select(given, 0, i, here), 0, self.size(dim).upper(), here));
+  else
+    for (const int64_t index : given.to_vector<int64_t>()) indices.push_back(index);
+  return split_before(self, indices, dim, here);
+}
+
+}  // namespace taper::eager::decompositions
