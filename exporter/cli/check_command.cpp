@@ -8,11 +8,11 @@
 
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
-#include "taper/exporter/cli/outputs.h"
 #include "taper/exporter/cli/running_method.h"
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/inspect/extras.h"
+#include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/recorded_calls.h"
 
@@ -113,12 +113,14 @@ void check_recorded(const Options& options, std::ostream& out) {
 
   std::map<std::string, Worst> results;
   const auto compare = [&](const std::string& name, const io::Array& got, const io::Array& want,
-                           size_t k) { results[name].take(io::difference(got, want), k); };
+                           size_t k, bool any_float = false) {
+    results[name].take(io::difference(got, want, any_float), k);
+  };
   for (size_t k = 0; k < calls.size(); ++k) {
     set_inputs(running, calls[k], options, known);
     running.execute();
     const Method& method = running.method();
-    const std::vector<io::Array> arrays = read_outputs(method);
+    const std::vector<io::Array> arrays = inspect::read_outputs(method);
     const std::vector<int> at = result_positions(calls[k], arrays.size(), options, known);
     size_t next = 0;
     for (const int i : at) {
@@ -130,7 +132,7 @@ void check_recorded(const Options& options, std::ostream& out) {
     for (const auto& [i, want] : calls[k].mutated)
       compare("argument " + std::to_string(i) + " afterwards", arrays.at(next++), want, k);
     for (const auto& [path, want] : calls[k].buffers)
-      compare("state " + path, running.state(path), want, k);
+      compare("state " + path, running.state(path), want, k, /*any_float=*/true);
   }
 
   if (results.empty())
@@ -161,7 +163,7 @@ bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program
   for (index_t i = 0; i < method.input_count(); ++i)
     set_input(running, i, test.inputs[static_cast<size_t>(i)]);
   running.execute();
-  const std::vector<io::Array> outputs = read_outputs(method);
+  const std::vector<io::Array> outputs = inspect::read_outputs(method);
   bool passed = true;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const io::Difference d = io::difference(outputs[i], test.outputs[i]);
@@ -219,7 +221,7 @@ void add_check_command(CLI::App& app, std::ostream& out) {
       ->add_option("--tolerance", options->tolerance,
                    "The largest difference allowed, relative to the result's largest magnitude; "
                    "integers: absolute. Default: 0.0001, of tests their own")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Validator(check_tolerance, ""));
   add_import_options(*command, options->import);
   add_threads_option(*command, options->threads);
   command->callback([options, &out] { check_program(*options, out); });

@@ -7,10 +7,10 @@
 
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
-#include "taper/exporter/cli/outputs.h"
 #include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/compare/compare.h"
 #include "taper/exporter/eager/threads.h"
+#include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
@@ -130,7 +130,7 @@ class Sides {
       if (input.shape == nullptr && model_ != nullptr)
         throw ExportError("input " + input_text(reader, i) +
                           " is a number, and models of PyTorch take tensors");
-      inputs_.push_back(input.shape == nullptr ? io::Array() : array_of(input));
+      inputs_.push_back(input.shape == nullptr ? io::Array() : inspect::array_of(input));
     }
     tell_random(method, random);
     for (Side& side : sides_) {
@@ -194,11 +194,6 @@ void compare_files(const Options& options, std::ostream& out) {
   message << options.b << " does not give what " << options.a << " gives: an output is beyond "
           << options.tolerance;
   throw ExportError(message.str());
-}
-
-std::string check_tolerance(const std::string& text) {
-  const std::optional<double> number = number_of<double>(text);
-  return number && *number >= 0 ? "" : text + " is not a number of at least 0";
 }
 
 }  // namespace

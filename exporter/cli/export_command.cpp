@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <ostream>
+#include <set>
 #include <sstream>
 
 #include "taper/exporter/cli/commands.h"
@@ -31,6 +33,19 @@ void write(const std::string& path, const LinkedProgram& program,
   out << "wrote " << path << '\n';
 }
 
+/// A program must not take the place of a model, nor a method that of another.
+void require_names_of_their_own(const Options& options) {
+  std::set<std::filesystem::path> methods;
+  for (const std::filesystem::path file : options.files) {
+    std::error_code none;
+    if (std::filesystem::equivalent(file, options.output, none))
+      throw CLI::ValidationError("--output", options.output + " is the model itself");
+    if (!methods.insert(file.stem()).second)
+      throw CLI::ValidationError("file", "two models are called " + file.stem().string() +
+                                             ", and methods are called as their files; rename one");
+  }
+}
+
 // Models become a program, which may become sources at once.
 std::string export_models(const Options& options, std::ostream& out) {
   for (const std::string& file : options.files)
@@ -39,6 +54,7 @@ std::string export_models(const Options& options, std::ostream& out) {
                                              " is no .pt2; a program has one file, models may "
                                              "have several");
   if (options.output.empty()) throw CLI::RequiredError("--output, the .taper file to write,");
+  require_names_of_their_own(options);
   ImportChoice import = options.import;
   import.tests = !options.no_tests;
   ExportOptions written;
@@ -72,6 +88,10 @@ void run_export(const Options& options, std::ostream& out) {
   const bool sources =
       !options.kernels.empty() || !options.array.empty() || !options.header.empty();
   const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
+  if (!imports && !options.output.empty())
+    throw CLI::ValidationError("file", options.files[0] +
+                                           " is no .pt2, which torch.export.save writes; only "
+                                           "models become a program");
   if (!imports && !sources) throw CLI::RequiredError("one of --kernels, --array, --header");
   const std::string program = imports ? export_models(options, out) : options.files[0];
   if (sources) export_sources(program, options, out);

@@ -51,6 +51,11 @@ void add_input_options(CLI::App& command, InputOptions& options) {
       ->allow_extra_args(false);
 }
 
+std::string check_tolerance(const std::string& text) {
+  const std::optional<double> number = number_of<double>(text);
+  return number && *number >= 0 ? "" : text + " is not a number of at least 0";
+}
+
 void add_threads_option(CLI::App& command, int& threads) {
   command.add_option("--threads", threads, "Threads; default: as many as the machine has cores")
       ->check(CLI::Range(1, max_threads));

@@ -203,6 +203,22 @@ void fill_randomly(const TensorRef& tensor, std::mt19937& random) {
   }
 }
 
+// ", n in 1..64" of the symbols that the input's sizes decide.
+std::string ranges_text(const RunningMethod& running, index_t input) {
+  const format::Method& m = table_of(running);
+  const inspect::MethodText text(running.program(), running.index());
+  std::string ranges;
+  for (uint32_t i = 0; i < internal::count_of(m.symbols()); ++i) {
+    const format::Symbol& s = *m.symbols()->Get(i);
+    if (s.source() != format::SymbolSource::input_extent ||
+        static_cast<index_t>(s.first()) != input)
+      continue;
+    ranges += ", " + text.symbol(i) + " in " + std::to_string(s.minimum()) + ".." +
+              std::to_string(s.maximum());
+  }
+  return ranges;
+}
+
 }  // namespace
 
 void set_input(RunningMethod& running, index_t i, const io::Array& array) {
@@ -217,7 +233,7 @@ void set_input(RunningMethod& running, index_t i, const io::Array& array) {
   const std::vector<index_t> sizes(array.sizes.begin(), array.sizes.end());
   const Shape shape = Shape::dense(sizes);
   if (method.set_input(i, TensorRef{array.bytes.get(), &shape, array.dtype}) != Error::ok)
-    throw mismatch("");
+    throw mismatch(ranges_text(running, i));
 }
 
 std::vector<index_t> set_given_inputs(RunningMethod& running, const InputOptions& options) {

@@ -26,6 +26,8 @@ struct InputOptions {
 void add_input_options(CLI::App& command, InputOptions& options);  // input_options.cpp
 /// `--threads`.
 void add_threads_option(CLI::App& command, int& threads);  // input_options.cpp
+/// What is wrong with a tolerance; "" for a number of at least 0.
+std::string check_tolerance(const std::string& text);  // input_options.cpp
 
 /// The whole text as a number; nothing if it is none, or too large.
 template <class T>

@@ -19,6 +19,12 @@ struct Options {
   bool json = false;
 };
 
+std::string check_picture(const std::string& path) {
+  const std::string kind = std::filesystem::path(path).extension().string();
+  const bool known = kind == ".svg" || kind == ".html" || kind == ".htm";
+  return known ? "" : path + ": graphs are drawn as .svg or .html";
+}
+
 void write_graph(const inspect::ProgramFile& file, const Options& options) {
   std::vector<inspect::MethodGraph> graphs;
   for (index_t i = 0; i < file.program().method_count(); ++i)
@@ -61,7 +67,8 @@ void add_inspect_command(CLI::App& app, std::ostream& out) {
   command
       ->add_option("--graph", options->graph,
                    "Draws the methods' graphs: FILE.html, whose modules fold, or FILE.svg")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(CLI::Validator(check_picture, ""));
   command->add_flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
   add_import_options(*command, options->import);
   command->callback([options, &out] { inspect_program(*options, out); });

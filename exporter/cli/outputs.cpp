@@ -10,7 +10,6 @@
 
 #include "taper/exporter/io/element.h"
 #include "taper/exporter/io/format_text.h"
-#include "taper/exporter/io/internal/strided_copy.h"
 
 namespace taper::cli {
 namespace {
@@ -67,29 +66,6 @@ void print_elements(std::ostream& out, const io::Array& array) {
 }
 
 }  // namespace
-
-std::vector<io::Array> read_outputs(const Method& method) {
-  std::vector<io::Array> arrays;
-  for (index_t i = 0; i < method.output_count(); ++i) {
-    int64_t integer = 0;
-    double real = 0;
-    if (const TensorRef tensor = method.output(i); tensor.shape != nullptr)
-      arrays.push_back(array_of(tensor));
-    else if (method.output_number(i, integer) == Error::ok)
-      arrays.push_back(io::Array::of<int64_t>({}, std::span(&integer, 1)));
-    else if (method.output_number(i, real) == Error::ok)
-      arrays.push_back(io::Array::of<double>({}, std::span(&real, 1)));
-  }
-  return arrays;
-}
-
-io::Array array_of(const TensorRef& tensor) {
-  const Shape& s = *tensor.shape;
-  io::Array array = io::Array::zeros(tensor.dtype, {s.sizes, s.sizes + s.rank});
-  const std::vector<int64_t> strides(s.strides, s.strides + s.rank);
-  io::internal::copy_strided(static_cast<const std::byte*>(tensor.data), 0, strides, array);
-  return array;
-}
 
 void print_output(std::ostream& out, const std::string& name, const io::Array& output,
                   const TopOptions& top) {

@@ -1,19 +1,12 @@
-// The results of a run: printed for people, and as arrays for files.
+// The results of a run, printed for people.
 #pragma once
 #include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "taper/exporter/io/array.h"
-#include "taper/runtime/method/method.h"
 
 namespace taper::cli {
-
-/// The elements in row-major order, copied.
-io::Array array_of(const TensorRef& tensor);
-
-/// Every output of the last run; a number is an array without extents.
-std::vector<io::Array> read_outputs(const Method& method);
 
 struct TopOptions {
   int count = 3;                    ///< classes shown for each row; 0: none

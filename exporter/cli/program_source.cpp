@@ -3,11 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/importers/pt2/pt2.h"
 #include "taper/exporter/io/file.h"
+#include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
 namespace {
@@ -60,22 +62,45 @@ std::string add_test(Exporter& exporter, const std::string& method, const pt2::M
   }
 }
 
-/// Returns what people should know of it.
+/// Each --dim must name a symbol of a model.
+void require_symbols(const ImportChoice& choice, const std::set<std::string>& symbols) {
+  for (const auto& [name, bounds] : load_options(choice).dims)
+    if (!symbols.contains(name))
+      throw ExportError("--dim " + name + ": there is no such symbol; " +
+                        (symbols.empty()
+                             ? "all sizes are fixed"
+                             : "there are " + io::joined({symbols.begin(), symbols.end()})));
+}
+
+/// Adds the model's symbols to `symbols`. Returns what people should know of it.
 std::string add_model(Exporter& exporter, const std::string& method,
                       const std::filesystem::path& path, const ImportChoice& choice,
-                      const ExportOptions& options = {}) {
+                      std::set<std::string>& symbols, const ExportOptions& options = {}) {
   const auto begin = [&](const std::string& what) {
     if (options.stage) options.stage(what + " " + path.stem().string());
   };
   begin("importing");
   pt2::Model model = pt2::Model::load(path, load_options(choice));
+  for (const std::string& symbol : model.symbols()) symbols.insert(symbol);
   require_bounds(model, path);
   const eager::NoGrad guard;
   begin("tracing");
-  exporter.method(method, model.function(), model.input_specs(), model.output_names());
+  exporter.method(method, model.function(), model.input_specs(), model.output_names(), Location{});
   if (!choice.tests) return "";
   begin("running");
   return add_test(exporter, method, model);
+}
+
+/// `add` of a model, whose name then stands in front of what goes wrong.
+template <class Add>
+auto of_model(const std::filesystem::path& path, const Add& add) {
+  try {
+    return add();
+  } catch (const ExportError& e) {
+    const std::string message = e.what();
+    if (message.starts_with(path.string())) throw;
+    throw ExportError(path.string() + ": " + message);
+  }
 }
 
 }  // namespace
@@ -85,7 +110,7 @@ void add_import_options(CLI::App& command, ImportChoice& choice) {
       ->type_name("NAME");
   command
       .add_option("--dim", choice.dims,
-                  "Bounds of a symbol of a .pt2, instead of its own; repeat for several")
+                  "Bounds of a symbol of a .pt2, inside its own; repeat for several")
       ->type_name("NAME=LOW..HIGH")
       ->allow_extra_args(false);
 }
@@ -97,10 +122,13 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const ExportOptions& options) {
   Exporter exporter;
   std::vector<std::string> notes;
+  std::set<std::string> symbols;
   for (const std::filesystem::path& path : paths) {
     const std::string method = paths.size() == 1 ? "forward" : path.stem().string();
-    notes.push_back(add_model(exporter, method, path, choice, options));
+    notes.push_back(of_model(
+        path, [&] { return add_model(exporter, method, path, choice, symbols, options); }));
   }
+  require_symbols(choice, symbols);
   emit::Report report = exporter.write(output, options);
   std::erase(notes, "");
   report.notes.insert(report.notes.begin(), notes.begin(), notes.end());
@@ -111,7 +139,9 @@ std::vector<std::byte> program_bytes(const std::filesystem::path& path,
                                      const ImportChoice& choice) {
   if (!is_exported_model(path)) return io::read_file(path);
   Exporter exporter;
-  add_model(exporter, "forward", path, choice);
+  std::set<std::string> symbols;
+  of_model(path, [&] { return add_model(exporter, "forward", path, choice, symbols); });
+  require_symbols(choice, symbols);
   return exporter.write(ExportOptions{.exact = true, .name = path.stem().string()});
 }
 

@@ -6,6 +6,7 @@
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/outputs.h"
 #include "taper/exporter/eager/threads.h"
+#include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/npy.h"
@@ -69,7 +70,7 @@ void run_program(const Options& options, std::ostream& out) {
 
   running.execute();
   const Method& method = running.method();
-  const std::vector<io::Array> arrays = read_outputs(method);
+  const std::vector<io::Array> arrays = inspect::read_outputs(method);
   for (const std::string& text : options.outputs) write_output(text, method, arrays);
   for (size_t i = 0; i < arrays.size(); ++i)
     print_output(out, method.output_name(static_cast<index_t>(i)), arrays[i], top);

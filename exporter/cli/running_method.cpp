@@ -25,7 +25,8 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
           ? Module::load(path.string(), options)
           : Module::load(Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())),
                          options);
-  if (!module.ok()) throw ExportError(path.string() + ": " + message);
+  // of a file, the message names it
+  if (!module.ok()) throw ExportError((bytes.empty() ? "" : path.string() + ": ") + message);
   return std::move(module).value();
 }
 
@@ -72,7 +73,10 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
 io::Array RunningMethod::state(const std::string& path) {
   Session& session = module_.session();
   const Result<index_t> index = session.find_state(path.c_str());
-  if (!index.ok()) throw ExportError("the program has no state " + path);
+  if (!index.ok())
+    throw ExportError(
+        "the program has no state " + path +
+        "; `taper inspect` lists those it has, and buffers that share memory are one");
   const StateView state = session.state(index.value());
   io::Array array = io::Array::zeros(state.dtype, {state.sizes.begin(), state.sizes.end()});
   require(session.read_state(index.value(),

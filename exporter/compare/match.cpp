@@ -39,11 +39,6 @@ bool are_comparable(const io::Array& a, const io::Array& b) {
 /// A convolution with folded weights.
 bool gives_more(const Result& r) { return r.is_folded && stem(r.op).starts_with("conv"); }
 
-/// A fused node may have only a number of its own, which says nothing in another program.
-bool has_a_name(const Result& r) {
-  return !r.name.empty() && !r.name.starts_with("taper_pointwise");
-}
-
 using Indices = std::vector<size_t>;
 /// The first results of the nodes of each line of each module, without views.
 using Places = std::map<std::pair<std::string, std::string>, Indices>;
@@ -108,7 +103,7 @@ class Matcher {
       const Result& r = want_.nodes[w];
       const Name name = name_of(r, lines);
       const auto at = named.find(name);
-      if (!has_a_name(r) || at == named.end()) continue;
+      if (r.name.empty() || at == named.end()) continue;
       const size_t k = seen[name]++;
       if (k >= at->second.size()) continue;
       if (lines || !lines_.contains(r.source)) pair(w, at->second[k]);

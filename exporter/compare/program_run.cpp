@@ -2,23 +2,15 @@
 #include <algorithm>
 
 #include "taper/exporter/compare/compare.h"
+#include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/inspect/program_file.h"
 #include "taper/exporter/inspect/program_text.h"
-#include "taper/exporter/io/internal/strided_copy.h"
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/method/method.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::compare {
 namespace {
-
-io::Array array_of(const TensorRef& tensor) {
-  const Shape& s = *tensor.shape;
-  io::Array array = io::Array::zeros(tensor.dtype, {s.sizes, s.sizes + s.rank});
-  const std::vector<int64_t> strides(s.strides, s.strides + s.rank);
-  io::internal::copy_strided(static_cast<const std::byte*>(tensor.data), 0, strides, array);
-  return array;
-}
 
 /// Collects results while a method executes.
 class Watch {
@@ -111,7 +103,7 @@ class Watch {
     const format::Instruction& in = *table_.instructions()->Get(index);
     results_.push_back({text_.value_name(v), result, text_.instruction_name(in), first_input(in),
                         text_.instruction_module(index), text_.instruction_source(index),
-                        array_of(*tensor), false, reads_folded_weights(in)});
+                        inspect::array_of(*tensor), false, reads_folded_weights(in)});
   }
 
   bool is_on_host(const format::Value& value) const {
@@ -162,31 +154,14 @@ class Watch {
   uint32_t last_ = none;
 };
 
-std::vector<Output> outputs_of(const Method& method) {
-  std::vector<Output> outputs;
-  for (index_t i = 0; i < method.output_count(); ++i) {
-    int64_t integer = 0;
-    double real = 0;
-    io::Array value;
-    if (const TensorRef tensor = method.output(i); tensor.shape != nullptr)
-      value = array_of(tensor);
-    else if (method.output_number(i, integer) == Error::ok)
-      value = io::Array::of<int64_t>({}, std::span<const int64_t>(&integer, 1));
-    else if (method.output_number(i, real) == Error::ok)
-      value = io::Array::of<double>({}, std::span<const double>(&real, 1));
-    else
-      continue;
-    outputs.push_back({method.output_name(i), "", value});
-  }
-  return outputs;
-}
-
 }  // namespace
 
 Run run_program(const Program& program, Method& method) {
   Run run;
   run.nodes = Watch(program, method).execute();
-  run.outputs = outputs_of(method);
+  for (io::Array& output : inspect::read_outputs(method))
+    run.outputs.push_back(
+        {method.output_name(static_cast<index_t>(run.outputs.size())), "", std::move(output)});
   return run;
 }
 

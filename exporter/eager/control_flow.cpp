@@ -1,6 +1,7 @@
 #include "taper/exporter/eager/control_flow.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/eager.h"
@@ -61,15 +62,14 @@ void require_same_types(const Tensors& before, const Tensors& after, const char*
                                         : "an undefined tensor"));
 }
 
-/// An operand that a body hands through is copied, as it is in a program: a later write to one of
-/// the two must not change the other.
+/// An operand that a body hands through is copied, and so is what it gives twice, as in a program:
+/// a later write to one of the two must not change the other.
 Tensors apart_from(const Tensors& operands, Tensors results, Location here) {
+  std::unordered_set<const Storage*> others;
+  for (const Tensor& operand : operands) others.insert(operand.impl()->storage.get());
   for (Tensor& result : results)
-    for (const Tensor& operand : operands)
-      if (result.defined() && result.impl()->storage == operand.impl()->storage) {
-        result = result.clone(here);
-        break;
-      }
+    if (result.defined() && !others.insert(result.impl()->storage.get()).second)
+      result = result.clone(here);
   return results;
 }
 
@@ -143,8 +143,7 @@ Tensors cond(const Tensor& pred, const Body& then, const Body& otherwise, const 
 
   const Tensor condition = as_boolean(pred, "cond", here);
   Tensors captured;
-  const Tensors results =
-      no_grad([&] { return r->branch(condition, operands, then, otherwise, captured, here); });
+  const Tensors results = r->branch(condition, operands, then, otherwise, captured, here);
   std::erase_if(captured, [](const Tensor& t) { return !wants_gradient(t); });
   const Tensors inputs = joined(operands, captured);
   if (!want_gradients(inputs)) return results;
@@ -189,7 +188,7 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const
     return next;
   };
   Tensors captured;
-  const Tensors results = no_grad([&] { return r->loop(carried, test, round, captured, here); });
+  const Tensors results = r->loop(carried, test, round, captured, here);
   const Tensors inputs = joined(carried, captured);
   if (!want_gradients(inputs)) return results;
   return on_tape(
@@ -285,8 +284,9 @@ Scanned record_scan(const Step& step, const Tensors& initial, const Tensors& xs,
                                 now.results[k].unsqueeze(0, here), here));
     return joined({add(in[0], 1, 1, here)}, next);  // the last to be computed: counts in place
   };
-  const Tensors last =
-      while_loop([&](const Tensors& in) { return lt(in[0], end, here); }, round, carried, here);
+  const auto more = [&](const Tensors& in) -> Tensors { return {lt(in[0], end, here)}; };
+  Tensors of_loop;
+  const Tensors last = recorder()->loop(carried, more, round, of_loop, here);
   return {part(last, 1, carries), part(last, 1 + carries, results)};
 }
 
@@ -340,8 +340,7 @@ Scanned scan(const Step& step, const Tensors& initial, const Tensors& xs, bool r
   require_defined(initial, "scan", here);
   if (recorder() == nullptr) return run_scan(step, initial, xs, reverse, here);
   Tensors captured;
-  const Scanned all =
-      no_grad([&] { return record_scan(step, initial, xs, reverse, captured, here); });
+  const Scanned all = record_scan(step, initial, xs, reverse, captured, here);
   std::erase_if(captured, [](const Tensor& t) { return !wants_gradient(t); });
   const Tensors inputs = joined(joined(initial, xs), captured);
   if (!want_gradients(inputs)) return all;

@@ -7,8 +7,11 @@
 //
 // Functions get their operands as arguments, and may use any other tensor too. They must be
 // functions in the strict sense: in a trace, one that writes a tensor from outside in place is an
-// error that says so. An operand that comes back as a result is a copy; give a clone() of other
-// tensors from outside if they or the result are written later.
+// error that says so. An operand that comes back as a result is a copy, and so is a tensor that
+// comes back twice; give a clone() of other tensors from outside if they or the result are written
+// later. In a trace derivatives call the functions once more: what they capture by reference must
+// still be there when backward() runs. What a branch assumes of symbolic sizes is an assumption of
+// the program, which holds also where the other branch is taken.
 #pragma once
 #include <functional>
 #include <utility>

@@ -25,6 +25,10 @@ ModuleScope::ModuleScope(const std::string& name) : length_before_(path.size()) 
 ModuleScope::~ModuleScope() { path.resize(length_before_); }
 const std::string& module_path() { return path; }
 
+ModulePathScope::ModulePathScope(std::string modules)
+    : before_(std::exchange(path, std::move(modules))) {}
+ModulePathScope::~ModulePathScope() { path = std::move(before_); }
+
 PlaceScope::PlaceScope(const Location& place) : before_(current_place) { current_place = place; }
 PlaceScope::~PlaceScope() { current_place = before_; }
 const Location& place() { return current_place; }

@@ -25,8 +25,8 @@ class Recorder {
   /// The integer in the only element of `tensor` as a new symbol in [minimum, maximum], which the
   /// program reads when it runs.
   virtual Dim element(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) = 0;
-  /// Records a branch, see `cond`; `pred` is one boolean. Gives its results, and what the bodies
-  /// used besides their operands. Bodies run at once, to be recorded, off the tape.
+  /// Records a branch, see `cond`; `pred` is one boolean. Gives its results, which are on no tape,
+  /// and what the bodies used besides their operands. Bodies run at once, to be recorded.
   virtual std::vector<Tensor> branch(const Tensor& pred, const std::vector<Tensor>& operands,
                                      const Body& then, const Body& otherwise,
                                      std::vector<Tensor>& captured, Location here) = 0;
@@ -77,6 +77,18 @@ class ModuleScope {
 };
 /// The path of the modules that run on this thread.
 const std::string& module_path();
+
+/// Says instead which modules run: for a body of a graph, which may run elsewhere than it stands.
+class ModulePathScope {
+ public:
+  explicit ModulePathScope(std::string modules);
+  ~ModulePathScope();
+  ModulePathScope(const ModulePathScope&) = delete;
+  ModulePathScope& operator=(const ModulePathScope&) = delete;
+
+ private:
+  std::string before_;
+};
 
 /// Says where the calls that follow come from, instead of their own lines: backward() names the
 /// forward call whose derivative runs.

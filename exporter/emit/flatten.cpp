@@ -1,5 +1,7 @@
 #include "taper/exporter/emit/flatten.h"
 
+#include <utility>
+
 namespace taper::emit {
 namespace {
 
@@ -18,6 +20,7 @@ class Flattener {
   int here() const { return static_cast<int>(flat_.steps.size()); }
   int add(Step step) {
     flat_.steps.push_back(step);
+    flat_.loop_of.push_back(loop_);
     return here() - 1;
   }
   void copy(const Value* from, const Value* to, const ir::Node* node) {
@@ -87,6 +90,8 @@ class Flattener {
         lies_on(b->inputs()[i].value.get(), i < carries ? node.result(i) : operands[i]);
     for (size_t i = 0; i < carries; ++i) copy(operands[i], node.result(i), &node);
     const int begin = add({Kind::loop_begin, &node});
+    const int around = std::exchange(loop_, static_cast<int>(flat_.loops.size()));
+    flat_.loops.push_back({begin, 0, around});
     body(*node.bodies[0]);
     const Value* predicate = node.bodies[0]->outputs()[0].value;
     test(predicate, node);
@@ -97,20 +102,23 @@ class Flattener {
     const int end = add({Kind::loop_end, &node, predicate, nullptr, nullptr, begin});
     flat_.steps[static_cast<size_t>(begin)].target = end;
     flat_.steps[static_cast<size_t>(unless)].target = end;
-    flat_.loops.emplace_back(begin, end);
+    flat_.loops[static_cast<size_t>(loop_)].end = end;
+    loop_ = around;
   }
 
   Flattened flat_;
+  int loop_ = -1;  // the innermost one
 };
 
 }  // namespace
 
 const Value* Flattened::root_of(const Value* value) const {
-  for (value = ir::base_of(value);;) {
-    const auto at = aliases.find(value);
-    if (at == aliases.end()) return value;
-    value = at->second;
-  }
+  value = ir::base_of(value);
+  const Value* root = value;
+  for (auto at = aliases.find(root); at != aliases.end(); at = aliases.find(root))
+    root = at->second;
+  while (value != root) value = std::exchange(aliases.at(value), root);
+  return root;
 }
 
 Flattened flatten(const ir::Graph& graph) { return Flattener().run(graph); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -69,18 +70,26 @@ class MethodWriter {
   // ---- memory ----
 
   /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
+  /// The memory is that of all symbols at their maximum: a size that is larger elsewhere, 16 - n,
+  /// counts as the largest that it can be.
   Dim size_before_execution(Dim size) const {
     const std::vector<const Symbol*> used = size.symbols();
     Dim::Substitution late;
     for (const ir::SymbolBinding& s : symbols_) {
       const Symbol* symbol = s.symbol.as_symbol();
-      if (s.value == nullptr || !is_late(placement_, graph_, s.value) ||
-          std::ranges::find(used, symbol) == used.end())
+      if (s.value == nullptr || std::ranges::find(used, symbol) == used.end() ||
+          !is_late(placement_, graph_, s.value))
         continue;
       require_maximum(*symbol);
       late[symbol] = symbol->maximum;
     }
-    return late.empty() ? size : size.substitute(late);
+    const Dim planned = late.empty() ? size : size.substitute(late);
+    const int64_t most = size.upper();
+    if (most == std::numeric_limits<int64_t>::max()) return planned;
+    Dim::Bindings maximum;
+    for (const Symbol* symbol : used) maximum[symbol] = symbol->maximum;
+    const bool grows = planned.evaluate(maximum) >= most && proves_at_least(planned, size);
+    return grows ? planned : Dim(most);
   }
 
   /// A program is prepared with every symbol at its maximum, where an extent that depends on data
@@ -88,22 +97,20 @@ class MethodWriter {
   void require_possible(const Check& check) const {
     if (check.comparison != Comparison::equal) return;
     Dim::Substitution most;
-    std::string late;
+    const Symbol* late = nullptr;
     for (const ir::SymbolBinding& s : symbols_) {
       const Symbol* symbol = s.symbol.as_symbol();
       most[symbol] = symbol->maximum;
       for (const Dim side : {check.left, check.right})
-        if (s.source == ir::SymbolSource::element && same(side, s.symbol)) late = symbol->name;
+        if (s.source == ir::SymbolSource::element && same(side, s.symbol)) late = symbol;
     }
-    if (late.empty() ||
+    if (late == nullptr ||
         !proves_different(check.left.substitute(most), check.right.substitute(most)))
       return;
     throw ExportError(graph_.name() + ": " + check.left.to_string() + " must equal " +
-                      check.right.to_string() + " (" + check.message + "), and " + late +
+                      check.right.to_string() + " (" + check.message + "), and " + late->name +
                       " depends on data: memory is planned for its maximum, " +
-                      most.at(check.left.as_symbol() != nullptr ? check.left.as_symbol()
-                                                                : check.right.as_symbol())
-                          .to_string() +
+                      std::to_string(late->maximum) +
                       "; choose with where(), or leave that part outside");
   }
 

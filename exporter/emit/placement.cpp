@@ -76,18 +76,17 @@ class Placer {
 
   // ---- copies that nobody needs ----
 
-  /// The beginning of the innermost loop around a step; -1: none.
-  int loop_around(int at) const {
-    int innermost = -1;
-    for (const auto& [begin, last] : flat_.loops)
-      if (begin < at && at <= last) innermost = std::max(innermost, begin);
-    return innermost;
-  }
+  /// The innermost loop around a step; -1: none.
+  int loop_around(int at) const { return at < end() ? flat_.loop_of[static_cast<size_t>(at)] : -1; }
   /// A read in a loop of something from before it happens again in the last round.
   int last_time(int read, int written) const {
     int last = read;
-    for (const auto& [begin, loop_end] : flat_.loops)
-      if (written < begin && begin < read && read <= loop_end) last = std::max(last, loop_end);
+    for (int i = loop_around(read); i >= 0;) {
+      const Loop& loop = flat_.loops[static_cast<size_t>(i)];
+      if (loop.begin < written) break;
+      last = loop.end;
+      i = loop.around;
+    }
     return last;
   }
 
@@ -99,7 +98,7 @@ class Placer {
     const Step& s = step(at);
     const Value *from = root_of(s.from), *to = root_of(s.to);
     if (from == to) return;  // already there: keep_steps drops it
-    if (from->origin != Value::Origin::result || !fills(s.from, to)) return;
+    if (from->origin != Value::Origin::result || !fills(*from, *to) || !fills(*s.from, *to)) return;
     const Uses &source = uses(from), &destination = uses(to);
     const bool to_state = to->origin == Value::Origin::state;
     // the runtime reads numbers in states before the first step
@@ -126,11 +125,8 @@ class Placer {
     if (to_state) ++result_.written_in_place;
   }
 
-  static bool fills(const Value* from, const Value* to) {
-    const Value* base = ir::base_of(from);
-    return base->type.dtype == to->type.dtype &&
-           proves_equal(base->type.numel(), to->type.numel()) &&
-           proves_equal(from->type.numel(), to->type.numel());
+  static bool fills(const Value& from, const Value& to) {
+    return from.type.dtype == to.type.dtype && proves_equal(from.type.numel(), to.type.numel());
   }
 
   /// Whether the step that first writes `from` may read `to` where it writes.

@@ -20,9 +20,11 @@ bool is_extra(const format::Segment& s) {
 class Reader {
  public:
   explicit Reader(const ProgramFile& file)
-      : file_(file), segments_(span_of(file.program().table().segments())) {}
+      : file_(file),
+        segments_(span_of(file.program().table().segments())),
+        unread_(file.bytes().size()) {}
 
-  std::vector<io::BundledTest> tests() const {
+  std::vector<io::BundledTest> tests() {
     std::vector<io::BundledTest> tests;
     for (const format::Segment& s : segments_) {
       if (s.kind() != SegmentKind::extras || s.size_bytes() == 0) continue;
@@ -45,19 +47,19 @@ class Reader {
     return std::span(file_.bytes()).subspan(s.offset(), s.size_bytes());
   }
 
-  io::BundledTest read(const format::BundledTest& test) const {
+  io::BundledTest read(const format::BundledTest& test) {
     return {test.method()->str(),      test.name() == nullptr ? "" : test.name()->str(),
             read(test.inputs()),       read(test.outputs()),
             test.absolute_tolerance(), test.relative_tolerance()};
   }
   std::vector<io::Array> read(
-      const flatbuffers::Vector<flatbuffers::Offset<format::TensorData>>* list) const {
+      const flatbuffers::Vector<flatbuffers::Offset<format::TensorData>>* list) {
     std::vector<io::Array> arrays;
     for (uint32_t i = 0; list != nullptr && i < list->size(); ++i)
       arrays.push_back(read(*list->Get(i)));
     return arrays;
   }
-  io::Array read(const format::TensorData& tensor) const {
+  io::Array read(const format::TensorData& tensor) {
     const auto dtype = static_cast<DType>(tensor.dtype());
     const format::Piece* piece = tensor.data();
     const Span<const int64_t> sizes = span_of(tensor.sizes());
@@ -68,8 +70,9 @@ class Reader {
     const std::span<const std::byte> segment =
         bytes_of(segments_[static_cast<index_t>(piece->segment())]);
     if (piece->offset() > segment.size() || bytes > segment.size() - piece->offset() ||
-        bytes != piece->size_bytes())
+        bytes != piece->size_bytes() || bytes > unread_)
       refuse();
+    unread_ -= bytes;
     io::Array array = io::Array::zeros(dtype, {sizes.begin(), sizes.end()});
     array.assign(segment.subspan(piece->offset(), bytes));
     array.settle_bools();
@@ -78,6 +81,7 @@ class Reader {
 
   const ProgramFile& file_;
   const Span<const format::Segment> segments_;
+  size_t unread_;  // bytes: tensors that share some would take more memory than the file has
 };
 
 }  // namespace

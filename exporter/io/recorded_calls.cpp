@@ -72,9 +72,11 @@ std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path,
   return list;
 }
 
-Difference difference(const Array& got, const Array& want) {
+Difference difference(const Array& got, const Array& want, bool any_float) {
   Difference d;
-  if (got.dtype != want.dtype || got.sizes != want.sizes) {
+  const bool alike =
+      got.dtype == want.dtype || (any_float && is_floating(got.dtype) && is_floating(want.dtype));
+  if (!alike || got.sizes != want.sizes) {
     d.other = got.describe() + ", not " + want.describe();
     d.absolute = d.relative = std::numeric_limits<double>::infinity();
     return d;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 
 namespace taper::ir {
 
@@ -24,6 +25,16 @@ namespace {
 
 std::vector<Dim> dims(const std::vector<int64_t>& sizes) { return {sizes.begin(), sizes.end()}; }
 
+std::string spelled(std::string_view stem) {
+  std::string name(stem.empty() ? "value" : stem);
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+  };
+  std::ranges::replace_if(name, std::not_fn(allowed), '_');
+  return name;
+}
+
 void remove_one(std::vector<Node*>& users, Node* node) {
   auto at = std::ranges::find(users, node);
   assert(at != users.end() && "a use is not in its value's list");
@@ -33,33 +44,48 @@ void remove_one(std::vector<Node*>& users, Node* node) {
 }  // namespace
 
 std::string Graph::fresh_name(std::string_view stem) {
-  std::string name(stem.empty() ? "value" : stem);
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.';
-  };
-  std::ranges::replace_if(name, std::not_fn(allowed), '_');
-  const std::string base = name;
-  while (!names_.insert(name).second) name = base + "_" + std::to_string(++counters_[base]);
+  const std::string base = spelled(stem);
+  std::string name = base;
+  while (!names_.try_emplace(name, nullptr).second)
+    name = base + "_" + std::to_string(++counters_[base]);
   return name;
+}
+
+void Graph::name_freshly(Value* value, std::string_view stem) {
+  value->name = fresh_name(stem);
+  names_[value->name] = value;
 }
 
 void Graph::rename(Value* value, const std::string& name) {
   if (value->name == name) return;
-  if (!names_.insert(name).second) throw ExportError("two values have the name " + name);
+  if (!names_.try_emplace(name, value).second)
+    throw ExportError("two values have the name " + name);
   names_.erase(value->name);
   value->name = name;
 }
 
-void Graph::rename_like(Value* value, std::string_view stem) {
+void Graph::name_by_user(Value* value, std::string_view name) {
   names_.erase(value->name);
-  value->name = fresh_name(stem);
+  const auto taken = names_.find(spelled(name));
+  Value* other = taken == names_.end() ? nullptr : taken->second;
+  const bool yields =
+      other != nullptr && other->origin == Value::Origin::result && !other->named_by_user;
+  if (yields) names_.erase(taken);
+  name_freshly(value, name);
+  value->named_by_user = true;
+  if (yields) name_freshly(other, name);
+}
+
+void Graph::swap_names(Value* a, Value* b) {
+  std::swap(names_.at(a->name), names_.at(b->name));
+  std::swap(a->name, b->name);
+  std::swap(a->named_by_user, b->named_by_user);
 }
 
 std::unique_ptr<Value> Graph::make_value(std::string_view name, const Type& type,
                                          Value::Origin origin, int index) {
   auto value = std::make_unique<Value>();
-  value->name = fresh_name(name);
+  name_freshly(value.get(), name);
   value->type = type;
   value->origin = origin;
   value->index = index;

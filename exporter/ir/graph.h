@@ -5,7 +5,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,7 +49,8 @@ using Argument = std::variant<std::monostate, Value*, std::vector<Value*>, Dim, 
 struct Value {
   enum class Origin : uint8_t { input, state, constant, result };
 
-  std::string name;  ///< unique in its graph
+  std::string name;            ///< unique in its graph
+  bool named_by_user = false;  ///< not after its operator
   Type
       type;  ///< of views: strides and offset relative to the storage of the base that they look at
   Origin origin;
@@ -208,8 +208,11 @@ class Graph {
   std::string fresh_name(std::string_view stem);
   /// Gives a value a name that no other has.
   void rename(Value* value, const std::string& name);
-  /// Gives a value the name `stem`, or one like it that no other has.
-  void rename_like(Value* value, std::string_view stem);
+  /// Gives a value the name that the user's model has for it, or one like it if another value of
+  /// the user's has that. A value that was called so after its operator takes another name.
+  void name_by_user(Value* value, std::string_view name);
+  /// For a value that takes the place of another.
+  void swap_names(Value* a, Value* b);
 
  private:
   Node* insert(std::list<Node>::iterator before, const Operator& op,
@@ -217,6 +220,7 @@ class Graph {
                std::string module);
   std::unique_ptr<Value> make_value(std::string_view name, const Type& type, Value::Origin origin,
                                     int index);
+  void name_freshly(Value* value, std::string_view stem);
 
   std::string name_;
   std::vector<Input> inputs_;
@@ -227,7 +231,7 @@ class Graph {
   std::vector<SymbolBinding> symbols_;
   std::vector<Check> checks_;
   std::list<Node> nodes_;
-  std::set<std::string, std::less<>> names_;
+  std::map<std::string, Value*, std::less<>> names_;  // nullptr: taken, and of no value
   std::map<std::string, int, std::less<>> counters_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "taper/exporter/eager/control_flow.h"
 #include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/check.h"
 #include "taper/exporter/ir/control_flow.h"
@@ -23,8 +24,10 @@ std::shared_ptr<const Payload> payload_of(const Tensor& tensor) {
 }
 
 namespace {
-Dim element(const Tensor& tensor, int i) {
-  return tensor.reshape({-1}).select(0, i).item<int64_t>();
+/// The element of `tensor` that `symbol` stands for.
+Dim element(const Tensor& tensor, int i, Dim symbol) {
+  const Tensor one = tensor.rank() == 0 ? tensor : tensor.reshape({-1}).select(0, i);
+  return eager::element_as_dim(one, symbol.lower(), symbol.upper(), {});
 }
 }  // namespace
 
@@ -47,7 +50,7 @@ void Interpreter::bind_symbols(const std::vector<Tensor>& inputs) {
     if (s.source == SymbolSource::input_extent)
       number = inputs[s.first].size(s.second);
     else if (s.source == SymbolSource::input_number)
-      number = inputs[s.first].item<int64_t>();
+      number = element(inputs[s.first], 0, s.symbol);
     else
       continue;  // an element or extent of a value
     bind(s.symbol, number);
@@ -59,7 +62,7 @@ void Interpreter::bind_elements(const Node* node) {
     if (s.value == nullptr || s.value->node != node) continue;
     const Tensor tensor = value(s.value);
     bind(s.symbol, s.source == SymbolSource::kernel_extent ? tensor.size(s.second)
-                                                           : element(tensor, s.second));
+                                                           : element(tensor, s.second, s.symbol));
   }
 }
 
@@ -71,13 +74,17 @@ void Interpreter::bind(Dim symbol, Dim number) {
   symbols_[symbol.as_symbol()] = number;
 }
 
-void Interpreter::test_checks() const {
+std::vector<Check> Interpreter::test_checks() const {
+  std::vector<Check> open;
   for (const Check& c : graph_.checks()) {
-    const Dim a = c.left.substitute(symbols_), b = c.right.substitute(symbols_);
-    if (refutes({c.comparison, a, b, {}}))
-      throw ExportError(graph_.name() + ": " + c.message + " (" + a.to_string() + " and " +
-                        b.to_string() + ")");
+    const Check now{c.comparison, c.left.substitute(symbols_), c.right.substitute(symbols_),
+                    c.message};
+    if (refutes(now))
+      throw ExportError(graph_.name() + ": " + c.message + " (" + now.left.to_string() + " and " +
+                        now.right.to_string() + ")");
+    if (!proves(now)) open.push_back(now);
   }
+  return open;
 }
 
 Argument Interpreter::with_numbers(const Argument& argument) const {
@@ -101,10 +108,12 @@ std::vector<Tensor> Interpreter::call(const Node& node) const {
 }
 
 std::vector<Tensor> Interpreter::call_control(const Node& node) const {
+  // a derivative may run it again when this interpreter is gone
   const auto body = [&](size_t i) {
-    return [this, &graph = *node.bodies[i]](const std::vector<Tensor>& inputs) {
-      Interpreter interpreter(graph, symbols_);
-      interpreter.observe(observer_);
+    return [&graph = *node.bodies[i], symbols = symbols_,
+            observer = observer_](const std::vector<Tensor>& inputs) {
+      Interpreter interpreter(graph, symbols);
+      interpreter.observe(observer);
       return interpreter.run(inputs).outputs;
     };
   };
@@ -174,6 +183,9 @@ Interpretation Interpreter::run(const std::vector<Tensor>& inputs) {
   bind_elements(nullptr);
   test_checks();
   for (const Node& n : graph_.nodes()) run_node(n);
+  const std::vector<Check> open = test_checks();
+  if (eager::Recorder* recorder = eager::recorder())
+    for (const Check& check : open) recorder->assume(check);
 
   Interpretation result;
   for (const Output& o : graph_.outputs()) {

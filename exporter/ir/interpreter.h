@@ -35,8 +35,9 @@ class Interpreter {
   }
 
   /// One tensor an input, in order; of number inputs a 0-dim i64 tensor. Inputs may be traced.
-  /// Binds symbols, then tests the graph's checks where all sizes are numbers. Throws ExportError
-  /// naming the node and what does not fit.
+  /// Tests the graph's checks as soon as their symbols are bound; those that only a run of the new
+  /// trace decides are checks of that, too. Throws ExportError naming the node and what does not
+  /// fit.
   Interpretation run(const std::vector<eager::Tensor>& inputs);
 
  private:
@@ -44,7 +45,8 @@ class Interpreter {
   /// Those that lie in results of `node`; nullptr: in inputs, states and constants.
   void bind_elements(const Node* node);
   void bind(Dim symbol, Dim number);
-  void test_checks() const;
+  /// Gives those that nothing decides yet.
+  std::vector<Check> test_checks() const;
   void run_node(const Node& node);
   std::vector<eager::Tensor> call(const Node& node) const;
   std::vector<eager::Tensor> call_control(const Node& node) const;

@@ -244,17 +244,20 @@ class Parser {
     for (size_t i = 0; i < names.size(); ++i)
       if (n->result(i) != nullptr) name_value(n->result(i), names[i]);
   }
-  /// To the next line that has something.
-  void skip_lines(const char* expected) {
+  /// Goes to the next line that has something.
+  void expect_line(const char* expected) {
     if (c_.at_end()) c_.refuse(expected);
   }
   std::unique_ptr<Graph> body() {
-    skip_lines("a body");
+    constexpr int deepest = 100;
+    if (++depth_ > deepest) c_.refuse("bodies that nest less deeply");
+    expect_line("a body");
     c_.expect("graph");
     auto outside = std::exchange(graph_, std::make_unique<Graph>(c_.word()));
     auto values_outside = std::exchange(values_, {});
-    for (skip_lines("}"); !c_.take("}"); skip_lines("}")) line();
+    for (expect_line("}"); !c_.take("}"); expect_line("}")) line();
     values_ = std::move(values_outside);
+    --depth_;
     return std::exchange(graph_, std::move(outside));
   }
   void result(std::vector<std::string>& names, std::vector<Type>& types) {
@@ -267,6 +270,19 @@ class Parser {
     name = c_.value_name();
     c_.expect(":");
     t = type();
+  }
+
+  /// A number, or an expression over sizes, which has a symbol somewhere.
+  Argument scalar() {
+    Cursor ahead = c_;
+    for (const char* word : {"true", "false", "nan", "inf", "-inf"})
+      if (ahead.take(word)) return c_.number();
+    const char first = ahead.peek();
+    if ((first < '0' || first > '9') && !ahead.next_is_digit_behind('-')) return dim();
+    const Scalar number = ahead.number();
+    if (ahead.peek() != ',' && ahead.peek() != ')') return dim();
+    c_ = ahead;
+    return number;
   }
 
   Argument argument(const Parameter& p) {
@@ -294,7 +310,7 @@ class Parser {
       case Kind::boolean:
         return c_.number().to<bool>();
       case Kind::scalar:
-        return c_.number();
+        return scalar();
       case Kind::string:
         return c_.string();
       case Kind::dtype:
@@ -307,6 +323,7 @@ class Parser {
   Cursor c_;
   const Payloads& payloads_;
   std::unique_ptr<Graph> graph_;
+  int depth_ = 0;  // bodies around this place
   std::map<std::string, Value*, std::less<>> values_;
   std::map<std::string, Dim, std::less<>> symbols_;
 };

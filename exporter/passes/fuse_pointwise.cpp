@@ -225,6 +225,7 @@ class Fuser {
                                    {program.inputs(), program.program(), program.constants()},
                                    root->location, root->module);
     graph_.replace_uses(root->result(), node->result());
+    graph_.swap_names(root->result(), node->result());
     for (const Node* m : members) absorbed_.insert(m);
     return true;
   }

@@ -87,6 +87,15 @@ bool HalfPlan::grows(const Node& node) {
   return square || table.contains(node.op);
 }
 
+bool HalfPlan::takes_part(const Node& node) {
+  static const std::unordered_set<const Operator*> table = {
+      &ops::gather,         &ops::index_select, &ops::index_Tensor,  &ops::index_copy,
+      &ops::index_put,      &ops::index_add,    &ops::scatter_src,   &ops::scatter_value,
+      &ops::select_scatter, &ops::scatter_add,  &ops::slice_scatter,
+  };
+  return table.contains(node.op);
+}
+
 /// The operator's rule gives the types, and a kernel must take them.
 void HalfPlan::try_in_half(const Node& node, DType half, const HasKernel& has_kernel) {
   Node probe{node.op, node.arguments, {}, {}, {}, {}, {}};

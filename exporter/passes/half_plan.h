@@ -25,6 +25,9 @@ class HalfPlan {
   /// Powers, exponentials and sums leave the range or the precision of halves while their operands
   /// do not. PyTorch's autocast computes them in f32, too.
   static bool grows(const ir::Node& node);
+  /// Whether a node takes or replaces a part of its first operand. To cast all of that may be far
+  /// more work: a scan does so in each round.
+  static bool takes_part(const ir::Node& node);
   /// Whether a node leads to integers, element by element, and to nothing else.
   bool leads_to_integers(const ir::Node& node) const { return to_integers_.contains(&node); }
   /// Whether all who read the result of an elementwise node or of a view read f32.

@@ -114,6 +114,7 @@ class Converter {
         follows || HalfPlan::grows(node) || own_large || own_small || plan_.leads_to_integers(node);
     const bool in_f32 =
         keeps || large || small || plan_.types_in_half(node) == nullptr ||
+        takes_part_of_f32(node) ||
         (plan_.leads_to_f32(node) &&
          std::ranges::none_of(given, [&](const Value* v) { return halves_.contains(v); }));
     if (!in_f32)
@@ -126,6 +127,12 @@ class Converter {
       if (large) too_large_.insert(r.get());
       if (small && keeps) too_small_.insert(r.get());
     }
+  }
+
+  bool takes_part_of_f32(const Node& node) const {
+    if (!HalfPlan::takes_part(node)) return false;
+    const Value* whole = std::get<Value*>(node.arguments[0]);
+    return is_f32(whole) && !is_constant(whole);
   }
 
   /// A constant that scales or shifts what the node computes, and is smaller than that.

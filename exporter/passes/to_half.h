@@ -21,11 +21,12 @@ using HasKernel = std::function<bool(const ir::Node& call)>;
 ///   - powers, exponentials and sums, up to where they meet data: norms;
 ///   - what is computed with a number beyond the range of `half`, such as -3.4e38 or 1e-12;
 ///   - constants of one dimension that f32 kernels read: biases, which are small.
-/// A finite number that does not fit becomes the largest that does, never an infinity.
+/// A finite number that does not fit becomes the largest that does, never an infinity. What takes
+/// or replaces a part of an f32 value does so in f32, and casts the part alone.
 ///
-/// Bodies of branches and loops are converted each for itself: f32 goes in and comes out. Returns
-/// how many values became halves. Throws ExportError if a method of the program writes weights:
-/// training stays f32.
+/// Bodies of branches and loops are converted each for itself: f32 goes in and comes out, so
+/// weights that a body reads are f32 while it runs. Returns how many values became halves. Throws
+/// ExportError if a method of the program writes weights: training stays f32.
 int to_half(ir::Graph& graph, DType half, const HasKernel& has_kernel);
 
 }  // namespace taper::passes

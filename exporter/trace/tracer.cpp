@@ -228,8 +228,8 @@ void Tracer::name(const Tensor& tensor, const std::string& name) {
   ir::Value* value = tensor.impl()->base.defined() && seen != nullptr && seen->tracer == id_
                          ? seen->value
                          : track->second.current;
-  if (value->origin == ir::Value::Origin::result && named_.insert(value).second)
-    graph_.rename_like(value, name);
+  if (value->origin == ir::Value::Origin::result && !value->named_by_user)
+    graph_.name_by_user(value, name);
 }
 
 void Tracer::refuse_value(const Tensor& tensor, Location here) {

@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "taper/exporter/eager/recorder.h"
@@ -98,7 +97,6 @@ class Tracer final : public eager::Recorder {
   int& elements_;         ///< those of the whole method: their names are unique in it
   std::unordered_map<const eager::Storage*, Track> tracks_;
   std::vector<Track*> captured_;  // in the order of capture
-  std::unordered_set<const ir::Value*> named_;
   std::vector<std::pair<eager::Tensor, eager::Tensor>> gradients_before_;
   std::unordered_map<const eager::TensorImpl*, size_t> kept_;
   Location last_;

@@ -1,4 +1,6 @@
 // Branches and loops: each body is recorded into a graph of its own.
+#include <algorithm>
+
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/ir/control_flow.h"
 #include "taper/exporter/trace/tracer.h"
@@ -40,6 +42,21 @@ void require_same_results(const Tensors& then, const Tensors& otherwise, ir::Gra
   }
 }
 
+/// Outside of a body nobody knows a number that it reads from a tensor.
+void require_known_sizes(const Tensor& result, size_t i, const ir::Graph& body, Location here) {
+  for (const Dim size : result.sizes())
+    for (const Symbol* s : size.symbols())
+      if (std::ranges::any_of(body.symbols(), [&](const ir::SymbolBinding& b) {
+            return b.symbol.as_symbol() == s;
+          }))
+        throw EagerError(here, "export: result " + std::to_string(i) +
+                                   " of the body of a branch or loop has size " +
+                                   eager::to_string(result.sizes()) + ", and only the body knows " +
+                                   s->name +
+                                   ", which it reads from a tensor; give a result whose size does "
+                                   "not depend on data");
+}
+
 }  // namespace
 
 Tracer::Track& Tracer::capture_from_outside(const Tensor& base, Location here) {
@@ -70,6 +87,7 @@ Tracer::Recorded Tracer::record_body(const char* name, const Body& body, const T
       throw EagerError(here, std::string(name) + ": result " + std::to_string(i) +
                                  " of the body is an undefined tensor");
     const eager::NoGrad guard;
+    require_known_sizes(result, i, *recorded.graph, here);
     if (!result.is_dense()) result = result.clone(here);
     recorded.graph->add_output("result" + std::to_string(i), inner.value_of(result, here));
   }
@@ -145,7 +163,7 @@ Tensors Tracer::loop(const Tensors& carried, const Body& condition, const Body& 
 Tensors Tracer::types_of(const Body& body, const Tensors& inputs, Tensors& captured,
                          Location here) {
   const int elements = elements_;
-  Recorded recorded = record_body("probe", body, inputs, {}, here);
+  Recorded recorded = record_body("body", body, inputs, {}, here);
   elements_ = elements;
   captured = recorded.captured;
   return recorded.results;

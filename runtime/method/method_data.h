@@ -68,7 +68,8 @@ struct MethodData {
   bool placed;  ///< regions are there: `context.scratch_bytes` is what we have, not what we need
   bool has_elements;  ///< early symbols that are elements of tensors: read at every `execute`
   bool has_late;      ///< late symbols
-  Symbols unbound;    ///< late symbols that no instruction has bound in this `execute`
+  Symbols unbound;    ///< late symbols that no instruction has bound in this `execute`, and
+                      ///< elements of inputs that are not read yet
 
 #ifdef TAPER_NO_MESSAGES
   Error fail(Error e, const char*, int64_t = 0, int64_t = 0, int64_t = 0) { return named(e); }

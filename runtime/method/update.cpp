@@ -95,7 +95,9 @@ Error fill_shapes(MethodData& m, Symbols changed) {
     shape.rank = s.rank();
     index_t product = 1;
     for (index_t k = 0; k < s.rank(); ++k) {
-      const int64_t size = size_at(m, m.view.dims[s.dims_first() + k]);
+      int64_t size = size_at(m, m.view.dims[s.dims_first() + k]);
+      // n - 1 of an n that is not known yet
+      if (size < 0 && (m.shape_bits[i] & m.unbound) != 0) size = 0;
       const int64_t stride = size_at(m, m.view.dims[s.dims_first() + s.rank() + k]);
       // the product counts elements also where a stride is 0, and is kept even if another extent is
       // 0
@@ -227,7 +229,7 @@ Error update_and_prepare(MethodData& m, Symbols changed) {
   TAPER_TRY(update(m, changed, false));
   for (index_t i = 0; i < m.view.instructions.size(); ++i) {
     if (!has_arguments_to_prepare(m.instructions[i])) continue;
-    if ((m.instructions[i].depends & late_symbols) != 0) {
+    if ((m.instructions[i].depends & (late_symbols | m.unbound)) != 0) {
       m.instructions[i].step = Step::stale;
       continue;
     }
@@ -235,6 +237,20 @@ Error update_and_prepare(MethodData& m, Symbols changed) {
     if (needs(m.instructions[i].depends, changed)) TAPER_TRY(prepare(m, i));
   }
   m.consistent = true;
+  return Error::ok;
+}
+
+// Late symbols, and elements of inputs too, as small as they may be until they are bound, so that
+// views sized by them fit whatever the other sizes are.
+Error forget(MethodData& m, bool elements, Symbols& changed) {
+  for (index_t i = 0; i < m.view.symbols.size(); ++i) {
+    const format::Symbol& s = m.view.symbols[i];
+    if ((m.symbol_bits[i] & late_symbols) == 0 &&
+        !(elements && s.source() == format::SymbolSource::element))
+      continue;
+    m.unbound |= m.symbol_bits[i];
+    TAPER_TRY(set_symbol(m, i, least(s), changed));
+  }
   return Error::ok;
 }
 
@@ -432,30 +448,39 @@ Error prepare(MethodData& m, index_t i) {
 }
 
 Error prepare_at_maximum(MethodData& m) {
-  for (index_t i = 0; i < m.view.symbols.size(); ++i) {
-    const format::Symbol& s = m.view.symbols[i];
-    m.symbols[i] = s.type() == NumberType::i64 ? s.maximum() : 0;
+  // First at the minimum: a size that shrinks as a symbol grows asks for the most scratch there.
+  // What cannot be there is no error, as no call may be so small.
+  for (const bool at_maximum : {false, true}) {
+    for (index_t i = 0; i < m.view.symbols.size(); ++i) {
+      const format::Symbol& s = m.view.symbols[i];
+      m.symbols[i] = at_maximum && s.type() == NumberType::i64 ? s.maximum() : least(s);
+    }
+    if (const Error e = update(m, all_symbols, true); e != Error::ok) {
+      if (at_maximum) return e;
+      continue;
+    }
+    // Checks may exclude that all symbols are at their maximum together: a position and a length
+    // whose sum stays below a limit. What cannot be there is prepared when the sizes are known.
+    const bool possible = at_maximum && test_checks(m, all_symbols) == Error::ok;
+    for (index_t i = 0; i < m.view.instructions.size(); ++i) {
+      const bool fixed = m.instructions[i].depends == 0;
+      if (!has_arguments_to_prepare(m.instructions[i]) || (fixed && !at_maximum)) continue;
+      if (const Error e = prepare(m, i); e != Error::ok && (possible || fixed)) return e;
+    }
   }
-  TAPER_TRY(update(m, all_symbols, true));
   for (index_t i = 0; i < count_of(m.table->inputs()); ++i) {
     const uint32_t value = m.table->inputs()->Get(static_cast<uint32_t>(i))->value();
     if (value != none) m.given[i].shape = *m.values[value].shape;
   }
-  for (index_t i = 0; i < m.view.instructions.size(); ++i)
-    if (has_arguments_to_prepare(m.instructions[i])) TAPER_TRY(prepare(m, i));
+  m.info = {};
   return Error::ok;
 }
 
 Error bind_inputs(MethodData& m) {
   Symbols changed = m.consistent ? 0 : all_symbols;
-  if (m.has_late) {
-    // until an instruction binds it, a late symbol is as small as it may be, so that views sized by
-    // it fit
-    m.unbound = late_symbols;
-    for (index_t i = 0; i < m.view.symbols.size(); ++i)
-      if ((m.symbol_bits[i] & late_symbols) != 0)
-        TAPER_TRY(set_symbol(m, i, least(m.view.symbols[i]), changed));
-  }
+  m.unbound = 0;
+  TAPER_TRY(forget(m, false, changed));
+  Symbols elements = 0;  // that are read again
   if (m.inputs_changed || !m.consistent) {
     for (index_t i = 0; i < m.view.symbols.size(); ++i) {
       const format::Symbol& s = m.view.symbols[i];
@@ -465,12 +490,18 @@ Error bind_inputs(MethodData& m) {
         TAPER_TRY(set_symbol(m, i, m.given[s.first()].number, changed));
     }
     // elements are read from values that lie where the new sizes put them
-    if (changed != 0) TAPER_TRY(update_and_prepare(m, changed));
+    if (changed != 0) {
+      TAPER_TRY(forget(m, true, changed));
+      elements = m.unbound & ~late_symbols;
+      TAPER_TRY(update_and_prepare(m, changed));
+      m.unbound &= late_symbols;
+    }
     TAPER_TRY(compare_inputs(m));
     m.inputs_changed = false;
   }
   if (!m.has_elements) return Error::ok;
-  changed = 0;
+  changed = elements;
+  m.consistent = m.consistent && elements == 0;
   for (index_t i = 0; i < m.view.symbols.size(); ++i) {
     const format::Symbol& s = m.view.symbols[i];
     if (s.source() != format::SymbolSource::element || (m.symbol_bits[i] & late_symbols) != 0)

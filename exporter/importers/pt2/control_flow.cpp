@@ -54,8 +54,9 @@ Executor::Body Executor::body(const Argument& argument, bool follows_dtypes) con
   const auto* sub = std::get_if<GraphArgument>(&argument);
   if (sub == nullptr) throw ExportError("a subgraph is missing");
   // a derivative may run it again when this executor is gone
-  return [graph = sub->graph, ranges = ranges_, observer = observer_,
+  return [graph = sub->graph, ranges = ranges_, observer = observer_, modules = modules_,
           follows = follows_dtypes || follows_dtypes_](Values inputs) {
+    const eager::ModulePathScope scope(modules);  // its nodes have whole paths
     Executor executor(*graph, ranges);
     executor.follows_dtypes_ = follows;
     executor.observe(observer);
@@ -64,8 +65,31 @@ Executor::Body Executor::body(const Argument& argument, bool follows_dtypes) con
 }
 
 bool is_supported_higher_order(std::string_view name) {
-  return name == "cond" || name == "while_loop" || name == "scan" || name == "map_impl" ||
-         name == "wrap_with_set_grad_enabled" || name == "wrap_with_autocast";
+  constexpr std::string_view supported[] = {"cond",
+                                            "while_loop",
+                                            "scan",
+                                            "map_impl",
+                                            "wrap_with_set_grad_enabled",
+                                            "wrap_with_autocast",
+                                            "invoke_subgraph",
+                                            "with_effects",
+                                            "print"};
+  return std::ranges::find(supported, name) != std::end(supported);
+}
+
+std::optional<Node> effect_of(const Node& node) {
+  if (higher_order_name(node.target) != "with_effects" || node.inputs.size() < 2) return {};
+  const auto* target = std::get_if<std::string>(&node.inputs[1].value);
+  if (target == nullptr) return {};
+  Node call = node;
+  call.target = *target;
+  call.inputs.erase(call.inputs.begin(), call.inputs.begin() + 2);
+  const auto name = operator_name(call.target);
+  const eager::OperatorInfo* info = name ? find_runnable(*name).info : nullptr;
+  const size_t known = info == nullptr ? 0 : static_cast<size_t>(info->argument_count);
+  for (size_t i = 0; i < std::min(call.inputs.size(), known); ++i)
+    if (call.inputs[i].name.empty()) call.inputs[i].name = info->arguments[i].name;
+  return call;
 }
 
 Values Executor::call_higher_order(const Node& node, Location here) {
@@ -80,6 +104,14 @@ Values Executor::call_higher_order(const Node& node, Location here) {
     return body(operand(node, 1))(rest(2));
   }
   if (name == "wrap_with_autocast") return body(operand(node, 4), true)(rest(5));
+  if (name == "invoke_subgraph") return body(operand(node, 0))(rest(2));
+  if (name == "print") return {};  // for whoever debugs the model in Python
+  if (name == "with_effects") {
+    const Node call = effect_of(node).value();
+    const Values results =
+        higher_order_name(call.target) ? call_higher_order(call, here) : call_operator(call, here);
+    return joined({value(operand(node, 0))}, results);
+  }
   if (name == "cond") return call_cond(node, here);
   if (name == "while_loop") return call_while_loop(node, here);
   return call_scan(node, name == "scan", here);

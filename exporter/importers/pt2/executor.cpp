@@ -48,6 +48,13 @@ void assume(const Number& condition, const std::vector<Boxed>& arguments, Locati
   recorder->assume(check);
 }
 
+/// The same of an assertion about an element.
+void assume_element(const std::vector<Boxed>& arguments, Location here) {
+  const Tensor holds = eager::ne(arguments.at(0).tensor(), Scalar(int64_t{0}), here);
+  const Dim element = eager::element_as_dim(eager::cast(holds, DType::i64, here), 0, 1, here);
+  assume(Number::of(Check{Comparison::not_equal, element, 0, ""}), arguments, here);
+}
+
 void add_names(const Argument& argument, std::vector<std::string>& names) {
   if (const auto* one = std::get_if<TensorName>(&argument)) names.push_back(one->name);
   if (const auto* number = std::get_if<NumberName>(&argument)) names.push_back(number->name);
@@ -105,7 +112,12 @@ GraphValue Executor::value(const Argument& argument) const {
 std::vector<GraphValue> Executor::values(const Argument& list) const {
   std::vector<GraphValue> result;
   if (const auto* tensors = std::get_if<std::vector<TensorName>>(&list)) {
-    for (const TensorName& t : *tensors) result.push_back(tensor(t));
+    // operands of control flow may be numbers, also where the list is called one of tensors
+    for (const TensorName& t : *tensors) {
+      const auto at = values_.find(t.name);
+      const bool is_number = at != values_.end() && std::holds_alternative<Number>(at->second);
+      result.push_back(is_number ? at->second : tensor(t));
+    }
   } else if (const auto* integers = std::get_if<IntegerList>(&list)) {
     for (const auto& element : *integers)
       std::visit([&](const auto& e) { result.push_back(number(Argument(e))); }, element);
@@ -168,12 +180,16 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   if (info.number != nullptr) {
     if (info.op == &ops::_assert_scalar && !number(node.inputs.at(0).value).is_known())
       return assume(number(node.inputs.at(0).value), boxed, here), values;
+    if (info.op == &ops::_assert_async_msg && boxed[0].tensor().is_traced())
+      return assume_element(boxed, here), values;
     const Boxed result = eager::dispatch_number(info, boxed.data(), here);
     if (result.present) values.push_back(number_of(result));
     return values;
   }
   const Range counts = range_of_results(node);
-  const eager::CountBounds bounds(counts.minimum.value_or(0),
+  // bincount counts up to the largest element, of which minlength then makes more
+  const bool all_counted = info.op != &ops::bincount;
+  const eager::CountBounds bounds(all_counted ? counts.minimum.value_or(0) : 0,
                                   counts.maximum.value_or(std::numeric_limits<int64_t>::max()));
   if (overload.in_place) {
     Tensor self = boxed[0].tensor();

@@ -2,11 +2,13 @@
 // graph of Taper's.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "taper/exporter/eager/owned_arguments.h"
+#include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/importers/pt2/number.h"
 #include "taper/exporter/importers/pt2/program.h"
 
@@ -20,6 +22,7 @@ struct Unsupported {
   std::string what;    ///< "aten::linalg_qr"
   std::string remedy;  ///< what to do about it; may be empty
   int nodes = 0;
+  std::string node;    ///< the first
   std::string module;  ///< of the first node
   Location location;   ///< of the first node, in the user's model
 };
@@ -75,6 +78,7 @@ class Executor {
 
   const Graph& graph_;
   const Ranges& ranges_;
+  const std::string modules_ = eager::module_path();  ///< around the whole graph
   Observer observer_;
   /// In an autocast region, whose graph holds no casts: floating arguments are brought to the dtype
   /// that the graph says of the result.
@@ -84,6 +88,9 @@ class Executor {
 
 /// "cond" and the others that `Executor` runs.
 bool is_supported_higher_order(std::string_view name);
+/// The call that stands in `with_effects(token, operator, arguments…)`: tokens put calls that do
+/// something besides in an order, and the nodes stand in it. Nothing if `node` is none of these.
+std::optional<Node> effect_of(const Node& node);
 
 /// The line of the user's model that a node comes from, by its stack trace: the innermost frame
 /// outside PyTorch.

@@ -45,6 +45,14 @@ Output::Kind kind_of(const Argument& argument) {
   return none ? Output::Kind::none : Output::Kind::number;
 }
 
+/// `name`, or "name_2" where an output has it already: a model may give one value twice.
+std::string unused_name(const std::string& name, const std::vector<Output>& outputs) {
+  std::string unused = name;
+  for (int i = 2; std::ranges::find(outputs, unused, &Output::name) != outputs.end(); ++i)
+    unused = name + "_" + std::to_string(i);
+  return unused;
+}
+
 std::set<std::string> used_names(const Graph& graph) {
   std::set<std::string> used;
   const auto use = [&](const Argument& argument) {
@@ -68,7 +76,10 @@ void refuse_unsupported(const std::string& name, const Graph& graph) {
     message += "\n" + io::printable(u.what) + "  " + std::to_string(u.nodes) +
                (u.nodes == 1 ? " node" : " nodes");
     if (!u.module.empty()) message += "  " + io::printable(u.module);
-    if (u.location.known()) message += " (" + io::printable(u.location.to_string()) + ")";
+    if (u.location.known())
+      message += " (" + io::printable(u.location.to_string()) + ")";
+    else
+      message += " (node " + io::printable(u.node) + ")";
     if (!u.remedy.empty()) message += ": " + u.remedy;
   }
   throw ExportError(message);
@@ -163,6 +174,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
       if (spec.kind == InputSpec::Kind::custom_obj && used_names(program.graph).contains(value))
         throw ExportError(name + ": the graph uses the script object " + spec.target +
                           ", which is not supported");
+      bound = Tensor::empty({0}, DType::f32);  // what a token is: its name is all that counts
       continue;
     }
     Input& input = data->inputs.emplace_back();
@@ -216,7 +228,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
         spec.kind == OutputSpec::Kind::gradient_to_user_input)
       output = spec.target + ".grad";
     if (output.empty()) output = "output" + std::to_string(data->outputs.size());
-    data->outputs.push_back({output, kind_of(spec.value)});
+    data->outputs.push_back({unused_name(output, data->outputs), kind_of(spec.value)});
   }
   return Model(data);
 }

@@ -17,9 +17,9 @@ const char* kept(std::string_view text) {
   return texts.emplace(text).first->c_str();
 }
 
-bool is_of_torch(std::string_view file) {
-  return file.find("/torch/") != file.npos || file.find("<eval_with_key>") != file.npos;
-}
+bool is_of_torch(std::string_view file) { return file.find("/torch/") != file.npos; }
+/// Code that PyTorch wrote for itself, which nobody can look at.
+bool is_generated(std::string_view file) { return file.find("<eval_with_key>") != file.npos; }
 
 struct Frame {
   std::string_view file, function;
@@ -49,8 +49,8 @@ Location location_of(const Node& node) {
   std::string_view rest = node.stack_trace;
   while (!rest.empty()) {
     const size_t stop = std::min(rest.find('\n'), rest.size());
-    if (const auto frame = frame_of(rest.substr(0, stop)))
-      if (!best || !is_of_torch(frame->file)) best = frame;
+    const auto frame = frame_of(rest.substr(0, stop));
+    if (frame && !is_generated(frame->file) && (!best || !is_of_torch(frame->file))) best = frame;
     rest.remove_prefix(std::min(stop + 1, rest.size()));
   }
   if (!best) return {};

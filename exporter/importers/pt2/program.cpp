@@ -131,7 +131,7 @@ Argument argument_of(const Json& json) {
     if (tag == "as_bools")
       return list_of(
           v, +[](const Json& b) { return b.boolean(); });
-    if (tag == "as_string") return v.text();
+    if (tag == "as_string" || tag == "as_operator") return v.text();
     if (tag == "as_strings") return list_of(v, text_of);
     if (tag == "as_sym_int" || tag == "as_sym_float" || tag == "as_sym_bool")
       return number_argument(v);

@@ -55,7 +55,7 @@ struct GraphArgument {
   std::string name;
   std::shared_ptr<const Graph> graph;
 };
-/// An argument of a kind that no operator of Taper takes: a script object, an operator, ….
+/// An argument of a kind that no operator of Taper takes: a script object, a list of lists, ….
 struct OtherArgument {
   std::string tag;
 };

@@ -17,6 +17,12 @@ using nn::Tensor;
 
 const std::vector<Input>& Model::inputs() const { return data_->inputs; }
 const std::vector<Output>& Model::outputs() const { return data_->outputs; }
+std::vector<std::string> Model::symbols() const {
+  std::vector<std::string> names;
+  for (const auto& [text, range] : data_->program.ranges)
+    if (text.find_first_of("*+-/ (") == text.npos) names.push_back(text);
+  return names;
+}
 const std::string& Model::torch_version() const { return data_->program.torch_version; }
 
 void Model::visit_members(nn::Members& members) {
@@ -145,7 +151,7 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
 
   Executor executor(data.program.graph, data.ranges);
   if (observer)
-    executor.observe([&](const Node& node, const std::vector<GraphValue>& results) {
+    executor.observe([observer](const Node& node, const std::vector<GraphValue>& results) {
       show_results(node, results, observer);
     });
   const std::vector<GraphValue> results = executor.run(std::move(values));
@@ -170,7 +176,8 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
     }
   }
   if (eager::recorder() != nullptr)
-    for (const std::string& name : data.written) outputs.push_back(given.at(name));
+    for (const Input* input : expected)
+      if (data.written.contains(input->name)) outputs.push_back(given.at(input->name));
   return outputs;
 }
 
@@ -197,7 +204,8 @@ std::vector<std::string> Model::output_names() const {
   std::vector<std::string> names;
   for (const Output& output : data_->outputs)
     if (output.kind != Output::Kind::none) names.push_back(output.name);
-  for (const std::string& name : data_->written) names.push_back(name + "_mutated");
+  for (const Input& input : data_->inputs)
+    if (data_->written.contains(input.name)) names.push_back(input.name + "_mutated");
   return names;
 }
 

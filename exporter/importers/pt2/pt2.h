@@ -28,7 +28,8 @@ namespace taper::pt2 {
 struct LoadOptions {
   /// Which model of an archive that holds several; empty: "model", or the only one.
   std::string model;
-  /// Bounds of symbols by name, instead of the program's: {"u0", {0, 512}}.
+  /// Narrower bounds of symbols by name: {"u0", {0, 512}}. Those of the program stay: PyTorch may
+  /// have decided by them what the model does.
   struct Bounds {
     int64_t minimum, maximum;
   };
@@ -84,6 +85,8 @@ class Model : public nn::Module {
   /// All arguments in the order of the call, constants included.
   const std::vector<Input>& inputs() const;
   const std::vector<Output>& outputs() const;
+  /// The symbols of its sizes, those that depend on data ("u0") included.
+  std::vector<std::string> symbols() const;
   /// torch's version that wrote the file: "2.15.0".
   const std::string& torch_version() const;
 

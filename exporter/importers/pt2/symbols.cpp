@@ -1,5 +1,6 @@
 #include "taper/exporter/importers/pt2/symbols.h"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -40,10 +41,18 @@ Symbols::Symbols(const ExportedProgram& program,
     : program_(program), bounds_(bounds) {}
 
 Range Symbols::range_of(const std::string& name) const {
-  if (const auto given = bounds_.find(name); given != bounds_.end())
-    return {given->second.minimum, given->second.maximum};
   const auto found = program_.ranges.find(name);
-  return found == program_.ranges.end() ? Range{} : found->second;
+  Range range = found == program_.ranges.end() ? Range{} : found->second;
+  const auto given = bounds_.find(name);
+  if (given == bounds_.end()) return range;
+  const auto [low, high] = given->second;
+  if (high > range.maximum.value_or(unbounded) || high < range.minimum.value_or(high))
+    throw ExportError("the bounds " + std::to_string(low) + ".." + std::to_string(high) + " of " +
+                      name + " do not lie in those that the model was exported for, " +
+                      std::to_string(range.minimum.value_or(0)) + ".." +
+                      (range.maximum ? std::to_string(*range.maximum) : "") +
+                      "; export it again for others");
+  return {std::max(low, range.minimum.value_or(low)), high};
 }
 
 // The program also bounds expressions, under their text: "8*s16".

@@ -6,6 +6,18 @@
 namespace taper::pt2 {
 namespace {
 
+/// What to do about a higher-order operator.
+std::string remedy_for(std::string_view name) {
+  if (name.starts_with("auto_functionalized"))
+    return "an operator of your own writes its arguments; let it give new tensors instead";
+  if (name.starts_with("triton_kernel"))
+    return "a Triton kernel runs only under Python; write it with ordinary operators";
+  if (name == "call_torchbind") return "a script object's method is called; pass tensors instead";
+  if (name == "flex_attention") return "use scaled_dot_product_attention with a mask";
+  if (name == "associative_scan") return "use scan";
+  return "leave it out of the model; cond, while_loop, scan and map are known";
+}
+
 class Search {
  public:
   void graph(const Graph& g) {
@@ -22,7 +34,7 @@ class Search {
   void add(const Node& node, const std::string& what, const std::string& remedy) {
     auto at = std::ranges::find(found_, what, &Unsupported::what);
     if (at == found_.end()) {
-      found_.push_back({what, remedy, 0, node.module, location_of(node)});
+      found_.push_back({what, remedy, 0, node.name, node.module, location_of(node)});
       at = std::prev(found_.end());
     }
     ++at->nodes;
@@ -30,9 +42,10 @@ class Search {
 
   void target(const Node& node) {
     if (find_number_function(node.target) != nullptr) return;
+    if (const auto call = effect_of(node)) return target(*call);
     if (const auto name = higher_order_name(node.target)) {
-      if (!is_supported_higher_order(*name))
-        add(node, "higher-order operator " + std::string(*name), "");
+      if (!is_supported_higher_order(*name) || name == "with_effects")
+        add(node, "higher-order operator " + std::string(*name), remedy_for(*name));
       return;
     }
     const auto name = operator_name(node.target);

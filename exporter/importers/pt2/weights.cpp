@@ -61,6 +61,14 @@ class Maker {
   const std::shared_ptr<const void>& owner_;
 };
 
+std::vector<int64_t> flat_sizes(const StoredTensor& s) {
+  return {static_cast<int64_t>(s.storage.size()) / size_bytes(s.dtype)};
+}
+
+bool is_whole(const StoredTensor& s) {
+  return s.is_dense() && s.offset == 0 && io::checked_numel(s.sizes, 1) == flat_sizes(s)[0];
+}
+
 /// Whether a copy is not larger than the storage: no dimension is repeated by a stride of 0.
 bool is_compact(const StoredTensor& s) {
   return io::checked_numel(s.sizes, 1) <=
@@ -92,14 +100,19 @@ std::map<std::string, Tensor> make_tensors(const std::map<std::string, StoredTen
       for (const Entry& e : entries) tensors[e->first] = tensor;
       continue;
     }
-    const Tensor base = maker.dense(
-        first, 0, {static_cast<int64_t>(first.storage.size()) / size_bytes(first.dtype)});
-    base.set_name(entries[0]->first + ".storage");
+    // the tensor that is the whole storage, if there is one, and the others look into it
+    const auto found =
+        std::ranges::find_if(entries, [](const Entry& e) { return is_whole(e->second); });
+    const bool whole = found != entries.end();
+    const Tensor base = maker.dense(first, 0, whole ? (*found)->second.sizes : flat_sizes(first));
+    base.set_name(whole ? (*found)->first : entries[0]->first + ".storage");
     for (const Entry& e : entries) {
       const StoredTensor& s = e->second;
       tensors[e->first] =
-          eager::as_strided(base, eager::Dims(s.sizes.begin(), s.sizes.end()),
-                            eager::Dims(s.strides.begin(), s.strides.end()), s.offset);
+          whole && same_view(s, (*found)->second)
+              ? base
+              : eager::as_strided(base, eager::Dims(s.sizes.begin(), s.sizes.end()),
+                                  eager::Dims(s.strides.begin(), s.strides.end()), s.offset);
     }
   }
   for (auto& [path, tensor] : tensors)

@@ -113,7 +113,8 @@ PickleValue* PickleReader::make_global(const std::string& module, const std::str
   if (std::find(std::begin(allowed_globals), std::end(allowed_globals), v->text) ==
       std::end(allowed_globals))
     fail("refusing the global \"" + module + "." + name +
-         "\": the file holds more than tensors in dicts; save model.state_dict() instead");
+         "\": only tensors, numbers, texts and containers of these are read (of a model save "
+         "model.state_dict() instead)");
   return v;
 }
 

@@ -13,6 +13,7 @@
 #include "taper/exporter/inspect/summary.h"
 #include "taper/exporter/io/file.h"
 #include "taper/runtime/platform/cpu.h"
+#include "taper/schema/program_generated.h"
 #include "taper/tests/exporter/cli/programs.h"
 
 namespace taper::cli {
@@ -113,6 +114,30 @@ TEST(bundled_tests, survive_damage_of_every_byte) {
   EXPECT_GT(refused, 100);
 }
 
+// A small file could ask for much memory.
+TEST(bundled_tests, are_refused_where_they_share_bytes) {
+  Exporter exporter;
+  exporter.method("forward", [](Tensor x) { return x * 2; },
+                  {input("x", {Dim::symbol("n", 1, 4096)})});
+  exporter.test("forward", {eager::ones({4096})});
+  for (int i = 0; i < 50; ++i) exporter.test("forward", {eager::ones({1})});
+  std::vector<std::byte> bytes = exporter.write(ExportOptions{});
+  EXPECT_EQ(inspect::bundled_tests(loaded(bytes)).size(), 51u);
+
+  const inspect::ProgramFile file = loaded(bytes);
+  for (const format::Segment* s : *file.program().table().segments()) {
+    if (s->kind() != format::SegmentKind::extras) continue;
+    const auto& tests = *flatbuffers::GetRoot<format::Extras>(bytes.data() + s->offset())->tests();
+    const format::TensorData& large = *tests.Get(0)->inputs()->Get(0);
+    for (uint32_t i = 1; i < tests.size(); ++i) {
+      const format::TensorData& small = *tests.Get(i)->inputs()->Get(0);
+      *const_cast<int64_t*>(small.sizes()->data()) = 4096;
+      *const_cast<format::Piece*>(small.data()) = *large.data();
+    }
+  }
+  EXPECT_THROW(inspect::bundled_tests(loaded(bytes)), ExportError);
+}
+
 TEST(taper_check, runs_the_tests_that_a_program_carries) {
   const std::string program = scratch_file("linear.taper").string();
   const Outcome exported = taper_command("export", linear_model(), "-o", program);
@@ -145,6 +170,12 @@ TEST(taper_check, fails_where_a_test_expects_something_else) {
                                "not 4"));
   EXPECT_THAT(o.err, HasSubstr("does not give what its tests expect"));
   EXPECT_EQ(taper_command("check", program, "--tolerance", "0.3").code, success);
+}
+
+TEST(taper_check, refuses_a_tolerance_that_is_none) {
+  for (const char* tolerance : {"nan", "-1", "small"})
+    EXPECT_EQ(taper_command("check", linear_model(), "--tolerance", tolerance).code, usage)
+        << tolerance;
 }
 
 TEST(taper_check, says_where_there_is_nothing_to_run) {

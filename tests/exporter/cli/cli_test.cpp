@@ -182,6 +182,8 @@ TEST(taper_inspect, draws_the_graphs) {
   const auto svg = scratch_file("graph.svg");
   const Outcome o = taper_command("inspect", tests::counter().string(), "--graph", svg.string());
   EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(taper_command("inspect", tests::counter().string(), "--graph", "x.png").err,
+              HasSubstr(".svg or .html"));
   const std::string picture = content(svg);
   for (const char* text :
        {"<svg", "count", "twice", "add.Tensor", "f32[2]", "writes total", "</svg>"})
@@ -387,6 +389,27 @@ TEST(taper_export, says_what_it_needs_for_a_model) {
   EXPECT_THAT(taper_command("export", linear_model(), "-o", "x.taper", "--model", "encoder").err,
               HasSubstr("choose one of model"));
   EXPECT_THAT(taper_command("export", "absent.pt2", "-o", "x.taper").err, HasSubstr("absent.pt2"));
+  EXPECT_THAT(taper_command("export", "model.pt", "-o", "x.taper").err, HasSubstr("is no .pt2"));
+  EXPECT_THAT(taper_command("export", linear_model(), linear_model(), "-o", "x.taper").err,
+              HasSubstr("rename one"));
+}
+TEST(taper_export, narrows_only_symbols_that_the_model_has) {
+  const std::string program = tests::scratch_file("narrow.taper").string();
+  const auto exported = [&](const std::string& bounds) {
+    return taper_command("export", linear_model(), "-o", program, "--dim", bounds);
+  };
+  EXPECT_THAT(exported("s77=2..3").out, HasSubstr("s77 in 2..3"));
+  EXPECT_THAT(exported("s7=2..3").err, HasSubstr("there are s77"));
+  EXPECT_THAT(exported("s77=1..100000").err, HasSubstr("export it again for others"));
+}
+TEST(taper_export, does_not_write_over_the_model) {
+  const std::filesystem::path model = tests::scratch_file("kept.pt2");
+  std::filesystem::copy_file(linear_model(), model,
+                             std::filesystem::copy_options::overwrite_existing);
+  const Outcome o = taper_command("export", model.string(), "-o", model.string());
+  EXPECT_EQ(o.code, usage);
+  EXPECT_THAT(o.err, HasSubstr("is the model itself"));
+  EXPECT_EQ(content(model), content(linear_model()));
 }
 TEST(taper_check, fails_where_results_differ) {
   io::SafeTensors calls = io::read_safetensors(linear_calls());

@@ -83,6 +83,20 @@ TEST(emit, writes_a_program_that_runs_at_every_size_with_eagers_bits) {
   EXPECT_EQ(report.inputs[0], "x: f32[batch, 4]");
 }
 
+TEST(emit, plans_for_sizes_that_are_largest_where_a_symbol_is_smallest) {
+  const auto w = ir::Payload::from<float>(std::vector<float>(4096, 0.5f), {4096});
+  const MethodReport report = expect_runs_like_eager(
+      "graph forward\nsymbol n in [1, 4000]\ninput \"x\" = %x: f32[n]\nconstant \"w\" = %w: "
+      "f32[4096] " +
+          ir::digest(*w) +
+          "\n%s: f32[-n + 4096] offset n = slice.Tensor(%w, 0, n, 4096, 1)\n"
+          "%e: f32[-n + 4096] = exp(%s)\n%y: f32[] = sum.dim_IntList(%e, [0], false, none)\n"
+          "output \"y\" = %y\nbind n = extent 0 of input 0\n",
+      {{random_tensor({1}, 1)}, {random_tensor({4000}, 2)}, {random_tensor({7}, 3)}},
+      {{ir::digest(*w), w}});
+  EXPECT_GE(report.activation_bytes, 4095 * 4);
+}
+
 TEST(emit, makes_views_values_and_inserts_copies_only_where_kernels_need_them) {
   const MethodReport report = expect_runs_like_eager(
       "graph forward\nsymbol n in [1, 6]\ninput \"x\" = %x: f32[n, 4]\n%p: f32[4, n] strides [1, "

@@ -55,6 +55,9 @@ TEST(pt2_model, finds_the_argument_that_a_twin_names_otherwise) {
   expect_recorded_results("dropout_in_place");
 }
 
+// A mixture of experts as transformers writes it: rows are sorted by their expert.
+TEST(pt2_model, runs_experts) { expect_recorded_results("experts"); }
+
 TEST(pt2_model, holds_the_inputs_that_it_was_exported_with) {
   for (const char* version : {"v2_6", "v2_8", "v2_9"}) {
     Model model = linear(version);
@@ -138,6 +141,18 @@ TEST(pt2_model, is_traced_with_its_symbols_and_source_lines) {
   EXPECT_THAT(text, HasSubstr("linear("));
   EXPECT_THAT(text, HasSubstr("in \"fc\""));
   EXPECT_THAT(text, HasSubstr(".py"));
+}
+
+// A body's nodes have whole module paths, and stand in a module themselves.
+TEST(pt2_model, names_the_modules_in_bodies_once) {
+  TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/stories260k.pt2");
+  Model model = Model::load(path);
+  const eager::NoGrad guard;
+  Exporter exporter;
+  exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+  const std::string text = ir::to_string(exporter.graph("forward"));
+  EXPECT_THAT(text, HasSubstr("in \"model.rotary_emb\""));
+  EXPECT_THAT(text, testing::Not(HasSubstr("model.rotary_emb.model")));
 }
 
 // The files of the golden data that are damaged: an error that says what, and nothing worse.

@@ -79,6 +79,28 @@ TEST(parser, reads_numbers_of_every_kind) {
   EXPECT_EQ(scalars[4].real, 0.1);
 }
 
+TEST(parser, reads_expressions_over_sizes_where_a_number_can_be) {
+  const std::string text =
+      "graph f\nsymbol n in [1, 8]\ninput \"x\" = %x: f32[n]\n"
+      "%a: f32[n] = mul.Scalar(%x, n)\n%b: f32[n] = mul.Scalar(%a, 2*n - 1)\n"
+      "%c: f32[n] = mul.Scalar(%b, -n)\n%d: f32[n] = mul.Scalar(%c, 2)\noutput \"y\" = %d\n"
+      "bind n = extent 0 of input 0\n";
+  const auto graph = parse(text);
+  std::vector<std::string> numbers;
+  for (const Node& n : graph->nodes())
+    if (const auto* dim = std::get_if<Dim>(&n.arguments[1])) numbers.push_back(dim->to_string());
+  EXPECT_THAT(numbers, testing::ElementsAre("n", "n*2 - 1", "-n"));
+  EXPECT_EQ(to_string(*parse(to_string(*graph))), to_string(*graph));
+}
+
+TEST(parser, refuses_bodies_that_nest_too_deeply) {
+  std::string text = "graph f\ninput \"p\" = %p: bool[]\n";
+  for (int i = 0; i < 100000; ++i)
+    text += "higher_order::cond(%p, [%p]) {\ngraph g\ninput \"p\" = %p: bool[]\n";
+  EXPECT_THAT([&] { parse(text); },
+              ThrowsMessage<ExportError>(HasSubstr("bodies that nest less deeply")));
+}
+
 TEST(parse_dim, reads_back_what_to_string_writes) {
   const Dim n = Dim::symbol("n", 0, 99), h = Dim::symbol("h", 0, 99);
   const auto lookup = [&](std::string_view name) { return name == "n" ? n : h; };
@@ -132,6 +154,37 @@ TEST(graph, gives_every_value_a_name_of_its_own) {
   EXPECT_EQ(x->name, "x_y");
   EXPECT_EQ(append(graph, ops::relu, {graph.inputs()[0].value.get()})->result()->name, "relu");
   EXPECT_EQ(append(graph, ops::relu, {graph.inputs()[0].value.get()})->result()->name, "relu_1");
+}
+
+TEST(graph, gives_a_value_the_name_that_the_user_has_for_it) {
+  Graph graph("f");
+  Value* x = graph.add_input("x", dense_type(DType::f32, {2}));
+  Value* inner = append(graph, ops::relu, {x})->result();
+  Value* named = append(graph, ops::neg, {inner})->result();
+  graph.name_by_user(named, "relu");
+  EXPECT_EQ(named->name, "relu");
+  EXPECT_EQ(inner->name, "relu_1") << "which was called so after its operator";
+  Value* later = append(graph, ops::abs, {named})->result();
+  graph.name_by_user(later, "relu");
+  EXPECT_EQ(named->name, "relu");
+  EXPECT_EQ(later->name, "relu_2") << "the user has two of this name";
+  graph.name_by_user(inner, "x");
+  EXPECT_EQ(x->name, "x") << "an input has its name from the user, too";
+  EXPECT_EQ(inner->name, "x_1");
+  verify(graph);
+}
+
+TEST(graph, swaps_the_names_of_two_values) {
+  const auto graph = parse(
+      "graph f\ninput \"x\" = %x: f32[2]\n%a: f32[2] = relu(%x)\n%b: f32[2] = neg(%x)\noutput "
+      "\"y\" = %b\n");
+  Value *a = graph->nodes().front().result(), *b = graph->nodes().back().result();
+  graph->swap_names(a, b);
+  EXPECT_EQ(b->name, "a");
+  graph->erase(a->node);
+  graph->rename(b, "b");
+  EXPECT_EQ(graph->fresh_name("a"), "a") << "nobody has it any more";
+  verify(*graph);
 }
 
 TEST(infer, records_what_it_cannot_prove) {

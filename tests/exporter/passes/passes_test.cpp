@@ -141,6 +141,8 @@ TEST(fuse_pointwise, gives_the_same_bits) {
   const auto before = run(*graph, inputs);
   EXPECT_EQ(fuse_pointwise(*graph), 2) << "sigmoid has two readers, so it ends one tree";
   ir::verify(*graph);
+  EXPECT_EQ(graph->nodes().front().result()->name, "f") << "as the last of those it replaces";
+  EXPECT_EQ(graph->nodes().back().result()->name, "i");
   EXPECT_EQ(operators(*graph), (std::vector<std::string>{"taper::pointwise", "taper::pointwise"}));
   expect_same_bits(run(*graph, inputs), before);
 }
@@ -174,6 +176,23 @@ TEST(retrace, keeps_the_function_its_states_and_its_constants) {
   ASSERT_EQ(again->writes().size(), 1u);
   const Tensor x = random_tensor({5, 3}, 4);
   expect_same_bits(run(*again, {x}), run(*graph, {x}));
+}
+
+TEST(retrace, keeps_checks_and_numbers_that_a_run_finds_in_tensors) {
+  const auto graph = ir::parse(
+      "graph f\nsymbol n in [1, 8]\nsymbol u in [0, 4]\ninput \"x\" = %x: f32[n]\ninput \"k\" = "
+      "%k: i64[]\n%s: f32[u] = slice.Tensor(%x, 0, 0, u, 1)\n%t: f32[] = sum.dim_IntList(%s, [], "
+      "false, none)\noutput \"y\" = %t\nbind n = extent 0 of input 0\nbind u = element 0 of "
+      "%k\ncheck u <= n \"too many\"\ncheck u != 3 \"no 3\"\n");
+  const auto again = retrace(*graph);
+  ir::verify(*again);
+  EXPECT_EQ(again->checks().size(), 2u);
+  const auto sum_of = [&](const ir::Graph& g, int64_t k) {
+    return run(g, {random_tensor({5}, 1), Tensor::from<int64_t>({k}, {})});
+  };
+  expect_same_bits(sum_of(*again, 2), sum_of(*graph, 2));
+  EXPECT_THROW(sum_of(*graph, 3), ExportError);
+  EXPECT_THROW(sum_of(*again, 3), ExportError);
 }
 
 TEST(run_passes, leaves_approximate_ones_out_of_an_exact_export) {

@@ -248,6 +248,39 @@ TEST(to_half, holds_states_in_halves) {
   EXPECT_EQ(graph->writes()[0].value->type.dtype, DType::f16);
 }
 
+// A round that casts all of them makes the work of a loop quadratic.
+TEST(to_half, casts_the_part_that_a_round_takes_and_not_the_whole) {
+  const auto graph =
+      (Text() << "input \"x\" = %x: f32[99, 4]"
+              << "input \"n\" = %n: i64[]"
+              << "%y: f32[99, 4] = full([99, 4], 0, f32)"
+              << "%last: i64[], %ys: f32[99, 4] = higher_order::while_loop([%n, %y], [%x]) {"
+              << "graph condition\ninput \"i\" = %i: i64[]\ninput \"y\" = %y: f32[99, 4]\ninput "
+                 "\"x\" = %x: f32[99, 4]"
+              << "%more: bool[] = lt.Scalar(%i, 99)\noutput \"more\" = %more\n} {"
+              << "graph body\ninput \"i\" = %i: i64[]\ninput \"y\" = %y: f32[99, 4]\ninput \"x\" = "
+                 "%x: f32[99, 4]"
+              << "%at: i64[1] = view(%i, [1])\n%row: f32[1, 4] = index_select(%x, 0, %at)"
+              << "%r: f32[1, 4] = relu(%row)\n%new: f32[99, 4] = index_copy(%y, 0, %at, %r)"
+              << "%next: i64[] = add.Scalar(%i, 1, 1)"
+              << "output \"i\" = %next\noutput \"y\" = %new\n}"
+              << "output \"y\" = %ys")
+          .halved();
+  const ir::Graph& body = *std::prev(graph->nodes().end())->bodies.at(1);
+  EXPECT_THAT(dtypes_of(body, ops::relu), ElementsAre(DType::f16));
+  for (const ir::Node& node : body.nodes())
+    if (node.op == &ops::_to_copy) {
+      EXPECT_EQ(node.result()->type.sizes[0].value(), 1) << body;
+    }
+  const std::vector<float> y =
+      ir::Interpreter(*graph)
+          .run({eager::full({99, 4}, 1.0009), Tensor::from<int64_t>({1}, {})})
+          .outputs[0]
+          .to_vector<float>();
+  EXPECT_EQ(y[3], 0);
+  EXPECT_EQ(y[4], 1.0009765625f);
+}
+
 TEST(to_half, refuses_a_method_that_trains) {
   Text text;
   text << "state \"fc.weight\" = %w: f32[2] parameter zeros"

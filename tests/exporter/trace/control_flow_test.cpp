@@ -2,13 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "taper/exporter/exporter.h"
-#include "taper/exporter/ir/interpreter.h"
-#include "taper/exporter/ir/parser.h"
-#include "taper/exporter/ir/verifier.h"
-#include "taper/tests/exporter/emit/loaded.h"
+#include "taper/tests/exporter/trace/runs_like_eager.h"
 
 namespace taper {
 namespace {
@@ -17,47 +11,6 @@ using eager::cond;
 using eager::Scanned;
 using eager::while_loop;
 using testing::HasSubstr;
-using Tensors = std::vector<Tensor>;
-using Function = std::function<Tensors(const Tensors&)>;
-
-Tensor number(int64_t n) { return Tensor::from<int64_t>({n}, {}); }
-
-std::string text(const Tensors& tensors) {
-  std::string s;
-  for (const Tensor& t : tensors) s += t.to_string() + "\n";
-  return s;
-}
-
-/// Traces the function, and compares what the program gives, what the graph gives when it is
-/// interpreted, read back from its text and traced again, with what eager gives. Returns the
-/// program.
-std::vector<std::byte> expect_runs_like_eager(const Function& function,
-                                              const std::vector<Tensors>& calls) {
-  std::vector<InputSpec> specs;
-  for (size_t i = 0; i < calls[0].size(); ++i)
-    specs.push_back(input("in" + std::to_string(i), calls[0][i].sizes(), calls[0][i].dtype()));
-  Exporter exporter;
-  exporter.method("forward", function, specs);
-  ir::Graph& graph = exporter.graph("forward");
-  ir::verify(graph);
-  const std::string as_text = ir::to_string(graph);
-  const auto read_back = ir::parse(as_text, ir::payloads_of(graph));
-  ir::verify(*read_back);
-  EXPECT_EQ(ir::to_string(*read_back), as_text);
-  ir::Interpreter interpreter(*read_back);
-  const auto traced_again = trace(
-      "again", [&](const Tensors& in) { return interpreter.run(in).outputs; }, specs);
-  ir::verify(*traced_again);
-  const std::vector<std::byte> bytes = exporter.write(ExportOptions{});
-  emit::Loaded program(bytes, "forward");
-  for (const Tensors& in : calls) {
-    const std::string want = text(function(in));
-    EXPECT_EQ(text(program.run(in)), want) << "for\n" << text(in) << as_text;
-    EXPECT_EQ(text(interpreter.run(in).outputs), want);
-    EXPECT_EQ(text(ir::Interpreter(*traced_again).run(in).outputs), want);
-  }
-  return bytes;
-}
 
 TEST(cond, takes_the_branch_that_the_run_decides) {
   const Tensor w = Tensor::from<float>({1, 2, 3}, {3});
@@ -77,6 +30,30 @@ TEST(cond, takes_the_branch_that_the_run_decides) {
                              {Tensor::from<float>({1, -7, 3}, {3})}});
 }
 
+TEST(cond, hands_through_the_beginning_of_something_larger) {
+  const Function f = [](const Tensors& in) {
+    const Tensor x = in[0] * 2;
+    return cond(
+        sum(in[0]) > 0, [](const Tensors& begin) { return begin; },
+        [](const Tensors& begin) { return Tensors{begin[0] * 3}; }, {x.slice(0, 0, 2)});
+  };
+  expect_runs_like_eager(
+      f, {{Tensor::from<float>({1, 2, 3}, {3})}, {Tensor::from<float>({-1, -2, -3}, {3})}});
+}
+
+TEST(cond, keeps_what_a_branch_gives_twice_apart) {
+  const Function f = [](const Tensors& in) {
+    const auto twice = [](const Tensors& x) {
+      const Tensor y = x[0] * 2;
+      return Tensors{y, y};
+    };
+    const Tensors both = cond(sum(in[0]) > 0, twice, twice, {in[0]});
+    Tensor(both[0]).add_(1);
+    return both;
+  };
+  expect_runs_like_eager(f, {{Tensor::from<float>({1, 2}, {2})}});
+}
+
 TEST(while_loop, runs_as_often_as_the_run_says_even_never) {
   const Function f = [](const Tensors& in) {
     return while_loop([](const Tensors& x) { return x[0] < 100; },
@@ -87,6 +64,19 @@ TEST(while_loop, runs_as_often_as_the_run_says_even_never) {
   };
   expect_runs_like_eager(
       f, {{number(0), number(1)}, {number(99), number(3)}, {number(100), number(1)}});
+}
+
+TEST(while_loop, goes_on_as_long_as_a_boolean_that_it_carries_says) {
+  const Function f = [](const Tensors& in) {
+    const auto round = [](const Tensors& x) {
+      const Tensor next = x[1] * 3;
+      return Tensors{sum(next) < 50, next};
+    };
+    return while_loop([](const Tensors& x) { return x[0]; }, round, {in[0], in[1]});
+  };
+  const Tensor yes = ones({}).to(DType::boolean), no = zeros({}).to(DType::boolean);
+  const Tensor x = Tensor::from<float>({1, 2}, {2});
+  expect_runs_like_eager(f, {{yes, x}, {no, x}, {yes, x * 100}});
 }
 
 TEST(while_loop, keeps_a_state_in_its_place) {
@@ -232,6 +222,41 @@ TEST(cond, has_a_second_derivative_in_a_trace) {
       f, {{Tensor::from<float>({1, 2, 3}, {3})}, {Tensor::from<float>({-1, 0.5f, -2}, {3})}});
 }
 
+TEST(cond, is_differentiated_when_the_interpreter_that_ran_it_is_gone) {
+  const auto graph =
+      trace("f",
+            [](const Tensors& in) {
+              return cond(
+                  sum(in[0]) > 0, [](const Tensors& x) { return Tensors{sum(x[0] * x[0])}; },
+                  [](const Tensors& x) { return Tensors{sum(x[0])}; }, {in[0]});
+            },
+            {input("x", {3})});
+  const Function gradient = [&](const Tensors& in) {
+    const Tensor x = in[0].clone();
+    x.set_requires_grad();
+    const Tensor y = ir::Interpreter(*graph).run({x}).outputs[0];
+    return Tensors{grad({y}, {x})[0].detach()};
+  };
+  expect_runs_like_eager(gradient, {{Tensor::from<float>({1, 2, 3}, {3})},
+                                    {Tensor::from<float>({-1, 0.5f, -2}, {3})}});
+}
+
+TEST(scan, trains_in_one_call_of_the_program) {
+  const Function fit = [](const Tensors& in) {
+    const Scanned all = eager::scan(
+        [](const Tensors& weights, const Tensors& x) {
+          const Tensor w = weights[0].detach();
+          w.set_requires_grad();
+          const Tensor loss = sum(square(sum(w * x[0]) - x[1]));
+          return Scanned{{w.detach() - grad({loss}, {w})[0].detach() * 0.1}, {loss.detach()}};
+        },
+        {zeros({2})}, {in[0], in[1]});
+    return Tensors{all.carried[0], all.results[0]};
+  };
+  expect_runs_like_eager(fit, {{Tensor::from<float>({1, 0, 0, 1, 1, 1, 2, 1}, {4, 2}),
+                                Tensor::from<float>({1, 2, 3, 4}, {4})}});
+}
+
 // ---- what is refused ----
 
 template <class F>
@@ -301,6 +326,23 @@ TEST(control_flow, refuses_loops_that_change_what_they_carry) {
               HasSubstr("while_loop: the condition must have one element, got size (2)"));
 }
 
+TEST(control_flow, refuses_results_whose_sizes_only_the_body_knows) {
+  const Function found = [](const Tensors& x) { return Tensors{eager::nonzero(x[0])}; };
+  const Function fixed = [](const Tensors&) { return Tensors{zeros({2, 1}, DType::i64)}; };
+  const auto with = [](const Function& then, const Function& otherwise) {
+    return refusal(
+        [=](const Tensors& in) { return cond(sum(in[0]) > 0, then, otherwise, {in[0]}); },
+        {input("x", {4})});
+  };
+  const char* want = "has size (u0, 1), and only the body knows u0, which it reads from a tensor";
+  EXPECT_THAT(with(found, found), HasSubstr(want));
+  EXPECT_THAT(with(found, fixed), HasSubstr(want));
+  EXPECT_THAT(with(fixed, found), HasSubstr(want));
+  EXPECT_THAT(
+      refusal([&](const Tensors& in) { return eager::map(found, in); }, {input("x", {4, 3})}),
+      HasSubstr(want));
+}
+
 TEST(control_flow, says_that_a_loop_has_no_derivative_in_a_trace) {
   Tensor w = eager::ones({2});
   w.set_name("w");
@@ -329,171 +371,6 @@ TEST(scan, refuses_what_has_no_slices) {
                 eager::scan(step, {}, {eager::ones({2}), eager::ones({3})});
               }),
               HasSubstr("got 2 and 3"));
-}
-
-// ---- random programs ----
-
-/// A program as a tree of statements over 2x2 tensors of i64, so that results are exact and the
-/// same program can run in eager and be traced. Every statement adds one or more values.
-struct Block;
-struct Statement {
-  enum Kind { arithmetic, view, write, branch, loop } kind;
-  unsigned choice = 0;
-  std::vector<size_t> values;  ///< which values it uses, modulo how many there are
-  std::shared_ptr<Block> first, second;
-};
-struct Block {
-  std::vector<Statement> statements;
-  std::vector<size_t> results;
-};
-
-class Generator {
- public:
-  explicit Generator(unsigned seed) : random_(seed) {}
-
-  Block block(int depth, size_t results) {
-    Block b;
-    const unsigned count = 1 + pick(4);
-    for (unsigned i = 0; i < count; ++i) b.statements.push_back(statement(depth));
-    for (size_t i = 0; i < results; ++i) b.results.push_back(pick(1000));
-    return b;
-  }
-
- private:
-  unsigned pick(unsigned n) { return static_cast<unsigned>(random_()) % n; }
-  Statement statement(int depth) {
-    Statement s;
-    const unsigned kind = pick(depth > 0 ? 10 : 6);
-    s.kind = kind < 4    ? Statement::arithmetic
-             : kind == 4 ? Statement::view
-             : kind == 5 ? Statement::write
-             : kind < 8  ? Statement::branch
-                         : Statement::loop;
-    s.choice = pick(1000);
-    for (int i = 0; i < 4; ++i) s.values.push_back(pick(1000));
-    const size_t results = 1 + pick(3);
-    if (s.kind >= Statement::branch) {
-      s.first = std::make_shared<Block>(block(depth - 1, results));
-      s.second = std::make_shared<Block>(block(depth - 1, results));
-    }
-    return s;
-  }
-  std::mt19937 random_;
-};
-
-Tensors run(const Block& block, Tensors env);
-
-Tensor small(const Tensor& t) { return eager::remainder(t, 97); }
-
-void run(const Statement& s, Tensors& env) {
-  const auto value = [&](size_t i) { return env[s.values[i] % env.size()]; };
-  switch (s.kind) {
-    case Statement::arithmetic: {
-      const Tensor a = value(0), b = value(1);
-      env.push_back(s.choice % 4 == 0   ? small(a + b)
-                    : s.choice % 4 == 1 ? small(a * b)
-                    : s.choice % 4 == 2 ? a - b
-                                        : eager::relu(a));
-      break;
-    }
-    case Statement::view:
-      env.push_back(s.choice % 3 == 0   ? value(0).t()
-                    : s.choice % 3 == 1 ? value(0).reshape({4}).reshape({2, 2})
-                                        : value(0).select(0, 1).expand({2, 2}));
-      break;
-    case Statement::write: {
-      Tensor own = value(0).clone();
-      own.select(0, s.choice % 2).copy_(value(1).select(1, 0));
-      env.push_back(own);
-      break;
-    }
-    case Statement::branch: {
-      const Tensor pred = eager::remainder(sum(value(0)), 2).to(DType::boolean);
-      const bool closes = s.choice % 2 == 0;  // over everything, instead of getting operands
-      const Tensors operands = closes ? Tensors{} : Tensors{value(1), value(2)};
-      const auto side = [&](const Block& b) {
-        return [&, closes](const Tensors& in) {
-          Tensors results = run(b, closes ? env : in);
-          if (closes)  // they may be tensors from outside
-            for (Tensor& t : results) t = t.clone();
-          return results;
-        };
-      };
-      for (const Tensor& t : cond(pred, side(*s.first), side(*s.second), operands))
-        env.push_back(t);
-      break;
-    }
-    case Statement::loop: {
-      // rounds: as many as value(0) says, up to 3; some of what is carried does not change
-      const size_t carries = s.first->results.size();
-      Tensors carried{eager::remainder(sum(value(0)), 4)};
-      for (size_t i = 0; i < carries; ++i) carried.push_back(value(i).clone());
-      const Tensors before = s.choice % 2 == 0 ? env : Tensors{};
-      const auto round = [&](const Tensors& in) {
-        Tensors inside = before;
-        inside.insert(inside.end(), in.begin() + 1, in.end());
-        Tensors next{in[0] - 1};
-        for (const Tensor& t : run(*s.first, inside))
-          next.push_back(before.empty() ? t : t.clone());
-        return next;
-      };
-      const Tensors last = while_loop([](const Tensors& in) { return in[0] > 0; }, round, carried);
-      env.insert(env.end(), last.begin() + 1, last.end());
-      break;
-    }
-  }
-}
-
-Tensors run(const Block& block, Tensors env) {
-  for (const Statement& s : block.statements) run(s, env);
-  Tensors results;
-  for (const size_t i : block.results) results.push_back(env[env.size() - 1 - i % env.size()]);
-  return results;
-}
-
-std::vector<Tensors> random_calls(unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<Tensors> calls(4);
-  for (Tensors& in : calls)
-    for (int i = 0; i < 2; ++i) {
-      std::vector<int64_t> elements;
-      for (int e = 0; e < 4; ++e) elements.push_back(static_cast<int64_t>(random() % 20));
-      in.push_back(Tensor::from(elements, {2, 2}));
-    }
-  return calls;
-}
-
-TEST(control_flow, runs_like_eager_in_random_programs) {
-  for (unsigned seed = 0; seed < 100 && !HasFailure(); ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    const Block block = Generator(seed).block(3, 3);
-    expect_runs_like_eager([&](const Tensors& in) { return run(block, in); }, random_calls(seed));
-  }
-}
-
-TEST(control_flow, keeps_states_like_eager_in_random_programs) {
-  for (unsigned seed = 0; seed < 100 && !HasFailure(); ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    const Block block = Generator(seed).block(3, 4);
-    Tensors states{eager::full({2, 2}, 3, DType::i64), eager::full({2, 2}, 5, DType::i64)};
-    states[0].set_name("a"), states[1].set_name("b");
-    const auto step = [&](const Tensors& in) {
-      Tensors out = run(block, {in[0], states[0], in[1], states[1]});
-      out[1] = out[1].clone();  // it may be the state that is written first
-      states[0].copy_(out[0]), states[1].copy_(out[1]);
-      return Tensors{out[2], out[3]};
-    };
-    Exporter exporter;
-    exporter.method("step", step, {input("x", {2, 2}, DType::i64), input("y", {2, 2}, DType::i64)});
-    emit::Loaded program(exporter.write(ExportOptions{}), "step");
-    for (const Tensors& in : random_calls(seed)) {
-      EXPECT_EQ(text(program.run(in)), text(step(in)));
-      for (const Tensor& state : states)
-        if (exporter.graph("step").find_state(state.name()) != nullptr) {
-          EXPECT_EQ(program.state(state.name()).to_string(), state.to_string());
-        }
-    }
-  }
 }
 
 }  // namespace
