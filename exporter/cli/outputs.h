@@ -14,9 +14,9 @@ struct TopOptions {
 };
 
 /// One output: its name and type, and
-///   - for rows of f32 scores, (classes) or (rows, classes): the best classes with their
-///   probability. Rows that are no probabilities
-///     already (not negative, sum 1) are taken as logits: probability = softmax;
+///   - of f32 scores, (classes) or (rows, classes): the best classes of each row. Scores that are
+///   no
+///     probabilities (not negative, sum 1) are taken as logits: probability = softmax;
 ///   - else up to 16 elements, or the least, mean and greatest of many.
 void print_output(std::ostream& out, const std::string& name, const io::Array& output,
                   const TopOptions& top);

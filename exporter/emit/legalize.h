@@ -9,15 +9,13 @@
 namespace taper::emit {
 
 /// Inserts a `clone`, in bodies too,
-///   - before a node whose kernels want a denser argument than it has (one clone for all such
-///   users),
+///   - before a node whose kernels want a denser argument (one for all such users),
 ///   - before an output that is not dense, or that shows a state which this method overwrites,
 ///   - before a write whose source is not dense, or is itself a state,
-///   - before a branch or loop, for operands that are not dense from the start of their storage,
-///   and
-///     behind a loop's body, for what moves from one carried place to another,
-/// and drops writes of a state to itself. Returns the number of clones.
-/// Throws ExportError if a node has no kernel.
+///   - before a branch or loop, of operands that are not dense from the start of their storage,
+///   - behind a loop's body, of what moves from one carried place to another,
+/// and drops writes of a state to itself. Returns the number of clones. Throws ExportError if a
+/// node has no kernel.
 int legalize(ir::Graph& graph, std::span<const Kernel* const> kernels);
 
 }  // namespace taper::emit

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "taper/exporter/inspect/program_text.h"
+#include "taper/exporter/inspect/stretches.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::inspect {
@@ -15,7 +16,10 @@ using internal::none;
 class GraphBuilder {
  public:
   GraphBuilder(const Program& program, index_t method)
-      : program_(program), text_(program, method), view_(text_.table()) {}
+      : program_(program),
+        text_(program, method),
+        view_(text_.table()),
+        stretches_(static_cast<uint32_t>(view_.instructions.size())) {}
 
   MethodGraph run() {
     graph_.name = text_.table().name()->str();
@@ -41,12 +45,13 @@ class GraphBuilder {
   void add_input(const format::Input& in) {
     const std::string type =
         in.value() != none ? text_.type(in.value()) : format::EnumNameNumberType(in.type());
-    if (in.value() != none) writer_[place_of(in.value())] = next_node();
+    if (in.value() != none) write(in.value(), next_node());
     graph_.nodes.push_back({GraphNode::Kind::input, in.name()->str(), {type}, {}, "", ""});
   }
 
   void add_output(const format::Output& out) {
     const int node = next_node();
+    stretch_ = 0;
     const std::string type =
         out.value() != none ? text_.type(out.value()) : text_.expression(out.expression());
     graph_.nodes.push_back({GraphNode::Kind::output, out.name()->str(), {type}, {}, "", ""});
@@ -56,6 +61,7 @@ class GraphBuilder {
   void add_instruction(uint32_t index) {
     const format::Instruction& in = view_.instructions[index];
     const int node = next_node();
+    stretch_ = stretches_.next(in);
     graph_.nodes.push_back({GraphNode::Kind::instruction,
                             text_.instruction_name(in),
                             {},
@@ -68,6 +74,8 @@ class GraphBuilder {
     for (int i = 0; i < in.arguments_count(); ++i)
       collect(view_.arguments[static_cast<index_t>(in.arguments_first()) + i],
               i < arguments ? read_values : written_values);
+    if (in.kind() == format::InstructionKind::bind)
+      read_values.push_back(view_.symbols[static_cast<index_t>(in.target())].first());
 
     GraphNode& drawn = graph_.nodes.back();
     for (const uint32_t v : written_values) drawn.types.push_back(text_.type(v));
@@ -78,7 +86,7 @@ class GraphBuilder {
         drawn.lines.push_back(path + ": " + text_.type(v));
     }
     for (const uint32_t v : written_values) {
-      writer_[place_of(v)] = node;
+      write(v, node);
       if (view_.values[v].storage() == format::Storage::state)
         drawn.lines.push_back("writes " + text_.storage_path(view_.values[v]));
     }
@@ -102,15 +110,28 @@ class GraphBuilder {
   }
 
   void read(uint32_t value, int node) {
-    if (const auto at = writer_.find(place_of(value)); at != writer_.end())
-      edges_[{at->second, node}].insert(text_.type(value));
+    for (const Writer& w : writers_[place_of(value)])
+      if (stretches_.go_together(w.stretch, stretch_))
+        edges_[{w.node, node}].insert(text_.type(value));
+  }
+  // Whoever wrote before is forgotten unless a run may jump over this one.
+  void write(uint32_t value, int node) {
+    std::vector<Writer>& writers = writers_[place_of(value)];
+    std::erase_if(writers,
+                  [&](const Writer& w) { return stretches_.contains(stretch_, w.stretch); });
+    writers.push_back({node, stretch_});
   }
 
   const Program& program_;
   MethodText text_;
   internal::MethodView view_;
   MethodGraph graph_;
-  std::map<Place, int> writer_;  // the last one
+  struct Writer {
+    int node, stretch;
+  };
+  Stretches stretches_;
+  int stretch_ = 0;  // in which the instruction is
+  std::map<Place, std::vector<Writer>> writers_;
   std::map<std::pair<int, int>, std::set<std::string>> edges_;
 };
 

@@ -17,7 +17,9 @@ struct GraphNode {
   std::string module;              ///< "features.3.conv", or ""
 };
 
-/// `to` reads memory that `from` wrote last. `from` comes before `to` in the list of nodes.
+/// `to` reads memory that `from` wrote last, or may have: either side of a branch, or nobody else
+/// if a loop does no round. `from` comes before `to` in the list of nodes: what one round of a loop
+/// gives the next is left out.
 struct GraphEdge {
   int from, to;
   std::vector<std::string> types;  ///< of what it reads

@@ -222,7 +222,7 @@ Result<Method> Method::create(Session& session, const char* name, const MethodMe
   for (int r = 0; r < internal::region_count; ++r)
     if (m->regions[0][r].base != nullptr)
       std::memset(m->regions[0][r].base, 0, m->regions[0][r].peak);
-  m->placed = m->consistent = true;
+  m->placed = true;
   if (memory.metadata.empty()) s.arena = arena;
   return Method(m);
 }

@@ -93,7 +93,7 @@ Error fill_tables(MethodData&);
 
 /// Gives every symbol its maximum, computes all sizes, and prepares every instruction. Addresses
 /// are not known yet: tensors have none. Afterwards `regions[…].peak` and `context.scratch_bytes`
-/// say what memory is needed.
+/// say what memory is needed, and `consistent` whether a call may have these sizes.
 Error prepare_at_maximum(MethodData&);
 
 /// Binds the symbols that inputs and states decide, and updates what depends on those that changed.

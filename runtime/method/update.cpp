@@ -94,6 +94,7 @@ Error fill_shapes(MethodData& m, Symbols changed) {
     Shape& shape = m.shapes[i];
     shape.rank = s.rank();
     index_t product = 1;
+    bool empty = false;
     for (index_t k = 0; k < s.rank(); ++k) {
       int64_t size = size_at(m, m.view.dims[s.dims_first() + k]);
       // n - 1 of an n that is not known yet
@@ -106,6 +107,13 @@ Error fill_shapes(MethodData& m, Symbols changed) {
         return m.fail(Error::invalid_program,
                       TAPER_TEXT("shape {} has an extent {} with stride {}"), i, size, stride);
       shape.sizes[k] = static_cast<index_t>(size), shape.strides[k] = static_cast<index_t>(stride);
+      empty |= size == 0;
+    }
+    // Without elements strides mean nothing, and may be anything: kernels still step by them.
+    product = 1;
+    for (int k = shape.rank; empty && k-- > 0;) {
+      shape.strides[k] = product;
+      if (shape.sizes[k] > 0) product *= shape.sizes[k];
     }
   }
   return Error::ok;
@@ -462,6 +470,7 @@ Error prepare_at_maximum(MethodData& m) {
     // Checks may exclude that all symbols are at their maximum together: a position and a length
     // whose sum stays below a limit. What cannot be there is prepared when the sizes are known.
     const bool possible = at_maximum && test_checks(m, all_symbols) == Error::ok;
+    m.consistent = possible;  // else nothing runs before everything is prepared for its sizes
     for (index_t i = 0; i < m.view.instructions.size(); ++i) {
       const bool fixed = m.instructions[i].depends == 0;
       if (!has_arguments_to_prepare(m.instructions[i]) || (fixed && !at_maximum)) continue;

@@ -207,13 +207,13 @@ TEST(method, refuses_wrong_inputs_and_says_why) {
 }
 
 // forward(a: f32[n], b: f32[m]) -> a + b, n and m in 0..4 with the check n == m.
-ProgramFile checked_program() {
+ProgramFile checked_program(int64_t largest_b = 4) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   MethodTables m;
   uint32_t value[3], size[2];
   for (uint32_t i = 0; i < 2; ++i) {
-    size[i] = m.of_symbol(m.symbol(SymbolSource::input_extent, i, 0, 0, 4));
+    size[i] = m.of_symbol(m.symbol(SymbolSource::input_extent, i, 0, 0, i == 0 ? 4 : largest_b));
     value[i] =
         m.value(Storage::buffer,
                 m.buffer(m.times(size[i], m.literal(4)),
@@ -249,6 +249,19 @@ TEST(method, evaluates_checks_and_recovers) {
   ASSERT_EQ(method.set_input(1, empty), Error::ok);
   EXPECT_EQ(method.execute(), Error::ok);
   EXPECT_EQ(method.output(0).shape->numel(), 0);
+}
+
+// Inputs start with their largest sizes, 4 and 6, which do not go together.
+TEST(method, runs_nothing_that_its_largest_sizes_exclude) {
+  Loaded loaded(checked_program(6));
+  ASSERT_LOADED(method, loaded);
+  EXPECT_EQ(method.execute(), Error::invalid_argument);
+  EXPECT_THAT(method.last_error().message, StrEq("a has {} elements, b has {}"));
+  Dense<float> three({3}, {1, 2, 3});
+  ASSERT_EQ(method.set_input(0, three), Error::ok);
+  ASSERT_EQ(method.set_input(1, three), Error::ok);
+  EXPECT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(elements(method.output(0)), ElementsAre(2, 4, 6));
 }
 
 // forward(i: i64[2]) -> take(constant[3], i)

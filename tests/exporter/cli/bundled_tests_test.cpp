@@ -15,6 +15,7 @@
 #include "taper/runtime/platform/cpu.h"
 #include "taper/schema/program_generated.h"
 #include "taper/tests/exporter/cli/programs.h"
+#include "taper/tests/exporter/cli/taper_command.h"
 
 namespace taper::cli {
 namespace {
@@ -22,17 +23,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using tests::scratch_file;
-
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-template <class... T>
-Outcome taper_command(const T&... arguments) {
-  std::ostringstream out, err;
-  const int code = run({std::string(arguments)...}, out, err);
-  return {code, out.str(), err.str()};
-}
 
 std::string linear_model() { return tests::test_data("pt2/v2_9_linear.pt2").string(); }
 

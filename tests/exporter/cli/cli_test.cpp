@@ -9,6 +9,7 @@
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
+#include "taper/tests/exporter/cli/taper_command.h"
 
 namespace taper::cli {
 namespace {
@@ -20,28 +21,9 @@ using testing::HasSubstr;
 using testing::Not;
 using tests::scratch_file;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-template <class... T>
-Outcome taper_command(const T&... arguments) {
-  std::ostringstream out, err;
-  const int code = run({std::string(arguments)...}, out, err);
-  return {code, out.str(), err.str()};
-}
-
 std::string content(const std::filesystem::path& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-std::string npy(const std::string& name, std::vector<int64_t> sizes,
-                const std::vector<float>& values) {
-  const auto path = scratch_file(name);
-  io::write_npy(path, io::Array::of<float>(std::move(sizes), std::span<const float>(values)));
-  return path.string();
 }
 
 void expect_one_line(const std::string& text) {

@@ -9,6 +9,7 @@
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
+#include "taper/tests/exporter/cli/taper_command.h"
 
 namespace taper::cli {
 namespace {
@@ -17,29 +18,15 @@ using testing::HasSubstr;
 using testing::Not;
 using tests::scratch_file;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
 template <class... T>
 Outcome compare_command(const T&... arguments) {
-  std::ostringstream out, err;
-  const int code = run({"compare", std::string(arguments)...}, out, err);
-  return {code, out.str(), err.str()};
+  return taper_command("compare", arguments...);
 }
 
 void expect_failure(const Outcome& outcome, const std::string& why) {
   EXPECT_EQ(outcome.code, failure) << outcome.out;
   EXPECT_THAT(outcome.err, HasSubstr(why));
   EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
-}
-
-std::string npy(const std::string& name, std::vector<int64_t> sizes,
-                const std::vector<float>& values) {
-  const auto path = scratch_file(name);
-  io::write_npy(path, io::Array::of<float>(std::move(sizes), std::span<const float>(values)));
-  return path.string();
 }
 
 /// The model of tests/data, its recorded call, and a program made of it.

@@ -99,8 +99,10 @@ Gradients backward(const Kernel& kernel, const Case& c, const Array& dy, const A
 }
 
 const Case cases[] = {
+    {{1, 64, 300}, {48, 64, 3}, {1}, {1}},     // one row: threads share the channels
     {{2, 1, 28, 28}, {6, 1, 5, 5}, {1}, {2}},  // LeNet
     {{3, 6, 14, 14}, {16, 6, 5, 5}},
+    {{1, 64, 90}, {64, 40, 3}, {2}, {1}, {1}, 1, true, {1}},  // one row, transposed
     {{9, 16, 12, 12}, {16, 16, 3, 3}, {1}, {1}},  // ResNet-20
     {{2, 16, 16, 16}, {32, 16, 3, 3}, {2}, {1}},
     {{2, 64, 8, 8}, {64, 64, 3, 3}, {1, 1}, {1, 1}},

@@ -1,0 +1,38 @@
+// The parts of a method that a run may jump over.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "taper/schema/program_generated.h"
+
+namespace taper::inspect {
+
+/// Goes over a method's instructions in order. A stretch is what a jump leads over, such as one
+/// side of a branch; stretches nest, and 0 is the whole method.
+class Stretches {
+ public:
+  explicit Stretches(uint32_t instruction_count) : list_{{-1, 0, instruction_count, -1, 0}} {}
+
+  /// The next instruction. Returns the innermost stretch that it lies in.
+  int next(const format::Instruction& instruction);
+
+  /// Whether whoever is in `inner` is in `outer`, too.
+  bool contains(int outer, int inner) const;
+  /// Whether a run may go through both, in whichever order: not the two sides of one branch.
+  bool go_together(int a, int b) const;
+
+ private:
+  struct Stretch {
+    int around, depth;
+    uint32_t end;        ///< the instruction behind it
+    int other_side;      ///< of a branch: the stretch that a run takes instead; -1: none known
+    uint32_t other_end;  ///< where the other side ends that begins at `end`; 0: there is none
+  };
+  void open(uint32_t end, int other_side);
+
+  std::vector<Stretch> list_;
+  int now_ = 0;
+  uint32_t index_ = 0;
+};
+
+}  // namespace taper::inspect
