@@ -12,7 +12,7 @@
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/exporter.h"
-#include "taper/runtime/extension/module/module.h"
+#include "taper/tests/support/execute.h"
 
 namespace taper::golden {
 namespace {
@@ -126,26 +126,6 @@ std::vector<std::byte> write_program(Function& function) {
   return exporter.write(ExportOptions{.exact = true});
 }
 
-/// The results of a program, as tensors.
-std::vector<Tensor> execute(std::span<const std::byte> bytes, const std::vector<Tensor>& inputs,
-                            const Threads* threads) {
-  std::string why;
-  ModuleOptions options;
-  options.message = &why, options.threads = threads;
-  Result<Module> module = Module::load(
-      Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())), options);
-  if (!module) throw std::runtime_error("load: " + why);
-  std::vector<Input> refs;
-  for (const Tensor& t : inputs) refs.emplace_back(t.ref());
-  Result<std::vector<OwnedTensor>> results = module->execute("forward", refs);
-  if (!results) throw ExportError("execute: " + module->message());
-  std::vector<Tensor> tensors;
-  for (const OwnedTensor& t : results.value())
-    tensors.push_back(Tensor::from_bytes(t.bytes.data(), t.bytes.size(), t.dtype,
-                                         eager::Ints(t.sizes.begin(), t.sizes.end())));
-  return tensors;
-}
-
 std::string compare_bits(const Tensor& program, const Tensor& eager_result) {
   const Tensor want = eager::contiguous(eager_result);
   if (const std::string d = difference(program, want, 0, 0); !d.empty())
@@ -182,8 +162,8 @@ Verdict run_exported(const CaseFile& file, const Json& golden, const Target& tar
     Function function(file, golden, target);
     const eager::CountBounds bounds(0, 4096);  // of sizes that depend on data: memory is planned
     const std::vector<std::byte> bytes = write_program(function);
-    const std::vector<Tensor> program = execute(bytes, function.inputs(), nullptr);
-    const std::vector<Tensor> again = execute(bytes, function.inputs(), eager::threads());
+    const std::vector<Tensor> program = tests::execute(bytes, function.inputs(), nullptr);
+    const std::vector<Tensor> again = tests::execute(bytes, function.inputs(), eager::threads());
     for (size_t i = 0; i < program.size(); ++i)
       if (const std::string d = compare_bits(again[i], program[i]); !d.empty())
         return {Outcome::failed, "with eager's threads, result " + std::to_string(i) + " is " + d};

@@ -1,8 +1,8 @@
 // A function as eager runs it and as the program that is made of it.
 #pragma once
 #include "taper/exporter/exporter.h"
-#include "taper/runtime/extension/module/module.h"
 #include "taper/tests/kernels/eager_check.h"
+#include "taper/tests/support/execute.h"
 
 namespace taper::eager {
 
@@ -17,21 +17,7 @@ class InProgram {
   }
   /// Throws ExportError with the message of the runtime.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs) const {
-    std::string why;
-    ModuleOptions options;
-    options.message = &why;
-    Result<Module> module = Module::load(
-        Span<const std::byte>(bytes_.data(), static_cast<index_t>(bytes_.size())), options);
-    if (!module) throw ExportError("load: " + why);
-    std::vector<Input> refs;
-    for (const Tensor& t : inputs) refs.emplace_back(t.ref());
-    Result<std::vector<OwnedTensor>> results = module->execute("forward", refs);
-    if (!results) throw ExportError("execute: " + module->message());
-    std::vector<Tensor> tensors;
-    for (const OwnedTensor& t : results.value())
-      tensors.push_back(Tensor::from_bytes(t.bytes.data(), t.bytes.size(), t.dtype,
-                                           Ints(t.sizes.begin(), t.sizes.end())));
-    return tensors;
+    return tests::execute(bytes_, inputs);
   }
 
  private:
