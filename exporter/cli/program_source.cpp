@@ -103,6 +103,23 @@ auto of_model(const std::filesystem::path& path, const Add& add) {
   }
 }
 
+/// What models of one file have in common and change. A reader of the report may not want that: two
+/// models that know nothing of each other may have caches of one name.
+std::vector<std::string> notes_of_shared_states(Exporter& exporter,
+                                                const std::vector<std::string>& methods) {
+  std::map<std::string, std::vector<std::string>> users;  // of states that some model writes
+  for (const std::string& method : methods)
+    for (const ir::State& state : exporter.graph(method).states())
+      users[state.path].push_back(method);
+  std::vector<std::string> notes;
+  for (const auto& [path, names] : users)
+    if (names.size() > 1)
+      notes.push_back("state " + path + " is one for " + io::joined(names) +
+                      ": what one of them writes, the others read; export them to files of their "
+                      "own to keep it apart");
+  return notes;
+}
+
 }  // namespace
 
 void add_import_options(CLI::App& command, ImportChoice& choice) {
@@ -121,15 +138,18 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const std::filesystem::path& output, const ImportChoice& choice,
                            const ExportOptions& options) {
   Exporter exporter;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes, methods;
   std::set<std::string> symbols;
   for (const std::filesystem::path& path : paths) {
-    const std::string method = paths.size() == 1 ? "forward" : path.stem().string();
+    const std::string& method =
+        methods.emplace_back(paths.size() == 1 ? "forward" : path.stem().string());
     notes.push_back(of_model(
         path, [&] { return add_model(exporter, method, path, choice, symbols, options); }));
   }
   require_symbols(choice, symbols);
   emit::Report report = exporter.write(output, options);
+  for (std::string& note : notes_of_shared_states(exporter, methods))
+    notes.push_back(std::move(note));
   std::erase(notes, "");
   report.notes.insert(report.notes.begin(), notes.begin(), notes.end());
   return report;

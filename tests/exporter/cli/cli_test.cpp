@@ -353,6 +353,20 @@ TEST(taper_export, wants_to_know_what_to_write) {
 std::string linear_model() { return tests::test_data("pt2/v2_9_linear.pt2").string(); }
 std::string linear_calls() { return tests::test_data("pt2/v2_9_linear.io.safetensors").string(); }
 
+TEST(taper_export, says_which_state_two_models_have_in_common) {
+  const auto both = [](const char* name) {
+    const std::string model = tests::test_data(std::string("pt2/") + name).string(),
+                      first = scratch_file("first.pt2"), second = scratch_file("second.pt2");
+    std::filesystem::copy_file(model, first, std::filesystem::copy_options::overwrite_existing);
+    std::filesystem::copy_file(model, second, std::filesystem::copy_options::overwrite_existing);
+    return taper_command("export", first, second, "-o", scratch_file("both.taper")).out;
+  };
+  EXPECT_THAT(both("position_in_cache.pt2"),
+              HasSubstr("state cache is one for first, second: what one of them writes, the others "
+                        "read"));
+  EXPECT_THAT(both("v2_9_linear.pt2"), Not(HasSubstr("is one for")));
+}
+
 TEST(taper_export, makes_a_program_of_a_model_that_gives_its_results) {
   const std::string program = tests::scratch_file("linear.taper").string();
   const Outcome exported = taper_command("export", linear_model(), "-o", program);
