@@ -7,6 +7,7 @@
 #include "taper/exporter/eager/ops/ctc.h"
 #include "taper/exporter/eager/ops/distance.h"
 #include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/linalg.h"
 #include "taper/exporter/eager/ops/loss.h"
 #include "taper/exporter/eager/ops/matmul.h"
 #include "taper/exporter/eager/ops/movement.h"

@@ -5,6 +5,7 @@
 
 #include "taper/exporter/eager/arguments.h"
 #include "taper/exporter/eager/describe.h"
+#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager {
@@ -93,6 +94,13 @@ Boxed assert_element(const Boxed* boxed, Location here) {
   return Boxed::absent(Kind::none);
 }
 
+Boxed assert_no_errors(const Boxed* boxed, Location here) {
+  const Arguments<ops::_linalg_check_errors> a(boxed, here);
+  if (any(a.tensor<"info">(), here).scalar(here).to<double>() != 0)
+    throw EagerError(here, message_of_info(a.text<"api_name">()));
+  return Boxed::absent(Kind::none);
+}
+
 Boxed assert_metadata(const Boxed* boxed, Location here) {
   const OperatorInfo& info = info_of(ops::_assert_tensor_metadata);
   const Arguments<ops::_assert_tensor_metadata> a(boxed, here);
@@ -125,6 +133,7 @@ constexpr NumberOperator list[] = {
     {&ops::item, &element},
     {&ops::_assert_scalar, &assert_scalar},
     {&ops::_assert_async_msg, &assert_element},
+    {&ops::_linalg_check_errors, &assert_no_errors},
     {&ops::_assert_tensor_metadata, &assert_metadata},
     {&ops::sym_constrain_range, &in_range<ops::sym_constrain_range>},
     {&ops::sym_constrain_range_for_size, &in_range<ops::sym_constrain_range_for_size>},
@@ -133,6 +142,11 @@ constexpr NumberOperator list[] = {
 }  // namespace
 
 std::span<const NumberOperator> all_number_operators() { return list; }
+
+std::string message_of_info(std::string_view function) {
+  return std::string(function) +
+         ": a matrix of the input is singular or, if that is asked for, not positive-definite";
+}
 
 Boxed dispatch_number(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   if (info.number == nullptr)

@@ -2,6 +2,8 @@
 // `symbolic` and `check` of the table. They have no kernel; their meaning stands in numbers.cpp.
 #pragma once
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "taper/exporter/eager/boxed.h"
 #include "taper/exporter/eager/operator_info.h"
@@ -21,5 +23,8 @@ std::span<const NumberOperator> all_number_operators();
 /// graph; a number that lies in a tensor's elements is refused. Throws EagerError if the assumption
 /// does not hold, or if `info` is no operator of these categories.
 Boxed dispatch_number(const OperatorInfo& info, const Boxed* arguments, const Location& here);
+
+/// What `_linalg_check_errors` says if info has an element other than 0.
+std::string message_of_info(std::string_view function);
 
 }  // namespace taper::eager

@@ -39,20 +39,20 @@ std::string_view parameter_name(const eager::Overload& overload, std::string_vie
 }
 
 /// A check of the program, made of an assertion that only a run decides.
-void assume(const Number& condition, const std::vector<Boxed>& arguments, Location) {
-  const Boxed& text = arguments.at(1);
+void assume(const Number& condition, std::string message) {
   eager::Recorder* recorder = eager::recorder();
   if (recorder == nullptr || !condition.condition) return;
   Check check = *condition.condition;
-  check.message = std::string(text.text, text.size);
+  check.message = std::move(message);
   recorder->assume(check);
 }
+std::string text_of(const Boxed& b) { return std::string(b.text, b.size); }
 
-/// The same of an assertion about an element.
-void assume_element(const std::vector<Boxed>& arguments, Location here) {
-  const Tensor holds = eager::ne(arguments.at(0).tensor(), Scalar(int64_t{0}), here);
+/// The same of a tensor's only element, which must not be 0.
+void assume_element(const Tensor& tensor, std::string message, Location here) {
+  const Tensor holds = eager::ne(tensor, Scalar(int64_t{0}), here);
   const Dim element = eager::element_as_dim(eager::cast(holds, DType::i64, here), 0, 1, here);
-  assume(Number::of(Check{Comparison::not_equal, element, 0, ""}), arguments, here);
+  assume(Number::of(Check{Comparison::not_equal, element, 0, ""}), std::move(message));
 }
 
 void add_names(const Argument& argument, std::vector<std::string>& names) {
@@ -179,9 +179,13 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   }
   if (info.number != nullptr) {
     if (info.op == &ops::_assert_scalar && !number(node.inputs.at(0).value).is_known())
-      return assume(number(node.inputs.at(0).value), boxed, here), values;
+      return assume(number(node.inputs.at(0).value), text_of(boxed.at(1))), values;
     if (info.op == &ops::_assert_async_msg && boxed[0].tensor().is_traced())
-      return assume_element(boxed, here), values;
+      return assume_element(boxed[0].tensor(), text_of(boxed.at(1)), here), values;
+    if (info.op == &ops::_linalg_check_errors && boxed[0].tensor().is_traced())
+      return assume_element(eager::logical_not(eager::any(boxed[0].tensor(), here), here),
+                            eager::message_of_info(text_of(boxed.at(1))), here),
+             values;
     const Boxed result = eager::dispatch_number(info, boxed.data(), here);
     if (result.present) values.push_back(number_of(result));
     return values;

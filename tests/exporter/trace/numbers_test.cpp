@@ -46,6 +46,13 @@ TEST(numbers, refuse_what_does_not_hold) {
   EXPECT_THAT(
       [] { number<ops::_assert_async_msg>(eager::zeros({1}), std::string_view("never 0")); },
       ThrowsMessage<EagerError>(HasSubstr("never 0")));
+  const auto check_info = [](const Tensor& info) {
+    number<ops::_linalg_check_errors>(info, std::string_view("linalg.inv"), false);
+  };
+  check_info(eager::zeros({2}, DType::i32));
+  EXPECT_THAT(
+      [&] { check_info(eager::ones({2}, DType::i32)); },
+      ThrowsMessage<EagerError>(HasSubstr("linalg.inv: a matrix of the input is singular")));
   EXPECT_THAT([] { eager::dispatch_number(eager::info_of(ops::relu), nullptr, {}); },
               ThrowsMessage<EagerError>(HasSubstr("relu: this operator gives tensors")));
 }

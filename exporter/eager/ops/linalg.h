@@ -1,0 +1,149 @@
+// Linear algebra: systems, inverses, determinants, factorisations. A matrix is the last two
+// dimensions of a tensor, those before are a batch; `info` (i32) has a number for each matrix, 0 if
+// all went well.
+#pragma once
+#include <optional>
+#include <tuple>
+
+#include "taper/exporter/eager/call.h"
+
+namespace taper::eager {
+
+/// X of A X = B, or of X A = B with `left` false. B is (…, n, k), its batch broadcasts with that of
+/// A (…, n, n); or (…, n), vectors with the batch of A. Throws if a matrix is singular.
+inline Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true,
+                           Location here = Location::current()) {
+  return call<ops::linalg_solve>(here, A, B, left);
+}
+/// (X, info): instead of throwing, info says which element of U's diagonal is zero, counted from 1;
+/// X has then no meaning.
+inline std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B,
+                                                  bool left = true, bool check_errors = false,
+                                                  Location here = Location::current()) {
+  return call<ops::linalg_solve_ex>(here, A, B, left, check_errors);
+}
+/// The inverse of a matrix. Throws if it is singular; `linalg_solve` is faster and more exact where
+/// the inverse is only multiplied.
+inline Tensor linalg_inv(const Tensor& A, Location here = Location::current()) {
+  return call<ops::linalg_inv>(here, A);
+}
+/// (inverse, info), as `linalg_solve_ex`.
+inline std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_errors = false,
+                                                Location here = Location::current()) {
+  return call<ops::linalg_inv_ex>(here, A, check_errors);
+}
+inline Tensor linalg_det(const Tensor& A, Location here = Location::current()) {
+  return call<ops::linalg_det>(here, A);
+}
+/// (sign, log |det A|): -1, 0 or 1, and minus infinity where it is 0.
+inline std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A,
+                                                 Location here = Location::current()) {
+  return call<ops::linalg_slogdet>(here, A);
+}
+/// log det self, NaN where the determinant is negative.
+inline Tensor logdet(const Tensor& self, Location here = Location::current()) {
+  return call<ops::logdet>(here, self);
+}
+
+/// (LU, pivots) of A = P L U, with exchanges of rows: L, whose diagonal of ones is left out, below
+/// U in one matrix; step k exchanged the rows k and pivots[k] - 1 (i32). Throws if U has a zero on
+/// its diagonal.
+inline std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A,
+                                                   Location here = Location::current()) {
+  return call<ops::linalg_lu_factor>(here, A, true);
+}
+/// (LU, pivots, info), as `linalg_solve_ex`.
+inline std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& A,
+                                                              bool check_errors = false,
+                                                              Location here = Location::current()) {
+  return call<ops::linalg_lu_factor_ex>(here, A, true, check_errors);
+}
+/// X of A X = B (X A = B with `left` false) by what `linalg_lu_factor` made of A; of A^T with
+/// `adjoint`.
+inline Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B,
+                              bool left = true, bool adjoint = false,
+                              Location here = Location::current()) {
+  return call<ops::linalg_lu_solve>(here, LU, pivots, B, left, adjoint);
+}
+/// X of A X = B (X A = B with `left` false) for a triangular matrix A, `self`, of which the upper
+/// or the lower half is read; without its diagonal, which counts as ones, if `unitriangular`.
+inline Tensor linalg_solve_triangular(const Tensor& self, const Tensor& B, bool upper,
+                                      bool left = true, bool unitriangular = false,
+                                      Location here = Location::current()) {
+  return call<ops::linalg_solve_triangular>(here, self, B, upper, left, unitriangular);
+}
+
+/// The lower triangular L with L L^T = self, whose lower half is read; with `upper` the upper U
+/// with U^T U = self, whose upper half is. Throws if self is not positive definite. The gradient is
+/// symmetric.
+inline Tensor linalg_cholesky(const Tensor& self, bool upper = false,
+                              Location here = Location::current()) {
+  return call<ops::linalg_cholesky>(here, self, upper);
+}
+/// (L, info): instead of throwing, info is the order of the first leading minor that is not
+/// positive; L has then no meaning.
+inline std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper = false,
+                                                     bool check_errors = false,
+                                                     Location here = Location::current()) {
+  return call<ops::linalg_cholesky_ex>(here, self, upper, check_errors);
+}
+/// X of A X = self, where input2 is the factor of A that `linalg_cholesky` gives.
+inline Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper = false,
+                             Location here = Location::current()) {
+  return call<ops::cholesky_solve>(here, self, input2, upper);
+}
+/// The inverse of the matrix of which self is the factor.
+inline Tensor cholesky_inverse(const Tensor& self, bool upper = false,
+                               Location here = Location::current()) {
+  return call<ops::cholesky_inverse>(here, self, upper);
+}
+
+/// (Q, R): A (…, m, n) as a product of orthogonal columns Q (…, m, k) and an upper triangular R (…,
+/// k, n), where k is min(m, n), or m if `mode` is "complete"; with "r" Q is empty. R's diagonal may
+/// be negative. Differentiable for "reduced", and for "complete" where m <= n.
+inline std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode = "reduced",
+                                            Location here = Location::current()) {
+  return call<ops::linalg_qr>(here, A, mode);
+}
+
+/// The series Σ self^k / k!.
+inline Tensor linalg_matrix_exp(const Tensor& self, Location here = Location::current()) {
+  return call<ops::linalg_matrix_exp>(here, self);
+}
+/// self multiplied n times; the inverse -n times if n is negative.
+inline Tensor linalg_matrix_power(const Tensor& self, int64_t n,
+                                  Location here = Location::current()) {
+  return call<ops::linalg_matrix_power>(here, self, n);
+}
+/// The product of two or more matrices in the order that takes the fewest multiplications; from the
+/// left where sizes are symbols. The first and the last may be vectors.
+inline Tensor linalg_multi_dot(const std::vector<Tensor>& tensors,
+                               Location here = Location::current()) {
+  return call<ops::linalg_multi_dot>(here, tensors);
+}
+/// The same for matrices alone.
+inline Tensor chain_matmul(const std::vector<Tensor>& matrices,
+                           Location here = Location::current()) {
+  return call<ops::chain_matmul>(here, matrices);
+}
+/// The sum of x y along `dim`; the dimensions broadcast.
+inline Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1,
+                            Location here = Location::current()) {
+  return call<ops::linalg_vecdot>(here, x, y, dim);
+}
+/// The largest (smallest, if ord is negative) sum of absolute values of a column (1) or of a row
+/// (infinity). Other orders are refused.
+inline Tensor linalg_matrix_norm(const Tensor& self, Scalar ord, const Ints& dim = {-2, -1},
+                                 bool keepdim = false, std::optional<DType> dtype = {},
+                                 Location here = Location::current()) {
+  return call<ops::linalg_matrix_norm>(here, self, ord, dim, keepdim, dtype);
+}
+/// The root of the sum of squares: the only `ord` is "fro".
+inline Tensor linalg_matrix_norm(const Tensor& self, const char* ord = "fro",
+                                 const Ints& dim = {-2, -1}, bool keepdim = false,
+                                 std::optional<DType> dtype = {},
+                                 Location here = Location::current()) {
+  return call<ops::linalg_matrix_norm_str_ord>(here, self, ord, dim, keepdim, dtype);
+}
+
+}  // namespace taper::eager
