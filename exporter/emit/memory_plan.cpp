@@ -41,10 +41,7 @@ std::vector<Dim::Bindings> settings_of(const std::vector<PlannedBuffer>& buffers
     for (const Symbol* s : b.size_bytes.symbols())
       if (std::ranges::find(symbols, s) == symbols.end()) symbols.push_back(s);
   std::vector<Dim::Bindings> settings(1);
-  for (const Symbol* s : symbols) {
-    require_maximum(*s);
-    settings[0][s] = s->maximum;
-  }
+  for (const Symbol* s : symbols) settings[0][s] = s->maximum;
   if (symbols.empty()) return settings;
   settings.resize(3, settings[0]);
   for (const Symbol* s : symbols) {
@@ -242,14 +239,6 @@ int64_t place_buffers(const MemoryPlan& plan, const std::vector<int64_t>& sizes,
     peak = std::max(peak, places[i] + sizes[i]);
   }
   return peak;
-}
-
-void require_maximum(const Symbol& symbol) {
-  if (symbol.maximum == std::numeric_limits<int64_t>::max())
-    throw ExportError("the symbol " + symbol.name +
-                      " has no maximum, so no memory can be planned for it; give one: "
-                      "Dim::symbol(\"" +
-                      symbol.name + "\", 1, 256), or --dim " + symbol.name + "=1..256 for a .pt2");
 }
 
 }  // namespace taper::emit

@@ -35,7 +35,4 @@ MemoryPlan plan_memory(const std::vector<PlannedBuffer>& buffers);
 int64_t place_buffers(const MemoryPlan& plan, const std::vector<int64_t>& sizes,
                       std::vector<int64_t>& places);
 
-/// Throws ExportError, which says how to give one, if the symbol has no upper bound.
-void require_maximum(const Symbol& symbol);
-
 }  // namespace taper::emit

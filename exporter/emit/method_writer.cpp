@@ -77,11 +77,10 @@ class MethodWriter {
     Dim::Substitution late;
     for (const ir::SymbolBinding& s : symbols_) {
       const Symbol* symbol = s.symbol.as_symbol();
-      if (s.value == nullptr || std::ranges::find(used, symbol) == used.end() ||
-          !is_late(placement_, graph_, s.value))
-        continue;
-      require_maximum(*symbol);
-      late[symbol] = symbol->maximum;
+      if (std::ranges::find(used, symbol) == used.end()) continue;
+      require_maximum(s);
+      if (s.value != nullptr && is_late(placement_, graph_, s.value))
+        late[symbol] = symbol->maximum;
     }
     const Dim planned = late.empty() ? size : size.substitute(late);
     const int64_t most = size.upper();
@@ -90,6 +89,22 @@ class MethodWriter {
     for (const Symbol* symbol : used) maximum[symbol] = symbol->maximum;
     const bool grows = planned.evaluate(maximum) >= most && proves_at_least(planned, size);
     return grows ? planned : Dim(most);
+  }
+
+  void require_maximum(const ir::SymbolBinding& binding) const {
+    const Symbol& symbol = *binding.symbol.as_symbol();
+    if (symbol.maximum < std::numeric_limits<int64_t>::max()) return;
+    std::string reader;
+    if (const ir::Node* node = binding.value != nullptr ? binding.value->node : nullptr) {
+      reader = ", which " + std::string(name_of(*node->op)) + " gives";
+      if (node->location.known()) reader += " (" + node->location.to_string() + ")";
+      if (!node->module.empty()) reader += " in " + node->module;
+    }
+    throw ExportError(graph_.name() + ": the symbol " + symbol.name + reader +
+                      (reader.empty() ? "" : ",") +
+                      " has no maximum, so no memory can be planned for it; give one: "
+                      "Dim::symbol(\"" +
+                      symbol.name + "\", 1, 256), or --dim " + symbol.name + "=1..256 for a .pt2");
   }
 
   /// A program is prepared with every symbol at its maximum, where an extent that depends on data
