@@ -12,7 +12,6 @@
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/inspect/extras.h"
-#include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/recorded_calls.h"
 
@@ -70,18 +69,16 @@ std::vector<int> result_positions(const io::RecordedCall& call, size_t of_method
   return at;
 }
 
-void set_inputs(RunningMethod& running, const io::RecordedCall& call, const Options& options,
+void set_inputs(Callable& callable, const io::RecordedCall& call, const Options& options,
                 const std::optional<CallPositions>& known) {
-  const Method& method = running.method();
   const std::vector<int> at = known ? known->inputs : keys(call.inputs);
-  require_count(at.size(), static_cast<size_t>(method.input_count()), "arguments", options);
-  for (index_t i = 0; i < method.input_count(); ++i) {
-    const auto found = call.inputs.find(at.at(static_cast<size_t>(i)));
+  require_count(at.size(), callable.inputs().size(), "arguments", options);
+  for (size_t i = 0; i < at.size(); ++i) {
+    const auto found = call.inputs.find(at[i]);
     if (found == call.inputs.end())
-      throw ExportError(options.recorded + ": argument " +
-                        std::to_string(at[static_cast<size_t>(i)]) + " (" + method.input_name(i) +
-                        ") is not recorded");
-    set_input(running, i, found->second);
+      throw ExportError(options.recorded + ": argument " + std::to_string(at[i]) + " (" +
+                        callable.inputs()[i].name + ") is not recorded");
+    callable.set_input(static_cast<index_t>(i), found->second);
   }
 }
 
@@ -109,7 +106,8 @@ void check_recorded(const Options& options, std::ostream& out) {
       io::read_recorded_calls(options.recorded, options.import.model);
   if (calls.empty()) throw ExportError(options.recorded + " records no call");
   const std::optional<CallPositions> known = call_positions(options.file, options.import);
-  RunningMethod running(options.file, options.method, eager::threads(), options.import);
+  const std::unique_ptr<Callable> callable =
+      open_callable(options.file, options.method, options.import);
 
   std::map<std::string, Worst> results;
   const auto compare = [&](const std::string& name, const io::Array& got, const io::Array& want,
@@ -117,22 +115,18 @@ void check_recorded(const Options& options, std::ostream& out) {
     results[name].take(io::difference(got, want, any_float), k);
   };
   for (size_t k = 0; k < calls.size(); ++k) {
-    set_inputs(running, calls[k], options, known);
-    running.execute();
-    const Method& method = running.method();
-    const std::vector<io::Array> arrays = inspect::read_outputs(method);
-    const std::vector<int> at = result_positions(calls[k], arrays.size(), options, known);
+    set_inputs(*callable, calls[k], options, known);
+    const std::vector<Callable::Output> outputs = callable->call();
     size_t next = 0;
-    for (const int i : at) {
-      const std::string name = method.output_name(static_cast<index_t>(next));
+    for (const int i : result_positions(calls[k], outputs.size(), options, known)) {
+      const Callable::Output& output = outputs.at(next++);
       if (const auto want = calls[k].outputs.find(i); want != calls[k].outputs.end())
-        compare(name, arrays.at(next), want->second, k);
-      ++next;
+        compare(output.name, output.value, want->second, k);
     }
     for (const auto& [i, want] : calls[k].mutated)
-      compare("argument " + std::to_string(i) + " afterwards", arrays.at(next++), want, k);
+      compare("argument " + std::to_string(i) + " afterwards", outputs.at(next++).value, want, k);
     for (const auto& [path, want] : calls[k].buffers)
-      compare("state " + path, running.state(path), want, k, /*any_float=*/true);
+      compare("state " + path, callable->state(path), want, k, /*any_float=*/true);
   }
 
   if (results.empty())
@@ -155,23 +149,20 @@ void check_recorded(const Options& options, std::ostream& out) {
 bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program,
               const Options& options, std::ostream& out) {
   RunningMethod running(options.file, program, test.method, eager::threads());
-  const Method& method = running.method();
-  if (test.inputs.size() != static_cast<size_t>(method.input_count()) ||
-      test.outputs.size() != static_cast<size_t>(method.output_count()))
+  if (test.inputs.size() != running.inputs().size() ||
+      test.outputs.size() != static_cast<size_t>(running.method().output_count()))
     throw ExportError(options.file + ": a test of " + test.method +
                       " has another number of inputs or outputs than the method");
-  for (index_t i = 0; i < method.input_count(); ++i)
-    set_input(running, i, test.inputs[static_cast<size_t>(i)]);
-  running.execute();
-  const std::vector<io::Array> outputs = inspect::read_outputs(method);
+  for (size_t i = 0; i < test.inputs.size(); ++i)
+    running.set_input(static_cast<index_t>(i), test.inputs[i]);
+  const std::vector<Callable::Output> outputs = running.call();
   bool passed = true;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const io::Difference d = io::difference(outputs[i], test.outputs[i]);
+    const io::Difference d = io::difference(outputs[i].value, test.outputs[i]);
     const double tolerance = options.tolerance.value_or(test.relative_tolerance);
     const bool fits =
         d.other.empty() && (d.relative <= tolerance || d.absolute <= test.absolute_tolerance);
-    const std::string name = test.method + ", " + method.output_name(static_cast<index_t>(i));
-    passed = print_result(out, name, d, fits) && passed;
+    passed = print_result(out, test.method + ", " + outputs[i].name, d, fits) && passed;
   }
   return passed;
 }

@@ -128,7 +128,7 @@ class Sides {
     for (index_t i = 0; i < method.input_count(); ++i) {
       const TensorRef input = method.input(i);
       if (input.shape == nullptr && model_ != nullptr)
-        throw ExportError("input " + input_text(reader, i) +
+        throw ExportError("input " + text_of(reader, i) +
                           " is a number, and models of PyTorch take tensors");
       inputs_.push_back(input.shape == nullptr ? io::Array() : inspect::array_of(input));
     }
@@ -149,7 +149,7 @@ class Sides {
                         (recorded_ != nullptr ? "; constants are counted in the .pt2" : ""));
     for (index_t i = 0; i < wanted; ++i)
       if (const io::Array& array = inputs_[static_cast<size_t>(i)]; array.bytes != nullptr)
-        set_input(*side.program, i, array);
+        side.program->set_input(i, array);
   }
 
   /// Sets what is given and the rest at random, which is returned.
@@ -157,9 +157,13 @@ class Sides {
     std::vector<index_t> missing = set_given_inputs(program, options_.inputs);
     if (recorded_ != nullptr && !missing.empty())
       throw ExportError(recorded_->path + " belongs to inputs of which one is missing: " +
-                        input_text(program, missing.front()) + "; give --input NAME=FILE");
+                        text_of(program, missing.front()) + "; give --input NAME=FILE");
     set_random_inputs(program, missing, {});
     return missing;
+  }
+
+  static const std::string& text_of(const Callable& callable, index_t input) {
+    return callable.inputs()[static_cast<size_t>(input)].text;
   }
 
   void tell_random(const Method& method, const std::vector<index_t>& random) {

@@ -38,22 +38,15 @@ std::optional<T> number_of(const std::string& text) {
   return stop == end && error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-/// Sets a tensor input, or a number by a tensor of one integer. Throws ExportError if it does not
-/// fit.
-void set_input(RunningMethod& running, index_t input, const io::Array& array);
-
 /// Sets the inputs that are given. Returns the indices of the others, in order. Throws ExportError
 /// for unknown names, unreadable files and tensors that do not fit.
-std::vector<index_t> set_given_inputs(RunningMethod& running, const InputOptions& options);
+std::vector<index_t> set_given_inputs(Callable& callable, const InputOptions& options);
 
 /// Gives the inputs `indices` random numbers in [-1, 1), integers and bools zeros (they may be
 /// indices). Symbolic extents are as `symbols` says, by name, or at their minimum (at least 1,
 /// where that is in their range). Throws ExportError for a name that the method does not have and a
 /// value outside a symbol's range.
 void set_random_inputs(RunningMethod& running, const std::vector<index_t>& indices,
-                       const std::map<std::string, int64_t>& symbols);
-
-/// "images: f32[batch, 1, 28, 28]".
-std::string input_text(const RunningMethod& running, index_t input);
+                       const std::map<std::string, int64_t>& symbols);  // random_inputs.cpp
 
 }  // namespace taper::cli

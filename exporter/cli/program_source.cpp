@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "taper/exporter/cli/inputs.h"
+#include "taper/exporter/cli/import_model.h"
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/importers/pt2/pt2.h"
 #include "taper/exporter/io/file.h"
@@ -13,29 +13,6 @@
 
 namespace taper::cli {
 namespace {
-
-/// "s77=1..512", or "s77=8" for one number.
-std::pair<std::string, pt2::LoadOptions::Bounds> parse_bounds(const std::string& text) {
-  const size_t sign = text.find('='), dots = text.find("..", sign);
-  const auto number = [&](size_t from, size_t to) {
-    return from > to ? std::nullopt : number_of<int64_t>(text.substr(from, to - from));
-  };
-  std::optional<int64_t> low, high;
-  if (sign != text.npos && sign > 0) {
-    low = number(sign + 1, dots == text.npos ? text.size() : dots);
-    high = dots == text.npos ? low : number(dots + 2, text.size());
-  }
-  if (!low || !high || *low < 0 || *low > *high)
-    throw CLI::ValidationError("--dim", text + " is not NAME=NUMBER or NAME=LOW..HIGH");
-  return {text.substr(0, sign), {*low, *high}};
-}
-
-pt2::LoadOptions load_options(const ImportChoice& choice) {
-  pt2::LoadOptions options;
-  options.model = choice.model;
-  for (const std::string& text : choice.dims) options.dims.insert(parse_bounds(text));
-  return options;
-}
 
 /// A size without an upper bound cannot be planned for.
 void require_bounds(const pt2::Model& model, const std::filesystem::path& path) {
@@ -62,16 +39,6 @@ std::string add_test(Exporter& exporter, const std::string& method, const pt2::M
   }
 }
 
-/// Each --dim must name a symbol of a model.
-void require_symbols(const ImportChoice& choice, const std::set<std::string>& symbols) {
-  for (const auto& [name, bounds] : load_options(choice).dims)
-    if (!symbols.contains(name))
-      throw ExportError("--dim " + name + ": there is no such symbol; " +
-                        (symbols.empty()
-                             ? "all sizes are fixed"
-                             : "there are " + io::joined({symbols.begin(), symbols.end()})));
-}
-
 /// Adds the model's symbols to `symbols`. Returns what people should know of it.
 std::string add_model(Exporter& exporter, const std::string& method,
                       const std::filesystem::path& path, const ImportChoice& choice,
@@ -80,7 +47,7 @@ std::string add_model(Exporter& exporter, const std::string& method,
     if (options.stage) options.stage(what + " " + path.stem().string());
   };
   begin("importing");
-  pt2::Model model = pt2::Model::load(path, load_options(choice));
+  pt2::Model model = import_model(path, choice);
   for (const std::string& symbol : model.symbols()) symbols.insert(symbol);
   require_bounds(model, path);
   const eager::NoGrad guard;
@@ -168,7 +135,7 @@ std::vector<std::byte> program_bytes(const std::filesystem::path& path,
 std::optional<CallPositions> call_positions(const std::filesystem::path& path,
                                             const ImportChoice& choice) {
   if (!is_exported_model(path)) return std::nullopt;
-  const pt2::Model model = pt2::Model::load(path, load_options(choice));
+  const pt2::Model model = import_model(path, choice);
   CallPositions positions;
   for (size_t i = 0; i < model.inputs().size(); ++i)
     if (model.inputs()[i].kind != pt2::Input::Kind::constant)
@@ -180,7 +147,7 @@ std::optional<CallPositions> call_positions(const std::filesystem::path& path,
 }
 
 EagerModel load_model(const std::filesystem::path& path, const ImportChoice& choice) {
-  pt2::Model model = pt2::Model::load(path, load_options(choice));
+  pt2::Model model = import_model(path, choice);
   const auto run = [model](const std::vector<io::Array>& inputs) mutable {
     return compare::run_model(model, inputs);
   };

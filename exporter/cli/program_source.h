@@ -2,6 +2,8 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,8 @@ class App;
 }
 
 namespace taper::cli {
+
+class Callable;
 
 /// How a `.pt2` is imported: `--model`, `--dim`, and `tests`, which is no option. Programs ignore
 /// it.
@@ -43,6 +47,9 @@ struct CallPositions {
 };
 std::optional<CallPositions> call_positions(const std::filesystem::path& path,
                                             const ImportChoice& choice);
+
+/// A model that is run in eager, node by node, without an export. Throws ExportError.
+std::unique_ptr<Callable> open_eager(const std::filesystem::path& path, const ImportChoice& choice);
 
 /// A model in eager. Both functions throw ExportError.
 struct EagerModel {

@@ -1,12 +1,14 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <sstream>
 
+#include "taper/exporter/cli/callable.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/outputs.h"
 #include "taper/exporter/eager/threads.h"
-#include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/npy.h"
@@ -32,49 +34,45 @@ std::vector<std::string> read_lines(const std::string& path) {
 }
 
 // "FILE.safetensors" takes all outputs; "FILE.npy" the only one; "NAME=FILE" the one of that name.
-void write_output(const std::string& text, const Method& method,
-                  const std::vector<io::Array>& arrays) {
+void write_output(const std::string& text, const std::string& method,
+                  std::span<const Callable::Output> outputs) {
   const size_t sign = text.find('=');
-  index_t chosen =
-      sign == std::string::npos ? -1 : method.find_output(text.substr(0, sign).c_str());
-  if (sign != std::string::npos && chosen < 0)
-    throw ExportError(std::string(method.name()) + " has no output " + text.substr(0, sign));
+  if (sign != std::string::npos) {
+    const auto at = std::ranges::find(outputs, text.substr(0, sign), &Callable::Output::name);
+    if (at == outputs.end()) throw ExportError(method + " has no output " + text.substr(0, sign));
+    outputs = outputs.subspan(static_cast<size_t>(at - outputs.begin()), 1);
+  }
   const std::string path = sign == std::string::npos ? text : text.substr(sign + 1);
   if (path.ends_with(".safetensors")) {
     io::SafeTensors content;
-    for (index_t i = 0; i < method.output_count(); ++i)
-      if (chosen < 0 || i == chosen)
-        content.tensors[method.output_name(i)] = arrays[static_cast<size_t>(i)];
+    for (const Callable::Output& output : outputs) content.tensors[output.name] = output.value;
     return io::write_safetensors(path, content);
   }
   if (!path.ends_with(".npy"))
     throw ExportError(path + ": outputs are written as .npy or .safetensors");
-  if (chosen < 0 && arrays.size() != 1)
-    throw ExportError("the method has " + io::counted(method.output_count(), "output") +
+  if (outputs.size() != 1)
+    throw ExportError("the method has " +
+                      io::counted(static_cast<int64_t>(outputs.size()), "output") +
                       "; name one, --output NAME=" + path + ", or write .safetensors");
-  io::write_npy(path, arrays[static_cast<size_t>(std::max<index_t>(chosen, 0))]);
+  io::write_npy(path, outputs[0].value);
 }
 
-void run_program(const Options& options, std::ostream& out) {
+void run(const Options& options, std::ostream& out) {
   if (options.threads > 0) eager::set_threads(options.threads);
-  RunningMethod running(options.file, options.method, eager::threads(), options.import);
-  if (!options.load_states.empty()) running.load_states(options.load_states);
-  const std::vector<index_t> missing = set_given_inputs(running, options.inputs);
-  if (!missing.empty()) {
-    const std::string name = running.method().input_name(missing.front());
-    throw ExportError("input " + input_text(running, missing.front()) +
-                      " is missing; give --input " + name + "=FILE");
+  const std::unique_ptr<Callable> callable =
+      open_callable(options.file, options.method, options.import);
+  if (!options.load_states.empty()) callable->load_states(options.load_states);
+  if (const auto missing = set_given_inputs(*callable, options.inputs); !missing.empty()) {
+    const Callable::Input& input = callable->inputs()[static_cast<size_t>(missing.front())];
+    throw ExportError("input " + input.text + " is missing; give --input " + input.name + "=FILE");
   }
   TopOptions top{options.top,
                  options.labels.empty() ? std::vector<std::string>{} : read_lines(options.labels)};
 
-  running.execute();
-  const Method& method = running.method();
-  const std::vector<io::Array> arrays = inspect::read_outputs(method);
-  for (const std::string& text : options.outputs) write_output(text, method, arrays);
-  for (size_t i = 0; i < arrays.size(); ++i)
-    print_output(out, method.output_name(static_cast<index_t>(i)), arrays[i], top);
-  if (!options.save_states.empty()) running.save_states(options.save_states);
+  const std::vector<Callable::Output> outputs = callable->call();
+  for (const std::string& text : options.outputs) write_output(text, callable->name(), outputs);
+  for (const Callable::Output& output : outputs) print_output(out, output.name, output.value, top);
+  if (!options.save_states.empty()) callable->save_states(options.save_states);
 }
 
 }  // namespace
@@ -109,7 +107,7 @@ void add_run_command(CLI::App& app, std::ostream& out) {
       ->add_option("--save-states", options->save_states,
                    "Writes all states to this file after the run")
       ->type_name("FILE.safetensors");
-  command->callback([options, &out] { run_program(*options, out); });
+  command->callback([options, &out] { run(*options, out); });
 }
 
 }  // namespace taper::cli

@@ -2,9 +2,13 @@
 
 #include <utility>
 
+#include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/inspect/program_file.h"
+#include "taper/exporter/inspect/program_text.h"
+#include "taper/exporter/io/element.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/program/tables.h"
 
 namespace taper::cli {
 namespace {
@@ -30,6 +34,44 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
   return std::move(module).value();
 }
 
+// ", n in 1..64" of the symbols that an input's sizes decide.
+std::string ranges_text(const inspect::MethodText& text, uint32_t input) {
+  std::string ranges;
+  for (uint32_t i = 0; i < internal::count_of(text.table().symbols()); ++i) {
+    const format::Symbol& s = *text.table().symbols()->Get(i);
+    if (s.source() == format::SymbolSource::input_extent && s.first() == input)
+      ranges += ", " + text.symbol(i) + " in " + std::to_string(s.minimum()) + ".." +
+                std::to_string(s.maximum());
+  }
+  return ranges;
+}
+
+std::vector<Callable::Input> describe_inputs(const Program& program, index_t method) {
+  const inspect::MethodText text(program, method);
+  const format::Method& m = text.table();
+  std::vector<Callable::Input> inputs;
+  for (uint32_t i = 0; i < internal::count_of(m.inputs()); ++i) {
+    const format::Input& in = *m.inputs()->Get(i);
+    Callable::Input& input = inputs.emplace_back();
+    input.name = in.name()->str();
+    input.is_number = in.value() == internal::none;
+    if (input.is_number) {
+      input.text = input.name + ": " + format::EnumNameNumberType(in.type());
+      continue;
+    }
+    input.text = input.name + ": " + text.type(in.value());
+    input.ranges = ranges_text(text, i);
+    const format::Value& value = *m.values()->Get(in.value());
+    input.dtype = static_cast<DType>(value.dtype());
+    const format::Shape& shape = *m.shapes()->Get(value.shape());
+    for (uint32_t d = 0; d < shape.rank(); ++d) {
+      const format::Expression& e = *m.expressions()->Get(m.dims()->Get(shape.dims_first() + d));
+      input.sizes.push_back(e.operation() == format::Operation::literal ? e.literal() : any_extent);
+    }
+  }
+  return inputs;
+}
+
 }  // namespace
 
 RunningMethod::RunningMethod(const std::filesystem::path& path, const std::string& name,
@@ -44,6 +86,7 @@ RunningMethod::RunningMethod(const std::filesystem::path& path, std::vector<std:
   Result<Method> method = module_.method(module_.program().method_name(index_));
   if (!method.ok()) throw ExportError(path.string() + ": " + module_.message());
   method_.emplace(std::move(method).value());
+  inputs_ = describe_inputs(module_.program(), index_);
 }
 
 void RunningMethod::require(Error error) const {
@@ -51,6 +94,37 @@ void RunningMethod::require(Error error) const {
 }
 
 void RunningMethod::execute() { require(method_->execute()); }
+
+void RunningMethod::set_input(index_t i, const io::Array& array) {
+  if (inputs_.at(static_cast<size_t>(i)).is_number) {
+    if (array.numel() != 1 || !is_integral(array.dtype)) throw mismatch(i, array, "");
+    return set_number(i, static_cast<int64_t>(io::element(array, 0)));
+  }
+  if (array.sizes.size() > max_rank) throw mismatch(i, array, "");
+  if (method_->input(i).dtype != array.dtype)
+    throw mismatch(i, array, "; convert it first (numpy: x.astype)");
+  array.settle_bools();
+  const std::vector<index_t> sizes(array.sizes.begin(), array.sizes.end());
+  const Shape shape = Shape::dense(sizes);
+  if (method_->set_input(i, TensorRef{array.bytes.get(), &shape, array.dtype}) != Error::ok)
+    throw mismatch(i, array, inputs_.at(static_cast<size_t>(i)).ranges);
+}
+
+void RunningMethod::set_number(index_t i, int64_t number) {
+  require(method_->set_number(i, number));
+}
+void RunningMethod::set_number(index_t i, double number) {
+  require(method_->set_number(i, number));
+}
+
+std::vector<Callable::Output> RunningMethod::call() {
+  execute();
+  std::vector<Output> outputs;
+  for (io::Array& array : inspect::read_outputs(*method_))
+    outputs.push_back(
+        {method_->output_name(static_cast<index_t>(outputs.size())), std::move(array)});
+  return outputs;
+}
 
 void RunningMethod::load_states(const std::filesystem::path& path) {
   Session& session = module_.session();
@@ -60,10 +134,7 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
       throw ExportError(path.string() + ": the program has no state " + name +
                         "; `taper inspect` lists those it has");
     const StateView state = session.state(index.value());
-    const std::vector<int64_t> sizes(state.sizes.begin(), state.sizes.end());
-    if (array.dtype != state.dtype || array.sizes != sizes)
-      throw ExportError(path.string() + ": " + name + " is " + array.describe() +
-                        ", the state is " + io::Array::zeros(state.dtype, sizes).describe());
+    require_state(path, name, array, state.dtype, {state.sizes.begin(), state.sizes.end()});
     array.settle_bools();
     require(session.write_state(index.value(),
                                 {array.bytes.get(), static_cast<index_t>(array.size_bytes())}));

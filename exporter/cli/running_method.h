@@ -1,17 +1,17 @@
-// A method that is ready to run, as the commands use it: errors are exceptions.
+// A method of a program that is ready to run, as the commands use it: errors are exceptions.
 #pragma once
+#include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "taper/exporter/cli/program_source.h"
-#include "taper/exporter/error.h"
-#include "taper/exporter/io/array.h"
+#include "taper/exporter/cli/callable.h"
 #include "taper/runtime/extension/module/module.h"
 
 namespace taper::cli {
 
-class RunningMethod {
+class RunningMethod : public Callable {
  public:
   /// Loads a program, or exports a model of PyTorch to memory, with its states at their initial
   /// values, and prepares a method; see inspect::find_method for an empty name. Throws ExportError.
@@ -27,18 +27,19 @@ class RunningMethod {
   /// Of the method in the program.
   index_t index() const { return index_; }
 
-  /// Throws ExportError with what the runtime says: an input's shape, an index out of range, ….
+  /// Throws ExportError with what the runtime says.
   void execute();
   /// Throws ExportError if `error`, which the method returned, is one.
   void require(Error error) const;
 
-  /// Reads states from, or writes all of them to, a safetensors file. Every state that the file has
-  /// must fit, and none may be unknown; states that it does not have keep their values. Throws
-  /// ExportError.
-  void load_states(const std::filesystem::path& path);
-  void save_states(const std::filesystem::path& path);
-  /// One state's elements. Throws ExportError if there is none of this name.
-  io::Array state(const std::string& path);
+  std::string name() const override { return method_->name(); }
+  void set_input(index_t input, const io::Array& array) override;
+  void set_number(index_t input, int64_t number) override;
+  void set_number(index_t input, double number) override;
+  std::vector<Output> call() override;
+  io::Array state(const std::string& path) override;
+  void load_states(const std::filesystem::path& path) override;
+  void save_states(const std::filesystem::path& path) override;
 
  private:
   std::vector<std::byte> bytes_;  ///< the program, if it is in memory

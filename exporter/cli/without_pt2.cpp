@@ -1,7 +1,7 @@
 // Stands in for program_source.cpp where the importer of .pt2 files is not built.
 #include <CLI/CLI.hpp>
 
-#include "taper/exporter/cli/program_source.h"
+#include "taper/exporter/cli/callable.h"
 #include "taper/exporter/io/file.h"
 
 namespace taper::cli {
@@ -25,6 +25,9 @@ std::vector<std::byte> program_bytes(const std::filesystem::path& path, const Im
 }
 std::optional<CallPositions> call_positions(const std::filesystem::path&, const ImportChoice&) {
   return std::nullopt;
+}
+std::unique_ptr<Callable> open_eager(const std::filesystem::path& path, const ImportChoice&) {
+  refuse(path);
 }
 EagerModel load_model(const std::filesystem::path& path, const ImportChoice&) { refuse(path); }
 

@@ -185,6 +185,14 @@ std::function<std::vector<Tensor>(const std::vector<Tensor>&)> Model::function()
   return [model = *this](const std::vector<Tensor>& inputs) mutable {
     std::vector<Tensor> outputs = model.forward(inputs);
     std::erase_if(outputs, [](const Tensor& t) { return !t.defined(); });
+    if (eager::recorder() == nullptr) {  // a trace gives them as outputs
+      size_t next = 0;
+      for (const Input& input : model.data_->inputs) {
+        if (input.kind == Input::Kind::constant) continue;
+        const Tensor& tensor = inputs[next++];
+        if (model.data_->written.contains(input.name)) outputs.push_back(tensor);
+      }
+    }
     return outputs;
   };
 }

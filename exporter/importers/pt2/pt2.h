@@ -106,7 +106,7 @@ class Model : public nn::Module {
   std::optional<std::vector<nn::Tensor>> example_inputs() const;
 
   /// For Exporter::method: what to trace, and between which inputs and outputs. Outputs that are
-  /// None are left out.
+  /// None are left out, and inputs that the model writes are further outputs, in a trace or not.
   std::function<std::vector<nn::Tensor>(const std::vector<nn::Tensor>&)> function();
   std::vector<taper::InputSpec> input_specs() const;
   std::vector<std::string> output_names() const;

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -20,11 +19,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using tests::scratch_file;
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 void expect_one_line(const std::string& text) {
   EXPECT_EQ(std::ranges::count(text, '\n'), 1) << text;
@@ -346,100 +340,6 @@ TEST(taper_export, takes_a_name_that_c_plus_plus_takes) {
 
 TEST(taper_export, wants_to_know_what_to_write) {
   EXPECT_EQ(taper_command("export", tests::classifier().string()).code, usage);
-}
-
-// ---- models of PyTorch
-
-std::string linear_model() { return tests::test_data("pt2/v2_9_linear.pt2").string(); }
-std::string linear_calls() { return tests::test_data("pt2/v2_9_linear.io.safetensors").string(); }
-
-TEST(taper_export, says_which_state_two_models_have_in_common) {
-  const auto both = [](const char* name) {
-    const std::string model = tests::test_data(std::string("pt2/") + name).string(),
-                      first = scratch_file("first.pt2"), second = scratch_file("second.pt2");
-    std::filesystem::copy_file(model, first, std::filesystem::copy_options::overwrite_existing);
-    std::filesystem::copy_file(model, second, std::filesystem::copy_options::overwrite_existing);
-    return taper_command("export", first, second, "-o", scratch_file("both.taper")).out;
-  };
-  EXPECT_THAT(both("position_in_cache.pt2"),
-              HasSubstr("state cache is one for first, second: what one of them writes, the others "
-                        "read"));
-  EXPECT_THAT(both("v2_9_linear.pt2"), Not(HasSubstr("is one for")));
-}
-
-TEST(taper_export, makes_a_program_of_a_model_that_gives_its_results) {
-  const std::string program = tests::scratch_file("linear.taper").string();
-  const Outcome exported = taper_command("export", linear_model(), "-o", program);
-  EXPECT_EQ(exported.code, success) << exported.err;
-  EXPECT_THAT(exported.out, HasSubstr("forward(x: f32[s"));
-  for (const std::string& file : {program, linear_model()}) {
-    const Outcome checked = taper_command("check", file, linear_calls());
-    EXPECT_EQ(checked.code, success) << checked.err;
-    EXPECT_THAT(checked.out, HasSubstr("ok    div"));
-  }
-}
-TEST(taper_export, says_what_it_needs_for_a_model) {
-  EXPECT_THAT(taper_command("export", linear_model()).err, HasSubstr("--output"));
-  EXPECT_THAT(taper_command("export", linear_model(), "-o", "x.taper", "--dim", "s77").err,
-              HasSubstr("NAME=LOW..HIGH"));
-  EXPECT_THAT(taper_command("export", linear_model(), "-o", "x.taper", "--model", "encoder").err,
-              HasSubstr("choose one of model"));
-  EXPECT_THAT(taper_command("export", "absent.pt2", "-o", "x.taper").err, HasSubstr("absent.pt2"));
-  EXPECT_THAT(taper_command("export", "model.pt", "-o", "x.taper").err, HasSubstr("is no .pt2"));
-  EXPECT_THAT(taper_command("export", linear_model(), linear_model(), "-o", "x.taper").err,
-              HasSubstr("rename one"));
-}
-TEST(taper_export, narrows_only_symbols_that_the_model_has) {
-  const std::string program = tests::scratch_file("narrow.taper").string();
-  const auto exported = [&](const std::string& bounds) {
-    return taper_command("export", linear_model(), "-o", program, "--dim", bounds);
-  };
-  EXPECT_THAT(exported("s77=2..3").out, HasSubstr("s77 in 2..3"));
-  EXPECT_THAT(exported("s7=2..3").err, HasSubstr("there are s77"));
-  EXPECT_THAT(exported("s77=1..100000").err, HasSubstr("export it again for others"));
-}
-TEST(taper_export, does_not_write_over_the_model) {
-  const std::filesystem::path model = tests::scratch_file("kept.pt2");
-  std::filesystem::copy_file(linear_model(), model,
-                             std::filesystem::copy_options::overwrite_existing);
-  const Outcome o = taper_command("export", model.string(), "-o", model.string());
-  EXPECT_EQ(o.code, usage);
-  EXPECT_THAT(o.err, HasSubstr("is the model itself"));
-  EXPECT_EQ(content(model), content(linear_model()));
-}
-TEST(taper_check, fails_where_results_differ) {
-  io::SafeTensors calls = io::read_safetensors(linear_calls());
-  calls.tensors["set0.output.0"].values<float>()[0] += 1;
-  const std::string changed = tests::scratch_file("changed.safetensors").string();
-  io::write_safetensors(changed, calls);
-  const Outcome wrong = taper_command("check", linear_model(), changed);
-  EXPECT_EQ(wrong.code, failure);
-  EXPECT_THAT(wrong.out, HasSubstr("WRONG div"));
-  calls.tensors["surprise"] = calls.tensors["set0.output.0"];
-  io::write_safetensors(changed, calls);
-  EXPECT_THAT(taper_command("check", linear_model(), changed).err,
-              HasSubstr("\"surprise\" is no part of a recorded call"));
-}
-TEST(taper_check, refuses_recordings_of_another_model) {
-  const io::SafeTensors calls = io::read_safetensors(linear_calls());
-  const std::string file = tests::scratch_file("recorded.safetensors").string();
-  const auto error_of = [&](const io::SafeTensors& changed) {
-    io::write_safetensors(file, changed);
-    return taper_command("check", linear_model(), file).err;
-  };
-  io::SafeTensors changed = calls;
-  changed.tensors["set0.output.7"] = calls.tensors.at("set0.output.0");
-  EXPECT_THAT(error_of(changed), HasSubstr("result 7, which the model does not have"));
-  changed = calls;
-  changed.tensors["set0.mutated.0"] = calls.tensors.at("set0.output.0");
-  EXPECT_THAT(error_of(changed), HasSubstr("1 changed arguments a call, the method has 0"));
-  changed = calls;
-  std::erase_if(changed.tensors,
-                [](const auto& t) { return t.first.find("output") != std::string::npos; });
-  EXPECT_THAT(error_of(changed), HasSubstr("records no result to compare with"));
-}
-TEST(taper_inspect, takes_a_model) {
-  EXPECT_THAT(taper_command("inspect", linear_model()).out, HasSubstr("method forward"));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The command in a test: arguments in, exit code and text out.
 #pragma once
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -20,6 +22,11 @@ Outcome taper_command(const T&... arguments) {
   std::ostringstream out, err;
   const int code = run({std::string(arguments)...}, out, err);
   return {code, out.str(), err.str()};
+}
+
+inline std::string content(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 /// A file for `--input`.
