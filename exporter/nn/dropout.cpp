@@ -1,7 +1,5 @@
 #include "taper/exporter/nn/dropout.h"
 
-#include <cmath>
-
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/random.h"
@@ -46,18 +44,7 @@ template class FeatureDropout<3>;
 
 AlphaDropout::AlphaDropout(double p, Location here) : p_(probability("AlphaDropout", p, here)) {}
 Tensor AlphaDropout::forward(const Tensor& input, Location here) {
-  if (!training() || p_ == 0) return input;
-  if (p_ == 1) return eager::mul(input, Scalar(0), here);
-  constexpr double dropped = -1.7580993408473766;  // -λα of SELU
-  const double scale = 1 / std::sqrt((1 - p_) * (1 + p_ * dropped * dropped));
-  // keep is 0 or 1: a · (x keep + dropped (1 - keep)) - a p dropped
-  const Tensor keep = eager::mul(eager::dropout(eager::full_like(input, Scalar(1), {}, here), p_,
-                                                true, eager::default_generator(), here),
-                                 Scalar(1 - p_), here);
-  const Tensor kept = eager::mul(input, eager::mul(keep, Scalar(scale), here), here);
-  const Tensor shift = eager::add(eager::mul(keep, Scalar(-scale * dropped), here),
-                                  Scalar(scale * dropped * (1 - p_)), Scalar(1), here);
-  return eager::add(kept, shift, 1, here);
+  return eager::alpha_dropout(input, p_, training(), here);
 }
 
 }  // namespace taper::nn

@@ -88,23 +88,6 @@ TAPER_DECOMPOSITION(empty_permuted) {
                                    to_string(size) + " once");
   return {call<ops::empty_memory_format>(a.here(), size, dtype_or(a, DType::f32))};
 }
-// (1 - cos(2πk / n)) / 2 for k < n: the window that repeats after n. A constant, because its length
-// is a number.
-TAPER_DECOMPOSITION(hann_window) {
-  const int64_t n = a.integer<"window_length">();
-  const DType dtype = dtype_or(a, DType::f32);
-  if (n < 0 || n > int64_t{1} << 31 || !is_floating(dtype))
-    throw EagerError(a.here(),
-                     "hann_window: needs a length in [0, 2^31] and a floating dtype, got " +
-                         std::to_string(n) + " and " + taper::name_of(dtype));
-  constexpr double two_pi = 6.28318530717958647693;
-  std::vector<double> window;
-  for (int64_t k = 0; k < n; ++k)
-    window.push_back(0.5 -
-                     0.5 * std::cos(two_pi * static_cast<double>(k) / static_cast<double>(n)));
-  if (n == 1) window[0] = 1;
-  return {to(Tensor::from(window, {n}, a.here()), dtype, a.here())};
-}
 TAPER_DECOMPOSITION(new_empty_strided) {
   return {call<ops::empty_strided>(a.here(), a.dims<"size">(), a.dims<"stride">(),
                                    dtype_or(a, a.tensor<"self">().dtype()))};
@@ -166,10 +149,46 @@ TAPER_DECOMPOSITION(one_hot) {
                                    unsqueeze(self, -1, here), Scalar(1))};
 }
 // Ones where the row's number is the column's.
+static Tensor identity(Dim rows, Dim columns, DType dtype, Location here) {
+  const Tensor ones = full({rows, columns}, 1, dtype, here);
+  return call<ops::tril>(here, call<ops::triu>(here, ones, Dim(0)), Dim(0));
+}
 TAPER_DECOMPOSITION(eye) {
   const Dim n = a.dim<"n">();
-  const Tensor ones = full({n, n}, 1, dtype_or(a, DType::f32), a.here());
-  return {call<ops::tril>(a.here(), call<ops::triu>(a.here(), ones, Dim(0)), Dim(0))};
+  return {identity(n, n, dtype_or(a, DType::f32), a.here())};
+}
+TAPER_DECOMPOSITION(eye_m) {
+  return {identity(a.dim<"n">(), a.dim<"m">(), dtype_or(a, DType::f32), a.here())};
+}
+// base^start … base^end, their exponents evenly spaced.
+TAPER_DECOMPOSITION(logspace) {
+  const Location here = a.here();
+  const Tensor exponents =
+      linspace(a.scalar<"start">(), a.scalar<"end">(), a.integer<"steps">(), DType::f64, here);
+  return {to(pow(Scalar(a.real<"base">()), exponents, here), dtype_or(a, DType::f32), here)};
+}
+
+/// The frequencies of a transform of n samples at a distance of d: k / (n d), those from `first` on
+/// negative.
+static Tensor frequencies(int64_t first, int64_t count, int64_t n, double d, DType dtype,
+                          Location here) {
+  if (n < 1 || n > int64_t{1} << 31 || d == 0)
+    throw EagerError(here,
+                     "fftfreq: needs n in [1, 2^31] and d other than 0, got " + std::to_string(n));
+  std::vector<double> elements;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t k = i < first ? i : i - n;
+    elements.push_back(static_cast<double>(k) / (static_cast<double>(n) * d));
+  }
+  return to(Tensor::from(elements, {count}, here), dtype, here);
+}
+TAPER_DECOMPOSITION(fft_fftfreq) {
+  const int64_t n = a.integer<"n">();
+  return {frequencies((n + 1) / 2, n, n, a.real<"d">(), dtype_or(a, DType::f32), a.here())};
+}
+TAPER_DECOMPOSITION(fft_rfftfreq) {
+  const int64_t n = a.integer<"n">();
+  return {frequencies(n, n / 2 + 1, n, a.real<"d">(), dtype_or(a, DType::f32), a.here())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -39,6 +39,8 @@ namespace decompositions {
 /// `dim` counted from the front; throws if self has no such dimension. A scalar counts as rank 1.
 int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor& self,
                     Location here);
+/// With dimensions of size 1 put around (or, above 2, behind) what `t` has: at least `rank`.
+Tensor with_rank(int rank, Tensor t, Location here);  // view.cpp
 /// Throws if the elements of `t`, on which the size of a result depends, are not known: in a trace.
 void need_elements(const Tensor& t, std::string_view op, Location here);
 /// A number as a 0-dim i64 tensor.

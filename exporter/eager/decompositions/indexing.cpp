@@ -239,4 +239,100 @@ TAPER_DECOMPOSITION(histc) {
   return {index_add(zeros({bins}, x.dtype(), here), 0, bin, to(inside, x.dtype(), here), 1, here)};
 }
 
+namespace {
+
+/// The coordinates of true elements, a vector for each dimension.
+Results coordinates_of_true(Tensor self, std::string_view op, Location here) {
+  if (self.rank() == 0) self = unsqueeze(self, 0, here);
+  const Tensor positions = positions_of_true(self, op, here);
+  Results coordinates;
+  for (int64_t d = 0; d < self.rank(); ++d) coordinates.push_back(select(positions, 1, d, here));
+  return coordinates;
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(nonzero_numpy) {
+  return coordinates_of_true(a.tensor<"self">(), "nonzero", a.here());
+}
+TAPER_DECOMPOSITION(where) {
+  return coordinates_of_true(a.tensor<"condition">(), "where", a.here());
+}
+// Indices count all elements in row-major order.
+TAPER_DECOMPOSITION(put) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), at = a.tensor<"index">(), source = a.tensor<"source">();
+  if (at.dtype() != DType::i64 || self.dtype() != source.dtype())
+    throw EagerError(here, std::string("put: index must be i64, and source of self's dtype ") +
+                               taper::name_of(self.dtype()) + ", got " +
+                               taper::name_of(at.dtype()) + " and " +
+                               taper::name_of(source.dtype()));
+  const Tensor line = index_put(flat(self, here), {flat(at, here)}, flat(source, here),
+                                a.boolean<"accumulate">(), here);
+  return {reshape(line, self.sizes(), here)};
+}
+TAPER_DECOMPOSITION(isin_Tensor_Scalar) {
+  const Tensor elements = a.tensor<"elements">();
+  const Tensor same = eq(elements, a.scalar<"test_element">(), a.here());
+  return {a.boolean<"invert">() ? logical_not(same, a.here()) : same};
+}
+TAPER_DECOMPOSITION(isin_Scalar_Tensor) {
+  const Tensor same = eq(a.tensor<"test_elements">(), a.scalar<"element">(), a.here());
+  const Tensor found = any(same, a.here());
+  return {a.boolean<"invert">() ? logical_not(found, a.here()) : found};
+}
+TAPER_DECOMPOSITION(searchsorted_Scalar) {
+  const Tensor sorted = a.tensor<"sorted_sequence">();
+  const auto side = a.has<"side">() ? std::optional(a.text<"side">()) : std::nullopt;
+  const auto sorter = a.has<"sorter">() ? std::optional(a.tensor<"sorter">()) : std::nullopt;
+  return {call<ops::searchsorted_Tensor>(
+      a.here(), sorted, scalar_tensor(a.scalar<"self">(), sorted.dtype(), a.here()),
+      a.boolean<"out_int32">(), a.boolean<"right">(), side, sorter)};
+}
+TAPER_DECOMPOSITION(bucketize_Scalar) {
+  const Tensor boundaries = a.tensor<"boundaries">();
+  return {bucketize(scalar_tensor(a.scalar<"self">(), boundaries.dtype(), a.here()), boundaries,
+                    a.boolean<"right">(), a.boolean<"out_int32">(), a.here())};
+}
+TAPER_DECOMPOSITION(index_fill_int_Tensor) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), at = a.tensor<"index">(), value = a.tensor<"value">();
+  if (value.rank() != 0)
+    throw EagerError(
+        here, "index_fill: value must have no dimensions, it is " + to_string(value.sizes()));
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "index_fill", self, here);
+  if (self.rank() == 0) return {cast(value, self.dtype(), here)};
+  Dims sizes = self.sizes();
+  sizes[static_cast<size_t>(dim)] = at.numel();
+  return {index_copy(self, dim, flat(at, here),
+                     expand(cast(value, self.dtype(), here), sizes, here), here)};
+}
+
+namespace {
+
+/// The name that scatter_reduce has for `reduce` of scatter.
+template <const Operator& op>
+std::string_view reduction_of(const Arguments<op>& a) {
+  const std::string_view reduce = a.template text<"reduce">();
+  if (reduce == "add") return "sum";
+  if (reduce == "multiply") return "prod";
+  throw EagerError(a.here(), "scatter: reduce must be add or multiply, not " + std::string(reduce));
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(scatter_reduce) {
+  return {scatter_reduce(a.tensor<"self">(), a.integer<"dim">(), a.tensor<"index">(),
+                         a.tensor<"src">(), reduction_of(a), true, a.here())};
+}
+TAPER_DECOMPOSITION(scatter_value_reduce) {
+  const Tensor self = a.tensor<"self">(), at = a.tensor<"index">();
+  const Tensor src = full(at.sizes(), a.scalar<"value">(), self.dtype(), a.here());
+  return {scatter_reduce(self, a.integer<"dim">(), at, src, reduction_of(a), true, a.here())};
+}
+// Sorting is always stable.
+TAPER_DECOMPOSITION(argsort_stable) {
+  return {argsort(a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">(), a.here())};
+}
+
 }  // namespace taper::eager::decompositions

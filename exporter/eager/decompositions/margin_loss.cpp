@@ -51,8 +51,9 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(hinge_embedding_loss, "self") {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(margin_ranking_loss) {
   const Location here = a.here();
   const Tensor first = a.tensor<"input1">();
-  const Tensor lead = mul(sub(first, a.tensor<"input2">(), 1, here), a.tensor<"target">(), here);
-  const Tensor loss = clamp_min(rsub(lead, a.real<"margin">(), 1, here), 0, here);
+  const Tensor lag =  // which of u8 wraps as PyTorch's does
+      mul(neg(a.tensor<"target">(), here), sub(first, a.tensor<"input2">(), 1, here), here);
+  const Tensor loss = clamp_min(add(lag, a.real<"margin">(), 1, here), 0, here);
   return {reduced("margin_ranking_loss", loss, a.integer<"reduction">(), here)};
 }
 

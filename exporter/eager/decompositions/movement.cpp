@@ -3,7 +3,9 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/kernels/shapes/broadcast.h"
 
@@ -15,16 +17,9 @@ Tensor converted(const Tensor& self, DType dtype, bool copy, Location here) {
                                        : self;
 }
 
-/// With dimensions of size 1 put around (or, above 2, behind) what a tensor has: at least `rank`.
-Tensor at_least(int rank, Tensor t, Location here) {
-  if (rank >= 1 && t.rank() == 0) t = unsqueeze(t, 0, here);
-  if (rank >= 2 && t.rank() == 1) t = unsqueeze(t, 0, here);
-  if (rank >= 3 && t.rank() == 2) t = unsqueeze(t, 2, here);
-  return t;
-}
 Tensor joined(std::vector<Tensor> tensors, int rank, int64_t dim, const char* name, Location here) {
   if (tensors.empty()) throw EagerError(here, std::string(name) + ": needs at least one tensor");
-  for (Tensor& t : tensors) t = at_least(rank, t, here);
+  for (Tensor& t : tensors) t = with_rank(rank, t, here);
   return cat(tensors, tensors[0].rank() == 1 ? 0 : dim, here);
 }
 
@@ -239,6 +234,138 @@ TAPER_DECOMPOSITION(cartesian_prod) {
   for (const Tensor& grid : meshgrid(tensors, "ij", here))
     columns.push_back(flatten(grid, 0, -1, here));
   return {stack(columns, 1, here)};
+}
+
+TAPER_DECOMPOSITION(fliplr) {
+  const Tensor self = a.tensor<"self">();
+  if (self.rank() < 2)
+    throw EagerError(a.here(),
+                     "fliplr: needs at least 2 dimensions, not " + to_string(self.sizes()));
+  return {flip(self, {1}, a.here())};
+}
+TAPER_DECOMPOSITION(flipud) {
+  const Tensor self = a.tensor<"self">();
+  if (self.rank() < 1) throw EagerError(a.here(), "flipud: needs at least 1 dimension");
+  return {flip(self, {0}, a.here())};
+}
+// Vectors and numbers are columns.
+TAPER_DECOMPOSITION(column_stack) {
+  std::vector<Tensor> tensors = a.tensors<"tensors">();
+  for (Tensor& t : tensors)
+    if (t.rank() < 2) t = reshape(t, {t.numel(), 1}, a.here());
+  return {hstack(tensors, a.here())};
+}
+TAPER_DECOMPOSITION(diag) {
+  const Tensor self = a.tensor<"self">();
+  const int64_t offset = a.integer<"diagonal">();
+  if (self.rank() == 1) return {diag_embed(self, offset, -2, -1, a.here())};
+  if (self.rank() == 2) return {clone(diagonal(self, offset, 0, 1, a.here()), a.here())};
+  throw EagerError(a.here(), "diag: needs 1 or 2 dimensions, not " + to_string(self.sizes()));
+}
+TAPER_DECOMPOSITION(diagflat) {
+  const Tensor self = a.tensor<"self">();
+  return {
+      diag_embed(reshape(self, {self.numel()}, a.here()), a.integer<"offset">(), -2, -1, a.here())};
+}
+// All rows of r elements, in the order of their positions: they are a constant.
+TAPER_DECOMPOSITION(combinations) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const int64_t r = a.integer<"r">();
+  const bool again = a.boolean<"with_replacement">();
+  constexpr size_t most = size_t{1} << 26;
+  if (self.rank() != 1 || r < 0)
+    throw EagerError(here, "combinations: needs a vector and r of at least 0, got " +
+                               to_string(self.sizes()) + " and " + std::to_string(r));
+  if (r == 0) return {zeros({0}, self.dtype(), here)};
+  const int64_t n = self.size(0).value();
+  std::vector<int64_t> rows, row;
+  for (int64_t i = 0; i < r; ++i) row.push_back(again ? 0 : i);
+  while (row.back() < n) {
+    if (rows.size() + row.size() > most)
+      throw EagerError(here, "combinations: there are more than 2^26 elements in the result");
+    rows.insert(rows.end(), row.begin(), row.end());
+    // the last place that can still go on, and those behind it as small as they may be
+    int64_t at = r - 1;
+    while (at > 0 && row[static_cast<size_t>(at)] + 1 > n - (again ? 1 : r - at)) --at;
+    ++row[static_cast<size_t>(at)];
+    for (int64_t i = at + 1; i < r; ++i)
+      row[static_cast<size_t>(i)] = row[static_cast<size_t>(i - 1)] + (again ? 0 : 1);
+  }
+  const Tensor positions = Tensor::from(rows, {static_cast<int64_t>(rows.size()) / r, r}, here);
+  return {index(self, {positions}, here)};
+}
+// (longest, batch, …), or (batch, longest, …).
+TAPER_DECOMPOSITION(pad_sequence) {
+  const Location here = a.here();
+  const std::vector<Tensor> sequences = a.tensors<"sequences">();
+  const bool pads_left = a.text<"padding_side">() == "left";
+  if (sequences.empty() || (!pads_left && a.text<"padding_side">() != "right"))
+    throw EagerError(here,
+                     "pad_sequence: needs at least one tensor, and padding_side left or right");
+  Dim longest = 0;
+  for (const Tensor& t : sequences) {
+    if (t.rank() == 0 || t.rank() != sequences[0].rank())
+      throw EagerError(here,
+                       "pad_sequence: the tensors must have equal sizes but for the first, "
+                       "got " +
+                           to_string(t.sizes()) + " and " + to_string(sequences[0].sizes()));
+    longest = max(longest, t.size(0));
+  }
+  std::vector<Tensor> rows;
+  for (const Tensor& t : sequences) {
+    Dims pad(2 * static_cast<size_t>(t.rank()), Dim(0));  // of the last dimension first
+    pad[pad.size() - (pads_left ? 2 : 1)] = longest - t.size(0);
+    rows.push_back(constant_pad_nd(t, pad, a.real<"padding_value">(), here));
+  }
+  return {stack(rows, a.boolean<"batch_first">() ? 0 : 1, here)};
+}
+TAPER_DECOMPOSITION(sum_to_size) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const Dims size = a.dims<"size">();
+  const auto rank = static_cast<size_t>(self.rank());
+  if (size.size() > rank)
+    throw EagerError(
+        here, "sum_to_size: " + to_string(self.sizes()) + " does not sum to " + to_string(size));
+  const size_t lead = rank - size.size();
+  Ints dims;
+  for (size_t i = 0; i < rank; ++i) {
+    const Dim from = self.size(static_cast<int64_t>(i));
+    const bool sums = i < lead || (proves_equal(size[i - lead], Dim(1)) && !same(from, Dim(1)));
+    if (sums) dims.push_back(static_cast<int64_t>(i));
+    if (!sums && proves_different(from, size[i - lead]))
+      throw EagerError(
+          here, "sum_to_size: " + to_string(self.sizes()) + " does not sum to " + to_string(size));
+  }
+  if (dims.empty()) return {self};
+  return {view(sum(self, dims, true, {}, here), size, here)};
+}
+TAPER_DECOMPOSITION(meshgrid) { return meshgrid(a.tensors<"tensors">(), "ij", a.here()); }
+
+namespace {
+
+/// x to the powers `exponents` (columns) in a new last dimension.
+Tensor powers_of(const Tensor& x, const Tensor& exponents, Location here) {
+  return pow(unsqueeze(x, -1, here), exponents, here);
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(vander) {
+  const Location here = a.here();
+  const Tensor x = a.tensor<"x">();
+  if (x.rank() != 1) throw EagerError(here, "vander: needs a vector, not " + to_string(x.sizes()));
+  const Dim columns = a.has<"N">() ? Dim(a.integer<"N">()) : x.size(0);
+  const Tensor powers = powers_of(x, positions(columns, here), here);
+  return {a.boolean<"increasing">() ? powers : flip(powers, {1}, here)};
+}
+TAPER_DECOMPOSITION(linalg_vander) {
+  const Tensor x = a.tensor<"x">();
+  if (x.rank() == 0 && !a.has<"N">())
+    throw EagerError(a.here(), "linalg_vander: N must be given for x without dimensions");
+  return {powers_of(with_rank(1, x, a.here()),
+                    positions(a.has<"N">() ? a.dim<"N">() : x.size(-1), a.here()), a.here())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -182,17 +182,146 @@ TAPER_DECOMPOSITION(threshold) {
   const Tensor x = a.tensor<"self">();
   return {masked_fill(x, le(x, a.scalar<"threshold">(), a.here()), a.scalar<"value">(), a.here())};
 }
-TAPER_DECOMPOSITION_ROUNDED_ONCE(round_decimals) {
-  const Tensor self = a.tensor<"self">();
-  const int64_t decimals = a.integer<"decimals">();
+namespace {
+
+Tensor rounded(const Tensor& self, int64_t decimals, Location here) {
   if (!is_floating(self.dtype()) && decimals != 0)
-    throw EagerError(a.here(), std::string("round: decimals other than 0 need a floating dtype, "
-                                           "not ") +
-                                   taper::name_of(self.dtype()));
-  if (decimals == 0) return {round(self, a.here())};
+    throw EagerError(here, std::string("round: decimals other than 0 need a floating dtype, not ") +
+                               taper::name_of(self.dtype()));
+  if (decimals == 0) return round(self, here);
   const Scalar power(std::pow(10.0, static_cast<double>(std::abs(decimals))));
-  if (decimals > 0) return {div(round(mul(self, power, a.here()), a.here()), power, a.here())};
-  return {mul(round(div(self, power, a.here()), a.here()), power, a.here())};
+  if (decimals > 0) return div(round(mul(self, power, here), here), power, here);
+  return mul(round(div(self, power, here), here), power, here);
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION_ROUNDED_ONCE(round_decimals) {
+  return {rounded(a.tensor<"self">(), a.integer<"decimals">(), a.here())};
+}
+TAPER_DECOMPOSITION_ROUNDED_ONCE(special_round) {
+  return {rounded(a.tensor<"self">(), a.integer<"decimals">(), a.here())};
+}
+
+// Equal, or apart by no more than atol + rtol * |other|.
+TAPER_DECOMPOSITION(isclose) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
+  const double rtol = a.real<"rtol">(), atol = a.real<"atol">();
+  if (self.dtype() != other.dtype())
+    throw EagerError(here, std::string("isclose: self and other must have one dtype, got ") +
+                               taper::name_of(self.dtype()) + " and " +
+                               taper::name_of(other.dtype()));
+  if (!(rtol >= 0 && atol >= 0))
+    throw EagerError(here, "isclose: rtol and atol must be at least 0");
+  Tensor close = eq(self, other, here);
+  if (is_floating(self.dtype()) && a.boolean<"equal_nan">())
+    close = logical_or(close, logical_and(isnan(self, here), isnan(other, here), here), here);
+  if (rtol == 0 && atol == 0) return {close};
+  const Tensor x = as_floating(self, here), y = as_floating(other, here);
+  const Tensor allowed = add(abs(mul(y, rtol, here), here), atol, 1, here),
+               actual = abs(sub(x, y, 1, here), here);
+  return {logical_or(close, logical_and(isfinite(actual, here), le(actual, allowed, here), here),
+                     here)};
+}
+TAPER_DECOMPOSITION(isreal) { return {ones_like(a.tensor<"self">(), DType::boolean, a.here())}; }
+
+namespace {
+
+Tensor is_infinity(const Tensor& self, double which, Location here) {
+  return is_floating(self.dtype()) ? eq(self, which, here) : zeros_like(self, DType::boolean, here);
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(isposinf) { return {is_infinity(a.tensor<"self">(), INFINITY, a.here())}; }
+TAPER_DECOMPOSITION(isneginf) { return {is_infinity(a.tensor<"self">(), -INFINITY, a.here())}; }
+TAPER_DECOMPOSITION(heaviside) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), values = a.tensor<"values">();
+  if (self.dtype() != values.dtype())
+    throw EagerError(here, std::string("heaviside: self and values must have one dtype, got ") +
+                               taper::name_of(self.dtype()) + " and " +
+                               taper::name_of(values.dtype()));
+  return {where(eq(self, 0, here), values, cast(gt(self, 0, here), self.dtype(), here), here)};
+}
+TAPER_DECOMPOSITION(ldexp_Tensor) {
+  return {mul(a.tensor<"self">(), pow(Scalar(2.0), a.tensor<"other">(), a.here()), a.here())};
+}
+// p (p - 1) / 4 * log(π) + the sum of lgamma(self - i / 2) for i < p
+TAPER_DECOMPOSITION_ROUNDED_ONCE(mvlgamma) {
+  const Location here = a.here();
+  const Tensor self = as_floating(a.tensor<"self">(), here);
+  const auto p = static_cast<double>(a.integer<"p">());
+  if (p < 1) throw EagerError(here, "mvlgamma: p must be at least 1");
+  Tensor total = lgamma(self, here);
+  for (double i = 1; i < p; ++i)
+    total = add(total, lgamma(sub(self, i / 2, 1, here), here), 1, here);
+  return {add(total, p * (p - 1) / 4 * std::log(pi), 1, here)};
+}
+// -x log(x), of negative numbers -infinity
+TAPER_DECOMPOSITION_ROUNDED_ONCE(special_entr) {
+  const Location here = a.here();
+  const Tensor x = as_floating(a.tensor<"self">(), here);
+  return {masked_fill(neg(xlogy(x, x, here), here), lt(x, 0, here), -INFINITY, here)};
+}
+// The distribution function of the normal distribution: erfc(-x / √2) / 2.
+TAPER_DECOMPOSITION_ROUNDED_ONCE(special_ndtr) {
+  const Location here = a.here();
+  const Tensor x = as_floating(a.tensor<"self">(), here);
+  return {mul(erfc(mul(x, -std::sqrt(0.5), here), here), 0.5, here)};
+}
+// self * log1p(other), and 0 where self is, unless other is NaN
+TAPER_DECOMPOSITION_ROUNDED_ONCE(special_xlog1py) {
+  const Location here = a.here();
+  const Tensor x = as_floating(a.tensor<"self">(), here),
+               y = as_floating(a.tensor<"other">(), here);
+  const Tensor unusable = logical_or(le(y, -1, here), isinf(y, here), here);
+  const Tensor vanishes = logical_and(eq(x, 0, here), unusable, here);
+  return {mul(x,
+              log1p(masked_fill(add(y, zeros_like(x, {}, here), 1, here), vanishes, 0, here), here),
+              here)};
+}
+TAPER_DECOMPOSITION(special_xlog1py_other_scalar) {
+  return {call<ops::special_xlog1py>(a.here(), a.tensor<"self">(),
+                                     as_tensor(a.scalar<"other">(), a.here()))};
+}
+TAPER_DECOMPOSITION(special_xlog1py_self_scalar) {
+  return {call<ops::special_xlog1py>(a.here(), as_tensor(a.scalar<"self">(), a.here()),
+                                     a.tensor<"other">())};
+}
+TAPER_DECOMPOSITION(xlogy_Scalar_Self) {
+  return {xlogy(as_tensor(a.scalar<"self">(), a.here()), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(special_xlogy_other_scalar) {
+  return {xlogy(a.tensor<"self">(), a.scalar<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(special_xlogy_self_scalar) {
+  return {xlogy(as_tensor(a.scalar<"self">(), a.here()), a.tensor<"other">(), a.here())};
+}
+TAPER_DECOMPOSITION(bitwise_and_Scalar_Tensor) {
+  const Tensor other = a.tensor<"other">();
+  return {bitwise_and(beside(other, a.scalar<"self">(), a.here()), other, a.here())};
+}
+TAPER_DECOMPOSITION(bitwise_or_Scalar_Tensor) {
+  const Tensor other = a.tensor<"other">();
+  return {bitwise_or(beside(other, a.scalar<"self">(), a.here()), other, a.here())};
+}
+TAPER_DECOMPOSITION(bitwise_xor_Scalar_Tensor) {
+  const Tensor other = a.tensor<"other">();
+  return {bitwise_xor(beside(other, a.scalar<"self">(), a.here()), other, a.here())};
+}
+TAPER_DECOMPOSITION(bitwise_left_shift_Scalar_Tensor) {
+  const Tensor other = a.tensor<"other">();
+  return {bitwise_left_shift(beside(other, a.scalar<"self">(), a.here()), other, a.here())};
+}
+TAPER_DECOMPOSITION(bitwise_right_shift_Scalar_Tensor) {
+  const Tensor other = a.tensor<"other">();
+  return {bitwise_right_shift(beside(other, a.scalar<"self">(), a.here()), other, a.here())};
+}
+TAPER_DECOMPOSITION(remainder_Scalar_Tensor) {
+  const Tensor other = a.tensor<"other">();
+  return {remainder(beside(other, a.scalar<"self">(), a.here()), other, a.here())};
 }
 
 }  // namespace taper::eager::decompositions

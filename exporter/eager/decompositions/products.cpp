@@ -131,18 +131,28 @@ TAPER_DECOMPOSITION(_trilinear) {
                                  expanded(a.tensor<"i3">(), a.integers<"expand3">()), here),
                              expanded(a.tensor<"i2">(), a.integers<"expand2">()), here);
   const Ints dims = a.integers<"sumdim">();
-  return {dims.empty() ? product : sum(product, dims, false, {}, here)};
+  return {dims.empty() ? product : sum(product, dims, false, product.dtype(), here)};
 }
 
 // The contracted dimensions last in one and first in the other, then one matrix product.
 TAPER_DECOMPOSITION(tensordot) {
   const Location here = a.here();
-  const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
+  Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
   const Ints from_self = a.integers<"dims_self">(), from_other = a.integers<"dims_other">();
   if (from_self.size() != from_other.size())
     throw EagerError(here, "tensordot: " + std::to_string(from_self.size()) +
                                " dimensions of self stand against " +
                                std::to_string(from_other.size()) + " of other");
+  const auto sum_along = [&](Tensor& t, int64_t dim, const Tensor& beside, int64_t beside_dim) {
+    if (proves_equal(beside.size(beside_dim), Dim(1)) && !same(t.size(dim), Dim(1)))
+      t = sum(t, {dim}, true, t.dtype(), here);
+  };
+  for (size_t i = 0; i < from_self.size(); ++i) {  // a size of 1 broadcasts
+    const int64_t d = checked_dim(from_self[i], self.rank(), "tensordot", self, here),
+                  e = checked_dim(from_other[i], other.rank(), "tensordot", other, here);
+    sum_along(self, d, other, e);
+    sum_along(other, e, self, d);
+  }
   struct Parts {
     Ints kept, contracted;
     Dims sizes;
@@ -186,6 +196,34 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_int8pack_mm, "self") {
   if (scales.rank() != 1 || proves_different(scales.size(0), mat2.size(0)))
     refuse_shapes("_weight_int8pack_mm", "one scale for each row of mat2", mat2, scales, here);
   return {mul(linear(self, cast(mat2, self.dtype(), here), {}, here), scales, here)};
+}
+
+// Along `dim`, or the first dimension of 3 elements.
+TAPER_DECOMPOSITION(cross) {
+  const Location here = a.here();
+  const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
+  int64_t dim = 0;
+  if (a.has<"dim">()) {
+    dim = a.integer<"dim">();
+  } else {
+    while (dim < x.rank() && !proves_equal(x.size(dim), Dim(3))) ++dim;
+    if (dim == x.rank())
+      throw EagerError(here,
+                       "cross: no dimension of self " + to_string(x.sizes()) + " has 3 elements");
+  }
+  return {call<ops::linalg_cross>(here, x, y, dim)};
+}
+// beta * self + alpha * the sum of the products
+TAPER_DECOMPOSITION_ROUNDED_ONCE(addbmm) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const Scalar beta = a.scalar<"beta">();
+  const Tensor product = mul(
+      sum(bmm(a.tensor<"batch1">(), a.tensor<"batch2">(), here), {0}, false, self.dtype(), here),
+      a.scalar<"alpha">(), here);
+  if (beta.to<double>() == 0)  // what self holds does not count, NaN neither
+    return {add(product, zeros_like(self, {}, here), 1, here)};
+  return {add(mul(self, beta, here), product, 1, here)};
 }
 
 }  // namespace taper::eager::decompositions

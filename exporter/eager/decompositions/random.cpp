@@ -23,6 +23,15 @@ void check_probability(double p, std::string_view op, Location here) {
   if (!(p >= 0 && p <= 1))
     throw EagerError(here, std::string(op) + ": p must be in [0, 1], not " + to_text(p));
 }
+/// (batch, channels, 1, …): a number for each channel.
+Dims channel_sizes(const Tensor& input, std::string_view op, Location here) {
+  if (input.rank() < 2)
+    throw EagerError(
+        here, std::string(op) + ": needs a batch and channels, got " + to_string(input.sizes()));
+  Dims sizes(static_cast<size_t>(input.rank()), Dim(1));
+  sizes[0] = input.size(0), sizes[1] = input.size(1);
+  return sizes;
+}
 template <const Operator& op>
 DType dtype_or_f32(const Arguments<op>& a) {
   return a.template has<"dtype">() ? a.template dtype<"dtype">() : DType::f32;
@@ -43,13 +52,9 @@ TAPER_DECOMPOSITION(feature_dropout) {
   const double p = a.real<"p">();
   check_probability(p, "feature_dropout", a.here());
   if (!a.boolean<"train">() || p == 0) return {input};
-  if (input.rank() < 2)
-    throw EagerError(
-        a.here(), "feature_dropout: needs a batch and channels, got " + to_string(input.sizes()));
-  Dims sizes(static_cast<size_t>(input.rank()), Dim(1));
-  sizes[0] = input.size(0), sizes[1] = input.size(1);
   const Tensor factors =
-      dropout(ones(sizes, input.dtype(), a.here()), p, true, default_generator(), a.here());
+      dropout(ones(channel_sizes(input, "feature_dropout", a.here()), input.dtype(), a.here()), p,
+              true, default_generator(), a.here());
   return {mul(input, factors, a.here())};
 }
 TAPER_DECOMPOSITION(native_dropout) {
@@ -169,6 +174,152 @@ TAPER_DECOMPOSITION(randint) {
 TAPER_DECOMPOSITION(randint_low) {
   return {integers_in(a.dim<"low">(), a.dim<"high">(), a.dims<"size">(),
                       a.has<"dtype">() ? a.dtype<"dtype">() : DType::i64, a.here())};
+}
+
+namespace {
+
+/// Even in [0, 1), in a dtype that is fine enough.
+Tensor drawn_like(const Tensor& self, Location here) {
+  return rand(self.sizes(), self.dtype() == DType::f64 ? DType::f64 : DType::f32,
+              default_generator(), here);
+}
+Tensor normal_like(const Tensor& self, Location here) {
+  return randn(self.sizes(), self.dtype() == DType::f64 ? DType::f64 : DType::f32,
+               default_generator(), here);
+}
+void need_floating(const Tensor& self, std::string_view op, Location here) {
+  if (!is_floating(self.dtype()))
+    throw EagerError(
+        here, std::string(op) + ": needs a floating dtype, not " + taper::name_of(self.dtype()));
+}
+
+}  // namespace
+
+// These take of `self` the sizes and the dtype alone.
+TAPER_DECOMPOSITION(bernoulli_p) {
+  const Tensor self = a.tensor<"self">();
+  const double p = a.real<"p">();
+  check_probability(p, "bernoulli", a.here());
+  return {cast(lt(drawn_like(self, a.here()), p, a.here()), self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(uniform) {
+  const Tensor self = a.tensor<"self">();
+  const double from = a.real<"from">(), to = a.real<"to">();
+  need_floating(self, "uniform", a.here());
+  if (!(from <= to))
+    throw EagerError(a.here(),
+                     "uniform: from " + to_text(from) + " must be at most to " + to_text(to));
+  const Tensor drawn = mul(drawn_like(self, a.here()), Scalar(to - from), a.here());
+  return {cast(add(drawn, from, 1, a.here()), self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(exponential) {
+  const Tensor self = a.tensor<"self">();
+  const double lambd = a.real<"lambd">();
+  need_floating(self, "exponential", a.here());
+  if (!(lambd > 0)) throw EagerError(a.here(), "exponential: lambd must be above 0");
+  const Tensor log = log1p(neg(drawn_like(self, a.here()), a.here()), a.here());
+  return {cast(mul(log, Scalar(-1 / lambd), a.here()), self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(geometric) {
+  const Tensor self = a.tensor<"self">();
+  const double p = a.real<"p">();
+  if (!(p > 0 && p < 1)) throw EagerError(a.here(), "geometric: p must be inside (0, 1)");
+  const Tensor log = log1p(neg(drawn_like(self, a.here()), a.here()), a.here());
+  const Tensor tries = ceil(mul(log, Scalar(1 / std::log1p(-p)), a.here()), a.here());
+  return {cast(clamp_min(tries, 1, a.here()), self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(normal_functional) {
+  const Tensor self = a.tensor<"self">();
+  need_floating(self, "normal", a.here());
+  const Tensor drawn = mul(normal_like(self, a.here()), Scalar(a.real<"std">()), a.here());
+  return {cast(add(drawn, a.real<"mean">(), 1, a.here()), self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(log_normal) {
+  const Tensor self = a.tensor<"self">();
+  need_floating(self, "log_normal", a.here());
+  const Tensor drawn = mul(normal_like(self, a.here()), Scalar(a.real<"std">()), a.here());
+  return {cast(exp(add(drawn, a.real<"mean">(), 1, a.here()), a.here()), self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(cauchy) {
+  const Tensor self = a.tensor<"self">();
+  need_floating(self, "cauchy", a.here());
+  constexpr double pi = 3.14159265358979323846;
+  const Tensor angle = mul(sub(drawn_like(self, a.here()), 0.5, 1, a.here()), pi, a.here());
+  const Tensor drawn = mul(tan(angle, a.here()), Scalar(a.real<"sigma">()), a.here());
+  return {cast(add(drawn, a.real<"median">(), 1, a.here()), self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(normal_Tensor_float) {
+  const Tensor mean = a.tensor<"mean">();
+  need_floating(mean, "normal", a.here());
+  return {add(mean, randn_like(mean, {}, a.here()), a.real<"std">(), a.here())};
+}
+TAPER_DECOMPOSITION(normal_Tensor_Tensor) {
+  const Tensor mean = a.tensor<"mean">(), deviation = a.tensor<"std">();
+  need_floating(mean, "normal", a.here());
+  const Tensor shape = add(mean, deviation, 1, a.here());
+  return {add(mean, mul(deviation, randn_like(shape, {}, a.here()), a.here()), 1, a.here())};
+}
+TAPER_DECOMPOSITION(normal_float_Tensor) {
+  const Tensor deviation = a.tensor<"std">();
+  need_floating(deviation, "normal", a.here());
+  return {add(mul(deviation, randn_like(deviation, {}, a.here()), a.here()),
+              Scalar(a.real<"mean">()), 1, a.here())};
+}
+TAPER_DECOMPOSITION(randint_like) {
+  const Tensor self = a.tensor<"self">();
+  return {integers_in(0, a.dim<"high">(), self.sizes(),
+                      a.has<"dtype">() ? a.dtype<"dtype">() : self.dtype(), a.here())};
+}
+TAPER_DECOMPOSITION(randint_like_low_dtype) {
+  const Tensor self = a.tensor<"self">();
+  return {integers_in(a.dim<"low">(), a.dim<"high">(), self.sizes(),
+                      a.has<"dtype">() ? a.dtype<"dtype">() : self.dtype(), a.here())};
+}
+
+// A leaky relu whose slope, in training, is drawn for each element.
+TAPER_DECOMPOSITION(rrelu) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const double lower = a.real<"lower">(), upper = a.real<"upper">();
+  if (!(lower <= upper))
+    throw EagerError(here,
+                     "rrelu: lower " + to_text(lower) + " must be at most upper " + to_text(upper));
+  if (!a.boolean<"training">()) return {leaky_relu(self, (lower + upper) / 2, here)};
+  const Tensor slope = call<ops::uniform>(here, self.detach(), lower, upper);
+  return {where(le(self, 0, here), mul(self, slope, here), self, here)};
+}
+
+namespace {
+
+/// Dropped elements become the value to which selu tends, and all are moved and scaled so that mean
+/// and variance stay (Klambauer et al., "Self-Normalizing Neural Networks", arXiv:1706.02515).
+/// `noise` has the sizes of what is dropped at once.
+Tensor alpha_dropped(const Tensor& input, double p, const Dims& noise, Location here) {
+  if (p == 1) return mul(input, zeros_like(input, {}, here), here);
+  constexpr double alpha = 1.7580993408473766;  // scale * alpha of selu
+  const double scale = 1 / std::sqrt((alpha * alpha * p + 1) * (1 - p));
+  const Tensor kept = call<ops::bernoulli_p>(here, zeros(noise, input.dtype(), here), 1 - p);
+  const Tensor moved = add(mul(sub(kept, 1, 1, here), Scalar(alpha * scale), here),
+                           Scalar(alpha * scale * p), 1, here);
+  return add(mul(input, mul(kept, Scalar(scale), here), here), moved, 1, here);
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(alpha_dropout) {
+  const Tensor input = a.tensor<"input">();
+  const double p = a.real<"p">();
+  check_probability(p, "alpha_dropout", a.here());
+  if (!a.boolean<"train">() || p == 0) return {input};
+  return {alpha_dropped(input, p, input.sizes(), a.here())};
+}
+TAPER_DECOMPOSITION(feature_alpha_dropout) {
+  const Tensor input = a.tensor<"input">();
+  const double p = a.real<"p">();
+  check_probability(p, "feature_alpha_dropout", a.here());
+  if (!a.boolean<"train">() || p == 0) return {input};
+  return {
+      alpha_dropped(input, p, channel_sizes(input, "feature_alpha_dropout", a.here()), a.here())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -185,4 +185,73 @@ TAPER_DECOMPOSITION(linalg_norm) {
   return {extreme};
 }
 
+TAPER_DECOMPOSITION(std_default) {
+  return {std(a.tensor<"self">(), {}, correction_by_bias(a), false, a.here())};
+}
+TAPER_DECOMPOSITION(var) {
+  return {var(a.tensor<"self">(), {}, correction_by_bias(a), false, a.here())};
+}
+TAPER_DECOMPOSITION(std_mean) {
+  auto [deviation, mean] = std_mean(a.tensor<"self">(), {}, correction_by_bias(a), false, a.here());
+  return {deviation, mean};
+}
+TAPER_DECOMPOSITION(std_mean_dim) {
+  auto [deviation, mean] = std_mean(a.tensor<"self">(), a.integers<"dim">(), correction_by_bias(a),
+                                    a.boolean<"keepdim">(), a.here());
+  return {deviation, mean};
+}
+TAPER_DECOMPOSITION(var_mean) {
+  auto [variance, mean] = var_mean(a.tensor<"self">(), {}, correction_by_bias(a), false, a.here());
+  return {variance, mean};
+}
+TAPER_DECOMPOSITION(count_nonzero_dim_IntList) {
+  return {sum(ne(a.tensor<"self">(), 0, a.here()), a.integers<"dim">(), false, {}, a.here())};
+}
+TAPER_DECOMPOSITION(norm_ScalarOpt_dim_dtype) {
+  return {vector_norm_of(a.tensor<"self">(), a.has<"p">() ? a.real<"p">() : 2, a.integers<"dim">(),
+                         a.boolean<"keepdim">(), a.dtype<"dtype">(), "norm", a.here())};
+}
+TAPER_DECOMPOSITION(norm_ScalarOpt_dtype) {
+  return {vector_norm_of(a.tensor<"self">(), a.has<"p">() ? a.real<"p">() : 2, {}, false,
+                         a.dtype<"dtype">(), "norm", a.here())};
+}
+TAPER_DECOMPOSITION(frobenius_norm_dim) {
+  return {vector_norm_of(a.tensor<"self">(), 2, a.integers<"dim">(), a.boolean<"keepdim">(), {},
+                         "frobenius_norm", a.here())};
+}
+TAPER_DECOMPOSITION(linalg_norm_ord_str) {
+  const Tensor self = a.tensor<"self">();
+  const Ints dim = a.integers<"dim">();
+  const size_t over = dim.empty() ? static_cast<size_t>(self.rank()) : dim.size();
+  if (a.text<"ord">() != "fro" || over != 2)
+    throw EagerError(a.here(), "linalg_norm: ord must be 'fro', over 2 dimensions, got '" +
+                                   std::string(a.text<"ord">()) + "' over " + std::to_string(over) +
+                                   " of self " + to_string(self.sizes()));
+  return {
+      vector_norm_of(self, 2, dim, a.boolean<"keepdim">(), dtype_of(a), "linalg_norm", a.here())};
+}
+TAPER_DECOMPOSITION(dist) {
+  const Tensor difference = sub(a.tensor<"self">(), a.tensor<"other">(), 1, a.here());
+  return {vector_norm_of(difference, a.real<"p">(), {}, false, {}, "dist", a.here())};
+}
+// Slices along `dim` that are longer than maxnorm are shortened to it.
+TAPER_DECOMPOSITION_ROUNDED_ONCE(renorm) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const double p = a.real<"p">(), most = a.real<"maxnorm">();
+  if (self.rank() < 2 || !(p > 0) || !(most >= 0))
+    throw EagerError(here,
+                     "renorm: needs at least 2 dimensions, p above 0 and maxnorm of at least "
+                     "0, got " +
+                         to_string(self.sizes()) + ", " + to_text(p) + " and " + to_text(most));
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "renorm", self, here);
+  Ints others;
+  for (int64_t d = 0; d < self.rank(); ++d)
+    if (d != dim) others.push_back(d);
+  const Tensor size = vector_norm_of(self, p, others, true, {}, "renorm", here);
+  const Tensor too_long = gt(size, most, here);
+  const Tensor factor = mul(reciprocal(add(size, 1e-7, 1, here), here), most, here);
+  return {mul(self, masked_fill(factor, logical_not(too_long, here), 1, here), here)};
+}
+
 }  // namespace taper::eager::decompositions

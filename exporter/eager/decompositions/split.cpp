@@ -165,4 +165,36 @@ TAPER_DECOMPOSITION(tensor_split_tensor_indices_or_sections) {
   return split_before(self, indices, dim, here);
 }
 
+namespace {
+
+/// Cuts along `dim`, which is 0 of a vector for hsplit.
+template <const Operator& op>
+Results cut(const Arguments<op>& a, int needed, int64_t dim, const char* name) {
+  const Tensor self = a.template tensor<"self">();
+  if (self.rank() < needed)
+    throw EagerError(a.here(), std::string(name) + ": needs at least " + std::to_string(needed) +
+                                   " dimensions, not " + to_string(self.sizes()));
+  dim = std::min<int64_t>(dim, self.rank() - 1);
+  if constexpr (schema<op>.find("indices") >= 0) {
+    const Ints indices = a.template integers<"indices">();
+    return split_before(self, Dims(indices.begin(), indices.end()), dim, a.here());
+  } else {
+    const int64_t sections = a.template integer<"sections">();
+    if (sections < 1 || proves_different(self.size(dim) % sections, Dim(0)))
+      throw EagerError(a.here(), std::string(name) + ": dim " + std::to_string(dim) + " of " +
+                                     to_string(self.sizes()) + " cannot be cut into " +
+                                     std::to_string(sections) + " equal parts");
+    return split_nearly_evenly(self, sections, dim, a.here());
+  }
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(hsplit_int) { return cut(a, 1, 1, "hsplit"); }
+TAPER_DECOMPOSITION(hsplit_array) { return cut(a, 1, 1, "hsplit"); }
+TAPER_DECOMPOSITION(vsplit_int) { return cut(a, 2, 0, "vsplit"); }
+TAPER_DECOMPOSITION(vsplit_array) { return cut(a, 2, 0, "vsplit"); }
+TAPER_DECOMPOSITION(dsplit_int) { return cut(a, 3, 2, "dsplit"); }
+TAPER_DECOMPOSITION(dsplit_array) { return cut(a, 3, 2, "dsplit"); }
+
 }  // namespace taper::eager::decompositions

@@ -77,8 +77,39 @@ TAPER_DECOMPOSITION(_unique2) {
   const Tensor inverse = scatter(zeros_like(places, {}, here), 0, order, group, here);
   const Tensor counts =
       index_add(zeros_like(first, {}, here), 0, group, ones_like(places, {}, here), 1, here);
+  const Tensor none = zeros({0}, DType::i64, here);
   return {index_select(line, 0, index_select(order, 0, first, here), here),
-          reshape(inverse, self.sizes(), here), counts};
+          a.boolean<"return_inverse">() ? reshape(inverse, self.sizes(), here) : none,
+          a.boolean<"return_counts">() ? counts : none};
+}
+
+// Runs of equal elements. Which elements begin a run is known where the tensor is; how many there
+// are, only a run of the program.
+TAPER_DECOMPOSITION(unique_consecutive) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const bool of_slices = a.has<"dim">() && self.rank() > 0;
+  const int64_t dim =
+      of_slices ? checked_dim(a.integer<"dim">(), self.rank(), "unique_consecutive", self, here)
+                : 0;
+  const Tensor x = of_slices ? self : reshape(self, {self.numel()}, here);
+  const Dim n = x.size(dim), first = min(n, Dim(1));
+  Tensor differs =
+      ne(slice(x, dim, first, n, 1, here), slice(x, dim, Dim(0), n - first, 1, here), here);
+  if (x.rank() > 1)
+    differs = any(flatten(movedim(differs, dim, 0, here), 1, -1, here), -1, false, here);
+  const Tensor starts = cat({ones({first}, DType::boolean, here), differs}, 0, here);
+  const Tensor places = masked_select(positions(n, here), starts, here);
+
+  Tensor inverse = zeros({0}, DType::i64, here), counts = inverse;
+  // of slices they are always given, as in PyTorch
+  if (of_slices || a.boolean<"return_inverse">()) {
+    inverse = sub(cumsum(starts, 0, DType::i64, here), 1, 1, here);
+    if (!of_slices) inverse = reshape(inverse, self.sizes(), here);
+  }
+  if (of_slices || a.boolean<"return_counts">())
+    counts = diff(places, 1, 0, {}, reshape(as_tensor(n, here), {1}, here), here);
+  return {index_select(x, dim, places, here), inverse, counts};
 }
 
 }  // namespace taper::eager::decompositions

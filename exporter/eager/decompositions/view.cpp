@@ -176,4 +176,70 @@ TAPER_DECOMPOSITION(resize_) {
       view(cat({line, zeros({count - self.numel()}, self.dtype(), here)}, 0, here), size, here)};
 }
 
+namespace {
+
+template <const Operator& op>
+Tensor self_with_rank(int rank, const Arguments<op>& a) {
+  return with_rank(rank, a.template tensor<"self">(), a.here());
+}
+template <const Operator& op>
+Results all_with_rank(int rank, const Arguments<op>& a) {
+  Results results = a.template tensors<"tensors">();
+  for (Tensor& t : results) t = with_rank(rank, t, a.here());
+  return results;
+}
+
+}  // namespace
+
+Tensor with_rank(int rank, Tensor t, Location here) {
+  if (rank >= 1 && t.rank() == 0) t = unsqueeze(t, 0, here);
+  if (rank >= 2 && t.rank() == 1) t = unsqueeze(t, 0, here);
+  if (rank >= 3 && t.rank() == 2) t = unsqueeze(t, 2, here);
+  return t;
+}
+TAPER_DECOMPOSITION(atleast_1d) { return {self_with_rank(1, a)}; }
+TAPER_DECOMPOSITION(atleast_2d) { return {self_with_rank(2, a)}; }
+TAPER_DECOMPOSITION(atleast_3d) { return {self_with_rank(3, a)}; }
+TAPER_DECOMPOSITION(atleast_1d_Sequence) { return all_with_rank(1, a); }
+TAPER_DECOMPOSITION(atleast_2d_Sequence) { return all_with_rank(2, a); }
+TAPER_DECOMPOSITION(atleast_3d_Sequence) { return all_with_rank(3, a); }
+
+TAPER_DECOMPOSITION(movedim_intlist) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const Ints source = a.integers<"source">(), destination = a.integers<"destination">();
+  const auto rank = static_cast<size_t>(self.rank());
+  Ints from(rank, -1);  // by the place that it goes to
+  std::vector<bool> moves(rank);
+  bool usable = source.size() == destination.size();
+  for (size_t i = 0; usable && i < source.size(); ++i) {
+    const auto s = static_cast<size_t>(checked_dim(source[i], self.rank(), "movedim", self, here)),
+               d = static_cast<size_t>(
+                   checked_dim(destination[i], self.rank(), "movedim", self, here));
+    if (rank == 0) return {call<ops::alias>(here, self)};
+    usable = !moves[s] && from[d] < 0;
+    moves[s] = true, from[d] = static_cast<int64_t>(s);
+  }
+  if (!usable)
+    throw EagerError(here, "movedim: source and destination must name as many dimensions of " +
+                               to_string(self.sizes()) + ", each once");
+  size_t next = 0;
+  for (int64_t& f : from) {
+    if (f >= 0) continue;
+    while (moves[next]) ++next;
+    f = static_cast<int64_t>(next++);
+  }
+  return {permute(self, from, here)};
+}
+TAPER_DECOMPOSITION(linalg_diagonal) {
+  return {diagonal(a.tensor<"A">(), a.integer<"offset">(), a.integer<"dim1">(), a.integer<"dim2">(),
+                   a.here())};
+}
+TAPER_DECOMPOSITION(squeeze_copy_dim) {
+  return {clone(squeeze(a.tensor<"self">(), a.integer<"dim">(), a.here()), a.here())};
+}
+TAPER_DECOMPOSITION(squeeze_copy_dims) {
+  return {clone(squeeze(a.tensor<"self">(), a.integers<"dim">(), a.here()), a.here())};
+}
+
 }  // namespace taper::eager::decompositions

@@ -75,4 +75,34 @@ inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1,
   return call<ops::one_hot>(here, self, num_classes);
 }
 
+/// base^start … base^end.
+inline Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10,
+                       std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::logspace>(here, start, end, steps, base, dtype);
+}
+/// Windows of a signal, of 1 at most: periodic ones repeat after their length, others end as they
+/// begin.
+inline Tensor hann_window(int64_t window_length, bool periodic, std::optional<DType> dtype = {},
+                          Location here = Location::current()) {
+  return call<ops::hann_window_periodic>(here, window_length, periodic, dtype);
+}
+inline Tensor hamming_window(int64_t window_length, bool periodic = true,
+                             std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::hamming_window_periodic>(here, window_length, periodic, dtype);
+}
+inline Tensor bartlett_window(int64_t window_length, bool periodic = true,
+                              std::optional<DType> dtype = {},
+                              Location here = Location::current()) {
+  return call<ops::bartlett_window_periodic>(here, window_length, periodic, dtype);
+}
+inline Tensor blackman_window(int64_t window_length, bool periodic = true,
+                              std::optional<DType> dtype = {},
+                              Location here = Location::current()) {
+  return call<ops::blackman_window_periodic>(here, window_length, periodic, dtype);
+}
+inline Tensor kaiser_window(int64_t window_length, bool periodic = true, double beta = 12,
+                            std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::kaiser_window_beta>(here, window_length, periodic, beta, dtype);
+}
+
 }  // namespace taper::eager

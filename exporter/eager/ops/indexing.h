@@ -177,4 +177,21 @@ inline std::tuple<Tensor, Tensor> topk(const Tensor& self, Dim k, int64_t dim = 
   return call<ops::topk>(here, self, k, dim, largest, true);
 }
 
+/// Where true elements stand: for each dimension a vector of coordinates.
+inline std::vector<Tensor> where(const Tensor& condition, Location here = Location::current()) {
+  return call<ops::where>(here, condition);
+}
+/// A copy with source[i] at index[i], counted over all elements.
+inline Tensor put(const Tensor& self, const Tensor& index, const Tensor& source,
+                  bool accumulate = false, Location here = Location::current()) {
+  return call<ops::put>(here, self, index, source, accumulate);
+}
+/// One element for each run of equal ones, the run that every element belongs to, and their
+/// lengths; or of slices along `dim`.
+inline std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self,
+                                                             std::optional<int64_t> dim = {},
+                                                             Location here = Location::current()) {
+  return call<ops::unique_consecutive>(here, self, true, true, dim);
+}
+
 }  // namespace taper::eager

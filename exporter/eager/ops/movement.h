@@ -128,4 +128,42 @@ inline Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t of
   return call<ops::diagonal_scatter>(here, self, src, offset, dim1, dim2);
 }
 
+/// The first (last) row or column last: of dimension 0, of dimension 1.
+inline Tensor flipud(const Tensor& self, Location here = Location::current()) {
+  return call<ops::flipud>(here, self);
+}
+inline Tensor fliplr(const Tensor& self, Location here = Location::current()) {
+  return call<ops::fliplr>(here, self);
+}
+/// Along dimension 1; vectors are columns.
+inline Tensor column_stack(const std::vector<Tensor>& tensors,
+                           Location here = Location::current()) {
+  return call<ops::column_stack>(here, tensors);
+}
+/// Of a vector the matrix with it on a diagonal, of a matrix that diagonal.
+inline Tensor diag(const Tensor& self, int64_t diagonal = 0, Location here = Location::current()) {
+  return call<ops::diag>(here, self, diagonal);
+}
+/// All choices of r elements of a vector, each a row.
+inline Tensor combinations(const Tensor& self, int64_t r = 2, bool with_replacement = false,
+                           Location here = Location::current()) {
+  return call<ops::combinations>(here, self, r, with_replacement);
+}
+/// Tensors of different lengths (dimension 0) as one, (longest, batch, …) or (batch, longest, …).
+inline Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first = false,
+                           double padding_value = 0, std::string_view padding_side = "right",
+                           Location here = Location::current()) {
+  return call<ops::pad_sequence>(here, sequences, batch_first, padding_value, padding_side);
+}
+/// The sum over what a broadcast from `size` repeated.
+inline Tensor sum_to_size(const Tensor& self, const Dims& size,
+                          Location here = Location::current()) {
+  return call<ops::sum_to_size>(here, self, size);
+}
+/// The powers 0 … N - 1 of each element, in a new last dimension.
+inline Tensor vander(const Tensor& x, std::optional<Dim> N = {},
+                     Location here = Location::current()) {
+  return call<ops::linalg_vander>(here, x, N);
+}
+
 }  // namespace taper::eager

@@ -521,4 +521,39 @@ inline Tensor operator~(Operand a) { return call<ops::bitwise_not>(a.here, a.ten
 #undef TAPER_OPERATOR
 #undef TAPER_SCALED_OPERATOR
 
+/// Where self and other, of one dtype, are apart by no more than atol + rtol * |other|.
+inline Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-5,
+                      double atol = 1e-8, bool equal_nan = false,
+                      Location here = Location::current()) {
+  return call<ops::isclose>(here, self, other, rtol, atol, equal_nan);
+}
+inline Tensor isposinf(const Tensor& self, Location here = Location::current()) {
+  return call<ops::isposinf>(here, self);
+}
+inline Tensor isneginf(const Tensor& self, Location here = Location::current()) {
+  return call<ops::isneginf>(here, self);
+}
+/// 0 below 0, 1 above, and at 0 what `values`, of the same dtype, says.
+inline Tensor heaviside(const Tensor& self, const Tensor& values,
+                        Location here = Location::current()) {
+  return call<ops::heaviside>(here, self, values);
+}
+/// self * 2^other
+inline Tensor ldexp(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::ldexp_Tensor>(here, self, other);
+}
+/// -x log(x), of negative numbers -infinity.
+inline Tensor entr(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_entr>(here, self);
+}
+/// The distribution function of the normal distribution.
+inline Tensor ndtr(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_ndtr>(here, self);
+}
+/// self * log1p(other), and 0 where self is, unless other is NaN.
+inline Tensor xlog1py(const Tensor& self, const Tensor& other,
+                      Location here = Location::current()) {
+  return call<ops::special_xlog1py>(here, self, other);
+}
+
 }  // namespace taper::eager

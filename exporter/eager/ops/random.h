@@ -66,4 +66,34 @@ inline Tensor feature_dropout(const Tensor& input, double p, bool train = true,
   return call<ops::feature_dropout>(here, input, p, train);
 }
 
+/// With the sizes and the dtype of self: even in [from, to), …
+inline Tensor uniform(const Tensor& self, double from = 0, double to = 1,
+                      Location here = Location::current()) {
+  return call<ops::uniform>(here, self, from, to);
+}
+/// … of the exponential distribution with the rate lambd …
+inline Tensor exponential(const Tensor& self, double lambd = 1,
+                          Location here = Location::current()) {
+  return call<ops::exponential>(here, self, lambd);
+}
+/// … the number of tries up to the first success …
+inline Tensor geometric(const Tensor& self, double p, Location here = Location::current()) {
+  return call<ops::geometric>(here, self, p);
+}
+/// … and integers in [low, high).
+inline Tensor randint_like(const Tensor& self, Dim low, Dim high, std::optional<DType> dtype = {},
+                           Location here = Location::current()) {
+  return call<ops::randint_like_low_dtype>(here, self, low, high, dtype);
+}
+/// A leaky relu whose slope is drawn for each element while training, else the middle of both.
+inline Tensor rrelu(const Tensor& self, Scalar lower = 0.125, Scalar upper = 1.0 / 3,
+                    bool training = false, Location here = Location::current()) {
+  return call<ops::rrelu>(here, self, lower, upper, training);
+}
+/// Dropout after selu: mean and variance stay.
+inline Tensor alpha_dropout(const Tensor& input, double p = 0.5, bool train = true,
+                            Location here = Location::current()) {
+  return call<ops::alpha_dropout>(here, input, p, train);
+}
+
 }  // namespace taper::eager

@@ -202,4 +202,74 @@ inline Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim,
   return call<ops::taper_linear_recurrence>(here, a, b, dim);
 }
 
+/// The element at the part q, in [0, 1], of the sorted elements along dim, or of all; between two
+/// elements as `interpolation` says: linear, lower, higher, midpoint or nearest. Of f32 and f64; a
+/// line with NaN gives NaN.
+inline Tensor quantile(const Tensor& self, double q, std::optional<int64_t> dim = {},
+                       bool keepdim = false, std::string_view interpolation = "linear",
+                       Location here = Location::current()) {
+  return call<ops::quantile_scalar>(here, self, q, dim, keepdim, interpolation);
+}
+/// The same for each element of a vector q of self's dtype: they are the first dimension.
+inline Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim = {},
+                       bool keepdim = false, std::string_view interpolation = "linear",
+                       Location here = Location::current()) {
+  return call<ops::quantile>(here, self, q, dim, keepdim, interpolation);
+}
+/// The same of the elements that are not NaN.
+inline Tensor nanquantile(const Tensor& self, double q, std::optional<int64_t> dim = {},
+                          bool keepdim = false, std::string_view interpolation = "linear",
+                          Location here = Location::current()) {
+  return call<ops::nanquantile_scalar>(here, self, q, dim, keepdim, interpolation);
+}
+inline Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim = {},
+                          bool keepdim = false, std::string_view interpolation = "linear",
+                          Location here = Location::current()) {
+  return call<ops::nanquantile>(here, self, q, dim, keepdim, interpolation);
+}
+/// The median of the elements that are not NaN: the lower of two middle ones.
+inline Tensor nanmedian(const Tensor& self, Location here = Location::current()) {
+  return call<ops::nanmedian>(here, self);
+}
+/// The same along dim, and where it stands.
+inline std::tuple<Tensor, Tensor> nanmedian(const Tensor& self, int64_t dim, bool keepdim = false,
+                                            Location here = Location::current()) {
+  return call<ops::nanmedian_dim>(here, self, dim, keepdim);
+}
+/// The p-norm of self - other.
+inline Tensor dist(const Tensor& self, const Tensor& other, Scalar p = 2,
+                   Location here = Location::current()) {
+  return call<ops::dist>(here, self, other, p);
+}
+/// Slices along dim whose p-norm is above maxnorm are shortened to it.
+inline Tensor renorm(const Tensor& self, Scalar p, int64_t dim, Scalar maxnorm,
+                     Location here = Location::current()) {
+  return call<ops::renorm>(here, self, p, dim, maxnorm);
+}
+/// The integral of y along dim by the trapezoidal rule, over places x: a vector, or as y.
+inline Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1,
+                        Location here = Location::current()) {
+  return call<ops::trapezoid_x>(here, y, x, dim);
+}
+/// The same over places at a distance of dx.
+inline Tensor trapezoid(const Tensor& y, Scalar dx = 1, int64_t dim = -1,
+                        Location here = Location::current()) {
+  return call<ops::trapezoid_dx>(here, y, dx, dim);
+}
+/// The integral up to each place but the first.
+inline Tensor cumulative_trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1,
+                                   Location here = Location::current()) {
+  return call<ops::cumulative_trapezoid_x>(here, y, x, dim);
+}
+inline Tensor cumulative_trapezoid(const Tensor& y, Scalar dx = 1, int64_t dim = -1,
+                                   Location here = Location::current()) {
+  return call<ops::cumulative_trapezoid_dx>(here, y, dx, dim);
+}
+/// The slope along each of `dims`, or along all dimensions, of samples at a distance of `spacing`:
+/// central differences, at the ends of order 1 or 2.
+inline std::vector<Tensor> gradient(const Tensor& self, Scalar spacing = 1, const Ints& dims = {},
+                                    int64_t edge_order = 1, Location here = Location::current()) {
+  return call<ops::gradient_scalararray>(here, self, spacing, dims, edge_order);
+}
+
 }  // namespace taper::eager

@@ -177,4 +177,35 @@ inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0,
   return call<ops::unbind_int>(here, self, dim);
 }
 
+/// With dimensions of size 1 in front of those of self, or (3) around and behind them, up to 1, 2
+/// or 3.
+inline Tensor atleast_1d(const Tensor& self, Location here = Location::current()) {
+  return call<ops::atleast_1d>(here, self);
+}
+inline Tensor atleast_2d(const Tensor& self, Location here = Location::current()) {
+  return call<ops::atleast_2d>(here, self);
+}
+inline Tensor atleast_3d(const Tensor& self, Location here = Location::current()) {
+  return call<ops::atleast_3d>(here, self);
+}
+/// With each dimension of `source` moved to that of `destination`.
+inline Tensor movedim(const Tensor& self, const Ints& source, const Ints& destination,
+                      Location here = Location::current()) {
+  return call<ops::movedim_intlist>(here, self, source, destination);
+}
+/// tensor_split along the second (of vectors the first), the first and the third dimension into
+/// equal pieces.
+inline std::vector<Tensor> hsplit(const Tensor& self, int64_t sections,
+                                  Location here = Location::current()) {
+  return call<ops::hsplit_int>(here, self, sections);
+}
+inline std::vector<Tensor> vsplit(const Tensor& self, int64_t sections,
+                                  Location here = Location::current()) {
+  return call<ops::vsplit_int>(here, self, sections);
+}
+inline std::vector<Tensor> dsplit(const Tensor& self, int64_t sections,
+                                  Location here = Location::current()) {
+  return call<ops::dsplit_int>(here, self, sections);
+}
+
 }  // namespace taper::eager

@@ -1,5 +1,6 @@
 #include "taper/exporter/importers/pt2/program.h"
 
+#include "taper/exporter/importers/pt2/aliases.h"
 #include "taper/exporter/importers/pt2/check_program.h"
 #include "taper/exporter/importers/pt2/json.h"
 #include "taper/exporter/io/array.h"
@@ -167,6 +168,7 @@ Node node_of(const Json& json) {
   Node node;
   node.target = json.at("target").text();
   node.inputs = list_of(json.at("inputs"), named_argument);
+  resolve_alias(node);
   node.outputs = list_of(json.at("outputs"), argument_of);
   if (json.has("name") && !json.at("name").is_null()) node.name = json.at("name").text();
   for (size_t i = 0; node.name.empty() && i < node.outputs.size(); ++i)

@@ -57,7 +57,7 @@ class Search {
       return;
     }
     const eager::Overload overload = find_runnable(*name);
-    if (is_refused(*name)) {
+    if (overload.info == nullptr && is_refused(*name)) {
       add(node, node.target, "complex numbers are not supported");
       return;
     }

@@ -1,0 +1,122 @@
+// Integrals and slopes of sampled functions.
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/promotion.h"
+
+namespace taper::eager::decompositions {
+namespace {
+
+Tensor all_but_first(const Tensor& t, int64_t dim, Location here) {
+  return slice(t, dim, Dim(1), t.size(dim), 1, here);
+}
+Tensor all_but_last(const Tensor& t, int64_t dim, Location here) {
+  return slice(t, dim, Dim(0), max(t.size(dim) - Dim(1), Dim(0)), 1, here);
+}
+
+/// The areas of the trapezoids between neighbours, over a width of 1, times 2.
+Tensor neighbour_sums(const Tensor& y, int64_t dim, Location here) {
+  return add(all_but_last(y, dim, here), all_but_first(y, dim, here), 1, here);
+}
+template <const Operator& op>
+int64_t dim_of(const Arguments<op>& a, const char* name) {
+  const Tensor y = a.template tensor<"y">();
+  if (y.rank() == 0) throw EagerError(a.here(), std::string(name) + ": y has no dimension");
+  return checked_dim(a.template integer<"dim">(), y.rank(), name, y, a.here());
+}
+/// The area over each step of x, which is a vector of y's places along the dimension, or broadcasts
+/// with y.
+template <const Operator& op>
+Tensor areas(const Arguments<op>& a, int64_t dim, const char* name) {
+  const Location here = a.here();
+  const Tensor y = a.template tensor<"y">();
+  Tensor x = a.template tensor<"x">();
+  if (x.rank() == 1) {
+    if (proves_different(x.size(0), y.size(dim)))
+      throw EagerError(here, std::string(name) + ": x has " + x.size(0).to_string() +
+                                 " places, dim " + std::to_string(dim) + " of y has " +
+                                 y.size(dim).to_string());
+    Dims line(static_cast<size_t>(y.rank()), Dim(1));
+    line[static_cast<size_t>(dim)] = x.size(0);
+    x = view(x, line, here);
+  }
+  while (x.rank() < y.rank()) x = unsqueeze(x, 0, here);
+  const Tensor widths = sub(all_but_first(x, dim, here), all_but_last(x, dim, here), 1, here);
+  return div(mul(widths, neighbour_sums(y, dim, here), here), 2, here);
+}
+template <const Operator& op>
+Tensor even_areas(const Arguments<op>& a, int64_t dim) {
+  const double width = a.template real<"dx">();
+  return mul(neighbour_sums(a.template tensor<"y">(), dim, a.here()), Scalar(width / 2), a.here());
+}
+
+/// Differences over two steps, at the ends over one (edge_order 1), or of the parabola through
+/// three points.
+Tensor slope(const Tensor& self, int64_t dim, double spacing, int64_t edge_order, Location here) {
+  const Dim extent = self.size(dim);
+  if (edge_order != 1 && edge_order != 2)
+    throw EagerError(here,
+                     "gradient: edge_order must be 1 or 2, not " + std::to_string(edge_order));
+  if (proves_less(extent, Dim(edge_order + 1)))
+    throw EagerError(here, "gradient: dim " + std::to_string(dim) + " of " +
+                               to_string(self.sizes()) + " must have at least " +
+                               std::to_string(edge_order + 1) + " elements");
+  const Tensor x = is_floating(self.dtype()) ? self : cast(self, DType::f32, here);
+  const auto part = [&](Dim from, Dim to) { return slice(x, dim, from, to, 1, here); };
+  const auto at = [&](int64_t i) {
+    return i < 0 ? part(extent + Dim(i), extent + Dim(i + 1)) : part(i, i + 1);
+  };
+  const auto edge = [&](int64_t i, int64_t next, int64_t second, double sign) {
+    const Tensor step = sub(at(next), at(i), 1, here);
+    if (edge_order == 1) return mul(step, Scalar(sign / spacing), here);
+    const Tensor far = sub(at(second), at(next), 1, here);
+    return mul(sub(mul(step, 1.5, here), far, 0.5, here), Scalar(sign / spacing), here);
+  };
+  const Tensor inner =
+      mul(sub(part(2, extent), part(0, extent - Dim(2)), 1, here), Scalar(0.5 / spacing), here);
+  return cat({edge(0, 1, 2, 1), inner, edge(-1, -2, -3, -1)}, dim, here);
+}
+template <const Operator& op>
+Results slopes(const Arguments<op>& a, Ints dims, double spacing) {
+  const Tensor self = a.template tensor<"self">();
+  if (dims.empty())
+    for (int64_t d = 0; d < self.rank(); ++d) dims.push_back(d);
+  Results results;
+  for (const int64_t d : dims)
+    results.push_back(slope(self, checked_dim(d, self.rank(), "gradient", self, a.here()), spacing,
+                            a.template integer<"edge_order">(), a.here()));
+  return results;
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(trapezoid_x) {
+  const int64_t dim = dim_of(a, "trapezoid");
+  return {sum(areas(a, dim, "trapezoid"), {dim}, false, {}, a.here())};
+}
+TAPER_DECOMPOSITION(trapezoid_dx) {
+  const int64_t dim = dim_of(a, "trapezoid");
+  return {sum(even_areas(a, dim), {dim}, false, {}, a.here())};
+}
+TAPER_DECOMPOSITION(cumulative_trapezoid_x) {
+  const int64_t dim = dim_of(a, "cumulative_trapezoid");
+  return {cumsum(areas(a, dim, "cumulative_trapezoid"), dim, {}, a.here())};
+}
+TAPER_DECOMPOSITION(cumulative_trapezoid_dx) {
+  const int64_t dim = dim_of(a, "cumulative_trapezoid");
+  return {cumsum(even_areas(a, dim), dim, {}, a.here())};
+}
+
+TAPER_DECOMPOSITION(gradient_scalarint) {
+  return slopes(a, a.has<"dim">() ? Ints{a.integer<"dim">()} : Ints{},
+                a.has<"spacing">() ? a.real<"spacing">() : 1);
+}
+TAPER_DECOMPOSITION(gradient_scalararray) {
+  return slopes(a, a.integers<"dim">(), a.real<"spacing">());
+}
+TAPER_DECOMPOSITION(gradient_array) { return slopes(a, a.integers<"dim">(), 1); }
+
+}  // namespace taper::eager::decompositions

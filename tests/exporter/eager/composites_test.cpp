@@ -1,0 +1,197 @@
+// Composite operators where their arguments are at the edge of what they take. Their values are
+// those of PyTorch in tests/data/pt2/operator_names.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/matmul.h"
+#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/view.h"
+
+namespace taper::eager {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tensor floats(const std::vector<float>& values) {
+  return Tensor::from(values, {static_cast<int64_t>(values.size())});
+}
+std::vector<float> elements(const Tensor& t) { return t.to_vector<float>(); }
+std::vector<int64_t> integers(const Tensor& t) { return t.to_vector<int64_t>(); }
+
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const EagerError& e) {
+    return e.what();
+  }
+  return "nothing";
+}
+
+TEST(quantile, is_the_element_of_a_tensor_that_has_one) {
+  EXPECT_EQ(quantile(floats({3}), 0.7).item<float>(), 3);
+  EXPECT_EQ(quantile(full({}, 3.0), 0.7).item<float>(), 3);
+  EXPECT_EQ(quantile(full({}, 3.0), 0.7, 0, true).sizes(), Dims{});
+}
+TEST(quantile, takes_the_ends) {
+  const Tensor x = floats({5, 1, 3});
+  EXPECT_THAT(elements(quantile(x, floats({0, 0.5, 1}))), ElementsAre(1, 3, 5));
+}
+TEST(quantile, is_nan_where_a_line_has_nan_unless_it_is_left_out) {
+  const Tensor x = Tensor::from(std::vector<float>{1, NAN, 2, 4}, {2, 2});
+  EXPECT_TRUE(std::isnan(elements(quantile(x, 0.5, 1))[0]));
+  EXPECT_EQ(elements(quantile(x, 0.5, 1))[1], 3);
+  EXPECT_THAT(elements(nanquantile(x, 0.5, 1)), ElementsAre(1, 3));
+  EXPECT_TRUE(std::isnan(nanquantile(floats({NAN, NAN}), 0.5).item<float>()));
+}
+TEST(quantile, says_what_it_cannot_take) {
+  EXPECT_THAT(refusal([] { quantile(ones({2}), 1.5); }), HasSubstr("q must lie in [0, 1]"));
+  EXPECT_THAT(refusal([] { quantile(ones({0}), 0.5); }), HasSubstr("must not be empty"));
+  EXPECT_THAT(refusal([] { quantile(ones({2}, DType::i64), 0.5); }), HasSubstr("f32 or f64"));
+  EXPECT_THAT(refusal([] { quantile(ones({2}), 0.5, {}, false, "cubic"); }),
+              HasSubstr("not cubic"));
+}
+
+TEST(nanmedian, is_the_lower_middle_of_the_numbers) {
+  EXPECT_EQ(nanmedian(floats({NAN, 4, 1, NAN, 3, 2})).item<float>(), 2);
+  EXPECT_TRUE(std::isnan(nanmedian(floats({NAN})).item<float>()));
+}
+
+TEST(combinations, are_none_where_there_are_too_few_elements) {
+  EXPECT_EQ(combinations(floats({1, 2}), 3).sizes(), (Dims{0, 3}));
+  EXPECT_EQ(combinations(floats({}), 2, true).sizes(), (Dims{0, 2}));
+  EXPECT_EQ(combinations(floats({1, 2}), 0).sizes(), Dims{0});
+  EXPECT_THAT(elements(combinations(floats({1, 2, 3}), 3)), ElementsAre(1, 2, 3));
+  EXPECT_THAT(refusal([] { combinations(ones({1000}), 4); }), HasSubstr("2^26"));
+}
+
+TEST(unique_consecutive, counts_runs) {
+  const auto [values, inverse, counts] = unique_consecutive(floats({2, 2, 1, 2}));
+  EXPECT_THAT(elements(values), ElementsAre(2, 1, 2));
+  EXPECT_THAT(integers(inverse), ElementsAre(0, 0, 1, 2));
+  EXPECT_THAT(integers(counts), ElementsAre(2, 1, 1));
+}
+TEST(unique_consecutive, compares_slices) {
+  const Tensor x = Tensor::from(std::vector<float>{1, 1, 2, 3, 3, 3}, {2, 3});
+  const auto [values, inverse, counts] = unique_consecutive(x, 1);
+  EXPECT_THAT(elements(values), ElementsAre(1, 2, 3, 3));
+  EXPECT_THAT(integers(inverse), ElementsAre(0, 0, 1));
+  EXPECT_THAT(integers(counts), ElementsAre(2, 1));
+}
+TEST(unique_consecutive, of_nothing_is_nothing) {
+  const auto [values, inverse, counts] = unique_consecutive(floats({}));
+  EXPECT_EQ(values.sizes(), Dims{0});
+  EXPECT_EQ(inverse.sizes(), Dims{0});
+  EXPECT_EQ(counts.sizes(), Dims{0});
+}
+
+TEST(trapezoid, of_one_element_is_zero) {
+  EXPECT_EQ(trapezoid(floats({3})).item<float>(), 0);
+  EXPECT_EQ(cumulative_trapezoid(floats({3})).sizes(), Dims{0});
+  EXPECT_THAT(refusal([] { trapezoid(ones({3}), ones({2})); }), HasSubstr("x has 2 places"));
+}
+TEST(gradient, needs_one_element_more_than_its_order) {
+  EXPECT_THAT(elements(gradient(floats({1, 4}))[0]), ElementsAre(3, 3));
+  EXPECT_THAT(refusal([] {
+                gradient(floats({1, 4}), 1, {}, 2);
+              }),
+              HasSubstr("at least 3 elements"));
+  EXPECT_THAT(refusal([] {
+                gradient(floats({1, 4, 9}), 1, {}, 3);
+              }),
+              HasSubstr("edge_order must be 1 or 2"));
+}
+
+TEST(pad_sequence, needs_sequences_of_one_kind) {
+  EXPECT_THAT(elements(pad_sequence({floats({1}), floats({2, 3})}, true)), ElementsAre(1, 0, 2, 3));
+  EXPECT_THAT(refusal([] { pad_sequence({}); }), HasSubstr("at least one tensor"));
+  EXPECT_THAT(refusal([] {
+                pad_sequence({ones({2}), ones({2, 2})});
+              }),
+              HasSubstr("(2, 2) and (2)"));
+}
+TEST(hsplit, cuts_into_equal_pieces_only) {
+  EXPECT_EQ(hsplit(ones({4}), 2)[1].sizes(), Dims{2});
+  EXPECT_THAT(refusal([] { hsplit(ones({2, 3}), 2); }), HasSubstr("2 equal parts"));
+  EXPECT_THAT(refusal([] { vsplit(ones({4}), 2); }), HasSubstr("at least 2 dimensions"));
+}
+TEST(sum_to_size, refuses_what_no_broadcast_made) {
+  EXPECT_EQ(sum_to_size(ones({2, 3}), {}).item<float>(), 6);
+  EXPECT_THAT(refusal([] { sum_to_size(ones({2, 3}), {2}); }), HasSubstr("does not sum to (2)"));
+  EXPECT_THAT(refusal([] { sum_to_size(ones({3}), {1, 3}); }), HasSubstr("does not sum to"));
+}
+TEST(diag, of_nothing_is_a_square_beside_the_diagonal) {
+  EXPECT_EQ(diag(floats({}), 2).sizes(), (Dims{2, 2}));
+  EXPECT_THAT(refusal([] { diag(ones({1, 1, 1})); }), HasSubstr("1 or 2 dimensions"));
+}
+TEST(movedim, wants_each_dimension_once) {
+  EXPECT_EQ(movedim(ones({1, 2, 3}), {0, 2}, {2, 0}).sizes(), (Dims{3, 2, 1}));
+  EXPECT_THAT(refusal([] { movedim(ones({1, 2}), Ints{0, 0}, {0, 1}); }), HasSubstr("each once"));
+}
+
+TEST(isclose, compares_infinities_and_nan) {
+  const Tensor x = floats({INFINITY, -INFINITY, NAN, 1}), y = floats({INFINITY, INFINITY, NAN, 1});
+  EXPECT_THAT(isclose(x, y).to_vector<bool>(), ElementsAre(true, false, false, true));
+  EXPECT_TRUE(isclose(x, y, 0, 0, true).to_vector<bool>()[2]);
+  EXPECT_THAT(refusal([&] { isclose(x, y, -1); }), HasSubstr("at least 0"));
+}
+TEST(heaviside, takes_one_dtype) {
+  EXPECT_THAT(elements(heaviside(floats({-1, 0, 2, NAN}), full({}, 7.0))), ElementsAre(0, 7, 1, 0));
+  EXPECT_THAT(refusal([] { heaviside(ones({1}), ones({1}, DType::f64)); }),
+              HasSubstr("must have one dtype"));
+}
+TEST(xlog1py, is_zero_where_the_factor_is) {
+  EXPECT_THAT(elements(xlog1py(zeros({3}), floats({-1, INFINITY, 1}))), Each(0));
+  EXPECT_TRUE(std::isnan(xlog1py(zeros({1}), floats({NAN})).item<float>()));
+}
+
+TEST(window, of_one_sample_is_one) {
+  for (const bool periodic : {false, true})
+    for (const Tensor& w :
+         {hann_window(1, periodic), hamming_window(1, periodic), bartlett_window(1, periodic),
+          blackman_window(1, periodic), kaiser_window(1, periodic)})
+      EXPECT_THAT(elements(w), ElementsAre(1));
+  EXPECT_EQ(kaiser_window(0).sizes(), Dims{0});
+  EXPECT_THAT(refusal([] { kaiser_window(-1); }), HasSubstr("length in [0, 2^31]"));
+}
+
+TEST(random_draws, have_the_moments_of_their_distribution) {
+  constexpr int64_t n = 200'000;
+  const Tensor self = zeros({n}, DType::f64);
+  const auto moments = [](const Tensor& t) {
+    const Tensor x = to(t, DType::f64);
+    return std::pair(mean(x).item<double>(), var(x).item<double>());
+  };
+  const auto expect = [&](const Tensor& drawn, double mean, double variance) {
+    const auto [m, v] = moments(drawn);
+    EXPECT_NEAR(m, mean, 5 * std::sqrt(variance / n));
+    EXPECT_NEAR(v, variance, 0.05 * variance);
+  };
+  expect(uniform(self, -1, 3), 1, 16.0 / 12);
+  expect(exponential(self, 2), 0.5, 0.25);
+  expect(geometric(self, 0.25), 4, 0.75 / 0.0625);
+  expect(randint_like(self, -2, 3), 0, 2);
+  expect(alpha_dropout(uniform(self, -std::sqrt(3.0), std::sqrt(3.0)), 0.3), 0, 1);
+  EXPECT_GE(min(geometric(self, 0.9)).item<double>(), 1);
+}
+TEST(random_draws, refuse_what_is_no_parameter) {
+  EXPECT_THAT(refusal([] { uniform(ones({1}), 2, 1); }), HasSubstr("at most"));
+  EXPECT_THAT(refusal([] { uniform(ones({1}, DType::i64)); }), HasSubstr("floating dtype"));
+  EXPECT_THAT(refusal([] { exponential(ones({1}), 0); }), HasSubstr("above 0"));
+  EXPECT_THAT(refusal([] { geometric(ones({1}), 1); }), HasSubstr("inside (0, 1)"));
+  EXPECT_THAT(refusal([] { alpha_dropout(ones({1}), 2); }), HasSubstr("in [0, 1]"));
+  EXPECT_THAT(refusal([] { rrelu(ones({1}), 0.5, 0.2); }), HasSubstr("at most upper"));
+}
+
+}  // namespace
+}  // namespace taper::eager
