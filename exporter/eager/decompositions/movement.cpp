@@ -325,6 +325,7 @@ TAPER_DECOMPOSITION(sum_to_size) {
   const Tensor self = a.tensor<"self">();
   const Dims size = a.dims<"size">();
   const auto rank = static_cast<size_t>(self.rank());
+  if (size.empty()) return {sum(self, Ints{}, false, {}, here)};
   if (size.size() > rank)
     throw EagerError(
         here, "sum_to_size: " + to_string(self.sizes()) + " does not sum to " + to_string(size));
