@@ -162,6 +162,7 @@ TAPER_UNARY_NUMERIC(remainder_Scalar, RemainderScalar)
 #undef TAPER_COMMA
 #undef TAPER_INTEGER_DIVISION
 
+TAPER_BINARY_INTEGER(gcd, Gcd)
 TAPER_BINARY_INTEGER(bitwise_and_Tensor, BitwiseAnd)
 TAPER_UNARY_INTEGER(bitwise_and_Scalar, AndScalar)
 TAPER_BINARY_INTEGER(bitwise_or_Tensor, BitwiseOr)

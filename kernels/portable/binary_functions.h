@@ -179,6 +179,22 @@ struct Xlogy {
   T operator()(T a, T b) const { return b != b ? b : a == T(0) ? T(0) : a * math::log(b); }
 };
 
+/// By Euclid's algorithm, without the sign: of the most negative number and 0 it wraps around.
+template <class T>
+struct Gcd {
+  T operator()(T a, T b) const {
+    uint64_t x = size(a), y = size(b);
+    while (y != 0) {
+      const uint64_t rest = x % y;
+      x = y, y = rest;
+    }
+    return static_cast<T>(x);
+  }
+  static uint64_t size(T a) {
+    const auto bits = static_cast<uint64_t>(a);
+    return a < 0 ? 0 - bits : bits;
+  }
+};
 template <class T>
 struct BitwiseAnd {
   T operator()(T a, T b) const { return a & b; }

@@ -1,5 +1,6 @@
-// The inverse of the error function, and the gamma function's logarithm with its derivatives. The
-// latter exist in double only: they are rare, and half of their formulas cancel.
+// The inverse of the error function, the gamma function's logarithm with its derivatives, modified
+// Bessel functions, and the normal distribution's logarithm. All but the first exist in double
+// only: they are rare, and half of their formulas cancel.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -191,6 +192,45 @@ inline double polygamma(int64_t n, double x) {
   double factor = n % 2 == 0 ? -1 : 1;
   for (int64_t k = 2; k <= n; ++k) factor *= static_cast<double>(k);
   return factor * hurwitz_zeta(n + 1, x);
+}
+
+/// The modified Bessel function of the first kind and of order 0 or 1, times exp(-|x|). Up to |x| =
+/// 20 its power series (Abramowitz and Stegun 9.6.10), whose terms are all positive; from there on
+/// 9.7.1, whose smallest term is below 1e-17.
+inline double scaled_bessel_i(int order, double x) {
+  const double size = std::fabs(x);
+  double sum = 1, term = 1;
+  if (size <= 20) {
+    const double square = size * size / 4;
+    for (int k = 1; term > 1e-17 * sum; ++k) sum += term *= square / (k * double(k + order));
+    sum *= (order == 1 ? size / 2 : 1) * std::exp(-size);
+  } else {
+    const double mu = 4.0 * order;
+    for (int k = 1; k <= 40; ++k) {
+      const double odd = 2 * k - 1;
+      const double next = -term * (mu - odd * odd) / (8 * size * k);
+      if (!(std::fabs(next) < std::fabs(term))) break;
+      sum += term = next;
+    }
+    sum /= std::sqrt(2 * pi * size);
+  }
+  return order == 1 && x < 0 ? -sum : sum;
+}
+/// Without the factor; infinite where it leaves the range.
+inline double bessel_i(int order, double x) {
+  const double scaled = scaled_bessel_i(order, x), half = std::exp(std::fabs(x) / 2);
+  return scaled * half * half;
+}
+
+/// The logarithm of the normal distribution's function. Far below 0 by Abramowitz and
+/// Stegun 26.2.12.
+inline double log_ndtr(double x) {
+  const double z = x * std::sqrt(0.5);
+  if (x > -1) return std::log1p(-std::erfc(z) / 2);
+  if (!(x < -20)) return std::log(std::erfc(-z) / 2);
+  double sum = 1, term = 1;
+  for (int k = 1; k <= 10; ++k) sum += term *= -(2 * k - 1) / (x * x);
+  return -x * x / 2 - std::log(-x * std::sqrt(2 * pi)) + std::log(sum);
 }
 
 }  // namespace taper::portable::math

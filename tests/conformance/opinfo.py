@@ -35,9 +35,9 @@ DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int
 TOLERANCE = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (1e-3, 1e-5),
              torch.bfloat16: (1.6e-2, 1e-5)}
 # Results that PyTorch leaves open: which of equal elements an index names, and what is kept for a backward pass.
-OPEN_RESULTS = {"sort": [1], "topk": [1], "kthvalue": [1], "median.dim": [1], "nanmedian.dim": [1], "_embedding_bag": [1, 2, 3], "embedding_bag.padding_idx": [1, 2, 3],
+OPEN_RESULTS = {"sort": [1], "topk": [1], "kthvalue": [1], "median.dim": [1], "nanmedian.dim": [1], "mode": [1], "_embedding_bag": [1, 2, 3], "embedding_bag.padding_idx": [1, 2, 3],
                 "_ctc_loss": [1]}
-ORDERS = {"sort", "msort", "argsort", "argsort.stable", "topk", "kthvalue", "median.dim", "nanmedian.dim"}
+ORDERS = {"sort", "msort", "argsort", "argsort.stable", "topk", "kthvalue", "median.dim", "nanmedian.dim", "mode"}
 
 
 class Unsupported(Exception):

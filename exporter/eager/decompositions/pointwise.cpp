@@ -248,6 +248,13 @@ TAPER_DECOMPOSITION(heaviside) {
 TAPER_DECOMPOSITION(ldexp_Tensor) {
   return {mul(a.tensor<"self">(), pow(Scalar(2.0), a.tensor<"other">(), a.here()), a.here())};
 }
+TAPER_DECOMPOSITION(lcm) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
+  const Tensor divisor = gcd(self, other, here), zero = eq(divisor, 0, here);
+  const Tensor share = div(self, masked_fill(divisor, zero, 1, here), "trunc", here);
+  return {abs(mul(share, other, here), here)};
+}
 // p (p - 1) / 4 * log(π) + the sum of lgamma(self - i / 2) for i < p
 TAPER_DECOMPOSITION_ROUNDED_ONCE(mvlgamma) {
   const Location here = a.here();

@@ -130,6 +130,32 @@ TAPER_DECOMPOSITION(nanmedian_dim) {
   const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "nanmedian", self, a.here());
   return middle_number(self, dim, a.boolean<"keepdim">(), a.here());
 }
+// In sorted order equal elements stand together, and the end of the longest run is looked for.
+TAPER_DECOMPOSITION(mode) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">();
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "mode", self, here);
+  if (self.rank() == 0) return {self, zeros_like(self, DType::i64, here)};
+  if (proves_equal(self.size(dim), Dim(0)))
+    throw EagerError(here, "mode: dim " + std::to_string(dim) + " of " + to_string(self.sizes()) +
+                               " has no elements");
+  const auto [values, indices] = sort(movedim(self, dim, -1, here), -1, false, here);
+  const Dim n = values.size(-1);
+  const Tensor first = slice(values, -1, Dim(0), Dim(1), 1, here);
+  const Tensor begins = cat({ones_like(first, DType::boolean, here),
+                             ne(slice(values, -1, Dim(1), n, 1, here),
+                                slice(values, -1, Dim(0), n - Dim(1), 1, here), here)},
+                            -1, here);
+  const Tensor places = positions(n, here);
+  const Tensor begin =
+      std::get<0>(cummax(where(begins, places, zeros_like(places, {}, here), here), -1, here));
+  const Tensor end = argmax(sub(places, begin, 1, here), -1, true, here);
+  const auto at = [&](const Tensor& sorted) {
+    const Tensor found = movedim(gather(sorted, -1, end, here), -1, dim, here);
+    return a.boolean<"keepdim">() ? found : squeeze(found, dim, here);
+  };
+  return {at(values), at(indices)};
+}
 TAPER_DECOMPOSITION(msort) { return {std::get<0>(sort(a.tensor<"self">(), 0, false, a.here()))}; }
 
 }  // namespace taper::eager::decompositions

@@ -3,11 +3,13 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/kernels/portable/special_functions.h"
 
 namespace taper::eager::decompositions {
 namespace {
 
-constexpr double pi = 3.14159265358979323846;
+namespace math = portable::math;
+using math::pi;
 
 /// value(k / n) for k < length, where a periodic window repeats after n = length, and a symmetric
 /// one ends at n = length - 1.
@@ -37,19 +39,11 @@ double blackman(double t) {
   return 0.42 - 0.5 * std::cos(2 * pi * t) + 0.08 * std::cos(4 * pi * t);
 }
 
-/// The modified Bessel function of the first kind and order 0, by its power series.
-double bessel_i0(double x) {
-  double sum = 1, term = 1;
-  for (int k = 1; term > 1e-17 * sum; ++k) {
-    const double factor = x / 2 / k;
-    sum += term *= factor * factor;
-  }
-  return sum;
-}
 auto kaiser(double beta) {
   return [=](double t) {
     const double side = 2 * t - 1;
-    return bessel_i0(beta * std::sqrt(std::fmax(0, 1 - side * side))) / bessel_i0(beta);
+    return math::bessel_i(0, beta * std::sqrt(std::fmax(0, 1 - side * side))) /
+           math::bessel_i(0, beta);
   };
 }
 constexpr double kaiser_beta = 12;  // PyTorch's

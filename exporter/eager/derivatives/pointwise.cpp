@@ -106,6 +106,33 @@ TAPER_DERIVATIVE(digamma, "self") { return {dy * polygamma(1, saved.tensor<"self
 TAPER_DERIVATIVE(polygamma, "self") {
   return {dy * polygamma(saved.integer<"n">() + 1, saved.tensor<"self">())};
 }
+TAPER_DERIVATIVE(i0, "self") { return {dy * i1(saved.tensor<"self">())}; }
+TAPER_DERIVATIVE(special_i0e, "self", "result") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * (i1e(x) - sign(x) * saved.result())};
+}
+namespace {
+
+/// y / x of an odd function y with the slope 1/2 at 0.
+Tensor over_argument(const Tensor& y, const Tensor& x) {
+  const Tensor zero = eq(x, 0);
+  return masked_fill(y / masked_fill(x, zero, 1), zero, 0.5);
+}
+
+}  // namespace
+TAPER_DERIVATIVE(special_i1, "self", "result") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * (i0(x) - over_argument(saved.result(), x))};
+}
+TAPER_DERIVATIVE(special_i1e, "self", "result") {
+  const Tensor x = saved.tensor<"self">(), y = saved.result();
+  return {dy * (i0e(x) - sign(x) * y - over_argument(y, x))};
+}
+// the density over the function
+TAPER_DERIVATIVE(special_log_ndtr, "self", "result") {
+  const Tensor x = saved.tensor<"self">();
+  return {dy * exp(x * x * -0.5 - saved.result()) * (1 / std::sqrt(2 * pi))};
+}
 TAPER_DERIVATIVE(nan_to_num, "self") {
   const Tensor x = saved.tensor<"self">();
   return {masked_fill(dy, logical_or(isnan(x), isinf(x)), 0)};

@@ -550,6 +550,30 @@ inline Tensor entr(const Tensor& self, Location here = Location::current()) {
 inline Tensor ndtr(const Tensor& self, Location here = Location::current()) {
   return call<ops::special_ndtr>(here, self);
 }
+/// Its logarithm, also where it is too small for a number.
+inline Tensor log_ndtr(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_log_ndtr>(here, self);
+}
+/// Modified Bessel functions of the first kind, of order 0 and 1; those with an e times exp(-|x|).
+inline Tensor i0(const Tensor& self, Location here = Location::current()) {
+  return call<ops::i0>(here, self);
+}
+inline Tensor i0e(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_i0e>(here, self);
+}
+inline Tensor i1(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_i1>(here, self);
+}
+inline Tensor i1e(const Tensor& self, Location here = Location::current()) {
+  return call<ops::special_i1e>(here, self);
+}
+/// The greatest common divisor and the least common multiple of integers; of 0 and 0 both are 0.
+inline Tensor gcd(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::gcd>(here, self, other);
+}
+inline Tensor lcm(const Tensor& self, const Tensor& other, Location here = Location::current()) {
+  return call<ops::lcm>(here, self, other);
+}
 /// self * log1p(other), and 0 where self is, unless other is NaN.
 inline Tensor xlog1py(const Tensor& self, const Tensor& other,
                       Location here = Location::current()) {

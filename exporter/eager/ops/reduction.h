@@ -227,6 +227,11 @@ inline Tensor nanquantile(const Tensor& self, const Tensor& q, std::optional<int
                           Location here = Location::current()) {
   return call<ops::nanquantile>(here, self, q, dim, keepdim, interpolation);
 }
+/// The element that occurs most often along dim, of several the smallest, and where it stands.
+inline std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim = -1, bool keepdim = false,
+                                       Location here = Location::current()) {
+  return call<ops::mode>(here, self, dim, keepdim);
+}
 /// The median of the elements that are not NaN: the lower of two middle ones.
 inline Tensor nanmedian(const Tensor& self, Location here = Location::current()) {
   return call<ops::nanmedian>(here, self);

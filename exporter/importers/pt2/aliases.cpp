@@ -60,6 +60,7 @@ constexpr Alias aliases[] = {
     {"special_expit", "sigmoid", "", ""},
     {"special_expm1", "expm1", "", ""},
     {"special_gammaln", "lgamma", "", ""},
+    {"special_i0", "i0", "", ""},
     {"special_log1p", "log1p", "", ""},
     {"special_log_softmax", "log_softmax.int", "", ""},
     {"special_logit", "logit", "", ""},

@@ -40,10 +40,11 @@ def results(x, y, v, c, i, b):
         T.isneginf(-x / 0), T.heaviside(x - 0.5, y), T.ldexp(x, i), T.mvlgamma(x + 3, 3), S.entr(x - 0.5), S.ndtr(x), S.xlog1py(x, y),
         S.xlog1py(x, 2.0), S.xlog1py(2.0, y), T.xlogy(2.0, x), S.xlogy(x, 2.0), S.xlogy(2.0, x), T.bitwise_and(5, i), T.bitwise_or(5, i),
         T.bitwise_xor(5, i), T.bitwise_left_shift(5, i), T.bitwise_right_shift(640, i), T.remainder(17, i),
+        T.gcd(i, i + 2), T.lcm(i, i + 2), T.i0(x * 9), S.i0(x), S.i0e(x * 40), S.i1(x - 0.5), S.i1e(x * 40), S.log_ndtr(x * 60 - 40),
         # reduced
         x.std(), x.var(), x.std(unbiased=False), *T.std_mean(x), *T.var_mean(x), *T.std_mean(x, 1, unbiased=True),
         T.count_nonzero(i % 3, dim=(0, 1)), T.norm(x, dtype=T.float64), L.norm(x, "fro"), T.dist(x, y), T.dist(x, y, 3.0),
-        T.renorm(x, 2, 0, 1.0), T.nanmedian(nan), T.nanmedian(nan, 1)[0], T.nanmedian(nan, 0, keepdim=True)[0],
+        T.renorm(x, 2, 0, 1.0), T.mode(i)[0], T.mode(i, 0, keepdim=True)[0], T.nanmedian(nan), T.nanmedian(nan, 1)[0], T.nanmedian(nan, 0, keepdim=True)[0],
         T.quantile(x, 0.5), T.quantile(x, 0.3, dim=1, keepdim=True), T.quantile(x, v.clamp(0, 1), dim=1), T.quantile(nan, 0.3, dim=1),
         T.nanquantile(nan, 0.5), T.nanquantile(nan, v.clamp(0, 1), dim=0, keepdim=True), T.quantile(x, 0.3, interpolation="lower"),
         T.quantile(x, 0.3, interpolation="higher"), T.quantile(x, 0.35, dim=0, interpolation="nearest"),
