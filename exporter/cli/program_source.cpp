@@ -40,9 +40,10 @@ std::string add_test(Exporter& exporter, const std::string& method, const pt2::M
 }
 
 /// Adds the model's symbols to `symbols`. Returns what people should know of it.
-std::string add_model(Exporter& exporter, const std::string& method,
-                      const std::filesystem::path& path, const ImportChoice& choice,
-                      std::set<std::string>& symbols, const ExportOptions& options = {}) {
+std::vector<std::string> add_model(Exporter& exporter, const std::string& method,
+                                   const std::filesystem::path& path, const ImportChoice& choice,
+                                   std::set<std::string>& symbols,
+                                   const ExportOptions& options = {}) {
   const auto begin = [&](const std::string& what) {
     if (options.stage) options.stage(what + " " + path.stem().string());
   };
@@ -53,9 +54,14 @@ std::string add_model(Exporter& exporter, const std::string& method,
   const eager::NoGrad guard;
   begin("tracing");
   exporter.method(method, model.function(), model.input_specs(), model.output_names(), Location{});
-  if (!choice.tests) return "";
+  std::vector<std::string> notes;
+  for (const std::string& guard : model.unread_guards())
+    notes.push_back(path.string() + " was exported for " + guard +
+                    ", which is not checked: a call that does not meet it may give wrong results");
+  if (!choice.tests) return notes;
   begin("running");
-  return add_test(exporter, method, model);
+  notes.push_back(add_test(exporter, method, model));
+  return notes;
 }
 
 /// `add` of a model, whose name then stands in front of what goes wrong.
@@ -110,8 +116,9 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
   for (const std::filesystem::path& path : paths) {
     const std::string& method =
         methods.emplace_back(paths.size() == 1 ? "forward" : path.stem().string());
-    notes.push_back(of_model(
-        path, [&] { return add_model(exporter, method, path, choice, symbols, options); }));
+    const std::vector<std::string> of_this =
+        of_model(path, [&] { return add_model(exporter, method, path, choice, symbols, options); });
+    notes.insert(notes.end(), of_this.begin(), of_this.end());
   }
   require_symbols(choice, symbols);
   emit::Report report = exporter.write(output, options);

@@ -57,6 +57,18 @@ void write_output(const std::string& text, const std::string& method,
   io::write_npy(path, outputs[0].value);
 }
 
+/// Throws ExportError unless an output has as many classes as there are labels.
+void require_labels(const std::string& path, size_t labels,
+                    const std::vector<Callable::Output>& outputs) {
+  const auto fits = [&](const Callable::Output& output) {
+    return !output.value.sizes.empty() && output.value.sizes.back() == static_cast<int64_t>(labels);
+  };
+  if (!std::ranges::any_of(outputs, fits))
+    throw ExportError(path + " has " + io::counted(static_cast<int64_t>(labels), "line") +
+                      ", one for each class, and no output has as many classes: " +
+                      outputs.front().name + " is " + outputs.front().value.describe());
+}
+
 void run(const Options& options, std::ostream& out) {
   if (options.threads > 0) eager::set_threads(options.threads);
   const std::unique_ptr<Callable> callable =
@@ -66,10 +78,11 @@ void run(const Options& options, std::ostream& out) {
     const Callable::Input& input = callable->inputs()[static_cast<size_t>(missing.front())];
     throw ExportError("input " + input.text + " is missing; give --input " + input.name + "=FILE");
   }
-  TopOptions top{options.top,
-                 options.labels.empty() ? std::vector<std::string>{} : read_lines(options.labels)};
+  const TopOptions top{options.top, options.labels.empty() ? std::vector<std::string>{}
+                                                           : read_lines(options.labels)};
 
   const std::vector<Callable::Output> outputs = callable->call();
+  if (!top.labels.empty()) require_labels(options.labels, top.labels.size(), outputs);
   for (const std::string& text : options.outputs) write_output(text, callable->name(), outputs);
   for (const Callable::Output& output : outputs) print_output(out, output.name, output.value, top);
   if (!options.save_states.empty()) callable->save_states(options.save_states);

@@ -12,6 +12,29 @@
 namespace taper::emit {
 namespace {
 
+/// The symbols' maxima, as far down as checks beside them push them: a number that is read from a
+/// tensor and then indexes four rows is at most 3 in a run that goes on.
+std::map<const Symbol*, int64_t> maxima_of(const ir::Graph& graph) {
+  std::map<const Symbol*, int64_t> maxima;
+  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    for (const ir::SymbolBinding& s : g.symbols()) {
+      const Symbol* symbol = s.symbol.as_symbol();
+      int64_t& maximum = maxima.emplace(symbol, symbol->maximum).first->second;
+      for (const Check& c : g.checks()) {
+        const bool less = c.comparison == Comparison::less;
+        const Dim summand = c.left - s.symbol;
+        const int64_t most = c.right.upper();
+        if ((!less && c.comparison != Comparison::less_equal) || !summand.is_constant() ||
+            most == std::numeric_limits<int64_t>::max())
+          continue;
+        const int64_t bound = most - summand.value() - (less ? 1 : 0);
+        maximum = std::max(std::min(maximum, bound), symbol->minimum);
+      }
+    }
+  });
+  return maxima;
+}
+
 using format::ArgumentForm;
 using format::ArgumentKind;
 using ir::Value;
@@ -38,6 +61,7 @@ class MethodWriter {
         report_(report),
         placement_(place_values(graph, candidates)),
         symbols_(symbols_of(graph)),
+        maxima_(maxima_of(graph)),
         expressions_(symbols_) {}
 
   MethodTables run() {
@@ -79,8 +103,9 @@ class MethodWriter {
       const Symbol* symbol = s.symbol.as_symbol();
       if (std::ranges::find(used, symbol) == used.end()) continue;
       require_maximum(s);
-      if (s.value != nullptr && is_late(placement_, graph_, s.value))
-        late[symbol] = symbol->maximum;
+      const bool is_narrowed = maxima_.at(symbol) < symbol->maximum;
+      if (is_narrowed || (s.value != nullptr && is_late(placement_, graph_, s.value)))
+        late[symbol] = maxima_.at(symbol);
     }
     const Dim planned = late.empty() ? size : size.substitute(late);
     const int64_t most = size.upper();
@@ -93,18 +118,22 @@ class MethodWriter {
 
   void require_maximum(const ir::SymbolBinding& binding) const {
     const Symbol& symbol = *binding.symbol.as_symbol();
-    if (symbol.maximum < std::numeric_limits<int64_t>::max()) return;
+    if (maxima_.at(&symbol) < std::numeric_limits<int64_t>::max()) return;
     std::string reader;
     if (const ir::Node* node = binding.value != nullptr ? binding.value->node : nullptr) {
       reader = ", which " + std::string(name_of(*node->op)) + " gives";
       if (node->location.known()) reader += " (" + node->location.to_string() + ")";
       if (!node->module.empty()) reader += " in " + node->module;
     }
+    const bool is_input =
+        binding.value != nullptr && binding.value->origin == ir::Value::Origin::input;
+    if (is_input) reader = ", the number in input " + binding.value->name;
     throw ExportError(graph_.name() + ": the symbol " + symbol.name + reader +
                       (reader.empty() ? "" : ",") +
-                      " has no maximum, so no memory can be planned for it; give one: "
-                      "Dim::symbol(\"" +
-                      symbol.name + "\", 1, 256), or --dim " + symbol.name + "=1..256 for a .pt2");
+                      " has no maximum, so no memory can be planned for it; give one: for a .pt2 "
+                      "--dim " +
+                      symbol.name + "=1..256" + (is_input ? ", or what the file calls it" : "") +
+                      "; else Dim::symbol(\"" + symbol.name + "\", 1, 256)");
   }
 
   /// A program is prepared with every symbol at its maximum, where an extent that depends on data
@@ -209,7 +238,7 @@ class MethodWriter {
       const Symbol* symbol = s.symbol.as_symbol();
       const uint32_t first =
           s.value != nullptr ? value_of(s.value) : static_cast<uint32_t>(s.first);
-      t_.symbols.emplace_back(symbol->minimum, symbol->maximum, first,
+      t_.symbols.emplace_back(symbol->minimum, maxima_.at(symbol), first,
                               static_cast<uint32_t>(s.second),
                               static_cast<format::SymbolSource>(s.source), format::NumberType::i64);
       t_.symbol_names.push_back(symbol->name);
@@ -372,6 +401,7 @@ class MethodWriter {
   MethodReport& report_;
   Placement placement_;
   const std::vector<ir::SymbolBinding> symbols_;
+  const std::map<const Symbol*, int64_t> maxima_;  ///< of all of them
   ExpressionTable expressions_;
   MethodTables t_;
   std::vector<uint32_t> buffer_index_, constant_index_, state_index_;
@@ -381,6 +411,7 @@ class MethodWriter {
 };
 
 void describe_signature(const ir::Graph& graph, MethodReport& report) {
+  const std::map<const Symbol*, int64_t> maxima = maxima_of(graph);
   for (const ir::Input& in : graph.inputs())
     report.inputs.push_back(in.name + ": " +
                             (in.value != nullptr ? ir::to_string(in.value->type) : "int"));
@@ -389,7 +420,8 @@ void describe_signature(const ir::Graph& graph, MethodReport& report) {
                              (o.value != nullptr ? ir::to_string(o.value->type) : "int"));
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
     for (const ir::SymbolBinding& s : g.symbols())
-      report.symbols.push_back({s.symbol.to_string(), s.symbol.lower(), s.symbol.upper()});
+      report.symbols.push_back(
+          {s.symbol.to_string(), s.symbol.lower(), maxima.at(s.symbol.as_symbol())});
     constexpr const char* signs[] = {" == ", " != ", " < ", " <= "};
     for (const Check& c : g.checks())
       report.checks.push_back(c.left.to_string() + signs[static_cast<int>(c.comparison)] +

@@ -270,7 +270,8 @@ int64_t Dim::refuse_value() const {
   for (const Symbol* s : symbols()) names += (names.empty() ? "" : ", ") + s->name;
   throw SymbolicValueError("the size " + to_string() +
                            " is symbolic and cannot become a number; keep it as a Dim, or give " +
-                           names + " as a number in the method's inputs");
+                           names +
+                           " as a number in the method's inputs, of a .pt2 with --dim NAME=NUMBER");
 }
 
 Dim Dim::add(Dim a, Dim b) { return dim_of(add_scaled(polynomial_of(a), polynomial_of(b), 1)); }

@@ -19,12 +19,14 @@ Tensor window(const Arguments<op>& a, const Value& value) {
   const DType dtype = a.template has<"dtype">() ? a.template dtype<"dtype">() : DType::f32;
   bool periodic = true;
   if constexpr (schema<op>.find("periodic") >= 0) periodic = a.template boolean<"periodic">();
-  if (length < 0 || length > int64_t{1} << 31 || !is_floating(dtype))
+  constexpr int64_t longest = int64_t{1} << 24;
+  if (length < 0 || length > longest || !is_floating(dtype))
     throw EagerError(a.here(), std::string(schema<op>.name) +
-                                   ": needs a length in [0, 2^31] and a floating dtype, got " +
+                                   ": needs a length in [0, 2^24] and a floating dtype, got " +
                                    std::to_string(length) + " and " + taper::name_of(dtype));
   const auto n = static_cast<double>(periodic ? length : length - 1);
   std::vector<double> elements;
+  elements.reserve(static_cast<size_t>(length));
   for (int64_t k = 0; k < length; ++k)
     elements.push_back(length == 1 ? 1 : value(static_cast<double>(k) / n));
   return to(Tensor::from(elements, {length}, a.here()), dtype, a.here());

@@ -12,8 +12,9 @@ struct Alias {
   std::string_view argument, argument_name;  ///< called otherwise; empty: none
 };
 
-// As the documentation of torch says ("Alias for …"), and for what has no meaning without gradients
-// of complex numbers. Sorted.
+// As the documentation of torch says ("Alias for …"), and for what has no meaning without complex
+// numbers. Where PyTorch could give a view, the file is proof of it: tensors may lie otherwise
+// here, and then it is a copy. Sorted.
 constexpr Alias aliases[] = {
     {"adjoint", "mT", "", ""},
     {"arccos", "acos", "", ""},
@@ -75,6 +76,7 @@ constexpr Alias aliases[] = {
     {"trapz", "trapezoid", "", ""},
     {"true_divide.Scalar", "div.Scalar", "", ""},
     {"unsafe_chunk", "chunk", "", ""},
+    {"view.default", "reshape", "size", "shape"},
 };
 static_assert(std::ranges::is_sorted(aliases, {}, &Alias::alias));
 
@@ -106,6 +108,7 @@ void resolve_alias(Node& node) {
                                  ? by_name
                                  : find_alias(name.base.substr(0, name.base.size() - 1));
   if (found == nullptr) return;
+  node.gives_view = name.base == "view";
 
   OperatorName real(found->name);
   if (by_name == nullptr) real.base += '_';

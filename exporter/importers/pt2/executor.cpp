@@ -9,6 +9,7 @@
 #include "taper/exporter/eager/numbers.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/layout.h"
 #include "taper/exporter/importers/pt2/targets.h"
 
 namespace taper::pt2 {
@@ -190,6 +191,9 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
     if (result.present) values.push_back(number_of(result));
     return values;
   }
+  if (info.op == &ops::as_strided)
+    if (const auto* self = std::get_if<TensorName>(&node.inputs.at(0).value))
+      require_strides(boxed[0].tensor(), self->name, graph_.tensor_values.at(self->name));
   const Range counts = range_of_results(node);
   // bincount counts up to the largest element, of which minlength then makes more
   const bool all_counted = info.op != &ops::bincount;
@@ -197,6 +201,10 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
                                   counts.maximum.value_or(std::numeric_limits<int64_t>::max()));
   if (overload.in_place) {
     Tensor self = boxed[0].tensor();
+    if (copies_.contains(memory_of(self)))
+      throw ExportError(
+          "writes in place into a view that is a copy here, because results are "
+          "row-major: write into the tensor itself, or call contiguous() before view");
     eager::dispatch_in_place(info, boxed.data(), self, here);
     values.emplace_back(std::in_place_type<Tensor>, self);
     return values;
@@ -208,6 +216,8 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   }
   std::vector<Tensor> results(static_cast<size_t>(info.schema.result_count));
   eager::dispatch(info, boxed.data(), results.data(), here);
+  if (node.gives_view && memory_of(results[0]) != memory_of(boxed[0].tensor()))
+    copies_.insert(memory_of(results[0]));
   for (Tensor& t : results) {
     if (t.defined())
       values.emplace_back(std::in_place_type<Tensor>, std::move(t));
@@ -336,7 +346,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
   if (inputs.size() != graph_.inputs.size())
     throw ExportError("a graph takes " + std::to_string(graph_.inputs.size()) + " values, got " +
                       std::to_string(inputs.size()));
-  values_.clear();
+  values_.clear(), copies_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))
       values_[t->name] = std::move(inputs[i]);

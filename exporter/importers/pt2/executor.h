@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -84,6 +85,7 @@ class Executor {
   /// that the graph says of the result.
   bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
+  std::set<const void*> copies_;  ///< the memory of what PyTorch could give as a view
 };
 
 /// "cond" and the others that `Executor` runs.

@@ -19,20 +19,34 @@ struct Named {
   std::map<std::string, Dim, std::less<>> numbers;
 };
 
+/// The parts of "L['d']['a'][0].size()[1]" that name the input.
+std::string path_of(const std::string& reference) {
+  static const std::regex part(R"(\[(?:'(\w+)'|(\d+))\])");
+  std::string path;
+  for (std::sregex_iterator m(reference.begin(), reference.end(), part), end; m != end; ++m)
+    path += (path.empty() ? "" : "_") + ((*m)[1].matched ? (*m)[1].str() : (*m)[2].str());
+  return path;
+}
+
 std::optional<Named> with_names(const std::string& guard, const GuardNumber& number) {
-  static const std::regex reference(R"(L\['(\w+)'\](\.size\(\)\[(\d{1,2})\])?)");
+  static const std::regex reference(R"((L(?:\['\w+'\]|\[\d+\])+)(\.size\(\)\[(\d{1,2})\])?)");
+  // "torch.sym_max(a, b)" and sympy's "Max(a, b)"
+  static const std::regex larger(R"((?:torch\.sym_m|\bM)ax\()"),
+      smaller(R"((?:torch\.sym_m|\bM)in\()");
+  const std::string text =
+      std::regex_replace(std::regex_replace(guard, larger, "max("), smaller, "min(");
   Named named;
-  auto begin = guard.cbegin();
-  for (std::smatch m; std::regex_search(begin, guard.cend(), m, reference); begin = m[0].second) {
+  auto begin = text.cbegin();
+  for (std::smatch m; std::regex_search(begin, text.cend(), m, reference); begin = m[0].second) {
     std::optional<int64_t> dim;
     if (m[3].matched) dim = std::stoi(m[3].str());
-    const std::optional<Dim> found = number(m[1].str(), dim);
+    const std::optional<Dim> found = number(path_of(m[1].str()), dim);
     if (!found) return std::nullopt;
     const std::string name = "g" + std::to_string(named.numbers.size());
     named.numbers.emplace(name, *found);
     named.text.append(begin, m[0].first).append(name);
   }
-  named.text.append(begin, guard.cend());
+  named.text.append(begin, text.cend());
   return named;
 }
 
@@ -81,20 +95,23 @@ std::optional<Check> comparison(const std::string& text, const Named& named) {
 
 }  // namespace
 
-std::vector<Check> parse_guards(const std::vector<std::string>& guards, const GuardNumber& number) {
-  std::vector<Check> checks;
+Guards parse_guards(const std::vector<std::string>& guards, const GuardNumber& number) {
+  Guards read;
   for (const std::string& guard : guards) {
-    if (guard.size() > longest) continue;
-    const std::optional<Named> named = with_names(guard, number);
-    if (!named) continue;
-    for (const std::string& part : split(named->text, " and ")) {
-      std::optional<Check> check = comparison(part, *named);
-      if (!check || proves(*check)) continue;
-      check->message = "the model was exported for " + guard;
-      checks.push_back(std::move(*check));
-    }
+    const std::optional<Named> named =
+        guard.size() > longest ? std::nullopt : with_names(guard, number);
+    bool whole = named.has_value();
+    if (named)
+      for (const std::string& part : split(named->text, " and ")) {
+        std::optional<Check> check = comparison(part, *named);
+        whole = whole && check;
+        if (!check || proves(*check)) continue;
+        check->message = "the model was exported for " + guard;
+        read.checks.push_back(std::move(*check));
+      }
+    if (!whole) read.unread.push_back(guard);
   }
-  return checks;
+  return read;
 }
 
 }  // namespace taper::pt2

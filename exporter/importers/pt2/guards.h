@@ -14,12 +14,13 @@ namespace taper::pt2 {
 using GuardNumber =
     std::function<std::optional<Dim>(const std::string& input, std::optional<int64_t> dim)>;
 
-/// Guards as checks, those left out that the ranges of the symbols prove.
+struct Guards {
+  std::vector<Check> checks;        ///< but for those that the ranges of the symbols prove
+  std::vector<std::string> unread;  ///< of other forms: alternatives, other functions
+};
+/// Guards as checks. Arguments inside of others are called as PyTorch calls them, "d_a":
 ///
-///   L['a'].size()[0] == (L['c'].size()[0] // 2)
-///
-/// Guards of other forms (alternatives, other functions, arguments inside of lists) say nothing
-/// that operators would not check themselves, and are left out, too.
-std::vector<Check> parse_guards(const std::vector<std::string>& guards, const GuardNumber& number);
+///   L['d']['a'].size()[0] == (L['xs'][0].size()[0] // 2)
+Guards parse_guards(const std::vector<std::string>& guards, const GuardNumber& number);
 
 }  // namespace taper::pt2

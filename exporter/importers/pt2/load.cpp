@@ -206,7 +206,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   for (Input& input : data->inputs)
     if (input.kind == Input::Kind::tensor) sizes.push_back(&input.sizes);
   symbols.solve(sizes);
-  data->guards =
+  Guards guards =
       parse_guards(program.guards,
                    [&](const std::string& name, std::optional<int64_t> dim) -> std::optional<Dim> {
                      const auto input = std::ranges::find(data->inputs, name, &Input::name);
@@ -216,6 +216,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
                        return std::nullopt;
                      return input->sizes[static_cast<size_t>(*dim)];
                    });
+  data->guards = std::move(guards.checks), data->unread_guards = std::move(guards.unread);
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const OutputSpec& spec = program.outputs[i];
     const bool given = spec.kind == OutputSpec::Kind::user_output ||

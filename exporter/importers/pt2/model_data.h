@@ -23,7 +23,8 @@ struct Model::Data {
   std::map<std::string, nn::Tensor> tensors;  // by path
   std::set<std::string> written;              // inputs
   Ranges ranges;
-  std::vector<Check> guards;                  // between sizes of inputs
+  std::vector<Check> guards;  // between sizes of inputs
+  std::vector<std::string> unread_guards;
   std::span<const std::byte> example_inputs;  // a file of torch.save; may be empty
   std::shared_ptr<const void> file;           // in which they lie
 };

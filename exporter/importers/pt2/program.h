@@ -81,6 +81,7 @@ struct Node {
   std::string name;    ///< of the node, or its first result
   std::vector<NamedArgument> inputs;
   std::vector<Argument> outputs;
+  bool gives_view = false;  ///< it stood as `view`, which became `reshape`
   std::string module;       ///< path of the innermost module: "features.3.conv"
   std::string stack_trace;  ///< as Python prints it
 

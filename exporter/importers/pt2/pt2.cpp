@@ -23,6 +23,7 @@ std::vector<std::string> Model::symbols() const {
     if (text.find_first_of("*+-/ (") == text.npos) names.push_back(text);
   return names;
 }
+const std::vector<std::string>& Model::unread_guards() const { return data_->unread_guards; }
 const std::string& Model::torch_version() const { return data_->program.torch_version; }
 
 void Model::visit_members(nn::Members& members) {

@@ -87,6 +87,9 @@ class Model : public nn::Module {
   const std::vector<Output>& outputs() const;
   /// The symbols of its sizes, those that depend on data ("u0") included.
   std::vector<std::string> symbols() const;
+  /// What PyTorch assumed about a call's sizes and nobody checks here, in Python: of forms that are
+  /// not understood. A call that does not meet one may give wrong results.
+  const std::vector<std::string>& unread_guards() const;
   /// torch's version that wrote the file: "2.15.0".
   const std::string& torch_version() const;
 

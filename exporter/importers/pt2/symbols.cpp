@@ -76,9 +76,9 @@ Dim Symbols::symbol(const std::string& name) {
   const auto known = symbols_.find(name);
   if (known != symbols_.end()) return known->second;
   const Range range = range_of(name);
-  const Dim made = Dim::symbol(name, std::max<int64_t>(range.minimum.value_or(0), 0),
-                               range.maximum.value_or(unbounded));
-  return symbols_[name] = made;
+  const int64_t minimum = std::max<int64_t>(range.minimum.value_or(0), 0),
+                maximum = range.maximum.value_or(unbounded);
+  return symbols_[name] = minimum == maximum ? Dim(minimum) : Dim::symbol(name, minimum, maximum);
 }
 
 std::map<std::string, Range> Symbols::element_ranges() const {

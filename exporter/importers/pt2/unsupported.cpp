@@ -65,8 +65,9 @@ class Search {
       add(node, node.target,
           name->find("::") != name->npos ? "give it a kernel: see examples/custom_operator"
           : eager::find_operator(name->substr(0, name->find('.'))) != nullptr
-              ? "this overload is not known"
-              : "call run_decompositions() on the exported program, or give it a kernel");
+              ? "this overload is not known; run_decompositions() in Python may take it apart"
+              : "run_decompositions() in Python may take it apart; else give it a kernel, "
+                "see examples/custom_operator");
       return;
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/safetensors.h"
@@ -167,6 +168,16 @@ TEST(taper_run, says_what_a_model_takes) {
   EXPECT_THAT(error_of("--input", rows, "--input", "position=0", "--load-states",
                        tests::test_data("pt2/v2_9_linear.io.safetensors").string()),
               HasSubstr("no parameter or buffer set0."));
+}
+
+TEST(taper_run, wants_a_label_for_each_class) {
+  const std::filesystem::path labels = scratch_file("two.txt");
+  std::ofstream(labels) << "ant\nbee\n";
+  const Outcome o =
+      taper_command("run", linear_model(), "--input", npy("x.npy", {1, 5}, std::vector<float>(5)),
+                    "--labels", labels.string());
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("has 2 lines, one for each class, and no output has as many"));
 }
 
 }  // namespace
