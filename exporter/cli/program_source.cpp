@@ -10,6 +10,7 @@
 #include "taper/exporter/importers/pt2/pt2.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/runtime/extension/module/module.h"
 
 namespace taper::cli {
 namespace {
@@ -93,6 +94,27 @@ std::vector<std::string> notes_of_shared_states(Exporter& exporter,
   return notes;
 }
 
+/// Loads what was written and prepares its methods, as a device does, so that a program which
+/// nobody can run is told of here. That this machine lacks the memory is no fault of it. Throws
+/// ExportError, and the file is gone then.
+void require_prepared(const std::filesystem::path& program,
+                      const std::vector<std::string>& methods) {
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  Result<Module> module = Module::load(program.string(), options);
+  Error error = module.error();
+  for (size_t i = 0; module.ok() && error == Error::ok && i < methods.size(); ++i) {
+    error = module.value().method(methods[i]).error();
+    message = methods[i] + ": " + module.value().message();
+  }
+  if (error == Error::ok || error == Error::out_of_memory) return;
+  std::error_code none;
+  std::filesystem::remove(program, none);
+  throw ExportError("the program that was made cannot be prepared: " + message +
+                    "; narrower bounds of its symbols may help, --dim NAME=LOW..HIGH");
+}
+
 }  // namespace
 
 void add_import_options(CLI::App& command, ImportChoice& choice) {
@@ -122,6 +144,7 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
   }
   require_symbols(choice, symbols);
   emit::Report report = exporter.write(output, options);
+  require_prepared(output, methods);
   for (std::string& note : notes_of_shared_states(exporter, methods))
     notes.push_back(std::move(note));
   std::erase(notes, "");
