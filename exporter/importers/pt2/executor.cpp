@@ -145,8 +145,10 @@ eager::Overload with_scalar(const Node& node, const eager::Overload& overload) {
 
 }  // namespace
 
-std::vector<GraphValue> Executor::call_operator(const Node& node, Location here) {
-  const eager::Overload overload = with_scalar(node, find_runnable(*operator_name(node.target)));
+/// The arguments in the row's order. Numbers that stand for tensors take the dtype of those beside
+/// them.
+std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overload,
+                                  eager::OwnedArguments& owned, Location here) {
   const OperatorInfo& info = *overload.info;
   for (const NamedArgument& input : node.inputs)
     if (info.schema.find(parameter_name(overload, input.name)) < 0)
@@ -158,7 +160,6 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
       if (beside == DType::boolean || (is_floating(d) && !is_floating(beside))) beside = d;
     }
 
-  eager::OwnedArguments owned;
   std::vector<Boxed> boxed;
   for (int i = 0; i < info.argument_count; ++i) {
     const Parameter& p = info.arguments[i];
@@ -172,25 +173,46 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   }
   if (follows_dtypes_ && info.schema.find("dtype") < 0) follow_dtype(node, boxed, owned, here);
   boxed.emplace_back();  // an operator without arguments has an address, too
+  return boxed;
+}
 
-  std::vector<GraphValue> values;
+/// An operator that gives a number, or that asserts something. In a trace the assertion becomes a
+/// check of the program.
+std::vector<GraphValue> Executor::call_number_operator(const Node& node, const OperatorInfo& info,
+                                                       std::vector<Boxed>& boxed,
+                                                       Location here) const {
   if (info.op == &ops::item || info.op == &ops::_local_scalar_dense) {
     const auto* name = node.outputs.empty() ? nullptr : std::get_if<NumberName>(&node.outputs[0]);
     return {read(name != nullptr ? name->name : "", boxed[0].tensor(), here)};
   }
-  if (info.number != nullptr) {
-    if (info.op == &ops::_assert_scalar && !number(node.inputs.at(0).value).is_known())
-      return assume(number(node.inputs.at(0).value), text_of(boxed.at(1))), values;
-    if (info.op == &ops::_assert_async_msg && boxed[0].tensor().is_traced())
-      return assume_element(boxed[0].tensor(), text_of(boxed.at(1)), here), values;
-    if (info.op == &ops::_linalg_check_errors && boxed[0].tensor().is_traced())
-      return assume_element(eager::logical_not(eager::any(boxed[0].tensor(), here), here),
-                            eager::message_of_info(text_of(boxed.at(1))), here),
-             values;
-    const Boxed result = eager::dispatch_number(info, boxed.data(), here);
-    if (result.present) values.push_back(number_of(result));
-    return values;
+  if (info.op == &ops::_assert_scalar) {
+    const Number condition = number(node.inputs.at(0).value);
+    if (!condition.is_known()) {
+      assume(condition, text_of(boxed.at(1)));
+      return {};
+    }
   }
+  if (info.op == &ops::_assert_async_msg && boxed[0].tensor().is_traced()) {
+    assume_element(boxed[0].tensor(), text_of(boxed.at(1)), here);
+    return {};
+  }
+  if (info.op == &ops::_linalg_check_errors && boxed[0].tensor().is_traced()) {
+    assume_element(eager::logical_not(eager::any(boxed[0].tensor(), here), here),
+                   eager::message_of_info(text_of(boxed.at(1))), here);
+    return {};
+  }
+  const Boxed result = eager::dispatch_number(info, boxed.data(), here);
+  return result.present ? std::vector<GraphValue>{number_of(result)} : std::vector<GraphValue>{};
+}
+
+std::vector<GraphValue> Executor::call_operator(const Node& node, Location here) {
+  const eager::Overload overload = with_scalar(node, find_runnable(*operator_name(node.target)));
+  const OperatorInfo& info = *overload.info;
+  eager::OwnedArguments owned;
+  std::vector<Boxed> boxed = bind(node, overload, owned, here);
+  if (info.number != nullptr || info.op == &ops::item || info.op == &ops::_local_scalar_dense)
+    return call_number_operator(node, info, boxed, here);
+
   if (info.op == &ops::as_strided)
     if (const auto* self = std::get_if<TensorName>(&node.inputs.at(0).value))
       require_strides(boxed[0].tensor(), self->name, graph_.tensor_values.at(self->name));
@@ -199,6 +221,7 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   const bool all_counted = info.op != &ops::bincount;
   const eager::CountBounds bounds(all_counted ? counts.minimum.value_or(0) : 0,
                                   counts.maximum.value_or(std::numeric_limits<int64_t>::max()));
+  std::vector<GraphValue> values;
   if (overload.in_place) {
     Tensor self = boxed[0].tensor();
     if (copies_.contains(memory_of(self)))
@@ -209,13 +232,11 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
     values.emplace_back(std::in_place_type<Tensor>, self);
     return values;
   }
-  if (info.schema.result_count == 1 && info.schema.results[0].list) {
-    for (Tensor& t : eager::dispatch_list(info, boxed.data(), here))
-      values.emplace_back(std::in_place_type<Tensor>, std::move(t));
-    return values;
-  }
   std::vector<Tensor> results(static_cast<size_t>(info.schema.result_count));
-  eager::dispatch(info, boxed.data(), results.data(), here);
+  if (info.schema.result_count == 1 && info.schema.results[0].list)
+    results = eager::dispatch_list(info, boxed.data(), here);
+  else
+    eager::dispatch(info, boxed.data(), results.data(), here);
   if (node.gives_view && memory_of(results[0]) != memory_of(boxed[0].tensor()))
     copies_.insert(memory_of(results[0]));
   for (Tensor& t : results) {

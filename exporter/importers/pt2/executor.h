@@ -54,6 +54,11 @@ class Executor {
  private:
   void run_node(const Node& node);
   std::vector<GraphValue> call_operator(const Node& node, Location here);
+  std::vector<GraphValue> call_number_operator(const Node& node, const eager::OperatorInfo& info,
+                                               std::vector<eager::Boxed>& boxed,
+                                               Location here) const;
+  std::vector<eager::Boxed> bind(const Node& node, const eager::Overload& overload,
+                                 eager::OwnedArguments& owned, Location here);
   std::vector<GraphValue> call_higher_order(const Node& node, Location here);
   std::vector<GraphValue> call_number_function(const Node& node, Location here);
   eager::Boxed box(const eager::OperatorInfo& info, const Parameter& parameter,
