@@ -267,5 +267,17 @@ TEST(pt2_number, decides_comparisons_that_ranges_decide_and_keeps_the_others) {
   EXPECT_TRUE(same(not_open.condition->left, s));
 }
 
+// Results are row-major here. In PyTorch these tensors keep their arguments' order of dimensions.
+TEST(pt2_model, refuses_what_reads_or_writes_memory_that_lies_otherwise) {
+  const auto refusal_of = [](const char* name) {
+    Model model = Model::load(tests::test_data("pt2_refused") / name);
+    return refusal([&] { model.forward({eager::ones({2, 4})}); });
+  };
+  EXPECT_THAT(refusal_of("strided.pt2"),
+              HasSubstr("dimension 0 of mul has the stride 1 in PyTorch and 2 here"));
+  EXPECT_THAT(refusal_of("written_view.pt2"),
+              HasSubstr("writes in place into a view that is a copy here"));
+}
+
 }  // namespace
 }  // namespace taper::pt2
