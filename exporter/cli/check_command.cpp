@@ -69,9 +69,39 @@ std::vector<int> result_positions(const io::RecordedCall& call, size_t of_method
   return at;
 }
 
+bool fits(const io::Array& array, const Callable::Input& input) {
+  if (input.is_number) return array.numel() == 1 && is_integral(array.dtype);
+  const auto same = [](int64_t given, int64_t wanted) {
+    return wanted == any_extent || given == wanted;
+  };
+  return array.dtype == input.dtype && std::ranges::equal(array.sizes, input.sizes, same);
+}
+
+/// A recording has the constants of the call, too, which are no inputs of a program: those of its
+/// arguments that can be the inputs, in order. Nothing unless there is exactly one way to choose.
+std::optional<std::vector<int>> choose_inputs(const std::map<int, io::Array>& recorded,
+                                              const std::vector<Callable::Input>& inputs) {
+  // ways[n]: to give the first n inputs with the arguments so far; more than 2 count as 2
+  std::vector<int> ways(inputs.size() + 1, 0);
+  std::vector<std::vector<int>> chosen(inputs.size() + 1);
+  ways[0] = 1;
+  for (const auto& [position, array] : recorded)
+    for (size_t n = inputs.size(); n > 0; --n) {
+      if (ways[n - 1] == 0 || !fits(array, inputs[n - 1])) continue;
+      if (ways[n] == 0) {
+        chosen[n] = chosen[n - 1];
+        chosen[n].push_back(position);
+      }
+      ways[n] = std::min(2, ways[n] + ways[n - 1]);
+    }
+  return ways.back() == 1 ? std::optional(chosen.back()) : std::nullopt;
+}
+
 void set_inputs(Callable& callable, const io::RecordedCall& call, const Options& options,
                 const std::optional<CallPositions>& known) {
-  const std::vector<int> at = known ? known->inputs : keys(call.inputs);
+  std::vector<int> at = known ? known->inputs : keys(call.inputs);
+  if (!known && at.size() > callable.inputs().size())
+    at = choose_inputs(call.inputs, callable.inputs()).value_or(at);
   require_count(at.size(), callable.inputs().size(), "arguments", options);
   for (size_t i = 0; i < at.size(); ++i) {
     const auto found = call.inputs.find(at[i]);

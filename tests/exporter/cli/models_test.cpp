@@ -87,6 +87,22 @@ TEST(taper_check, fails_where_results_differ) {
   EXPECT_THAT(taper_command("check", linear_model(), changed).err,
               HasSubstr("\"surprise\" is no part of a recorded call"));
 }
+TEST(taper_check, leaves_out_constants_that_a_program_does_not_take) {
+  const std::string program = scratch_file("linear.taper").string(),
+                    recorded = scratch_file("with_constants.safetensors").string();
+  ASSERT_EQ(taper_command("export", linear_model(), "-o", program).code, success);
+  io::SafeTensors calls = io::read_safetensors(linear_calls());
+  const auto add_argument = [&](const char* key, const io::Array& array) {
+    for (int k = 0; calls.tensors.contains("set" + std::to_string(k) + ".input.0"); ++k)
+      calls.tensors["set" + std::to_string(k) + key] = array;
+    io::write_safetensors(recorded, calls);
+  };
+  add_argument(".input.1", io::Array::zeros(DType::i64, {}));
+  const Outcome told_apart = taper_command("check", program, recorded);
+  EXPECT_EQ(told_apart.code, success) << told_apart.err;
+  add_argument(".input.2", calls.at("set0.input.0"));
+  EXPECT_THAT(taper_command("check", program, recorded).err, HasSubstr("constant arguments"));
+}
 TEST(taper_check, refuses_recordings_of_another_model) {
   const io::SafeTensors calls = io::read_safetensors(linear_calls());
   const std::string file = tests::scratch_file("recorded.safetensors").string();
