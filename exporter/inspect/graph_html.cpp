@@ -36,8 +36,9 @@ json as_json(const MethodGraph& graph) {
                      {"module", io::printable(node.module)},
                      {"group", tree.group_of[n]}});
   }
-  for (const GraphEdge& e : graph.edges)
-    edges.push_back({number[e.from], number[e.to], texts(e.types)});
+  for (const auto* list : {&graph.edges, &graph.control})
+    for (const GraphEdge& e : *list)
+      edges.push_back({number[e.from], number[e.to], texts(e.types)});
   for (const ModuleGroup& g : tree.groups)
     groups.push_back(
         {{"parent", g.parent}, {"title", io::printable(g.title)}, {"path", io::printable(g.path)}});

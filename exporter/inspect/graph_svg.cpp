@@ -24,6 +24,7 @@ constexpr char style[] = R"(<style>
   .output { fill: #fbe7d0; stroke: #d3995a; }
   .instruction { fill: #eef2f7; stroke: #9aa9ba; }
   path { fill: none; stroke: #7b8794; stroke-width: 1.2; }
+  .control { stroke-dasharray: 4 3; }
 </style>
 <defs><marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="7" markerHeight="7" orient="auto">
   <path d="M0 0.5 L8 4 L0 7.5 z" style="fill:#7b8794;stroke:none"/></marker></defs>
@@ -75,14 +76,16 @@ LayoutBox box_of(const GraphNode& node) {
 Layout layout_of(const MethodGraph& graph) {
   Layout layout;
   for (const GraphNode& n : graph.nodes) layout.boxes.push_back(box_of(n));
-  for (const GraphEdge& e : graph.edges) layout.edges.push_back({e.from, e.to, {}});
+  for (const auto* edges : {&graph.edges, &graph.control})
+    for (const GraphEdge& e : *edges) layout.edges.push_back({e.from, e.to, {}});
   lay_out(layout);
   return layout;
 }
 
 // Straight along the layers, and a curve that begins and ends vertically between two of them.
-void draw(std::ostream& out, const LayoutEdge& edge) {
-  out << "<path marker-end=\"url(#arrow)\" d=\"M" << edge.points[0].x << ' ' << edge.points[0].y;
+void draw(std::ostream& out, const LayoutEdge& edge, bool control) {
+  out << "<path" << (control ? " class=\"control\"" : "") << " marker-end=\"url(#arrow)\" d=\"M"
+      << edge.points[0].x << ' ' << edge.points[0].y;
   for (size_t i = 1; i < edge.points.size(); ++i) {
     const LayoutEdge::Point a = edge.points[i - 1], b = edge.points[i];
     if (a.x == b.x && a.y == b.y) continue;
@@ -132,7 +135,8 @@ void write_svg(std::ostream& out, const std::vector<MethodGraph>& graphs) {
     out << "<text class=\"heading\" x=\"" << left << "\" y=\"" << margin + 18 << "\">"
         << escaped(graphs[i].name) << "</text>\n"
         << "<g transform=\"translate(" << left << ' ' << margin + heading_height << ")\">\n";
-    for (const LayoutEdge& e : layouts[i].edges) draw(out, e);
+    for (size_t e = 0; e < layouts[i].edges.size(); ++e)
+      draw(out, layouts[i].edges[e], e >= graphs[i].edges.size());
     for (size_t n = 0; n < graphs[i].nodes.size(); ++n)
       draw(out, graphs[i].nodes[n], layouts[i].boxes[n]);
     out << "</g>\n";

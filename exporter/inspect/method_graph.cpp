@@ -31,6 +31,7 @@ class GraphBuilder {
       add_output(*text_.table().outputs()->Get(static_cast<uint32_t>(i)));
     for (const auto& [ends, types] : edges_)
       graph_.edges.push_back({ends.first, ends.second, {types.begin(), types.end()}});
+    add_control();
     return std::move(graph_);
   }
 
@@ -122,6 +123,108 @@ class GraphBuilder {
     writers.push_back({node, stretch_});
   }
 
+  // ---- control flow ----
+
+  /// What stands between a jump and its target, or inside a loop; indices of instructions.
+  struct Region {
+    uint32_t opener, begin, end;
+    bool is_loop;
+    int around = -1;  ///< the region that it lies in
+  };
+
+  void add_control() {
+    const auto count = static_cast<uint32_t>(view_.instructions.size());
+    const int first = static_cast<int>(internal::count_of(text_.table().inputs()));  // node
+    std::map<uint32_t, uint32_t> jumps;          // the instruction behind `jump`, to its target
+    std::map<uint32_t, uint32_t> opener_before;  // who jumps to there
+    std::vector<int> region_of(count, -1);
+    std::vector<Region> regions;
+    std::vector<int> around;
+    for (uint32_t i = 0; i < count; ++i) {
+      while (!around.empty() && regions[static_cast<size_t>(around.back())].end <= i)
+        around.pop_back();
+      if (const auto other = jumps.find(i); other != jumps.end())
+        enter(regions, around, {opener_before.at(i), i, other->second, false});
+      region_of[i] = around.empty() ? -1 : around.back();
+      const format::Instruction& in = view_.instructions[i];
+      using Kind = format::InstructionKind;
+      if (in.kind() == Kind::bind) binds_[in.target()] = first + static_cast<int>(i);
+      if (in.kind() == Kind::jump_unless || in.kind() == Kind::loop_end)
+        add_condition(in.condition(), first + static_cast<int>(i));
+      if (in.kind() == Kind::loop_begin) enter(regions, around, {i, i + 1, in.target(), true});
+      if (in.kind() == Kind::jump_unless) {
+        enter(regions, around, {i, i + 1, in.target(), false});
+        opener_before[in.target()] = i;
+      }
+      if (in.kind() == Kind::jump && opener_before.contains(i + 1)) jumps[i + 1] = in.target();
+    }
+    connect(regions, region_of, first);
+  }
+  static void enter(std::vector<Region>& regions, std::vector<int>& around, Region region) {
+    constexpr size_t deepest = 100;  // a file may hold any jumps forward
+    if (region.end <= region.begin || around.size() >= deepest) return;
+    region.around = around.empty() ? -1 : around.back();
+    around.push_back(static_cast<int>(regions.size()));
+    regions.push_back(region);
+  }
+
+  /// Lines from the region's opener to those in it that nobody in it leads to, and, of a loop, from
+  /// those that lead to nobody in it to its end.
+  void connect(const std::vector<Region>& regions, const std::vector<int>& region_of, int first) {
+    std::set<int> has_before, has_behind;
+    const auto instruction = [&](int node) { return static_cast<uint32_t>(node - first); };
+    const auto is_in = [&](int node, const Region& r) {
+      return node >= first && instruction(node) >= r.begin && instruction(node) < r.end;
+    };
+    const auto count = static_cast<int>(region_of.size());
+    const auto innermost = [&](int node) -> const Region* {
+      if (node < first || node >= first + count || region_of[instruction(node)] < 0) return nullptr;
+      return &regions[static_cast<size_t>(region_of[instruction(node)])];
+    };
+    const auto loop_around = [&](int node) {
+      const Region* r = innermost(node);
+      while (r != nullptr && !r->is_loop)
+        r = r->around < 0 ? nullptr : &regions[static_cast<size_t>(r->around)];
+      return r;
+    };
+    for (const auto& [ends, types] : edges_) {
+      if (const Region* r = innermost(ends.second); r != nullptr && is_in(ends.first, *r))
+        has_before.insert(ends.second);
+      if (const Region* r = loop_around(ends.first); r != nullptr && is_in(ends.second, *r))
+        has_behind.insert(ends.first);
+    }
+    for (const GraphEdge& e : graph_.control) has_before.insert(e.to), has_behind.insert(e.from);
+    for (int node = first; node < first + count; ++node) {
+      const Region* r = innermost(node);
+      if (r == nullptr) continue;
+      if (!has_before.contains(node))
+        graph_.control.push_back({first + static_cast<int>(r->opener), node, {}});
+      if (const Region* loop = loop_around(node); loop != nullptr && !has_behind.contains(node))
+        graph_.control.push_back({node, first + static_cast<int>(loop->end), {}});
+    }
+  }
+
+  /// Lines from who reads the numbers of a condition.
+  void add_condition(uint32_t condition, int node) {
+    std::set<uint32_t> open{condition};  // operands stand before the expression that has them
+    while (!open.empty()) {
+      const uint32_t index = *open.rbegin();
+      open.erase(index);
+      const format::Expression& e = view_.expressions[static_cast<index_t>(index)];
+      using Op = format::Operation;
+      if (e.operation() == Op::symbol)
+        if (const auto at = binds_.find(e.a()); at != binds_.end())
+          graph_.control.push_back({at->second, node, {}});
+      if (e.operation() == Op::symbol || e.operation() == Op::literal) continue;
+      const bool unary = e.operation() == Op::negate || e.operation() == Op::absolute ||
+                         e.operation() == Op::logical_not ||
+                         (e.operation() >= Op::square_root && e.operation() <= Op::to_i64);
+      open.insert(e.a());
+      if (!unary) open.insert(e.b());
+      if (e.operation() == Op::select) open.insert(e.c());
+    }
+  }
+
   const Program& program_;
   MethodText text_;
   internal::MethodView view_;
@@ -133,6 +236,7 @@ class GraphBuilder {
   int stretch_ = 0;  // in which the instruction is
   std::map<Place, std::vector<Writer>> writers_;
   std::map<std::pair<int, int>, std::set<std::string>> edges_;
+  std::map<uint32_t, int> binds_;  // the nodes that read symbols
 };
 
 }  // namespace

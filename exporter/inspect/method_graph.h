@@ -29,6 +29,10 @@ struct MethodGraph {
   std::string name;
   std::vector<GraphNode> nodes;  ///< inputs, instructions in their order, outputs
   std::vector<GraphEdge> edges;  ///< each once
+  /// Without types: from the jump or the loop's begin that decides about a node to it, where no
+  /// edge leads to it from beside; to the loop's end; and from who reads a condition to who jumps
+  /// by it.
+  std::vector<GraphEdge> control;
 };
 
 /// Constants and states are no nodes of their own: they would be the end of most lines. Who uses

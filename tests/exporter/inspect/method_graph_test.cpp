@@ -66,5 +66,31 @@ TEST(method_graph, leads_from_before_a_loop_and_from_its_last_round) {
   EXPECT_THAT(sources_of(graph, "nobody"), IsEmpty());
 }
 
+/// Who decides about the nodes called `title`.
+std::vector<std::string> deciders_of(const MethodGraph& graph, const std::string& title) {
+  std::vector<std::string> deciders;
+  for (const GraphEdge& e : graph.control)
+    if (graph.nodes[static_cast<size_t>(e.to)].title == title)
+      deciders.push_back(graph.nodes[static_cast<size_t>(e.from)].title);
+  return deciders;
+}
+TEST(method_graph, says_what_a_branch_or_a_loop_decides) {
+  const MethodGraph branch = graph_of([](const auto& in) {
+    const auto then = [](const auto& x) { return std::vector{tan(cos(x[0] + 1))}; };
+    const auto otherwise = [](const auto& x) { return std::vector{exp(x[0])}; };
+    return std::vector{sin(cond(sum(in[0]) > 0, then, otherwise, {in[0]})[0])};
+  });
+  EXPECT_THAT(deciders_of(branch, "jump_unless"), ElementsAre("bind"));
+  EXPECT_THAT(deciders_of(branch, "exp"), ElementsAre("jump_unless"));
+  EXPECT_THAT(deciders_of(branch, "tan"), IsEmpty());
+  const MethodGraph loop = graph_of([](const auto& in) {
+    return while_loop([](const auto& x) { return sum(x[0]) < 9; },
+                      [](const auto& x) { return std::vector{exp(x[0])}; }, {tan(in[0])});
+  });
+  EXPECT_THAT(deciders_of(loop, "exp"), ElementsAre("jump_unless"));
+  EXPECT_THAT(deciders_of(loop, "loop_end"), testing::Contains("exp"));
+  EXPECT_THAT(deciders_of(loop, "tan"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace taper::inspect
