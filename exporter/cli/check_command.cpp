@@ -81,7 +81,7 @@ bool fits(const io::Array& array, const Callable::Input& input) {
 /// arguments that can be the inputs, in order. Nothing unless there is exactly one way to choose.
 std::optional<std::vector<int>> choose_inputs(const std::map<int, io::Array>& recorded,
                                               const std::vector<Callable::Input>& inputs) {
-  // ways[n]: to give the first n inputs with the arguments so far; more than 2 count as 2
+  // ways[n]: to give the first n inputs with the arguments so far; 2 stands for several
   std::vector<int> ways(inputs.size() + 1, 0);
   std::vector<std::vector<int>> chosen(inputs.size() + 1);
   ways[0] = 1;

@@ -61,6 +61,7 @@ class EagerModelCall : public Callable {
       const Tensor& state = tensor(name);
       const Shape& shape = *state.ref({}).shape;
       require_state(path, name, array, state.dtype(), {shape.sizes, shape.sizes + shape.rank});
+      array.settle_bools();
       values[name] = eager::tensor_of(array);
     }
     model_.load_state_dict(values, /*strict=*/false);

@@ -96,9 +96,12 @@ std::vector<std::string> notes_of_shared_states(Exporter& exporter,
 
 /// Loads what was written and prepares its methods, as a device does, so that a program which
 /// nobody can run is told of here. That this machine lacks the memory is no fault of it. Throws
-/// ExportError, and the file is gone then.
+/// ExportError, and a plain file is gone then.
 void require_prepared(const std::filesystem::path& program,
                       const std::vector<std::string>& methods) {
+  std::error_code none;
+  const auto kind = std::filesystem::symlink_status(program, none).type();
+  if (!std::filesystem::is_regular_file(program, none)) return;  // a device or a pipe took it
   std::string message;
   ModuleOptions options;
   options.message = &message;
@@ -109,8 +112,7 @@ void require_prepared(const std::filesystem::path& program,
     message = methods[i] + ": " + module.value().message();
   }
   if (error == Error::ok || error == Error::out_of_memory) return;
-  std::error_code none;
-  std::filesystem::remove(program, none);
+  if (kind == std::filesystem::file_type::regular) std::filesystem::remove(program, none);
   throw ExportError("the program that was made cannot be prepared: " + message +
                     "; narrower bounds of its symbols may help, --dim NAME=LOW..HIGH");
 }

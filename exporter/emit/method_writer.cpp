@@ -17,19 +17,26 @@ namespace {
 std::map<const Symbol*, int64_t> maxima_of(const ir::Graph& graph) {
   std::map<const Symbol*, int64_t> maxima;
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    std::map<const Symbol*, Dim> own;
     for (const ir::SymbolBinding& s : g.symbols()) {
       const Symbol* symbol = s.symbol.as_symbol();
-      int64_t& maximum = maxima.emplace(symbol, symbol->maximum).first->second;
-      for (const Check& c : g.checks()) {
-        const bool less = c.comparison == Comparison::less;
-        const Dim summand = c.left - s.symbol;
-        const int64_t most = c.right.upper();
-        if ((!less && c.comparison != Comparison::less_equal) || !summand.is_constant() ||
-            most == std::numeric_limits<int64_t>::max())
-          continue;
-        const int64_t bound = most - summand.value() - (less ? 1 : 0);
-        maximum = std::max(std::min(maximum, bound), symbol->minimum);
-      }
+      own.emplace(symbol, s.symbol);
+      maxima.emplace(symbol, symbol->maximum);
+    }
+    for (const Check& c : g.checks()) {
+      const bool less = c.comparison == Comparison::less;
+      const std::vector<const Symbol*> on_left = c.left.symbols();
+      if ((!less && c.comparison != Comparison::less_equal) || on_left.size() != 1) continue;
+      const auto at = own.find(on_left[0]);
+      const int64_t most = c.right.upper();
+      if (at == own.end() || most == std::numeric_limits<int64_t>::max()) continue;
+      const Dim summand = c.left - at->second;
+      int64_t bound = 0;
+      if (!summand.is_constant() || __builtin_sub_overflow(most, summand.value(), &bound) ||
+          __builtin_sub_overflow(bound, int64_t{less}, &bound))
+        continue;
+      int64_t& maximum = maxima.at(at->first);
+      maximum = std::max(std::min(maximum, bound), at->first->minimum);
     }
   });
   return maxima;

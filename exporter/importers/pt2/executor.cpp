@@ -9,7 +9,6 @@
 #include "taper/exporter/eager/numbers.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
-#include "taper/exporter/importers/pt2/layout.h"
 #include "taper/exporter/importers/pt2/targets.h"
 
 namespace taper::pt2 {

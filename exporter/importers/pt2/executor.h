@@ -3,13 +3,13 @@
 #pragma once
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "taper/exporter/eager/owned_arguments.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/layout.h"
 #include "taper/exporter/importers/pt2/number.h"
 #include "taper/exporter/importers/pt2/program.h"
 
@@ -90,7 +90,7 @@ class Executor {
   /// that the graph says of the result.
   bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
-  std::set<const void*> copies_;  ///< the memory of what PyTorch could give as a view
+  Memories copies_;  ///< the memory of what PyTorch could give as a view
 };
 
 /// "cond" and the others that `Executor` runs.

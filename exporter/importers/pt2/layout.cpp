@@ -2,9 +2,9 @@
 
 namespace taper::pt2 {
 
-const void* memory_of(const eager::Tensor& tensor) {
+const std::shared_ptr<eager::Storage>& memory_of(const eager::Tensor& tensor) {
   const eager::Tensor& base = tensor.impl()->base;
-  return (base.defined() ? base : tensor).impl()->storage.get();
+  return (base.defined() ? base : tensor).impl()->storage;
 }
 
 void require_strides(const eager::Tensor& tensor, const std::string& name, const TensorMeta& meta) {

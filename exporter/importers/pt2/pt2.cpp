@@ -143,6 +143,9 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
       const Dim number =
           eager::element_as_dim(tensor, input.number.lower(), input.number.upper(), {});
       binding.bind(input.number, number, input);
+      if (input.number.is_constant() && proves_different(number, input.number))
+        throw ExportError(data.name + ": input " + input.name + " must be " +
+                          input.number.to_string() + ", it is " + number.to_string());
       values[i] = Number::of(number);
     } else {
       values[i] = given[input.name] = copies ? tensor.clone() : tensor;

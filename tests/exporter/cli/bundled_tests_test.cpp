@@ -22,9 +22,8 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using tests::linear_model;
 using tests::scratch_file;
-
-std::string linear_model() { return tests::test_data("pt2/v2_9_linear.pt2").string(); }
 
 inspect::ProgramFile loaded(std::vector<std::byte> bytes) {
   return {"test.taper", std::move(bytes), eager::all_kernels(), cpu_has};

@@ -15,9 +15,9 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using tests::linear_model;
 using tests::scratch_file;
 
-std::string linear_model() { return tests::test_data("pt2/v2_9_linear.pt2").string(); }
 std::string linear_calls() { return tests::test_data("pt2/v2_9_linear.io.safetensors").string(); }
 
 TEST(taper_export, says_which_state_two_models_have_in_common) {
@@ -64,6 +64,10 @@ TEST(taper_export, narrows_only_symbols_that_the_model_has) {
   EXPECT_THAT(exported("s77=2..3").out, HasSubstr("s77 in 2..3"));
   EXPECT_THAT(exported("s7=2..3").err, HasSubstr("there are s77"));
   EXPECT_THAT(exported("s77=1..100000").err, HasSubstr("export it again for others"));
+}
+TEST(taper_export, writes_to_a_device_and_leaves_it) {
+  EXPECT_EQ(taper_command("export", linear_model(), "-o", "/dev/null").code, success);
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 TEST(taper_export, does_not_write_over_the_model) {
   const std::filesystem::path model = tests::scratch_file("kept.pt2");

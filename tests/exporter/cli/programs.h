@@ -53,4 +53,7 @@ inline std::filesystem::path counter() {
                         "mul.Scalar(%s, 2)\noutput \"double\" = %y\n"});
 }
 
+/// A model of PyTorch: x (batch, 5).
+inline std::string linear_model() { return test_data("pt2/v2_9_linear.pt2").string(); }
+
 }  // namespace taper::tests
