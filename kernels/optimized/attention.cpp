@@ -1,4 +1,4 @@
-// scaled_dot_product_attention without the matrix of scores: a block of queries meets one block of
+// Attention without the matrix of scores: a block of queries meets one block of
 // keys after the other, and each query keeps its peak m, the sum l of exp(score - m), and the sum
 // of exp(score - m) value; when a later block raises the peak, both sums are scaled by exp(m_old -
 // m_new). (As in portable/attention.cpp; blocks of queries: M. N. Rabe, C. Staats, "Self-attention
@@ -7,28 +7,21 @@
 // The blocks of keys are the same for every query, so that a query's result depends neither on its
 // neighbours nor on threads. Causal attention skips the keys behind a block of queries: a NaN among
 // their values is not seen.
-#include "taper/kernels/shapes/attention.h"
+#include "taper/kernels/optimized/attention.h"
 
 #include <cstring>
 #include <type_traits>
 
-#include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/optimized.h"
-#include "taper/kernels/optimized/tasks.h"
-#include "taper/kernels/optimized/wide.h"
-#include "taper/kernels/portable/attention.h"
-#include "taper/kernels/portable/elements.h"
-#include "taper/kernels/portable/math.h"
+#include "taper/kernels/shapes/attention.h"
 
 namespace taper::optimized {
 namespace {
 
-constexpr index_t most_queries = 256, most_causal_queries = 128, key_block = 512,
-                  lanes = 16;  // rows of scores are padded to a multiple, with -inf
-
-using In = AnyView<const float>;
-using Mask = Maybe<AnyView<const portable::MaskElement>>;
+using namespace attention;
 using portable::Heads;
+
+constexpr index_t most_queries = 256, most_causal_queries = 128, key_block = 512;
 
 struct Plan : portable::AttentionHeads {
   index_t query_block;
@@ -45,10 +38,6 @@ void join_shared_heads(Plan& plan) {
   plan.sizes[head] /= sharing, plan.count /= sharing, plan.queries = sharing;
   for (Heads* h : {&plan.query, &plan.mask}) h->row = h->strides[head], h->strides[head] *= sharing;
   plan.key.sharing = plan.value.sharing = 1;
-}
-
-index_t bytes_of(index_t floats) {
-  return round_up(floats * index_t{sizeof(float)}, scratch_alignment);
 }
 
 template <CpuLevel level>
@@ -75,32 +64,6 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, Mask mas
 }
 
 // ---- one query ----
-
-// By bits: a choice between numbers stays a branch.
-float shown_if(float score, uint8_t attends) {
-  using namespace portable::math;
-  const uint32_t keep = 0u - attends;
-  return float_of((bits_of(score) & keep) | (bits_of(-HUGE_VALF) & ~keep));
-}
-void hide(float* scores, index_t n, const uint8_t* attends, index_t stride) {
-  if (stride == 1) {
-    TAPER_INDEPENDENT_ITERATIONS
-    for (index_t i = 0; i < n; ++i) scores[i] = shown_if(scores[i], attends[i]);
-  } else {
-    for (index_t i = 0; i < n; ++i) scores[i] = shown_if(scores[i], attends[i * stride]);
-  }
-}
-
-/// scores -> scale scores + mask. A pass along the rows of both: the tiles of a product would read
-/// the mask in pieces of a dozen rows.
-void scale_and_mask(float* scores, index_t n, float scale, const float* mask, index_t stride) {
-  if (stride == 1) {
-    TAPER_INDEPENDENT_ITERATIONS
-    for (index_t i = 0; i < n; ++i) scores[i] = scores[i] * scale + mask[i];
-  } else {
-    for (index_t i = 0; i < n; ++i) scores[i] = scores[i] * scale + mask[i * stride];
-  }
-}
 
 /// scores -> exp(scores - peak), after `peak` rose to theirs; gives their sum. A peak of -inf
 /// (there was nothing to attend to yet) counts as 0.
@@ -149,21 +112,19 @@ template <CpuLevel level>
 class Block {
  public:
   const Plan& plan;
-  const float *query, *key, *value;  // of the head
-  const void* mask;
-  bool adds_mask, is_causal;
-  float scale;
-  index_t first, count;  // queries
-  float* out;
+  Scores<level> scores;  // of the head
+  const float* value;
+  index_t first, count;    // queries
+  float *out, *logsumexp;  // of these; the logarithms may be nullptr
   Scratch scratch;
 
   void run() const {
     for (index_t r = 0; r < count; ++r) scratch.peaks[r] = -HUGE_VALF, scratch.sums[r] = 0;
-    const index_t keys = is_causal ? smaller(plan.keys, first + count) : plan.keys;
+    const index_t keys = scores.keys_of(first + count);
     if (keys == 0) std::memset(out, 0, static_cast<size_t>(count * plan.values) * sizeof(float));
     for (index_t at = 0; at < keys; at += key_block) {
       const index_t n = smaller(key_block, keys - at);
-      multiply_keys(at, n);
+      scores.multiply(first, count, at, n, scratch.scores, scratch.gemm);
       float scales[most_queries];
       for (index_t r = 0; r < count; ++r) scales[r] = weigh(r, at, n);
       float* to = at == 0 ? out : scratch.part;
@@ -174,41 +135,25 @@ class Block {
     }
     for (index_t r = 0; r < count; ++r) {
       float* y = out + r * plan.values;
-      if (scratch.sums[r] == 0)  // nothing to attend to
+      const float sum = scratch.sums[r];
+      if (sum == 0)  // nothing to attend to
         std::memset(y, 0, static_cast<size_t>(plan.values) * sizeof(float));
       else
-        AtLevel<level, divide>::call(y, plan.values, scratch.sums[r]);
+        AtLevel<level, divide>::call(y, plan.values, sum);
+      if (logsumexp != nullptr)
+        logsumexp[r] = sum == 0 ? -HUGE_VALF : scratch.peaks[r] + portable::math::log(sum);
     }
   }
 
  private:
-  void multiply_keys(index_t at, index_t n) const {
-    Gemm g;
-    g.m = count, g.k = plan.features, g.n = n;
-    g.a = query + first * plan.query.row, g.a_row = plan.query.row, g.a_column = plan.query.column;
-    g.b = key + at * plan.key.row, g.b_row = plan.key.column, g.b_column = plan.key.row;
-    g.c = scratch.scores, g.c_row = round_up(n, lanes);
-    if (mask == nullptr || !adds_mask) g.epilogue.alpha = scale;
-    run_gemm(microkernels<level>(), plan.scores, g, scratch.gemm, nullptr);
-  }
   /// Scores of query r become weights; gives the scale of what was summed before.
   float weigh(index_t r, index_t at, index_t n) const {
     const index_t width = round_up(n, lanes);
-    float* scores = scratch.scores + r * width;
-    const index_t place = (first + r) * plan.mask.row + at * plan.mask.column;
-    if (mask != nullptr && adds_mask)
-      AtLevel<level, scale_and_mask>::call(
-          scores, n, scale, static_cast<const float*>(mask) + place, plan.mask.column);
-    else if (mask != nullptr)
-      AtLevel<level, hide>::call(scores, n, static_cast<const uint8_t*>(mask) + place,
-                                 plan.mask.column);
-    const index_t shown = is_causal ? smaller(n, larger(0, first + r + 1 - at)) : n;
-    for (index_t i = shown; i < width; ++i) scores[i] = -HUGE_VALF;
+    float* const row = scratch.scores + r * width;
+    scores.mask(first + r, at, n, row);
     float& peak = scratch.peaks[r];
     const float before = peak;
-    using M = std::conditional_t<level == CpuLevel::portable, portable::math::Separate,
-                                 portable::math::Fused>;
-    const float sum = AtLevel<level, exponentials<M>>::call(scores, width, &peak);
+    const float sum = AtLevel<level, exponentials<Arithmetic<level>>>::call(row, width, &peak);
     // exp(-inf - -inf): nothing was summed before
     const float factor = before == peak ? 1 : portable::math::exp(before - peak);
     scratch.sums[r] = scratch.sums[r] * factor + sum;
@@ -225,51 +170,57 @@ class Block {
 };
 
 template <CpuLevel level>
-Error run(Context& context, const Plan& plan, In query, In key, In value, Mask mask, double,
-          bool is_causal, Maybe<double> scale, bool, View<float> out) {
-  const bool adds = mask && mask->dtype() != DType::boolean;
-  const float by = portable::attention_scale(scale, plan.features);
+void attend(Context& context, const Plan& plan, In query, In key, In value, const Mask& mask,
+            bool is_causal, const Maybe<double>& scale, float* out, float* logsumexp) {
   const index_t blocks = ceil_div(plan.queries, plan.query_block),
                 rows = smaller(larger(plan.queries, 1), most_queries);
-  parallel_for_slots(context.threads, plan.count * blocks, plan.slots,
-                     [&](index_t task, index_t slot) {
-                       const index_t head = task / blocks, first = task % blocks * plan.query_block;
-                       const auto offset = [&](const Heads& h) { return plan.offset(h, head); };
-                       char* at = static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot;
-                       const auto take = [&](index_t bytes) {
-                         void* taken = at;
-                         at += bytes;
-                         return taken;
-                       };
-                       Scratch s;
-                       s.gemm = take(plan.gemm_bytes);
-                       s.scores = static_cast<float*>(
-                           take(bytes_of(rows * round_up(smaller(plan.keys, key_block), lanes))));
-                       s.part = static_cast<float*>(take(bytes_of(rows * plan.values)));
-                       s.peaks = static_cast<float*>(take(bytes_of(rows)));
-                       s.sums = static_cast<float*>(take(bytes_of(rows)));
-                       const char* masks = mask ? static_cast<const char*>(mask->ref->data) +
-                                                      offset(plan.mask) * size_bytes(mask->dtype())
-                                                : nullptr;
-                       Block<level>{plan,
-                                    query.data() + offset(plan.query),
-                                    key.data() + offset(plan.key),
-                                    value.data() + offset(plan.value),
-                                    masks,
-                                    adds,
-                                    is_causal,
-                                    by,
-                                    first,
-                                    smaller(plan.query_block, plan.queries - first),
-                                    out.data() + (head * plan.queries + first) * plan.values,
-                                    s}
-                           .run();
-                     });
+  parallel_for_slots(
+      context.threads, plan.count * blocks, plan.slots, [&](index_t task, index_t slot) {
+        const index_t head = task / blocks, first = task % blocks * plan.query_block,
+                      row = head * plan.queries + first;
+        Parts parts(static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot);
+        Scratch s;
+        s.gemm = parts.bytes(plan.gemm_bytes);
+        s.scores = parts.floats(rows * round_up(smaller(plan.keys, key_block), lanes));
+        s.part = parts.floats(rows * plan.values);
+        s.peaks = parts.floats(rows), s.sums = parts.floats(rows);
+        Block<level>{plan,
+                     {plan, plan.scores, head, query, key, mask, is_causal, scale},
+                     value.data() + plan.offset(plan.value, head),
+                     first,
+                     smaller(plan.query_block, plan.queries - first),
+                     out + row * plan.values,
+                     logsumexp != nullptr ? logsumexp + row : nullptr,
+                     s}
+            .run();
+      });
+}
+
+template <CpuLevel level>
+Error run(Context& context, const Plan& plan, In query, In key, In value, Mask mask, double,
+          bool is_causal, Maybe<double> scale, bool, View<float> out) {
+  attend<level>(context, plan, query, key, value, mask, is_causal, scale, out.data(), nullptr);
+  return Error::ok;
+}
+
+template <CpuLevel level>
+Error prepare_flash(Context& context, Plan& plan, In query, In key, In value, double dropout_p,
+                    bool is_causal, Mask mask, Maybe<double> scale, View<float> out, View<float>) {
+  return prepare<level>(context, plan, query, key, value, mask, dropout_p, is_causal, scale, false,
+                        out);
+}
+template <CpuLevel level>
+Error run_flash(Context& context, const Plan& plan, In query, In key, In value, double,
+                bool is_causal, Mask mask, Maybe<double> scale, View<float> out,
+                View<float> logsumexp) {
+  attend<level>(context, plan, query, key, value, mask, is_causal, scale, out.data(),
+                logsumexp.data());
   return Error::ok;
 }
 
 }  // namespace
 
 TAPER_KERNEL_LEVELS(scaled_dot_product_attention, prepare, run)
+TAPER_KERNEL_LEVELS(_scaled_dot_product_flash_attention_for_cpu, prepare_flash, run_flash)
 
 }  // namespace taper::optimized

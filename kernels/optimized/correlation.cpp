@@ -7,27 +7,6 @@
 
 namespace taper::optimized {
 
-Correlation correlation_of(const Shape& x, const Shape& y, const Shape& weight,
-                           Span<const int64_t> stride, Span<const int64_t> padding,
-                           Span<const int64_t> dilation, int64_t groups) {
-  Correlation c;
-  c.batch = x.sizes[0], c.groups = static_cast<index_t>(groups);
-  c.inputs = weight.sizes[1], c.outputs = weight.sizes[0] / c.groups;
-  const int missing = 3 - (x.rank - 2);
-  const auto each = [](Span<const int64_t> list, int i) {
-    return static_cast<index_t>(list[list.size() == 1 ? 0 : i]);
-  };
-  for (int d = 0; d < 3; ++d) {
-    const int i = d - missing;
-    c.in[d] = c.out[d] = c.kernel[d] = c.stride[d] = c.dilation[d] = 1, c.padding[d] = 0;
-    if (i < 0) continue;
-    c.in[d] = x.sizes[i + 2], c.out[d] = y.sizes[i + 2], c.kernel[d] = weight.sizes[i + 2];
-    c.stride[d] = each(stride, i), c.padding[d] = each(padding, i),
-    c.dilation[d] = each(dilation, i);
-  }
-  return c;
-}
-
 namespace {
 
 using namespace correlation;
@@ -100,8 +79,7 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
     behind = offsets + (p.before + p.taps) * l.virtual_channels;
   });
   for (int i = 0; i < Microkernels::rows_ahead; ++i) behind[i] = 0;
-  parallel_for(threads, is_packed ? 0 : c.groups * panels.count, [&](index_t i) {
-    const index_t group = i / panels.count, panel = i % panels.count;
+  const auto pack_panel = [&](index_t group, index_t panel, index_t place) {
     PanelOfWeights{kernels,
                    c,
                    l,
@@ -110,9 +88,21 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
                    panels.first(panel),
                    panels.rows(panel),
                    panels.width(panel),
+                   place,
                    weight + group * c.outputs * c.inputs * c.taps(),
                    packed + group * group_weights}
         .pack();
+  };
+  const index_t bands = ceil_div(l.height.end - l.height.begin, l.band);
+  const index_t result_depth = forward ? c.out[0] : c.in[0],
+                source_plane = forward ? c.in_plane() : c.out_plane();
+  // Large weights that one task alone needs are packed panel by panel, each just before it is
+  // multiplied and into the place of the one before it, which stays in the cache.
+  const bool packs_late =
+      !is_packed && c.batch * result_depth * bands == 1 && panels.channels * l.depth() > l.planes();
+  parallel_for(threads, is_packed || packs_late ? 0 : c.groups * panels.count, [&](index_t i) {
+    const index_t panel = i % panels.count;
+    pack_panel(i / panels.count, panel, panels.first(panel));
   });
 
   const auto planes_of = [&](index_t slot) {
@@ -122,9 +112,6 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
   for (index_t slot = 0; !l.plain && slot < plan.slots; ++slot)
     std::memset(planes_of(slot) + l.planes(), 0, behind_planes * sizeof(float));
 
-  const index_t bands = ceil_div(l.height.end - l.height.begin, l.band);
-  const index_t result_depth = forward ? c.out[0] : c.in[0],
-                source_plane = forward ? c.in_plane() : c.out_plane();
   const index_t result_image = l.height.result_extent * l.width.result_extent,
                 result_plane = result_depth * result_image;
   parallel_for_slots(
@@ -142,12 +129,12 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
           fill_planes(kernels, c, l, direction, from, z, q0, planes_of(slot));
           planes = planes_of(slot);
         }
-        for_phases(c, l, direction, [&](const Phase& p) {
+        const auto run_panels = [&](index_t first_panel, index_t last_panel, index_t place,
+                                    const Phase& p) {
           const index_t top = larger(q0, l.height.first(p.row)), left = l.width.first(p.column);
           Sweep s;
-          s.panels = &panels, s.first_panel = part_begin(panels.count, plan.parts, part),
-          s.last_panel = part_begin(panels.count, plan.parts, part + 1),
-          s.depth = p.taps * l.virtual_channels;
+          s.panels = &panels, s.first_panel = first_panel, s.last_panel = last_panel,
+          s.place = place, s.depth = p.taps * l.virtual_channels;
           s.row_step = c.dilation[1] == 1 && (forward || c.stride[1] == 1) ? c.stride[1] : 0;
           s.tap_rows = s.row_step > 0 ? c.kernel[1] : 1, s.tap_columns = p.taps / s.tap_rows;
           s.weight = weights + group * group_weights +
@@ -167,7 +154,16 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
           s.bias = bias == nullptr ? nullptr : bias + group * l.result_channels,
           s.activation = activation;
           run_sweep(kernels, s, direction);
-        });
+        };
+        const index_t first = part_begin(panels.count, plan.parts, part),
+                      last = part_begin(panels.count, plan.parts, part + 1);
+        if (first == last) return;
+        const index_t place = panels.first(first), step = packs_late ? 1 : last - first;
+        for (index_t panel = first; panel < last; panel += step) {
+          if (packs_late) pack_panel(group, panel, place);
+          for_phases(c, l, direction,
+                     [&](const Phase& p) { run_panels(panel, panel + step, place, p); });
+        }
       });
 }
 

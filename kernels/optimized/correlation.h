@@ -1,31 +1,15 @@
-// Convolution and its gradients: three ways through one cross-correlation y = x * w.
-//
-//   x  (batch, groups * inputs, in…)   w  (groups * outputs, inputs, kernel…)   y  (batch, groups *
-//   outputs, out…) y[o, p] = sum over i, k of w[o, i, k] x[i, p * stride - padding + k * dilation]
+// Convolution and its gradients: three ways through one cross-correlation (portable/correlation.h).
 //
 // All dense f32. Nothing is unrolled into columns: an image is copied once, with its padding, so
 // that each tap of the kernel sees the image as a row of the product, shifted (the copy is skipped
 // where it would be the image itself).
 #pragma once
 #include "taper/kernels/optimized/microkernel.h"
+#include "taper/kernels/portable/correlation.h"
 
 namespace taper::optimized {
 
-/// Always three spatial dimensions (depth, height, width): missing ones come first and have
-/// extent 1.
-struct Correlation {
-  index_t batch, groups, inputs, outputs;  ///< inputs and outputs: channels of one group
-  index_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
-
-  index_t in_plane() const { return in[0] * in[1] * in[2]; }
-  index_t out_plane() const { return out[0] * out[1] * out[2]; }
-  index_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-};
-
-/// `x` and `y` are the shapes on the two sides, whichever of them is computed.
-Correlation correlation_of(const Shape& x, const Shape& y, const Shape& weight,
-                           Span<const int64_t> stride, Span<const int64_t> padding,
-                           Span<const int64_t> dilation, int64_t groups);
+using portable::Correlation, portable::correlation_of;
 
 /// How the work is cut. `band`: rows of the result in a task, in units of the stride when going
 /// backward. `parts`: tasks that share a band, each with some of the channels.

@@ -13,21 +13,21 @@ void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout
 void write_offsets(const Correlation& c, const Layout& l, const Phase& p, index_t* offsets);
 
 /// One panel of one group's weights: (depth, width) for each phase of the result. `weight` and
-/// `to`: the group's first.
+/// `to`: the group's first. `place`: the channel whose place it takes, its own or an earlier
+/// panel's that is done with.
 struct PanelOfWeights {
   const Microkernels& kernels;
   const Correlation& c;
   const Layout& l;
   Direction direction;
   const Panels& panels;
-  index_t first, rows, width;
+  index_t first, rows, width, place;
   const float* weight;
   float* to;
 
   void pack() const;
 
  private:
-  float* row_of(const Phase& p, index_t v, index_t tap) const;
   void pack_forward() const;
   void pack_backward(index_t first_tap) const;
 };

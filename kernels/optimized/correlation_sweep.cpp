@@ -26,23 +26,24 @@ void write_columns(const Microkernels& kernels, const Sweep& s, index_t rows, co
     for (index_t i = 0; i < count; ++i) to[i * s.result_column] = tile[i];
 }
 
-// The last steps of a panel's channels, from `first` on.
-void finish(const Microkernels& kernels, const Sweep& s, index_t first, index_t rows,
+// The last steps of a panel's channels, from `first` on, which are the rows of `sums`, or its
+// columns.
+void finish(const Microkernels& kernels, const Sweep& s, index_t first, bool across, index_t rows,
             index_t columns, float* sums, index_t sums_row) {
   Epilogue epilogue;
   epilogue.activation = s.activation;
-  if (s.bias != nullptr) epilogue.addend = s.bias + first, epilogue.addend_row = 1;
+  if (s.bias != nullptr)
+    epilogue.addend = s.bias + first, (across ? epilogue.addend_column : epilogue.addend_row) = 1;
   if (!epilogue.is_identity()) kernels.finish(rows, columns, sums, sums_row, epilogue);
 }
 
-// A panel of weights and the columns from j on.
+// A panel of weights and `columns` columns from j on.
 void run_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_t j,
-              index_t total) {
+              index_t columns) {
   alignas(64) float tile[Microkernels::most_rows * most_width + Microkernels::most_lanes];
-  const index_t columns = smaller(kernels.columns(), total - j),
-                vectors = ceil_div(columns, kernels.lanes), width = vectors * kernels.lanes;
+  const index_t vectors = ceil_div(columns, kernels.lanes), width = vectors * kernels.lanes;
   const index_t first = s.panels->first(panel), rows = s.panels->rows(panel);
-  const float* weight = s.weight + first * s.depth;
+  const float* weight = s.weights_of(panel);
   float* const result = s.result + first * s.result_channel;
 
   const index_t y = j / s.pitch, x = j % s.pitch;
@@ -52,7 +53,7 @@ void run_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_
   for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
     kernels.tile[rows - 1][vectors - 1](smaller(gemm_depth_block, s.depth - k), weight + k * rows,
                                         s.base + j, s.offsets + k, sums, sums_row, k > 0);
-  finish(kernels, s, first, rows, width, sums, sums_row);
+  finish(kernels, s, first, false, rows, width, sums, sums_row);
 
   for (index_t i = 0; !in_one_row && i < columns;) {  // each stretch that lies in one row
     const index_t row = (j + i) / s.pitch, column = (j + i) % s.pitch;
@@ -70,14 +71,14 @@ void run_turned_tile(const Microkernels& kernels, const Sweep& s, index_t panel,
   alignas(64) float tile[Microkernels::most_rows * most_width];
   const index_t first = s.panels->first(panel), rows = s.panels->rows(panel),
                 width = s.panels->width(panel);
-  const float* weight = s.weight + first * s.depth;
+  const float* weight = s.weights_of(panel);
   for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
     kernels.turned_tile[count - 1][width / kernels.lanes - 1](
         smaller(gemm_depth_block, s.depth - k), s.base + y * s.pitch + x, s.offsets + k,
         weight + k * width, tile, width, k > 0);
-  float* to = s.result + first * s.result_channel + y * s.result_row + x;
-  kernels.pack(tile, width, 1, count, rows, to, s.result_channel);
-  finish(kernels, s, first, rows, count, to, s.result_channel);
+  finish(kernels, s, first, true, count, rows, tile, width);
+  kernels.pack(tile, width, 1, count, rows,
+               s.result + first * s.result_channel + y * s.result_row + x, s.result_channel);
 }
 
 void run_turned(const Microkernels& kernels, const Sweep& s) {
@@ -90,18 +91,35 @@ void run_turned(const Microkernels& kernels, const Sweep& s) {
     }
 }
 
-// Runs over y and x as one row of (height - 1) * pitch + width elements; those between the image's
-// rows are thrown away.
+// How a panel's columns are cut into tiles: row by row of the image; or, where that would leave
+// more of the vectors empty, as one row of (height - 1) * pitch + width columns, of which those
+// between the image's rows are thrown away.
+struct Cut {
+  index_t rows, row, pitch, width, tiles_of_row;
+
+  Cut(const Microkernels& kernels, const Sweep& s) : rows(s.height), row(s.width), pitch(s.pitch) {
+    const index_t all = (s.height - 1) * s.pitch + s.width;
+    if (s.height * round_up(s.width, kernels.lanes) > round_up(all, kernels.lanes))
+      rows = 1, row = all;
+    width = kernels.columns(), tiles_of_row = ceil_div(row, width);
+  }
+  index_t count() const { return rows * tiles_of_row; }
+  index_t begin(index_t tile) const {
+    return tile / tiles_of_row * pitch + tile % tiles_of_row * width;
+  }
+  index_t columns(index_t tile) const { return smaller(width, row - tile % tiles_of_row * width); }
+};
+
 void run_tiles(const Microkernels& kernels, const Sweep& s) {
-  const index_t total = (s.height - 1) * s.pitch + s.width, panels = s.last_panel - s.first_panel,
-                tiles = ceil_div(total, kernels.columns());
+  const Cut cut(kernels, s);
+  const index_t panels = s.last_panel - s.first_panel, tiles = cut.count();
   // What is larger is read once: the weights, or the planes.
-  if (s.panels->channels * s.depth > s.planes)
-    for (index_t i = 0; i < panels * tiles; ++i)
-      run_tile(kernels, s, s.first_panel + i / tiles, i % tiles * kernels.columns(), total);
-  else
-    for (index_t i = 0; i < panels * tiles; ++i)
-      run_tile(kernels, s, s.first_panel + i % panels, i / panels * kernels.columns(), total);
+  const bool panel_by_panel = s.panels->channels * s.depth > s.planes;
+  for (index_t i = 0; i < panels * tiles; ++i) {
+    const index_t panel = panel_by_panel ? i / tiles : i % panels,
+                  tile = panel_by_panel ? i % tiles : i / panels;
+    run_tile(kernels, s, s.first_panel + panel, cut.begin(tile), cut.columns(tile));
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace taper::optimized::correlation {
 struct Sweep {
   const Panels* panels;
   index_t first_panel, last_panel;  // those to run over: [first, last)
+  index_t place;                    // the channel where the weights of the first one lie
   index_t depth;
   index_t tap_rows, tap_columns, row_step;  // as in Channel; backward, `pitch` further up
   const float* weight;                      // panels of (depth, width)
@@ -20,6 +21,10 @@ struct Sweep {
   index_t result_channel, result_row, result_column;  // strides
   const float* bias;
   Activation activation;
+
+  const float* weights_of(index_t panel) const {
+    return weight + (panels->first(panel) - panels->first(first_panel) + place) * depth;
+  }
 };
 
 void run_sweep(const Microkernels& kernels, const Sweep& s, Direction direction);

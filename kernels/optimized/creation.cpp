@@ -10,7 +10,8 @@ namespace taper::optimized {
 
 #define TAPER_WIDE(level)                                                       \
   TAPER_WIDE_KERNEL(full, any, level, portable::full<LoopsAt<CpuLevel::level>>) \
-  TAPER_WIDE_KERNEL(fill_Scalar, any, level, portable::fill_scalar<LoopsAt<CpuLevel::level>>)
+  TAPER_WIDE_KERNEL(fill_Scalar, any, level, portable::prepare_fill,            \
+                    portable::fill_scalar<LoopsAt<CpuLevel::level>>)
 TAPER_WIDE(avx2)
 TAPER_WIDE(avx512)
 

@@ -7,19 +7,20 @@
 #include <cstring>
 
 #include "taper/kernels/optimized/optimized.h"
-#include "taper/kernels/optimized/wide.h"
+#include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/portable/binary_functions.h"
-#include "taper/kernels/portable/small_floats.h"
+#include "taper/kernels/portable/division_functions.h"
+#include "taper/kernels/portable/special_functions.h"
 #include "taper/kernels/portable/unary_functions.h"
 #include "taper/kernels/shapes/movement.h"
 #include "taper/kernels/shapes/pointwise.h"
 
 #if TAPER_X86_LEVELS
-#include <immintrin.h>
 
 namespace taper::optimized {
 
-using portable::AfterNumber, portable::Elementwise, portable::WithScalar, portable::math::Fused;
+using portable::AfterNumber, portable::Elementwise, portable::SmallFloat, portable::WithScalar,
+    portable::math::Fused;
 
 namespace {
 
@@ -42,34 +43,6 @@ struct Cast {
   }
 };
 
-// f16 through the processor's instructions, eight at a time.
-__attribute__((target("avx2,f16c"))) inline void narrow_eight(const float* x, Half* y) {
-  const __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(x), _MM_FROUND_TO_NEAREST_INT);
-  std::memcpy(y, &h, sizeof h);
-}
-__attribute__((target("avx2,f16c"))) inline void widen_eight(const Half* x, float* y) {
-  __m128i h;
-  std::memcpy(&h, x, sizeof h);
-  _mm256_storeu_ps(y, _mm256_cvtph_ps(h));
-}
-
-void narrow(index_t n, const float* x, Half* y) {
-  index_t i = 0;
-  for (; i + 8 <= n; i += 8) narrow_eight(x + i, y + i);
-  for (; i < n; ++i) y[i] = portable::to_small<Half>(x[i]);
-}
-// The instruction makes every NaN quiet; the portable loop keeps its bits.
-void widen(index_t n, const Half* x, float* y) {
-  constexpr index_t part = 256;
-  for (index_t at = 0; at < n; at += part) {
-    const index_t end = n - at < part ? n : at + part;
-    int nan = 0;
-    for (index_t i = at; i < end; ++i) nan |= (x[i].bits & 0x7fff) > 0x7c00;
-    index_t i = at;
-    for (; nan == 0 && i + 8 <= end; i += 8) widen_eight(x + i, y + i);
-    for (; i < end; ++i) y[i] = portable::to_float(x[i]);
-  }
-}
 template <class From, class To, void (*cast)(index_t, const From*, To*)>
 void cast_rows(const void*, index_t rows, index_t n, const portable::Rows* in, void* out) {
   for (index_t r = 0; r < rows; ++r)
@@ -97,6 +70,20 @@ struct IsNotZero {
   TAPER_WIDE_KERNEL(_to_copy, variant, level, Casts::prepare,  \
                     Casts::run_with<AtLevel<CpuLevel::level, &cast_rows<From, To, cast>>::call>)
 
+#define TAPER_GROUP(...) __VA_ARGS__
+#define TAPER_WIDE_SMALL(op, level, loop, ...)      \
+  TAPER_WIDE_KERNEL(                                \
+      op, small_float, level, __VA_ARGS__::prepare, \
+      __VA_ARGS__::run_small<AtLevel<CpuLevel::level, loop>::call, small_floats<CpuLevel::level>>)
+// An operator over floats: f32, and small floats around the same loop.
+#define TAPER_WIDE_UNARY(op, level, ...)                                                 \
+  TAPER_WIDE(op, f32, level, Elementwise<__VA_ARGS__, float, float>)                     \
+  TAPER_WIDE_SMALL(op, level, TAPER_GROUP(Elementwise<__VA_ARGS__, float, float>::loop), \
+                   Elementwise<__VA_ARGS__, SmallFloat, SmallFloat>)
+#define TAPER_WIDE_BINARY(op, level, ...)                                                       \
+  TAPER_WIDE(op, f32, level, Elementwise<__VA_ARGS__, float, float, float>)                     \
+  TAPER_WIDE_SMALL(op, level, TAPER_GROUP(Elementwise<__VA_ARGS__, float, float, float>::loop), \
+                   Elementwise<__VA_ARGS__, SmallFloat, SmallFloat, SmallFloat>)
 #define TAPER_WIDE_LEVEL(level)                                                                    \
   TAPER_WIDE_HALF(f16_f32, level, FromHalf, Half, float, widen)                                    \
   TAPER_WIDE_HALF(f32_f16, level, ToHalf, float, Half, narrow)                                     \
@@ -106,57 +93,93 @@ struct IsNotZero {
   TAPER_WIDE(_to_copy, i64_f32, level, Elementwise<Cast<int64_t, float>, float, int64_t>)          \
   TAPER_WIDE(_to_copy, bool_f32, level, Elementwise<Cast<bool, float>, float, bool>)               \
   TAPER_WIDE(_to_copy, i64_bool, level, Elementwise<IsNotZero, bool, int64_t>)                     \
-  TAPER_WIDE(neg, f32, level, Elementwise<portable::Neg<float>, float, float>)                     \
-  TAPER_WIDE(abs, f32, level, Elementwise<portable::Abs<float>, float, float>)                     \
-  TAPER_WIDE(sqrt, f32, level, Elementwise<portable::Sqrt<float>, float, float>)                   \
-  TAPER_WIDE(rsqrt, f32, level, Elementwise<portable::Rsqrt<float>, float, float>)                 \
-  TAPER_WIDE(reciprocal, f32, level, Elementwise<portable::Reciprocal<float>, float, float>)       \
-  TAPER_WIDE(exp, f32, level, Elementwise<portable::Exp<float, Fused>, float, float>)              \
-  TAPER_WIDE(log, f32, level, Elementwise<portable::Log<float, Fused>, float, float>)              \
-  TAPER_WIDE(sin, f32, level, Elementwise<portable::Sin<float, Fused>, float, float>)              \
-  TAPER_WIDE(cos, f32, level, Elementwise<portable::Cos<float, Fused>, float, float>)              \
-  TAPER_WIDE(erf, f32, level, Elementwise<portable::Erf<float, Fused>, float, float>)              \
-  TAPER_WIDE(tanh, f32, level, Elementwise<portable::Tanh<float, Fused>, float, float>)            \
-  TAPER_WIDE(sigmoid, f32, level, Elementwise<portable::Sigmoid<float, Fused>, float, float>)      \
-  TAPER_WIDE(silu, f32, level, Elementwise<portable::Silu<float, Fused>, float, float>)            \
-  TAPER_WIDE(gelu, f32, level, Elementwise<portable::Gelu<float, Fused>, float, float>)            \
-  TAPER_WIDE(relu, f32, level, Elementwise<portable::Relu<float>, float, float>)                   \
-  TAPER_WIDE(hardtanh, f32, level, Elementwise<portable::Hardtanh<float>, float, float>)           \
-  TAPER_WIDE(hardswish, f32, level, Elementwise<portable::Hardswish<float>, float, float>)         \
-  TAPER_WIDE(hardsigmoid, f32, level, Elementwise<portable::Hardsigmoid<float>, float, float>)     \
-  TAPER_WIDE(elu, f32, level, Elementwise<portable::Elu<float, Fused>, float, float>)              \
-  TAPER_WIDE(softplus, f32, level, Elementwise<portable::Softplus<float, Fused>, float, float>)    \
-  TAPER_WIDE(leaky_relu, f32, level, Elementwise<portable::LeakyRelu<float>, float, float>)        \
-  TAPER_WIDE(clamp, f32, level, Elementwise<portable::Clamp<float>, float, float>)                 \
-  TAPER_WIDE(add_Scalar, f32, level, Elementwise<portable::AddScalar<float>, float, float>)        \
-  TAPER_WIDE(sub_Scalar, f32, level, Elementwise<portable::SubScalar<float>, float, float>)        \
-  TAPER_WIDE(pow_Tensor_Scalar, f32, level,                                                        \
-             Elementwise<portable::PowScalar<float, Fused>, float, float>)                         \
-  TAPER_WIDE(pow_Tensor_Tensor, f32, level,                                                        \
-             Elementwise<portable::Pow<float, Fused>, float, float, float>)                        \
+  TAPER_WIDE_UNARY(neg, level, portable::Neg<float>)                                               \
+  TAPER_WIDE_UNARY(abs, level, portable::Abs<float>)                                               \
+  TAPER_WIDE_UNARY(sqrt, level, portable::Sqrt<float>)                                             \
+  TAPER_WIDE_UNARY(rsqrt, level, portable::Rsqrt<float>)                                           \
+  TAPER_WIDE_UNARY(reciprocal, level, portable::Reciprocal<float>)                                 \
+  TAPER_WIDE_UNARY(exp, level, portable::Exp<float, Fused>)                                        \
+  TAPER_WIDE_UNARY(log, level, portable::Log<float, Fused>)                                        \
+  TAPER_WIDE_UNARY(sin, level, portable::Sin<float, Fused>)                                        \
+  TAPER_WIDE_UNARY(cos, level, portable::Cos<float, Fused>)                                        \
+  TAPER_WIDE_UNARY(erf, level, portable::Erf<float, Fused>)                                        \
+  TAPER_WIDE_UNARY(tanh, level, portable::Tanh<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(sigmoid, level, portable::Sigmoid<float, Fused>)                                \
+  TAPER_WIDE_UNARY(silu, level, portable::Silu<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(gelu, level, portable::Gelu<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(relu, level, portable::Relu<float>)                                             \
+  TAPER_WIDE_UNARY(hardtanh, level, portable::Hardtanh<float>)                                     \
+  TAPER_WIDE_UNARY(hardswish, level, portable::Hardswish<float>)                                   \
+  TAPER_WIDE_UNARY(hardsigmoid, level, portable::Hardsigmoid<float>)                               \
+  TAPER_WIDE_UNARY(elu, level, portable::Elu<float, Fused>)                                        \
+  TAPER_WIDE_UNARY(softplus, level, portable::Softplus<float, Fused>)                              \
+  TAPER_WIDE_UNARY(leaky_relu, level, portable::LeakyRelu<float>)                                  \
+  TAPER_WIDE_UNARY(clamp, level, portable::Clamp<float>)                                           \
+  TAPER_WIDE_UNARY(add_Scalar, level, portable::AddScalar<float>)                                  \
+  TAPER_WIDE_UNARY(sub_Scalar, level, portable::SubScalar<float>)                                  \
+  TAPER_WIDE_UNARY(pow_Tensor_Scalar, level, portable::PowScalar<float, Fused>)                    \
+  TAPER_WIDE_BINARY(pow_Tensor_Tensor, level, portable::Pow<float, Fused>)                         \
   TAPER_WIDE(pow_Scalar, f32, level,                                                               \
              AfterNumber<portable::ScalarPow<float, Fused>, Scalar, float>)                        \
-  TAPER_WIDE(_prelu_kernel, f32, level, Elementwise<portable::Prelu<float>, float, float, float>)  \
+  TAPER_WIDE_BINARY(_prelu_kernel, level, portable::Prelu<float>)                                  \
   TAPER_WIDE(bitwise_and_Tensor, bool, level, Elementwise<And, bool, bool, bool>)                  \
   TAPER_WIDE(logical_not, bool, level, Elementwise<portable::LogicalNot<bool>, bool, bool>)        \
-  TAPER_WIDE(mul_Scalar, f32, level, Elementwise<WithScalar<portable::Mul, float>, float, float>)  \
-  TAPER_WIDE(div_Scalar, f32, level, Elementwise<WithScalar<portable::Div, float>, float, float>)  \
-  TAPER_WIDE(add_Tensor, f32, level, Elementwise<portable::Add<float>, float, float, float>)       \
-  TAPER_WIDE(sub_Tensor, f32, level, Elementwise<portable::Sub<float>, float, float, float>)       \
-  TAPER_WIDE(mul_Tensor, f32, level, Elementwise<portable::Mul<float>, float, float, float>)       \
-  TAPER_WIDE(div_Tensor, f32, level, Elementwise<portable::Div<float>, float, float, float>)       \
-  TAPER_WIDE(maximum, f32, level, Elementwise<portable::Maximum<float>, float, float, float>)      \
-  TAPER_WIDE(minimum, f32, level, Elementwise<portable::Minimum<float>, float, float, float>)      \
-  TAPER_WIDE(threshold_backward, f32, level,                                                       \
-             Elementwise<portable::ThresholdBackward<float>, float, float, float>)                 \
-  TAPER_WIDE(gelu_backward, f32, level,                                                            \
-             Elementwise<portable::GeluBackward<float, Fused>, float, float, float>)               \
-  TAPER_WIDE(sigmoid_backward, f32, level,                                                         \
-             Elementwise<portable::SigmoidBackward<float>, float, float, float>)                   \
-  TAPER_WIDE(silu_backward, f32, level,                                                            \
-             Elementwise<portable::SiluBackward<float, Fused>, float, float, float>)               \
-  TAPER_WIDE(tanh_backward, f32, level,                                                            \
-             Elementwise<portable::TanhBackward<float>, float, float, float>)                      \
+  TAPER_WIDE_UNARY(mul_Scalar, level, WithScalar<portable::Mul, float>)                            \
+  TAPER_WIDE_UNARY(div_Scalar, level, WithScalar<portable::Div, float>)                            \
+  TAPER_WIDE_BINARY(add_Tensor, level, portable::Add<float>)                                       \
+  TAPER_WIDE_BINARY(sub_Tensor, level, portable::Sub<float>)                                       \
+  TAPER_WIDE_BINARY(mul_Tensor, level, portable::Mul<float>)                                       \
+  TAPER_WIDE_BINARY(div_Tensor, level, portable::Div<float>)                                       \
+  TAPER_WIDE_BINARY(maximum, level, portable::Maximum<float>)                                      \
+  TAPER_WIDE_BINARY(minimum, level, portable::Minimum<float>)                                      \
+  TAPER_WIDE_BINARY(threshold_backward, level, portable::ThresholdBackward<float>)                 \
+  TAPER_WIDE_BINARY(gelu_backward, level, portable::GeluBackward<float, Fused>)                    \
+  TAPER_WIDE_BINARY(sigmoid_backward, level, portable::SigmoidBackward<float>)                     \
+  TAPER_WIDE_BINARY(silu_backward, level, portable::SiluBackward<float, Fused>)                    \
+  TAPER_WIDE_BINARY(tanh_backward, level, portable::TanhBackward<float>)                           \
+  TAPER_WIDE_UNARY(sign, level, portable::Sign<float>)                                             \
+  TAPER_WIDE_UNARY(ceil, level, portable::Ceil<float>)                                             \
+  TAPER_WIDE_UNARY(floor, level, portable::Floor<float>)                                           \
+  TAPER_WIDE_UNARY(round, level, portable::Round<float>)                                           \
+  TAPER_WIDE_UNARY(trunc, level, portable::Trunc<float>)                                           \
+  TAPER_WIDE_UNARY(exp2, level, portable::Exp2<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(expm1, level, portable::Expm1<float, Fused>)                                    \
+  TAPER_WIDE_UNARY(log2, level, portable::Log2<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(log10, level, portable::Log10<float, Fused>)                                    \
+  TAPER_WIDE_UNARY(log1p, level, portable::Log1p<float, Fused>)                                    \
+  TAPER_WIDE_UNARY(atanh, level, portable::Atanh<float, Fused>)                                    \
+  TAPER_WIDE_UNARY(tan, level, portable::Tan<float, Fused>)                                        \
+  TAPER_WIDE_UNARY(atan, level, portable::Atan<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(asin, level, portable::Asin<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(acos, level, portable::Acos<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(erfc, level, portable::Erfc<float, Fused>)                                      \
+  TAPER_WIDE_UNARY(erfinv, level, portable::Erfinv<float, Fused>)                                  \
+  TAPER_WIDE_UNARY(lgamma, level, portable::Lgamma<float, Fused>)                                  \
+  TAPER_WIDE_UNARY(special_i1e, level, portable::I1e<float, Fused>)                                \
+  TAPER_WIDE_UNARY(softshrink, level, portable::Softshrink<float>)                                 \
+  TAPER_WIDE_UNARY(hardshrink, level, portable::Hardshrink<float>)                                 \
+  TAPER_WIDE_UNARY(clamp_min, level, WithScalar<portable::Maximum, float>)                         \
+  TAPER_WIDE_UNARY(clamp_max, level, WithScalar<portable::Minimum, float>)                         \
+  TAPER_WIDE_UNARY(fmod_Scalar, level, WithScalar<portable::Fmod, float>)                          \
+  TAPER_WIDE_UNARY(remainder_Scalar, level, WithScalar<portable::Remainder, float>)                \
+  TAPER_WIDE_UNARY(div_Scalar_mode, level, portable::DivScalarMode<float>)                         \
+  TAPER_WIDE_BINARY(div_Tensor_mode, level, portable::DivMode<float>)                              \
+  TAPER_WIDE_BINARY(fmod_Tensor, level, portable::Fmod<float>)                                     \
+  TAPER_WIDE_BINARY(remainder_Tensor, level, portable::Remainder<float>)                           \
+  TAPER_WIDE_BINARY(atan2, level, portable::Atan2<float, Fused>)                                   \
+  TAPER_WIDE_BINARY(hypot, level, portable::Hypot<float, Fused>)                                   \
+  TAPER_WIDE_BINARY(logaddexp, level, portable::Logaddexp<float, Fused>)                           \
+  TAPER_WIDE_BINARY(logaddexp2, level, portable::Logaddexp2<float, Fused>)                         \
+  TAPER_WIDE(nan_to_num, f32, level, Elementwise<portable::NanToNum<float>, float, float>)         \
+  TAPER_WIDE(lerp_Tensor, f32, level,                                                              \
+             Elementwise<portable::Lerp<float>, float, float, float, float>)                       \
+  TAPER_WIDE(clamp_Tensor, f32, level, portable::ClampByTensors<float>)                            \
+  TAPER_WIDE(abs, i64, level, Elementwise<portable::Abs<int64_t>, int64_t, int64_t>)               \
+  TAPER_WIDE(clamp, i64, level, Elementwise<portable::Clamp<int64_t>, int64_t, int64_t>)           \
+  TAPER_WIDE(maximum, i64, level,                                                                  \
+             Elementwise<portable::Maximum<int64_t>, int64_t, int64_t, int64_t>)                   \
+  TAPER_WIDE(minimum, i64, level,                                                                  \
+             Elementwise<portable::Minimum<int64_t>, int64_t, int64_t, int64_t>)                   \
   TAPER_WIDE(eq_Tensor, f32, level, Elementwise<portable::Eq<float>, bool, float, float>)          \
   TAPER_WIDE(eq_Scalar, f32, level, Elementwise<WithScalar<portable::Eq, float>, bool, float>)     \
   TAPER_WIDE(eq_Tensor, i64, level, Elementwise<portable::Eq<int64_t>, bool, int64_t, int64_t>)    \

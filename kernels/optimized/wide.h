@@ -3,6 +3,7 @@
 // portable bits, unless the function asks for fused multiply-adds.
 #pragma once
 #include "taper/kernels/optimized/levels.h"
+#include "taper/kernels/portable/walk.h"
 
 namespace taper::optimized {
 
@@ -40,6 +41,7 @@ struct LoopsAt {
   static auto call(A&&... a) {
     return AtLevel<level, f>::call(static_cast<A&&>(a)...);
   }
+  static portable::Load loader(DType from, DType to) { return portable::loader(from, to); }
 };
 
 }  // namespace taper::optimized

@@ -32,6 +32,52 @@ void for_each_window(const Adaptive& p, const Body& body) {
       }
 }
 
+/// The averages of the windows that lie side by side at (a, b): first the rows of as many of them
+/// as fit are added to one line, then its stretches are summed.
+template <class T>
+void row_of_windows(const Adaptive& p, const T* x, index_t a, index_t b, T* y) {
+  constexpr index_t longest = 256;
+  const index_t d0 = p.begin(0, a), d1 = p.end(0, a), h0 = p.begin(1, b), h1 = p.end(1, b),
+                rows = (d1 - d0) * (h1 - h0);
+  for (index_t c = 0, next; c < p.out[2]; c = next) {
+    const index_t first = p.begin(2, c);
+    index_t last = p.end(2, c);
+    T sum = 0;  // of a window that is too long for the line: piece by piece
+    T line[longest];
+    const auto add_rows = [&](index_t from, index_t n) {
+      for (index_t i = 0; i < n; ++i) line[i] = 0;
+      for (index_t d = d0; d < d1; ++d)
+        for (index_t h = h0; h < h1; ++h) {
+          const T* row = x + (d * p.in[1] + h) * p.in[2] + from;
+          TAPER_INDEPENDENT_ITERATIONS
+          for (index_t i = 0; i < n; ++i) line[i] += row[i];
+        }
+    };
+    next = c + 1;
+    if (last - first > longest) {
+      for (index_t at = first; at < last; at += longest) {
+        const index_t n = last - at < longest ? last - at : longest;
+        add_rows(at, n);
+        sum += sum_of<T>(n, [&](index_t i) { return line[i]; });
+      }
+      y[c] = sum / static_cast<T>(rows * (last - first));
+      continue;
+    }
+    for (; next < p.out[2] && p.end(2, next) - first <= longest; ++next) last = p.end(2, next);
+    add_rows(first, last - first);
+    for (index_t k = c; k < next; ++k) {
+      const index_t begin = p.begin(2, k), n = p.end(2, k) - begin;
+      const T* part = line + (begin - first);
+      sum = 0;
+      if (n < lane_count)
+        for (index_t i = 0; i < n; ++i) sum += part[i];
+      else
+        sum = sum_of<T>(n, [=](index_t i) { return part[i]; });
+      y[k] = sum / static_cast<T>(rows * n);
+    }
+  }
+}
+
 template <class T>
 void forward(const Context& context, const Adaptive& p, const T* self, T* out) {
   if (p.out_plane() == 1) {  // one window
@@ -45,13 +91,8 @@ void forward(const Context& context, const Adaptive& p, const T* self, T* out) {
   parallel_for(context.threads, p.planes, [&](index_t plane) {
     const T* x = self + plane * p.in_plane();
     T* y = out + plane * p.out_plane();
-    for_each_window(p, [&](index_t window, index_t count, const auto& visit) {
-      T sum = 0;
-      visit([&](index_t from, index_t n) {
-        sum += sum_of<T>(n, [&](index_t i) { return x[from + i]; });
-      });
-      y[window] = sum / static_cast<T>(count);
-    });
+    for (index_t a = 0; a < p.out[0]; ++a)
+      for (index_t b = 0; b < p.out[1]; ++b, y += p.out[2]) row_of_windows(p, x, a, b, y);
   });
 }
 

@@ -1,267 +1,214 @@
-// The first position of a largest or smallest element, and running sums and products: one line of
-// elements after the other.
-#include <cmath>
-#include <limits>
+// The first position of a largest or smallest element of each line, and that element.
+//
+// A line is searched in pieces of a fixed length, so that threads share long ones; of equal
+// elements the first stays, so the cut changes nothing.
+#include <cstring>
 
-#include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/pointwise.h"
-#include "taper/kernels/portable/reduction.h"
+#include "taper/kernels/portable/screening.h"
+#include "taper/kernels/portable/walked_lines.h"
 #include "taper/kernels/shapes/reduction.h"
 
 namespace taper::portable {
 namespace {
 
-/// Lines along one dimension, or one line of all elements.
-struct Lines {
-  Walk walk;  ///< over (lines, extent)
-  index_t lines, extent;
-  index_t
-      inner;  ///< extents behind the dimension: the distance of a line's elements in a dense result
-};
-Lines lines_along(const Shape& shape, uint32_t dims) {
-  Lines plan{};
-  plan.walk = Walk();
-  plan.lines = plan.extent = plan.inner = 1;
-  bool passed = false;
-  for (int d = 0; d < shape.rank; ++d) {
-    const bool along = (dims >> d & 1) != 0;
-    passed = passed || along;
-    if (along) {
-      plan.extent *= shape.sizes[d];
-    } else {
-      plan.lines *= shape.sizes[d], plan.walk.add(shape.sizes[d], shape.strides[d]);
-      if (passed) plan.inner *= shape.sizes[d];
-    }
-  }
-  for (int d = 0; d < shape.rank; ++d)
-    if ((dims >> d & 1) != 0) plan.walk.add(shape.sizes[d], shape.strides[d]);
-  return plan;
-}
+constexpr index_t piece_length = 4096;
 
-constexpr index_t block = tile_width;
-
-/// Calls `line(i)` for every line, in parallel in tasks of a fixed number of elements.
-template <class Body>
-void for_each_line(const Threads* threads, const Lines& plan, const Body& line) {
-  const index_t per_task =
-      plan.extent > 0 && plan.extent < pointwise_grain ? pointwise_grain / plan.extent : 1;
-  parallel_for(threads, (plan.lines + per_task - 1) / per_task, [&](index_t task) {
-    const index_t end = (task + 1) * per_task < plan.lines ? (task + 1) * per_task : plan.lines;
-    for (index_t i = task * per_task; i < end; ++i) line(i);
-  });
-}
-
-/// Largest: a is before b if it is greater, or the first NaN.
 template <class T>
-struct Greater {
-  static bool before(T a, T b) { return a > b || (a != a && b == b); }
-};
-template <class T>
-struct Less {
-  static bool before(T a, T b) { return a < b || (a != a && b == b); }
+struct Extreme {
+  T value;
+  index_t at;
 };
 
+/// The first place in x[0, screened) that no other is before.
 template <class Order, class T>
-T find_extreme(const Source& source, const Lines& plan, index_t line, int64_t& position) {
-  T buffer[block], best{};
-  position = 0;
-  for (index_t at = 0; at < plan.extent; at += block) {
-    const index_t n = plan.extent - at < block ? plan.extent - at : block;
-    const T* x = static_cast<const T*>(read_block(source, line * plan.extent + at, n, buffer));
-    for (index_t i = 0; i < n; ++i)
-      if ((at == 0 && i == 0) || Order::before(x[i], best)) best = x[i], position = at + i;
+int place_of_extreme(const T* x) {
+  using Number = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  constexpr int lanes = 4;
+  T best[lanes];
+  TAPER_LANES
+  for (int l = 0; l < lanes; ++l) best[l] = x[l];
+  TAPER_UNROLLED
+  for (int at = lanes; at < screened; at += lanes) {
+    TAPER_LANES
+    for (int l = 0; l < lanes; ++l)
+      best[l] = Order::before(x[at + l], best[l]) ? x[at + l] : best[l];
+  }
+  T extreme = best[0];
+  for (const T b : best) extreme = Order::before(b, extreme) ? b : extreme;
+  Number place[lanes];
+  for (Number& p : place) p = screened;
+  TAPER_UNROLLED
+  for (int at = screened - lanes; at >= 0; at -= lanes) {
+    TAPER_LANES
+    for (int l = 0; l < lanes; ++l)
+      place[l] = Order::before(extreme, x[at + l]) ? place[l] : static_cast<Number>(at + l);
+  }
+  Number first = screened;
+  for (const Number p : place) first = p < first ? p : first;
+  return static_cast<int>(first);
+}
+
+/// x[0, n), which are the elements from `first` on of a line.
+template <class Order, class T>
+void search_block(const T* x, index_t first, index_t n, Extreme<T>& extreme) {
+  Extreme<T> best = extreme;
+  index_t i = 0;
+  if constexpr (std::is_floating_point_v<T>)
+    for (; i + screened <= n; i += screened) {
+      if (!any_of([x, i, best](int l) { return Order::before(x[i + l], best.value); })) continue;
+      const index_t place = i + place_of_extreme<Order>(x + i);
+      best = {x[place], first + place};
+    }
+  for (; i < n; ++i)
+    if (Order::before(x[i], best.value)) best = {x[i], first + i};
+  extreme = best;
+}
+
+/// Elements [from, end) of the line that begins at element `line`.
+template <class Order, class T>
+Extreme<T> search_line(BlockReader<T>& reader, index_t line, index_t from, index_t end) {
+  Extreme<T> best{Order::last, from};
+  for (index_t i = from; i < end; i += strip_width) {
+    const index_t n = end - i < strip_width ? end - i : strip_width;
+    search_block<Order>(reader.read(line + i, n), i, n, best);
   }
   return best;
+}
+
+/// Elements [from, end) of each line of a strip.
+template <class Order, class T>
+void search_strip(BlockReader<T>& reader, const Strip& strip, index_t step, index_t from,
+                  index_t end, Extreme<T>* best) {
+  // numbers as wide as the values, for vectors of both
+  using Row = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+  T values[strip_width];
+  Row rows[strip_width];
+  for (index_t k = 0; k < strip.width; ++k) values[k] = Order::last, rows[k] = 0;
+  for (index_t i = from; i < end; ++i) {
+    const T* x = reader.read(strip.first + i * step, strip.width);
+    const Row row = static_cast<Row>(i - from);
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t k = 0; k < strip.width; ++k) {
+      const bool takes = Order::before(x[k], values[k]);
+      values[k] = takes ? x[k] : values[k], rows[k] = takes ? row : rows[k];
+    }
+  }
+  for (index_t k = 0; k < strip.width; ++k)
+    best[k] = {values[k], from + static_cast<index_t>(rows[k])};
+}
+
+/// Room for what the pieces of each line find.
+template <class T>
+void need_pieces(Context& context, const Lines& lines) {
+  if (const index_t parts = pieces(lines.extent, piece_length); parts > 1)
+    context.need_scratch(static_cast<size_t>(lines.outer * lines.inner * parts) *
+                         sizeof(Extreme<T>));
+}
+
+/// Calls emit(line, best, count) for the extremes of lines [line, line + count), count at most
+/// strip_width.
+template <class Order, class T, class Emit>
+void search(const Context& context, const WalkedLines& plan, const Source& source,
+            const Emit& emit) {
+  const index_t extent = plan.lines.extent, step = plan.lines.inner,
+                parts = pieces(extent, piece_length),
+                length = extent < piece_length ? extent : piece_length,
+                width = step < strip_width ? step : strip_width;
+  if (step == 1 && parts == 1) {
+    parallel_ranges(context.threads, plan.lines.outer, extent, [&](index_t line, index_t last) {
+      BlockReader<T> reader(source);
+      Extreme<T> best[strip_width];
+      for (index_t count; line < last; line += count) {
+        count = last - line < strip_width ? last - line : strip_width;
+        for (index_t k = 0; k < count; ++k)
+          best[k] = search_line<Order>(reader, (line + k) * extent, 0, extent);
+        emit(line, best, count);
+      }
+    });
+    return;
+  }
+  Extreme<T>* const found = static_cast<Extreme<T>*>(context.scratch);
+  parallel_ranges(
+      context.threads, plan.strips() * parts, length * width, [&](index_t item, index_t last) {
+        BlockReader<T> reader(source);
+        Extreme<T> best[strip_width];
+        for (; item < last; ++item) {
+          const Strip strip(plan, item / parts);
+          const index_t part = item % parts, from = part * piece_length,
+                        end = extent - from < piece_length ? extent : from + piece_length;
+          if (step == 1)
+            best[0] = search_line<Order>(reader, strip.first, from, end);
+          else
+            search_strip<Order>(reader, strip, step, from, end, best);
+          if (parts == 1)
+            emit(strip.line, best, strip.width);
+          else
+            for (index_t k = 0; k < strip.width; ++k)
+              found[(strip.line + k) * parts + part] = best[k];
+        }
+      });
+  if (parts == 1) return;
+  for (index_t line = 0; line < plan.lines.outer * step; ++line) {
+    Extreme<T> best = found[line * parts];
+    for (index_t part = 1; part < parts; ++part)
+      if (const Extreme<T>& other = found[line * parts + part];
+          Order::before(other.value, best.value))
+        best = other;
+    emit(line, &best, 1);
+  }
 }
 
 template <template <class> class Order, class E>
 struct ArgExtreme {
   using T = Compute<E>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, Maybe<int64_t> dim, bool,
-                       View<int64_t>) {
-    plan = lines_along(self.shape(), dim ? one_dim(self.rank(), *dim) : all_dims(self.rank()));
+  static Error prepare(Context& context, WalkedLines& plan, AnyView<const E> self,
+                       Maybe<int64_t> dim, bool, View<int64_t>) {
+    plan = dim ? WalkedLines::along(self.shape(), *dim) : WalkedLines::whole(self.shape());
+    need_pieces<T>(context, plan.lines);
     return Error::ok;
   }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, Maybe<int64_t>, bool,
-                   View<int64_t> out) {
+  static Error run(Context& context, const WalkedLines& plan, AnyView<const E> self, Maybe<int64_t>,
+                   bool, View<int64_t> out) {
     const Source source(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
-    for_each_line(context.threads, plan,
-                  [&](index_t i) { find_extreme<Order<T>, T>(source, plan, i, out.data()[i]); });
+    search<Order<T>, T>(context, plan, source,
+                        [=](index_t line, const Extreme<T>* best, index_t count) {
+                          for (index_t k = 0; k < count; ++k) out.data()[line + k] = best[k].at;
+                        });
     return Error::ok;
   }
 };
 
 template <template <class> class Order, class E>
-struct Extreme {
+struct WithIndices {
   using T = Compute<E>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, bool, View<E>,
-                       View<int64_t>) {
-    plan = lines_along(self.shape(), one_dim(self.rank(), dim));
+  static Error prepare(Context& context, WalkedLines& plan, AnyView<const E> self, int64_t dim,
+                       bool, View<E>, View<int64_t>) {
+    plan = WalkedLines::along(self.shape(), dim);
+    need_pieces<T>(context, plan.lines);
     return Error::ok;
   }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t, bool,
+  static Error run(Context& context, const WalkedLines& plan, AnyView<const E> self, int64_t, bool,
                    View<E> values, View<int64_t> indices) {
     const DType computes = internal::computed_dtype<E>(*self.ref);
     const Source source(*self.ref, plan.walk, computes);
-    const Store store = storer(computes, values.dtype());
-    const int bytes = size_bytes(values.dtype());
-    for_each_line(context.threads, plan, [&](index_t i) {
-      const T best = find_extreme<Order<T>, T>(source, plan, i, indices.data()[i]);
-      store(&best, 1, static_cast<char*>(values.ref->data) + i * bytes);
-    });
-    return Error::ok;
-  }
-};
-
-template <class T>
-struct RunningSum {
-  static constexpr T start = T(0);
-  static T next(T a, T x) { return wrapping_add(a, x); }
-};
-template <class T>
-struct RunningProduct {
-  static constexpr T start = T(1);
-  static T next(T a, T x) { return wrapping_mul(a, x); }
-};
-
-/// log(exp(a) + exp(x)), without overflow.
-template <class T>
-struct RunningLogSum {
-  static constexpr T start = -std::numeric_limits<T>::infinity();
-  static T next(T a, T x) {
-    const T most = a > x || a != a ? a : x, least = a > x || a != a ? x : a;
-    if (least != least) return least;
-    return std::isinf(most) ? most : most + std::log1p(std::exp(least - most));
-  }
-};
-
-/// Calls body(element, its offset in a dense result) along a line.
-template <class T, class Body>
-void walk_line(const Source& source, const Lines& plan, index_t line, const Body& body) {
-  index_t to = line / plan.inner * plan.inner * plan.extent + line % plan.inner;
-  T buffer[block];
-  for (index_t at = 0; at < plan.extent; at += block) {
-    const index_t n = plan.extent - at < block ? plan.extent - at : block;
-    const T* x = static_cast<const T*>(read_block(source, line * plan.extent + at, n, buffer));
-    for (index_t i = 0; i < n; ++i, to += plan.inner) body(x[i], to);
-  }
-}
-
-/// y[k] = x[0] + … + x[k] along `dim`; floats accumulate in double.
-template <template <class> class Running, class E, class... P>
-struct Scan {
-  using T = Compute<E>;
-  using Accumulator = std::conditional_t<std::is_same_v<T, float>, double, T>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, P..., View<E>) {
-    plan = lines_along(self.shape(), one_dim(self.rank(), dim));
-    return Error::ok;
-  }
-  /// Lines that lie densely, one behind the other or some side by side.
-  static void scan_dense(Context& context, const Lines& plan, const T* self, T* out) {
-    constexpr index_t width = 64;
-    const index_t inner = plan.inner, strips = (inner + width - 1) / width,
-                  outer = inner > 0 ? plan.lines / inner : 0;
-    parallel_for(context.threads, outer * strips, [&](index_t task) {
-      const index_t at = task / strips * plan.extent * inner + task % strips * width,
-                    left = inner - task % strips * width, n = left < width ? left : width;
-      const T* x = self + at;
-      T* y = out + at;
-      Accumulator sums[width];
-      for (Accumulator& sum : sums) sum = Running<Accumulator>::start;
-      if (n == 1) {
-        Accumulator sum = sums[0];
-        for (index_t i = 0; i < plan.extent; ++i) {
-          sum = Running<Accumulator>::next(sum, static_cast<Accumulator>(x[i * inner]));
-          y[i * inner] = static_cast<T>(sum);
-        }
-        return;
-      }
-      for (index_t i = 0; i < plan.extent; ++i)
-        for (index_t k = 0; k < n; ++k) {
-          sums[k] = Running<Accumulator>::next(sums[k], static_cast<Accumulator>(x[i * inner + k]));
-          y[i * inner + k] = static_cast<T>(sums[k]);
-        }
-    });
-  }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t, P...,
-                   View<E> out) {
-    const DType computes = internal::computed_dtype<E>(*self.ref);
-    const Source source(*self.ref, plan.walk, computes);
-    const Store store = storer(computes, out.dtype());
-    const int bytes = size_bytes(out.dtype());
-    char* const y = static_cast<char*>(out.ref->data);
-    if (std::is_same_v<E, T> && self.shape().is_dense()) {
-      scan_dense(context, plan, static_cast<const T*>(self.ref->data),
-                 static_cast<T*>(out.ref->data));
-      return Error::ok;
-    }
-    for_each_line(context.threads, plan, [&](index_t line) {
-      Accumulator sum = Running<Accumulator>::start;
-      walk_line<T>(source, plan, line, [&](T x, index_t to) {
-        sum = Running<Accumulator>::next(sum, static_cast<Accumulator>(x));
-        const T rounded = static_cast<T>(sum);
-        store(&rounded, 1, y + to * bytes);
-      });
-    });
-    return Error::ok;
-  }
-};
-
-/// With a dtype, which the host has settled.
-template <template <class> class Running, class E>
-using ScanTo = Scan<Running, E, Maybe<DType>>;
-
-/// The extreme of x[0] … x[k], and the last position where it stands; NaN stays.
-template <template <class> class Order, class E>
-struct RunningExtreme {
-  using T = Compute<E>;
-  static Error prepare(Context&, Lines& plan, AnyView<const E> self, int64_t dim, View<E>,
-                       View<int64_t>) {
-    plan = lines_along(self.shape(), one_dim(self.rank(), dim));
-    return Error::ok;
-  }
-  static Error run(Context& context, const Lines& plan, AnyView<const E> self, int64_t,
-                   View<E> values, View<int64_t> indices) {
-    const DType computes = internal::computed_dtype<E>(*self.ref);
-    const Source source(*self.ref, plan.walk, computes);
-    const Store store = storer(computes, values.dtype());
-    const int bytes = size_bytes(values.dtype());
-    char* const y = static_cast<char*>(values.ref->data);
-    for_each_line(context.threads, plan, [&](index_t line) {
-      T best{};
-      int64_t position = -1, at = 0;
-      walk_line<T>(source, plan, line, [&](T x, index_t to) {
-        if (position < 0 || !Order<T>::before(best, x)) best = x, position = at;
-        ++at;
-        store(&best, 1, y + to * bytes);
-        indices.data()[to] = position;
-      });
-    });
+    search<Order<T>, T>(context, plan, source,
+                        [=](index_t line, const Extreme<T>* best, index_t count) {
+                          BlockWriter<T> writer(*values.ref, computes);
+                          T* const y = writer.place(line);
+                          for (index_t k = 0; k < count; ++k)
+                            y[k] = best[k].value, indices.data()[line + k] = best[k].at;
+                          writer.store(line, count);
+                        });
     return Error::ok;
   }
 };
 
 }  // namespace
 
-#define TAPER_LINES(op, variant, ...) \
-  TAPER_KERNEL(op, variant, __VA_ARGS__::prepare, __VA_ARGS__::run)
-#define TAPER_LINES_NUMERIC(op, Kernel, F)            \
-  TAPER_LINES(op, f32, Kernel<F, float>)              \
-  TAPER_LINES(op, f64, Kernel<F, double>)             \
-  TAPER_LINES(op, small_float, Kernel<F, SmallFloat>) \
-  TAPER_LINES(op, i64, Kernel<F, int64_t>)            \
-  TAPER_LINES(op, small_integer, Kernel<F, SmallInteger>)
-
 TAPER_LINES_NUMERIC(argmax, ArgExtreme, Greater)
 TAPER_LINES_NUMERIC(argmin, ArgExtreme, Less)
-TAPER_LINES_NUMERIC(max_dim, Extreme, Greater)
-TAPER_LINES_NUMERIC(min_dim, Extreme, Less)
-TAPER_LINES_NUMERIC(cummax, RunningExtreme, Greater)
-TAPER_LINES_NUMERIC(cummin, RunningExtreme, Less)
-TAPER_LINES_NUMERIC(cumsum, ScanTo, RunningSum)
-TAPER_LINES_NUMERIC(cumprod, ScanTo, RunningProduct)
-TAPER_LINES(logcumsumexp, f32, Scan<RunningLogSum, float>)
-TAPER_LINES(logcumsumexp, f64, Scan<RunningLogSum, double>)
-TAPER_LINES(logcumsumexp, small_float, Scan<RunningLogSum, SmallFloat>)
+TAPER_LINES_NUMERIC(max_dim, WithIndices, Greater)
+TAPER_LINES_NUMERIC(min_dim, WithIndices, Less)
 
 }  // namespace taper::portable

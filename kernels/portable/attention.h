@@ -1,4 +1,4 @@
-// What attention kernels share: where the matrices of each head lie.
+// What attention kernels share: where the matrices of each head lie, and what a mask does.
 #pragma once
 #include <cmath>
 
@@ -7,7 +7,11 @@
 namespace taper {
 namespace portable {
 
-struct MaskElement {};  ///< f32: is added to a score; bool: true attends
+/// T: is added to a score; bool: true attends
+template <class T>
+struct MaskElement {};
+template <class T>
+using AttentionMask = Maybe<AnyView<const MaskElement<T>>>;
 
 /// Where the matrix of one head begins, for a tensor whose leading dimensions broadcast to those of
 /// the result.
@@ -45,6 +49,13 @@ struct AttentionHeads {
   }
 };
 
+/// What the backward pass reads besides. Keys and values have `groups` heads, each of which serves
+/// `sharing` heads of the query: heads [group * sharing, (group + 1) * sharing).
+struct AttentionGradientHeads : AttentionHeads {
+  Heads grad_out, out;
+  index_t groups, sharing;
+};
+
 /// Random numbers need a state argument, which the row lacks: the exporter writes attention with
 /// dropout in its parts.
 inline Error no_dropout(Context& context) {
@@ -65,17 +76,34 @@ inline AttentionHeads attention_heads(const Shape& query, const Shape& key, cons
   return a;
 }
 
+inline AttentionGradientHeads attention_gradient_heads(const Shape& grad_out, const Shape& query,
+                                                       const Shape& key, const Shape& value,
+                                                       const Shape* mask, const Shape& out) {
+  AttentionGradientHeads a = {attention_heads(query, key, value, mask, out), {}, {}, 1, 1};
+  a.grad_out = a.heads_of(grad_out), a.out = a.heads_of(out);
+  for (int d = 0; d < a.rank; ++d) a.groups *= key.sizes[d];
+  if (a.groups > 0) a.sharing = a.count / a.groups;
+  return a;
+}
+
 /// The scale of scores: 1 / sqrt(features) if none is given.
-inline float attention_scale(const Maybe<double>& scale, index_t features) {
-  if (scale) return static_cast<float>(*scale);
-  return features > 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(features))) : 1;
+inline double attention_scale(const Maybe<double>& scale, index_t features) {
+  if (scale) return *scale;
+  return features > 0 ? 1 / std::sqrt(static_cast<double>(features)) : 1;
+}
+
+/// What the weights of a query are computed from: exp(score - shift). If all of its scores are
+/// -inf, so is the logarithm of their sum, and exp(-inf - -inf) is not asked for.
+template <class T>
+T shift_of(T logsumexp) {
+  return logsumexp == -HUGE_VALF ? 0 : logsumexp;
 }
 
 }  // namespace portable
 
-template <>
-struct dtypes_of<portable::MaskElement> {
-  static constexpr DTypeSet set = one(DType::boolean) | one(DType::f32);
+template <class T>
+struct dtypes_of<portable::MaskElement<T>> {
+  static constexpr DTypeSet set = one(DType::boolean) | dtypes_of<T>::set;
 };
 
 }  // namespace taper

@@ -29,20 +29,20 @@ using CopysignScalar = WithScalar<Copysign, T>;
 
 // Integers cannot be divided by zero: the divisor is looked through first.
 template <class E>
-bool has_zero(const Walk& walk, AnyView<const E> tensor) {
+bool has_zero(const Walk &walk, AnyView<const E> tensor) {
   constexpr index_t block = block_size<int64_t>;
   int64_t buffer[block];
   const Source source(*tensor.ref, walk, DType::i64);
   for (index_t at = 0, count = tensor.numel(); at < count; at += block) {
     const index_t n = count - at < block ? count - at : block;
-    const int64_t* x = static_cast<const int64_t*>(read_block(source, at, n, buffer));
+    const int64_t *x = static_cast<const int64_t *>(read_block(source, at, n, buffer));
     for (index_t i = 0; i < n; ++i)
       if (x[i] == 0) return true;
   }
   return false;
 }
 template <class F, class E, class... P>
-Error divide_integers(Context& context, const Pointwise<2>& plan, AnyView<const E> self,
+Error divide_integers(Context &context, const Pointwise<2> &plan, AnyView<const E> self,
                       AnyView<const E> other, P... parameters, View<E> out) {
   if (plan.count > 0 && has_zero(Walk::of(other.shape()), other))
     return context.fail(Error::invalid_argument, TAPER_TEXT("an integer is divided by zero"));
@@ -63,39 +63,6 @@ struct TrueDivideScalar {
   TrueDivideScalar(Scalar other, Maybe<std::string_view>) : b(other.to<float>()) {}
   float operator()(int64_t a) const { return static_cast<float>(a) / b; }
 };
-
-// clamp.Tensor: bounds that are absent read `self` again, which bounds nothing.
-template <class T>
-struct ClampTensor {
-  bool has_low, has_high;
-  T operator()(T x, T low, T high) const {
-    const T y = has_low && (x < low || low != low) ? low : x;
-    return has_high && (y > high || high != high) ? high : y;
-  }
-};
-template <class E>
-Error prepare_clamp(Context&, Pointwise<3>& plan, AnyView<const E> self,
-                    Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
-  const Shape& space = out.shape();
-  plan = {
-      out.numel(),
-      {Walk::broadcast(self.shape(), space), Walk::broadcast((min ? *min : self).shape(), space),
-       Walk::broadcast((max ? *max : self).shape(), space)}};
-  return Error::ok;
-}
-template <class E>
-Error clamp_tensor(Context& context, const Pointwise<3>& plan, AnyView<const E> self,
-                   Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
-  using T = Compute<E>;
-  const ClampTensor<T> f{min.present, max.present};
-  const DType dtype = internal::computed_dtype<E>(*out.ref);
-  const Source sources[] = {Source(*self.ref, plan.walks[0], dtype),
-                            Source(*(min ? *min : self).ref, plan.walks[1], dtype),
-                            Source(*(max ? *max : self).ref, plan.walks[2], dtype)};
-  run_pointwise(context, plan.count, sources, *out.ref, dtype,
-                &internal::block<ClampTensor<T>, T, T, T, T>, &f);
-  return Error::ok;
-}
 
 }  // namespace
 
@@ -174,10 +141,10 @@ TAPER_UNARY_INTEGER(bitwise_left_shift_Tensor_Scalar, LeftShiftScalar)
 TAPER_BINARY_INTEGER(bitwise_right_shift_Tensor, RightShift)
 TAPER_UNARY_INTEGER(bitwise_right_shift_Tensor_Scalar, RightShiftScalar)
 
-TAPER_KERNEL(clamp_Tensor, f32, prepare_clamp<float>, clamp_tensor<float>)
-TAPER_KERNEL(clamp_Tensor, f64, prepare_clamp<double>, clamp_tensor<double>)
-TAPER_KERNEL(clamp_Tensor, small_float, prepare_clamp<SmallFloat>, clamp_tensor<SmallFloat>)
-TAPER_KERNEL(clamp_Tensor, i64, prepare_clamp<int64_t>, clamp_tensor<int64_t>)
-TAPER_KERNEL(clamp_Tensor, small_integer, prepare_clamp<SmallInteger>, clamp_tensor<SmallInteger>)
+TAPER_POINTWISE(clamp_Tensor, f32, ClampByTensors<float>)
+TAPER_POINTWISE(clamp_Tensor, f64, ClampByTensors<double>)
+TAPER_POINTWISE(clamp_Tensor, small_float, ClampByTensors<SmallFloat>)
+TAPER_POINTWISE(clamp_Tensor, i64, ClampByTensors<int64_t>)
+TAPER_POINTWISE(clamp_Tensor, small_integer, ClampByTensors<SmallInteger>)
 
 }  // namespace taper::portable

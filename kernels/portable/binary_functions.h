@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "taper/kernels/portable/elementary.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/pointwise.h"
@@ -55,10 +56,13 @@ struct SubScalar {
 template <template <class> class F, class T>
 struct WithScalar {
   using parameters = Parameters<Scalar>;
+  static constexpr bool has_easy = internal::has_easy<F<T>>;
   T b;
   F<T> f;
   explicit WithScalar(Scalar other) : b(other.to<T>()) {}
   auto operator()(T a) const { return f(a, b); }
+  auto easy(T a) const { return f.easy(a, b); }
+  bool is_hard(T a) const { return f.is_hard(a, b); }
 };
 
 /// Integers by squaring, wrapping around; 1/a^|b| rounds towards zero.
@@ -142,41 +146,44 @@ template <class T>
 struct Fmin {
   T operator()(T a, T b) const { return b != b || a < b ? a : b; }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct Atan2 {
-  T operator()(T a, T b) const { return std::atan2(a, b); }
+  T operator()(T a, T b) const { return math::atan2<M>(a, b); }
 };
-template <class T>
+template <class T, class M = math::Separate>
 struct Hypot {
-  T operator()(T a, T b) const { return std::hypot(a, b); }
+  T operator()(T a, T b) const { return math::hypot<M>(a, b); }
 };
 template <class T>
 struct Copysign {
   T operator()(T a, T b) const { return std::copysign(a, b); }
 };
 /// log(exp(a) + exp(b)) = m + log(1 + exp(-|a - b|)), m the larger; equal infinities stay.
-template <class T>
+template <class T, class M = math::Separate>
 struct Logaddexp {
   T operator()(T a, T b) const {
-    const T m = a > b ? a : b;
-    return m + (a == b ? T(0.69314718055994530942)
-                       : math::log1p_positive(math::exp(-std::fabs(a - b))));
+    const T m = a > b ? a : b, same = m + T(0.69314718055994530942);
+    const T y = m + math::log1p_positive<M>(math::exp<M>(-std::fabs(a - b)));
+    return a == b ? same : y;
   }
 };
 /// The same to base 2.
-template <class T>
+template <class T, class M = math::Separate>
 struct Logaddexp2 {
   T operator()(T a, T b) const {
-    const T m = a > b ? a : b;
-    return m + (a == b ? T(1)
-                       : T(1.44269504088896340736) *
-                             math::log1p_positive(std::exp2(-std::fabs(a - b))));
+    const T m = a > b ? a : b, same = m + T(1);
+    const T y =
+        m + T(1.44269504088896340736) * math::log1p_positive<M>(math::exp2<M>(-std::fabs(a - b)));
+    return a == b ? same : y;
   }
 };
 /// a log(b), and 0 for a = 0 unless b is NaN.
-template <class T>
+template <class T, class M = math::Separate>
 struct Xlogy {
-  T operator()(T a, T b) const { return b != b ? b : a == T(0) ? T(0) : a * math::log(b); }
+  T operator()(T a, T b) const {
+    const T product = a * math::log<M>(b), y = a == T(0) ? T(0) : product;
+    return b != b ? b : y;
+  }
 };
 
 /// By Euclid's algorithm, without the sign: of the most negative number and 0 it wraps around.
@@ -306,6 +313,46 @@ struct MaskedFill {
 template <class T>
 struct Where {
   T operator()(bool condition, T a, T b) const { return choose(condition, a, b); }
+};
+
+/// Between the bounds, where given; NaN stays, a NaN bound gives NaN.
+template <class T>
+struct ClampTensor {
+  bool has_low, has_high;
+  T operator()(T x, T low, T high) const {
+    const T y = has_low && (x < low || low != low) ? low : x;
+    return has_high && (y > high || high != high) ? high : y;
+  }
+};
+/// The kernel of clamp.Tensor: bounds that are absent read `self` again, which bounds nothing.
+template <class E>
+struct ClampByTensors {
+  using T = Compute<E>;
+  static Error prepare(Context&, Pointwise<3>& plan, AnyView<const E> self,
+                       Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
+    const Shape& space = out.shape();
+    plan = {
+        out.numel(),
+        {Walk::broadcast(self.shape(), space), Walk::broadcast((min ? *min : self).shape(), space),
+         Walk::broadcast((max ? *max : self).shape(), space)}};
+    return Error::ok;
+  }
+  static constexpr BlockFunction loop = &internal::block<ClampTensor<T>, T, T, T, T>;
+  template <BlockFunction loop_>
+  static Error run_with(Context& context, const Pointwise<3>& plan, AnyView<const E> self,
+                        Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
+    const ClampTensor<T> f{min.present, max.present};
+    const DType dtype = internal::computed_dtype<E>(*out.ref);
+    const Source sources[] = {Source(*self.ref, plan.walks[0], dtype),
+                              Source(*(min ? *min : self).ref, plan.walks[1], dtype),
+                              Source(*(max ? *max : self).ref, plan.walks[2], dtype)};
+    run_pointwise(context, plan.count, sources, *out.ref, dtype, loop_, &f);
+    return Error::ok;
+  }
+  static Error run(Context& context, const Pointwise<3>& plan, AnyView<const E> self,
+                   Maybe<AnyView<const E>> min, Maybe<AnyView<const E>> max, View<E> out) {
+    return run_with<loop>(context, plan, self, min, max, out);
+  }
 };
 
 /// x for x > 0, else weight x

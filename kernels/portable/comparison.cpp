@@ -1,6 +1,7 @@
 // Comparisons, logic, and selection by a mask.
 #include "taper/kernels/portable/binary_functions.h"
 #include "taper/kernels/portable/records.h"
+#include "taper/kernels/portable/rows.h"
 #include "taper/kernels/shapes/pointwise.h"
 
 namespace taper::portable {
@@ -19,6 +20,26 @@ using GtScalar = WithScalar<Gt, T>;
 template <class T>
 using GeScalar = WithScalar<Ge, T>;
 
+/// What a tensor of the dtype makes of a number, as a T.
+template <class T>
+T held(Scalar number, DType dtype) {
+  const Element element = element_of(number, dtype);
+  T value;
+  loader(dtype, dtypes_of<T>::dtype)(element.bytes, 1, 1, &value);
+  return value;
+}
+
+/// An Elementwise whose last parameter is a number that first becomes an element of self's dtype,
+/// as in PyTorch: x == 0.1 is true of halves made of 0.1, and masked_fill with 0.1 fills with true.
+template <class F, class R, class Self, class... E>
+struct WithHeldNumber : Elementwise<F, R, Self, E...> {
+  using Base = Elementwise<F, R, Self, E...>;
+  static Error run(Context& context, const typename Base::Plan& plan, AnyView<const Self> self,
+                   AnyView<const E>... in, Scalar number, View<R> out) {
+    return Base::run(context, plan, self, in..., held<Compute<Self>>(number, self.dtype()), out);
+  }
+};
+
 struct LogicalAnd {
   bool operator()(bool a, bool b) const { return a & b; }
 };
@@ -31,18 +52,24 @@ struct LogicalXor {
 
 }  // namespace
 
+#define TAPER_COMPARISON(op, F)                                                \
+  TAPER_POINTWISE(op, f32, Elementwise<F<float>, bool, float>)                 \
+  TAPER_POINTWISE(op, f64, Elementwise<F<double>, bool, double>)               \
+  TAPER_POINTWISE(op, small_float, WithHeldNumber<F<float>, bool, SmallFloat>) \
+  TAPER_POINTWISE(op, i64, Elementwise<F<int64_t>, bool, int64_t>)             \
+  TAPER_POINTWISE(op, small_integer, WithHeldNumber<F<int64_t>, bool, SmallInteger>)
 TAPER_BINARY_PREDICATE(eq_Tensor, Eq)
-TAPER_UNARY_PREDICATE(eq_Scalar, EqScalar)
+TAPER_COMPARISON(eq_Scalar, EqScalar)
 TAPER_BINARY_PREDICATE(ne_Tensor, Ne)
-TAPER_UNARY_PREDICATE(ne_Scalar, NeScalar)
+TAPER_COMPARISON(ne_Scalar, NeScalar)
 TAPER_BINARY_PREDICATE(lt_Tensor, Lt)
-TAPER_UNARY_PREDICATE(lt_Scalar, LtScalar)
+TAPER_COMPARISON(lt_Scalar, LtScalar)
 TAPER_BINARY_PREDICATE(le_Tensor, Le)
-TAPER_UNARY_PREDICATE(le_Scalar, LeScalar)
+TAPER_COMPARISON(le_Scalar, LeScalar)
 TAPER_BINARY_PREDICATE(gt_Tensor, Gt)
-TAPER_UNARY_PREDICATE(gt_Scalar, GtScalar)
+TAPER_COMPARISON(gt_Scalar, GtScalar)
 TAPER_BINARY_PREDICATE(ge_Tensor, Ge)
-TAPER_UNARY_PREDICATE(ge_Scalar, GeScalar)
+TAPER_COMPARISON(ge_Scalar, GeScalar)
 
 TAPER_POINTWISE(logical_and, bool, Elementwise<LogicalAnd, bool, bool, bool>)
 TAPER_POINTWISE(logical_or, bool, Elementwise<LogicalOr, bool, bool, bool>)
@@ -63,6 +90,6 @@ TAPER_POINTWISE(masked_fill_Scalar, small_float,
                 Elementwise<MaskedFill<float>, SmallFloat, SmallFloat, bool>)
 TAPER_POINTWISE(masked_fill_Scalar, i64, Elementwise<MaskedFill<int64_t>, int64_t, int64_t, bool>)
 TAPER_POINTWISE(masked_fill_Scalar, small_integer,
-                Elementwise<MaskedFill<int64_t>, SmallInteger, SmallInteger, bool>)
+                WithHeldNumber<MaskedFill<int64_t>, SmallInteger, SmallInteger, bool>)
 
 }  // namespace taper::portable

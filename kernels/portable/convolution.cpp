@@ -8,43 +8,15 @@
 // row-major order.
 #include "taper/kernels/shapes/convolution.h"
 
+#include "taper/kernels/portable/correlation.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/portable.h"
 
 namespace taper::portable {
 namespace {
 
-/// x (batch, groups * inputs, in…), w (groups * outputs, inputs, kernel…), y (batch, groups *
-/// outputs, out…). Always three spatial dimensions: missing ones come first and have extent 1.
-struct Geometry {
-  index_t batch, groups, inputs, outputs;  ///< inputs and outputs: channels of one group
-  index_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
-
-  index_t in_plane() const { return in[0] * in[1] * in[2]; }
-  index_t out_plane() const { return out[0] * out[1] * out[2]; }
-  index_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
-};
-
-/// `x` and `y` are the shapes on the two sides of the cross-correlation.
-Geometry geometry_of(const Shape& x, const Shape& y, const Shape& weight,
-                     Span<const int64_t> stride, Span<const int64_t> padding,
-                     Span<const int64_t> dilation, int64_t groups) {
-  Geometry g;
-  g.batch = x.sizes[0], g.groups = static_cast<index_t>(groups);
-  g.inputs = weight.sizes[1], g.outputs = weight.sizes[0] / g.groups;
-  const int n = x.rank - 2;
-  const auto each = [](Span<const int64_t> list, int i) {
-    return static_cast<index_t>(list[list.size() == 1 ? 0 : i]);
-  };
-  for (int d = 0; d < 3; ++d) {
-    const int i = d - (3 - n);
-    const bool real = i >= 0;
-    g.in[d] = real ? x.sizes[i + 2] : 1, g.out[d] = real ? y.sizes[i + 2] : 1,
-    g.kernel[d] = real ? weight.sizes[i + 2] : 1;
-    g.stride[d] = real ? each(stride, i) : 1, g.padding[d] = real ? each(padding, i) : 0,
-    g.dilation[d] = real ? each(dilation, i) : 1;
-  }
-  // A 1x1 kernel that touches every element treats the image as one row.
+/// A 1x1 kernel that touches every element treats the image as one row.
+Correlation joined(Correlation g) {
   if (g.taps() == 1 && g.in_plane() == g.out_plane() &&
       g.stride[0] * g.stride[1] * g.stride[2] == 1) {
     g.in[2] = g.out[2] = g.in_plane();
@@ -61,7 +33,7 @@ inline constexpr int channels = 4, columns = 8;  // of the tile that is summed i
 /// padding - k * dilation) / stride going back, if whole.
 template <bool backward>
 struct Reach {
-  const Geometry& g;
+  const Correlation& g;
   const index_t* extent;  ///< of the source
 
   bool source(int d, index_t to, index_t k, index_t& from) const {
@@ -99,7 +71,7 @@ inline void read_columns(const T* row, index_t extent, index_t from, index_t ste
 /// A tile: `rows` channels of the result at one (depth, height) and at columns first, first +
 /// apart, ….
 template <bool backward, class T>
-void tile(const Geometry& g, const Sides<T>& s, index_t image, index_t group, index_t channel,
+void tile(const Correlation& g, const Sides<T>& s, index_t image, index_t group, index_t channel,
           int rows, index_t depth, index_t height, index_t first, index_t apart) {
   const index_t* from_extent = backward ? g.out : g.in;
   const index_t* to_extent = backward ? g.in : g.out;
@@ -172,7 +144,7 @@ void tile(const Geometry& g, const Sides<T>& s, index_t image, index_t group, in
 /// Going forward the columns of a tile are neighbours; going back they are one stride apart, so
 /// that all of them meet the same taps.
 template <bool backward, class T>
-void correlate(const Context& context, const Geometry& g, const Sides<T>& s) {
+void correlate(const Context& context, const Correlation& g, const Sides<T>& s) {
   const index_t* extent = backward ? g.in : g.out;
   const index_t blocks = pieces(s.result_channels, channels), phases = backward ? g.stride[2] : 1;
   parallel_for(context.threads, g.batch * g.groups * blocks * extent[0], [&](index_t task) {
@@ -189,14 +161,14 @@ void correlate(const Context& context, const Geometry& g, const Sides<T>& s) {
 }
 
 template <class T>
-void from_input(const Context& context, const Geometry& g, const T* x, const T* w, const T* bias,
+void from_input(const Context& context, const Correlation& g, const T* x, const T* w, const T* bias,
                 T* y) {
   correlate<false, T>(context, g,
                       {x, w, bias, y, g.inputs, g.outputs, g.taps(), g.inputs * g.taps()});
 }
 template <class T>
-void from_output(const Context& context, const Geometry& g, const T* y, const T* w, const T* bias,
-                 T* x) {
+void from_output(const Context& context, const Correlation& g, const T* y, const T* w,
+                 const T* bias, T* x) {
   correlate<true, T>(context, g,
                      {y, w, bias, x, g.outputs, g.inputs, g.inputs * g.taps(), g.taps()});
 }
@@ -204,7 +176,7 @@ void from_output(const Context& context, const Geometry& g, const T* y, const T*
 /// The gradient of the weight: one dot product over (batch, out…) for each tap, in eight lanes
 /// along the rows.
 template <class T>
-void weights(const Context& context, const Geometry& g, const T* x, const T* y, T* w) {
+void weights(const Context& context, const Correlation& g, const T* x, const T* y, T* w) {
   const index_t blocks = pieces(g.outputs, channels);
   const Reach<false> reach{g, g.in};
   parallel_for(context.threads, g.groups * blocks * g.inputs, [&](index_t task) {
@@ -266,19 +238,19 @@ void sum_channels(const Context& context, index_t batch, index_t count, index_t 
 }
 
 template <class T>
-Error prepare(Context&, Geometry& g, View<const T> input, View<const T> weight,
+Error prepare(Context&, Correlation& g, View<const T> input, View<const T> weight,
               Maybe<View<const T>>, Span<const int64_t> stride, Span<const int64_t> padding,
               Span<const int64_t> dilation, bool transposed, Span<const int64_t>, int64_t groups,
               View<T> out) {
-  g = transposed ? geometry_of(out.shape(), input.shape(), weight.shape(), stride, padding,
-                               dilation, groups)
-                 : geometry_of(input.shape(), out.shape(), weight.shape(), stride, padding,
-                               dilation, groups);
+  g = transposed ? joined(correlation_of(out.shape(), input.shape(), weight.shape(), stride,
+                                         padding, dilation, groups))
+                 : joined(correlation_of(input.shape(), out.shape(), weight.shape(), stride,
+                                         padding, dilation, groups));
   return Error::ok;
 }
 
 template <class T>
-Error run(Context& context, const Geometry& g, View<const T> input, View<const T> weight,
+Error run(Context& context, const Correlation& g, View<const T> input, View<const T> weight,
           Maybe<View<const T>> bias, Span<const int64_t>, Span<const int64_t>, Span<const int64_t>,
           bool transposed, Span<const int64_t>, int64_t, View<T> out) {
   const T* b = bias ? bias->data() : nullptr;
@@ -290,20 +262,20 @@ Error run(Context& context, const Geometry& g, View<const T> input, View<const T
 }
 
 template <class T>
-Error prepare_backward(Context&, Geometry& g, View<const T> grad_output, View<const T> input,
+Error prepare_backward(Context&, Correlation& g, View<const T> grad_output, View<const T> input,
                        View<const T> weight, Maybe<Span<const int64_t>>, Span<const int64_t> stride,
                        Span<const int64_t> padding, Span<const int64_t> dilation, bool transposed,
                        Span<const int64_t>, int64_t groups, Span<const int64_t>, Maybe<View<T>>,
                        Maybe<View<T>>, Maybe<View<T>>) {
-  g = transposed ? geometry_of(grad_output.shape(), input.shape(), weight.shape(), stride, padding,
-                               dilation, groups)
-                 : geometry_of(input.shape(), grad_output.shape(), weight.shape(), stride, padding,
-                               dilation, groups);
+  g = transposed ? joined(correlation_of(grad_output.shape(), input.shape(), weight.shape(), stride,
+                                         padding, dilation, groups))
+                 : joined(correlation_of(input.shape(), grad_output.shape(), weight.shape(), stride,
+                                         padding, dilation, groups));
   return Error::ok;
 }
 
 template <class T>
-Error run_backward(Context& context, const Geometry& g, View<const T> grad_output,
+Error run_backward(Context& context, const Correlation& g, View<const T> grad_output,
                    View<const T> input, View<const T> weight, Maybe<Span<const int64_t>>,
                    Span<const int64_t>, Span<const int64_t>, Span<const int64_t>, bool transposed,
                    Span<const int64_t>, int64_t, Span<const int64_t>, Maybe<View<T>> grad_input,

@@ -364,6 +364,7 @@ Error cast(Context& context, const Copy& plan, AnyView<const AnyElement> self, M
 }
 
 struct CopyFrom {
+  static constexpr uint32_t overwrites = 1;  // whose elements are not read
   Walk from, to;
 };
 Error prepare_copy(Context&, CopyFrom& plan, AnyView<const AnyElement>,

@@ -83,7 +83,7 @@ Error linspace(Context& context, Scalar start, Scalar end, int64_t steps, Maybe<
 }  // namespace
 
 TAPER_KERNEL(full, any, full<PlainLoops>)
-TAPER_KERNEL(fill_Scalar, any, fill_scalar<PlainLoops>)
+TAPER_KERNEL(fill_Scalar, any, prepare_fill, fill_scalar<PlainLoops>)
 TAPER_KERNEL(scalar_tensor, any, scalar_tensor)
 TAPER_KERNEL(empty_memory_format, any, empty)
 TAPER_KERNEL(empty_strided, any, empty_strided)

@@ -52,8 +52,16 @@ Error full(Context& context, Span<const int64_t>, Scalar value, Maybe<DType>,
   fill<Loops>(context, out, value);
   return Error::ok;
 }
+
+struct Filling {
+  static constexpr uint32_t overwrites = 1;  // whose elements are not read
+};
+inline Error prepare_fill(Context&, Filling&, AnyView<const AnyElement>, Scalar, View<AnyElement>) {
+  return Error::ok;
+}
 template <class Loops>
-Error fill_scalar(Context& context, AnyView<const AnyElement>, Scalar value, View<AnyElement> out) {
+Error fill_scalar(Context& context, const Filling&, AnyView<const AnyElement>, Scalar value,
+                  View<AnyElement> out) {
   fill<Loops>(context, out, value);
   return Error::ok;
 }

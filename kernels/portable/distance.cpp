@@ -3,21 +3,27 @@
 
 #include <cmath>
 
-#include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/lines.h"
+#include "taper/kernels/portable/matrices.h"
 #include "taper/kernels/portable/portable.h"
-#include "taper/kernels/portable/walk.h"
 
 namespace taper::portable {
 namespace {
 
-/// Differences that one task sees.
-constexpr index_t grain = 65536;
+/// NaN for NaN, 0 for numbers.
+template <class T>
+T nan_of(T x) {
+  return x == x ? T(0) : x;
+}
 
 // The distance of two vectors of n elements, a function for each kind of p.
 template <class T>
 struct Differing {
   T operator()(index_t n, const T* a, const T* b) const {
-    return sum_of<T>(n, [=](index_t i) { return a[i] != b[i] ? T(1) : T(0); });
+    return sum_of<T>(n, [=](index_t i) {
+      const T d = a[i] - b[i];
+      return (d != T(0) ? T(1) : T(0)) + nan_of(d);
+    });
   }
 };
 template <class T>
@@ -35,17 +41,11 @@ struct Euclidean {
     }));
   }
 };
-/// NaN for NaN, 0 for numbers.
+/// Of the numbers among the differences: PyTorch's cdist passes NaN over, its pdist does not.
 template <class T>
-T nan_of(T x) {
-  return x == x ? T(0) : x;
-}
-template <class T>
-struct Largest {
+struct LargestNumber {
   T operator()(index_t n, const T* a, const T* b) const {
-    // NaN is found apart: the larger of two numbers is one instruction
     T lane[lane_count] = {};
-    const T rest = sum_of<T>(n, [=](index_t i) { return nan_of(a[i] - b[i]); });
     index_t i = 0;
     for (; i + lane_count <= n; i += lane_count)
       for (int l = 0; l < lane_count; ++l) {
@@ -57,7 +57,15 @@ struct Largest {
       lane[l] = d > lane[l] ? d : lane[l];
     }
     for (int l = 1; l < lane_count; ++l) lane[0] = lane[l] > lane[0] ? lane[l] : lane[0];
-    return lane[0] + rest;
+    return lane[0];
+  }
+};
+/// NaN is found apart: the larger of two numbers is one instruction.
+template <class T>
+struct Largest {
+  T operator()(index_t n, const T* a, const T* b) const {
+    return LargestNumber<T>()(n, a, b) +
+           sum_of<T>(n, [=](index_t i) { return nan_of(a[i] - b[i]); });
   }
 };
 template <class T>
@@ -69,7 +77,8 @@ struct Minkowski {
   }
 };
 
-template <class T, class Visitor>
+/// `Infinite`: the distance of order infinity.
+template <class T, class Infinite, class Visitor>
 void with_distance(double p, const Visitor& visitor) {
   if (p == 0)
     visitor(Differing<T>());
@@ -78,7 +87,7 @@ void with_distance(double p, const Visitor& visitor) {
   else if (p == 2)
     visitor(Euclidean<T>());
   else if (std::isinf(p))
-    visitor(Largest<T>());
+    visitor(Infinite());
   else
     visitor(Minkowski<T>{static_cast<T>(p)});
 }
@@ -87,16 +96,11 @@ void with_distance(double p, const Visitor& visitor) {
 struct Batches {
   Walk x1, x2;
 };
-Walk walk_of_batches(const Shape& x, const Shape& out) {
-  Shape batch = x, space = out;
-  batch.rank -= 2, space.rank -= 2;
-  return Walk::broadcast(batch, space);
-}
 
 template <class T>
 Error prepare_cdist(Context&, Batches& plan, View<const T> x1, View<const T> x2, double,
                     Maybe<int64_t>, View<T> out) {
-  plan = {walk_of_batches(x1.shape(), out.shape()), walk_of_batches(x2.shape(), out.shape())};
+  plan = {walk_of_matrices(x1.shape(), out.shape()), walk_of_matrices(x2.shape(), out.shape())};
   return Error::ok;
 }
 template <class T>
@@ -104,18 +108,13 @@ Error cdist(Context& context, const Batches& plan, View<const T> x1, View<const 
             Maybe<int64_t>, View<T> out) {
   const index_t m = x1.size(-1), rows = out.size(-2), columns = out.size(-1);
   if (out.numel() == 0) return Error::ok;
-  const index_t lines = out.numel() / columns, work = columns * (m + 1);
-  const index_t per_task = work < grain ? grain / work : 1;
-  with_distance<T>(p, [&](const auto& distance) {
-    parallel_for(context.threads, pieces(lines, per_task), [&](index_t task) {
-      const index_t end = (task + 1) * per_task < lines ? (task + 1) * per_task : lines;
-      for (index_t line = task * per_task; line < end; ++line) {
-        const index_t batch = line / rows;
-        const T* a = x1.data() + plan.x1.offset_of(batch) + line % rows * m;
-        const T* b = x2.data() + plan.x2.offset_of(batch);
-        T* y = out.data() + line * columns;
-        for (index_t j = 0; j < columns; ++j) y[j] = distance(m, a, b + j * m);
-      }
+  with_distance<T, LargestNumber<T>>(p, [&](const auto& distance) {
+    parallel_lines(context.threads, out.numel() / columns, columns * (m + 1), [&](index_t line) {
+      const index_t batch = line / rows;
+      const T* a = x1.data() + plan.x1.offset_of(batch) + line % rows * m;
+      const T* b = x2.data() + plan.x2.offset_of(batch);
+      T* y = out.data() + line * columns;
+      for (index_t j = 0; j < columns; ++j) y[j] = distance(m, a, b + j * m);
     });
   });
   return Error::ok;
@@ -125,7 +124,7 @@ template <class T>
 Error pdist(Context& context, View<const T> self, double p, View<T> out) {
   const index_t n = self.size(0), m = self.size(1);
   if (n < 2) return Error::ok;
-  with_distance<T>(p, [&](const auto& distance) {
+  with_distance<T, Largest<T>>(p, [&](const auto& distance) {
     parallel_for(context.threads, n - 1, [&](index_t i) {
       const T* x = self.data() + i * m;
       T* y = out.data() + i * (2 * n - i - 1) / 2;

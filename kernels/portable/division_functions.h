@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "taper/kernels/portable/binary_functions.h"
 #include "taper/kernels/portable/division.h"
 #include "taper/kernels/portable/pointwise.h"
 
@@ -14,23 +15,48 @@ inline Rounding rounding_of(Maybe<std::string_view> mode) {
   return !mode ? Rounding::none : *mode == "floor" ? Rounding::floor : Rounding::truncate;
 }
 template <class T>
+struct FloorDivide {
+  T operator()(T a, T b) const { return floor_divide(a, b); }
+};
+template <>
+struct FloorDivide<float> {
+  static constexpr bool has_easy = true;
+  static bool is_hard(float a, float b) { return !is_easy_division<21>(a, b); }
+  static float easy(float a, float b) { return easy_floor_divide(a, b); }
+  float operator()(float a, float b) const { return floor_divide(a, b); }
+};
+template <class T>
+struct TruncateDivide {
+  T operator()(T a, T b) const { return truncate_divide(a, b); }
+};
+
+template <class T>
 struct DivMode {
   using parameters = Parameters<Maybe<std::string_view>>;
   Rounding rounding;
   explicit DivMode(Maybe<std::string_view> mode) : rounding(rounding_of(mode)) {}
-  T operator()(T a, T b) const {
-    if (rounding == Rounding::floor) return floor_divide(a, b);
-    if (rounding == Rounding::truncate || std::is_integral_v<T>) return truncate_divide(a, b);
-    return a / b;
+  template <class Visitor>
+  void visit(const Visitor& visitor) const {
+    if (rounding == Rounding::floor) return visitor(FloorDivide<T>());
+    if (rounding == Rounding::truncate || std::is_integral_v<T>)
+      return visitor(TruncateDivide<T>());
+    visitor(Div<T>());
   }
 };
 template <class T>
 struct DivScalarMode {
   using parameters = Parameters<Scalar, Maybe<std::string_view>>;
-  T b;
-  DivMode<T> divide;
-  DivScalarMode(Scalar other, Maybe<std::string_view> mode) : b(other.to<T>()), divide(mode) {}
-  T operator()(T a) const { return divide(a, b); }
+  Scalar b;
+  Rounding rounding;
+  DivScalarMode(Scalar other, Maybe<std::string_view> mode)
+      : b(other), rounding(rounding_of(mode)) {}
+  template <class Visitor>
+  void visit(const Visitor& visitor) const {
+    if (rounding == Rounding::floor) return visitor(WithScalar<FloorDivide, T>(b));
+    if (rounding == Rounding::truncate || std::is_integral_v<T>)
+      return visitor(WithScalar<TruncateDivide, T>(b));
+    visitor(WithScalar<Div, T>(b));
+  }
 };
 /// The rest of a division rounded towards zero: it has the sign of a.
 template <class T>
@@ -42,13 +68,29 @@ struct Fmod {
       return std::fmod(a, b);
   }
 };
+template <>
+struct Fmod<float> {
+  static constexpr bool has_easy = true;
+  static bool is_hard(float a, float b) { return !is_easy_division<28>(a, b); }
+  static float easy(float a, float b) { return easy_rest(a, b); }
+  float operator()(float a, float b) const { return std::fmod(a, b); }
+};
+/// The same with the sign of b, given that rest.
+template <class T>
+T rest_of_floor(T rest, T b) {
+  const T other = wrapping_add(rest, b);
+  const bool opposite = (rest != T(0)) & ((rest < T(0)) != (b < T(0)));
+  return opposite ? other : rest;
+}
 /// The rest of a division rounded towards minus infinity: it has the sign of b.
 template <class T>
 struct Remainder {
-  T operator()(T a, T b) const {
-    const T rest = Fmod<T>()(a, b);
-    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
-  }
+  T operator()(T a, T b) const { return rest_of_floor(Fmod<T>()(a, b), b); }
+};
+template <>
+struct Remainder<float> : Fmod<float> {
+  static float easy(float a, float b) { return rest_of_floor(easy_rest(a, b), b); }
+  float operator()(float a, float b) const { return rest_of_floor(std::fmod(a, b), b); }
 };
 
 }  // namespace taper::portable

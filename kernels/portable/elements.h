@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "taper/kernels/portable/walk.h"
 #include "taper/runtime/core/dtype.h"
 
 namespace taper {
@@ -88,6 +89,7 @@ struct PlainLoops {
   static auto call(A&&... a) {
     return f(static_cast<A&&>(a)...);
   }
+  static Load loader(DType from, DType to) { return portable::loader(from, to); }
 };
 
 }  // namespace portable

@@ -1,29 +1,19 @@
 // Rows of a table by their number, and the gradient of the table.
+#include <algorithm>
 #include <cstring>
 
-#include "taper/kernels/portable/lines.h"
+#include "taper/kernels/portable/index_walk.h"
 #include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
 
 namespace taper::portable {
 namespace {
 
-/// Every index must name one of `count` rows.
-template <class I>
-Error check(Context& context, View<const I> indices, index_t count) {
-  const I* at = indices.data();
-  for (index_t i = 0; i < indices.numel(); ++i)
-    if (at[i] < 0 || at[i] >= count)
-      return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [0, {})"), at[i],
-                          count);
-  return Error::ok;
-}
-
 template <class E, class I>
 Error forward(Context& context, View<const E> weight, View<const I> indices, int64_t, bool, bool,
               View<E> out) {
   const index_t width = weight.size(1);
-  TAPER_TRY(check(context, indices, weight.size(0)));
+  TAPER_TRY(check_indices(context, indices, weight.size(0)));
   if (width == 0) return Error::ok;
   parallel_lines(context.threads, indices.numel(), width, [&](index_t i) {
     std::memcpy(out.data() + i * width, weight.data() + indices.data()[i] * width,
@@ -41,24 +31,22 @@ Error prepare_backward(Context& context, int32_t&, View<const T>, View<const I>,
 }
 
 /// Row w is the sum of grad_output's rows where indices are w, in their order; `padding_idx` gets
-/// none. Tasks share the columns.
+/// none.
 template <class T, class I>
 Error backward(Context& context, const int32_t&, View<const T> grad_output, View<const I> indices,
                int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, View<T> out) {
   const index_t width = out.size(1), count = indices.numel(),
                 rows = static_cast<index_t>(num_weights);
-  TAPER_TRY(check(context, indices, rows));
+  TAPER_TRY(check_indices(context, indices, rows));
   index_t* occurrences = nullptr;
   if (scale_grad_by_freq) {
     occurrences = static_cast<index_t*>(context.scratch);
     for (index_t i = 0; i < rows; ++i) occurrences[i] = 0;
     for (index_t i = 0; i < count; ++i) ++occurrences[indices.data()[i]];
   }
-  constexpr index_t columns = 64;
-  parallel_for(context.threads, pieces(width, columns), [&](index_t task) {
-    const index_t first = task * columns, n = width - first < columns ? width - first : columns;
-    for (index_t row = 0; row < rows; ++row)
-      for (index_t c = 0; c < n; ++c) out.data()[row * width + first + c] = 0;
+  const auto sum = [&](index_t, index_t first, index_t end) {
+    const index_t n = end - first;
+    for (index_t row = 0; row < rows; ++row) std::fill_n(out.data() + row * width + first, n, T(0));
     for (index_t i = 0; i < count; ++i) {
       const I word = indices.data()[i];
       if (word == padding_idx) continue;
@@ -71,7 +59,8 @@ Error backward(Context& context, const int32_t&, View<const T> grad_output, View
         for_each_element(n, [=](index_t c) { to[c] += from[c] * scale; });
       }
     }
-  });
+  };
+  parallel_columns(context.threads, 1, count + rows, width, sum);
   return Error::ok;
 }
 

@@ -3,8 +3,9 @@
 // comes first. Negative indices count from the end.
 #include <cstring>
 
-#include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/index_walk.h"
 #include "taper/kernels/portable/records.h"
+#include "taper/kernels/portable/small_floats.h"
 #include "taper/kernels/shapes/indexing.h"
 
 namespace taper::portable {
@@ -13,8 +14,6 @@ namespace {
 /// How self[indices] is walked, chunk by chunk. `tail` elements that lie together in self make a
 /// chunk.
 struct Selection {
-  static constexpr uint32_t overwrites = 1;  // of index_put: the result may lie on self
-
   /// One index tensor.
   struct Index {
     int32_t position;           ///< in the list of indices
@@ -23,16 +22,18 @@ struct Selection {
   };
   int32_t rank, count;  ///< walked dimensions; index tensors
   index_t chunks, tail;
-  int32_t joined;  ///< dimensions of self in the tail
+  int32_t joined;               ///< dimensions of self in the tail
+  index_t first, first_beside;  ///< where the walk begins in self, and in what lies beside it
   index_t sizes[max_rank];
   index_t strides[max_rank];  ///< of self along the walked dimensions; 0 along the indices' space
+  index_t beside[max_rank];   ///< of what is written from self, or to it
   Index index[max_rank];
 };
 
 /// Dimensions of self behind the last indexed one, at most `most_joined`, are moved together.
 Selection select(const Shape& self, MaybeViewList<const int64_t> indices, int most_joined) {
   Selection s;
-  s.count = 0, s.rank = 0, s.joined = 0;
+  s.count = 0, s.rank = 0, s.joined = 0, s.first = 0, s.first_beside = 0;
   int space = 0, last = -1, first = 0;
   bool adjacent = true;
   for (int i = 0; i < indices.count; ++i) {
@@ -81,17 +82,13 @@ Selection select(const Shape& self, MaybeViewList<const int64_t> indices, int mo
 
 Error check(Context& context, const Selection& s, MaybeViewList<const int64_t> indices) {
   for (int n = 0; n < s.count; ++n) {
-    const View<const int64_t> index = indices[s.index[n].position];
-    const int64_t extent = s.index[n].extent;
-    for (index_t i = 0; i < index.numel(); ++i)
-      if (const int64_t at = index.data()[i]; at < -extent || at >= extent)
-        return context.fail(Error::invalid_argument, TAPER_TEXT("index {} is outside [{}, {})"), at,
-                            -extent, extent);
+    const index_t extent = s.index[n].extent;
+    TAPER_TRY(check_indices(context, indices[s.index[n].position], extent, -extent));
   }
   return Error::ok;
 }
 
-/// Calls body(chunk, coordinates, offset in self) for chunks [begin, end), in order.
+/// Calls body(offset in self, offset beside it) for chunks [begin, end), in order.
 template <class Body>
 void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
                     index_t end, const Body& body) {
@@ -105,8 +102,8 @@ void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, in
   };
   for (index_t chunk = begin; chunk < end;) {
     // along the last dimension; what it leaves alone is found once
-    index_t offset = 0;
-    for (int d = 0; d < last; ++d) offset += at[d] * s.strides[d];
+    index_t offset = s.first, beside = s.first_beside;
+    for (int d = 0; d < last; ++d) offset += at[d] * s.strides[d], beside += at[d] * s.beside[d];
     const int64_t* moving[max_rank];
     int which[max_rank], moves = 0;
     for (int n = 0; n < s.count; ++n) {
@@ -117,17 +114,26 @@ void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, in
       else
         offset += place(*from, s.index[n]);
     }
-    if (last < 0) return body(chunk, at, offset);
-    const index_t step = s.strides[last], left = s.sizes[last] - at[last],
-                  stop = end - chunk < left ? end : chunk + left;
-    for (; chunk < stop; ++chunk, ++at[last]) {
-      index_t here = offset + at[last] * step;
-      for (int m = 0; m < moves; ++m) {
-        const Selection::Index& index = s.index[which[m]];
-        here += place(moving[m][at[last] * index.strides[last]], index);
+    if (last < 0) return body(offset, beside);
+    const index_t step = s.strides[last], step_beside = s.beside[last], first = at[last],
+                  left = s.sizes[last] - first,
+                  stop = end - chunk < left ? first + end - chunk : s.sizes[last];
+    if (moves == 1) {
+      const Selection::Index index = s.index[which[0]];
+      const index_t stride = index.strides[last];
+      for (index_t i = first; i < stop; ++i)
+        body(offset + i * step + place(moving[0][i * stride], index), beside + i * step_beside);
+    } else {
+      for (index_t i = first; i < stop; ++i) {
+        index_t here = offset + i * step;
+        for (int m = 0; m < moves; ++m) {
+          const Selection::Index& index = s.index[which[m]];
+          here += place(moving[m][i * index.strides[last]], index);
+        }
+        body(here, beside + i * step_beside);
       }
-      body(chunk, at, here);
     }
+    chunk += stop - first, at[last] = stop;
     for (int d = last; d >= 0 && at[d] == s.sizes[d]; --d) {
       at[d] = 0;
       if (d > 0) ++at[d - 1];
@@ -135,92 +141,136 @@ void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, in
   }
 }
 
-/// Of `index`: without a result on self.
-struct Picked : Selection {
-  static constexpr uint32_t overwrites = 0;
-};
-
 template <class E>
-Error prepare(Context&, Picked& plan, View<const E> self, MaybeViewList<const int64_t> indices,
+Error prepare(Context&, Selection& s, View<const E> self, MaybeViewList<const int64_t> indices,
               View<E>) {
-  static_cast<Selection&>(plan) = select(self.shape(), indices, max_rank);
+  s = select(self.shape(), indices, max_rank);
+  index_t step = s.tail;
+  for (int d = s.rank - 1; d >= 0; --d) s.beside[d] = step, step *= s.sizes[d];
   return Error::ok;
 }
 
 template <class E>
-Error index(Context& context, const Picked& s, View<const E> self,
+Error index(Context& context, const Selection& s, View<const E> self,
             MaybeViewList<const int64_t> indices, View<E> out) {
   if (out.numel() == 0) return Error::ok;
   TAPER_TRY(check(context, s, indices));
-  const index_t per_task = pieces(4096, s.tail);
-  parallel_for(context.threads, pieces(s.chunks, per_task), [&](index_t task) {
-    const index_t begin = task * per_task,
-                  end = begin + per_task < s.chunks ? begin + per_task : s.chunks;
+  const E* const x = self.data();
+  E* const y = out.data();
+  parallel_ranges(context.threads, s.chunks, s.tail, [&](index_t begin, index_t end) {
     if (s.tail == 1)
-      return for_each_chunk(
-          s, indices, begin, end,
-          [x = self.data(), y = out.data()](index_t chunk, const index_t*, index_t from) {
-            y[chunk] = x[from];
-          });
-    for_each_chunk(s, indices, begin, end, [&](index_t chunk, const index_t*, index_t from) {
-      std::memcpy(out.data() + chunk * s.tail, self.data() + from,
-                  static_cast<size_t>(s.tail) * sizeof(E));
-    });
-  });
-  return Error::ok;
-}
-
-/// Writes take place one element after the other in row-major order: the last of several to one
-/// place wins, sums are ordered.
-template <class E, class Write>
-Error put(Context& context, const Selection& s, View<const E> self,
-          MaybeViewList<const int64_t> indices, AnyView<const E> values, View<E> out,
-          const Write& write) {
-  if (s.chunks > 0) TAPER_TRY(check(context, s, indices));
-  if (out.data() != self.data() && self.numel() > 0)
-    std::memcpy(out.data(), self.data(), static_cast<size_t>(self.numel()) * sizeof(E));
-  index_t strides[max_rank];  // of values along the walked dimensions
-  // a tail is the last dimension of values
-  const bool has_tail = s.joined > 0 && values.rank() > 0;
-  const int walked = values.rank() - has_tail;
-  for (int d = 0; d < s.rank; ++d) {
-    const int own = d - (s.rank - walked);
-    strides[d] = own < 0 || values.size(own) == 1 ? 0 : values.stride(own);
-  }
-  const index_t tail_stride = has_tail && values.size(-1) != 1 ? values.stride(-1) : 0;
-  for_each_chunk(s, indices, 0, s.chunks, [&](index_t, const index_t* at, index_t to) {
-    index_t from = 0;
-    for (int d = 0; d < s.rank; ++d) from += at[d] * strides[d];
-    const E* x = values.data() + from;
-    E* y = out.data() + to;
-    if (tail_stride == 1)
-      for (index_t i = 0; i < s.tail; ++i) write(y[i], x[i]);
+      for_each_chunk(s, indices, begin, end, [=](index_t from, index_t to) { y[to] = x[from]; });
     else
-      for (index_t i = 0; i < s.tail; ++i) write(y[i], x[i * tail_stride]);
+      for_each_chunk(s, indices, begin, end,
+                     [=, bytes = static_cast<size_t>(s.tail) * sizeof(E)](
+                         index_t from, index_t to) { std::memcpy(y + to, x + from, bytes); });
   });
   return Error::ok;
 }
 
-template <class E>
-Error prepare_put(Context&, Selection& plan, View<const E> self,
-                  MaybeViewList<const int64_t> indices, AnyView<const E>, bool, View<E>) {
-  plan = select(self.shape(), indices, 1);
+/// What index_put walks, beside values. Work is shared out along one dimension, of which the
+/// indices say nothing: what is written at one place of it is never written at another.
+struct Writes : Selection {
+  static constexpr uint32_t overwrites = 1;
+  index_t tail_beside;  ///< from one element of a tail to the next in values
+  int32_t shared;       ///< the dimension walked, or -1: the tail
+  index_t units, unit;  ///< its extent, in units of so many elements
+
+  Writes part(index_t begin, index_t end) const {
+    Writes w = *this;
+    index_t& extent = shared < 0 ? w.tail : w.sizes[shared];
+    w.first = begin * (shared < 0 ? 1 : strides[shared]);
+    w.first_beside = begin * (shared < 0 ? tail_beside : beside[shared]);
+    if (shared >= 0) w.chunks = chunks / extent * (end - begin);
+    extent = end - begin;
+    return w;
+  }
+};
+
+template <class T>
+Error prepare_put(Context& context, Writes& w, View<const T> self,
+                  MaybeViewList<const int64_t> indices, AnyView<const T> values, bool accumulate,
+                  View<T>) {
+  static_cast<Selection&>(w) = select(self.shape(), indices, 1);
+  const bool has_tail = w.joined > 0 && values.rank() > 0;  // a tail is values' last dimension
+  const int walked = values.rank() - has_tail;
+  w.tail_beside = has_tail && values.size(-1) != 1 ? values.stride(-1) : 0;
+  constexpr index_t unit = 16;  // of a tail: mostly a line of the cache
+  w.shared = -1, w.units = pieces(w.tail, unit), w.unit = unit;
+  for (int d = 0; d < w.rank; ++d) {
+    const int own = d - (w.rank - walked);
+    w.beside[d] = own < 0 || values.size(own) == 1 ? 0 : values.stride(own);
+    if (w.strides[d] != 0 && w.sizes[d] > w.units) w.shared = d, w.units = w.sizes[d], w.unit = 1;
+  }
+  if (accumulate && is_half(self.dtype()))
+    context.need_scratch(static_cast<size_t>(self.numel()) * sizeof(float));
   return Error::ok;
+}
+
+/// Calls the body for each element written, in the row-major order of the indices: the last of
+/// several to one place wins, sums are ordered.
+template <class Body>
+void write_part(const Writes& w, MaybeViewList<const int64_t> indices, const Body& body) {
+  const index_t n = w.tail, step = w.tail_beside;
+  if (n == 1) return for_each_chunk(w, indices, 0, w.chunks, body);
+  if (step == 1)
+    return for_each_chunk(w, indices, 0, w.chunks,
+                          [=](index_t to, index_t from) { body.slice(to, from, n); });
+  for_each_chunk(w, indices, 0, w.chunks, [=](index_t to, index_t from) {
+    for (index_t i = 0; i < n; ++i) body(to + i, from + i * step);
+  });
+}
+/// As many parts as threads, as each part reads all indices again.
+template <class Body>
+void write(const Threads* threads, const Writes& w, MaybeViewList<const int64_t> indices,
+           const Body& body) {
+  const index_t work = w.chunks * w.tail, extent = w.shared < 0 ? w.tail : w.sizes[w.shared];
+  if (work == 0) return;
+  index_t parts = threads == nullptr ? 1 : threads->count;
+  if (parts > w.units) parts = w.units;
+  if (parts > work / 16384) parts = work / 16384;
+  if (parts <= 1) return write_part(w, indices, body);
+  parallel_for(threads, parts, [&](index_t i) {
+    const index_t begin = w.units * i / parts * w.unit, end = w.units * (i + 1) / parts * w.unit;
+    write_part(w.part(begin, end < extent ? end : extent), indices, body);
+  });
+}
+
+/// out += values at the indices. Halves are summed in float, in scratch, and rounded once.
+template <class T>
+void accumulate_at(Context& context, const Writes& w, MaybeViewList<const int64_t> indices,
+                   const T* values, T* out) {
+  const auto at_each = [&](const auto& f) { write(context.threads, w, indices, Each(f)); };
+  if constexpr (std::is_arithmetic_v<T>) {
+    at_each([=](index_t to, index_t from) { out[to] = wrapping_add(out[to], values[from]); });
+  } else {
+    float* const sums = static_cast<float*>(context.scratch);
+    at_each([=](index_t to, index_t) { sums[to] = to_float(out[to]); });
+    at_each([=](index_t to, index_t from) { sums[to] += to_float(values[from]); });
+    at_each([=](index_t to, index_t) { out[to] = to_small<T>(sums[to]); });
+  }
 }
 
 template <class T>
-Error index_put(Context& context, const Selection& s, View<const T> self,
+Error index_put(Context& context, const Writes& w, View<const T> self,
                 MaybeViewList<const int64_t> indices, AnyView<const T> values, bool accumulate,
                 View<T> out) {
+  if (w.chunks > 0) TAPER_TRY(check(context, w, indices));
+  copy_unless_in_place(context.threads, self, out);
+  using E = Bytes<sizeof(T)>;
   if (accumulate)
-    return put(context, s, self, indices, values, out,
-               [](T& to, T value) { to = wrapping_add(to, value); });
-  return put(context, s, self, indices, values, out, [](T& to, T value) { to = value; });
+    accumulate_at(context, w, indices, values.data(), out.data());
+  else
+    write(context.threads, w, indices,
+          Move<E>(static_cast<E*>(out.ref->data), static_cast<const E*>(values.ref->data)));
+  return Error::ok;
 }
 
 }  // namespace
 
 TAPER_BY_SIZE(index_Tensor, prepare, index)
 TAPER_BY_DTYPE(index_put, prepare_put, index_put)
+TAPER_PREPARE_AND_RUN_OF(f16, Half, index_put, prepare_put, index_put)
+TAPER_PREPARE_AND_RUN_OF(bf16, BFloat16, index_put, prepare_put, index_put)
 
 }  // namespace taper::portable

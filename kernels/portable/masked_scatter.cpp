@@ -1,8 +1,7 @@
 // The elements of a tensor, one after the other, to the places where a mask is true.
-#include <cstring>
-
 #include "taper/kernels/portable/copy.h"
 #include "taper/kernels/portable/elements.h"
+#include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/shapes/indexing.h"
 
 namespace taper::portable {
@@ -20,16 +19,30 @@ Error prepare(Context&, Masked& plan, AnyView<const AnyElement> self, AnyView<co
   return Error::ok;
 }
 
-/// Calls body(element) for every true element of the mask, in order.
+/// Calls body(mask, first element, elements) for blocks of elements [begin, end).
 template <class Body>
-void for_each_true(const Source& mask, index_t count, const Body& body) {
+void for_each_block(const Source& mask, index_t begin, index_t end, const Body& body) {
   bool buffer[block_bytes];
-  for (index_t at = 0; at < count; at += block_bytes) {
-    const index_t n = count - at < block_bytes ? count - at : block_bytes;
-    const bool* m = static_cast<const bool*>(read_block(mask, at, n, buffer));
-    for (index_t i = 0; i < n; ++i)
-      if (m[i]) body(at + i);
+  for (index_t at = begin; at < end; at += block_bytes) {
+    const index_t n = end - at < block_bytes ? end - at : block_bytes;
+    body(static_cast<const bool*>(read_block(mask, at, n, buffer)), at, n);
   }
+}
+
+template <class E>
+void write_true(const Source& mask, index_t begin, index_t end, const void* source, void* out) {
+  const E* from = static_cast<const E*>(source);
+  for_each_block(mask, begin, end, [&](const bool* m, index_t first, index_t n) {
+    E* const to = static_cast<E*>(out) + first;
+    for (index_t i = 0; i < n; ++i) {
+      // chosen by bits, as a branch could not be foreseen
+      const auto own = reinterpret_cast<uintptr_t>(to + i),
+                 next = reinterpret_cast<uintptr_t>(from);
+      const auto x = reinterpret_cast<const E*>(own ^ ((own ^ next) & (uintptr_t{0} - m[i])));
+      to[i] = *x;
+      from += m[i];
+    }
+  });
 }
 
 Error run(Context& context, const Masked& plan, AnyView<const AnyElement> self,
@@ -37,22 +50,42 @@ Error run(Context& context, const Masked& plan, AnyView<const AnyElement> self,
   const index_t count = out.numel();
   if (count == 0) return Error::ok;
   const Source places(*mask.ref, plan.mask, DType::boolean);
-  index_t needed = 0;
-  for_each_true(places, count, [&](index_t) { ++needed; });
-  if (needed > source.numel())
+  // in parts, of which each knows where in the source it begins once all have counted
+  constexpr index_t most = 64, least = 8 * block_bytes;
+  const index_t per_part = count > most * least ? pieces(count, most) : least,
+                parts = pieces(count, per_part);
+  const auto end_of = [&](index_t i) { return i + 1 < parts ? (i + 1) * per_part : count; };
+  index_t needed[most];
+  parallel_for(context.threads, parts, [&](index_t i) {
+    index_t found = 0;
+    for_each_block(places, i * per_part, end_of(i), [&](const bool* m, index_t, index_t n) {
+      int32_t in_block = 0;
+      for (index_t k = 0; k < n; ++k) in_block += m[k];
+      found += in_block;
+    });
+    needed[i] = found;
+  });
+  index_t total = 0;
+  for (index_t i = 0; i < parts; ++i) {
+    const index_t before = total;
+    total += needed[i], needed[i] = before;
+  }
+  if (total > source.numel())
     return context.fail(Error::invalid_argument,
-                        TAPER_TEXT("mask is true at {} places, source has only {} elements"),
-                        needed, source.numel());
+                        TAPER_TEXT("mask is true at {} places, source has only {} elements"), total,
+                        source.numel());
   Walk dense;
   dense.add(count, 1);
   if (self.ref->data != out.ref->data)
     copy_elements(context.threads, *self.ref, plan.self, out.ref->data, out.dtype(), dense, count);
-  const size_t bytes = static_cast<size_t>(size_bytes(out.dtype()));
-  const char* from = static_cast<const char*>(source.ref->data);
-  char* const to = static_cast<char*>(out.ref->data);
-  for_each_true(places, count, [&](index_t i) {
-    std::memcpy(to + static_cast<size_t>(i) * bytes, from, bytes);
-    from += bytes;
+  const int bytes = size_bytes(out.dtype());
+  const auto write = bytes == 1   ? write_true<Bytes<1>>
+                     : bytes == 2 ? write_true<Bytes<2>>
+                     : bytes == 4 ? write_true<Bytes<4>>
+                                  : write_true<Bytes<8>>;
+  parallel_for(context.threads, parts, [&](index_t i) {
+    write(places, i * per_part, end_of(i),
+          static_cast<const char*>(source.ref->data) + needed[i] * bytes, out.ref->data);
   });
   return Error::ok;
 }

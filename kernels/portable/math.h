@@ -143,6 +143,18 @@ inline double log1p_positive(double x) {
   return std::log1p(x);
 }
 
+/// 2^r for |r| <= 1/2, within 2e-9 of itself but for rounding; our own fit.
+template <class M>
+inline float power_of_two_near(float r) {
+  float q = 1.534581197e-4f;
+  q = M::multiply_add(q, r, 1.339993120e-3f);
+  q = M::multiply_add(q, r, 9.618488957e-3f);
+  q = M::multiply_add(q, r, 5.550328777e-2f);
+  q = M::multiply_add(q, r, 2.402264689e-1f);
+  q = M::multiply_add(q, r, 6.931472057e-1f);
+  return M::multiply_add(q, r, 1.0f);
+}
+
 template <class M = Separate>
 inline float tanh(float x) {
   const float z = std::fabs(x);
@@ -159,13 +171,7 @@ inline float tanh(float x) {
   const float a = 10.0f < z ? 10.0f : z;
   const float shifted = M::multiply_add(a, scale, magic), n = shifted - magic;
   const float r = M::multiply_add(a, scale, -n);
-  float q = 1.534581197e-4f;  // 2^r within 2e-9 of itself; our own fit
-  q = M::multiply_add(q, r, 1.339993120e-3f);
-  q = M::multiply_add(q, r, 9.618488957e-3f);
-  q = M::multiply_add(q, r, 5.550328777e-2f);
-  q = M::multiply_add(q, r, 2.402264689e-1f);
-  q = M::multiply_add(q, r, 6.931472057e-1f);
-  q = M::multiply_add(q, r, 1.0f);
+  const float q = power_of_two_near<M>(r);
   const float denominator = M::multiply_add(q, power_of_two(bits_of(shifted)), 1.0f);
   const float large = std::copysign(1.0f - 2.0f / denominator, x);
   return z < 0.625f ? small : large;
@@ -351,22 +357,32 @@ inline double erf(double x) {
   return std::erf(x);
 }
 
-/// log2(x) of a finite x > 0 in double, within 2^-37 of itself: x = 2^e m with m in [sqrt(1/2),
-/// sqrt(2)), and log2(m) = s p(s^2), s = (m - 1) / (m + 1). Our own fit.
-template <class M>
-inline double log2_in_double(double x) {
+/// x = 2^e m with m in [sqrt(1/2), sqrt(2)), of a finite x > 0: m - 1, and e.
+inline double mantissa_less_one(double x, double& e) {
   constexpr uint64_t one = 0x3ff0000000000000u, sqrt_half = 0x3fe6a09e667f3bcdu;
   const uint64_t u = bits_of(x), shifted = u - sqrt_half + one, exponent = shifted >> 52;
-  const double m = double_of(u - (exponent << 52) + one);
   // 2^52 + exponent, whose low bits are the exponent's
-  const double e = double_of(0x4330000000000000u | exponent) - 4503599627371519.0;
-  const double s = (m - 1.0) / (m + 1.0), t = s * s;
+  e = double_of(0x4330000000000000u | exponent) - 4503599627371519.0;
+  return double_of(u - (exponent << 52) + one) - 1.0;
+}
+/// e + log2(1 + d) for d in [sqrt(1/2) - 1, sqrt(2) - 1), within 2^-37 of itself: log2(1 + d) = s
+/// p(s^2), s = d / (2 + d). Our own fit.
+template <class M>
+inline double log2_of_parts(double d, double e) {
+  const double s = d / (d + 2.0), t = s * s;
   double p = 0.3407280211248596;
   p = M::multiply_add(p, t, 0.4116728262140797);
   p = M::multiply_add(p, t, 0.5770835832802335);
   p = M::multiply_add(p, t, 0.9617966733500108);
   p = M::multiply_add(p, t, 2.885390081790081);
   return M::multiply_add(s, p, e);
+}
+/// log2(x) of a finite x > 0 in double, within 2^-37 of itself.
+template <class M>
+inline double log2_in_double(double x) {
+  double e;
+  const double d = mantissa_less_one(x, e);
+  return log2_of_parts<M>(d, e);
 }
 /// 2^x in double, within 2^-29 of itself, for |x| < 1000; our own fit.
 template <class M>

@@ -1,5 +1,6 @@
 // Max pooling over 2 or 3 dimensions, with the position of each maximum in its plane, and its
 // gradient.
+#include "taper/kernels/portable/index_check.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/maximum.h"
 #include "taper/kernels/portable/records.h"
@@ -63,10 +64,7 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
   const index_t in_plane = self.size(-1) * self.size(-2),
                 out_plane = indices.size(-1) * indices.size(-2);
   const index_t planes = out.numel() / in_plane;
-  for (index_t i = 0; i < indices.numel(); ++i)
-    if (const int64_t at = indices.data()[i]; at < -1 || at >= in_plane)
-      return context.fail(Error::invalid_argument,
-                          TAPER_TEXT("index {} is outside the plane of {} elements"), at, in_plane);
+  TAPER_TRY(check_indices(context, indices, in_plane, -1));
   parallel_for(context.threads, planes, [&](index_t plane) {
     T* dx = out.data() + plane * in_plane;
     const T* dy = grad_output.data() + plane * out_plane;

@@ -13,6 +13,19 @@ constexpr T lowest() {
                                               : std::numeric_limits<T>::min();
 }
 
+/// The greater, or the lesser; NaN wins. In this form a branch is left for NaN alone, which can be
+/// foreseen.
+template <class T>
+constexpr T greater_of(T a, T b) {
+  const T greater = b > a ? b : a;
+  return b != b ? b : greater;
+}
+template <class T>
+constexpr T lesser_of(T a, T b) {
+  const T lesser = b < a ? b : a;
+  return b != b ? b : lesser;
+}
+
 /// The largest element seen and its position: the first of equal ones; a NaN wins over everything.
 template <class T>
 struct Peak {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/rows.h"
 
 namespace taper::portable {
@@ -63,14 +64,18 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
   if (count == 0) return Error::ok;
   if (dims.empty()) {
     const Walk walk = Walk::of(self.shape());
+    const Source source(*self.ref, walk, self.dtype());
     const index_t shift = modulo(static_cast<index_t>(shifts[0] % count), count);
-    parallel_for(
-        context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
-          const index_t begin = task * pointwise_grain,
-                        end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
-          for (index_t i = begin; i < end; ++i)
-            out.data()[i] = self.data()[walk.offset_of(i < shift ? i - shift + count : i - shift)];
-        });
+    // elements [first, end) of the result, which are as many from `from` on
+    const auto copy = [&](index_t first, index_t end, index_t from) {
+      T* const y = out.data() + first;
+      const void* const x = read_block(source, from, end - first, y);
+      if (x != y) std::memcpy(y, x, static_cast<size_t>(end - first) * sizeof(T));
+    };
+    parallel_ranges(context.threads, count, 1, [&](index_t first, index_t end) {
+      if (first < shift) copy(first, end < shift ? end : shift, first - shift + count);
+      if (end > shift) first = first < shift ? shift : first, copy(first, end, first - shift);
+    });
     return Error::ok;
   }
   index_t shift[max_rank] = {};

@@ -4,6 +4,8 @@
 //   loss_i = -weight[target_i] self[i, target_i], 0 where target_i is `ignore_index`
 //   mean: sum(loss) / total_weight, total_weight = the sum of weight[target_i] that were not
 //   ignored
+#include "taper/kernels/portable/index_check.h"
+#include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/loss.h"
 
@@ -12,11 +14,8 @@ namespace {
 
 /// Every target must name a class or be the ignored one.
 Error check(Context& context, View<const int64_t> target, index_t classes, int64_t ignored) {
-  for (index_t i = 0; i < target.numel(); ++i)
-    if (const int64_t t = target.data()[i]; t != ignored && (t < 0 || t >= classes))
-      return context.fail(Error::invalid_argument, TAPER_TEXT("target {} is outside [0, {})"), t,
-                          classes);
-  return Error::ok;
+  return check_indices(context, target, classes, 0, TAPER_TEXT("target {} is outside [{}, {})"),
+                       {ignored, true});
 }
 
 template <class T>
@@ -33,7 +32,9 @@ Error forward(Context& context, View<const T> self, View<const int64_t> target,
     if (reduction == static_cast<int64_t>(Reduction::none))
       output.data()[i] = loss;
     else
-      sum += loss, total += w;
+      sum += loss;
+    // as PyTorch: unreduced losses of a batch have no total weight
+    if (reduction != static_cast<int64_t>(Reduction::none) || self.rank() == 1) total += w;
   }
   total_weight.data()[0] = static_cast<T>(total);
   if (reduction == static_cast<int64_t>(Reduction::mean))
@@ -48,16 +49,17 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self,
                int64_t ignore_index, View<const T> total_weight, View<T> out) {
   const index_t classes = self.size(-1);
   TAPER_TRY(check(context, target, classes, ignore_index));
-  for (index_t i = 0; i < out.numel(); ++i) out.data()[i] = 0;
-  for (index_t i = 0; i < target.numel(); ++i) {
+  parallel_lines(context.threads, target.numel(), classes, [&](index_t i) {
+    T* const line = out.data() + i * classes;
+    for (index_t c = 0; c < classes; ++c) line[c] = 0;
     const int64_t t = target.data()[i];
-    if (t == ignore_index) continue;
+    if (t == ignore_index) return;
     const T w = weight ? weight->data()[t] : T(1);
     const T g = grad_output.data()[reduction == static_cast<int64_t>(Reduction::none) ? i : 0];
     const T divisor =
         reduction == static_cast<int64_t>(Reduction::mean) ? total_weight.data()[0] : T(1);
-    out.data()[i * classes + t] = -w * g / divisor;
-  }
+    line[t] = -w * g / divisor;
+  });
   return Error::ok;
 }
 

@@ -43,7 +43,7 @@ Error forward(Context& context, AnyView<const T> self, Span<const int64_t> paddi
       x += source<reflects>(at[d] - before.at[d], self.size(d)) * self.stride(d);
     T* y = out.data() + row * width;
     for (index_t i = 0; i < begin; ++i) y[i] = x[source<reflects>(i - from, extent) * step];
-    for (index_t i = begin; i < end; ++i) y[i] = x[(i - from) * step];
+    copy_run(x + (begin - from) * step, step, end - begin, y + begin);
     for (index_t i = end; i < width; ++i) y[i] = x[source<reflects>(i - from, extent) * step];
   });
   return Error::ok;

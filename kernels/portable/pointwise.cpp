@@ -157,7 +157,32 @@ void run_tiles(Span<const Source> sources, const TensorRef& out, DType computes,
   }
 }
 
+bool is_small(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
 }  // namespace
+
+void run_small_blocks(const void* small_blocks, index_t rows, index_t n, const Rows* in,
+                      void* out) {
+  const SmallBlocks& b = *static_cast<const SmallBlocks*>(small_blocks);
+  constexpr index_t part = 256;
+  alignas(64) float x[3][part], y[part];
+  for (index_t r = 0; r < rows; ++r)
+    for (index_t at = 0; at < n; at += part) {
+      const index_t count = n - at < part ? n - at : part;
+      Rows floats[3] = {};
+      for (int k = 0; k < b.arguments; ++k) {
+        const index_t first = r * in[k].stride + (in[k].repeats ? 0 : at);
+        const void* from = static_cast<const char*>(in[k].data) + first * size_bytes(b.in[k]);
+        const bool converts = is_small(b.in[k]);
+        if (converts) b.floats->widen(b.in[k], in[k].repeats ? 1 : count, from, x[k]);
+        floats[k] = {converts ? x[k] : from, in[k].repeats};
+      }
+      void* to = static_cast<char*>(out) + (r * n + at) * size_bytes(b.result);
+      const bool converts = is_small(b.result);
+      b.loop(b.functor, 1, count, floats, converts ? y : to);
+      if (converts) b.floats->narrow(b.result, count, y, to);
+    }
+}
 
 void run_pointwise(const Context& context, index_t count, Span<const Source> sources,
                    const TensorRef& out, DType computes, BlockFunction f, const void* functor) {

@@ -48,6 +48,24 @@ using BlockFunction = void (*)(const void* functor, index_t rows, index_t n, con
 void run_pointwise(const Context& context, index_t count, Span<const Source> sources,
                    const TensorRef& out, DType computes, BlockFunction f, const void* functor);
 
+/// How a CPU level converts f16 and bf16, n elements of the given dtype.
+struct SmallFloats {
+  void (*widen)(DType dtype, index_t n, const void* from, float* to);
+  void (*narrow)(DType dtype, index_t n, const float* from, void* to);
+};
+
+/// A loop over floats for arguments and a result of which some are f16 or bf16: the functor of
+/// `run_small_blocks`, a BlockFunction that converts a block at a time.
+struct SmallBlocks {
+  BlockFunction loop;
+  const void* functor;
+  const SmallFloats* floats;
+  DType result;
+  int arguments;
+  DType in[3];
+};
+void run_small_blocks(const void* small_blocks, index_t rows, index_t n, const Rows* in, void* out);
+
 /// Parameters of an operator that are not tensors, as its functor's constructor takes them.
 template <class... S>
 struct Parameters {};
@@ -72,10 +90,11 @@ DType computed_dtype(const TensorRef& ref) {
     return dtypes_of<Compute<E>>::dtype;
 }
 
+/// Of functors that say `has_easy`.
 template <class F, class = void>
-inline constexpr bool has_hard_arguments = false;
+inline constexpr bool has_easy = false;
 template <class F>
-inline constexpr bool has_hard_arguments<F, std::void_t<decltype(&F::easy)>> = true;
+inline constexpr bool has_easy<F, std::enable_if_t<F::has_easy>> = true;
 
 /// Elements that a loop over several types of element computes at a time: a cache line, or more.
 template <class... E>
@@ -91,7 +110,7 @@ template <class E, int lanes>
 struct Row {
   const E* data;
   index_t mask = -1;
-  E copies[lanes];
+  alignas(64) E copies[lanes];
 
   Row(const Rows& rows, index_t r) : data(static_cast<const E*>(rows.data) + r * rows.stride) {
     if (!rows.repeats) return;
@@ -107,34 +126,51 @@ void apply_lanes(const F& f, R* y, const E*... x) {
   TAPER_LANES
   for (int l = 0; l < lanes; ++l) y[l] = f(x[l]...);
 }
+/// Elements begin … end - 1 of a row.
 template <int lanes, class F, class R, class... E>
-void apply_row(const F f, index_t n, R* y, const Row<E, lanes>&... x) {
-  index_t k = 0;
-  for (; k + lanes <= n; k += lanes) apply_lanes<lanes>(f, y + k, x.from(k)...);
-  for (; k < n; ++k) y[k] = f(*x.from(k)...);
+void apply_row(const F f, index_t begin, index_t end, R* y, const Row<E, lanes>&... x) {
+  index_t k = begin;
+  for (; k + lanes <= end; k += lanes) apply_lanes<lanes>(f, y + k, x.from(k)...);
+  for (; k < end; ++k) y[k] = f(*x.from(k)...);
 }
 template <int lanes, class F, class R, class E>
-void apply_row(const F f, index_t n, R* y, const Row<E, lanes>& x) {
-  const auto loop = [n, f](R* to, const E* from) {
+void apply_row(const F f, index_t begin, index_t end, R* y, const Row<E, lanes>& x) {
+  const auto loop = [n = end - begin, f](R* to, const E* from) {
     TAPER_INDEPENDENT_ITERATIONS
     for (index_t k = 0; k < n; ++k) to[k] = f(from[k]);
   };
-  loop(y, x.data);
+  loop(y + begin, x.data + begin);
 }
-/// Blocks without a hard argument take a loop without a branch.
-template <class F, class T>
-void apply_easy(index_t n, const T* x, T* y) {
+template <int lanes, class F, class... E>
+void mark_lanes(const F& f, int* hard, const E*... x) {
+  TAPER_LANES
+  for (int l = 0; l < lanes; ++l) hard[l] |= f.is_hard(x[l]...);
+}
+template <int lanes, class F, class... E>
+bool any_is_hard(const F f, index_t begin, index_t end, const Row<E, lanes>&... x) {
+  int marks[lanes] = {}, hard = 0;
+  index_t k = begin;
+  for (; k + lanes <= end; k += lanes) mark_lanes<lanes>(f, marks, x.from(k)...);
+  for (; k < end; ++k) hard |= f.is_hard(*x.from(k)...);
+  for (const int mark : marks) hard |= mark;
+  return hard != 0;
+}
+template <int lanes, class F, class E>
+bool any_is_hard(const F f, index_t begin, index_t end, const Row<E, lanes>& x) {
+  int hard = 0;
+  for (index_t k = begin; k < end; ++k) hard |= f.is_hard(x.data[k]);
+  return hard != 0;
+}
+/// Parts without a hard element take a loop without a branch.
+template <int lanes, class F, class R, class... E>
+void apply_easy(const F f, index_t n, R* y, const Row<E, lanes>&... x) {
   constexpr index_t part = 256;
   for (index_t at = 0; at < n; at += part) {
     const index_t end = n - at < part ? n : at + part;
-    int hard = 0;
-    for (index_t k = at; k < end; ++k) hard |= F::is_hard(x[k]);
-    if (hard) {
-      for (index_t k = at; k < end; ++k) y[k] = F()(x[k]);
-    } else {
-      TAPER_INDEPENDENT_ITERATIONS
-      for (index_t k = at; k < end; ++k) y[k] = F::easy(x[k]);
-    }
+    if (any_is_hard<lanes>(f, at, end, x...))
+      for (index_t k = at; k < end; ++k) y[k] = f(*x.from(k)...);
+    else
+      apply_row<lanes>([f](E... e) { return f.easy(e...); }, at, end, y, x...);
   }
 }
 struct AnyVisitor {
@@ -148,8 +184,8 @@ inline constexpr bool
     has_cases<F, std::void_t<decltype(std::declval<const F&>().visit(AnyVisitor()))>> = true;
 
 /// A functor whose parameters choose between formulas has `visit`, which hands the chosen one on: a
-/// loop each, not a branch an element. One of a single argument that is a formula for most
-/// arguments and a call for the others has `easy`, the formula, and `is_hard`.
+/// loop each, not a branch an element. One that is a formula for most arguments and a call for the
+/// others has `easy`, the formula, and `is_hard`, and says so: `has_easy` = true.
 template <class F, class R, class... E, size_t... i>
 void block_of(const void* functor, index_t rows, index_t n, const Rows* in, void* out,
               std::index_sequence<i...>) {
@@ -159,10 +195,10 @@ void block_of(const void* functor, index_t rows, index_t n, const Rows* in, void
     using G = std::decay_t<decltype(g)>;
     R* y = static_cast<R*>(out);
     for (index_t r = 0; r < rows; ++r, y += n) {
-      if constexpr (has_hard_arguments<G>)
-        apply_easy<G>(n, Row<E, lanes>(in[i], r).data..., y);
+      if constexpr (has_easy<G>)
+        apply_easy<lanes, G, R, E...>(g, n, y, Row<E, lanes>(in[i], r)...);
       else
-        apply_row<lanes, G, R, E...>(g, n, y, Row<E, lanes>(in[i], r)...);
+        apply_row<lanes, G, R, E...>(g, 0, n, y, Row<E, lanes>(in[i], r)...);
     }
   };
   if constexpr (has_cases<F>)
@@ -196,6 +232,20 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
     int k = 0;
     const Source sources[] = {Source(*in.ref, plan.walks[k++], computed_dtype<E>(*in.ref))...};
     run_pointwise(context, plan.count, sources, *out.ref, computed_dtype<R>(*out.ref), loop_, &f);
+    return Error::ok;
+  }
+  /// With another compilation of the loop over floats, where small floats are converted by
+  /// `floats`.
+  template <BlockFunction loop_, const SmallFloats& floats>
+  static Error run_small(Context& context, const Plan& plan, AnyView<const E>... in,
+                         S... parameters, View<R> out) {
+    const F f{parameters...};
+    const DType result = out.ref->dtype;
+    const SmallBlocks blocks{
+        loop_, &f, &floats, result, static_cast<int>(sizeof...(E)), {in.ref->dtype...}};
+    int k = 0;
+    const Source sources[] = {Source(*in.ref, plan.walks[k++], in.ref->dtype)...};
+    run_pointwise(context, plan.count, sources, *out.ref, result, run_small_blocks, &blocks);
     return Error::ok;
   }
   static Error run(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,

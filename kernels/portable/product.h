@@ -6,7 +6,10 @@
 // the other rows nor on how the operands lie in memory. Nothing is packed and no scratch is used:
 // this is the version for small machines and the reference of the optimized one.
 #pragma once
+#include <cstring>
+
 #include "taper/kernels/kernel.h"
+#include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/lanes.h"
 
 namespace taper::portable {
@@ -88,8 +91,36 @@ void along_columns(const Product<T, A, B>& p, index_t i, index_t j, int width) {
     }
 }
 
-/// Rows [i, i_end) of columns [j, j_end).
+/// The same for one row and a dense strip, all partial sums at a time: for processors that have
+/// registers for them, which then read b once, row by row.
 template <class T, class A, class B>
+void along_columns_at_once(const Product<T, A, B>& p, index_t i, index_t j) {
+  T sum[lane_count][strip] = {};
+  index_t k = 0;
+  for (; k + lane_count <= p.k; k += lane_count) {
+    TAPER_UNROLLED
+    for (int l = 0; l < lane_count; ++l) {
+      const T a = static_cast<T>(*p.a.at(i, k + l));
+      const B* b = p.b.at(k + l, j);
+      for (int c = 0; c < strip; ++c) sum[l][c] += a * static_cast<T>(b[c]);
+    }
+  }
+  T lane[lane_count][strip];
+  std::memcpy(lane, sum, sizeof lane);  // those above stay in registers
+  for (int l = 0; k < p.k; ++k, ++l) {
+    const T a = static_cast<T>(*p.a.at(i, k));
+    const B* b = p.b.at(k, j);
+    for (int c = 0; c < strip; ++c) lane[l][c] += a * static_cast<T>(b[c]);
+  }
+  for (int c = 0; c < strip; ++c) {
+    const T column[lane_count] = {lane[0][c], lane[1][c], lane[2][c], lane[3][c],
+                                  lane[4][c], lane[5][c], lane[6][c], lane[7][c]};
+    p.store(i, j + c, join_lanes(column));
+  }
+}
+
+/// Rows [i, i_end) of columns [j, j_end). `wide`: compiled for wide vectors.
+template <bool wide, class T, class A, class B>
 void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index_t j_end) {
   if (p.a.column == 1 && p.b.row == 1) {
     for (; i + 2 <= i_end; i += 2) {
@@ -113,7 +144,9 @@ void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index
         along_columns<2, full.value, dense_columns.value>(p, r, c, width);
       if (r < i_end) along_columns<1, full.value, dense_columns.value>(p, r, c, width);
     };
-    if (!dense)
+    if (wide && dense && width == strip)
+      for (index_t r = i; r < i_end; ++r) along_columns_at_once(p, r, c);
+    else if (!dense)
       rows(std::false_type{}, std::false_type{});
     else if (width == strip)
       rows(std::true_type{}, std::true_type{});
@@ -122,24 +155,26 @@ void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index
   }
 }
 
-/// `batch` products, `next(p, i)` moving p from the first to number i.
-template <class T, class A, class B, class Next>
+/// `batch` products, `next(p, i)` moving p from the first to number i. `Loops`: see elements.h.
+template <class Loops = PlainLoops, class T, class A, class B, class Next>
 void multiply(const Context& context, index_t batch, const Product<T, A, B>& product,
               const Next& next) {
   constexpr index_t rows = 32, columns = 64;
+  constexpr bool wide = !std::is_same_v<Loops, PlainLoops>;
   const index_t down = pieces(product.m, rows), across = pieces(product.n, columns);
   parallel_for(context.threads, batch * down * across, [&](index_t task) {
     Product<T, A, B> p = product;
     next(p, task / (down * across));
     const index_t i = task / across % down * rows, j = task % across * columns;
-    block(p, i, i + rows < p.m ? i + rows : p.m, j, j + columns < p.n ? j + columns : p.n);
+    Loops::template call<block<wide, T, A, B>>(p, i, i + rows < p.m ? i + rows : p.m, j,
+                                               j + columns < p.n ? j + columns : p.n);
   });
 }
 
 /// One product.
-template <class T, class A, class B>
+template <class Loops = PlainLoops, class T, class A, class B>
 void multiply(const Context& context, const Product<T, A, B>& product) {
-  multiply(context, 1, product, [](Product<T, A, B>&, index_t) {});
+  multiply<Loops>(context, 1, product, [](Product<T, A, B>&, index_t) {});
 }
 
 }  // namespace taper::portable

@@ -212,6 +212,17 @@ void reduce_columns(const Op& op, const Source& source, index_t first, index_t s
     clear(from);
   };
   const T* dense = source.is_direct() ? static_cast<const T*>(source.at(first)) : nullptr;
+  if constexpr (Op::chooses) {  // in whatever order
+    clear(result);
+    for (index_t i = 0; i < n; ++i) {
+      const T* x =
+          dense ? dense + i * stride
+                : static_cast<const T*>(read_block(source, first + i * stride, width, buffer));
+      TAPER_INDEPENDENT_ITERATIONS
+      for (index_t k = 0; k < width; ++k) result[k] = op.combine(result[k], op.map(x[k], T()));
+    }
+    return;
+  }
   clear(levels[0]), clear(levels[1]), clear(result);
   for (index_t i = 0; i < n;) {
     if (dense && n - i >= step) {
@@ -274,19 +285,27 @@ void for_each_piece(const Threads* threads, const Reduction& plan, const Body& b
 template <class Loops, class Op, class T, class Emit>
 void reduce(const Threads* threads, const Reduction& plan, const Source& source, const Op& op,
             const T* shift, T* partial, const Emit& emit) {
-  if (plan.rows && source.is_direct() && plan.reduced > 0 && plan.reduced <= tile_width) {
-    const index_t results = plan.results(),
-                  tiles = 1 + 2 * piece_length / (plan.reduced * tile_width),
-                  per_task = tiles * tile_width;
+  // short rows that lie one behind the other, converted together if need be
+  if (plan.rows && source.walk->is_linear() && plan.reduced > 0 && plan.reduced <= tile_width) {
+    constexpr index_t converted = 16 * tile_width;
+    const bool direct = source.is_direct();
+    const index_t fitting = direct ? tile_width : converted / plan.reduced,
+                  tile = fitting < tile_width ? fitting : tile_width;
+    const index_t results = plan.results(), tiles = 1 + 2 * piece_length / (plan.reduced * tile),
+                  per_task = tiles * tile;
     parallel_for(threads, (results + per_task - 1) / per_task, [&](index_t task) {
       const index_t begin = task * per_task,
                     end = begin + per_task < results ? begin + per_task : results;
-      for (index_t first = begin; first < end; first += tile_width) {
-        const index_t count = end - first < tile_width ? end - first : tile_width;
+      T buffer[converted];
+      for (index_t first = begin; first < end; first += tile) {
+        const index_t count = end - first < tile ? end - first : tile;
+        const void* x =
+            direct ? source.at(first * plan.reduced)
+                   : read_block(source, first * plan.reduced, count * plan.reduced, buffer);
         T values[tile_width];
         Loops::template call<internal::reduce_short_rows<Op, T>>(
-            op, static_cast<const T*>(source.at(first * plan.reduced)), plan.reduced, count,
-            Op::shifts ? shift + first : nullptr, values);
+            op, static_cast<const T*>(x), plan.reduced, count, Op::shifts ? shift + first : nullptr,
+            values);
         emit(first, count, values);
       }
     });

@@ -123,6 +123,14 @@ void need_partial(Context& context, const Reduction& plan, index_t extra = 0) {
   context.need_scratch(static_cast<size_t>(partial + extra) * sizeof(T));
 }
 
+/// `self` as the loops of a level read it.
+template <class Loops>
+Source source_of(const TensorRef& self, const Walk& walk, DType computes) {
+  Source source(self, walk, computes);
+  if (source.converts) source.load = Loops::loader(self.dtype, computes);
+  return source;
+}
+
 template <class Loops, template <class> class Op, class E, class... P>
 struct Reduce {
   using T = Compute<E>;
@@ -134,7 +142,8 @@ struct Reduce {
   }
   static Error run(Context& context, const Reduction& plan, AnyView<const E> self, P...,
                    View<E> out) {
-    const Source source(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
+    const Source source =
+        source_of<Loops>(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
     Op<T> op{};
     if constexpr (std::is_base_of_v<Mean<T>, Op<T>>) op.count = static_cast<T>(plan.reduced);
     reduce<Loops>(context.threads, plan, source, op, static_cast<const T*>(nullptr),
@@ -226,7 +235,8 @@ struct Variance {
   }
   static Error run(Context& context, const Reduction& plan, AnyView<const E> self, Dims,
                    Correction correction, bool keepdim, View<E> out) {
-    const Source source(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
+    const Source source =
+        source_of<Loops>(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
     T* const means = static_cast<T*>(context.scratch);
     T* const partial = means + plan.results();
     Mean<T> mean{};

@@ -1,10 +1,9 @@
 // Elements gathered at the places that an index names by a sum, a product, a mean or an extreme:
 // scatter_reduce and index_reduce. Row-major order of the index, so results are the same each time.
-#include <cmath>
+#include <algorithm>
 #include <limits>
 
 #include "taper/kernels/portable/division.h"
-#include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/index_walk.h"
 #include "taper/kernels/portable/maximum.h"
 #include "taper/kernels/portable/records.h"
@@ -26,82 +25,75 @@ T mean_of(T sum, index_t count) {
   return static_cast<T>(floor_divide(static_cast<int64_t>(sum), static_cast<int64_t>(count)));
 }
 
-/// `visit(f)` calls f(element of out, element of src) for each index. `out` holds self; `counts`
-/// has room for its elements where `reduce` is "mean".
-template <class T, class Visit>
-void reduce_into(T* out, index_t numel, const T* src, std::string_view reduce, bool include_self,
-                 index_t* counts, const Visit& visit) {
-  const bool mean = reduce == "mean";
-  const T start = reduce == "prod"   ? T(1)
-                  : reduce == "amax" ? lowest<T>()
-                  : reduce == "amin" ? highest<T>()
-                                     : T(0);
-  if (!include_self) visit([=](index_t to, index_t) { out[to] = start; });
-  // NaN wins
-  if (reduce == "amax")
-    return visit([=](index_t to, index_t from) {
-      const T x = src[from];
-      if (x != x || x > out[to]) out[to] = x;
-    });
-  if (reduce == "amin")
-    return visit([=](index_t to, index_t from) {
-      const T x = src[from];
-      if (x != x || x < out[to]) out[to] = x;
-    });
-  if (reduce == "prod")
-    return visit([=](index_t to, index_t from) { out[to] = wrapping_mul(out[to], src[from]); });
-  visit([=](index_t to, index_t from) { out[to] = wrapping_add(out[to], src[from]); });
-  if (!mean) return;
-  for (index_t i = 0; i < numel; ++i) counts[i] = include_self;
-  visit([=](index_t to, index_t) { ++counts[to]; });
-  for (index_t i = 0; i < numel; ++i)
-    if (counts[i] > 1) out[i] = mean_of(out[i], counts[i]);
-}
-
 template <class T>
-Error prepare(Context& context, InPlace&, View<const T> self, int64_t, View<const int64_t>,
-              View<const T>, std::string_view reduce, bool, View<T>) {
+void need_counts(Context& context, std::string_view reduce, View<const T> self) {
   if (reduce == "mean") context.need_scratch(static_cast<size_t>(self.numel()) * sizeof(index_t));
-  return Error::ok;
 }
 
 template <class T>
-Error scatter_reduce(Context& context, const InPlace&, View<const T> self, int64_t dim,
-                     View<const int64_t> index, View<const T> src, std::string_view reduce,
-                     bool include_self, View<T> out) {
-  const int d = normalized(dim, self.rank());
-  if (index.numel() > 0) TAPER_TRY(check_indices(context, index, extent_along(self.shape(), d)));
-  copy_unless_in_place(self, out);
-  if (index.numel() == 0) return Error::ok;
-  const Along a = along(self.shape(), d, index.shape(), src.shape());
-  reduce_into(out.data(), out.numel(), src.data(), reduce, include_self,
-              static_cast<index_t*>(context.scratch),
-              [&](const auto& combine) { for_each_target(a, index.data(), combine); });
+Error prepare_scatter(Context& context, AlongInPlace& plan, View<const T> self, int64_t dim,
+                      View<const int64_t> index, View<const T> src, std::string_view reduce, bool,
+                      View<T>) {
+  plan = {along(self.shape(), dim, index.shape(), src.shape())};
+  need_counts(context, reduce, self);
+  return Error::ok;
+}
+template <class T>
+Error prepare_index(Context& context, AlongInPlace& plan, View<const T> self, int64_t dim,
+                    View<const int64_t>, View<const T> source, std::string_view reduce, bool,
+                    View<T>) {
+  plan = {along_slices(self.shape(), dim, source.shape())};
+  need_counts(context, reduce, self);
   return Error::ok;
 }
 
+/// `out` becomes self, and takes in the elements of `src` where the indices say. For "mean" the
+/// scratch has room for a number for each element of out.
 template <class T>
-Error index_reduce(Context& context, const InPlace&, View<const T> self, int64_t dim,
-                   View<const int64_t> index, View<const T> source, std::string_view reduce,
-                   bool include_self, View<T> out) {
-  const Lines lines = lines_along(self.shape(), dim);
-  TAPER_TRY(check_indices(context, index, lines.extent));
-  copy_unless_in_place(self, out);
-  reduce_into(out.data(), out.numel(), source.data(), reduce, include_self,
-              static_cast<index_t*>(context.scratch), [&](const auto& combine) {
-                for (index_t o = 0; o < lines.outer; ++o)
-                  for_each_slice(lines, o, index.data(), index.numel(),
-                                 [&](index_t to, index_t from) {
-                                   for (index_t i = 0; i < lines.inner; ++i)
-                                     combine(to + i, from + i);
-                                 });
-              });
+Error run(Context& context, const AlongInPlace& plan, View<const T> self, int64_t,
+          View<const int64_t> index, View<const T> src, std::string_view reduce, bool include_self,
+          View<T> out) {
+  // first, so that in place an index outside leaves self as it was
+  TAPER_TRY(check_indices(context, index, plan.extent));
+  Along a = plan;
+  a.checks = false;
+  copy_unless_in_place(context.threads, self, out);
+  T* const y = out.data();
+  const T* const x = src.data();
+  const auto visit = [&](const auto& each) {
+    for_each_index(context.threads, a, index.data(), Each(each));
+  };
+  if (!include_self) {
+    const T start = reduce == "prod"   ? T(1)
+                    : reduce == "amax" ? lowest<T>()
+                    : reduce == "amin" ? highest<T>()
+                                       : T(0);
+    visit([=](index_t to, index_t) { y[to] = start; });
+  }
+  if (reduce == "amax")
+    visit([=](index_t to, index_t from) { y[to] = greater_of(y[to], x[from]); });
+  else if (reduce == "amin")
+    visit([=](index_t to, index_t from) { y[to] = lesser_of(y[to], x[from]); });
+  else if (reduce == "prod")
+    visit([=](index_t to, index_t from) { y[to] = wrapping_mul(y[to], x[from]); });
+  else
+    visit([=](index_t to, index_t from) { y[to] = wrapping_add(y[to], x[from]); });
+  if (reduce != "mean") return Error::ok;
+  index_t* const counts = static_cast<index_t*>(context.scratch);
+  const index_t itself = include_self;
+  parallel_ranges(context.threads, out.numel(), 1, [=](index_t first, index_t end) {
+    std::fill(counts + first, counts + end, itself);
+  });
+  visit([=](index_t to, index_t) { ++counts[to]; });
+  parallel_lines(context.threads, out.numel(), 1, [=](index_t i) {
+    if (counts[i] > 1) y[i] = mean_of(y[i], counts[i]);
+  });
   return Error::ok;
 }
 
 }  // namespace
 
-TAPER_BY_DTYPE(scatter_reduce_two, prepare, scatter_reduce)
-TAPER_BY_DTYPE(index_reduce, prepare, index_reduce)
+TAPER_BY_DTYPE(scatter_reduce_two, prepare_scatter, run)
+TAPER_BY_DTYPE(index_reduce, prepare_index, run)
 
 }  // namespace taper::portable

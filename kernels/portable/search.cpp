@@ -1,6 +1,6 @@
 // Places of values among sorted ones, by halving: searchsorted and bucketize.
 #include "taper/kernels/portable/elements.h"
-#include "taper/kernels/portable/pointwise.h"
+#include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/records.h"
 #include "taper/kernels/shapes/indexing.h"
 
@@ -36,20 +36,15 @@ template <class T>
 void search(Context& context, Sorted<T> sorted, bool one_line, index_t width, View<const T> self,
             bool right, View<AnyElement> out) {
   const T* x = self.data();
-  const index_t count = self.numel();
-  parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
-    const index_t begin = task * pointwise_grain,
-                  end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
-    for (index_t i = begin; i < end; ++i) {
-      const index_t first = one_line ? 0 : i / width * sorted.count;
-      const Sorted<T> line{sorted.at + first, sorted.order ? sorted.order + first : nullptr,
-                           sorted.count};
-      const index_t place = place_of(line, x[i], right);
-      if (out.dtype() == DType::i32)
-        static_cast<int32_t*>(out.ref->data)[i] = static_cast<int32_t>(place);
-      else
-        static_cast<int64_t*>(out.ref->data)[i] = place;
-    }
+  parallel_lines(context.threads, self.numel(), 1, [&](index_t i) {
+    const index_t first = one_line ? 0 : i / width * sorted.count;
+    const Sorted<T> line{sorted.at + first, sorted.order ? sorted.order + first : nullptr,
+                         sorted.count};
+    const index_t place = place_of(line, x[i], right);
+    if (out.dtype() == DType::i32)
+      static_cast<int32_t*>(out.ref->data)[i] = static_cast<int32_t>(place);
+    else
+      static_cast<int64_t*>(out.ref->data)[i] = place;
   });
 }
 

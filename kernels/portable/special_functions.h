@@ -1,11 +1,12 @@
 // The inverse of the error function, the gamma function's logarithm with its derivatives, modified
-// Bessel functions, and the normal distribution's logarithm. All but the first exist in double
-// only: they are rare, and half of their formulas cancel.
+// Bessel functions, and the normal distribution's logarithm. All are computed in double, but for
+// the first: they are rare, and half of their formulas cancel. Where a float's digits take less,
+// there is a second form.
 #pragma once
 #include <cmath>
 #include <cstdint>
 
-#include "taper/kernels/portable/math.h"
+#include "taper/kernels/portable/elementary.h"
 
 namespace taper::portable::math {
 
@@ -14,34 +15,38 @@ inline constexpr double pi = 3.14159265358979323846;
 /// The y with erf(y) = x. The start is M. Giles, "Approximating the erfinv function", GPU Computing
 /// Gems Jade edition (2012), right to single precision; double takes two of Halley's steps from
 /// there, with the distance to 1 computed by erfc where x is near it.
-template <class T>
+template <class M, class T>
 inline T erfinv_start(T x) {
-  const T w = -log((T(1) - x) * (T(1) + x));
+  const T w = -log<M>((T(1) - x) * (T(1) + x));
   const T near = w - T(2.5), far = std::sqrt(w < T(5) ? T(5) : w) - T(3);
   T p = T(2.81022636e-08);
-  p = p * near + T(3.43273939e-07);
-  p = p * near + T(-3.5233877e-06);
-  p = p * near + T(-4.39150654e-06);
-  p = p * near + T(0.00021858087);
-  p = p * near + T(-0.00125372503);
-  p = p * near + T(-0.00417768164);
-  p = p * near + T(0.246640727);
-  p = p * near + T(1.50140941);
+  p = M::multiply_add(p, near, T(3.43273939e-07));
+  p = M::multiply_add(p, near, T(-3.5233877e-06));
+  p = M::multiply_add(p, near, T(-4.39150654e-06));
+  p = M::multiply_add(p, near, T(0.00021858087));
+  p = M::multiply_add(p, near, T(-0.00125372503));
+  p = M::multiply_add(p, near, T(-0.00417768164));
+  p = M::multiply_add(p, near, T(0.246640727));
+  p = M::multiply_add(p, near, T(1.50140941));
   T q = T(-0.000200214257);
-  q = q * far + T(0.000100950558);
-  q = q * far + T(0.00134934322);
-  q = q * far + T(-0.00367342844);
-  q = q * far + T(0.00573950773);
-  q = q * far + T(-0.0076224613);
-  q = q * far + T(0.00943887047);
-  q = q * far + T(1.00167406);
-  q = q * far + T(2.83297682);
+  q = M::multiply_add(q, far, T(0.000100950558));
+  q = M::multiply_add(q, far, T(0.00134934322));
+  q = M::multiply_add(q, far, T(-0.00367342844));
+  q = M::multiply_add(q, far, T(0.00573950773));
+  q = M::multiply_add(q, far, T(-0.0076224613));
+  q = M::multiply_add(q, far, T(0.00943887047));
+  q = M::multiply_add(q, far, T(1.00167406));
+  q = M::multiply_add(q, far, T(2.83297682));
   const T y = (w < T(5) ? p : q) * x;
   return std::fabs(x) == T(1) ? std::copysign(T(HUGE_VALF), x) : y;
 }
-inline float erfinv(float x) { return erfinv_start(x); }
+template <class M = Separate>
+inline float erfinv(float x) {
+  return erfinv_start<M>(x);
+}
+template <class M = Separate>
 inline double erfinv(double x) {
-  double y = erfinv_start(x);
+  double y = erfinv_start<Separate>(x);
   if (!std::isfinite(y)) return y;
   // nearer to 1 than a float comes: from erfc(y) = exp(-y²) / (y √π)
   if (const double rest = 1 - std::fabs(x); rest < 1e-7) {
@@ -106,9 +111,10 @@ inline double log_gamma_positive(double x) {
 /// x less the nearest integer: exact, and what functions with poles or zeros at all of them need.
 inline double from_integer(double x) { return x - std::round(x); }
 
-/// log |Γ(x)|; Γ(x) Γ(1 - x) = π / sin(πx) on the other side of 0.
+/// log |Γ(x)|; Γ(x) Γ(1 - x) = π / sin(πx) on the other side of 0. Too long to repeat at every
+/// call.
 template <int terms = 26>
-inline double lgamma(double x) {
+__attribute__((noinline)) double lgamma(double x) {
   if (x != x) return x;
   if (std::isinf(x)) return HUGE_VAL;
   if (x > 0) return log_gamma_positive<terms>(x);
@@ -116,6 +122,27 @@ inline double lgamma(double x) {
   if (off == 0) return HUGE_VAL;
   if (x > -0.5) return log_gamma_near_two<terms>(x) - std::log(-x * (1 + x));
   return std::log(pi / std::fabs(std::sin(pi * off))) - log_gamma_positive<terms>(1 - x);
+}
+
+/// log Γ(x) for a float 0 < x < infinity, to its digits: one formula for all, without a branch.
+/// Below 2.5 as above, from log Γ near 2; beyond by Stirling's series for x + 6 and Γ(x + 1) = x
+/// Γ(x).
+template <class M>
+inline double log_gamma_of_float(double x) {
+  const bool small = x < 2.5, tiny = x < 0.5, low = x < 1.5;
+  double z = low ? x - 1.0 : x - 2.0, shift = low ? x : 1.0;
+  z = tiny ? x : z;
+  shift = tiny ? x * (1.0 + x) : shift;
+  z = small ? z : 0.0;
+  const double w = x + 6.0, far = x * (x + 1.0) * (x + 2.0) * ((x + 3.0) * (x + 4.0) * (x + 5.0));
+  const double r = 1.0 / w, r2 = r * r;
+  double tail = M::multiply_add(r2, 1.0 / 1260, -1.0 / 360);
+  tail = M::multiply_add(tail, r2, 1.0 / 12);
+  const double log_of_shift = log2_in_double<M>(small ? shift : far);
+  const double stirling =
+      (w - 0.5) * (0.69314718055994530942 * log2_in_double<M>(w)) - w + 0.91893853320467274178;
+  const double base = small ? log_gamma_near_two<13>(z) : stirling + tail * r;
+  return base - 0.69314718055994530942 * log_of_shift;
 }
 
 /// Γ'(x) / Γ(x): the asymptotic series from 10 on, to which x comes by ψ(x + 1) = ψ(x) + 1 / x;
@@ -151,12 +178,13 @@ inline double inverse_power(double q, int64_t s) {
   return 1 / power;
 }
 /// ζ(s, q) = Σ 1 / (q + k)^s over k >= 0, for s > 1 and q > 0: the first terms, and the rest by the
-/// Euler-Maclaurin formula.
-inline double hurwitz_zeta_positive(int64_t s, double q) {
+/// Euler-Maclaurin formula, which from `first` = 10 on is right to the last digits of a double,
+/// from 3 on to those of a float.
+inline double hurwitz_zeta_positive(int64_t s, double q, int first) {
   const double e = static_cast<double>(s);
   double sum = 0;
   // from here on every term of the formula is less than half of the one before
-  const double start = 10 + (s < 200 ? e / 2 : 100);
+  const double start = first + (s < 200 ? e / 2 : 100);
   for (; q < start; q += 1) sum += inverse_power(q, s);
   const double power = inverse_power(q, s);
   sum += power * q / (e - 1) + power / 2;
@@ -166,32 +194,34 @@ inline double hurwitz_zeta_positive(int64_t s, double q) {
                                1.0 / 47900160,    -691.0 / 1307674368000,
                                1.0 / 74724249600, -3617.0 / 10670622842880000};
   double term = power * e / q;
+  const double inverse = 1 / (q * q);
   for (int k = 0; k < 8; ++k) {
     sum += ratios[k] * term;
     const double next = e + 2 * k + 1;
-    term *= next * (next + 1) / (q * q);
+    term *= next * (next + 1) * inverse;
   }
   return sum;
 }
 /// The same for any q and whole s: below 0 the terms on that side are a difference of two such
 /// sums.
-inline double hurwitz_zeta(int64_t s, double q) {
+inline double hurwitz_zeta(int64_t s, double q, int first) {
   if (q != q) return q;
-  if (q > 0) return std::isinf(q) ? 0 : hurwitz_zeta_positive(s, q);
+  if (q > 0) return std::isinf(q) ? 0 : hurwitz_zeta_positive(s, q, first);
   const double off = from_integer(q);
   if (off == 0 || off != off) return HUGE_VAL;
   // q = whole + part, 0 < part < 1
   const double part = off > 0 ? off : 1 + off, rest = off > 0 ? 1 - off : -off;
-  const double below = hurwitz_zeta_positive(s, rest) - hurwitz_zeta_positive(s, 1 - q);
-  return hurwitz_zeta_positive(s, part) + (s % 2 == 0 ? below : -below);
+  const double below =
+      hurwitz_zeta_positive(s, rest, first) - hurwitz_zeta_positive(s, 1 - q, first);
+  return hurwitz_zeta_positive(s, part, first) + (s % 2 == 0 ? below : -below);
 }
 /// The n-th derivative of digamma: (-1)^(n + 1) n! ζ(n + 1, x). Abramowitz and Stegun 6.4.10.
-inline double polygamma(int64_t n, double x) {
+inline double polygamma(int64_t n, double x, int first = 10) {
   if (n == 0) return digamma(x);
   if (n > 1000) n = 1000 + n % 2;  // both factors have long left the range of double
   double factor = n % 2 == 0 ? -1 : 1;
   for (int64_t k = 2; k <= n; ++k) factor *= static_cast<double>(k);
-  return factor * hurwitz_zeta(n + 1, x);
+  return factor * hurwitz_zeta(n + 1, x, first);
 }
 
 /// The modified Bessel function of the first kind and of order 0 or 1, times exp(-|x|). Up to |x| =
@@ -222,6 +252,60 @@ inline double bessel_i(int order, double x) {
   return scaled * half * half;
 }
 
+/// For float, by polynomials of our own fit, within 2^-29: up to 8 of x^2, beyond of 1 / |x|.
+template <class M, class... C>
+inline double polynomial(double x, double first, C... next) {
+  double p = first;
+  ((p = M::multiply_add(p, x, next)), ...);
+  return p;
+}
+template <int order, class M>
+inline double bessel_i_near(double x) {  // |x| <= 8
+  const double s = x * x;
+  if constexpr (order == 0)
+    return polynomial<M>(s, 1.3566377647884273e-19, 1.991339528964419e-17, 1.006956224669779e-14,
+                         2.372138835067064e-12, 4.717998527112863e-10, 6.780235261227249e-08,
+                         6.781830665194354e-06, 0.0004340269619520337, 0.015625002161758276,
+                         0.249999997965718, 1.000000000280564);
+  else
+    return x * polynomial<M>(s, 5.967449875091611e-21, 1.0528047454107003e-18,
+                             5.525359358819943e-16, 1.487115981133693e-13, 3.368225779459291e-11,
+                             5.650618611899839e-09, 6.781770367030266e-07, 5.4253419024343805e-05,
+                             0.0026041668266422275, 0.062499999823460585, 0.5000000000298517);
+}
+template <int order, class M>
+inline double scaled_bessel_i_far(double x) {  // x >= 8
+  const double u = 1.0 / x;
+  if constexpr (order == 0)
+    return std::sqrt(u) * polynomial<M>(u, 1.8275251392559275, -0.3055687489431608,
+                                        0.08511596951023785, 0.02725174512154662,
+                                        0.028094779729960967, 0.04986741970883414,
+                                        0.3989422808917783);
+  else
+    return std::sqrt(u) * polynomial<M>(u, -2.0768448781127637, 0.3378736831346271,
+                                        -0.10343254583747442, -0.03865807498045305,
+                                        -0.046801831048497854, -0.14960293180886627,
+                                        0.39894227982819946);
+}
+template <int order, class M = Separate>
+inline float scaled_bessel_i_of_float(float x) {
+  const double z = std::fabs(x), small = 8.0 < z ? 8.0 : z, large = z < 8.0 ? 8.0 : z;
+  const double near = bessel_i_near<order, M>(small) * exp_in_double<M>(-small);
+  const float y = static_cast<float>(z < 8.0 ? near : scaled_bessel_i_far<order, M>(large));
+  const float result = x == x ? y : x;
+  return order == 0 ? result : std::copysign(result, x);
+}
+template <int order, class M = Separate>
+inline float bessel_i_of_float(float x) {
+  const double z = std::fabs(x), small = 8.0 < z ? 8.0 : z;
+  double large = z < 8.0 ? 8.0 : z;
+  large = 200.0 < large ? 200.0 : large;  // infinite
+  const double far = scaled_bessel_i_far<order, M>(large) * exp_in_double<M>(large);
+  const float y = static_cast<float>(z < 8.0 ? bessel_i_near<order, M>(small) : far);
+  const float result = x == x ? y : x;
+  return order == 0 ? result : std::copysign(result, x);
+}
+
 /// The logarithm of the normal distribution's function. Far below 0 by Abramowitz and
 /// Stegun 26.2.12.
 inline double log_ndtr(double x) {
@@ -234,3 +318,69 @@ inline double log_ndtr(double x) {
 }
 
 }  // namespace taper::portable::math
+
+// ---- the operators' functors ----
+
+namespace taper::portable {
+
+template <class T, class M = math::Separate>
+struct Erfinv {
+  T operator()(T x) const { return math::erfinv<M>(x); }
+};
+template <class T, class M = math::Separate>
+struct Lgamma {
+  T operator()(T x) const { return math::lgamma(x); }
+};
+template <class M>
+struct Lgamma<float, M> {
+  static constexpr bool has_easy = true;
+  static bool is_hard(float x) { return !(x > 0.0f && x < HUGE_VALF); }
+  static float easy(float x) { return static_cast<float>(math::log_gamma_of_float<M>(x)); }
+  float operator()(float x) const {
+    return is_hard(x) ? static_cast<float>(math::lgamma<13>(x)) : easy(x);
+  }
+};
+template <class T>
+struct Digamma {
+  T operator()(T x) const { return static_cast<T>(math::digamma(double{x})); }
+};
+template <class T>
+struct Polygamma {
+  int64_t n;
+  explicit Polygamma(int64_t n) : n(n) {}
+  T operator()(T x) const {
+    return static_cast<T>(math::polygamma(n, double{x}, sizeof(T) == 4 ? 3 : 10));
+  }
+};
+template <class T, int order, class M = math::Separate>
+struct BesselI {
+  T operator()(T x) const {
+    if constexpr (sizeof(T) == 4)
+      return math::bessel_i_of_float<order, M>(x);
+    else
+      return math::bessel_i(order, x);
+  }
+};
+template <class T, int order, class M = math::Separate>
+struct ScaledBesselI {
+  T operator()(T x) const {
+    if constexpr (sizeof(T) == 4)
+      return math::scaled_bessel_i_of_float<order, M>(x);
+    else
+      return math::scaled_bessel_i(order, x);
+  }
+};
+template <class T, class M = math::Separate>
+using I0 = BesselI<T, 0, M>;
+template <class T, class M = math::Separate>
+using I1 = BesselI<T, 1, M>;
+template <class T, class M = math::Separate>
+using I0e = ScaledBesselI<T, 0, M>;
+template <class T, class M = math::Separate>
+using I1e = ScaledBesselI<T, 1, M>;
+template <class T>
+struct LogNdtr {
+  T operator()(T x) const { return static_cast<T>(math::log_ndtr(double{x})); }
+};
+
+}  // namespace taper::portable

@@ -2,8 +2,10 @@
 // int64_t.
 #pragma once
 #include <cstring>
+#include <limits>
 #include <string_view>
 
+#include "taper/kernels/portable/elementary.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/pointwise.h"
@@ -43,6 +45,7 @@ struct Log {
 };
 template <class M>
 struct Log<float, M> {
+  static constexpr bool has_easy = true;
   static bool is_hard(float x) { return !math::is_positive_and_normal(x); }
   static float easy(float x) { return math::log_of_normal<M>(math::bits_of(x), 0.0f); }
   float operator()(float x) const { return math::log<M>(x); }
@@ -78,6 +81,7 @@ struct Sine {
 };
 template <int quarters, class M>
 struct Sine<float, quarters, M> {
+  static constexpr bool has_easy = true;
   static bool is_hard(float x) { return math::is_beyond_trigonometric_limit(x); }
   static float easy(float x) { return math::sine<M>(x, quarters); }
   float operator()(float x) const {
@@ -90,28 +94,39 @@ using Sin = Sine<T, 0, M>;
 template <class T, class M = math::Separate>
 using Cos = Sine<T, 1, M>;
 
-// Functions of the C library under the operators' names.
-#define TAPER_LIBRARY_FUNCTION(Name, function)           \
-  template <class T>                                     \
-  struct Name {                                          \
-    T operator()(T x) const { return std::function(x); } \
+template <class T, class M = math::Separate>
+struct Tan {
+  T operator()(T x) const { return std::tan(x); }
+};
+template <class M>
+struct Tan<float, M> {
+  static constexpr bool has_easy = true;
+  static bool is_hard(float x) { return math::is_beyond_trigonometric_limit(x); }
+  static float easy(float x) { return math::tangent<M>(x); }
+  float operator()(float x) const { return is_hard(x) ? std::tan(x) : easy(x); }
+};
+
+// The functions of elementary.h under the operators' names.
+#define TAPER_ELEMENTARY_FUNCTION(Name, function)            \
+  template <class T, class M = math::Separate>               \
+  struct Name {                                              \
+    T operator()(T x) const { return math::function<M>(x); } \
   };
-TAPER_LIBRARY_FUNCTION(Acos, acos)
-TAPER_LIBRARY_FUNCTION(Acosh, acosh)
-TAPER_LIBRARY_FUNCTION(Asin, asin)
-TAPER_LIBRARY_FUNCTION(Asinh, asinh)
-TAPER_LIBRARY_FUNCTION(Atan, atan)
-TAPER_LIBRARY_FUNCTION(Atanh, atanh)
-TAPER_LIBRARY_FUNCTION(Cosh, cosh)
-TAPER_LIBRARY_FUNCTION(Sinh, sinh)
-TAPER_LIBRARY_FUNCTION(Tan, tan)
-TAPER_LIBRARY_FUNCTION(Erfc, erfc)
-TAPER_LIBRARY_FUNCTION(Exp2, exp2)
-TAPER_LIBRARY_FUNCTION(Expm1, expm1)
-TAPER_LIBRARY_FUNCTION(Log1p, log1p)
-TAPER_LIBRARY_FUNCTION(Log2, log2)
-TAPER_LIBRARY_FUNCTION(Log10, log10)
-#undef TAPER_LIBRARY_FUNCTION
+TAPER_ELEMENTARY_FUNCTION(Acos, acos)
+TAPER_ELEMENTARY_FUNCTION(Acosh, acosh)
+TAPER_ELEMENTARY_FUNCTION(Asin, asin)
+TAPER_ELEMENTARY_FUNCTION(Asinh, asinh)
+TAPER_ELEMENTARY_FUNCTION(Atan, atan)
+TAPER_ELEMENTARY_FUNCTION(Atanh, atanh)
+TAPER_ELEMENTARY_FUNCTION(Cosh, cosh)
+TAPER_ELEMENTARY_FUNCTION(Sinh, sinh)
+TAPER_ELEMENTARY_FUNCTION(Erfc, erfc)
+TAPER_ELEMENTARY_FUNCTION(Exp2, exp2)
+TAPER_ELEMENTARY_FUNCTION(Expm1, expm1)
+TAPER_ELEMENTARY_FUNCTION(Log1p, log1p)
+TAPER_ELEMENTARY_FUNCTION(Log2, log2)
+TAPER_ELEMENTARY_FUNCTION(Log10, log10)
+#undef TAPER_ELEMENTARY_FUNCTION
 
 // Roundings leave integers alone. `round` takes halves to the even neighbour.
 #define TAPER_ROUNDING(Name, function)     \
@@ -202,11 +217,11 @@ struct Silu {
 };
 /// x tanh(log(1 + exp(x))) = x n / (n + 2) with n = exp(x) (exp(x) + 2). From 20 on the factor
 /// is 1.
-template <class T>
+template <class T, class M = math::Separate>
 struct Mish {
   T operator()(T x) const {
-    const T e = math::exp(x > T(20) ? T(20) : x), n = e * (e + T(2));
-    return x > T(20) ? x : x * (n / (n + T(2)));
+    const T e = math::exp<M>(x > T(20) ? T(20) : x), n = e * (e + T(2)), y = x * (n / (n + T(2)));
+    return x > T(20) ? x : y;
   }
 };
 /// x without what lies within lambd of 0; NaN stays.
@@ -300,22 +315,20 @@ struct Clamp {
 template <class T>
 struct NanToNum {
   using parameters = Parameters<Maybe<double>, Maybe<double>, Maybe<double>>;
-  Maybe<double> nan, posinf, neginf;
+  T nan, high, low;
   NanToNum(Maybe<double> nan, Maybe<double> posinf, Maybe<double> neginf)
-      : nan(nan), posinf(posinf), neginf(neginf) {}
+      : nan(static_cast<T>(nan.value)),
+        high(posinf ? static_cast<T>(*posinf) : std::numeric_limits<T>::max()),
+        low(neginf ? static_cast<T>(*neginf) : std::numeric_limits<T>::lowest()) {}
   T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
       return x;
     } else {
-      return replace(x);
+      constexpr T infinity = static_cast<T>(HUGE_VALF);
+      T y = x == infinity ? high : x;
+      y = x == -infinity ? low : y;
+      return x == x ? y : nan;
     }
-  }
-  T replace(T x) const {
-    if (x != x) return static_cast<T>(nan.value);
-    const T infinity = static_cast<T>(HUGE_VALF);
-    if (x == infinity) return posinf ? static_cast<T>(*posinf) : std::nextafter(infinity, T(0));
-    if (x == -infinity) return neginf ? static_cast<T>(*neginf) : std::nextafter(-infinity, T(0));
-    return x;
   }
 };
 

@@ -55,6 +55,53 @@ struct Rule<ops::embedding_dense_backward> {
   }
 };
 
+/// Results: a row for each bag, the bag of each index, the indices of each bag, and these again in
+/// place of the positions of maxima. That offsets ascend only the kernel can see.
+template <>
+struct Rule<ops::_embedding_bag> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& weight, const TensorType<D>& indices,
+                    const TensorType<D>& offsets, bool, int64_t mode, bool,
+                    const TensorType<D>* per_sample_weights, bool include_last_offset, D,
+                    TensorType<D>& out, TensorType<D>& bag, TensorType<D>& sizes,
+                    TensorType<D>& maxima) {
+    if (!facts.require(weight.rank == 2,
+                       TAPER_TEXT("weight must have 2 dimensions (words, features), it has {}"),
+                       weight.rank) ||
+        !facts.require(is_floating(weight.dtype),
+                       TAPER_TEXT("weight must have a floating dtype")) ||
+        !facts.require(internal::is_index(indices.dtype) && internal::is_index(offsets.dtype),
+                       TAPER_TEXT("indices and offsets must be i64 or i32")) ||
+        !facts.require(indices.rank == 1 && offsets.rank == 1,
+                       TAPER_TEXT("indices and offsets must be vectors, they have {} and {} "
+                                  "dimensions"),
+                       indices.rank, offsets.rank) ||
+        !facts.require(mode >= 0 && mode <= 2,
+                       TAPER_TEXT("mode must be 0 (sum), 1 (mean) or 2 (max), not {}"), mode))
+      return false;
+    if (per_sample_weights != nullptr &&
+        (!facts.require(mode == 0, TAPER_TEXT("per_sample_weights need mode 0 (sum)")) ||
+         !facts.require(per_sample_weights->dtype == weight.dtype,
+                        TAPER_TEXT("per_sample_weights must have the dtype of weight")) ||
+         !facts.require(per_sample_weights->rank == 1,
+                        TAPER_TEXT("per_sample_weights must be a vector, they have {} dimensions"),
+                        per_sample_weights->rank) ||
+         !facts.equal((*per_sample_weights)[0], indices[0],
+                      TAPER_TEXT("there are {} per_sample_weights and {} indices"))))
+      return false;
+    if (include_last_offset &&
+        !facts.at_least(offsets[0], D(1), TAPER_TEXT("include_last_offset needs an offset")))
+      return false;
+    out.dtype = weight.dtype, out.rank = 2;
+    out.sizes[0] = include_last_offset ? offsets[0] - D(1) : offsets[0], out.sizes[1] = weight[1];
+    bag.dtype = sizes.dtype = maxima.dtype = DType::i64;
+    bag.rank = sizes.rank = maxima.rank = 1;
+    bag.sizes[0] = indices[0], sizes.sizes[0] = maxima.sizes[0] = out.sizes[0];
+    return true;
+  }
+};
+
 namespace internal {
 
 /// The extent of dimension i; a scalar counts as one element along one dimension.

@@ -22,10 +22,37 @@ TEST(cdist, is_the_norm_of_every_difference) {
     }
   }
 }
-TEST(cdist, keeps_nan) {
-  const Tensor x = zeros({1, 3}), y = Tensor::from<float>({1, NAN, 1}, {1, 3});
-  for (const double p : {1.0, 2.0, 3.0, infinity})
-    EXPECT_TRUE(std::isnan(cdist(x, y, p).item())) << p;
+// The numbers are PyTorch's.
+TEST(cdist, keeps_nan_but_for_order_infinity) {
+  for (const int64_t n : {3, 8, 20}) {
+    const Tensor x = zeros({1, n}), y = arange(n).to(DType::f32).reshape({1, n}).clone();
+    y.slice(1, n - 1, n).fill_(NAN);
+    for (const double p : {0.0, 0.5, 1.0, 2.0, 3.0}) {
+      EXPECT_TRUE(std::isnan(cdist(x, y, p, 2).item())) << p;
+      EXPECT_TRUE(std::isnan(pdist(cat({x, y}, 0), p).item())) << p;
+    }
+    EXPECT_EQ(cdist(x, y, infinity).item(), n - 2);
+    EXPECT_TRUE(std::isnan(pdist(cat({x, y}, 0), infinity).item()));
+  }
+}
+// The numbers are PyTorch's.
+TEST(cdist, has_a_gradient_of_nan_where_the_difference_is_none) {
+  const auto gradient = [](std::vector<float> x, std::vector<float> y, double p) {
+    const Tensor a = Tensor::from<float>(x, {1, 2}).set_requires_grad();
+    return grad({sum(cdist(a, Tensor::from<float>(y, {1, 2}), p))}, {a})[0].to_vector<float>();
+  };
+  for (const double p : {1.0, infinity}) {
+    const std::vector<float> nan = gradient({NAN, 2}, {1, 0}, p),
+                             none = gradient({INFINITY, 0}, {INFINITY, 1}, p);
+    EXPECT_TRUE(std::isnan(nan[0]) && std::isnan(none[0]));
+    EXPECT_EQ(nan[1], 1);
+    EXPECT_EQ(none[1], -1);
+  }
+  EXPECT_EQ(gradient({NAN, 2}, {1, 0}, 0), (std::vector<float>{0, 0}));
+  EXPECT_EQ(gradient({INFINITY, 0}, {0, 0}, 1), (std::vector<float>{1, 0}));
+  const std::vector<float> infinite = gradient({INFINITY, 0}, {0, 0}, infinity);
+  EXPECT_TRUE(std::isnan(infinite[0]));
+  EXPECT_EQ(infinite[1], 0);
 }
 TEST(cdist, by_matrix_products_is_near_to_the_direct_one) {
   const Tensor x = random_tensor({30, 6}, 1, DType::f64), y = random_tensor({40, 6}, 2, DType::f64);

@@ -168,6 +168,22 @@ TEST(index_fill, counts_negative_indices_from_the_end) {
       "index -4 is outside [-3, 3)");
 }
 
+// The numbers are PyTorch's.
+TEST(index_fill, counts_an_index_that_occurs_twice_once_in_the_gradient_of_value) {
+  const Tensor x = Tensor::from<float>({1, 2, 3}, {3}).set_requires_grad();
+  const auto gradients = [&](const std::vector<int64_t>& index) {
+    const Tensor value = full({}, 5, DType::f32).set_requires_grad();
+    const Tensor y = index_fill(x, 0, ints(index), value);
+    const std::vector<Tensor> g = grad({y}, {value, x}, {Tensor::from<float>({1, 10, 100}, {3})});
+    return std::pair(g[0].item<float>(), g[1].to_vector<float>());
+  };
+  EXPECT_EQ(gradients({0, 0}), std::pair(1.0f, (std::vector<float>{0, 10, 100})));
+  EXPECT_EQ(gradients({1}), std::pair(10.0f, (std::vector<float>{1, 0, 100})));
+  EXPECT_EQ(gradients({0, -3, 2}), std::pair(101.0f, (std::vector<float>{0, 10, 0})));
+  EXPECT_EQ(index_fill(x, 0, ints({-1, 0}), full({}, 9, DType::f32)).to_vector<float>(),
+            (std::vector<float>{9, 2, 9}));
+}
+
 TEST(searchsorted, reads_a_sorter_it_has_checked) {
   const Tensor x = Tensor::from<float>({3, 1, 2}, {3}), at = Tensor::from<float>({2, 5}, {2});
   const auto search = [&](const Tensor& sorter) {

@@ -177,6 +177,66 @@ TEST(losses, of_bits_refuse_targets_of_other_sizes) {
   EXPECT_THROW(binary_cross_entropy(p, t), EagerError);
   EXPECT_THROW(binary_cross_entropy_with_logits(p, t), EagerError);
 }
+// The numbers are PyTorch's.
+TEST(binary_cross_entropy, has_a_gradient_where_a_sigmoid_saturates) {
+  const Tensor x = Tensor::from<float>({0, 0, 0, 1, 1, 1, 0.5f, 1e-20f, 1e-6f}, {9});
+  const Tensor t = Tensor::from<float>({0, 1, 0.5f, 0, 1, 0.5f, 0.5f, 1, 0.3f}, {9});
+  x.set_requires_grad(), t.set_requires_grad();
+  const Tensor loss = binary_cross_entropy(x, t, {}, Reduction::none);
+  const auto expect_near = [](const Tensor& got, const std::vector<double>& want) {
+    const std::vector<float> values = got.to_vector<float>();
+    for (size_t i = 0; i < want.size(); ++i)
+      if (std::isinf(want[i]))
+        EXPECT_EQ(values[i], want[i]) << i;
+      else
+        EXPECT_NEAR(values[i], want[i], std::abs(want[i]) * 1e-6) << i;
+  };
+  expect_near(loss,
+              {0, 100, 50, 100, 0, 50, 0.6931471824645996, 46.051700592041016, 4.144653797149658});
+  const std::vector<Tensor> gradients = grad({sum(loss)}, {x, t});
+  expect_near(gradients[0], {0, -1e12, -5e11, 1e12, 0, 5e11, 0, -1e12, -299999.3125});
+  expect_near(gradients[1], {INFINITY, INFINITY, INFINITY, -INFINITY, -INFINITY, -INFINITY, 0,
+                             46.051700592041016, 13.815509796142578});
+  const Tensor weighed = binary_cross_entropy(x.slice(0, 0, 2), t.slice(0, 1, 3),
+                                              full({1}, 2, DType::f32), Reduction::mean);
+  expect_near(grad({weighed}, {x})[0].slice(0, 0, 2), {-1e12, -5e11});
+}
+TEST(binary_cross_entropy, is_differentiable_twice) {
+  const Tensor weight = Tensor::from<double>({1, 2, 0.5}, {3});
+  expect_right_derivatives(
+      [&](const std::vector<Tensor>& v) {
+        return binary_cross_entropy(sigmoid(v[0]), sigmoid(v[1]), weight);
+      },
+      {random_tensor({2, 3}, 1, DType::f64), random_tensor({2, 3}, 2, DType::f64)});
+}
+// The numbers are PyTorch's.
+TEST(smooth_losses, carry_nan_into_their_gradients) {
+  for (const bool huber : {false, true}) {
+    const Tensor x = Tensor::from<float>({NAN, 1, INFINITY, 1, 0.5f}, {5}).set_requires_grad();
+    const Tensor t = Tensor::from<float>({1, NAN, INFINITY, 0, 0}, {5}).set_requires_grad();
+    const Tensor loss =
+        huber ? huber_loss(x, t, Reduction::sum) : smooth_l1_loss(x, t, Reduction::sum);
+    for (const Tensor& gradient : grad({loss}, {x, t})) {
+      const std::vector<float> g = gradient.to_vector<float>();
+      for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(g[i])) << i;
+      EXPECT_EQ(std::abs(g[3]), 1);
+      EXPECT_EQ(std::abs(g[4]), 0.5f);
+    }
+  }
+}
+// The numbers are PyTorch's.
+TEST(smooth_losses, are_linear_beyond_their_parameter) {
+  const Tensor x = Tensor::from<double>({1.5, 0.3, 1e-20, 1e20, 7}, {5}),
+               t = Tensor::from<double>({0, 0, 0, 0, 0.1}, {5});
+  const std::vector<double> smooth = smooth_l1_loss(x, t, Reduction::none, 0.3).to_vector<double>(),
+                            huber = huber_loss(x, t, Reduction::none, 0.3).to_vector<double>();
+  const double want_smooth[] = {1.35, 0.15, 1.6666666666666665e-40, 1e20, 6.75},
+               want_huber[] = {0.405, 0.045, 5e-41, 3e19, 2.025};
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_NEAR(smooth[i], want_smooth[i], want_smooth[i] * 1e-15);
+    EXPECT_NEAR(huber[i], want_huber[i], want_huber[i] * 1e-15);
+  }
+}
 TEST(losses, have_finite_gradients_where_the_difference_is_infinite) {
   for (const bool huber : {false, true}) {
     const Tensor x = Tensor::from<float>({INFINITY, -INFINITY, 0.5f}, {3});

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "taper/kernels/portable/elementary.h"
 #include "taper/kernels/portable/small_floats.h"
 
 namespace {
@@ -135,6 +136,74 @@ TYPED_TEST(formulas, log1p_and_expm1_are_within_three_units_in_the_last_place_wh
           [&](double x) { return std::expm1(negative(x)); }),
       3.0);
 }
+TYPED_TEST(formulas, powers_and_hyperbolic_functions_are_within_their_bounds) {
+#define TAPER_EXPECT_FORMULA_WITHIN(bound, name)                          \
+  EXPECT_LT(worst_error([](float x) { return math::name<TypeParam>(x); }, \
+                        [](double x) { return std::name(x); }),           \
+            bound)                                                        \
+      << #name
+  TAPER_EXPECT_FORMULA_WITHIN(1.2, exp2);
+  TAPER_EXPECT_FORMULA_WITHIN(1.6, expm1);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, sinh);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, cosh);
+}
+TYPED_TEST(formulas, logarithms_and_their_kin_are_within_six_tenths_of_a_unit_in_the_last_place) {
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, log2);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, log10);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, log1p);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, asinh);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, acosh);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, atanh);
+}
+TYPED_TEST(formulas, angles_and_erfc_are_within_six_tenths_of_a_unit_in_the_last_place) {
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, atan);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, asin);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, acos);
+  TAPER_EXPECT_FORMULA_WITHIN(0.6, erfc);
+  const auto in_range = [](double x) { return std::fabs(x) < math::trigonometric_limit ? x : 0.0; };
+  EXPECT_LT(worst_error(
+                [&](float x) { return math::tangent<TypeParam>(static_cast<float>(in_range(x))); },
+                [&](double x) { return std::tan(in_range(x)); }),
+            0.6);
+}
+TYPED_TEST(formulas, atan2_and_hypot_are_within_six_tenths_of_a_unit_in_the_last_place) {
+  for (const float y : {1.0f, -2.5f, 1e-40f, 1e20f, HUGE_VALF, -HUGE_VALF, NAN}) {
+    const double yd = y;
+    EXPECT_LT(worst_error([=](float x) { return math::atan2<TypeParam>(y, x); },
+                          [=](double x) { return std::atan2(yd, x); }),
+              0.6)
+        << y;
+    EXPECT_LT(worst_error([=](float x) { return math::atan2<TypeParam>(x, y); },
+                          [=](double x) { return std::atan2(x, yd); }),
+              0.6)
+        << y;
+    EXPECT_LT(worst_error([=](float x) { return math::hypot<TypeParam>(x, y); },
+                          [=](double x) { return std::hypot(x, yd); }),
+              0.6)
+        << y;
+  }
+}
+TYPED_TEST(formulas, atan2_has_the_special_cases_of_ieee_754) {
+  const float values[] = {0, 1e-45f, 1, 3.4e38f, HUGE_VALF};
+  for (const float a : values)
+    for (const float b : values)
+      for (const float y : {a, -a})
+        for (const float x : {b, -b}) {
+          const double want = std::atan2(static_cast<double>(y), static_cast<double>(x));
+          EXPECT_EQ(math::bits_of(math::atan2<TypeParam>(y, x)),
+                    math::bits_of(static_cast<float>(want)))
+              << y << ", " << x;
+        }
+}
+TYPED_TEST(formulas, odd_functions_keep_the_sign_of_zero) {
+  using M = TypeParam;
+  for (const float zero : {0.0f, -0.0f})
+    for (const float y :
+         {math::expm1<M>(zero), math::sinh<M>(zero), math::log1p<M>(zero), math::asinh<M>(zero),
+          math::atanh<M>(zero), math::tangent<M>(zero), math::atan<M>(zero), math::asin<M>(zero)})
+      EXPECT_EQ(math::bits_of(y), math::bits_of(zero));
+}
+#undef TAPER_EXPECT_FORMULA_WITHIN
 TYPED_TEST(formulas, normal_cdf_is_close_and_its_tail_relatively_close) {
   for (float x = -12; x < 12; x += 0.0037f) {
     const double want = 0.5 * std::erfc(-static_cast<double>(x) * std::sqrt(0.5));

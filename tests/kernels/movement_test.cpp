@@ -29,6 +29,17 @@ TEST(roll, brings_back_in_front_what_leaves_at_the_end) {
   EXPECT_EQ(values(roll(line(5), {2}, {0})), (std::vector<int64_t>{3, 4, 0, 1, 2}));
   EXPECT_EQ(values(roll(reshape(line(6), {2, 3}), {-1})), (std::vector<int64_t>{1, 2, 3, 4, 5, 0}));
 }
+TEST(roll, without_dims_takes_any_strides_and_shift) {
+  const Tensor x = random_tensor({70, 300});
+  const std::vector<float> before = x.to_vector<float>();
+  for (const int64_t shift : {0, 1, -1, 5000, 20999, 21000, -42001}) {
+    std::vector<float> want = before;
+    const int64_t left = ((-shift) % 21000 + 21000) % 21000;
+    std::rotate(want.begin(), want.begin() + left, want.end());
+    EXPECT_EQ(roll(x, {shift}).to_vector<float>(), want) << shift;
+    EXPECT_EQ(roll(scattered(x), {shift}).to_vector<float>(), want) << shift;
+  }
+}
 
 TEST(repeat, tiles_old_and_new_dimensions) {
   EXPECT_EQ(values(repeat(line(2), {2, 2})), (std::vector<int64_t>{0, 1, 0, 1, 0, 1, 0, 1}));

@@ -226,6 +226,129 @@ TEST(xlogy, has_a_gradient_where_self_is_zero_and_other_is_not) {
   EXPECT_NEAR(dx[2], std::log(8.0f), 1e-6);
   EXPECT_EQ(dx[3], 0);
 }
+// The numbers are PyTorch's.
+TEST(xlogy, of_f64_takes_numbers_in_f64) {
+  const Tensor x = Tensor::from<double>({2, 3}, {2});
+  const auto expect_near = [](const Tensor& got, double first, double second) {
+    ASSERT_EQ(got.dtype(), DType::f64);
+    EXPECT_NEAR(got.to_vector<double>()[0], first, 1e-15);
+    EXPECT_NEAR(got.to_vector<double>()[1], second, 1e-15);
+  };
+  expect_near(xlogy(x, 0.1), -4.605170185988091, -6.907755278982137);
+  expect_near(xlogy(0.1, x), 0.06931471805599453, 0.10986122886681099);
+  expect_near(call<ops::special_xlogy_self_scalar>(Location{}, Scalar(0.1), x), 0.06931471805599453,
+              0.10986122886681099);
+  expect_near(call<ops::special_xlog1py_other_scalar>(Location{}, x, Scalar(0.1)),
+              0.19062035960864973, 0.2859305394129746);
+  expect_near(call<ops::special_xlog1py_self_scalar>(Location{}, Scalar(0.1), x),
+              0.10986122886681096, 0.13862943611198905);
+  EXPECT_EQ(xlogy(full({}, 2, DType::f64), 0.1).dtype(), DType::f64);
+  EXPECT_EQ(xlogy(full({}, 2, DType::f16), 0.1).dtype(), DType::f16);
+  EXPECT_EQ(xlogy(full({1}, 2, DType::i8), 300).item<float>(), 2 * std::log(300.0f));
+}
+// The numbers are PyTorch's.
+TEST(comparisons, cast_a_number_to_the_dtype_of_the_tensor) {
+  using Answers = std::vector<bool>;
+  const auto answers = [](const Tensor& t) {
+    Answers result;
+    for (const uint8_t b : t.to(DType::u8).to_vector<uint8_t>()) result.push_back(b != 0);
+    return result;
+  };
+  const Tensor x = Tensor::from<float>({0.1f, 0.2f, 65504, INFINITY}, {4}), f16 = x.to(DType::f16),
+               bf16 = x.to(DType::bf16);
+  for (const Tensor& t : {f16, bf16, x, x.to(DType::f64)})
+    EXPECT_EQ(answers(t == 0.1), (Answers{t.dtype() != DType::f64, false, false, false}));
+  EXPECT_EQ(answers(f16 != 0.1), (Answers{false, true, true, true}));
+  EXPECT_EQ(answers(f16 < 0.1), (Answers{false, false, false, false}));
+  EXPECT_EQ(answers(f16 <= 0.1), (Answers{true, false, false, false}));
+  EXPECT_EQ(answers(f16 > 0.1), (Answers{false, true, true, true}));
+  EXPECT_EQ(answers(f16 >= 0.1), (Answers{true, true, true, true}));
+  EXPECT_EQ(answers(f16 == 70000), (Answers{false, false, false, true}));
+  EXPECT_EQ(answers(f16 == 65519), (Answers{false, false, true, false}));
+  EXPECT_EQ(answers(bf16 == 70000), (Answers{false, false, false, false}));
+  EXPECT_EQ(answers(bf16 == 65519), (Answers{false, false, true, false}));
+
+  const Tensor u8 = Tensor::from<uint8_t>({0, 1, 5}, {3}), i8 = u8.to(DType::i8),
+               boolean = u8.to(DType::boolean);
+  EXPECT_EQ(answers(u8 <= -3), (Answers{true, true, true}));
+  EXPECT_EQ(answers(i8 <= -3), (Answers{false, false, false}));
+  EXPECT_EQ(answers(u8 == 261), (Answers{false, false, true}));
+  // of another category: in f32, and bools beside an integer in i64
+  EXPECT_EQ(answers(u8 <= 5.5), (Answers{true, true, true}));
+  EXPECT_EQ(answers(u8 == 0.1), (Answers{false, false, false}));
+  EXPECT_EQ(answers(boolean <= 0.1), (Answers{true, false, false}));
+  EXPECT_EQ(answers(boolean == 1), (Answers{false, true, true}));
+  EXPECT_EQ(answers(boolean <= -3), (Answers{false, false, false}));
+}
+// The numbers are PyTorch's.
+TEST(masked_fill, of_bools_takes_every_number_but_zero_for_true) {
+  const Tensor x = zeros({2}, DType::boolean), mask = Tensor::from<float>({1, 0}, {2}) == 1;
+  for (const double value : {0.1, -1.0, 256.0, double(NAN)}) {
+    EXPECT_EQ(masked_fill(x, mask, value).to(DType::u8).to_vector<uint8_t>(),
+              (std::vector<uint8_t>{1, 0}))
+        << value;
+  }
+  EXPECT_EQ(sum(masked_fill(x, mask, 0.0)).item<int64_t>(), 0);
+}
+// The numbers are PyTorch's.
+TEST(ldexp, has_the_dtype_of_a_floating_self_beside_integers) {
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
+    for (const Dims& sizes : {Dims{}, Dims{2}})
+      for (const Dims& others : {Dims{}, Dims{2}}) {
+        EXPECT_EQ(ldexp(ones(sizes, dtype), ones(others, DType::i32)).dtype(), dtype);
+        EXPECT_EQ(ldexp(ones(sizes, DType::i32), ones(others, dtype)).dtype(), dtype);
+      }
+  EXPECT_EQ(ldexp(ones({}, DType::i64), ones({}, DType::u8)).dtype(), DType::f32);
+  EXPECT_EQ(ldexp(ones({2}, DType::f16), ones({2}, DType::bf16)).dtype(), DType::f32);
+  EXPECT_EQ(ldexp(ones({2}, DType::f16), ones({2})).dtype(), DType::f32);
+  EXPECT_EQ(ldexp(ones({2}, DType::f16), ones({})).dtype(), DType::f16);
+}
+TEST(ldexp, is_exact_where_the_power_is_no_number) {
+  const Tensor x = Tensor::from<float>({0x1p-140f, 1, 1, 0, INFINITY, 3}, {6}),
+               e = Tensor::from<int64_t>({260, 128, -150, 5000, -5000, -1}, {6});
+  EXPECT_EQ(ldexp(x, e).to_vector<float>(),
+            (std::vector<float>{0x1p120f, INFINITY, 0, 0, INFINITY, 1.5f}));
+  EXPECT_EQ(ldexp(full({1}, 0x1p-1074, DType::f64), full({1}, 2000, DType::i64)).item(), 0x1p926);
+  EXPECT_EQ(ldexp(full({1}, 0x1p-24, DType::f16), full({1}, 30, DType::i32)).to(DType::f32).item(),
+            64);
+  const Tensor powers = arange(-149, 128), all = ldexp(ones({277}), powers.to(DType::i64));
+  for (int k = -149; k < 128; ++k)
+    EXPECT_EQ(all.to_vector<float>()[static_cast<size_t>(k + 149)], std::ldexp(1.0f, k)) << k;
+}
+// The numbers are PyTorch's.
+TEST(logit, has_a_gradient_at_its_ends) {
+  const auto gradient = [](std::optional<double> eps) {
+    const Tensor x =
+        Tensor::from<double>({0, 1, 0.5, -0.5, 1.5, NAN, 0.1}, {7}).set_requires_grad();
+    return grad({sum(logit(x, eps))}, {x})[0].to_vector<double>();
+  };
+  const auto expect_same = [](const std::vector<double>& got, const std::vector<double>& want) {
+    for (size_t i = 0; i < want.size(); ++i)
+      if (std::isnan(want[i]))
+        EXPECT_TRUE(std::isnan(got[i])) << i;
+      else
+        EXPECT_DOUBLE_EQ(got[i], want[i]) << i;
+  };
+  expect_same(gradient({}), {INFINITY, INFINITY, 4, NAN, NAN, NAN, 11.111111111111109});
+  expect_same(gradient(0.1), {0, 0, 4, 0, 0, NAN, 11.111111111111109});
+  expect_same(gradient(0.0), {INFINITY, INFINITY, 4, 0, 0, NAN, 11.111111111111109});
+  expect_same(gradient(0.6), {0, 0, 0, 0, 0, NAN, 0});
+}
+// The numbers are PyTorch's.
+TEST(special_entr, has_a_gradient_at_zero_and_infinity) {
+  const Tensor x =
+      Tensor::from<float>({0, -0.0f, 1, INFINITY, -0.5f, NAN}, {6}).set_requires_grad();
+  const Tensor y = entr(x);
+  const std::vector<float> entropy = y.to_vector<float>(),
+                           dx = grad({sum(y)}, {x})[0].to_vector<float>();
+  EXPECT_EQ((std::vector<float>(entropy.begin(), entropy.begin() + 5)),
+            (std::vector<float>{0, 0, 0, -INFINITY, -INFINITY}));
+  EXPECT_FALSE(std::signbit(entropy[0]) || std::signbit(entropy[1]));
+  EXPECT_TRUE(std::signbit(entropy[2]));
+  EXPECT_EQ((std::vector<float>(dx.begin(), dx.begin() + 4)),
+            (std::vector<float>{INFINITY, INFINITY, -1, -INFINITY}));
+  EXPECT_TRUE(std::isnan(entropy[5]) && std::isnan(dx[4]) && std::isnan(dx[5]));
+}
 TEST(linspace, of_integers_takes_its_ends_without_their_fractions) {
   EXPECT_EQ(linspace(0.5, 5, 4, DType::i64).to_vector<int64_t>(),
             (std::vector<int64_t>{0, 1, 3, 5}));

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "eager_check.h"
+#include "taper/exporter/eager/ops/indexing.h"
 
 namespace taper::eager {
 namespace {
@@ -82,6 +83,74 @@ TEST(max, takes_the_first_of_equals_and_the_first_nan) {
   EXPECT_EQ(argmin(Tensor::from(std::vector<int64_t>{4, 2, 2}, {3})).item<int64_t>(), 1);
 }
 
+/// Numbers with ties, and a NaN and infinities among them if `special`.
+Tensor tied(const Ints& sizes, DType dtype, bool special) {
+  const Tensor x = to(to(random_tensor(sizes) * 3, DType::i64), DType::f32);
+  return to(special ? div(x, relu(x + 1)) : x, dtype);
+}
+/// Where the first extreme of x[0 … i] stands, or (`last`) the last, for every i of every line; the
+/// lines are behind one another.
+std::vector<int64_t> running_extremes(const Tensor& lines, bool greatest, bool last) {
+  const std::vector<double> x = to(lines, DType::f64).to_vector<double>();
+  const auto extent = static_cast<size_t>(lines.size(-1).value());
+  std::vector<int64_t> found;
+  for (size_t begin = 0; begin < x.size(); begin += extent)
+    for (size_t i = 0, best = 0; i < extent; ++i) {
+      const double a = x[begin + i], b = x[begin + best];
+      const bool passes = greatest ? a > b : a < b;
+      if ((std::isnan(a) && (last || !std::isnan(b))) || (!std::isnan(b) && passes) ||
+          (last && a == b))
+        best = i;
+      found.push_back(static_cast<int64_t>(best));
+    }
+  return found;
+}
+
+TEST(extremes, stand_where_a_walk_along_each_line_finds_them) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::i64, DType::i32})
+    for (const Ints& sizes : std::vector<Ints>{{7, 40, 3}, {3, 17, 300}, {9000, 2}, {2, 9000}})
+      for (int64_t dim = 0; dim < static_cast<int64_t>(sizes.size()); ++dim)
+        for (const bool special : {false, true}) {
+          if (special && !is_floating(dtype)) continue;
+          const Tensor x = tied(sizes, dtype, special), lines = contiguous(transpose(x, dim, -1));
+          for (const bool greatest : {false, true}) {
+            const auto same = [&](const Tensor& indices, const std::vector<int64_t>& want) {
+              EXPECT_EQ(contiguous(transpose(indices, dim, -1)).to_vector<int64_t>(), want)
+                  << name_of(dtype) << " " << to_string(x.sizes()) << " " << dim;
+            };
+            const std::vector<int64_t> running = running_extremes(lines, greatest, false);
+            std::vector<int64_t> ends;
+            const auto extent = static_cast<size_t>(lines.size(-1).value());
+            for (size_t i = extent - 1; i < running.size(); i += extent) ends.push_back(running[i]);
+            for (const Tensor& t : {x, scattered(x)}) {
+              same(greatest ? argmax(t, dim, true) : argmin(t, dim, true), ends);
+              const auto [values, indices] = greatest ? max(t, dim, true) : min(t, dim, true);
+              same(indices, ends);
+              expect_same_bits(values, gather(x, dim, indices));
+              const auto [run, places] = greatest ? cummax(t, dim) : cummin(t, dim);
+              same(places, running_extremes(lines, greatest, true));
+              expect_same_bits(run, gather(x, dim, places));
+            }
+          }
+        }
+}
+
+TEST(extremes, of_a_tensor_without_a_dimension_are_searched_in_pieces) {
+  const Tensor x = zeros({300, 300});
+  EXPECT_EQ(argmax(x).item<int64_t>(), 0);
+  for (const int64_t at : {0, 15, 4095, 4096, 70000, 89999}) {
+    const Tensor y = x.clone();
+    for (const int64_t i : {at, int64_t{89999}}) select(reshape(y, {-1}), 0, i).fill_(NAN);
+    EXPECT_EQ(argmax(y).item<int64_t>(), at);
+    EXPECT_EQ(argmin(y).item<int64_t>(), at);
+  }
+  const Tensor few = full({5, 20}, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(argmax(few, 1).to_vector<int64_t>(), std::vector<int64_t>(5, 0));
+  const Tensor wide = random_tensor({100000, 3});
+  expect_same_bits_with_two_threads([&] { return argmax(wide, 0); });
+  expect_same_bits_with_two_threads([&] { return argmax(wide); });
+}
+
 TEST(var, is_exact_for_data_far_from_zero) {
   const Tensor x = random_tensor({10000}, 3, DType::f64) + 1e6;
   EXPECT_NEAR(var(to(x, DType::f64)).item(), 1.0, 0.05);
@@ -110,6 +179,19 @@ TEST(cumsum, runs_along_any_dimension) {
   EXPECT_EQ(cumsum(x, 0).to_vector<int64_t>(), (std::vector<int64_t>{1, 2, 3, 5, 7, 9}));
   EXPECT_EQ(cumsum(transpose(x, 0, 1), 0).to_vector<int64_t>(),
             (std::vector<int64_t>{1, 4, 3, 9, 6, 15}));
+}
+
+TEST(cumsum, of_strided_and_small_elements_is_that_of_dense_ones) {
+  for (const Ints& sizes : std::vector<Ints>{{4, 300}, {300, 4}, {3, 50, 200}})
+    for (int64_t dim = 0; dim < static_cast<int64_t>(sizes.size()); ++dim) {
+      const Tensor x = random_tensor(sizes), half = to(x, DType::f16), wide = to(half, DType::f32);
+      expect_same_bits(cumsum(scattered(x), dim), cumsum(x, dim));
+      expect_same_bits(cumsum(half, dim), to(cumsum(wide, dim), DType::f16));
+      expect_same_bits(cumprod(scattered(half), dim), to(cumprod(wide, dim), DType::f16));
+      expect_same_bits(contiguous(transpose(cumsum(transpose(x, 0, -1), dim), 0, -1)),
+                       cumsum(x, static_cast<int64_t>(sizes.size()) == 2 ? 1 - dim : 2 - dim));
+      expect_same_bits_with_two_threads([&] { return logcumsumexp(x, dim); });
+    }
 }
 
 TEST(prod, has_right_derivatives_beside_zeros) {

@@ -1,6 +1,5 @@
 #include "taper/exporter/eager/ops/softmax.h"
 
-#include "taper/exporter/eager/ops/matmul.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {
@@ -58,43 +57,6 @@ TEST(softmax, refuses_a_dim_out_of_range) {
               std::string::npos)
         << e.what();
   }
-}
-
-TEST(attention, is_a_softmax_of_scores_times_values) {
-  const Tensor q = random_tensor({2, 5, 4}, 1, DType::f64),
-               k = random_tensor({2, 7, 4}, 2, DType::f64),
-               v = random_tensor({2, 7, 3}, 3, DType::f64);
-  expect_near(scaled_dot_product_attention(q, k, v),
-              matmul(softmax(matmul(q, k.transpose(1, 2)) * 0.5, -1), v), 1e-12);
-}
-
-TEST(attention, to_nothing_gives_zeros_and_a_finite_gradient) {
-  const Tensor q = random_tensor({2, 4}, 1), k = random_tensor({3, 4}, 2),
-               v = random_tensor({3, 4}, 3);
-  q.set_requires_grad();
-  const Tensor mask = zeros({2, 3}, DType::boolean);
-  const Tensor y = scaled_dot_product_attention(q, k, v, mask);
-  for (const float x : y.to_vector<float>()) EXPECT_EQ(x, 0);
-  for (const float g : grad({sum(y)}, {q})[0].to_vector<float>()) EXPECT_EQ(g, 0);
-}
-
-TEST(attention, drops_weights_with_and_without_gradients) {
-  const Tensor q = randn({1, 2, 64, 8}), k = randn({1, 2, 64, 8}), v = ones({1, 2, 64, 4});
-  for (const bool wanted : {false, true}) {
-    q.set_requires_grad(wanted);
-    manual_seed(1);
-    const Tensor y = scaled_dot_product_attention(q, k, v, {}, 0.5);
-    // each row of weights sums to 1 on average, and no row keeps all of them
-    EXPECT_NEAR(mean(y).item(), 1, 0.1);
-    EXPECT_GT(amax(abs(y - 1), {0, 1, 2, 3}).item(), 0.01);
-    EXPECT_EQ(amax(scaled_dot_product_attention(q, k, v, {}, 1.0), {0, 1, 2, 3}).item(), 0);
-  }
-}
-TEST(attention, causal_hides_later_keys) {
-  const Tensor q = random_tensor({4, 2}, 1), k = random_tensor({4, 2}, 2),
-               v = random_tensor({4, 2}, 3);
-  const Tensor y = scaled_dot_product_attention(q, k, v, {}, 0, true);
-  expect_near(y[0], v[0], 1e-6);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // References: mpmath with 40 digits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "taper/kernels/portable/special_functions.h"
 
@@ -55,6 +57,53 @@ TEST(lgamma, is_infinite_at_its_poles) {
   for (const double x : {0.0, -0.0, -1.0, -2.0, -1e17, infinity, -infinity})
     EXPECT_EQ(math::lgamma(x), infinity) << x;
   EXPECT_TRUE(std::isnan(math::lgamma(std::nan(""))));
+}
+
+// Floats of both signs and all sizes, and many where the functions bend.
+std::vector<float> floats() {
+  std::vector<float> x;
+  for (uint64_t u = 0; u < 0x100000000ull; u += 100003)
+    x.push_back(math::float_of(static_cast<uint32_t>(u)));
+  for (float v = -12; v < 12; v += 0.00371f) x.push_back(v);
+  return x;
+}
+// Equal but for roundings: `bound` in units of the last place.
+void expect_float(float got, double want, double bound, float x) {
+  const float rounded = static_cast<float>(want);
+  if (std::isnan(rounded) || std::isinf(rounded)) {
+    EXPECT_TRUE(got == rounded || (std::isnan(got) && std::isnan(rounded))) << got << " at " << x;
+    return;
+  }
+  const int exponent = rounded == 0 ? -149 : std::max(std::ilogb(rounded) - 23, -149);
+  EXPECT_LE(std::fabs(got - want), bound * std::ldexp(1.0, exponent)) << got << " at " << x;
+}
+
+TEST(lgamma, of_floats_is_that_of_double) {
+  for (const float x : floats()) {
+    const double want = math::lgamma(double{x});
+    // near the zeros of negative numbers two logarithms cancel
+    const double bound = x < 0 ? 2 + 1e-9 / std::fabs(want) : 0.6;
+    expect_float(taper::portable::Lgamma<float>()(x), want, bound, x);
+    expect_float(taper::portable::Lgamma<float, math::Fused>()(x), want, bound, x);
+  }
+}
+TEST(polygamma, of_floats_is_that_of_double) {
+  for (const int n : {1, 2, 7})
+    for (const float x : floats())
+      if (x > 0 || n == 1)
+        expect_float(taper::portable::Polygamma<float>(n)(x), math::polygamma(n, double{x}), 0.6,
+                     x);
+}
+TEST(bessel_functions, of_floats_are_those_of_double) {
+  using taper::portable::BesselI, taper::portable::ScaledBesselI, math::Fused;
+  for (const float x : floats()) {
+    expect_float(BesselI<float, 0>()(x), math::bessel_i(0, x), 0.6, x);
+    expect_float(BesselI<float, 1>()(x), math::bessel_i(1, x), 0.6, x);
+    expect_float(ScaledBesselI<float, 0>()(x), math::scaled_bessel_i(0, x), 0.6, x);
+    expect_float(ScaledBesselI<float, 1>()(x), math::scaled_bessel_i(1, x), 0.6, x);
+    expect_float(ScaledBesselI<float, 0, Fused>()(x), math::scaled_bessel_i(0, x), 0.6, x);
+    expect_float(ScaledBesselI<float, 1, Fused>()(x), math::scaled_bessel_i(1, x), 0.6, x);
+  }
 }
 
 TEST(digamma, is_right_to_the_last_digits) {

@@ -154,5 +154,144 @@ TEST(attention, has_the_same_bits_for_a_query_alone_with_any_threads_and_strides
   }
 }
 
+// ---- with the logarithms of the sums, and backward ----
+
+/// What the backward pass gives, and what it reads of the forward pass.
+struct Gradients {
+  Array out, logsumexp, query, key, value;
+};
+
+Array grad_of(const Attention& a) { return Array::random({a.heads, a.queries, a.values}, 5); }
+
+/// By the kernels of a library at a level.
+Gradients differentiate(const Kernel& forward, const Kernel& backward, const Attention& a,
+                        const Slot& mask = absent(), const Threads* threads = nullptr) {
+  const Array q = a.query(), k = a.key(), v = a.value(), dy = grad_of(a);
+  const index_t shared = a.heads / a.sharing;
+  Gradients g{Array({a.heads, a.queries, a.values}, 77), Array({a.heads, a.queries}, 77),
+              Array({a.heads, a.queries, a.features}, 77), Array({shared, a.keys, a.features}, 77),
+              Array({shared, a.keys, a.values}, 77)};
+  Slot no_scale = slot(0.0);
+  no_scale.present = false;
+  call(forward,
+       {slot(q), slot(k), slot(v), slot(0.0), slot(a.is_causal), mask, no_scale, slot(g.out),
+        slot(g.logsumexp)},
+       threads);
+  call(backward,
+       {slot(dy), slot(q), slot(k), slot(v), slot(g.out), slot(g.logsumexp), slot(0.0),
+        slot(a.is_causal), mask, no_scale, slot(g.query), slot(g.key), slot(g.value)},
+       threads);
+  return g;
+}
+
+/// Both kernels of every level, and the portable library's.
+std::vector<std::pair<const Kernel*, const Kernel*>> flash_kernels() {
+  std::vector<std::pair<const Kernel*, const Kernel*>> all;
+  const auto backward = kernels_of(ops::_scaled_dot_product_flash_attention_for_cpu_backward);
+  for (const Kernel* kernel : kernels_of(ops::_scaled_dot_product_flash_attention_for_cpu))
+    for (const Kernel* other : backward)
+      if (other->level == kernel->level) all.push_back({kernel, other});
+  all.push_back({&portable::_scaled_dot_product_flash_attention_for_cpu_f32,
+                 &portable::_scaled_dot_product_flash_attention_for_cpu_backward_f32});
+  return all;
+}
+
+/// In double, of weights that are written out.
+void expect_gradients(const Gradients& got, const Attention& a,
+                      const std::function<double(index_t, index_t, index_t)>& mask,
+                      const char* name) {
+  const Array q = a.query(), k = a.key(), v = a.value(), dy = grad_of(a);
+  const double scale = a.features > 0 ? 1 / std::sqrt(double(a.features)) : 1;
+  const auto at = [](index_t i) { return static_cast<size_t>(i); };
+  std::vector<double> sums(at(a.heads * a.queries)), dq(at(q.numel())), dk(at(k.numel())),
+      dv(at(v.numel()));
+  for (index_t h = 0; h < a.heads; ++h)
+    for (index_t i = 0; i < a.queries; ++i) {
+      const index_t row = h * a.queries + i, keys = h / a.sharing * a.keys;
+      std::vector<double> p(at(a.keys)), slope(at(a.keys));
+      double sum = 0, d = 0;
+      for (index_t j = 0; j < a.keys; ++j) {
+        double score = 0;
+        for (index_t f = 0; f < a.features; ++f)
+          score += double(q[row * a.features + f]) * k[(keys + j) * a.features + f];
+        score = score * scale + mask(h, i, j);
+        if (a.is_causal && j > i) score = -INFINITY;
+        sum += p[at(j)] = std::exp(score);
+        for (index_t f = 0; f < a.values; ++f)
+          slope[at(j)] += double(dy[row * a.values + f]) * v[(keys + j) * a.values + f];
+      }
+      sums[at(row)] = std::log(sum);
+      for (index_t j = 0; j < a.keys && sum > 0; ++j) d += (p[at(j)] /= sum) * slope[at(j)];
+      for (index_t j = 0; j < a.keys && sum > 0; ++j) {
+        const double ds = p[at(j)] * (slope[at(j)] - d) * scale;
+        for (index_t f = 0; f < a.features; ++f) {
+          dq[at(row * a.features + f)] += ds * k[(keys + j) * a.features + f];
+          dk[at((keys + j) * a.features + f)] += ds * q[row * a.features + f];
+        }
+        for (index_t f = 0; f < a.values; ++f)
+          dv[at((keys + j) * a.values + f)] += p[at(j)] * dy[row * a.values + f];
+      }
+    }
+  for (index_t i = 0; i < got.logsumexp.numel(); ++i) {
+    if (std::isinf(sums[at(i)]))
+      EXPECT_EQ(got.logsumexp[i], -INFINITY);
+    else
+      ASSERT_NEAR(got.logsumexp[i], sums[at(i)], 1e-5) << name;
+  }
+  const auto near = [&](const Array& gradient, const std::vector<double>& want) {
+    expect_near(gradient, want, std::vector<double>(want.size(), 10), name);
+  };
+  near(got.query, dq), near(got.key, dk), near(got.value, dv);
+}
+
+TEST(attention_backward, is_the_derivative_at_every_level_and_size) {
+  for (const auto& [forward, backward] : flash_kernels())
+    for (Attention a : sizes)
+      for (const bool causal : {false, true}) {
+        a.is_causal = causal;
+        const Gradients got = differentiate(*forward, *backward, a);
+        expect_gradients(got, a, nothing, backward->name);
+        expect_close(got.out, reference(a, nothing), forward->name);
+      }
+}
+
+TEST(attention_backward, knows_masks_that_add_and_masks_that_hide) {
+  for (const auto& [forward, backward] : flash_kernels())
+    for (const Attention& a : sizes) {
+      const Array added = Array::random({a.heads, 1, a.keys}, 4);
+      expect_gradients(
+          differentiate(*forward, *backward, a, slot(added)), a,
+          [&](index_t h, index_t, index_t j) { return added[h * a.keys + j]; }, backward->name);
+
+      // every third query sees nothing, the others every other key
+      std::vector<uint8_t> shown(static_cast<size_t>(a.queries * a.keys) + 64, 0);
+      const auto sees = [](index_t i, index_t j) { return i % 3 != 0 && j % 2 == 0; };
+      for (index_t i = 0; i < a.queries; ++i)
+        for (index_t j = 0; j < a.keys; ++j)
+          shown[static_cast<size_t>(i * a.keys + j)] = sees(i, j);
+      const Shape shape = Shape::dense(std::vector<index_t>{a.queries, a.keys});
+      const TensorRef mask{shown.data(), &shape, DType::boolean};
+      expect_gradients(
+          differentiate(*forward, *backward, a, slot(&mask)), a,
+          [&](index_t, index_t i, index_t j) { return sees(i, j) ? 0.0 : -INFINITY; },
+          backward->name);
+    }
+}
+
+TEST(attention_backward, has_the_same_bits_with_any_threads) {
+  const ThreadPool pool(3);
+  for (const auto& [forward, backward] : flash_kernels())
+    for (const index_t heads : {1, 2, 4, 6})  // fewer groups than threads, and uneven shares
+      for (const bool causal : {false, true}) {
+        Attention a{heads, 270, 1030, 20, 24};
+        a.is_causal = causal, a.sharing = heads % 4 == 0 ? 2 : 1;
+        const Gradients one = differentiate(*forward, *backward, a),
+                        all = differentiate(*forward, *backward, a, absent(), pool.threads());
+        EXPECT_EQ(one.query.values(), all.query.values()) << backward->name;
+        EXPECT_EQ(one.key.values(), all.key.values()) << backward->name;
+        EXPECT_EQ(one.value.values(), all.value.values()) << backward->name;
+      }
+}
+
 }  // namespace
 }  // namespace taper::tests

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include "taper/kernels/optimized/optimized.h"
@@ -109,11 +110,13 @@ inline void call(const Kernel& kernel, const std::vector<Slot>& slots,
   ASSERT_EQ(kernel.run(context, plan, slots.data()), Error::ok);
 }
 
-/// The records of an operator that this machine can run, one per level.
+/// The records of an operator over floats that this machine can run, one per level.
 inline std::vector<const Kernel*> kernels_of(const Operator& op) {
   std::vector<const Kernel*> found;
   for (const Kernel* kernel : optimized::all)
-    if (kernel->op == &op && cpu_has(kernel->level)) found.push_back(kernel);
+    if (kernel->op == &op && cpu_has(kernel->level) &&
+        std::string_view(kernel->name).find("_f64_") == std::string_view::npos)
+      found.push_back(kernel);
   return found;
 }
 
