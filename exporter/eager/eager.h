@@ -15,6 +15,7 @@
 #include "taper/exporter/eager/ops/padding.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/pooling.h"
+#include "taper/exporter/eager/ops/quantized.h"
 #include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/eager/ops/recurrent.h"
 #include "taper/exporter/eager/ops/reduction.h"

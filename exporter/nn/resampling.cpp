@@ -24,11 +24,11 @@ Tensor Upsample::forward(const Tensor& input, Location here) {
   const UpsampleOptions& o = options_;
   if (!o.size.empty())
     return eager::interpolate(input, Dims(o.size.begin(), o.size.end()), o.mode, o.align_corners,
-                              here);
+                              false, here);
   std::vector<double> factors = o.scale_factor;
   if (factors.size() == 1 && input.rank() > 3)
     factors.resize(static_cast<size_t>(input.rank()) - 2, factors[0]);
-  return eager::interpolate_by(input, factors, o.mode, o.align_corners, here);
+  return eager::interpolate_by(input, factors, o.mode, o.align_corners, false, here);
 }
 
 Tensor Unfold::forward(const Tensor& input, Location here) {

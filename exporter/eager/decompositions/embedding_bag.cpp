@@ -31,8 +31,9 @@ Results bags(const Arguments<op>& a, int64_t padding_idx) {
 
 }  // namespace
 
-// Rows are looked up, and added to (or compared in) their bags. The last three results are what
-// PyTorch keeps for its backward pass; bag sizes stand for the positions of maxima.
+// For gradients, and dtypes that the kernel does not take: rows are looked up, and added to (or
+// compared in) their bags. The last three results are what PyTorch keeps for its backward pass; bag
+// sizes stand for the positions of maxima.
 TAPER_DECOMPOSITION(_embedding_bag) {
   const Location here = a.here();
   const Tensor weight = a.tensor<"weight">(),

@@ -1,5 +1,5 @@
-// Composite indexing. Where the size of a result depends on data, the elements are read: not while
-// tracing.
+// Composite indexing. Where the size of a result depends on data, the elements are read; a trace
+// has a symbol for the size, which a run of the program finds.
 #include "taper/exporter/eager/ops/indexing.h"
 
 #include <algorithm>
@@ -21,40 +21,21 @@ namespace taper::eager::decompositions {
 namespace {
 
 Tensor flat(const Tensor& t, Location here) { return reshape(t, {Dim(-1)}, here); }
-Ints numbers(const Dims& dims) {
-  Ints result;
-  for (const Dim& d : dims) result.push_back(d.value());
-  return result;
-}
 
 /// The positions of true elements: (count, rank).
 Tensor positions_of_true(const Tensor& self, std::string_view op, Location here) {
   NoGrad guard;
   const Tensor mask = contiguous(cast(self, DType::boolean, here), here);
-  if (mask.is_traced()) {
-    const Dim most = mask.numel();
-    const Dim found =
-        element_as_dim(sum(cast(mask, DType::i64, here), {}, here), 0, most.upper(), here);
-    if (recorder() != nullptr && !most.is_constant())
-      recorder()->assume({Comparison::less_equal, found, most, std::string(op)});
-    return call<ops::taper_nonzero>(here, mask, found);
+  const Dim most = mask.numel();
+  if (!mask.is_traced()) {
+    const bool* m = mask.data<bool>(here);
+    return call<ops::taper_nonzero>(here, mask, Dim(std::count(m, m + most.value(), true)));
   }
-  const Ints sizes = numbers(mask.sizes());
-  const int64_t count = mask.numel().value(), rank = mask.rank();
-  const bool* m = mask.data<bool>(here);
-  std::vector<int64_t> found;
-  for (int64_t i = 0; i < count; ++i) {
-    if (!m[i]) continue;
-    found.resize(found.size() + sizes.size());
-    int64_t rest = i;
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      const size_t from_end = sizes.size() - 1 - d;
-      found[found.size() - 1 - d] = rest % sizes[from_end], rest /= sizes[from_end];
-    }
-  }
-  const int64_t rows = rank > 0 ? static_cast<int64_t>(found.size()) / rank
-                                : static_cast<int64_t>(std::count(m, m + count, true));
-  return Tensor::from(found, {rows, rank}, here);
+  const Dim found =
+      element_as_dim(sum(cast(mask, DType::i64, here), {}, here), 0, most.upper(), here);
+  if (recorder() != nullptr && !most.is_constant())
+    recorder()->assume({Comparison::less_equal, found, most, std::string(op)});
+  return call<ops::taper_nonzero>(here, mask, found);
 }
 
 /// The sizes of two tensors broadcast together.
@@ -74,8 +55,8 @@ TAPER_DECOMPOSITION(argsort) {
                                       a.boolean<"descending">()))};
 }
 
-// Both are expanded to each other's sizes, but not along `dim`.
-// gather takes no negative indices, this does.
+// Both are expanded to each other's sizes, but not along `dim`. Negative indices, which gather does
+// not take, are counted from the end first.
 TAPER_DECOMPOSITION(take_along_dim) {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">(), indices = a.tensor<"indices">();
@@ -302,10 +283,12 @@ TAPER_DECOMPOSITION(index_fill_int_Tensor) {
         here, "index_fill: value must have no dimensions, it is " + to_string(value.sizes()));
   const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "index_fill", self, here);
   if (self.rank() == 0) return {cast(value, self.dtype(), here)};
-  Dims sizes = self.sizes();
-  sizes[static_cast<size_t>(dim)] = at.numel();
-  return {index_copy(self, dim, flat(at, here),
-                     expand(cast(value, self.dtype(), here), sizes, here), here)};
+  // by a mask: an element that several indices name is written once, and so is its gradient
+  Dims sizes(static_cast<size_t>(self.rank()), Dim(1));
+  sizes[static_cast<size_t>(dim)] = self.size(dim);
+  const Tensor mask = index_fill(zeros({self.size(dim)}, DType::boolean, here), 0, flat(at, here),
+                                 Scalar(true), here);
+  return {where(reshape(mask, sizes, here), cast(value, self.dtype(), here), self, here)};
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/reduced_loss.h"
 #include "taper/exporter/eager/ops/creation.h"
@@ -179,13 +180,11 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(smooth_l1_loss) {
   if (!(beta >= 0))
     throw EagerError(here,
                      "smooth_l1_loss: beta must not be negative, got " + std::to_string(beta));
-  const Tensor d = abs(sub(a.tensor<"self">(), a.tensor<"target">(), 1, here), here);
-  // the square that is not chosen must stay finite: its derivative is multiplied by 0
-  const Tensor near = clamp_max(d, Scalar(beta), here);
-  const Tensor loss = beta == 0 ? d
-                                : where(lt(d, Scalar(beta), here),
-                                        mul(mul(near, near, here), Scalar(0.5 / beta), here),
-                                        sub(d, Scalar(0.5 * beta), 1, here), here);
+  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">(), 1, here);
+  if (beta == 0) return {reduced("smooth_l1_loss", abs(d, here), a.integer<"reduction">(), here)};
+  // d² / (2 beta) within beta, |d| - beta / 2 beyond: of both c (d - c / 2) / beta
+  const Tensor c = clamp(d, Scalar(-beta), Scalar(beta), here);
+  const Tensor loss = mul(div(c, Scalar(beta), here), sub(d, c, 0.5, here), here);
   return {reduced("smooth_l1_loss", loss, a.integer<"reduction">(), here)};
 }
 
@@ -194,27 +193,52 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(huber_loss, "self") {
   const double delta = a.real<"delta">();
   if (!(delta > 0))
     throw EagerError(here, "huber_loss: delta must be positive, got " + std::to_string(delta));
-  const Tensor d = abs(sub(a.tensor<"self">(), a.tensor<"target">(), 1, here), here);
+  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">(), 1, here);
   if (std::isinf(delta))
     return {reduced("huber_loss", mul(mul(d, d, here), Scalar(0.5), here), a.integer<"reduction">(),
                     here)};
-  const Tensor near = clamp_max(d, Scalar(delta), here);  // as in smooth_l1_loss
-  const Tensor loss =
-      where(lt(d, Scalar(delta), here), mul(mul(near, near, here), Scalar(0.5), here),
-            mul(sub(d, Scalar(0.5 * delta), 1, here), Scalar(delta), here), here);
+  const Tensor c = clamp(d, Scalar(-delta), Scalar(delta), here);  // as in smooth_l1_loss
+  const Tensor loss = mul(c, sub(d, c, 0.5, here), here);
   return {reduced("huber_loss", loss, a.integer<"reduction">(), here)};
 }
+
+namespace {
+
+/// The loss of each element: (t - 1) log(1 - x) - t log(x), the logarithms cut at -100. Its
+/// gradient is PyTorch's, whose denominator x (1 - x) is cut, too: where a sigmoid saturates the
+/// product of the formula's own parts would be 0 times infinity.
+CustomFunction cross_entropy_of_bits(Location here) {
+  const auto loss = [here](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+    const Tensor &x = inputs[0], &t = inputs[1];
+    const auto bounded_log = [&](const Tensor& p) {
+      return clamp_min(log(p, here), Scalar(-100), here);
+    };
+    const Tensor of_ones = mul(t, bounded_log(x), here),
+                 of_zeros = mul(sub(t, Scalar(1), 1, here),
+                                bounded_log(rsub(x, Scalar(1), 1, here)), here);
+    return {sub(of_zeros, of_ones, 1, here)};
+  };
+  const auto gradient = [here](const std::vector<Tensor>& inputs, const std::vector<Tensor>&,
+                               const Gradients& dys) -> Gradients {
+    const Tensor &x = inputs[0], &t = inputs[1], &dy = dys[0];
+    const Tensor rest = rsub(x, Scalar(1), 1, here);
+    Gradients result(2);
+    if (x.requires_grad())
+      result[0] = div(mul(dy, sub(x, t, 1, here), here),
+                      clamp_min(mul(rest, x, here), Scalar(1e-12), here), here);
+    if (t.requires_grad()) result[1] = mul(dy, sub(log(rest, here), log(x, here), 1, here), here);
+    return result;
+  };
+  return {"binary_cross_entropy", loss, gradient};
+}
+
+}  // namespace
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy, "self") {
   const Location here = a.here();
   const Tensor x = a.tensor<"self">(), t = a.tensor<"target">(), weight = a.tensor<"weight">();
   need_same_sizes("binary_cross_entropy", x, t, here);
-  const auto bounded_log = [&](const Tensor& p) {
-    return clamp_min(log(p, here), Scalar(-100), here);
-  };
-  // (t - 1) log(1 - x) - t log(x)
-  Tensor loss = sub(mul(sub(t, Scalar(1), 1, here), bounded_log(rsub(x, Scalar(1), 1, here)), here),
-                    mul(t, bounded_log(x), here), 1, here);
+  Tensor loss = apply(cross_entropy_of_bits(here), {x, t}, here)[0];
   if (weight.defined()) loss = mul(loss, weight, here);
   return {reduced("binary_cross_entropy", loss, a.integer<"reduction">(), here)};
 }

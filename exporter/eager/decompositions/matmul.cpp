@@ -2,6 +2,7 @@
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/reduction.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -56,6 +57,19 @@ void require_vectors(const char* name, const Tensor& a, const Tensor& b, Locatio
                                " and " + to_string(b.sizes()));
 }
 
+// A matrix times a vector, which becomes a row and meets the matrix's rows: these lie densely.
+Tensor times_vector(const Tensor& matrix, const Tensor& vector, const Location& here) {
+  return mm(vector.unsqueeze(0, here), matrix.transpose(0, 1, here), here).squeeze(0, here);
+}
+// Narrow dtypes would round every product, and vectors of two lengths are the matrix product's to
+// refuse.
+Tensor dot_product(const Tensor& x, const Tensor& y, const Location& here) {
+  const bool wide = x.dtype() == DType::f32 || x.dtype() == DType::f64;
+  if (wide && x.dtype() == y.dtype() && x.size(0) == y.size(0))
+    return sum(mul(x, y, here), std::optional<DType>(), here);
+  return mm(x.unsqueeze(0, here), y.unsqueeze(1, here), here).reshape({}, here);
+}
+
 }  // namespace
 
 TAPER_DECOMPOSITION(matmul) {
@@ -64,11 +78,13 @@ TAPER_DECOMPOSITION(matmul) {
   if (x.rank() == 0 || y.rank() == 0)
     throw EagerError(here, "matmul: both operands need at least one dimension, got " +
                                to_string(x.sizes()) + " and " + to_string(y.sizes()));
+  if (x.rank() == 1 && y.rank() == 1) return {dot_product(x, y, here)};
+  if (x.rank() == 2 && y.rank() == 1) return {times_vector(x, y, here)};
   const Tensor left = x.rank() == 1 ? x.unsqueeze(0, here) : x,
                right = y.rank() == 1 ? y.unsqueeze(1, here) : y;
   Tensor out = matrix_product(left, right, here);
   if (y.rank() == 1) out = out.squeeze(-1, here);
-  if (x.rank() == 1) out = out.squeeze(y.rank() == 1 ? -1 : -2, here);
+  if (x.rank() == 1) out = out.squeeze(-2, here);
   return {out};
 }
 
@@ -77,13 +93,13 @@ TAPER_DECOMPOSITION(mv) {
   if (m.rank() != 2 || v.rank() != 1)
     throw EagerError(a.here(), "mv: needs a matrix and a vector, got " + to_string(m.sizes()) +
                                    " and " + to_string(v.sizes()));
-  return {mm(m, v.unsqueeze(1, a.here()), a.here()).squeeze(1, a.here())};
+  return {times_vector(m, v, a.here())};
 }
 
 TAPER_DECOMPOSITION(dot) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"tensor">();
   require_vectors("dot", x, y, a.here());
-  return {mm(x.unsqueeze(0, a.here()), y.unsqueeze(1, a.here()), a.here()).reshape({}, a.here())};
+  return {dot_product(x, y, a.here())};
 }
 
 TAPER_DECOMPOSITION(outer) {

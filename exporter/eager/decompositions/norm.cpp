@@ -64,7 +64,12 @@ Results normalize(const char* name, BatchNorm b, Location here) {
 
 }  // namespace
 
-TAPER_DECOMPOSITION(batch_norm) { return {normalize("batch_norm", read(a), a.here())[0]}; }
+TAPER_DECOMPOSITION(batch_norm) {
+  const Tensor input = a.tensor<"input">();
+  // PyTorch takes a vector without elements, though it has no channels
+  if (input.rank() == 1 && proves_equal(input.size(0), Dim(0))) return {clone(input, a.here())};
+  return {normalize("batch_norm", read(a), a.here())[0]};
+}
 TAPER_DECOMPOSITION(native_batch_norm) { return normalize("native_batch_norm", read(a), a.here()); }
 TAPER_DECOMPOSITION(_native_batch_norm_legit) {
   return normalize("_native_batch_norm_legit", read(a), a.here());

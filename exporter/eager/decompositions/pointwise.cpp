@@ -21,6 +21,10 @@ Tensor as_floating(const Tensor& t, Location here) {
 Tensor as_tensor(Scalar s, Location here) {
   return scalar_tensor(s, s.is_real ? DType::f32 : s.is_bool ? DType::boolean : DType::i64, here);
 }
+/// The same beside a tensor, for functions whose results are floating.
+Tensor as_floating_beside(const Tensor& tensor, Scalar s, Location here) {
+  return scalar_tensor(s, is_floating(tensor.dtype()) ? tensor.dtype() : DType::f32, here);
+}
 /// The number in the dtype that it has beside a tensor: that of the tensor, unless the number is of
 /// a higher kind.
 Tensor beside(const Tensor& tensor, Scalar s, Location here) {
@@ -84,7 +88,8 @@ TAPER_DECOMPOSITION(masked_fill_Tensor) {
 }
 
 TAPER_DECOMPOSITION(xlogy_Scalar_Other) {
-  return {xlogy(a.tensor<"self">(), as_tensor(a.scalar<"other">(), a.here()), a.here())};
+  const Tensor self = a.tensor<"self">();
+  return {xlogy(self, as_floating_beside(self, a.scalar<"other">(), a.here()), a.here())};
 }
 TAPER_DECOMPOSITION(frac) {
   const Tensor x = a.tensor<"self">();
@@ -245,8 +250,19 @@ TAPER_DECOMPOSITION(heaviside) {
                                taper::name_of(values.dtype()));
   return {where(eq(self, 0, here), values, cast(gt(self, 0, here), self.dtype(), here), here)};
 }
-TAPER_DECOMPOSITION(ldexp_Tensor) {
-  return {mul(a.tensor<"self">(), pow(Scalar(2.0), a.tensor<"other">(), a.here()), a.here())};
+// self * 2^other. Of an integer the power is taken in three parts, each of which is a number of the
+// dtype: 2^200 is none of f32, but 1e-40 * 2^200 is.
+TAPER_DECOMPOSITION_ROUNDED_ONCE(ldexp_Tensor) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
+  if (is_floating(other.dtype())) return {mul(self, pow(Scalar(2.0), other, here), here)};
+  const Tensor x = as_floating(self, here);
+  const double most = x.dtype() == DType::f64 ? 2200 : 300;  // beyond, the result is 0 or infinite
+  const Tensor exponent = clamp(cast(other, x.dtype(), here), Scalar(-most), Scalar(most), here);
+  const Tensor third = div(exponent, Scalar(3.0), "trunc", here);
+  const Tensor power = pow(Scalar(2.0), third, here),
+               rest = pow(Scalar(2.0), sub(exponent, third, 2, here), here);
+  return {mul(mul(mul(x, rest, here), power, here), power, here)};
 }
 TAPER_DECOMPOSITION(lcm) {
   const Location here = a.here();
@@ -266,11 +282,11 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(mvlgamma) {
     total = add(total, lgamma(sub(self, i / 2, 1, here), here), 1, here);
   return {add(total, p * (p - 1) / 4 * std::log(pi), 1, here)};
 }
-// -x log(x), of negative numbers -infinity
+// -x log(x), of negative numbers -infinity. Zero gives 0, not -0, if it is x that is negated.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(special_entr) {
   const Location here = a.here();
   const Tensor x = as_floating(a.tensor<"self">(), here);
-  return {masked_fill(neg(xlogy(x, x, here), here), lt(x, 0, here), -INFINITY, here)};
+  return {masked_fill(xlogy(neg(x, here), x, here), lt(x, 0, here), -INFINITY, here)};
 }
 // The distribution function of the normal distribution: erfc(-x / √2) / 2.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(special_ndtr) {
@@ -290,21 +306,24 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(special_xlog1py) {
               here)};
 }
 TAPER_DECOMPOSITION(special_xlog1py_other_scalar) {
-  return {call<ops::special_xlog1py>(a.here(), a.tensor<"self">(),
-                                     as_tensor(a.scalar<"other">(), a.here()))};
+  const Tensor self = a.tensor<"self">();
+  return {call<ops::special_xlog1py>(a.here(), self,
+                                     as_floating_beside(self, a.scalar<"other">(), a.here()))};
 }
 TAPER_DECOMPOSITION(special_xlog1py_self_scalar) {
-  return {call<ops::special_xlog1py>(a.here(), as_tensor(a.scalar<"self">(), a.here()),
-                                     a.tensor<"other">())};
+  const Tensor other = a.tensor<"other">();
+  return {call<ops::special_xlog1py>(
+      a.here(), as_floating_beside(other, a.scalar<"self">(), a.here()), other)};
 }
 TAPER_DECOMPOSITION(xlogy_Scalar_Self) {
-  return {xlogy(as_tensor(a.scalar<"self">(), a.here()), a.tensor<"other">(), a.here())};
+  const Tensor other = a.tensor<"other">();
+  return {xlogy(as_floating_beside(other, a.scalar<"self">(), a.here()), other, a.here())};
 }
 TAPER_DECOMPOSITION(special_xlogy_other_scalar) {
   return {xlogy(a.tensor<"self">(), a.scalar<"other">(), a.here())};
 }
 TAPER_DECOMPOSITION(special_xlogy_self_scalar) {
-  return {xlogy(as_tensor(a.scalar<"self">(), a.here()), a.tensor<"other">(), a.here())};
+  return {xlogy(a.scalar<"self">(), a.tensor<"other">(), a.here())};
 }
 TAPER_DECOMPOSITION(bitwise_and_Scalar_Tensor) {
   const Tensor other = a.tensor<"other">();

@@ -101,6 +101,12 @@ Tensor scalar_quantile(const Arguments<op>& a, bool skips_nan, std::string_view 
                    skips_nan, name);
 }
 
+void need_elements_along(const char* op, const Tensor& self, int64_t dim, Location here) {
+  if (self.rank() > 0 && proves_equal(self.size(dim), Dim(0)))
+    throw EagerError(here, std::string(op) + ": dim " + std::to_string(dim) + " of " +
+                               to_string(self.sizes()) + " has no elements");
+}
+
 /// The lower of the two middle elements that are numbers, and where it stands; of NaN alone, NaN.
 Results middle_number(const Tensor& self, int64_t dim, bool keepdim, Location here) {
   if (self.rank() == 0) return {self, zeros_like(self, DType::i64, here)};
@@ -122,13 +128,20 @@ TAPER_DECOMPOSITION(nanquantile) { return {quantiles(a, a.tensor<"q">(), true, "
 TAPER_DECOMPOSITION(nanquantile_scalar) { return {scalar_quantile(a, true, "nanquantile")}; }
 
 TAPER_DECOMPOSITION(nanmedian) {
+  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
-  return {middle_number(reshape(self, {self.numel()}, a.here()), 0, false, a.here())[0]};
+  if (proves_equal(self.numel(), Dim(0))) {
+    if (is_floating(self.dtype())) return {full({}, NAN, self.dtype(), here)};
+    throw EagerError(here, "nanmedian: " + to_string(self.sizes()) + " has no elements");
+  }
+  return {middle_number(reshape(self, {self.numel()}, here), 0, false, here)[0]};
 }
 TAPER_DECOMPOSITION(nanmedian_dim) {
+  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
-  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "nanmedian", self, a.here());
-  return middle_number(self, dim, a.boolean<"keepdim">(), a.here());
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "nanmedian", self, here);
+  need_elements_along("nanmedian", self, dim, here);
+  return middle_number(self, dim, a.boolean<"keepdim">(), here);
 }
 // In sorted order equal elements stand together, and the end of the longest run is looked for.
 TAPER_DECOMPOSITION(mode) {
@@ -136,9 +149,7 @@ TAPER_DECOMPOSITION(mode) {
   const Tensor self = a.tensor<"self">();
   const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "mode", self, here);
   if (self.rank() == 0) return {self, zeros_like(self, DType::i64, here)};
-  if (proves_equal(self.size(dim), Dim(0)))
-    throw EagerError(here, "mode: dim " + std::to_string(dim) + " of " + to_string(self.sizes()) +
-                               " has no elements");
+  need_elements_along("mode", self, dim, here);
   const auto [values, indices] = sort(movedim(self, dim, -1, here), -1, false, here);
   const Dim n = values.size(-1);
   const Tensor first = slice(values, -1, Dim(0), Dim(1), 1, here);

@@ -40,15 +40,23 @@ Tensor norm_of(const Tensor& x, double order, const Ints& dims, bool keepdim, Lo
   if (order == 1) return sum(size, dims, keepdim, {}, here);
   if (order == infinity) return amax(size, dims, keepdim, here);
   if (order == -infinity) return amin(size, dims, keepdim, here);
-  Tensor powers = pow(size, order, here);
-  if (order > 0 && order < 1) {
+  // where a power has no finite derivative it is taken of 1, and replaced
+  Tensor powers;
+  if (order > 1) {
+    powers = pow(size, order, here);
+  } else {
     const Tensor zero = eq(size, 0, here);
-    powers = masked_fill(pow(masked_fill(size, zero, 1, here), order, here), zero, 0, here);
+    powers = masked_fill(pow(masked_fill(size, zero, 1, here), order, here), zero,
+                         order > 0 ? 0 : infinity, here);
   }
-  const Tensor total = sum(powers, dims, keepdim, {}, here);
-  const Tensor zero = eq(total, 0, here);
-  return masked_fill(pow(masked_fill(total, zero, 1, here), 1 / order, here), zero,
-                     order > 0 ? 0 : infinity, here);
+  const Tensor total = sum(powers, dims, keepdim, {}, here), is_zero = eq(total, 0, here);
+  if (order > 0)
+    return masked_fill(pow(masked_fill(total, is_zero, 1, here), 1 / order, here), is_zero, 0,
+                       here);
+  const Tensor is_infinite = isinf(total, here);  // an element is 0, and so is the norm
+  const Tensor at_the_edge = logical_or(is_zero, is_infinite, here);
+  const Tensor norm = pow(masked_fill(total, at_the_edge, 1, here), 1 / order, here);
+  return masked_fill(masked_fill(norm, is_infinite, 0, here), is_zero, infinity, here);
 }
 /// Half precision computes in f32 and is rounded once.
 Tensor vector_norm_of(const Tensor& self, double order, const Ints& dims, bool keepdim,

@@ -6,6 +6,8 @@
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/recorder.h"
 #include "taper/kernels/shapes/view.h"
 
 namespace taper::eager::decompositions {
@@ -133,20 +135,51 @@ TAPER_DECOMPOSITION(squeeze) {
   std::iota(dims.begin(), dims.end(), 0);
   return {squeeze(self, dims, a.here())};
 }
-TAPER_DECOMPOSITION(narrow) {
-  const Tensor self = a.tensor<"self">();
-  if (self.rank() == 0)
-    throw EagerError(a.here(), "narrow: a tensor without dimensions cannot be narrowed");
-  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "narrow", self, a.here());
-  const Dim extent = self.size(dim), length = a.dim<"length">();
-  Dim start = a.dim<"start">();
+namespace {
+
+Tensor narrowed(const Tensor& self, int64_t dim, Dim start, Dim length, Location here) {
+  const Dim extent = self.size(dim);
   if (proves_less(start, Dim(0))) start = start + extent;
   if (proves_less(start, Dim(0)) || proves_less(length, Dim(0)) ||
       proves_less(extent, start + length))
-    throw EagerError(a.here(), "narrow: " + length.to_string() + " elements from " +
-                                   start.to_string() + " on do not lie in a size of " +
-                                   extent.to_string());
-  return {slice(self, dim, start, start + length, 1, a.here())};
+    throw EagerError(here, "narrow: " + length.to_string() + " elements from " + start.to_string() +
+                               " on do not lie in a size of " + extent.to_string());
+  return slice(self, dim, start, start + length, 1, here);
+}
+int64_t narrowed_dim(int64_t dim, const Tensor& self, Location here) {
+  if (self.rank() == 0)
+    throw EagerError(here, "narrow: a tensor without dimensions cannot be narrowed");
+  return checked_dim(dim, self.rank(), "narrow", self, here);
+}
+
+}  // namespace
+
+TAPER_DECOMPOSITION(narrow) {
+  const Tensor self = a.tensor<"self">();
+  const int64_t dim = narrowed_dim(a.integer<"dim">(), self, a.here());
+  return {narrowed(self, dim, a.dim<"start">(), a.dim<"length">(), a.here())};
+}
+// In a trace the start is a symbol, counted from the front, that leaves room for `length` elements.
+TAPER_DECOMPOSITION(narrow_Tensor) {
+  const Location here = a.here();
+  const Tensor self = a.tensor<"self">(), given = a.tensor<"start">();
+  const int64_t dim = narrowed_dim(a.integer<"dim">(), self, here);
+  const Dim extent = self.size(dim), length = a.dim<"length">();
+  if (given.rank() != 0 || is_floating(given.dtype()) || given.dtype() == DType::boolean)
+    throw EagerError(here, "narrow: start must be an integer tensor without dimensions, it is " +
+                               to_string(given.sizes()) + " " + taper::name_of(given.dtype()));
+  const Tensor start = to(given.detach(), DType::i64, here);
+  if (!start.is_traced()) return {narrowed(self, dim, start.item<int64_t>(here), length, here)};
+  if (proves_less(length, Dim(0)) || proves_less(extent, length))
+    throw EagerError(here, "narrow: " + length.to_string() + " elements do not lie in a size of " +
+                               extent.to_string());
+  const Dim last = extent - length;
+  const Tensor from_front =
+      where(lt(start, 0, here), add(start, as_tensor(extent, here), 1, here), start, here);
+  const Dim first = element_as_dim(from_front, 0, last.upper(), here);
+  if (recorder() != nullptr && !last.is_constant())
+    recorder()->assume({Comparison::less_equal, first, last, "narrow"});
+  return {slice(self, dim, first, first + length, 1, here)};
 }
 TAPER_DECOMPOSITION(squeeze_copy) {
   return {clone(squeeze(a.tensor<"self">(), a.here()), a.here())};

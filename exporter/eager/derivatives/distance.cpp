@@ -24,10 +24,13 @@ Tensor over(const Tensor& dy, const Tensor& distance) {
 /// `dy` and `distance` have a last dimension of 1.
 Tensor of_difference(const Tensor& dy, const Tensor& d, const Tensor& distance, double p) {
   if (p == 0) return zeros_like(d);
-  if (p == 1) return dy * sign(d);
+  if (p == 1) return dy * where(isnan(d), d, sign(d));
   if (p == 2) return over(dy, distance) * d;
   const Tensor size = abs(d);
-  if (std::isinf(p)) return dy * sign(d) * (size == distance).to(d.dtype());
+  if (std::isinf(p)) {  // to all that are as large; as in PyTorch NaN where the comparison has one
+    const Tensor smaller = clamp_max(ceil(abs(size - distance)), 1);
+    return dy * sign(d) * (1 - smaller);
+  }
   const Tensor zero = logical_or(d == 0, distance == 0);
   const Tensor ratio = masked_fill(size, zero, 1) / masked_fill(distance, distance == 0, 1);
   return masked_fill(dy * sign(d) * pow(ratio, p - 1), zero, 0);

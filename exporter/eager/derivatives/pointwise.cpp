@@ -133,6 +133,14 @@ TAPER_DERIVATIVE(special_log_ndtr, "self", "result") {
   const Tensor x = saved.tensor<"self">();
   return {dy * exp(x * x * -0.5 - saved.result()) * (1 / std::sqrt(2 * pi))};
 }
+TAPER_DERIVATIVE(special_entr, "self") { return {-dy * (log(saved.tensor<"self">()) + 1)}; }
+// 1 / (x (1 - x)), and as in PyTorch 0 where eps holds x back, NaN where there is no logit.
+TAPER_DERIVATIVE(logit, "self") {
+  const Tensor x = saved.tensor<"self">(), dx = dy / (x * (1 - x));
+  const bool bounded = saved.has<"eps">() && saved.real<"eps">() >= 0;
+  const double eps = bounded ? saved.real<"eps">() : 0;
+  return {masked_fill(dx, logical_or(lt(x, eps), gt(x, 1 - eps)), bounded ? 0 : NAN)};
+}
 TAPER_DERIVATIVE(nan_to_num, "self") {
   const Tensor x = saved.tensor<"self">();
   return {masked_fill(dy, logical_or(isnan(x), isinf(x)), 0)};

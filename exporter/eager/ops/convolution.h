@@ -6,6 +6,13 @@
 // with weight (in, out / groups, k…).
 //
 //   result extent = (extent - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1
+//
+// All arguments have one floating dtype; bias is (out). `stride`, `padding`, `dilation` and
+// `output_padding` have one number for all dimensions or one for each, in elements; `groups`
+// divides in and out: group g of the input makes group g of the result. Errors: ranks, channels or
+// dtypes that do not fit each other, a kernel larger than the padded input, an output_padding not
+// below stride or dilation. How a convolution is computed, and that its result does not depend on
+// threads: docs/numerics.md.
 #pragma once
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/ops/each.h"
@@ -16,27 +23,28 @@ namespace taper::eager {
 /// (stride must be 1).
 enum class ConvPadding : bool { valid, same };
 
-/// (batch, in, x) -> (batch, out, y)
+/// (batch, in, x) -> (batch, out, y), or without the batch.
 inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      const Each& stride = 1, const Each& padding = 0, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
   return call<ops::conv1d>(here, input, weight, bias, stride.dims(), padding.dims(),
                            dilation.dims(), groups);
 }
-/// (batch, in, height, width) -> (batch, out, …)
+/// (batch, in, height, width) -> (batch, out, …), or without the batch.
 inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      const Each& stride = 1, const Each& padding = 0, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
   return call<ops::conv2d>(here, input, weight, bias, stride.dims(), padding.dims(),
                            dilation.dims(), groups);
 }
-/// (batch, in, depth, height, width) -> (batch, out, …)
+/// (batch, in, depth, height, width) -> (batch, out, …), or without the batch.
 inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      const Each& stride = 1, const Each& padding = 0, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
   return call<ops::conv3d>(here, input, weight, bias, stride.dims(), padding.dims(),
                            dilation.dims(), groups);
 }
+/// `conv1d` with as much padding as a word says.
 inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
@@ -44,6 +52,7 @@ inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bi
                                    padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
+/// `conv2d` with as much padding as a word says.
 inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
@@ -51,6 +60,7 @@ inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bi
                                    padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
+/// `conv3d` with as much padding as a word says.
 inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
@@ -58,7 +68,7 @@ inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bi
                                    padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
-/// Transposed, over one dimension.
+/// Transposed: (batch, in, x) -> (batch, out, y), or without the batch.
 inline Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                const Each& stride = 1, const Each& padding = 0,
                                const Each& output_padding = 0, Dim groups = 1,
@@ -66,7 +76,7 @@ inline Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const 
   return call<ops::conv_transpose1d>(here, input, weight, bias, stride.dims(), padding.dims(),
                                      output_padding.dims(), groups, dilation.dims());
 }
-/// Transposed, over two dimensions.
+/// Transposed: (batch, in, height, width) -> (batch, out, …), or without the batch.
 inline Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                const Each& stride = 1, const Each& padding = 0,
                                const Each& output_padding = 0, Dim groups = 1,
@@ -74,7 +84,7 @@ inline Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const 
   return call<ops::conv_transpose2d_input>(here, input, weight, bias, stride.dims(), padding.dims(),
                                            output_padding.dims(), groups, dilation.dims());
 }
-/// Transposed, over three dimensions.
+/// Transposed: (batch, in, depth, height, width) -> (batch, out, …), or without the batch.
 inline Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                                const Each& stride = 1, const Each& padding = 0,
                                const Each& output_padding = 0, Dim groups = 1,
@@ -82,8 +92,8 @@ inline Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const 
   return call<ops::conv_transpose3d_input>(here, input, weight, bias, stride.dims(), padding.dims(),
                                            output_padding.dims(), groups, dilation.dims());
 }
-/// Over one to three dimensions, by input's rank; transposed or not. What the functions above
-/// become.
+/// Over one to three dimensions, by input's rank, with a batch; transposed or not. What the
+/// functions above become; the lists have one number for each dimension.
 inline Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
                           const Dims& stride, const Dims& padding, const Dims& dilation,
                           bool transposed, const Dims& output_padding, Dim groups,

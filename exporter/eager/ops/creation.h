@@ -1,4 +1,5 @@
-// Tensors made of numbers.
+// Tensors made of numbers. A `dtype` that is not given is f32, or what a line says; `size` may hold
+// symbols while tracing. Errors: a negative size, a dtype that cannot hold the numbers.
 #pragma once
 #include <optional>
 
@@ -6,100 +7,179 @@
 
 namespace taper::eager {
 
+// ---- of one number: (size…) ----
+
+/// Of `value` everywhere; without `dtype` of its kind: bool, i64 or f32.
 inline Tensor full(const Dims& size, Scalar value, std::optional<DType> dtype = {},
                    Location here = Location::current()) {
   return call<ops::full>(here, size, value, dtype);
 }
+/// Of 0.
 inline Tensor zeros(const Dims& size, DType dtype = DType::f32,
                     Location here = Location::current()) {
   return call<ops::full>(here, size, Scalar(0), std::optional(dtype));
 }
+/// Of 1.
 inline Tensor ones(const Dims& size, DType dtype = DType::f32,
                    Location here = Location::current()) {
   return call<ops::full>(here, size, Scalar(1), std::optional(dtype));
 }
-/// Of the sizes of `self`, and its dtype unless another is given.
-inline Tensor full_like(const Tensor& self, Scalar value, std::optional<DType> dtype = {},
-                        Location here = Location::current()) {
-  return call<ops::full_like>(here, self, value, dtype);
+/// Of no particular numbers: to be written.
+inline Tensor empty(const Dims& size, DType dtype = DType::f32,
+                    Location here = Location::current()) {
+  return call<ops::empty_memory_format>(here, size, std::optional(dtype));
 }
-inline Tensor zeros_like(const Tensor& self, std::optional<DType> dtype = {},
-                         Location here = Location::current()) {
-  return call<ops::zeros_like>(here, self, dtype);
+/// The same with elements at `stride`, in elements, one for each size.
+inline Tensor empty_strided(const Dims& size, const Dims& stride, DType dtype = DType::f32,
+                            Location here = Location::current()) {
+  return call<ops::empty_strided>(here, size, stride, std::optional(dtype));
 }
-inline Tensor ones_like(const Tensor& self, std::optional<DType> dtype = {},
-                        Location here = Location::current()) {
-  return call<ops::ones_like>(here, self, dtype);
-}
-/// A 0-dim tensor; f32 unless another dtype is given.
+/// A tensor without dimensions.
 inline Tensor scalar_tensor(Scalar value, std::optional<DType> dtype = {},
                             Location here = Location::current()) {
   return call<ops::scalar_tensor>(here, value, dtype);
 }
-/// start, start + step, … below end. i64 if all three are integers, else f32.
+
+// ---- like a tensor: of its sizes, and its dtype unless another is given ----
+
+/// Of `value` everywhere.
+inline Tensor full_like(const Tensor& self, Scalar value, std::optional<DType> dtype = {},
+                        Location here = Location::current()) {
+  return call<ops::full_like>(here, self, value, dtype);
+}
+/// Of 0.
+inline Tensor zeros_like(const Tensor& self, std::optional<DType> dtype = {},
+                         Location here = Location::current()) {
+  return call<ops::zeros_like>(here, self, dtype);
+}
+/// Of 1.
+inline Tensor ones_like(const Tensor& self, std::optional<DType> dtype = {},
+                        Location here = Location::current()) {
+  return call<ops::ones_like>(here, self, dtype);
+}
+/// Of no particular numbers.
+inline Tensor empty_like(const Tensor& self, std::optional<DType> dtype = {},
+                         Location here = Location::current()) {
+  return call<ops::empty_like>(here, self, dtype);
+}
+
+// ---- of another size than a tensor, and its dtype unless another is given ----
+
+/// Of `value` everywhere.
+inline Tensor new_full(const Tensor& self, const Dims& size, Scalar value,
+                       std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::new_full>(here, self, size, value, dtype);
+}
+/// Of 0.
+inline Tensor new_zeros(const Tensor& self, const Dims& size, std::optional<DType> dtype = {},
+                        Location here = Location::current()) {
+  return call<ops::new_zeros>(here, self, size, dtype);
+}
+/// Of 1.
+inline Tensor new_ones(const Tensor& self, const Dims& size, std::optional<DType> dtype = {},
+                       Location here = Location::current()) {
+  return call<ops::new_ones>(here, self, size, dtype);
+}
+/// Of no particular numbers.
+inline Tensor new_empty(const Tensor& self, const Dims& size, std::optional<DType> dtype = {},
+                        Location here = Location::current()) {
+  return call<ops::new_empty>(here, self, size, dtype);
+}
+
+// ---- ranges ----
+
+/// start, start + step, … below end (above it, if step is negative): ceil((end - start) / step)
+/// numbers. i64 if all three are integers. Errors: step 0, or away from end.
 inline Tensor arange(Scalar start, Scalar end, Scalar step = 1, std::optional<DType> dtype = {},
                      Location here = Location::current()) {
   return call<ops::arange_start_step>(here, start, end, step, dtype);
 }
+/// 0, 1, … below end.
 inline Tensor arange(Scalar end, std::optional<DType> dtype = {},
                      Location here = Location::current()) {
   return call<ops::arange>(here, end, dtype);
 }
-/// `steps` numbers from start to end, both included.
+/// `steps` numbers at equal distances from start to end, both included.
 inline Tensor linspace(Scalar start, Scalar end, int64_t steps, std::optional<DType> dtype = {},
                        Location here = Location::current()) {
   return call<ops::linspace>(here, start, end, steps, dtype);
 }
-/// (1 - cos(2πk / n)) / 2 for k < n = window_length: the window of Hann that repeats after n.
-inline Tensor hann_window(int64_t window_length, std::optional<DType> dtype = {},
-                          Location here = Location::current()) {
-  return call<ops::hann_window>(here, window_length, dtype);
+/// base^x for the x of `linspace`.
+inline Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10,
+                       std::optional<DType> dtype = {}, Location here = Location::current()) {
+  return call<ops::logspace>(here, start, end, steps, base, dtype);
 }
-/// The identity matrix.
+/// The frequencies of a discrete Fourier transform of n samples at a distance of d, in cycles a
+/// unit of d: 0, 1, …, then the negative ones, over n d.
+inline Tensor fft_fftfreq(int64_t n, double d = 1, std::optional<DType> dtype = {},
+                          Location here = Location::current()) {
+  return call<ops::fft_fftfreq>(here, n, d, dtype);
+}
+/// Those of a transform of real samples, which are not negative: (n / 2 + 1).
+inline Tensor fft_rfftfreq(int64_t n, double d = 1, std::optional<DType> dtype = {},
+                           Location here = Location::current()) {
+  return call<ops::fft_rfftfreq>(here, n, d, dtype);
+}
+
+// ---- matrices and positions ----
+
+/// The identity matrix (n, n).
 inline Tensor eye(Dim n, std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::eye>(here, n, dtype);
 }
-/// Rows and columns (2, n) of a matrix's elements on and below (above) a diagonal, row by row.
+/// Ones on the diagonal of (n, m), else zeros.
+inline Tensor eye(Dim n, Dim m, std::optional<DType> dtype = {},
+                  Location here = Location::current()) {
+  return call<ops::eye_m>(here, n, m, dtype);
+}
+/// Rows and columns (2, count) of a (row, col) matrix's elements on and below the diagonal that is
+/// `offset` above the main one, row by row; i64.
 inline Tensor tril_indices(int64_t row, int64_t col, int64_t offset = 0,
                            std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::tril_indices>(here, row, col, offset, dtype);
 }
+/// Those on and above it.
 inline Tensor triu_indices(int64_t row, int64_t col, int64_t offset = 0,
                            std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::triu_indices>(here, row, col, offset, dtype);
 }
-/// 1 at the position of each class (i64), else 0, along a new last dimension of size `num_classes`;
-/// -1: as many as needed.
+/// 1 at the position of each class (i64), else 0, along a new last dimension of size `num_classes`:
+/// (…) -> (…, num_classes). -1: as many as needed, which a trace does not know. Errors: a class
+/// that is negative or too large.
 inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1,
                       Location here = Location::current()) {
   return call<ops::one_hot>(here, self, num_classes);
 }
 
-/// base^start … base^end.
-inline Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10,
-                       std::optional<DType> dtype = {}, Location here = Location::current()) {
-  return call<ops::logspace>(here, start, end, steps, base, dtype);
-}
-/// Windows of a signal, of 1 at most: periodic ones repeat after their length, others end as they
-/// begin.
-inline Tensor hann_window(int64_t window_length, bool periodic, std::optional<DType> dtype = {},
-                          Location here = Location::current()) {
+// ---- windows of a signal: (window_length), of 1 at most, of a floating dtype ----
+// A periodic one repeats after its length, another ends as it begins. With n = window_length, or
+// one less if it is not periodic, and k < window_length:
+
+/// (1 - cos(2πk / n)) / 2
+inline Tensor hann_window(int64_t window_length, bool periodic = true,
+                          std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::hann_window_periodic>(here, window_length, periodic, dtype);
 }
-inline Tensor hamming_window(int64_t window_length, bool periodic = true,
-                             std::optional<DType> dtype = {}, Location here = Location::current()) {
-  return call<ops::hamming_window_periodic>(here, window_length, periodic, dtype);
+/// alpha - beta cos(2πk / n)
+inline Tensor hamming_window(int64_t window_length, bool periodic = true, double alpha = 0.54,
+                             double beta = 0.46, std::optional<DType> dtype = {},
+                             Location here = Location::current()) {
+  return call<ops::hamming_window_periodic_alpha_beta>(here, window_length, periodic, alpha, beta,
+                                                       dtype);
 }
+/// 1 - |2k / n - 1|
 inline Tensor bartlett_window(int64_t window_length, bool periodic = true,
                               std::optional<DType> dtype = {},
                               Location here = Location::current()) {
   return call<ops::bartlett_window_periodic>(here, window_length, periodic, dtype);
 }
+/// 0.42 - 0.5 cos(2πk / n) + 0.08 cos(4πk / n)
 inline Tensor blackman_window(int64_t window_length, bool periodic = true,
                               std::optional<DType> dtype = {},
                               Location here = Location::current()) {
   return call<ops::blackman_window_periodic>(here, window_length, periodic, dtype);
 }
+/// I₀(beta √(1 - (2k / n - 1)²)) / I₀(beta)
 inline Tensor kaiser_window(int64_t window_length, bool periodic = true, double beta = 12,
                             std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::kaiser_window_beta>(here, window_length, periodic, beta, dtype);

@@ -14,7 +14,12 @@ namespace taper::eager {
 ///                    (length)
 ///   input_lengths    how many steps of each example count
 ///   target_lengths   how long each target is; the mean divides each loss by it first
-///   zero_infinity    losses of targets that are too long for their input count as zero
+///   zero_infinity    losses of targets that are too long for their input, which are infinite,
+///   count
+///                    as zero
+///
+/// Of f32 and f64; the result is (batch), or without dimensions where it is reduced or there is no
+/// batch. Errors: a length outside its dimension, a class outside (time, batch, classes).
 inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
                        const Ints& target_lengths, int64_t blank = 0,
                        Reduction reduction = Reduction::mean, bool zero_infinity = false,
@@ -22,7 +27,7 @@ inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Int
   return call<ops::ctc_loss_IntList>(here, log_probs, targets, input_lengths, target_lengths, blank,
                                      static_cast<int64_t>(reduction), zero_infinity);
 }
-/// The same with lengths in tensors, whose elements are read: not while tracing.
+/// The same with lengths in integer tensors (batch), whose elements are read: not while tracing.
 inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, int64_t blank = 0,
                        Reduction reduction = Reduction::mean, bool zero_infinity = false,

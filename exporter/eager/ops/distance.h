@@ -1,5 +1,6 @@
 // Distances and similarities of vectors. `p` is the order of the norm: 0 counts the places that
-// differ, infinity takes the largest difference.
+// differ, infinity takes the largest difference. Of one floating dtype, which the result has.
+// Errors: sizes that do not fit each other, a negative p.
 #pragma once
 #include <optional>
 
@@ -18,12 +19,14 @@ inline Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2,
 inline Tensor pdist(const Tensor& self, double p = 2, Location here = Location::current()) {
   return call<ops::_pdist_forward>(here, self, p);
 }
-/// Of x1 - x2 + eps along the last dimension.
+/// The p-norm of x1 - x2 + eps along the last dimension, which `keepdim` keeps with size 1; x1 and
+/// x2 broadcast: (…, n) -> (…).
 inline Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2, double eps = 1e-6,
                                 bool keepdim = false, Location here = Location::current()) {
   return call<ops::pairwise_distance>(here, x1, x2, p, eps, keepdim);
 }
-/// The product of the directions of x1 and x2 along `dim`, each |x| at least eps.
+/// x1 x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, which goes; x1 and x2 broadcast. In [-1, 1]
+/// but for rounding.
 inline Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1,
                                 double eps = 1e-8, Location here = Location::current()) {
   return call<ops::cosine_similarity>(here, x1, x2, dim, eps);

@@ -1,29 +1,83 @@
-// Elements picked and written by tensors of indices; sorting. An index outside its dimension is an
-// error of the call.
+// Elements picked and written by tensors of indices. Sorting and searching: sorting.h.
+//
+// Indices are i64 or i32 and begin at 0; one outside its dimension is an error of the call, in a
+// program of its execution. Negative ones count from the end only where a line says so. What is
+// written has the dtype of `self`, and results have it, too. `dim` may be negative; one that self
+// does not have is an error.
+//
+// Where the size of a result depends on data, it is a symbol while tracing: its bounds are those of
+// the argument's sizes, or what `CountBounds` (recorder.h) says, and memory is planned for the
+// most.
 #pragma once
 #include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/ops/sorting.h"
 
 namespace taper::eager {
 
+// ---- rows of a table ----
+
 /// Rows of weight (words, features): indices (…) -> (…, features). `padding_idx`: this row gets no
-/// gradient.
+/// gradient. `scale_grad_by_freq`: gradients are divided by how often their row occurs.
 inline Tensor embedding(const Tensor& weight, const Tensor& indices, Dim padding_idx = -1,
                         bool scale_grad_by_freq = false, Location here = Location::current()) {
   return call<ops::embedding>(here, weight, indices, padding_idx, scale_grad_by_freq, false);
 }
-/// out[i][j]… = self[index[i][j]…][j]… for dim 0, and so for other dims.
+/// Sums (mode 0), means (1) or maxima (2) of the rows of weight (words, features) that each bag
+/// names: (bags, features). Bag k is indices[offsets[k]] … indices[offsets[k + 1] - 1]; the last
+/// goes to the end, or with `include_last_offset` the last offset is that end.
+/// `per_sample_weights`, of the shape of indices, multiply the rows of a sum.
+inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                            int64_t mode = 0, const std::optional<Tensor>& per_sample_weights = {},
+                            bool include_last_offset = false, Location here = Location::current()) {
+  return std::get<0>(call<ops::embedding_bag>(here, weight, indices, offsets, false, mode, false,
+                                              per_sample_weights, include_last_offset));
+}
+/// The same without the row `padding_idx`, which counts nothing and gets no gradient; it may be
+/// negative.
+inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                            int64_t mode, const std::optional<Tensor>& per_sample_weights,
+                            bool include_last_offset, int64_t padding_idx,
+                            Location here = Location::current()) {
+  return std::get<0>(call<ops::embedding_bag_padding_idx>(here, weight, indices, offsets, false,
+                                                          mode, false, per_sample_weights,
+                                                          include_last_offset, padding_idx));
+}
+
+// ---- one index for each element: index has the rank of self ----
+
+/// out[i][j]… = self[index[i][j]…][j]… for dim 0, and so for other dims; of the sizes of index,
+/// which must not be larger than those of self but along dim.
 inline Tensor gather(const Tensor& self, int64_t dim, const Tensor& index,
                      Location here = Location::current()) {
   return call<ops::gather>(here, self, dim, index, false);
 }
-/// self with self[index[i][j]…][j]… = src[i][j]…; the last of several writes to one place wins.
+/// The elements that `indices`, such as argsort gives, name along `dim`; both are expanded to each
+/// other's other sizes. Without `dim`: of all elements as one line. Negative ones count from the
+/// end.
+inline Tensor take_along_dim(const Tensor& self, const Tensor& indices,
+                             std::optional<int64_t> dim = {}, Location here = Location::current()) {
+  return call<ops::take_along_dim>(here, self, indices, dim);
+}
+/// self with self[index[i][j]…][j]… = src[i][j]…; the last of several writes to one place wins. src
+/// is at least as large as index.
 inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                       Location here = Location::current()) {
   return call<ops::scatter_src>(here, self, dim, index, src);
 }
+/// The same with one number everywhere.
 inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Scalar value,
                       Location here = Location::current()) {
   return call<ops::scatter_value>(here, self, dim, index, value);
+}
+/// The same, but what stands there is increased or multiplied: `reduce` is "add" or "multiply".
+inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                      std::string_view reduce, Location here = Location::current()) {
+  return call<ops::scatter_reduce>(here, self, dim, index, src, reduce);
+}
+/// The same with one number everywhere.
+inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Scalar value,
+                      std::string_view reduce, Location here = Location::current()) {
+  return call<ops::scatter_value_reduce>(here, self, dim, index, value, reduce);
 }
 /// self with self[index[i][j]…][j]… += src[i][j]…
 inline Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
@@ -37,25 +91,33 @@ inline Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& inde
                              Location here = Location::current()) {
   return call<ops::scatter_reduce_two>(here, self, dim, index, src, reduce, include_self);
 }
-/// Slices of self along dim, in the order of the vector `index`.
+
+// ---- one index for each slice along `dim`: index is a vector ----
+
+/// Slices of self in the order of `index`: the extent of dim becomes that of index.
 inline Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index,
                            Location here = Location::current()) {
   return call<ops::index_select>(here, self, dim, index);
 }
-/// self with slice index[i] += alpha source's slice i, along dim.
+/// self with slice index[i] += alpha source's slice i.
 inline Tensor index_add(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                         Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::index_add>(here, self, dim, index, source, alpha);
 }
-/// self with slice index[i] = source's slice i, along dim.
+/// self with slice index[i] = source's slice i; the last of several writes to one place wins.
 inline Tensor index_copy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          Location here = Location::current()) {
   return call<ops::index_copy>(here, self, dim, index, source);
 }
-/// self with `value` in the slices `index` along dim.
+/// self with `value` in the slices `index`. Negative ones count from the end.
 inline Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, Scalar value,
                          Location here = Location::current()) {
   return call<ops::index_fill_int_Scalar>(here, self, dim, index, value);
+}
+/// The same, `value` a tensor without dimensions.
+inline Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value,
+                         Location here = Location::current()) {
+  return call<ops::index_fill_int_Tensor>(here, self, dim, index, value);
 }
 /// self with slice index[i] and source's slice i made one by `reduce`: "prod", "mean", "amax" or
 /// "amin". Without `include_self`, slices that an index names start anew.
@@ -64,134 +126,73 @@ inline Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index,
                            Location here = Location::current()) {
   return call<ops::index_reduce>(here, self, dim, index, source, reduce, include_self);
 }
-/// self, the elements where `mask` is true replaced by those of source, one after the other.
-inline Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source,
-                             Location here = Location::current()) {
-  return call<ops::masked_scatter>(here, self, mask, source);
-}
-/// The elements where `mask` is true, as a vector. Its size depends on data: a symbol while
-/// tracing.
-inline Tensor masked_select(const Tensor& self, const Tensor& mask,
-                            Location here = Location::current()) {
-  return call<ops::masked_select>(here, self, mask);
-}
-/// The positions of elements that are not zero: i64 (count, rank), in row-major order. Not while
-/// tracing.
-inline Tensor argwhere(const Tensor& self, Location here = Location::current()) {
-  return call<ops::argwhere>(here, self);
-}
-inline Tensor nonzero(const Tensor& self, Location here = Location::current()) {
-  return call<ops::nonzero>(here, self);
-}
-/// The elements at positions in the flattened tensor, negative ones counted from the end.
-inline Tensor take(const Tensor& self, const Tensor& index, Location here = Location::current()) {
-  return call<ops::take>(here, self, index);
-}
-/// Slice i of self along dim (of the flattened tensor without it) repeats[i] times. While tracing,
-/// `output_size`, the sum of `repeats`, must be given.
+/// Slice i along dim (element i of the flattened tensor without it) repeats[i] times; `repeats` is
+/// a vector, or one number for all. The extent, the sum of `repeats`, depends on data unless
+/// `output_size` gives it.
 inline Tensor repeat_interleave(const Tensor& self, const Tensor& repeats,
                                 std::optional<int64_t> dim = {},
                                 std::optional<Dim> output_size = {},
                                 Location here = Location::current()) {
   return call<ops::repeat_interleave_self_Tensor>(here, self, repeats, dim, output_size);
 }
-/// Where the elements of self would stand in lines of sorted values (or in one line for all), the
-/// first place that keeps them sorted, with `right` the last.
-inline Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool right = false,
-                           bool out_int32 = false, Location here = Location::current()) {
-  return call<ops::searchsorted_Tensor>(here, sorted_sequence, self, out_int32, right, std::nullopt,
-                                        std::nullopt);
-}
-inline Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool right = false,
-                        bool out_int32 = false, Location here = Location::current()) {
-  return call<ops::bucketize_Tensor>(here, self, boundaries, out_int32, right);
-}
-/// Whether each element is among the elements of `test_elements`.
-inline Tensor isin(const Tensor& elements, const Tensor& test_elements, bool invert = false,
-                   Location here = Location::current()) {
-  return call<ops::isin_Tensor_Tensor>(here, elements, test_elements, false, invert);
-}
-/// How often each number from 0 on occurs in a vector (or the sum of the weights there). Not while
-/// tracing.
-inline Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = {},
-                       Dim minlength = 0, Location here = Location::current()) {
-  return call<ops::bincount>(here, self, weights, minlength);
-}
-/// How many elements fall into each of `bins` equal parts of [min, max]; of the range of the data
-/// if both are 0.
-inline Tensor histc(const Tensor& self, int64_t bins = 100, Scalar min = 0, Scalar max = 0,
-                    Location here = Location::current()) {
-  return call<ops::histc>(here, self, bins, min, max);
-}
-/// The different slices along dim in ascending order, where each slice of self is among them, and
-/// how often each occurs. Not while tracing.
-inline std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t dim,
-                                                     Location here = Location::current()) {
-  return call<ops::unique_dim>(here, self, dim, true, true, true);
-}
-/// Sums (mode 0), means (1) or maxima (2) of the rows of weight (words, features) that each bag
-/// names: bag k is indices[offsets[k]] … indices[offsets[k + 1] - 1].
-inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
-                            int64_t mode = 0, const std::optional<Tensor>& per_sample_weights = {},
-                            bool include_last_offset = false, Location here = Location::current()) {
-  return std::get<0>(call<ops::embedding_bag>(here, weight, indices, offsets, false, mode, false,
-                                              per_sample_weights, include_last_offset));
-}
-/// self[indices], as NumPy's: index tensors broadcast together, an undefined one stands for `:`.
-/// Negative ones count from the end.
-/// A bool mask stands for the positions where it is true.
+
+// ---- NumPy's indices; negative ones count from the end ----
+
+/// self[indices]: index tensors, one for each of the first dimensions, broadcast together; an
+/// undefined one stands for `:`. A bool mask stands for the positions where it is true, whose
+/// number depends on data.
 inline Tensor index(const Tensor& self, const std::vector<Tensor>& indices,
                     Location here = Location::current()) {
   return call<ops::index_Tensor>(here, self, indices);
 }
-/// self with self[indices] = values, or += values with `accumulate`.
+/// self with self[indices] = values, which broadcast, or += values with `accumulate`. Without it
+/// the last of several writes to one place wins.
 inline Tensor index_put(const Tensor& self, const std::vector<Tensor>& indices,
                         const Tensor& values, bool accumulate = false,
                         Location here = Location::current()) {
   return call<ops::index_put>(here, self, indices, values, accumulate);
 }
+/// `index_put` in place.
 inline Tensor& index_put_(Tensor& self, const std::vector<Tensor>& indices, const Tensor& values,
                           bool accumulate = false, Location here = Location::current()) {
   return call_in_place<ops::index_put>(here, self, indices, values, accumulate);
 }
-/// The elements that `indices`, such as argsort gives, name along `dim`; both are expanded to each
-/// other's other sizes. Without `dim`: of all elements as one line.
-inline Tensor take_along_dim(const Tensor& self, const Tensor& indices,
-                             std::optional<int64_t> dim = {}, Location here = Location::current()) {
-  return call<ops::take_along_dim>(here, self, indices, dim);
+/// The elements at positions in the flattened tensor, in the sizes of index.
+inline Tensor take(const Tensor& self, const Tensor& index, Location here = Location::current()) {
+  return call<ops::take>(here, self, index);
 }
-/// The elements along dim in ascending order (or descending), and where they were. Equal ones keep
-/// their order; NaN is the largest.
-inline std::tuple<Tensor, Tensor> sort(const Tensor& self, int64_t dim = -1,
-                                       bool descending = false,
-                                       Location here = Location::current()) {
-  return call<ops::sort>(here, self, dim, descending);
-}
-inline Tensor argsort(const Tensor& self, int64_t dim = -1, bool descending = false,
-                      Location here = Location::current()) {
-  return call<ops::argsort>(here, self, dim, descending);
-}
-/// The k largest (or smallest) elements along dim, in order, and where they were.
-inline std::tuple<Tensor, Tensor> topk(const Tensor& self, Dim k, int64_t dim = -1,
-                                       bool largest = true, Location here = Location::current()) {
-  return call<ops::topk>(here, self, k, dim, largest, true);
-}
-
-/// Where true elements stand: for each dimension a vector of coordinates.
-inline std::vector<Tensor> where(const Tensor& condition, Location here = Location::current()) {
-  return call<ops::where>(here, condition);
-}
-/// A copy with source[i] at index[i], counted over all elements.
+/// self with source[i] at position index[i] of the flattened tensor, or increased by it with
+/// `accumulate`; index is i64, source of its sizes.
 inline Tensor put(const Tensor& self, const Tensor& index, const Tensor& source,
                   bool accumulate = false, Location here = Location::current()) {
   return call<ops::put>(here, self, index, source, accumulate);
 }
-/// One element for each run of equal ones, the run that every element belongs to, and their
-/// lengths; or of slices along `dim`.
-inline std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self,
-                                                             std::optional<int64_t> dim = {},
-                                                             Location here = Location::current()) {
-  return call<ops::unique_consecutive>(here, self, true, true, dim);
+
+// ---- masks: bool tensors that broadcast with self ----
+
+/// The elements where `mask` is true, as a vector, whose size depends on data.
+inline Tensor masked_select(const Tensor& self, const Tensor& mask,
+                            Location here = Location::current()) {
+  return call<ops::masked_select>(here, self, mask);
+}
+/// self, the elements where `mask` is true replaced by those of source, one after the other. Too
+/// few of them are an error.
+inline Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source,
+                             Location here = Location::current()) {
+  return call<ops::masked_scatter>(here, self, mask, source);
+}
+/// The positions of elements that are not zero: i64 (count, rank), in row-major order. The count
+/// depends on data.
+inline Tensor nonzero(const Tensor& self, Location here = Location::current()) {
+  return call<ops::nonzero>(here, self);
+}
+/// `nonzero` by NumPy's name.
+inline Tensor argwhere(const Tensor& self, Location here = Location::current()) {
+  return call<ops::argwhere>(here, self);
+}
+/// The columns of `nonzero`: for each dimension a vector (count) of coordinates, i64.
+inline std::vector<Tensor> where(const Tensor& condition, Location here = Location::current()) {
+  return call<ops::where>(here, condition);
 }
 
 }  // namespace taper::eager

@@ -1,6 +1,7 @@
 // Linear algebra: systems, inverses, determinants, factorisations. A matrix is the last two
 // dimensions of a tensor, those before are a batch; `info` (i32) has a number for each matrix, 0 if
-// all went well.
+// all went well. Of f32 and f64. Errors: matrices that are not square where that is asked for,
+// sizes or dtypes that do not fit each other.
 #pragma once
 #include <optional>
 #include <tuple>
@@ -22,8 +23,8 @@ inline std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor&
                                                   Location here = Location::current()) {
   return call<ops::linalg_solve_ex>(here, A, B, left, check_errors);
 }
-/// The inverse of a matrix. Throws if it is singular; `linalg_solve` is faster and more exact where
-/// the inverse is only multiplied.
+/// The inverse of a matrix, (…, n, n). Throws if it is singular; `linalg_solve` is faster and more
+/// exact where the inverse is only multiplied.
 inline Tensor linalg_inv(const Tensor& A, Location here = Location::current()) {
   return call<ops::linalg_inv>(here, A);
 }
@@ -32,15 +33,16 @@ inline std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_erro
                                                 Location here = Location::current()) {
   return call<ops::linalg_inv_ex>(here, A, check_errors);
 }
+/// The determinants: (…, n, n) -> (…).
 inline Tensor linalg_det(const Tensor& A, Location here = Location::current()) {
   return call<ops::linalg_det>(here, A);
 }
-/// (sign, log |det A|): -1, 0 or 1, and minus infinity where it is 0.
+/// (sign, log |det A|), both (…): -1, 0 or 1, and minus infinity where it is 0.
 inline std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A,
                                                  Location here = Location::current()) {
   return call<ops::linalg_slogdet>(here, A);
 }
-/// log det self, NaN where the determinant is negative.
+/// log det self, (…, n, n) -> (…), NaN where the determinant is negative.
 inline Tensor logdet(const Tensor& self, Location here = Location::current()) {
   return call<ops::logdet>(here, self);
 }
@@ -106,11 +108,11 @@ inline std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mo
   return call<ops::linalg_qr>(here, A, mode);
 }
 
-/// The series Σ self^k / k!.
+/// The series Σ self^k / k! of (…, n, n), by scaling and squaring.
 inline Tensor linalg_matrix_exp(const Tensor& self, Location here = Location::current()) {
   return call<ops::linalg_matrix_exp>(here, self);
 }
-/// self multiplied n times; the inverse -n times if n is negative.
+/// self, (…, m, m), multiplied n times; the inverse -n times if n is negative.
 inline Tensor linalg_matrix_power(const Tensor& self, int64_t n,
                                   Location here = Location::current()) {
   return call<ops::linalg_matrix_power>(here, self, n);
@@ -121,18 +123,18 @@ inline Tensor linalg_multi_dot(const std::vector<Tensor>& tensors,
                                Location here = Location::current()) {
   return call<ops::linalg_multi_dot>(here, tensors);
 }
-/// The same for matrices alone.
+/// The same for matrices alone, one or more.
 inline Tensor chain_matmul(const std::vector<Tensor>& matrices,
                            Location here = Location::current()) {
   return call<ops::chain_matmul>(here, matrices);
 }
-/// The sum of x y along `dim`; the dimensions broadcast.
+/// The sum of x y along `dim`, which goes; the dimensions broadcast. Of every dtype that `mul` has.
 inline Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1,
                             Location here = Location::current()) {
   return call<ops::linalg_vecdot>(here, x, y, dim);
 }
 /// The largest (smallest, if ord is negative) sum of absolute values of a column (1) or of a row
-/// (infinity). Other orders are refused.
+/// (infinity) of the matrices that lie in the two dimensions `dim`. Other orders are refused.
 inline Tensor linalg_matrix_norm(const Tensor& self, Scalar ord, const Ints& dim = {-2, -1},
                                  bool keepdim = false, std::optional<DType> dtype = {},
                                  Location here = Location::current()) {
@@ -144,6 +146,12 @@ inline Tensor linalg_matrix_norm(const Tensor& self, const char* ord = "fro",
                                  std::optional<DType> dtype = {},
                                  Location here = Location::current()) {
   return call<ops::linalg_matrix_norm_str_ord>(here, self, ord, dim, keepdim, dtype);
+}
+
+/// The diagonal of two dimensions as the last one, a view; `offset` > 0 above it. Of every dtype.
+inline Tensor linalg_diagonal(const Tensor& A, int64_t offset = 0, int64_t dim1 = -2,
+                              int64_t dim2 = -1, Location here = Location::current()) {
+  return call<ops::linalg_diagonal>(here, A, offset, dim1, dim2);
 }
 
 }  // namespace taper::eager

@@ -1,4 +1,8 @@
-// Losses. `reduction` says what becomes of the elements' losses: nothing, their mean, their sum.
+// Losses of a floating `self` (the prediction; f16 and bf16 are computed in f32) against `target`,
+// of self's sizes and dtype or broadcast with it unless a line says otherwise. `reduction` says
+// what becomes of the elements' losses: nothing, their mean, their sum; the mean of no elements is
+// NaN. The result is differentiable in every floating argument but targets that are classes.
+// Errors: sizes or dtypes that do not fit each other, a class outside its range.
 #pragma once
 #include "taper/exporter/eager/call.h"
 #include "taper/kernels/shapes/loss.h"
@@ -26,23 +30,24 @@ inline Tensor nll_loss(const Tensor& self, const Tensor& target, const Tensor& w
   return call<ops::nll_loss_nd>(here, self, target, weight, static_cast<int64_t>(reduction),
                                 ignore_index);
 }
-/// (self - target)²
+/// (self - target)², the squared error.
 inline Tensor mse_loss(const Tensor& self, const Tensor& target,
                        Reduction reduction = Reduction::mean, Location here = Location::current()) {
   return call<ops::mse_loss>(here, self, target, static_cast<int64_t>(reduction));
 }
-/// |self - target|
+/// |self - target|, the absolute error.
 inline Tensor l1_loss(const Tensor& self, const Tensor& target,
                       Reduction reduction = Reduction::mean, Location here = Location::current()) {
   return call<ops::l1_loss>(here, self, target, static_cast<int64_t>(reduction));
 }
-/// With d = |self - target|: d² / (2 beta) below beta, d - beta / 2 beyond.
+/// With d = |self - target|: d² / (2 beta) below beta ≥ 0, d - beta / 2 beyond.
 inline Tensor smooth_l1_loss(const Tensor& self, const Tensor& target,
                              Reduction reduction = Reduction::mean, double beta = 1,
                              Location here = Location::current()) {
   return call<ops::smooth_l1_loss>(here, self, target, static_cast<int64_t>(reduction), beta);
 }
-/// With d = |self - target|: d² / 2 below delta, delta (d - delta / 2) beyond.
+/// With d = |self - target|: d² / 2 below delta > 0, delta (d - delta / 2) beyond (P. J. Huber,
+/// 1964).
 inline Tensor huber_loss(const Tensor& self, const Tensor& target,
                          Reduction reduction = Reduction::mean, double delta = 1,
                          Location here = Location::current()) {

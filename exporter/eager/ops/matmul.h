@@ -1,24 +1,32 @@
-// Matrix products.
+// Matrix products. All arguments have one dtype, which the result has: f32, f64 or an integer, or
+// f16 and bf16, which are computed in f32. A row of a result depends neither on the number of rows
+// nor on threads (docs/numerics.md). Errors: ranks, inner sizes or dtypes that do not fit each
+// other.
 #pragma once
+#include <concepts>
+#include <optional>
+#include <string_view>
+#include <vector>
+
 #include "taper/exporter/eager/call.h"
 
 namespace taper::eager {
 
-/// (m, k) (k, n) -> (m, n)
+/// (m, k) (k, n) -> (m, n), the product of two matrices.
 inline Tensor mm(const Tensor& self, const Tensor& mat2, Location here = Location::current()) {
   return call<ops::mm>(here, self, mat2);
 }
-/// (batch, m, k) (batch, k, n) -> (batch, m, n)
+/// (batch, m, k) (batch, k, n) -> (batch, m, n), a product for each of a batch.
 inline Tensor bmm(const Tensor& self, const Tensor& mat2, Location here = Location::current()) {
   return call<ops::bmm>(here, self, mat2);
 }
-/// beta self + alpha mat1 mat2; self broadcasts. With beta 0 self's values do not matter, not even
-/// NaN.
+/// beta self + alpha mat1 mat2, (m, k) (k, n); self broadcasts to (m, n). With beta 0 self's values
+/// do not matter, not even NaN.
 inline Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, Scalar beta = 1,
                     Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::addmm>(here, self, mat1, mat2, beta, alpha);
 }
-/// beta self + alpha batch1 batch2 for batches of matrices; self broadcasts.
+/// beta self + alpha batch1 batch2 for batches (b, m, k) (b, k, n) of matrices; self broadcasts.
 inline Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
                       Scalar beta = 1, Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::baddbmm>(here, self, batch1, batch2, beta, alpha);
@@ -34,7 +42,7 @@ inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bi
 inline Tensor matmul(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::matmul>(here, self, other);
 }
-/// (m, k) (k) -> (m)
+/// (m, k) (k) -> (m), a matrix times a vector.
 inline Tensor mv(const Tensor& self, const Tensor& vec, Location here = Location::current()) {
   return call<ops::mv>(here, self, vec);
 }
@@ -47,10 +55,11 @@ inline Tensor grouped_mm(const Tensor& self, const Tensor& mat2, const Tensor& o
                          Location here = Location::current()) {
   return call<ops::_grouped_mm>(here, self, mat2, offs, std::nullopt, std::nullopt);
 }
-/// (k) (k) -> ()
+/// (k) (k) -> (), the sum of products of two vectors.
 inline Tensor dot(const Tensor& self, const Tensor& tensor, Location here = Location::current()) {
   return call<ops::dot>(here, self, tensor);
 }
+/// `dot` by its name for complex numbers.
 inline Tensor vdot(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::vdot>(here, self, other);
 }
@@ -58,17 +67,24 @@ inline Tensor vdot(const Tensor& self, const Tensor& other, Location here = Loca
 inline Tensor inner(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::inner>(here, self, other);
 }
-/// beta self + alpha mat vec; self broadcasts.
+/// beta self + alpha times the sum of all batch1 batch2, (b, m, k) (b, k, n); self broadcasts to
+/// (m, n).
+inline Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
+                     Scalar beta = 1, Scalar alpha = 1, Location here = Location::current()) {
+  return call<ops::addbmm>(here, self, batch1, batch2, beta, alpha);
+}
+/// beta self + alpha mat vec, (m, k) (k); self broadcasts to (m).
 inline Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, Scalar beta = 1,
                     Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::addmv>(here, self, mat, vec, beta, alpha);
 }
-/// beta self + alpha outer(vec1, vec2); self broadcasts.
+/// beta self + alpha outer(vec1, vec2), (m) (n); self broadcasts to (m, n).
 inline Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, Scalar beta = 1,
                    Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::addr>(here, self, vec1, vec2, beta, alpha);
 }
-/// Every element of self times the whole of other, in its place: sizes multiply.
+/// Kronecker's product: every element of self times the whole of other, in its place; sizes
+/// multiply, from the last dimension on.
 inline Tensor kron(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::kron>(here, self, other);
 }
@@ -77,10 +93,32 @@ inline Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor&
                        const Tensor& bias = {}, Location here = Location::current()) {
   return call<ops::bilinear>(here, input1, input2, weight, bias);
 }
-/// The cross product of vectors of 3 along `dim`; the other dimensions broadcast.
-inline Tensor cross(const Tensor& self, const Tensor& other, int64_t dim = -1,
-                    Location here = Location::current()) {
+/// The cross product of vectors of 3 along `dim`, which must have this extent; the other dimensions
+/// broadcast.
+inline Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim = -1,
+                           Location here = Location::current()) {
   return call<ops::linalg_cross>(here, self, other, dim);
+}
+/// The same; without `dim`, along the first dimension with 3 elements.
+inline Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim = {},
+                    Location here = Location::current()) {
+  return call<ops::cross>(here, self, other, dim);
+}
+/// Sums of products over the dimensions dims_self of self and dims_other of other, pair by pair of
+/// one size: the other dimensions of self, then those of other.
+inline Tensor tensordot(const Tensor& self, const Tensor& other, const Ints& dims_self,
+                        const Ints& dims_other, Location here = Location::current()) {
+  return call<ops::tensordot>(here, self, other, dims_self, dims_other);
+}
+/// The same over the last `dims` dimensions of self and the first of other. (A template, so that a
+/// list of one is no number.)
+template <std::integral T>
+Tensor tensordot(const Tensor& self, const Tensor& other, T dims,
+                 Location here = Location::current()) {
+  if (dims < 0) throw EagerError(here, "tensordot: dims must be 0 or more");
+  Ints last, first;
+  for (T i = 0; i < dims; ++i) last.push_back(i - dims), first.push_back(i);
+  return tensordot(self, other, last, first, here);
 }
 /// The sum of products that `equation` writes: "bij,bjk->bik". Letters name dimensions; those that
 /// the right side leaves out are summed, one that a term repeats takes its diagonal, "..." stands
@@ -91,7 +129,7 @@ inline Tensor einsum(std::string_view equation, const std::vector<Tensor>& tenso
                      const std::optional<Ints>& path = {}, Location here = Location::current()) {
   return call<ops::einsum>(here, equation, tensors, path);
 }
-/// (m) (n) -> (m, n)
+/// (m) (n) -> (m, n), the product of each with each.
 inline Tensor outer(const Tensor& self, const Tensor& vec2, Location here = Location::current()) {
   return call<ops::outer>(here, self, vec2);
 }

@@ -1,6 +1,9 @@
-// Copies, casts, joins, and new arrangements of elements.
+// Copies, casts, joins, and new arrangements of elements: of every dtype, which the result has;
+// tensors that are joined are brought to a common one. `dim` may be negative. Errors: a dim that
+// self does not have, sizes that do not fit each other.
 #pragma once
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "taper/exporter/eager/call.h"
@@ -15,15 +18,18 @@ inline Tensor clone(const Tensor& self, Location here = Location::current()) {
 inline Tensor contiguous(const Tensor& self, Location here = Location::current()) {
   return call<ops::contiguous>(here, self);
 }
-/// `self` if it has the dtype, else a copy. A real becomes an integer towards zero.
+/// `self` if it has the dtype, else a copy. A real becomes an integer towards zero; what the
+/// integer cannot hold: docs/numerics.md.
 inline Tensor to(const Tensor& self, DType dtype, Location here = Location::current()) {
   return call<ops::to_dtype>(here, self, dtype, false);
 }
+/// `to` the dtype of other.
 inline Tensor type_as(const Tensor& self, const Tensor& other,
                       Location here = Location::current()) {
   return call<ops::type_as>(here, self, other);
 }
-/// Joined along an existing dimension; all other sizes must be equal.
+/// Joined along an existing dimension; all other sizes must be equal. Vectors without elements do
+/// not count.
 inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0,
                   Location here = Location::current()) {
   return call<ops::cat>(here, tensors, dim);
@@ -33,7 +39,7 @@ inline Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0,
                     Location here = Location::current()) {
   return call<ops::stack>(here, tensors, dim);
 }
-/// The whole tensor repeated along each dimension, and along new ones in front.
+/// The whole tensor repeated along each dimension, and along new ones in front: sizes multiply.
 inline Tensor repeat(const Tensor& self, const Dims& repeats, Location here = Location::current()) {
   return call<ops::repeat>(here, self, repeats);
 }
@@ -42,7 +48,8 @@ inline Tensor tile(const Tensor& self, const Dims& dims, Location here = Locatio
   return call<ops::tile>(here, self, dims);
 }
 /// Coordinates from vectors: result k has the k-th vector along dimension k, repeated along the
-/// others. `indexing`: "ij", or "xy" with the first two dimensions exchanged.
+/// others: (n₀), (n₁), … -> (n₀, n₁, …) each. `indexing`: "ij", or "xy" with the first two
+/// dimensions exchanged.
 inline std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors,
                                     std::string_view indexing = "ij",
                                     Location here = Location::current()) {
@@ -54,18 +61,20 @@ inline Tensor as_strided_scatter(const Tensor& self, const Tensor& src, const Di
                                  Location here = Location::current()) {
   return call<ops::as_strided_scatter>(here, self, src, size, stride, storage_offset);
 }
-/// Joined along the second dimension (of tensors with one: the first); of at least 2 dimensions,
-/// new ones in front, along the first; of at least 3, the third new one behind, along the third.
+/// Joined along the second dimension, of vectors the first.
 inline Tensor hstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::hstack>(here, tensors);
 }
+/// Joined along the first dimension; vectors are rows.
 inline Tensor vstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::vstack>(here, tensors);
 }
+/// Joined along the third dimension, as `atleast_3d` has it.
 inline Tensor dstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::dstack>(here, tensors);
 }
-/// Each element `repeats` times where it stands; without `dim`, of all elements as one line.
+/// Each slice along `dim` `repeats` times where it stands; without `dim`, of all elements as one
+/// line.
 inline Tensor repeat_interleave(const Tensor& self, Dim repeats, std::optional<int64_t> dim = {},
                                 Location here = Location::current()) {
   return call<ops::repeat_interleave_self_int>(here, self, repeats, dim, std::nullopt);
@@ -75,13 +84,14 @@ inline Tensor rot90(const Tensor& self, int64_t k = 1, const Ints& dims = {0, 1}
                     Location here = Location::current()) {
   return call<ops::rot90>(here, self, k, dims);
 }
-/// Zeros with the last dimension of `self` on a diagonal of two new ones.
+/// Zeros with the last dimension of `self` on a diagonal of two new ones: (…, n) -> (…, n +
+/// |offset|, n + |offset|).
 inline Tensor diag_embed(const Tensor& self, int64_t offset = 0, int64_t dim1 = -2,
                          int64_t dim2 = -1, Location here = Location::current()) {
   return call<ops::diag_embed>(here, self, offset, dim1, dim2);
 }
-/// Each element along `dim` less the one before, n times over; of bool, whether they differ.
-/// `prepend` and `append` are joined to the ends first.
+/// Each element along `dim` less the one before, n times over, the extent less by n; of bool,
+/// whether they differ. `prepend` and `append` are joined to the ends first.
 inline Tensor diff(const Tensor& self, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {},
                    const Tensor& append = {}, Location here = Location::current()) {
   return call<ops::diff>(here, self, n, dim, prepend, append);
@@ -100,70 +110,95 @@ inline Tensor roll(const Tensor& self, const Dims& shifts, const Ints& dims = {}
                    Location here = Location::current()) {
   return call<ops::roll>(here, self, shifts, dims);
 }
-/// Pairs (before, after) from the last dimension on; negative ones crop.
+/// `value` put around self: pairs (before, after) from the last dimension on; negative ones crop.
 inline Tensor constant_pad_nd(const Tensor& self, const Dims& pad, Scalar value = 0,
                               Location here = Location::current()) {
   return call<ops::constant_pad_nd>(here, self, pad, value);
 }
-/// The elements on and below (above) a diagonal of the last two dimensions, zero elsewhere.
+/// The elements on and below the diagonal of the last two dimensions that is `diagonal` above the
+/// main one, zero elsewhere.
 inline Tensor tril(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) {
   return call<ops::tril>(here, self, diagonal);
 }
+/// Those on and above it.
 inline Tensor triu(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) {
   return call<ops::triu>(here, self, diagonal);
 }
-/// `self` with the elements that the view of the same name sees replaced by `src`.
+/// `self` with the elements that `slice` sees replaced by `src`, of their sizes.
 inline Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim = 0,
                             std::optional<Dim> start = {}, std::optional<Dim> end = {},
                             Dim step = 1, Location here = Location::current()) {
   return call<ops::slice_scatter>(here, self, src, dim, start, end, step);
 }
+/// The same for `select`.
 inline Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, Dim index,
                              Location here = Location::current()) {
   return call<ops::select_scatter>(here, self, src, dim, index);
 }
+/// The same for `diagonal`.
 inline Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset = 0,
                                int64_t dim1 = 0, int64_t dim2 = 1,
                                Location here = Location::current()) {
   return call<ops::diagonal_scatter>(here, self, src, offset, dim1, dim2);
 }
 
-/// The first (last) row or column last: of dimension 0, of dimension 1.
+/// The order along the first dimension reversed.
 inline Tensor flipud(const Tensor& self, Location here = Location::current()) {
   return call<ops::flipud>(here, self);
 }
+/// The order along the second dimension reversed.
 inline Tensor fliplr(const Tensor& self, Location here = Location::current()) {
   return call<ops::fliplr>(here, self);
 }
-/// Along dimension 1; vectors are columns.
+/// Joined along the second dimension; vectors are columns.
 inline Tensor column_stack(const std::vector<Tensor>& tensors,
                            Location here = Location::current()) {
   return call<ops::column_stack>(here, tensors);
 }
-/// Of a vector the matrix with it on a diagonal, of a matrix that diagonal.
+/// Of a vector the matrix with it on a diagonal, of a matrix that diagonal, as a copy.
 inline Tensor diag(const Tensor& self, int64_t diagonal = 0, Location here = Location::current()) {
   return call<ops::diag>(here, self, diagonal);
 }
-/// All choices of r elements of a vector, each a row.
+/// The elements as one line on a diagonal of a matrix, zero elsewhere.
+inline Tensor diagflat(const Tensor& self, int64_t offset = 0,
+                       Location here = Location::current()) {
+  return call<ops::diagflat>(here, self, offset);
+}
+/// The matrices on the diagonal of one, zero elsewhere; vectors are rows.
+inline Tensor block_diag(const std::vector<Tensor>& tensors, Location here = Location::current()) {
+  return call<ops::block_diag>(here, tensors);
+}
+/// All choices of an element of each vector, as rows: (n₀ n₁ …, number of vectors).
+inline Tensor cartesian_prod(const std::vector<Tensor>& tensors,
+                             Location here = Location::current()) {
+  return call<ops::cartesian_prod>(here, tensors);
+}
+/// All choices of r elements of a vector, as rows: (choices, r).
 inline Tensor combinations(const Tensor& self, int64_t r = 2, bool with_replacement = false,
                            Location here = Location::current()) {
   return call<ops::combinations>(here, self, r, with_replacement);
 }
-/// Tensors of different lengths (dimension 0) as one, (longest, batch, …) or (batch, longest, …).
+/// Tensors of different lengths (dimension 0) as one, (longest, batch, …) or (batch, longest, …),
+/// with `padding_value` behind the shorter ones or, with `padding_side` "left", before.
 inline Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first = false,
                            double padding_value = 0, std::string_view padding_side = "right",
                            Location here = Location::current()) {
   return call<ops::pad_sequence>(here, sequences, batch_first, padding_value, padding_side);
 }
-/// The sum over what a broadcast from `size` repeated.
+/// The sum over what a broadcast from `size` repeated: of this size.
 inline Tensor sum_to_size(const Tensor& self, const Dims& size,
                           Location here = Location::current()) {
   return call<ops::sum_to_size>(here, self, size);
 }
-/// The powers 0 … N - 1 of each element, in a new last dimension.
-inline Tensor vander(const Tensor& x, std::optional<Dim> N = {},
-                     Location here = Location::current()) {
+/// The powers 0 … N - 1 of each element, in a new last dimension; without N, as many as the extent.
+inline Tensor linalg_vander(const Tensor& x, std::optional<Dim> N = {},
+                            Location here = Location::current()) {
   return call<ops::linalg_vander>(here, x, N);
+}
+/// The same of a vector, from the largest power down unless `increasing`.
+inline Tensor vander(const Tensor& x, std::optional<int64_t> N = {}, bool increasing = false,
+                     Location here = Location::current()) {
+  return call<ops::vander>(here, x, N, increasing);
 }
 
 }  // namespace taper::eager

@@ -10,7 +10,9 @@ namespace taper::eager {
 /// `pad` elements around the last dimensions: pairs (before, after) from the last one on; negative
 /// ones crop. `mode`: "constant", with `value`; and for 1, 2 or 3 pairs of (channels, …) or (batch,
 /// channels, …) "reflect" (the edge not repeated), "replicate" (the edge repeated) and "circular"
-/// (what leaves at one end comes back at the other).
+/// (what leaves at one end comes back at the other). Of every dtype, which the result has. Errors:
+/// an odd number of elements of `pad`, more than the extent (less one for "reflect"), a size below
+/// 0.
 inline Tensor pad(const Tensor& self, const Dims& pad, std::string_view mode = "constant",
                   std::optional<double> value = {}, Location here = Location::current()) {
   return call<ops::pad>(here, self, pad, mode, value);

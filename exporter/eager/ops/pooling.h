@@ -1,37 +1,51 @@
 // Pooling over the last dimensions of (channels, …) or (batch, channels, …). An empty stride means
-// kernel_size.
+// kernel_size; all are in elements, one for all dimensions or one for each. With `ceil_mode` a
+// window that begins inside, or in the padding before, counts even if it does not end there:
+//
+//   result extent = (extent + 2 padding - dilation (kernel - 1) - 1) / stride + 1
+//
+// The result has the dtype of self, indices are i64. Errors: another rank, a window larger than the
+// padded extent, padding of more than half a window.
 #pragma once
+#include <optional>
+#include <tuple>
+
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/ops/each.h"
 
 namespace taper::eager {
 
-/// The largest element of each window; positions in the padding do not count.
+/// The largest element of each window over (…, x), NaN if there is one; positions in the padding do
+/// not count.
 inline Tensor max_pool1d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
                          const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
                          Location here = Location::current()) {
   return call<ops::max_pool1d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
                                dilation.ints(), ceil_mode);
 }
+/// The same over (…, height, width).
 inline Tensor max_pool2d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
                          const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
                          Location here = Location::current()) {
   return call<ops::max_pool2d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
                                dilation.ints(), ceil_mode);
 }
+/// The same over (…, depth, height, width).
 inline Tensor max_pool3d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
                          const Each& padding = 0, const Each& dilation = 1, bool ceil_mode = false,
                          Location here = Location::current()) {
   return call<ops::max_pool3d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
                                dilation.ints(), ceil_mode);
 }
-/// Also where each maximum lies in its plane, i64: the first of equal ones, counted row by row.
+/// `max_pool2d`, and where each maximum lies in its plane: the first of equal ones, counted row by
+/// row.
 inline std::tuple<Tensor, Tensor> max_pool2d_with_indices(
     const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0,
     const Each& dilation = 1, bool ceil_mode = false, Location here = Location::current()) {
   return call<ops::max_pool2d_with_indices>(here, self, kernel_size.ints(), stride.ints(),
                                             padding.ints(), dilation.ints(), ceil_mode);
 }
+/// `max_pool3d`, and where each maximum lies in its volume, likewise.
 inline std::tuple<Tensor, Tensor> max_pool3d_with_indices(
     const Tensor& self, const Each& kernel_size, const Each& stride = {}, const Each& padding = 0,
     const Each& dilation = 1, bool ceil_mode = false, Location here = Location::current()) {
@@ -39,14 +53,15 @@ inline std::tuple<Tensor, Tensor> max_pool3d_with_indices(
                                             padding.ints(), dilation.ints(), ceil_mode);
 }
 
-/// The mean of each window, zeros of the padding counted unless `count_include_pad` is false; or
-/// the sum over `divisor_override`.
+/// The mean of each window over (…, x), zeros of the padding counted unless `count_include_pad` is
+/// false.
 inline Tensor avg_pool1d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
                          const Each& padding = 0, bool ceil_mode = false,
                          bool count_include_pad = true, Location here = Location::current()) {
   return call<ops::avg_pool1d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
                                ceil_mode, count_include_pad);
 }
+/// The same over (…, height, width); or the sum over `divisor_override`, which is not 0.
 inline Tensor avg_pool2d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
                          const Each& padding = 0, bool ceil_mode = false,
                          bool count_include_pad = true,
@@ -55,6 +70,7 @@ inline Tensor avg_pool2d(const Tensor& self, const Each& kernel_size, const Each
   return call<ops::avg_pool2d>(here, self, kernel_size.ints(), stride.ints(), padding.ints(),
                                ceil_mode, count_include_pad, divisor_override);
 }
+/// The same over (…, depth, height, width).
 inline Tensor avg_pool3d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
                          const Each& padding = 0, bool ceil_mode = false,
                          bool count_include_pad = true,
@@ -64,35 +80,40 @@ inline Tensor avg_pool3d(const Tensor& self, const Each& kernel_size, const Each
                                ceil_mode, count_include_pad, divisor_override);
 }
 
-/// Means over windows that cut the extent into `output_size` parts: part i of n is [floor(i extent
-/// / n), ceil((i + 1) extent / n)).
+/// Means over windows that cut the extent of (…, x) into `output_size` parts: part i of n is
+/// [floor(i extent / n), ceil((i + 1) extent / n)).
 inline Tensor adaptive_avg_pool1d(const Tensor& self, int64_t output_size,
                                   Location here = Location::current()) {
   return call<ops::adaptive_avg_pool1d>(here, self, Ints{output_size});
 }
+/// The same over (…, height, width), with two sizes.
 inline Tensor adaptive_avg_pool2d(const Tensor& self, const Dims& output_size,
                                   Location here = Location::current()) {
   return call<ops::adaptive_avg_pool2d>(here, self, output_size);
 }
+/// The same over (…, depth, height, width), with three sizes.
 inline Tensor adaptive_avg_pool3d(const Tensor& self, const Dims& output_size,
                                   Location here = Location::current()) {
   return call<ops::adaptive_avg_pool3d>(here, self, output_size);
 }
-/// The largest elements of such windows, and where each lies in its plane, i64.
+/// The largest elements of such windows, and where each lies in its line.
 inline std::tuple<Tensor, Tensor> adaptive_max_pool1d(const Tensor& self, int64_t output_size,
                                                       Location here = Location::current()) {
   return call<ops::adaptive_max_pool1d>(here, self, Ints{output_size});
 }
+/// The same over (…, height, width), with two sizes.
 inline std::tuple<Tensor, Tensor> adaptive_max_pool2d(const Tensor& self, const Ints& output_size,
                                                       Location here = Location::current()) {
   return call<ops::adaptive_max_pool2d>(here, self, output_size);
 }
+/// The same over (…, depth, height, width), with three sizes.
 inline std::tuple<Tensor, Tensor> adaptive_max_pool3d(const Tensor& self, const Ints& output_size,
                                                       Location here = Location::current()) {
   return call<ops::adaptive_max_pool3d>(here, self, output_size);
 }
 /// The largest elements of windows at distances that `random_samples` decides: numbers in [0, 1),
-/// (batch, channels, 2), for width and height; and where each lies in its plane.
+/// (batch, channels, 2), for width and height; and where each lies in its plane. B. Graham,
+/// arXiv:1412.6071.
 inline std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, const Each& kernel_size,
                                                         const Ints& output_size,
                                                         const Tensor& random_samples,
@@ -101,10 +122,17 @@ inline std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, cons
                                           random_samples);
 }
 /// Zeros, and each element of `self` where `indices` says that a max_pool found it in its plane of
-/// `output_size`.
+/// `output_size`. An index outside the plane is an error.
 inline Tensor max_unpool2d(const Tensor& self, const Tensor& indices, const Dims& output_size,
                            Location here = Location::current()) {
   return call<ops::max_unpool2d>(here, self, indices, output_size);
+}
+/// The same in volumes; `stride` and `padding`, those of the pooling, three numbers each, decide
+/// nothing.
+inline Tensor max_unpool3d(const Tensor& self, const Tensor& indices, const Dims& output_size,
+                           const Each& stride, const Each& padding,
+                           Location here = Location::current()) {
+  return call<ops::max_unpool3d>(here, self, indices, output_size, stride.ints(), padding.ints());
 }
 
 /// The windows of an image ([batch,] channels, height, width) as columns: ([batch,] channels ×
@@ -115,7 +143,8 @@ inline Tensor im2col(const Tensor& self, const Each& kernel_size, const Each& di
   return call<ops::im2col>(here, self, kernel_size.ints(), dilation.ints(), padding.ints(),
                            stride.ints());
 }
-/// Such columns added up in an image of `output_size`. PyTorch's nn.functional.fold.
+/// Such columns added up in an image of `output_size` (height, width). PyTorch's
+/// nn.functional.fold.
 inline Tensor col2im(const Tensor& self, const Dims& output_size, const Each& kernel_size,
                      const Each& dilation = 1, const Each& padding = 0, const Each& stride = 1,
                      Location here = Location::current()) {

@@ -30,6 +30,12 @@ Tensor randn(const Dims& size, DType dtype, Generator& generator, Location here)
   generator.state().copy_(next, here);
   return values;
 }
+Tensor normal(double mean, double std, const Dims& size, DType dtype, Location here) {
+  if (!(std >= 0)) throw EagerError(here, "normal: std must be 0 or more, not " + to_text(std));
+  const Tensor drawn = randn(size, dtype, default_generator(), here);
+  return call<ops::add_Scalar>(here, call<ops::mul_Scalar>(here, drawn, Scalar(std)), Scalar(mean),
+                               Scalar(1));
+}
 Tensor dropout(const Tensor& input, double p, bool train, Generator& generator, Location here) {
   if (!(p >= 0 && p <= 1))
     throw EagerError(here, "dropout: p must be in [0, 1], not " + to_text(p));

@@ -1,6 +1,7 @@
 // Recurrent layers. `params`: for each layer, and each direction in it, weight_ih, weight_hh and,
 // with `has_biases`, bias_ih and bias_hh; of an LSTM with projection weight_hr after these. Gates
-// stand one after the other along the rows of the weights: lstm i, f, g, o; gru r, z, n.
+// stand one after the other along the rows of the weights: lstm i, f, g, o; gru r, z, n. All
+// tensors have one floating dtype. Errors: sizes or a number of params that do not fit each other.
 #pragma once
 #include <vector>
 
@@ -63,11 +64,13 @@ inline Tensor gru_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih
                        Location here = Location::current()) {
   return call<ops::gru_cell>(here, input, hx, w_ih, w_hh, b_ih, b_hh);
 }
+/// The same of h' = tanh(x W_ihᵀ + b_ih + h W_hhᵀ + b_hh).
 inline Tensor rnn_tanh_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih,
                             const Tensor& w_hh, const Tensor& b_ih = {}, const Tensor& b_hh = {},
                             Location here = Location::current()) {
   return call<ops::rnn_tanh_cell>(here, input, hx, w_ih, w_hh, b_ih, b_hh);
 }
+/// The same with relu.
 inline Tensor rnn_relu_cell(const Tensor& input, const Tensor& hx, const Tensor& w_ih,
                             const Tensor& w_hh, const Tensor& b_ih = {}, const Tensor& b_hh = {},
                             Location here = Location::current()) {

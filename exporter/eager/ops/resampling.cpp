@@ -8,8 +8,18 @@ namespace {
 
 Tensor resize(const Tensor& self, const std::optional<Dims>& size,
               const std::optional<std::vector<double>>& scale, std::string_view mode,
-              bool align_corners, Location here) {
+              bool align_corners, bool antialias, Location here) {
   const int n = self.rank() - 2;
+  if (antialias) {
+    if (mode == "bilinear" && n == 2)
+      return call<ops::_upsample_bilinear2d_aa_vec>(here, self, size, align_corners, scale);
+    if (mode == "bicubic" && n == 2)
+      return call<ops::_upsample_bicubic2d_aa_vec>(here, self, size, align_corners, scale);
+    throw EagerError(here,
+                     "interpolate: antialias is for mode bilinear and bicubic of (batch, "
+                     "channels, height, width), not for " +
+                         std::string(mode) + " of " + to_string(self.sizes()));
+  }
   if (mode == "nearest" && n == 1)
     return call<ops::upsample_nearest1d_vec>(here, self, size, scale);
   if (mode == "nearest" && n == 2)
@@ -50,12 +60,12 @@ int64_t number_of(std::string_view word, std::initializer_list<std::string_view>
 }  // namespace
 
 Tensor interpolate(const Tensor& self, const Dims& size, std::string_view mode, bool align_corners,
-                   Location here) {
-  return resize(self, size, std::nullopt, mode, align_corners, here);
+                   bool antialias, Location here) {
+  return resize(self, size, std::nullopt, mode, align_corners, antialias, here);
 }
 Tensor interpolate_by(const Tensor& self, const std::vector<double>& scale_factor,
-                      std::string_view mode, bool align_corners, Location here) {
-  return resize(self, std::nullopt, scale_factor, mode, align_corners, here);
+                      std::string_view mode, bool align_corners, bool antialias, Location here) {
+  return resize(self, std::nullopt, scale_factor, mode, align_corners, antialias, here);
 }
 
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode,

@@ -1,4 +1,6 @@
-// Images, signals and volumes at another resolution, or at positions of one's choice.
+// Images, signals and volumes at another resolution, or at positions of one's choice. Of floating
+// dtypes, `interpolate` also of u8, which is rounded. Errors: a mode that does not fit the rank, a
+// size or factor that is not positive, sizes that do not fit each other.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -10,14 +12,16 @@ namespace taper::eager {
 /// (batch, channels, …) resized to `size`, which has 1, 2 or 3 elements. `mode`: "nearest",
 /// "nearest-exact", "linear" (1 dimension), "bilinear", "bicubic" (2), "trilinear" (3).
 /// `align_corners`: the centres of the outermost elements stay where they are; otherwise their
-/// outer edges do. Not for the nearest ones.
+/// outer edges do. Not for the nearest ones. `antialias` (bilinear and bicubic): where the image
+/// shrinks, each element is a mean over all that it covers.
 Tensor interpolate(const Tensor& self, const Dims& size, std::string_view mode = "nearest",
-                   bool align_corners = false, Location here = Location::current());
+                   bool align_corners = false, bool antialias = false,
+                   Location here = Location::current());
 /// Enlarged by a factor for each dimension: the new size is floor(size * factor), and positions are
 /// computed from the factor.
 Tensor interpolate_by(const Tensor& self, const std::vector<double>& scale_factor,
                       std::string_view mode = "nearest", bool align_corners = false,
-                      Location here = Location::current());
+                      bool antialias = false, Location here = Location::current());
 
 /// `input` (batch, channels, x…) at the positions `grid` (batch, y…, n), n = 2 or 3 coordinates
 /// from -1 to 1, that of the last dimension first -> (batch, channels, y…). `mode`: "bilinear" (of
@@ -28,18 +32,25 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
                    std::string_view padding_mode = "zeros", bool align_corners = false,
                    Location here = Location::current());
 
+/// Positions for `grid_sample`: the corners of an image or volume `size` (batch, channels, y…)
+/// moved by the matrices theta, (batch, 2, 3) or (batch, 3, 4) -> (batch, y…, 2 or 3).
+inline Tensor affine_grid(const Tensor& theta, const Dims& size, bool align_corners = false,
+                          Location here = Location::current()) {
+  return call<ops::affine_grid_generator>(here, theta, size, align_corners);
+}
+
 /// (…, channels r², height, width) -> (…, channels, height r, width r): r² channels become the
 /// elements of a square.
 inline Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor,
                             Location here = Location::current()) {
   return call<ops::pixel_shuffle>(here, self, upscale_factor);
 }
-/// Its inverse.
+/// Its inverse: (…, channels, height r, width r) -> (…, channels r², height, width).
 inline Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor,
                               Location here = Location::current()) {
   return call<ops::pixel_unshuffle>(here, self, downscale_factor);
 }
-/// Channels (groups, rest) become (rest, groups).
+/// (batch, channels, …): channels (groups, rest) become (rest, groups).
 inline Tensor channel_shuffle(const Tensor& self, Dim groups, Location here = Location::current()) {
   return call<ops::channel_shuffle>(here, self, groups);
 }

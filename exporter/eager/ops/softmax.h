@@ -1,10 +1,14 @@
-// Softmax and attention.
+// Softmax and attention. Of floating dtypes; f16 and bf16 are computed in f32. Errors: a dim that
+// self does not have, sizes or dtypes that do not fit each other.
 #pragma once
+#include <optional>
+
 #include "taper/exporter/eager/call.h"
 
 namespace taper::eager {
 
-/// exp(self) normalised to sum 1 along `dim`. `dtype`: what self is cast to first.
+/// exp(self) normalised to sum 1 along `dim`, of the sizes of self. `dtype`: what self is cast to
+/// first, and the result's.
 inline Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
                       Location here = Location::current()) {
   return call<ops::softmax_int>(here, self, dim, dtype);
@@ -21,7 +25,9 @@ inline Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> 
 ///   is_causal   query i attends to keys up to i
 ///   scale       1 / sqrt(features) if not given
 ///   enable_gqa  each head of key and value serves several of query (dimension -3)
-/// A query that may attend to nothing gives zeros.
+/// A query that may attend to nothing gives zeros. Vaswani et al., arXiv:1706.03762; computed
+/// without the matrix of all scores (Dao et al., arXiv:2205.14135) where a kernel takes the
+/// arguments.
 inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key,
                                            const Tensor& value, const Tensor& attn_mask = {},
                                            double dropout_p = 0, bool is_causal = false,

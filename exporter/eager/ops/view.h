@@ -1,4 +1,6 @@
-// Views: tensors that share the storage of their argument. Writing through one is seen by all.
+// Views: tensors that share the storage of their argument, of every dtype. Writing through one is
+// seen by all. Sizes, strides and positions are in elements; `dim` may be negative. Errors: a dim
+// that self does not have, sizes that do not fit its own.
 #pragma once
 #include <optional>
 #include <vector>
@@ -7,33 +9,59 @@
 
 namespace taper::eager {
 
-/// Other sizes over the same elements; one size may be -1. Copies if the strides allow no view;
-/// `view` throws then.
-inline Tensor reshape(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
-  return call<ops::reshape>(here, self, sizes);
-}
+// ---- other sizes over the same elements in row-major order ----
+
+/// Of these sizes, which multiply to as many elements; one size may be -1. Throws if the strides
+/// allow no view.
 inline Tensor view(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
   return call<ops::view>(here, self, sizes);
 }
-/// Joins dimensions start_dim … end_dim.
+/// `view` to the sizes of other.
+inline Tensor view_as(const Tensor& self, const Tensor& other,
+                      Location here = Location::current()) {
+  return call<ops::view_as>(here, self, other);
+}
+/// `view`, or a copy if the strides allow none.
+inline Tensor reshape(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
+  return call<ops::reshape>(here, self, sizes);
+}
+/// `reshape` to the sizes of other.
+inline Tensor reshape_as(const Tensor& self, const Tensor& other,
+                         Location here = Location::current()) {
+  return call<ops::reshape_as>(here, self, other);
+}
+/// All elements in one dimension. Copies if the strides allow no view.
+inline Tensor ravel(const Tensor& self, Location here = Location::current()) {
+  return call<ops::ravel>(here, self);
+}
+/// Joins dimensions start_dim … end_dim. Copies if the strides allow no view.
 inline Tensor flatten(const Tensor& self, int64_t start_dim = 0, int64_t end_dim = -1,
                       Location here = Location::current()) {
   return call<ops::flatten_using_ints>(here, self, start_dim, end_dim);
 }
-/// Cuts a dimension into several; one size may be -1.
+/// Cuts a dimension into several, whose sizes multiply to its own; one size may be -1.
 inline Tensor unflatten(const Tensor& self, int64_t dim, const Dims& sizes,
                         Location here = Location::current()) {
   return call<ops::unflatten_int>(here, self, dim, sizes);
 }
+
+// ---- another order of dimensions ----
+
 /// Dimension i of the result is dimension dims[i].
 inline Tensor permute(const Tensor& self, const Ints& dims, Location here = Location::current()) {
   return call<ops::permute>(here, self, dims);
 }
+/// Two dimensions exchanged.
 inline Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1,
                         Location here = Location::current()) {
   return call<ops::transpose_int>(here, self, dim0, dim1);
 }
-/// Of a matrix.
+/// `transpose` by NumPy's name.
+inline Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1,
+                       Location here = Location::current()) {
+  return call<ops::swapaxes>(here, self, axis0, axis1);
+}
+/// A matrix transposed; tensors of fewer dimensions as they are.
 inline Tensor t(const Tensor& self, Location here = Location::current()) {
   return call<ops::t>(here, self);
 }
@@ -41,99 +69,216 @@ inline Tensor t(const Tensor& self, Location here = Location::current()) {
 inline Tensor mT(const Tensor& self, Location here = Location::current()) {
   return call<ops::mT>(here, self);
 }
+/// All dimensions in reverse order: PyTorch's `self.T`.
+inline Tensor numpy_T(const Tensor& self, Location here = Location::current()) {
+  return call<ops::numpy_T>(here, self);
+}
+/// One dimension moved to another place.
 inline Tensor movedim(const Tensor& self, int64_t source, int64_t destination,
                       Location here = Location::current()) {
   return call<ops::movedim_int>(here, self, source, destination);
 }
-/// Repeats dimensions of size 1, and new ones in front; -1 keeps a size.
-inline Tensor expand(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
-  return call<ops::expand>(here, self, sizes, false);
+/// Each dimension of `source` moved to that of `destination`.
+inline Tensor movedim(const Tensor& self, const Ints& source, const Ints& destination,
+                      Location here = Location::current()) {
+  return call<ops::movedim_intlist>(here, self, source, destination);
 }
-inline Tensor expand_as(const Tensor& self, const Tensor& other,
-                        Location here = Location::current()) {
-  return call<ops::expand_as>(here, self, other);
-}
-/// Without dimensions of size 1, or without `dim` if it is one.
+
+// ---- dimensions of size 1 ----
+
+/// Without the dimensions of size 1.
 inline Tensor squeeze(const Tensor& self, Location here = Location::current()) {
   return call<ops::squeeze>(here, self);
 }
+/// Without `dim` if its size is 1.
 inline Tensor squeeze(const Tensor& self, int64_t dim, Location here = Location::current()) {
   return call<ops::squeeze_dim>(here, self, dim);
 }
+/// Without those of `dims` whose size is 1.
 inline Tensor squeeze(const Tensor& self, const Ints& dims, Location here = Location::current()) {
   return call<ops::squeeze_dims>(here, self, dims);
 }
+/// With a new dimension of size 1, which will be `dim`.
 inline Tensor unsqueeze(const Tensor& self, int64_t dim, Location here = Location::current()) {
   return call<ops::unsqueeze>(here, self, dim);
 }
-/// Row `index` of `dim`.
-inline Tensor select(const Tensor& self, int64_t dim, Dim index,
-                     Location here = Location::current()) {
-  return call<ops::select_int>(here, self, dim, index);
+/// Repeats dimensions of size 1, and new ones in front; -1 keeps a size. No element is copied.
+inline Tensor expand(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
+  return call<ops::expand>(here, self, sizes, false);
 }
-/// Elements [start, end) by `step` along `dim`; negative bounds count from the end.
-inline Tensor slice(const Tensor& self, int64_t dim, std::optional<Dim> start = {},
-                    std::optional<Dim> end = {}, Dim step = 1,
-                    Location here = Location::current()) {
-  return call<ops::slice_Tensor>(here, self, dim, start, end, step);
-}
-/// `length` elements from `start` on.
-inline Tensor narrow(const Tensor& self, int64_t dim, Dim start, Dim length,
-                     Location here = Location::current()) {
-  return call<ops::narrow>(here, self, dim, start, length);
-}
-/// The diagonal of two dimensions, as the last dimension; `offset` > 0 above it.
-inline Tensor diagonal(const Tensor& self, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1,
-                       Location here = Location::current()) {
-  return call<ops::diagonal>(here, self, offset, dim1, dim2);
-}
-/// Windows of `size` elements every `step`, as a new last dimension.
-inline Tensor unfold(const Tensor& self, int64_t dim, int64_t size, int64_t step,
-                     Location here = Location::current()) {
-  return call<ops::unfold>(here, self, dim, size, step);
-}
-/// Sizes and strides over the storage, in elements. Throws if they reach outside.
-inline Tensor as_strided(const Tensor& self, const Dims& size, const Dims& stride,
-                         std::optional<Dim> storage_offset = {},
-                         Location here = Location::current()) {
-  return call<ops::as_strided>(here, self, size, stride, storage_offset);
-}
-
-/// `transpose` by NumPy's name.
-inline Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1,
-                       Location here = Location::current()) {
-  return call<ops::swapaxes>(here, self, axis0, axis1);
-}
-/// All elements in one dimension. Copies if the strides allow no view.
-inline Tensor ravel(const Tensor& self, Location here = Location::current()) {
-  return call<ops::ravel>(here, self);
-}
-/// `reshape` to the sizes of other.
-inline Tensor reshape_as(const Tensor& self, const Tensor& other,
-                         Location here = Location::current()) {
-  return call<ops::reshape_as>(here, self, other);
+/// `expand` to the sizes of other.
+inline Tensor expand_as(const Tensor& self, const Tensor& other,
+                        Location here = Location::current()) {
+  return call<ops::expand_as>(here, self, other);
 }
 /// `expand` by NumPy's name.
 inline Tensor broadcast_to(const Tensor& self, const Dims& size,
                            Location here = Location::current()) {
   return call<ops::broadcast_to>(here, self, size);
 }
-inline Tensor view_as(const Tensor& self, const Tensor& other,
-                      Location here = Location::current()) {
-  return call<ops::view_as>(here, self, other);
+/// All tensors expanded to the sizes that they broadcast to.
+inline std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors,
+                                             Location here = Location::current()) {
+  return call<ops::broadcast_tensors>(here, tensors);
+}
+/// A tensor without dimensions with one.
+inline Tensor atleast_1d(const Tensor& self, Location here = Location::current()) {
+  return call<ops::atleast_1d>(here, self);
+}
+/// Up to two dimensions, new ones in front.
+inline Tensor atleast_2d(const Tensor& self, Location here = Location::current()) {
+  return call<ops::atleast_2d>(here, self);
+}
+/// Up to three dimensions: (n) becomes (1, n, 1), (m, n) becomes (m, n, 1).
+inline Tensor atleast_3d(const Tensor& self, Location here = Location::current()) {
+  return call<ops::atleast_3d>(here, self);
+}
+/// The same of each tensor.
+inline std::vector<Tensor> atleast_1d(const std::vector<Tensor>& tensors,
+                                      Location here = Location::current()) {
+  return call<ops::atleast_1d_Sequence>(here, tensors);
+}
+/// The same of each tensor.
+inline std::vector<Tensor> atleast_2d(const std::vector<Tensor>& tensors,
+                                      Location here = Location::current()) {
+  return call<ops::atleast_2d_Sequence>(here, tensors);
+}
+/// The same of each tensor.
+inline std::vector<Tensor> atleast_3d(const std::vector<Tensor>& tensors,
+                                      Location here = Location::current()) {
+  return call<ops::atleast_3d_Sequence>(here, tensors);
 }
 
-// In place: the handle `self` becomes one on the view. Other handles keep the old shape.
+// ---- parts ----
+
+/// Row `index` of `dim`, which goes; negative ones count from the end. One outside is an error.
+inline Tensor select(const Tensor& self, int64_t dim, Dim index,
+                     Location here = Location::current()) {
+  return call<ops::select_int>(here, self, dim, index);
+}
+/// Elements [start, end) by `step` > 0 along `dim`; negative bounds count from the end, and those
+/// outside are brought inside, as in Python.
+inline Tensor slice(const Tensor& self, int64_t dim, std::optional<Dim> start = {},
+                    std::optional<Dim> end = {}, Dim step = 1,
+                    Location here = Location::current()) {
+  return call<ops::slice_Tensor>(here, self, dim, start, end, step);
+}
+/// `length` elements from `start` on, which counts from the end if negative. They must lie inside.
+inline Tensor narrow(const Tensor& self, int64_t dim, Dim start, Dim length,
+                     Location here = Location::current()) {
+  return call<ops::narrow>(here, self, dim, start, length);
+}
+/// The same from the integer in a tensor without dimensions: while tracing, a number that only a
+/// run knows, which is checked then.
+inline Tensor narrow(const Tensor& self, int64_t dim, const Tensor& start, Dim length,
+                     Location here = Location::current()) {
+  return call<ops::narrow_Tensor>(here, self, dim, start, length);
+}
+/// The diagonal of two dimensions, as the last dimension; `offset` > 0 above it.
+inline Tensor diagonal(const Tensor& self, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1,
+                       Location here = Location::current()) {
+  return call<ops::diagonal>(here, self, offset, dim1, dim2);
+}
+/// Windows of `size` elements every `step`, as a new last dimension; dim counts the windows.
+inline Tensor unfold(const Tensor& self, int64_t dim, int64_t size, int64_t step,
+                     Location here = Location::current()) {
+  return call<ops::unfold>(here, self, dim, size, step);
+}
+/// Sizes and strides over the storage from `storage_offset` on, that of self if it is not given.
+/// Throws if they reach outside.
+inline Tensor as_strided(const Tensor& self, const Dims& size, const Dims& stride,
+                         std::optional<Dim> storage_offset = {},
+                         Location here = Location::current()) {
+  return call<ops::as_strided>(here, self, size, stride, storage_offset);
+}
+
+// ---- all parts along a dimension ----
+
+/// Pieces of `split_size` along `dim`; the last may be smaller.
+inline std::vector<Tensor> split(const Tensor& self, Dim split_size, int64_t dim = 0,
+                                 Location here = Location::current()) {
+  return call<ops::split_Tensor>(here, self, split_size, dim);
+}
+/// Pieces of the sizes given, which must add up to the extent.
+inline std::vector<Tensor> split(const Tensor& self, const Dims& sizes, int64_t dim = 0,
+                                 Location here = Location::current()) {
+  return call<ops::split_with_sizes>(here, self, sizes, dim);
+}
+/// At most `chunks` pieces of equal size, the last may be smaller.
+inline std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim = 0,
+                                 Location here = Location::current()) {
+  return call<ops::chunk>(here, self, chunks, dim);
+}
+/// `sections` pieces along `dim`, the first ones larger by one where the extent is no multiple.
+inline std::vector<Tensor> tensor_split(const Tensor& self, Dim sections, int64_t dim = 0,
+                                        Location here = Location::current()) {
+  return call<ops::tensor_split_sections>(here, self, sections, dim);
+}
+/// The pieces that end before each index (as in a slice, from the end if negative), and the rest.
+inline std::vector<Tensor> tensor_split(const Tensor& self, const Dims& indices, int64_t dim = 0,
+                                        Location here = Location::current()) {
+  return call<ops::tensor_split_indices>(here, self, indices, dim);
+}
+/// The same with the number of sections, or the vector of indices, in an i64 tensor. Its elements
+/// are read: while tracing, indices become numbers that a run knows, a number of sections cannot.
+inline std::vector<Tensor> tensor_split(const Tensor& self,
+                                        const Tensor& tensor_indices_or_sections, int64_t dim = 0,
+                                        Location here = Location::current()) {
+  return call<ops::tensor_split_tensor_indices_or_sections>(here, self, tensor_indices_or_sections,
+                                                            dim);
+}
+/// `sections` equal pieces along the second dimension, of vectors the first.
+inline std::vector<Tensor> hsplit(const Tensor& self, Dim sections,
+                                  Location here = Location::current()) {
+  return call<ops::hsplit_int>(here, self, sections.value());
+}
+/// `sections` equal pieces along the first dimension of a matrix or more.
+inline std::vector<Tensor> vsplit(const Tensor& self, Dim sections,
+                                  Location here = Location::current()) {
+  return call<ops::vsplit_int>(here, self, sections.value());
+}
+/// `sections` equal pieces along the third dimension.
+inline std::vector<Tensor> dsplit(const Tensor& self, Dim sections,
+                                  Location here = Location::current()) {
+  return call<ops::dsplit_int>(here, self, sections.value());
+}
+/// The pieces of `hsplit` that end before each index, and the rest.
+inline std::vector<Tensor> hsplit(const Tensor& self, const Ints& indices,
+                                  Location here = Location::current()) {
+  return call<ops::hsplit_array>(here, self, indices);
+}
+/// The pieces of `vsplit` that end before each index, and the rest.
+inline std::vector<Tensor> vsplit(const Tensor& self, const Ints& indices,
+                                  Location here = Location::current()) {
+  return call<ops::vsplit_array>(here, self, indices);
+}
+/// The pieces of `dsplit` that end before each index, and the rest.
+inline std::vector<Tensor> dsplit(const Tensor& self, const Ints& indices,
+                                  Location here = Location::current()) {
+  return call<ops::dsplit_array>(here, self, indices);
+}
+/// Every row of `dim`, which goes.
+inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0,
+                                  Location here = Location::current()) {
+  return call<ops::unbind_int>(here, self, dim);
+}
+
+// ---- in place: the handle `self` becomes one on the view. Other handles keep the old shape. ----
+
+/// `unsqueeze` in place.
 inline Tensor& unsqueeze_(Tensor& self, int64_t dim, Location here = Location::current()) {
   return call_in_place<ops::unsqueeze>(here, self, dim);
 }
+/// `squeeze` in place.
 inline Tensor& squeeze_(Tensor& self, int64_t dim, Location here = Location::current()) {
   return call_in_place<ops::squeeze_dim>(here, self, dim);
 }
+/// `transpose` in place.
 inline Tensor& transpose_(Tensor& self, int64_t dim0, int64_t dim1,
                           Location here = Location::current()) {
   return call_in_place<ops::transpose_int>(here, self, dim0, dim1);
 }
+/// `t` in place.
 inline Tensor& t_(Tensor& self, Location here = Location::current()) {
   return call_in_place<ops::t>(here, self);
 }
@@ -144,68 +289,6 @@ inline Tensor& detach_(Tensor& self, Location here = Location::current()) {
 /// `self` becomes its first elements in row-major order, as `size`; zeros behind the last one.
 inline Tensor& resize_(Tensor& self, const Dims& size, Location here = Location::current()) {
   return self = call<ops::resize_>(here, self, size);
-}
-
-/// Pieces of `split_size` along `dim`, the last may be smaller; or of the sizes given, which must
-/// add up.
-inline std::vector<Tensor> split(const Tensor& self, Dim split_size, int64_t dim = 0,
-                                 Location here = Location::current()) {
-  return call<ops::split_Tensor>(here, self, split_size, dim);
-}
-inline std::vector<Tensor> split(const Tensor& self, const Dims& sizes, int64_t dim = 0,
-                                 Location here = Location::current()) {
-  return call<ops::split_with_sizes>(here, self, sizes, dim);
-}
-/// At most `chunks` pieces of equal size, the last may be smaller.
-inline std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim = 0,
-                                 Location here = Location::current()) {
-  return call<ops::chunk>(here, self, chunks, dim);
-}
-/// `sections` pieces along `dim`, the first ones larger by one where the size is no multiple; or
-/// the pieces that end before each index (as in a slice, from the end if negative) and the rest.
-inline std::vector<Tensor> tensor_split(const Tensor& self, Dim sections, int64_t dim = 0,
-                                        Location here = Location::current()) {
-  return call<ops::tensor_split_sections>(here, self, sections, dim);
-}
-inline std::vector<Tensor> tensor_split(const Tensor& self, const Dims& indices, int64_t dim = 0,
-                                        Location here = Location::current()) {
-  return call<ops::tensor_split_indices>(here, self, indices, dim);
-}
-/// Every row of `dim`.
-inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0,
-                                  Location here = Location::current()) {
-  return call<ops::unbind_int>(here, self, dim);
-}
-
-/// With dimensions of size 1 in front of those of self, or (3) around and behind them, up to 1, 2
-/// or 3.
-inline Tensor atleast_1d(const Tensor& self, Location here = Location::current()) {
-  return call<ops::atleast_1d>(here, self);
-}
-inline Tensor atleast_2d(const Tensor& self, Location here = Location::current()) {
-  return call<ops::atleast_2d>(here, self);
-}
-inline Tensor atleast_3d(const Tensor& self, Location here = Location::current()) {
-  return call<ops::atleast_3d>(here, self);
-}
-/// With each dimension of `source` moved to that of `destination`.
-inline Tensor movedim(const Tensor& self, const Ints& source, const Ints& destination,
-                      Location here = Location::current()) {
-  return call<ops::movedim_intlist>(here, self, source, destination);
-}
-/// tensor_split along the second (of vectors the first), the first and the third dimension into
-/// equal pieces.
-inline std::vector<Tensor> hsplit(const Tensor& self, int64_t sections,
-                                  Location here = Location::current()) {
-  return call<ops::hsplit_int>(here, self, sections);
-}
-inline std::vector<Tensor> vsplit(const Tensor& self, int64_t sections,
-                                  Location here = Location::current()) {
-  return call<ops::vsplit_int>(here, self, sections);
-}
-inline std::vector<Tensor> dsplit(const Tensor& self, int64_t sections,
-                                  Location here = Location::current()) {
-  return call<ops::dsplit_int>(here, self, sections);
 }
 
 }  // namespace taper::eager

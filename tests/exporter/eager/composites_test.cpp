@@ -10,9 +10,11 @@
 #include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/matmul.h"
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/ops/norm.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/resampling.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager {
@@ -65,6 +67,17 @@ TEST(quantile, says_what_it_cannot_take) {
 TEST(nanmedian, is_the_lower_middle_of_the_numbers) {
   EXPECT_EQ(nanmedian(floats({NAN, 4, 1, NAN, 3, 2})).item<float>(), 2);
   EXPECT_TRUE(std::isnan(nanmedian(floats({NAN})).item<float>()));
+}
+
+TEST(nanmedian, of_nothing_is_nan_or_refused) {
+  EXPECT_TRUE(std::isnan(nanmedian(ones({0, 2})).item<float>()));
+  EXPECT_THAT(refusal([] { nanmedian(ones({0}, DType::i64)); }),
+              HasSubstr("nanmedian: (0) has no elements"));
+  EXPECT_THAT(refusal([] {
+                nanmedian(ones({2, 0}), 1);
+              }),
+              HasSubstr("nanmedian: dim 1 of (2, 0) has no elements"));
+  EXPECT_EQ(std::get<0>(nanmedian(ones({2, 0}), 0)).sizes(), Dims{0});
 }
 
 TEST(combinations, are_none_where_there_are_too_few_elements) {
@@ -191,6 +204,86 @@ TEST(random_draws, refuse_what_is_no_parameter) {
   EXPECT_THAT(refusal([] { geometric(ones({1}), 1); }), HasSubstr("inside (0, 1)"));
   EXPECT_THAT(refusal([] { alpha_dropout(ones({1}), 2); }), HasSubstr("in [0, 1]"));
   EXPECT_THAT(refusal([] { rrelu(ones({1}), 0.5, 0.2); }), HasSubstr("at most upper"));
+}
+
+TEST(random_draws, of_a_size_have_its_sizes_and_their_range) {
+  const Tensor integers = randint(3, 7, {1000});
+  EXPECT_EQ(min(integers).item<int64_t>(), 3);
+  EXPECT_EQ(max(integers).item<int64_t>(), 6);
+  EXPECT_EQ(integers.dtype(), DType::i64);
+  EXPECT_EQ(max(randint(2, {100}, DType::u8)).item<int64_t>(), 1);
+  const Tensor numbers = normal(5, 0, {2, 3}, DType::f64);
+  EXPECT_THAT(numbers.to_vector<double>(), Each(5));
+  EXPECT_THAT(refusal([] { normal(0, -1, {2}); }), HasSubstr("std must be 0 or more, not -1"));
+}
+TEST(random_draws, in_place_are_those_of_the_same_state) {
+  manual_seed(3);
+  Tensor written = zeros({4});
+  exponential_(written, 2);
+  manual_seed(3);
+  EXPECT_EQ(elements(written), elements(exponential(zeros({4}), 2)));
+  Tensor rest = zeros({1000});
+  EXPECT_NEAR(mean(bernoulli_(rest, 0.25)).item<float>(), 0.25, 0.06);
+}
+
+TEST(tensordot, sums_over_pairs_of_dimensions) {
+  const Tensor a = reshape(arange(6, DType::f32), {2, 3}),
+               b = reshape(arange(6, 12, 1, DType::f32), {3, 2});
+  EXPECT_THAT(elements(tensordot(a, b, 1)), ElementsAre(28, 31, 100, 112));
+  EXPECT_EQ(tensordot(a, t(b), 2).item(), 140);
+  EXPECT_EQ(tensordot(a, b, {1, 0}, Ints{0, 1}).item(), 140);
+  EXPECT_EQ(tensordot(a, b, 0).sizes(), (Dims{2, 3, 3, 2}));
+  EXPECT_THAT(refusal([&] { tensordot(a, b, -1); }), HasSubstr("dims must be 0 or more"));
+  EXPECT_THAT(refusal([&] { tensordot(a, b, 3); }), HasSubstr("dim -3 is outside [-2, 2)"));
+}
+TEST(cross, takes_the_first_dimension_of_three_elements) {
+  const Tensor a = Tensor::from<float>({1, 2, 3, 4, 5, 6}, {2, 3}),
+               b = Tensor::from<float>({0, 1, 0, 1, 0, 0}, {2, 3});
+  EXPECT_THAT(elements(cross(a, b)), ElementsAre(-3, 0, 1, 0, 6, -5));
+}
+TEST(vander, begins_with_the_largest_power) {
+  EXPECT_THAT(elements(vander(floats({1, 2, 3}))), ElementsAre(1, 1, 1, 4, 2, 1, 9, 3, 1));
+  EXPECT_THAT(elements(linalg_vander(floats({1, 2, 3}))), ElementsAre(1, 1, 1, 1, 2, 4, 1, 3, 9));
+}
+TEST(interpolate, smooths_what_it_shrinks_if_it_is_asked_to) {
+  const Tensor x = reshape(arange(16, DType::f32), {1, 1, 4, 4});
+  EXPECT_THAT(elements(interpolate(x, {2, 2}, "bilinear")), ElementsAre(2.5, 4.5, 10.5, 12.5));
+  const std::vector<float> smooth = elements(interpolate(x, {2, 2}, "bilinear", false, true));
+  EXPECT_NEAR(smooth[0], 3.5714288, 1e-6);
+  EXPECT_NEAR(smooth[3], 11.4285717, 1e-6);
+  EXPECT_THAT(refusal([&] {
+                interpolate(x, {2, 2}, "nearest", false, true);
+              }),
+              HasSubstr("antialias is for mode bilinear and bicubic"));
+}
+TEST(hamming_window, has_the_weights_that_are_given) {
+  const std::vector<float> window = elements(hamming_window(4, true, 0.5, 0.5));
+  EXPECT_NEAR(window[0], 0, 1e-7);
+  EXPECT_NEAR(window[1], 0.5, 1e-7);
+  EXPECT_NEAR(window[2], 1, 1e-7);
+}
+TEST(batch_norm, takes_a_vector_without_elements) {
+  const Tensor none = zeros({0});
+  EXPECT_EQ(batch_norm(none, {}, {}, none, none, true).sizes(), Dims{0});
+  EXPECT_THAT(refusal([] { batch_norm(ones({3}), {}, {}, {}, {}, true); }),
+              HasSubstr("at least 2 dimensions"));
+}
+TEST(vector_norm, of_a_negative_order_has_no_gradient_beside_a_zero) {
+  const Tensor x = Tensor::from<float>({0, 2, 4, 1, 2, 2}, {2, 3}).set_requires_grad();
+  const Tensor norms = vector_norm(x, -1, {1});
+  EXPECT_THAT(elements(norms), ElementsAre(0, 0.5));
+  sum(norms).backward();
+  EXPECT_THAT(elements(x.grad()), ElementsAre(0, 0, 0, 0.25, 0.0625, 0.0625));
+}
+TEST(narrow, takes_its_start_from_a_tensor) {
+  const Tensor x = arange(6);
+  const auto at = [](int64_t start) { return full({}, start, DType::i32); };
+  EXPECT_THAT(integers(narrow(x, 0, at(1), 2)), ElementsAre(1, 2));
+  EXPECT_THAT(integers(narrow(x, 0, at(-3), 2)), ElementsAre(3, 4));
+  EXPECT_TRUE(narrow(x, 0, at(1), 2).impl()->base.is_same(x));
+  EXPECT_THAT(refusal([&] { narrow(x, 0, at(5), 2); }), HasSubstr("do not lie in a size of 6"));
+  EXPECT_THAT(refusal([&] { narrow(x, 0, ones({}), 2); }), HasSubstr("must be an integer tensor"));
+  EXPECT_THAT(refusal([&] { narrow(x, 0, arange(2), 2); }), HasSubstr("without dimensions"));
 }
 
 }  // namespace

@@ -387,13 +387,12 @@ TEST(trace, reads_sizes_that_depend_on_data_while_a_program_runs) {
       [](const Tensor& x) { return repeat_interleave(x, relu(x).to(DType::i64)); },
       [](const Tensor& x) { return bincount(relu(x).to(DType::i64)); },
       [](const Tensor& x) {
-        std::vector<Tensor> found(3);
-        eager::Boxed arguments[] = {eager::Boxed::of(x), eager::Boxed::of(true),
-                                    eager::Boxed::of(true), eager::Boxed::of(true)};
-        eager::dispatch(eager::info_of(ops::_unique2), arguments, found.data(), {});
-        return cat({found[0], found[1].to(DType::f32), found[2].to(DType::f32)}, 0);
+        const auto [values, inverse, counts] = unique(x, true, true, true);
+        return cat({values, inverse.to(DType::f32), counts.to(DType::f32)}, 0);
       },
       [](const Tensor& x) { return take_along_dim(x, argsort(x) - 1, 0); },
+      [](const Tensor& x) { return narrow(x, 0, argmax(x), 1) * 2; },
+      [](const Tensor& x) { return narrow(x, 0, argmax(x) * 0 - 1, 1) * 2; },
   };
   for (const Function f : functions) {
     const auto graph = trace("f", [&](const Tensors& in) { return Tensors{f(in[0])}; },

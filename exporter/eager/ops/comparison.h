@@ -1,0 +1,117 @@
+// Comparisons and logic, whose results are bool, and choices by them. Of every dtype; shapes,
+// dtypes and errors: pointwise.h.
+#pragma once
+#include "taper/exporter/eager/ops/signatures.h"
+
+namespace taper::eager {
+
+// ---- comparisons of a tensor with a tensor or a number, in the dtype that holds both values ----
+// NaN is not equal to anything, and neither less nor greater.
+
+/// self = other
+TAPER_EAGER_TENSOR_OR_NUMBER(eq)
+/// self ≠ other
+TAPER_EAGER_TENSOR_OR_NUMBER(ne)
+/// self < other
+TAPER_EAGER_TENSOR_OR_NUMBER(lt)
+/// self ≤ other
+TAPER_EAGER_TENSOR_OR_NUMBER(le)
+/// self > other
+TAPER_EAGER_TENSOR_OR_NUMBER(gt)
+/// self ≥ other
+TAPER_EAGER_TENSOR_OR_NUMBER(ge)
+/// Where self and other, of one dtype, are apart by no more than atol + rtol |other|; with
+/// `equal_nan` also where both are NaN.
+inline Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-5,
+                      double atol = 1e-8, bool equal_nan = false,
+                      Location here = Location::current()) {
+  return call<ops::isclose>(here, self, other, rtol, atol, equal_nan);
+}
+
+// ---- what kind of number each element is; integers are finite ----
+
+/// Whether it is NaN.
+TAPER_EAGER_UNARY(isnan)
+/// Whether it is an infinity.
+TAPER_EAGER_UNARY(isinf)
+/// Whether it is plus infinity.
+TAPER_EAGER_UNARY(isposinf)
+/// Whether it is minus infinity.
+TAPER_EAGER_UNARY(isneginf)
+/// Whether it is neither NaN nor an infinity.
+TAPER_EAGER_UNARY(isfinite)
+/// Whether it is real: always, for Taper has no complex numbers.
+TAPER_EAGER_UNARY(isreal)
+/// Whether it has the sign bit set: also -0.0 and some NaN.
+TAPER_EAGER_UNARY(signbit)
+
+// ---- logic; elements other than zero, NaN among them, count as true ----
+
+/// Whether it is zero.
+TAPER_EAGER_UNARY(logical_not)
+/// Whether both are true.
+TAPER_EAGER_BINARY(logical_and)
+/// Whether either is true.
+TAPER_EAGER_BINARY(logical_or)
+/// Whether one of both is true.
+TAPER_EAGER_BINARY(logical_xor)
+
+// ---- choices; all three arguments are broadcast ----
+
+/// self where the bool tensor `condition` is true, else other; both of the common dtype.
+inline Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other,
+                    Location here = Location::current()) {
+  return call<ops::where_self>(here, condition, self, other);
+}
+/// The same of two numbers: i64 of integers, else f32.
+inline Tensor where(const Tensor& condition, Scalar self, Scalar other,
+                    Location here = Location::current()) {
+  return call<ops::where_Scalar>(here, condition, self, other);
+}
+/// The same with a number for `other`.
+inline Tensor where(const Tensor& condition, const Tensor& self, Scalar other,
+                    Location here = Location::current()) {
+  return call<ops::where_ScalarOther>(here, condition, self, other);
+}
+/// The same with a number for `self`.
+inline Tensor where(const Tensor& condition, Scalar self, const Tensor& other,
+                    Location here = Location::current()) {
+  return call<ops::where_ScalarSelf>(here, condition, self, other);
+}
+/// `value` where the bool tensor `mask` is true, else self, in the dtype of self.
+inline Tensor masked_fill(const Tensor& self, const Tensor& mask, Scalar value,
+                          Location here = Location::current()) {
+  return call<ops::masked_fill_Scalar>(here, self, mask, value);
+}
+/// The same, `value` a tensor without dimensions.
+inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value,
+                          Location here = Location::current()) {
+  return call<ops::masked_fill_Tensor>(here, self, mask, value);
+}
+/// `masked_fill` in place; mask must broadcast to the sizes of self.
+inline Tensor& masked_fill_(Tensor& self, const Tensor& mask, Scalar value,
+                            Location here = Location::current()) {
+  return call_in_place<ops::masked_fill_Scalar>(here, self, mask, value);
+}
+/// 0 below 0, 1 above, and at 0 what `values`, of the same dtype, says.
+inline Tensor heaviside(const Tensor& self, const Tensor& values,
+                        Location here = Location::current()) {
+  return call<ops::heaviside>(here, self, values);
+}
+
+// ---- operators: a tensor with a tensor or a number ----
+
+/// `eq`
+TAPER_EAGER_OPERATOR(==, eq)
+/// `ne`
+TAPER_EAGER_OPERATOR(!=, ne)
+/// `lt`
+TAPER_EAGER_OPERATOR(<, lt)
+/// `le`
+TAPER_EAGER_OPERATOR(<=, le)
+/// `gt`
+TAPER_EAGER_OPERATOR(>, gt)
+/// `ge`
+TAPER_EAGER_OPERATOR(>=, ge)
+
+}  // namespace taper::eager

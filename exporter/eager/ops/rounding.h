@@ -1,0 +1,77 @@
+// Rounding to integers, and values brought into a range, elementwise. Shapes, dtypes and errors:
+// pointwise.h. The result has the dtype of self (of `clamp`, the common one); integers are rounded
+// already.
+#pragma once
+#include <optional>
+
+#include "taper/exporter/eager/ops/signatures.h"
+
+namespace taper::eager {
+
+/// The nearest integer that is not below.
+TAPER_EAGER_UNARY(ceil)
+/// The nearest integer that is not above.
+TAPER_EAGER_UNARY(floor)
+/// The nearest integer; halves to the even one.
+TAPER_EAGER_UNARY(round)
+/// The nearest multiple of 10^-decimals.
+inline Tensor round(const Tensor& self, int64_t decimals, Location here = Location::current()) {
+  return call<ops::round_decimals>(here, self, decimals);
+}
+/// The integer part: rounded towards 0.
+TAPER_EAGER_UNARY(trunc)
+/// x without its integer part; it keeps the sign.
+TAPER_EAGER_UNARY(frac)
+
+/// Between `min` and `max`, max where they cross; throws if neither is given. NaN stays.
+inline Tensor clamp(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {},
+                    Location here = Location::current()) {
+  return call<ops::clamp>(here, self, min, max);
+}
+/// The same with bounds for each element, which broadcast; NaN where a bound is.
+inline Tensor clamp(const Tensor& self, const std::optional<Tensor>& min,
+                    const std::optional<Tensor>& max = {}, Location here = Location::current()) {
+  return call<ops::clamp_Tensor>(here, self, min, max);
+}
+/// Not below `min`.
+inline Tensor clamp_min(const Tensor& self, Scalar min, Location here = Location::current()) {
+  return call<ops::clamp_min>(here, self, min);
+}
+/// Not above `max`.
+inline Tensor clamp_max(const Tensor& self, Scalar max, Location here = Location::current()) {
+  return call<ops::clamp_max>(here, self, max);
+}
+/// Not below `min`, for each element.
+inline Tensor clamp_min(const Tensor& self, const Tensor& min,
+                        Location here = Location::current()) {
+  return call<ops::clamp_min_Tensor>(here, self, min);
+}
+/// Not above `max`, for each element.
+inline Tensor clamp_max(const Tensor& self, const Tensor& max,
+                        Location here = Location::current()) {
+  return call<ops::clamp_max_Tensor>(here, self, max);
+}
+/// `clamp` by NumPy's name.
+inline Tensor clip(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {},
+                   Location here = Location::current()) {
+  return call<ops::clip>(here, self, min, max);
+}
+/// The same with bounds for each element.
+inline Tensor clip(const Tensor& self, const std::optional<Tensor>& min,
+                   const std::optional<Tensor>& max = {}, Location here = Location::current()) {
+  return call<ops::clip_Tensor>(here, self, min, max);
+}
+/// `clamp` in place.
+inline Tensor& clamp_(Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {},
+                      Location here = Location::current()) {
+  return call_in_place<ops::clamp>(here, self, min, max);
+}
+/// NaN, infinity and minus infinity replaced by these numbers; without one by 0 and the largest
+/// finite ones of the dtype.
+inline Tensor nan_to_num(const Tensor& self, std::optional<double> nan = {},
+                         std::optional<double> posinf = {}, std::optional<double> neginf = {},
+                         Location here = Location::current()) {
+  return call<ops::nan_to_num>(here, self, nan, posinf, neginf);
+}
+
+}  // namespace taper::eager
