@@ -24,6 +24,7 @@ Scalar number_of(const Json& v) {
   if (v.contains("int")) return Scalar(v.at("int").get<int64_t>());
   if (v.contains("bool")) return Scalar(v.at("bool").get<bool>());
   if (v.contains("float")) return Scalar(real_of(v.at("float")));
+  if (v.contains("tensor")) throw NotHere("a tensor where a number stands");
   throw ComplexNumbers();
 }
 
@@ -63,7 +64,8 @@ Tensor CaseFile::tensor(const std::string& key) const {
   return Tensor::from_bytes(array.raw().data(), array.size_bytes(), array.dtype, array.sizes);
 }
 
-Call::Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& info) {
+Call::Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& info)
+    : info_(info) {
   const Json& args = golden.at("args");
   const Json& kwargs = golden.at("kwargs");
   const Schema& schema = info.schema;
@@ -80,6 +82,12 @@ Call::Call(const CaseFile& file, const Json& golden, const eager::OperatorInfo& 
     else
       boxed_.push_back(owned_.fallback(p));
   }
+}
+
+int64_t Call::integer(std::string_view parameter) const {
+  for (int i = 0; i < info_.argument_count; ++i)
+    if (info_.arguments[i].name == parameter) return boxed_[static_cast<size_t>(i)].integer();
+  throw std::runtime_error("no argument " + std::string(parameter));
 }
 
 Tensor Call::make_tensor(const CaseFile& file, const Json& value) const {

@@ -60,6 +60,8 @@ class Call {
   /// The tensor argument that a path names: "args.0", "args.0.1", "kwargs.out".
   Tensor& at(const std::string& path);
   bool has(const std::string& path) const { return paths_.count(path) != 0; }
+  /// An integer argument, by its name in the schema.
+  int64_t integer(std::string_view parameter) const;
   /// All tensor arguments by path, the way a traced function takes them as inputs.
   const std::map<std::string, Tensor*>& tensors() const { return paths_; }
 
@@ -70,6 +72,7 @@ class Call {
 
   /// A list of one that stands for n is repeated, as PyTorch does, but for the operator to refuse.
   bool repeats_lists_ = true;
+  const eager::OperatorInfo& info_;
   std::vector<eager::Boxed> boxed_;
   std::map<std::string, Tensor*> paths_;
   std::deque<Tensor> tensors_;

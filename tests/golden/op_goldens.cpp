@@ -1,13 +1,15 @@
 // Runs golden cases of operators and counts.
 //
-//   op_goldens [--exported] [--known FILE]… [--counts FILE] [--only NAME]… [--values NAME]…
-//       [--verbose] [--errors] FOLDER…
+//   op_goldens [--exported] [--known FILE]… [--in-double FILE] [--counts FILE] [--only NAME]…
+//       [--values NAME]… [--verbose] [--errors] FOLDER…
 //
-// In eager; with --exported each case that passes there is also traced, written as a program and
-// run. Prints a line an overload (cases run, passed, failed, without kernel, refused because of
-// complex numbers) and one of totals;
-// exits with 1 if a case failed that --known does not list (a case and its reason a line), or if a
-// case that it lists passes.
+// In eager; with --exported each case is also traced, written as a program and run. Prints a line
+// an overload (cases run, passed, failed, without kernel, refused because of complex numbers,
+// decided by data: no program can hold them) and one of totals; exits with 1 if a case did not pass
+// and --known does not list it with what goes wrong (known.h), or if one that it lists passes. Not
+// to be listed are complex numbers, and operators that read a number, as programs.
+// --in-double: where PyTorch computed in half precision, its exact results count as well
+// (in_double.h).
 // --only takes a name as files have it, "torchao.quantize_affine", with all overloads; "aten." may
 // be left out. --values takes the beginning of such a name: gradients are not compared there.
 // --counts writes how many cases of each row passed and ran, those of its in-place twin included.
@@ -17,7 +19,11 @@
 #include <cstring>
 #include <fstream>
 #include <map>
+#include <set>
+#include <sstream>
 
+#include "in_double.h"
+#include "known.h"
 #include "run_case.h"
 #include "run_exported.h"
 #include "taper/exporter/eager/ops/random.h"
@@ -29,22 +35,31 @@ using namespace taper;
 using namespace taper::golden;
 
 struct Counts {
-  int run = 0, passed = 0, failed = 0, without = 0, complex = 0, surprises = 0;
+  int run = 0, passed = 0, failed = 0, without = 0, complex = 0, decided = 0, surprises = 0;
   void add(const Counts& c) {
-    run += c.run, passed += c.passed, failed += c.failed, without += c.without,
-        complex += c.complex, surprises += c.surprises;
+    run += c.run, passed += c.passed, failed += c.failed, without += c.without;
+    complex += c.complex, decided += c.decided, surprises += c.surprises;
+  }
+  void add(Outcome outcome) {
+    int Counts::*const counters[] = {&Counts::passed, &Counts::failed, &Counts::without,
+                                     &Counts::complex, &Counts::decided};
+    ++run, ++(this->*counters[static_cast<int>(outcome)]);
   }
 };
 struct Options {
   std::vector<std::string> folders, only, values;
-  std::map<std::string, std::string> known;  // case → why it fails
+  Known known;
+  InDouble in_double;
   bool exported = false, verbose = false, errors = false;
   const char* counts = nullptr;
 };
+using CountsByRow = std::map<std::string, Counts>;
 
 void print(const std::string& name, const Counts& c) {
-  std::printf("%-40s %5d run %5d passed %5d failed %5d without kernel %5d refused (complex)\n",
-              name.c_str(), c.run, c.passed, c.failed, c.without, c.complex);
+  std::printf(
+      "%-40s %5d run %5d passed %5d failed %5d without kernel %5d refused (complex) "
+      "%5d decided by data\n",
+      name.c_str(), c.run, c.passed, c.failed, c.without, c.complex, c.decided);
 }
 
 bool has_gradients(const std::filesystem::path& path, const Options& options) {
@@ -53,69 +68,109 @@ bool has_gradients(const std::filesystem::path& path, const Options& options) {
   });
 }
 
-Counts run_file(const std::filesystem::path& path, const Options& options) {
+Verdict run(const CaseFile& file, const Json& golden, const Target& target, bool exported) {
+  eager::manual_seed(0);
+  const Verdict in_eager = run_eager(file, golden, target);
+  const bool has_values =
+      in_eager.outcome == Outcome::passed || in_eager.outcome == Outcome::failed;
+  if (!exported || !has_values) return in_eager;
+  // what eager gives, a program gives, too, right or wrong
+  const Verdict program = run_exported(file, golden, target, in_eager.outcome == Outcome::passed);
+  return program.outcome == Outcome::passed ? in_eager : program;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The result or gradient that a line is about; "" where it says something else.
+std::string result_of(const std::string& line) {
+  for (const char* start : {"result ", "gradient of ", "second gradient of "})
+    if (line.starts_with(start)) return line.substr(0, line.find(':'));
+  return "";
+}
+
+/// What is wrong by PyTorch's own results and by its exact ones: each may be either.
+Verdict wrong_in_both(const Verdict& own, const Verdict& exact) {
+  std::set<std::string> wrong;
+  std::string both;
+  const auto keep = [&](const std::string& line) { both += (both.empty() ? "" : "\n") + line; };
+  for (const std::string& line : lines_of(exact.reason)) {
+    wrong.insert(result_of(line));
+    if (exact.outcome != Outcome::passed && result_of(line).empty()) keep(line);
+  }
+  for (const std::string& line : lines_of(own.reason))
+    if (result_of(line).empty() || wrong.contains(result_of(line))) keep(line);
+  return {both.empty() ? Outcome::passed : Outcome::failed, both};
+}
+
+Verdict run(const CaseFile& file, const Json& golden, const Options& options,
+            std::string& row_of_case) {
+  try {
+    const Target target = target_of(file.name, golden);
+    row_of_case = std::string(target.info->name);
+    const Verdict own = run(file, golden, target, options.exported);
+    if (!options.in_double.has(golden)) return own;
+    if (own.outcome != Outcome::failed)
+      return {Outcome::failed,
+              "PyTorch's own results are met: in_double.py need not have the case"};
+    const auto [exact_file, exact] = options.in_double.exact(file, golden);
+    return wrong_in_both(own, run(exact_file, exact, target, options.exported));
+  } catch (const NotHere& e) {
+    return {Outcome::without_kernel, e.what()};
+  }
+}
+
+/// Operators that are there to read a number out of a tensor: only a run has one.
+bool reads_a_number(const std::string& row) {
+  return row == "item" || row == "_local_scalar_dense" || row == "_assert_async.msg";
+}
+
+/// Whether nothing is wrong with a case, or the list says it, line by line.
+bool is_expected(const std::string& id, const std::string& row, const Verdict& verdict,
+                 const Known& known) {
+  if (verdict.outcome == Outcome::passed || verdict.outcome == Outcome::complex ||
+      (verdict.outcome == Outcome::decided_by_data && reads_a_number(row)))
+    return !known.contains(id);
+  return std::ranges::all_of(lines_of(verdict.reason), [&](const std::string& line) {
+    return known.reason(id, line) != nullptr;
+  });
+}
+
+void run_file(const std::filesystem::path& path, const Options& options, CountsByRow& by_row,
+              Counts& total) {
   CaseFile file = CaseFile::read(path);
   Counts counts;
-  std::string first_failure;
-  Target target{};
-  std::string missing;
   if (!has_gradients(path, options))
     for (Json& golden : file.cases) golden.erase("grads");
-  try {
-    target = target_of(file.name);
-  } catch (const NotHere& e) {
-    missing = e.what();
-  }
   for (const Json& golden : file.cases) {
-    eager::manual_seed(0);
-    Verdict verdict =
-        target.info ? run_eager(file, golden, target) : Verdict{Outcome::without_kernel, missing};
-    if (options.exported && verdict.outcome == Outcome::passed)
-      verdict = run_exported(file, golden, target);
-    ++counts.run;
+    std::string row;
+    const Verdict verdict = run(file, golden, options, row);
     const std::string id = golden.at("id").get<std::string>(), line = id + ": " + verdict.reason;
-    const bool is_known = options.known.contains(id);
-    if ((verdict.outcome == Outcome::failed) != is_known) {
-      ++counts.surprises;
-      if (is_known) std::printf("    KNOWN TO FAIL, but it does not: %s\n", line.c_str());
-    }
-    switch (verdict.outcome) {
-      case Outcome::passed:
-        ++counts.passed;
-        if (options.errors && golden.contains("error"))
-          std::printf("    refused %s\n", line.c_str());
-        break;
-      case Outcome::failed:
-        ++counts.failed;
-        if (is_known && options.verbose)
-          std::printf("    known to fail %s (%s)\n", line.c_str(), options.known.at(id).c_str());
-        if (!is_known && (options.verbose || first_failure.empty()))
-          std::printf("    FAILED %s\n", (first_failure = line).c_str());
-        break;
-      case Outcome::without_kernel:
-        ++counts.without;
-        if (options.verbose) std::printf("    without kernel %s\n", line.c_str());
-        break;
-      case Outcome::complex:
-        ++counts.complex;
-        if (options.verbose) std::printf("    refused %s\n", line.c_str());
+    const bool expected = is_expected(id, row, verdict, options.known);
+    counts.add(verdict.outcome);
+    by_row[row].add(verdict.outcome);
+    if (!expected) ++counts.surprises;
+    constexpr const char* words[] = {"refused", "FAILED", "WITHOUT KERNEL", "refused",
+                                     "DECIDED BY DATA"};
+    const char* word = words[static_cast<int>(verdict.outcome)];
+    if (verdict.outcome == Outcome::passed || verdict.outcome == Outcome::complex) {
+      if (!expected) std::printf("    KNOWN TO FAIL, but it does not: %s\n", line.c_str());
+      const bool wanted = verdict.outcome == Outcome::passed
+                              ? options.errors && golden.contains("error")
+                              : options.verbose;
+      if (wanted) std::printf("    %s %s\n", word, line.c_str());
+    } else if (!expected) {
+      if (options.verbose || counts.surprises == 1) std::printf("    %s %s\n", word, line.c_str());
+    } else if (options.verbose) {
+      std::printf("    known: %s\n", line.c_str());
     }
   }
   print(file.name, counts);
-  return counts;
-}
-
-/// Lines "case  reason"; empty ones and those that begin with # are left out.
-std::map<std::string, std::string> read_known(const char* path) {
-  std::map<std::string, std::string> known;
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error(std::string("cannot read ") + path);
-  for (std::string line; std::getline(in, line);) {
-    const size_t space = line.find(' ');
-    if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
-    known[line.substr(0, space)] = line.substr(line.find_first_not_of(' ', space));
-  }
-  return known;
+  total.add(counts);
 }
 
 bool is_chosen(const std::filesystem::path& path, const Options& options) {
@@ -125,15 +180,6 @@ bool is_chosen(const std::filesystem::path& path, const Options& options) {
          std::any_of(options.only.begin(), options.only.end(), [&](const std::string& part) {
            return name.starts_with("aten." + part + ".") || name.starts_with(part + ".");
          });
-}
-
-/// The row that a file's overload is, or is the in-place twin of; "" if there is none.
-std::string row_of(const std::filesystem::path& path) {
-  try {
-    return std::string(target_of(overload_of(path)).info->name);
-  } catch (const NotHere&) {
-    return "";
-  }
 }
 
 }  // namespace
@@ -148,7 +194,9 @@ int main(int argc, char** argv) try {
     else if (std::strcmp(argv[i], "--errors") == 0)
       options.errors = true;
     else if (std::strcmp(argv[i], "--known") == 0 && i + 1 < argc)
-      options.known.merge(read_known(argv[++i]));
+      options.known.read(argv[++i]);
+    else if (std::strcmp(argv[i], "--in-double") == 0 && i + 1 < argc)
+      options.in_double = InDouble(argv[++i]);
     else if (std::strcmp(argv[i], "--counts") == 0 && i + 1 < argc)
       options.counts = argv[++i];
     else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc)
@@ -162,13 +210,14 @@ int main(int argc, char** argv) try {
   }
   if (options.folders.empty())
     return std::fprintf(stderr,
-                        "usage: op_goldens [--exported] [--known FILE]... [--counts FILE] "
-                        "[--only NAME]... [--verbose] [--errors] FOLDER...\n"),
+                        "usage: op_goldens [--exported] [--known FILE]... [--in-double FILE] "
+                        "[--counts FILE] [--only NAME]... [--values NAME]... [--verbose] "
+                        "[--errors] FOLDER...\n"),
            2;
 
   eager::set_threads(2);  // also where the machine has one core
   Counts total;
-  std::map<std::string, Counts> by_row;
+  CountsByRow by_row;
   for (const std::string& folder : options.folders) {
     if (!std::filesystem::is_directory(folder))
       return std::fprintf(stderr, "op_goldens: %s is not a folder\n", folder.c_str()), 2;
@@ -176,21 +225,17 @@ int main(int argc, char** argv) try {
     for (const auto& entry : std::filesystem::directory_iterator(folder))
       if (is_chosen(entry.path(), options)) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
-    for (const auto& path : files) {
-      const Counts c = run_file(path, options);
-      total.add(c);
-      by_row[row_of(path)].add(c);
-    }
+    for (const auto& path : files) run_file(path, options, by_row, total);
   }
   if (options.counts != nullptr) {
     std::ofstream out(options.counts);
     for (const auto& [row, c] : by_row)
-      if (!row.empty() && c.run > 0) out << row << ' ' << c.passed << '/' << c.run << '\n';
+      if (!row.empty()) out << row << ' ' << c.passed << '/' << c.run << '\n';
     if (!out.flush())
       return std::fprintf(stderr, "op_goldens: cannot write %s\n", options.counts), 2;
   }
   print("total", total);
-  if (total.run + total.without == 0)
+  if (total.run == 0)
     return std::fprintf(stderr, "op_goldens: there are no such cases in the folders\n"), 2;
   return total.surprises == 0 ? 0 : 1;
 } catch (const std::exception& e) {

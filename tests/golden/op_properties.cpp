@@ -1,356 +1,63 @@
-// What must hold for every operator, whatever its arguments: for the golden cases' arguments made
-// into others (variation.h), in each file of the folders.
+// What must hold for every operator, whatever its arguments (property_check.h): for the arguments
+// of golden cases and of seeds (seeds.h) made into others (variation.h).
 //
-//   op_properties [--variations N] [--seed S] [--only NAME]… [--verbose] FOLDER…
+//   op_properties [--variations N] [--seed S] [--seeds FILE]… [--known FILE]… [--only NAME]…
+//       [--verbose] FOLDER…
 //
-//   threads    the same bits with one thread and with two
-//   strides    the same bits for dense arguments as for strided ones
-//   levels     the portable kernels give what faster ones do, within rounding
-//   exported   a program of the call gives eager's bits, with one thread and with two
-//   symbols    traced with symbolic sizes, it gets the sizes that a run gives
-//   gradients  first and second derivatives agree with central differences, in f64
-//
-// A variation that the operator refuses counts for nothing but the line of its operator; one that
+// N variations of each overload in the files of the folders, and of each row in the seeds. A
+// variation that the operator refuses counts for nothing but the line of its operator; one that
 // crashes, or throws what is no ExportError, fails. Exits with 1 if a property failed, or if no
-// variation of an operator was accepted.
-#include <algorithm>
+// variation of some row of the operator table was accepted; --known lists exceptions by row and
+// property, or "variations", each with its reason. Rows that give no tensors (those that ask for a
+// size or check a number) and refused ones are not asked for: op_goldens has their cases.
+// --only takes an overload, "add.Tensor", or all of a name, "add"; then other rows may be missing.
 #include <charconv>
-#include <cmath>
 #include <cstdio>
-#include <cstring>
+#include <map>
 #include <set>
 
-#include "compare.h"
-#include "run_case.h"
-#include "run_exported.h"
-#include "taper/exporter/eager/autograd.h"
-#include "taper/exporter/eager/describe.h"
-#include "taper/exporter/eager/dispatch.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/random.h"
-#include "taper/exporter/eager/ops/view.h"
-#include "taper/exporter/eager/threads.h"
-#include "taper/exporter/ir/interpreter.h"
-#include "taper/exporter/trace/trace.h"
-#include "variation.h"
+#include "property_check.h"
+#include "seeds.h"
 
 namespace {
 
 using namespace taper;
 using namespace taper::golden;
-using Tensors = std::vector<Tensor>;
 
 struct Options {
-  std::vector<std::string> folders;
+  std::vector<std::string> folders, seeds;
   std::set<std::string> only;
+  Known known;
   int variations = 3;
   uint64_t seed = 1;
   bool verbose = false;
 };
-struct Counts {
-  int accepted = 0, refused = 0, failed = 0, symbolic = 0, differentiated = 0;
-  std::set<std::string> refused_symbols;  ///< why
-};
+using CountsByRow = std::map<std::string, PropertyCounts>;
 
-/// `what` differs between two runs, or "".
-std::string difference_of(const Tensors& a, const Tensors& b, double rtol, double relative_atol) {
-  for (size_t k = 0; k < a.size(); ++k) {
-    if (!a[k].defined() && !b[k].defined()) continue;
-    double scale = 0;
-    if (relative_atol > 0 && is_floating(b[k].dtype()))
-      for (const double x : b[k].to(DType::f64).to_vector<double>())
-        if (std::isfinite(x)) scale = std::max(scale, std::fabs(x));
-    if (const std::string d = difference(a[k], b[k], rtol, relative_atol * scale); !d.empty())
-      return "result " + std::to_string(k) + ": " + d;
-  }
-  return "";
+bool gives_tensors(const eager::OperatorInfo& info) {
+  const Category c = info.op->category;
+  return c != Category::refused && c != Category::symbolic && c != Category::check;
 }
 
-class PropertyCheck {
- public:
-  PropertyCheck(const Variation& variation, const Json& base, const Target& target, Counts& counts)
-      : file_(variation.file),
-        golden_(variation.golden),
-        base_(base),
-        target_(target),
-        counts_(counts) {}
+/// A number that names the text, the same on every machine (FNV-1a).
+uint64_t number_of_text(const std::string& text) {
+  uint64_t number = 14695981039346656037u;
+  for (const char c : text) number = (number ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return number;
+}
 
-  /// The first property that does not hold, or "".
-  std::string run() {
-    try {
-      wanted_ = call_it(target_);
-    } catch (const eager::MissingKernelError&) {
-      return ++counts_.refused, "";
-    } catch (const ExportError&) {
-      return ++counts_.refused, "";
-    }
-    ++counts_.accepted;
-    if (golden_.value("random", false)) return "";
-    using Property = std::string (PropertyCheck::*)();
-    constexpr std::pair<const char*, Property> properties[] = {
-        {"threads", &PropertyCheck::threads}, {"strides", &PropertyCheck::strides},
-        {"levels", &PropertyCheck::levels},   {"exported", &PropertyCheck::exported},
-        {"symbols", &PropertyCheck::symbols}, {"gradients", &PropertyCheck::gradients}};
-    for (const auto& [name, property] : properties) {
-      std::string d;
-      try {
-        d = (this->*property)();
-      } catch (const std::exception& e) {
-        d = e.what();
-      }
-      if (!d.empty()) return std::string(name) + ": " + d;
-    }
-    return "";
-  }
-
- private:
-  Tensors call_it(const Target& target, bool dense = false) {
-    Call arguments(file_, golden_, *target.info);
-    if (dense)
-      for (const auto& [path, tensor] : arguments.tensors()) *tensor = eager::clone(*tensor);
-    eager::manual_seed(0);
-    return call(arguments, target);
-  }
-
-  std::string threads() {
-    eager::set_threads(1);
-    const Tensors one = call_it(target_);
-    eager::set_threads(2);
-    return difference_of(one, wanted_, 0, 0);
-  }
-
-  /// as_strided and resize_ are about the storage.
-  bool sees_storage() const {
-    return target_.info->op == &ops::as_strided || target_.info->op == &ops::resize_;
-  }
-  /// By definition no derivative: which of several writes to one element stays is open, padding_idx
-  /// and scale_grad_by_freq change the gradient, and statistics are no independent arguments.
-  bool has_true_derivative() const {
-    const Operator* const without[] = {&ops::scatter_src,
-                                       &ops::index_put,
-                                       &ops::index_copy,
-                                       &ops::max_unpool2d,
-                                       &ops::max_unpool3d,
-                                       &ops::embedding,
-                                       &ops::embedding_bag,
-                                       &ops::_embedding_bag,
-                                       &ops::embedding_dense_backward,
-                                       &ops::native_layer_norm_backward,
-                                       &ops::native_group_norm_backward,
-                                       &ops::native_batch_norm_backward};
-    return std::find(std::begin(without), std::end(without), target_.info->op) == std::end(without);
-  }
-
-  std::string strides() {
-    if (sees_storage()) return "";
-    return difference_of(call_it(target_, true), wanted_, 0, 0);
-  }
-
-  std::string levels() {
-    eager::OperatorInfo portable = *target_.info;
-    std::erase_if(portable.kernels, [](const Kernel* k) { return k->level != CpuLevel::portable; });
-    if (portable.kernels.size() == target_.info->kernels.size()) return "";
-    const Tensors got = call_it({&portable, target_.in_place});
-    DType coarsest = DType::f64;
-    for (const Tensor& t : got)
-      if (t.defined() && is_floating(t.dtype()) && size_bytes(t.dtype()) < size_bytes(coarsest))
-        coarsest = t.dtype();
-    const double rtol = coarsest == DType::f64 ? 1e-10 : coarsest == DType::f32 ? 1e-5 : 2e-2;
-    return difference_of(got, wanted_, rtol, rtol);
-  }
-
-  std::string exported() {
-    bool has_result = false;
-    for (const Tensor& t : wanted_) has_result = has_result || t.defined();
-    if (!has_result || sees_storage()) return "";  // a program's inputs are dense
-    const Verdict verdict = run_exported(file_, golden_, target_);
-    return verdict.outcome == Outcome::failed ? verdict.reason : "";
-  }
-
-  /// The tensor arguments as inputs of a traced function with a symbol for each extent: extents
-  /// that are equal here are equal by name. What wants numbers refuses the symbols.
-  std::string symbols() {
-    if (sees_storage()) return "";
-    Call arguments(file_, golden_, *target_.info);
-    std::vector<InputSpec> inputs;
-    std::map<int64_t, Dim> symbols;
-    Dim::Bindings bindings;
-    for (const auto& [path, tensor] : arguments.tensors()) {
-      eager::Dims sizes = tensor->sizes();
-      for (Dim& d : sizes) {
-        const int64_t extent = d.value();
-        if (extent < 2) continue;
-        const auto [at, is_new] = symbols.try_emplace(extent, Dim());
-        if (is_new) {
-          at->second = Dim::symbol("s" + std::to_string(extent), 2, 1 << 20);
-          bindings[at->second.parts().symbol] = extent;
-        }
-        d = at->second;
-      }
-      inputs.push_back(input("in" + std::to_string(inputs.size()), sizes, tensor->dtype()));
-    }
-    if (symbols.empty() || inputs.empty()) return "";
-    std::unique_ptr<ir::Graph> graph;
-    std::vector<size_t> defined;
-    try {
-      graph = trace(
-          "f",
-          [&](const Tensors& in) {
-            Call traced(file_, golden_, *target_.info);
-            size_t i = 0;
-            for (const auto& [path, tensor] : traced.tensors()) {
-              *tensor = in[i++];
-              if (target_.in_place && path == "args.0") *tensor = eager::clone(*tensor);
-            }
-            Tensors results = call(traced, target_), kept;
-            for (const Tensor& t : results)
-              if (t.defined()) kept.push_back(t);
-            return kept;
-          },
-          inputs);
-    } catch (const ExportError& e) {
-      counts_.refused_symbols.insert(e.what());
-      return "";
-    }
-    ++counts_.symbolic;
-    if (depends_on_data(*graph)) return interpreted(*graph, arguments);
-    for (const Check& check : graph->checks()) {
-      const int64_t left = check.left.evaluate(bindings), right = check.right.evaluate(bindings);
-      const bool holds = check.comparison == Comparison::equal       ? left == right
-                         : check.comparison == Comparison::not_equal ? left != right
-                         : check.comparison == Comparison::less      ? left < right
-                                                                     : left <= right;
-      if (!holds) return "a check does not hold: " + check.message;
-    }
-    size_t k = 0;
-    for (const Tensor& want : wanted_) {
-      if (!want.defined()) continue;
-      const ir::Type& type = graph->outputs()[k++].value->type;
-      eager::Dims sizes(type.sizes, type.sizes + type.rank);
-      for (Dim& d : sizes) d = d.evaluate(bindings);
-      if (type.dtype != want.dtype()) return std::string("dtype ") + name_of(type.dtype);
-      if (eager::to_string(sizes) != eager::to_string(want.sizes()))
-        return "sizes " + eager::to_string(sizes) + ", a run gives " +
-               eager::to_string(want.sizes());
-    }
-    return "";
-  }
-
-  static bool depends_on_data(const ir::Graph& graph) {
-    return std::ranges::any_of(graph.symbols(), [](const ir::SymbolBinding& s) {
-      return s.source == ir::SymbolSource::element;
-    });
-  }
-  /// Sizes that symbols get from elements, in a run of the graph.
-  std::string interpreted(const ir::Graph& graph, Call& arguments) {
-    Tensors inputs;
-    for (const auto& [path, tensor] : arguments.tensors()) inputs.push_back(eager::clone(*tensor));
-    const ir::Interpretation result = ir::Interpreter(graph).run(inputs);
-    size_t k = 0;
-    for (const Tensor& want : wanted_)
-      if (want.defined())
-        if (const std::string d = difference(result.outputs[k++], want, 0, 0); !d.empty())
-          return "interpreted: " + d;
-    return "";
-  }
-
-  /// Of the arguments that PyTorch gives gradients for, at points apart from each other, so that
-  /// none lies where a maximum or an order changes.
-  std::string gradients() {
-    if (target_.in_place || !base_.contains("grads") || !has_true_derivative()) return "";
-    Call arguments(file_, golden_, *target_.info);
-    Tensors leaves;
-    int64_t elements = 0;
-    for (const auto& [path, tensor] : arguments.tensors()) {
-      leaves.push_back(eager::clone(*tensor));
-      if (!base_.at("grads").contains(path)) {
-        if (is_floating(tensor->dtype())) leaves.back() = leaves.back().to(DType::f64);
-        continue;
-      }
-      std::vector<double> x = tensor->to(DType::f64).to_vector<double>();
-      for (double& value : x) {
-        if (!std::isfinite(value) || std::fabs(value) > 1e6) return "";  // x + 1e-8 is x
-        // squares: multiples of one number would differ alike from row to row
-        const double n = static_cast<double>(++elements);
-        value += 1e-3 * (1 + std::fmod(n * n * 0.6180339887498949, 1));
-      }
-      eager::Ints sizes;
-      for (const Dim d : tensor->sizes()) sizes.push_back(d.value());
-      leaves.back() = Tensor::from(x, sizes);
-      leaves.back().set_requires_grad();
-    }
-    if (elements == 0 || elements > 40) return "";
-
-    const auto results = [&](const Tensors& in) {
-      Call differentiable(file_, golden_, *target_.info);
-      size_t i = 0;
-      for (const auto& [path, tensor] : differentiable.tensors()) *tensor = in[i++];
-      eager::manual_seed(0);
-      return call(differentiable, target_);
-    };
-    Tensors first;
-    try {
-      first = results(leaves);
-    } catch (const ExportError&) {
-      return "";  // an argument says another dtype
-    }
-    std::vector<size_t> used;
-    for (size_t k = 0; k < first.size(); ++k) {
-      if (!first[k].defined() || !first[k].requires_grad()) continue;
-      if (first[k].dtype() != DType::f64) return "";  // rounded
-      for (const double x : first[k].detach().to_vector<double>())
-        if (!std::isfinite(x) || std::fabs(x) > 1e6) return "";
-      used.push_back(k);
-    }
-    if (used.empty()) return "";
-    const auto function = [&](const Tensors& in) -> Tensor {
-      const Tensors all = results(in);
-      Tensors parts;
-      for (const size_t k : used) parts.push_back(all[k].reshape({all[k].numel()}));
-      return eager::cat(parts, 0);
-    };
-    ++counts_.differentiated;
-    std::string d = eager::gradcheck(function, leaves, 1e-6, 1e-4, 1e-3);
-    // a kink within reach of the difference is not met by a smaller one
-    if (!d.empty()) d = eager::gradcheck(function, leaves, 1e-8, 1e-3, 1e-2);
-    if (!d.empty()) return d;
-    d = eager::gradgradcheck(function, leaves, 1e-6, 1e-3, 1e-2);
-    if (!d.empty()) d = eager::gradgradcheck(function, leaves, 1e-8, 1e-2, 1e-1);
-    return d.empty() ? d : "second order: " + d;
-  }
-
-  const CaseFile& file_;
-  const Json& golden_;
-  const Json& base_;  ///< the case that it is a variation of
-  const Target& target_;
-  Counts& counts_;
-  Tensors wanted_;
-};
-
-Counts run_file(const std::filesystem::path& path, const Options& options) {
-  const CaseFile file = CaseFile::read(path);
-  Counts counts;
-  Target target{};
-  try {
-    target = target_of(file.name);
-  } catch (const NotHere&) {
-    return counts;
-  }
-  if (target.info->number != nullptr || target.info->op->category == Category::refused)
-    return counts;
-  std::vector<const Json*> cases;
-  for (const Json& golden : file.cases)
-    if (!golden.contains("error")) cases.push_back(&golden);
-  if (cases.empty()) return counts;
-  Random random(options.seed ^ std::hash<std::string>()(file.name));
+/// Variations of the cases that are about one row.
+PropertyCounts vary_cases(const CaseFile& file, const std::vector<const Json*>& cases,
+                          const Target& target, const Options& options) {
+  PropertyCounts counts;
+  Random random(options.seed ^ number_of_text(file.name));
   // eight attempts a variation that is wanted: some are refused
   for (int i = 0; i < 8 * options.variations && counts.accepted < options.variations; ++i) {
     const Json& golden = *cases[random() % cases.size()];
     std::string failure;
     try {
       const Variation variation = vary(file, golden, *target.info, random);
-      failure = PropertyCheck(variation, golden, target, counts).run();
+      failure = check_properties(variation, golden, target, options.known, counts);
       if (!failure.empty() && options.verbose)
         std::printf("    %s\n", variation.golden.dump().substr(0, 600).c_str());
     } catch (const NotHere&) {
@@ -361,23 +68,59 @@ Counts run_file(const std::filesystem::path& path, const Options& options) {
       std::printf("    FAILED %s, attempt %d, %s\n", golden.at("id").get<std::string>().c_str(), i,
                   failure.c_str());
   }
-  if (counts.failed > 0 || counts.accepted == 0 || options.verbose)
-    std::printf("%-40s %4d accepted %4d refused %4d with symbols %4d differentiated %4d failed\n",
-                file.name.c_str(), counts.accepted, counts.refused, counts.symbolic,
-                counts.differentiated, counts.failed);
-  if (options.verbose)
-    for (const std::string& why : counts.refused_symbols)
-      std::printf("    symbols refused: %s\n", why.c_str());
   return counts;
 }
 
-bool is_chosen(const std::filesystem::path& path, const Options& options) {
-  const std::string name = path.filename().string();
-  if (!name.starts_with("aten.") || !name.ends_with(".safetensors")) return false;
-  if (options.only.empty()) return true;
-  for (const std::string& part : options.only)
-    if (name.starts_with("aten." + part + ".")) return true;
-  return false;
+void run_file(const CaseFile& file, const Options& options, CountsByRow& by_row) {
+  // by row: a case with a tensor for a number is about another one than the others
+  std::map<std::string, std::pair<Target, std::vector<const Json*>>> rows;
+  for (const Json& golden : file.cases) {
+    if (golden.contains("error")) continue;
+    try {
+      const Target target = target_of(file.name, golden);
+      auto& [found, cases] = rows[std::string(target.info->name)];
+      found = target, cases.push_back(&golden);
+    } catch (const NotHere&) {
+      continue;  // op_goldens says so
+    }
+  }
+  for (const auto& [row, chosen] : rows) {
+    const auto& [target, cases] = chosen;
+    if (!gives_tensors(*target.info)) continue;
+    const PropertyCounts counts = vary_cases(file, cases, target, options);
+    if (counts.failed > 0 || counts.accepted == 0 || options.verbose)
+      std::printf("%-40s %4d accepted %4d refused %4d with symbols %4d differentiated %4d failed\n",
+                  row == file.name ? row.c_str() : (file.name + ": " + row).c_str(),
+                  counts.accepted, counts.refused, counts.symbolic, counts.differentiated,
+                  counts.failed);
+    if (options.verbose)
+      for (const std::string& why : counts.refused_symbols)
+        std::printf("    symbols refused: %s\n", why.c_str());
+    by_row[row].add(counts);
+  }
+}
+
+bool is_chosen(const std::string& overload, const Options& options) {
+  return options.only.empty() || options.only.contains(overload) ||
+         options.only.contains(overload.substr(0, overload.find('.')));
+}
+
+/// How many rows of the table are not as they should: without an accepted variation, or listed to
+/// be without and not so.
+int wrong_rows(const CountsByRow& by_row, const Known& known) {
+  int wrong = 0;
+  for (const eager::OperatorInfo* info : eager::all_operators()) {
+    const std::string row(info->name);
+    if (!gives_tensors(*info)) continue;
+    const auto at = by_row.find(row);
+    const bool tested = at != by_row.end() && at->second.accepted > 0;
+    if (tested == (known.reason(row, "variations") == nullptr)) continue;
+    ++wrong;
+    std::printf(tested ? "    KNOWN TO HAVE NO VARIATIONS, but it has: %s\n"
+                       : "    NO VARIATION was accepted of %s\n",
+                row.c_str());
+  }
+  return wrong;
 }
 
 /// A whole number, at least 1.
@@ -402,6 +145,10 @@ int main(int argc, char** argv) try {
       options.variations = number<int>(argument, argv[++i]);
     else if (argument == "--seed" && i + 1 < argc)
       options.seed = number<uint64_t>(argument, argv[++i]);
+    else if (argument == "--seeds" && i + 1 < argc)
+      options.seeds.push_back(argv[++i]);
+    else if (argument == "--known" && i + 1 < argc)
+      options.known.read(argv[++i]);
     else if (argument == "--only" && i + 1 < argc)
       options.only.insert(argv[++i]);
     else if (argument[0] == '-')
@@ -409,23 +156,35 @@ int main(int argc, char** argv) try {
     else
       options.folders.push_back(argument);
   }
-  if (options.folders.empty())
+  if (options.folders.empty() && options.seeds.empty())
     return std::fprintf(stderr,
-                        "usage: op_properties [--variations N] [--seed S] [--only NAME]... "
-                        "[--verbose] FOLDER...\n"),
+                        "usage: op_properties [--variations N] [--seed S] [--seeds FILE]... "
+                        "[--known FILE]... [--only NAME]... [--verbose] FOLDER...\n"),
            2;
-  Counts total;
+  CountsByRow by_row;
   for (const std::string& folder : options.folders)
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (!is_chosen(entry.path(), options)) continue;
-      const Counts c = run_file(entry.path(), options);
-      total.accepted += c.accepted, total.refused += c.refused, total.failed += c.failed;
-      total.symbolic += c.symbolic, total.differentiated += c.differentiated;
-    }
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ".safetensors" &&
+          is_chosen(overload_of(entry.path()), options))
+        run_file(CaseFile::read(entry.path()), options, by_row);
+  for (const std::string& path : options.seeds)
+    for (const CaseFile& file : read_seeds(path))
+      if (is_chosen(file.name, options)) run_file(file, options, by_row);
+
+  PropertyCounts total;
+  int tested = 0, symbolic = 0, differentiated = 0;
+  for (const auto& [row, counts] : by_row) {
+    total.add(counts);
+    tested += counts.accepted > 0, symbolic += counts.symbolic > 0;
+    differentiated += counts.differentiated > 0;
+  }
+  const int wrong = options.only.empty() ? wrong_rows(by_row, options.known) : 0;
   std::printf(
-      "total: %d variations, %d refused besides, %d with symbols, %d differentiated, %d failed\n",
-      total.accepted, total.refused, total.symbolic, total.differentiated, total.failed);
-  return total.failed > 0 || total.accepted == 0 ? 1 : 0;
+      "total: %d variations of %d rows, %d refused besides, %d of %d rows with symbols, %d of %d "
+      "rows differentiated, %d failed\n",
+      total.accepted, tested, total.refused, total.symbolic, symbolic, total.differentiated,
+      differentiated, total.failed);
+  return total.failed > 0 || total.accepted == 0 || wrong > 0 ? 1 : 0;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "op_properties: %s\n", e.what());
   return 2;

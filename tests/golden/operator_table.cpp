@@ -1,10 +1,12 @@
 // Prints docs/operators.md: what exists for each row of the operator table, read from the tables
 // that the build links.
 //
-//   operator_table GOLDEN_COUNTS… SAMPLE_COUNTS > docs/operators.md
+//   operator_table --parts PARTS GOLDEN_COUNTS… SAMPLE_COUNTS > docs/operators.md
 //
-// The counts are lines "add.Tensor 24/24", passed and run, that op_goldens and opinfo.py wrote.
+// The counts are lines "add.Tensor 24/24", passed and run, that op_goldens and opinfo.py wrote; the
+// parts are what operator_parts found in traces, "glu: mul sigmoid".
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -34,78 +36,118 @@ std::pair<std::string, std::string> records_of(const eager::OperatorInfo& info) 
   return {portable, faster};
 }
 
-using CountsByRow = std::map<std::string, std::string>;
-CountsByRow read_counts(const char* path) {
+/// Lines of a word and what follows it.
+using Lines = std::map<std::string, std::string>;
+Lines read_lines(const char* path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error(std::string("cannot read ") + path);
-  CountsByRow counts;
-  for (std::string row, count; in >> row >> count;) counts[row] = count;
-  return counts;
+  Lines lines;
+  std::string row, rest;
+  while (in >> row && std::getline(in >> std::ws, rest)) lines[row] = rest;
+  return lines;
 }
 
-/// "12 of 15 (80.0 %)": the sum of counts such as "3/4".
-std::string total_of(const CountsByRow& counts) {
+struct Count {
   int passed = 0, run = 0;
+};
+/// The sum of counts such as "3/4".
+Count total_of(const Lines& counts) {
+  Count total;
   for (const auto& [row, count] : counts) {
-    passed += std::stoi(count);
-    run += std::stoi(count.substr(count.find('/') + 1));
+    total.passed += std::stoi(count);
+    total.run += std::stoi(count.substr(count.find('/') + 1));
   }
+  return total;
+}
+/// "12 of 15 (80.0 %)"
+std::string to_text(const Count& count) {
   char text[64];
-  std::snprintf(text, sizeof text, "%d of %d (%.1f %%)", passed, run, 100.0 * passed / run);
+  std::snprintf(text, sizeof text, "%d of %d (%.1f %%)", count.passed, count.run,
+                100.0 * count.passed / count.run);
   return text;
+}
+
+/// What an operator becomes in a program.
+std::string form_of(const eager::OperatorInfo& info, const Lines& parts) {
+  const auto found = parts.find(std::string(info.name) + ":");
+  std::string in_parts = found == parts.end() ? "" : found->second;
+  switch (info.op->category) {
+    case Category::kernel: {
+      // the traces hold the whole as well as its parts
+      const std::string whole(info.name), all = " " + in_parts + " ";
+      const size_t at = all.find(" " + whole + " ");
+      if (at != std::string::npos) in_parts = all.substr(1, at) + all.substr(at + whole.size() + 2);
+      while (!in_parts.empty() && in_parts.back() == ' ') in_parts.pop_back();
+      return in_parts.empty() ? "kernel" : "kernel, or " + in_parts;
+    }
+    case Category::composite:
+      return in_parts.empty() ? "none: its sizes depend on elements" : in_parts;
+    case Category::view:
+      return "view";
+    case Category::symbolic:
+      return "number";
+    case Category::check:
+      return "check";
+    case Category::refused:
+      return "refused: complex numbers";
+  }
+  return "";
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 3)
-    return std::fprintf(stderr, "usage: operator_table GOLDEN_COUNTS... SAMPLE_COUNTS\n"), 2;
-  CountsByRow goldens, samples = read_counts(argv[argc - 1]);
-  for (int i = 1; i + 1 < argc; ++i) goldens.merge(read_counts(argv[i]));
-  const std::string golden_total = total_of(goldens),
-                    sample_total = total_of(samples) + ", over " + std::to_string(samples.size()) +
-                                   " operators";
-  std::map<Category, int> rows, present;
+  if (argc < 5 || std::strcmp(argv[1], "--parts") != 0)
+    return std::fprintf(stderr,
+                        "usage: operator_table --parts PARTS GOLDEN_COUNTS... SAMPLE_COUNTS\n"),
+           2;
+  const Lines parts = read_lines(argv[2]);
+  Lines goldens, samples = read_lines(argv[argc - 1]);
+  for (int i = 3; i + 1 < argc; ++i) goldens.merge(read_lines(argv[i]));
+  const Count golden = total_of(goldens), sample = total_of(samples);
+  const size_t sampled = samples.size();
+  std::map<Category, int> rows;
   std::string table;
   for (const eager::OperatorInfo* info : eager::all_operators()) {
     const auto [portable, faster] = records_of(*info);
-    const bool is_view = info->op->category == Category::view && info->symbolic_rule != nullptr;
-    const bool there = !info->kernels.empty() || info->decomposition != nullptr ||
-                       info->number != nullptr || is_view;
+    const std::string name(info->name);
     ++rows[info->op->category];
-    if (there) ++present[info->op->category];
-    table += "| `" + std::string(info->name) + "` | " + name_of_category(info->op->category) +
-             " | " + (is_view ? "layout rule" : portable) + " | " + faster + " | " +
-             (info->decomposition ? "yes" : "") + " | " +
+    table += "| `" + name + "` | " + name_of_category(info->op->category) + " | " +
+             form_of(*info, parts) + " | " + portable + " | " + faster + " | " +
              (info->derivative      ? "yes"
               : info->decomposition ? "through its parts"
                                     : "") +
-             " | " + goldens[std::string(info->name)] + " | " + samples[std::string(info->name)] +
-             " | " +
-             (there                                     ? ""
-              : info->op->category == Category::refused ? "refused: complex numbers"
-                                                        : "not here yet") +
-             " |\n";
+             " | " + goldens[name] + " | " + samples[name] + " |\n";
   }
-  std::printf(
-      "# Operators\n\nGenerated by `build/release/bin/operator_table` from the linked tables; a "
-      "test compares. A variant names the dtypes of a record:\n"
-      "`small_float` is f16 and bf16, `small_integer` bool, u8, i8, i16 and i32, `b4` every dtype "
-      "of four bytes. An operator that is not here\n"
-      "yet is an error only where it is used. The cases are results of PyTorch that passed, of "
-      "those "
-      "that ran: golden cases, forward, gradient and\nerrors (`build/release/bin/op_goldens`, "
-      "exceptions with their reasons in `tests/golden/known_eager.txt` and "
-      "`known_quantized.txt`), and\nsamples of PyTorch's "
-      "own operator tests (`tests/conformance/opinfo.py`, exceptions in "
-      "`known_opinfo.txt` beside it).\nGolden cases: %s. Samples: %s.\n\n"
-      "| category | rows | present |\n| --- | --- | --- |\n",
-      golden_total.c_str(), sample_total.c_str());
+  std::printf(R"(# Operators
+
+Generated by `build/release/bin/operator_table` from the linked tables; a test compares, and another holds every category to what it
+promises. In a program an operator is
+
+- **kernel**: one instruction. A variant names the dtypes of a record: `small_float` is f16 and bf16, `small_integer` bool, u8, i8, i16 and i32,
+  `b4` every dtype of four bytes. Arguments that no record takes whole become the operators behind "or".
+- **view**: no instruction, a value with other sizes and strides.
+- **composite**: the operators that are listed, all that its golden cases are made of (`build/release/bin/operator_parts` traces them). Views and
+  casts stand there only where there is nothing else; "nothing" gives its argument.
+- **symbolic**, **check**: a number that the program computes with, or an assumption that it checks.
+- **refused**: takes or gives complex numbers.
+
+The cases are results of PyTorch that passed, of those that ran: golden cases, forward, gradient and errors (`build/release/bin/op_goldens`,
+exceptions with their reasons in `tests/golden/known_eager.txt` and `known_quantized.txt`), and samples of PyTorch's own operator tests
+(`tests/conformance/opinfo.py`, exceptions in `known_opinfo.txt` beside it).
+
+Golden cases: %s. Of the other %d, %s have complex numbers, and are refused. Samples: %s, over %zu operators.
+
+| category | rows |
+| --- | --- |
+)",
+              to_text(golden).c_str(), golden.run - golden.passed,
+              parts.at("(complex_numbers):").c_str(), to_text(sample).c_str(), sampled);
   for (const auto& [category, count] : rows)
-    std::printf("| %s | %d | %d |\n", name_of_category(category), count, present[category]);
+    std::printf("| %s | %d |\n", name_of_category(category), count);
   std::printf(
-      "\n| operator | category | portable records | faster records | decomposition | derivative | "
-      "golden cases | samples | |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n%s",
+      "\n| operator | category | in a program | portable records | faster records | derivative | "
+      "golden cases | samples |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n%s",
       table.c_str());
 } catch (const std::exception& e) {
   return std::fprintf(stderr, "operator_table: %s\n", e.what()), 1;

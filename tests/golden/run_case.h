@@ -7,10 +7,16 @@
 
 namespace taper::golden {
 
-enum class Outcome { passed, failed, without_kernel, complex };
+enum class Outcome {
+  passed,
+  failed,
+  without_kernel,   ///< the operator, or one for such arguments, does not exist
+  complex,          ///< refused, as everything about complex numbers
+  decided_by_data,  ///< no program can hold it: a number or a size that only a run knows
+};
 struct Verdict {
   Outcome outcome;
-  std::string reason;  ///< of a failure, or what is missing
+  std::string reason;  ///< of a failure, a line a result; or what is missing
 };
 
 /// The row of an overload, and whether the overload is its in-place twin. Throws NotHere.
@@ -19,6 +25,9 @@ struct Target {
   bool in_place;
 };
 Target target_of(const std::string& overload);
+/// The same of a case: where it has a tensor for a number, the row is another one, `narrow.Tensor`
+/// of `narrow`.
+Target target_of(const std::string& overload, const Json& golden);
 
 Verdict run_eager(const CaseFile& file, const Json& golden, const Target& target);
 

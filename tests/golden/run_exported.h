@@ -6,6 +6,8 @@
 
 namespace taper::golden {
 
-Verdict run_exported(const CaseFile& file, const Json& golden, const Target& target);
+/// `like_pytorch` false: PyTorch's results are not asked for, only eager's.
+Verdict run_exported(const CaseFile& file, const Json& golden, const Target& target,
+                     bool like_pytorch = true);
 
 }  // namespace taper::golden

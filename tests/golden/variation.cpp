@@ -5,6 +5,9 @@
 #include <numeric>
 #include <set>
 
+#include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/movement.h"
+
 namespace taper::golden {
 namespace {
 
@@ -81,27 +84,64 @@ class Maker {
     const io::Array& pool = file_.content.at(value.at("tensor").get<std::string>());
     pool.settle_bools();
     eager::Ints sizes = value.contains("sizes") ? value.at("sizes").get<eager::Ints>() : pool.sizes;
-    for (int64_t& s : sizes) s = renamed(s);
+    if (!value.value("kept", false))
+      for (int64_t& s : sizes) s = renamed(s);
     const int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t{1},
                                           [](int64_t a, int64_t b) { return a * b; });
     if (count > largest_tensor) throw NotHere("too large");
     if (count > 0 && pool.numel() == 0) throw NotHere("no elements to draw from");
 
+    const bool is_kept = value.value("kept", false);
     DType dtype = pool.dtype;
     if (is_floating(dtype) && floating_ != DType::boolean) dtype = floating_;
-    if (!is_floating(dtype) && dtype != DType::boolean && integer_ != DType::boolean)
+    if (!is_floating(dtype) && dtype != DType::boolean && integer_ != DType::boolean && !is_kept)
       dtype = integer_;
+    io::Array elements = is_kept ? reshaped(pool, dtype, sizes) : drawn(pool, dtype, sizes);
+    if (value.value("ascending", false)) elements = ascending(elements);
+    if (value.value("diagonal", false)) elements = with_large_diagonal(elements);
     const std::string key = "t" + std::to_string(content_->tensors.size());
     if (count == 0 || sizes.empty() || chance(0.4)) {
-      content_->tensors[key] = drawn(pool, dtype, sizes);
+      content_->tensors[key] = std::move(elements);
       return {{"tensor", key}};
     }
-    eager::Ints strides = drawn_strides(sizes, !parameter.mutated && !is_written());
+    const bool has_order = is_kept || value.contains("ascending") || value.contains("diagonal");
+    const eager::Ints strides =
+        drawn_strides(sizes, !parameter.mutated && !is_written() && !has_order);
     const int64_t offset = chance(0.5) ? below(5) : 0;
-    int64_t last = offset;
-    for (size_t k = 0; k < sizes.size(); ++k) last += (sizes[k] - 1) * strides[k];
-    content_->tensors[key] = drawn(pool, dtype, {last + 1});
+    content_->tensors[key] = laid_out(elements, strides, offset);
     return {{"tensor", key}, {"sizes", sizes}, {"strides", strides}, {"offset", offset}};
+  }
+
+  /// A storage with these elements in it, at the places that strides and offset name.
+  static io::Array laid_out(const io::Array& elements, const eager::Ints& strides, int64_t offset) {
+    int64_t last = offset;
+    for (size_t k = 0; k < strides.size(); ++k) last += (elements.sizes[k] - 1) * strides[k];
+    io::Array storage = io::Array::zeros(elements.dtype, {last + 1});
+    const size_t bytes = static_cast<size_t>(size_bytes(elements.dtype));
+    eager::Ints index(strides.size(), 0);
+    for (int64_t i = 0, n = elements.numel(); i < n; ++i) {
+      int64_t at = offset;
+      for (size_t k = 0; k < index.size(); ++k) at += index[k] * strides[k];
+      std::copy_n(elements.raw().data() + static_cast<size_t>(i) * bytes, bytes,
+                  storage.raw().data() + static_cast<size_t>(at) * bytes);
+      for (size_t k = index.size(); k-- > 0 && ++index[k] == elements.sizes[k];) index[k] = 0;
+    }
+    return storage;
+  }
+  static io::Array reshaped(const io::Array& pool, DType dtype, const eager::Ints& sizes) {
+    return array_of(tensor_of(pool).to(dtype).reshape(eager::Dims(sizes.begin(), sizes.end())));
+  }
+  static io::Array ascending(const io::Array& elements) {
+    return array_of(std::get<0>(eager::sort(tensor_of(elements), -1)));
+  }
+  static io::Array with_large_diagonal(const io::Array& elements) {
+    Tensor wide = tensor_of(elements).to(DType::f64).clone();
+    const size_t rank = elements.sizes.size();
+    const int64_t rows = elements.sizes[rank - 2], columns = elements.sizes[rank - 1];
+    double* x = wide.data<double>();
+    for (int64_t i = 0, n = elements.numel(); i < n; ++i)
+      if (i % columns == i / columns % rows) x[i] += static_cast<double>(rows) + 2;
+    return array_of(wide.to(elements.dtype));
   }
 
   /// Whether the case is one of an in-place twin.

@@ -15,6 +15,7 @@ using Random = std::mt19937_64;
 ///   elements  drawn from the case's own, floating ones moved a little, so that indices stay
 ///   indices
 ///             and the domain of a function is kept
+///   order     where a seed asks for one (seeds.h), it is made again
 /// Each with a probability, so that operators that bear little still get some that they accept.
 struct Variation {
   CaseFile file;

@@ -1,0 +1,33 @@
+#include "known.h"
+
+#include <fstream>
+#include <stdexcept>
+
+namespace taper::golden {
+
+void Known::read(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read " + path.string());
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.empty() || line[0] == '#') continue;
+    const size_t space = line.find(' '), text = line.find_first_not_of(' ', space);
+    if (text == std::string::npos)
+      throw std::runtime_error(path.string() + ":" + std::to_string(number) +
+                               ": a line is 'name [beginning of the message] reason'");
+    Line entry{"", line.substr(text)};
+    if (const size_t close = line.find("] ", text); line[text] == '[' && close != std::string::npos)
+      entry = {line.substr(text + 1, close - text - 1), line.substr(close + 2)};
+    lines_.emplace(line.substr(0, space), entry);
+  }
+}
+
+const std::string* Known::reason(const std::string& name, const std::string& message) const {
+  const auto [begin, end] = lines_.equal_range(name);
+  for (auto at = begin; at != end; ++at)
+    if (message.starts_with(at->second.beginning)) return &at->second.reason;
+  return nullptr;
+}
+
+}  // namespace taper::golden

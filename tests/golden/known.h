@@ -1,0 +1,33 @@
+// Lists of what may go otherwise than a test wants, and why. A line is a name, in brackets how the
+// message begins that says what goes wrong, and the reason:
+//
+//   var.dim/v13   [gradient of args.0] PyTorch's gradient counts one element where dim=[]
+//
+// so that a line does not hide what else goes wrong there. Without brackets it is about every
+// message. Empty lines and those that begin with # are left out.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace taper::golden {
+
+class Known {
+ public:
+  /// Adds the lines of a file. Throws std::runtime_error if one is not of this form.
+  void read(const std::filesystem::path& path);
+
+  /// Whether there is a line about this very name.
+  bool contains(const std::string& name) const { return lines_.contains(name); }
+  /// Why what `message` says of `name` may be, or nullptr.
+  const std::string* reason(const std::string& name, const std::string& message) const;
+
+ private:
+  struct Line {
+    std::string beginning, reason;
+  };
+  std::multimap<std::string, Line> lines_;
+};
+
+}  // namespace taper::golden

@@ -1,0 +1,28 @@
+// Calls written by hand, in the form of golden cases but without results: where op_properties
+// starts from for operators of which PyTorch's results are not stored.
+#pragma once
+#include <filesystem>
+#include <vector>
+
+#include "cases.h"
+
+namespace taper::golden {
+
+/// Reads lines such as
+///
+///   ["linalg_solve_triangular", "f32[3,3] diagonal", "f32[3,2]", {"upper": true}]
+///
+/// the row's name, arguments in the order of its schema, and others by name. Arguments are JSON,
+/// tensors text: a dtype, sizes, and words about the elements, which are drawn:
+///
+///   -1..2      between these (else floating ones from -2 to 2, integers from 0 to 9)
+///   = 1 nan 3  these; the sizes do not change in variations
+///   ascending  sorted along the last dimension
+///   diagonal   as many added to those of the last two dimensions' diagonal as there are rows, and
+///   2 constant   no gradient is asked for
+///
+/// `"random": true` among the names says that results are. One CaseFile an operator. Throws
+/// std::runtime_error with the line that is not of this form.
+std::vector<CaseFile> read_seeds(const std::filesystem::path& path);
+
+}  // namespace taper::golden
