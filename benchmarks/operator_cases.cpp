@@ -1,5 +1,6 @@
 #include "taper/benchmarks/operator_cases.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <regex>
@@ -45,9 +46,10 @@ bool describes_tensor(const std::string& text, Described& d) {
   return true;
 }
 
-io::Array random_array(const Described& d) {
+/// Each seed gives other numbers.
+io::Array random_array(const Described& d, uint64_t seed) {
   io::Array f64 = io::Array::zeros(DType::f64, d.sizes);
-  uint64_t state = 1;
+  uint64_t state = seed * 0x9e3779b97f4a7c15u;
   for (double& v : f64.values<double>()) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     v = d.low + (d.high - d.low) * static_cast<double>(state >> 11) * 0x1p-53;
@@ -60,8 +62,42 @@ io::Array random_array(const Described& d) {
   return array;
 }
 
+/// A tensor goes to `file` under a key of its own.
+std::string keep(golden::CaseFile& file, io::Array array) {
+  const std::string key = std::to_string(file.content.tensors.size());
+  file.content.tensors[key] = std::move(array);
+  return key;
+}
+
+Json long_form(const Json& value, golden::CaseFile& file);
+
+/// The arguments [op, args, kwargs] as golden cases write theirs.
+Json arguments_of(const Json& args, const Json* kwargs, golden::CaseFile& file) {
+  Json list = Json::array(), named = Json::object();
+  for (const Json& v : args) list.push_back(long_form(v, file));
+  if (kwargs)
+    for (const auto& [key, v] : kwargs->items()) named[key] = long_form(v, file);
+  return {{"args", list}, {"kwargs", named}};
+}
+
+/// What another operator gives: {"of": [op, args, kwargs], "result": 1}.
+Json result_of(const Json& value, golden::CaseFile& file) {
+  const Json& of = value.at("of");
+  const golden::Target target = golden::target_of(of[0].get<std::string>());
+  golden::Call call(file, arguments_of(of[1], of.size() > 2 ? &of[2] : nullptr, file),
+                    *target.info);
+  const Tensor found =
+      eager::contiguous(golden::call(call, target).at(value.value("result", size_t{0})));
+  std::vector<int64_t> sizes;
+  for (int64_t d = 0; d < found.rank(); ++d) sizes.push_back(found.size(d).value());
+  io::Array array = io::Array::zeros(found.dtype(), sizes);
+  if (array.size_bytes() > 0) std::memcpy(array.bytes.get(), found.ref().data, array.size_bytes());
+  return {{"tensor", keep(file, std::move(array))}};
+}
+
 /// An argument of the file as golden cases write theirs; its tensors go to `file`.
 Json long_form(const Json& value, golden::CaseFile& file) {
+  if (value.is_object()) return result_of(value, file);
   if (value.is_null()) return {{"none", true}};
   if (value.is_boolean()) return {{"bool", value}};
   if (value.is_number_integer()) return {{"int", value}};
@@ -75,8 +111,8 @@ Json long_form(const Json& value, golden::CaseFile& file) {
   Described d;
   if (text.rfind("dtype:", 0) == 0) return {{"dtype", text.substr(6)}};
   if (!describes_tensor(text, d)) return {{"str", text}};
-  file.content.tensors[text] = random_array(d);
-  if (d.permutation.empty()) return {{"tensor", text}};
+  const std::string key = keep(file, random_array(d, file.content.tensors.size() + 1));
+  if (d.permutation.empty()) return {{"tensor", key}};
   const std::vector<int64_t> dense = [&] {
     std::vector<int64_t> strides(d.sizes.size(), 1);
     for (size_t i = strides.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * d.sizes[i];
@@ -86,11 +122,16 @@ Json long_form(const Json& value, golden::CaseFile& file) {
   for (const int64_t p : d.permutation)
     sizes.push_back(d.sizes[static_cast<size_t>(p)]),
         strides.push_back(dense[static_cast<size_t>(p)]);
-  return {{"tensor", text}, {"sizes", sizes}, {"strides", strides}, {"offset", 0}};
+  return {{"tensor", key}, {"sizes", sizes}, {"strides", strides}, {"offset", 0}};
 }
 
 double count(const Tensor& t) { return static_cast<double>(t.numel().value()); }
 double extent(const Tensor& t, int64_t dim) { return static_cast<double>(t.size(dim).value()); }
+/// Operators that read a few rows of their first argument.
+bool looks_up(const std::string& op) {
+  return op == "embedding" || op == "_embedding_bag" || op == "index.Tensor" ||
+         op == "index_select" || op == "gather";
+}
 double bytes_of(const Tensor& t) { return count(t) * size_bytes(t.dtype()); }
 
 }  // namespace
@@ -105,21 +146,25 @@ double OperatorCase::bytes(const std::vector<Tensor>& results) const {
   double written = 0, read = 0;
   for (const Tensor& r : results)
     if (r.defined()) written += bytes_of(r);
-  const bool looks_up =
-      op == "embedding" || op == "index.Tensor" || op == "index_select" || op == "gather";
   for (const auto& [path, tensor] : call->tensors())
-    read += looks_up && path == "args.0" ? std::min(written, bytes_of(*tensor)) : bytes_of(*tensor);
+    read +=
+        looks_up(op) && path == "args.0" ? std::min(written, bytes_of(*tensor)) : bytes_of(*tensor);
   return read + written;
 }
 
 double OperatorCase::flops(const Tensor& result) const {
-  if (op == "linear" || op == "mm" || op == "bmm")
+  if (op == "linear" || op == "mm" || op == "bmm" || op == "matmul" || op == "_int_mm" ||
+      op == "_grouped_mm")
     return 2 * count(result) * extent(call->at("args.0"), -1);
-  if (op == "addmm") return 2 * count(result) * extent(call->at("args.1"), -1);
+  if (op == "addmm" || op == "baddbmm") return 2 * count(result) * extent(call->at("args.1"), -1);
   if (op == "convolution") {
     const Tensor x = call->at("args.0"), w = call->at("args.1");
     const bool transposed = extent(result, 1) != extent(w, 0);
     return 2 * count(transposed ? x : result) * count(w) / extent(w, 0);
+  }
+  if (op == "convolution_backward") {  // a product for the input's gradient, one for the weight's
+    const Tensor dy = call->at("args.0"), w = call->at("args.2");
+    return 2 * 2 * count(dy) * count(w) / extent(w, 0);
   }
   if (op == "scaled_dot_product_attention")  // a causal one needs half; counted whole
     return 2 * count(result) * extent(call->at("args.1"), -2) * 2;
@@ -128,9 +173,8 @@ double OperatorCase::flops(const Tensor& result) const {
 
 double OperatorCase::elements(const Tensor& result) const {
   const Tensor x = first();
-  const bool reduces = x.defined() && count(x) > count(result) && op != "embedding" &&
-                       op.rfind("index", 0) != 0 && op != "gather";
-  return reduces ? count(x) : count(result);
+  const bool reduces = x.defined() && count(x) > count(result) && !looks_up(op);
+  return std::max(reduces ? count(x) : count(result), 1.0);
 }
 
 OperatorCases::OperatorCases(const std::string& path) {
@@ -138,6 +182,10 @@ OperatorCases::OperatorCases(const std::string& path) {
   if (!in) throw ExportError(path + ": there is no such file");
   const Json file = Json::parse(in);
   for (const Json& c : file.at("cases")) cases_.push_back(c);
+  file.at("without").get_to(without_);
+}
+bool OperatorCases::has(const std::string& op) const {
+  return std::any_of(cases_.begin(), cases_.end(), [&](const Json& c) { return c[0] == op; });
 }
 std::string OperatorCases::name(size_t i) const {
   std::string arguments = cases_[i][2].dump();
@@ -147,16 +195,13 @@ std::string OperatorCases::name(size_t i) const {
 OperatorCase OperatorCases::make(size_t i) const {
   const Json& line = cases_.at(i);
   golden::CaseFile file;
-  Json args = Json::array(), kwargs = Json::object();
-  for (const Json& v : line[2]) args.push_back(long_form(v, file));
-  if (line.size() > 3)
-    for (const auto& [key, v] : line[3].items()) kwargs[key] = long_form(v, file);
   OperatorCase c;
   c.op = line[0].get<std::string>();
   c.arguments = line[2].dump();
   c.target = golden::target_of(c.op);
-  c.call = std::make_unique<golden::Call>(file, Json{{"args", args}, {"kwargs", kwargs}},
-                                          *c.target.info);
+  c.call = std::make_unique<golden::Call>(
+      file, arguments_of(line[2], line.size() > 3 ? &line[3] : nullptr, file), *c.target.info);
+  c.given.assign(c.call->boxed(), c.call->boxed() + c.target.info->argument_count);
   return c;
 }
 

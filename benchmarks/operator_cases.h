@@ -1,5 +1,7 @@
 // The calls of operators.json, ready to be made.
 #pragma once
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,8 +16,12 @@ struct OperatorCase {
   std::string arguments;  ///< as they stand in the file
   golden::Target target;
   std::unique_ptr<golden::Call> call;
+  std::vector<eager::Boxed> given;  ///< the call's arguments, which a call may replace by casts
 
-  std::vector<eager::Tensor> run() const { return golden::call(*call, target); }
+  std::vector<eager::Tensor> run() const {
+    std::copy(given.begin(), given.end(), call->boxed());
+    return golden::call(*call, target);
+  }
   /// The tensor argument 0, or its first element; undefined if there is none.
   eager::Tensor first() const;
   /// What an ideal machine reads and writes: every tensor argument once, every result once. Of a
@@ -34,9 +40,14 @@ class OperatorCases {
   size_t count() const { return cases_.size(); }
   std::string name(size_t i) const;
   OperatorCase make(size_t i) const;
+  /// Whether an operator has a call.
+  bool has(const std::string& op) const;
+  /// The operators that have none, and why.
+  const std::map<std::string, std::string>& without() const { return without_; }
 
  private:
   std::vector<golden::Json> cases_;
+  std::map<std::string, std::string> without_;
 };
 
 }  // namespace taper

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """PyTorch eager beside benchmarks/operators.cpp: the calls of operators.json, in turns, in one run.
 
-    python3 benchmarks/peers/operators.py build/release/bin/operators [--only REGEX] [--rounds 2] [--by-ratio]
+    python3 benchmarks/peers/operators.py build/release/bin/operators [--only REGEX] [--rounds 2] [--by-ratio] [--below 1]
 
-Prints a Markdown table. Times are the least of the samples of all rounds, of both sides: what each can do on a machine that
-others use as well. `share`: of the roof, see operators.cpp. `ratio`: PyTorch's time over ours, above 1 where ours is faster.
+Prints a Markdown table and a summary. Times are the least of the samples of all rounds, of both sides: what each can do on a
+machine that others use as well. `share`: of the roof, see operators.cpp. `ratio`: PyTorch's time over ours, above 1 where ours
+is faster. Beside an operator that PyTorch does not have stands what it replaces there, see TWINS.
 """
 import argparse
+import importlib
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -15,8 +18,10 @@ import sys
 import time
 
 import torch
+import torch.nn.functional as F
 
-DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32, "bool": torch.bool}
+DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32,
+          "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
 TENSOR = re.compile(r"([a-z]+[0-9]*)\[([0-9,]*)\](?: ([-0-9.e]+?)\.\.([-0-9.e]+))?(?: permuted ([0-9,]+))?")
 
 
@@ -27,6 +32,10 @@ def integers(text):
 def argument(value):
     if isinstance(value, list):
         return [argument(v) for v in value]
+    if isinstance(value, dict):  # a result of another call
+        name, args, *kwargs = value["of"]
+        results = operator(name)(*argument(args), **{k: argument(v) for k, v in kwargs[0].items()} if kwargs else {})
+        return (results if isinstance(results, (tuple, list)) else [results])[value.get("result", 0)]
     if not isinstance(value, str):
         return value
     if value.startswith("dtype:"):
@@ -34,7 +43,8 @@ def argument(value):
     match = TENSOR.fullmatch(value)
     if not match:
         return value
-    dtype, floating = DTYPES[match[1]], match[1][-2:] in ("32", "64", "16") and match[1][0] != "i"
+    dtype = DTYPES[match[1]]
+    floating = dtype.is_floating_point
     low = float(match[3]) if match[3] else -1 if floating else 0
     high = float(match[4]) if match[4] else 1 if floating else 2 if match[1] == "bool" else 8
     t = torch.rand(integers(match[2]), dtype=torch.float64) * (high - low) + low
@@ -42,9 +52,122 @@ def argument(value):
     return t.permute(integers(match[5])) if match[5] else t
 
 
+# ---- what PyTorch does where it lacks the operator -----------------------------------------------------------------------------
+
+
+def pointwise(inputs, program, constants):
+    """The separate operators of a fused chain; kernels/pointwise_program.h has the numbers."""
+    functions = [torch.add, torch.sub, torch.mul, torch.div, torch.maximum, torch.minimum, torch.neg, torch.abs, torch.relu, torch.sqrt, torch.rsqrt,
+                 torch.reciprocal, torch.exp, torch.log, torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.erf, F.gelu,
+                 lambda x: F.gelu(x, approximate="tanh"), F.silu]
+    registers = {}
+    for i in range(0, len(program), 5):
+        op, destination, *operands = program[i:i + 5]
+        count = 2 if op <= 5 else 1
+        values = [constants[-v - 1] if v < 0 else inputs[v] if v < len(inputs) else registers[v - len(inputs)] for v in operands[:count]]
+        registers[destination] = functions[op](*values)
+    return registers[destination]
+
+
+def recurrence(a, b, dim):
+    y = [b.select(dim, 0)]
+    for t in range(1, b.size(dim)):
+        y.append(torch.addcmul(b.select(dim, t), a.select(dim, t), y[-1]))
+    return torch.stack(y, dim)
+
+
+def rnn_scan(gates, h, w, relu, reverse):
+    steps = []
+    for g in gates:
+        steps.append(h := torch.tanh(torch.addmm(g, h, w.t())))
+    return torch.stack(steps)
+
+
+def rnn_scan_backward(dy, y, w, relu, reverse):
+    dh, grads = torch.zeros_like(y[0]), []
+    for t in range(len(y) - 1, -1, -1):
+        grads.append(torch.ops.aten.tanh_backward(dy[t] + dh, y[t]))
+        dh = grads[-1] @ w
+    return torch.stack(grads[::-1]), dh
+
+
+def lstm_scan(gates, h, c, w, reverse):
+    steps = []
+    for g in gates:
+        i, f, g, o = torch.addmm(g, h, w.t()).chunk(4, 1)
+        c = f.sigmoid_() * c + i.sigmoid_() * g.tanh_()
+        steps.append(h := o.sigmoid_() * c.tanh())
+    return torch.stack(steps)
+
+
+def lstm_scan_backward(dy, dcells, cx, cells, activations, w, reverse):
+    dh, dc, grads = torch.zeros_like(cx), torch.zeros_like(cx), []
+    for t in range(len(dy) - 1, -1, -1):
+        i, f, g, o = activations[t].chunk(4, 1)
+        tanh_c, do = cells[t].tanh(), dy[t] + dh
+        dc = dc + dcells[t] + torch.ops.aten.tanh_backward(do * o, tanh_c)
+        grads.append(torch.cat([torch.ops.aten.sigmoid_backward(dc * g, i), torch.ops.aten.sigmoid_backward(dc * (cells[t - 1] if t else cx), f),
+                                torch.ops.aten.tanh_backward(dc * i, g), torch.ops.aten.sigmoid_backward(do * tanh_c, o)], 1))
+        dh, dc = grads[-1] @ w, dc * f
+    return torch.stack(grads[::-1]), dh, dc
+
+
+def gru_scan(gates, h, w, bias_hn, reverse):
+    steps, bias = [], torch.cat([torch.zeros(2 * h.size(1)), bias_hn])
+    for g in gates:
+        xr, xz, xn = g.chunk(3, 1)
+        hr, hz, hn = torch.addmm(bias, h, w.t()).chunk(3, 1)
+        z = (xz + hz).sigmoid_()
+        steps.append(h := torch.lerp((xn + (xr + hr).sigmoid_() * hn).tanh_(), h, z))
+    return torch.stack(steps)
+
+
+def gru_scan_backward(dy, hx, y, activations, w, reverse):
+    dh, grads, hidden = torch.zeros_like(hx), [], []
+    for t in range(len(dy) - 1, -1, -1):
+        r, z, n, hn = activations[t].chunk(4, 1)
+        d = dy[t] + dh
+        dn = torch.ops.aten.tanh_backward(d * (1 - z), n)
+        dr, dz = torch.ops.aten.sigmoid_backward(dn * hn, r), torch.ops.aten.sigmoid_backward(d * ((y[t - 1] if t else hx) - n), z)
+        grads.append(torch.cat([dr, dz, dn], 1))
+        hidden.append(torch.cat([dr, dz, dn * r], 1))
+        dh = d * z + hidden[-1] @ w
+    return torch.stack(grads[::-1]), torch.stack(hidden[::-1]), dh
+
+
+def grouped_mm(rows, weights, offsets):
+    ends = offsets.tolist()
+    return torch.cat([rows[begin:end] @ w for begin, end, w in zip([0] + ends, ends, weights)])
+
+
+TWINS = {
+    "taper::rand": lambda state, size: torch.rand(size),
+    "taper::randn": lambda state, size: torch.randn(size),
+    "taper::native_dropout": lambda state, x, p: torch.native_dropout(x, p, True),
+    "taper::nonzero": lambda mask, count: torch.nonzero(mask),
+    "taper::pointwise": pointwise,  # the operators one by one
+    "taper::linear_recurrence": recurrence,  # a loop over the steps, as the scans below
+    "taper::rnn_scan": rnn_scan,
+    "taper::rnn_scan_backward": rnn_scan_backward,
+    "taper::lstm_scan": lstm_scan,
+    "taper::lstm_scan_backward": lstm_scan_backward,
+    "taper::gru_scan": gru_scan,
+    "taper::gru_scan_backward": gru_scan_backward,
+    "transformers::grouped_mm_fallback": grouped_mm,  # a product for each expert
+}
+
+
 def operator(name):
-    packet, _, overload = name.partition(".")
-    return getattr(getattr(torch.ops.aten, packet), overload or "default")
+    if name in TWINS:
+        return TWINS[name]
+    space, _, rest = name.rpartition("::")
+    if space == "quantized_decomposed":
+        importlib.import_module("torch.ao.quantization.fx._decomposed")  # registers them
+    packet, _, overload = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, space or "aten"), packet), overload or "default")
+
+
+# ---- times ---------------------------------------------------------------------------------------------------------------------
 
 
 def torch_ns(op, args, kwargs, least_seconds):
@@ -54,39 +177,60 @@ def torch_ns(op, args, kwargs, least_seconds):
             op(*args, **kwargs)
         return (time.perf_counter_ns() - start) / calls
 
-    for _ in range(3):
-        sample(1)
-    calls = max(1, int(20000 / sample(1)))
+    best = sample(1)
+    calls = max(1, int(20000 / min(sample(1), sample(1))))
     best, end = float("inf"), time.perf_counter() + least_seconds
-    while time.perf_counter() < end:
+    while time.perf_counter() < end or best == math.inf:
         best = min(best, sample(calls))
     return best
 
 
-def taper(binary, number, threads, least_seconds):
-    out = subprocess.run([binary, f"--benchmark_filter=^{number:03}/{threads}/", "--benchmark_format=json", f"--benchmark_min_time={least_seconds}"],
-                         capture_output=True, text=True, check=True).stdout
-    result = json.loads(out)["benchmarks"][0]
-    if result.get("error_occurred"):
-        raise RuntimeError(result["error_message"])
-    return result
+class Taper:
+    """The other program, which keeps the tensors of the call that it answered last."""
+
+    def __init__(self, binary):
+        self.binary = binary
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen([self.binary, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def measure(self, number, threads, least_seconds):
+        self.process.stdin.write(f"{number} {threads} {least_seconds}\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            code = self.process.wait()
+            self.start()
+            raise RuntimeError(f"the program ended with {code}")
+        result = json.loads(line)
+        if "error" in result:
+            raise RuntimeError(result["error"])
+        return result
 
 
-def compare(options, op, args, kwargs, number, threads):
+def compare(options, taper, op, args, kwargs, number, threads):
     """Our result, and the ratio."""
     torch.set_num_threads(threads)
     ours, theirs = None, float("inf")
     with torch.no_grad():
         for _ in range(options.rounds):
             theirs = min(theirs, torch_ns(op, args, kwargs, options.seconds))
-            result = taper(options.binary, number, threads, options.seconds)
+            result = taper.measure(number, threads, options.seconds)
             ours = result if ours is None or result["best_ns"] < ours["best_ns"] else ours
     return ours, theirs / ours["best_ns"]
 
 
+# ---- the table -----------------------------------------------------------------------------------------------------------------
+
+
 def short(value):
     if isinstance(value, list):
+        if len(value) > 6 and not any(isinstance(v, (list, dict)) for v in value):
+            return f"[{short(value[0])}, … {len(value)}]"
         return "[" + ", ".join(short(v) for v in value) + "]"
+    if isinstance(value, dict):
+        return value["of"][0] + "(" + ", ".join(short(v) for v in value["of"][1]) + ")"
     if isinstance(value, str):
         return re.sub(r" [-0-9.e]+\.\.[-0-9.e]+", "", value.replace("dtype:", ""))
     return "–" if value is None else str(value).lower()
@@ -100,17 +244,37 @@ def print_row(name, models, text, found):
     print(f"| `{name}` | {models} | {text} | " + " | ".join(cells) + " |", flush=True)
 
 
+def print_summary(rows, counts):
+    print()
+    for t in counts:
+        ratios = [found[t][1] for *_, found in rows]
+        frequent = [found[t][1] for _, models, _, found in rows if models > 16]  # more than 5 % of the census
+        of = lambda list, least: sum(r >= least for r in list)
+        print(f"{t} thread{'s' if t > 1 else ''}: of {len(ratios)} calls {of(ratios, 1)} are at least as fast as PyTorch's, {of(ratios, 0.9)} at least 0.9 "
+              f"times, {len(ratios) - of(ratios, 0.33)} below 0.33; of {len(frequent)} calls of operators in more than 5 % of models {of(frequent, 1)}, "
+              f"{of(frequent, 0.9)}, {len(frequent) - of(frequent, 0.33)}.")
+    print("\nThe slowest:")
+    for name, _, text, found in sorted(rows, key=slowest)[:10]:
+        print(f"- `{name}` {text}: " + ", ".join(f"{found[t][1]:.2f} ({t}T)" for t in counts))
+
+
+def slowest(row):
+    return min(ratio for _, ratio in row[3].values())
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", metavar="REGEX", help="of the operator and its arguments as the table has them, '^mm f32'")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=0.05)
+    parser.add_argument("--seconds", type=float, default=0.02, help="of each side in a round")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--by-ratio", action="store_true", help="the slowest first")
+    parser.add_argument("--below", type=float, default=math.inf, help="only rows with a smaller ratio; the summary counts all")
     options = parser.parse_args()
     cases = json.loads((pathlib.Path(__file__).parents[1] / "operators.json").read_text())["cases"]
     counts = integers(options.threads)
+    taper = Taper(options.binary)
     print("| operator | models | arguments | " + " | ".join(f"{t}T: ns/element | GB/s or GFLOP/s | share | ratio" for t in counts) + " |")
     print("| --- |" + " --- |" * (2 + 4 * len(counts)), flush=True)
     rows = []
@@ -118,20 +282,22 @@ def main():
         text = ", ".join([short(a) for a in args] + [f"{k}={short(v)}" for k, v in (kwargs[0] if kwargs else {}).items()])
         if not re.search(options.only, f"{name} {text}"):
             continue
-        values, named = [argument(a) for a in args], {k: argument(v) for k, v in kwargs[0].items()} if kwargs else {}
-        if name == "clone":  # ours is always dense; without this PyTorch's keeps the strides and moves nothing
-            named["memory_format"] = torch.contiguous_format
         try:
-            found = {t: compare(options, operator(name), values, named, number, t) for t in counts}
-        except RuntimeError as error:
-            print(f"{name} left out: {error}", file=sys.stderr)
+            values, named = [argument(a) for a in args], {k: argument(v) for k, v in kwargs[0].items()} if kwargs else {}
+            if name == "clone":  # ours is always dense; without this PyTorch's keeps the strides and moves nothing
+                named["memory_format"] = torch.contiguous_format
+            found = {t: compare(options, taper, operator(name), values, named, number, t) for t in counts}
+        except Exception as error:  # PyTorch's and ours differ in what they take: told, and the run goes on
+            print(f"{name} {text} left out: {str(error).splitlines()[0]}", file=sys.stderr, flush=True)
             continue
         rows.append((name, models, text, found))
-        if not options.by_ratio:
+        if not options.by_ratio and slowest(rows[-1]) < options.below:
             print_row(*rows[-1])
     if options.by_ratio:
-        for row in sorted(rows, key=lambda row: min(ratio for _, ratio in row[3].values())):
-            print_row(*row)
+        for row in sorted(rows, key=slowest):
+            if slowest(row) < options.below:
+                print_row(*row)
+    print_summary(rows, counts)
 
 
 main()
