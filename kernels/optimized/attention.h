@@ -82,7 +82,7 @@ class Scores {
     g.a_row = heads_.query.row, g.a_column = heads_.query.column;
     g.b = key_row + at * heads_.key.row, g.b_row = heads_.key.column, g.b_column = heads_.key.row;
     g.c = scores, g.c_row = round_up(n, lanes);
-    if (!adds_mask_) g.epilogue.alpha = scale;
+    if (!adds_mask_) g.alpha = scale;
     run_gemm(microkernels<level>(), plan_, g, gemm_scratch, nullptr);
   }
   /// Masks the row of a query, and pads it.

@@ -2,6 +2,7 @@
 #include "taper/kernels/shapes/convolution.h"
 
 #include "taper/kernels/optimized/correlation.h"
+#include "taper/kernels/optimized/filter_gradient.h"
 #include "taper/kernels/optimized/optimized.h"
 #include "taper/kernels/optimized/tasks.h"
 
@@ -65,7 +66,7 @@ Error prepare_backward(Context& context, BackwardPlan& plan, In grad_output, In 
     plan.input = plan_correlation(kernels, c, opposite(transposed), thread_count(context.threads));
     context.need_scratch(plan.input.scratch_bytes());
   }
-  if (grad_weight) {
+  if (grad_weight && !has_single_filters(c)) {
     plan.weight = plan_weight_gradient(kernels, c, thread_count(context.threads));
     context.need_scratch(plan.weight.scratch_bytes());
   }
@@ -87,8 +88,11 @@ Error run_backward(Context& context, const BackwardPlan& plan, In grad_output, I
   if (grad_weight) {
     const float* x = transposed ? grad_output.data() : input.data();
     const float* y = transposed ? input.data() : grad_output.data();
-    run_weight_gradient(kernels, plan.weight, c, x, y, grad_weight->data(), context.scratch,
-                        context.threads);
+    if (has_single_filters(c))
+      run_filter_gradient<level>(c, x, y, grad_weight->data(), context.threads);
+    else
+      run_weight_gradient(kernels, plan.weight, c, x, y, grad_weight->data(), context.scratch,
+                          context.threads);
   }
   if (grad_bias) {
     index_t plane = 1;

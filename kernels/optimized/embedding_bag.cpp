@@ -11,19 +11,20 @@ namespace taper::optimized {
 namespace {
 
 /// By the processor's instructions. A NaN becomes quiet, as it does when the result is narrowed.
+template <CpuLevel level>
 struct QuickWidening {
   template <class T>
   static void widen(index_t n, const T* x, float* y) {
-    widen_quietly(n, x, y);
+    widen_quietly<level>(n, x, y);
   }
 };
 
 }  // namespace
 
-#define TAPER_WIDE_BAG(variant, T, level) \
-  TAPER_WIDE_KERNEL(                      \
-      _embedding_bag, variant, level,     \
-      portable::embedding_bag::forward<LoopsAt<CpuLevel::level>, QuickWidening, T, int64_t>)
+#define TAPER_WIDE_BAG(variant, T, level)                                      \
+  TAPER_WIDE_KERNEL(_embedding_bag, variant, level,                            \
+                    portable::embedding_bag::forward<LoopsAt<CpuLevel::level>, \
+                                                     QuickWidening<CpuLevel::level>, T, int64_t>)
 #define TAPER_WIDE_LEVEL(level)         \
   TAPER_WIDE_BAG(f32_i64, float, level) \
   TAPER_WIDE_BAG(f16_i64, Half, level)  \

@@ -1,30 +1,37 @@
-// The f32 matrix product below mm, bmm, addmm, baddbmm and linear.
+// The matrix product below mm, bmm, addmm, baddbmm and linear: of f32, and of f16 and bf16, which
+// are widened where f32 is packed.
 #pragma once
 #include "taper/kernels/optimized/microkernel.h"
+#include "taper/kernels/portable/pointwise.h"
 
 namespace taper::optimized {
 
 /// c[i] = activation(alpha a[i] b[i] + beta addend[i]) for i in [0, batch), with
 ///
 ///   a  (m, k)  any strides         b  (k, n)  any strides, so that a transposed operand costs
-///   nothing extra c  (m, n)  dense rows          addend: see Epilogue; a bias has a row or column
-///   stride of 0
+///   nothing extra c  (m, n)  dense rows          addend: of any strides; a bias has a row or
+///   column stride of 0
 ///
 /// Extents may be 0; k = 0 gives a zero product. c overlaps nothing.
 ///
 /// Result: the sum over k is cut into blocks of `gemm_depth_block`; each block is one chain of
 /// multiply-adds, and the blocks are added in order. So an element depends on its row of a, its
-/// column of b and the CPU level alone: not on m, n, batch, strides, scratch or threads.
+/// column of b and the CPU level alone: not on m, n, batch, strides, scratch or threads. Small
+/// floats are multiplied and summed as f32 and rounded once, behind the epilogue; few of their rows
+/// are summed in another order, see SmallRowTile.
 struct Gemm {
   index_t batch = 1, m = 0, n = 0, k = 0;
-  const float* a = nullptr;
-  const float* b = nullptr;
-  float* c = nullptr;
+  DType dtype = DType::f32;                      ///< of a, b, c and addend
+  const portable::SmallFloats* small = nullptr;  ///< how f16 and bf16 are converted
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
   index_t a_batch = 0, a_row = 0, a_column = 1;
   index_t b_batch = 0, b_row = 0, b_column = 1;
   index_t c_batch = 0, c_row = 0;
-  index_t addend_batch = 0;
-  Epilogue epilogue;
+  const void* addend = nullptr;  ///< nullptr: none
+  index_t addend_batch = 0, addend_row = 0, addend_column = 0;
+  float alpha = 1, beta = 1;
 };
 
 inline constexpr index_t gemm_depth_block = 256;
@@ -40,7 +47,7 @@ struct GemmPlan {
 
 /// The plan for a shape. `thread_count` is a wish: a plan runs with any `Threads`.
 GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
-                   int thread_count);
+                   int thread_count, DType dtype = DType::f32);
 
 /// `scratch`: plan.scratch_bytes() bytes, 64-byte aligned.
 void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& gemm, void* scratch,

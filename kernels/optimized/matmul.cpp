@@ -1,20 +1,23 @@
-// mm, bmm, addmm, baddbmm and linear over the matrix product of gemm.h.
+// mm, bmm, addmm, baddbmm and linear of f32, f16 and bf16 over the matrix product of gemm.h.
 #include "taper/kernels/shapes/matmul.h"
 
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/optimized/tasks.h"
 
 namespace taper::optimized {
 namespace {
 
-using Matrix = AnyView<const float>;
-using Out = View<float>;
+template <class E>
+using Matrix = AnyView<const E>;
 
 // Operands may be matrices or batches of them: the last two dimensions, and the one before if there
 // is one.
-Gemm product(Matrix a, Matrix b, Out out) {
+template <class E>
+Gemm product(Matrix<E> a, Matrix<E> b, View<E> out) {
   Gemm g;
+  g.dtype = dtypes_of<E>::dtype;
   g.m = a.size(-2), g.k = a.size(-1), g.n = b.size(-1);
   g.a = a.data(), g.a_row = a.stride(-2), g.a_column = a.stride(-1);
   g.b = b.data(), g.b_row = b.stride(-2), g.b_column = b.stride(-1);
@@ -26,58 +29,26 @@ Gemm product(Matrix a, Matrix b, Out out) {
 
 // beta self + alpha product, where self broadcasts to the result. As in PyTorch, beta = 0 ignores
 // self, even its NaN.
-Gemm product_plus(Matrix self, Matrix a, Matrix b, Scalar beta, Scalar alpha, Out out) {
-  Gemm g = product(a, b, out);
-  g.epilogue.alpha = alpha.to<float>(), g.epilogue.beta = beta.to<float>();
-  if (g.epilogue.beta == 0) return g;
+template <class E>
+Gemm product_plus(Matrix<E> self, Matrix<E> a, Matrix<E> b, Scalar beta, Scalar alpha,
+                  View<E> out) {
+  Gemm g = product<E>(a, b, out);
+  g.alpha = alpha.to<float>(), g.beta = beta.to<float>();
+  if (g.beta == 0) return g;
   const auto stride = [&](int from_right) {
     const int i = self.rank() - from_right;
     return i < 0 || self.size(i) == 1 ? 0 : self.stride(i);
   };
-  g.epilogue.addend = self.data();
-  g.epilogue.addend_column = stride(1), g.epilogue.addend_row = stride(2),
-  g.addend_batch = stride(3);
+  g.addend = self.data();
+  g.addend_column = stride(1), g.addend_row = stride(2), g.addend_batch = stride(3);
   return g;
 }
 
-template <CpuLevel level>
-Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
-  plan = plan_gemm(microkernels<level>(), g.batch, g.m, g.n, g.k, thread_count(context.threads));
-  context.need_scratch(plan.scratch_bytes());
-  return Error::ok;
-}
-template <CpuLevel level>
-Error run(Context& context, const GemmPlan& plan, const Gemm& g) {
-  run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
-  return Error::ok;
-}
-
-template <CpuLevel level>
-Error prepare_product(Context& context, GemmPlan& plan, Matrix self, Matrix mat2, Out out) {
-  return prepare<level>(context, plan, product(self, mat2, out));
-}
-template <CpuLevel level>
-Error run_product(Context& context, const GemmPlan& plan, Matrix self, Matrix mat2, Out out) {
-  return run<level>(context, plan, product(self, mat2, out));
-}
-
-template <CpuLevel level>
-Error prepare_plus(Context& context, GemmPlan& plan, Matrix self, Matrix mat1, Matrix mat2,
-                   Scalar beta, Scalar alpha, Out out) {
-  return prepare<level>(context, plan, product_plus(self, mat1, mat2, beta, alpha, out));
-}
-template <CpuLevel level>
-Error run_plus(Context& context, const GemmPlan& plan, Matrix self, Matrix mat1, Matrix mat2,
-               Scalar beta, Scalar alpha, Out out) {
-  return run<level>(context, plan, product_plus(self, mat1, mat2, beta, alpha, out));
-}
-
-// ---- linear: input (*, k) weight (n, k) or (k), bias (n) -> (*, n) ----
-
-using Input = View<const float>;
-
-Gemm linear(Input input, Matrix weight, Maybe<Matrix> bias, Out out) {
+// input (*, k) weight (n, k) or (k), bias (n) -> (*, n)
+template <class E>
+Gemm linear(View<const E> input, Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
   Gemm g;
+  g.dtype = dtypes_of<E>::dtype;
   g.k = input.size(-1), g.n = weight.rank() == 2 ? weight.size(0) : 1, g.m = 1;
   for (int i = 0; i + 1 < input.rank(); ++i) g.m *= input.size(i);
   g.a = input.data(), g.a_row = g.k;
@@ -85,28 +56,77 @@ Gemm linear(Input input, Matrix weight, Maybe<Matrix> bias, Out out) {
   g.b_column = weight.rank() == 2 ? weight.stride(0) : 1;
   g.c = out.data(), g.c_row = g.n;
   if (bias)
-    g.epilogue.addend = bias->data(),
-    g.epilogue.addend_column = bias->rank() == 1 && bias->size(0) != 1 ? bias->stride(0) : 0;
+    g.addend = bias->data(),
+    g.addend_column = bias->rank() == 1 && bias->size(0) != 1 ? bias->stride(0) : 0;
   return g;
 }
 
 template <CpuLevel level>
-Error prepare_linear(Context& context, GemmPlan& plan, Input input, Matrix weight,
-                     Maybe<Matrix> bias, Out out) {
-  return prepare<level>(context, plan, linear(input, weight, bias, out));
+Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
+  plan = plan_gemm(microkernels<level>(), g.batch, g.m, g.n, g.k, thread_count(context.threads),
+                   g.dtype);
+  context.need_scratch(plan.scratch_bytes());
+  return Error::ok;
 }
 template <CpuLevel level>
-Error run_linear(Context& context, const GemmPlan& plan, Input input, Matrix weight,
-                 Maybe<Matrix> bias, Out out) {
-  return run<level>(context, plan, linear(input, weight, bias, out));
+Error run(Context& context, const GemmPlan& plan, Gemm g) {
+  g.small = &small_floats<level>;
+  run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
+  return Error::ok;
 }
+
+// The kernels of a level and an element.
+template <CpuLevel level, class E>
+struct Products {
+  static Error prepare_product(Context& context, GemmPlan& plan, Matrix<E> self, Matrix<E> mat2,
+                               View<E> out) {
+    return prepare<level>(context, plan, product<E>(self, mat2, out));
+  }
+  static Error run_product(Context& context, const GemmPlan& plan, Matrix<E> self, Matrix<E> mat2,
+                           View<E> out) {
+    return run<level>(context, plan, product<E>(self, mat2, out));
+  }
+  static Error prepare_plus(Context& context, GemmPlan& plan, Matrix<E> self, Matrix<E> mat1,
+                            Matrix<E> mat2, Scalar beta, Scalar alpha, View<E> out) {
+    return prepare<level>(context, plan, product_plus<E>(self, mat1, mat2, beta, alpha, out));
+  }
+  static Error run_plus(Context& context, const GemmPlan& plan, Matrix<E> self, Matrix<E> mat1,
+                        Matrix<E> mat2, Scalar beta, Scalar alpha, View<E> out) {
+    return run<level>(context, plan, product_plus<E>(self, mat1, mat2, beta, alpha, out));
+  }
+  static Error prepare_linear(Context& context, GemmPlan& plan, View<const E> input,
+                              Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
+    return prepare<level>(context, plan, linear<E>(input, weight, bias, out));
+  }
+  static Error run_linear(Context& context, const GemmPlan& plan, View<const E> input,
+                          Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
+    return run<level>(context, plan, linear<E>(input, weight, bias, out));
+  }
+};
 
 }  // namespace
 
-TAPER_KERNEL_LEVELS(mm, prepare_product, run_product)
-TAPER_KERNEL_LEVELS(bmm, prepare_product, run_product)
-TAPER_KERNEL_LEVELS(addmm, prepare_plus, run_plus)
-TAPER_KERNEL_LEVELS(baddbmm, prepare_plus, run_plus)
-TAPER_KERNEL_LEVELS(linear, prepare_linear, run_linear)
+#define TAPER_PRODUCT(op, name, level, E, prepare, run)           \
+  constexpr decltype(name) name =                                 \
+      make_kernel<ops::op, Products<CpuLevel::level, E>::prepare, \
+                  Products<CpuLevel::level, E>::run>(#name, CpuLevel::level);
+#if TAPER_X86_LEVELS
+#define TAPER_PRODUCT_LEVELS(op, variant, ...)                \
+  TAPER_PRODUCT(op, op##_##variant, portable, __VA_ARGS__)    \
+  TAPER_PRODUCT(op, op##_##variant##_avx2, avx2, __VA_ARGS__) \
+  TAPER_PRODUCT(op, op##_##variant##_avx512, avx512, __VA_ARGS__)
+#else
+#define TAPER_PRODUCT_LEVELS(op, variant, ...) \
+  TAPER_PRODUCT(op, op##_##variant, portable, __VA_ARGS__)
+#endif
+#define TAPER_PRODUCT_DTYPES(op, prepare, run)       \
+  TAPER_PRODUCT_LEVELS(op, f32, float, prepare, run) \
+  TAPER_PRODUCT_LEVELS(op, f16, Half, prepare, run)  \
+  TAPER_PRODUCT_LEVELS(op, bf16, BFloat16, prepare, run)
+TAPER_PRODUCT_DTYPES(mm, prepare_product, run_product)
+TAPER_PRODUCT_DTYPES(bmm, prepare_product, run_product)
+TAPER_PRODUCT_DTYPES(addmm, prepare_plus, run_plus)
+TAPER_PRODUCT_DTYPES(baddbmm, prepare_plus, run_plus)
+TAPER_PRODUCT_DTYPES(linear, prepare_linear, run_linear)
 
 }  // namespace taper::optimized

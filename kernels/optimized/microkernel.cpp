@@ -8,9 +8,9 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "taper/kernels/optimized/microkernel.cpp"
 #include "hwy/foreach_target.h"
+#include "taper/kernels/optimized/channel-inl.h"
+#include "taper/kernels/optimized/row_tile-inl.h"
 #include "taper/kernels/optimized/simd-inl.h"
-
-#define TAPER_UNROLL _Pragma("GCC unroll 16")
 
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
@@ -20,8 +20,6 @@ namespace {
 // The accumulators and one row of b stay in registers, the elements of a come from memory as
 // broadcasts.
 constexpr int most_rows = registers == 32 ? 12 : 6, most_vectors = 2;
-
-constexpr int smaller(int a, int b) { return a < b ? a : b; }
 
 // a(r, k) lies at a[k * rows + r] if it is packed, else at a[r * a_row + k].
 template <int rows, int vectors, bool packed>
@@ -159,66 +157,6 @@ void pack(const float* from, index_t across_stride, index_t depth_stride, index_
       to[k * to_row + i] = from[i * across_stride + k * depth_stride];
 }
 
-// ---- few rows, and columns of b that lie densely ----
-
-// turned[k][j] = from[k + j * stride] for k in [0, depth), j in [0, columns), 0 beyond.
-void turn(const float* from, index_t stride, index_t columns, index_t depth,
-          float (*turned)[lanes]) {
-  for (index_t k = 0; k < depth; ++k)
-    for (index_t j = 0; j < lanes; ++j) turned[k][j] = j < columns ? from[k + j * stride] : 0;
-}
-
-template <int rows>
-void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, index_t a_row,
-              index_t a_column, const float* HWY_RESTRICT b, index_t b_column, index_t columns,
-              float* HWY_RESTRICT c, index_t c_row) {
-  constexpr int step = 16;  // a line of the cache from each column
-  alignas(64) float copy[step][lanes];
-  for (index_t begin = 0; begin == 0 || begin < columns; begin += lanes) {
-    // the last columns may be computed twice
-    const index_t j = columns - begin >= lanes ? begin : columns > lanes ? columns - lanes : 0;
-    const index_t width = columns - j < lanes ? columns - j : lanes;
-    const float* from = b + j * b_column;
-    Vec total[rows], sum[rows];
-    TAPER_UNROLL
-    for (int r = 0; r < rows; ++r) total[r] = broadcast(0);
-    for (index_t first = 0; first < depth; first += depth_block) {
-      const index_t stop = depth - first < depth_block ? depth : first + depth_block;
-      TAPER_UNROLL
-      for (int r = 0; r < rows; ++r) sum[r] = broadcast(0);
-      for (index_t k = first; k < stop; k += step) {
-        const index_t here = stop - k < step ? stop - k : step;
-        const auto multiply = [&](index_t i, Vec column) HWY_ATTR {
-          TAPER_UNROLL
-          for (int r = 0; r < rows; ++r)
-            sum[r] = multiply_add(broadcast(a[r * a_row + (k + i) * a_column]), column, sum[r]);
-        };
-        if (here == step && width == lanes) {
-          TAPER_UNROLL
-          for (int i = 0; i < step; i += lanes) {
-            Vec line[lanes];
-            load_square(from + k + i, b_column, line);
-            TAPER_UNROLL
-            for (int l = 0; l < lanes; ++l) multiply(i + l, line[l]);
-          }
-        } else {
-          turn(from + k, b_column, width, here, copy);
-          for (index_t i = 0; i < here; ++i) multiply(i, load(copy[i]));
-        }
-      }
-      TAPER_UNROLL
-      for (int r = 0; r < rows; ++r) total[r] = first == 0 ? sum[r] : add(total[r], sum[r]);
-    }
-    TAPER_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      if (width == lanes)
-        store(total[r], c + r * c_row + j);
-      else
-        store_first(total[r], c + r * c_row + j, width);
-    }
-  }
-}
-
 // ---- epilogue, and what else is done to results ----
 
 void narrow(index_t rows, const float* from, index_t width, index_t columns, float* c,
@@ -258,144 +196,7 @@ void finish(index_t rows, index_t columns, float* c, index_t c_row, const Epilog
   }
 }
 
-// ---- channels that meet few inputs ----
-
-template <bool partial>
-HWY_INLINE void finish_vector(const Channel& c, Vec sum, Vec bias, float* to) {
-  if (c.bias != nullptr) sum = add(sum, bias);
-  if (c.activation == Activation::relu) sum = relu(sum);
-  if (partial)
-    store_first(sum, to, c.width);
-  else
-    store(sum, to);
-}
-
-// Rows and columns from (y, x) on; its vectors lie `gap` apart. `partial`: one vector, of which the
-// channel's width is a part.
-template <int rows, int vectors, bool partial>
-void channel_tile(const Channel& c, index_t y, index_t x, index_t gap) {
-  Vec sum[rows][vectors];
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
-  const float* const from = c.from + y * c.pitch + x;
-  for (index_t k = 0; k < c.taps; ++k) {
-    const float* at = from + c.offsets[k];
-    const Vec weight = broadcast(c.weight[k]);
-    TAPER_UNROLL
-    for (int r = 0; r < rows; ++r, at += c.pitch) TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v)
-      sum[r][v] = multiply_add(weight, load(at + v * gap), sum[r][v]);
-  }
-  const Vec bias = broadcast(c.bias != nullptr ? *c.bias : 0);
-  float* to = c.to + y * c.to_row + x;
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r, to += c.to_row) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) finish_vector<partial>(c, sum[r][v], bias, to + v * gap);
-}
-
-// Tiles that reach over an edge are moved back: some elements are computed twice.
-template <int rows, int vectors, bool partial = false>
-void channel_rows(const Channel& c, index_t gap) {
-  if constexpr (rows > 1)
-    if (c.height < rows) return channel_rows<rows / 2, vectors, partial>(c, gap);
-  const index_t width = (vectors - 1) * gap + lanes;
-  for (index_t j = 0; j < c.width; j += width) {
-    const index_t x = partial || c.width - j >= width ? j : c.width - width;
-    for (index_t i = 0; i < c.height; i += rows)
-      channel_tile<rows, vectors, partial>(c, c.height - i < rows ? c.height - rows : i, x, gap);
-  }
-}
-
-// The same for rows of taps that see one another's rows of the image: what is loaded is multiplied
-// for every row of the result that it belongs to. From the first line of the image down, each sum
-// still meets its taps in their order.
-template <int tap_rows, int step, int rows, int vectors>
-struct SharedTile {
-  const Channel& c;
-  const float* from;
-  index_t gap;
-  Vec sum[rows][vectors];
-
-  template <int line>
-  HWY_INLINE void meet(const float* weight, const index_t* offsets) {
-    // rows of the result, of which `line` is at most the last one
-    constexpr int first = line < tap_rows ? 0 : (line - tap_rows) / step + 1,
-                  last = smaller(rows - 1, line / step);
-    offsets += line % step * c.tap_columns;
-    const float* at = from + line / step * c.pitch;
-    for (index_t j = 0; j < c.tap_columns; ++j) {
-      Vec x[vectors];
-      TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v) x[v] = load(at + offsets[j] + v * gap);
-      TAPER_UNROLL
-      for (int r = first; r <= last; ++r) {
-        const Vec w = broadcast(weight[(line - step * r) * c.tap_columns + j]);
-        TAPER_UNROLL
-        for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(w, x[v], sum[r][v]);
-      }
-    }
-  }
-  template <int... line>
-  HWY_INLINE void meet_all(std::integer_sequence<int, line...>) {
-    const float* weight = c.weight;
-    const index_t* offsets = c.offsets;
-    const index_t block = tap_rows * c.tap_columns;
-    for (index_t k = 0; k < c.taps; k += block, weight += block, offsets += block)
-      (meet<line>(weight, offsets), ...);
-  }
-};
-
-template <int tap_rows, int step, int rows, int vectors>
-void shared_rows(const Channel& c, index_t gap) {
-  const index_t width = (vectors - 1) * gap + lanes;
-  const Vec bias = broadcast(c.bias != nullptr ? *c.bias : 0);
-  for (index_t j = 0; j < c.width; j += width) {
-    const index_t x = c.width - j >= width || vectors == 1 ? j : c.width - width;
-    for (index_t i = 0; i < c.height; i += rows) {
-      const index_t y = c.height - i < rows ? c.height - rows : i;
-      SharedTile<tap_rows, step, rows, vectors> tile{c, c.from + y * c.pitch + x, gap, {}};
-      TAPER_UNROLL
-      for (int r = 0; r < rows; ++r) TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v) tile.sum[r][v] = broadcast(0);
-      tile.meet_all(std::make_integer_sequence<int, step*(rows - 1) + tap_rows>());
-      float* to = c.to + y * c.to_row + x;
-      TAPER_UNROLL
-      for (int r = 0; r < rows; ++r, to += c.to_row) TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v)
-        finish_vector<vectors == 1>(c, tile.sum[r][v], bias, to + v * gap);
-    }
-  }
-}
-
-// Images of few rows are not worth it, nor are narrow ones where vectors are.
-template <int tap_rows, int step>
-bool shared(const Channel& c) {
-  if (c.tap_rows != tap_rows || c.row_step != step || c.height < 4) return false;
-  if (c.width > lanes) {
-    shared_rows<tap_rows, step, 4, 2>(
-        c, c.width >= 2 * lanes ? lanes : static_cast<int>(c.width) - lanes);
-    return true;
-  }
-  if constexpr (lanes >= 8) {
-    const bool sevens = (c.height + 6) / 7 * 7 < (c.height + 7) / 8 * 8;
-    if (c.height >= 7 && sevens) shared_rows<tap_rows, step, 7, 1>(c, lanes);
-    if (c.height >= 8 && !sevens) shared_rows<tap_rows, step, 8, 1>(c, lanes);
-    return c.height >= 7;
-  }
-  return false;
-}
-
-void channel(const Channel& c) {
-  if (c.height <= 0 || c.width <= 0) return;
-  if (shared<3, 1>(c) || shared<3, 2>(c) || shared<5, 1>(c) || shared<5, 2>(c) || shared<7, 1>(c))
-    return;
-  if (c.width >= 4 * lanes) return channel_rows<2, 4>(c, lanes);
-  if (c.width > lanes)
-    return channel_rows<4, 2>(c, smaller(static_cast<int>(c.width) - lanes, lanes));
-  if (c.width == lanes) return channel_rows<8, 1>(c, lanes);
-  channel_rows<8, 1, true>(c, lanes);
-}
+// ---- rows of an image ----
 
 // Whole vectors: what lies behind them is written after them.
 void zero(index_t count, float* to) {
@@ -461,6 +262,10 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
            {long_vectors(3), tile<3, long_vectors(3)>},
            {long_vectors(4), tile<4, long_vectors(4)>}},
           {row_tile<1>, row_tile<2>, row_tile<3>, row_tile<4>},
+          {small_row_tile<Half, 1>, small_row_tile<Half, 2>, small_row_tile<Half, 3>,
+           small_row_tile<Half, 4>},
+          {small_row_tile<BFloat16, 1>, small_row_tile<BFloat16, 2>, small_row_tile<BFloat16, 3>,
+           small_row_tile<BFloat16, 4>},
           pack,
           narrow,
           finish,

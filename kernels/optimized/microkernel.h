@@ -56,6 +56,12 @@ using RowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t
                          index_t a_column, const float* b, index_t b_column, index_t columns,
                          float* c, index_t c_row);
 
+/// The same products where b holds small floats, f16 or bf16, summed in another order: each element
+/// is a dot product along k, whose partial sums are joined at the end. a is dense along k. With
+/// `add` they are added to c.
+using SmallRowTile = void (*)(index_t k, const float* a, index_t a_row, const void* b,
+                              index_t b_column, index_t columns, float* c, index_t c_row, bool add);
+
 /// One channel of a convolution that meets few inputs:
 ///   to(y, x) = activation(bias + sum over k of weight[k] from[offsets[k] + y * pitch + x])
 /// with k ascending, in the roundings of a Tile. A width below `lanes` is read as whole vectors.
@@ -102,6 +108,7 @@ struct Microkernels {
     Tile tile;
   } long_tile[most_rows_of_long];       ///< [rows - 1]
   RowTile row_tile[most_rows_of_long];  ///< [rows - 1]
+  SmallRowTile f16_row_tile[most_rows_of_long], bf16_row_tile[most_rows_of_long];
   Pack pack;
   /// Copies rows of dense lines of `width` floats, whole vectors, to `columns` of c or adds them.
   void (*narrow)(index_t rows, const float* from, index_t width, index_t columns, float* c,

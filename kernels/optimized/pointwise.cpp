@@ -49,8 +49,35 @@ void cast_rows(const void*, index_t rows, index_t n, const portable::Rows* in, v
     cast(n, static_cast<const From*>(in->data) + r * in->stride, static_cast<To*>(out) + r * n);
 }
 
+// Reals to integers, towards zero. What a 32-bit integer holds has an instruction at every level;
+// beyond, a 64-bit one counts, and beyond that its least value, as in the portable cast.
+template <class To>
+struct Truncate {
+  using parameters = portable::Parameters<Maybe<DType>>;
+  static constexpr bool has_easy = true;
+  explicit Truncate(Maybe<DType>) {}
+  bool is_hard(float x) const { return !(x >= -2147483648.0f && x < 2147483648.0f); }
+  To easy(float x) const { return static_cast<To>(static_cast<int32_t>(x)); }
+  To operator()(float x) const {
+    constexpr float limit = 9223372036854775808.0f;  // 2^63
+    const bool holds = x >= -limit && x < limit;
+    return static_cast<To>(holds ? static_cast<int64_t>(x) : INT64_MIN);
+  }
+};
+
 using FromHalf = Elementwise<Cast<Half, float>, float, Half>;
 using ToHalf = Elementwise<Cast<float, Half>, Half, float>;
+
+// The sign bit of a small float, without converting it.
+struct SmallBits {
+  uint16_t bits;
+};
+struct NegateBits {
+  SmallBits operator()(SmallBits x) const { return {static_cast<uint16_t>(x.bits ^ 0x8000u)}; }
+};
+struct ClearSign {
+  SmallBits operator()(SmallBits x) const { return {static_cast<uint16_t>(x.bits & 0x7fffu)}; }
+};
 
 struct And {
   bool operator()(bool a, bool b) const { return a & b; }
@@ -62,13 +89,21 @@ struct IsNotZero {
 };
 
 }  // namespace
+}  // namespace taper::optimized
+
+template <>
+struct taper::dtypes_of<taper::optimized::SmallBits> : dtypes_of<taper::portable::SmallFloat> {};
+
+namespace taper::optimized {
 
 #define TAPER_WIDE(op, variant, level, ...)                   \
   TAPER_WIDE_KERNEL(op, variant, level, __VA_ARGS__::prepare, \
                     __VA_ARGS__::run_with<AtLevel<CpuLevel::level, __VA_ARGS__::loop>::call>)
 #define TAPER_WIDE_HALF(variant, level, Casts, From, To, cast) \
-  TAPER_WIDE_KERNEL(_to_copy, variant, level, Casts::prepare,  \
-                    Casts::run_with<AtLevel<CpuLevel::level, &cast_rows<From, To, cast>>::call>)
+  TAPER_WIDE_KERNEL(                                           \
+      _to_copy, variant, level, Casts::prepare,                \
+      Casts::run_with<                                         \
+          AtLevel<CpuLevel::level, &cast_rows<From, To, cast<CpuLevel::level>>>::call>)
 
 #define TAPER_GROUP(...) __VA_ARGS__
 #define TAPER_WIDE_SMALL(op, level, loop, ...)      \
@@ -92,9 +127,22 @@ struct IsNotZero {
   TAPER_WIDE(_to_copy, f32_f64, level, Elementwise<Cast<float, double>, double, float>)            \
   TAPER_WIDE(_to_copy, i64_f32, level, Elementwise<Cast<int64_t, float>, float, int64_t>)          \
   TAPER_WIDE(_to_copy, bool_f32, level, Elementwise<Cast<bool, float>, float, bool>)               \
+  TAPER_WIDE(_to_copy, bool_i64, level, Elementwise<Cast<bool, int64_t>, int64_t, bool>)           \
+  TAPER_WIDE(_to_copy, u8_f32, level, Elementwise<Cast<uint8_t, float>, float, uint8_t>)           \
+  TAPER_WIDE(_to_copy, i8_f32, level, Elementwise<Cast<int8_t, float>, float, int8_t>)             \
+  TAPER_WIDE(_to_copy, f32_i8, level, Elementwise<Truncate<int8_t>, int8_t, float>)                \
+  TAPER_WIDE(_to_copy, i32_f32, level, Elementwise<Cast<int32_t, float>, float, int32_t>)          \
+  TAPER_WIDE(_to_copy, f64_f32, level, Elementwise<Cast<double, float>, float, double>)            \
+  TAPER_WIDE(_to_copy, i64_i32, level, Elementwise<Cast<int64_t, int32_t>, int32_t, int64_t>)      \
+  TAPER_WIDE(_to_copy, i32_i64, level, Elementwise<Cast<int32_t, int64_t>, int64_t, int32_t>)      \
+  TAPER_WIDE(_to_copy, f32_u8, level, Elementwise<Truncate<uint8_t>, uint8_t, float>)              \
+  TAPER_WIDE(_to_copy, f32_i32, level, Elementwise<Truncate<int32_t>, int32_t, float>)             \
+  TAPER_WIDE(_to_copy, f32_i64, level, Elementwise<Truncate<int64_t>, int64_t, float>)             \
   TAPER_WIDE(_to_copy, i64_bool, level, Elementwise<IsNotZero, bool, int64_t>)                     \
-  TAPER_WIDE_UNARY(neg, level, portable::Neg<float>)                                               \
-  TAPER_WIDE_UNARY(abs, level, portable::Abs<float>)                                               \
+  TAPER_WIDE(neg, f32, level, Elementwise<portable::Neg<float>, float, float>)                     \
+  TAPER_WIDE(neg, small_float, level, Elementwise<NegateBits, SmallBits, SmallBits>)               \
+  TAPER_WIDE(abs, f32, level, Elementwise<portable::Abs<float>, float, float>)                     \
+  TAPER_WIDE(abs, small_float, level, Elementwise<ClearSign, SmallBits, SmallBits>)                \
   TAPER_WIDE_UNARY(sqrt, level, portable::Sqrt<float>)                                             \
   TAPER_WIDE_UNARY(rsqrt, level, portable::Rsqrt<float>)                                           \
   TAPER_WIDE_UNARY(reciprocal, level, portable::Reciprocal<float>)                                 \
@@ -174,6 +222,31 @@ struct IsNotZero {
   TAPER_WIDE(lerp_Tensor, f32, level,                                                              \
              Elementwise<portable::Lerp<float>, float, float, float, float>)                       \
   TAPER_WIDE(clamp_Tensor, f32, level, portable::ClampByTensors<float>)                            \
+  TAPER_WIDE(add_Tensor, f64, level, Elementwise<portable::Add<double>, double, double, double>)   \
+  TAPER_WIDE(sub_Tensor, f64, level, Elementwise<portable::Sub<double>, double, double, double>)   \
+  TAPER_WIDE(mul_Tensor, f64, level, Elementwise<portable::Mul<double>, double, double, double>)   \
+  TAPER_WIDE(div_Tensor, f64, level, Elementwise<portable::Div<double>, double, double, double>)   \
+  TAPER_WIDE(bitwise_and_Tensor, i64, level,                                                       \
+             Elementwise<portable::BitwiseAnd<int64_t>, int64_t, int64_t, int64_t>)                \
+  TAPER_WIDE(bitwise_or_Tensor, i64, level,                                                        \
+             Elementwise<portable::BitwiseOr<int64_t>, int64_t, int64_t, int64_t>)                 \
+  TAPER_WIDE(bitwise_left_shift_Tensor, i64, level,                                                \
+             Elementwise<portable::LeftShift<int64_t>, int64_t, int64_t, int64_t>)                 \
+  TAPER_WIDE(bitwise_right_shift_Tensor, i64, level,                                               \
+             Elementwise<portable::RightShift<int64_t>, int64_t, int64_t, int64_t>)                \
+  TAPER_WIDE(bitwise_left_shift_Tensor_Scalar, i64, level,                                         \
+             Elementwise<WithScalar<portable::LeftShift, int64_t>, int64_t, int64_t>)              \
+  TAPER_WIDE(bitwise_right_shift_Tensor_Scalar, i64, level,                                        \
+             Elementwise<WithScalar<portable::RightShift, int64_t>, int64_t, int64_t>)             \
+  TAPER_WIDE(bitwise_not, i64, level,                                                              \
+             Elementwise<portable::BitwiseNot<int64_t>, int64_t, int64_t>)                         \
+  TAPER_WIDE(neg, i64, level, Elementwise<portable::Neg<int64_t>, int64_t, int64_t>)               \
+  TAPER_WIDE(lerp_Scalar, f32, level,                                                              \
+             Elementwise<portable::LerpScalar<float>, float, float, float>)                        \
+  TAPER_WIDE(addcdiv, f32, level,                                                                  \
+             Elementwise<portable::Addcdiv<float>, float, float, float, float>)                    \
+  TAPER_WIDE(addcmul, f32, level,                                                                  \
+             Elementwise<portable::Addcmul<float>, float, float, float, float>)                    \
   TAPER_WIDE(abs, i64, level, Elementwise<portable::Abs<int64_t>, int64_t, int64_t>)               \
   TAPER_WIDE(clamp, i64, level, Elementwise<portable::Clamp<int64_t>, int64_t, int64_t>)           \
   TAPER_WIDE(maximum, i64, level,                                                                  \

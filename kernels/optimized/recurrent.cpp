@@ -15,8 +15,17 @@ struct Packed {
   using T = float;
   using Plan = GemmPlan;
   // Row by row, a few examples are multiplied with the weight where it lies.
-  static constexpr bool copies_weight = true;
+  static constexpr index_t steps_worth_a_copy = 4;
 
+  static void transpose(const Context& context, const T* from, index_t rows, index_t columns,
+                        T* to) {
+    constexpr index_t at_once = 64;
+    parallel_for(context.threads, ceil_div(rows, at_once), [&](index_t task) {
+      const index_t row = task * at_once;
+      microkernels<level>().pack(from + row * columns, columns, 1, smaller(at_once, rows - row),
+                                 columns, to + row, rows);
+    });
+  }
   static size_t plan(Context& context, Plan& plan, index_t m, index_t n, index_t k) {
     plan = plan_gemm(microkernels<level>(), 1, m, n, k, thread_count(context.threads));
     return plan.scratch_bytes();
@@ -27,8 +36,8 @@ struct Packed {
     g.a = p.a.data, g.a_row = p.a.row, g.a_column = p.a.column;
     g.b = p.b.data, g.b_row = p.b.row, g.b_column = p.b.column;
     g.c = p.out.data, g.c_row = p.out.row;
-    g.epilogue.addend = p.addend.data;
-    g.epilogue.addend_row = p.addend.row, g.epilogue.addend_column = p.addend.column;
+    g.addend = p.addend.data;
+    g.addend_row = p.addend.row, g.addend_column = p.addend.column;
     run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
   }
 };

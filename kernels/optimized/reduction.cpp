@@ -8,23 +8,47 @@ namespace taper::optimized {
 
 using namespace portable;
 
-#define TAPER_WIDE_VARIANT(op, variant, level, ...) \
-  TAPER_WIDE_KERNEL(op, variant, level, (&__VA_ARGS__::prepare), (&__VA_ARGS__::run))
-#define TAPER_WIDE(op, level, Op, ...)                                                         \
-  TAPER_WIDE_VARIANT(op, f32, level, Reduce<LoopsAt<CpuLevel::level>, Op, float, __VA_ARGS__>) \
-  TAPER_WIDE_VARIANT(op, small_float, level,                                                   \
-                     Reduce<SmallLoopsAt<CpuLevel::level>, Op, SmallFloat, __VA_ARGS__>)
-#define TAPER_WIDE_LEVEL(level)                                                                   \
-  TAPER_WIDE(sum_dim_IntList, level, Sum, MaybeDims, bool, Maybe<DType>)                          \
-  TAPER_WIDE(mean_dim, level, Mean, MaybeDims, bool, Maybe<DType>)                                \
-  TAPER_WIDE(mean, level, Mean, Maybe<DType>)                                                     \
-  TAPER_WIDE(amax, level, Largest, DimList_, bool)                                                \
-  TAPER_WIDE(amin, level, Smallest, DimList_, bool)                                               \
-  TAPER_WIDE_VARIANT(linalg_vector_norm, f32, level, VectorNorm<LoopsAt<CpuLevel::level>, float>) \
-  TAPER_WIDE_VARIANT(var_correction, f32, level,                                                  \
-                     Variance<LoopsAt<CpuLevel::level>, float, Maybe<Scalar>>)                    \
-  TAPER_WIDE_VARIANT(var_correction, small_float, level,                                          \
-                     Variance<SmallLoopsAt<CpuLevel::level>, SmallFloat, Maybe<Scalar>>)
+namespace {
+
+template <class Loops, class E>
+using SumOf = Reduce<Loops, Sum, E, MaybeDims, bool, Maybe<DType>>;
+template <class Loops, class E>
+using MeanOf = Reduce<Loops, Mean, E, MaybeDims, bool, Maybe<DType>>;
+template <class Loops, class E>
+using MeanOfAll = Reduce<Loops, Mean, E, Maybe<DType>>;
+template <class Loops, class E>
+using LargestOf = Reduce<Loops, Largest, E, DimList_, bool>;
+template <class Loops, class E>
+using SmallestOf = Reduce<Loops, Smallest, E, DimList_, bool>;
+template <class Loops, class E>
+using LargestOfAll = Reduce<Loops, Largest, E>;
+template <class Loops, class E>
+using SmallestOfAll = Reduce<Loops, Smallest, E>;
+template <class Loops, class E>
+using VarianceOf = Variance<Loops, E, Maybe<Scalar>>;
+
+}  // namespace
+
+#define TAPER_WIDE(op, variant, level, Kernel, Loops, E)                               \
+  TAPER_WIDE_KERNEL(op, variant, level, (&Kernel<Loops<CpuLevel::level>, E>::prepare), \
+                    (&Kernel<Loops<CpuLevel::level>, E>::run))
+#define TAPER_WIDE_FLOATS(op, level, Kernel)         \
+  TAPER_WIDE(op, f32, level, Kernel, LoopsAt, float) \
+  TAPER_WIDE(op, small_float, level, Kernel, SmallLoopsAt, SmallFloat)
+#define TAPER_WIDE_LEVEL(level)                                    \
+  TAPER_WIDE_FLOATS(sum_dim_IntList, level, SumOf)                 \
+  TAPER_WIDE(sum_dim_IntList, f64, level, SumOf, LoopsAt, double)  \
+  TAPER_WIDE(sum_dim_IntList, i64, level, SumOf, LoopsAt, int64_t) \
+  TAPER_WIDE_FLOATS(mean_dim, level, MeanOf)                       \
+  TAPER_WIDE_FLOATS(mean, level, MeanOfAll)                        \
+  TAPER_WIDE_FLOATS(amax, level, LargestOf)                        \
+  TAPER_WIDE(amax, i64, level, LargestOf, LoopsAt, int64_t)        \
+  TAPER_WIDE_FLOATS(amin, level, SmallestOf)                       \
+  TAPER_WIDE(amin, i64, level, SmallestOf, LoopsAt, int64_t)       \
+  TAPER_WIDE_FLOATS(max, level, LargestOfAll)                      \
+  TAPER_WIDE_FLOATS(min, level, SmallestOfAll)                     \
+  TAPER_WIDE_FLOATS(linalg_vector_norm, level, VectorNorm)         \
+  TAPER_WIDE_FLOATS(var_correction, level, VarianceOf)
 TAPER_WIDE_LEVEL(avx2)
 TAPER_WIDE_LEVEL(avx512)
 

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "hwy/highway.h"
+#include "taper/kernels/portable/small_floats.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
@@ -54,6 +55,15 @@ HWY_INLINE Vec load_first(const float* from, index_t count) {
 HWY_INLINE void store_first(Vec v, float* to, index_t count) {
   std::memcpy(to, &v, static_cast<size_t>(count) * sizeof(float));
 }
+
+/// `lanes` small floats, widened.
+template <class E>
+HWY_INLINE Vec load_small(const E* from) {
+  return Vec{portable::to_float(from[0]), portable::to_float(from[1]), portable::to_float(from[2]),
+             portable::to_float(from[3])};
+}
+/// The sum of the lanes.
+HWY_INLINE float joined(Vec v) { return (v[0] + v[2]) + (v[1] + v[3]); }
 
 /// The elements 0, 2, 4, … of a and b one behind the other.
 HWY_INLINE Vec even(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 2, 4, 6); }
@@ -107,6 +117,16 @@ HWY_INLINE Vec load_first(const float* from, index_t count) {
 HWY_INLINE void store_first(Vec v, float* to, index_t count) {
   hn::BlendedStore(v, hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), to);
 }
+
+/// `lanes` small floats, widened.
+template <class E>
+HWY_INLINE Vec load_small(const E* from) {
+  using Small = std::conditional_t<std::is_same_v<E, Half>, hwy::float16_t, hwy::bfloat16_t>;
+  const hn::Rebind<Small, Tag> d;
+  return hn::PromoteTo(Tag(), hn::LoadU(d, reinterpret_cast<const Small*>(from)));
+}
+/// The sum of the lanes.
+HWY_INLINE float joined(Vec v) { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
 
 /// The elements 0, 2, 4, … of a and b one behind the other.
 HWY_INLINE Vec even(Vec a, Vec b) { return hn::ConcatEven(Tag(), b, a); }

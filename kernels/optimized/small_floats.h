@@ -8,74 +8,148 @@
 
 #if TAPER_X86_LEVELS
 #include <immintrin.h>
+#endif
 
 namespace taper::optimized {
 
-// f16 through the processor's instructions, eight at a time.
-__attribute__((target("avx2,f16c"))) inline void narrow_eight(const float* x, Half* y) {
-  const __m128i h = _mm256_cvtps_ph(_mm256_loadu_ps(x), _MM_FROUND_TO_NEAREST_INT);
-  std::memcpy(y, &h, sizeof h);
-}
-__attribute__((target("avx2,f16c"))) inline void widen_eight(const Half* x, float* y) {
-  __m128i h;
-  std::memcpy(&h, x, sizeof h);
-  _mm256_storeu_ps(y, _mm256_cvtph_ps(h));
-}
+/// `count` elements at a time, by a level's instructions. NaNs become quiet.
+template <CpuLevel level>
+struct SmallLanes {
+  static constexpr index_t count = 1;
+  template <class E>
+  static void widen(const E* x, float* y) {
+    *y = portable::to_float(*x);
+  }
+  template <class E>
+  static void narrow(const float* x, E* y) {
+    *y = portable::to_small<E>(*x);
+  }
+};
 
-inline void narrow(index_t n, const float* x, Half* y) {
+#if TAPER_X86_LEVELS
+#define TAPER_TARGET __attribute__((target("avx2,f16c")))
+template <>
+struct SmallLanes<CpuLevel::avx2> {
+  static constexpr index_t count = 8;
+  TAPER_TARGET static __m128i load(const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
+  }
+  TAPER_TARGET static void store(__m128i v, void* to) {
+    _mm_storeu_si128(static_cast<__m128i*>(to), v);
+  }
+  TAPER_TARGET static void widen(const Half* x, float* y) {
+    _mm256_storeu_ps(y, _mm256_cvtph_ps(load(x)));
+  }
+  TAPER_TARGET static void narrow(const float* x, Half* y) {
+    store(_mm256_cvtps_ph(_mm256_loadu_ps(x), _MM_FROUND_TO_NEAREST_INT), y);
+  }
+  TAPER_TARGET static void widen(const BFloat16* x, float* y) {
+    const __m256i upper = _mm256_slli_epi32(_mm256_cvtepu16_epi32(load(x)), 16);
+    _mm256_storeu_ps(y, _mm256_castsi256_ps(upper));
+  }
+  TAPER_TARGET static void narrow(const float* x, BFloat16* y) {
+    const __m256 v = _mm256_loadu_ps(x);
+    const __m256i u = _mm256_castps_si256(v), upper = _mm256_srli_epi32(u, 16),
+                  odd = _mm256_and_si256(upper, _mm256_set1_epi32(1)),
+                  half = _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)),
+                  rounded = _mm256_srli_epi32(_mm256_add_epi32(u, half), 16),
+                  quiet = _mm256_or_si256(upper, _mm256_set1_epi32(0x40)),
+                  nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q)),
+                  result = _mm256_blendv_epi8(rounded, quiet, nan);
+    store(_mm_packus_epi32(_mm256_castsi256_si128(result), _mm256_extracti128_si256(result, 1)), y);
+  }
+};
+#undef TAPER_TARGET
+
+// With a mask of all lanes: in the plain ones GCC 12 sees an uninitialized value.
+#define TAPER_TARGET __attribute__((target("avx512f,avx512bw,avx512vl")))
+template <>
+struct SmallLanes<CpuLevel::avx512> {
+  static constexpr index_t count = 16;
+  static constexpr unsigned short all = 0xffff;
+  TAPER_TARGET static __m256i load(const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
+  }
+  TAPER_TARGET static void store(__m256i v, void* to) {
+    _mm256_storeu_si256(static_cast<__m256i*>(to), v);
+  }
+  TAPER_TARGET static void widen(const Half* x, float* y) {
+    _mm512_storeu_ps(y, _mm512_maskz_cvtph_ps(all, load(x)));
+  }
+  TAPER_TARGET static void narrow(const float* x, Half* y) {
+    store(_mm512_maskz_cvtps_ph(all, _mm512_loadu_ps(x), _MM_FROUND_TO_NEAREST_INT), y);
+  }
+  TAPER_TARGET static void widen(const BFloat16* x, float* y) {
+    const __m512i wide = _mm512_maskz_cvtepu16_epi32(all, load(x));
+    _mm512_storeu_ps(y, _mm512_castsi512_ps(_mm512_maskz_slli_epi32(all, wide, 16)));
+  }
+  TAPER_TARGET static void narrow(const float* x, BFloat16* y) {
+    const __m512 v = _mm512_loadu_ps(x);
+    const __m512i u = _mm512_castps_si512(v), upper = _mm512_maskz_srli_epi32(all, u, 16),
+                  odd = _mm512_maskz_and_epi32(all, upper, _mm512_set1_epi32(1)),
+                  half = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)),
+                  rounded = _mm512_maskz_srli_epi32(all, _mm512_add_epi32(u, half), 16),
+                  result = _mm512_mask_or_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q),
+                                                upper, _mm512_set1_epi32(0x40));
+    store(_mm512_maskz_cvtepi32_epi16(all, result), y);
+  }
+};
+#undef TAPER_TARGET
+#endif
+
+template <CpuLevel level, class E>
+void narrow(index_t n, const float* x, E* y) {
+  using Lanes = SmallLanes<level>;
   index_t i = 0;
-  for (; i + 8 <= n; i += 8) narrow_eight(x + i, y + i);
-  for (; i < n; ++i) y[i] = portable::to_small<Half>(x[i]);
+  for (; i + Lanes::count <= n; i += Lanes::count) Lanes::narrow(x + i, y + i);
+  for (; i < n; ++i) y[i] = portable::to_small<E>(x[i]);
 }
-// For results that are narrowed again, which makes every NaN quiet, as the instruction does here.
-inline void widen_quietly(index_t n, const Half* x, float* y) {
+/// For results that are narrowed again, which makes every NaN quiet, as the instruction does here.
+template <CpuLevel level, class E>
+void widen_quietly(index_t n, const E* x, float* y) {
+  using Lanes = SmallLanes<level>;
   index_t i = 0;
-  for (; i + 8 <= n; i += 8) widen_eight(x + i, y + i);
+  for (; i + Lanes::count <= n; i += Lanes::count) Lanes::widen(x + i, y + i);
   for (; i < n; ++i) y[i] = portable::to_float(x[i]);
 }
-// The instruction makes every NaN quiet; the portable loop keeps its bits.
-inline void widen(index_t n, const Half* x, float* y) {
+/// With the bits of every NaN, as the portable loop has them.
+template <CpuLevel level>
+void widen(index_t n, const Half* x, float* y) {
   constexpr index_t part = 256;
   for (index_t at = 0; at < n; at += part) {
     const index_t end = n - at < part ? n : at + part;
     int nan = 0;
     for (index_t i = at; i < end; ++i) nan |= (x[i].bits & 0x7fff) > 0x7c00;
     index_t i = at;
-    if (nan == 0) widen_quietly(end - at, x + at, y + at), i = end;
+    if (nan == 0) widen_quietly<level>(end - at, x + at, y + at), i = end;
     for (; i < end; ++i) y[i] = portable::to_float(x[i]);
   }
 }
-inline void narrow(index_t n, const float* x, BFloat16* y) {
-  for (index_t i = 0; i < n; ++i) y[i] = portable::to_small<BFloat16>(x[i]);
-}
-inline void widen_quietly(index_t n, const BFloat16* x, float* y) {
-  for (index_t i = 0; i < n; ++i) y[i] = portable::to_float(x[i]);
-}
 
-template <class E>
+template <CpuLevel level, class E>
 void widen_block(index_t n, const void* from, float* to) {
-  widen_quietly(n, static_cast<const E*>(from), to);
+  widen_quietly<level>(n, static_cast<const E*>(from), to);
 }
-template <class E>
+template <CpuLevel level, class E>
 void narrow_block(index_t n, const float* from, void* to) {
-  narrow(n, from, static_cast<E*>(to));
+  narrow<level>(n, from, static_cast<E*>(to));
 }
 /// n elements of f16 or bf16, whose NaNs become quiet.
 template <CpuLevel level>
 void widen_small(DType dtype, index_t n, const void* from, float* to) {
   if (dtype == DType::f16)
-    AtLevel<level, &widen_block<Half>>::call(n, from, to);
+    AtLevel<level, &widen_block<level, Half>>::call(n, from, to);
   else
-    AtLevel<level, &widen_block<BFloat16>>::call(n, from, to);
+    AtLevel<level, &widen_block<level, BFloat16>>::call(n, from, to);
 }
 template <CpuLevel level>
 void narrow_small(DType dtype, index_t n, const float* from, void* to) {
   if (dtype == DType::f16)
-    AtLevel<level, &narrow_block<Half>>::call(n, from, to);
+    AtLevel<level, &narrow_block<level, Half>>::call(n, from, to);
   else
-    AtLevel<level, &narrow_block<BFloat16>>::call(n, from, to);
+    AtLevel<level, &narrow_block<level, BFloat16>>::call(n, from, to);
 }
-/// For run_small.
+/// For run_small and the matrix products.
 template <CpuLevel level>
 inline constexpr portable::SmallFloats small_floats{widen_small<level>, narrow_small<level>};
 
@@ -99,4 +173,3 @@ struct SmallLoopsAt : LoopsAt<level> {
 };
 
 }  // namespace taper::optimized
-#endif

@@ -192,14 +192,14 @@ struct WithIndices {
                    View<E> values, View<int64_t> indices) {
     const DType computes = internal::computed_dtype<E>(*self.ref);
     const Source source(*self.ref, plan.walk, computes);
-    search<Order<T>, T>(context, plan, source,
-                        [=](index_t line, const Extreme<T>* best, index_t count) {
-                          BlockWriter<T> writer(*values.ref, computes);
-                          T* const y = writer.place(line);
-                          for (index_t k = 0; k < count; ++k)
-                            y[k] = best[k].value, indices.data()[line + k] = best[k].at;
-                          writer.store(line, count);
-                        });
+    search<Order<T>, T>(
+        context, plan, source, [=](index_t line, const Extreme<T>* best, index_t count) {
+          BlockWriter<T> writer(*values.ref, computes, storer(computes, values.dtype()));
+          T* const y = writer.place(line);
+          for (index_t k = 0; k < count; ++k)
+            y[k] = best[k].value, indices.data()[line + k] = best[k].at;
+          writer.store(line, count);
+        });
     return Error::ok;
   }
 };

@@ -26,10 +26,19 @@ index_t covered(const Average& p, int d, index_t o) {
                 end = first + kernel < high ? first + kernel : high;
   return end > begin ? end - begin : 0;
 }
-index_t divisor_of(const Average& p, index_t d, index_t h, index_t w) {
-  return p.divisor != 0 ? static_cast<index_t>(p.divisor)
-                        : covered(p, 0, d) * covered(p, 1, h) * covered(p, 2, w);
-}
+/// What the sums of a row of windows are divided by.
+class Divisors {
+ public:
+  Divisors(const Average& p, index_t depth, index_t height)
+      : p_(p), above_(p.divisor != 0 ? 0 : covered(p, 0, depth) * covered(p, 1, height)) {}
+  index_t operator[](index_t o) const {
+    return p_.divisor != 0 ? static_cast<index_t>(p_.divisor) : above_ * covered(p_, 2, o);
+  }
+
+ private:
+  const Average& p_;
+  index_t above_;
+};
 
 /// Integers are rounded towards zero.
 template <class T>
@@ -52,9 +61,28 @@ void forward(const Context& context, const Average& p, const T* self, T* out) {
           for_each_element(end - begin,
                            [=](index_t o) { to[o] = wrapping_add(to[o], x[from + o * step]); });
         });
-        for (index_t o = 0; o < w.out[2]; ++o) y[o] = mean_of(y[o], divisor_of(p, d, h, o));
+        const Divisors divisors(p, d, h);
+        for (index_t o = 0; o < w.out[2]; ++o) y[o] = mean_of(y[o], divisors[o]);
       }
   });
+}
+
+/// Windows whose shares are computed before they are added.
+constexpr index_t share_block = 256;
+
+/// Adds what windows [first, last) of the row at (depth, height) give to each element they cover.
+template <class T>
+void spread(const Average& p, index_t depth, index_t height, index_t first, index_t last,
+            const T* dy, T* dx) {
+  T share[share_block];
+  const Divisors divisors(p, depth, height);
+  for (index_t o = first; o < last; ++o) share[o - first] = dy[o] / static_cast<T>(divisors[o]);
+  for_each_tap(p.windows, depth, height,
+               [&](index_t from, index_t step, index_t begin, index_t end) {
+                 const index_t low = begin > first ? begin : first, high = end < last ? end : last;
+                 T* to = dx + from + (low - begin) * step;
+                 for (index_t o = low; o < high; ++o, to += step) *to += share[o - first];
+               });
 }
 
 template <class T>
@@ -66,10 +94,8 @@ void backward(const Context& context, const Average& p, const T* grad_output, T*
     for (index_t i = 0; i < w.in_plane(); ++i) dx[i] = 0;
     for (index_t d = 0; d < w.out[0]; ++d)
       for (index_t h = 0; h < w.out[1]; ++h, dy += w.out[2])
-        for_each_tap(w, d, h, [&](index_t from, index_t step, index_t begin, index_t end) {
-          for (index_t o = begin; o < end; ++o)
-            dx[from + (o - begin) * step] += dy[o] / static_cast<T>(divisor_of(p, d, h, o));
-        });
+        for (index_t o = 0; o < w.out[2]; o += share_block)
+          spread(p, d, h, o, o + share_block < w.out[2] ? o + share_block : w.out[2], dy, dx);
   });
 }
 

@@ -9,13 +9,14 @@
 //   label
 //                 other than that of s - 2, s - 2;  alpha[0] has the states 0 and 1
 //   loss        = -log(exp alpha[T - 1, 2n] + exp alpha[T - 1, 2n - 1])
-//   beta        the same from the end
-//   d loss / d p[t, k] = exp p[t, k] - exp(loss - p[t, k] + log Σ exp(alpha + beta)[t, s]),
-//                 over the states s with label k
+//   beta        the same from the end, without p[t, label s]
+//   d loss / d p[t, k] = exp p[t, k] - Σ exp(alpha + beta + loss)[t, s],   over the states s with
+//                 label k
 //
 // As in PyTorch the gradient is the one for the softmax's input: p must be a log_softmax.
 #include <limits>
 
+#include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/ctc.h"
@@ -26,11 +27,12 @@ namespace {
 template <class T>
 constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
+/// log(exp a + exp b + exp c)
 template <class T>
-T log_add(T a, T b) {
-  const T greater = a > b ? a : b;
-  if (greater == minus_infinity<T>) return greater;
-  return greater + math::log(math::exp(a - greater) + math::exp(b - greater));
+T log_add(T a, T b, T c = minus_infinity<T>) {
+  const T ab = a > b ? a : b, most = ab > c ? ab : c,
+          shift = most == minus_infinity<T> ? T(0) : most;
+  return shift + math::log(math::exp(a - shift) + math::exp(b - shift) + math::exp(c - shift));
 }
 
 /// One example of the batch.
@@ -43,9 +45,25 @@ struct Example {
 
   int64_t label(index_t s) const { return s % 2 == 0 ? blank : target[s / 2]; }
   T log_prob(index_t t, index_t s) const { return log_probs[t * step + label(s)]; }
-  /// Whether state s can be reached from s - 2.
-  bool skips(index_t s) const { return s >= 2 && label(s) != label(s - 2); }
+  /// row[s] += log_prob(t, s)
+  void add_log_probs(index_t t, T* row) const {
+    for (index_t s = 0; s < states; ++s) row[s] += log_prob(t, s);
+  }
+  /// gates[s] is 0 if state s can be reached from s - 2.
+  void fill_gates(T* gates) const {
+    for (index_t s = 0; s < states; ++s)
+      gates[s] = s >= 2 && label(s) != label(s - 2) ? T(0) : minus_infinity<T>;
+  }
 };
+
+/// sum[i] = log Σ exp over the states i, i + way and, if the gate is open, i + 2 way.
+template <class T>
+void add_ways(const T* row, index_t way, const T* gates, index_t n, T* sum) {
+  const T *next = row + way, *after = next + way;
+  TAPER_INDEPENDENT_ITERATIONS
+  for (index_t i = 0; i < n; ++i)
+    sum[i] = log_add(row[i], next[i], gates[i] == T(0) ? after[i] : minus_infinity<T>);
+}
 
 template <class T>
 struct Batch {
@@ -78,74 +96,94 @@ struct Batch {
 
 /// Fills alpha (time, width) and gives the loss.
 template <class T>
-T run_forward(const Example<T>& e, T* alpha, index_t width) {
+T run_forward(const Example<T>& e, T* alpha, index_t width, T* gates) {
   if (e.time == 0) return e.states == 1 ? T(0) : -minus_infinity<T>;
-  for (index_t s = 0; s < e.states; ++s) alpha[s] = s < 2 ? e.log_prob(0, s) : minus_infinity<T>;
+  e.fill_gates(gates);
+  for (index_t s = 0; s < e.states && s < 2; ++s) alpha[s] = e.log_prob(0, s);
   for (index_t t = 1; t < e.time; ++t) {
     const T* before = alpha + (t - 1) * width;
     T* now = alpha + t * width;
-    for (index_t s = 0; s < e.states; ++s) {
-      T sum = before[s];
-      if (s > 0) sum = log_add(sum, before[s - 1]);
-      if (e.skips(s)) sum = log_add(sum, before[s - 2]);
-      now[s] = sum + e.log_prob(t, s);
+    now[0] = before[0];
+    if (e.states > 1) {
+      now[1] = log_add(before[1], before[0]);
+      add_ways(before + 2, -1, gates + 2, e.states - 2, now + 2);
     }
+    e.add_log_probs(t, now);
   }
   const T* last = alpha + (e.time - 1) * width + e.states - 1;
   return -(e.states == 1 ? last[0] : log_add(last[0], last[-1]));
 }
 
+struct Plan {};
+
 template <class T>
-Error forward(Context& context, View<const T> log_probs, View<const int64_t> targets,
+Error prepare(Context& context, Plan&, View<const T>, View<const int64_t>, Span<const int64_t>,
+              Span<const int64_t>, int64_t, bool, View<T>, View<T> log_alpha) {
+  context.need_scratch(static_cast<size_t>(log_alpha.size(0) * log_alpha.size(2)) * sizeof(T));
+  return Error::ok;
+}
+template <class T>
+Error forward(Context& context, const Plan&, View<const T> log_probs, View<const int64_t> targets,
               Span<const int64_t> input_lengths, Span<const int64_t> target_lengths, int64_t blank,
               bool, View<T> loss, View<T> log_alpha) {
   const Batch<T> batch{log_probs, targets, input_lengths, target_lengths, blank};
   TAPER_TRY(batch.check(context));
-  const index_t size = log_alpha.size(1) * log_alpha.size(2);
+  const index_t width = log_alpha.size(2), size = log_alpha.size(1) * width;
   parallel_for(context.threads, loss.size(0), [&](index_t b) {
     T* alpha = log_alpha.data() + b * size;
     for (index_t i = 0; i < size; ++i) alpha[i] = minus_infinity<T>;
-    loss.data()[b] = run_forward(batch.example(b), alpha, log_alpha.size(2));
+    loss.data()[b] =
+        run_forward(batch.example(b), alpha, width, static_cast<T*>(context.scratch) + b * width);
   });
   return Error::ok;
 }
 
-/// The gradient of one example, one row of classes every `e.step` elements. beta: two rows.
+/// Rows of states that the gradient of an example needs, each with two that cannot be reached
+/// behind it.
 template <class T>
-void run_backward(const Example<T>& e, const T* alpha, index_t width, T* beta, index_t classes,
+struct Rows {
+  static constexpr index_t count = 4, beyond = 2;
+  T *beta, *behind, *gates, *shares;
+
+  Rows(T* memory, index_t width) {
+    for (T** row : {&beta, &behind, &gates, &shares}) *row = memory, memory += width + beyond;
+    for (index_t i = 0; i < count * (width + beyond); ++i) beta[i] = minus_infinity<T>;
+  }
+};
+
+/// The gradient of one example, one row of classes every `e.step` elements.
+template <class T>
+void run_backward(const Example<T>& e, const T* alpha, index_t width, Rows<T> rows, index_t classes,
                   T loss, T grad, T* out) {
-  T *now = beta, *behind = beta + width;
+  auto& [beta, behind, gates, shares] = rows;
+  e.fill_gates(gates);
   for (index_t t = e.time - 1; t >= 0; --t) {
-    T* row = out + t * e.step;
-    for (index_t k = 0; k < classes; ++k) row[k] = minus_infinity<T>;
-    for (index_t s = 0; s < e.states; ++s) {
-      T sum;
-      if (t == e.time - 1) {
-        sum = s + 2 >= e.states ? T(0) : minus_infinity<T>;
-      } else {
-        sum = behind[s];
-        if (s + 1 < e.states) sum = log_add(sum, behind[s + 1]);
-        if (s + 2 < e.states && e.skips(s + 2)) sum = log_add(sum, behind[s + 2]);
-      }
-      now[s] = sum + e.log_prob(t, s);
-      T& together = row[e.label(s)];
-      together = log_add(together, alpha[t * width + s] + now[s]);
-    }
+    if (t == e.time - 1)
+      for (index_t s = 0; s < e.states; ++s) beta[s] = s + 2 >= e.states ? T(0) : minus_infinity<T>;
+    else
+      add_ways(behind, 1, gates + 2, e.states, beta);
+    const T* before = alpha + t * width;
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t s = 0; s < e.states; ++s) shares[s] = math::exp(before[s] + beta[s] + loss);
+    T* const row = out + t * e.step;
     const T* p = e.log_probs + t * e.step;
-    for (index_t k = 0; k < classes; ++k)
-      row[k] = grad * (math::exp(p[k]) - math::exp(row[k] + loss - p[k]));
+    const T none = loss - loss;  // NaN for an impossible target, as PyTorch
+    for (index_t k = 0; k < classes; ++k) row[k] = none;
+    for (index_t s = 0; s < e.states; ++s) row[e.label(s)] += shares[s];
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t k = 0; k < classes; ++k) row[k] = grad * (math::exp(p[k]) - row[k]);
+    e.add_log_probs(t, beta);
     T* const spare = behind;
-    behind = now, now = spare;
+    behind = beta, beta = spare;
   }
 }
-
-struct Plan {};
 
 template <class T>
 Error prepare_backward(Context& context, Plan&, View<const T>, View<const T>, View<const int64_t>,
                        Span<const int64_t>, Span<const int64_t>, View<const T>,
                        View<const T> log_alpha, int64_t, bool, View<T>) {
-  context.need_scratch(static_cast<size_t>(2 * log_alpha.size(0) * log_alpha.size(2)) * sizeof(T));
+  const index_t row = log_alpha.size(2) + Rows<T>::beyond;
+  context.need_scratch(static_cast<size_t>(log_alpha.size(0) * Rows<T>::count * row) * sizeof(T));
   return Error::ok;
 }
 
@@ -166,17 +204,19 @@ Error backward(Context& context, const Plan&, View<const T> grad, View<const T> 
     for (index_t t = skipped ? 0 : e.time; t < time; ++t)
       for (index_t k = 0; k < classes; ++k) rows[t * e.step + k] = 0;
     if (!skipped)
-      run_backward(e, log_alpha.data() + b * time * width, width,
-                   static_cast<T*>(context.scratch) + 2 * b * width, classes, nll, grad.data()[b],
-                   rows);
+      run_backward(
+          e, log_alpha.data() + b * time * width, width,
+          Rows<T>(static_cast<T*>(context.scratch) + b * Rows<T>::count * (width + Rows<T>::beyond),
+                  width),
+          classes, nll, grad.data()[b], rows);
   });
   return Error::ok;
 }
 
 }  // namespace
 
-TAPER_KERNEL(_ctc_loss, f32, forward<float>)
-TAPER_KERNEL(_ctc_loss, f64, forward<double>)
+TAPER_KERNEL(_ctc_loss, f32, prepare<float>, forward<float>)
+TAPER_KERNEL(_ctc_loss, f64, prepare<double>, forward<double>)
 TAPER_KERNEL(_ctc_loss_backward, f32, prepare_backward<float>, backward<float>)
 TAPER_KERNEL(_ctc_loss_backward, f64, prepare_backward<double>, backward<double>)
 

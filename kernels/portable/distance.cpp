@@ -2,6 +2,7 @@
 #include "taper/kernels/shapes/distance.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/matrices.h"
@@ -41,6 +42,10 @@ struct Euclidean {
     }));
   }
 };
+template <class Distance>
+inline constexpr bool is_euclidean = false;
+template <class T>
+inline constexpr bool is_euclidean<Euclidean<T>> = true;
 /// Of the numbers among the differences: PyTorch's cdist passes NaN over, its pdist does not.
 template <class T>
 struct LargestNumber {
@@ -92,6 +97,17 @@ void with_distance(double p, const Visitor& visitor) {
     visitor(Minkowski<T>{static_cast<T>(p)});
 }
 
+/// Calls row(length) with the length of vectors: as a constant where points of a plane or of space
+/// have Euclidean distances, whose few terms then need no loop.
+template <class Distance, class Row>
+void with_length(const Distance&, index_t length, const Row& row) {
+  if constexpr (is_euclidean<Distance>) {
+    if (length == 2) return row(std::integral_constant<index_t, 2>());
+    if (length == 3) return row(std::integral_constant<index_t, 3>());
+  }
+  row(length);
+}
+
 /// Where the matrices of each batch begin, in the order of the result's batches.
 struct Batches {
   Walk x1, x2;
@@ -114,7 +130,10 @@ Error cdist(Context& context, const Batches& plan, View<const T> x1, View<const 
       const T* a = x1.data() + plan.x1.offset_of(batch) + line % rows * m;
       const T* b = x2.data() + plan.x2.offset_of(batch);
       T* y = out.data() + line * columns;
-      for (index_t j = 0; j < columns; ++j) y[j] = distance(m, a, b + j * m);
+      with_length(distance, m, [=, &distance](auto n) {
+        TAPER_INDEPENDENT_ITERATIONS
+        for (index_t j = 0; j < columns; ++j) y[j] = distance(n, a, b + j * n);
+      });
     });
   });
   return Error::ok;

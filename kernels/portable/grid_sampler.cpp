@@ -73,10 +73,11 @@ Taps<T> taps_at(const Plan& p, T coordinate, index_t size) {
   if (p.interpolation != Interpolation::cubic) x = padded(p, x, size, slope);
   constexpr T limit = T(1 << 30);
   if (!(x > -limit && x < limit)) x = -100, slope = 0;  // also NaN: far outside
+  const bool is_nearest = p.interpolation == Interpolation::nearest;
+  index_t from = is_nearest ? std::lrint(x) : static_cast<index_t>(x);
+  if (!is_nearest && static_cast<T>(from) > x) --from;  // rounded down
+  const T rest = x - static_cast<T>(from);
   Taps<T> taps;
-  const T first = p.interpolation == Interpolation::nearest ? std::nearbyint(x) : std::floor(x),
-          rest = x - first;
-  index_t from = static_cast<index_t>(first);
   if (p.interpolation == Interpolation::linear) {
     taps.count = 2;
     taps.weight[0] = 1 - rest, taps.weight[1] = rest;
@@ -152,6 +153,9 @@ struct Sample {
   }
 };
 
+/// Positions that are looked at side by side, so that a plane is read and written in runs.
+constexpr index_t block = 16;
+
 template <int n, class T>
 Error prepare(Context&, Plan& p, View<const T> input, View<const T> grid, int64_t interpolation,
               int64_t padding, bool align_corners, View<T>) {
@@ -161,7 +165,6 @@ Error prepare(Context&, Plan& p, View<const T> input, View<const T> grid, int64_
 template <class T>
 Error run(Context& context, const Plan& p, View<const T> input, View<const T> grid, int64_t,
           int64_t, bool, View<T> out) {
-  constexpr index_t block = 16;  // positions, so that a plane is read and written in runs
   const index_t tasks = pieces(p.positions, block), plane = p.in_plane();
   parallel_for(context.threads, p.batch * tasks, [&](index_t task) {
     const index_t b = task / tasks, begin = task % tasks * block,
@@ -198,21 +201,27 @@ Error run_backward(Context& context, const Plan& p, View<const T> grad_output, V
     const T* dy = grad_output.data() + b * p.channels * p.positions;
     T* dx = grad_input ? grad_input->data() + b * image : nullptr;
     for (index_t i = 0; dx != nullptr && i < image; ++i) dx[i] = 0;
-    for (index_t i = 0; i < p.positions; ++i) {
-      const index_t at = (b * p.positions + i) * p.n;
-      Sample<T> sample;
-      T slope[16][3];
-      sample.read(p, grid.data() + at, slope);
-      T along[3] = {};
-      for (index_t c = 0; c < p.channels; ++c) {
-        const T d = dy[c * p.positions + i];
-        for (int k = 0; k < sample.count; ++k) {
-          const index_t from = c * plane + sample.at[k];
-          if (dx != nullptr) dx[from] += sample.weight[k] * d;
-          for (int j = 0; j < p.n; ++j) along[j] += slope[k][j] * x[from] * d;
+    for (index_t begin = 0; begin < p.positions; begin += block) {
+      const index_t left = p.positions - begin, count = left < block ? left : block,
+                    first = (b * p.positions + begin) * p.n;
+      Sample<T> samples[block];
+      T slopes[block][16][3], along[block][3] = {};
+      for (index_t i = 0; i < count; ++i)
+        samples[i].read(p, grid.data() + first + i * p.n, slopes[i]);
+      for (index_t c = 0; c < p.channels; ++c)
+        for (index_t i = 0; i < count; ++i) {
+          const Sample<T>& sample = samples[i];
+          const T d = dy[c * p.positions + begin + i];
+          T sums[3] = {along[i][0], along[i][1], along[i][2]};
+          for (int k = 0; k < sample.count; ++k) {
+            const index_t from = c * plane + sample.at[k];
+            if (dx != nullptr) dx[from] += sample.weight[k] * d;
+            for (int j = 0; j < 3; ++j) sums[j] += slopes[i][k][j] * x[from] * d;
+          }
+          for (int j = 0; j < 3; ++j) along[i][j] = sums[j];
         }
-      }
-      for (int j = 0; grad_grid && j < p.n; ++j) grad_grid->data()[at + j] = along[j];
+      for (index_t i = 0; grad_grid && i < count; ++i)
+        for (int j = 0; j < p.n; ++j) grad_grid->data()[first + i * p.n + j] = along[i][j];
     }
   });
   return Error::ok;

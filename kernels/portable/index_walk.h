@@ -133,55 +133,67 @@ struct Each : WalkBody {
   }
 };
 
+/// Dense indices, of 64 or 32 bits.
+struct Indices {
+  const void* data;
+  bool wide;
+  Indices(const int64_t* data) : data(data), wide(true) {}
+  Indices(const int32_t* data) : data(data), wide(false) {}
+};
+
+/// How a walk calls a body: the walk itself is compiled once for all.
+struct WalkCalls {
+  const void* body;
+  /// For n elements, each with its own of n indices: the k-th at `at` + k `next`, and in the target
+  /// index[k] * `place` further.
+  void (*pick)(const void* body, index_t n, const void* indices, index_t place, const Offsets& at,
+               const Offsets& next);
+  /// For n slices of `length` elements, each with one of n indices, `next` apart in itself: the
+  /// k-th at `at` + k `next_slice` of the source, and at index[k] * `place` in the target.
+  void (*slices)(const void* body, index_t n, const void* indices, index_t place, const Offsets& at,
+                 index_t next_slice, index_t length, const Offsets& next);
+  void (*line)(const void* body, index_t target);
+};
+
 namespace internal {
 
-/// Places [first, end) along the dimension and columns [left, right) of the group that begins at
-/// `at`. `dense`: from one to the next is a step of one in target and source. False if an index is
-/// outside: then its row is left out, and what follows.
-template <bool dense, class I, class Body>
-bool walk_part(const Along& a, const Offsets& at, index_t first, index_t end, index_t left,
-               index_t right, const I* index, const Body body) {
-  const index_t place = a.step.target;
-  if (a.columns == 1) {
-    const I* x = index + at.index;
-    const index_t to = at.target, from = at.source, source = dense ? 1 : a.step.source;
-    body.line(to);
-    constexpr index_t near = 1024;  // indices that stay in the first-level cache once checked
-    for (index_t begin = first; begin < end; begin += near) {
-      const index_t stop = end - begin < near ? end : begin + near;
-      if (a.checks && !are_inside(x + begin, stop - begin, a.extent)) return false;
-      for (index_t k = begin; k < stop; ++k)
-        body(to + static_cast<index_t>(x[k]) * (dense ? 1 : place), from + k * source);
-    }
-    return true;
-  }
-  const index_t target = dense ? 1 : a.column.target, source = dense ? 1 : a.column.source;
-  for (index_t k = first; k < end; ++k) {
-    const I* x = index + at.index + k * a.step.index;
-    const index_t to = at.target, from = at.source + k * a.step.source;
-    if (a.column.index != 0) {
-      if (a.checks && !are_inside(x + left, right - left, a.extent)) return false;
-      for (index_t c = left; c < right; ++c)
-        body(to + static_cast<index_t>(x[c]) * place + c * target, from + c * source);
-      continue;
-    }
-    if (a.checks && !are_inside(x, 1, a.extent)) return false;
-    const index_t slice = to + static_cast<index_t>(*x) * place;
-    if constexpr (dense)
-      body.slice(slice + left, from + left, right - left);
-    else
-      for (index_t c = left; c < right; ++c) body(slice + c * target, from + c * source);
-  }
-  return true;
+template <class I, class Body>
+void pick(const void* body, index_t n, const void* indices, index_t place, const Offsets& at,
+          const Offsets& next) {
+  const Body b = *static_cast<const Body*>(body);
+  const I* const index = static_cast<const I*>(indices);
+  index_t target = at.target, source = at.source;
+  const index_t next_target = next.target, next_source = next.source;
+  for (index_t k = 0; k < n; ++k, target += next_target, source += next_source)
+    b(target + static_cast<index_t>(index[k]) * place, source);
 }
 template <class I, class Body>
-bool walk_part(const Along& a, index_t group, index_t first, index_t end, index_t left,
-               index_t right, const I* index, const Body& body) {
-  const Offsets& next = a.columns == 1 ? a.step : a.column;
-  return next.target == 1 && next.source == 1
-             ? walk_part<true>(a, a.begin(group), first, end, left, right, index, body)
-             : walk_part<false>(a, a.begin(group), first, end, left, right, index, body);
+void slices(const void* body, index_t n, const void* indices, index_t place, const Offsets& at,
+            index_t next_slice, index_t length, const Offsets& next) {
+  const Body b = *static_cast<const Body*>(body);
+  const I* const index = static_cast<const I*>(indices);
+  const bool dense = next.target == 1 && next.source == 1;
+  for (index_t k = 0; k < n; ++k) {
+    const index_t target = at.target + static_cast<index_t>(index[k]) * place,
+                  source = at.source + k * next_slice;
+    if (dense)
+      b.slice(target, source, length);
+    else
+      for (index_t c = 0; c < length; ++c) b(target + c * next.target, source + c * next.source);
+  }
 }
+template <class Body>
+void line(const void* body, index_t target) {
+  static_cast<const Body*>(body)->line(target);
+}
+template <class I, class Body>
+WalkCalls calls_of(const Body& body) {
+  return {&body, pick<I, Body>, slices<I, Body>, line<Body>};
+}
+
+bool walk_indices(const Threads* threads, const Along& a, Indices index, const WalkCalls& calls);
+bool walk_indices_in_any_order(const Threads* threads, const Along& a, Indices index,
+                               const WalkCalls& calls);
 
 }  // namespace internal
 
@@ -211,29 +223,13 @@ void parallel_columns(const Threads* threads, index_t groups, index_t length, in
 /// order, others in parallel. False if an index is outside: then some are left out.
 template <class I, class Body>
 bool for_each_index(const Threads* threads, const Along& a, const I* index, const Body& body) {
-  std::atomic<bool> outside{false};
-  const auto walk = [&](index_t group, index_t left, index_t right) {
-    if (!internal::walk_part(a, group, 0, a.length, left, right, index, body))
-      outside.store(true, std::memory_order_relaxed);
-  };
-  parallel_columns(threads, a.groups, a.length, a.columns, walk);
-  return !outside;
+  return internal::walk_indices(threads, a, index, internal::calls_of<I>(body));
 }
 /// The same in any order, for bodies that only read the target.
 template <class I, class Body>
 bool for_each_index_in_any_order(const Threads* threads, const Along& a, const I* index,
                                  const Body& body) {
-  std::atomic<bool> outside{false};
-  parallel_ranges(threads, a.groups * a.length, a.columns, [&](index_t begin, index_t end) {
-    while (begin < end) {
-      const index_t group = begin / a.length, first = begin - group * a.length,
-                    stop = end - begin < a.length - first ? first + end - begin : a.length;
-      if (!internal::walk_part(a, group, first, stop, 0, a.columns, index, body))
-        outside.store(true, std::memory_order_relaxed);
-      begin += stop - first;
-    }
-  });
-  return !outside;
+  return internal::walk_indices_in_any_order(threads, a, index, internal::calls_of<I>(body));
 }
 
 /// The plan of a kernel whose result 0 may lie on self, so that a write into a long tensor costs
@@ -242,16 +238,12 @@ struct AlongInPlace : Along {
   static constexpr uint32_t overwrites = 1;
 };
 
+/// out = self, of the same size and dtype.
+void copy_unless_in_place(const Threads* threads, const TensorRef& self, const TensorRef& out);
+
 template <class E>
 void copy_unless_in_place(const Threads* threads, View<const E> self, View<E> out) {
-  if (out.data() == self.data()) return;
-  constexpr index_t per_task = 65536 / static_cast<index_t>(sizeof(E));
-  const index_t count = self.numel();
-  parallel_for(threads, pieces(count, per_task), [&](index_t task) {
-    const index_t first = task * per_task, left = count - first;
-    std::memcpy(out.data() + first, self.data() + first,
-                static_cast<size_t>(left < per_task ? left : per_task) * sizeof(E));
-  });
+  copy_unless_in_place(threads, *self.ref, *out.ref);
 }
 
 /// `out` becomes self, and body, which changes it, is called for each index. In place, an index

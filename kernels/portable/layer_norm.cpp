@@ -17,88 +17,11 @@ namespace taper::portable {
 
 using namespace layer_norm;
 
-namespace {
-
-template <class T>
-void input_gradient(const Context& context, const Rows& r, const T* grad_out, const T* input,
-                    const T* mean, const T* rstd, const T* w, T* grad_input) {
-  parallel_ranges(context.threads, r.rows, r.width, [&](index_t first, index_t end) {
-    for (index_t row = first; row < end; ++row) {
-      const T *x = input + row * r.width, *dy = grad_out + row * r.width;
-      T* dx = grad_input + row * r.width;
-      const T center = mean[row], scale = rstd[row], n = static_cast<T>(r.width);
-      T sum, product;
-      if (w != nullptr) {
-        two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) {
-          const T g = dy[i] * w[i];
-          a += g, b += g * ((x[i] - center) * scale);
-        });
-        const T shift = sum / n, slope = product / n;
-        for_each_element(r.width, [=](index_t i) {
-          dx[i] = scale * (dy[i] * w[i] - shift - (x[i] - center) * scale * slope);
-        });
-      } else {
-        two_sums_of<T>(r.width, sum, product, [=](index_t i, T& a, T& b) {
-          a += dy[i], b += dy[i] * ((x[i] - center) * scale);
-        });
-        const T shift = sum / n, slope = product / n;
-        for_each_element(r.width, [=](index_t i) {
-          dx[i] = scale * (dy[i] - shift - (x[i] - center) * scale * slope);
-        });
-      }
-    }
-  });
-}
-
-/// Sums over the rows, 32 columns a task; 64 rows at a time, so that long sums round little.
-template <class T>
-void parameter_gradients(const Context& context, const Rows& r, const T* grad_out, const T* input,
-                         const T* mean, const T* rstd, T* grad_weight, T* grad_bias) {
-  constexpr index_t columns = 32, block = 64;
-  parallel_for(context.threads, pieces(r.width, columns), [&](index_t task) {
-    const index_t first = task * columns,
-                  count = r.width - first < columns ? r.width - first : columns;
-    T weight[columns] = {}, bias[columns] = {};
-    for (index_t begin = 0; begin < r.rows; begin += block) {
-      T w[columns] = {}, b[columns] = {};
-      for (index_t row = begin; row < r.rows && row < begin + block; ++row) {
-        const T *x = input + row * r.width + first, *dy = grad_out + row * r.width + first;
-        const T center = mean[row], scale = rstd[row];
-        for_each_element(
-            count, [&](index_t i) { w[i] += dy[i] * ((x[i] - center) * scale), b[i] += dy[i]; });
-      }
-      for (index_t i = 0; i < columns; ++i) weight[i] += w[i], bias[i] += b[i];
-    }
-    for (index_t i = 0; i < count; ++i) {
-      if (grad_weight != nullptr) grad_weight[first + i] = weight[i];
-      if (grad_bias != nullptr) grad_bias[first + i] = bias[i];
-    }
-  });
-}
-
-template <class T>
-Error backward(Context& context, View<const T> grad_out, View<const T> input,
-               Span<const int64_t> normalized_shape, View<const T> mean, View<const T> rstd,
-               Maybe<View<const T>> weight, Maybe<View<const T>>, Span<const int64_t>,
-               Maybe<View<T>> grad_input, Maybe<View<T>> grad_weight, Maybe<View<T>> grad_bias) {
-  const Rows r = rows_of(input.shape(), normalized_shape.size());
-  if (grad_input)
-    input_gradient(context, r, grad_out.data(), input.data(), mean.data(), rstd.data(),
-                   weight ? weight->data() : nullptr, grad_input->data());
-  if (grad_weight || grad_bias)
-    parameter_gradients(context, r, grad_out.data(), input.data(), mean.data(), rstd.data(),
-                        grad_weight ? grad_weight->data() : nullptr,
-                        grad_bias ? grad_bias->data() : nullptr);
-  return Error::ok;
-}
-
-}  // namespace
-
 TAPER_KERNEL(native_layer_norm, f32, forward<PlainLoops, float>)
 TAPER_KERNEL(native_layer_norm, f64, forward<PlainLoops, double>)
 TAPER_KERNEL(_fused_rms_norm, f32, rms_forward<PlainLoops, float>)
 TAPER_KERNEL(_fused_rms_norm, f64, rms_forward<PlainLoops, double>)
-TAPER_KERNEL(native_layer_norm_backward, f32, backward<float>)
-TAPER_KERNEL(native_layer_norm_backward, f64, backward<double>)
+TAPER_KERNEL(native_layer_norm_backward, f32, backward<PlainLoops, float>)
+TAPER_KERNEL(native_layer_norm_backward, f64, backward<PlainLoops, double>)
 
 }  // namespace taper::portable

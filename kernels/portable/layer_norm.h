@@ -6,6 +6,7 @@
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/portable.h"
+#include "taper/kernels/portable/row_sums.h"
 
 namespace taper::portable::layer_norm {
 
@@ -105,6 +106,112 @@ Error rms_forward(Context& context, View<const T> input, Span<const int64_t> nor
                          rstd.data() + first};
     Loops::template call<&scale<T>>(range);
   });
+  return Error::ok;
+}
+
+/// What a gradient is made of; weight and results may be absent.
+template <class T>
+struct Gradient {
+  Rows shape;
+  const T *x, *dy, *mean, *rstd, *weight;
+  T *dx, *grad_weight, *grad_bias;
+};
+
+/// dx of rows [first, end).
+template <class T>
+void input_gradient(const Gradient<T>& g, index_t first, index_t end) {
+  const index_t width = g.shape.width;
+  const T n = static_cast<T>(width), *w = g.weight;
+  for (index_t row = first; row < end; ++row) {
+    const T *x = g.x + row * width, *dy = g.dy + row * width;
+    T* dx = g.dx + row * width;
+    const T center = g.mean[row], scale = g.rstd[row];
+    T sum, product;
+    if (w != nullptr) {
+      row_sums<T>(
+          width, sum, product, [=](index_t i) { return dy[i] * w[i]; },
+          [=](index_t i) { return dy[i] * w[i] * ((x[i] - center) * scale); });
+      const T shift = sum / n, slope = product / n;
+      for_each_element(width, [=](index_t i) {
+        dx[i] = scale * (dy[i] * w[i] - shift - (x[i] - center) * scale * slope);
+      });
+    } else {
+      row_sums<T>(
+          width, sum, product, [=](index_t i) { return dy[i]; },
+          [=](index_t i) { return dy[i] * ((x[i] - center) * scale); });
+      const T shift = sum / n, slope = product / n;
+      for_each_element(width, [=](index_t i) {
+        dx[i] = scale * (dy[i] - shift - (x[i] - center) * scale * slope);
+      });
+    }
+  }
+}
+
+/// Columns of a task that sums over the rows.
+inline constexpr index_t gradient_columns = 64;
+
+/// The gradients of weight and bias in the columns [first, first + count): four rows at a time, and
+/// 64 before they are added to the others, so that long sums round little.
+template <class T>
+void parameter_gradients(const Gradient<T>& g, index_t first, index_t count) {
+  constexpr index_t columns = gradient_columns, step = 4, block = 64;
+  const index_t width = g.shape.width, rows = g.shape.rows;
+  T weight[columns] = {}, bias[columns] = {};
+  for (index_t begin = 0; begin < rows; begin += block) {
+    const index_t end = begin + block < rows ? begin + block : rows;
+    T w[columns] = {}, b[columns] = {};
+    index_t row = begin;
+    for (; row + step <= end; row += step) {
+      const T *x = g.x + row * width + first, *dy = g.dy + row * width + first;
+      const T *c = g.mean + row, *s = g.rstd + row;
+      for_each_element(count, [=, &w, &b](index_t i) {
+        const T *xi = x + i, *di = dy + i;
+        w[i] += (di[0] * ((xi[0] - c[0]) * s[0]) + di[width] * ((xi[width] - c[1]) * s[1])) +
+                (di[2 * width] * ((xi[2 * width] - c[2]) * s[2]) +
+                 di[3 * width] * ((xi[3 * width] - c[3]) * s[3]));
+        b[i] += (di[0] + di[width]) + (di[2 * width] + di[3 * width]);
+      });
+    }
+    for (; row < end; ++row) {
+      const T *x = g.x + row * width + first, *dy = g.dy + row * width + first;
+      const T center = g.mean[row], scale = g.rstd[row];
+      for_each_element(count, [=, &w, &b](index_t i) {
+        w[i] += dy[i] * ((x[i] - center) * scale), b[i] += dy[i];
+      });
+    }
+    for (index_t i = 0; i < columns; ++i) weight[i] += w[i], bias[i] += b[i];
+  }
+  for (index_t i = 0; i < count; ++i) {
+    if (g.grad_weight != nullptr) g.grad_weight[first + i] = weight[i];
+    if (g.grad_bias != nullptr) g.grad_bias[first + i] = bias[i];
+  }
+}
+
+template <class Loops, class T>
+Error backward(Context& context, View<const T> grad_out, View<const T> input,
+               Span<const int64_t> normalized_shape, View<const T> mean, View<const T> rstd,
+               Maybe<View<const T>> weight, Maybe<View<const T>>, Span<const int64_t>,
+               Maybe<View<T>> grad_input, Maybe<View<T>> grad_weight, Maybe<View<T>> grad_bias) {
+  const Rows r = rows_of(input.shape(), normalized_shape.size());
+  const Gradient<T> gradient{r,
+                             input.data(),
+                             grad_out.data(),
+                             mean.data(),
+                             rstd.data(),
+                             weight ? weight->data() : nullptr,
+                             grad_input ? grad_input->data() : nullptr,
+                             grad_weight ? grad_weight->data() : nullptr,
+                             grad_bias ? grad_bias->data() : nullptr};
+  if (grad_input)
+    parallel_ranges(context.threads, r.rows, r.width, [&](index_t first, index_t end) {
+      Loops::template call<&input_gradient<T>>(gradient, first, end);
+    });
+  if (grad_weight || grad_bias)
+    parallel_for(context.threads, pieces(r.width, gradient_columns), [&](index_t task) {
+      const index_t first = task * gradient_columns, left = r.width - first;
+      Loops::template call<&parameter_gradients<T>>(
+          gradient, first, left < gradient_columns ? left : gradient_columns);
+    });
   return Error::ok;
 }
 

@@ -173,8 +173,8 @@ inline float tanh(float x) {
   const float r = M::multiply_add(a, scale, -n);
   const float q = power_of_two_near<M>(r);
   const float denominator = M::multiply_add(q, power_of_two(bits_of(shifted)), 1.0f);
-  const float large = std::copysign(1.0f - 2.0f / denominator, x);
-  return z < 0.625f ? small : large;
+  const float large = 1.0f - 2.0f / denominator;
+  return std::copysign(z < 0.625f ? small : large, x);
 }
 template <class M = Separate>
 inline double tanh(double x) {

@@ -1,14 +1,21 @@
 #include "taper/kernels/portable/matmul_functions.h"
 #include "taper/kernels/portable/records.h"
 
+#define TAPER_PRODUCT(op)         \
+  TAPER_BY_NUMBER(op, op)         \
+  TAPER_KERNEL(op, f16, op<Half>) \
+  TAPER_KERNEL(op, bf16, op<BFloat16>)
+
 namespace taper::portable {
 
-TAPER_BY_NUMBER(mm, mm)
-TAPER_BY_NUMBER(bmm, bmm)
-TAPER_BY_NUMBER(addmm, addmm)
-TAPER_BY_NUMBER(baddbmm, baddbmm)
+TAPER_PRODUCT(mm)
+TAPER_PRODUCT(bmm)
+TAPER_PRODUCT(addmm)
+TAPER_PRODUCT(baddbmm)
 TAPER_KERNEL(linear, f32, linear<float>)
 TAPER_KERNEL(linear, f64, linear<double>)
 TAPER_KERNEL(linear, i64, linear<int64_t>)
+TAPER_KERNEL(linear, f16, linear<Half>)
+TAPER_KERNEL(linear, bf16, linear<BFloat16>)
 
 }  // namespace taper::portable

@@ -1,5 +1,6 @@
 // Matrix products: mm, bmm, addmm, baddbmm, linear, over `Loops` (elements.h). The arithmetic
-// stands in product.h. Integers wrap around at their width.
+// stands in product.h. Integers wrap around at their width; small floats are summed as f32 and
+// rounded once.
 #pragma once
 #include "taper/kernels/portable/product.h"
 #include "taper/kernels/shapes/matmul.h"
@@ -31,6 +32,11 @@ Modular<E>* modular_data(E* data) {
   return reinterpret_cast<Modular<E>*>(data);
 }
 
+template <class E>
+using SumOf = std::conditional_t<is_small_float<E>, float, Modular<E>>;
+template <class E>
+using ProductOf = Product<SumOf<E>, Modular<E>, Modular<E>, Modular<E>>;
+
 /// The last two dimensions of a view.
 template <class E>
 Matrix<const Modular<E>> matrix(AnyView<const E> v) {
@@ -45,19 +51,22 @@ Matrix<const Modular<E>> repeated(AnyView<const E> v) {
 }
 
 template <class E>
-Modular<E> factor(Scalar s) {
-  return static_cast<Modular<E>>(s.to<E>());
+SumOf<E> factor(Scalar s) {
+  if constexpr (is_small_float<E>)
+    return s.to<float>();
+  else
+    return static_cast<Modular<E>>(s.to<E>());
 }
 
 template <class E, class Loops = PlainLoops>
 Error mm(Context& context, AnyView<const E> self, AnyView<const E> mat2, View<E> out) {
-  Product<Modular<E>> p{out.size(0),
-                        out.size(1),
-                        self.size(1),
-                        matrix(self),
-                        matrix(mat2),
-                        {},
-                        {modular_data(out.data()), out.size(1), 1}};
+  ProductOf<E> p{out.size(0),
+                 out.size(1),
+                 self.size(1),
+                 matrix(self),
+                 matrix(mat2),
+                 {},
+                 {modular_data(out.data()), out.size(1), 1}};
   multiply<Loops>(context, p);
   return Error::ok;
 }
@@ -65,13 +74,13 @@ Error mm(Context& context, AnyView<const E> self, AnyView<const E> mat2, View<E>
 template <class E, class Loops = PlainLoops>
 Error addmm(Context& context, AnyView<const E> self, AnyView<const E> mat1, AnyView<const E> mat2,
             Scalar beta, Scalar alpha, View<E> out) {
-  Product<Modular<E>> p{out.size(0),
-                        out.size(1),
-                        mat1.size(1),
-                        matrix(mat1),
-                        matrix(mat2),
-                        repeated(self),
-                        {modular_data(out.data()), out.size(1), 1}};
+  ProductOf<E> p{out.size(0),
+                 out.size(1),
+                 mat1.size(1),
+                 matrix(mat1),
+                 matrix(mat2),
+                 repeated(self),
+                 {modular_data(out.data()), out.size(1), 1}};
   p.alpha = factor<E>(alpha), p.beta = factor<E>(beta);
   if (p.beta == 0) p.addend.data = nullptr;  // a NaN in self does not matter then
   multiply<Loops>(context, p);
@@ -81,9 +90,9 @@ Error addmm(Context& context, AnyView<const E> self, AnyView<const E> mat1, AnyV
 template <class E, class Loops = PlainLoops>
 Error bmm(Context& context, AnyView<const E> self, AnyView<const E> mat2, View<E> out) {
   const index_t m = out.size(1), n = out.size(2);
-  Product<Modular<E>> p{
+  ProductOf<E> p{
       m, n, self.size(2), matrix(self), matrix(mat2), {}, {modular_data(out.data()), n, 1}};
-  multiply<Loops>(context, out.size(0), p, [&](Product<Modular<E>>& q, index_t i) {
+  multiply<Loops>(context, out.size(0), p, [&](ProductOf<E>& q, index_t i) {
     q.a.data += i * self.stride(0), q.b.data += i * mat2.stride(0), q.out.data += i * m * n;
   });
   return Error::ok;
@@ -93,17 +102,17 @@ template <class E, class Loops = PlainLoops>
 Error baddbmm(Context& context, AnyView<const E> self, AnyView<const E> batch1,
               AnyView<const E> batch2, Scalar beta, Scalar alpha, View<E> out) {
   const index_t m = out.size(1), n = out.size(2);
-  Product<Modular<E>> p{m,
-                        n,
-                        batch1.size(2),
-                        matrix(batch1),
-                        matrix(batch2),
-                        repeated(self),
-                        {modular_data(out.data()), n, 1}};
+  ProductOf<E> p{m,
+                 n,
+                 batch1.size(2),
+                 matrix(batch1),
+                 matrix(batch2),
+                 repeated(self),
+                 {modular_data(out.data()), n, 1}};
   p.alpha = factor<E>(alpha), p.beta = factor<E>(beta);
   if (p.beta == 0) p.addend.data = nullptr;
   const index_t step = self.rank() == 3 && self.size(0) != 1 ? self.stride(0) : 0;
-  multiply<Loops>(context, out.size(0), p, [&](Product<Modular<E>>& q, index_t i) {
+  multiply<Loops>(context, out.size(0), p, [&](ProductOf<E>& q, index_t i) {
     q.a.data += i * batch1.stride(0), q.b.data += i * batch2.stride(0), q.out.data += i * m * n;
     if (q.addend.data != nullptr) q.addend.data += i * step;
   });
@@ -117,13 +126,13 @@ Error linear(Context& context, View<const E> input, View<const E> weight, Maybe<
              View<E> out) {
   const index_t in = weight.size(-1), columns = weight.rank() == 2 ? weight.size(0) : 1;
   const index_t rows = columns == 0 ? 0 : out.numel() / columns;
-  Product<Modular<E>> p{rows,
-                        columns,
-                        in,
-                        {modular_data(input.data()), in, 1},
-                        {modular_data(weight.data()), 1, in},
-                        {},
-                        {modular_data(out.data()), columns, 1}};
+  ProductOf<E> p{rows,
+                 columns,
+                 in,
+                 {modular_data(input.data()), in, 1},
+                 {modular_data(weight.data()), 1, in},
+                 {},
+                 {modular_data(out.data()), columns, 1}};
   if (bias) p.addend = {modular_data(bias->data()), 0, bias->numel() == 1 ? 0 : 1};
   multiply<Loops>(context, p);
   return Error::ok;

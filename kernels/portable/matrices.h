@@ -62,33 +62,53 @@ Triangle<T> transposed(const Triangle<T>& t) {
 /// Columns that are solved side by side.
 inline constexpr index_t strip_columns = 16;
 
-/// x = T^-1 x for `width` columns of x, at most a strip. Each column's sums have one order.
-template <bool full, bool dense, class T>
-void substitute(const Triangle<T>& t, const Matrix<T>& x, index_t width) {
-  if (full) width = strip_columns;
+/// The unknowns number first … first + rows - 1 of `columns` columns side by side, as a system
+/// whose rows are taken from the first: chains of sums that do not wait for each other. Each sum
+/// has one order.
+template <int rows, int columns, bool dense, class T>
+void substitute_rows(const Matrix<const T>& a, bool unit, const Matrix<T>& x, index_t first) {
   const index_t step = dense ? 1 : x.column;
-  for (index_t k = 0; k < t.n; ++k) {
-    const index_t i = t.upper ? t.n - 1 - k : k;
-    T* const row = x.at(i, 0);
-    T sum[strip_columns];
-    for (index_t c = 0; c < width; ++c) sum[c] = row[c * step];
-    for (index_t j = t.upper ? i + 1 : 0; j < (t.upper ? t.n : i); ++j) {
-      const T factor = *t.a.at(i, j);
-      const T* const known = x.at(j, 0);
-      for (index_t c = 0; c < width; ++c) sum[c] -= factor * known[c * step];
-    }
-    const T divisor = t.unit ? T(1) : *t.a.at(i, i);
-    for (index_t c = 0; c < width; ++c) row[c * step] = t.unit ? sum[c] : sum[c] / divisor;
+  T sum[rows][columns];
+  for (int r = 0; r < rows; ++r)
+    for (int c = 0; c < columns; ++c) sum[r][c] = x.at(first + r, 0)[c * step];
+  for (index_t k = 0; k < first; ++k) {
+    const T *const known = x.at(k, 0), *factor = a.at(first, k);
+    for (int r = 0; r < rows; ++r, factor += a.row) TAPER_LANES
+    for (int c = 0; c < columns; ++c) sum[r][c] -= *factor * known[c * step];
   }
+  for (int r = 0; r < rows; ++r) {
+    const index_t i = first + r;
+    for (int k = 0; k < r; ++k)
+      for (int c = 0; c < columns; ++c) sum[r][c] -= *a.at(i, first + k) * sum[k][c];
+    for (int c = 0; c < columns; ++c) {
+      if (!unit) sum[r][c] /= *a.at(i, i);
+      x.at(i, 0)[c * step] = sum[r][c];
+    }
+  }
+}
+template <int columns, bool dense, class T>
+void substitute_columns(const Triangle<T>& t, const Matrix<T>& x) {
+  constexpr int rows = columns == 1 ? 8 : 4;  // as many as registers hold
+  Matrix<const T> a = t.a;
+  Matrix<T> unknown = x;
+  if (t.upper) {  // from the last row and column on
+    a = {t.a.at(t.n - 1, t.n - 1), -t.a.row, -t.a.column};
+    unknown = {x.at(t.n - 1, 0), -x.row, x.column};
+  }
+  index_t k = 0;
+  for (; k + rows <= t.n; k += rows) substitute_rows<rows, columns, dense>(a, t.unit, unknown, k);
+  for (; k < t.n; ++k) substitute_rows<1, columns, dense>(a, t.unit, unknown, k);
+}
+/// x = T^-1 x for `width` columns of x, at most a strip.
+template <bool dense, class T>
+void substitute(const Triangle<T>& t, Matrix<T> x, index_t width) {
+  for (; width >= 8; width -= 8, x.data = x.at(0, 8)) substitute_columns<8, dense>(t, x);
+  for (; width >= 4; width -= 4, x.data = x.at(0, 4)) substitute_columns<4, dense>(t, x);
+  for (; width > 0; --width, x.data = x.at(0, 1)) substitute_columns<1, dense>(t, x);
 }
 template <class T>
 void substitute(const Triangle<T>& t, const Matrix<T>& x, index_t width) {
-  if (x.column == 1)
-    width == strip_columns ? substitute<true, true>(t, x, width)
-                           : substitute<false, true>(t, x, width);
-  else
-    width == strip_columns ? substitute<true, false>(t, x, width)
-                           : substitute<false, false>(t, x, width);
+  x.column == 1 ? substitute<true>(t, x, width) : substitute<false>(t, x, width);
 }
 
 /// Calls `solve(matrix, x, width)` for every strip of columns of the right sides in `out`, which it

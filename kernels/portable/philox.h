@@ -4,6 +4,7 @@
 // with the known answers that its authors publish (Random123, kat_vectors).
 #pragma once
 #include <cstdint>
+#include <cstring>
 
 namespace taper::portable {
 
@@ -22,16 +23,19 @@ inline PhiloxWords philox(PhiloxWords counter, uint32_t key0, uint32_t key1) {
   return counter;
 }
 
+/// Groups that are made at once, in vectors: word k of group g is word[k][g].
+struct PhiloxGroups {
+  static constexpr int count = 16;
+  uint32_t word[4][count];
+};
+
 /// A stream of groups of four words: the seed is the key, the group's number the counter.
 class PhiloxStream {
  public:
   PhiloxStream(int64_t seed, int64_t offset)
       : seed_(static_cast<uint64_t>(seed)), offset_(static_cast<uint64_t>(offset)) {}
-  PhiloxWords group(int64_t i) const {
-    const uint64_t n = offset_ + static_cast<uint64_t>(i);
-    return philox({{static_cast<uint32_t>(n), static_cast<uint32_t>(n >> 32), 0, 0}},
-                  static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32));
-  }
+  /// The groups from number `first` on.
+  PhiloxGroups groups(int64_t first) const;
 
  private:
   uint64_t seed_, offset_;
@@ -40,10 +44,19 @@ class PhiloxStream {
 /// `bits` random bits as a number in [0, 1): every value a multiple of 2^-bits.
 template <int bits>
 float uniform(uint32_t word) {
-  return static_cast<float>(word >> (32 - bits)) * (1.0f / static_cast<float>(1u << bits));
+  return static_cast<float>(static_cast<int32_t>(word >> (32 - bits))) *
+         (1.0f / static_cast<float>(1u << bits));
 }
+/// A word as a number: it becomes the low bits of 2^52's significand.
+inline double number_of(uint32_t word) {
+  const uint64_t bits = 0x4330000000000000u | word;
+  double number;
+  std::memcpy(&number, &bits, 8);
+  return number - 4503599627370496.0;
+}
+/// 53 random bits as a number in [0, 1).
 inline double uniform53(uint32_t high, uint32_t low) {
-  return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * (1.0 / 9007199254740992.0);
+  return (number_of(high) * 2097152.0 + number_of(low >> 11)) * (1.0 / 9007199254740992.0);
 }
 
 }  // namespace taper::portable

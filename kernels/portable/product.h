@@ -11,6 +11,7 @@
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/lanes.h"
+#include "taper/kernels/portable/small_floats.h"
 
 namespace taper::portable {
 
@@ -22,27 +23,50 @@ struct Matrix {
   T* at(index_t i, index_t j) const { return data + i * row + j * column; }
 };
 
+template <class E>
+inline constexpr bool is_small_float = std::is_same_v<E, Half> || std::is_same_v<E, BFloat16>;
+
+/// An element as what is computed in, and back.
+template <class T, class E>
+T widened(E x) {
+  if constexpr (is_small_float<E>)
+    return to_float(x);
+  else
+    return static_cast<T>(x);
+}
+template <class E, class T>
+E narrowed(T x) {
+  if constexpr (is_small_float<E>)
+    return to_small<E>(x);
+  else
+    return static_cast<E>(x);
+}
+
 /// out = alpha (a b) + beta addend, each without its factor if that is 1; (m, k) (k, n) -> (m, n).
-/// The operands may be narrower than what is computed.
-template <class T, class A = T, class B = A>
+/// The operands, and the result, may be narrower than what is computed.
+template <class T, class A = T, class B = A, class C = T>
 struct Product {
+  using Sum = T;
   index_t m, n, k;
   Matrix<const A> a;
   Matrix<const B> b;
-  Matrix<const T> addend;  ///< addend.data may be nullptr
-  Matrix<T> out;
+  Matrix<const C> addend;  ///< addend.data may be nullptr
+  Matrix<C> out;
   T alpha = 1, beta = 1;
 
   void store(index_t i, index_t j, T sum) const {
     if (alpha != 1) sum *= alpha;
-    if (addend.data != nullptr) sum += beta == 1 ? *addend.at(i, j) : beta * *addend.at(i, j);
-    *out.at(i, j) = sum;
+    if (addend.data != nullptr) {
+      const T x = widened<T>(*addend.at(i, j));
+      sum += beta == 1 ? x : beta * x;
+    }
+    *out.at(i, j) = narrowed<C>(sum);
   }
 };
 
 /// `rows` x `columns` dot products of vectors that are dense along k.
-template <int rows, int columns, class T, class A, class B>
-void dense_along_k(const Product<T, A, B>& p, index_t i, index_t j) {
+template <int rows, int columns, class T, class A, class B, class C>
+void dense_along_k(const Product<T, A, B, C>& p, index_t i, index_t j) {
   T lane[rows][columns][lane_count] = {};
   const A* a[rows];
   const B* b[columns];
@@ -53,11 +77,10 @@ void dense_along_k(const Product<T, A, B>& p, index_t i, index_t j) {
     for (int r = 0; r < rows; ++r)
       for (int c = 0; c < columns; ++c)
         for (int l = 0; l < lane_count; ++l)
-          lane[r][c][l] += static_cast<T>(a[r][k + l]) * static_cast<T>(b[c][k + l]);
+          lane[r][c][l] += widened<T>(a[r][k + l]) * widened<T>(b[c][k + l]);
   for (int l = 0; k < p.k; ++k, ++l)
     for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < columns; ++c)
-        lane[r][c][l] += static_cast<T>(a[r][k]) * static_cast<T>(b[c][k]);
+      for (int c = 0; c < columns; ++c) lane[r][c][l] += widened<T>(a[r][k]) * widened<T>(b[c][k]);
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c) p.store(i + r, j + c, join_lanes(lane[r][c]));
 }
@@ -66,8 +89,8 @@ inline constexpr int strip = 16;  // columns that are summed side by side
 
 /// `rows` x `width` dot products, `width` at most `strip`, for operands of any strides. One partial
 /// sum at a time, so that a strip of it stays in registers.
-template <int rows, bool full, bool dense_columns, class T, class A, class B>
-void along_columns(const Product<T, A, B>& p, index_t i, index_t j, int width) {
+template <int rows, bool full, bool dense_columns, class T, class A, class B, class C>
+void along_columns(const Product<T, A, B, C>& p, index_t i, index_t j, int width) {
   if (full) width = strip;
   const index_t step = dense_columns ? 1 : p.b.column;
   T lane[lane_count][rows][strip];
@@ -76,8 +99,8 @@ void along_columns(const Product<T, A, B>& p, index_t i, index_t j, int width) {
     for (index_t k = l; k < p.k; k += lane_count) {
       const B* b = p.b.at(k, j);
       for (int r = 0; r < rows; ++r) {
-        const T a = static_cast<T>(*p.a.at(i + r, k));
-        for (int c = 0; c < width; ++c) sum[r][c] += a * static_cast<T>(b[c * step]);
+        const T a = widened<T>(*p.a.at(i + r, k));
+        for (int c = 0; c < width; ++c) sum[r][c] += a * widened<T>(b[c * step]);
       }
     }
     for (int r = 0; r < rows; ++r)
@@ -91,37 +114,92 @@ void along_columns(const Product<T, A, B>& p, index_t i, index_t j, int width) {
     }
 }
 
-/// The same for one row and a dense strip, all partial sums at a time: for processors that have
-/// registers for them, which then read b once, row by row.
-template <class T, class A, class B>
-void along_columns_at_once(const Product<T, A, B>& p, index_t i, index_t j) {
-  T sum[lane_count][strip] = {};
-  index_t k = 0;
-  for (; k + lane_count <= p.k; k += lane_count) {
-    TAPER_UNROLLED
-    for (int l = 0; l < lane_count; ++l) {
-      const T a = static_cast<T>(*p.a.at(i, k + l));
-      const B* b = p.b.at(k + l, j);
-      for (int c = 0; c < strip; ++c) sum[l][c] += a * static_cast<T>(b[c]);
+/// The same for processors with registers for all partial sums of some rows at a time. b is read
+/// once, into a strip of its own: lines of the cache at the stride of a row get in each other's
+/// way.
+template <class P>
+struct WideStrip {
+  using T = typename P::Sum;
+  static_assert(std::is_same_v<P, Product<T>>);
+  static constexpr int width = 64 / sizeof(T), most_depth = 128, most_rows = 64;
+
+  typedef T Row __attribute__((vector_size(64)));
+
+  const P& p;
+  const index_t i, j, rows, columns;
+  Row b[most_depth];
+  Row sums[most_rows][lane_count];
+
+  WideStrip(const P& p, index_t i, index_t i_end, index_t j, index_t j_end)
+      : p(p),
+        i(i),
+        j(j),
+        rows(i_end - i < most_rows ? i_end - i : most_rows),
+        columns(j_end - j < width ? j_end - j : width) {}
+
+  /// b's rows [k, k + depth).
+  void copy(index_t k, index_t depth) {
+    for (index_t d = 0; d < depth; ++d) {
+      const T* from = p.b.at(k + d, j);
+      if (p.b.column == 1 && columns == width) {
+        std::memcpy(&b[d], from, sizeof(Row));
+      } else {
+        b[d] = Row{};
+        for (index_t c = 0; c < columns; ++c) b[d][c] = from[c * p.b.column];
+      }
     }
   }
-  T lane[lane_count][strip];
-  std::memcpy(lane, sum, sizeof lane);  // those above stay in registers
-  for (int l = 0; k < p.k; ++k, ++l) {
-    const T a = static_cast<T>(*p.a.at(i, k));
-    const B* b = p.b.at(k, j);
-    for (int c = 0; c < strip; ++c) lane[l][c] += a * static_cast<T>(b[c]);
+  /// Their part in the sums of `count` rows from i + r on.
+  template <int count>
+  void add(index_t r, index_t k, index_t depth) {
+    Row sum[count][lane_count];
+    TAPER_UNROLLED
+    for (int q = 0; q < count; ++q) TAPER_UNROLLED
+    for (int l = 0; l < lane_count; ++l) sum[q][l] = k == 0 ? Row{} : sums[r + q][l];
+    index_t at = 0;
+    for (; at + lane_count <= depth; at += lane_count) {
+      TAPER_UNROLLED
+      for (int l = 0; l < lane_count; ++l) TAPER_UNROLLED
+      for (int q = 0; q < count; ++q) sum[q][l] += *p.a.at(i + r + q, k + at + l) * b[at + l];
+    }
+    TAPER_UNROLLED
+    for (int q = 0; q < count; ++q) TAPER_UNROLLED
+    for (int l = 0; l < lane_count; ++l) sums[r + q][l] = sum[q][l];
+    for (int l = 0; at < depth; ++at, ++l)
+      for (int q = 0; q < count; ++q) sums[r + q][l] += *p.a.at(i + r + q, k + at) * b[at];
   }
-  for (int c = 0; c < strip; ++c) {
-    const T column[lane_count] = {lane[0][c], lane[1][c], lane[2][c], lane[3][c],
-                                  lane[4][c], lane[5][c], lane[6][c], lane[7][c]};
-    p.store(i, j + c, join_lanes(column));
+  void store(index_t row, const Row& total) const {
+    if (columns == width && p.out.column == 1 && p.alpha == 1 && p.beta == 1 &&
+        (p.addend.data == nullptr || p.addend.column == 1)) {
+      Row y = total, addend;
+      if (p.addend.data != nullptr) {
+        std::memcpy(&addend, p.addend.at(row, j), sizeof addend);
+        y += addend;
+      }
+      std::memcpy(p.out.at(row, j), &y, sizeof y);
+    } else {
+      for (index_t c = 0; c < columns; ++c) p.store(row, j + c, total[c]);
+    }
   }
-}
+  void run() {
+    for (index_t k = 0; k == 0 || k < p.k; k += most_depth) {
+      const index_t depth = p.k - k < most_depth ? p.k - k : most_depth;
+      copy(k, depth);
+      index_t r = 0;
+      for (; r + 2 <= rows; r += 2) add<2>(r, k, depth);
+      if (r < rows) add<1>(r, k, depth);
+    }
+    for (index_t r = 0; r < rows; ++r) {
+      const Row* s = sums[r];  // as join_lanes has it
+      const Row total = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+      store(i + r, total);
+    }
+  }
+};
 
 /// Rows [i, i_end) of columns [j, j_end). `wide`: compiled for wide vectors.
-template <bool wide, class T, class A, class B>
-void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index_t j_end) {
+template <bool wide, class P>
+void block(const P& p, index_t i, index_t i_end, index_t j, index_t j_end) {
   if (p.a.column == 1 && p.b.row == 1) {
     for (; i + 2 <= i_end; i += 2) {
       index_t c = j;
@@ -135,6 +213,12 @@ void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index
     }
     return;
   }
+  if constexpr (wide) {
+    using Strip = WideStrip<P>;
+    for (index_t r = i; r < i_end; r += Strip::most_rows)
+      for (index_t c = j; c < j_end; c += Strip::width) Strip(p, r, i_end, c, j_end).run();
+    return;
+  }
   const bool dense = p.b.column == 1;
   for (index_t c = j; c < j_end; c += strip) {
     const int width = static_cast<int>(j_end - c < strip ? j_end - c : strip);
@@ -144,9 +228,7 @@ void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index
         along_columns<2, full.value, dense_columns.value>(p, r, c, width);
       if (r < i_end) along_columns<1, full.value, dense_columns.value>(p, r, c, width);
     };
-    if (wide && dense && width == strip)
-      for (index_t r = i; r < i_end; ++r) along_columns_at_once(p, r, c);
-    else if (!dense)
+    if (!dense)
       rows(std::false_type{}, std::false_type{});
     else if (width == strip)
       rows(std::true_type{}, std::true_type{});
@@ -156,25 +238,24 @@ void block(const Product<T, A, B>& p, index_t i, index_t i_end, index_t j, index
 }
 
 /// `batch` products, `next(p, i)` moving p from the first to number i. `Loops`: see elements.h.
-template <class Loops = PlainLoops, class T, class A, class B, class Next>
-void multiply(const Context& context, index_t batch, const Product<T, A, B>& product,
-              const Next& next) {
-  constexpr index_t rows = 32, columns = 64;
+template <class Loops = PlainLoops, class P, class Next>
+void multiply(const Context& context, index_t batch, const P& product, const Next& next) {
   constexpr bool wide = !std::is_same_v<Loops, PlainLoops>;
+  constexpr index_t rows = wide ? 64 : 32, columns = 64;
   const index_t down = pieces(product.m, rows), across = pieces(product.n, columns);
   parallel_for(context.threads, batch * down * across, [&](index_t task) {
-    Product<T, A, B> p = product;
+    P p = product;
     next(p, task / (down * across));
     const index_t i = task / across % down * rows, j = task % across * columns;
-    Loops::template call<block<wide, T, A, B>>(p, i, i + rows < p.m ? i + rows : p.m, j,
-                                               j + columns < p.n ? j + columns : p.n);
+    Loops::template call<block<wide, P>>(p, i, i + rows < p.m ? i + rows : p.m, j,
+                                         j + columns < p.n ? j + columns : p.n);
   });
 }
 
 /// One product.
-template <class Loops = PlainLoops, class T, class A, class B>
-void multiply(const Context& context, const Product<T, A, B>& product) {
-  multiply<Loops>(context, 1, product, [](Product<T, A, B>&, index_t) {});
+template <class Loops = PlainLoops, class P>
+void multiply(const Context& context, const P& product) {
+  multiply<Loops>(context, 1, product, [](P&, index_t) {});
 }
 
 }  // namespace taper::portable

@@ -16,47 +16,70 @@ namespace {
 /// Elements that a group of words gives.
 template <class T>
 inline constexpr index_t group_size = sizeof(T) == 8 ? 2 : 4;
+/// Elements that are made at once.
+template <class T>
+inline constexpr index_t batch = group_size<T>* PhiloxGroups::count;
 
 struct Uniform {
   DType dtype;
   // As many bits as the dtype's significand holds: more would round up to 1.
-  void operator()(const PhiloxWords& w, float* y) const {
-    for (int k = 0; k < 4; ++k)
-      y[k] = dtype == DType::f32   ? uniform<24>(w.word[k])
-             : dtype == DType::f16 ? uniform<11>(w.word[k])
-                                   : uniform<8>(w.word[k]);
+  void operator()(const PhiloxGroups& groups, float* y) const {
+    if (dtype == DType::f32)
+      fill<24>(groups, y);
+    else if (dtype == DType::f16)
+      fill<11>(groups, y);
+    else
+      fill<8>(groups, y);
   }
-  void operator()(const PhiloxWords& w, double* y) const {
-    y[0] = uniform53(w.word[0], w.word[1]), y[1] = uniform53(w.word[2], w.word[3]);
+  template <int bits>
+  static void fill(const PhiloxGroups& groups, float* y) {
+    const auto& w = groups.word;
+    TAPER_LANES
+    for (int g = 0; g < PhiloxGroups::count; ++g)
+      for (int k = 0; k < 4; ++k) y[4 * g + k] = uniform<bits>(w[k][g]);
+  }
+  void operator()(const PhiloxGroups& groups, double* y) const {
+    const auto& w = groups.word;
+    TAPER_LANES
+    for (int g = 0; g < PhiloxGroups::count; ++g)
+      y[2 * g] = uniform53(w[0][g], w[1][g]), y[2 * g + 1] = uniform53(w[2][g], w[3][g]);
   }
 };
 /// G. Box, M. Muller, "A note on the generation of random normal deviates", 1958: two normals of
 /// two uniforms.
 struct Normal {
   DType dtype;
+  static float sine(float x, int quarters) { return math::sine(x, quarters); }
+  static double sine(double x, int quarters) { return quarters == 0 ? std::sin(x) : std::cos(x); }
   template <class T>
   static void pair(T u, T v, T* y) {
     const T radius = std::sqrt(T(-2) * math::log(u)), angle = T(6.28318530717958647693) * v;
-    y[0] = radius * std::cos(angle), y[1] = radius * std::sin(angle);
+    y[0] = radius * sine(angle, 1), y[1] = radius * sine(angle, 0);
   }
   // 1 - u lies in (0, 1], where the logarithm is finite.
-  void operator()(const PhiloxWords& w, float* y) const {
-    pair(1.0f - uniform<24>(w.word[0]), uniform<24>(w.word[1]), y);
-    pair(1.0f - uniform<24>(w.word[2]), uniform<24>(w.word[3]), y + 2);
+  void operator()(const PhiloxGroups& groups, float* y) const {
+    const auto& w = groups.word;
+    for (int k = 0; k < 4; k += 2) {
+      TAPER_LANES
+      for (int g = 0; g < PhiloxGroups::count; ++g)
+        pair(1.0f - uniform<24>(w[k][g]), uniform<24>(w[k + 1][g]), y + 4 * g + k);
+    }
   }
-  void operator()(const PhiloxWords& w, double* y) const {
-    pair(1.0 - uniform53(w.word[0], w.word[1]), uniform53(w.word[2], w.word[3]), y);
+  void operator()(const PhiloxGroups& groups, double* y) const {
+    const auto& w = groups.word;
+    for (int g = 0; g < PhiloxGroups::count; ++g)
+      pair(1.0 - uniform53(w[0][g], w[1][g]), uniform53(w[2][g], w[3][g]), y + 2 * g);
   }
 };
 
 template <class T, class F>
 void generate(Context& context, const PhiloxStream& stream, index_t count, const F& body) {
+  static_assert(pointwise_grain % batch<T> == 0);
   parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
     const index_t begin = task * pointwise_grain,
                   end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
-    for (index_t at = begin; at < end; at += group_size<T>)
-      body(at, end - at < group_size<T> ? end - at : group_size<T>,
-           stream.group(at / group_size<T>));
+    for (index_t at = begin; at < end; at += batch<T>)
+      body(at, end - at < batch<T> ? end - at : batch<T>, stream.groups(at / group_size<T>));
   });
 }
 
@@ -75,9 +98,9 @@ Error random(Context& context, View<const int64_t> state, Span<const int64_t>, M
   const Store store = storer(internal::computed_dtype<E>(*out.ref), out.dtype());
   const int bytes = size_bytes(out.dtype());
   generate<T>(context, PhiloxStream(state.data()[0], state.data()[1]), out.numel(),
-              [&](index_t at, index_t n, const PhiloxWords& words) {
-                T values[4];
-                distribution(words, values);
+              [&](index_t at, index_t n, const PhiloxGroups& groups) {
+                T values[batch<T>];
+                distribution(groups, values);
                 store(values, n, static_cast<char*>(out.ref->data) + at * bytes);
               });
   advance<T>(state, out.numel(), next_state);
@@ -97,11 +120,12 @@ Error native_dropout(Context& context, View<const int64_t> state, AnyView<const 
   const T scale = p < 1 ? static_cast<T>(1 / (1 - p)) : T(0);
   const double threshold = p * 4294967296.0;  // a word below it drops the element
   generate<float>(context, PhiloxStream(state.data()[0], state.data()[1]), out.numel(),
-                  [&](index_t at, index_t n, const PhiloxWords& words) {
-                    T buffer[4], values[4];
+                  [&](index_t at, index_t n, const PhiloxGroups& groups) {
+                    T buffer[batch<float>], values[batch<float>];
                     const T* x = static_cast<const T*>(read_block(source, at, n, buffer));
                     for (index_t k = 0; k < n; ++k) {
-                      const bool keeps = static_cast<double>(words.word[k]) >= threshold;
+                      const bool keeps =
+                          static_cast<double>(groups.word[k % 4][k / 4]) >= threshold;
                       mask.data()[at + k] = keeps;
                       values[k] = keeps ? x[k] * scale : T(0);
                     }

@@ -1,5 +1,6 @@
 // Records of kernels that are templates over their element, for every dtype or every size of one.
-// f16 and bf16 have no arithmetic of their own: the host computes them in f32.
+// f16 and bf16 have no arithmetic of their own: where a kernel has no record for them, the host
+// casts them to f32.
 #pragma once
 #include "taper/kernels/portable/portable.h"
 

@@ -10,7 +10,7 @@ template <class Element>
 struct Plain {
   using T = Element;
   struct Plan {};
-  static constexpr bool copies_weight = false;
+  static constexpr index_t steps_worth_a_copy = 0;
 
   static size_t plan(Context&, Plan&, index_t, index_t, index_t) { return 0; }
   static void run(Context& context, const Plan&, const Product<T>& p) { multiply(context, p); }

@@ -12,7 +12,8 @@
 //   T                               the element type
 //   Plan, plan(context, …, m, n, k) the plan of a product, and the bytes of scratch that it needs
 //   run(context, plan, product)     computes a portable::Product<T>
-//   copies_weight                   whether Wᵀ is laid out row by row in the scratch first
+//   steps_worth_a_copy              from so many steps on, Wᵀ is laid out in the scratch first, by
+//   transpose(…)                    unless it is 0
 #pragma once
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/product.h"
@@ -38,8 +39,14 @@ struct Plan {
 
 constexpr size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Plans products of `columns[i]` columns over `depth`, `weight` elements of a copied weight if
-/// the policy wants them, and `rest` elements.
+/// Whether Wᵀ is copied.
+template <class P>
+constexpr bool copies_weight(const Sizes& s) {
+  return P::steps_worth_a_copy > 0 && s.time >= P::steps_worth_a_copy;
+}
+
+/// Plans products of `columns[i]` columns over `depth`, `weight` elements of a copied weight, and
+/// `rest` elements.
 template <class P>
 Error make_plan(Context& context, Plan<P>& plan, index_t rows, Span<const index_t> columns,
                 index_t depth, index_t weight, index_t rest) {
@@ -49,9 +56,7 @@ Error make_plan(Context& context, Plan<P>& plan, index_t rows, Span<const index_
     if (needed > bytes) bytes = needed;
   }
   plan.weight_at = aligned(bytes);
-  plan.rest_at =
-      plan.weight_at +
-      (P::copies_weight ? aligned(static_cast<size_t>(weight) * sizeof(typename P::T)) : 0);
+  plan.rest_at = plan.weight_at + aligned(static_cast<size_t>(weight) * sizeof(typename P::T));
   context.need_scratch(plan.rest_at + static_cast<size_t>(rest) * sizeof(typename P::T) +
                        64);  // as behind every buffer
   return Error::ok;
@@ -83,19 +88,17 @@ void for_each_example(const Context& context, const Sizes& s, const Body& body) 
 /// Wᵀ, as the products of the steps read it.
 template <class P>
 Matrix<const typename P::T> transposed_weight(const Context& context, const Plan<P>& plan,
-                                              View<const typename P::T> weight) {
+                                              const Sizes& s, View<const typename P::T> weight) {
   using T = typename P::T;
   const index_t rows = weight.size(0), columns = weight.size(1);
-  if constexpr (!P::copies_weight) {
-    return {weight.data(), 1, columns};
-  } else {
-    T* copy = reinterpret_cast<T*>(static_cast<std::byte*>(context.scratch) + plan.weight_at);
-    const T* from = weight.data();
-    parallel_for(context.threads, columns, [=](index_t k) {
-      for (index_t j = 0; j < rows; ++j) copy[k * rows + j] = from[j * columns + k];
-    });
-    return {copy, rows, 1};
+  if constexpr (P::steps_worth_a_copy > 0) {
+    if (copies_weight<P>(s)) {
+      T* copy = reinterpret_cast<T*>(static_cast<std::byte*>(context.scratch) + plan.weight_at);
+      P::transpose(context, weight.data(), rows, columns, copy);
+      return {copy, rows, 1};
+    }
   }
+  return {weight.data(), 1, columns};
 }
 
 /// out (batch, count) = h Wᵀ + addend, W's rows from `first` on.
@@ -129,13 +132,14 @@ Error prepare_rnn(Context& context, Plan<P>& plan, View<const T> gates, View<con
                   View<const T> weight, bool, bool, View<T>) {
   const Sizes s = sizes_of(gates, weight);
   const index_t columns[] = {s.hidden};
-  return make_plan<P>(context, plan, s.batch, columns, s.hidden, weight.numel(), 0);
+  return make_plan<P>(context, plan, s.batch, columns, s.hidden,
+                      copies_weight<P>(s) ? weight.numel() : 0, 0);
 }
 template <class P, class T = typename P::T>
 Error rnn(Context& context, const Plan<P>& plan, View<const T> gates, View<const T> hx,
           View<const T> weight, bool relu, bool reverse, View<T> output) {
   const Sizes s = sizes_of(gates, weight);
-  const Matrix<const T> w = transposed_weight<P>(context, plan, weight);
+  const Matrix<const T> w = transposed_weight<P>(context, plan, s, weight);
   for_each_step(s.time, reverse, [&](index_t t, index_t before) {
     const T* h = before < 0 ? hx.data() : output.data() + before * s.state();
     T* y = output.data() + t * s.state();
@@ -191,14 +195,15 @@ Error prepare_lstm(Context& context, Plan<P>& plan, View<const T> gates, View<co
                    View<const T>, View<const T> weight, bool, View<T>, View<T>, View<T>) {
   const Sizes s = sizes_of(gates, weight);
   const index_t columns[] = {4 * s.hidden};
-  return make_plan<P>(context, plan, s.batch, columns, s.hidden, weight.numel(), 0);
+  return make_plan<P>(context, plan, s.batch, columns, s.hidden,
+                      copies_weight<P>(s) ? weight.numel() : 0, 0);
 }
 template <class P, class T = typename P::T>
 Error lstm(Context& context, const Plan<P>& plan, View<const T> gates, View<const T> hx,
            View<const T> cx, View<const T> weight, bool reverse, View<T> output, View<T> cells,
            View<T> activations) {
   const Sizes s = sizes_of(gates, weight);
-  const Matrix<const T> w = transposed_weight<P>(context, plan, weight);
+  const Matrix<const T> w = transposed_weight<P>(context, plan, s, weight);
   const index_t n = s.hidden, width = 4 * n;
   for_each_step(s.time, reverse, [&](index_t t, index_t before) {
     const T* h = before < 0 ? hx.data() : output.data() + before * s.state();
@@ -271,14 +276,15 @@ Error prepare_gru(Context& context, Plan<P>& plan, View<const T> gates, View<con
                   View<const T> weight, Maybe<View<const T>>, bool, View<T>, View<T>) {
   const Sizes s = sizes_of(gates, weight);
   const index_t columns[] = {2 * s.hidden, s.hidden};
-  return make_plan<P>(context, plan, s.batch, columns, s.hidden, weight.numel(), 0);
+  return make_plan<P>(context, plan, s.batch, columns, s.hidden,
+                      copies_weight<P>(s) ? weight.numel() : 0, 0);
 }
 template <class P, class T = typename P::T>
 Error gru(Context& context, const Plan<P>& plan, View<const T> gates, View<const T> hx,
           View<const T> weight, Maybe<View<const T>> bias_hn, bool reverse, View<T> output,
           View<T> activations) {
   const Sizes s = sizes_of(gates, weight);
-  const Matrix<const T> w = transposed_weight<P>(context, plan, weight);
+  const Matrix<const T> w = transposed_weight<P>(context, plan, s, weight);
   const index_t n = s.hidden, width = 4 * n;
   for_each_step(s.time, reverse, [&](index_t t, index_t before) {
     const T* h = before < 0 ? hx.data() : output.data() + before * s.state();

@@ -32,6 +32,43 @@ Reduction plan_reduction(const Shape& shape, uint32_t dims) {
   return plan;
 }
 
+internal::Runs::Runs(const Source& source, index_t first)
+    : source_(source), at_(*source.walk, first) {}
+
+const void* internal::Runs::next(index_t most, void* buffer, index_t& count) {
+  const int inner = source_.walk->rank - 1;
+  const bool dense = !source_.converts && source_.walk->strides[inner] == 1;
+  const index_t left = at_.left(inner);
+  if (dense && (left >= most || left >= tile_width)) {
+    const void* x = source_.at(at_.offset());
+    count = left >= most ? most : left / tile_width * tile_width;
+    at_.advance(inner, count);
+    return x;
+  }
+  // where dense elements end within a block, that block is copied
+  count = dense ? tile_width : buffered;
+  if (count > most) count = most;
+  char* to = static_cast<char*>(buffer);
+  for (index_t n = count, run; n > 0; n -= run) {
+    run = at_.left(inner) < n ? at_.left(inner) : n;
+    source_.load(source_.at(at_.offset()), source_.walk->strides[inner], run, to);
+    to += run * source_.buffer_bytes;
+    at_.advance(inner, run);
+  }
+  return buffer;
+}
+
+void internal::convert_rows(const Source& source, index_t first, index_t stride, index_t n,
+                            index_t width, void* rows) {
+  const bool linear = source.walk->is_linear();
+  char* to = static_cast<char*>(rows);
+  for (index_t r = 0; r < n; ++r, first += stride, to += tile_width * source.buffer_bytes)
+    if (linear)
+      source.load(source.at(first), 1, width, to);
+    else
+      read_block(source, first, width, to);
+}
+
 #define TAPER_REDUCTION(op, variant, ...)                             \
   TAPER_KERNEL(op, variant, Reduce<PlainLoops, __VA_ARGS__>::prepare, \
                Reduce<PlainLoops, __VA_ARGS__>::run)
@@ -71,10 +108,12 @@ TAPER_REDUCTION_NUMERIC(min, Smallest)
 TAPER_TRUTH(any, AnyOf)
 TAPER_TRUTH(all, AllOf)
 
-TAPER_KERNEL(linalg_vector_norm, f32, (VectorNorm<PlainLoops, float>::prepare),
-             (VectorNorm<PlainLoops, float>::run))
-TAPER_KERNEL(linalg_vector_norm, f64, (VectorNorm<PlainLoops, double>::prepare),
-             (VectorNorm<PlainLoops, double>::run))
+#define TAPER_VECTOR_NORM(variant, E)                                             \
+  TAPER_KERNEL(linalg_vector_norm, variant, (VectorNorm<PlainLoops, E>::prepare), \
+               (VectorNorm<PlainLoops, E>::run))
+TAPER_VECTOR_NORM(f32, float)
+TAPER_VECTOR_NORM(f64, double)
+TAPER_VECTOR_NORM(small_float, SmallFloat)
 
 #define TAPER_VARIANCE(op, variant, ...)                                \
   TAPER_KERNEL(op, variant, Variance<PlainLoops, __VA_ARGS__>::prepare, \

@@ -155,32 +155,48 @@ class Choice {
   T chosen_[groups][lanes];
 };
 
+/// Elements of a source that are copied together.
+inline constexpr index_t buffered = 8 * tile_width;
+
+/// A source's elements from `first` on, run by run.
+class Runs {
+ public:
+  Runs(const Source& source, index_t first);
+  /// At most `most` elements: where they lie if they can be read there, else in `buffer`, which
+  /// has room for `buffered`. `count`: how many, `most` or a multiple of tile_width.
+  const void* next(index_t most, void* buffer, index_t& count);
+
+ private:
+  const Source& source_;
+  Cursor at_;
+};
+
 /// Elements [first, first + n) of one result.
 template <class Op, class T>
 T reduce_row(const Op& op, const Source& source, index_t first, index_t n, T shift) {
   constexpr index_t block = tile_width;
-  T buffer[block];
-  const T* dense = source.is_direct() ? static_cast<const T*>(source.at(first)) : nullptr;
-  const auto read = [&](index_t at, index_t count) -> const void* {
-    return dense ? dense + at : read_block(source, first + at, count, buffer);
-  };
-  const auto reduced = [&](index_t at, index_t count) {
-    return reduce_block(op, static_cast<const T*>(read(at, count)), count, shift);
-  };
-  if constexpr (Op::chooses) {
-    Choice<Op, T> choice;
-    for (index_t at = 0, count = dense ? n : block; at < n; at += count) {
-      if (n - at < count) count = n - at;
-      choice.add(op, static_cast<const T*>(read(at, count)), count);
+  std::conditional_t<Op::chooses, Choice<Op, T>, Pairwise<Op, T>> all;
+  const auto add = [&](const void* elements, index_t count) {
+    const T* x = static_cast<const T*>(elements);
+    if constexpr (Op::chooses) {
+      all.add(op, x, count);
+    } else {
+      index_t i = 0;
+      for (; i + block <= count; i += block) all.add(op, reduce_block(op, x + i, block, shift));
+      if (i < count) all.add(op, reduce_block(op, x + i, count - i, shift));
     }
-    return choice.result(op);
+  };
+  if (source.is_direct() || n == 0) {
+    add(source.at(first), n);
+    return all.result(op);
   }
-  if (n <= block) return reduced(0, n);
-  Pairwise<Op, T> sum;
-  index_t at = 0;
-  for (; at + block <= n; at += block) sum.add(op, reduced(at, block));
-  if (at < n) sum.add(op, reduced(at, n - at));
-  return sum.result(op);
+  T buffer[buffered];
+  Runs runs(source, first);
+  for (index_t count; n > 0; n -= count) {
+    const void* x = runs.next(n, buffer, count);
+    add(x, count);
+  }
+  return all.result(op);
 }
 
 /// `count` results whose elements, n each and at most a block, lie densely one behind the other.
@@ -196,6 +212,11 @@ void reduce_short_rows(const Op& op, const T* x, index_t n, index_t count, const
       result[i] = op.finish(reduce_block(op, x + i * n, n, Op::shifts ? shift[i] : T()));
     }
 }
+
+/// Copies n rows of `width` elements, `stride` apart, to rows of tile_width in the type computed
+/// on.
+void convert_rows(const Source& source, index_t first, index_t stride, index_t n, index_t width,
+                  void* rows);
 
 /// `width` results side by side: rows [0, n), the first at element `first`, the next `stride`
 /// elements on.
@@ -225,15 +246,18 @@ void reduce_columns(const Op& op, const Source& source, index_t first, index_t s
   }
   clear(levels[0]), clear(levels[1]), clear(result);
   for (index_t i = 0; i < n;) {
-    if (dense && n - i >= step) {
+    if (n - i >= step && (dense || source.converts)) {
       // a step's rows at once: the sums stay in registers
-      const T* x = dense + i * stride;
+      T rows[step * tile_width];
+      if (!dense) convert_rows(source, first + i * stride, stride, step, width, rows);
+      const T* x = dense ? dense + i * stride : rows;
+      const index_t next = dense ? stride : tile_width;
       TAPER_INDEPENDENT_ITERATIONS
       for (index_t k = 0; k < width; ++k) {
         const T s = Op::shifts ? shift[k] : T();
         T sum = Op::identity();
         _Pragma("GCC unroll 16") for (index_t r = 0; r < step; ++r) sum =
-            op.combine(sum, op.map(x[r * stride + k], s));
+            op.combine(sum, op.map(x[r * next + k], s));
         levels[1][k] = op.combine(levels[1][k], sum);
       }
       i += step;

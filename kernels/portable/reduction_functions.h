@@ -5,6 +5,7 @@
 
 #include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/reduction.h"
+#include "taper/kernels/portable/small_rows.h"
 #include "taper/kernels/shapes/reduction.h"
 
 namespace taper::portable {
@@ -107,13 +108,11 @@ struct Deviation : Sum<T> {
   T finish(T sum) const { return sum / divisor; }
 };
 
-/// Stores finished results, converted to the result's dtype.
-template <class R>
-auto emit_to(View<R> out) {
-  const DType computes = internal::computed_dtype<R>(*out.ref);
-  const Store store = storer(computes, out.dtype());
-  const int bytes = size_bytes(out.dtype());
-  char* const data = static_cast<char*>(out.ref->data);
+/// Stores finished results of dtype `computes`, converted to the result's dtype.
+inline auto emit_to(const TensorRef& out, DType computes) {
+  const Store store = storer(computes, out.dtype);
+  const int bytes = size_bytes(out.dtype);
+  char* const data = static_cast<char*>(out.data);
   return [=](index_t at, index_t n, const void* values) { store(values, n, data + at * bytes); };
 }
 
@@ -121,14 +120,6 @@ template <class T>
 void need_partial(Context& context, const Reduction& plan, index_t extra = 0) {
   const index_t partial = plan.pieces > 1 ? plan.results() * plan.pieces : 0;
   context.need_scratch(static_cast<size_t>(partial + extra) * sizeof(T));
-}
-
-/// `self` as the loops of a level read it.
-template <class Loops>
-Source source_of(const TensorRef& self, const Walk& walk, DType computes) {
-  Source source(self, walk, computes);
-  if (source.converts) source.load = Loops::loader(self.dtype, computes);
-  return source;
 }
 
 template <class Loops, template <class> class Op, class E, class... P>
@@ -142,31 +133,33 @@ struct Reduce {
   }
   static Error run(Context& context, const Reduction& plan, AnyView<const E> self, P...,
                    View<E> out) {
-    const Source source =
-        source_of<Loops>(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
+    const DType computes = internal::computed_dtype<E>(*self.ref);
+    const Source source = source_of<Loops>(*self.ref, plan.walk, computes);
     Op<T> op{};
     if constexpr (std::is_base_of_v<Mean<T>, Op<T>>) op.count = static_cast<T>(plan.reduced);
     reduce<Loops>(context.threads, plan, source, op, static_cast<const T*>(nullptr),
-                  static_cast<T*>(context.scratch), emit_to(out));
+                  static_cast<T*>(context.scratch), emit_to(*out.ref, computes));
     return Error::ok;
   }
 };
 
-template <class Loops, class T>
+template <class Loops, class E>
 struct VectorNorm {
+  using T = Compute<E>;
   using Dims = Maybe<Span<const int64_t>>;
-  static Error prepare(Context& context, Reduction& plan, AnyView<const T> self, Scalar, Dims dims,
-                       bool, Maybe<DType>, View<T>) {
+  static Error prepare(Context& context, Reduction& plan, AnyView<const E> self, Scalar, Dims dims,
+                       bool, Maybe<DType>, View<E>) {
     plan = plan_reduction(self.shape(), reduced_dims(self.rank(), dims));
     need_partial<T>(context, plan);
     return Error::ok;
   }
-  static Error run(Context& context, const Reduction& plan, AnyView<const T> self, Scalar ord, Dims,
-                   bool, Maybe<DType>, View<T> out) {
-    const Source source(*self.ref, plan.walk, self.dtype());
+  static Error run(Context& context, const Reduction& plan, AnyView<const E> self, Scalar ord, Dims,
+                   bool, Maybe<DType>, View<E> out) {
+    const DType computes = internal::computed_dtype<E>(*self.ref);
+    const Source source = source_of<Loops>(*self.ref, plan.walk, computes);
     const auto with = [&](auto loops, auto op) {
       reduce<decltype(loops)>(context.threads, plan, source, op, static_cast<const T*>(nullptr),
-                              static_cast<T*>(context.scratch), emit_to(out));
+                              static_cast<T*>(context.scratch), emit_to(*out.ref, computes));
       return Error::ok;
     };
     const double order = ord.to<double>();
@@ -235,8 +228,8 @@ struct Variance {
   }
   static Error run(Context& context, const Reduction& plan, AnyView<const E> self, Dims,
                    Correction correction, bool keepdim, View<E> out) {
-    const Source source =
-        source_of<Loops>(*self.ref, plan.walk, internal::computed_dtype<E>(*self.ref));
+    const DType computes = internal::computed_dtype<E>(*self.ref);
+    const Source source = source_of<Loops>(*self.ref, plan.walk, computes);
     T* const means = static_cast<T*>(context.scratch);
     T* const partial = means + plan.results();
     Mean<T> mean{};
@@ -248,7 +241,7 @@ struct Variance {
     const double divisor = static_cast<double>(plan.reduced) - correction_of(correction, keepdim);
     Deviation<T> deviation{};
     deviation.divisor = static_cast<T>(divisor > 0 ? divisor : 0);
-    const auto emit = emit_to(out);
+    const auto emit = emit_to(*out.ref, computes);
     reduce<Loops>(context.threads, plan, source, deviation, static_cast<const T*>(means), partial,
                   [&](index_t at, index_t n, const T* values) {
                     if constexpr (std::is_same_v<T, float>) {

@@ -70,6 +70,8 @@ template <class T>
 void copy_run(const T* x, index_t step, index_t n, T* y) {
   if (step == 1 && n > 0)
     copy_bytes(x, y, n * static_cast<index_t>(sizeof(T)));
+  else if (step == -1)  // a step that the compiler knows
+    for (index_t i = 0; i < n; ++i) y[i] = x[-i];
   else
     for (index_t i = 0; i < n; ++i) y[i] = x[i * step];
 }

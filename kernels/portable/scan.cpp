@@ -1,19 +1,13 @@
 // Running sums, products and extremes along a dimension.
+#include "taper/kernels/portable/scan.h"
+
 #include <cmath>
 
-#include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/screening.h"
-#include "taper/kernels/portable/walked_lines.h"
-#include "taper/kernels/shapes/reduction.h"
 
 namespace taper::portable {
 namespace {
 
-template <class T>
-struct RunningSum {
-  static constexpr T start = T(0);
-  static T next(T a, T x) { return wrapping_add(a, x); }
-};
 template <class T>
 struct RunningProduct {
   static constexpr T start = T(1);
@@ -29,36 +23,6 @@ struct RunningLogSum {
     if (least != least) return least;
     return std::isinf(most) ? most : most + std::log1p(std::exp(least - most));
   }
-};
-
-/// Where the lines of a strip stand: after y[k] = x[0] + … + x[k]. Floats accumulate in double.
-template <template <class> class Running, class T>
-class Sums {
-  using Accumulator = std::conditional_t<std::is_same_v<T, float>, double, T>;
-  using Step = Running<Accumulator>;
-
- public:
-  Sums() {
-    for (Accumulator& sum : sums_) sum = Step::start;
-  }
-  /// The next n elements of the only line.
-  void line(const T* x, index_t n, index_t, T* y, index_t) {
-    Accumulator sum = sums_[0];
-    for (index_t i = 0; i < n; ++i)
-      sum = Step::next(sum, static_cast<Accumulator>(x[i])), y[i] = static_cast<T>(sum);
-    sums_[0] = sum;
-  }
-  /// The next element of n lines.
-  void row(const T* x, index_t n, index_t, T* y, index_t) {
-    TAPER_INDEPENDENT_ITERATIONS
-    for (index_t k = 0; k < n; ++k) {
-      sums_[k] = Step::next(sums_[k], static_cast<Accumulator>(x[k]));
-      y[k] = static_cast<T>(sums_[k]);
-    }
-  }
-
- private:
-  Accumulator sums_[strip_width];
 };
 
 /// The extreme of x[0] … x[k], and the last position where it stands; NaN stays.
@@ -107,52 +71,9 @@ class Extremes {
   int64_t* indices_;
 };
 
-/// Lets a State, made for each strip from `given`, see the strip's elements in order.
-template <class State, class T, class E, class... Given>
-void scan(const Context& context, const WalkedLines& plan, AnyView<const E> self, View<E> out,
-          Given... given) {
-  const DType computes = internal::computed_dtype<E>(*self.ref);
-  const Source source(*self.ref, plan.walk, computes);
-  const index_t extent = plan.lines.extent, step = plan.lines.inner,
-                width = step < strip_width ? step : strip_width;
-  parallel_ranges(
-      context.threads, plan.strips(), extent * width, [&](index_t number, index_t last) {
-        BlockReader<T> reader(source);
-        BlockWriter<T> writer(*out.ref, computes);
-        for (; number < last; ++number) {
-          const Strip strip(plan, number);
-          State state(given...);
-          const index_t block = step == 1 ? strip_width : 1;
-          for (index_t i = 0; i < extent; i += block) {
-            const index_t at = strip.first + i * step, n = step > 1             ? strip.width
-                                                           : extent - i < block ? extent - i
-                                                                                : block;
-            const T* const x = reader.read(at, n);
-            T* const y = writer.place(at);
-            step == 1 ? state.line(x, n, i, y, at) : state.row(x, n, i, y, at);
-            writer.store(at, n);
-          }
-        }
-      });
-}
-
-template <template <class> class Running, class E, class... P>
-struct Scan {
-  static Error prepare(Context&, WalkedLines& plan, AnyView<const E> self, int64_t dim, P...,
-                       View<E>) {
-    plan = WalkedLines::along(self.shape(), dim);
-    return Error::ok;
-  }
-  static Error run(Context& context, const WalkedLines& plan, AnyView<const E> self, int64_t, P...,
-                   View<E> out) {
-    scan<Sums<Running, Compute<E>>, Compute<E>>(context, plan, self, out);
-    return Error::ok;
-  }
-};
-
 /// With a dtype, which the host has settled.
 template <template <class> class Running, class E>
-using ScanTo = Scan<Running, E, Maybe<DType>>;
+using ScanTo = Scan<PlainRowLoops, Running, E, Maybe<DType>>;
 
 template <template <class> class Order, class E>
 struct RunningExtreme {
@@ -164,7 +85,7 @@ struct RunningExtreme {
   static Error run(Context& context, const WalkedLines& plan, AnyView<const E> self, int64_t,
                    View<E> values, View<int64_t> indices) {
     using T = Compute<E>;
-    scan<Extremes<Order<T>, T>, T>(context, plan, self, values, indices.data());
+    scan<PlainRowLoops, Extremes<Order<T>, T>, T>(context, plan, self, values, indices.data());
     return Error::ok;
   }
 };
@@ -175,8 +96,8 @@ TAPER_LINES_NUMERIC(cummax, RunningExtreme, Greater)
 TAPER_LINES_NUMERIC(cummin, RunningExtreme, Less)
 TAPER_LINES_NUMERIC(cumsum, ScanTo, RunningSum)
 TAPER_LINES_NUMERIC(cumprod, ScanTo, RunningProduct)
-TAPER_LINES(logcumsumexp, f32, Scan<RunningLogSum, float>)
-TAPER_LINES(logcumsumexp, f64, Scan<RunningLogSum, double>)
-TAPER_LINES(logcumsumexp, small_float, Scan<RunningLogSum, SmallFloat>)
+TAPER_LINES(logcumsumexp, f32, Scan<PlainRowLoops, RunningLogSum, float>)
+TAPER_LINES(logcumsumexp, f64, Scan<PlainRowLoops, RunningLogSum, double>)
+TAPER_LINES(logcumsumexp, small_float, Scan<PlainRowLoops, RunningLogSum, SmallFloat>)
 
 }  // namespace taper::portable

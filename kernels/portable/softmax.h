@@ -10,6 +10,7 @@
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/portable.h"
+#include "taper/kernels/portable/row_sums.h"
 #include "taper/kernels/shapes/softmax.h"
 
 namespace taper::portable::softmax {
@@ -42,7 +43,12 @@ T peak_of(const T* x, index_t n) {
     TAPER_LANES
     for (int l = 0; l < lanes; ++l) peak[l] = x[i + l] > peak[l] ? x[i + l] : peak[l];
   }
-  for (int l = 0; i + l < n; ++l) peak[l] = x[i + l] > peak[l] ? x[i + l] : peak[l];
+  const int rest = static_cast<int>(n - i);
+  TAPER_LANES
+  for (int l = 0; l < lanes; ++l) {
+    const T v = l < rest ? x[i + l] : peak[l];
+    peak[l] = v > peak[l] ? v : peak[l];
+  }
   TAPER_UNROLLED
   for (int width = lanes / 2; width > 0; width /= 2)
     for (int l = 0; l < width; ++l) peak[l] = peak[l + width] > peak[l] ? peak[l + width] : peak[l];
@@ -62,12 +68,14 @@ T exponentials(const T* x, T* y, index_t n, T peak) {
       sum[l] += y[i + l];
     }
   }
-  if (i < n) {
-    T rest[lanes];
-    for (int l = 0; l < lanes; ++l) rest[l] = i + l < n ? x[i + l] : peak;
+  if (const int rest = static_cast<int>(n - i); rest > 0) {
+    T e[lanes];
     TAPER_LANES
-    for (int l = 0; l < lanes; ++l) rest[l] = math::exp_of_negative<M>(rest[l] - peak);
-    for (int l = 0; i + l < n; ++l) y[i + l] = rest[l], sum[l] += rest[l];
+    for (int l = 0; l < lanes; ++l)
+      e[l] = math::exp_of_negative<M>((l < rest ? x[i + l] : peak) - peak);
+    TAPER_LANES
+    for (int l = 0; l < lanes; ++l) sum[l] += l < rest ? e[l] : T(0);
+    for (int l = 0; l < rest; ++l) y[i + l] = e[l];
   }
   TAPER_UNROLLED
   for (int width = lanes / 2; width > 0; width /= 2)
@@ -80,7 +88,7 @@ void forward_row(const T* x, T* y, index_t n) {
   const T peak = peak_of(x, n);
   if (log) {
     const T shift = math::log<M>(
-        sum_of<T>(n, [=](index_t i) { return math::exp_of_negative<M>(x[i] - peak); }));
+        row_sum<T>(n, [=](index_t i) { return math::exp_of_negative<M>(x[i] - peak); }));
     for_each_element(n, [=](index_t i) { y[i] = x[i] - peak - shift; });
   } else {
     const T scale = 1 / exponentials<T, M>(x, y, n, peak);
@@ -90,7 +98,7 @@ void forward_row(const T* x, T* y, index_t n) {
 
 template <class T, bool log, class M>
 void backward_row(const T* dy, const T* y, T* dx, index_t n) {
-  const T sum = sum_of<T>(n, [=](index_t i) { return log ? dy[i] : dy[i] * y[i]; });
+  const T sum = row_sum<T>(n, [=](index_t i) { return log ? dy[i] : dy[i] * y[i]; });
   for_each_element(
       n, [=](index_t i) { dx[i] = log ? dy[i] - math::exp<M>(y[i]) * sum : y[i] * (dy[i] - sum); });
 }

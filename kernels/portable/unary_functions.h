@@ -29,10 +29,10 @@ template <class T>
 struct Sign {
   T operator()(T x) const { return static_cast<T>((x > T(0)) - (x < T(0))); }
 };
-/// max(x, 0); NaN stays.
+/// max(x, 0); NaN and -0 stay.
 template <class T>
 struct Relu {
-  T operator()(T x) const { return x <= T(0) ? T(0) : x; }
+  T operator()(T x) const { return x < T(0) ? T(0) : x; }
 };
 
 template <class T, class M = math::Separate>
@@ -250,7 +250,7 @@ struct Elu {
         input_scale(input_scale.to<T>()) {}
   T operator()(T x) const {
     const T below = math::expm1_near<M>(x * input_scale) * negative, above = x * positive;
-    return x <= T(0) ? below : above;
+    return x < T(0) ? below : above;
   }
 };
 template <class T>

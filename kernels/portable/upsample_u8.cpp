@@ -1,5 +1,8 @@
 // Resampling of images of bytes, as PyTorch has it: first along rows, then along columns, with
 // weights of 16 bits, each step rounded to bytes.
+#include <cstring>
+
+#include "taper/kernels/portable/antialiasing.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/upsample_taps.h"
@@ -8,91 +11,152 @@
 namespace taper::portable {
 namespace {
 
-/// One position of the result: the sum of weight times element over 2^precision.
-struct ByteTaps {
-  int32_t at[4];
-  int16_t weight[4];
+/// Two or four taps. An element that several of them read has the sum of their weights.
+template <Method method>
+class Interpolation {
+ public:
+  Interpolation(const Axis& axis, bool align_corners)
+      : axis_(axis), step_(axis.step<double>(align_corners)), align_corners_(align_corners) {}
+
+  static constexpr index_t most() { return taps_of(method); }
+  static index_t most_of_all(const Axis& axis) { return axis.out * most(); }
+  template <class Put>
+  Window position(index_t i, const Put& put) const {
+    const auto taps = taps_at<method>(axis_, step_, align_corners_, 1, i);
+    double weight[most()] = {};
+    for (int k = 0; k < most(); ++k) weight[taps.at[k] - taps.at[0]] += taps.weight[k];
+    const index_t count = taps.at[most() - 1] - taps.at[0] + 1;
+    for (index_t k = 0; k < count; ++k) put(k, weight[k]);
+    return {taps.at[0], count};
+  }
+
+ private:
+  Axis axis_;
+  double step_;
+  bool align_corners_;
 };
 
-/// The taps of every position of a dimension. Gives the bits behind the point of the weights: as
-/// many as let the largest one fit.
-template <Method method>
-int fill_taps(const Axis& axis, bool align_corners, ByteTaps* taps) {
-  constexpr int count = taps_of(method);
-  const double step = axis.step<double>(align_corners);
-  const auto exact_taps = [&](index_t i) {
-    Taps<double, count> t = taps_at<method>(axis, step, align_corners, 1, i);
-    // one weight for an element that several taps read, so that it is rounded once
-    for (int k = 1; k < count; ++k)
-      if (t.at[k] == t.at[k - 1]) t.weight[k] += t.weight[k - 1], t.weight[k - 1] = 0;
-    return t;
-  };
-  double largest = 0;
-  for (index_t i = 0; i < axis.out; ++i)
-    for (const double w : exact_taps(i).weight) largest = w > largest ? w : largest;
-  int precision = 0;
-  while (precision < 22 && largest * (2 << precision) + 0.5 < 1 << 15) ++precision;
-  for (index_t i = 0; i < axis.out; ++i) {
-    const Taps<double, count> t = exact_taps(i);
-    for (int k = 0; k < count; ++k) {
-      taps[i].at[k] = static_cast<int32_t>(t.at[k]);
-      taps[i].weight[k] =
-          static_cast<int16_t>(t.weight[k] * (1 << precision) + (t.weight[k] < 0 ? -0.5 : 0.5));
+/// What every position of a dimension is made of: the sum of weight times element over
+/// 2^precision, with as many bits behind the point as let the largest weight fit. Behind the
+/// weights of a position are zeros to the next multiple of `group`.
+class ByteTable {
+ public:
+  static constexpr index_t group = 16;
+
+  template <class Filter>
+  static size_t bytes(const Axis& axis) {
+    const index_t weights = Filter::most_of_all(axis) + axis.out * (group - 1);
+    return static_cast<size_t>(axis.out) * sizeof(Window) +
+           static_cast<size_t>(pieces(weights, group)) * group * sizeof(int16_t);
+  }
+  template <class Filter>
+  ByteTable(const Axis& axis, const Filter& filter, char* memory)
+      : windows_(reinterpret_cast<Window*>(memory)),
+        weights_(reinterpret_cast<int16_t*>(windows_ + axis.out)) {
+    double largest = 0;
+    for (index_t i = 0; i < axis.out; ++i)
+      filter.position(i, [&](index_t, double w) { largest = w > largest ? w : largest; });
+    while (precision_ < 22 && largest * (2 << precision_) + 0.5 < 1 << 15) ++precision_;
+    most_ = pieces(filter.most(), group) * group;
+    for (index_t i = 0; i < axis.out; ++i) {
+      int16_t* const to = weights_ + i * most_;
+      for (index_t k = 0; k < most_; ++k) to[k] = 0;
+      windows_[i] = filter.position(i, [&](index_t k, double w) {
+        to[k] = static_cast<int16_t>(w * (1 << precision_) + (w < 0 ? -0.5 : 0.5));
+      });
     }
   }
-  return precision;
-}
 
-template <int count>
-uint8_t resampled(const uint8_t* x, index_t stride, const ByteTaps& taps, int precision) {
-  int32_t sum = 1 << (precision - 1);
-  for (int k = 0; k < count; ++k) sum += taps.weight[k] * x[taps.at[k] * stride];
-  sum >>= precision;
-  return static_cast<uint8_t>(sum < 0 ? 0 : sum > 255 ? 255 : sum);
-}
+  /// Position i of the line x. Reads up to `group` bytes behind it.
+  uint8_t along(const uint8_t* x, index_t i) const {
+    const int16_t* weight = weights_ + i * most_;
+    x += windows_[i].first;
+    int32_t sum = 0;
+    for (index_t k = 0; k < windows_[i].count; k += group) TAPER_LANES
+    for (int l = 0; l < group; ++l) sum += weight[k + l] * static_cast<int16_t>(x[k + l]);
+    return rounded(sum);
+  }
+  /// Position i of each of `width` lines that are the columns of x.
+  void across(const uint8_t* x, index_t width, index_t i, uint8_t* y) const {
+    constexpr index_t block = 128;
+    x += windows_[i].first * width;
+    for (index_t at = 0; at < width; at += block) {
+      const index_t n = width - at < block ? width - at : block;
+      int32_t sum[block] = {};
+      for (index_t k = 0; k < windows_[i].count; ++k) {
+        const int16_t weight = weights_[i * most_ + k];
+        const uint8_t* from = x + k * width + at;
+        for (index_t j = 0; j < n; ++j) sum[j] += weight * static_cast<int16_t>(from[j]);
+      }
+      for (index_t j = 0; j < n; ++j) y[at + j] = rounded(sum[j]);
+    }
+  }
 
+ private:
+  uint8_t rounded(int32_t sum) const {
+    sum = (sum + (1 << (precision_ - 1))) >> precision_;
+    return static_cast<uint8_t>(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+  }
+
+  Window* windows_;
+  int16_t* weights_;
+  index_t most_;
+  int precision_ = 0;
+};
+
+inline constexpr size_t readable_behind = 64;
+
+template <class Filter>
 Error prepare(Context& context, Resampling& p, View<const uint8_t> self, Span<const int64_t>,
               bool align_corners, Maybe<double> scale_h, Maybe<double> scale_w, View<uint8_t> out) {
   p = resampling_of(self.shape(), out.shape(), align_corners, scale_h, scale_w);
-  context.need_scratch(static_cast<size_t>(p.axis[1].out + p.axis[2].out) * sizeof(ByteTaps) +
-                       static_cast<size_t>(p.planes * p.axis[1].in * p.axis[2].out));
+  context.need_scratch(ByteTable::bytes<Filter>(p.axis[1]) + ByteTable::bytes<Filter>(p.axis[2]) +
+                       static_cast<size_t>(p.planes * p.axis[1].in * p.axis[2].out) +
+                       readable_behind);
   return Error::ok;
 }
-template <Method method>
+
+/// Along rows into `narrowed`, then along columns; a dimension that keeps its size stays.
+void resample(const Threads* threads, const Resampling& p, const ByteTable& rows,
+              const ByteTable& columns, const uint8_t* x, uint8_t* narrowed, uint8_t* out) {
+  const Axis &down = p.axis[1], &right = p.axis[2];
+  if (right.in != right.out) {
+    parallel_for(threads, p.planes * down.in, [&](index_t row) {
+      for (index_t w = 0; w < right.out; ++w)
+        narrowed[row * right.out + w] = columns.along(x + row * right.in, w);
+    });
+    x = narrowed;
+  }
+  parallel_for(threads, p.planes * down.out, [&](index_t row) {
+    const index_t plane = row / down.out, h = row % down.out;
+    const uint8_t* from = x + plane * down.in * right.out;
+    uint8_t* const y = out + row * right.out;
+    if (down.in == down.out)
+      std::memcpy(y, from + h * right.out, static_cast<size_t>(right.out));
+    else
+      rows.across(from, right.out, h, y);
+  });
+}
+template <class Filter>
 Error run(Context& context, const Resampling& p, View<const uint8_t> self, Span<const int64_t>,
           bool align_corners, Maybe<double>, Maybe<double>, View<uint8_t> out) {
-  constexpr int count = taps_of(method);
   const Axis &down = p.axis[1], &right = p.axis[2];
-  constexpr index_t limit = index_t{1} << 31;
-  if (down.in >= limit || right.in >= limit)
-    return context.fail(Error::invalid_argument, TAPER_TEXT("an image of 2^31 rows or columns"));
-  ByteTaps* rows = static_cast<ByteTaps*>(context.scratch);
-  ByteTaps* columns = rows + down.out;
-  uint8_t* narrowed = reinterpret_cast<uint8_t*>(columns + right.out);
-  const int row_bits = fill_taps<method>(down, align_corners, rows),
-            column_bits = fill_taps<method>(right, align_corners, columns);
-  parallel_for(context.threads, p.planes, [&](index_t plane) {
-    const uint8_t* x = self.data() + plane * down.in * right.in;
-    uint8_t* y = out.data() + plane * down.out * right.out;
-    if (right.in != right.out) {
-      uint8_t* to = narrowed + plane * down.in * right.out;
-      for (index_t h = 0; h < down.in; ++h)
-        for (index_t w = 0; w < right.out; ++w)
-          to[h * right.out + w] = resampled<count>(x + h * right.in, 1, columns[w], column_bits);
-      x = to;
-    }
-    for (index_t h = 0; h < down.out; ++h)
-      for (index_t w = 0; w < right.out; ++w)
-        y[h * right.out + w] = down.in == down.out
-                                   ? x[h * right.out + w]
-                                   : resampled<count>(x + w, right.out, rows[h], row_bits);
-  });
+  char* memory = static_cast<char*>(context.scratch);
+  const ByteTable rows(down, Filter(down, align_corners), memory);
+  memory += ByteTable::bytes<Filter>(down);
+  const ByteTable columns(right, Filter(right, align_corners), memory);
+  memory += ByteTable::bytes<Filter>(right);
+  resample(context.threads, p, rows, columns, self.data(), reinterpret_cast<uint8_t*>(memory),
+           out.data());
   return Error::ok;
 }
 
 }  // namespace
 
-TAPER_KERNEL(upsample_bilinear2d, u8, prepare, run<Method::linear>)
-TAPER_KERNEL(upsample_bicubic2d, u8, prepare, run<Method::cubic>)
+#define TAPER_UPSAMPLE_BYTES(op, ...) TAPER_KERNEL(op, u8, prepare<__VA_ARGS__>, run<__VA_ARGS__>)
+TAPER_UPSAMPLE_BYTES(upsample_bilinear2d, Interpolation<Method::linear>)
+TAPER_UPSAMPLE_BYTES(upsample_bicubic2d, Interpolation<Method::cubic>)
+TAPER_UPSAMPLE_BYTES(_upsample_bilinear2d_aa, Antialiasing<Triangle>)
+TAPER_UPSAMPLE_BYTES(_upsample_bicubic2d_aa, Antialiasing<Cubic>)
 
 }  // namespace taper::portable

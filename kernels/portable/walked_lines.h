@@ -62,10 +62,10 @@ class BlockReader {
 template <class T>
 class BlockWriter {
  public:
-  BlockWriter(const TensorRef& out, DType computes)
+  BlockWriter(const TensorRef& out, DType computes, Store store)
       : data_(static_cast<char*>(out.data)),
         bytes_(size_bytes(out.dtype)),
-        store_(out.dtype == computes ? nullptr : storer(computes, out.dtype)) {}
+        store_(out.dtype == computes ? nullptr : store) {}
   T* place(index_t first) {
     return store_ == nullptr ? reinterpret_cast<T*>(data_) + first : buffer_;
   }

@@ -22,7 +22,8 @@ bool share_heads(Facts<D>& facts, const TensorType<D>& query, TensorType<D>& bat
   const D heads = query[query.rank - 3];
   D& own = batch[batch.rank - 1];
   if (facts.proves_equal(own, heads)) return true;  // 0 of them, too
-  if (!facts.equal(heads / own * own, heads,
+  if (!facts.at_least(own, D(1), TAPER_TEXT("key and value have {} heads, fewer than query")) ||
+      !facts.equal(heads, heads / own * own,
                    TAPER_TEXT("the heads of key and value must divide those of query: of {} heads "
                               "only {} can be served")))
     return false;

@@ -297,8 +297,10 @@ bool check_group_norm(Facts<D>& facts, const TensorType<D>& input, const TensorT
          facts.at_least(n, D(0), TAPER_TEXT("N must not be negative, got {}")) &&
          facts.at_least(c, D(1), TAPER_TEXT("C must be positive, got {}")) &&
          facts.at_least(hxw, D(0), TAPER_TEXT("HxW must not be negative, got {}")) &&
-         facts.equal(c % D(group), D(0),
-                     TAPER_TEXT("C must be a multiple of group: the remainder is {}, not {}")) &&
+         facts.equal(
+             c % D(group), D(0),
+             TAPER_TEXT(
+                 "the channels must be a multiple of the groups: the remainder is {}, not {}")) &&
          facts.equal(input.numel(), n * c * hxw,
                      TAPER_TEXT("input has {} elements, N * C * HxW is {}")) &&
          optional_vector(facts, weight, c, input.dtype,

@@ -66,7 +66,7 @@ bool alpha_fits(Facts<D>& facts, DType dtype, Scalar alpha) {
 template <class D>
 bool known_rounding(Facts<D>& facts, const Maybe<std::string_view>& mode) {
   return facts.require(!mode || *mode == "floor" || *mode == "trunc",
-                       TAPER_TEXT("rounding_mode must be floor, trunc or none"));
+                       TAPER_TEXT("rounding_mode must be floor or trunc, or be left out"));
 }
 /// Without a rounding mode the quotient of integers is no integer.
 inline DType quotient_dtype(DType dtype, const Maybe<std::string_view>& mode) {

@@ -155,6 +155,8 @@ TAPER_UPSAMPLE_RULES(upsample_linear1d, 1, bool, Maybe<double>)
 TAPER_UPSAMPLE_RULES(upsample_bilinear2d, 2, bool, Maybe<double>, Maybe<double>)
 TAPER_UPSAMPLE_RULES(upsample_bicubic2d, 2, bool, Maybe<double>, Maybe<double>)
 TAPER_UPSAMPLE_RULES(upsample_trilinear3d, 3, bool, Maybe<double>, Maybe<double>, Maybe<double>)
+TAPER_UPSAMPLE_RULES(_upsample_bilinear2d_aa, 2, bool, Maybe<double>, Maybe<double>)
+TAPER_UPSAMPLE_RULES(_upsample_bicubic2d_aa, 2, bool, Maybe<double>, Maybe<double>)
 #undef TAPER_UPSAMPLE_RULES
 
 template <>

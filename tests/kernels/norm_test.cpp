@@ -58,6 +58,22 @@ TEST(batch_norm, uses_the_running_statistics_in_evaluation) {
   expect_near(y, (x - m.reshape({1, 2, 1})) / sqrt(v.reshape({1, 2, 1})), 1e-12);
 }
 
+TEST(batch_norm, of_halves_is_that_of_floats_rounded_once) {
+  for (const DType dtype : {DType::f16, DType::bf16})
+    for (const int64_t n : {1, 7, 512, 1300}) {
+      const auto half = [&](const Ints& sizes, int64_t seed) {
+        return random_tensor(sizes, seed).to(dtype);
+      };
+      const Tensor x = half({2, 3, n}, 1), w = half({3}, 2), b = half({3}, 3), m = half({3}, 4),
+                   v = half({3}, 5) * half({3}, 5) + 1;
+      const auto wide = [](const Tensor& t) { return t.to(DType::f32); };
+      expect_same_bits(batch_norm(x, w, b, m, v, false),
+                       batch_norm(wide(x), wide(w), wide(b), wide(m), wide(v), false).to(dtype));
+      expect_same_bits(batch_norm(x, {}, {}, m, v, false),
+                       batch_norm(wide(x), {}, {}, wide(m), wide(v), false).to(dtype));
+    }
+}
+
 TEST(batch_norm, is_differentiable_twice) {
   for (const bool training : {true, false}) {
     const Tensor m = zeros({2}, DType::f64), v = ones({2}, DType::f64);

@@ -21,6 +21,18 @@ TEST(philox, gives_the_published_answers) {
                {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
 }
 
+TEST(philox_stream, numbers_its_groups_beyond_32_bits) {
+  const int64_t offset = 0xfffffff8;  // in the middle of the groups, the number needs a second word
+  const taper::portable::PhiloxStream stream(7, offset);
+  const taper::portable::PhiloxGroups groups = stream.groups(1);
+  for (uint64_t g = 0; g < taper::portable::PhiloxGroups::count; ++g) {
+    const uint64_t n = static_cast<uint64_t>(offset) + 1 + g;
+    const PhiloxWords want =
+        philox({{static_cast<uint32_t>(n), static_cast<uint32_t>(n >> 32), 0, 0}}, 7, 0);
+    for (int k = 0; k < 4; ++k) EXPECT_EQ(groups.word[k][g], want.word[k]);
+  }
+}
+
 TEST(philox, turns_bits_into_numbers_below_one) {
   EXPECT_EQ(taper::portable::uniform<24>(0), 0.0f);
   EXPECT_LT(taper::portable::uniform<24>(0xffffffff), 1.0f);

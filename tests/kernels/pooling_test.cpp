@@ -70,6 +70,17 @@ TEST(avg_pool, divides_by_what_it_is_asked_to) {
   EXPECT_EQ(avg_pool2d(x, 3, 1, 1, false, true, 2).to_vector<float>()[0], 2);
 }
 
+TEST(avg_pool, hands_each_element_its_share_of_long_rows) {
+  Tensor x = zeros({1, 1, 5, 700}).set_requires_grad();
+  sum(avg_pool2d(x, 3, 1, 1)).backward();
+  const std::vector<float> dx = x.grad().to_vector<float>();
+  for (int h = 0; h < 5; ++h)
+    for (int w = 0; w < 700; ++w) {
+      const int windows = (h % 4 == 0 ? 2 : 3) * (w % 699 == 0 ? 2 : 3);
+      EXPECT_FLOAT_EQ(dx[static_cast<size_t>(h * 700 + w)], static_cast<float>(windows) / 9);
+    }
+}
+
 TEST(avg_pool, is_differentiable_twice_in_every_dimension) {
   const auto one = [](const std::vector<Tensor>& v) {
     const Tensor y = avg_pool1d(v[0], 3, 2, 1, true);

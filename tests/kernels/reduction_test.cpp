@@ -37,6 +37,16 @@ TEST(sum, gives_the_same_bits_for_any_strides_and_threads) {
   }
 }
 
+TEST(sum, of_rows_in_several_runs_has_the_bits_of_dense_rows) {
+  for (const int64_t n : {2, 100, 128, 200, 1500, 6000})
+    for (const DType dtype : {DType::f32, DType::f16, DType::f64}) {
+      const Tensor x = random_tensor({7, 3, n}).to(dtype);
+      const Tensor dense = x.permute({1, 0, 2}).contiguous();
+      expect_same_bits(sum(x, {0, 2}), sum(dense, {1, 2}));
+      expect_same_bits(amax(x, {0, 2}), amax(dense, {1, 2}));
+    }
+}
+
 TEST(sum, loses_little_over_many_elements) {
   const int64_t n = 1 << 22;
   EXPECT_NEAR(sum(full({n}, 0.1)).item(), n * static_cast<double>(0.1f), 0.1);

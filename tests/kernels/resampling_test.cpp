@@ -75,6 +75,37 @@ TEST(interpolate, of_bytes_rounds_each_of_its_two_steps) {
     }
 }
 
+// Against PyTorch 2.15.
+TEST(interpolate, antialiased_weighs_what_lies_under_the_filter) {
+  std::vector<double> picture;
+  for (int i = 0; i < 6; ++i)
+    for (int j = 0; j < 7; ++j) picture.push_back((7 * i * i + 13 * j * j + 29 * i * j) % 256);
+  const Tensor x = Tensor::from(picture, {1, 1, 6, 7}), bytes = to(x, DType::u8);
+  const auto elements = [](const Tensor& t) { return to(t, DType::f64).to_vector<double>(); };
+  EXPECT_EQ(elements(interpolate(bytes, {3, 4}, "bilinear", false, true)),
+            (std::vector<double>{26, 102, 149, 153, 89, 124, 129, 107, 141, 108, 136, 202}));
+  EXPECT_EQ(elements(interpolate(bytes, {2, 9}, "bicubic", true, true)),
+            (std::vector<double>{50, 88, 108, 104, 135, 135, 138, 148, 141, 156, 163, 114, 54, 154,
+                                 135, 147, 207, 216}));
+  const std::vector<double> want = {13.0436,  103.7139, 154.3478, 157.2813, 88.1647,  129.9254,
+                                    129.2283, 94.5426,  148.0646, 103.1488, 132.9224, 216.281};
+  const std::vector<double> got = elements(interpolate(x, {3, 4}, "bicubic", false, true));
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-4);
+}
+TEST(interpolate, antialiased_takes_any_strides_and_threads_and_is_differentiable) {
+  for (const char* mode : {"bilinear", "bicubic"}) {
+    const Tensor x = random_tensor({2, 3, 40, 30});
+    const auto small = [&] { return interpolate(scattered(x), {11, 37}, mode, false, true); };
+    expect_same_bits(small(), interpolate(x, {11, 37}, mode, false, true));
+    expect_same_bits_with_two_threads(small);
+    const auto f = [&](const std::vector<Tensor>& v) {
+      const Tensor y = interpolate(v[0], {2, 5}, mode, false, true);
+      return sum(y * y * y);
+    };
+    expect_right_derivatives(f, {random_tensor({1, 2, 5, 4}, 1, DType::f64)});
+  }
+}
+
 TEST(interpolate, refuses_what_does_not_fit) {
   const Tensor x = ones({1, 2, 3, 4});
   EXPECT_THROW(interpolate(x, {3, 4}, "linear"), EagerError);

@@ -20,12 +20,12 @@ namespace {
 /// batch.
 Results nll(const char* name, const Tensor& self, const Tensor& target, const Tensor& weight,
             int64_t reduction, Dim ignore_index, Location here) {
-  const auto loss = [&](const Tensor& x, const Tensor& t) -> Results {
+  const auto loss = [&](const Tensor& x, const Tensor& t, Dim ignored) -> Results {
     const auto [output, total_weight] =
-        call<ops::nll_loss_forward>(here, x, t, weight, reduction, ignore_index);
+        call<ops::nll_loss_forward>(here, x, t, weight, reduction, ignored);
     return {output, total_weight};
   };
-  if (self.rank() <= 2) return loss(self, target);
+  if (self.rank() <= 2) return loss(self, target, ignore_index);
   Dims expected = self.sizes();
   expected.erase(expected.begin() + 1);
   if (target.sizes() != expected)
@@ -33,8 +33,17 @@ Results nll(const char* name, const Tensor& self, const Tensor& target, const Te
                                " for self " + to_string(self.sizes()) + ", it is " +
                                to_string(target.sizes()));
   const Dim count = target.numel();
-  Results results = loss(movedim(self, 1, -1, here).reshape({count, self.size(1)}, here),
-                         target.reshape({count}, here));
+  Results results;
+  if (weight.defined()) {
+    results = loss(movedim(self, 1, -1, here).reshape({count, self.size(1)}, here),
+                   target.reshape({count}, here), ignore_index);
+  } else {  // what targets name is a single class: self is not turned
+    const Tensor ignored = eq(target, Scalar(ignore_index.value()), here);
+    const Tensor known = unsqueeze(masked_fill(target, ignored, Scalar(0), here), 1, here);
+    const Tensor first_or_ignored = neg(cast(ignored, DType::i64, here), here);
+    results = loss(gather(self, 1, known, here).reshape({count, 1}, here),
+                   first_or_ignored.reshape({count}, here), -1);
+  }
   if (static_cast<Reduction>(reduction) == Reduction::none)
     results[0] = results[0].reshape(target.sizes(), here);
   return results;
@@ -184,7 +193,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(smooth_l1_loss) {
   if (beta == 0) return {reduced("smooth_l1_loss", abs(d, here), a.integer<"reduction">(), here)};
   // d² / (2 beta) within beta, |d| - beta / 2 beyond: of both c (d - c / 2) / beta
   const Tensor c = clamp(d, Scalar(-beta), Scalar(beta), here);
-  const Tensor loss = mul(div(c, Scalar(beta), here), sub(d, c, 0.5, here), here);
+  const Tensor loss = mul(beta == 1 ? c : div(c, Scalar(beta), here), sub(d, c, 0.5, here), here);
   return {reduced("smooth_l1_loss", loss, a.integer<"reduction">(), here)};
 }
 

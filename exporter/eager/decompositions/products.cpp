@@ -116,9 +116,13 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(linalg_cross) {
   const int64_t dim = checked_dim(a.integer<"dim">(), x.rank(), "linalg_cross", x, here);
   if (x.rank() == 0 || !proves_equal(x.size(dim), Dim(3)) || !proves_equal(y.size(dim), Dim(3)))
     refuse_shapes("linalg_cross", "3 elements along dim in both", x, y, here);
-  const auto turned = [&](const Tensor& t, int64_t by) { return roll(t, {Dim(-by)}, {dim}, here); };
-  return {
-      sub(mul(turned(x, 1), turned(y, 2), here), mul(turned(x, 2), turned(y, 1), here), 1, here)};
+  const auto product = [&](int64_t i, int64_t j) {
+    return mul(select(x, dim, i, here), select(y, dim, j, here), here);
+  };
+  const auto component = [&](int64_t i, int64_t j) {
+    return sub(product(i, j), product(j, i), 1, here);
+  };
+  return {stack({component(1, 2), component(2, 0), component(0, 1)}, dim, here)};
 }
 // i1 i2 i3 with new dimensions where `expand` says, summed over `sumdim`.
 TAPER_DECOMPOSITION(_trilinear) {

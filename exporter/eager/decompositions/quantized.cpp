@@ -132,8 +132,11 @@ std::pair<Tensor, Tensor> range_of_elements(const Arguments<op>& a) {
 // ---- per tensor
 
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor) {
-  return {as_integers(a, unclamped(to_quantize(a), Scalar(1 / a.real<"scale">()),
-                                   Scalar(a.integer<"zero_point">()), a.here()))};
+  const Tensor steps =
+      mul(widened(to_quantize(a), a.here()), Scalar(1 / a.real<"scale">()), a.here());
+  const Tensor whole = round(steps, a.here());
+  const int64_t zero = a.integer<"zero_point">();
+  return {as_integers(a, zero == 0 ? whole : add(whole, Scalar(zero), 1, a.here()))};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor_tensor) {
   const Tensor zero = single(a, a.tensor<"zero_point">(), "zero_point", DType::f32);
@@ -153,8 +156,9 @@ TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor_tensor2) {
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor) {
   const Tensor x = cast(quantized(a), out_dtype(a), a.here());
-  return {mul(sub(x, Scalar(a.integer<"zero_point">()), 1, a.here()), Scalar(a.real<"scale">()),
-              a.here())};
+  const int64_t zero = a.integer<"zero_point">();
+  return {
+      mul(zero == 0 ? x : sub(x, Scalar(zero), 1, a.here()), Scalar(a.real<"scale">()), a.here())};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor) { return {dequantized(a)}; }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor2) { return {dequantized(a)}; }

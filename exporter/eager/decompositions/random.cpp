@@ -161,8 +161,11 @@ Tensor integers_in(Dim low, Dim high, const Dims& size, DType dtype, Location he
         here, "randint: low " + low.to_string() + " must be less than high " + high.to_string());
   const Dim range = high - low;
   const Tensor drawn = rand(size, DType::f64, default_generator(), here);
-  const Tensor place = floor(mul(drawn, Scalar(static_cast<double>(range.value())), here), here);
-  return cast(add(place, Scalar(low.value()), 1, here), dtype, here);
+  const Tensor place = mul(drawn, Scalar(static_cast<double>(range.value())), here);
+  // a cast to integers rounds down what is not negative
+  const Tensor whole = is_floating(dtype) ? floor(place, here) : cast(place, DType::i64, here);
+  const int64_t first = low.value();
+  return cast(first == 0 ? whole : add(whole, Scalar(first), 1, here), dtype, here);
 }
 }  // namespace
 

@@ -109,6 +109,8 @@ TAPER_RESIZED(upsample_linear1d)
 TAPER_RESIZED(upsample_bilinear2d)
 TAPER_RESIZED(upsample_trilinear3d)
 TAPER_RESIZED(upsample_bicubic2d)
+TAPER_RESIZED(_upsample_bilinear2d_aa)
+TAPER_RESIZED(_upsample_bicubic2d_aa)
 
 TAPER_DECOMPOSITION(grid_sampler) {
   const Tensor input = a.tensor<"input">(), grid = a.tensor<"grid">();
@@ -175,75 +177,6 @@ Tensor pixel_coordinates(Dim count, bool align_corners, DType dtype, Location he
              : mul(ends, Scalar(static_cast<double>(n - 1) / static_cast<double>(n)), here);
 }
 
-/// A function that is 0 from `reach` on, on both sides.
-struct ResamplingFilter {
-  double reach;
-  double (*at)(double distance);
-};
-constexpr ResamplingFilter triangle{1, [](double x) { return std::max(0.0, 1 - std::fabs(x)); }};
-/// Keys, "Cubic convolution interpolation for digital image processing", 1981; a = -1/2, as in
-/// Pillow.
-constexpr ResamplingFilter cubic{2, [](double x) {
-                                   constexpr double a = -0.5;
-                                   x = std::fabs(x);
-                                   if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-                                   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
-                                 }};
-
-/// The weights (out, in) by which a line is resampled with a filter as wide as the step, so that a
-/// smaller picture does not alias; as ATen's UpSampleKernel.cpp does.
-Tensor antialiased_weights(const ResamplingFilter& filter, int64_t in, int64_t out,
-                           bool align_corners, std::optional<double> factor, DType dtype,
-                           Location here) {
-  const double step =
-      align_corners ? (out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0)
-      : factor && *factor > 0 ? 1 / *factor
-                              : static_cast<double>(in) / static_cast<double>(out);
-  const double scale = std::max(step, 1.0), support = filter.reach * scale;
-  std::vector<double> weights(static_cast<size_t>(in * out));
-  for (int64_t i = 0; i < out; ++i) {
-    const double center = step * (static_cast<double>(i) + 0.5);
-    const auto first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0),
-               last = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), in);
-    double* const row = weights.data() + i * in;
-    double total = 0;
-    for (int64_t j = first; j < last; ++j)
-      total += row[j] = filter.at((static_cast<double>(j) - center + 0.5) / scale);
-    for (int64_t j = first; j < last && total != 0; ++j) row[j] /= total;
-  }
-  return to(Tensor::from(weights, {out, in}, here), dtype, here);
-}
-
-/// Rows and columns are resampled one after the other, each by a matrix product. Of u8 in f32,
-/// which is rounded (PyTorch: in integers, which may differ by one).
-template <const Operator& op>
-Tensor antialiased(const Arguments<op>& a, const ResamplingFilter& filter) {
-  const Location here = a.here();
-  const Tensor self = a.template tensor<"self">();
-  const Dims out = a.template dims<"output_size">();
-  if (self.rank() != 4)
-    throw EagerError(here, std::string(schema<op>.name) +
-                               ": needs (batch, channels, height, width), got " +
-                               to_string(self.sizes()));
-  const bool is_u8 = self.dtype() == DType::u8;
-  const DType computes = is_u8 ? DType::f32 : self.dtype();
-  const auto weights = [&](int64_t dim, bool has_scale, double scale) {
-    return antialiased_weights(filter, self.size(dim).value(),
-                               out[static_cast<size_t>(dim - 2)].value(),
-                               a.template boolean<"align_corners">(),
-                               has_scale ? std::optional(scale) : std::nullopt, computes, here);
-  };
-  const bool by_h = a.template has<"scales_h">(), by_w = a.template has<"scales_w">();
-  const Tensor rows = weights(2, by_h, by_h ? a.template real<"scales_h">() : 0);
-  const Tensor columns = weights(3, by_w, by_w ? a.template real<"scales_w">() : 0);
-  const auto settled = [&](const Tensor& t) {
-    return is_u8 ? clamp(round(t, here), Scalar(0), Scalar(255), here) : t;
-  };
-  const Tensor x = cast(self, computes, here);
-  const Tensor narrowed = settled(matmul(x, transpose(columns, 0, 1, here), here));
-  return cast(settled(matmul(rows, narrowed, here)), self.dtype(), here);
-}
-
 }  // namespace
 
 // theta (batch, 2, 3) -> (batch, height, width, 2), or theta (batch, 3, 4) -> (batch, depth,
@@ -279,10 +212,5 @@ TAPER_DECOMPOSITION(affine_grid_generator) {
   sizes.insert(sizes.begin(), size[0]), sizes.push_back(rank);
   return {reshape(grid, sizes, here)};
 }
-
-TAPER_DECOMPOSITION(_upsample_bilinear2d_aa) { return {antialiased(a, triangle)}; }
-TAPER_DECOMPOSITION(_upsample_bicubic2d_aa) { return {antialiased(a, cubic)}; }
-TAPER_RESIZED(_upsample_bilinear2d_aa)
-TAPER_RESIZED(_upsample_bicubic2d_aa)
 
 }  // namespace taper::eager::decompositions

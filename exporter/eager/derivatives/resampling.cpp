@@ -148,6 +148,8 @@ TAPER_UPSAMPLE_DERIVATIVES(upsample_linear1d)
 TAPER_UPSAMPLE_DERIVATIVES(upsample_bilinear2d)
 TAPER_UPSAMPLE_DERIVATIVES(upsample_trilinear3d)
 TAPER_UPSAMPLE_DERIVATIVES(upsample_bicubic2d)
+TAPER_UPSAMPLE_DERIVATIVES(_upsample_bilinear2d_aa)
+TAPER_UPSAMPLE_DERIVATIVES(_upsample_bicubic2d_aa)
 
 #define TAPER_GRID_SAMPLER_DERIVATIVES(op)                                                      \
   TAPER_DERIVATIVE(op, "input", "grid") {                                                       \

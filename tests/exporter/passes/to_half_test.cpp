@@ -96,15 +96,15 @@ TEST(to_half, computes_in_halves_between_inputs_and_outputs_that_stay) {
 // As eager does. The bias is a vector, which costs nothing as it is.
 TEST(to_half, casts_around_an_operator_that_has_no_kernel_for_halves) {
   const auto graph = (Text()
-                          .constant("w", ir::Payload::from<float>({1, 2, 3, 4}, {2, 2}))
+                          .constant("w", ir::Payload::from<float>({1, 2, 3, 4}, {2, 2, 1}))
                           .constant("b", ir::Payload::from<float>({5, 6}, {2}))
-                      << "input \"x\" = %x: f32[1, 2]"
-                      << "%y: f32[1, 2] = linear(%x, %w, %b)"
+                      << "input \"x\" = %x: f32[1, 2, 1]"
+                      << "%y: f32[1, 2, 1] = convolution(%x, %w, %b, [1], [0], [1], false, [0], 1)"
                       << "output \"y\" = %y")
                          .halved(DType::bf16);
-  EXPECT_THAT(dtypes_of(*graph, ops::linear), ElementsAre(DType::f32));
+  EXPECT_THAT(dtypes_of(*graph, ops::convolution), ElementsAre(DType::f32));
   EXPECT_THAT(constants_of(*graph), ElementsAre(DType::f32, DType::bf16));
-  EXPECT_THAT(run(*graph, {tensor({1, 1}, {1, 2})}), ElementsAre(8, 13));
+  EXPECT_THAT(run(*graph, {tensor({1, 1}, {1, 2, 1})}), ElementsAre(8, 13));
 }
 
 TEST(to_half, sees_a_weight_through_its_view_after_the_cast) {
@@ -120,13 +120,14 @@ TEST(to_half, sees_a_weight_through_its_view_after_the_cast) {
 }
 
 TEST(to_half, hands_f32_from_one_f32_kernel_to_the_next) {
-  const auto graph = (Text().constant("w", ir::Payload::from<float>({1, 2, 3, 4}, {2, 2}))
-                      << "input \"x\" = %x: f32[1, 2]"
-                      << "%a: f32[1, 2] = linear(%x, %w, none)"
-                      << "%g: f32[1, 2] = relu(%a)"
-                      << "%b: f32[1, 2] = linear(%g, %w, none)"
-                      << "output \"y\" = %b")
-                         .halved();
+  const auto graph =
+      (Text().constant("w", ir::Payload::from<float>({1, 2, 3, 4}, {2, 2, 1}))
+       << "input \"x\" = %x: f32[1, 2, 1]"
+       << "%a: f32[1, 2, 1] = convolution(%x, %w, none, [1], [0], [1], false, [0], 1)"
+       << "%g: f32[1, 2, 1] = relu(%a)"
+       << "%b: f32[1, 2, 1] = convolution(%g, %w, none, [1], [0], [1], false, [0], 1)"
+       << "output \"y\" = %b")
+          .halved();
   EXPECT_THAT(dtypes_of(*graph, ops::_to_copy), ElementsAre(DType::f32)) << *graph;
 }
 

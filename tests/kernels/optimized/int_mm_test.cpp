@@ -64,19 +64,18 @@ TEST(int_mm, gives_the_portable_bits_at_every_level_size_and_layout) {
   const index_t sizes[][3] = {{0, 3, 4},   {3, 0, 4},   {3, 4, 0},     {1, 1, 1},    {4, 16, 4},
                               {5, 15, 3},  {3, 17, 5},  {1, 32, 70},   {7, 33, 66},  {66, 31, 7},
                               {65, 64, 9}, {2, 100, 2}, {17, 200, 35}, {1, 999, 130}};
-  for (const Kernel* kernel : kernels_of(ops::_int_mm))
-    for (const auto& [m, k, n] : sizes)
-      for (const Threads* threads : {static_cast<const Threads*>(nullptr), pool.threads()}) {
-        const DTypeSet taken = kernel->expected[0].dtypes;
-        if (taken & one(DType::i8))
-          expect_portable_bits<int8_t>(portable::_int_mm_i8, *kernel, m, k, n, threads);
-        else
-          expect_portable_bits<uint8_t>(portable::_int_mm_u8, *kernel, m, k, n, threads);
-      }
+  for (const auto& [m, k, n] : sizes)
+    for (const Threads* threads : {static_cast<const Threads*>(nullptr), pool.threads()}) {
+      for (const Kernel* kernel : kernels_of(ops::_int_mm, DType::i8))
+        expect_portable_bits<int8_t>(portable::_int_mm_i8, *kernel, m, k, n, threads);
+      for (const Kernel* kernel : kernels_of(ops::_int_mm, DType::u8))
+        expect_portable_bits<uint8_t>(portable::_int_mm_u8, *kernel, m, k, n, threads);
+    }
 }
 TEST(int_mm, has_records_for_the_levels_of_this_machine) {
   const size_t levels = size_t{cpu_has(CpuLevel::avx2)} + cpu_has(CpuLevel::avx512);
-  EXPECT_EQ(kernels_of(ops::_int_mm).size(), 2 * levels);
+  for (const DType dtype : {DType::i8, DType::u8})
+    EXPECT_EQ(kernels_of(ops::_int_mm, dtype).size(), levels);
 }
 
 }  // namespace

@@ -110,12 +110,12 @@ inline void call(const Kernel& kernel, const std::vector<Slot>& slots,
   ASSERT_EQ(kernel.run(context, plan, slots.data()), Error::ok);
 }
 
-/// The records of an operator over floats that this machine can run, one per level.
-inline std::vector<const Kernel*> kernels_of(const Operator& op) {
+/// The records of an operator over a dtype that this machine can run, one per level.
+inline std::vector<const Kernel*> kernels_of(const Operator& op, DType dtype = DType::f32) {
   std::vector<const Kernel*> found;
   for (const Kernel* kernel : optimized::all)
     if (kernel->op == &op && cpu_has(kernel->level) &&
-        std::string_view(kernel->name).find("_f64_") == std::string_view::npos)
+        (kernel->expected[0].dtypes & one(dtype)) != 0)
       found.push_back(kernel);
   return found;
 }

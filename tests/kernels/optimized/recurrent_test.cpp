@@ -80,8 +80,12 @@ TEST(scans, agree_with_the_plain_ones_at_every_level) {
                                      backward = kernels_of(*scan.backward);
     ASSERT_FALSE(forward.empty());
     ASSERT_EQ(forward.size(), backward.size());
-    for (const auto& [time, batch, hidden] :
-         {std::array<index_t, 3>{1, 1, 1}, {3, 1, 33}, {4, 5, 16}, {3, 40, 70}, {2, 0, 8}})
+    for (const auto& [time, batch, hidden] : {std::array<index_t, 3>{1, 1, 1},
+                                              {3, 1, 33},
+                                              {4, 5, 16},
+                                              {3, 40, 70},
+                                              {6, 40, 12},
+                                              {2, 0, 8}})
       for (const bool reverse : {false, true}) {
         const std::vector<Array> expected =
             run(portable_kernels(scan), scan, time, batch, hidden, reverse);
@@ -105,8 +109,8 @@ TEST(scans, give_the_same_bits_with_threads) {
                                      backward = kernels_of(*scan.backward);
     for (size_t i = 0; i < forward.size(); ++i) {
       const Kernels k{forward[i], backward[i]};
-      const std::vector<Array> one = run(k, scan, 3, 50, 90, false),
-                               many = run(k, scan, 3, 50, 90, false, pool.threads());
+      const std::vector<Array> one = run(k, scan, 5, 50, 90, false),
+                               many = run(k, scan, 5, 50, 90, false, pool.threads());
       for (size_t r = 0; r < one.size(); ++r) EXPECT_EQ(one[r].values(), many[r].values());
     }
   }

@@ -1,0 +1,218 @@
+// A block of a matrix product: what one task computes. For gemm.cpp alone.
+#pragma once
+#include <cstring>
+
+#include "taper/kernels/optimized/gemm.h"
+#include "taper/kernels/optimized/packing.h"
+#include "taper/kernels/optimized/tasks.h"
+
+namespace taper::optimized {
+
+struct GemmScratch {
+  float* a;         ///< panels of (depth, rows of a tile)
+  float* b;         ///< panels of (depth, columns of a tile)
+  index_t* b_rows;  ///< where a row of a panel of b begins
+  float* sums;      ///< c as f32, (row_block, column_block), if it holds small floats
+  float* piece;     ///< what small floats are widened to, piece by piece
+};
+
+struct GemmBlock {
+  /// b is packed some panels of (gemm_depth_block, columns of a tile) at a time, so that memory is
+  /// read in long runs; while they are multiplied, the next ones are asked for.
+  static constexpr index_t panels_at_once = 8;
+
+  const Microkernels& kernels;
+  const PairTiles* pairs;  ///< nullptr: f32 is multiplied
+  index_t m, k;            ///< of the whole product
+  Operand a, b;            ///< from the block's first row, and first column, on
+  float* c;                ///< its first element
+  index_t c_row;
+  index_t rows, columns;
+  Epilogue epilogue;
+  GemmScratch scratch;
+
+  /// Computes c, as f32.
+  // The ways of f32 give the same bits. Those of small floats do not: there the product decides,
+  // not the block, which threads cut.
+  void run() const {
+    const bool dense_columns = b.depth_stride == 1 && b.across_stride != 1, is_small = b.is_small();
+    if (dense_columns && is_small && m <= Microkernels::most_rows_of_long)
+      run_along_small_columns();
+    else if (dense_columns && !is_small && rows <= Microkernels::most_rows_of_long)
+      run_along_columns();
+    else if (!is_small && b.across_stride == 1 && rows <= kernels.rows)
+      run_in_place();
+    else
+      run_packed();
+  }
+
+ private:
+  // Up to so many panels of columns, a is not packed.
+  static constexpr index_t few_panels = 4;
+
+  // (depth, columns) of b, from row k and column j of the block on.
+  struct Source {
+    index_t k, j, depth, columns;
+  };
+
+  index_t panels() const { return ceil_div(rows, kernels.rows); }
+  index_t first(index_t panel) const { return part_begin(rows, panels(), panel); }
+  index_t rows_of(index_t panel) const { return first(panel + 1) - first(panel); }
+  index_t depth(index_t k) const { return smaller(gemm_depth_block, this->k - k); }
+  // of a panel: rows of floats or of pairs
+  index_t length(index_t depth) const { return pairs != nullptr ? ceil_div(depth, 2) : depth; }
+
+  void pack(const Operand& operand, index_t i, index_t k, index_t across, index_t depth, float* to,
+            index_t to_row) const {
+    if (pairs != nullptr)
+      pack_pairs(kernels, *pairs, operand, i, k, across, depth, reinterpret_cast<Pair*>(to), to_row,
+                 scratch.piece);
+    else
+      optimized::pack(kernels, operand, i, k, across, depth, to, to_row, scratch.piece);
+  }
+
+  // Rows of the k-th place of a block of b lie at b_rows[k].
+  void set_b_rows(index_t stride) const {
+    for (index_t i = 0; i < smaller(gemm_depth_block, k) + Microkernels::rows_ahead; ++i)
+      scratch.b_rows[i] = i * stride;
+  }
+
+  // Packs a panel of a, and asks for the next one, which is packed after a tile.
+  void pack_a(index_t k, index_t p) const {
+    pack(a, first(p), k, rows_of(p), depth(k), scratch.a + first(p) * length(depth(k)), rows_of(p));
+    if (a.depth_stride != 1 || p + 1 == panels()) return;
+    for (index_t r = first(p + 1); r < first(p + 1) + rows_of(p + 1); ++r)
+      a.prefetch(r, k, depth(k));
+  }
+
+  // Packs a block of b as panels: a few rows across all of them where rows are contiguous, whole
+  // columns where these are.
+  void pack_b(const Source& s) const {
+    const index_t width = kernels.columns(), length = this->length(s.depth);
+    const index_t rows = b.depth_stride == 1 ? s.depth : 16;
+    if (s.columns % width != 0)
+      std::memset(scratch.b + s.columns / width * width * length, 0,
+                  static_cast<size_t>(width * length) * sizeof(float));
+    for (index_t k = 0; k < s.depth; k += rows)
+      for (index_t j = 0; j < s.columns; j += width)
+        pack(b, s.j + j, s.k + k, smaller(width, s.columns - j), smaller(rows, s.depth - k),
+             scratch.b + j * length + this->length(k) * width, width);
+  }
+
+  // Asks for the i-th of `parts` parts of a block of b.
+  void prefetch_b(const Source& s, index_t parts, index_t i) const {
+    const bool by_rows = b.across_stride == 1;
+    if (!by_rows && b.depth_stride != 1) return;
+    const index_t runs = by_rows ? s.depth : s.columns;
+    for (index_t run = part_begin(runs, parts, i); run < part_begin(runs, parts, i + 1); ++run)
+      b.prefetch(s.j + (by_rows ? 0 : run), s.k + (by_rows ? run : 0),
+                 by_rows ? s.columns : s.depth);
+  }
+
+  // So few columns that packing a would take longer than reading it where it lies.
+  bool reads_a_in_place() const {
+    return !a.is_small() && a.depth_stride == 1 && columns <= few_panels * kernels.columns();
+  }
+
+  // The epilogue of some rows and columns from (row, column) of the block on, if there is one.
+  void finish(index_t row, index_t rows, index_t column, index_t columns) const {
+    if (epilogue.is_identity()) return;
+    Epilogue local = epilogue;
+    if (local.addend != nullptr)
+      local.addend += row * local.addend_row + column * local.addend_column;
+    kernels.finish(rows, columns, c + row * c_row + column, c_row, local);
+  }
+
+  // A tile's share of c: of panel p, from `column` on. `tile` is nullptr: that of rows and vectors.
+  // A tile of c that is narrower than its vectors is computed beside it.
+  void multiply(Tile tile, index_t vectors, index_t p, index_t k, const float* b_block,
+                index_t column, index_t columns) const {
+    const index_t rows = rows_of(p), row = first(p);
+    float* const to = c + row * c_row + column;
+    alignas(64) float
+        whole[Microkernels::most_rows * Microkernels::most_vectors * Microkernels::most_lanes];
+    const bool fits = columns == vectors * kernels.lanes;
+    float* const sums = fits ? to : whole;
+    const index_t width = fits ? c_row : vectors * kernels.lanes;
+    const bool adds = fits && k > 0;
+    const float* const a_panel = scratch.a + row * length(depth(k));
+    if (pairs != nullptr)
+      pairs->tile[rows - 1][vectors - 1](length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
+                                         reinterpret_cast<const Pair*>(b_block), kernels.columns(),
+                                         sums, width, adds);
+    else if (tile == nullptr && reads_a_in_place())
+      kernels.tile_in_place[rows - 1][vectors - 1](depth(k), a.floats(row, k), a.across_stride,
+                                                   b_block, scratch.b_rows, sums, width, adds);
+    else
+      (tile != nullptr ? tile : kernels.tile[rows - 1][vectors - 1])(
+          depth(k), a_panel, b_block, scratch.b_rows, sums, width, adds);
+    if (!fits) kernels.narrow(rows, whole, width, columns, to, c_row, k > 0);
+    if (k + depth(k) == this->k) finish(row, rows, column, columns);
+  }
+
+  // Many rows: each element of b is packed once and read by every panel of a.
+  void run_packed() const {
+    const index_t width = kernels.columns(), group = panels_at_once * width;
+    set_b_rows(width);
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {  // once for an empty sum
+      for (index_t first = 0; first < columns; first += group) {
+        const index_t last = smaller(columns, first + group);
+        pack_b({k, first, depth(k), last - first});
+        Source next{};
+        if (last < columns)
+          next = {k, last, depth(k), smaller(group, columns - last)};
+        else if (const index_t behind = k + gemm_depth_block; behind < this->k)
+          next = {behind, 0, depth(behind), smaller(group, columns)};
+        const index_t tiles = ceil_div(last - first, width) * panels();
+        index_t tile = 0;
+        for (index_t j = first; j < last; j += width) {
+          const index_t here = smaller(width, last - j), vectors = ceil_div(here, kernels.lanes);
+          for (index_t p = 0; p < panels(); ++p) {
+            if (j == 0 && !reads_a_in_place()) pack_a(k, p);
+            multiply(nullptr, vectors, p, k, scratch.b + (j - first) * length(depth(k)), j, here);
+            prefetch_b(next, tiles, tile++);
+          }
+        }
+      }
+    }
+  }
+
+  // One panel of rows: b is read where it lies.
+  void run_in_place() const {
+    set_b_rows(b.depth_stride);
+    const bool has_long = rows <= Microkernels::most_rows_of_long;
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
+      if (has_long || !reads_a_in_place()) pack_a(k, 0);
+      for (index_t j = 0; j < columns;) {
+        index_t vectors = smaller(kernels.vectors, ceil_div(columns - j, kernels.lanes));
+        Tile tile = has_long ? kernels.tile[rows - 1][vectors - 1] : nullptr;
+        if (has_long) {
+          const Microkernels::Long& wide = kernels.long_tile[rows - 1];
+          if (wide.vectors * kernels.lanes <= columns - j) vectors = wide.vectors, tile = wide.tile;
+        }
+        const index_t here = smaller(vectors * kernels.lanes, columns - j);
+        multiply(tile, vectors, 0, k, b.floats(j, k), j, here);
+        j += here;
+      }
+    }
+  }
+
+  // Few rows, and the columns of b lie densely: these are read where they lie.
+  void run_along_columns() const {
+    kernels.row_tile[rows - 1](k, gemm_depth_block, a.floats(0, 0), a.across_stride, a.depth_stride,
+                               b.floats(0, 0), b.across_stride, columns, c, c_row);
+    finish(0, rows, 0, columns);
+  }
+  void run_along_small_columns() const {
+    const auto tile =
+        (b.dtype == DType::f16 ? kernels.f16_row_tile : kernels.bf16_row_tile)[rows - 1];
+    const index_t most = piece_floats / rows;
+    for (index_t at = 0; at == 0 || at < k; at += most) {
+      const index_t length = smaller(most, k - at);
+      for (index_t r = 0; r < rows; ++r) widen_row(a, r, at, length, scratch.piece + r * length);
+      tile(length, scratch.piece, length, b.at(0, at), b.across_stride, columns, c, c_row, at > 0);
+    }
+  }
+};
+
+}  // namespace taper::optimized

@@ -1,0 +1,28 @@
+// Products of bf16 by instructions that multiply pairs of them (AVX512-BF16): two multiply-adds
+// where f32 has one.
+#pragma once
+#include "taper/kernels/optimized/microkernel.h"
+
+namespace taper::optimized {
+
+/// Two neighbours along k, the first in the lower half. The last of an odd k has zero for the
+/// other.
+using Pair = uint32_t;
+
+/// A tile as in microkernel.h, over `depth` pairs of packed operands: a(r, p) = a[p * rows + r],
+/// b(p, j) = b[p * b_row + j]. An element is one chain of sums of two products with p ascending,
+/// each rounded to f32; subnormal values count as zero, as the instruction has it.
+using PairTile = void (*)(index_t depth, const Pair* a, const Pair* b, index_t b_row, float* c,
+                          index_t c_row, bool add);
+
+struct PairTiles {
+  /// [rows - 1][vectors - 1] of those of the Microkernels
+  PairTile tile[Microkernels::most_rows][Microkernels::most_vectors];
+  /// to[i] = (even[i], odd[i]) for i in [0, count)
+  void (*interleave)(index_t count, const BFloat16* even, const BFloat16* odd, Pair* to);
+};
+
+/// nullptr where `kernels`, or this machine, have none.
+const PairTiles* pair_tiles(const Microkernels& kernels);
+
+}  // namespace taper::optimized

@@ -1,0 +1,26 @@
+// The portable running sums, compiled for AVX2 and AVX-512: the same bits.
+#include "taper/kernels/portable/scan.h"
+
+#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/small_rows.h"
+
+#if TAPER_X86_LEVELS
+namespace taper::optimized {
+
+namespace {
+
+template <CpuLevel level, class E>
+using CumSum = portable::Scan<SmallRowLoopsAt<level>, portable::RunningSum, E, Maybe<DType>>;
+
+}  // namespace
+
+#define TAPER_WIDE(variant, E, level)                                               \
+  TAPER_WIDE_KERNEL(cumsum, variant, level, (&CumSum<CpuLevel::level, E>::prepare), \
+                    (&CumSum<CpuLevel::level, E>::run))
+TAPER_WIDE(f32, float, avx2)
+TAPER_WIDE(small_float, portable::SmallFloat, avx2)
+TAPER_WIDE(f32, float, avx512)
+TAPER_WIDE(small_float, portable::SmallFloat, avx512)
+
+}  // namespace taper::optimized
+#endif
