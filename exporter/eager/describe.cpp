@@ -5,6 +5,26 @@
 namespace taper::eager {
 namespace {
 
+/// The tensors of a call: "input (2, 3), index (4) i64". f32 goes without saying unless
+/// `all_dtypes`.
+std::string describe_tensors(const OperatorInfo& info, const Boxed* arguments, bool all_dtypes) {
+  std::string text;
+  const auto add = [&](const std::string& name, const Tensor& t) {
+    text += (text.empty() ? "" : ", ") + name + " " + to_string(t.sizes()) +
+            (t.dtype() == DType::f32 && !all_dtypes ? ""
+                                                    : std::string(" ") + taper::name_of(t.dtype()));
+  };
+  for (int i = 0; i < info.argument_count; ++i) {
+    const Boxed& b = arguments[i];
+    if (b.kind != Kind::tensor || !b.present) continue;
+    const std::string name(info.arguments[i].name);
+    for (uint32_t k = 0; k < b.size; ++k)
+      if (b.tensors[k].defined())
+        add(b.list ? name + "[" + std::to_string(k) + "]" : name, b.tensors[k]);
+  }
+  return text;
+}
+
 /// "start 0, end 5, step -1": the numbers of a call without tensors.
 std::string describe_numbers(const OperatorInfo& info, const Boxed* arguments) {
   std::string text;
@@ -23,9 +43,28 @@ std::string describe_numbers(const OperatorInfo& info, const Boxed* arguments) {
   return text;
 }
 
+/// ", approximate \"cubic\""
+std::string describe_texts(const OperatorInfo& info, const Boxed* arguments) {
+  std::string text;
+  for (int i = 0; i < info.argument_count; ++i)
+    if (const Boxed& b = arguments[i]; b.present && b.kind == Kind::string)
+      text +=
+          ", " + std::string(info.arguments[i].name) + " \"" + std::string(b.text, b.size) + "\"";
+  return text;
+}
+
+bool speaks_of_dtypes(const std::string& what) {
+  for (const char* word : {"dtype", "i64", "i32", "bool", "floating", "integer"})
+    if (what.find(word) != std::string::npos) return true;
+  return false;
+}
+
 std::string compose(const OperatorInfo& info, const Boxed* arguments, const std::string& what) {
-  std::string given = describe_arguments(info, arguments);
-  if (given.empty()) given = describe_numbers(info, arguments);
+  std::string given = describe_tensors(info, arguments, speaks_of_dtypes(what));
+  if (given.empty())
+    given = describe_numbers(info, arguments);
+  else
+    given += describe_texts(info, arguments);
   return std::string(info.name) + ": " + what + (given.empty() ? "" : " for " + given);
 }
 std::string fill(const char* message, const int64_t* values) {
@@ -36,22 +75,14 @@ std::string fill(const char* message, const int64_t* values) {
 }  // namespace
 
 std::string describe_arguments(const OperatorInfo& info, const Boxed* arguments) {
-  std::string text;
-  const auto add = [&](const std::string& name, const Tensor& t) {
-    text += (text.empty() ? "" : ", ") + name + " " + to_string(t.sizes()) +
-            (t.dtype() == DType::f32 ? "" : std::string(" ") + taper::name_of(t.dtype()));
-  };
-  for (int i = 0; i < info.argument_count; ++i) {
-    const Boxed& b = arguments[i];
-    if (b.kind != Kind::tensor || !b.present) continue;
-    const std::string name(info.arguments[i].name);
-    for (uint32_t k = 0; k < b.size; ++k)
-      if (b.tensors[k].defined())
-        add(b.list ? name + "[" + std::to_string(k) + "]" : name, b.tensors[k]);
-  }
-  return text;
+  return describe_tensors(info, arguments, false);
 }
 
+std::string describe_absence(const OperatorInfo& info) {
+  return std::string(info.name) + (info.op->category == Category::refused
+                                       ? ": complex numbers are not supported"
+                                       : ": this operator has no kernel");
+}
 std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
                              const Facts<Extent>& facts) {
   return compose(info, arguments, fill(facts.message, facts.values));

@@ -15,6 +15,9 @@ class MissingKernelError : public EagerError {
 /// "self (2, 5), other (3)": the tensor arguments with their sizes.
 std::string describe_arguments(const OperatorInfo& info, const Boxed* arguments);
 
+/// Why an operator has no kernel at all: "fft_rfft: complex numbers are not supported".
+std::string describe_absence(const OperatorInfo& info);
+
 std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
                              const Facts<Extent>& facts);
 std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,

@@ -51,8 +51,7 @@ void in_terms_of(const OperatorInfo& info, const Location& here, const Work& wor
 void infer(const OperatorInfo& info, const Boxed* arguments, TensorType<Dim>* types,
            std::vector<Check>& checks, const Location& here) {
   Facts<Dim> facts;
-  if (info.symbolic_rule == nullptr)
-    throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
+  if (info.symbolic_rule == nullptr) throw MissingKernelError(here, describe_absence(info));
   in_terms_of(info, here, [&] {
     if (!info.symbolic_rule(facts, arguments, types))
       throw EagerError(here, describe_failure(info, arguments, facts));

@@ -11,6 +11,10 @@ struct Location {
   int line = 0;
   const char* function = "";
 
+  constexpr Location() = default;
+  // Not an aggregate: `{0, 1}` shall be a list of dimensions.
+  constexpr Location(const char* file, int line, const char* function)
+      : file(file), line(line), function(function) {}
   static constexpr Location current(const char* file = __builtin_FILE(),
                                     int line = __builtin_LINE(),
                                     const char* function = __builtin_FUNCTION()) {

@@ -164,8 +164,7 @@ void run_kernel(const OperatorInfo& info, const Boxed* arguments, Tensor* result
   Slots slots(info, arguments, here);
   TensorType<Extent> types[Schema::max_results];
   Facts<Extent> facts;
-  if (info.numeric_rule == nullptr)
-    throw MissingKernelError(here, std::string(info.name) + ": this operator has no kernel yet");
+  if (info.numeric_rule == nullptr) throw MissingKernelError(here, describe_absence(info));
   if (!info.numeric_rule(facts, slots.data(), types))
     throw EagerError(here, describe_failure(info, arguments, facts));
   const Kernel* kernel = choose(info, arguments, types);

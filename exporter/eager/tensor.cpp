@@ -273,7 +273,8 @@ Tensor& Tensor::copy_(const Tensor& source, Location here) {
   const Dims want = sizes(), have = source.sizes();
   bool equal = want.size() == have.size();
   for (size_t i = 0; equal && i < want.size(); ++i) equal = same(want[i], have[i]);
-  write(*this, equal ? source : source.expand(want, here), "copy", here);
+  const Tensor value = equal ? source : source.expand(want, here);
+  write(*this, value.dtype() == dtype() ? value : value.to(dtype(), here), "copy", here);
   return *this;
 }
 Tensor& Tensor::fill_(Scalar value, Location here) {
@@ -288,6 +289,9 @@ Tensor& Tensor::add_(Scalar other, Location here) {
 }
 Tensor& Tensor::sub_(const Tensor& other, Scalar alpha, Location here) {
   return call_in_place<ops::sub_Tensor>(here, *this, other, alpha);
+}
+Tensor& Tensor::sub_(Scalar other, Location here) {
+  return call_in_place<ops::sub_Scalar>(here, *this, other, Scalar(1));
 }
 Tensor& Tensor::mul_(const Tensor& other, Location here) {
   return call_in_place<ops::mul_Tensor>(here, *this, other);

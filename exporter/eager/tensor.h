@@ -159,6 +159,7 @@ class Tensor {
   Tensor& add_(const Tensor& other, Scalar alpha = 1, Location here = Location::current());
   Tensor& add_(Scalar other, Location here = Location::current());
   Tensor& sub_(const Tensor& other, Scalar alpha = 1, Location here = Location::current());
+  Tensor& sub_(Scalar other, Location here = Location::current());
   Tensor& mul_(const Tensor& other, Location here = Location::current());
   Tensor& mul_(Scalar other, Location here = Location::current());
   Tensor& div_(const Tensor& other, Location here = Location::current());

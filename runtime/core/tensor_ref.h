@@ -129,6 +129,8 @@ struct Scalar {
   constexpr Scalar(long long v) : integer(v) {}
   constexpr Scalar(float v) : is_real(true), real(v) {}
   constexpr Scalar(double v) : is_real(true), real(v) {}
+  template <class T>
+  Scalar(T*) = delete;  ///< nor text: a pointer would become a bool
   /// The value as the C++ type `T`.
   template <class T>
   constexpr T to() const {

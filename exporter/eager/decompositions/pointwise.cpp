@@ -276,7 +276,10 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(mvlgamma) {
   const Location here = a.here();
   const Tensor self = as_floating(a.tensor<"self">(), here);
   const auto p = static_cast<double>(a.integer<"p">());
-  if (p < 1) throw EagerError(here, "mvlgamma: p must be at least 1");
+  constexpr double most = 1 << 16;  // a term each
+  if (p < 1 || p > most)
+    throw EagerError(here,
+                     "mvlgamma: p must lie in [1, 65536], got " + std::to_string(a.integer<"p">()));
   Tensor total = lgamma(self, here);
   for (double i = 1; i < p; ++i)
     total = add(total, lgamma(sub(self, i / 2, 1, here), here), 1, here);

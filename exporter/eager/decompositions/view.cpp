@@ -201,7 +201,11 @@ TAPER_DECOMPOSITION(resize_) {
   if (self.requires_grad())
     throw EagerError(here, "resize_: a tensor that requires a gradient cannot be resized");
   Dim count = 1;
-  for (const Dim& d : size) count *= d;
+  for (const Dim& d : size) {
+    if (d.is_constant() && d.value() < 0)
+      throw EagerError(here, "resize_: sizes must not be negative, got " + to_string(size));
+    count *= d;
+  }
   const Tensor line = flatten(self, 0, -1, here);
   if (!proves_less(self.numel(), count))
     return {view(slice(line, 0, Dim(0), count, 1, here), size, here)};

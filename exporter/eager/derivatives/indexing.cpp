@@ -98,6 +98,10 @@ ReduceGradients reduce_gradients(const By& by, std::string_view reduce, bool inc
 }  // namespace
 
 TAPER_DERIVATIVE(embedding, "indices") {
+  if (saved.boolean<"sparse">())
+    throw EagerError(saved.here(),
+                     "embedding: sparse gradients are not supported: sparse must be "
+                     "false where the weight requires a gradient");
   return {call<ops::embedding_dense_backward>(
               saved.here(), dy, saved.tensor<"indices">(), saved.sizes<"weight">()[0],
               saved.dim<"padding_idx">(), saved.boolean<"scale_grad_by_freq">()),

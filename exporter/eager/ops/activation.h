@@ -117,4 +117,28 @@ inline Tensor silu_backward(const Tensor& grad_output, const Tensor& self,
   return call<ops::silu_backward>(here, grad_output, self);
 }
 
+// ---- in place ----
+
+#define TAPER_EAGER_ACTIVATION_IN_PLACE(name)                                 \
+  inline Tensor& name##_(Tensor& self, Location here = Location::current()) { \
+    return call_in_place<ops::name>(here, self);                              \
+  }
+/// The function of its name, in place.
+TAPER_EAGER_ACTIVATION_IN_PLACE(relu6)
+TAPER_EAGER_ACTIVATION_IN_PLACE(silu)
+TAPER_EAGER_ACTIVATION_IN_PLACE(hardswish)
+TAPER_EAGER_ACTIVATION_IN_PLACE(hardsigmoid)
+#undef TAPER_EAGER_ACTIVATION_IN_PLACE
+inline Tensor& hardtanh_(Tensor& self, Scalar min_val = -1, Scalar max_val = 1,
+                         Location here = Location::current()) {
+  return call_in_place<ops::hardtanh>(here, self, min_val, max_val);
+}
+inline Tensor& leaky_relu_(Tensor& self, Scalar negative_slope = 0.01,
+                           Location here = Location::current()) {
+  return call_in_place<ops::leaky_relu>(here, self, negative_slope);
+}
+inline Tensor& elu_(Tensor& self, Scalar alpha = 1, Location here = Location::current()) {
+  return call_in_place<ops::elu>(here, self, alpha, Scalar(1), Scalar(1));
+}
+
 }  // namespace taper::eager

@@ -5,7 +5,7 @@
 
 namespace taper::eager {
 
-// ---- comparisons of a tensor with a tensor or a number, in the dtype that holds both values ----
+// ---- comparisons of a tensor with a tensor or a number ----
 // NaN is not equal to anything, and neither less nor greater.
 
 /// self = other

@@ -23,6 +23,23 @@ TEST(in_place, changes_the_tensor_and_its_history) {
   sum(y).backward();
   EXPECT_THAT(values(x.grad()), ElementsAre(9, 18));
 }
+TEST(copy_, casts_to_the_dtype_of_self) {
+  Tensor integers = zeros({2}, DType::i64), flags = zeros({2}, DType::boolean);
+  const Tensor x = Tensor::from<float>({-1.5f, 0}, {2});
+  EXPECT_THAT(integers.copy_(x).to_vector<int64_t>(), ElementsAre(-1, 0));
+  EXPECT_THAT(flags.copy_(x).to(DType::f32).to_vector<float>(), ElementsAre(1, 0));
+}
+TEST(activations, exist_in_place) {
+  Tensor x = Tensor::from<float>({-2, 0.5f, 7}, {3});
+  const void* storage = x.data<float>();
+  EXPECT_THAT(values(hardtanh_(x, -1, 6)), ElementsAre(-1, 0.5f, 6));
+  EXPECT_THAT(values(leaky_relu_(x, 0.5)), ElementsAre(-0.5f, 0.5f, 6));
+  EXPECT_THAT(values(relu_(x)), ElementsAre(0, 0.5f, 6));
+  EXPECT_THAT(values(relu6_(x.sub_(-1.0))), ElementsAre(1, 1.5f, 6));
+  const Tensor before = x.clone();
+  EXPECT_EQ(values(silu_(x)), values(silu(before)));
+  EXPECT_EQ(x.data<float>(), storage);
+}
 TEST(in_place, names_both_places_when_it_corrupts_a_gradient) {
   const Tensor x = leaf({1, 2}, {2});
   Tensor y = x * 3;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "taper/exporter/eager/ops/activation.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/movement.h"
@@ -12,6 +13,8 @@
 #include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/resampling.h"
+#include "taper/exporter/eager/ops/softmax.h"
+#include "taper/exporter/eager/ops/special.h"
 #include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager {
@@ -149,6 +152,54 @@ TEST(max_pool, names_the_operator_that_was_called) {
   EXPECT_EQ(refusal([&] { max_pool2d_with_indices(x, 2, 2, 2); }),
             "max_pool2d_with_indices: padding 2 is more than half of kernel_size 2 with dilation 1 "
             "for self (1, 1, 2, 3)");
+}
+
+TEST(resize_, refuses_negative_sizes) {
+  Tensor x = ones({6});
+  EXPECT_EQ(refusal([&] {
+              resize_(x, {-1, 2});
+            }),
+            "resize_: sizes must not be negative, got (-1, 2)");
+}
+TEST(mvlgamma, bounds_its_terms) {
+  EXPECT_EQ(refusal([&] { mvlgamma(ones({2}), 1 << 30); }),
+            "mvlgamma: p must lie in [1, 65536], got 1073741824");
+}
+TEST(gelu, names_the_approximation_that_it_was_given) {
+  EXPECT_EQ(refusal([&] {
+              gelu(ones({2, 3}), "cubic");
+            }),
+            "gelu: approximate must be none or tanh for self (2, 3), approximate \"cubic\"");
+}
+TEST(gather, names_the_dtype_that_it_was_given) {
+  const std::string text = refusal([&] { gather(ones({2, 3}), 1, ones({2, 3})); });
+  EXPECT_NE(text.find("index (2, 3) f32"), std::string::npos) << text;
+}
+TEST(fft_rfft, says_that_complex_numbers_are_not_supported) {
+  EXPECT_EQ(refusal([&] {
+              call<ops::fft_rfft>(Location::current(), ones({4}), std::optional<Dim>(), int64_t{-1},
+                                  std::optional<std::string_view>());
+            }),
+            "fft_rfft: complex numbers are not supported");
+}
+TEST(embedding, has_no_sparse_gradient) {
+  Tensor weight = ones({4, 2});
+  weight.set_requires_grad();
+  const Tensor rows =
+      call<ops::embedding>(Location::current(), weight, integers({1, 2}), Dim(-1), false, true);
+  EXPECT_EQ(refusal([&] { sum(rows).backward(); }),
+            "embedding: sparse gradients are not supported: sparse must be false where the weight "
+            "requires a gradient");
+}
+TEST(scaled_dot_product_attention, wants_heads_that_divide_those_of_query) {
+  const auto attend = [](int64_t heads, int64_t kv_heads) {
+    const Tensor q = ones({1, heads, 2, 4}), kv = ones({1, kv_heads, 2, 4});
+    return refusal(
+        [&] { scaled_dot_product_attention(q, kv, kv, {}, 0.0, false, std::nullopt, true); });
+  };
+  EXPECT_NE(attend(3, 2).find("of 3 heads only 2 can be served"), std::string::npos)
+      << attend(3, 2);
+  EXPECT_NE(attend(3, 0).find("key and value have 0 heads"), std::string::npos) << attend(3, 0);
 }
 
 }  // namespace
