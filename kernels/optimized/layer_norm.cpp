@@ -3,7 +3,7 @@
 #include "taper/kernels/portable/layer_norm.h"
 
 #include "taper/kernels/optimized/optimized.h"
-#include "taper/kernels/optimized/small_rows.h"
+#include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/portable/batch_norm.h"
 #include "taper/kernels/portable/group_norm.h"
 #include "taper/kernels/shapes/norm.h"
@@ -27,7 +27,7 @@ using namespace portable;
   TAPER_WIDE_KERNEL(_native_batch_norm_legit_no_training, f32, level,                            \
                     batch_norm::no_training<LoopsAt<CpuLevel::level>, float>)                    \
   TAPER_WIDE_KERNEL(_native_batch_norm_legit_no_training, small_float, level,                    \
-                    batch_norm::no_training<SmallRowLoopsAt<CpuLevel::level>, SmallFloat>)       \
+                    batch_norm::no_training<SmallLoopsAt<CpuLevel::level>, SmallFloat>)          \
   TAPER_WIDE_KERNEL(native_batch_norm_backward, f32, level,                                      \
                     batch_norm::backward<LoopsAt<CpuLevel::level>, float>)
 TAPER_WIDE_LEVEL(avx2)

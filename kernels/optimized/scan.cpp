@@ -2,7 +2,7 @@
 #include "taper/kernels/portable/scan.h"
 
 #include "taper/kernels/optimized/optimized.h"
-#include "taper/kernels/optimized/small_rows.h"
+#include "taper/kernels/optimized/small_floats.h"
 
 #if TAPER_X86_LEVELS
 namespace taper::optimized {
@@ -10,7 +10,7 @@ namespace taper::optimized {
 namespace {
 
 template <CpuLevel level, class E>
-using CumSum = portable::Scan<SmallRowLoopsAt<level>, portable::RunningSum, E, Maybe<DType>>;
+using CumSum = portable::Scan<SmallLoopsAt<level>, portable::RunningSum, E, Maybe<DType>>;
 
 }  // namespace
 

@@ -162,13 +162,25 @@ void load_small(const void* from, index_t stride, index_t n, void* to) {
   for (index_t i = 0; i < n; ++i) static_cast<float*>(to)[i] = portable::to_float(x[i * stride]);
 }
 
-/// A driver's loops at a level, which read small floats through its conversions.
+/// The Store (walk.h) of a small float at a level.
+template <class E, CpuLevel level>
+void store_small(const void* from, index_t n, void* to) {
+  constexpr DType dtype = std::is_same_v<E, Half> ? DType::f16 : DType::bf16;
+  narrow_small<level>(dtype, n, static_cast<const float*>(from), to);
+}
+
+/// A driver's loops at a level, which read and write small floats through its conversions.
 template <CpuLevel level>
 struct SmallLoopsAt : LoopsAt<level> {
   static portable::Load loader(DType from, DType to) {
     if (to == DType::f32 && from == DType::f16) return load_small<Half, level>;
     if (to == DType::f32 && from == DType::bf16) return load_small<BFloat16, level>;
     return portable::loader(from, to);
+  }
+  static portable::Store storer(DType from, DType to) {
+    if (from == DType::f32 && to == DType::f16) return store_small<Half, level>;
+    if (from == DType::f32 && to == DType::bf16) return store_small<BFloat16, level>;
+    return portable::storer(from, to);
   }
 };
 

@@ -42,6 +42,7 @@ struct LoopsAt {
     return AtLevel<level, f>::call(static_cast<A&&>(a)...);
   }
   static portable::Load loader(DType from, DType to) { return portable::loader(from, to); }
+  static portable::Store storer(DType from, DType to) { return portable::storer(from, to); }
 };
 
 }  // namespace taper::optimized

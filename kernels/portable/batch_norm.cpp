@@ -72,7 +72,7 @@ Error functional(Context& context, View<const T> input, Maybe<View<const T>> wei
   T *new_mean = running_mean_out.data(), *new_var = running_var_out.data();
   if (!training) {
     for (index_t i = 0; i < running_mean.numel(); ++i) new_mean[i] = mean[i], new_var[i] = var[i];
-    evaluate<PlainRowLoops>(context, input, weight, bias, running_mean, running_var, eps, out);
+    evaluate<PlainLoops>(context, input, weight, bias, running_mean, running_var, eps, out);
     return Error::ok;
   }
   train(context, input, weight, bias, eps, out, save_mean, save_invstd,
@@ -86,10 +86,9 @@ Error functional(Context& context, View<const T> input, Maybe<View<const T>> wei
 
 }  // namespace
 
-TAPER_KERNEL(_native_batch_norm_legit_no_training, f32, no_training<PlainRowLoops, float>)
-TAPER_KERNEL(_native_batch_norm_legit_no_training, f64, no_training<PlainRowLoops, double>)
-TAPER_KERNEL(_native_batch_norm_legit_no_training, small_float,
-             no_training<PlainRowLoops, SmallFloat>)
+TAPER_KERNEL(_native_batch_norm_legit_no_training, f32, no_training<PlainLoops, float>)
+TAPER_KERNEL(_native_batch_norm_legit_no_training, f64, no_training<PlainLoops, double>)
+TAPER_KERNEL(_native_batch_norm_legit_no_training, small_float, no_training<PlainLoops, SmallFloat>)
 TAPER_KERNEL(_native_batch_norm_legit_no_stats, f32, no_stats<float>)
 TAPER_KERNEL(_native_batch_norm_legit_no_stats, f64, no_stats<double>)
 TAPER_KERNEL(_native_batch_norm_legit_functional, f32, functional<float>)

@@ -90,6 +90,7 @@ struct PlainLoops {
     return f(static_cast<A&&>(a)...);
   }
   static Load loader(DType from, DType to) { return portable::loader(from, to); }
+  static Store storer(DType from, DType to) { return portable::storer(from, to); }
 };
 
 }  // namespace portable

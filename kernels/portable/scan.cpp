@@ -73,7 +73,7 @@ class Extremes {
 
 /// With a dtype, which the host has settled.
 template <template <class> class Running, class E>
-using ScanTo = Scan<PlainRowLoops, Running, E, Maybe<DType>>;
+using ScanTo = Scan<PlainLoops, Running, E, Maybe<DType>>;
 
 template <template <class> class Order, class E>
 struct RunningExtreme {
@@ -85,7 +85,7 @@ struct RunningExtreme {
   static Error run(Context& context, const WalkedLines& plan, AnyView<const E> self, int64_t,
                    View<E> values, View<int64_t> indices) {
     using T = Compute<E>;
-    scan<PlainRowLoops, Extremes<Order<T>, T>, T>(context, plan, self, values, indices.data());
+    scan<PlainLoops, Extremes<Order<T>, T>, T>(context, plan, self, values, indices.data());
     return Error::ok;
   }
 };
@@ -96,8 +96,8 @@ TAPER_LINES_NUMERIC(cummax, RunningExtreme, Greater)
 TAPER_LINES_NUMERIC(cummin, RunningExtreme, Less)
 TAPER_LINES_NUMERIC(cumsum, ScanTo, RunningSum)
 TAPER_LINES_NUMERIC(cumprod, ScanTo, RunningProduct)
-TAPER_LINES(logcumsumexp, f32, Scan<PlainRowLoops, RunningLogSum, float>)
-TAPER_LINES(logcumsumexp, f64, Scan<PlainRowLoops, RunningLogSum, double>)
-TAPER_LINES(logcumsumexp, small_float, Scan<PlainRowLoops, RunningLogSum, SmallFloat>)
+TAPER_LINES(logcumsumexp, f32, Scan<PlainLoops, RunningLogSum, float>)
+TAPER_LINES(logcumsumexp, f64, Scan<PlainLoops, RunningLogSum, double>)
+TAPER_LINES(logcumsumexp, small_float, Scan<PlainLoops, RunningLogSum, SmallFloat>)
 
 }  // namespace taper::portable

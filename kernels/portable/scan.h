@@ -1,4 +1,4 @@
-// The loops of running sums and the like, over `Loops` (elements.h) with a way back (small_rows.h).
+// The loops of running sums and the like, over `Loops` (elements.h).
 #pragma once
 #include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/small_rows.h"

@@ -7,11 +7,6 @@
 
 namespace taper::portable {
 
-/// PlainLoops (elements.h), and the way back.
-struct PlainRowLoops : PlainLoops {
-  static Store storer(DType from, DType to) { return portable::storer(from, to); }
-};
-
 /// `self` as the loops of a level read it.
 template <class Loops>
 Source source_of(const TensorRef& self, const Walk& walk, DType computes) {
