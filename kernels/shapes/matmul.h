@@ -12,20 +12,21 @@ bool multipliable(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& 
          facts.require(a.dtype != DType::boolean, TAPER_TEXT("bool cannot be multiplied"));
 }
 
-/// `self` broadcasts to `out`: dimensions from the right are one or equal.
+/// A product's summand broadcasts to it: dimensions from the right are one or equal.
 template <class D>
-bool broadcasts_to(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& out) {
-  if (!facts.require(self.dtype == out.dtype,
-                     TAPER_TEXT("self's dtype differs from the product's")))
+bool broadcasts_to(Facts<D>& facts, const TensorType<D>& summand, const TensorType<D>& out) {
+  if (!facts.require(summand.dtype == out.dtype,
+                     TAPER_TEXT("the summand's dtype differs from the product's")))
     return false;
-  if (!facts.require(self.rank <= out.rank, TAPER_TEXT("self has {} dimensions, the product {}"),
-                     D(self.rank), D(out.rank)))
+  if (!facts.require(summand.rank <= out.rank,
+                     TAPER_TEXT("the summand has {} dimensions, the product {}"), D(summand.rank),
+                     D(out.rank)))
     return false;
-  for (int i = 1; i <= self.rank; ++i) {
-    const D& from = self[self.rank - i];
+  for (int i = 1; i <= summand.rank; ++i) {
+    const D& from = summand[summand.rank - i];
     if (facts.is_one(from)) continue;
     if (!facts.equal(from, out[out.rank - i],
-                     TAPER_TEXT("self's extent {} does not broadcast to the product's {}")))
+                     TAPER_TEXT("the summand's extent {} does not broadcast to the product's {}")))
       return false;
   }
   return true;

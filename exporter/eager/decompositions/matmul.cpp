@@ -70,6 +70,13 @@ Tensor dot_product(const Tensor& x, const Tensor& y, const Location& here) {
   return mm(x.unsqueeze(0, here), y.unsqueeze(1, here), here).reshape({}, here);
 }
 
+// A sum promotes; a product with a summand does not.
+void require_dtype(const char* op, const Tensor& summand, const Tensor& factor, Location here) {
+  if (summand.dtype() != factor.dtype())
+    throw EagerError(here, std::string(op) + ": the summand's dtype differs from the product's: " +
+                               name_of(summand.dtype()) + " and " + name_of(factor.dtype()));
+}
+
 }  // namespace
 
 TAPER_DECOMPOSITION(matmul) {
@@ -122,14 +129,16 @@ TAPER_DECOMPOSITION(transformers_grouped_mm_fallback) {
 // For dtypes that have no kernel for the whole.
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(linear) {
-  const Tensor product = matmul(a.tensor<"input">(), a.tensor<"weight">().t(a.here()), a.here());
-  const Tensor bias = a.tensor<"bias">();
+  const Tensor input = a.tensor<"input">(), bias = a.tensor<"bias">();
+  if (bias.defined()) require_dtype("linear", bias, input, a.here());
+  const Tensor product = matmul(input, a.tensor<"weight">().t(a.here()), a.here());
   return {bias.defined() ? add(product, bias, 1, a.here()) : product};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(baddbmm) {
   const Scalar alpha = a.scalar<"alpha">(), beta = a.scalar<"beta">();
   const Location here = a.here();
+  require_dtype("baddbmm", a.tensor<"self">(), a.tensor<"batch1">(), here);
   Tensor product = bmm(a.tensor<"batch1">(), a.tensor<"batch2">(), here);
   if (alpha.to<double>() != 1) product = mul(product, alpha, here);
   return {beta.to<double>() == 0 ? product : add(product, a.tensor<"self">(), beta, here)};

@@ -161,6 +161,33 @@ TEST(resize_, refuses_negative_sizes) {
             }),
             "resize_: sizes must not be negative, got (-1, 2)");
 }
+TEST(copy_, is_named_where_sizes_do_not_broadcast) {
+  const std::string text = refusal([] { zeros({2, 3}).copy_(ones({4})); });
+  EXPECT_EQ(text.find("copy_: "), 0u) << text;
+}
+TEST(linear, wants_a_bias_of_the_dtype_of_its_product) {
+  const auto with_bias = [](DType product, DType bias) {
+    return refusal([&] {
+      call<ops::linear>(Location::current(), ones({2, 3}, product), ones({4, 3}, product),
+                        std::optional(zeros({4}, bias)));
+    });
+  };
+  for (const std::string& text :
+       {with_bias(DType::bf16, DType::f32), with_bias(DType::f32, DType::f64)})
+    EXPECT_NE(text.find("linear: the summand's dtype differs from the product's"),
+              std::string::npos)
+        << text;
+}
+TEST(baddbmm, wants_a_summand_of_the_dtype_of_its_product) {
+  for (const DType dtype : {DType::f64, DType::f16}) {
+    const std::string text = refusal([&] {
+      baddbmm(zeros({1, 2, 4}, dtype), ones({1, 2, 3}), ones({1, 3, 4}));
+    });
+    EXPECT_NE(text.find("baddbmm: the summand's dtype differs from the product's"),
+              std::string::npos)
+        << text;
+  }
+}
 TEST(mvlgamma, bounds_its_terms) {
   EXPECT_EQ(refusal([&] { mvlgamma(ones({2}), 1 << 30); }),
             "mvlgamma: p must lie in [1, 65536], got 1073741824");
