@@ -2,9 +2,12 @@
 // arguments are compared with the operator's row when it is compiled.
 #pragma once
 #include <atomic>
+#include <initializer_list>
 #include <optional>
 #include <tuple>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "taper/exporter/eager/dispatch.h"
 
@@ -52,24 +55,23 @@ constexpr bool fits(const Parameter& p) {
 
 /// The index of the first argument that does not fit the row; the number of arguments if some are
 /// missing; -1: all fit.
-template <const Operator& op, class... A>
-consteval int misfit() {
-  constexpr const Schema& s = schema<op>;
-  bool (*const checks[])(const Parameter&) = {&fits<A>..., nullptr};
+consteval int misfit(const Schema& s, std::initializer_list<bool (*)(const Parameter&)> arguments) {
+  const int count = static_cast<int>(arguments.size());
   int n = 0;
   for (int i = 0; i < s.parameter_count; ++i) {
     if (!reaches_kernel(s.parameters[i])) continue;
-    if (n == static_cast<int>(sizeof...(A)) || !checks[n](s.parameters[i])) return n;
+    if (n == count || !arguments.begin()[n](s.parameters[i])) return n;
     ++n;
   }
-  return n == static_cast<int>(sizeof...(A)) ? -1 : n;
+  return n == count ? -1 : n;
 }
-template <const Operator& op, int argument>
-struct call_differs_from_the_row_at_argument {
+
+template <int argument>
+struct CallAndRowDifferAtArgument {
   static_assert(
       argument == -1,
       "the call's arguments and the row in operators.def differ (operator and index stand above)");
-  static constexpr bool ok = true;
+  static constexpr bool none = true;
 };
 
 /// A row's entry in the table of operators, looked up at the first call.
@@ -110,46 +112,59 @@ Boxed box(const A& a, const Parameter& p) {
     return Boxed::of(a);
 }
 
+// The calls themselves, apart from the operator's row: there are some hundred combinations of
+// arguments, and every file that includes operators compiles a call of each row.
+
+template <size_t... i>
+auto tuple_of(Tensor* results, std::index_sequence<i...>) {
+  return std::tuple(std::move(results[i])...);
+}
+
+template <int result_count, class... A>
+auto call(const OperatorInfo& info, const Location& here, const A&... a) {
+  const Parameter* p = info.arguments;
+  Boxed arguments[] = {box(a, *p++)..., Boxed()};
+  Tensor results[result_count];
+  dispatch(info, arguments, results, here);
+  if constexpr (result_count == 1)
+    return std::move(results[0]);
+  else
+    return tuple_of(results, std::make_index_sequence<result_count>());
+}
+template <class... A>
+std::vector<Tensor> call_for_list(const OperatorInfo& info, const Location& here, const A&... a) {
+  const Parameter* p = info.arguments;
+  Boxed arguments[] = {box(a, *p++)..., Boxed()};
+  return dispatch_list(info, arguments, here);
+}
+template <class... A>
+void call_in_place(const OperatorInfo& info, const Location& here, Tensor& self, const A&... a) {
+  const Parameter* p = info.arguments + 1;
+  Boxed arguments[] = {Boxed::of(self), box(a, *p++)...};
+  dispatch_in_place(info, arguments, self, here);
+}
+
 }  // namespace internal
 
 /// Calls an operator with all the arguments of its row that reach kernels, in order:
 /// `call<ops::_softmax>(here, self, dim, false)`. Gives a Tensor, or a tuple for several results.
 template <const Operator& op, class... A>
 auto call(const Location& here, const A&... a) {
-  static_assert(
-      internal::call_differs_from_the_row_at_argument<op, internal::misfit<op, A...>()>::ok);
+  static_assert(internal::CallAndRowDifferAtArgument<internal::misfit(
+                    schema<op>, {internal::fits<A>...})>::none);
   const OperatorInfo& info = internal::callee<op>.info();
-  const Parameter* p = info.arguments;
-  Boxed arguments[] = {internal::box(a, *p++)..., Boxed()};
-  if constexpr (schema<op>.results[0].list) {
-    return dispatch_list(info, arguments, here);
-  } else {
-    constexpr int count = schema<op>.result_count;
-    Tensor results[count];
-    dispatch(info, arguments, results, here);
-    if constexpr (count == 1)
-      return std::move(results[0]);
-    else if constexpr (count == 2)
-      return std::tuple(results[0], results[1]);
-    else if constexpr (count == 3)
-      return std::tuple(results[0], results[1], results[2]);
-    else if constexpr (count == 4)
-      return std::tuple(results[0], results[1], results[2], results[3]);
-    else
-      return std::tuple(results[0], results[1], results[2], results[3], results[4]);
-  }
+  if constexpr (schema<op>.results[0].list)
+    return internal::call_for_list(info, here, a...);
+  else
+    return internal::call<schema<op>.result_count>(info, here, a...);
 }
 
 /// The in-place twin of `op`: `self` becomes the result. `self` is argument 0 and is not repeated.
 template <const Operator& op, class... A>
 Tensor& call_in_place(const Location& here, Tensor& self, const A&... a) {
-  static_assert(
-      internal::call_differs_from_the_row_at_argument<op,
-                                                      internal::misfit<op, Tensor, A...>()>::ok);
-  const OperatorInfo& info = internal::callee<op>.info();
-  const Parameter* p = info.arguments + 1;
-  Boxed arguments[] = {Boxed::of(self), internal::box(a, *p++)...};
-  dispatch_in_place(info, arguments, self, here);
+  static_assert(internal::CallAndRowDifferAtArgument<internal::misfit(
+                    schema<op>, {internal::fits<Tensor>, internal::fits<A>...})>::none);
+  internal::call_in_place(internal::callee<op>.info(), here, self, a...);
   return self;
 }
 
