@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -19,6 +18,7 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/files.h"
 #include "taper/exporter/emit/report.h"
+#include "taper/exporter/export_options.h"
 #include "taper/exporter/io/bundled_test.h"
 #include "taper/exporter/ir/graph.h"
 #include "taper/exporter/ir/printer.h"
@@ -64,20 +64,6 @@ using eager::triu_indices;
 using eager::vstack;
 using eager::while_loop;
 using eager::zeros;
-
-struct ExportOptions {
-  bool exact =
-      true;  ///< only passes that keep every bit: results equal eager's on the same machine
-  bool portable = false;  ///< plan for the portable kernels alone: what a firmware links
-  bool debug = true;      ///< write source lines and module paths, for errors and profiles
-  bool quiet = false;     ///< do not print what was written
-  std::string name;       ///< of the program, for people; default: the file's name
-  /// f16 or bf16: holds the weights in this dtype and computes in it; inputs and outputs keep
-  /// theirs. passes/to_half.h says what stays f32.
-  std::optional<DType> dtype;
-  int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
-  std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …
-};
 
 /// Collects methods, which share weights and other states, and writes them as one program.
 class Exporter {

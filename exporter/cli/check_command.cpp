@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iomanip>
 #include <memory>
@@ -6,6 +5,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/running_method.h"
@@ -201,13 +201,16 @@ void check_bundled(const Options& options, std::ostream& out) {
   ImportChoice import = options.import;
   import.tests = true;
   const std::vector<std::byte> program = program_bytes(options.file, import);
-  std::vector<io::BundledTest> tests = inspect::bundled_tests(
-      inspect::ProgramFile(options.file, program, eager::all_kernels(), cpu_has));
-  if (!options.method.empty())
+  const inspect::ProgramFile file(options.file, program, eager::all_kernels(), cpu_has);
+  std::vector<io::BundledTest> tests = inspect::bundled_tests(file);
+  if (!options.method.empty()) {
+    (void)inspect::find_method(file.program(), options.method);
     std::erase_if(tests, [&](const io::BundledTest& t) { return t.method != options.method; });
+  }
   if (tests.empty())
-    throw ExportError(options.file +
-                      " carries no test; give recorded calls, `taper check FILE RECORDED`");
+    throw ExportError(options.file + " carries no test" +
+                      (options.method.empty() ? "" : " of " + options.method) +
+                      "; give recorded calls, `taper check FILE RECORDED`");
   bool passed = true;
   for (const io::BundledTest& test : tests)
     passed = run_test(test, program, options, out) && passed;
@@ -225,27 +228,25 @@ void check_program(const Options& options, std::ostream& out) {
 
 }  // namespace
 
-void add_check_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command = app.add_subcommand(
+void add_check_command(CommandLine& line, std::ostream& out) {
+  Command command = line.add(
       "check",
       "Runs recorded calls, or a program's own tests, and says how far the results are from the "
       "expected ones");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program (.taper), or the model (.pt2)")
-      ->required();
-  command->add_option("recorded", options->recorded,
-                      "The calls: set<k>.input.<i>, set<k>.output.<i>, in a .safetensors file; "
-                      "without it, the tests that the program carries");
-  command->add_option("--method", options->method,
-                      "Which method; default: forward, or the only one");
+  command.option("file", options->file, "The program (.taper), or the model (.pt2)").required();
+  command.option("recorded", options->recorded,
+                 "The calls: set<k>.input.<i>, set<k>.output.<i>, in a .safetensors file; "
+                 "without it, the tests that the program carries");
+  command.option("--method", options->method, "Which method; default: forward, or the only one");
   command
-      ->add_option("--tolerance", options->tolerance,
-                   "The largest difference allowed, relative to the result's largest magnitude; "
-                   "integers: absolute. Default: 0.0001, of tests their own")
-      ->check(CLI::Validator(check_tolerance, ""));
-  add_import_options(*command, options->import);
-  add_threads_option(*command, options->threads);
-  command->callback([options, &out] { check_program(*options, out); });
+      .option("--tolerance", options->tolerance,
+              "The largest difference allowed, relative to the result's largest magnitude; "
+              "integers: absolute. Default: 0.0001, of tests their own")
+      .checked_by(check_tolerance);
+  add_import_options(command, options->import);
+  add_threads_option(command, options->threads);
+  command.does([options, &out] { check_program(*options, out); });
 }
 
 }  // namespace taper::cli

@@ -3,17 +3,15 @@
 #pragma once
 #include <iosfwd>
 
-namespace CLI {
-class App;
-}
-
 namespace taper::cli {
 
-void add_inspect_command(CLI::App& app, std::ostream& out);
-void add_run_command(CLI::App& app, std::ostream& out);
-void add_profile_command(CLI::App& app, std::ostream& out);
-void add_check_command(CLI::App& app, std::ostream& out);
-void add_compare_command(CLI::App& app, std::ostream& out);
-void add_export_command(CLI::App& app, std::ostream& out);
+class CommandLine;
+
+void add_inspect_command(CommandLine& line, std::ostream& out);
+void add_run_command(CommandLine& line, std::ostream& out);
+void add_profile_command(CommandLine& line, std::ostream& out);
+void add_check_command(CommandLine& line, std::ostream& out);
+void add_compare_command(CommandLine& line, std::ostream& out);
+void add_export_command(CommandLine& line, std::ostream& out);
 
 }  // namespace taper::cli

@@ -1,10 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <sstream>
 
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/program_source.h"
@@ -202,32 +202,32 @@ void compare_files(const Options& options, std::ostream& out) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command = app.add_subcommand(
+void add_compare_command(CommandLine& line, std::ostream& out) {
+  Command command = line.add(
       "compare", "Runs two files on the same inputs and says how far their nodes are apart");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("A", options->a,
-                   "The reference: a model of PyTorch (.pt2), a program (.taper), or recorded "
-                   "outputs (.safetensors, .npy)")
-      ->required();
-  command->add_option("B", options->b, "What is measured, one of the same")->required();
-  command->add_option("--method", options->method,
-                      "Which method of programs; default: forward, or the only one");
-  add_import_options(*command, options->import);
-  add_input_options(*command, options->inputs);
+      .option("A", options->a,
+              "The reference: a model of PyTorch (.pt2), a program (.taper), or recorded "
+              "outputs (.safetensors, .npy)")
+      .required();
+  command.option("B", options->b, "What is measured, one of the same").required();
+  command.option("--method", options->method,
+                 "Which method of programs; default: forward, or the only one");
+  add_import_options(command, options->import);
+  add_input_options(command, options->inputs);
   command
-      ->add_option("--tolerance", options->tolerance,
-                   "The largest difference allowed, relative to the largest magnitude of A's "
-                   "result; integers: absolute")
-      ->capture_default_str()
-      ->check(CLI::Validator(check_tolerance, ""));
-  command->add_flag("--all", options->all, "Every node in order, instead of the worst");
-  add_threads_option(*command, options->threads);
-  command->footer(
+      .option("--tolerance", options->tolerance,
+              "The largest difference allowed, relative to the largest magnitude of A's "
+              "result; integers: absolute")
+      .shows_default()
+      .checked_by(check_tolerance);
+  command.flag("--all", options->all, "Every node in order, instead of the worst");
+  add_threads_option(command, options->threads);
+  command.footer(
       "Without --input the inputs are those of a recording, or those that a model was exported "
       "with, or else random numbers and integers of zero.");
-  command->callback([options, &out] { compare_files(*options, out); });
+  command.does([options, &out] { compare_files(*options, out); });
 }
 
 }  // namespace taper::cli

@@ -1,11 +1,13 @@
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <ostream>
 #include <set>
+#include <span>
 #include <sstream>
+#include <utility>
 
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/kernel_table.h"
 #include "taper/exporter/cli/program_source.h"
@@ -39,10 +41,10 @@ void require_names_of_their_own(const Options& options) {
   for (const std::filesystem::path file : options.files) {
     std::error_code none;
     if (std::filesystem::equivalent(file, options.output, none))
-      throw CLI::ValidationError("--output", options.output + " is the model itself");
+      throw UsageError("--output", options.output + " is the model itself");
     if (!methods.insert(file.stem()).second)
-      throw CLI::ValidationError("file", "two models are called " + file.stem().string() +
-                                             ", and methods are called as their files; rename one");
+      throw UsageError("file", "two models are called " + file.stem().string() +
+                                   ", and methods are called as their files; rename one");
   }
 }
 
@@ -50,10 +52,9 @@ void require_names_of_their_own(const Options& options) {
 std::string export_models(const Options& options, std::ostream& out) {
   for (const std::string& file : options.files)
     if (!is_exported_model(file))
-      throw CLI::ValidationError("file", file +
-                                             " is no .pt2; a program has one file, models may "
-                                             "have several");
-  if (options.output.empty()) throw CLI::RequiredError("--output, the .taper file to write,");
+      throw UsageError("file",
+                       file + " is no .pt2; a program has one file, models may have several");
+  if (options.output.empty()) throw UsageError("--output, the .taper file to write, is required");
   require_names_of_their_own(options);
   ImportChoice import = options.import;
   import.tests = !options.no_tests;
@@ -84,62 +85,81 @@ void export_sources(const std::string& file, const Options& options, std::ostrea
       << io::bytes_text(static_cast<int64_t>(program.bytes.size())) << " of constants and tables\n";
 }
 
+/// Options that change how a model is exported say nothing of a program that there is already.
+void require_no_options_of_models(const Options& options) {
+  const std::pair<bool, const char*> given[] = {{!options.import.model.empty(), "--model"},
+                                                {!options.import.dims.empty(), "--dim"},
+                                                {options.exact, "--exact"},
+                                                {options.dtype != "f32", "--dtype"},
+                                                {options.no_tests, "--no-tests"}};
+  for (const auto& [is_given, name] : given)
+    if (is_given)
+      throw UsageError(name, options.files[0] + " is a program; only models are exported anew");
+}
+
+/// None takes the place of another.
+void require_files_of_their_own(const Options& options) {
+  std::set<std::filesystem::path> files;
+  for (const std::string& file : {options.output, options.kernels, options.array, options.header})
+    if (!file.empty() && !files.insert(std::filesystem::path(file).lexically_normal()).second)
+      throw UsageError(file, "two outputs would be written to it");
+}
+
 void run_export(const Options& options, std::ostream& out) {
+  require_files_of_their_own(options);
   const bool sources =
       !options.kernels.empty() || !options.array.empty() || !options.header.empty();
   const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
   if (!imports && !options.output.empty())
-    throw CLI::ValidationError("file", options.files[0] +
-                                           " is no .pt2, which torch.export.save writes; only "
-                                           "models become a program");
-  if (!imports && !sources) throw CLI::RequiredError("one of --kernels, --array, --header");
+    throw UsageError("file", options.files[0] +
+                                 " is no .pt2, which torch.export.save writes; only models "
+                                 "become a program");
+  if (!imports && !sources) throw UsageError("one of --kernels, --array, --header is required");
+  if (!imports) require_no_options_of_models(options);
   const std::string program = imports ? export_models(options, out) : options.files[0];
   if (sources) export_sources(program, options, out);
 }
 
 }  // namespace
 
-void add_export_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command =
-      app.add_subcommand("export",
-                         "Writes models of PyTorch (.pt2) as a program, and programs as C++ "
-                         "sources that a firmware links");
+void add_export_command(CommandLine& line, std::ostream& out) {
+  Command command = line.add("export",
+                             "Writes models of PyTorch (.pt2) as a program, and programs as C++ "
+                             "sources that a firmware links");
   auto options = std::make_shared<Options>();
   command
-      ->add_option("file", options->files,
-                   "A .pt2, or several that become methods of one program; or a program (.taper)")
-      ->required();
-  command->add_option("-o,--output", options->output, "The program to write, of .pt2 files")
-      ->type_name("FILE.taper");
-  add_import_options(*command, options->import);
-  CLI::Option* const exact = command->add_flag(
-      "--exact", options->exact, "Runs only passes that keep every bit of eager's results");
+      .option("file", options->files,
+              "A .pt2, or several that become methods of one program; or a program (.taper)")
+      .required();
+  command.option("-o,--output", options->output, "The program to write, of .pt2 files")
+      .value_name("FILE.taper");
+  add_import_options(command, options->import);
+  const Option exact = command.flag("--exact", options->exact,
+                                    "Runs only passes that keep every bit of eager's results");
   command
-      ->add_option("--dtype", options->dtype,
-                   "Holds weights and computes in f16 or bf16; inputs and outputs keep their dtype")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}))
-      ->capture_default_str()
-      ->type_name("DTYPE")
-      ->excludes(exact);
-  command->add_flag("--no-tests", options->no_tests,
-                    "Leaves out the test that is made of a model's example inputs");
+      .option("--dtype", options->dtype,
+              "Holds weights and computes in f16 or bf16; inputs and outputs keep their dtype")
+      .one_of({"f32", "f16", "bf16"})
+      .shows_default()
+      .value_name("DTYPE")
+      .excludes(exact);
+  command.flag("--no-tests", options->no_tests,
+               "Leaves out the test that is made of a model's example inputs");
   command
-      ->add_option("--kernels", options->kernels,
-                   "The table of exactly the kernels that the program needs: NAME_kernels")
-      ->type_name("FILE.cpp");
-  command->add_option("--array", options->array, "The program's bytes: NAME_taper")
-      ->type_name("FILE.cpp");
+      .option("--kernels", options->kernels,
+              "The table of exactly the kernels that the program needs: NAME_kernels")
+      .value_name("FILE.cpp");
+  command.option("--array", options->array, "The program's bytes: NAME_taper")
+      .value_name("FILE.cpp");
   command
-      ->add_option("--header", options->header,
-                   "Declarations of both, and the memory that the program needs")
-      ->type_name("FILE.h");
-  command->add_flag("--portable", options->portable,
-                    "Takes the portable kernels only; else also those for x86-64 with AVX");
-  command
-      ->add_option("--name", options->name,
-                   "What the variables are called; default: the file's name")
-      ->type_name("NAME");
-  command->callback([options, &out] { run_export(*options, out); });
+      .option("--header", options->header,
+              "Declarations of both, and the memory that the program needs")
+      .value_name("FILE.h");
+  command.flag("--portable", options->portable,
+               "Takes the portable kernels only; else also those for x86-64 with AVX");
+  command.option("--name", options->name, "What the variables are called; default: the file's name")
+      .value_name("NAME");
+  command.does([options, &out] { run_export(*options, out); });
 }
 
 }  // namespace taper::cli

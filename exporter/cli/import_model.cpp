@@ -1,8 +1,8 @@
 #include "taper/exporter/cli/import_model.h"
 
-#include <CLI/CLI.hpp>
 #include <optional>
 
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/io/format_text.h"
 
@@ -21,14 +21,18 @@ std::pair<std::string, pt2::LoadOptions::Bounds> parse_bounds(const std::string&
     high = dots == text.npos ? low : number(dots + 2, text.size());
   }
   if (!low || !high || *low < 0 || *low > *high)
-    throw CLI::ValidationError("--dim", text + " is not NAME=NUMBER or NAME=LOW..HIGH");
+    throw UsageError("--dim", text + " is not NAME=NUMBER or NAME=LOW..HIGH");
   return {text.substr(0, sign), {*low, *high}};
 }
 
 pt2::LoadOptions load_options(const ImportChoice& choice) {
   pt2::LoadOptions options;
   options.model = choice.model;
-  for (const std::string& text : choice.dims) options.dims.insert(parse_bounds(text));
+  for (const std::string& text : choice.dims) {
+    const auto bounds = parse_bounds(text);
+    if (!options.dims.insert(bounds).second)
+      throw UsageError("--dim", bounds.first + " is given twice");
+  }
   return options;
 }
 

@@ -9,7 +9,7 @@
 
 namespace taper::cli {
 
-/// Throws ExportError, and CLI::ValidationError for a --dim that is none.
+/// Throws ExportError, and UsageError for a --dim that is none.
 pt2::Model import_model(const std::filesystem::path& path, const ImportChoice& choice);
 
 /// Each --dim must name one of the symbols. Throws ExportError.

@@ -1,6 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <cmath>
 
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"
 
@@ -18,47 +18,47 @@ std::string check_divisor(const std::string& text) {
 
 }  // namespace
 
-void add_input_options(CLI::App& command, InputOptions& options) {
+void add_input_options(Command& command, InputOptions& options) {
   command
-      .add_option("--input", options.given,
-                  "FILE for the next input, NAME=FILE, or NAME=NUMBER; .npy, .png, .jpg, "
-                  ".safetensors[:TENSOR]")
-      ->type_name("[NAME=]FILE")
-      ->allow_extra_args(false);
-  command
-      .add_option("--resize", options.pictures.resize, "Resizes a picture's shorter side to this")
-      ->check(CLI::Range(1, 1 << 14));
-  command.add_option("--crop", options.pictures.crop, "Cuts a square of this side from the middle")
-      ->check(CLI::Range(1, 1 << 14));
-  command.add_flag("--bgr", options.pictures.bgr, "Gives the channels as blue, green, red");
-  command.add_flag_callback(
+      .option("--input", options.given,
+              "FILE for the next input, NAME=FILE, or NAME=NUMBER; .npy, .png, .jpg, "
+              ".safetensors[:TENSOR]")
+      .value_name("[NAME=]FILE")
+      .one_value();
+  command.option("--resize", options.pictures.resize, "Resizes a picture's shorter side to this")
+      .in_range(1, 1 << 14);
+  command.option("--crop", options.pictures.crop, "Cuts a square of this side from the middle")
+      .in_range(1, 1 << 14);
+  command.flag("--bgr", options.pictures.bgr, "Gives the channels as blue, green, red");
+  command.flag(
       "--imagenet",
       [&options] {
         options.pictures.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
       },
       "The usual --mean and --std of models trained on ImageNet");
   command
-      .add_option("--mean", options.pictures.scale.mean,
-                  "Subtracted from pixels in 0..1: one number, or one for each channel")
-      ->delimiter(',')
-      ->check(CLI::Validator(check_finite, ""))
-      ->allow_extra_args(false);
+      .option("--mean", options.pictures.scale.mean,
+              "Subtracted from pixels in 0..1: one number, or one for each channel")
+      .separated_by(',')
+      .checked_by(check_finite)
+      .one_value();
   command
-      .add_option("--std", options.pictures.scale.deviation,
-                  "Divides pixels after --mean: one number, or one for each channel")
-      ->delimiter(',')
-      ->check(CLI::Validator(check_divisor, ""))
-      ->allow_extra_args(false);
+      .option("--std", options.pictures.scale.deviation,
+              "Divides pixels after --mean: one number, or one for each channel")
+      .separated_by(',')
+      .checked_by(check_divisor)
+      .one_value();
 }
 
 std::string check_tolerance(const std::string& text) {
   const std::optional<double> number = number_of<double>(text);
-  return number && *number >= 0 ? "" : text + " is not a number of at least 0";
+  return number && std::isfinite(*number) && *number >= 0 ? ""
+                                                          : text + " is not a number of at least 0";
 }
 
-void add_threads_option(CLI::App& command, int& threads) {
-  command.add_option("--threads", threads, "Threads; default: as many as the machine has cores")
-      ->check(CLI::Range(1, max_threads));
+void add_threads_option(Command& command, int& threads) {
+  command.option("--threads", threads, "Threads; default: as many as the machine has cores")
+      .in_range(1, max_threads);
 }
 
 }  // namespace taper::cli

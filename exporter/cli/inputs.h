@@ -9,11 +9,9 @@
 #include "taper/exporter/cli/picture.h"
 #include "taper/exporter/cli/running_method.h"
 
-namespace CLI {
-class App;
-}
-
 namespace taper::cli {
+
+class Command;
 
 /// `--input`, and how pictures become inputs: `--resize`, `--crop`, `--imagenet`, ….
 struct InputOptions {
@@ -23,9 +21,9 @@ struct InputOptions {
   std::vector<std::string> given;
   PictureOptions pictures;
 };
-void add_input_options(CLI::App& command, InputOptions& options);  // input_options.cpp
+void add_input_options(Command& command, InputOptions& options);  // input_options.cpp
 /// `--threads`.
-void add_threads_option(CLI::App& command, int& threads);  // input_options.cpp
+void add_threads_option(Command& command, int& threads);  // input_options.cpp
 /// What is wrong with a tolerance; "" for a number of at least 0.
 std::string check_tolerance(const std::string& text);  // input_options.cpp
 

@@ -1,7 +1,9 @@
-#include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
+#include <span>
 #include <sstream>
 
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/eager/kernel_sets.h"
@@ -57,21 +59,21 @@ void inspect_program(const Options& options, std::ostream& out) {
 
 }  // namespace
 
-void add_inspect_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command = app.add_subcommand(
-      "inspect", "Says what a program takes, gives, needs, and how large its parts are");
+void add_inspect_command(CommandLine& line, std::ostream& out) {
+  Command command =
+      line.add("inspect", "Says what a program takes, gives, needs, and how large its parts are");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
-      ->required();
-  command->add_option("--method", options->method, "Only this method; default: all");
+  command.option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
+      .required();
+  command.option("--method", options->method, "Only this method; default: all");
   command
-      ->add_option("--graph", options->graph,
-                   "Draws the methods' graphs: FILE.html, whose modules fold, or FILE.svg")
-      ->type_name("FILE")
-      ->check(CLI::Validator(check_picture, ""));
-  command->add_flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
-  add_import_options(*command, options->import);
-  command->callback([options, &out] { inspect_program(*options, out); });
+      .option("--graph", options->graph,
+              "Draws the methods' graphs: FILE.html, whose modules fold, or FILE.svg")
+      .value_name("FILE")
+      .checked_by(check_picture);
+  command.flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
+  add_import_options(command, options->import);
+  command.does([options, &out] { inspect_program(*options, out); });
 }
 
 }  // namespace taper::cli

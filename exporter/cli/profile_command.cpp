@@ -1,11 +1,12 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iomanip>
 #include <map>
 #include <memory>
+#include <span>
 #include <sstream>
 
 #include "taper/exporter/cli/chrome_trace.h"
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/timing.h"
@@ -30,8 +31,9 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
     const size_t sign = text.find('=');
     const std::optional<int64_t> value =
         sign == std::string::npos ? std::nullopt : number_of<int64_t>(text.substr(sign + 1));
-    if (!value) throw CLI::ValidationError("--dim", text + " is not NAME=NUMBER");
-    dims[text.substr(0, sign)] = *value;
+    if (!value || sign == 0) throw UsageError("--dim", text + " is not NAME=NUMBER");
+    if (!dims.emplace(text.substr(0, sign), *value).second)
+      throw UsageError("--dim", text.substr(0, sign) + " is given twice");
   }
   return dims;
 }
@@ -134,33 +136,31 @@ void profile_program(const Options& options, std::ostream& out) {
 
 }  // namespace
 
-void add_profile_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command = app.add_subcommand("profile", "Measures each instruction of a method");
+void add_profile_command(CommandLine& line, std::ostream& out) {
+  Command command = line.add("profile", "Measures each instruction of a method");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
-      ->required();
-  command->add_option("--method", options->method,
-                      "Which method; default: forward, or the only one");
+  command.option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
+      .required();
+  command.option("--method", options->method, "Which method; default: forward, or the only one");
   command
-      ->add_option(
+      .option(
           "--dim", options->dims,
           "The value of a symbolic size, for inputs that are not given; default: 1, or its minimum")
-      ->type_name("NAME=NUMBER")
-      ->allow_extra_args(false);
-  add_input_options(*command, options->inputs);
+      .value_name("NAME=NUMBER")
+      .one_value();
+  add_input_options(command, options->inputs);
+  command.option("--repeat", options->repeat, "Runs that are measured; times are their medians")
+      .shows_default()
+      .in_range(1, 100'000);
+  add_threads_option(command, options->threads);
+  command.flag("--by-time", options->by_time,
+               "The slowest instruction first, instead of the method's order");
   command
-      ->add_option("--repeat", options->repeat, "Runs that are measured; times are their medians")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 100'000));
-  add_threads_option(*command, options->threads);
-  command->add_flag("--by-time", options->by_time,
-                    "The slowest instruction first, instead of the method's order");
-  command
-      ->add_option("--trace", options->trace,
-                   "Writes every event to this file, for Perfetto or chrome://tracing")
-      ->type_name("FILE.json");
-  command->footer("Inputs that are not given are random numbers; integers are zeros.");
-  command->callback([options, &out] { profile_program(*options, out); });
+      .option("--trace", options->trace,
+              "Writes every event to this file, for Perfetto or chrome://tracing")
+      .value_name("FILE.json");
+  command.footer("Inputs that are not given are random numbers; integers are zeros.");
+  command.does([options, &out] { profile_program(*options, out); });
 }
 
 }  // namespace taper::cli

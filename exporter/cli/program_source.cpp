@@ -1,12 +1,13 @@
 #include "taper/exporter/cli/program_source.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <set>
 
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/import_model.h"
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/exporter.h"
 #include "taper/exporter/importers/pt2/pt2.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
@@ -119,14 +120,14 @@ void require_prepared(const std::filesystem::path& program,
 
 }  // namespace
 
-void add_import_options(CLI::App& command, ImportChoice& choice) {
-  command.add_option("--model", choice.model, "Which model of a .pt2 that holds several")
-      ->type_name("NAME");
+void add_import_options(Command& command, ImportChoice& choice) {
+  command.option("--model", choice.model, "Which model of a .pt2 that holds several")
+      .value_name("NAME");
   command
-      .add_option("--dim", choice.dims,
-                  "Bounds of a symbol of a .pt2, inside its own; repeat for several")
-      ->type_name("NAME=LOW..HIGH")
-      ->allow_extra_args(false);
+      .option("--dim", choice.dims,
+              "Bounds of a symbol of a .pt2, inside its own; repeat for several")
+      .value_name("NAME=LOW..HIGH")
+      .one_value();
 }
 
 bool is_exported_model(const std::filesystem::path& path) { return path.extension() == ".pt2"; }

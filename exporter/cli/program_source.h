@@ -9,15 +9,12 @@
 
 #include "taper/exporter/compare/compare.h"
 #include "taper/exporter/emit/report.h"
-#include "taper/exporter/exporter.h"
-
-namespace CLI {
-class App;
-}
+#include "taper/exporter/export_options.h"
 
 namespace taper::cli {
 
 class Callable;
+class Command;
 
 /// How a `.pt2` is imported: `--model`, `--dim`, and `tests`, which is no option. Programs ignore
 /// it.
@@ -26,7 +23,7 @@ struct ImportChoice {
   std::vector<std::string> dims;  ///< "s77=1..512": bounds of symbols
   bool tests = false;             ///< keeps the example inputs, with what they give, as tests
 };
-void add_import_options(CLI::App& command, ImportChoice& choice);
+void add_import_options(Command& command, ImportChoice& choice);
 
 bool is_exported_model(const std::filesystem::path& path);
 

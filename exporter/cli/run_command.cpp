@@ -1,10 +1,10 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <span>
 #include <sstream>
 
 #include "taper/exporter/cli/callable.h"
+#include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/outputs.h"
@@ -90,37 +90,32 @@ void run(const Options& options, std::ostream& out) {
 
 }  // namespace
 
-void add_run_command(CLI::App& app, std::ostream& out) {
-  CLI::App* command = app.add_subcommand("run", "Runs a method once and shows what it gives");
+void add_run_command(CommandLine& line, std::ostream& out) {
+  Command command = line.add("run", "Runs a method once and shows what it gives");
   auto options = std::make_shared<Options>();
-  command->add_option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
-      ->required();
-  command->add_option("--method", options->method,
-                      "Which method; default: forward, or the only one");
-  add_import_options(*command, options->import);
-  add_input_options(*command, options->inputs);
+  command.option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
+      .required();
+  command.option("--method", options->method, "Which method; default: forward, or the only one");
+  add_import_options(command, options->import);
+  add_input_options(command, options->inputs);
   command
-      ->add_option("--output", options->outputs,
-                   "Writes outputs: FILE.npy, NAME=FILE.npy, or FILE.safetensors for all")
-      ->type_name("[NAME=]FILE")
-      ->allow_extra_args(false);
+      .option("--output", options->outputs,
+              "Writes outputs: FILE.npy, NAME=FILE.npy, or FILE.safetensors for all")
+      .value_name("[NAME=]FILE")
+      .one_value();
+  command.option("--top", options->top, "Classes shown for an output of scores; 0 shows numbers")
+      .shows_default()
+      .in_range(0, 1'000'000);
+  command.option("--labels", options->labels, "The classes' names, a text file with one a line")
+      .value_name("FILE");
+  add_threads_option(command, options->threads);
   command
-      ->add_option("--top", options->top, "Classes shown for an output of scores; 0 shows numbers")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000));
+      .option("--load-states", options->load_states, "Reads states from this file before the run")
+      .value_name("FILE.safetensors");
   command
-      ->add_option("--labels", options->labels, "The classes' names, a text file with one a line")
-      ->type_name("FILE");
-  add_threads_option(*command, options->threads);
-  command
-      ->add_option("--load-states", options->load_states,
-                   "Reads states from this file before the run")
-      ->type_name("FILE.safetensors");
-  command
-      ->add_option("--save-states", options->save_states,
-                   "Writes all states to this file after the run")
-      ->type_name("FILE.safetensors");
-  command->callback([options, &out] { run(*options, out); });
+      .option("--save-states", options->save_states, "Writes all states to this file after the run")
+      .value_name("FILE.safetensors");
+  command.does([options, &out] { run(*options, out); });
 }
 
 }  // namespace taper::cli

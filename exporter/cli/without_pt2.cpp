@@ -1,6 +1,4 @@
 // Stands in for program_source.cpp where the importer of .pt2 files is not built.
-#include <CLI/CLI.hpp>
-
 #include "taper/exporter/cli/callable.h"
 #include "taper/exporter/io/file.h"
 
@@ -12,7 +10,7 @@ namespace {
 }
 }  // namespace
 
-void add_import_options(CLI::App&, ImportChoice&) {}
+void add_import_options(Command&, ImportChoice&) {}
 bool is_exported_model(const std::filesystem::path& path) { return path.extension() == ".pt2"; }
 emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const std::filesystem::path&, const ImportChoice&,

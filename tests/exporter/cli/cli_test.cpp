@@ -68,6 +68,7 @@ TEST(taper_command, refuses_numbers_that_mean_nothing) {
       {"profile", "--repeat", "2000000000", "range 1 to 100000"},
       {"profile", "--repeat", "0", "range 1 to 100000"},
       {"profile", "--dim", "batch=99999999999999999999", "batch=99999999999999999999 is not"},
+      {"profile", "--dim", "=3", "=3 is not NAME=NUMBER"},
       {"run", "--std", "0", "divided by 0"},
       {"run", "--std", "1,-0", "divided by 0"},
       {"run", "--mean", "nan", "nan is not a finite number"},
@@ -79,6 +80,26 @@ TEST(taper_command, refuses_numbers_that_mean_nothing) {
     EXPECT_THAT(o.err, HasSubstr(c[3]));
     expect_one_line(o.err);
   }
+}
+
+TEST(taper_command, refuses_what_would_be_ignored) {
+  const std::string program = tests::classifier().string();
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"profile", program, "--dim", "batch=2", "--dim", "batch=3"}, "batch is given twice"},
+      {{"check", program, "--tolerance", "inf"}, "inf is not a number"},
+      {{"export", program, "--header", "c.h", "--dtype", "f16"}, "only models are exported anew"},
+      {{"export", program, "--header", "c.h", "--exact"}, "only models are exported anew"},
+      {{"export", program, "--kernels", "c.cpp", "--array", "./c.cpp"}, "two outputs"},
+  };
+  for (const auto& [arguments, text] : cases) {
+    std::ostringstream out, err;
+    EXPECT_EQ(run(arguments, out, err), usage) << text;
+    EXPECT_THAT(err.str(), HasSubstr(text));
+    expect_one_line(err.str());
+  }
+  const Outcome method = taper_command("check", program, "--method", "nope");
+  EXPECT_EQ(method.code, failure);
+  EXPECT_THAT(method.err, HasSubstr("nope"));
 }
 
 TEST(taper_command, answers_a_missing_or_damaged_file_with_1_and_its_name) {

@@ -1,0 +1,116 @@
+#include "taper/exporter/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <optional>
+#include <ostream>
+
+#include "taper/exporter/io/format_text.h"
+
+namespace taper::cli {
+namespace {
+
+// A message whose lines begin with blanks but for the first, whatever a file put into it.
+std::string shown(const std::string& text) {
+  std::string result;
+  size_t begin = 0;
+  for (size_t end = 0; end != text.npos; begin = end + 1) {
+    end = text.find('\n', begin);
+    result += (begin == 0 ? "" : "\n  ") + io::printable(text.substr(begin, end - begin));
+  }
+  return result;
+}
+
+// What is wrong with arguments that name no command.
+std::string without_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  const std::string what =
+      arguments.empty() ? "a command is missing" : "there is no command " + arguments.front();
+  return what + "; the commands are " + io::joined(names);
+}
+
+std::string full_name(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return app.get_name() + (chosen.empty() ? "" : " " + chosen.front()->get_name());
+}
+
+}  // namespace
+
+Option Option::required() { return option_->required(), *this; }
+Option Option::value_name(const char* name) { return option_->type_name(name), *this; }
+Option Option::shows_default() { return option_->capture_default_str(), *this; }
+Option Option::one_value() { return option_->allow_extra_args(false), *this; }
+Option Option::separated_by(char separator) { return option_->delimiter(separator), *this; }
+Option Option::in_range(int lowest, int highest) {
+  return option_->check(CLI::Range(lowest, highest)), *this;
+}
+Option Option::one_of(std::vector<std::string> values) {
+  return option_->check(CLI::IsMember(std::move(values))), *this;
+}
+Option Option::checked_by(std::string (*what_is_wrong)(const std::string&)) {
+  const auto check = [what_is_wrong](std::string& text) { return what_is_wrong(text); };
+  return option_->check(CLI::Validator(check, "")), *this;
+}
+Option Option::excludes(Option other) { return option_->excludes(other.option_), *this; }
+
+template <class T>
+Option Command::option(const char* names, T& value, const char* help) {
+  return Option(command_->add_option(names, value, help));
+}
+template Option Command::option(const char*, std::string&, const char*);
+template Option Command::option(const char*, int&, const char*);
+template Option Command::option(const char*, int64_t&, const char*);
+template Option Command::option(const char*, double&, const char*);
+template Option Command::option(const char*, std::optional<double>&, const char*);
+template Option Command::option(const char*, std::vector<std::string>&, const char*);
+template Option Command::option(const char*, std::vector<double>&, const char*);
+
+Option Command::flag(const char* names, bool& given, const char* help) {
+  return Option(command_->add_flag(names, given, help));
+}
+Option Command::flag(const char* names, std::function<void()> if_given, const char* help) {
+  return Option(command_->add_flag_callback(names, std::move(if_given), help));
+}
+void Command::footer(const char* text) { command_->footer(text); }
+void Command::does(std::function<void()> action) { command_->callback(std::move(action)); }
+
+CommandLine::CommandLine(const char* program, const char* version, const char* help,
+                         const char* footer)
+    : app_(std::make_unique<CLI::App>(help, program)) {
+  app_->footer(footer);
+  app_->require_subcommand(1);
+  app_->set_version_flag("--version", version);
+}
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::add(const char* name, const char* help) {
+  return Command(app_->add_subcommand(name, help));
+}
+
+int CommandLine::run(const std::vector<std::string>& arguments, std::ostream& out,
+                     std::ostream& err) {
+  const auto refuse = [&](const std::string& what) {
+    const std::string command = full_name(*app_);
+    err << command << ": " << shown(what) << "; see `" << command << " --help`\n";
+    return usage;
+  };
+  try {
+    std::vector<std::string> rest(arguments.rbegin(), arguments.rend());  // CLI11 takes the last
+    app_->parse(rest);
+    if (out.flush()) return success;
+    err << full_name(*app_) << ": cannot write to the standard output\n";
+    return failure;
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app_->exit(e, out, err);  // --help, --version
+    return refuse(app_->get_subcommands().empty() ? without_command(*app_, arguments) : e.what());
+  } catch (const UsageError& e) {
+    return refuse(e.what());
+  } catch (const std::exception& e) {
+    err << full_name(*app_) << ": " << shown(e.what()) << '\n';
+    return failure;
+  }
+}
+
+}  // namespace taper::cli

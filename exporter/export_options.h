@@ -1,0 +1,26 @@
+// What Exporter::write is told.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "taper/runtime/core/dtype.h"
+
+namespace taper {
+
+/// How a program is written: which passes run, for which kernels, and what the file says of itself.
+struct ExportOptions {
+  bool exact = true;      ///< only passes that keep every bit of eager's results on this machine
+  bool portable = false;  ///< plan for the portable kernels alone: what a firmware links
+  bool debug = true;      ///< write source lines and module paths, for errors and profiles
+  bool quiet = false;     ///< do not print what was written
+  std::string name;       ///< of the program, for people; default: the file's name
+  /// f16 or bf16: holds the weights in this dtype and computes in it; inputs and outputs keep
+  /// theirs. passes/to_half.h says what stays f32.
+  std::optional<DType> dtype;
+  int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
+  std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …
+};
+
+}  // namespace taper
