@@ -20,7 +20,10 @@ endif()
 find_program(TAPER_CCACHE ccache)
 mark_as_advanced(TAPER_CCACHE)
 if(TAPER_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TAPER_CCACHE})
+  # The compiler itself says which files it reads, precompiled headers among them: nothing is preprocessed first. The price
+  # is that a comment changed in a header compiles again what includes it.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_DEPEND=1 CCACHE_SLOPPINESS=pch_defines,time_macros ${TAPER_CCACHE})
 endif()
 
 # "taper/runtime/…" names a file of this tree; "taper/schema/program_generated.h" is made by flatc.

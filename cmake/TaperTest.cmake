@@ -1,4 +1,4 @@
-# taper_test(name sources… [LIBRARIES libraries…] [LABELS labels…] [TIMEOUT seconds])
+# taper_test(name sources… [LIBRARIES libraries…] [LABELS labels…] [TIMEOUT seconds] [OPTIMIZED])
 #
 # A GoogleTest program, each of its tests a CTest test. It sees TAPER_TEST_DATA, the folder tests/data, and
 # TAPER_GOLDEN_DATA, a folder of golden results that may be absent ("" then). A test whose library is not built
@@ -11,15 +11,44 @@ if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/../shared/data)
 endif()
 set(TAPER_GOLDEN_DATA "${golden_data_default}" CACHE PATH "Golden results that are too large for the repository")
 
-# What a test program itself does takes no time; to optimize it fully takes a quarter of its compilation.
+# For programs that spend their time in the libraries: to optimize them fully takes a quarter of their compilation.
 function(taper_quick_to_build)
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
   endforeach()
 endfunction()
 
+# What every test sees and links.
+function(taper_test_settings name)
+  target_link_libraries(${name} PRIVATE taper::host_flags ${ARGN} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE
+      TAPER_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
+      TAPER_GOLDEN_DATA="${TAPER_GOLDEN_DATA}")
+endfunction()
+
+# Tests wait for their compilation, not for their own code; the libraries that they test are optimized. Tests of functions
+# that stand in headers (OPTIMIZED) are compiled as the portable kernels, which use them.
+set(test_optimization $<$<CONFIG:Release>:-O0>)
+set(kernel_optimization $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math)
+
+# taper_precompile_test_headers(name headers… [LIBRARIES libraries…])
+#
+# Compiles once what nearly all tests include, which is half of a test's compilation, with the options of tests.
+function(taper_precompile_test_headers name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES")
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp CONTENT "")
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
+  if(CMAKE_POSITION_INDEPENDENT_CODE)  # of a program
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${name} PRIVATE ${CMAKE_CXX_COMPILE_OPTIONS_PIE})
+  endif()
+  target_compile_options(${name} PRIVATE ${test_optimization})
+  taper_test_settings(${name} ${arg_LIBRARIES})
+  target_precompile_headers(${name} PRIVATE ${arg_UNPARSED_ARGUMENTS})
+endfunction()
+
 function(taper_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT" "LIBRARIES;LABELS")
   foreach(library IN LISTS arg_LIBRARIES)
     if(library MATCHES "::" AND NOT TARGET ${library})
       message(STATUS "${name} left out: ${library} is not built")
@@ -34,11 +63,22 @@ function(taper_test name)
   endif()
 
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
-  taper_quick_to_build(${name})
-  target_link_libraries(${name} PRIVATE taper::host_flags ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE
-      TAPER_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
-      TAPER_GOLDEN_DATA="${TAPER_GOLDEN_DATA}")
+  taper_test_settings(${name} ${arg_LIBRARIES})
+  set(above_eager ${arg_LIBRARIES})
+  list(FILTER above_eager EXCLUDE REGEX "exporter_(dim|io)$")
+  if(arg_OPTIMIZED)
+    target_compile_options(${name} PRIVATE ${kernel_optimization})
+  elseif(above_eager MATCHES "taper::exporter")
+    target_compile_options(${name} PRIVATE ${test_optimization})
+    target_precompile_headers(${name} REUSE_FROM taper_eager_test_headers)
+  else()
+    target_compile_options(${name} PRIVATE ${test_optimization})
+    target_precompile_headers(${name} REUSE_FROM taper_test_headers)
+  endif()
+  # what others wrote, or a program, includes what it needs
+  set(foreign ${arg_UNPARSED_ARGUMENTS})
+  list(FILTER foreign INCLUDE REGEX "^/")
+  set_source_files_properties(${foreign} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   gtest_discover_tests(${name}
       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
