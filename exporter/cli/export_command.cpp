@@ -35,17 +35,13 @@ void write(const std::string& path, const LinkedProgram& program,
   out << "wrote " << path << '\n';
 }
 
-/// A program must not take the place of a model, nor a method that of another.
+/// A method must not take the place of another.
 void require_names_of_their_own(const Options& options) {
   std::set<std::filesystem::path> methods;
-  for (const std::filesystem::path file : options.files) {
-    std::error_code none;
-    if (std::filesystem::equivalent(file, options.output, none))
-      throw UsageError("--output", options.output + " is the model itself");
+  for (const std::filesystem::path file : options.files)
     if (!methods.insert(file.stem()).second)
       throw UsageError("file", "two models are called " + file.stem().string() +
                                    ", and methods are called as their files; rename one");
-  }
 }
 
 // Models become a program, which may become sources at once.
@@ -97,12 +93,18 @@ void require_no_options_of_models(const Options& options) {
       throw UsageError(name, options.files[0] + " is a program; only models are exported anew");
 }
 
-/// None takes the place of another.
+/// What is written takes the place neither of what is read nor of another.
 void require_files_of_their_own(const Options& options) {
   std::set<std::filesystem::path> files;
-  for (const std::string& file : {options.output, options.kernels, options.array, options.header})
-    if (!file.empty() && !files.insert(std::filesystem::path(file).lexically_normal()).second)
+  for (const std::string& file : {options.output, options.kernels, options.array, options.header}) {
+    if (file.empty()) continue;
+    std::error_code none;
+    for (const std::string& input : options.files)
+      if (std::filesystem::equivalent(input, file, none))
+        throw UsageError(file, "this is the model itself");
+    if (!files.insert(std::filesystem::path(file).lexically_normal()).second)
       throw UsageError(file, "two outputs would be written to it");
+  }
 }
 
 void run_export(const Options& options, std::ostream& out) {

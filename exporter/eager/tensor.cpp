@@ -273,15 +273,13 @@ Tensor& Tensor::copy_(const Tensor& source, Location here) {
   const Dims want = sizes(), have = source.sizes();
   bool equal = want.size() == have.size();
   for (size_t i = 0; equal && i < want.size(); ++i) equal = same(want[i], have[i]);
-  const auto expanded = [&] {
-    try {
-      return source.expand(want, here);
-    } catch (EagerError& e) {
-      e.in_call_of("copy_");
-      throw;
-    }
-  };
-  const Tensor value = equal ? source : expanded();
+  Tensor value = source;
+  try {
+    if (!equal) value = source.expand(want, here);
+  } catch (EagerError& e) {
+    e.in_call_of("copy_");
+    throw;
+  }
   write(*this, value.dtype() == dtype() ? value : value.to(dtype(), here), "copy", here);
   return *this;
 }

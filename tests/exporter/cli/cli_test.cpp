@@ -82,7 +82,7 @@ TEST(taper_command, refuses_numbers_that_mean_nothing) {
   }
 }
 
-TEST(taper_command, refuses_what_would_be_ignored) {
+TEST(taper_command, refuses_what_would_be_ignored_or_lost) {
   const std::string program = tests::classifier().string();
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"profile", program, "--dim", "batch=2", "--dim", "batch=3"}, "batch is given twice"},
@@ -90,6 +90,7 @@ TEST(taper_command, refuses_what_would_be_ignored) {
       {{"export", program, "--header", "c.h", "--dtype", "f16"}, "only models are exported anew"},
       {{"export", program, "--header", "c.h", "--exact"}, "only models are exported anew"},
       {{"export", program, "--kernels", "c.cpp", "--array", "./c.cpp"}, "two outputs"},
+      {{"export", program, "--header", program}, "this is the model itself"},
   };
   for (const auto& [arguments, text] : cases) {
     std::ostringstream out, err;
