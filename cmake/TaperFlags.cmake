@@ -37,6 +37,11 @@ target_compile_options(taper_device_flags INTERFACE
     "$<BUILD_INTERFACE:-fno-exceptions;-fno-rtti;-fno-threadsafe-statics;-fno-math-errno>"
     "$<BUILD_INTERFACE:-ffunction-sections;-fdata-sections>")
 
+# In a firmware nothing unwinds the stack, so the tables for it would be a fifth of its size for nothing.
+if(NOT TAPER_BUILD_APP)
+  target_compile_options(taper_device_flags INTERFACE $<BUILD_INTERFACE:-fno-asynchronous-unwind-tables>)
+endif()
+
 option(TAPER_MESSAGES "Keep the texts of errors in device code; codes and numbers stay without them" ON)
 if(NOT TAPER_MESSAGES)
   target_compile_definitions(taper_device_flags INTERFACE $<BUILD_INTERFACE:TAPER_NO_MESSAGES>)

@@ -7,6 +7,7 @@
 #include "taper/exporter/emit/emit.h"
 #include "taper/exporter/emit/kernels.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/io/tolerance.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/passes.h"
 #include "taper/exporter/passes/to_half.h"
@@ -35,21 +36,16 @@ void begin(const ExportOptions& options, const char* stage) {
   if (options.stage) options.stage(stage);
 }
 
-/// How far results may be from eager's on another processor, relative to the largest magnitude: a
-/// few roundings of the shortest dtype in which the program computes, or a step of quantized
-/// values.
+/// How far results may be from eager's on another processor, by the dtypes that the program
+/// computes in.
 double tolerance_of(const ir::Graph& graph) {
-  double tolerance = 1e-4;
+  io::Tolerance tolerance;
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
     for (const ir::Node& node : g.nodes())
-      ir::for_each_value(node, [&](const ir::Value* v) {
-        const DType dtype = v->type.dtype;
-        if (dtype == DType::f16) tolerance = std::max(tolerance, 2e-2);
-        if (dtype == DType::i8) tolerance = std::max(tolerance, 5e-2);
-        if (dtype == DType::bf16) tolerance = std::max(tolerance, 1e-1);
-      });
+      for (const auto& result : node.results)
+        if (result != nullptr) tolerance.add(result->type.dtype);
   });
-  return tolerance;
+  return tolerance.value();
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
-// The front door of the host side: what a program that trains and exports a model includes.
+// The front door of the host side. A program that trains or exports a model includes this header.
 //
 //   Exporter exporter;
-//   exporter.method("forward", [&](Tensor x) { return model.forward(x); }, {input("images", {batch,
-//   1, 28, 28})}); exporter.method("train_step", train_step, {input("images", {64, 1, 28, 28}),
-//   input("labels", {64}, DType::i64)}); exporter.write("lenet.taper");
+//   exporter.method("forward", [&](Tensor x) { return model(x); },
+//                   {input("images", {batch, 1, 28, 28})});
+//   exporter.method("train_step", train_step,
+//                   {input("images", {64, 1, 28, 28}), input("labels", {64}, DType::i64)});
+//   exporter.write("lenet.taper");
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -35,29 +37,64 @@ namespace taper {
 
 using data::Progress;
 using eager::Tensor;
-// Functions of tensors are found beside their arguments; those without one, or with a list, are
-// brought here. (`std` is not: it would hide the library's. Write eager::std(x).)
+// A call such as relu(x) finds its function through its argument. A call without a tensor, or with
+// a list in braces, does not: those functions are named here. (`std` is not, because it would hide
+// the library's. Write eager::std(x).)
 using eager::arange;
+using eager::atleast_1d;
+using eager::atleast_2d;
+using eager::atleast_3d;
+using eager::bartlett_window;
+using eager::blackman_window;
+using eager::block_diag;
+using eager::broadcast_tensors;
+using eager::cartesian_prod;
 using eager::cat;
+using eager::chain_matmul;
+using eager::column_stack;
 using eager::cond;
+using eager::CustomFunction;
+using eager::default_generator;
+using eager::DetectAnomaly;
+using eager::dstack;
 using eager::einsum;
+using eager::empty;
+using eager::empty_strided;
 using eager::eye;
+using eager::fft_fftfreq;
+using eager::fft_rfftfreq;
 using eager::full;
+using eager::Generator;
 using eager::grad;
+using eager::gradcheck;
+using eager::gradgradcheck;
+using eager::hamming_window;
 using eager::hann_window;
 using eager::hstack;
+using eager::kaiser_window;
+using eager::linalg_multi_dot;
 using eager::linspace;
+using eager::load_npy;
+using eager::load_safetensors;
+using eager::logspace;
+using eager::manual_seed;
 using eager::map;
 using eager::meshgrid;
 using eager::no_grad;
+using eager::normal;
 using eager::one_hot;
 using eager::ones;
+using eager::pad_sequence;
 using eager::rand;
+using eager::randint;
 using eager::randn;
 using eager::randperm;
+using eager::save_npy;
+using eager::save_safetensors;
 using eager::scalar_tensor;
 using eager::scan;
 using eager::Scanned;
+using eager::set_threads;
 using eager::stack;
 using eager::tril_indices;
 using eager::triu_indices;
@@ -65,7 +102,7 @@ using eager::vstack;
 using eager::while_loop;
 using eager::zeros;
 
-/// Collects methods, which share weights and other states, and writes them as one program.
+/// Collects methods and writes them as one program. The methods share weights and other states.
 class Exporter {
  public:
   Exporter();
@@ -73,26 +110,26 @@ class Exporter {
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
 
-  /// Traces `function`, which takes one Tensor for each input, up to 8 of them, or all as one
-  /// `const std::vector<Tensor>&`, and gives a Tensor, a tuple, a pair or a vector of Tensors.
-  /// Values of weights are read when `write` is called. Throws EagerError, see `trace`.
+  /// Traces `function`. It takes one Tensor for each input (up to 8), or all inputs as one `const
+  /// std::vector<Tensor>&`. It returns a Tensor, a tuple, a pair or a vector of Tensors. The file
+  /// gets the values that weights have when `write` is called. Throws EagerError, see `trace`.
   template <class F>
   void method(const std::string& name, F&& function, const std::vector<InputSpec>& inputs,
               const std::vector<std::string>& outputs = {}, Location here = Location::current()) {
     add(name, erase(std::forward<F>(function), inputs.size()), inputs, outputs, here);
   }
 
-  /// Keeps a call of a method in the file, for `taper check`: the inputs and what they give in
-  /// eager, where states start with the values that they have now. Throws ExportError if the inputs
-  /// do not fit.
+  /// Stores a test in the file, for `taper check`: these inputs, and the results that eager gives
+  /// for them, computed with the values that states have now: call `write` before they change.
+  /// Throws ExportError if the inputs do not fit.
   void test(const std::string& method, const std::vector<Tensor>& inputs,
             const std::string& name = "");
 
   /// The graph of a method, as it was traced.
   ir::Graph& graph(const std::string& name);
 
-  /// Runs the passes, plans memory, writes the file whole or not at all, and prints what it wrote.
-  /// Throws ExportError; it lists every operator without a kernel. An exporter writes once.
+  /// Runs the passes, plans memory, writes the file (completely or not at all) and prints a report.
+  /// Throws ExportError, which lists every operator without a kernel. An exporter writes once.
   emit::Report write(const std::filesystem::path& path, const ExportOptions& options = {});
   /// The same, to memory; prints nothing.
   std::vector<std::byte> write(const ExportOptions& options, emit::Report* report = nullptr);
@@ -105,7 +142,7 @@ class Exporter {
   emit::EmitOptions prepare(const ExportOptions& options, const std::string& name,
                             std::vector<emit::Method>& methods, std::vector<std::string>& notes);
 
-  /// A generic lambda, which takes anything, counts as one of single tensors.
+  /// A generic lambda fits both forms; it counts as a function of single tensors.
   template <class F>
   static constexpr bool takes_list =
       std::conjunction_v<std::negation<std::is_invocable<F&, Tensor>>,

@@ -62,8 +62,9 @@ struct Expected {
   DTypeSet dtypes;
 };
 
-/// The instruction set that a kernel needs beyond the compiler's baseline for the target.
-enum class CpuLevel : uint8_t { portable = 0, avx2 = 1, avx512 = 2 };
+/// The instruction set that a kernel needs beyond the compiler's baseline for the target. The
+/// levels are those of x86-64: a machine that has one has those below, too.
+enum class CpuLevel : uint8_t { portable = 0, avx2 = 1, avx512 = 2, avx512_bf16 = 3 };
 
 /// A kernel for one operator, one dtype combination, one CPU level: what a firmware's table names
 /// and a profile shows.

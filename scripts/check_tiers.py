@@ -34,7 +34,7 @@ DEVICE_STD = set(
     """algorithm array atomic cassert cfloat climits cmath cstddef cstdint cstring initializer_list iterator limits new
     numeric string_view tuple type_traits utility assert.h float.h math.h stddef.h stdint.h string.h""".split())
 DEVICE_OTHER = [(r"flatbuffers/", r"runtime/program/"), (r"hwy/|immintrin\.h", r"kernels/optimized/"),
-                (r"cpuid\.h|time\.h|ctime", r"runtime/platform/")]
+                (r"cpuid\.h|cstdlib|time\.h|ctime", r"runtime/platform/")]
 
 DEVICE_CONSTRUCTS = [
     (r"\bthrow\b", "throw"),

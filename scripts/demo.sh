@@ -6,9 +6,8 @@ start=$SECONDS
 
 echo "== set-up"
 scripts/setup.sh
-echo "== build"
-cmake --preset release >/dev/null
-cmake --build --preset release --target taper
+echo "== build the command taper: importer, exporter, runtime and all kernels"
+scripts/build.sh release taper
 out=build/release/demo model=examples/classify
 mkdir -p "$out"
 echo "== export squeezenet1_1.pt2"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what the runtime, each kernel and whole kernel libraries cost in a firmware:
 
-    size_report.py BUILD_FOLDER [--limit BYTES] [--kernels FILE.md] [--selective NAME=KERNELS.cpp]…
+    size_report.py BUILD_FOLDER [--limit BYTES] [--kernels FILE.md] [--selective NAME=KERNELS.cpp]… [--also WHAT=FOLDER]…
 
 Links what a root reaches (`ld --gc-sections`) from the archives of BUILD_FOLDER (preset `device`), with nothing of libc and
 libm, and adds up code and data. The runtime is every function of its library (Program, Session, Method, the verifier) without
@@ -20,7 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def run(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"size_report: {command[0]} failed:\n{done.stderr}")
+    return done.stdout
 
 
 def symbols(archive):
@@ -38,6 +41,12 @@ def linked_size(archives, roots):
             f"@{roots_file}", "-o", out, "--start-group", *map(str, archives), "--end-group")
         text, data = run("size", out).splitlines()[1].split()[:2]
         return int(text) + int(data)
+
+
+def runtime_of(build):
+    """Archives and roots: every function that the runtime's library has for others."""
+    archives = [build / "lib/libtaper_runtime.a", build / "lib/libtaper_runtime_core.a"]
+    return archives, [name for _, kind, name in symbols(archives[0]) if kind == "T"]
 
 
 def kernel_records(lib):
@@ -70,9 +79,12 @@ def write_kernel_table(path, sizes, totals):
         by_operator[operator].append((variant, size))
     lines = [
         "# Sizes", "",
-        "Bytes of code and data that the linker keeps, written by `scripts/size_report.py build/device --kernels docs/sizes.md …`:",
-        "x86-64, the device preset (-Os, without messages), without libc and libm. What kernels share is counted with each",
-        "of them, and once in a library or a selective build, which is the runtime with the kernels that one model needs.", "",
+        "These are bytes of code and constants that the linker keeps, for x86-64, without libc and libm. `scripts/sizes.sh` measured",
+        "them and wrote this page. The device preset builds with gcc 12 and plain `-Os`, without texts of errors (`TAPER_MESSAGES=OFF`),",
+        "without the profiler (`TAPER_PROFILE=OFF`) and without tables for unwinding the stack. A row that names a compiler or messages",
+        "differs only in that.", "",
+        "The last rows of the first table are the runtime with the kernels that one model needs. The first table counts code that kernels",
+        "share once. The second table counts shared code with each kernel.", "",
         "| what | bytes |", "| --- | ---: |"]
     lines += [f"| {what} | {size:,} |" for what, size in totals]
     lines += ["", "| operator | bytes of each record |", "| --- | --- |"]
@@ -86,12 +98,13 @@ def main():
     parser.add_argument("build", type=Path)
     parser.add_argument("--limit", type=int, default=40000)
     parser.add_argument("--kernels", type=Path, help="write a table of every kernel's size there, in Markdown")
+    parser.add_argument("--also", action="append", default=[], metavar="WHAT=FOLDER",
+                        help="another build, whose runtime is listed too: --also 'clang 14, with messages=build/device-clang'")
     parser.add_argument("--selective", action="append", default=[], metavar="NAME=FILE",
                         help="a model and the kernel table that `taper export --kernels` wrote for it")
     arguments = parser.parse_args()
     lib = arguments.build / "lib"
-    runtime = [lib / "libtaper_runtime.a", lib / "libtaper_runtime_core.a"]
-    runtime_roots = [name for _, kind, name in symbols(runtime[0]) if kind == "T"]
+    runtime, runtime_roots = runtime_of(arguments.build)
 
     libraries = kernel_records(lib)
     jobs = [(archive, record, symbol) for archive, records in libraries.items() for record, symbol in records.items()]
@@ -101,6 +114,9 @@ def main():
 
     runtime_bytes = linked_size(runtime, runtime_roots)
     totals = [("the runtime without kernels", runtime_bytes)]
+    for text in arguments.also:
+        what, _, folder = text.rpartition("=")
+        totals.append((f"the runtime without kernels, {what}", linked_size(*runtime_of(Path(folder)))))
     for archive, records in libraries.items():
         name = archive.stem.removeprefix("libtaper_kernels_")
         totals.append((f"all {len(records)} kernels of `{name}`, every dtype", linked_size([archive, *runtime], records.values())))
@@ -115,10 +131,11 @@ def main():
         totals.append((f"the runtime with the {len(chosen)} kernels of {name}", size))
 
     ordered = sorted(sizes.items(), key=lambda item: -item[1])
-    print(f"{'bytes':>9}  the largest of {len(ordered)} kernels")
-    for record, size in ordered[:12]:
-        print(f"{size:9,}  {record}")
-    print(f"{ordered[len(ordered) // 2][1]:9,}  the median")
+    if ordered:
+        print(f"{'bytes':>9}  the largest of {len(ordered)} kernels")
+        for record, size in ordered[:12]:
+            print(f"{size:9,}  {record}")
+        print(f"{ordered[len(ordered) // 2][1]:9,}  the median")
     for what, size in totals:
         print(f"{size:9,}  {what}")
     if arguments.kernels:

@@ -6,6 +6,13 @@ cmake --preset release -DTAPER_BUILD_BENCHMARKS=ON >/dev/null
 cmake --build --preset release --target taper selective_models
 cmake --preset device >/dev/null
 cmake --build --preset device
+also=()
+for build in "gcc 12, with messages:g++:ON" "clang 14:clang++-14:OFF" "clang 14, with messages:clang++-14:ON"; do
+  IFS=: read -r what compiler messages <<<"$build"
+  cmake --preset device -B "build/device-$compiler-$messages" -DCMAKE_CXX_COMPILER="$compiler" -DTAPER_MESSAGES="$messages" >/dev/null
+  cmake --build "build/device-$compiler-$messages" --target taper_runtime taper_runtime_core
+  also+=(--also "$what=build/device-$compiler-$messages")
+done
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 build/release/bin/selective_models "$folder"
@@ -14,4 +21,4 @@ for model in lenet mobilenet_v2 transformer; do
   build/release/bin/taper export "$folder/$model.taper" --portable --kernels "$folder/$model.cpp"
   selective+=(--selective "$model=$folder/$model.cpp")
 done
-scripts/size_report.py build/device --kernels docs/sizes.md "${selective[@]}"
+scripts/size_report.py build/device --kernels docs/sizes.md "${also[@]}" "${selective[@]}"

@@ -6,10 +6,8 @@ start=$SECONDS
 
 echo "== set-up"
 scripts/setup.sh
-echo "== configure"
-cmake --preset release
-echo "== build"
-cmake --build --preset release
+echo "== build everything: libraries, the command taper, examples, tests"
+scripts/build.sh release
 echo "== test"
 ctest --preset release --progress
 

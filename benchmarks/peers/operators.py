@@ -245,14 +245,13 @@ def print_row(name, models, text, found):
 
 
 def print_summary(rows, counts):
-    print()
+    print("\n| calls of | threads | calls | as fast as PyTorch or faster | ratio of 0.9 or more | ratio below 0.33 |\n| --- | --- | --- | --- | --- | --- |")
     for t in counts:
         ratios = [found[t][1] for *_, found in rows]
-        frequent = [found[t][1] for _, models, _, found in rows if models > 16]  # more than 5 % of the census
+        frequent = [found[t][1] for _, models, _, found in rows if models > 16]  # more than 5 % of the 328 models
         of = lambda list, least: sum(r >= least for r in list)
-        print(f"{t} thread{'s' if t > 1 else ''}: of {len(ratios)} calls {of(ratios, 1)} are at least as fast as PyTorch's, {of(ratios, 0.9)} at least 0.9 "
-              f"times, {len(ratios) - of(ratios, 0.33)} below 0.33; of {len(frequent)} calls of operators in more than 5 % of models {of(frequent, 1)}, "
-              f"{of(frequent, 0.9)}, {len(frequent) - of(frequent, 0.33)}.")
+        for what, list in (("all", ratios), ("operators in more than 5 % of models", frequent)):
+            print(f"| {what} | {t} | {len(list)} | {of(list, 1)} | {of(list, 0.9)} | {len(list) - of(list, 0.33)} |")
     print("\nThe slowest:")
     for name, _, text, found in sorted(rows, key=slowest)[:10]:
         print(f"- `{name}` {text}: " + ", ".join(f"{found[t][1]:.2f} ({t}T)" for t in counts))
@@ -268,8 +267,9 @@ def processor():
 def print_head():
     print(f"""# Operator times
 
-Written by `benchmarks/peers/operators.py build/release/bin/operators --document`, beside PyTorch {torch.__version__.split("+")[0]}, on {processor()}.
-[performance.md](performance.md#operators) says how to read it, and what is slower and why.
+The table compares calls of single operators in Taper and in PyTorch {torch.__version__.split("+")[0]}, on {processor()}. *1T* and *2T* mean one and two threads.
+[performance.md](performance.md#operators) explains the other columns, and says which calls are slower and why.
+`benchmarks/peers/operators.py build/release/bin/operators --document` wrote this page.
 """)
 
 

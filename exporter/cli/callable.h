@@ -18,7 +18,7 @@ class Callable {
   struct Input {
     std::string name;
     std::string text;    ///< "images: f32[batch, 1, 28, 28]", "steps: integer"
-    std::string ranges;  ///< of the sizes that may vary: ", batch in 1..64"
+    std::string ranges;  ///< of the sizes that may vary: "; batch must lie in 1..64"
     bool is_number = false;
     DType dtype = DType::f32;    ///< of tensors
     std::vector<int64_t> sizes;  ///< of tensors; `any_extent` where it may vary
@@ -46,6 +46,11 @@ class Callable {
   /// sizes that do not fit each other, an index out of range, ….
   virtual std::vector<Output> call() = 0;
 
+  /// How far results may be from the expected ones, by the dtypes in which calls compute
+  /// (io/tolerance.h).
+  virtual double tolerance() const = 0;
+
+  virtual bool has_state(const std::string& path) = 0;
   /// One state's elements. Throws ExportError if there is none of this name.
   virtual io::Array state(const std::string& path) = 0;
   /// Reads states from, or writes those that calls may change to, a safetensors file. Every state
@@ -55,8 +60,8 @@ class Callable {
   virtual void save_states(const std::filesystem::path& path) = 0;
 
  protected:
-  /// What to say of an array that an input does not take, `why` behind it.
-  ExportError mismatch(index_t input, const io::Array& array, const std::string& why) const;
+  /// What to say of an array that an input does not take: its dtype, a dimension, or a range.
+  ExportError mismatch(index_t input, const io::Array& array) const;
   /// The same of a state in a file.
   static void require_state(const std::filesystem::path& path, const std::string& name,
                             const io::Array& array, DType dtype, const std::vector<int64_t>& sizes);

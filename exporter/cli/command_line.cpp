@@ -1,6 +1,7 @@
 #include "taper/exporter/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <ostream>
@@ -29,6 +30,14 @@ std::string without_command(const CLI::App& app, const std::vector<std::string>&
   const std::string what =
       arguments.empty() ? "a command is missing" : "there is no command " + arguments.front();
   return what + "; the commands are " + io::joined(names);
+}
+
+// What is wrong with arguments that no option of the command takes.
+std::string not_expected(const std::vector<std::string>& arguments) {
+  const auto option = std::ranges::find_if(
+      arguments, [](const std::string& argument) { return argument.starts_with('-'); });
+  return option != arguments.end() ? "there is no option " + *option
+                                   : "no argument is expected here: " + io::joined(arguments);
 }
 
 std::string full_name(const CLI::App& app) {
@@ -96,14 +105,20 @@ int CommandLine::run(const std::vector<std::string>& arguments, std::ostream& ou
     err << command << ": " << shown(what) << "; see `" << command << " --help`\n";
     return usage;
   };
-  try {
-    std::vector<std::string> rest(arguments.rbegin(), arguments.rend());  // CLI11 takes the last
-    app_->parse(rest);
+  const auto succeed = [&] {
     if (out.flush()) return success;
     err << full_name(*app_) << ": cannot write to the standard output\n";
     return failure;
+  };
+  try {
+    std::vector<std::string> rest(arguments.rbegin(), arguments.rend());  // CLI11 takes the last
+    app_->parse(rest);
+    return succeed();
+  } catch (const CLI::ExtrasError& e) {
+    return refuse(app_->get_subcommands().empty() ? without_command(*app_, arguments)
+                                                  : not_expected(app_->remaining(true)));
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app_->exit(e, out, err);  // --help, --version
+    if (e.get_exit_code() == 0) return app_->exit(e, out, err), succeed();  // --help, --version
     return refuse(app_->get_subcommands().empty() ? without_command(*app_, arguments) : e.what());
   } catch (const UsageError& e) {
     return refuse(e.what());

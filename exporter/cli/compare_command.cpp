@@ -20,8 +20,8 @@ struct Options {
   std::string a, b, method;
   InputOptions inputs;
   ImportChoice import;
-  double tolerance = 1e-4;
-  int threads = 0;
+  std::optional<double> tolerance;
+  int threads = 1;
   bool all = false;
 };
 
@@ -39,13 +39,14 @@ Side open_side(const std::string& path, const Options& options) {
   if (is_exported_model(path))
     side.model = load_model(path, options.import);
   else if (extension == ".taper")
-    side.program = std::make_unique<RunningMethod>(path, options.method, eager::threads());
+    side.program =
+        std::make_unique<RunningMethod>(path, options.method, eager::threads(), options.import);
   else if (extension == ".safetensors" || extension == ".npy")
     side.recording = compare::read_recording(path, options.import.model);
   else
     throw ExportError(path +
-                      ": neither a model of PyTorch (.pt2), nor a program (.taper), nor recorded "
-                      "outputs (.safetensors, .npy)");
+                      " cannot be compared; give a PyTorch model (.pt2), a program (.taper) or "
+                      "recorded outputs (.safetensors, .npy)");
   return side;
 }
 
@@ -93,14 +94,14 @@ class Sides {
     const std::map<int, io::Array>& arguments = recorded_->recording->inputs;
     if (arguments.empty())
       throw ExportError(recorded_->path +
-                        " records no inputs; give those that its outputs belong to with --input");
+                        " records no inputs; give the inputs of its outputs with --input");
     std::optional<CallPositions> known;
     if (model_ != nullptr) known = call_positions(model_->path, options_.import);
     for (const auto& [i, array] : arguments)
       if (!known || std::ranges::find(known->inputs, i) != known->inputs.end())
         inputs_.push_back(array);
     for (Side& side : sides_) give_inputs(side);
-    out_ << "inputs: those that " << io::printable(recorded_->path) << " records\n";
+    out_ << "inputs: recorded in " << io::printable(recorded_->path) << '\n';
   }
 
   /// Those that the model was exported with, if it holds them and they can be read.
@@ -111,7 +112,7 @@ class Sides {
     }
     if (inputs_.empty()) return false;
     for (Side& side : sides_) give_inputs(side);
-    out_ << "inputs: those that " << io::printable(model_->path) << " was exported with\n";
+    out_ << "inputs: the example inputs of " << io::printable(model_->path) << '\n';
     return true;
   }
 
@@ -129,7 +130,7 @@ class Sides {
       const TensorRef input = method.input(i);
       if (input.shape == nullptr && model_ != nullptr)
         throw ExportError("input " + text_of(reader, i) +
-                          " is a number, and models of PyTorch take tensors");
+                          " is a number, but PyTorch models take tensors");
       inputs_.push_back(input.shape == nullptr ? io::Array() : inspect::array_of(input));
     }
     tell_random(method, random);
@@ -146,7 +147,9 @@ class Sides {
     if (static_cast<size_t>(wanted) != inputs_.size())
       throw ExportError(side.path + " takes " + io::counted(wanted, "input") + ", not " +
                         std::to_string(inputs_.size()) +
-                        (recorded_ != nullptr ? "; constants are counted in the .pt2" : ""));
+                        (recorded_ != nullptr
+                             ? "; compare the .pt2 instead, which knows the constant arguments"
+                             : ""));
     for (index_t i = 0; i < wanted; ++i)
       if (const io::Array& array = inputs_[static_cast<size_t>(i)]; array.bytes != nullptr)
         side.program->set_input(i, array);
@@ -156,8 +159,9 @@ class Sides {
   std::vector<index_t> fill(RunningMethod& program) {
     std::vector<index_t> missing = set_given_inputs(program, options_.inputs);
     if (recorded_ != nullptr && !missing.empty())
-      throw ExportError(recorded_->path + " belongs to inputs of which one is missing: " +
-                        text_of(program, missing.front()) + "; give --input NAME=FILE");
+      throw ExportError("input " + text_of(program, missing.front()) +
+                        " is missing; give all inputs of " + recorded_->path +
+                        " with --input NAME=FILE");
     set_random_inputs(program, missing, {});
     return missing;
   }
@@ -173,9 +177,9 @@ class Sides {
       const io::Array& array = inputs_[static_cast<size_t>(i)];
       texts.push_back(method.input_name(i) + (array.bytes ? ": " + array.describe() : ""));
     }
-    out_ << "inputs: random, always the same numbers, integers zero: "
+    out_ << "inputs: random numbers (always the same), zeros for integers: "
          << io::printable(io::joined(texts, "; ")) << '\n';
-    hint_ = "; the inputs are random, --input gives others";
+    hint_ = "; the inputs were random, use --input to give your own";
   }
 
   const Options& options_;
@@ -187,7 +191,7 @@ class Sides {
 };
 
 void compare_files(const Options& options, std::ostream& out) {
-  if (options.threads > 0) eager::set_threads(options.threads);
+  eager::set_threads(options.threads);
   Sides sides(options, out);
   sides.set_inputs();
   const compare::Run want = sides.run(0), got = sides.run(1);
@@ -195,8 +199,8 @@ void compare_files(const Options& options, std::ostream& out) {
   compare::print(out, comparison, {.all = options.all});
   if (comparison.fits()) return;
   std::ostringstream message;
-  message << options.b << " does not give what " << options.a << " gives: an output is beyond "
-          << options.tolerance;
+  message << options.b << " differs from " << options.a << ": an output is beyond the tolerance of "
+          << comparison.tolerance;
   throw ExportError(message.str());
 }
 
@@ -204,29 +208,34 @@ void compare_files(const Options& options, std::ostream& out) {
 
 void add_compare_command(CommandLine& line, std::ostream& out) {
   Command command = line.add(
-      "compare", "Runs two files on the same inputs and says how far their nodes are apart");
+      "compare", "Runs two files on the same inputs and compares the results of their nodes");
   auto options = std::make_shared<Options>();
   command
       .option("A", options->a,
-              "The reference: a model of PyTorch (.pt2), a program (.taper), or recorded "
-              "outputs (.safetensors, .npy)")
+              "The reference: a PyTorch model (.pt2), a program (.taper), or recorded outputs "
+              "(.safetensors, .npy)")
       .required();
-  command.option("B", options->b, "What is measured, one of the same").required();
+  command.option("B", options->b, "The file to compare with A, of any of these kinds").required();
   command.option("--method", options->method,
-                 "Which method of programs; default: forward, or the only one");
+                 "The method of a program; default: forward, or the only method");
   add_import_options(command, options->import);
   add_input_options(command, options->inputs);
   command
       .option("--tolerance", options->tolerance,
-              "The largest difference allowed, relative to the largest magnitude of A's "
-              "result; integers: absolute")
-      .shows_default()
+              "The largest allowed difference, relative to the largest magnitude of A's "
+              "result; for integers absolute. Default: by the dtypes of the runs, 0.0001 for f32")
       .checked_by(check_tolerance);
-  command.flag("--all", options->all, "Every node in order, instead of the worst");
+  command.flag("--all", options->all, "Shows every node in order, instead of the worst");
   add_threads_option(command, options->threads);
+  add_verify_option(command, options->import);
+  add_read_option(command, options->import);
   command.footer(
-      "Without --input the inputs are those of a recording, or those that a model was exported "
-      "with, or else random numbers and integers of zero.");
+      R"(Without --input, the inputs are those of a recording. If there is none, they are the example
+inputs of the .pt2. Otherwise they are random numbers, or zeros for integers.
+
+Examples:
+  taper compare model.pt2 model.taper
+  taper compare model.pt2 model.taper --input x=photo.npy --all)");
   command.does([options, &out] { compare_files(*options, out); });
 }
 

@@ -8,6 +8,7 @@
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/files.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/io/tolerance.h"
 
 namespace taper::cli {
 namespace {
@@ -28,9 +29,8 @@ class EagerModelCall : public Callable {
 
   void set_input(index_t i, const io::Array& array) override {
     const Input& input = inputs_.at(static_cast<size_t>(i));
-    if (array.sizes.size() != input.sizes.size()) throw mismatch(i, array, "");
-    if (array.dtype != input.dtype)
-      throw mismatch(i, array, "; convert it first (numpy: x.astype)");
+    if (array.dtype != input.dtype || array.sizes.size() != input.sizes.size())
+      throw mismatch(i, array);
     const io::Array copy = array.clone();
     copy.settle_bools();
     tensors_[static_cast<size_t>(i)] = eager::tensor_of(copy);
@@ -39,19 +39,24 @@ class EagerModelCall : public Callable {
     set_input(i, io::Array::of<int64_t>({}, std::span(&number, 1)));
   }
   void set_number(index_t i, double) override {
-    throw ExportError("input " + inputs_.at(static_cast<size_t>(i)).text + " must be an integer");
+    throw ExportError("input " + inputs_.at(static_cast<size_t>(i)).text + " needs an integer");
   }
 
   std::vector<Output> call() override {
     const eager::NoGrad guard;
     const std::vector<std::string> names = model_.output_names();
-    const std::vector<Tensor> results = model_.function()(tensors_);
+    for (const Input& input : inputs_) tolerance_.add(input.dtype);
+    const std::vector<Tensor> results =
+        model_.function([this](const pt2::Computed& c) { count(c); })(tensors_);
     std::vector<Output> outputs;
     for (size_t i = 0; i < results.size(); ++i)
       outputs.push_back({names.at(i), eager::array_of(results[i])});
     return outputs;
   }
 
+  double tolerance() const override { return tolerance_.value(); }
+
+  bool has_state(const std::string& path) override { return model_.state_dict().contains(path); }
   io::Array state(const std::string& path) override { return eager::array_of(tensor(path)); }
 
   void load_states(const std::filesystem::path& path) override {
@@ -77,6 +82,11 @@ class EagerModelCall : public Callable {
   }
 
  private:
+  /// Views compute nothing: int8 weights may be read in a run that computes in f32.
+  void count(const pt2::Computed& computed) {
+    if (computed.value.impl()->view == nullptr) tolerance_.add(computed.value.dtype());
+  }
+
   static Input describe(const pt2::Input& input) {
     Input described;
     described.name = input.name;
@@ -104,6 +114,7 @@ class EagerModelCall : public Callable {
   pt2::Model model_;
   std::vector<Tensor> tensors_;  ///< beside inputs_
   std::map<std::string, uint64_t> versions_;
+  io::Tolerance tolerance_;  ///< of what calls have computed so far
 };
 
 }  // namespace
@@ -111,8 +122,9 @@ class EagerModelCall : public Callable {
 std::unique_ptr<Callable> open_eager(const std::filesystem::path& path,
                                      const ImportChoice& choice) {
   pt2::Model model = import_model(path, choice);
-  const std::vector<std::string> symbols = model.symbols();
-  require_symbols(choice, {symbols.begin(), symbols.end()});
+  UnknownDims unknown;
+  unknown.add(model);
+  unknown.require_none();
   return std::make_unique<EagerModelCall>(std::move(model));
 }
 

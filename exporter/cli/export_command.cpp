@@ -41,7 +41,7 @@ void require_names_of_their_own(const Options& options) {
   for (const std::filesystem::path file : options.files)
     if (!methods.insert(file.stem()).second)
       throw UsageError("file", "two models are called " + file.stem().string() +
-                                   ", and methods are called as their files; rename one");
+                                   ", but each file name becomes the name of a method; rename one");
 }
 
 // Models become a program, which may become sources at once.
@@ -49,8 +49,8 @@ std::string export_models(const Options& options, std::ostream& out) {
   for (const std::string& file : options.files)
     if (!is_exported_model(file))
       throw UsageError("file",
-                       file + " is no .pt2; a program has one file, models may have several");
-  if (options.output.empty()) throw UsageError("--output, the .taper file to write, is required");
+                       file + " is not a .pt2 file; give .pt2 files, or one program (.taper)");
+  if (options.output.empty()) throw UsageError("--output FILE.taper is required");
   require_names_of_their_own(options);
   ImportChoice import = options.import;
   import.tests = !options.no_tests;
@@ -90,7 +90,8 @@ void require_no_options_of_models(const Options& options) {
                                                 {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : given)
     if (is_given)
-      throw UsageError(name, options.files[0] + " is a program; only models are exported anew");
+      throw UsageError(name,
+                       options.files[0] + " is a program already; this option is for .pt2 files");
 }
 
 /// What is written takes the place neither of what is read nor of another.
@@ -101,9 +102,9 @@ void require_files_of_their_own(const Options& options) {
     std::error_code none;
     for (const std::string& input : options.files)
       if (std::filesystem::equivalent(input, file, none))
-        throw UsageError(file, "this is the model itself");
+        throw UsageError(file, "this is an input file; write to another file");
     if (!files.insert(std::filesystem::path(file).lexically_normal()).second)
-      throw UsageError(file, "two outputs would be written to it");
+      throw UsageError(file, "two outputs have this name; give each its own file");
   }
 }
 
@@ -114,8 +115,9 @@ void run_export(const Options& options, std::ostream& out) {
   const bool imports = options.files.size() > 1 || is_exported_model(options.files[0]);
   if (!imports && !options.output.empty())
     throw UsageError("file", options.files[0] +
-                                 " is no .pt2, which torch.export.save writes; only models "
-                                 "become a program");
+                                 " is not a .pt2 file; with --output, give a model that "
+                                 "torch.export.save wrote");
+  if (!imports) refuse_weights(options.files[0]);
   if (!imports && !sources) throw UsageError("one of --kernels, --array, --header is required");
   if (!imports) require_no_options_of_models(options);
   const std::string program = imports ? export_models(options, out) : options.files[0];
@@ -126,41 +128,45 @@ void run_export(const Options& options, std::ostream& out) {
 
 void add_export_command(CommandLine& line, std::ostream& out) {
   Command command = line.add("export",
-                             "Writes models of PyTorch (.pt2) as a program, and programs as C++ "
-                             "sources that a firmware links");
+                             "Writes PyTorch models (.pt2) as one program, or a program as C++ "
+                             "sources for a firmware");
   auto options = std::make_shared<Options>();
   command
       .option("file", options->files,
-              "A .pt2, or several that become methods of one program; or a program (.taper)")
+              "PyTorch models (.pt2), each a method of the program; or one program (.taper)")
       .required();
-  command.option("-o,--output", options->output, "The program to write, of .pt2 files")
+  command.option("-o,--output", options->output, "The program to write from the .pt2 files")
       .value_name("FILE.taper");
   add_import_options(command, options->import);
   const Option exact = command.flag("--exact", options->exact,
                                     "Runs only passes that keep every bit of eager's results");
   command
       .option("--dtype", options->dtype,
-              "Holds weights and computes in f16 or bf16; inputs and outputs keep their dtype")
+              "Stores weights and computes in f16 or bf16; inputs and outputs keep their dtypes")
       .one_of({"f32", "f16", "bf16"})
       .shows_default()
       .value_name("DTYPE")
       .excludes(exact);
   command.flag("--no-tests", options->no_tests,
-               "Leaves out the test that is made of a model's example inputs");
+               "Leaves out the test made from a model's example inputs");
   command
       .option("--kernels", options->kernels,
-              "The table of exactly the kernels that the program needs: NAME_kernels")
+              "Writes NAME_kernels: the table of exactly the kernels that the program needs")
       .value_name("FILE.cpp");
-  command.option("--array", options->array, "The program's bytes: NAME_taper")
+  command.option("--array", options->array, "Writes NAME_taper: the bytes of the program")
       .value_name("FILE.cpp");
   command
       .option("--header", options->header,
-              "Declarations of both, and the memory that the program needs")
+              "Declares both, and says how much memory the program needs")
       .value_name("FILE.h");
   command.flag("--portable", options->portable,
-               "Takes the portable kernels only; else also those for x86-64 with AVX");
-  command.option("--name", options->name, "What the variables are called; default: the file's name")
+               "Uses only the portable kernels; otherwise also those for x86-64 with AVX");
+  command.option("--name", options->name, "The NAME in the C++ sources; default: the file's name")
       .value_name("NAME");
+  command.footer(R"(Examples:
+  taper export model.pt2 -o model.taper
+  taper export encoder.pt2 decoder.pt2 -o speech.taper
+  taper export lenet.taper --portable --kernels lenet_kernels.cpp --header lenet.h)");
   command.does([options, &out] { run_export(*options, out); });
 }
 

@@ -13,7 +13,8 @@ std::string check_finite(const std::string& text) {
 }
 
 std::string check_divisor(const std::string& text) {
-  return number_of<double>(text) == 0 ? "pixels cannot be divided by 0" : check_finite(text);
+  return number_of<double>(text) == 0 ? "--std must not be 0: pixels cannot be divided by 0"
+                                      : check_finite(text);
 }
 
 }  // namespace
@@ -21,30 +22,34 @@ std::string check_divisor(const std::string& text) {
 void add_input_options(Command& command, InputOptions& options) {
   command
       .option("--input", options.given,
-              "FILE for the next input, NAME=FILE, or NAME=NUMBER; .npy, .png, .jpg, "
-              ".safetensors[:TENSOR]")
+              "Sets the next input, or the input NAME, from .npy, .png, .jpg or "
+              ".safetensors[:TENSOR]; NAME=NUMBER sets a number")
       .value_name("[NAME=]FILE")
       .one_value();
-  command.option("--resize", options.pictures.resize, "Resizes a picture's shorter side to this")
+  command
+      .option("--resize", options.pictures.resize,
+              "Resizes a picture: its shorter side gets this size")
       .in_range(1, 1 << 14);
-  command.option("--crop", options.pictures.crop, "Cuts a square of this side from the middle")
+  command
+      .option("--crop", options.pictures.crop,
+              "Cuts a square of this size out of the middle of a picture")
       .in_range(1, 1 << 14);
-  command.flag("--bgr", options.pictures.bgr, "Gives the channels as blue, green, red");
+  command.flag("--bgr", options.pictures.bgr, "Orders the channels of a picture blue, green, red");
   command.flag(
       "--imagenet",
       [&options] {
         options.pictures.scale = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
       },
-      "The usual --mean and --std of models trained on ImageNet");
+      "Sets --mean and --std to the usual values for ImageNet");
   command
       .option("--mean", options.pictures.scale.mean,
-              "Subtracted from pixels in 0..1: one number, or one for each channel")
+              "Subtracts this from pixels in 0..1: one number, or one for each channel")
       .separated_by(',')
       .checked_by(check_finite)
       .one_value();
   command
       .option("--std", options.pictures.scale.deviation,
-              "Divides pixels after --mean: one number, or one for each channel")
+              "Divides pixels by this, after --mean: one number, or one for each channel")
       .separated_by(',')
       .checked_by(check_divisor)
       .one_value();
@@ -52,13 +57,23 @@ void add_input_options(Command& command, InputOptions& options) {
 
 std::string check_tolerance(const std::string& text) {
   const std::optional<double> number = number_of<double>(text);
-  return number && std::isfinite(*number) && *number >= 0 ? ""
-                                                          : text + " is not a number of at least 0";
+  return number && std::isfinite(*number) && *number >= 0 ? "" : text + " is not a number >= 0";
 }
 
 void add_threads_option(Command& command, int& threads) {
-  command.option("--threads", threads, "Threads; default: as many as the machine has cores")
+  command.option("--threads", threads, "The number of threads")
+      .shows_default()
       .in_range(1, max_threads);
+}
+
+void add_verify_option(Command& command, ImportChoice& choice) {
+  command.flag("--verify", choice.verify,
+               "Compares the weights of a program with their checksums first");
+}
+
+void add_read_option(Command& command, ImportChoice& choice) {
+  command.flag("--read", choice.read,
+               "Reads the file into memory instead of mapping it; then the file may change");
 }
 
 }  // namespace taper::cli

@@ -60,14 +60,15 @@ class InputReader {
     }
     const auto next = std::ranges::find(is_set_, false);
     if (next == is_set_.end())
-      throw ExportError("there are more --input than inputs: " + inputs_text());
+      throw ExportError("there are more --input options than inputs; the inputs are: " +
+                        inputs_text());
     set(next - is_set_.begin(), text);
   }
 
   void set(index_t i, const std::string& text) {
     const Input& input = input_at(i);
     if (text.empty())
-      throw ExportError("--input gives nothing for " + input.text +
+      throw ExportError("--input " + input.name + "= has no value for " + input.text +
                         "; give NAME=FILE or NAME=NUMBER");
     if (input.is_number) return set_number(i, text);
     if (const auto integer = number_of<int64_t>(text); integer && takes_integer(input))
@@ -80,8 +81,7 @@ class InputReader {
         colon != std::string::npos && ends_with(text.substr(0, colon), ".safetensors"))
       return set_tensor(i, io::read_safetensors(text.substr(0, colon)).at(text.substr(colon + 1)));
     throw ExportError(
-        text +
-        ": not a file of a kind that can be an input; give .npy, .safetensors, .png or .jpg");
+        text + ": this kind of file cannot be an input; give .npy, .safetensors, .png or .jpg");
   }
 
   void set_number(index_t i, const std::string& text) {
@@ -98,7 +98,7 @@ class InputReader {
   void set_picture(index_t i, const std::string& path) {
     const Input& input = input_at(i);
     if (input.dtype != DType::f32)
-      throw ExportError(path + ": a picture becomes f32, the input is " + input.text +
+      throw ExportError(path + ": a picture becomes f32, but the input is " + input.text +
                         "; give a .npy file");
     set_tensor(i, tensor_of_picture(read_picture(path), input.sizes, options_.pictures, path));
   }
@@ -115,10 +115,11 @@ class InputReader {
   std::string inputs_text() const {
     std::vector<std::string> texts;
     for (const Input& input : callable_.inputs()) texts.push_back(input.text);
-    return texts.empty() ? "it takes none" : io::joined(texts, "; ");
+    return texts.empty() ? "none" : io::joined(texts, "; ");
   }
   ExportError no_input(const std::string& name) const {
-    return ExportError(callable_.name() + " has no input " + name + "; it takes " + inputs_text());
+    return ExportError(callable_.name() + " has no input " + name +
+                       "; the inputs are: " + inputs_text());
   }
 
   Callable& callable_;

@@ -22,8 +22,10 @@ struct InputOptions {
   PictureOptions pictures;
 };
 void add_input_options(Command& command, InputOptions& options);  // input_options.cpp
-/// `--threads`.
-void add_threads_option(Command& command, int& threads);  // input_options.cpp
+/// `--threads`: 1 unless it is given, as Module::load.
+void add_threads_option(Command& command, int& threads);         // input_options.cpp
+void add_verify_option(Command& command, ImportChoice& choice);  // input_options.cpp
+void add_read_option(Command& command, ImportChoice& choice);    // input_options.cpp
 /// What is wrong with a tolerance; "" for a number of at least 0.
 std::string check_tolerance(const std::string& text);  // input_options.cpp
 

@@ -24,7 +24,7 @@ struct Options {
 std::string check_picture(const std::string& path) {
   const std::string kind = std::filesystem::path(path).extension().string();
   const bool known = kind == ".svg" || kind == ".html" || kind == ".htm";
-  return known ? "" : path + ": graphs are drawn as .svg or .html";
+  return known ? "" : path + ": the name of a picture must end in .svg or .html";
 }
 
 void write_graph(const inspect::ProgramFile& file, const Options& options) {
@@ -43,7 +43,7 @@ void write_graph(const inspect::ProgramFile& file, const Options& options) {
 
 void inspect_program(const Options& options, std::ostream& out) {
   const inspect::ProgramFile file(options.file, program_bytes(options.file, options.import),
-                                  eager::all_kernels(), cpu_has);
+                                  eager::all_kernels());
   if (!options.method.empty()) (void)inspect::find_method(file.program(), options.method);
   if (!options.graph.empty()) write_graph(file, options);
   inspect::Summary summary = inspect::summarize(file);
@@ -60,19 +60,22 @@ void inspect_program(const Options& options, std::ostream& out) {
 }  // namespace
 
 void add_inspect_command(CommandLine& line, std::ostream& out) {
-  Command command =
-      line.add("inspect", "Says what a program takes, gives, needs, and how large its parts are");
+  Command command = line.add(
+      "inspect", "Prints what a program takes, returns and needs, and the sizes of its parts");
   auto options = std::make_shared<Options>();
-  command.option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
-      .required();
-  command.option("--method", options->method, "Only this method; default: all");
+  command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
+  command.option("--method", options->method, "Prints only this method; default: all methods");
   command
       .option("--graph", options->graph,
-              "Draws the methods' graphs: FILE.html, whose modules fold, or FILE.svg")
+              "Draws the graphs of the methods: FILE.html (modules open and close) or FILE.svg")
       .value_name("FILE")
       .checked_by(check_picture);
-  command.flag("--json", options->json, "Prints JSON instead of text; sizes in bytes");
+  command.flag("--json", options->json, "Prints JSON instead of text; sizes are in bytes");
   add_import_options(command, options->import);
+  command.footer(R"(Examples:
+  taper inspect lenet.taper
+  taper inspect lenet.taper --graph lenet.svg
+  taper inspect model.pt2 --graph model.html)");
   command.does([options, &out] { inspect_program(*options, out); });
 }
 

@@ -32,10 +32,10 @@ const char* library_of(const Kernel* kernel) {
                                                                          : "taper::optimized";
 }
 
-// What a machine with these CPU levels takes of a program, added to what others take.
-void add_machine(const std::filesystem::path& path, KernelSet kernels, bool (*cpu_has)(CpuLevel),
+// Adds what a machine with these CPU levels takes of a program.
+void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuLevels cpu,
                  std::set<const Kernel*>& records, LinkedProgram& linked) {
-  const inspect::ProgramFile file(path, kernels, cpu_has);
+  const inspect::ProgramFile file(path, kernels, cpu);
   const Program& program = file.program();
   const index_t count = internal::count_of(program.table().kernels());
   for (index_t i = 0; i < count; ++i) records.insert(&program.kernel(i));
@@ -72,17 +72,12 @@ LinkedProgram linked_program(const std::filesystem::path& path, const std::strin
   linked.file_name = path.filename().string();
   linked.name = identifier(name.empty() ? path.stem().string() : name);
   if (!name.empty() && linked.name != name)
-    throw ExportError("--name " + name + " cannot begin a C++ name; " + linked.name + " could");
+    throw ExportError("--name " + name + " cannot begin a C++ name; " + linked.name + " can");
   const KernelSet set = portable ? portable::all : KernelSet(eager::all_kernels());
   std::set<const Kernel*> records;
-  add_machine(
-      path, set, [](CpuLevel) { return true; }, records, linked);
-  if (!portable) {
-    add_machine(
-        path, set, [](CpuLevel level) { return level <= CpuLevel::avx2; }, records, linked);
-    add_machine(
-        path, set, [](CpuLevel level) { return level <= CpuLevel::portable; }, records, linked);
-  }
+  for (const CpuLevel highest :
+       {CpuLevel::avx512_bf16, CpuLevel::avx512, CpuLevel::avx2, CpuLevel::portable})
+    add_machine(path, set, CpuLevels::up_to(highest), records, linked);
   std::ranges::copy_if(set, std::back_inserter(linked.kernels),
                        [&](const Kernel* k) { return records.contains(k); });
   if (linked.kernels.empty())
@@ -120,8 +115,8 @@ void write_header(std::ostream& out, const LinkedProgram& p) {
          "\"taper/kernels/kernel.h\"\n\n"
       << "extern " << array_declaration(p) << ";     // written by --array\n"
       << "extern " << table_declaration(p) << ";  // written by --kernels\n\n"
-      << "// Memory, enough for any processor with addresses of at most 64 bits. A method's is "
-         "what it needs beside the session's.\n"
+      << "// Bytes of memory, enough for 32-bit and 64-bit processors. A method needs its bytes in "
+         "addition to those of the session.\n"
       << "inline constexpr unsigned long " << p.name << "_load_bytes = " << p.load_bytes
       << ";     // Program::load\n"
       << "inline constexpr unsigned long " << p.name << "_session_bytes = " << p.session_bytes

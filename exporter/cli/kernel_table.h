@@ -11,7 +11,7 @@
 
 namespace taper::cli {
 
-/// Bytes of memory, enough for any processor with addresses of at most 64 bits.
+/// Bytes of memory, enough for 32-bit and 64-bit processors.
 struct LinkedMethod {
   std::string name;
   size_t bytes;  ///< what Method::create takes

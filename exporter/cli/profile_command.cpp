@@ -20,8 +20,9 @@ namespace {
 struct Options {
   std::string file, method, trace;
   InputOptions inputs;
+  ImportChoice import;
   std::vector<std::string> dims;
-  int repeat = 50, threads = 0;
+  int repeat = 50, threads = 1;
   bool by_time = false;
 };
 
@@ -96,9 +97,9 @@ std::vector<Row> operator_rows(const Timing& timing) {
 
 void profile_program(const Options& options, std::ostream& out) {
   const std::map<std::string, int64_t> dims = parse_dims(options.dims);
-  if (options.threads > 0) eager::set_threads(options.threads);
+  eager::set_threads(options.threads);
   const Threads* threads = eager::threads();
-  RunningMethod running(options.file, options.method, threads);
+  RunningMethod running(options.file, options.method, threads, options.import);
   set_random_inputs(running, set_given_inputs(running, options.inputs), dims);
   const Timing timing = time_method(running, options.repeat);
 
@@ -137,29 +138,34 @@ void profile_program(const Options& options, std::ostream& out) {
 }  // namespace
 
 void add_profile_command(CommandLine& line, std::ostream& out) {
-  Command command = line.add("profile", "Measures each instruction of a method");
+  Command command = line.add("profile", "Measures the time of each instruction of a method");
   auto options = std::make_shared<Options>();
-  command.option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
-      .required();
-  command.option("--method", options->method, "Which method; default: forward, or the only one");
+  command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
+  command.option("--method", options->method, "The method; default: forward, or the only method");
   command
-      .option(
-          "--dim", options->dims,
-          "The value of a symbolic size, for inputs that are not given; default: 1, or its minimum")
+      .option("--dim", options->dims,
+              "Sets a symbolic size of inputs that are not given; default: 1, or its minimum")
       .value_name("NAME=NUMBER")
       .one_value();
   add_input_options(command, options->inputs);
-  command.option("--repeat", options->repeat, "Runs that are measured; times are their medians")
+  command
+      .option("--repeat", options->repeat,
+              "The number of runs; the times are medians over these runs")
       .shows_default()
       .in_range(1, 100'000);
   add_threads_option(command, options->threads);
-  command.flag("--by-time", options->by_time,
-               "The slowest instruction first, instead of the method's order");
+  add_verify_option(command, options->import);
+  add_read_option(command, options->import);
+  command.flag("--by-time", options->by_time, "Sorts by time, the slowest instruction first");
   command
       .option("--trace", options->trace,
               "Writes every event to this file, for Perfetto or chrome://tracing")
       .value_name("FILE.json");
-  command.footer("Inputs that are not given are random numbers; integers are zeros.");
+  command.footer(R"(Inputs that are not given are random numbers, or zeros for integers.
+
+Examples:
+  taper profile lenet.taper --dim batch=64 --threads 4
+  taper profile lenet.taper --by-time --trace lenet.json)");
   command.does([options, &out] { profile_program(*options, out); });
 }
 

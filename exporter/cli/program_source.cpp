@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/import_model.h"
@@ -16,6 +15,14 @@
 namespace taper::cli {
 namespace {
 
+/// Names the --dim that the model does not know: a wrong name may be why a bound is missing.
+std::string unknown_dims_of(const pt2::Model& model) {
+  if (model.unknown_dims().empty()) return "";
+  std::vector<std::string> known;
+  for (const pt2::Dimension& d : model.dimensions()) known.push_back(d.to_string());
+  return "; it has no size " + io::joined(model.unknown_dims()) + ", but " + io::joined(known);
+}
+
 /// A size without an upper bound cannot be planned for.
 void require_bounds(const pt2::Model& model, const std::filesystem::path& path) {
   for (const pt2::Input& input : model.inputs())
@@ -24,9 +31,9 @@ void require_bounds(const pt2::Model& model, const std::filesystem::path& path) 
           s != nullptr && s->maximum == std::numeric_limits<int64_t>::max())
         throw ExportError(path.string() + ": input " + input.name + " is " +
                           eager::to_string(input.sizes) + ", and " + s->name +
-                          " has no upper bound, so no memory can be planned; give one, --dim " +
+                          " has no upper bound, so memory cannot be planned; give a bound: --dim " +
                           s->name + "=" + std::to_string(s->minimum) +
-                          "..256, or export the model with Dim(…, max=…)");
+                          "..256, or export the model with Dim(…, max=…)" + unknown_dims_of(model));
 }
 
 /// Keeps the inputs that the model was exported with as a test. Returns why there is none, where
@@ -37,29 +44,31 @@ std::string add_test(Exporter& exporter, const std::string& method, const pt2::M
       exporter.test(method, *inputs, "example inputs");
     return "";
   } catch (const ExportError& e) {
-    return "no test of " + method + ": " + e.what();
+    const std::string why = e.what(), begin = method + ": ";
+    return "no test of " + (why.starts_with(begin) ? why : begin + why);
   }
 }
 
-/// Adds the model's symbols to `symbols`. Returns what people should know of it.
+/// Adds to `unknown` which --dim the model does not know. Returns what people should know of it.
 std::vector<std::string> add_model(Exporter& exporter, const std::string& method,
                                    const std::filesystem::path& path, const ImportChoice& choice,
-                                   std::set<std::string>& symbols,
-                                   const ExportOptions& options = {}) {
+                                   UnknownDims& unknown, const ExportOptions& options = {}) {
   const auto begin = [&](const std::string& what) {
     if (options.stage) options.stage(what + " " + path.stem().string());
   };
   begin("importing");
   pt2::Model model = import_model(path, choice);
-  for (const std::string& symbol : model.symbols()) symbols.insert(symbol);
+  unknown.add(model);
   require_bounds(model, path);
   const eager::NoGrad guard;
   begin("tracing");
   exporter.method(method, model.function(), model.input_specs(), model.output_names(), Location{});
   std::vector<std::string> notes;
+  for (const std::string& note : model.notes()) notes.push_back(path.string() + ": " + note);
   for (const std::string& guard : model.unread_guards())
-    notes.push_back(path.string() + " was exported for " + guard +
-                    ", which is not checked: a call that does not meet it may give wrong results");
+    notes.push_back(
+        path.string() + " assumes " + guard +
+        ", which the program does not check: if it does not hold, results may be wrong");
   if (!choice.tests) return notes;
   begin("running");
   notes.push_back(add_test(exporter, method, model));
@@ -89,9 +98,8 @@ std::vector<std::string> notes_of_shared_states(Exporter& exporter,
   std::vector<std::string> notes;
   for (const auto& [path, names] : users)
     if (names.size() > 1)
-      notes.push_back("state " + path + " is one for " + io::joined(names) +
-                      ": what one of them writes, the others read; export them to files of their "
-                      "own to keep it apart");
+      notes.push_back("methods " + io::joined(names) + " share the state " + path +
+                      "; export the models to separate files if each needs its own state");
   return notes;
 }
 
@@ -106,6 +114,7 @@ void require_prepared(const std::filesystem::path& program,
   std::string message;
   ModuleOptions options;
   options.message = &message;
+  options.verify = true;  // what a failing disk or memory made of it
   Result<Module> module = Module::load(program.string(), options);
   Error error = module.error();
   for (size_t i = 0; module.ok() && error == Error::ok && i < methods.size(); ++i) {
@@ -114,18 +123,22 @@ void require_prepared(const std::filesystem::path& program,
   }
   if (error == Error::ok || error == Error::out_of_memory) return;
   if (kind == std::filesystem::file_type::regular) std::filesystem::remove(program, none);
-  throw ExportError("the program that was made cannot be prepared: " + message +
-                    "; narrower bounds of its symbols may help, --dim NAME=LOW..HIGH");
+  if (!module.ok()) throw ExportError("the new program cannot be loaded: " + message);
+  throw ExportError("the new program cannot be prepared: " + message +
+                    "; narrower bounds of its symbols may help: --dim NAME=LOW..HIGH");
 }
 
 }  // namespace
 
 void add_import_options(Command& command, ImportChoice& choice) {
-  command.option("--model", choice.model, "Which model of a .pt2 that holds several")
+  command.option("--model", choice.model, "The model to use, if a .pt2 holds several")
       .value_name("NAME");
   command
-      .option("--dim", choice.dims,
-              "Bounds of a symbol of a .pt2, inside its own; repeat for several")
+      .option(
+          "--dim", choice.dims,
+          "Bounds a size of a .pt2, inside the bounds of the file: s77=1..64. x.0=batch:1..64 "
+          "bounds and names dimension 0 of input x; u0*u1=1..16 bounds an expression. Repeat the "
+          "option for several sizes")
       .value_name("NAME=LOW..HIGH")
       .one_value();
 }
@@ -137,15 +150,15 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const ExportOptions& options) {
   Exporter exporter;
   std::vector<std::string> notes, methods;
-  std::set<std::string> symbols;
+  UnknownDims unknown;
   for (const std::filesystem::path& path : paths) {
     const std::string& method =
         methods.emplace_back(paths.size() == 1 ? "forward" : path.stem().string());
     const std::vector<std::string> of_this =
-        of_model(path, [&] { return add_model(exporter, method, path, choice, symbols, options); });
+        of_model(path, [&] { return add_model(exporter, method, path, choice, unknown, options); });
     notes.insert(notes.end(), of_this.begin(), of_this.end());
   }
-  require_symbols(choice, symbols);
+  unknown.require_none();
   emit::Report report = exporter.write(output, options);
   require_prepared(output, methods);
   for (std::string& note : notes_of_shared_states(exporter, methods))
@@ -157,11 +170,14 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
 
 std::vector<std::byte> program_bytes(const std::filesystem::path& path,
                                      const ImportChoice& choice) {
-  if (!is_exported_model(path)) return io::read_file(path);
+  if (!is_exported_model(path)) {
+    refuse_dims(path, choice);
+    return io::read_file(path);
+  }
   Exporter exporter;
-  std::set<std::string> symbols;
-  of_model(path, [&] { return add_model(exporter, "forward", path, choice, symbols); });
-  require_symbols(choice, symbols);
+  UnknownDims unknown;
+  of_model(path, [&] { return add_model(exporter, "forward", path, choice, unknown); });
+  unknown.require_none();
   return exporter.write(ExportOptions{.exact = true, .name = path.stem().string()});
 }
 
@@ -173,9 +189,10 @@ std::optional<CallPositions> call_positions(const std::filesystem::path& path,
   for (size_t i = 0; i < model.inputs().size(); ++i)
     if (model.inputs()[i].kind != pt2::Input::Kind::constant)
       positions.inputs.push_back(static_cast<int>(i));
-  for (size_t i = 0; i < model.outputs().size(); ++i)
-    if (model.outputs()[i].kind != pt2::Output::Kind::none)
-      positions.outputs.push_back(static_cast<int>(i));
+  for (size_t i = 0; i < model.outputs().size(); ++i) {
+    const bool is_absent = model.outputs()[i].kind == pt2::Output::Kind::none;
+    (is_absent ? positions.absent : positions.outputs).push_back(static_cast<int>(i));
+  }
   return positions;
 }
 

@@ -16,16 +16,23 @@ namespace taper::cli {
 class Callable;
 class Command;
 
-/// How a `.pt2` is imported: `--model`, `--dim`, and `tests`, which is no option. Programs ignore
-/// it.
+/// How a file is loaded: a `.pt2` by `--model`, `--dim`, and `tests`, which is no option; a program
+/// by `--verify`; both by `--read`.
 struct ImportChoice {
   std::string model;              ///< of an archive that holds several
   std::vector<std::string> dims;  ///< "s77=1..512": bounds of symbols
   bool tests = false;             ///< keeps the example inputs, with what they give, as tests
+  bool verify = false;            ///< compares a program's weights with their checksums
+  bool read = false;              ///< into memory, instead of mapping the file
 };
 void add_import_options(Command& command, ImportChoice& choice);
 
 bool is_exported_model(const std::filesystem::path& path);
+/// Throws ExportError if the name says that PyTorch saved weights or a module: .pt, .pth. In
+/// callable.cpp, as the next.
+void refuse_weights(const std::filesystem::path& program);
+/// Throws UsageError if `choice` has --dim, which says nothing of a program.
+void refuse_dims(const std::filesystem::path& program, const ImportChoice& choice);
 
 /// Exports models as one program, with a method for each; of one model it is called "forward", of
 /// several as the files are. Throws ExportError.
@@ -37,10 +44,10 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
 /// eager's results. Throws ExportError.
 std::vector<std::byte> program_bytes(const std::filesystem::path& path, const ImportChoice& choice);
 
-/// Which arguments and results of a model's call a program has, counted as recorded calls do;
-/// nothing for a program, which says nothing of the others.
+/// Which arguments and results of a model's call a program has, and which results are None, counted
+/// as recorded calls do; nothing for a program, which says nothing of the others.
 struct CallPositions {
-  std::vector<int> inputs, outputs;
+  std::vector<int> inputs, outputs, absent;
 };
 std::optional<CallPositions> call_positions(const std::filesystem::path& path,
                                             const ImportChoice& choice);

@@ -35,9 +35,9 @@ std::vector<int64_t> symbol_values(const RunningMethod& running,
   }
   for (const auto& [name, value] : chosen)
     if (std::ranges::find(names, name) == names.end())
-      throw ExportError(
-          "the method has no symbolic size " + name + "; " +
-          (names.empty() ? "all its sizes are fixed" : "there are " + io::joined(names)));
+      throw ExportError("the method has no symbolic size " + name + "; " +
+                        (names.empty() ? "all its sizes are fixed"
+                                       : "its symbolic sizes are " + io::joined(names)));
   return values;
 }
 

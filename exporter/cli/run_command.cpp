@@ -22,7 +22,7 @@ struct Options {
   InputOptions inputs;
   ImportChoice import;
   std::vector<std::string> outputs;
-  int top = 3, threads = 0;
+  int top = 3, threads = 1;
 };
 
 std::vector<std::string> read_lines(const std::string& path) {
@@ -39,7 +39,12 @@ void write_output(const std::string& text, const std::string& method,
   const size_t sign = text.find('=');
   if (sign != std::string::npos) {
     const auto at = std::ranges::find(outputs, text.substr(0, sign), &Callable::Output::name);
-    if (at == outputs.end()) throw ExportError(method + " has no output " + text.substr(0, sign));
+    if (at == outputs.end()) {
+      std::vector<std::string> names;
+      for (const Callable::Output& output : outputs) names.push_back(output.name);
+      throw ExportError(method + " has no output " + text.substr(0, sign) +
+                        "; the outputs are: " + io::joined(names));
+    }
     outputs = outputs.subspan(static_cast<size_t>(at - outputs.begin()), 1);
   }
   const std::string path = sign == std::string::npos ? text : text.substr(sign + 1);
@@ -49,11 +54,11 @@ void write_output(const std::string& text, const std::string& method,
     return io::write_safetensors(path, content);
   }
   if (!path.ends_with(".npy"))
-    throw ExportError(path + ": outputs are written as .npy or .safetensors");
+    throw ExportError(path + ": the name of an output file must end in .npy or .safetensors");
   if (outputs.size() != 1)
-    throw ExportError("the method has " +
-                      io::counted(static_cast<int64_t>(outputs.size()), "output") +
-                      "; name one, --output NAME=" + path + ", or write .safetensors");
+    throw ExportError(
+        "the method has " + io::counted(static_cast<int64_t>(outputs.size()), "output") +
+        "; choose one with --output NAME=" + path + ", or write all to a .safetensors file");
   io::write_npy(path, outputs[0].value);
 }
 
@@ -65,12 +70,12 @@ void require_labels(const std::string& path, size_t labels,
   };
   if (!std::ranges::any_of(outputs, fits))
     throw ExportError(path + " has " + io::counted(static_cast<int64_t>(labels), "line") +
-                      ", one for each class, and no output has as many classes: " +
+                      ", one for each class, but no output has as many classes: " +
                       outputs.front().name + " is " + outputs.front().value.describe());
 }
 
 void run(const Options& options, std::ostream& out) {
-  if (options.threads > 0) eager::set_threads(options.threads);
+  eager::set_threads(options.threads);
   const std::unique_ptr<Callable> callable =
       open_callable(options.file, options.method, options.import);
   if (!options.load_states.empty()) callable->load_states(options.load_states);
@@ -91,30 +96,40 @@ void run(const Options& options, std::ostream& out) {
 }  // namespace
 
 void add_run_command(CommandLine& line, std::ostream& out) {
-  Command command = line.add("run", "Runs a method once and shows what it gives");
+  Command command = line.add("run", "Runs a method once and prints its results");
   auto options = std::make_shared<Options>();
-  command.option("file", options->file, "The program (.taper), or a model of PyTorch (.pt2)")
-      .required();
-  command.option("--method", options->method, "Which method; default: forward, or the only one");
+  command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
+  command.option("--method", options->method, "The method; default: forward, or the only method");
   add_import_options(command, options->import);
   add_input_options(command, options->inputs);
   command
-      .option("--output", options->outputs,
-              "Writes outputs: FILE.npy, NAME=FILE.npy, or FILE.safetensors for all")
+      .option(
+          "--output", options->outputs,
+          "Writes an output: NAME=FILE.npy, FILE.npy for the only one, FILE.safetensors for all")
       .value_name("[NAME=]FILE")
       .one_value();
-  command.option("--top", options->top, "Classes shown for an output of scores; 0 shows numbers")
+  command
+      .option("--top", options->top,
+              "For an output of scores: how many classes to print; 0 prints numbers")
       .shows_default()
       .in_range(0, 1'000'000);
-  command.option("--labels", options->labels, "The classes' names, a text file with one a line")
+  command
+      .option("--labels", options->labels,
+              "A text file with the name of each class, one on each line")
       .value_name("FILE");
   add_threads_option(command, options->threads);
+  add_verify_option(command, options->import);
+  add_read_option(command, options->import);
   command
       .option("--load-states", options->load_states, "Reads states from this file before the run")
       .value_name("FILE.safetensors");
   command
       .option("--save-states", options->save_states, "Writes all states to this file after the run")
       .value_name("FILE.safetensors");
+  command.footer(R"(Examples:
+  taper run lenet.taper --input digit.png
+  taper run model.pt2 --input photo.jpg --resize 256 --crop 224 --imagenet --labels labels.txt
+  taper run lenet.taper --method train_step --input images=x.npy --input labels=y.npy)");
   command.does([options, &out] { run(*options, out); });
 }
 

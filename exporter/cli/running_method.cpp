@@ -7,6 +7,7 @@
 #include "taper/exporter/inspect/program_text.h"
 #include "taper/exporter/io/element.h"
 #include "taper/exporter/io/safetensors.h"
+#include "taper/exporter/io/tolerance.h"
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/program/tables.h"
 
@@ -14,15 +15,19 @@ namespace taper::cli {
 namespace {
 
 std::vector<std::byte> imported(const std::filesystem::path& path, const ImportChoice& choice) {
-  return is_exported_model(path) ? program_bytes(path, choice) : std::vector<std::byte>{};
+  if (is_exported_model(path)) return program_bytes(path, choice);
+  refuse_weights(path);
+  return {};
 }
 
 /// Of the file if `bytes` are empty.
 Module load(const std::filesystem::path& path, const std::vector<std::byte>& bytes,
-            const Threads* threads) {
+            const Threads* threads, const ImportChoice& import) {
   std::string message;
   ModuleOptions options;
   options.threads = threads;
+  options.verify = import.verify;
+  options.loading = import.read ? Loading::read : Loading::map;
   options.message = &message;
   Result<Module> module =
       bytes.empty()
@@ -34,13 +39,13 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
   return std::move(module).value();
 }
 
-// ", n in 1..64" of the symbols that an input's sizes decide.
+// "; n must lie in 1..64" for each symbol that the sizes of an input set.
 std::string ranges_text(const inspect::MethodText& text, uint32_t input) {
   std::string ranges;
   for (uint32_t i = 0; i < internal::count_of(text.table().symbols()); ++i) {
     const format::Symbol& s = *text.table().symbols()->Get(i);
     if (s.source() == format::SymbolSource::input_extent && s.first() == input)
-      ranges += ", " + text.symbol(i) + " in " + std::to_string(s.minimum()) + ".." +
+      ranges += "; " + text.symbol(i) + " must lie in " + std::to_string(s.minimum()) + ".." +
                 std::to_string(s.maximum());
   }
   return ranges;
@@ -76,12 +81,13 @@ std::vector<Callable::Input> describe_inputs(const Program& program, index_t met
 
 RunningMethod::RunningMethod(const std::filesystem::path& path, const std::string& name,
                              const Threads* threads, const ImportChoice& import)
-    : RunningMethod(path, imported(path, import), name, threads) {}
+    : RunningMethod(path, imported(path, import), name, threads, import) {}
 
 RunningMethod::RunningMethod(const std::filesystem::path& path, std::vector<std::byte> program,
-                             const std::string& name, const Threads* threads)
+                             const std::string& name, const Threads* threads,
+                             const ImportChoice& import)
     : bytes_(std::move(program)),
-      module_(load(path, bytes_, threads)),
+      module_(load(path, bytes_, threads, import)),
       index_(inspect::find_method(module_.program(), name)) {
   Result<Method> method = module_.method(module_.program().method_name(index_));
   if (!method.ok()) throw ExportError(path.string() + ": " + module_.message());
@@ -97,17 +103,16 @@ void RunningMethod::execute() { require(method_->execute()); }
 
 void RunningMethod::set_input(index_t i, const io::Array& array) {
   if (inputs_.at(static_cast<size_t>(i)).is_number) {
-    if (array.numel() != 1 || !is_integral(array.dtype)) throw mismatch(i, array, "");
+    if (array.numel() != 1 || !is_integral(array.dtype)) throw mismatch(i, array);
     return set_number(i, static_cast<int64_t>(io::element(array, 0)));
   }
-  if (array.sizes.size() > max_rank) throw mismatch(i, array, "");
-  if (method_->input(i).dtype != array.dtype)
-    throw mismatch(i, array, "; convert it first (numpy: x.astype)");
+  if (array.sizes.size() > max_rank || method_->input(i).dtype != array.dtype)
+    throw mismatch(i, array);
   array.settle_bools();
   const std::vector<index_t> sizes(array.sizes.begin(), array.sizes.end());
   const Shape shape = Shape::dense(sizes);
   if (method_->set_input(i, TensorRef{array.bytes.get(), &shape, array.dtype}) != Error::ok)
-    throw mismatch(i, array, inputs_.at(static_cast<size_t>(i)).ranges);
+    throw mismatch(i, array);
 }
 
 void RunningMethod::set_number(index_t i, int64_t number) {
@@ -132,7 +137,7 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
     const Result<index_t> index = session.find_state(name.c_str());
     if (!index.ok())
       throw ExportError(path.string() + ": the program has no state " + name +
-                        "; `taper inspect` lists those it has");
+                        "; `taper inspect` lists its states");
     const StateView state = session.state(index.value());
     require_state(path, name, array, state.dtype, {state.sizes.begin(), state.sizes.end()});
     array.settle_bools();
@@ -141,13 +146,29 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
   }
 }
 
+/// Of values that are computed or given: a program that only stores halves may compute in f32.
+double RunningMethod::tolerance() const {
+  const inspect::MethodText text(program(), index_);
+  io::Tolerance tolerance;
+  for (uint32_t i = 0; i < internal::count_of(text.table().values()); ++i) {
+    const format::Value& value = *text.table().values()->Get(i);
+    if (value.storage() != format::Storage::constant)
+      tolerance.add(static_cast<DType>(value.dtype()));
+  }
+  return tolerance.value();
+}
+
+bool RunningMethod::has_state(const std::string& path) {
+  return module_.session().find_state(path.c_str()).ok();
+}
+
 io::Array RunningMethod::state(const std::string& path) {
   Session& session = module_.session();
   const Result<index_t> index = session.find_state(path.c_str());
   if (!index.ok())
     throw ExportError(
         "the program has no state " + path +
-        "; `taper inspect` lists those it has, and buffers that share memory are one");
+        "; `taper inspect` lists its states (buffers that share memory are one state)");
   const StateView state = session.state(index.value());
   io::Array array = io::Array::zeros(state.dtype, {state.sizes.begin(), state.sizes.end()});
   require(session.read_state(index.value(),

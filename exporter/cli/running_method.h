@@ -19,7 +19,7 @@ class RunningMethod : public Callable {
                 const ImportChoice& import = {});
   /// The same of a program in memory; `path` is what messages call it.
   RunningMethod(const std::filesystem::path& path, std::vector<std::byte> program,
-                const std::string& name, const Threads* threads);
+                const std::string& name, const Threads* threads, const ImportChoice& import = {});
 
   Method& method() { return *method_; }
   const Method& method() const { return *method_; }
@@ -37,6 +37,8 @@ class RunningMethod : public Callable {
   void set_number(index_t input, int64_t number) override;
   void set_number(index_t input, double number) override;
   std::vector<Output> call() override;
+  double tolerance() const override;
+  bool has_state(const std::string& path) override;
   io::Array state(const std::string& path) override;
   void load_states(const std::filesystem::path& path) override;
   void save_states(const std::filesystem::path& path) override;

@@ -1,6 +1,8 @@
 #include "taper/exporter/cli/taper.h"
 
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/io/format_text.h"
+#include "taper/runtime/platform/cpu.h"
 
 namespace taper::cli {
 namespace {
@@ -14,14 +16,19 @@ constexpr char footer[] = R"(Examples:
   taper profile lenet.taper --dim batch=64 --trace lenet.json
   taper export lenet.taper --kernels lenet_kernels.cpp --portable
 
-Exit codes: 0 success, 1 failure (the line on stderr says what and how to go on), 2 wrong usage.)";
+Exit codes: 0 success, 1 failure (stderr says what went wrong and what to do), 2 wrong usage.)";
 
 }  // namespace
 
 int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  if (const char* word = unknown_cpu_level()) {
+    err << "taper: TAPER_CPU is " << io::printable(word)
+        << "; it can be portable, avx2, avx512 or avx512_bf16\n";
+    return usage;
+  }
   CommandLine line("taper", "taper 0.1.0",
-                   "Exports models of PyTorch (.pt2) as Taper programs (.taper); looks into, runs, "
-                   "checks, compares and measures both.",
+                   "Exports PyTorch models (.pt2) as Taper programs (.taper). Inspects, runs, "
+                   "profiles, checks and compares both.",
                    footer);
   add_inspect_command(line, out);
   add_run_command(line, out);

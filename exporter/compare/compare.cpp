@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/io/tolerance.h"
 
 namespace taper::compare {
 namespace {
@@ -47,9 +48,18 @@ OutputPairs output_pairs(const Run& want, const Run& got) {
     pairs = pairs_by_order(want, got);
   const bool none_expected = want.outputs.empty() && got.outputs.empty();
   if (pairs.empty() && !none_expected)
-    throw ExportError("the outputs do not belong together: " + outputs_text(want) + "; " +
+    throw ExportError("the outputs cannot be matched: " + outputs_text(want) + "; " +
                       outputs_text(got));
   return pairs;
+}
+
+double usual_tolerance(const Run& want, const Run& got) {
+  io::Tolerance tolerance;
+  for (const Run* run : {&want, &got}) {
+    for (const Result& r : run->nodes) tolerance.add(r.value.dtype);
+    for (const Output& o : run->outputs) tolerance.add(o.value.dtype);
+  }
+  return tolerance.value();
 }
 
 bool is_worse(const Pair& a, const Pair& b) {
@@ -80,8 +90,8 @@ bool Comparison::fits() const {
                               [&](const Pair& p) { return p.measure.exceeds(tolerance); });
 }
 
-Comparison compare(const Run& want, const Run& got, double tolerance) {
-  Comparison c{want.title, got.title, tolerance, {}, {}, 0, 0};
+Comparison compare(const Run& want, const Run& got, std::optional<double> tolerance) {
+  Comparison c{want.title, got.title, tolerance.value_or(usual_tolerance(want, got)), {}, {}, 0, 0};
   for (const auto& [w, g] : output_pairs(want, got)) {
     std::string name = w->name.empty() ? g->name : w->name;
     if (name.empty()) name = w->slot.empty() ? "output" : w->slot;

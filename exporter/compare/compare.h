@@ -1,5 +1,5 @@
-// Two runs of a model beside each other, node by node: where a program leaves the model that it was
-// exported from, or what another export, other weights or other kernels change.
+// Compares two runs of a model node by node. It shows where a program differs from its model, or
+// what another export, other weights or other kernels change.
 //
 //   pt2::Model model = pt2::Model::load("net.pt2");
 //   compare::Run want = compare::run_model(model, {image});
@@ -12,15 +12,16 @@
 //   compare::print(std::cout, c);
 //   if (c.first_beyond()) std::cout << c.first_beyond()->want->module << '\n';
 //
-// Goes in: runs, each with a copy of every result of every node: as much memory as all activations
-// together, for both runs at once. Comes out: which results belong together, how far they are from
-// each other, and the first that is too far. Programs must have been exported with their debug
-// table to have names; without one only outputs are compared.
+// A run holds a copy of every result of every node, so both runs take the memory of all
+// activations. A comparison says which results belong together, how far they are from each other,
+// and which one is the first beyond the tolerance. Names come from the debug table of a program;
+// without that table only outputs are compared.
 #pragma once
 #include <cstddef>
 #include <filesystem>
 #include <iosfwd>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,20 +66,20 @@ struct Run {
 // ---- runs
 
 /// Runs a model of PyTorch in eager, without gradients, on its tensor and number inputs in order
-/// (numbers are arrays without sizes). The inputs stay as they are; the model's buffers change as
-/// in any run. Throws as Model::forward.
+/// (numbers are 0-dim arrays). The inputs do not change; the model's buffers change as in any run.
+/// Throws the same errors as Model::forward.
 Run run_model(pt2::Model& model, const std::vector<io::Array>& inputs);
 
 /// Executes a method of `program` whose inputs are set. Results in the memory of other devices are
-/// left out. The states change as in any run, and no profiler is set afterwards. Throws ExportError
-/// if the run fails, or if the runtime was built without TAPER_PROFILE: each instruction is looked
-/// at when the profiler's clock is read behind it.
+/// left out. The states change as in any run. The method has no profiler afterwards: this function
+/// uses the profiler's clock to look at each result. Throws ExportError if the run fails, or if the
+/// runtime was built without TAPER_PROFILE.
 Run run_program(const Program& program, Method& method);
 
-/// What was recorded elsewhere.
+/// A run that was recorded elsewhere.
 struct Recording {
   Run run;
-  /// Arguments by their position in the model's call, constants counted; empty: not recorded.
+  /// Arguments by their position in the model's call, including constants; empty: not recorded.
   std::map<int, io::Array> inputs;
 };
 /// From a file of
@@ -102,7 +103,8 @@ struct Comparison {
   double tolerance;
   std::vector<Pair> nodes;    ///< in the order of execution
   std::vector<Pair> outputs;  ///< in the order of the call
-  /// Results without a counterpart: fused, folded or merged into others, or views.
+  /// Results without a counterpart: views, and results that were fused, folded or merged into
+  /// others.
   int only_in_want = 0, only_in_got = 0;
 
   /// The first node whose results are further apart than the tolerance, nullptr if none are.
@@ -113,31 +115,31 @@ struct Comparison {
   bool fits() const;
 };
 
-/// Which result of `got` is that of the same node, for each of `want`; nullptr: none. The rule,
-/// with what a run does not know taken as equal, and further results of one name, line or operator
-/// taken in order:
+/// For each result of `want`, the result of `got` from the same node; nullptr: none. A property
+/// that a run does not know counts as equal. Several results of one name, line or operator are
+/// matched in order. The rule:
 ///   1. equal names on the same line of the same module;
 ///   2. of the rest, equal operators there, if both have as many of them;
 ///   3. of the rest, the last results there, if their operators are related ("conv2d" and
 ///      "convolution", anything and a fused one);
 ///   4. of the rest, equal names in the same module, if the other run does not have the line.
-/// Views, and all but the first of a node's results, have counterparts by name alone. Sizes must be
-/// equal, and types where they are not floating; a recording's need not be. A convolution into
-/// which the normalization behind it was folded is the counterpart of that one, not of the
-/// convolution.
+/// Views, and all results of a node but the first, are matched by name alone. Sizes must be equal,
+/// and so must types that are not floating; recordings are exempt. If a normalization was folded
+/// into the convolution before it, the convolution is matched with the normalization.
 std::vector<const Result*> match(const Run& want, const Run& got);
 
-/// `tolerance` is relative to the largest magnitude of a result of `want`; see Measure::exceeds.
-/// Outputs belong together by their places in the call, else by their order; those of recordings
-/// with names by name, as far as they are recorded. Throws ExportError if the runs do not have the
-/// same outputs. Both runs must outlive the comparison.
-Comparison compare(const Run& want, const Run& got, double tolerance = 1e-4);
+/// `tolerance` is relative to the largest magnitude of a result of `want`; see Measure::exceeds. If
+/// it is not given, the dtypes of the results in both runs decide (io/tolerance.h).
+/// Outputs are matched by their places in the call, else by their order. Outputs of a recording
+/// with names are matched by name, as far as they are recorded. Throws ExportError if the runs do
+/// not have the same outputs. Both runs must outlive the comparison.
+Comparison compare(const Run& want, const Run& got, std::optional<double> tolerance = {});
 
 struct PrintOptions {
   bool all = false;  ///< every node in order, instead of the worst
   size_t worst = 5;
 };
-/// A table of outputs and nodes, and which is the first beyond the tolerance.
+/// Prints a table of outputs and nodes, and names the first node beyond the tolerance.
 void print(std::ostream& out, const Comparison& comparison, const PrintOptions& options = {});
 
 }  // namespace taper::compare

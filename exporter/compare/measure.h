@@ -7,14 +7,14 @@
 
 namespace taper::compare {
 
-/// `got` beside `want`. Floats of different types are compared by value; other types, and sizes,
-/// must be equal. Two NaNs are equal, two infinities of one sign as well; a NaN or an infinity
-/// beside anything else is infinitely far.
+/// The distance of `got` from `want`. Floats of different types are compared by value; other types,
+/// and sizes, must be equal. Two NaNs are equal, and so are two infinities of one sign. A NaN or an
+/// infinity beside anything else is infinitely far.
 struct Measure {
   io::Difference difference;  ///< the largest, also relative to the largest magnitude of `want`;
                               ///< integers: `relative` is absolute
-  /// The largest number of steps between neighbouring floats of the coarser type of the two. Large
-  /// where values near zero differ in sign. Nothing for integers.
+  /// The largest difference in steps from one float to the next, in the coarser of the two types.
+  /// It is large where values near zero differ in sign. Empty for integers.
   std::optional<double> ulp;
   /// Of the angle between the two, taken as vectors: 1 if they differ at most by a positive factor.
   /// 1 for two vectors of zeros, 0 for one, NaN if `difference` is infinite. Nothing for integers.

@@ -129,7 +129,7 @@ void print(std::ostream& out, const Comparison& c, const PrintOptions& options) 
   if (!worst.empty())
     out << "worst: " << line_of(*worst.front()) << '\n';
   else if (!c.nodes.empty())
-    out << "every node gives the same\n";
+    out << "every node gives the same results\n";
 
   out << '\n';
   print_heading(out, "output");
@@ -157,7 +157,7 @@ void print(std::ostream& out, const Comparison& c, const PrintOptions& options) 
   }
 
   if (c.nodes.empty()) {
-    out << "\nonly outputs are compared: the two have no node in common\n";
+    out << "\nonly outputs are compared: the files have no node in common\n";
     return;
   }
   out << '\n' << io::counted(static_cast<int64_t>(c.nodes.size()), "node") << " compared";

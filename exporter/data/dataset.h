@@ -1,4 +1,4 @@
-// What a Loader draws from.
+// Datasets: the source of a Loader's batches.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,12 +10,12 @@ namespace taper::data {
 
 using eager::Tensor;
 
-/// Inputs and what the model should make of them: `auto [images, labels] = batch;`
+/// Inputs and the results that the model should give for them: `auto [images, labels] = batch;`
 struct Batch {
   Tensor inputs, targets;
 };
 
-/// Numbered examples. Own datasets derive from this and give themselves to a Loader.
+/// Numbered examples. Derive your own dataset from it and give that to a Loader.
 class Dataset {
  public:
   virtual ~Dataset() = default;

@@ -12,8 +12,10 @@ namespace taper::data {
 /// i64 (batch)); pixels are divided by 255. The functions below give a changed copy, which shares
 /// the pixels:
 ///
-///   auto train = data::cifar10("data_batch_1.bin").random_crop(4).random_flip().normalize({.49,
-///   .48, .45}, {.25, .24, .26});
+///   auto train = data::cifar10("data_batch_1.bin")
+///                    .random_crop(4)
+///                    .random_flip()
+///                    .normalize({.49, .48, .45}, {.25, .24, .26});
 class Images : public Dataset {
  public:
   /// `pixels`: u8 (count, channels, height, width); `labels`: i64 (count). Throws
@@ -25,10 +27,10 @@ class Images : public Dataset {
 
   /// (x / 255 - mean) / deviation, one number a channel.
   Images normalize(std::vector<float> mean, std::vector<float> deviation) const;
-  /// Moves each picture by up to `padding` pixels in x and y; what comes in is 0 before
+  /// Moves each picture by up to `padding` pixels in x and y. New pixels are 0 before
   /// normalisation.
   Images random_crop(int64_t padding) const;
-  /// Mirrors every second picture, by chance.
+  /// Mirrors each picture with probability 1/2.
   Images random_flip() const;
   /// Examples [begin, end), renumbered from 0.
   Images range(int64_t begin, int64_t end) const;

@@ -18,8 +18,9 @@ struct LoaderOptions {
 /// Walks a dataset batch by batch; one range-for is one epoch. The n-th epoch of a Loader with a
 /// seed is always the same.
 ///
-///   data::Loader loader(data::mnist("mnist/train"), {.batch_size = 64, .shuffle = true, .seed =
-///   1}); for (auto [images, labels] : loader) …
+///   data::Loader loader(data::mnist("mnist/train"),
+///                       {.batch_size = 64, .shuffle = true, .seed = 1});
+///   for (auto [images, labels] : loader) …
 class Loader {
  public:
   /// Keeps a copy of the dataset (datasets share their data). Throws std::invalid_argument if

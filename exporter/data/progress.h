@@ -23,13 +23,16 @@ struct ProgressOptions {
 ///
 ///   training  42 % [############                ] 1312/3125  2114 images/s  0:55 left  loss 0.0713
 ///
-/// On a terminal one line is rewritten, ten times a second at most; elsewhere a line is printed
+/// On a terminal one line is rewritten, at most ten times a second. Elsewhere a line is printed
 /// every ten seconds and at the end.
 ///
 ///   for (int epoch : Progress(3, "training")) …
 ///   Progress progress(loader.size(), "training", {.unit = "images", .units_per_step = 64});
-///   for (auto [images, labels] : loader) { …; progress.set("loss", loss.item());
-///   progress.advance(); }
+///   for (auto [images, labels] : loader) {
+///     …
+///     progress.set("loss", loss.item());
+///     progress.advance();
+///   }
 class Progress {
  public:
   Progress(int64_t steps, std::string title, ProgressOptions options = {});
@@ -38,7 +41,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// What stands before the bar from now on.
+  /// Sets the text before the bar.
   void set_title(std::string title) { title_ = std::move(title); }
   /// A number shown behind the bar, until it is set again.
   void set(const std::string& name, double value);

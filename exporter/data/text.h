@@ -9,9 +9,9 @@
 
 namespace taper::data {
 
-/// Every window of `context` bytes of a text, with the bytes that follow one later: a batch is (i64
-/// (batch, context), i64 (batch, context)). Tokens number the different bytes of the text in rising
-/// order.
+/// Every window of `context` bytes of a text, and the same window one byte later as the target: a
+/// batch is (i64 (batch, context), i64 (batch, context)). Tokens number the different bytes of the
+/// text in rising order.
 class Characters : public Dataset {
  public:
   /// Throws std::invalid_argument if the text is not longer than the context.

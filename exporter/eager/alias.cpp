@@ -56,8 +56,8 @@ Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& va
       op == &ops::squeeze_dims || op == &ops::alias)
     return value.reshape(source.sizes(), here);
   throw EagerError(here, "a view made by " + std::string(step.info->name) +
-                             " cannot be written in place: several of its elements may be one; "
-                             "write to a clone() instead");
+                             " cannot be written in place: several of its elements may share "
+                             "memory; write to a clone() instead");
 }
 
 template <size_t n>
@@ -190,8 +190,8 @@ void write(const Tensor& self, const Tensor& value, const char* writer, Location
     repeats = repeats || (same(layout.strides[i], Dim(0)) && !same(layout.sizes[i], Dim(1)));
   }
   if (repeats && !empty)
-    throw EagerError(here, name + ": several elements of self, of size " + to_string(want) +
-                               ", are one element of its storage (expand); write to a clone() "
+    throw EagerError(here, name + ": several elements of self " + to_string(want) +
+                               " share one element of its storage (expand); write to a clone() "
                                "instead");
   const Tensor converted = cast(value, self.dtype(), here);
   const bool taped =

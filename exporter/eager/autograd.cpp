@@ -115,7 +115,10 @@ Node::~Node() {
   pending = nullptr;
 }
 
-bool grad_enabled() { return grad_mode; }
+bool grad_enabled() {
+  static const bool has_derivatives = !all_derivatives().empty();
+  return grad_mode && has_derivatives;
+}
 NoGrad::NoGrad(bool enabled) : before_(grad_mode) { grad_mode = enabled; }
 NoGrad::~NoGrad() { grad_mode = before_; }
 

@@ -1,5 +1,5 @@
-// The tape. An operator that is run on tensors that want gradients leaves a Node; `backward` walks
-// the nodes from the newest to the oldest and hands each its gradient.
+// The tape. An operator that runs on tensors that want gradients records a Node. `backward` visits
+// the nodes from the newest to the oldest and gives each node its gradient.
 #pragma once
 #include <functional>
 #include <map>
@@ -14,9 +14,10 @@
 
 namespace taper::eager {
 
-/// One gradient for each tensor argument in the row's order; the elements of a list count one each,
-/// an absent optional one too. Undefined: no gradient. The engine sums a gradient down to its
-/// argument's shape where the operator broadcast it, and casts it to the argument's dtype.
+/// One gradient for each tensor argument, in the row's order. Each element of a list counts as one
+/// argument; so does an absent optional argument. An undefined tensor means: no gradient. If the
+/// operator broadcast an argument, the engine sums its gradient down to the argument's shape. It
+/// also casts the gradient to the argument's dtype.
 using Gradients = std::vector<Tensor>;
 
 class SavedCall;
@@ -35,7 +36,8 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// From the gradients of the results to those of the inputs, one for each edge; undefined: none.
+  /// Takes the gradients of the results and returns the gradients of the inputs, one for each edge.
+  /// An undefined tensor means: no gradient.
   virtual Gradients backward(const Gradients& results) = 0;
   /// "add.Tensor", for people.
   virtual std::string name() const = 0;
@@ -45,7 +47,8 @@ class Node {
   /// The gradient of input `i` in that input's own shape and dtype, where the operator broadcast or
   /// promoted it.
   virtual Tensor fit(size_t, const Tensor& gradient) const { return gradient; }
-  /// A leaf's accumulator: runs last, and is where `grad` finds a leaf's gradient.
+  /// Whether this node adds up the gradient of a leaf. Such a node runs last, and `grad` finds the
+  /// leaf's gradient there.
   virtual bool is_accumulator() const { return false; }
 
   uint64_t sequence() const { return sequence_; }  ///< later nodes have greater numbers
@@ -73,17 +76,17 @@ struct Autograd {
       0;  ///< of a base: counts the writes that changed its `grad_fn`; its views follow
 };
 
-/// A tensor kept for backward, with what it takes to notice that it was overwritten.
+/// A tensor kept for backward. It notices if the elements were overwritten.
 class SavedTensor {
  public:
   SavedTensor() = default;
   /// An argument of the call.
   explicit SavedTensor(const Tensor& tensor);
-  /// Result `result` of the node that keeps it: held without the node, which would otherwise keep
-  /// itself alive.
+  /// Result `result` of the node that keeps it. It is held without the node; otherwise the node
+  /// would keep itself alive.
   SavedTensor(const Tensor& tensor, int result);
-  /// The tensor as it was, on the tape. `owner`: the node that keeps it, asked for if it is a
-  /// result. Throws EagerError if its storage was written since; the message names both places.
+  /// The tensor as it was, on the tape. `owner` is the node that keeps it, needed for a result.
+  /// Throws EagerError if the storage was written since then; the message names both places.
   Tensor unpack(const OperatorInfo& user, const Location& here,
                 const std::weak_ptr<Node>& owner) const;
 
@@ -201,9 +204,9 @@ class DetectAnomaly {
 
 // ---- functions ----
 
-/// d(sum of outputs · grad_outputs) / d(inputs), without touching any `grad()`. Undefined
-/// `grad_outputs` stand for ones of a one-element output. An input that the outputs do not depend
-/// on: an error, or undefined with `allow_unused`.
+/// d(sum of outputs · grad_outputs) / d(inputs), without changing any `grad()`. An undefined
+/// element of `grad_outputs` stands for 1; its output must have one element. If the outputs do not
+/// depend on an input, `grad` throws; with `allow_unused`, the gradient of that input is undefined.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs = {}, bool create_graph = false,
                          bool retain_graph = false, bool allow_unused = false,
@@ -212,8 +215,8 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 /// The graph behind a tensor, one line a node, newest first.
 std::string graph_of(const Tensor& tensor);
 
-/// A user's differentiable function. `forward` runs off the tape; `backward` gets the gradient of
-/// each result and gives one for each input.
+/// A user's differentiable function. The tape does not record `forward`. `backward` gets the
+/// gradient of each result and returns a gradient for each input.
 struct CustomFunction {
   std::string name;
   std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)> forward;
@@ -224,8 +227,8 @@ struct CustomFunction {
 std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tensor>& inputs,
                           Location here = Location::current());
 
-/// Compares gradients with central differences, in f64. Returns an empty string, or what differs
-/// and where.
+/// Compares gradients with central differences, in f64. Returns what differs and where; an empty
+/// string if nothing differs.
 std::string gradcheck(const std::function<Tensor(const std::vector<Tensor>&)>& function,
                       const std::vector<Tensor>& inputs, double eps = 1e-6, double atol = 1e-5,
                       double rtol = 1e-3);

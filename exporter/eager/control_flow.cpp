@@ -53,13 +53,13 @@ void require_same_types(const Tensors& before, const Tensors& after, const char*
   for (size_t i = 0; i < before.size(); ++i)
     if (!after[i].defined() || before[i].dtype() != after[i].dtype() ||
         !same_sizes(before[i].sizes(), after[i].sizes()))
-      throw EagerError(
-          here, std::string(what) + ": tensor " + std::to_string(i) + " that is carried is " +
-                    name_of(before[i].dtype()) + " " + to_string(before[i].sizes()) +
-                    " and must stay so; the body gives " +
-                    (after[i].defined() ? name_of(after[i].dtype()) + std::string(" ") +
-                                              to_string(after[i].sizes())
-                                        : "an undefined tensor"));
+      throw EagerError(here,
+                       std::string(what) + ": carried tensor " + std::to_string(i) + " must stay " +
+                           name_of(before[i].dtype()) + " " + to_string(before[i].sizes()) +
+                           ", but the body gives " +
+                           (after[i].defined() ? name_of(after[i].dtype()) + std::string(" ") +
+                                                     to_string(after[i].sizes())
+                                               : "an undefined tensor"));
 }
 
 /// An operand that a body hands through is copied, and so is what it gives twice, as in a program:
@@ -195,8 +195,9 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const
       "while_loop", inputs, results,
       [here](const Tensors&, const Tensors&, const Gradients&) -> Gradients {
         throw EagerError(here,
-                         "while_loop: backward() in a trace cannot go through a loop whose rounds "
-                         "only a run counts; use scan(), or detach() what it carries");
+                         "while_loop: backward() in a trace cannot go through this loop, because "
+                         "the number of rounds is known only at run time; use scan(), or detach() "
+                         "the carried tensors");
       },
       here);
 }
@@ -207,10 +208,10 @@ namespace {
 
 Dim slice_count(const Tensors& xs, Location here) {
   require_defined(xs, "scan", here);
-  if (xs.empty()) throw EagerError(here, "scan: there is nothing to go over; give at least one x");
+  if (xs.empty()) throw EagerError(here, "scan: xs is empty; give at least one tensor");
   for (const Tensor& x : xs)
     if (x.rank() == 0)
-      throw EagerError(here, "scan: an x of rank 0 has no first dimension to go along");
+      throw EagerError(here, "scan: a 0-dim x has no slices; each x needs a first dimension");
   const Dim count = xs[0].size(0, here);
   for (const Tensor& x : xs)
     if (proves_different(x.size(0, here), count))
@@ -224,8 +225,8 @@ Scanned run_scan(const Step& step, const Tensors& initial, const Tensors& xs, bo
   const int64_t count = slice_count(xs, here).value();
   if (count == 0)
     throw EagerError(here,
-                     "scan: there are no slices, so nothing says what a step gives; xs need at "
-                     "least one");
+                     "scan: xs have no slices, so the results of a step are unknown; xs need at "
+                     "least one slice");
   Tensors carried = initial;
   std::vector<Tensors> columns;
   for (int64_t k = 0; k < count; ++k) {

@@ -7,7 +7,8 @@
 
 namespace taper {
 
-/// A mistake in the use of eager functions. The message says where, what, and what is allowed:
+/// A mistake in a call of an eager function. The message says where, what is wrong, and what is
+/// allowed:
 /// `train_lenet.cpp:31: linear: input (64, 784) does not fit weight (120, 400): the last dimension
 /// must be 400`
 class EagerError : public ExportError {

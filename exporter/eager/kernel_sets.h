@@ -6,8 +6,8 @@
 
 namespace taper::eager {
 
-/// The kernel libraries that this build links, faster ones first: what eager runs and what exported
-/// programs are checked against.
+/// The kernel libraries that this build links, faster ones first. Eager runs these kernels, and
+/// exported programs are checked against them.
 std::vector<KernelSet> kernel_sets();
 
 /// The same records as one list.

@@ -3,16 +3,16 @@
 
 namespace taper {
 
-/// A line of the user's program. Every public function takes one as its last parameter, by default
-/// the caller's own line: errors, graphs and profiles speak in these. (std::source_location, which
-/// clang 14 does not have.)
+/// A line of the user's program. Every public function takes one as its last parameter; the default
+/// is the caller's own line. Errors, graphs and profiles show these lines. (It replaces
+/// std::source_location, which clang 14 does not have.)
 struct Location {
   const char* file = "";  ///< static storage
   int line = 0;
   const char* function = "";
 
   constexpr Location() = default;
-  // Not an aggregate: `{0, 1}` shall be a list of dimensions.
+  // Not an aggregate, so that `{0, 1}` is a list of dimensions.
   constexpr Location(const char* file, int line, const char* function)
       : file(file), line(line), function(function) {}
   static constexpr Location current(const char* file = __builtin_FILE(),

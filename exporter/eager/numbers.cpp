@@ -87,10 +87,18 @@ Boxed assert_scalar(const Boxed* boxed, Location here) {
   return Boxed::absent(Kind::none);
 }
 
+void require_element(const Tensor& self, std::string_view message, Location here) {
+  if (self.scalar(here).to<double>() == 0)
+    throw EagerError(here, "_assert_async: " + std::string(message));
+}
 Boxed assert_element(const Boxed* boxed, Location here) {
+  const Arguments<ops::_assert_async> a(boxed, here);
+  require_element(a.tensor<"self">(), nameless_assertion, here);
+  return Boxed::absent(Kind::none);
+}
+Boxed assert_element_with_message(const Boxed* boxed, Location here) {
   const Arguments<ops::_assert_async_msg> a(boxed, here);
-  if (a.tensor<"self">().scalar(here).to<double>() == 0)
-    throw EagerError(here, "_assert_async: " + std::string(a.text<"assert_msg">()));
+  require_element(a.tensor<"self">(), a.text<"assert_msg">(), here);
   return Boxed::absent(Kind::none);
 }
 
@@ -132,7 +140,8 @@ constexpr NumberOperator list[] = {
     {&ops::_local_scalar_dense, &element},
     {&ops::item, &element},
     {&ops::_assert_scalar, &assert_scalar},
-    {&ops::_assert_async_msg, &assert_element},
+    {&ops::_assert_async, &assert_element},
+    {&ops::_assert_async_msg, &assert_element_with_message},
     {&ops::_linalg_check_errors, &assert_no_errors},
     {&ops::_assert_tensor_metadata, &assert_metadata},
     {&ops::sym_constrain_range, &in_range<ops::sym_constrain_range>},

@@ -16,13 +16,16 @@ struct NumberOperator {
 };
 std::span<const NumberOperator> all_number_operators();
 
-/// Calls one: `arguments` are those that reach kernels, all of them. Gives an integer (symbolic
-/// while tracing), a real or a boolean; of a check, nothing.
+/// Calls such an operator. `arguments` are all those that reach kernels. Returns an integer
+/// (symbolic while tracing), a real or a boolean; a check returns nothing.
 ///
-/// While tracing, an assumption about symbols that their ranges do not prove becomes a check of the
-/// graph; a number that lies in a tensor's elements is refused. Throws EagerError if the assumption
-/// does not hold, or if `info` is no operator of these categories.
+/// While tracing, an assumption about symbols becomes a check of the graph, unless the ranges of
+/// the symbols prove it. A number in a tensor's elements is refused. Throws EagerError if the
+/// assumption does not hold, or if `info` has another category.
 Boxed dispatch_number(const OperatorInfo& info, const Boxed* arguments, const Location& here);
+
+/// What an assertion without a message says if it does not hold.
+inline constexpr std::string_view nameless_assertion = "an assertion of the model does not hold";
 
 /// What `_linalg_check_errors` says if info has an element other than 0.
 std::string message_of_info(std::string_view function);

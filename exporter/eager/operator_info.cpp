@@ -24,9 +24,10 @@ class Table {
  public:
   Table() {
     for (const OperatorFacts& row : rows) add(describe(row));
+    const CpuLevels cpu = cpu_levels();
     for (const KernelSet& set : kernel_sets())
       for (const Kernel* kernel : set)
-        if (cpu_has(kernel->level)) add_kernel(*by_row_.at(kernel->op), *kernel);
+        if (cpu.has(kernel->level)) add_kernel(*by_row_.at(kernel->op), *kernel);
     for (const Derivative* d : all_derivatives()) by_row_.at(d->op)->derivative = d;
     for (const Decomposition* d : all_decompositions()) by_row_.at(d->op)->decomposition = d;
     for (const NumberOperator& n : all_number_operators()) by_row_.at(n.op)->number = &n;

@@ -32,15 +32,15 @@ struct OperatorInfo {
 };
 
 /// The entry of a row, or of a user's operator that was added. Throws ExportError for an unknown
-/// one.
+/// operator.
 const OperatorInfo& info_of(const Operator& op);
 /// By PyTorch's name, "add.Tensor"; nullptr if there is no such row.
 const OperatorInfo* find_operator(std::string_view name);
 /// Every row of the table, in its order.
 const std::vector<const OperatorInfo*>& all_operators();
 
-/// Makes a user's operator known: its rule (from its `Rule<op>`) and its kernels. Call it once,
-/// before the first use:
+/// Adds a user's operator: its rule (from its `Rule<op>`) and its kernels. Call it once, before the
+/// first use:
 ///
 ///   OperatorInfo info = describe<mylib::scale>();
 ///   info.kernels = {&mylib::scale_f32};
@@ -51,8 +51,8 @@ void add_operator(OperatorInfo info);
 /// The kernels of all operators that were added.
 std::vector<const Kernel*> added_kernels();
 
-/// Calls `f(i, tensor)` for each tensor that is there among the arguments, those of lists one by
-/// one, until one call gives true. Gives whether one did.
+/// Calls `f(i, tensor)` for each tensor among the arguments and in their lists, until one call
+/// returns true. Returns whether one did.
 template <class F>
 bool any_tensor(const OperatorInfo& info, const Boxed* arguments, F&& f) {
   for (int i = 0; i < info.argument_count; ++i) {

@@ -13,9 +13,9 @@ namespace taper::eager {
 /// type widens (PyTorch's table).
 DType promote_types(DType a, DType b);
 
-/// The common dtype of the arguments `among` (bit i: argument i) by PyTorch's rule: tensors with
-/// dimensions decide; 0-dim tensors and then Scalars count only where they are of a higher category
-/// (bool, integer, floating).
+/// The common dtype of the arguments `among` (bit i: argument i) by PyTorch's rule. Tensors with
+/// dimensions decide. A 0-dim tensor, and after it a Scalar, counts only if its category (bool <
+/// integer < floating) is higher.
 DType result_type(const OperatorInfo& info, const Boxed* arguments, uint32_t among);
 
 /// Keeps the tensors alive that arguments were cast to.

@@ -13,6 +13,7 @@ thread_local Recorder* current = nullptr;
 thread_local std::string path;
 thread_local Location current_place;
 thread_local int64_t least_count = 0, most_count = std::numeric_limits<int64_t>::max();
+thread_local std::string count_name;
 }  // namespace
 
 Recorder* recorder() { return current; }
@@ -33,15 +34,19 @@ PlaceScope::PlaceScope(const Location& place) : before_(current_place) { current
 PlaceScope::~PlaceScope() { current_place = before_; }
 const Location& place() { return current_place; }
 
-CountBounds::CountBounds(int64_t minimum, int64_t maximum)
+CountBounds::CountBounds(int64_t minimum, int64_t maximum, std::string name)
     : minimum_before_(std::exchange(least_count, minimum)),
-      maximum_before_(std::exchange(most_count, maximum)) {}
-CountBounds::~CountBounds() { least_count = minimum_before_, most_count = maximum_before_; }
+      maximum_before_(std::exchange(most_count, maximum)),
+      name_before_(std::exchange(count_name, std::move(name))) {}
+CountBounds::~CountBounds() {
+  least_count = minimum_before_, most_count = maximum_before_;
+  count_name = std::move(name_before_);
+}
 
 Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) {
   if (!tensor.is_traced()) return tensor.item<int64_t>(here);
   return recorder()->element(tensor, std::max(minimum, least_count), std::min(maximum, most_count),
-                             here);
+                             count_name, here);
 }
 
 Tensor dim_as_tensor(Dim number, DType dtype, Location here) {

@@ -8,25 +8,26 @@
 
 namespace taper::eager {
 
-/// Takes part in a call instead of the kernels, on the thread that installed it. Implemented by
-/// exporter/trace.
+/// Receives calls in place of the kernels, on the thread that installed it. exporter/trace
+/// implements it.
 class Recorder {
  public:
   virtual ~Recorder() = default;
 
-  /// Records a call whose rule gave the results' types under `checks`. The results are traced
-  /// tensors already (those of a view share their source's storage); the recorder keeps its value
-  /// for each in `TensorImpl::trace_value`.
+  /// Records a call. The shape rule gave the types of the results and assumed `checks`. The results
+  /// are already traced tensors; views share the storage of their source. The recorder keeps its
+  /// value for each result in `TensorImpl::trace_value`.
   virtual void record(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
                       const std::vector<Check>& checks, Location here) = 0;
   /// `base`, which is not a view, has been given the value of `source` (same sizes and dtype) in
   /// place.
   virtual void write(const Tensor& base, const Tensor& source, Location here) = 0;
   /// The integer in the only element of `tensor` as a new symbol in [minimum, maximum], which the
-  /// program reads when it runs.
-  virtual Dim element(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) = 0;
-  /// Records a branch, see `cond`; `pred` is one boolean. Gives its results, which are on no tape,
-  /// and what the bodies used besides their operands. Bodies run at once, to be recorded.
+  /// program reads when it runs. `name` is what the symbol should be called; empty: any name.
+  virtual Dim element(const Tensor& tensor, int64_t minimum, int64_t maximum,
+                      const std::string& name, Location here) = 0;
+  /// Records a branch (see `cond`); `pred` is one boolean. Returns the results, which are on no
+  /// tape, and the other tensors that the bodies used. Both bodies run at once and are recorded.
   virtual std::vector<Tensor> branch(const Tensor& pred, const std::vector<Tensor>& operands,
                                      const Body& then, const Body& otherwise,
                                      std::vector<Tensor>& captured, Location here) = 0;
@@ -34,17 +35,17 @@ class Recorder {
   virtual std::vector<Tensor> loop(const std::vector<Tensor>& carried, const Body& condition,
                                    const Body& body, std::vector<Tensor>& captured,
                                    Location here) = 0;
-  /// What a body would give for inputs like these, as tensors without values; records nothing.
+  /// The results of a body for inputs like these, as tensors without values. Records nothing.
   virtual std::vector<Tensor> types_of(const Body& body, const std::vector<Tensor>& inputs,
                                        std::vector<Tensor>& captured, Location here) = 0;
-  /// What a person calls the value of `tensor`, in place of the name of its operator; the first
-  /// name counts.
+  /// A name for the value of `tensor`, in place of the name of its operator. The first name counts.
   virtual void name(const Tensor& tensor, const std::string& name) = 0;
-  /// An assumption about symbols that no call makes: to be checked when they are bound.
+  /// An assumption about symbols that comes from no call. It is checked when the symbols are bound.
   virtual void assume(const Check& check) = 0;
   /// The gradient of a leaf is about to change. A trace puts it back when it ends.
   virtual void keep_grad(const Tensor& leaf) = 0;
-  /// A number was asked for that only a run will know: throws, and says what to do instead.
+  /// Somebody asked for a number that is known only at run time. Throws, and says what to do
+  /// instead.
   [[noreturn]] virtual void refuse_value(const Tensor& tensor, Location here) = 0;
 };
 
@@ -78,7 +79,8 @@ class ModuleScope {
 /// The path of the modules that run on this thread.
 const std::string& module_path();
 
-/// Says instead which modules run: for a body of a graph, which may run elsewhere than it stands.
+/// Replaces the module path while it lives: the body of a graph may run elsewhere than it was
+/// written.
 class ModulePathScope {
  public:
   explicit ModulePathScope(std::string modules);
@@ -90,8 +92,8 @@ class ModulePathScope {
   std::string before_;
 };
 
-/// Says where the calls that follow come from, instead of their own lines: backward() names the
-/// forward call whose derivative runs.
+/// Replaces the lines of the calls that follow while it lives: backward() names the forward call
+/// whose derivative runs.
 class PlaceScope {
  public:
   explicit PlaceScope(const Location& place);
@@ -102,24 +104,26 @@ class PlaceScope {
  private:
   Location before_;
 };
-/// The place that stands for the calls' own lines on this thread; unknown where they stand
-/// themselves.
+/// The place that replaces the calls' own lines on this thread; unknown if nothing replaces them.
 const Location& place();
 
-/// Bounds of the numbers that the calls that follow find in the elements of tensors, where those
-/// are sizes: how many elements of a mask are true. Calls that know closer ones keep theirs.
+/// Bounds of sizes that calls read from the elements of tensors, such as the number of true
+/// elements of a mask. They hold for the calls that follow while it lives. A call that knows closer
+/// bounds uses its own.
+/// In a trace each number becomes a symbol; `name` is what the symbol should be called.
 class CountBounds {
  public:
-  CountBounds(int64_t minimum, int64_t maximum);
+  CountBounds(int64_t minimum, int64_t maximum, std::string name = {});
   ~CountBounds();
   CountBounds(const CountBounds&) = delete;
   CountBounds& operator=(const CountBounds&) = delete;
 
  private:
   int64_t minimum_before_, maximum_before_;
+  std::string name_before_;
 };
-/// The integer in the only element of `tensor`, for a size: in a trace a symbol that lies in
-/// [minimum, maximum] and in the `CountBounds` of this thread.
+/// The integer in the only element of `tensor`, for use as a size. In a trace it is a symbol that
+/// lies in [minimum, maximum] and in the `CountBounds` of this thread.
 Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here);
 
 /// The other way: a number, perhaps a symbol, as a 0-dim tensor.

@@ -28,26 +28,27 @@ using Ints = std::vector<int64_t>;
 
 class Tensor;
 
-/// An operand of an overloaded operator: it cannot take a default argument, its conversion can.
+/// An operand of an overloaded operator, with the line of the call. An overloaded operator cannot
+/// have a default argument; this conversion can.
 struct Operand {
   const Tensor& tensor;
   Location here;
   Operand(const Tensor& tensor, Location here = Location::current()) : tensor(tensor), here(here) {}
 };
-/// The index in `x[index]`, likewise.
+/// The index in `x[index]`, with the line of the call.
 struct Row {
   int64_t index;
   Location here;
   Row(int64_t index, Location here = Location::current()) : index(index), here(here) {}
 };
 
-/// A handle on a tensor: copying it shares the data, as in PyTorch. Storage, shape and type are
-/// fixed at birth; the elements may be written in place (functions ending in `_`), views of the
-/// same storage see it.
+/// A handle on a tensor. A copy of the handle shares the data, as in PyTorch. Storage, shape and
+/// dtype never change. Functions that end in `_` write the elements in place; views of the same
+/// storage see the new elements.
 ///
-/// Operators are free functions found beside it (exporter/eager/ops/): `relu(x)`, `matmul(a, b)`,
-/// `a + b`. While a function is traced, tensors have symbolic sizes and no elements; reading one
-/// then is an error.
+/// Operators are free functions (exporter/eager/ops/): `relu(x)`, `matmul(a, b)`, `a + b`. While a
+/// function is traced, tensors have symbolic sizes and no elements. Reading an element is then an
+/// error.
 class Tensor {
  public:
   /// Undefined: no tensor. Stands for an absent optional argument and an absent gradient.
@@ -57,8 +58,7 @@ class Tensor {
   Tensor(Tensor&&) = default;
   Tensor& operator=(const Tensor&) = default;
   Tensor& operator=(Tensor&&) = default;
-  /// Not inline: a call has many temporaries, and to let go of each in place is a third of its
-  /// code.
+  /// Not inline: a call has many temporaries, and inline destructors were a third of its code.
   ~Tensor();
 
   /// Elements in row-major order, copied. `sizes` must multiply to `values.size()`.
@@ -75,8 +75,8 @@ class Tensor {
   /// `bytes` row-major bytes at `data`, copied.
   static Tensor from_bytes(const void* data, size_t bytes, DType dtype, const Ints& sizes,
                            Location here = Location::current());
-  /// Memory of the caller, row-major, not copied: kept alive by `owner`, with 64 readable bytes
-  /// behind the last element.
+  /// A tensor in the caller's memory, row-major, not copied. `owner` keeps the memory alive. The 64
+  /// bytes behind the last element must be readable.
   static Tensor borrow(void* data, DType dtype, const Ints& sizes,
                        std::shared_ptr<const void> owner = nullptr,
                        Location here = Location::current());
@@ -92,7 +92,7 @@ class Tensor {
   // ---- what it is ----
   DType dtype() const;
   int rank() const;
-  /// The extent of a dimension, negative ones counted from the end. Symbolic while tracing.
+  /// The extent of a dimension. A negative `dim` counts from the end. Symbolic while tracing.
   Dim size(int64_t dim, Location here = Location::current()) const;
   Dims sizes() const;
   Dim numel() const;
@@ -105,8 +105,8 @@ class Tensor {
   bool is_traced() const;
 
   // ---- elements ----
-  /// The first element's address; `T` must be the dtype's type. Elements lie at the tensor's
-  /// strides.
+  /// The address of the first element. `T` must be the C++ type of the dtype. Elements lie at the
+  /// tensor's strides.
   template <class T>
   T* data(Location here = Location::current()) const {
     return static_cast<T*>(raw_data(dtypes_of<T>::dtype, here));
@@ -137,8 +137,8 @@ class Tensor {
                 Location here = Location::current()) const;
   /// Keeps the gradient of a tensor that is not a leaf.
   void retain_grad() const;
-  /// Calls `hook` with each gradient of this tensor before it goes on; a defined result replaces
-  /// it.
+  /// Calls `hook` with each gradient of this tensor. If the hook returns a defined tensor, that
+  /// tensor replaces the gradient.
   void register_hook(std::function<Tensor(const Tensor&)> hook,
                      Location here = Location::current()) const;
   /// The same data, cut off from the tape.
@@ -146,13 +146,13 @@ class Tensor {
   const std::shared_ptr<Node>& grad_fn() const;
 
   // ---- names ----
-  /// What reports and states call this tensor ("conv1.weight"); modules and optimizers set it.
+  /// The name in reports and states ("conv1.weight"). Modules and optimizers set it.
   const std::string& name() const;
   void set_name(std::string name) const;
 
   // ---- in place ----
-  // Each is the operator of its name and a write. A write that would corrupt a gradient is an error
-  // at backward().
+  // Each runs the operator of its name and writes the result into this tensor. A write that would
+  // corrupt a gradient is an error at backward().
   Tensor& copy_(const Tensor& source, Location here = Location::current());
   Tensor& fill_(Scalar value, Location here = Location::current());
   Tensor& zero_(Location here = Location::current());
@@ -184,8 +184,8 @@ class Tensor {
   /// Row `index` of the first dimension, as a view.
   Tensor operator[](Row row) const;
   Tensor select(int64_t dim, Dim index, Location here = Location::current()) const;
-  /// Elements [start, end) by `step` along `dim`, as a view. Negative bounds count from the end, as
-  /// in Python.
+  /// The elements [start, end) along `dim` in steps of `step`, as a view. Negative bounds count
+  /// from the end, as in Python.
   Tensor slice(int64_t dim, Dim start, Dim end = Dim(INT64_MAX), Dim step = Dim(1),
                Location here = Location::current()) const;
 
@@ -204,10 +204,10 @@ class Tensor {
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 /// "(2, 3)"
 std::string to_string(const Dims& sizes);
-/// Whether the sizes are the same, symbols compared as expressions; never throws, unlike `==`.
+/// Whether the sizes are the same. Symbols are compared as expressions. Never throws, unlike `==`.
 bool same_sizes(const Dims& a, const Dims& b);
 
-/// How a view came to be: `op` with these arguments, applied to its source. One step of the chain
+/// How a view was made: `op` with these arguments, applied to its source. One step of the chain
 /// from the base.
 struct ViewStep;
 

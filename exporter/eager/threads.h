@@ -3,11 +3,11 @@
 
 namespace taper::eager {
 
-/// The pool that eager kernels use; nullptr: the caller's thread alone. By default as many threads
-/// as the machine has cores. Results do not depend on it.
+/// The pool that eager kernels use; nullptr means: only the caller's thread. The default is one
+/// thread for each core of the machine. Results do not depend on the number of threads.
 const Threads* threads();
 
-/// Sets the number of threads, the caller's included. Not while operators run.
+/// Sets the number of threads, including the caller's. Do not call it while operators run.
 void set_threads(int count);
 
 }  // namespace taper::eager

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <future>
 #include <ostream>
+#include <unordered_set>
 
 #include "taper/exporter/emit/extras.h"
 #include "taper/exporter/emit/method_writer.h"
@@ -173,13 +174,13 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
 /// Every record that a loader may take for the program, in the order of preference.
 std::vector<const Kernel*> records_for(const std::vector<Method>& methods,
                                        const std::vector<const Kernel*>& all) {
-  std::vector<const Kernel*> found;
+  std::unordered_set<const Kernel*> found;
   for (const Method& m : methods)
     for (const auto& [node, candidates] : find_all_candidates(*m.graph, all))
-      found.insert(found.end(), candidates.records.begin(), candidates.records.end());
+      found.insert(candidates.records.begin(), candidates.records.end());
   std::vector<const Kernel*> ordered;
   std::ranges::copy_if(all, std::back_inserter(ordered),
-                       [&](const Kernel* k) { return std::ranges::find(found, k) != found.end(); });
+                       [&](const Kernel* k) { return found.contains(k); });
   return ordered;
 }
 

@@ -1,4 +1,5 @@
-// What travels in a program for tools alone: the runtime never looks at it, and it can be stripped.
+// The parts of a program that only tools read. The runtime never looks at them, and they can be cut
+// off.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -6,7 +6,7 @@ namespace taper::emit {
 namespace {
 
 using ir::Value;
-using Kind = Step::Kind;
+using StepKind = Step::Kind;
 
 class Flattener {
  public:
@@ -24,7 +24,7 @@ class Flattener {
     return here() - 1;
   }
   void copy(const Value* from, const Value* to, const ir::Node* node) {
-    add({Kind::copy, node, from, to});
+    add({StepKind::copy, node, from, to});
   }
   void lies_on(const Value* base, const Value* other) { flat_.aliases[base] = ir::base_of(other); }
 
@@ -35,7 +35,7 @@ class Flattener {
       else if (node.op == &ir::ops::while_loop)
         loop(node);
       else if (is_instruction(node))
-        add({Kind::kernel, &node});
+        add({StepKind::kernel, &node});
       else
         continue;
       bind_symbols(graph, &node);  // a number that this node computed is read at once
@@ -47,7 +47,7 @@ class Flattener {
     for (const ir::SymbolBinding& s : graph.symbols())
       if (s.value != nullptr && s.value->node == producer &&
           flat_.root_of(s.value)->origin == Value::Origin::result)
-        add({Kind::bind, producer, s.value, nullptr, &s});
+        add({StepKind::bind, producer, s.value, nullptr, &s});
   }
 
   void body(const ir::Graph& graph) {
@@ -58,7 +58,7 @@ class Flattener {
   /// What decides is read now, unless nothing that runs can change it.
   void test(const Value* predicate, const ir::Node& node) {
     if (flat_.root_of(predicate)->origin == Value::Origin::result)
-      add({Kind::test, &node, predicate});
+      add({StepKind::test, &node, predicate});
   }
 
   void branch(const ir::Node& node) {
@@ -72,9 +72,9 @@ class Flattener {
         copy(graph.outputs()[i].value, node.result(i), &node);
     };
     test(predicate, node);
-    const int unless = add({Kind::jump_unless, &node, predicate});
+    const int unless = add({StepKind::jump_unless, &node, predicate});
     side(*node.bodies[0]);
-    const int over = add({Kind::jump, &node});
+    const int over = add({StepKind::jump, &node});
     flat_.steps[static_cast<size_t>(unless)].target = here();
     side(*node.bodies[1]);
     flat_.steps[static_cast<size_t>(over)].target = here();
@@ -89,17 +89,17 @@ class Flattener {
       for (size_t i = 0; i < operands.size(); ++i)
         lies_on(b->inputs()[i].value.get(), i < carries ? node.result(i) : operands[i]);
     for (size_t i = 0; i < carries; ++i) copy(operands[i], node.result(i), &node);
-    const int begin = add({Kind::loop_begin, &node});
+    const int begin = add({StepKind::loop_begin, &node});
     const int around = std::exchange(loop_, static_cast<int>(flat_.loops.size()));
     flat_.loops.push_back({begin, 0, around});
     body(*node.bodies[0]);
     const Value* predicate = node.bodies[0]->outputs()[0].value;
     test(predicate, node);
-    const int unless = add({Kind::jump_unless, &node, predicate});
+    const int unless = add({StepKind::jump_unless, &node, predicate});
     body(*node.bodies[1]);
     for (size_t i = 0; i < carries; ++i)
       copy(node.bodies[1]->outputs()[i].value, node.result(i), &node);
-    const int end = add({Kind::loop_end, &node, predicate, nullptr, nullptr, begin});
+    const int end = add({StepKind::loop_end, &node, predicate, nullptr, nullptr, begin});
     flat_.steps[static_cast<size_t>(begin)].target = end;
     flat_.steps[static_cast<size_t>(unless)].target = end;
     flat_.loops[static_cast<size_t>(loop_)].end = end;

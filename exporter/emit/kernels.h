@@ -23,8 +23,8 @@ Signature signature_of(const ir::Node& node);
 /// "mm(f32, f32) -> f32"
 std::string to_string(const Signature& signature);
 
-/// The records that a loader may take for a node, whatever CPU the device has. What all of them
-/// accept must be met.
+/// The records that a loader may take for a node, whatever CPU the device has. A node must meet the
+/// requirements of all of them.
 struct Candidates {
   std::vector<const Kernel*> records;  ///< in the order of preference; empty: no kernel
 
@@ -35,8 +35,8 @@ struct Candidates {
 };
 Candidates find_candidates(const ir::Node& node, std::span<const Kernel* const> kernels);
 
-/// Whether a node is an instruction: views are values, branches and loops are jumps, and what
-/// remains must have a kernel.
+/// Whether a node is an instruction. Views are values, branches and loops are jumps; every other
+/// node is an instruction and must have a kernel.
 inline bool is_instruction(const ir::Node& node) {
   return node.op->category != Category::view && !ir::is_control(node);
 }

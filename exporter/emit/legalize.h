@@ -1,5 +1,5 @@
-// Makes explicit, as `clone` nodes, the copies that a program needs: what remains has views as
-// values and dense results.
+// Adds the copies that a program needs as `clone` nodes. Afterwards views are values, and results
+// are dense.
 #pragma once
 #include <span>
 

@@ -1,9 +1,14 @@
 #include "taper/exporter/emit/memory_plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
+#include <utility>
+
+#include "taper/exporter/emit/packing.h"
 
 namespace taper::emit {
 namespace {
@@ -12,216 +17,229 @@ int64_t round_up(int64_t n) {
   return (n + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
-/// Which buffers live at the same time: `neighbours[i]` in increasing order.
-std::vector<std::vector<int>> live_together(const std::vector<PlannedBuffer>& buffers) {
-  const int n = static_cast<int>(buffers.size());
-  std::vector<std::vector<int>> neighbours(buffers.size());
-  for (int i = 0; i < n; ++i)
-    for (int j = 0; j < i; ++j)
-      if (buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last)
-        neighbours[i].push_back(j), neighbours[j].push_back(i);
-  return neighbours;
-}
-
-int64_t most_live_bytes(const std::vector<PlannedBuffer>& buffers,
-                        const std::vector<int64_t>& sizes) {
-  std::map<int, int64_t> change;
-  for (size_t i = 0; i < buffers.size(); ++i)
-    change[buffers[i].first] += sizes[i], change[buffers[i].last + 1] -= sizes[i];
-  int64_t live = 0, most = 0;
-  for (const auto& [time, bytes] : change) most = std::max(most, live += bytes);
+/// The time that needs the most bytes, whatever the plan is. The buffers that live then lie on each
+/// other, each rounded up but the topmost one.
+struct Load {
+  int64_t bytes = 0;
+  int time = 0;
+};
+Load greatest_load(const std::vector<Life>& lives, const Sizes& sizes) {
+  struct Change {
+    int time;
+    bool is_birth;
+    int64_t bytes, padding;
+  };
+  std::vector<Change> changes;
+  for (size_t i = 0; i < lives.size(); ++i) {
+    const int64_t bytes = round_up(sizes[i]), padding = bytes - sizes[i];
+    changes.push_back({lives[i].first, true, bytes, padding});
+    changes.push_back({lives[i].last + 1, false, bytes, padding});
+  }
+  // at one time, deaths go before births
+  std::ranges::sort(changes, {}, [](const Change& c) { return std::tuple(c.time, c.is_birth); });
+  Load most;
+  int64_t bytes = 0;
+  std::multiset<int64_t> paddings;  // of those that live
+  for (const Change& c : changes) {
+    if (!c.is_birth) {
+      bytes -= c.bytes, paddings.erase(paddings.find(c.padding));
+      continue;
+    }
+    bytes += c.bytes, paddings.insert(c.padding);
+    if (const int64_t least = bytes - *paddings.rbegin(); least > most.bytes)
+      most = {least, c.time};
+  }
   return most;
 }
 
 /// The settings of all symbols to plan for, the maximum first: then the minimum, the middle, and
 /// each symbol alone at its maximum.
 std::vector<Dim::Bindings> settings_of(const std::vector<PlannedBuffer>& buffers) {
-  std::vector<const Symbol*> symbols;
+  std::set<std::pair<uint64_t, const Symbol*>> symbols;  // in the order in which they were made
   for (const PlannedBuffer& b : buffers)
-    for (const Symbol* s : b.size_bytes.symbols())
-      if (std::ranges::find(symbols, s) == symbols.end()) symbols.push_back(s);
+    for (const Symbol* s : b.size_bytes.symbols()) symbols.emplace(s->id, s);
   std::vector<Dim::Bindings> settings(1);
-  for (const Symbol* s : symbols) settings[0][s] = s->maximum;
+  for (const auto& [id, s] : symbols) settings[0][s] = s->maximum;
   if (symbols.empty()) return settings;
   settings.resize(3, settings[0]);
-  for (const Symbol* s : symbols) {
+  for (const auto& [id, s] : symbols) {
     settings[1][s] = std::max<int64_t>(s->minimum, 0);
     settings[2][s] = settings[1][s] + (s->maximum - settings[1][s]) / 2;
   }
   if (symbols.size() == 1) return settings;
-  for (size_t i = 0; i < std::min<size_t>(symbols.size(), 6); ++i)
-    settings.push_back(settings[1]), settings.back()[symbols[i]] = symbols[i]->maximum;
+  constexpr size_t most_settings = 9;
+  for (const auto& [id, s] : symbols) {
+    if (settings.size() == most_settings) break;
+    settings.push_back(settings[1]), settings.back()[s] = s->maximum;
+  }
   return settings;
+}
+
+std::vector<Life> lives_of(const std::vector<PlannedBuffer>& buffers) {
+  std::vector<Life> lives;
+  for (const PlannedBuffer& b : buffers) lives.push_back({b.first, b.last});
+  return lives;
+}
+
+/// For each buffer the ones directly below it, if the buffers are laid on each other in this order.
+///
+/// Seen from above, pieces of buffers cover the line of time. A new buffer covers a part of the
+/// line. There it lies directly above each buffer that is seen as long as it lives: every other one
+/// lies below one of these. The new buffer removes the pieces that it covers and adds at most
+/// three, so the lists have at most three entries a buffer together.
+/// Adds the pieces that it looks at to `steps`.
+std::vector<std::vector<int>> lists_of(const Sequence& order, const std::vector<Life>& lives,
+                                       int64_t& steps) {
+  constexpr int nobody = -1;
+  std::vector<std::vector<int>> above(order.size());
+  std::map<int, int> seen{{std::numeric_limits<int>::min(), nobody}};  // from when on: whom
+  const auto cut_at = [&](int time) {
+    const auto piece = std::prev(seen.upper_bound(time));
+    return piece->first == time ? piece : seen.emplace(time, piece->second).first;
+  };
+  for (const int i : order) {
+    const auto [first, last] = lives[i];
+    const auto begin = cut_at(first), end = cut_at(last + 1);
+    for (auto piece = begin; piece != end; ++piece, ++steps) {
+      const int j = piece->second;
+      const bool from_birth = j != nobody && piece->first <= std::max(lives[j].first, first),
+                 until_death =
+                     j != nobody && std::min(lives[j].last, last) < std::next(piece)->first;
+      if (from_birth && until_death) above[i].push_back(j);
+    }
+    seen.erase(std::next(begin), end);
+    begin->second = i;
+  }
+  return above;
 }
 
 class Planner {
  public:
   explicit Planner(const std::vector<PlannedBuffer>& buffers)
-      : buffers_(buffers), neighbours_(live_together(buffers)) {
+      : lives_(lives_of(buffers)), packer_(lives_) {
     for (const Dim::Bindings& setting : settings_of(buffers)) {
-      auto& sizes = sizes_.emplace_back();
-      for (const PlannedBuffer& b : buffers)
-        sizes.push_back(round_up(std::max<int64_t>(b.size_bytes.evaluate(setting), 0)));
+      Sizes &sizes = sizes_.emplace_back(), &rounded = rounded_.emplace_back();
+      for (const PlannedBuffer& b : buffers) {
+        sizes.push_back(std::max<int64_t>(b.size_bytes.evaluate(setting), 0));
+        rounded.push_back(round_up(sizes.back()));
+      }
     }
+    first_ = std::ranges::min(lives_, {}, &Life::first).first;
+    last_ = std::ranges::max(lives_, {}, &Life::last).last;
   }
 
   MemoryPlan run() {
-    std::vector<int64_t> exact;
-    const Dim::Bindings maximum = settings_of(buffers_)[0];
-    for (const PlannedBuffer& b : buffers_) exact.push_back(b.size_bytes.evaluate(maximum));
-    const int64_t bound = most_live_bytes(buffers_, exact),
-                  rounded_bound = most_live_bytes(buffers_, sizes_[0]);
-
-    for (const auto& sizes : sizes_) {
-      for (auto& sequence : sequences(sizes)) try_sequence(sequence, sizes);
-      if (best_peak_ == rounded_bound) break;
+    bound_ = greatest_load(lives_, sizes_[0]).bytes;
+    for (size_t setting = 0; setting < sizes_.size(); ++setting) {
+      try_sweeps(setting);
+      try_searches(setting);
+      if (reaches_bound()) break;
     }
-    improve(rounded_bound);
-
-    MemoryPlan plan;
-    plan.order = best_order_;
-    plan.above = lists_of(best_order_);
-    plan.lower_bound_bytes = bound;
-    std::vector<int64_t> places;
-    plan.peak_bytes = place_buffers(plan, sizes_[0], places);
-    return plan;
+    improve();
+    best_.plan.lower_bound_bytes = bound_;
+    best_.plan.steps = steps_ + packer_.steps();
+    return std::move(best_.plan);
   }
 
  private:
-  using Sequence = std::vector<int>;
-
-  /// Sequences in which to place buffers: large ones first, long-lived ones first, in order of
-  /// time, …
-  std::vector<Sequence> sequences(const std::vector<int64_t>& sizes) const {
-    Sequence all(buffers_.size());
-    std::iota(all.begin(), all.end(), 0);
-    const auto life = [&](int i) -> int64_t { return buffers_[i].last - buffers_[i].first + 1; };
-    const auto by = [&](auto key) {
-      Sequence s = all;
-      std::ranges::stable_sort(s, [&](int a, int b) { return key(a) < key(b); });
-      return s;
-    };
-    return {
-        by([&](int i) { return std::tuple(-sizes[i], -life(i), buffers_[i].first); }),
-        by([&](int i) { return std::tuple(-sizes[i], int64_t{buffers_[i].first}, 0); }),
-        by([&](int i) { return std::tuple(-life(i), -sizes[i], 0); }),
-        by([&](int i) {
-          return std::tuple(-static_cast<double>(sizes[i]) * static_cast<double>(life(i)), 0, 0);
-        }),
-        by([&](int i) { return std::tuple(buffers_[i].first, -sizes[i], 0); }),
-        by([&](int i) { return std::tuple(-buffers_[i].last, -sizes[i], 0); }),
-    };
+  template <class Key>
+  Sequence sorted_by(Key key) const {
+    Sequence sequence(lives_.size());
+    std::iota(sequence.begin(), sequence.end(), 0);
+    std::ranges::stable_sort(sequence, {}, key);
+    return sequence;
   }
 
-  /// Places each buffer at the lowest gap that takes it, or the tightest one, and remembers the
-  /// resulting order if it is the best.
-  void try_sequence(const Sequence& sequence, const std::vector<int64_t>& sizes) {
-    for (const bool tightest : {false, true}) {
-      place_greedily(sequence, sizes, tightest);
-      Sequence order(buffers_.size());
-      std::iota(order.begin(), order.end(), 0);
-      std::ranges::stable_sort(
-          order, {}, [&](int i) { return std::tuple(places_[i], sizes[i] == 0 ? 0 : 1); });
-      const auto [peak, others] = peaks(order);
-      if (best_order_.empty() || std::tie(peak, others) < std::tie(best_peak_, best_others_))
-        best_peak_ = peak, best_others_ = others, best_order_ = order, best_sequence_ = sequence;
-    }
+  /// From the time that needs the most, which is packed without gaps then, and from both ends.
+  void try_sweeps(size_t setting) {
+    const Sizes& sizes = rounded_[setting];
+    const int fullest = greatest_load(lives_, sizes_[setting]).time;
+    for (const Sequence& sequence : {
+             sorted_by([&](int i) { return -lives_[i].length(); }),
+             sorted_by([&](int i) { return lives_[i].first; }),
+             sorted_by([&](int i) { return -lives_[i].last; }),
+             sorted_by([&](int i) { return -sizes[i]; }),
+         })
+      for (const int start : {fullest, first_, last_})
+        if (!is_settled()) consider(packer_.sweep(sizes, start, sequence), sequence, setting);
   }
 
-  void place_greedily(const Sequence& sequence, const std::vector<int64_t>& sizes, bool tightest) {
-    places_.assign(buffers_.size(), -1);
-    std::vector<int> conflicts;
-    for (int i : sequence) {
-      conflicts.clear();
-      for (int j : neighbours_[i])
-        if (places_[j] >= 0) conflicts.push_back(j);
-      std::ranges::sort(conflicts, {}, [&](int j) { return places_[j]; });
-      int64_t at = 0, best_gap = std::numeric_limits<int64_t>::max(), best = -1;
-      for (int j : conflicts) {
-        const int64_t gap = places_[j] - at;
-        if (gap >= sizes[i] && gap < best_gap) {
-          best = at, best_gap = gap;
-          if (!tightest) break;
-        }
-        at = std::max(at, places_[j] + sizes[j]);
-      }
-      places_[i] = best >= 0 ? best : at;
-    }
+  /// Large buffers first, long-lived ones first, in order of time, …
+  void try_searches(size_t setting) {
+    const Sizes& sizes = rounded_[setting];
+    const std::vector<Life>& lives = lives_;
+    for (const Sequence& sequence : {
+             sorted_by(
+                 [&](int i) { return std::tuple(-sizes[i], -lives[i].length(), lives[i].first); }),
+             sorted_by([&](int i) { return std::tuple(-sizes[i], lives[i].first); }),
+             sorted_by([&](int i) { return std::tuple(-lives[i].length(), -sizes[i]); }),
+             sorted_by([&](int i) {
+               return -static_cast<double>(sizes[i]) * static_cast<double>(lives[i].length());
+             }),
+             sorted_by([&](int i) { return std::tuple(lives[i].first, -sizes[i]); }),
+             sorted_by([&](int i) { return std::tuple(-lives[i].last, -sizes[i]); }),
+         })
+      search(sequence, setting);
   }
 
-  /// The peak that an order gives at the maximum, and the sum over the other settings.
-  std::pair<int64_t, double> peaks(const Sequence& order) {
-    std::vector<int> rank(order.size());
-    for (size_t k = 0; k < order.size(); ++k) rank[order[k]] = static_cast<int>(k);
-    int64_t at_maximum = 0;
+  void search(const Sequence& sequence, size_t setting) {
+    for (const bool tightest : {false, true})
+      if (!is_settled() && packer_.may_search())
+        consider(packer_.search(rounded_[setting], sequence, tightest), sequence, setting);
+  }
+
+  /// A plan, the sequence of placing that it comes from, and the sum of its peaks over the other
+  /// settings.
+  struct Candidate {
+    MemoryPlan plan;
+    Sequence sequence;
     double others = 0;
-    std::vector<int64_t> ends(order.size());
-    for (size_t s = 0; s < sizes_.size(); ++s) {
-      int64_t peak = 0;
-      for (int i : order) {
-        int64_t place = 0;
-        for (int j : neighbours_[i])
-          if (rank[j] < rank[i]) place = std::max(place, ends[j]);
-        ends[i] = place + sizes_[s][i];
-        peak = std::max(peak, ends[i]);
-      }
-      if (s == 0)
-        at_maximum = peak;
-      else
-        others += static_cast<double>(peak);
-    }
-    return {at_maximum, others};
+
+    auto cost() const { return std::tuple(round_up(plan.peak_bytes), others, plan.peak_bytes); }
+  };
+
+  /// Whether no other order can be better.
+  bool is_settled() const {
+    return sizes_.size() == 1 && !best_.plan.order.empty() && best_.plan.peak_bytes == bound_;
+  }
+  /// Up to what the alignment takes.
+  bool reaches_bound() const { return round_up(best_.plan.peak_bytes) == round_up(bound_); }
+
+  /// Remembers what these places at a setting say about the order, if it is the best.
+  void consider(const Places& places, const Sequence& sequence, size_t setting) {
+    Candidate c{{}, sequence};
+    // what is empty lies below what begins at the same place
+    c.plan.order = sorted_by([&](int i) { return std::tuple(places[i], sizes_[setting][i] > 0); });
+    c.plan.above = lists_of(c.plan.order, lives_, steps_);
+    Places ignored;
+    c.plan.peak_bytes = place_buffers(c.plan, sizes_[0], ignored);
+    for (size_t s = 1; s < sizes_.size(); ++s)
+      c.others += static_cast<double>(place_buffers(c.plan, sizes_[s], ignored));
+    if (best_.plan.order.empty() || c.cost() < best_.cost()) best_ = std::move(c);
   }
 
   /// Moves buffers that reach the peak to the front of the sequence, as long as that helps now and
   /// then.
-  void improve(int64_t bound) {
-    const int rounds = buffers_.size() > 2000 ? 20 : 200;
-    Sequence sequence = best_sequence_;
-    for (int round = 0; round < rounds && best_peak_ > bound; ++round) {
-      place_greedily(sequence, sizes_[0], round % 2 == 1);
-      int highest = 0;
-      for (size_t i = 0; i < places_.size(); ++i)
-        if (places_[i] + sizes_[0][i] > places_[highest] + sizes_[0][highest])
-          highest = static_cast<int>(i);
-      auto at = std::ranges::find(sequence, highest);
-      if (at == sequence.begin()) break;
-      std::rotate(sequence.begin(), at, at + 1);
-      try_sequence(sequence, sizes_[0]);
+  void improve() {
+    constexpr int rounds = 200;
+    const Sizes& sizes = rounded_[0];
+    Sequence sequence = best_.sequence;
+    for (int round = 0; round < rounds && !reaches_bound() && packer_.may_search(); ++round) {
+      const Places places = packer_.search(sizes, sequence, round % 2 == 1);
+      const auto highest =
+          std::ranges::max_element(sequence, {}, [&](int i) { return places[i] + sizes[i]; });
+      if (highest == sequence.begin()) break;
+      std::rotate(sequence.begin(), highest, highest + 1);
+      search(sequence, 0);
     }
   }
 
-  /// For each buffer those directly below it: of the buffers it must lie above, the ones that no
-  /// other of them covers.
-  std::vector<std::vector<int>> lists_of(const Sequence& order) const {
-    const size_t n = order.size();
-    std::vector<int> rank(n);
-    for (size_t k = 0; k < n; ++k) rank[order[k]] = static_cast<int>(k);
-    std::vector<std::vector<bool>> below(n, std::vector<bool>(n));
-    std::vector<std::vector<int>> above(n);
-    for (int i : order) {
-      std::vector<int> candidates;
-      for (int j : neighbours_[i])
-        if (rank[j] < rank[i]) candidates.push_back(j);
-      std::ranges::sort(candidates, std::greater(), [&](int j) { return rank[j]; });
-      for (int j : candidates) {
-        if (below[i][j]) continue;
-        above[i].push_back(j);
-        below[i][j] = true;
-        for (size_t k = 0; k < n; ++k)
-          if (below[j][k]) below[i][k] = true;
-      }
-    }
-    return above;
-  }
-
-  const std::vector<PlannedBuffer>& buffers_;
-  std::vector<std::vector<int>> neighbours_;
-  std::vector<std::vector<int64_t>> sizes_;  // rounded up, a vector for each setting
-  std::vector<int64_t> places_;
-  Sequence best_order_, best_sequence_;
-  int64_t best_peak_ = 0;
-  double best_others_ = 0;
+  const std::vector<Life> lives_;
+  int first_, last_;
+  Packer packer_;
+  std::vector<Sizes> sizes_, rounded_;  // for each setting
+  int64_t bound_ = 0, steps_ = 0;
+  Candidate best_;
 };
 
 }  // namespace

@@ -19,15 +19,19 @@ struct PlannedBuffer {
 
 struct MemoryPlan {
   std::vector<int> order;  ///< indices of buffers; each lies above earlier ones only
-  std::vector<std::vector<int>>
-      above;                      ///< beside the buffers: those directly below, earlier in `order`
-  int64_t peak_bytes = 0;         ///< at the maximum of every symbol
-  int64_t lower_bound_bytes = 0;  ///< the most that lives at one time there: no plan needs less
+  /// Beside the buffers: the ones directly below, earlier in `order`. At most three a buffer, taken
+  /// over all.
+  std::vector<std::vector<int>> above;
+  int64_t peak_bytes = 0;  ///< at the maximum of every symbol
+  /// The most that lives at one time there, each buffer but one rounded up to the alignment: no
+  /// plan needs less.
+  int64_t lower_bound_bytes = 0;
+  int64_t steps = 0;  ///< what planning took: buffers and gaps looked at
 };
 
-/// Plans by placing the buffers greedily in several orders at several settings of the symbols, the
+/// Plans by placing the buffers in several ways (packing.h) at several settings of the symbols, the
 /// maximum among them, and keeps the order with the smallest peak there; the other settings break
-/// ties. Every symbol needs a finite maximum.
+/// ties. Takes n log n steps and a bounded number more. Every symbol needs a finite maximum.
 MemoryPlan plan_memory(const std::vector<PlannedBuffer>& buffers);
 
 /// What the device computes: the place of every buffer at one setting. Returns the end of the

@@ -7,37 +7,29 @@
 #include <utility>
 
 #include "taper/exporter/emit/expressions.h"
+#include "taper/exporter/emit/known_bounds.h"
 #include "taper/exporter/emit/legalize.h"
 
 namespace taper::emit {
 namespace {
+
+std::vector<Check> checks_of(const ir::Graph& graph) {
+  std::vector<Check> all;
+  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    all.insert(all.end(), g.checks().begin(), g.checks().end());
+  });
+  return all;
+}
 
 /// The symbols' maxima, as far down as checks beside them push them: a number that is read from a
 /// tensor and then indexes four rows is at most 3 in a run that goes on.
 std::map<const Symbol*, int64_t> maxima_of(const ir::Graph& graph) {
   std::map<const Symbol*, int64_t> maxima;
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
-    std::map<const Symbol*, Dim> own;
-    for (const ir::SymbolBinding& s : g.symbols()) {
-      const Symbol* symbol = s.symbol.as_symbol();
-      own.emplace(symbol, s.symbol);
-      maxima.emplace(symbol, symbol->maximum);
-    }
-    for (const Check& c : g.checks()) {
-      const bool less = c.comparison == Comparison::less;
-      const std::vector<const Symbol*> on_left = c.left.symbols();
-      if ((!less && c.comparison != Comparison::less_equal) || on_left.size() != 1) continue;
-      const auto at = own.find(on_left[0]);
-      const int64_t most = c.right.upper();
-      if (at == own.end() || most == std::numeric_limits<int64_t>::max()) continue;
-      const Dim summand = c.left - at->second;
-      int64_t bound = 0;
-      if (!summand.is_constant() || __builtin_sub_overflow(most, summand.value(), &bound) ||
-          __builtin_sub_overflow(bound, int64_t{less}, &bound))
-        continue;
-      int64_t& maximum = maxima.at(at->first);
-      maximum = std::max(std::min(maximum, bound), at->first->minimum);
-    }
+    const KnownBounds known(g.checks());
+    for (const ir::SymbolBinding& s : g.symbols())
+      maxima.emplace(s.symbol.as_symbol(),
+                     std::max(known.upper_of_symbol(s.symbol), s.symbol.lower()));
   });
   return maxima;
 }
@@ -69,6 +61,7 @@ class MethodWriter {
         placement_(place_values(graph, candidates)),
         symbols_(symbols_of(graph)),
         maxima_(maxima_of(graph)),
+        known_(checks_of(graph)),
         expressions_(symbols_) {}
 
   MethodTables run() {
@@ -102,8 +95,10 @@ class MethodWriter {
 
   /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
   /// The memory is that of all symbols at their maximum: a size that is larger elsewhere, 16 - n,
-  /// counts as the largest that it can be.
-  Dim size_before_execution(Dim size) const {
+  /// counts as the largest that it can be, and one that checks bound counts as their bound.
+  /// The caller may ask for an input before it says any size, so inputs and outputs have room for
+  /// all symbols at their maximum (`io`).
+  Dim size_before_execution(Dim size, bool io) const {
     const std::vector<const Symbol*> used = size.symbols();
     Dim::Substitution late;
     for (const ir::SymbolBinding& s : symbols_) {
@@ -115,12 +110,12 @@ class MethodWriter {
         late[symbol] = maxima_.at(symbol);
     }
     const Dim planned = late.empty() ? size : size.substitute(late);
-    const int64_t most = size.upper();
+    const int64_t most = io ? size.upper() : known_.upper(size);
     if (most == std::numeric_limits<int64_t>::max()) return planned;
     Dim::Bindings maximum;
     for (const Symbol* symbol : used) maximum[symbol] = symbol->maximum;
     const bool grows = planned.evaluate(maximum) >= most && proves_at_least(planned, size);
-    return grows ? planned : Dim(most);
+    return grows ? min(planned, Dim(most)) : Dim(most);
   }
 
   void require_maximum(const ir::SymbolBinding& binding) const {
@@ -179,7 +174,7 @@ class MethodWriter {
     for (size_t i = 0; i < placement_.buffers.size(); ++i) {
       const Buffer& b = placement_.buffers[i];
       if (b.io != io) continue;
-      buffers.push_back({size_before_execution(b.size_bytes), b.first, b.last});
+      buffers.push_back({size_before_execution(b.size_bytes, io), b.first, b.last});
       members.push_back(static_cast<int>(i));
     }
     MemoryPlan plan = plan_memory(buffers);
@@ -409,6 +404,7 @@ class MethodWriter {
   Placement placement_;
   const std::vector<ir::SymbolBinding> symbols_;
   const std::map<const Symbol*, int64_t> maxima_;  ///< of all of them
+  const KnownBounds known_;
   ExpressionTable expressions_;
   MethodTables t_;
   std::vector<uint32_t> buffer_index_, constant_index_, state_index_;

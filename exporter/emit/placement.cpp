@@ -10,7 +10,7 @@ namespace taper::emit {
 namespace {
 
 using ir::Value;
-using Kind = Step::Kind;
+using StepKind = Step::Kind;
 
 constexpr int never = std::numeric_limits<int>::max();
 
@@ -36,7 +36,7 @@ class Placer {
   Placement run() {
     find_uses();
     for (int at = 0; at < end(); ++at)
-      if (step(at).kind == Kind::copy) try_to_drop(at);
+      if (step(at).kind == StepKind::copy) try_to_drop(at);
     find_lives();
     place_signature();
     for (int at = 0; at < end(); ++at) place_results(at);
@@ -55,14 +55,14 @@ class Placer {
   void find_uses() {
     for (int at = 0; at < end(); ++at) {
       const Step& s = step(at);
-      if (s.kind == Kind::kernel) {
+      if (s.kind == StepKind::kernel) {
         ir::for_each_value(*s.node, [&](const Value* v) { uses(v).reads.push_back(at); });
         for (const auto& r : s.node->results)
           if (r != nullptr) uses(r.get()).writes.push_back(at);
-      } else if (s.kind == Kind::copy) {
+      } else if (s.kind == StepKind::copy) {
         uses(s.from).reads.push_back(at);
         uses(s.to).writes.push_back(at);
-      } else if (s.kind == Kind::bind || s.kind == Kind::test) {
+      } else if (s.kind == StepKind::bind || s.kind == StepKind::test) {
         uses(s.from).reads.push_back(at);
         uses(s.from).is_number = true;
       }
@@ -132,7 +132,7 @@ class Placer {
   /// Whether the step that first writes `from` may read `to` where it writes.
   bool may_begin_on(int at, const Value* from, const Value* to) const {
     const Step& s = step(at);
-    if (s.kind == Kind::copy) return root_of(s.from) == to;
+    if (s.kind == StepKind::copy) return root_of(s.from) == to;
     return s.node->result(0) == from && may_lie_on(*s.node, to, *from);
   }
 
@@ -188,8 +188,8 @@ class Placer {
 
   void place_results(int at) {
     const Step& s = step(at);
-    if (s.kind == Kind::copy) return place_result(s.to, nullptr, at);
-    if (s.kind != Kind::kernel) return;
+    if (s.kind == StepKind::copy) return place_result(s.to, nullptr, at);
+    if (s.kind != StepKind::kernel) return;
     for (const auto& r : s.node->results)
       if (r != nullptr) place_result(r.get(), s.node, at);
   }
@@ -246,7 +246,7 @@ class Placer {
 
   bool is_needed(int at) const {
     const Step& s = step(at);
-    return s.kind != Kind::copy || root_of(s.from) != root_of(s.to);
+    return s.kind != StepKind::copy || root_of(s.from) != root_of(s.to);
   }
 
   /// Leaves out copies of something to itself, and jumps over nothing.
@@ -255,7 +255,7 @@ class Placer {
     for (int at = end() - 1; at >= 0; --at) {
       const Step& s = step(at);
       bool needed = is_needed(at);
-      if (s.kind == Kind::jump) {
+      if (s.kind == StepKind::jump) {
         const auto begin = kept.begin() + at + 1, last = kept.begin() + s.target;
         needed = std::find(begin, last, true) != last;
       }

@@ -53,10 +53,10 @@ struct Placement {
   Place place_of(const ir::Value* value) const { return places.at(ir::base_of(value)); }
 };
 
-/// Places the values of a legalized graph. A result takes over the buffer of an argument that
-/// nobody needs afterwards where its kernels allow that; a value that is to be copied, into a
-/// state, from a branch to its result, or to the next round of a loop, lies there from the start
-/// where nobody reads the old one any more.
+/// Places the values of a legalized graph. A result reuses the buffer of an argument if nobody
+/// needs the argument afterwards and the kernels allow it. Some values must be copied: into a
+/// state, from a branch to its result, or to the next round of a loop. Such a value lies at its
+/// destination from the start if nobody reads the old value any more.
 Placement place_values(const ir::Graph& graph,
                        const std::map<const ir::Node*, Candidates>& candidates);
 

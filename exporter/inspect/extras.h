@@ -1,4 +1,4 @@
-// What a program file carries for tools: its tests. Devices need none of it.
+// The tests in a program file. Only tools read them; devices do not need them.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -11,8 +11,7 @@ namespace taper::inspect {
 /// The calls that the file carries with what they give. Throws ExportError if they are damaged.
 std::vector<io::BundledTest> bundled_tests(const ProgramFile& file);
 
-/// The file without them, as an array of a firmware holds it. Only what stands behind the rest of
-/// the file is cut off.
+/// The file without tests, for a firmware's array. Only tests at the end of the file are cut off.
 std::vector<std::byte> without_extras(const ProgramFile& file);
 
 }  // namespace taper::inspect

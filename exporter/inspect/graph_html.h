@@ -8,9 +8,9 @@
 
 namespace taper::inspect {
 
-/// One HTML file that needs no other and no network: the graphs as data, and the style and scripts
-/// of `page/`, which lay them out and draw them. Whatever names a program holds, they are shown as
-/// text. `title` stands above.
+/// One HTML file that needs no other file and no network. It contains the graphs as data, and the
+/// style and scripts of `page/`, which lay them out and draw them. Names of a program are always
+/// shown as text. `title` is the heading.
 void write_html(std::ostream& out, const std::string& title,
                 const std::vector<MethodGraph>& graphs);
 

@@ -17,9 +17,9 @@ struct GraphNode {
   std::string module;              ///< "features.3.conv", or ""
 };
 
-/// `to` reads memory that `from` wrote last, or may have: either side of a branch, or nobody else
-/// if a loop does no round. `from` comes before `to` in the list of nodes: what one round of a loop
-/// gives the next is left out.
+/// `to` reads memory that `from` wrote last, or may have written last: either side of a branch can
+/// be the writer, and so can the node before a loop that runs no round. `from` comes before `to` in
+/// the list of nodes. Data from one round of a loop to the next is left out.
 struct GraphEdge {
   int from, to;
   std::vector<std::string> types;  ///< of what it reads
@@ -35,8 +35,8 @@ struct MethodGraph {
   std::vector<GraphEdge> control;
 };
 
-/// Constants and states are no nodes of their own: they would be the end of most lines. Who uses
-/// one names it.
+/// Constants and states are not nodes, because most lines would end there. The nodes that use them
+/// name them.
 MethodGraph method_graph(const Program& program, index_t method);
 
 }  // namespace taper::inspect

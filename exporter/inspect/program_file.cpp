@@ -5,6 +5,7 @@
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/verify.h"
 
 namespace taper::inspect {
 
@@ -21,15 +22,15 @@ index_t find_method(const Program& program, const std::string& name) {
   throw ExportError(what + "; the program has " + (names.empty() ? "none" : io::joined(names)));
 }
 
-ProgramFile::ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel))
-    : ProgramFile(path, io::read_file(path), kernels, cpu_has) {}
+ProgramFile::ProgramFile(std::filesystem::path path, KernelSet kernels, CpuLevels cpu)
+    : ProgramFile(path, io::read_file(path), kernels, cpu) {}
 
 ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes,
-                         KernelSet kernels, bool (*cpu_has)(CpuLevel))
+                         KernelSet kernels, CpuLevels cpu)
     : path_(std::move(path)), bytes_(std::move(bytes)) {
   ErrorInfo info;
   LoadOptions options;
-  options.cpu_has = cpu_has;
+  options.cpu = cpu;
   options.info = &info;
   // The size of the tables is asked first; `load` finds and explains the same faults.
   Result<size_t> metadata_bytes = Program::metadata_bytes(bytes_);
@@ -42,6 +43,8 @@ ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> byte
     throw ExportError(text);
   }
   program_.emplace(std::move(loaded).value());
+  std::string damage;
+  if (verify(*program_, damage) != Error::ok) throw ExportError(path_.string() + ": " + damage);
 }
 
 MethodRequirements ProgramFile::requirements(index_t method) const {

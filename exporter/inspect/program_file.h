@@ -17,12 +17,13 @@ index_t find_method(const Program& program, const std::string& name);
 
 class ProgramFile {
  public:
-  /// Reads and verifies the whole file. `kernels` must have one for every operator that the program
-  /// uses; `cpu_has` says which CPU levels may be taken. Throws ExportError: "lenet.taper: …".
-  ProgramFile(std::filesystem::path path, KernelSet kernels, bool (*cpu_has)(CpuLevel));
+  /// Reads and verifies the whole file, weights included. `kernels` must have one for every
+  /// operator that the program uses, of the CPU levels in `cpu`. Throws ExportError: "lenet.taper:
+  /// …".
+  ProgramFile(std::filesystem::path path, KernelSet kernels, CpuLevels cpu = cpu_levels());
   /// The same of bytes that are in memory already; `path` is what messages call them.
   ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes, KernelSet kernels,
-              bool (*cpu_has)(CpuLevel));
+              CpuLevels cpu = cpu_levels());
   ProgramFile(const ProgramFile&) = delete;
   ProgramFile& operator=(const ProgramFile&) = delete;
 

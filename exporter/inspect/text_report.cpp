@@ -57,7 +57,7 @@ std::vector<std::string> memory_text(const MethodSummary& m) {
                                              {"inputs and outputs", bytes(m.memory.io)},
                                              {"scratch", bytes(m.memory.scratch)},
                                              {"tables", bytes(m.memory.metadata)},
-                                             {"together", bytes(m.memory.total())}};
+                                             {"total", bytes(m.memory.total())}};
   if (!m.symbols.empty()) rows.back().push_back("with every symbol at its maximum");
   for (int i = 1; i < max_spaces; ++i)
     if (m.memory.device[i] > 0)
@@ -94,14 +94,14 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
 
   std::vector<std::vector<std::string>> rows;
   if (!s.states.empty()) {
-    out << "\nstates   " << s.states.size() << ", a session takes "
+    out << "\nstates   " << s.states.size() << ", in each session "
         << io::bytes_text(s.session_bytes) << '\n';
     for (const StateSummary& state : s.states)
       rows.push_back({"  " + state.path, state.kind, io::bytes_text(state.size_bytes), state.type});
     for (const std::string& line : in_columns(rows)) out << line << '\n';
   }
 
-  out << "\nkernels   " << s.kernels.size() << ", those that this machine takes on the right\n";
+  out << "\nkernels   " << s.kernels.size() << "; on the right: the record for this machine\n";
   rows.clear();
   for (const KernelSummary& k : s.kernels)
     rows.push_back({"  " + k.signature, io::counted(k.instructions, "use"), k.record->name});
@@ -130,7 +130,7 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
         {"    " + (c.path.empty() ? "(no name)" : c.path), io::bytes_text(c.size_bytes), c.type});
   constexpr size_t shown = 20;
   std::vector<std::string> lines = in_columns(rows);
-  if (!lines.empty()) out << "  constants are\n";
+  if (!lines.empty()) out << "  constants:\n";
   for (size_t i = 0; i < std::min(shown, lines.size()); ++i) out << lines[i] << '\n';
   if (lines.size() > shown)
     out << "    and " << lines.size() - shown << " more; --json lists them\n";

@@ -3,9 +3,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <string>
 #include <system_error>
+
+#include "taper/exporter/io/internal/new_file.h"
 
 namespace taper::io {
 namespace {
@@ -23,36 +24,17 @@ std::filesystem::path end_of_links(std::filesystem::path path) {
   return path;
 }
 
-// A file beside `path` that nobody else writes.
-std::filesystem::path unique_neighbour(const std::filesystem::path& path) {
-  std::filesystem::path neighbour = path;
-  return neighbour += "." + std::to_string(std::random_device{}()) + ".partial";
-}
-
-struct Content {
-  size_t head_bytes;
-  const std::function<Bytes()>& head;
-  std::span<const std::span<const std::byte>> pieces;
-};
-
-// What cannot be written is reported as `name`. A device or a pipe takes its bytes in order.
-void write_straight(const std::filesystem::path& path, const Content& content, bool in_order,
-                    const std::filesystem::path& name) {
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+// A device or a pipe takes its bytes in order. Errors are reported of `name`.
+void write_in_order(const std::filesystem::path& path, const std::filesystem::path& name,
+                    const Bytes& head, std::span<const std::span<const std::byte>> pieces) {
+  std::ofstream out(path, std::ios::binary);
   if (!out) throw failure(name, "cannot create");
   const auto write = [&](std::span<const std::byte> bytes) {
     out.write(reinterpret_cast<const char*>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
   };
-  if (in_order)
-    write(content.head());
-  else
-    out.seekp(static_cast<std::streamoff>(content.head_bytes));
-  for (const std::span<const std::byte> bytes : content.pieces) write(bytes);
-  if (!in_order) {
-    out.seekp(0);
-    write(content.head());
-  }
+  write(head);
+  for (const std::span<const std::byte> bytes : pieces) write(bytes);
   out.close();
   if (!out) throw failure(name, "cannot write");
 }
@@ -86,28 +68,21 @@ void write_file(const std::filesystem::path& path,
 void write_file(const std::filesystem::path& path, size_t head_bytes,
                 const std::function<Bytes()>& head,
                 std::span<const std::span<const std::byte>> pieces) {
-  const Content content{head_bytes, head, pieces};
   const std::filesystem::path target = end_of_links(path);
   std::error_code error;
   const std::filesystem::file_status before = std::filesystem::status(target, error);
   // A device, a pipe or a folder cannot be replaced.
   if (std::filesystem::exists(before) && !std::filesystem::is_regular_file(before))
-    return write_straight(target, content, true, path);
+    return write_in_order(target, path, head(), pieces);
 
-  const std::filesystem::path partial = unique_neighbour(target);
-  std::error_code ignored;
-  try {
-    write_straight(partial, content, false, path);
-  } catch (...) {
-    std::filesystem::remove(partial, ignored);
-    throw;
+  internal::NewFile file(target, path.string());
+  uint64_t offset = head_bytes;
+  for (const std::span<const std::byte> bytes : pieces) {
+    file.write(offset, bytes);
+    offset += bytes.size();
   }
-  if (std::filesystem::exists(before))
-    std::filesystem::permissions(partial, before.permissions(), ignored);
-  std::filesystem::rename(partial, target, error);
-  if (!error) return;
-  std::filesystem::remove(partial, ignored);
-  throw FileError(path.string() + ": cannot replace: " + error.message());
+  file.write(0, head());
+  file.replace_target();
 }
 
 }  // namespace taper::io

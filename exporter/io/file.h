@@ -15,10 +15,11 @@ using Bytes = std::vector<std::byte>;
 /// The file's bytes. Throws FileError: "weights.npy: cannot open: No such file or directory".
 Bytes read_file(const std::filesystem::path& path);
 
-/// Writes beside the target and renames, so that a reader never sees half a file and a failure
-/// leaves the old one. A symbolic link stays, and the file that it leads to is replaced; what is no
-/// file (a device, a pipe) is written to. Throws FileError: "x.npy: cannot write: No space left on
-/// device".
+/// Writes a new file and gives it the target's name when it is complete and on the disk. A reader
+/// never sees half a file; an error, a kill or a power failure leaves the old one. The next write
+/// of a target removes what a killed program left beside it ("<target>.<number>.partial"). A
+/// symbolic link stays, and the file that it leads to is replaced. What is no file (a device, a
+/// pipe) is written to. Throws FileError: "x.npy: cannot write: No space left on device".
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 /// The same of pieces one behind the other.
 void write_file(const std::filesystem::path& path,

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "taper/exporter/io/element.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/safetensors.h"
 
 namespace taper::io {
@@ -58,6 +60,9 @@ std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path,
       calls[key->call].outputs[*index] = array;
     else if (index && key->role == "mutated")
       calls[key->call].mutated[*index] = array;
+    else if (!model.empty() && !of_model && !recorded_models(path).empty())
+      throw FileError(path.string() + " records no call of " + model + "; it records calls of " +
+                      joined(recorded_models(path)));
     else
       throw FileError(path.string() + ": \"" + name +
                       "\" is no part of a recorded call; expected set<k>.input.<i>, "
@@ -72,11 +77,22 @@ std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path,
   return list;
 }
 
-Difference difference(const Array& got, const Array& want, bool any_float) {
+std::vector<std::string> recorded_models(const std::filesystem::path& path) {
+  std::set<std::string> models;
+  for (const auto& [key, array] : read_safetensors(path).tensors) {
+    if (parse_key(key)) continue;
+    for (size_t dot = key.find('.'); dot != key.npos; dot = key.find('.', dot + 1))
+      if (parse_key(std::string_view(key).substr(dot + 1))) {
+        models.insert(key.substr(0, dot));
+        break;
+      }
+  }
+  return {models.begin(), models.end()};
+}
+
+Difference difference(const Array& got, const Array& want) {
   Difference d;
-  const bool alike =
-      got.dtype == want.dtype || (any_float && is_floating(got.dtype) && is_floating(want.dtype));
-  if (!alike || got.sizes != want.sizes) {
+  if (got.dtype != want.dtype || got.sizes != want.sizes) {
     d.other = got.describe() + ", not " + want.describe();
     d.absolute = d.relative = std::numeric_limits<double>::infinity();
     return d;

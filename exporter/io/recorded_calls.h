@@ -27,6 +27,10 @@ struct RecordedCall {
 std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path,
                                               const std::string& model = "");
 
+/// The models whose calls a file has, "encoder" of "encoder.set0.input.0"; empty: its keys name
+/// none. Throws FileError.
+std::vector<std::string> recorded_models(const std::filesystem::path& path);
+
 /// How far `got` is from `want`.
 struct Difference {
   double absolute = 0;  ///< the largest; infinite where one is NaN and the other is not
@@ -35,8 +39,7 @@ struct Difference {
   double got = 0, want = 0;
   std::string other;  ///< what cannot be compared: "f32 (2, 3), not f32 (3, 2)"
 };
-/// Of different dtypes only if `any_float` is set and both are floating: programs of halves keep
-/// their states in these.
-Difference difference(const Array& got, const Array& want, bool any_float = false);
+/// Dtypes and sizes must be equal.
+Difference difference(const Array& got, const Array& want);
 
 }  // namespace taper::io

@@ -6,6 +6,7 @@
 namespace taper::io {
 namespace {
 
+using internal::PickleReader;
 using internal::PickleValue;
 using internal::TorchPickle;
 using Kind = PickleValue::Kind;
@@ -13,8 +14,9 @@ using Kind = PickleValue::Kind;
 /// A file of `torch.save`, read.
 class File {
  public:
-  File(std::span<const std::byte> file, const std::string& name)
-      : archive_(file, name), root_(root_of(archive_, name)), pickle_(data(name), name) {
+  File(std::span<const std::byte> file, const std::string& name,
+       PickleReader::Objects objects = PickleReader::Objects::tensors)
+      : archive_(file, name), root_(root_of(archive_, name)), pickle_(data(name), name, objects) {
     object_ = pickle_.reader().next();
     for (auto& [key, storage] : pickle_.collect_storages())
       storage.bytes = archive_.read(root_ + "data/" + key);
@@ -95,6 +97,12 @@ std::map<std::string, StoredTensor> parse_torch_checkpoint(std::span<const std::
                                                            const std::string& name) {
   const File content(file, name);
   return content.pickle().tensors_of(content.object());
+}
+
+std::map<std::string, StoredTensor> parse_torch_subclass(std::span<const std::byte> file,
+                                                         const std::string& name) {
+  const File content(file, name, PickleReader::Objects::any);
+  return content.pickle().parts_of_subclass(content.object());
 }
 
 TorchArguments parse_torch_arguments(std::span<const std::byte> file, const std::string& name) {

@@ -22,6 +22,13 @@ namespace taper::io {
 std::map<std::string, StoredTensor> parse_torch_checkpoint(std::span<const std::byte> file,
                                                            const std::string& name);
 
+/// The plain tensors inside of a tensor subclass that `torch.save` wrote, such as torchao's
+/// weights: "qdata", "scale". Those of a subclass inside of it are called "outer.inner". Executes
+/// nothing; of other objects it reads no more than where they end. Throws as parse_torch_checkpoint
+/// does.
+std::map<std::string, StoredTensor> parse_torch_subclass(std::span<const std::byte> file,
+                                                         const std::string& name);
+
 /// An argument that holds no others: None, a number, a text or a tensor.
 using TorchLeaf = std::variant<std::monostate, bool, int64_t, double, std::string, StoredTensor>;
 

@@ -13,7 +13,7 @@ using internal::TorchPickle;
 using Kind = PickleValue::Kind;
 
 // 0x1950a86a20f9469cfc6c, little-endian as pickled
-constexpr std::string_view magic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
+constexpr std::string_view legacy_magic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr int64_t protocol_version = 1001;
 constexpr size_t max_expansion = 16;
 
@@ -52,7 +52,7 @@ class Checkpoint {
           "_use_new_zipfile_serialization=False), or as safetensors");
     if (file_.empty() || file_[0] != std::byte{0x80}) pickle_.fail("not a PyTorch checkpoint");
     const PickleValue* signature = pickle_.reader().next();
-    if (!signature->is(Kind::bytes) || signature->text != magic)
+    if (!signature->is(Kind::bytes) || signature->text != legacy_magic)
       pickle_.fail("not a PyTorch checkpoint: another pickle");
     const PickleValue* version = pickle_.reader().next();
     if (!version->is(Kind::integer) || version->integer != protocol_version)

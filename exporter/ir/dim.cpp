@@ -269,9 +269,10 @@ int64_t Dim::refuse_value() const {
   std::string names;
   for (const Symbol* s : symbols()) names += (names.empty() ? "" : ", ") + s->name;
   throw SymbolicValueError("the size " + to_string() +
-                           " is symbolic and cannot become a number; keep it as a Dim, or give " +
+                           " is symbolic and cannot become a number; keep it as a Dim, or fix " +
                            names +
-                           " as a number in the method's inputs, of a .pt2 with --dim NAME=NUMBER");
+                           ": with a number in the method's inputs, or for a .pt2 with --dim "
+                           "NAME=NUMBER");
 }
 
 Dim Dim::add(Dim a, Dim b) { return dim_of(add_scaled(polynomial_of(a), polynomial_of(b), 1)); }
@@ -331,16 +332,18 @@ Dim max(Dim a, Dim b) {
 bool Dim::decide_equal(Dim a, Dim b) {
   if (proves_equal(a, b)) return true;
   if (proves_different(a, b)) return false;
-  throw SymbolicValueError("whether " + a.to_string() + " equals " + b.to_string() +
-                           " depends on symbolic sizes; write code that is right both ways, or fix "
-                           "the size in the method's inputs");
+  throw SymbolicValueError(
+      "whether " + a.to_string() + " equals " + b.to_string() +
+      " depends on symbolic sizes; write code that works in both cases, or fix "
+      "the size in the method's inputs");
 }
 bool Dim::decide_less(Dim a, Dim b) {
   if (proves_less(a, b)) return true;
   if (proves_at_least(a, b)) return false;
-  throw SymbolicValueError("whether " + a.to_string() + " is less than " + b.to_string() +
-                           " depends on symbolic sizes; write code that is right both ways, or fix "
-                           "the size in the method's inputs");
+  throw SymbolicValueError(
+      "whether " + a.to_string() + " is less than " + b.to_string() +
+      " depends on symbolic sizes; write code that works in both cases, or fix "
+      "the size in the method's inputs");
 }
 
 std::ostream& operator<<(std::ostream& out, const Dim& dim) { return out << dim.to_string(); }

@@ -35,10 +35,16 @@ std::string spelled(std::string_view stem) {
   return name;
 }
 
+/// Passes go through users in order, from either end: looks for `node` from both.
 void remove_one(std::vector<Node*>& users, Node* node) {
-  auto at = std::ranges::find(users, node);
-  assert(at != users.end() && "a use is not in its value's list");
-  users.erase(at);
+  for (size_t front = 0, back = users.size(); front < back; ++front) {
+    for (const size_t at : {front, --back})
+      if (users[at] == node) {
+        users.erase(users.begin() + static_cast<std::ptrdiff_t>(at));
+        return;
+      }
+  }
+  assert(false && "a use is not in its value's list");
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace taper::ir {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   std::string s = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') s += '\\';
@@ -62,7 +62,7 @@ std::string text(const Argument& argument) {
                  : a.is_bool ? (a.integer != 0 ? "true" : "false")
                              : std::to_string(a.integer);
         else if constexpr (std::is_same_v<T, std::string>)
-          return quoted(a);
+          return quote(a);
         else
           return name_of(a);
       },
@@ -118,9 +118,9 @@ std::string to_string(const Node& node) {
   for (const auto& r : node.results) s += (s.empty() ? "" : ", ") + typed(r.get());
   s += (s.empty() ? "" : " = ") + head_text(node);
   if (node.location.known())
-    s += "  @ " + quoted(node.location.file) + " " + std::to_string(node.location.line) + " " +
-         quoted(node.location.function);
-  if (!node.module.empty()) s += " in " + quoted(node.module);
+    s += "  @ " + quote(node.location.file) + " " + std::to_string(node.location.line) + " " +
+         quote(node.location.function);
+  if (!node.module.empty()) s += " in " + quote(node.module);
   return s + bodies_text(node);
 }
 
@@ -130,26 +130,26 @@ std::ostream& operator<<(std::ostream& out, const Graph& g) {
     out << "symbol " << s.symbol << " in [" << s.symbol.lower() << ", " << s.symbol.upper()
         << "]\n";
   for (const Input& in : g.inputs())
-    out << "input " << quoted(in.name) << " = "
+    out << "input " << quote(in.name) << " = "
         << (in.value ? typed(in.value.get()) : in.number.to_string()) << '\n';
   for (const State& s : g.states())
-    out << "state " << quoted(s.path) << " = " << typed(s.value.get()) << ' ' << kind_name(s.kind)
+    out << "state " << quote(s.path) << " = " << typed(s.value.get()) << ' ' << kind_name(s.kind)
         << (s.trainable ? " trainable" : "") << ' '
         << (s.initial != nullptr ? digest(*s.initial) : "zeros") << '\n';
   for (const Constant& c : g.constants())
-    out << "constant " << quoted(c.path) << " = " << typed(c.value.get()) << ' '
+    out << "constant " << quote(c.path) << " = " << typed(c.value.get()) << ' '
         << digest(*c.payload) << '\n';
   for (const Node& n : g.nodes()) out << to_string(n) << '\n';
   for (const Output& o : g.outputs())
-    out << "output " << quoted(o.name) << " = "
+    out << "output " << quote(o.name) << " = "
         << (o.value != nullptr ? name(o.value) : o.number.to_string()) << '\n';
   for (const Write& w : g.writes())
-    out << "write " << quoted(w.state->path) << " = " << name(w.value) << '\n';
+    out << "write " << quote(w.state->path) << " = " << name(w.value) << '\n';
   for (const SymbolBinding& s : g.symbols()) print_binding(out, s);
   constexpr const char* signs[] = {"==", "!=", "<", "<="};
   for (const Check& c : g.checks())
     out << "check " << c.left << ' ' << signs[static_cast<int>(c.comparison)] << ' ' << c.right
-        << ' ' << quoted(c.message) << '\n';
+        << ' ' << quote(c.message) << '\n';
   return out;
 }
 

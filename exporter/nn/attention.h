@@ -32,9 +32,9 @@ struct AttentionArguments {
 /// query (queries, batch, E), key (keys, batch, kdim), value (keys, batch, vdim); or without batch.
 /// Results: output like query; the weights (batch, queries, keys), or (batch, heads, queries, keys)
 /// where they are not averaged, or undefined.
-/// in_proj_weight (3 E, E) holds the three projections where kdim and vdim are E, otherwise they
-/// stand in q_proj_weight, k_proj_weight and v_proj_weight. These start as xavier_uniform, biases
-/// at 0, bias_k and bias_v as xavier_normal.
+/// If kdim and vdim are E, in_proj_weight (3 E, E) holds the three projections. Otherwise they are
+/// q_proj_weight, k_proj_weight and v_proj_weight. Projections start as xavier_uniform, biases at
+/// 0, bias_k and bias_v as xavier_normal.
 class MultiheadAttention : public Module {
  public:
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {},

@@ -9,7 +9,8 @@ struct EmbeddingOptions {
   /// Its row starts at zero and gets no gradient; counted from the end if negative. Absent: none.
   std::optional<int64_t> padding_idx = std::nullopt;
   bool scale_grad_by_freq = false;  ///< divide each row's gradient by how often it occurs
-  /// Before a lookup, rows that are looked up and whose norm is greater are scaled to it, in place.
+  /// Before a lookup, each row that is looked up and has a greater norm is scaled to this norm, in
+  /// place.
   std::optional<double> max_norm = std::nullopt;
   double norm_type = 2;  ///< of that norm
 };

@@ -1,6 +1,6 @@
 // Initial values of parameters, as PyTorch's torch.nn.init computes them; the random streams
-// differ. All write in place, off the tape, draw from eager's default generator (`manual_seed`),
-// and give the tensor back. Draws are f32, rounded to other dtypes.
+// differ. All of them write in place, are not recorded on the tape, draw from eager's default
+// generator (`manual_seed`), and return the tensor. Draws are f32, rounded to other dtypes.
 #pragma once
 #include "taper/exporter/eager/tensor.h"
 
@@ -19,8 +19,8 @@ Fans fans_of(const Tensor& weight);
 enum class Mode { fan_in, fan_out };
 enum class Nonlinearity { linear, sigmoid, tanh, relu, leaky_relu, selu };
 
-/// What a nonlinearity asks the deviation of its inputs' weights to be multiplied with: 1, 1, 5/3,
-/// √2, √(2 / (1 + slope²)), 3/4.
+/// The recommended factor on the deviation of weights before a nonlinearity: 1, 1, 5/3, √2, √(2 /
+/// (1 + slope²)), 3/4.
 double gain_of(Nonlinearity nonlinearity, double negative_slope = 0.01);
 
 /// Even in [low, high).
@@ -45,14 +45,13 @@ Tensor kaiming_normal_(Tensor weight, double a = 0, Mode mode = Mode::fan_in,
 
 /// Ones on the diagonal of a matrix, else zeros.
 Tensor eye_(Tensor matrix);
-/// A convolution's weight (out, in / groups, kernel…) that hands channels through: of each group,
-/// output channel i is input channel i, as far as there are both.
+/// A convolution's weight (out, in / groups, kernel…) that passes channels through: in each group,
+/// output channel i is input channel i, if both exist.
 Tensor dirac_(Tensor weight, int64_t groups = 1);
 /// Saxe et al., 2014: the rows of (size(0), all others), or its columns where those are fewer, are
 /// orthogonal vectors of length gain, evenly distributed.
 Tensor orthogonal_(Tensor weight, double gain = 1);
-/// Martens, 2010: a matrix, normal but for a share `sparsity` of each column, rounded up, which is
-/// zero.
+/// Martens, 2010: a normal matrix in which a share `sparsity` of each column, rounded up, is zero.
 Tensor sparse_(Tensor matrix, double sparsity, double deviation = 0.01);
 
 }  // namespace taper::nn::init

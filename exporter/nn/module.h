@@ -1,5 +1,5 @@
-// What models are made of: a module holds parameters, buffers and other modules as plain members
-// and says their names once.
+// Modules, the parts of models. A module holds parameters, buffers and other modules as plain
+// members and names them once.
 //
 //   struct LeNet : nn::Module {
 //     nn::Conv2d conv1{1, 6, {.kernel_size = 5, .padding = 2}};
@@ -55,8 +55,8 @@ class Module {
   Module& operator=(const Module&) = default;
   virtual ~Module() = default;
 
-  /// Shows the members to `members`, each with its name. TAPER_MODULE writes it; write it yourself
-  /// for members that are made at run time.
+  /// Shows the members to `members`, each with its name. TAPER_MODULE writes this function. Write
+  /// it yourself if members are made at run time.
   virtual void visit_members(Members& members);
 
   /// This module's parameters and those of the modules in it, in the order of TAPER_MODULE, each
@@ -70,21 +70,22 @@ class Module {
   /// copies.
   NamedTensors state_dict();
 
-  /// Copies the values of `state` into this module. With `strict`, every name must be there and
-  /// none too many. Throws ExportError: it lists the names that are missing or unexpected, or says
-  /// which shape differs. Nothing is changed then.
+  /// Copies the values of `state` into this module. With `strict`, both must have the same names.
+  /// Throws ExportError, which lists missing and unexpected names or says which shape differs; then
+  /// nothing changes.
   void load_state_dict(const NamedTensors& state, bool strict = true);
 
-  /// state_dict() as a safetensors file. Throws io::FileError.
+  /// Writes state_dict() to a safetensors file. Throws io::FileError.
   void save(const std::string& path);
   void load(const std::string& path, bool strict = true);
 
-  /// Sets what Dropout and BatchNorm do, in this module and all in it.
+  /// Switches Dropout and BatchNorm to training or evaluation, in this module and all modules in
+  /// it.
   void train(bool on = true);
   void eval() { train(false); }
   bool training() const { return training_; }
 
-  /// Forgets the gradients of all parameters.
+  /// Clears the gradients of all parameters.
   void zero_grad();
   /// Freezes the parameters (`false`) or lets them be trained again.
   void set_requires_grad(bool on);
@@ -92,13 +93,13 @@ class Module {
   /// afterwards.
   void to(DType dtype);
 
-  /// What the parent calls this module ("conv1"); empty for the outermost one. Reports and errors
-  /// show it.
+  /// The name of this module in its parent ("conv1"); empty for the outermost one. Reports and
+  /// errors show it.
   const std::string& name() const { return name_; }
 
-  /// Gives all parameters, buffers and modules in it their paths as names. Every function above
-  /// does so, and the constructor of a class with TAPER_MODULE, so that a trace can tell the states
-  /// of a model by their names.
+  /// Sets the names of all parameters, buffers and modules to their paths. Every function above
+  /// does this, and so does the constructor of a class with TAPER_MODULE. A trace needs the names
+  /// for states.
   void set_names();
 
  private:
@@ -115,8 +116,8 @@ class Members {
  public:
   virtual ~Members() = default;
 
-  /// What TAPER_MODULE expands to: the names as they stand in the source, separated by commas, and
-  /// the members.
+  /// TAPER_MODULE expands to a call of this: the names as written in the source, separated by
+  /// commas, and the members.
   template <class... M>
   void all([[maybe_unused]] std::string_view names, M&... members) {
     (add(next(names), members), ...);
@@ -175,8 +176,8 @@ auto run(M& module, A&&... arguments) {
 
 }  // namespace internal
 
-/// A module that makes one tensor of one tensor. Derive from it to be usable in Sequential with a
-/// caller's line in errors.
+/// A module from one tensor to one tensor. A class derived from it can be used in Sequential, and
+/// its errors name the caller's line.
 class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& input, Location here = Location::current()) = 0;
@@ -188,9 +189,9 @@ class Layer : public Module {
 
 }  // namespace taper::nn
 
-/// Names the members of a module, in the order in which state_dict and parameters() list them;
-/// stands after them in the class. Makes the module callable: `block(x)` runs `forward(x)` under
-/// the module's name. Not for classes inside functions.
+/// Names the members of a module; state_dict and parameters() list them in this order. Write it
+/// after the members. It makes the module callable: `block(x)` runs `forward(x)` under the module's
+/// name. It does not work in a class inside a function.
 #define TAPER_MODULE(...)                                                    \
   void visit_members(::taper::nn::Members& taper_members) override {         \
     taper_members.all(#__VA_ARGS__ __VA_OPT__(, ) __VA_ARGS__);              \

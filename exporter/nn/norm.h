@@ -16,9 +16,9 @@ struct BatchNormOptions {
 
 /// y = (x - mean) / √(variance + eps) · weight + bias, for each channel (dimension 1):
 ///   x (N, C) or (N, C, size…) -> the same shape
-/// While training, mean and (biased) variance are those of the batch and move the running ones
-/// (which get the unbiased variance); in eval() the running ones are used. weight 1, bias 0,
-/// running_mean 0, running_var 1 at the start.
+/// While training, mean and (biased) variance are those of the batch. They also update the running
+/// statistics, with the unbiased variance. eval() uses the running statistics. At the start weight
+/// is 1, bias 0, running_mean 0, running_var 1.
 class BatchNorm : public Layer {
  public:
   Parameter weight, bias;                                 ///< (C)
@@ -134,8 +134,8 @@ struct InstanceNormOptions {
   bool track_running_stats = false;  ///< with running statistics, which eval() then uses
 };
 
-/// A batch norm of each example for itself: x (N, C, size…) or (C, size…) -> the same shape. The
-/// running statistics are moved by the averages over the batch. Ulyanov et al., "Instance
+/// A batch norm of each example alone: x (N, C, size…) or (C, size…) -> the same shape. The
+/// averages over the batch update the running statistics. Ulyanov et al., "Instance
 /// normalization: the missing ingredient for fast stylization", 2016.
 class InstanceNorm : public Layer {
  public:

@@ -21,11 +21,15 @@ struct LBFGSOptions {
 /// line search of algorithms 3.5 and 3.6. The first iteration moves by min(1, 1 / |g|₁) · lr.
 ///
 ///   optim::LBFGS optimizer(net.parameters());
-///   optimizer.step([&] { optimizer.zero_grad(); Tensor l = loss(net(x), y); l.backward(); return
-///   l; });
+///   optimizer.step([&] {
+///     optimizer.zero_grad();
+///     Tensor l = loss(net(x), y);
+///     l.backward();
+///     return l;
+///   });
 ///
-/// How often the closure runs depends on its values, so a step cannot be traced; the history is
-/// not a part of state_dict().
+/// A step cannot be traced, because the number of calls of the closure depends on the loss.
+/// state_dict() does not contain the history.
 class LBFGS : public Optimizer {
  public:
   using Closure = std::function<Tensor()>;
@@ -34,8 +38,8 @@ class LBFGS : public Optimizer {
   explicit LBFGS(const std::vector<Tensor>& parameters, LBFGSOptions options = {},
                  Location here = Location::current());
 
-  /// `closure` forgets the gradients, computes the loss and its gradients, and gives the loss.
-  /// Gives the loss before the step. Throws EagerError inside a trace.
+  /// `closure` clears the gradients, computes the loss and its gradients, and returns the loss.
+  /// `step` returns the loss before the step. Throws EagerError inside a trace.
   double step(const Closure& closure, Location here = Location::current());
 
  protected:

@@ -28,8 +28,8 @@ void Optimizer::zero_grad() {
 void Optimizer::set_lr(double value, size_t group, Location here) {
   if (eager::recorder() != nullptr)
     throw EagerError(here,
-                     "export: a learning rate that is set inside a traced function would stay the "
-                     "number that it is now; set it outside, and on the device write the "
+                     "export: a learning rate that is set inside a traced function would become a "
+                     "constant of the program; set it outside, and on the device write the "
                      "state \"" +
                          groups_.at(group).lr.name() + "\"");
   Group& g = groups_.at(group);

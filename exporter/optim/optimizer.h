@@ -1,7 +1,7 @@
-// What all optimizers share. An update is ordinary eager code under no_grad, in place, so that a
-// whole training step can be traced: the state of an optimizer is tensors that exist from its
-// construction on and become states of the program, under the names "optimizer.lr",
-// "optimizer.step", "optimizer.momentum.conv1.weight".
+// The base of all optimizers. An update is ordinary eager code under no_grad, in place, so a whole
+// training step can be traced. All state tensors exist from construction on. In a program they
+// become states with names such as "optimizer.lr", "optimizer.step",
+// "optimizer.momentum.conv1.weight".
 #pragma once
 #include <optional>
 #include <string>
@@ -30,30 +30,31 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  /// Changes every parameter that has a gradient; the others stay as they are, with their state.
+  /// Changes every parameter that has a gradient. Parameters without a gradient keep their values
+  /// and states.
   void step(Location here = Location::current());
-  /// Forgets the gradients.
+  /// Clears the gradients.
   void zero_grad();
 
   size_t group_count() const { return groups_.size(); }
   const std::vector<Tensor>& parameters(size_t group = 0) const {
     return groups_.at(group).parameters;
   }
-  /// The learning rate, as last set by hand or by a scheduler. A program that runs elsewhere
-  /// changes its own state "optimizer.lr".
+  /// The learning rate that `set_lr` or a scheduler set last. An exported program has its own state
+  /// "optimizer.lr"; write that one on the device.
   double lr(size_t group = 0) const { return groups_.at(group).lr_value; }
   void set_lr(double value, size_t group = 0, Location here = Location::current());
   /// The rate that schedulers count from: that at the first scheduler's construction.
   double initial_lr(size_t group = 0);
 
-  /// What OneCycleLR and CyclicLR move against the learning rate: the momentum of SGD, the first
-  /// beta of Adam. It is a number, fixed in a traced step. Throws EagerError if the optimizer has
+  /// The momentum of SGD, or the first beta of Adam; OneCycleLR and CyclicLR change it. It is a
+  /// number: a traced step keeps the value of its trace. Throws EagerError if the optimizer has
   /// none.
   virtual double momentum(size_t group = 0) const;
   virtual void set_momentum(double value, size_t group = 0, Location here = Location::current());
 
-  /// The state tensors by name; load copies values and throws EagerError for names or shapes that
-  /// differ.
+  /// The state tensors by name. `load_state_dict` copies values and throws EagerError if names or
+  /// shapes differ.
   NamedTensors state_dict() const;
   void load_state_dict(const NamedTensors& state, Location here = Location::current());
 
@@ -68,8 +69,8 @@ class Optimizer {
   /// `made`: the class and the line of its constructor's caller, for the errors there.
   explicit Optimizer(Check made) : made_(made) {}
   const Check& check() const { return made_; }
-  /// Throws EagerError for parameters that are not leaves that want gradients, are given twice, or
-  /// are none at all.
+  /// Throws EagerError if there are no parameters, if one is given twice, or if one is not a leaf
+  /// that wants a gradient.
   void add_group(const std::vector<Tensor>& parameters, double lr);
   /// A new state tensor, "optimizer.<kind>".
   Tensor make_state(const std::string& kind, const Tensor& value);

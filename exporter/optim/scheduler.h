@@ -1,5 +1,5 @@
-// Learning rates that change over time. A scheduler sets the rates of an optimizer, counting from
-// those it finds; call step() after each epoch (or batch, for OneCycleLR and CyclicLR). The values
+// Learning rates that change over time. A scheduler starts from the rates of an optimizer and sets
+// new ones. Call step() after each epoch (for OneCycleLR and CyclicLR after each batch). The values
 // are PyTorch's, computed in f64.
 #pragma once
 #include <functional>
@@ -290,7 +290,7 @@ struct ReduceLROnPlateauOptions {
   double min_lr = 0;
   double eps = 1e-8;  ///< a smaller change of the rate is left out
 };
-/// rate · factor when a metric has stopped to improve.
+/// rate · factor when a metric has stopped improving.
 class ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {},

@@ -38,9 +38,9 @@ struct RpropOptions {
 struct RpropState {
   Tensor previous, step_size;
 };
-/// Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning", 1993:
-/// every element has a step size, which grows while the gradient keeps its sign; where it turns,
-/// the size falls and the element stays. lr counts at construction only.
+/// Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning", 1993.
+/// Every element has a step size. It grows while the gradient keeps its sign. When the sign
+/// changes, the step size shrinks and the element stays. lr is read at construction only.
 /// States: lr, prev.<parameter>, step_size.<parameter>.
 class Rprop : public PerParameter<RpropOptions, RpropState> {
  public:

@@ -8,9 +8,9 @@ namespace {
 
 using ir::Value;
 
-class Folder {
+class BatchNormFolder {
  public:
-  explicit Folder(ir::Graph& graph) : graph_(graph) {
+  explicit BatchNormFolder(ir::Graph& graph) : graph_(graph) {
     for (const ir::Constant& c : graph.constants()) payloads_[c.value.get()] = c.payload.get();
   }
 
@@ -95,6 +95,6 @@ class Folder {
 
 }  // namespace
 
-int fold_batch_norm(ir::Graph& graph) { return Folder(graph).run(); }
+int fold_batch_norm(ir::Graph& graph) { return BatchNormFolder(graph).run(); }
 
 }  // namespace taper::passes

@@ -16,9 +16,9 @@ using eager::Tensor;
 /// A folded constant may have this many times the bytes that it is made from, or this many bytes.
 constexpr int64_t allowed_growth = 2, always_allowed_bytes = 4096;
 
-class Folder {
+class ConstantFolder {
  public:
-  explicit Folder(ir::Graph& graph) : graph_(graph) {}
+  explicit ConstantFolder(ir::Graph& graph) : graph_(graph) {}
 
   int run() {
     eager::NoGrad guard;
@@ -95,6 +95,6 @@ class Folder {
 
 }  // namespace
 
-int fold_constants(ir::Graph& graph) { return Folder(graph).run(); }
+int fold_constants(ir::Graph& graph) { return ConstantFolder(graph).run(); }
 
 }  // namespace taper::passes

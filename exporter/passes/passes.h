@@ -14,12 +14,12 @@ namespace taper::passes {
 /// Removes nodes whose results nobody uses, and unused constants. Checks stay.
 int remove_dead_code(ir::Graph& graph);
 
-/// Computes what follows from constants alone, by eager's kernels, so bit for bit what the program
-/// would compute. A result that is much larger than what it is made from stays a node.
+/// Computes nodes whose arguments are all constants. Eager's kernels compute them, so the bits are
+/// those of the program. A result that is much larger than its arguments stays a node.
 int fold_constants(ir::Graph& graph);
 
-/// Keeps one of several calls of the same operator on the same arguments. Random numbers are
-/// functions of a state, so no operator is excepted.
+/// Keeps one of several calls of the same operator on the same arguments. This holds for all
+/// operators, because random numbers are functions of a state.
 int merge_common_subexpressions(ir::Graph& graph);
 
 /// Rewrites conv → batch norm (inference, constants) as one convolution: w' = w * g / sqrt(var +
@@ -28,13 +28,13 @@ int merge_common_subexpressions(ir::Graph& graph);
 int fold_batch_norm(ir::Graph& graph);
 
 /// Replaces trees of f32 pointwise operators over equal sizes by one `taper::pointwise`
-/// (kernels/pointwise_program.h), so that what lies between them never goes to memory. Exact: every
+/// (kernels/pointwise_program.h), so that intermediate results never go to memory. Exact: every
 /// element goes through the same functions.
 int fuse_pointwise(ir::Graph& graph);
 
-/// The graph traced again through eager: composite operators that no kernel takes as a whole become
-/// those they are made of, and writes in place (of imported graphs) become values and writes to
-/// states. States keep their path, kind and first value.
+/// Traces the graph again through eager. A composite operator without a kernel of its own becomes
+/// the operators of its decomposition. Writes in place (of imported graphs) become values and
+/// writes to states. States keep their path, kind and first value.
 std::unique_ptr<ir::Graph> retrace(const ir::Graph& graph);
 
 struct Pass {
@@ -51,8 +51,7 @@ struct PassResult {
   int changes;
 };
 
-/// Runs `passes`, of them only the exact ones if `exact`. In debug builds the graph is verified
-/// after each.
+/// Runs `passes`; with `exact`, only the exact ones. Debug builds verify the graph after each pass.
 std::vector<PassResult> run_passes(ir::Graph& graph, bool exact,
                                    const std::vector<Pass>& passes = default_passes());
 

@@ -69,8 +69,8 @@ class Converter {
         state.kind == ir::StateKind::optimizer || state.kind == ir::StateKind::parameter;
     if (trained)
       throw ExportError(graph_.name() + ": the program writes " + state.path +
-                        ", a weight or an optimizer's state; training stays f32, so leave out the "
-                        "dtype, or export the method without the one that trains");
+                        ", a weight or an optimizer's state; training stays f32: leave out the "
+                        "dtype, or export without the method that trains");
     if (state.initial != nullptr) state.initial = half_.convert(*state.initial);
     become_half(state.value.get());
   }

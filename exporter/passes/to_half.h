@@ -1,4 +1,4 @@
-// Half precision for who wants a smaller program: weights in f16 or bf16, and arithmetic on them.
+// Half precision, for smaller programs: weights in f16 or bf16, and arithmetic on them.
 #pragma once
 #include <functional>
 
@@ -10,9 +10,10 @@ namespace taper::passes {
 using HasKernel = std::function<bool(const ir::Node& call)>;
 
 /// Turns f32 into `half`, which is f16 or bf16: weights, states, and the results of operators that
-/// have a kernel for it. f64 and integers stay, and so do inputs and outputs: casts stand at the
-/// boundary. An operator without such a kernel runs in f32 between casts, as in eager; where one
-/// follows the other, f32 is handed on, through what lies between them element by element.
+/// have a kernel for it. f64 and integers stay. Inputs and outputs keep their dtypes; casts convert
+/// them. An operator without a kernel for `half` runs in f32 between casts, as in eager. If several
+/// such operators follow each other, also with elementwise operators between them, f32 is passed on
+/// without casts.
 ///
 /// Some values stay f32, because halves cannot hold them:
 ///   - what follows from integers and constants beside them alone, up to where it meets the model's
@@ -21,11 +22,12 @@ using HasKernel = std::function<bool(const ir::Node& call)>;
 ///   - powers, exponentials and sums, up to where they meet data: norms;
 ///   - what is computed with a number beyond the range of `half`, such as -3.4e38 or 1e-12;
 ///   - constants of one dimension that f32 kernels read: biases, which are small.
-/// A finite number that does not fit becomes the largest that does, never an infinity. What takes
-/// or replaces a part of an f32 value does so in f32, and casts the part alone.
+/// A finite number that does not fit becomes the largest finite number, never an infinity. An
+/// operator that takes or replaces a part of an f32 value does so in f32, and only the part is
+/// cast.
 ///
-/// Bodies of branches and loops are converted each for itself: f32 goes in and comes out, so
-/// weights that a body reads are f32 while it runs. Returns how many values became halves. Throws
+/// Each body of a branch or loop is converted alone. Its inputs and results stay f32, so weights
+/// that a body reads are f32 while it runs. Returns how many values became halves. Throws
 /// ExportError if a method of the program writes weights: training stays f32.
 int to_half(ir::Graph& graph, DType half, const HasKernel& has_kernel);
 

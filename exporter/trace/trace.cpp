@@ -84,8 +84,8 @@ void check_repeats(const ir::Graph& first, const ir::Graph& second, Location her
       throw EagerError(a->location.known() ? a->location : here,
                        "export of " + first.name() + ": the function was traced twice and did " +
                            was + ", then " + is +
-                           ": a number of the host that changes from call to call would stay what "
-                           "it is now; keep it in a named tensor (a state) or make it an input");
+                           ": a number that changes from call to call would become a constant of "
+                           "the program; keep it in a named tensor (a state) or make it an input");
   }
   const auto outputs = [](const ir::Graph& graph) {
     std::string names;
@@ -96,8 +96,7 @@ void check_repeats(const ir::Graph& first, const ir::Graph& second, Location her
     throw EagerError(here,
                      "export of " + first.name() +
                          ": the function was traced twice and called different operators, or gave "
-                         "its results in another order; what it does must not depend on how often "
-                         "it ran");
+                         "its results in another order; it must do the same in every call");
   auto s = first.states().begin(), t = second.states().begin();
   for (; s != first.states().end() && t != second.states().end(); ++s, ++t)
     if (s->initial->bytes != t->initial->bytes &&
@@ -131,7 +130,7 @@ std::unique_ptr<ir::Graph> trace_once(const std::string& name, const Function& f
   }
   if (!output_names.empty() && output_names.size() != outputs.size())
     throw EagerError(here, "export of " + name + ": " + std::to_string(output_names.size()) +
-                               " output names are given, the function gives " +
+                               " output names are given, but the function gives " +
                                std::to_string(outputs.size()) + " tensors");
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined())

@@ -1,9 +1,11 @@
 #include "taper/exporter/trace/tracer.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/ir/check.h"
 
 namespace taper {
 namespace {
@@ -42,12 +44,12 @@ uint64_t next_id() {
 
 }  // namespace
 
-Tracer::Tracer(ir::Graph& graph) : graph_(graph), id_(next_id()), elements_(own_elements_) {}
+Tracer::Tracer(ir::Graph& graph) : graph_(graph), id_(next_id()), names_(own_names_) {}
 Tracer::Tracer(ir::Graph& graph, Tracer& outside)
     : graph_(graph),
       outside_(&outside),
       id_(next_id()),
-      elements_(outside.elements_),
+      names_(outside.names_),
       last_(outside.last_) {}
 
 Tracer::~Tracer() {
@@ -160,7 +162,7 @@ void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Ten
     else
       types.emplace_back().present = false;
   }
-  for (const Check& check : checks) graph_.add_check(check);
+  for (const Check& check : checks) add_check(check, here);
   const ir::Node* node = graph_.append(*info.op, std::move(list), types,
                                        here.known() ? here : last_, eager::module_path());
   for (int k = 0; k < info.schema.result_count; ++k) {
@@ -201,18 +203,64 @@ void Tracer::write(const Tensor& base, const Tensor& source, Location here) {
   track.written = true;
 }
 
-Dim Tracer::element(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here) {
+// `wanted`, or a name like it that no other symbol of the method has.
+std::string Tracer::name_of_element(const std::string& wanted) {
+  const auto is_taken = [&](const std::string& name) {
+    for (const Tracer* t = this; t != nullptr; t = t->outside_)
+      for (const ir::SymbolBinding& s : t->graph_.symbols())
+        if (s.symbol.as_symbol()->name == name) return true;
+    return names_.contains(name);
+  };
+  std::string name = wanted.empty() ? "u0" : wanted;
+  for (int i = wanted.empty() ? 1 : 2; is_taken(name); ++i)
+    name = (wanted.empty() ? "u" : wanted + "_") + std::to_string(i);
+  names_.insert(name);
+  return name;
+}
+
+Dim Tracer::element(const Tensor& tensor, int64_t minimum, int64_t maximum, const std::string& name,
+                    Location here) {
   eager::NoGrad guard;
   Tensor read = tensor;
   ir::Value* value = value_of(read, here);
   if (value->node != nullptr && value->node->op->category == Category::view)
     value = value_of(read = tensor.clone(here), here);
-  const Dim symbol = Dim::symbol("u" + std::to_string(elements_++), minimum, maximum);
+  const Dim symbol = Dim::symbol(name_of_element(name), minimum, maximum);
   graph_.bind_symbol({symbol, ir::SymbolSource::element, 0, 0, value});
   return symbol;
 }
 
-void Tracer::assume(const Check& check) { graph_.add_check(check); }
+// A caller may give a declared size any value of its range, so an operator that works for one of
+// them alone is a mistake of the model or of the declaration.
+void Tracer::add_check(const Check& check, Location here) {
+  if (const std::optional<Collapse> left = collapse_of(check); left && is_declared(left->symbol)) {
+    const Symbol& s = *left->symbol;
+    const std::string range =
+        s.name + " is declared as " + std::to_string(s.minimum) + ".." + std::to_string(s.maximum);
+    if (!left->value)
+      throw EagerError(here, "export: " + check.message + ": no size meets this, " + range);
+    const std::string value = std::to_string(*left->value);
+    throw EagerError(here, "export: " + check.message + ": " + range + ", and only " + s.name +
+                               " = " + value + " meets this; mend the model so that every " +
+                               s.name + " fits, or declare the one size: Dim::symbol(\"" + s.name +
+                               "\", " + value + ", " + value + "), of a .pt2 --dim " + s.name +
+                               "=" + value);
+  }
+  graph_.add_check(check);
+}
+
+/// Whether a symbol stands for a size or a number that the caller chooses.
+bool Tracer::is_declared(const Symbol* symbol) const {
+  if (outside_ != nullptr) return outside_->is_declared(symbol);
+  return std::ranges::any_of(graph_.symbols(), [&](const ir::SymbolBinding& s) {
+    return s.symbol.as_symbol() == symbol && (s.source == ir::SymbolSource::input_extent ||
+                                              s.source == ir::SymbolSource::input_number);
+  });
+}
+
+void Tracer::assume(const Check& check) {
+  add_check(check, eager::place().known() ? eager::place() : last_);
+}
 
 void Tracer::keep_grad(const Tensor& leaf) {
   if (outside_ != nullptr) return outside_->keep_grad(leaf);
@@ -235,7 +283,7 @@ void Tracer::name(const Tensor& tensor, const std::string& name) {
 void Tracer::refuse_value(const Tensor& tensor, Location here) {
   throw DataDependentError(
       here, "export: a number is read from a tensor of size " + eager::to_string(tensor.sizes()) +
-                ", which only a run will know: `if` on a tensor's value and item() cannot "
+                ", which is known only at run time: `if` on a tensor's value and item() cannot "
                 "be traced; choose with where() or cond(), repeat with while_loop() or scan(), or "
                 "leave that part outside");
 }

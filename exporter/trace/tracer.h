@@ -1,6 +1,7 @@
 // The recorder behind `trace`.
 #pragma once
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -48,7 +49,7 @@ class Tracer final : public eager::Recorder {
               eager::Tensor* results, const std::vector<Check>& checks, Location here) override;
   void write(const eager::Tensor& base, const eager::Tensor& source, Location here) override;
   Dim element(const eager::Tensor& tensor, int64_t minimum, int64_t maximum,
-              Location here) override;
+              const std::string& name, Location here) override;
   void assume(const Check& check) override;
   void keep_grad(const eager::Tensor& leaf) override;
   [[noreturn]] void refuse_value(const eager::Tensor& tensor, Location here) override;
@@ -87,14 +88,18 @@ class Tracer final : public eager::Recorder {
   Track& track_of(const eager::Tensor& tensor, Location here);
   Track& capture(const eager::Tensor& base, Location here);
   void remember(const eager::Tensor& tensor, ir::Value* value, uint64_t generation);
+  void add_check(const Check& check, Location here);
+  bool is_declared(const Symbol* symbol) const;
+  std::string name_of_element(const std::string& wanted);
   ir::Argument argument(const Parameter& parameter, const eager::Boxed& boxed, Location here);
 
   ir::Graph& graph_;
   Tracer* const outside_ = nullptr;          ///< of a body
   std::vector<eager::Tensor> from_outside_;  ///< of a body: what became inputs, in order
   const uint64_t id_;
-  int own_elements_ = 0;  ///< symbols made of elements
-  int& elements_;         ///< those of the whole method: their names are unique in it
+  using Names = std::set<std::string>;
+  Names own_names_;
+  Names& names_;  ///< of symbols made of elements: unique in the whole method
   std::unordered_map<const eager::Storage*, Track> tracks_;
   std::vector<Track*> captured_;  // in the order of capture
   std::vector<std::pair<eager::Tensor, eager::Tensor>> gradients_before_;

@@ -162,9 +162,9 @@ Tensors Tracer::loop(const Tensors& carried, const Body& condition, const Body& 
 
 Tensors Tracer::types_of(const Body& body, const Tensors& inputs, Tensors& captured,
                          Location here) {
-  const int elements = elements_;
+  const Names names = names_;
   Recorded recorded = record_body("body", body, inputs, {}, here);
-  elements_ = elements;
+  names_ = names;
   captured = recorded.captured;
   return recorded.results;
 }

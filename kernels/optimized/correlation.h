@@ -1,8 +1,8 @@
 // Convolution and its gradients: three ways through one cross-correlation (portable/correlation.h).
 //
-// All dense f32. Nothing is unrolled into columns: an image is copied once, with its padding, so
-// that each tap of the kernel sees the image as a row of the product, shifted (the copy is skipped
-// where it would be the image itself).
+// All dense f32. Nothing is unrolled into columns. An image is copied once, with its padding. Then
+// each tap of the kernel sees the shifted image as a row of the product. The copy is skipped where
+// it would equal the image.
 #pragma once
 #include "taper/kernels/optimized/microkernel.h"
 #include "taper/kernels/portable/correlation.h"

@@ -76,7 +76,7 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
   a.data = a.at_offset(i * g.a_batch + row * g.a_row);
   b.data = b.at_offset(i * g.b_batch + column * g.b_column);
   GemmBlock block{kernels,
-                  g.dtype == DType::bf16 ? pair_tiles(kernels) : nullptr,
+                  g.pairs,
                   g.m,
                   g.k,
                   a,

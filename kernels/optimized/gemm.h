@@ -1,7 +1,7 @@
 // The matrix product below mm, bmm, addmm, baddbmm and linear: of f32, and of f16 and bf16, which
 // are widened where f32 is packed.
 #pragma once
-#include "taper/kernels/optimized/microkernel.h"
+#include "taper/kernels/optimized/pair_tiles.h"
 #include "taper/kernels/portable/pointwise.h"
 
 namespace taper::optimized {
@@ -23,6 +23,7 @@ struct Gemm {
   index_t batch = 1, m = 0, n = 0, k = 0;
   DType dtype = DType::f32;                      ///< of a, b, c and addend
   const portable::SmallFloats* small = nullptr;  ///< how f16 and bf16 are converted
+  const PairTiles* pairs = nullptr;              ///< of bf16; nullptr: products are those of f32
   const void* a = nullptr;
   const void* b = nullptr;
   void* c = nullptr;

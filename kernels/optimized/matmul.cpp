@@ -70,7 +70,7 @@ Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
 }
 template <CpuLevel level>
 Error run(Context& context, const GemmPlan& plan, Gemm g) {
-  g.small = &small_floats<level>;
+  g.small = &small_floats<level>, g.pairs = pair_tiles<level>();
   run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
   return Error::ok;
 }
@@ -119,10 +119,17 @@ struct Products {
 #define TAPER_PRODUCT_LEVELS(op, variant, ...) \
   TAPER_PRODUCT(op, op##_##variant, portable, __VA_ARGS__)
 #endif
-#define TAPER_PRODUCT_DTYPES(op, prepare, run)       \
-  TAPER_PRODUCT_LEVELS(op, f32, float, prepare, run) \
-  TAPER_PRODUCT_LEVELS(op, f16, Half, prepare, run)  \
-  TAPER_PRODUCT_LEVELS(op, bf16, BFloat16, prepare, run)
+#if TAPER_X86_LEVELS
+#define TAPER_PRODUCT_PAIRS(op, ...) \
+  TAPER_PRODUCT(op, op##_bf16_avx512_bf16, avx512_bf16, BFloat16, __VA_ARGS__)
+#else
+#define TAPER_PRODUCT_PAIRS(op, ...)
+#endif
+#define TAPER_PRODUCT_DTYPES(op, prepare, run)           \
+  TAPER_PRODUCT_LEVELS(op, f32, float, prepare, run)     \
+  TAPER_PRODUCT_LEVELS(op, f16, Half, prepare, run)      \
+  TAPER_PRODUCT_LEVELS(op, bf16, BFloat16, prepare, run) \
+  TAPER_PRODUCT_PAIRS(op, prepare, run)
 TAPER_PRODUCT_DTYPES(mm, prepare_product, run_product)
 TAPER_PRODUCT_DTYPES(bmm, prepare_product, run_product)
 TAPER_PRODUCT_DTYPES(addmm, prepare_plus, run_plus)

@@ -130,7 +130,7 @@ extern const Microkernels microkernels_avx2, microkernels_avx512;
 template <CpuLevel level>
 constexpr const Microkernels& microkernels() {
 #if TAPER_X86_LEVELS
-  if constexpr (level == CpuLevel::avx512) return microkernels_avx512;
+  if constexpr (level >= CpuLevel::avx512) return microkernels_avx512;
   if constexpr (level == CpuLevel::avx2) return microkernels_avx2;
 #endif
   return microkernels_portable;

@@ -8,8 +8,8 @@ namespace taper::optimized {
 #include "taper/kernels/optimized/kernels.def"
 #undef TAPER_KERNEL_NAME
 
-/// Every optimized kernel, the fastest level first: whoever takes records from this set asks
-/// `cpu_has(record.level)`.
+/// Every optimized kernel, the highest CPU level first. Take a record from this set only if the
+/// machine has its level: `cpu_levels().has(record.level)`.
 extern const KernelSet all;
 
 }  // namespace taper::optimized

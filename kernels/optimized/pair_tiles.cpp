@@ -61,18 +61,11 @@ template <size_t... r>
 constexpr PairTiles make_table(std::index_sequence<r...>) {
   return {{{tile<r + 1, 1>, tile<r + 1, 2>}...}, interleave};
 }
-constexpr PairTiles table = make_table(std::make_index_sequence<Microkernels::most_rows>());
 
 }  // namespace
 
-const PairTiles* pair_tiles(const Microkernels& kernels) {
-  return &kernels == &microkernels_avx512 && __builtin_cpu_supports("avx512bf16") ? &table
-                                                                                  : nullptr;
-}
+constexpr PairTiles pair_tiles_avx512_bf16 =
+    make_table(std::make_index_sequence<Microkernels::most_rows>());
 
 }  // namespace taper::optimized
-#else
-const taper::optimized::PairTiles* taper::optimized::pair_tiles(const Microkernels&) {
-  return nullptr;
-}
 #endif

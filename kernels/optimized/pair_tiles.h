@@ -22,7 +22,17 @@ struct PairTiles {
   void (*interleave)(index_t count, const BFloat16* even, const BFloat16* odd, Pair* to);
 };
 
-/// nullptr where `kernels`, or this machine, have none.
-const PairTiles* pair_tiles(const Microkernels& kernels);
+#if TAPER_X86_LEVELS
+extern const PairTiles pair_tiles_avx512_bf16;
+#endif
+
+/// The tiles of a level; nullptr: its products of bf16 are products of f32.
+template <CpuLevel level>
+constexpr const PairTiles* pair_tiles() {
+#if TAPER_X86_LEVELS
+  if constexpr (level == CpuLevel::avx512_bf16) return &pair_tiles_avx512_bf16;
+#endif
+  return nullptr;
+}
 
 }  // namespace taper::optimized

@@ -152,6 +152,11 @@ void narrow_small(DType dtype, index_t n, const float* from, void* to) {
 /// For run_small and the matrix products.
 template <CpuLevel level>
 inline constexpr portable::SmallFloats small_floats{widen_small<level>, narrow_small<level>};
+#if TAPER_X86_LEVELS
+template <>
+inline constexpr portable::SmallFloats small_floats<CpuLevel::avx512_bf16> =
+    small_floats<CpuLevel::avx512>;
+#endif
 
 /// The loader (walk.h) of a small float at a level.
 template <class E, CpuLevel level>

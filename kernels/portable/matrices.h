@@ -46,8 +46,8 @@ inline const Threads* outer_threads(const Context& context, index_t count) {
   return count == 1 ? nullptr : context.threads;
 }
 
-/// Half of a square matrix: the system T x = b is solved by it, from the first row on if it is the
-/// lower half, from the last if the upper one. `unit`: its diagonal counts as ones and is not read.
+/// Half of a square matrix, to solve T x = b. The lower half is solved from the first row on, the
+/// upper one from the last. `unit`: its diagonal counts as ones and is not read.
 template <class T>
 struct Triangle {
   Matrix<const T> a;
@@ -111,9 +111,9 @@ void substitute(const Triangle<T>& t, const Matrix<T>& x, index_t width) {
   x.column == 1 ? substitute<true>(t, x, width) : substitute<false>(t, x, width);
 }
 
-/// Calls `solve(matrix, x, width)` for every strip of columns of the right sides in `out`, which it
-/// first sets to those of `b`: to their rows, if the unknown stands on the left of its matrix
-/// (`left` false), so that a system A X = B is left to solve.
+/// Calls `solve(matrix, x, width)` for every strip of columns of the right sides in `out`. First it
+/// copies the columns of `b` there. If the system is X A = B (`left` false), it copies the rows of
+/// `b`, so that `solve` always meets a system A X = B.
 template <class T, class Solve>
 void for_each_right_side(const Context& context, AnyView<const T> b, const Walk& batch_of_b,
                          bool left, View<T> out, const Solve& solve) {

@@ -1,7 +1,7 @@
-// Elements in order: an integer that is ordered as the values are makes an entry with the position
-// of its element, and entries are sorted, or the one of a rank is found, digit by digit in linear
-// time. No two entries are equal, so every way gives the order of a stable sort: it depends neither
-// on threads nor on how the work is cut.
+// Elements in order. Each element becomes an entry: its position, and an integer that is ordered as
+// the values are. Entries are sorted, or the one of a rank is found, digit by digit in linear time.
+// No two entries are equal, so every way gives the order of a stable sort. Threads and the cut of
+// the work do not matter.
 #pragma once
 #include <cstring>
 #include <limits>

@@ -145,8 +145,8 @@ inline double log_gamma_of_float(double x) {
   return base - 0.69314718055994530942 * log_of_shift;
 }
 
-/// Γ'(x) / Γ(x): the asymptotic series from 10 on, to which x comes by ψ(x + 1) = ψ(x) + 1 / x;
-/// ψ(x) = ψ(1 - x) - π / tan(πx) below 0. Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
+/// Γ'(x) / Γ(x): from 10 on the asymptotic series. Below 10, ψ(x + 1) = ψ(x) + 1 / x leads there;
+/// below 0, ψ(x) = ψ(1 - x) - π / tan(πx). Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
 inline double digamma(double x) {
   if (x == 0) return std::copysign(HUGE_VAL, -x);
   double reflected = 0;
@@ -177,9 +177,9 @@ inline double inverse_power(double q, int64_t s) {
     if (s % 2 != 0) power *= q;
   return 1 / power;
 }
-/// ζ(s, q) = Σ 1 / (q + k)^s over k >= 0, for s > 1 and q > 0: the first terms, and the rest by the
-/// Euler-Maclaurin formula, which from `first` = 10 on is right to the last digits of a double,
-/// from 3 on to those of a float.
+/// ζ(s, q) = Σ 1 / (q + k)^s over k >= 0, for s > 1 and q > 0. The first terms are added one by
+/// one, from q = `first` on the Euler-Maclaurin formula gives the rest. `first` = 10 is enough for
+/// the last digits of a double, 3 for those of a float.
 inline double hurwitz_zeta_positive(int64_t s, double q, int first) {
   const double e = static_cast<double>(s);
   double sum = 0;

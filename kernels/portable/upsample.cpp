@@ -9,8 +9,8 @@ namespace taper::portable {
 namespace {
 
 /// The taps of every position of every dimension; a dimension that is missing has one tap of
-/// weight 1.
-template <Method method, class W>
+/// weight 1. Weights are of type W, positions of nearest methods of type P.
+template <Method method, class W, class P>
 struct Table {
   using Tap = Taps<W, taps_of(method)>;
   const Tap* taps[3];
@@ -30,10 +30,18 @@ struct Table {
         continue;
       }
       const Axis& axis = p.axis[d];
+      const index_t stride = strides[d - (3 - n)];
       taps[d] = to, count[d] = taps_of(method);
-      const W step = axis.step<W>(p.align_corners);
-      for (index_t i = 0; i < axis.out; ++i)
-        *to++ = taps_at<method>(axis, step, p.align_corners, strides[d - (3 - n)], i);
+      if constexpr (is_nearest(method)) {
+        for (index_t i = 0; i < axis.out; ++i)
+          *to++ = {{stride * (p.is_small_image ? nearest_in_small_image<method>(axis, i)
+                                               : nearest_at<method, P>(axis, i))},
+                   {1}};
+      } else {
+        const W step = axis.step<W>(p.align_corners);
+        for (index_t i = 0; i < axis.out; ++i)
+          *to++ = taps_at<method>(axis, step, p.align_corners, stride, i);
+      }
     }
   }
   /// Calls f(offset of a row of the input, its weight) for the rows that result row (depth, height)
@@ -104,19 +112,20 @@ class RowStretch {
 template <Method method, class T, class... Tail>
 struct Upsample {
   using W = std::conditional_t<is_nearest(method), float, T>;
+  using Positions = Table<method, W, std::conditional_t<sizeof(T) == 8, double, float>>;
   static constexpr int taps = taps_of(method);
   using Stretch = RowStretch<W, taps, taps * taps>;
 
   static Error prepare(Context& context, Resampling& p, AnyView<const T> self, Span<const int64_t>,
                        Tail... tail, View<T> out) {
     p = resampling_of(self.shape(), out.shape(), tail...);
-    context.need_scratch(Table<method, W>::bytes(p));
+    context.need_scratch(Positions::bytes(p));
     return Error::ok;
   }
   static Error run(Context& context, const Resampling& p, AnyView<const T> self,
                    Span<const int64_t>, Tail..., View<T> out) {
     const int n = self.rank() - 2;
-    const Table<method, W> table(p, self.shape().strides + 2, n, context.scratch);
+    const Positions table(p, self.shape().strides + 2, n, context.scratch);
     if constexpr (is_nearest(method)) {
       const auto* columns = table.taps[2];
       const index_t width = p.axis[2].out;
@@ -156,13 +165,13 @@ struct Upsample {
                                 Span<const int64_t>, Span<const int64_t>, Tail... tail,
                                 View<T> out) {
     p = resampling_of(out.shape(), grad_output.shape(), tail...);
-    context.need_scratch(Table<method, W>::bytes(p));
+    context.need_scratch(Positions::bytes(p));
     return Error::ok;
   }
   /// Each gradient goes to the taps of its position, in row-major order, plane by plane.
   static Error run_backward(Context& context, const Resampling& p, View<const T> grad_output,
                             Span<const int64_t>, Span<const int64_t>, Tail..., View<T> out) {
-    const Table<method, W> table(p, out.shape().strides + 2, out.rank() - 2, context.scratch);
+    const Positions table(p, out.shape().strides + 2, out.rank() - 2, context.scratch);
     const auto* columns = table.taps[2];
     const index_t depth = p.axis[0].out, height = p.axis[1].out, width = p.axis[2].out;
     parallel_for(context.threads, p.planes, [&](index_t plane) {

@@ -29,6 +29,7 @@ struct Resampling {
   index_t planes;
   Axis axis[3];
   bool align_corners;
+  bool is_small_image;  ///< two dimensions whose results are at most 128 together
 
   index_t in_plane() const { return axis[0].in * axis[1].in * axis[2].in; }
 };
@@ -36,7 +37,8 @@ struct Resampling {
 inline Resampling resampling_of(const Shape& in, const Shape& out, bool align_corners,
                                 const Maybe<double>* scales) {
   const int missing = 5 - in.rank;
-  Resampling p{in.sizes[0] * in.sizes[1], {}, align_corners};
+  const bool is_small_image = out.rank == 4 && out.sizes[2] <= 128 - out.sizes[3];
+  Resampling p{in.sizes[0] * in.sizes[1], {}, align_corners, is_small_image};
   for (int d = 0; d < 3; ++d) {
     const int i = d - missing;
     p.axis[d] = i < 0 ? Axis{1, 1, {}} : Axis{in.sizes[2 + i], out.sizes[2 + i], scales[i]};
@@ -59,20 +61,36 @@ struct Taps {
   W weight[count];
 };
 
-/// The taps of result `i`. `stride`: of the input.
+/// The element that result `i` of a nearest method takes. A position within rounding of a whole
+/// number decides for one element or the next, so PyTorch's own roundings are followed: T is the
+/// type of positions, and floats are what is rounded down.
+template <Method method, class T>
+index_t nearest_at(const Axis& axis, index_t i) {
+  static_assert(is_nearest(method));
+  const T place = static_cast<T>(i) + (method == Method::nearest ? T(0) : T(0.5));
+  const float at = std::floor(static_cast<float>(axis.step<T>(false) * place));
+  const index_t last = axis.in - 1;
+  return at < static_cast<float>(last) ? static_cast<index_t>(at) : last;
+}
+/// The same for one of an image's dimensions in PyTorch's kernel for small images (is_small_image):
+/// positions are floats of all dtypes, and where a size stays or doubles, the scale is not looked
+/// at.
+template <Method method>
+index_t nearest_in_small_image(const Axis& axis, index_t i) {
+  if (method == Method::nearest && axis.out == axis.in) return i;
+  if (method == Method::nearest && axis.out == 2 * axis.in) return i / 2;
+  return nearest_at<method, float>(axis, i);
+}
+
+/// The taps of result `i` of a linear or cubic method. `stride`: of the input.
 template <Method method, class W>
 Taps<W, taps_of(method)> taps_at(const Axis& axis, W step, bool align_corners, index_t stride,
                                  index_t i) {
+  static_assert(!is_nearest(method));
   const index_t last = axis.in - 1;
   const auto inside = [&](index_t at) { return (at < 0 ? 0 : at > last ? last : at) * stride; };
   Taps<W, taps_of(method)> taps;
   const W position = static_cast<W>(i);
-  if constexpr (is_nearest(method)) {
-    const W at = std::floor(step * (method == Method::nearest ? position : position + W(0.5)));
-    taps.at[0] = at < static_cast<W>(last) ? inside(static_cast<index_t>(at)) : last * stride;
-    taps.weight[0] = 1;
-    return taps;
-  }
   W at = align_corners ? step * position : step * (position + W(0.5)) - W(0.5);
   if (method == Method::linear && at < 0) at = 0;
   if (method == Method::linear && axis.in == axis.out) at = position;  // whatever the scale
@@ -82,7 +100,8 @@ Taps<W, taps_of(method)> taps_at(const Axis& axis, W step, bool align_corners, i
   rest = rest < 0 ? 0 : rest > 1 ? 1 : rest;
   if constexpr (method == Method::linear) {
     taps.weight[0] = 1 - rest, taps.weight[1] = rest;
-    for (int k = 0; k < 2; ++k) taps.at[k] = inside(first + k);
+    const bool stays = axis.in == axis.out;  // a NaN in the next element is not looked at
+    for (int k = 0; k < 2; ++k) taps.at[k] = inside(stays ? first : first + k);
   } else if constexpr (method == Method::cubic) {
     cubic_weights(rest, taps.weight);
     for (int k = 0; k < 4; ++k) taps.at[k] = inside(first - 1 + k);

@@ -296,7 +296,7 @@ bool check_group_norm(Facts<D>& facts, const TensorType<D>& input, const TensorT
          facts.require(group > 0, TAPER_TEXT("group must be positive, got {}"), group) &&
          facts.at_least(n, D(0), TAPER_TEXT("N must not be negative, got {}")) &&
          facts.at_least(c, D(1), TAPER_TEXT("C must be positive, got {}")) &&
-         facts.at_least(hxw, D(0), TAPER_TEXT("HxW must not be negative, got {}")) &&
+         facts.at_least(hxw, D(1), TAPER_TEXT("an image needs at least one pixel: HxW is {}")) &&
          facts.equal(
              c % D(group), D(0),
              TAPER_TEXT(

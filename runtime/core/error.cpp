@@ -20,6 +20,8 @@ const char* name_of(Error error) {
       return "limit_reached";
     case Error::device_failed:
       return "device_failed";
+    case Error::busy:
+      return "busy";
   }
   return "unknown";
 }

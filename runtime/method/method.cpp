@@ -6,7 +6,6 @@
 namespace taper {
 namespace {
 
-using internal::count_of;
 using internal::fail;
 using internal::MethodData;
 using internal::MethodView;
@@ -15,11 +14,9 @@ using internal::ProgramData;
 using internal::rounded_up;
 
 // What every method takes of `metadata`, in this order; also when measuring.
-MethodData* take(Arena& arena, const ProgramData& program, const format::Method& table,
-                 MethodData& m) {
+MethodData* take(Arena& arena, const ProgramData& program, MethodData& m) {
   MethodData* place = arena.take<MethodData>(1);
-  return internal::take_tables(arena, program, m.view, count_of(table.inputs()), m) ? place
-                                                                                    : nullptr;
+  return internal::take_tables(arena, program, m) ? place : nullptr;
 }
 
 MethodData empty(const ProgramData& program, internal::SessionData* session, index_t index) {
@@ -37,10 +34,10 @@ MethodData empty(const ProgramData& program, internal::SessionData* session, ind
 Error build(Arena& arena, const ProgramData& program, internal::SessionData* session, index_t index,
             const Threads* threads, MethodData*& built, ErrorInfo& info) {
   MethodData m = empty(program, session, index);
-  MethodData* place = take(arena, program, *m.table, m);
+  MethodData* place = take(arena, program, m);
   if (place == nullptr) {
     Arena measure = Arena::measuring();
-    (void)take(measure, program, *m.table, m);
+    (void)take(measure, program, m);
     return fail(info, Error::out_of_memory, TAPER_TEXT("the method's tables need {} bytes"),
                 static_cast<int64_t>(measure.used() + alignof(MethodData)), 0, 0,
                 m.table->name()->c_str());
@@ -104,60 +101,56 @@ Error take_regions(MethodData& m, Arena& arena, const MethodMemory& memory, Erro
   return Error::ok;
 }
 
-const format::Input* input_of(const MethodData& m, index_t i) {
-  return m.table->inputs()->Get(static_cast<uint32_t>(i));
-}
-const format::Output* output_of(const MethodData& m, index_t i) {
-  return m.table->outputs()->Get(static_cast<uint32_t>(i));
+// The index of an input's or output's value; `none`: a number.
+uint32_t value_of_input(const MethodData& m, index_t i) { return m.view.inputs[i].value(); }
+uint32_t value_of_output(const MethodData& m, index_t i) { return m.view.outputs[i].value(); }
+const char* name_of_input(const MethodData& m, index_t i) {
+  return m.view.inputs[i].name()->c_str();
 }
 
 // The io buffer of tensor input `i`.
 internal::Block& block_of(const MethodData& m, index_t i) {
-  return m.blocks[m.view.values[input_of(m, i)->value()].storage_index()];
+  return m.blocks[m.view.values[value_of_input(m, i)].storage_index()];
 }
 
-bool is_input(const MethodData& m, index_t i) { return i >= 0 && i < count_of(m.table->inputs()); }
-bool is_output(const MethodData& m, index_t i) {
-  return i >= 0 && i < count_of(m.table->outputs());
-}
+bool is_input(const MethodData& m, index_t i) { return i >= 0 && i < m.view.inputs.size(); }
+bool is_output(const MethodData& m, index_t i) { return i >= 0 && i < m.view.outputs.size(); }
 bool is_tensor_input(const MethodData& m, index_t i) {
-  return is_input(m, i) && input_of(m, i)->value() != none;
+  return is_input(m, i) && value_of_input(m, i) != none;
 }
 
 const format::Expression& extent_of(const MethodData& m, index_t i, int d) {
-  const format::Shape& shape = m.view.shapes[m.view.values[input_of(m, i)->value()].shape()];
+  const format::Shape& shape = m.view.shapes[m.view.values[value_of_input(m, i)].shape()];
   return m.view.expressions[m.view.dims[shape.dims_first() + static_cast<uint32_t>(d)]];
 }
 
 // Whether extent `d` of input `i` may be `size`; `execute` looks again, at all inputs together.
 Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
   const format::Expression& e = extent_of(m, i, d);
-  int64_t low = 0, high = INT64_MAX;
-  if (e.operation() == format::Operation::literal) low = high = e.literal();
+  Error error = Error::ok;
   if (e.operation() == format::Operation::symbol)
-    low = m.view.symbols[e.a()].minimum(), high = m.view.symbols[e.a()].maximum();
-  if (size >= low && size <= high && size >= 0) return Error::ok;
-  m.info.argument = static_cast<int32_t>(i);
-  return fail(m.info, Error::invalid_argument,
-              low == high ? TAPER_TEXT("dimension {} of an input is {}, and must be {}")
-                          : TAPER_TEXT("dimension {} of an input is {}, and must be at least {} "
-                                       "and within its symbol's range"),
-              d, size, low, input_of(m, i)->name()->c_str());
+    error = internal::check_range(m, static_cast<index_t>(e.a()), size);
+  else if (e.operation() == format::Operation::literal && size != e.literal())
+    error = fail(m.info, Error::invalid_argument,
+                 TAPER_TEXT("dimension {} of an input is {}, and must be {}"), d, size, e.literal(),
+                 name_of_input(m, i));
+  if (error != Error::ok) m.info.argument = static_cast<int32_t>(i);
+  return error;
 }
 
 Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
   m.info = {};
   if (!is_tensor_input(m, i))
     return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
-  const TensorRef& expected = m.values[input_of(m, i)->value()];
+  const TensorRef& expected = m.values[value_of_input(m, i)];
   if (dtype != expected.dtype)
     return fail(m.info, Error::invalid_argument,
                 TAPER_TEXT("an input is {dtype}, and must be {dtype}"), static_cast<int>(dtype),
-                static_cast<int>(expected.dtype), 0, input_of(m, i)->name()->c_str());
+                static_cast<int>(expected.dtype), 0, name_of_input(m, i));
   if (rank != expected.shape->rank)
     return fail(m.info, Error::invalid_argument,
                 TAPER_TEXT("an input has {} dimensions, and must have {}"), rank,
-                expected.shape->rank, 0, input_of(m, i)->name()->c_str());
+                expected.shape->rank, 0, name_of_input(m, i));
   return Error::ok;
 }
 
@@ -167,13 +160,12 @@ Error take_shape(MethodData& m, index_t i, Span<const index_t> sizes, size_t cap
   int64_t wide[max_rank] = {};
   for (int d = 0; d < sizes.size(); ++d) wide[d] = sizes[d];
   size_t bytes = 0;
-  if (!internal::dense_bytes({wide, sizes.size()}, m.values[input_of(m, i)->value()].dtype,
-                             bytes) ||
+  if (!internal::dense_bytes({wide, sizes.size()}, m.values[value_of_input(m, i)].dtype, bytes) ||
       bytes > capacity)
     return fail(m.info, Error::invalid_argument,
                 TAPER_TEXT("an input is larger than the program takes: {} bytes, at most {}"),
                 static_cast<int64_t>(bytes), static_cast<int64_t>(capacity), 0,
-                input_of(m, i)->name()->c_str());
+                name_of_input(m, i));
   const Shape shape = Shape::dense(sizes);
   if (!shape.same_sizes(m.given[i].shape)) m.given[i].shape = shape, m.inputs_changed = true;
   return Error::ok;
@@ -189,11 +181,11 @@ void bind_block(MethodData& m, index_t i, std::byte* memory) {
 }
 
 bool is_on_host(const MethodData& m, index_t i) {
-  return internal::space_of(*m.program, m.view, m.view.values[input_of(m, i)->value()]) == 0;
+  return internal::space_of(*m.program, m.view, m.view.values[value_of_input(m, i)]) == 0;
 }
 
 std::byte* own_memory(const MethodData& m, index_t i) {
-  return m.regions[m.view.buffers[m.view.values[input_of(m, i)->value()].storage_index()].space()]
+  return m.regions[m.view.buffers[m.view.values[value_of_input(m, i)].storage_index()].space()]
                   [internal::io]
                       .base +
          block_of(m, i).place;
@@ -216,12 +208,9 @@ Result<Method> Method::create(Session& session, const char* name, const MethodMe
   TAPER_TRY(build(arena, *s.program, &s, index.value(), s.threads, m, why));
   TAPER_TRY(take_regions(*m, arena, memory, why));
   Error e = internal::place_values(*m);
-  for (index_t i = 0; e == Error::ok && i < m->view.instructions.size(); ++i)
+  for (index_t i = 0; e == Error::ok && m->consistent && i < m->view.instructions.size(); ++i)
     if (m->view.instructions[i].arguments_count() > 0) e = internal::check_overlaps(*m, i);
   if (e != Error::ok) return why = m->info, e;
-  for (int r = 0; r < internal::region_count; ++r)
-    if (m->regions[0][r].base != nullptr)
-      std::memset(m->regions[0][r].base, 0, m->regions[0][r].peak);
   m->placed = true;
   if (memory.metadata.empty()) s.arena = arena;
   return Method(m);
@@ -237,7 +226,7 @@ Result<size_t> Program::method_metadata_bytes(const char* name, ErrorInfo* info)
   }
   MethodData m = empty(*data_, nullptr, index.value());
   Arena arena = Arena::measuring();
-  (void)take(arena, *data_, *m.table, m);
+  (void)take(arena, *data_, m);
   if (arena.exhausted()) return Error::out_of_memory;
   return arena.used() + segment_alignment;
 }
@@ -261,13 +250,13 @@ Result<MethodRequirements> Program::requirements(const char* name, Span<std::byt
 }
 
 const char* Method::name() const { return data_->table->name()->c_str(); }
-index_t Method::input_count() const { return count_of(data_->table->inputs()); }
-index_t Method::output_count() const { return count_of(data_->table->outputs()); }
+index_t Method::input_count() const { return data_->view.inputs.size(); }
+index_t Method::output_count() const { return data_->view.outputs.size(); }
 const char* Method::input_name(index_t i) const {
-  return is_input(*data_, i) ? input_of(*data_, i)->name()->c_str() : nullptr;
+  return is_input(*data_, i) ? name_of_input(*data_, i) : nullptr;
 }
 const char* Method::output_name(index_t i) const {
-  return is_output(*data_, i) ? output_of(*data_, i)->name()->c_str() : nullptr;
+  return is_output(*data_, i) ? data_->view.outputs[i].name()->c_str() : nullptr;
 }
 
 index_t Method::find_input(const char* name) const {
@@ -286,7 +275,7 @@ TensorRef Method::input(index_t i) const {
   if (!is_tensor_input(*data_, i)) return {};
   const internal::Block& block = block_of(*data_, i);
   return {block.bound != nullptr ? block.bound : own_memory(*data_, i), &data_->given[i].shape,
-          data_->values[input_of(*data_, i)->value()].dtype};
+          data_->values[value_of_input(*data_, i)].dtype};
 }
 
 Error Method::resize_input(index_t i, Span<const index_t> sizes) {
@@ -294,7 +283,7 @@ Error Method::resize_input(index_t i, Span<const index_t> sizes) {
   if (!is_tensor_input(m, i))
     return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
   TAPER_TRY(
-      check_input(m, i, m.values[input_of(m, i)->value()].dtype, static_cast<int>(sizes.size())));
+      check_input(m, i, m.values[value_of_input(m, i)].dtype, static_cast<int>(sizes.size())));
   TAPER_TRY(take_shape(m, i, sizes, block_of(m, i).capacity));
   bind_block(m, i, nullptr);
   return Error::ok;
@@ -315,7 +304,7 @@ Error Method::set_input(index_t i, const TensorRef& tensor) {
                   TAPER_TEXT("input {} lies on a device and takes dense tensors"), i);
   Device* device =
       m.program
-          ->devices[internal::space_of(*m.program, m.view, m.view.values[input_of(m, i)->value()])];
+          ->devices[internal::space_of(*m.program, m.view, m.view.values[value_of_input(m, i)])];
   return device->copy_in(own_memory(m, i), tensor.data, static_cast<size_t>(tensor.size_bytes()));
 }
 
@@ -351,7 +340,7 @@ Error Method::set_number(index_t i, int64_t value) {
   m.info = {};
   if (!is_input(m, i) || is_tensor_input(m, i))
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a number"), i);
-  const format::NumberType type = input_of(m, i)->type();
+  const format::NumberType type = m.view.inputs[i].type();
   if (type == format::NumberType::f64) return set_number(i, static_cast<double>(value));
   if (type == format::NumberType::boolean && value != 0 && value != 1)
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is a bool"), i);
@@ -362,7 +351,8 @@ Error Method::set_number(index_t i, int64_t value) {
 Error Method::set_number(index_t i, double value) {
   MethodData& m = *data_;
   m.info = {};
-  if (!is_input(m, i) || is_tensor_input(m, i) || input_of(m, i)->type() != format::NumberType::f64)
+  if (!is_input(m, i) || is_tensor_input(m, i) ||
+      m.view.inputs[i].type() != format::NumberType::f64)
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a real number"), i);
   int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -371,23 +361,21 @@ Error Method::set_number(index_t i, double value) {
 }
 
 TensorRef Method::output(index_t i) const {
-  if (!is_output(*data_, i) || output_of(*data_, i)->value() == none) return {};
-  return data_->values[output_of(*data_, i)->value()];
+  if (!is_output(*data_, i) || value_of_output(*data_, i) == none) return {};
+  return data_->values[value_of_output(*data_, i)];
 }
 
 Error Method::output_number(index_t i, int64_t& value) const {
-  if (!is_output(*data_, i) || output_of(*data_, i)->value() != none)
-    return Error::invalid_argument;
-  const uint32_t e = output_of(*data_, i)->expression();
+  if (!is_output(*data_, i) || value_of_output(*data_, i) != none) return Error::invalid_argument;
+  const uint32_t e = data_->view.outputs[i].expression();
   if (data_->view.expressions[e].type() == format::NumberType::f64) return Error::invalid_argument;
   value = data_->numbers[e];
   return Error::ok;
 }
 
 Error Method::output_number(index_t i, double& value) const {
-  if (!is_output(*data_, i) || output_of(*data_, i)->value() != none)
-    return Error::invalid_argument;
-  const uint32_t e = output_of(*data_, i)->expression();
+  if (!is_output(*data_, i) || value_of_output(*data_, i) != none) return Error::invalid_argument;
+  const uint32_t e = data_->view.outputs[i].expression();
   if (data_->view.expressions[e].type() == format::NumberType::f64)
     std::memcpy(&value, &data_->numbers[e], sizeof value);
   else
@@ -410,7 +398,7 @@ InstructionInfo Method::instruction(index_t i) const {
                        nullptr,
                        {data_->slots + in.arguments_first(), in.arguments_count()}};
   if (in.kind() == format::InstructionKind::kernel) {
-    info.op = data_->program->table->kernels()->Get(in.target())->op()->c_str();
+    info.op = data_->program->view.kernels[in.target()].op()->c_str();
     info.kernel = data_->program->kernels[in.target()];
   }
   info.source = data_->debug_text(i, &format::InstructionDebug::source);

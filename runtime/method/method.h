@@ -49,7 +49,9 @@ struct InstructionInfo {
 class Method {
  public:
   /// Builds the tables and prepares every instruction at the maximum of every symbol: what cannot
-  /// work fails here. `requirements` tells the memory. Inputs start with their largest shapes.
+  /// work fails here. `requirements` tells the memory. Of the memory for tensors and scratch
+  /// nothing is touched: a page of it costs only when a call uses it. Inputs start with their
+  /// largest shapes and without defined content.
   /// Errors: invalid_argument (no such method), out_of_memory, invalid_program, not_supported;
   /// `info` says where and why.
   static Result<Method> create(Session& session, const char* name, const MethodMemory& memory = {},

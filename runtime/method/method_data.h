@@ -85,7 +85,7 @@ struct MethodData {
 
 /// Takes the tables of a method from the arena (nothing is written while it measures); false if
 /// memory does not suffice.
-bool take_tables(Arena&, const ProgramData&, const MethodView&, index_t inputs, MethodData&);
+bool take_tables(Arena&, const ProgramData&, MethodData&);
 
 /// Fills tables with what does not change: dependences, dtypes, arguments, kernels. invalid_program
 /// if a buffer's size depends on a late symbol.
@@ -95,6 +95,9 @@ Error fill_tables(MethodData&);
 /// are not known yet: tensors have none. Afterwards `regions[…].peak` and `context.scratch_bytes`
 /// say what memory is needed, and `consistent` whether a call may have these sizes.
 Error prepare_at_maximum(MethodData&);
+
+/// Whether symbol `i` may have this value: "batch = 20 is outside 1..16".
+Error check_range(MethodData&, index_t i, int64_t value);
 
 /// Binds the symbols that inputs and states decide, and updates what depends on those that changed.
 Error bind_inputs(MethodData&);

@@ -17,12 +17,12 @@ size_t bytes_of(const format::State& s) {
 
 SessionParts::SessionParts(Arena& arena, const ProgramData& program)
     : data(arena.take<SessionData>(1)),
-      states(arena.take<void*>(count_of(program.table->states()))),
-      state_bytes(arena.take<size_t>(count_of(program.table->states()))) {
-  for (index_t i = 0; i < count_of(program.table->states()); ++i) {
-    const format::State* s = program.table->states()->Get(static_cast<uint32_t>(i));
-    const size_t bytes = bytes_of(*s);
-    void* place = s->space() == 0
+      states(arena.take<void*>(program.view.states.size())),
+      state_bytes(arena.take<size_t>(program.view.states.size())) {
+  for (index_t i = 0; i < program.view.states.size(); ++i) {
+    const format::State& s = program.view.states[i];
+    const size_t bytes = bytes_of(s);
+    void* place = s.space() == 0
                       ? arena.take<std::byte>(static_cast<index_t>(bytes), segment_alignment)
                       : nullptr;
     if (arena.is_measuring() || arena.exhausted()) continue;
@@ -33,10 +33,8 @@ SessionParts::SessionParts(Arena& arena, const ProgramData& program)
 
 size_t device_state_bytes(const ProgramData& program, int space) {
   size_t total = 0;
-  for (index_t i = 0; i < count_of(program.table->states()); ++i) {
-    const format::State* s = program.table->states()->Get(static_cast<uint32_t>(i));
-    if (s->space() == space) total += rounded_up(bytes_of(*s) + slack_bytes);
-  }
+  for (const format::State& s : program.view.states)
+    if (s.space() == space) total += rounded_up(bytes_of(s) + slack_bytes);
   return total;
 }
 
@@ -52,10 +50,10 @@ Error place_device_states(SessionData& d, Span<const Span<std::byte>> memory, Er
                   static_cast<int64_t>(needed), static_cast<int64_t>(given));
     if (needed == 0) continue;
     std::byte* place = memory[space - 1].data();
-    for (index_t i = 0; i < count_of(d.program->table->states()); ++i) {
-      const format::State* s = d.program->table->states()->Get(static_cast<uint32_t>(i));
-      if (s->space() != space) continue;
-      d.state_bytes[i] = bytes_of(*s);
+    for (index_t i = 0; i < d.program->view.states.size(); ++i) {
+      const format::State& s = d.program->view.states[i];
+      if (s.space() != space) continue;
+      d.state_bytes[i] = bytes_of(s);
       d.states[i] = place;
       place += rounded_up(d.state_bytes[i] + slack_bytes);
     }
@@ -75,20 +73,20 @@ Error clear(Device* device, std::byte* to, size_t bytes) {
 }
 
 Error initialise(SessionData& d, ErrorInfo& info) {
-  for (index_t i = 0; i < count_of(d.program->table->states()); ++i) {
-    const format::State* s = d.program->table->states()->Get(static_cast<uint32_t>(i));
-    Device* device = d.program->devices[s->space()];
+  for (index_t i = 0; i < d.program->view.states.size(); ++i) {
+    const format::State& s = d.program->view.states[i];
+    Device* device = d.program->devices[s.space()];
     if (d.state_bytes[i] == 0) continue;
-    if (s->initial() == none) {
+    if (s.initial() == none) {
       TAPER_TRY(clear(device, static_cast<std::byte*>(d.states[i]), d.state_bytes[i]));
       continue;
     }
     const std::byte* from =
-        dense_constant(d.program->file, *d.program->table, static_cast<index_t>(s->initial()));
+        dense_constant(d.program->file, d.program->view, static_cast<index_t>(s.initial()));
     if (from == nullptr)
       return fail(info, Error::not_supported,
                   TAPER_TEXT("the initial value of a state is not in the file"), i, 0, 0,
-                  s->path()->c_str());
+                  s.path()->c_str());
     if (device != nullptr)
       TAPER_TRY(device->copy_in(d.states[i], from, d.state_bytes[i]));
     else
@@ -102,7 +100,6 @@ Error initialise(SessionData& d, ErrorInfo& info) {
 }  // namespace
 }  // namespace internal
 
-using internal::count_of;
 using internal::fail;
 using internal::SessionData;
 
@@ -124,17 +121,17 @@ Result<Session> Session::create(const Program& program, Span<std::byte> memory,
 
 Program Session::program() const { return Program(data_->program); }
 
-index_t Session::state_count() const { return count_of(data_->program->table->states()); }
+index_t Session::state_count() const { return data_->program->view.states.size(); }
 
 StateView Session::state(index_t i) const {
   if (i < 0 || i >= state_count()) return {};
-  const format::State* s = data_->program->table->states()->Get(static_cast<uint32_t>(i));
-  return {s->path()->c_str(),
+  const format::State& s = data_->program->view.states[i];
+  return {s.path()->c_str(),
           data_->states[i],
-          static_cast<DType>(s->dtype()),
-          internal::span_of(s->sizes()),
+          static_cast<DType>(s.dtype()),
+          internal::span_of(s.sizes()),
           data_->state_bytes[i],
-          s->space() == 0};
+          s.space() == 0};
 }
 
 Result<index_t> Session::find_state(const char* path) const {
@@ -147,7 +144,7 @@ Error Session::read_state(index_t i, Span<std::byte> bytes) const {
   if (i < 0 || i >= state_count() || static_cast<size_t>(bytes.size()) != data_->state_bytes[i])
     return Error::invalid_argument;
   if (bytes.empty()) return Error::ok;
-  const int space = data_->program->table->states()->Get(static_cast<uint32_t>(i))->space();
+  const int space = data_->program->view.states[i].space();
   if (space == 0)
     return std::memcpy(bytes.data(), data_->states[i], data_->state_bytes[i]), Error::ok;
   Device* device = data_->program->devices[space];
@@ -159,7 +156,7 @@ Error Session::write_state(index_t i, Span<const std::byte> bytes) {
   if (i < 0 || i >= state_count() || static_cast<size_t>(bytes.size()) != data_->state_bytes[i])
     return Error::invalid_argument;
   if (bytes.empty()) return Error::ok;
-  const int space = data_->program->table->states()->Get(static_cast<uint32_t>(i))->space();
+  const int space = data_->program->view.states[i].space();
   if (space == 0)
     return std::memcpy(data_->states[i], bytes.data(), data_->state_bytes[i]), Error::ok;
   Device* device = data_->program->devices[space];
@@ -175,7 +172,7 @@ Error Session::reset() {
 Error Session::copy_states(const Session& other) {
   if (other.data_->program != data_->program) return Error::invalid_argument;
   for (index_t i = 0; i < state_count(); ++i) {
-    const int space = data_->program->table->states()->Get(static_cast<uint32_t>(i))->space();
+    const int space = data_->program->view.states[i].space();
     if (data_->state_bytes[i] == 0) continue;
     if (space == 0)
       std::memcpy(data_->states[i], other.data_->states[i], data_->state_bytes[i]);

@@ -8,14 +8,6 @@ using format::ArgumentForm;
 using format::ArgumentKind;
 using format::InstructionKind;
 
-bool is_input_buffer(const MethodData& m, const format::Value& v) {
-  for (index_t i = 0; i < count_of(m.table->inputs()); ++i) {
-    const uint32_t input = m.table->inputs()->Get(static_cast<uint32_t>(i))->value();
-    if (input != none && m.view.values[input].storage_index() == v.storage_index()) return true;
-  }
-  return false;
-}
-
 // Bound by an instruction, not before the first one.
 bool is_late(const MethodData& m, const format::Symbol& s) {
   switch (s.source()) {
@@ -24,7 +16,7 @@ bool is_late(const MethodData& m, const format::Symbol& s) {
       return false;
     case format::SymbolSource::element: {
       const format::Value& v = m.view.values[s.first()];
-      return v.storage() == format::Storage::buffer && !is_input_buffer(m, v);
+      return v.storage() == format::Storage::buffer && !is_input_buffer(m.view, v);
     }
     default:
       return true;
@@ -161,8 +153,8 @@ Step step_of(const MethodData& m, const format::Instruction& in) {
 
 }  // namespace
 
-bool take_tables(Arena& arena, const ProgramData& program, const MethodView& view, index_t inputs,
-                 MethodData& m) {
+bool take_tables(Arena& arena, const ProgramData& program, MethodData& m) {
+  const MethodView& view = m.view;
   m.symbols = arena.take<int64_t>(view.symbols.size());
   m.symbol_bits = arena.take<Symbols>(view.symbols.size());
   m.numbers = arena.take<int64_t>(view.expressions.size());
@@ -173,7 +165,7 @@ bool take_tables(Arena& arena, const ProgramData& program, const MethodView& vie
   m.values = arena.take<TensorRef>(view.values.size());
   m.slots = arena.take<Slot>(view.arguments.size());
   m.instructions = arena.take<Instruction>(view.instructions.size());
-  m.given = arena.take<Given>(inputs);
+  m.given = arena.take<Given>(view.inputs.size());
   index_t pooled = 0;
   for (const format::Argument& a : view.arguments)
     pooled += uses_pool(a) ? static_cast<index_t>(a.count()) : 0;
@@ -228,7 +220,7 @@ Error fill_tables(MethodData& m) {
           TAPER_TEXT("symbol {} is bound before the first instruction and cannot be bound again"),
           in.target());
   }
-  for (index_t i = 0; i < count_of(m.table->inputs()); ++i) m.given[i] = {};
+  for (index_t i = 0; i < m.view.inputs.size(); ++i) m.given[i] = {};
   return Error::ok;
 }
 
@@ -258,7 +250,7 @@ Error MethodData::fail_at(index_t i, Error e) {
   if (info.error != e) info.error = e, info.message = nullptr;
   info.instruction = static_cast<int32_t>(i);
   if (view.instructions[i].kind() == format::InstructionKind::kernel)
-    info.subject = program->table->kernels()->Get(view.instructions[i].target())->op()->c_str();
+    info.subject = program->view.kernels[view.instructions[i].target()].op()->c_str();
   info.source = debug_text(i, &format::InstructionDebug::source);
   return e;
 }

@@ -24,15 +24,14 @@ Error evaluate_numbers(MethodData& m, Symbols changed) {
 }
 
 Error test_checks(MethodData& m, Symbols changed) {
-  for (index_t i = 0; i < count_of(m.table->checks()); ++i) {
-    const format::Check* c = m.table->checks()->Get(static_cast<uint32_t>(i));
-    const Symbols bits = m.number_bits[c->condition()];
-    if (!needs(bits, changed) || (bits & m.unbound) != 0 || m.numbers[c->condition()] != 0)
-      continue;
-    int64_t v[3] = {};
-    for (index_t k = 0; k < count_of(c->values()); ++k)
-      v[k] = m.numbers[c->values()->Get(static_cast<uint32_t>(k))];
-    return m.fail(Error::invalid_argument, c->message()->c_str(), v[0], v[1], v[2]);
+  for (const format::Check& c : m.view.checks) {
+    const uint32_t condition = c.condition();
+    const Symbols bits = m.number_bits[condition];
+    if (!needs(bits, changed) || (bits & m.unbound) != 0 || m.numbers[condition] != 0) continue;
+    int64_t values[3] = {};
+    index_t k = 0;
+    for (const uint32_t v : span_of(c.values())) values[k++] = m.numbers[v];
+    return m.fail(Error::invalid_argument, c.message()->c_str(), values[0], values[1], values[2]);
   }
   return Error::ok;
 }
@@ -97,9 +96,12 @@ Error fill_shapes(MethodData& m, Symbols changed) {
     bool empty = false;
     for (index_t k = 0; k < s.rank(); ++k) {
       int64_t size = size_at(m, m.view.dims[s.dims_first() + k]);
+      int64_t stride = size_at(m, m.view.dims[s.dims_first() + s.rank() + k]);
       // n - 1 of an n that is not known yet
-      if (size < 0 && (m.shape_bits[i] & m.unbound) != 0) size = 0;
-      const int64_t stride = size_at(m, m.view.dims[s.dims_first() + s.rank() + k]);
+      if ((m.shape_bits[i] & m.unbound) != 0) {
+        if (size < 0) size = 0;
+        if (stride < 0) stride = 0;
+      }
       // the product counts elements also where a stride is 0, and is kept even if another extent is
       // 0
       if (size < 0 || size > PTRDIFF_MAX || stride < 0 || stride > PTRDIFF_MAX ||
@@ -170,14 +172,7 @@ bool has_arguments_to_prepare(const Instruction& i) {
 
 // Gives symbol `i` a value; adds its bit to `changed` if it is a new one.
 Error set_symbol(MethodData& m, index_t i, int64_t value, Symbols& changed) {
-  const format::Symbol& s = m.view.symbols[i];
-  if (s.type() == NumberType::i64 && (value < s.minimum() || value > s.maximum())) {
-    const char* name = i < count_of(m.table->symbol_names())
-                           ? m.table->symbol_names()->Get(static_cast<uint32_t>(i))->c_str()
-                           : nullptr;
-    return fail(m.info, Error::invalid_argument, TAPER_TEXT("a size is {}, outside [{}, {}]"),
-                value, s.minimum(), s.maximum(), name);
-  }
+  TAPER_TRY(check_range(m, i, value));
   if (m.symbols[i] != value)
     m.symbols[i] = value, changed |= m.symbol_bits[i], m.consistent = false;
   return Error::ok;
@@ -264,24 +259,35 @@ Error forget(MethodData& m, bool elements, Symbols& changed) {
 
 // Each input has the shape that its value has now.
 Error compare_inputs(MethodData& m) {
-  for (index_t i = 0; i < count_of(m.table->inputs()); ++i) {
-    const format::Input* in = m.table->inputs()->Get(static_cast<uint32_t>(i));
-    if (in->value() == none) continue;
-    const Shape &given = m.given[i].shape, &expected = *m.values[in->value()].shape;
+  for (index_t i = 0; i < m.view.inputs.size(); ++i) {
+    const format::Input& in = m.view.inputs[i];
+    if (in.value() == none) continue;
+    const Shape &given = m.given[i].shape, &expected = *m.values[in.value()].shape;
     for (int k = 0; k < given.rank; ++k)
       if (given.sizes[k] != expected.sizes[k])
         return fail(
             m.info, Error::invalid_argument,
             TAPER_TEXT("dimension {} of an input is {}, and must be {} beside the other inputs"), k,
-            given.sizes[k], expected.sizes[k], in->name()->c_str());
+            given.sizes[k], expected.sizes[k], in.name()->c_str());
     if (!expected.is_dense())
       return fail(m.info, Error::invalid_program, TAPER_TEXT("input {} is not dense"), i, 0, 0,
-                  in->name()->c_str());
+                  in.name()->c_str());
   }
   return Error::ok;
 }
 
 }  // namespace
+
+Error check_range(MethodData& m, index_t i, int64_t value) {
+  const format::Symbol& s = m.view.symbols[i];
+  if (s.type() != NumberType::i64 || (value >= s.minimum() && value <= s.maximum()))
+    return Error::ok;
+  const char* name = i < count_of(m.table->symbol_names())
+                         ? m.table->symbol_names()->Get(static_cast<uint32_t>(i))->c_str()
+                         : TAPER_TEXT("a size");
+  return fail(m.info, Error::invalid_argument, TAPER_TEXT("{subject} = {} is outside {}..{}"),
+              value, s.minimum(), s.maximum(), name);
+}
 
 Error place_values(MethodData& m) {
   for (index_t i = 0; i < m.view.values.size(); ++i) {
@@ -302,12 +308,12 @@ Error place_values(MethodData& m) {
       case format::Storage::constant: {
         base = static_cast<std::byte*>(const_cast<void*>(
             m.program->constants[v.storage_index()]));  // never written: load saw to it
-        const format::Constant* c = m.program->table->constants()->Get(v.storage_index());
+        const format::Constant& c = m.program->view.constants[v.storage_index()];
         if (base == nullptr)
           return fail(m.info, Error::not_supported,
                       TAPER_TEXT("constant {} is not in the file in a form that kernels here read"),
-                      v.storage_index(), 0, 0, text_of(c->path()));
-        (void)dense_bytes(span_of(c->sizes()), t.dtype, available);
+                      v.storage_index(), 0, 0, text_of(c.path()));
+        (void)dense_bytes(span_of(c.sizes()), t.dtype, available);
         break;
       }
       case format::Storage::state:
@@ -322,6 +328,12 @@ Error place_values(MethodData& m) {
                                static_cast<size_t>(size_bytes(t.dtype)), &offset))
       return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
     if (extent == 0) offset = 0;  // without elements it lies nowhere
+    // sizes that checks exclude: nothing runs before others are bound, and placed again
+    const bool impossible = !m.placed && m.unbound == all_symbols;
+    if (impossible && (offset > available || extent > available - offset)) {
+      t.data = nullptr;
+      continue;
+    }
     if (offset > available || extent > available - offset)
       return m.fail(Error::invalid_program,
                     TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i,
@@ -463,13 +475,17 @@ Error prepare_at_maximum(MethodData& m) {
       const format::Symbol& s = m.view.symbols[i];
       m.symbols[i] = at_maximum && s.type() == NumberType::i64 ? s.maximum() : least(s);
     }
+    // Checks may exclude that all symbols are at their maximum together: a position and a length
+    // whose sum stays below a limit. Shapes may be negative then. What cannot be there is prepared
+    // when the sizes are known.
+    m.unbound = 0;
+    const bool possible = at_maximum && evaluate_numbers(m, all_symbols) == Error::ok &&
+                          test_checks(m, all_symbols) == Error::ok;
+    if (!possible) m.unbound = all_symbols;
     if (const Error e = update(m, all_symbols, true); e != Error::ok) {
       if (at_maximum) return e;
       continue;
     }
-    // Checks may exclude that all symbols are at their maximum together: a position and a length
-    // whose sum stays below a limit. What cannot be there is prepared when the sizes are known.
-    const bool possible = at_maximum && test_checks(m, all_symbols) == Error::ok;
     m.consistent = possible;  // else nothing runs before everything is prepared for its sizes
     for (index_t i = 0; i < m.view.instructions.size(); ++i) {
       const bool fixed = m.instructions[i].depends == 0;
@@ -477,9 +493,16 @@ Error prepare_at_maximum(MethodData& m) {
       if (const Error e = prepare(m, i); e != Error::ok && (possible || fixed)) return e;
     }
   }
-  for (index_t i = 0; i < count_of(m.table->inputs()); ++i) {
-    const uint32_t value = m.table->inputs()->Get(static_cast<uint32_t>(i))->value();
-    if (value != none) m.given[i].shape = *m.values[value].shape;
+  for (index_t i = 0; i < m.view.inputs.size(); ++i) {
+    const uint32_t value = m.view.inputs[i].value();
+    if (value == none) continue;
+    // The caller may write the largest input before any sizes are checked.
+    const TensorRef& t = m.values[value];
+    size_t bytes = 0;
+    if (!t.shape->is_dense() || !extent_bytes(t, bytes) ||
+        bytes > m.blocks[m.view.values[value].storage_index()].capacity)
+      return m.fail(Error::invalid_program, TAPER_TEXT("input {} does not lie in its buffer"), i);
+    m.given[i].shape = *t.shape;
   }
   m.info = {};
   return Error::ok;

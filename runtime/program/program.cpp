@@ -3,6 +3,7 @@
 #include "taper/runtime/core/arena.h"
 #include "taper/runtime/method/session_data.h"
 #include "taper/runtime/program/format.h"
+#include "taper/runtime/program/structure.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper {
@@ -42,12 +43,11 @@ Error open(Span<const std::byte> file, const format::Program*& table, ErrorInfo&
   if (checksum(metadata) != h.metadata_checksum)
     return invalid(info, TAPER_TEXT("the metadata's checksum differs: the file is damaged"));
 
-  const uint8_t* bytes = reinterpret_cast<const uint8_t*>(metadata.data());
-  flatbuffers::Verifier verifier(bytes, static_cast<size_t>(metadata.size()));
-  if (metadata.size() < 16 || !format::VerifyProgramBuffer(verifier))
+  if (!internal::structure::is_valid(metadata, internal::structure::program) ||
+      !format::ProgramBufferHasIdentifier(metadata.data()))
     return invalid(info, TAPER_TEXT("the metadata's structure is damaged"));
-  table = format::GetProgram(bytes);
-  return internal::verify_program(file, *table, info);
+  table = format::GetProgram(metadata.data());
+  return internal::verify_program(file, *table, internal::ProgramView(*table), info);
 }
 
 // The debug segment, if there is one.
@@ -55,20 +55,24 @@ Error open_debug(Span<const std::byte> file, const format::Program& table,
                  const format::Debug*& debug, ErrorInfo& info) {
   for (const format::Segment& s : internal::span_of(table.segments())) {
     if (s.kind() != format::SegmentKind::debug) continue;
-    const uint8_t* bytes = reinterpret_cast<const uint8_t*>(file.data()) + s.offset();
-    flatbuffers::Verifier verifier(bytes, static_cast<size_t>(s.size_bytes()));
-    if (s.size_bytes() < 16 || !verifier.VerifyBuffer<format::Debug>(nullptr))
+    const auto bytes =
+        file.part(static_cast<index_t>(s.offset()), static_cast<index_t>(s.size_bytes()));
+    if (!internal::structure::is_valid(bytes, internal::structure::debug))
       return invalid(info, TAPER_TEXT("the debug segment is damaged"));
-    debug = flatbuffers::GetRoot<format::Debug>(bytes);
+    debug = flatbuffers::GetRoot<format::Debug>(bytes.data());
     return Error::ok;
   }
   return Error::ok;
 }
 
+// Whether the operator has this name: the part of its schema before the parenthesis.
+bool has_name(const Operator& op, const flatbuffers::String& name) {
+  return std::strncmp(op.text, name.c_str(), name.size()) == 0 && op.text[name.size()] == '(';
+}
+
 /// Whether a record fits the stored operator, schema and dtypes.
 bool fits(const Kernel& k, const format::Kernel& wanted) {
-  if (name_of(*k.op) != wanted.op()->string_view() || schema_hash(*k.op) != wanted.schema_hash())
-    return false;
+  if (!has_name(*k.op, *wanted.op()) || schema_hash(*k.op) != wanted.schema_hash()) return false;
   const Span<const uint8_t> dtypes = internal::span_of(wanted.dtypes());
   index_t next = 0;
   for (int i = 0; i < k.expected_count; ++i) {
@@ -81,11 +85,9 @@ bool fits(const Kernel& k, const format::Kernel& wanted) {
   return next == dtypes.size();
 }
 
-const Kernel* find(KernelSet set, const format::Kernel& wanted, bool (*cpu_has)(CpuLevel)) {
-  for (const Kernel* k : set) {
-    const bool runs = k->level == CpuLevel::portable || (cpu_has != nullptr && cpu_has(k->level));
-    if (runs && fits(*k, wanted)) return k;
-  }
+const Kernel* find(KernelSet set, const format::Kernel& wanted, CpuLevels cpu) {
+  for (const Kernel* k : set)
+    if (cpu.has(k->level) && fits(*k, wanted)) return k;
   return nullptr;
 }
 
@@ -105,16 +107,16 @@ Error find_devices(ProgramData& p, const LoadOptions& options, ErrorInfo& info) 
 }
 
 Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, ErrorInfo& info) {
-  for (index_t i = 0; i < count_of(p.table->kernels()); ++i) {
-    const format::Kernel* wanted = p.table->kernels()->Get(static_cast<uint32_t>(i));
-    Device* device = p.devices[wanted->space()];
-    p.kernels[i] = find(device != nullptr ? device->kernels() : host, *wanted, options.cpu_has);
+  for (index_t i = 0; i < p.view.kernels.size(); ++i) {
+    const format::Kernel& wanted = p.view.kernels[i];
+    Device* device = p.devices[wanted.space()];
+    p.kernels[i] = find(device != nullptr ? device->kernels() : host, wanted, options.cpu);
     if (p.kernels[i] != nullptr) continue;
-    const Span<const uint8_t> d = internal::span_of(wanted->dtypes());
+    const Span<const uint8_t> d = internal::span_of(wanted.dtypes());
     return fail(info, Error::missing_kernel,
                 TAPER_TEXT("no linked kernel fits this operator with the program's dtypes"),
                 d.size() > 0 ? d[0] : -1, d.size() > 1 ? d[1] : -1, d.size() > 2 ? d[2] : -1,
-                wanted->op()->c_str());
+                wanted.op()->c_str());
   }
   return Error::ok;
 }
@@ -122,24 +124,24 @@ Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, E
 // Constants stay in the file; those of a device are copied to its memory.
 Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& info) {
   size_t used[max_spaces] = {};
-  for (index_t i = 0; i < count_of(p.table->constants()); ++i) {
-    const format::Constant* c = p.table->constants()->Get(static_cast<uint32_t>(i));
-    const std::byte* data = internal::dense_constant(p.file, *p.table, i);
+  for (index_t i = 0; i < p.view.constants.size(); ++i) {
+    const format::Constant& c = p.view.constants[i];
+    const int space = c.space();
+    const std::byte* data = internal::dense_constant(p.file, p.view, i);
     p.constants[i] = data;
-    if (c->space() == 0 || data == nullptr) continue;
+    if (space == 0 || data == nullptr) continue;
     size_t bytes = 0;
-    (void)internal::dense_bytes(internal::span_of(c->sizes()), static_cast<DType>(c->dtype()),
-                                bytes);
-    const Span<std::byte> memory = c->space() <= options.device_memory.size()
-                                       ? options.device_memory[c->space() - 1]
+    (void)internal::dense_bytes(internal::span_of(c.sizes()), static_cast<DType>(c.dtype()), bytes);
+    const Span<std::byte> memory = space <= options.device_memory.size()
+                                       ? options.device_memory[space - 1]
                                        : Span<std::byte>();
-    const size_t begin = used[c->space()], capacity = static_cast<size_t>(memory.size());
+    const size_t begin = used[space], capacity = static_cast<size_t>(memory.size());
     if (begin > capacity || bytes + slack_bytes > capacity - begin)
       return fail(info, Error::out_of_memory,
                   TAPER_TEXT("the device memory for constants is too small"), memory.size());
-    used[c->space()] = internal::rounded_up(begin + bytes + slack_bytes);
+    used[space] = internal::rounded_up(begin + bytes + slack_bytes);
     std::byte* place = memory.data() + begin;
-    if (Error e = p.devices[c->space()]->copy_in(place, data, bytes); e != Error::ok)
+    if (Error e = p.devices[space]->copy_in(place, data, bytes); e != Error::ok)
       return fail(info, e, TAPER_TEXT("copying a constant failed"), i);
     p.constants[i] = place;
   }
@@ -177,8 +179,8 @@ Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
   if (arena.exhausted())
     return fail(info, Error::out_of_memory, TAPER_TEXT("{} bytes of metadata are too few"),
                 metadata.size());
-  ProgramData& p =
-      *new (parts.data) ProgramData{file, table, debug, parts.kernels, parts.constants, {}, 1};
+  ProgramData& p = *new (parts.data) ProgramData{
+      file, table, internal::ProgramView(*table), debug, parts.kernels, parts.constants, {}, 1};
   TAPER_TRY(find_devices(p, options, info));
   TAPER_TRY(find_kernels(p, kernels, options, info));
   for (index_t i = 0; i < count_of(table->methods()); ++i)
@@ -218,11 +220,16 @@ size_t Program::session_device_bytes(int space) const {
   return internal::device_state_bytes(*data_, space);
 }
 
-Error Program::verify_segments() const {
+Error Program::verify_segments(ErrorInfo* info) const {
+  ErrorInfo unread;
+  index_t i = 0;
   for (const format::Segment& s : internal::span_of(data_->table->segments())) {
     const auto bytes =
         data_->file.part(static_cast<index_t>(s.offset()), static_cast<index_t>(s.size_bytes()));
-    if (s.checksum() != 0 && s.checksum() != checksum(bytes)) return Error::invalid_program;
+    if (s.checksum() != 0 && s.checksum() != checksum(bytes))
+      return invalid(info != nullptr ? *info : unread,
+                     TAPER_TEXT("the checksum of segment {} differs: the file is damaged"), i);
+    ++i;
   }
   return Error::ok;
 }

@@ -2,6 +2,7 @@
 #include "taper/kernels/kernel.h"
 #include "taper/runtime/core/result.h"
 #include "taper/runtime/device/device.h"
+#include "taper/runtime/platform/cpu.h"
 
 namespace taper {
 
@@ -14,9 +15,8 @@ struct ProgramData;
 
 /// What `Program::load` may be told beside the file.
 struct LoadOptions {
-  /// Whether the machine has a CPU level; nullptr: only `portable`. `taper::cpu_has` in
-  /// runtime/platform/cpu.h asks the machine.
-  bool (*cpu_has)(CpuLevel) = nullptr;
+  /// The CPU levels of which kernels may be taken: by default all that this machine has.
+  CpuLevels cpu = cpu_levels();
   /// Devices, found by the names of the program's memory spaces, and the memory of each for
   /// constants.
   Span<Device* const> devices;
@@ -87,8 +87,9 @@ class Program {
                                           ErrorInfo* info = nullptr,
                                           const Threads* threads = nullptr) const;
 
-  /// Compares the checksums of all segments (weights included) with those in the file.
-  Error verify_segments() const;
+  /// Compares the checksums of all segments, weights included, with those in the file. This reads
+  /// the whole file. invalid_program: `info->values[0]` is the segment that is damaged.
+  Error verify_segments(ErrorInfo* info = nullptr) const;
 
   /// The file's tables, for tools: include taper/schema/program_generated.h to read them.
   const format::Program& table() const;

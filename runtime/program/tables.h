@@ -30,10 +30,52 @@ inline const char* text_of(const flatbuffers::String* s) {
   return s == nullptr ? nullptr : s->c_str();
 }
 
-/// The hot tables of a method. They stay in the file: reading them costs nothing but a load.
+/// A vector of tables as a range.
+template <class T>
+class Tables {
+ public:
+  Tables(const flatbuffers::Vector<flatbuffers::Offset<T>>* vector)
+      : first_(vector == nullptr ? nullptr : vector->Data()), size_(count_of(vector)) {}
+
+  index_t size() const { return size_; }
+  bool has(uint64_t i) const { return i < static_cast<uint64_t>(size_); }
+  const T& operator[](index_t i) const { return *Iterator{first_ + i * step}; }
+
+  struct Iterator {
+    const uint8_t* at;
+    const T& operator*() const {
+      return *reinterpret_cast<const T*>(at + flatbuffers::ReadScalar<flatbuffers::uoffset_t>(at));
+    }
+    Iterator& operator++() { return at += step, *this; }
+    bool operator!=(const Iterator& other) const { return at != other.at; }
+  };
+  Iterator begin() const { return {first_}; }
+  Iterator end() const { return {first_ + size_ * step}; }
+
+ private:
+  static constexpr index_t step = sizeof(flatbuffers::uoffset_t);
+  const uint8_t* first_;
+  index_t size_;
+};
+
+/// What methods share. Views stay in the file: reading them costs nothing but a load.
+struct ProgramView {
+  explicit ProgramView(const format::Program& p);
+
+  Span<const format::Segment> segments;
+  Span<const format::Queue> queues;
+  Tables<format::Kernel> kernels;
+  Tables<format::Constant> constants;
+  Tables<format::State> states;
+};
+
+/// The tables of a method.
 struct MethodView {
   explicit MethodView(const format::Method& m);  // one copy: the runtime is small
 
+  Tables<format::Input> inputs;
+  Tables<format::Output> outputs;
+  Tables<format::Check> checks;
   Span<const format::Symbol> symbols;
   Span<const format::Expression> expressions;
   Span<const format::Buffer> buffers;
@@ -50,6 +92,7 @@ struct MethodView {
 struct ProgramData {
   Span<const std::byte> file;
   const format::Program* table;
+  ProgramView view;
   const format::Debug* debug;  ///< nullptr: stripped
   const Kernel** kernels;      ///< one for each entry of table->kernels()
   const void** constants;  ///< address of each constant's dense elements; nullptr: not in this file
@@ -61,23 +104,15 @@ struct ProgramData {
   }
   /// The queue's space. A program without queues has queue 0, on the host.
   int space_of_queue(int queue) const {
-    return table->queues() == nullptr ? 0
-                                      : table->queues()->Get(static_cast<uint32_t>(queue))->space();
+    return view.queues.empty() ? 0 : view.queues[queue].space();
   }
 };
 
 /// The space that a value of the method lies in.
-inline int space_of(const ProgramData& p, const MethodView& m, const format::Value& v) {
-  switch (v.storage()) {
-    case format::Storage::buffer:
-      return m.buffers[v.storage_index()].space();
-    case format::Storage::constant:
-      return p.table->constants()->Get(v.storage_index())->space();
-    case format::Storage::state:
-      return p.table->states()->Get(v.storage_index())->space();
-  }
-  return 0;
-}
+int space_of(const ProgramData& p, const MethodView& m, const format::Value& v);
+
+/// Whether a value of storage `buffer` lies in the buffer of an input. Inputs were verified.
+bool is_input_buffer(const MethodView& m, const format::Value& v);
 
 /// To the next multiple of 64, where buffers, states and regions start. Inputs are far below
 /// SIZE_MAX.
@@ -109,10 +144,11 @@ bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes);
 /// Verifies what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and
 /// order in the program's tables (the first) and, once kernels are resolved, in its methods (the
 /// second). Afterwards nothing needs to be checked again but sizes.
-Error verify_program(Span<const std::byte> file, const format::Program&, ErrorInfo&);
+Error verify_program(Span<const std::byte> file, const format::Program&, const ProgramView&,
+                     ErrorInfo&);
 Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
 
 /// The elements of constant `i`'s first dense encoding in the file, nullptr if there is none.
-const std::byte* dense_constant(Span<const std::byte> file, const format::Program&, index_t i);
+const std::byte* dense_constant(Span<const std::byte> file, const ProgramView&, index_t i);
 
 }  // namespace taper::internal

@@ -167,11 +167,13 @@ class MethodVerifier {
   }
 
   Error checks() {
-    for (index_t i = 0; i < count_of(table_.checks()); ++i) {
-      const format::Check* c = table_.checks()->Get(static_cast<uint32_t>(i));
-      bool valid = is_expression(c->condition(), NumberType::boolean) && count_of(c->values()) <= 3;
-      for (const uint32_t v : span_of(c->values())) valid = valid && is_size(v);
+    index_t i = 0;
+    for (const format::Check& c : m_.checks) {
+      const Span<const uint32_t> values = span_of(c.values());
+      bool valid = is_expression(c.condition(), NumberType::boolean) && values.size() <= 3;
+      for (const uint32_t v : values) valid = valid && is_size(v);
       if (!valid) return wrong(TAPER_TEXT("check {} is damaged"), i);
+      ++i;
     }
     return Error::ok;
   }
@@ -179,12 +181,15 @@ class MethodVerifier {
   // ---- memory and values ----
 
   Error memory() {
+    uint64_t listed = 0;  // each buffer has a list of its own, so together they fit in `above`
     for (index_t i = 0; i < m_.buffers.size(); ++i) {
       const format::Buffer& b = m_.buffers[i];
       bool valid =
           is_size(b.size_bytes()) && b.space() < p_.space_count &&
           (b.region() == format::Region::activations || b.region() == format::Region::io) &&
           within(b.above_first(), b.above_count(), m_.above);
+      listed += b.above_count();
+      valid = valid && listed <= static_cast<uint64_t>(m_.above.size());
       for (uint32_t k = 0; valid && k < b.above_count(); ++k) {
         const uint32_t below = m_.above[static_cast<index_t>(b.above_first() + k)];
         valid = below < static_cast<uint64_t>(i) && m_.buffers[below].region() == b.region() &&
@@ -219,19 +224,17 @@ class MethodVerifier {
       case format::Storage::buffer:
         return within(v.storage_index(), m_.buffers);
       case format::Storage::constant:
-        return v.storage_index() < static_cast<uint64_t>(count_of(p_.table->constants())) &&
-               p_.table->constants()->Get(v.storage_index())->dtype() == v.dtype();
+        return p_.view.constants.has(v.storage_index()) &&
+               p_.view.constants[v.storage_index()].dtype() == v.dtype();
       case format::Storage::state:
-        return v.storage_index() < static_cast<uint64_t>(count_of(p_.table->states())) &&
-               p_.table->states()->Get(v.storage_index())->dtype() == v.dtype();
+        return p_.view.states.has(v.storage_index()) &&
+               p_.view.states[v.storage_index()].dtype() == v.dtype();
     }
     return false;
   }
 
-  const format::Input* input_at(uint64_t i) const {
-    return i < static_cast<uint64_t>(count_of(table_.inputs()))
-               ? table_.inputs()->Get(static_cast<uint32_t>(i))
-               : nullptr;
+  const format::Input* input_at(uint32_t i) const {
+    return m_.inputs.has(i) ? &m_.inputs[i] : nullptr;
   }
 
   bool is_io(const format::Value& v) const {
@@ -240,30 +243,29 @@ class MethodVerifier {
   }
 
   Error inputs_and_outputs() {
-    if (count_of(table_.inputs()) > max_inputs || count_of(table_.outputs()) > max_inputs)
+    if (m_.inputs.size() > max_inputs || m_.outputs.size() > max_inputs)
       return wrong(TAPER_TEXT("there are more than {} inputs or outputs"), max_inputs);
-    for (index_t i = 0; i < count_of(table_.inputs()); ++i) {
-      const format::Input* in = input_at(static_cast<uint64_t>(i));
-      if (in->value() == none) {
-        if (in->type() > NumberType::boolean)
+    for (index_t i = 0; i < m_.inputs.size(); ++i) {
+      const format::Input& in = m_.inputs[i];
+      const uint32_t value = in.value();
+      if (value == none) {
+        if (in.type() > NumberType::boolean)
           return wrong(TAPER_TEXT("input {} has an unknown type"), i);
         continue;
       }
-      if (!within(in->value(), m_.values) || !is_io(m_.values[in->value()]))
+      if (!within(value, m_.values) || !is_io(m_.values[value]))
         return wrong(TAPER_TEXT("input {} does not lie in an io buffer"), i);
-      const format::Expression& offset = m_.expressions[m_.values[in->value()].offset()];
+      const format::Expression& offset = m_.expressions[m_.values[value].offset()];
       if (offset.operation() != Operation::literal || offset.literal() != 0)
         return wrong(TAPER_TEXT("input {} does not start its buffer"), i);
     }
-    for (index_t i = 0; i < count_of(table_.outputs()); ++i) {
-      const format::Output* out = table_.outputs()->Get(static_cast<uint32_t>(i));
-      if (out->value() == none) {
-        if (!within(out->expression(), m_.expressions))
-          return wrong(TAPER_TEXT("output {} does not exist"), i);
-        continue;
-      }
-      if (!within(out->value(), m_.values)) return wrong(TAPER_TEXT("output {} does not exist"), i);
-      const format::Value& v = m_.values[out->value()];
+    for (index_t i = 0; i < m_.outputs.size(); ++i) {
+      const format::Output& out = m_.outputs[i];
+      const uint32_t value = out.value();
+      if (value == none ? !within(out.expression(), m_.expressions) : !within(value, m_.values))
+        return wrong(TAPER_TEXT("output {} does not exist"), i);
+      if (value == none) continue;
+      const format::Value& v = m_.values[value];
       if (v.storage() == format::Storage::buffer && !is_io(v))
         return wrong(TAPER_TEXT("output {} does not outlast the method"), i);
     }
@@ -274,11 +276,7 @@ class MethodVerifier {
   bool may_be_written(const format::Value& v) const {
     if (v.storage() == format::Storage::constant) return false;
     if (!is_io(v)) return true;
-    for (index_t i = 0; i < count_of(table_.inputs()); ++i) {
-      const uint32_t input = input_at(static_cast<uint64_t>(i))->value();
-      if (input != none && m_.values[input].storage_index() == v.storage_index()) return false;
-    }
-    return true;
+    return !is_input_buffer(m_, v);
   }
 
   // ---- instructions ----
@@ -317,7 +315,7 @@ class MethodVerifier {
 
   Error instruction(const format::Instruction& in, index_t i) {
     const index_t n = m_.instructions.size(), target = static_cast<index_t>(in.target());
-    const index_t queues = count_of(p_.table->queues()) > 0 ? count_of(p_.table->queues()) : 1;
+    const index_t queues = p_.view.queues.empty() ? 1 : p_.view.queues.size();
     if (in.queue() >= queues) return wrong(TAPER_TEXT("instruction {} has no queue"), i);
     bool valid = true;
     switch (in.kind()) {
@@ -389,10 +387,10 @@ class MethodVerifier {
   bool is_value(int64_t i) const { return i >= 0 && i < m_.values.size(); }
 
   Error kernel(const format::Instruction& in, index_t i) {
-    if (in.target() >= static_cast<uint64_t>(count_of(p_.table->kernels())))
+    if (!p_.view.kernels.has(in.target()))
       return wrong(TAPER_TEXT("instruction {} has no kernel"), i);
     const Kernel& k = *p_.kernels[in.target()];
-    space_ = p_.table->kernels()->Get(in.target())->space();
+    space_ = p_.view.kernels[in.target()].space();
     if (p_.space_of_queue(in.queue()) != space_)
       return wrong(TAPER_TEXT("the queue of instruction {} does not run its kernel"), i);
     if (in.arguments_count() != k.expected_count)

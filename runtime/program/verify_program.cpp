@@ -7,8 +7,9 @@ namespace {
 
 class ProgramVerifier {
  public:
-  ProgramVerifier(Span<const std::byte> file, const format::Program& p, ErrorInfo& info)
-      : file_(file), p_(p), segments_(span_of(p.segments())), info_(info) {}
+  ProgramVerifier(Span<const std::byte> file, const format::Program& table, const ProgramView& p,
+                  ErrorInfo& info)
+      : file_(file), table_(table), p_(p), info_(info) {}
 
   Error verify() {
     TAPER_TRY(segments());
@@ -24,11 +25,11 @@ class ProgramVerifier {
   Error wrong(const char* message, int64_t a = 0, const char* subject = nullptr);
 
   Error segments() {
-    if (reinterpret_cast<uintptr_t>(segments_.data()) % alignof(format::Segment) != 0)
+    if (reinterpret_cast<uintptr_t>(p_.segments.data()) % alignof(format::Segment) != 0)
       return wrong(TAPER_TEXT("the segments are not aligned"));
     const uint64_t file_bytes = static_cast<uint64_t>(file_.size());
-    for (index_t i = 0; i < segments_.size(); ++i) {
-      const format::Segment& s = segments_[i];
+    for (index_t i = 0; i < p_.segments.size(); ++i) {
+      const format::Segment& s = p_.segments[i];
       if (s.offset() % segment_alignment != 0 || s.offset() > file_bytes ||
           s.size_bytes() > file_bytes - s.offset() || s.kind() > format::SegmentKind::extras)
         return wrong(TAPER_TEXT("segment {} does not lie in the file"), i);
@@ -38,19 +39,18 @@ class ProgramVerifier {
 
   // The piece, with the slack behind it, lies in its segment.
   bool holds(const format::Piece* piece) const {
-    if (piece == nullptr || piece->segment() >= static_cast<uint64_t>(segments_.size()))
+    if (piece == nullptr || piece->segment() >= static_cast<uint64_t>(p_.segments.size()))
       return false;
-    const uint64_t available = segments_[static_cast<index_t>(piece->segment())].size_bytes();
+    const uint64_t available = p_.segments[piece->segment()].size_bytes();
     const uint32_t a = piece->alignment();
     return a != 0 && (a & (a - 1)) == 0 && a <= segment_alignment && piece->offset() % a == 0 &&
            piece->offset() <= available && available - piece->offset() >= slack_bytes &&
            piece->size_bytes() <= available - piece->offset() - slack_bytes;
   }
 
-  bool is_space(index_t space) const { return space == 0 || space < count_of(p_.spaces()); }
-  bool is_constant(uint32_t i) const { return i < static_cast<uint64_t>(count_of(p_.constants())); }
+  bool is_space(index_t space) const { return space == 0 || space < count_of(table_.spaces()); }
   bool is_quantization(uint32_t i) const {
-    return i == none || i < static_cast<uint64_t>(count_of(p_.quantizations()));
+    return i == none || i < static_cast<uint64_t>(count_of(table_.quantizations()));
   }
 
   // Dtype and sizes of a dense tensor; `bytes` is what its elements take.
@@ -62,54 +62,55 @@ class ProgramVerifier {
   }
 
   Error spaces_and_queues() {
-    if (count_of(p_.spaces()) > max_spaces)
+    if (count_of(table_.spaces()) > max_spaces)
       return fail(info_, Error::not_supported,
                   TAPER_TEXT("the program uses {} memory spaces, at most {} work here"),
-                  count_of(p_.spaces()), max_spaces);
-    if (p_.queues() == nullptr) return Error::ok;
-    const Span<const format::Queue> queues = span_of(p_.queues());
-    if (queues.empty() || queues.size() > 255 || queues[0].space() != 0)
+                  count_of(table_.spaces()), max_spaces);
+    if (table_.queues() == nullptr) return Error::ok;
+    if (p_.queues.empty() || p_.queues.size() > 255 || p_.queues[0].space() != 0)
       return wrong(TAPER_TEXT("queue 0 must be the host's"));
-    for (index_t i = 0; i < queues.size(); ++i)
-      if (!is_space(queues[i].space())) return wrong(TAPER_TEXT("queue {} has no memory space"), i);
+    for (index_t i = 0; i < p_.queues.size(); ++i)
+      if (!is_space(p_.queues[i].space()))
+        return wrong(TAPER_TEXT("queue {} has no memory space"), i);
     return Error::ok;
   }
 
   Error kernels() {
-    for (index_t i = 0; i < count_of(p_.kernels()); ++i) {
-      const format::Kernel* k = p_.kernels()->Get(static_cast<uint32_t>(i));
-      bool valid = is_space(k->space());
-      for (const uint8_t d : span_of(k->dtypes()))
+    for (index_t i = 0; i < p_.kernels.size(); ++i) {
+      const format::Kernel& k = p_.kernels[i];
+      bool valid = is_space(k.space());
+      for (const uint8_t d : span_of(k.dtypes()))
         valid = valid && (d == 255 || is_valid(static_cast<DType>(d)));
-      if (!valid) return wrong(TAPER_TEXT("kernel {} is damaged"), i, k->op()->c_str());
+      if (!valid) return wrong(TAPER_TEXT("kernel {} is damaged"), i, k.op()->c_str());
     }
     return Error::ok;
   }
 
   Error quantizations() {
-    for (index_t i = 0; i < count_of(p_.quantizations()); ++i) {
-      const format::Quantization* q = p_.quantizations()->Get(static_cast<uint32_t>(i));
-      if (q->scheme() > format::QuantizationScheme::per_group || q->axis() >= max_rank ||
-          (q->scales() != none && !is_constant(q->scales())) ||
-          (q->zero_points() != none && !is_constant(q->zero_points())))
+    index_t i = 0;
+    for (const format::Quantization& q : Tables(table_.quantizations())) {
+      if (q.scheme() > format::QuantizationScheme::per_group || q.axis() >= max_rank ||
+          (q.scales() != none && !p_.constants.has(q.scales())) ||
+          (q.zero_points() != none && !p_.constants.has(q.zero_points())))
         return wrong(TAPER_TEXT("quantization {} is damaged"), i);
+      ++i;
     }
     return Error::ok;
   }
 
   Error constants() {
-    for (index_t i = 0; i < count_of(p_.constants()); ++i) {
-      const format::Constant* c = p_.constants()->Get(static_cast<uint32_t>(i));
-      const char* path = text_of(c->path());
+    for (index_t i = 0; i < p_.constants.size(); ++i) {
+      const format::Constant& c = p_.constants[i];
+      const Tables encodings(c.encodings());
+      const char* path = text_of(c.path());
       size_t bytes = 0;
-      if (!is_type(c->dtype(), c->sizes(), bytes))
+      if (!is_type(c.dtype(), c.sizes(), bytes))
         return wrong(TAPER_TEXT("constant {} has no valid type"), i, path);
-      if (c->source() > format::ConstantSource::slot || !is_space(c->space()) ||
-          count_of(c->encodings()) > 16)
+      if (c.source() > format::ConstantSource::slot || !is_space(c.space()) ||
+          encodings.size() > 16)
         return wrong(TAPER_TEXT("constant {} is damaged"), i, path);
-      if (c->source() != format::ConstantSource::embedded) continue;
-      for (index_t e = 0; e < count_of(c->encodings()); ++e)
-        TAPER_TRY(encoding(*c->encodings()->Get(static_cast<uint32_t>(e)), c->sizes(), i, path));
+      if (c.source() != format::ConstantSource::embedded) continue;
+      for (const format::Encoding& e : encodings) TAPER_TRY(encoding(e, c.sizes(), i, path));
     }
     return Error::ok;
   }
@@ -129,39 +130,40 @@ class ProgramVerifier {
 
   Error states() {
     uint64_t total = 0;  // sums of state sizes cannot overflow later
-    for (index_t i = 0; i < count_of(p_.states()); ++i) {
-      const format::State* s = p_.states()->Get(static_cast<uint32_t>(i));
+    for (index_t i = 0; i < p_.states.size(); ++i) {
+      const format::State& s = p_.states[i];
       size_t bytes = 0;
-      if (!is_type(s->dtype(), s->sizes(), bytes) || s->kind() > format::StateKind::cache ||
-          !is_space(s->space()))
-        return wrong(TAPER_TEXT("state {} is damaged"), i, s->path()->c_str());
+      if (!is_type(s.dtype(), s.sizes(), bytes) || s.kind() > format::StateKind::cache ||
+          !is_space(s.space()))
+        return wrong(TAPER_TEXT("state {} is damaged"), i, s.path()->c_str());
       total += rounded_up(bytes + slack_bytes);
       if (bytes > PTRDIFF_MAX / 4 || total > PTRDIFF_MAX / 4)
         return wrong(TAPER_TEXT("the states are larger than memory can be"));
-      if (s->initial() == none) continue;
+      if (s.initial() == none) continue;
       size_t initial = 0;
       const format::Constant* c =
-          is_constant(s->initial()) ? p_.constants()->Get(s->initial()) : nullptr;
-      if (c == nullptr || !is_type(c->dtype(), c->sizes(), initial) || c->dtype() != s->dtype() ||
+          p_.constants.has(s.initial()) ? &p_.constants[s.initial()] : nullptr;
+      if (c == nullptr || !is_type(c->dtype(), c->sizes(), initial) || c->dtype() != s.dtype() ||
           initial != bytes)
         return wrong(TAPER_TEXT("state {} and its initial value differ in type"), i,
-                     s->path()->c_str());
+                     s.path()->c_str());
     }
     return Error::ok;
   }
 
   Error delegates() {
-    for (index_t i = 0; i < count_of(p_.delegates()); ++i) {
-      const format::Delegate* d = p_.delegates()->Get(static_cast<uint32_t>(i));
-      if (!holds(d->blob()))
-        return wrong(TAPER_TEXT("delegate {} has no blob"), i, d->backend()->c_str());
+    index_t i = 0;
+    for (const format::Delegate& d : Tables(table_.delegates())) {
+      if (!holds(d.blob()))
+        return wrong(TAPER_TEXT("delegate {} has no blob"), i, d.backend()->c_str());
+      ++i;
     }
     return Error::ok;
   }
 
   Span<const std::byte> file_;
-  const format::Program& p_;
-  Span<const format::Segment> segments_;
+  const format::Program& table_;
+  const ProgramView& p_;
   ErrorInfo& info_;
 };
 
@@ -182,8 +184,18 @@ Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t
 Error fail(ErrorInfo& info, Error error) { return fail(info, error, nullptr, 0, 0, 0, nullptr); }
 #endif
 
+ProgramView::ProgramView(const format::Program& p)
+    : segments(span_of(p.segments())),
+      queues(span_of(p.queues())),
+      kernels(p.kernels()),
+      constants(p.constants()),
+      states(p.states()) {}
+
 MethodView::MethodView(const format::Method& m)
-    : symbols(span_of(m.symbols())),
+    : inputs(m.inputs()),
+      outputs(m.outputs()),
+      checks(m.checks()),
+      symbols(span_of(m.symbols())),
       expressions(span_of(m.expressions())),
       buffers(span_of(m.buffers())),
       above(span_of(m.above())),
@@ -193,6 +205,26 @@ MethodView::MethodView(const format::Method& m)
       arguments(span_of(m.arguments())),
       lists(span_of(m.lists())),
       instructions(span_of(m.instructions())) {}
+
+int space_of(const ProgramData& p, const MethodView& m, const format::Value& v) {
+  switch (v.storage()) {
+    case format::Storage::buffer:
+      return m.buffers[v.storage_index()].space();
+    case format::Storage::constant:
+      return p.view.constants[v.storage_index()].space();
+    case format::Storage::state:
+      return p.view.states[v.storage_index()].space();
+  }
+  return 0;
+}
+
+bool is_input_buffer(const MethodView& m, const format::Value& v) {
+  for (const format::Input& input : m.inputs) {
+    const uint32_t value = input.value();
+    if (value != none && m.values[value].storage_index() == v.storage_index()) return true;
+  }
+  return false;
+}
 
 bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes) {
   if (sizes.size() > max_rank) return false;
@@ -210,23 +242,22 @@ bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes) {
   return true;
 }
 
-Error verify_program(Span<const std::byte> file, const format::Program& p, ErrorInfo& info) {
-  return ProgramVerifier(file, p, info).verify();
+Error verify_program(Span<const std::byte> file, const format::Program& table, const ProgramView& p,
+                     ErrorInfo& info) {
+  return ProgramVerifier(file, table, p, info).verify();
 }
 
-const std::byte* dense_constant(Span<const std::byte> file, const format::Program& p, index_t i) {
-  const format::Constant* c = p.constants()->Get(static_cast<uint32_t>(i));
-  const DType dtype = static_cast<DType>(c->dtype());
+const std::byte* dense_constant(Span<const std::byte> file, const ProgramView& p, index_t i) {
+  const format::Constant& c = p.constants[i];
+  const DType dtype = static_cast<DType>(c.dtype());
   size_t bytes = 0;
-  if (c->source() != format::ConstantSource::embedded ||
-      !dense_bytes(span_of(c->sizes()), dtype, bytes))
+  if (c.source() != format::ConstantSource::embedded ||
+      !dense_bytes(span_of(c.sizes()), dtype, bytes))
     return nullptr;
-  for (index_t k = 0; k < count_of(c->encodings()); ++k) {
-    const format::Encoding* e = c->encodings()->Get(static_cast<uint32_t>(k));
-    if (e->layout() != nullptr || e->dtype() != c->dtype() || e->data()->size_bytes() != bytes)
-      continue;
-    const format::Segment* s = p.segments()->Get(e->data()->segment());
-    const std::byte* data = file.data() + s->offset() + e->data()->offset();
+  for (const format::Encoding& e : Tables(c.encodings())) {
+    const format::Piece& piece = *e.data();
+    if (e.layout() != nullptr || e.dtype() != c.dtype() || piece.size_bytes() != bytes) continue;
+    const std::byte* data = file.data() + p.segments[piece.segment()].offset() + piece.offset();
     if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(dtype)) == 0)
       return data;
   }

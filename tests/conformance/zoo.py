@@ -213,7 +213,7 @@ TITLES = {"static": "fixed sizes", "batch": "symbolic batch", "sequence": "symbo
 KINDS = {  # heading of the failures, and how the table of counts calls them
     ("refused",): "Taper refuses",
     ("wrong", "failed"): "Wrong, or failed while running",
-    ("not exported",): "torch.export refuses, or takes too long",
+    ("not exported",): "Not exported",
 }
 
 
@@ -221,20 +221,29 @@ def page_head(ran, listed):
     libraries = [f"{p} {importlib.metadata.version(p).split('+')[0]}" for p in ("torchvision", "timm", "transformers")]
     return f"""# Models
 
-Public model definitions, run through `torch.export`, `taper export` and `taper check` by
+These are public model definitions of torchvision, timm and transformers. A script runs them through `torch.export`, `taper export` and
+`taper check`:
 
-```
+<!-- test: commands exist -->
+```console
 $ python tests/conformance/zoo.py --docs docs/models.md
 ```
 
-with PyTorch {torch.__version__.split('+')[0]}, {', '.join(libraries)}. Weights are random, images are small where the
-definition allows it, and transformers have few and narrow layers: what is tested is the definition.
+It used PyTorch {torch.__version__.split('+')[0]}, {', '.join(libraries)}. The definition is tested, not a trained model: weights
+are random, images are small where the definition allows it, and transformers have few and narrow layers.
 
-*Nodes* and *operators* (different ones) are those of the exported graph, *instructions* and *arena* (the memory of activations)
-those of the program that `taper export` made, with fixed sizes if that run succeeded. The last three columns show the
-largest difference of a result from PyTorch's, relative to that result's largest magnitude, over two calls, or three of
-different sizes; a run passes within {TOLERANCE}. Fixed sizes are a batch of {zoo_models.BATCH} and texts of {zoo_models.SEQUENCE},
-symbols go up to {LARGEST['batch']} and {LARGEST['sequence']}. An empty cell was not run; {ran} of the {listed} definitions of the list have run.
+| column | shows |
+| --- | --- |
+| nodes, operators | of the exported graph; *operators* counts different ones |
+| instructions, arena | of the program that `taper export` made, with fixed sizes if that run succeeded; the arena is the memory of activations |
+| fixed, batch, length | the largest difference from PyTorch, relative to the largest magnitude of that result |
+
+Each run makes two calls, or three with different sizes. It passes within {TOLERANCE}. Fixed sizes are a batch of {zoo_models.BATCH}
+and texts of {zoo_models.SEQUENCE}. A symbolic batch goes up to {LARGEST['batch']}, a symbolic length up to {LARGEST['sequence']}.
+An empty cell was not run. {ran} of the {listed} definitions of the list have run.
+
+*Not exported* means that there is no `.pt2`. The reason may be that the definition fails with random weights or with these libraries,
+that `torch.export` refuses it, or that it takes too long.
 """
 
 

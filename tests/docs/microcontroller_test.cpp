@@ -10,7 +10,7 @@
 #include "taper/runtime/runtime.h"
 
 namespace firmware {
-#include "firmware.inc"
+#include "fixed_size.inc"
 }
 
 namespace {

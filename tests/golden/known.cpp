@@ -1,5 +1,6 @@
 #include "known.h"
 
+#include <algorithm>
 #include <fstream>
 #include <stdexcept>
 
@@ -21,6 +22,13 @@ void Known::read(const std::filesystem::path& path) {
       entry = {line.substr(text + 1, close - text - 1), line.substr(close + 2)};
     lines_.emplace(line.substr(0, space), entry);
   }
+}
+
+bool Known::depends_on_the_processor(const std::string& name) const {
+  const auto [begin, end] = lines_.equal_range(name);
+  return begin != end && std::all_of(begin, end, [](const auto& entry) {
+           return entry.second.reason.starts_with("on some processors: ");
+         });
 }
 
 const std::string* Known::reason(const std::string& name, const std::string& message) const {

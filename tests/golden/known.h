@@ -4,7 +4,8 @@
 //   var.dim/v13   [gradient of args.0] PyTorch's gradient counts one element where dim=[]
 //
 // so that a line does not hide what else goes wrong there. Without brackets it is about every
-// message. Empty lines and those that begin with # are left out.
+// message. A reason that begins with "on some processors: " is about a case that passes elsewhere.
+// Empty lines and those that begin with # are left out.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -20,6 +21,8 @@ class Known {
 
   /// Whether there is a line about this very name.
   bool contains(const std::string& name) const { return lines_.contains(name); }
+  /// Whether all lines about this very name, at least one, are about some processors only.
+  bool depends_on_the_processor(const std::string& name) const;
   /// Why what `message` says of `name` may be, or nullptr.
   const std::string* reason(const std::string& name, const std::string& message) const;
 

@@ -3,6 +3,8 @@
 //   op_goldens [--exported] [--known FILE]… [--in-double FILE] [--counts FILE] [--only NAME]…
 //       [--values NAME]… [--verbose] [--errors] FOLDER…
 //
+// A FOLDER holds files as in cases.h; a file FOLDER.jsonl holds cases as text, see seeds.h.
+//
 // In eager; with --exported each case is also traced, written as a program and run. Prints a line
 // an overload (cases run, passed, failed, without kernel, refused because of complex numbers,
 // decided by data: no program can hold them) and one of totals; exits with 1 if a case did not pass
@@ -26,6 +28,7 @@
 #include "known.h"
 #include "run_case.h"
 #include "run_exported.h"
+#include "seeds.h"
 #include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/eager/threads.h"
 
@@ -62,10 +65,9 @@ void print(const std::string& name, const Counts& c) {
       name.c_str(), c.run, c.passed, c.failed, c.without, c.complex, c.decided);
 }
 
-bool has_gradients(const std::filesystem::path& path, const Options& options) {
-  return std::none_of(options.values.begin(), options.values.end(), [&](const std::string& part) {
-    return path.filename().string().starts_with(part);
-  });
+bool has_gradients(const std::string& file, const Options& options) {
+  return std::none_of(options.values.begin(), options.values.end(),
+                      [&](const std::string& part) { return file.starts_with(part); });
 }
 
 Verdict run(const CaseFile& file, const Json& golden, const Target& target, bool exported) {
@@ -134,25 +136,24 @@ bool is_expected(const std::string& id, const std::string& row, const Verdict& v
                  const Known& known) {
   if (verdict.outcome == Outcome::passed || verdict.outcome == Outcome::complex ||
       (verdict.outcome == Outcome::decided_by_data && reads_a_number(row)))
-    return !known.contains(id);
+    return !known.contains(id) || known.depends_on_the_processor(id);
   return std::ranges::all_of(lines_of(verdict.reason), [&](const std::string& line) {
     return known.reason(id, line) != nullptr;
   });
 }
 
-void run_file(const std::filesystem::path& path, const Options& options, CountsByRow& by_row,
-              Counts& total) {
-  CaseFile file = CaseFile::read(path);
+void run_file(const CaseFile& file, const Options& options, CountsByRow& by_row, Counts& total) {
   Counts counts;
-  if (!has_gradients(path, options))
-    for (Json& golden : file.cases) golden.erase("grads");
   for (const Json& golden : file.cases) {
     std::string row;
     const Verdict verdict = run(file, golden, options, row);
     const std::string id = golden.at("id").get<std::string>(), line = id + ": " + verdict.reason;
     const bool expected = is_expected(id, row, verdict, options.known);
-    counts.add(verdict.outcome);
-    by_row[row].add(verdict.outcome);
+    // the counts are the same on every processor
+    const Outcome counted =
+        options.known.depends_on_the_processor(id) ? Outcome::failed : verdict.outcome;
+    counts.add(counted);
+    by_row[row].add(counted);
     if (!expected) ++counts.surprises;
     constexpr const char* words[] = {"refused", "FAILED", "WITHOUT KERNEL", "refused",
                                      "DECIDED BY DATA"};
@@ -173,13 +174,33 @@ void run_file(const std::filesystem::path& path, const Options& options, CountsB
   total.add(counts);
 }
 
-bool is_chosen(const std::filesystem::path& path, const Options& options) {
-  const std::string name = path.filename().string();
-  if (!name.ends_with(".safetensors")) return false;
+bool is_chosen(const std::string& name, const Options& options) {
   return options.only.empty() ||
          std::any_of(options.only.begin(), options.only.end(), [&](const std::string& part) {
            return name.starts_with("aten." + part + ".") || name.starts_with(part + ".");
          });
+}
+
+void run_folder(const std::string& folder, const Options& options, CountsByRow& by_row,
+                Counts& total) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (const std::string name = entry.path().filename().string();
+        name.ends_with(".safetensors") && is_chosen(name, options))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& path : files) {
+    CaseFile file = CaseFile::read(path);
+    if (!has_gradients(path.filename().string(), options))
+      for (Json& golden : file.cases) golden.erase("grads");
+    run_file(file, options, by_row, total);
+  }
+}
+
+void run_written_cases(const std::string& path, const Options& options, CountsByRow& by_row,
+                       Counts& total) {
+  for (const CaseFile& file : read_written_cases(path))
+    if (is_chosen(file.name + ".", options)) run_file(file, options, by_row, total);
 }
 
 }  // namespace
@@ -219,13 +240,12 @@ int main(int argc, char** argv) try {
   Counts total;
   CountsByRow by_row;
   for (const std::string& folder : options.folders) {
-    if (!std::filesystem::is_directory(folder))
+    if (std::filesystem::is_directory(folder))
+      run_folder(folder, options, by_row, total);
+    else if (folder.ends_with(".jsonl"))
+      run_written_cases(folder, options, by_row, total);
+    else
       return std::fprintf(stderr, "op_goldens: %s is not a folder\n", folder.c_str()), 2;
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (is_chosen(entry.path(), options)) files.push_back(entry.path());
-    std::sort(files.begin(), files.end());
-    for (const auto& path : files) run_file(path, options, by_row, total);
   }
   if (options.counts != nullptr) {
     std::ofstream out(options.counts);

@@ -32,8 +32,29 @@ class Reader {
   Reader(CaseFile& file, const eager::OperatorInfo& info, uint64_t seed)
       : file_(file), info_(info), random_(seed) {}
 
+  /// A call without results.
   void read(const Json& line) {
-    golden_ = {{"id", file_.name + "/s" + std::to_string(file_.cases.size())},
+    read_call(file_.name + "/s" + std::to_string(file_.cases.size()), line);
+    file_.cases.push_back(golden_);
+  }
+
+  /// A call with results and gradients.
+  void read_case(const Json& written) {
+    read_call(written.at("id").get<std::string>(), written.at("call"));
+    golden_.erase("grads");
+    if (written.contains("refused")) {
+      golden_["error"] = {{"message", written.at("refused")}};
+    } else {
+      golden_["rtol"] = golden_["grad_rtol"] = 1e-3;
+      golden_["atol"] = golden_["grad_atol"] = 1e-5;
+      read_results(written);
+    }
+    file_.cases.push_back(golden_);
+  }
+
+ private:
+  void read_call(const std::string& id, const Json& line) {
+    golden_ = {{"id", id},
                {"args", Json::array()},
                {"kwargs", Json::object()},
                {"outputs", Json::array()},
@@ -46,10 +67,29 @@ class Reader {
       const Parameter& p = parameter(i - 1);
       golden_["args"].push_back(argument(line[i], p, "args." + std::to_string(i - 1)));
     }
-    file_.cases.push_back(golden_);
   }
 
- private:
+  void read_results(const Json& written) {
+    const Json none = {{"none", true}};
+    golden_["grad_outputs"] = Json::array();
+    for (const Json& result : written.at("results")) {
+      const std::string place = "results." + std::to_string(golden_["outputs"].size());
+      golden_["outputs"].push_back(
+          result.is_null() ? none : stored(place, parsed(result.get<std::string>())));
+      if (result.is_null()) {
+        golden_["grad_outputs"].push_back(none);
+        continue;
+      }
+      Text gradient = parsed(result.get<std::string>());
+      constexpr double factors[] = {1, -2, 0.5, 3, -1.5};
+      for (size_t i = 0; i < gradient.elements.size(); ++i) gradient.elements[i] = factors[i % 5];
+      golden_["grad_outputs"].push_back(
+          is_floating(gradient.dtype) ? stored("gradients of " + place, gradient) : none);
+    }
+    for (const auto& [path, gradient] : written.at("gradients").items())
+      golden_["grads"][path] = stored("gradients." + path, parsed(gradient.get<std::string>()));
+  }
+
   const Parameter& parameter(size_t i) const {
     if (i >= static_cast<size_t>(info_.schema.parameter_count))
       throw std::runtime_error("too many arguments");
@@ -78,6 +118,7 @@ class Reader {
     }
     if (p.kind == Kind::tensor) return tensor(value.get<std::string>(), path);
     if (p.kind == Kind::dtype) return {{"dtype", value}};
+    if (value.is_string() && p.kind != Kind::string) return {{"float", value}};  // "inf"
     return {{value.is_boolean()          ? "bool"
              : value.is_number_integer() ? "int"
              : value.is_number()         ? "float"
@@ -85,57 +126,80 @@ class Reader {
              value}};
   }
 
-  Json tensor(const std::string& text, const std::string& path) {
+  /// The text of a tensor in parts.
+  struct Text {
+    DType dtype;
+    eager::Ints sizes;
+    bool constant = false, has_elements = false;
+    double low = 0, high = 0;            ///< of elements that are drawn
+    std::vector<double> elements;        ///< where they are written
+    std::vector<std::string> structure;  ///< "ascending", "diagonal"
+  };
+
+  static Text parsed(const std::string& text) {
     const size_t open = text.find('['), close = text.find(']');
     if (open == std::string::npos || close == std::string::npos)
       throw std::runtime_error("a tensor is 'f32[2,3]', not '" + text + "'");
-    const DType dtype = dtype_named(text.substr(0, open));
-    eager::Ints sizes;
+    Text t;
+    t.dtype = dtype_named(text.substr(0, open));
     std::istringstream extents(text.substr(open + 1, close - open - 1));
     for (std::string extent; std::getline(extents, extent, ',');)
-      sizes.push_back(static_cast<int64_t>(number_in(extent)));
+      t.sizes.push_back(static_cast<int64_t>(number_in(extent)));
+    t.constant = !is_floating(t.dtype);
+    t.low = is_floating(t.dtype) ? -2 : 0, t.high = is_floating(t.dtype) ? 2 : 9;
 
-    Json made = Json::object();
-    bool constant = !is_floating(dtype);
-    double low = is_floating(dtype) ? -2 : 0, high = is_floating(dtype) ? 2 : 9;
-    std::vector<double> elements;
     std::istringstream words(text.substr(close + 1));
     for (std::string word; words >> word;) {
       if (word == "=") {
-        while (words >> word) elements.push_back(number_in(word));
-        made["kept"] = true;
+        while (words >> word) t.elements.push_back(number_in(word));
+        t.has_elements = true;
       } else if (word == "constant") {
-        constant = true;
+        t.constant = true;
       } else if (word == "ascending" || word == "diagonal") {
-        made[word] = true;
+        t.structure.push_back(word);
       } else if (const size_t dots = word.find(".."); dots != std::string::npos) {
-        low = number_in(word.substr(0, dots)), high = number_in(word.substr(dots + 2));
+        t.low = number_in(word.substr(0, dots)), t.high = number_in(word.substr(dots + 2));
       } else {
         throw std::runtime_error("a tensor's elements are not '" + word + "'");
       }
     }
     int64_t count = 1;
-    for (const int64_t extent : sizes) count *= extent;
-    if (made.contains("kept")) {
-      if (static_cast<int64_t>(elements.size()) != count)
-        throw std::runtime_error("'" + text + "' has " + std::to_string(elements.size()) +
-                                 " elements, not " + std::to_string(count));
-    } else {
-      elements = drawn(std::max(count, pool_size), dtype, low, high);
-    }
-    if (!constant) golden_["grads"][path] = Json::object();
+    for (const int64_t extent : t.sizes) count *= extent;
+    if (t.has_elements && static_cast<int64_t>(t.elements.size()) != count)
+      throw std::runtime_error("'" + text + "' has " + std::to_string(t.elements.size()) +
+                               " elements, not " + std::to_string(count));
+    return t;
+  }
 
-    const std::string key = golden_.at("id").get<std::string>() + " " + path;
-    const Tensor pool = Tensor::from(elements, {static_cast<int64_t>(elements.size())}).to(dtype);
-    io::Array array = io::Array::zeros(dtype, {static_cast<int64_t>(elements.size())});
-    std::copy_n(static_cast<const std::byte*>(pool.ref().data), array.size_bytes(),
+  /// Keeps elements in the file, in the given sizes.
+  std::string keep(const std::string& place, DType dtype, const std::vector<double>& elements,
+                   const eager::Ints& sizes) {
+    const std::string key = golden_.at("id").get<std::string>() + " " + place;
+    const Tensor all = Tensor::from(elements, {static_cast<int64_t>(elements.size())}).to(dtype);
+    io::Array array = io::Array::zeros(dtype, sizes);
+    std::copy_n(static_cast<const std::byte*>(all.ref().data), array.size_bytes(),
                 array.raw().data());
     file_.content.tensors[key] = std::move(array);
+    return key;
+  }
+  Json stored(const std::string& place, const Text& t) {
+    return {{"tensor", keep(place, t.dtype, t.elements, t.sizes)}};
+  }
 
-    eager::Ints strides(sizes.size(), 1);
-    for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
-    made["tensor"] = key;
-    made["sizes"] = sizes, made["strides"] = strides, made["offset"] = 0;
+  Json tensor(const std::string& text, const std::string& path) {
+    Text t = parsed(text);
+    Json made = Json::object();
+    if (t.has_elements) made["kept"] = true;
+    for (const std::string& word : t.structure) made[word] = true;
+    int64_t count = 1;
+    for (const int64_t extent : t.sizes) count *= extent;
+    if (!t.has_elements) t.elements = drawn(std::max(count, pool_size), t.dtype, t.low, t.high);
+    if (!t.constant) golden_["grads"][path] = Json::object();
+
+    eager::Ints strides(t.sizes.size(), 1);
+    for (size_t d = t.sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * t.sizes[d];
+    made["tensor"] = keep(path, t.dtype, t.elements, {static_cast<int64_t>(t.elements.size())});
+    made["sizes"] = t.sizes, made["strides"] = strides, made["offset"] = 0;
     return made;
   }
 
@@ -160,7 +224,12 @@ class Reader {
 
 }  // namespace
 
-std::vector<CaseFile> read_seeds(const std::filesystem::path& path) {
+namespace {
+
+/// Calls add(reader, the line) for each line; `call_of` gives the part of it that is a call.
+template <class CallOf, class Add>
+std::vector<CaseFile> read_lines(const std::filesystem::path& path, const CallOf& call_of,
+                                 const Add& add) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot read " + path.string());
   std::map<std::string, CaseFile> files;
@@ -169,11 +238,12 @@ std::vector<CaseFile> read_seeds(const std::filesystem::path& path) {
     ++number;
     if (line.empty() || line[0] == '#') continue;
     try {
-      const Json call = Json::parse(line);
-      const std::string name = call.at(0).get<std::string>();
+      const Json content = Json::parse(line);
+      const std::string name = call_of(content).at(0).template get<std::string>();
       CaseFile& file = files[name];
       file.name = name;
-      Reader(file, *target_of(name).info, number).read(call);
+      Reader reader(file, *target_of(name).info, number);
+      add(reader, content);
     } catch (const std::exception& e) {
       throw std::runtime_error(path.string() + ":" + std::to_string(number) + ": " + e.what());
     }
@@ -181,6 +251,20 @@ std::vector<CaseFile> read_seeds(const std::filesystem::path& path) {
   std::vector<CaseFile> list;
   for (auto& [name, file] : files) list.push_back(std::move(file));
   return list;
+}
+
+}  // namespace
+
+std::vector<CaseFile> read_seeds(const std::filesystem::path& path) {
+  return read_lines(
+      path, [](const Json& line) -> const Json& { return line; },
+      [](Reader& reader, const Json& line) { reader.read(line); });
+}
+
+std::vector<CaseFile> read_written_cases(const std::filesystem::path& path) {
+  return read_lines(
+      path, [](const Json& line) -> const Json& { return line.at("call"); },
+      [](Reader& reader, const Json& line) { reader.read_case(line); });
 }
 
 }  // namespace taper::golden

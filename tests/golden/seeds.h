@@ -1,5 +1,5 @@
-// Calls written by hand, in the form of golden cases but without results: where op_properties
-// starts from for operators of which PyTorch's results are not stored.
+// Cases written as text, a line each: calls without results, where op_properties starts from for
+// operators of which PyTorch's results are not stored; and small calls with results.
 #pragma once
 #include <filesystem>
 #include <vector>
@@ -24,5 +24,14 @@ namespace taper::golden {
 /// `"random": true` among the names says that results are. One CaseFile an operator. Throws
 /// std::runtime_error with the line that is not of this form.
 std::vector<CaseFile> read_seeds(const std::filesystem::path& path);
+
+/// Reads complete cases in the same notation, a line each; special_values.py writes them:
+///
+///   {"id": "hypot/zeros0", "call": ["hypot", "f32[2] = 0 1", "f32[2] = 0 -0"],
+///    "results": ["f32[2] = 0 1"], "gradients": {"args.0": "f32[2] = nan 1"}}
+///
+/// Gradients are of the results multiplied by 1, -2, 0.5, 3, -1.5, 1, …; an argument without one
+/// has none. `"refused": "…"` in place of results says that PyTorch refuses the call.
+std::vector<CaseFile> read_written_cases(const std::filesystem::path& path);
 
 }  // namespace taper::golden

@@ -170,7 +170,7 @@ TEST(choose_qparams_affine, leaves_a_check_where_a_symbol_may_be_one_block) {
     });
   };
   EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), false), 1);
-  EXPECT_EQ(checks_of(Dim::symbol("rows", 5, 8), false), 0);
+  EXPECT_EQ(checks_of(Dim::symbol("rows", 5, 16), false), 0);
   EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), true), 0);
 }
 

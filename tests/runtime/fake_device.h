@@ -36,7 +36,7 @@ class FakeDevice : public Device {
 
   Error run(const Kernel& kernel, Context& context, const void* plan,
             const Slot* arguments) override {
-    queue_.push_back([this, &kernel, &context, plan, arguments] {
+    queue_.push_back([&kernel, &context, plan, arguments] {
       std::vector<Slot> slots(arguments, arguments + kernel.expected_count);
       std::vector<TensorRef> tensors(slots.size());
       for (size_t i = 0; i < slots.size(); ++i) {

@@ -87,6 +87,66 @@ TEST(method, needs_the_memory_that_requirements_tell) {
   }
 }
 
+TEST(method, touches_only_what_a_call_uses) {
+  ProgramFile p = sums_program();
+  p.methods[0].symbols[0] = {1, 1 << 16, 0, 0, SymbolSource::input_extent, NumberType::i64};
+  Loaded loaded(p);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  const Program& program = loaded.program->value();
+  AlignedBytes workspace(program.method_metadata_bytes("forward").value());
+  const MethodRequirements needed = program.requirements("forward", workspace).value();
+  ASSERT_GE(needed.activations, size_t{16} << 16);
+  AlignedBytes activations(needed.activations), io(needed.io), scratch(needed.scratch + 64);
+  const auto untouched = [](const AlignedBytes& bytes) {
+    size_t count = 0;
+    for (const std::byte b : Span<const std::byte>(bytes)) count += b == std::byte{0xa5};
+    return count;
+  };
+  for (AlignedBytes* piece : {&activations, &io, &scratch})
+    std::memset(piece->data(), 0xa5, piece->size());
+  MethodMemory memory;
+  memory.metadata = workspace;
+  memory.activations = activations, memory.io = io, memory.scratch = scratch;
+  Result<Method> method = Method::create(loaded.session->value(), "forward", memory);
+  ASSERT_TRUE(method.ok());
+  for (const AlignedBytes* piece : {&activations, &io, &scratch})
+    EXPECT_EQ(untouched(*piece), piece->size());
+
+  const float x[] = {1, 2, 3, 4};
+  ASSERT_EQ(method.value().set_input(0, x, {1, 4}), Error::ok);
+  ASSERT_EQ(method.value().execute(), Error::ok);
+  EXPECT_THAT(elements(method.value().output(0)), ElementsAre(30));
+  EXPECT_LE(activations.size() - untouched(activations), 16u) << "a row of four floats";
+  EXPECT_LE(io.size() - untouched(io), 20u) << "a row, and its sum";
+}
+
+// At 8, the maximum of the batch, a check fails. Still the caller may write an input of 8 rows.
+TEST(method, has_memory_for_the_largest_inputs_even_if_checks_exclude_them) {
+  const auto program_with = [](int64_t input_bytes) {
+    ProgramFile p = sums_program();
+    MethodTables& m = p.methods[0];
+    const uint32_t batch = 0, four = m.literal(4);
+    m.checks.push_back({m.node(format::Operation::less_equal, NumberType::boolean, batch, four),
+                        "at most 4 rows",
+                        {}});
+    format::Buffer& x = m.buffers[0];
+    x = {m.literal(input_bytes), x.above_first(), x.above_count(), x.region(), x.space()};
+    return p;
+  };
+  Loaded loaded(program_with(8 * 16));
+  Result<Method> method = loaded.method();
+  ASSERT_TRUE(method.ok()) << loaded.info.message;
+  EXPECT_EQ(method.value().input(0).size_bytes(), 8 * 16);
+  EXPECT_EQ(method.value().execute(), Error::invalid_argument);
+  const float x[] = {1, 2, 3, 4};
+  ASSERT_EQ(method.value().set_input(0, x, {1, 4}), Error::ok);
+  ASSERT_EQ(method.value().execute(), Error::ok);
+  EXPECT_THAT(elements(method.value().output(0)), ElementsAre(30));
+
+  Loaded small(program_with(4 * 16));
+  EXPECT_EQ(small.method().error(), Error::invalid_program);
+}
+
 TEST(method, takes_memory_from_its_session) {
   const AlignedBytes file = sums_program().bytes();
   alignas(64) static std::byte metadata[4096], memory[8192];

@@ -2,13 +2,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <array>
+#include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "../support/data.h"
+#include "../support/environment.h"
 #include "programs.h"
 #include "taper/runtime/extension/module/message.h"
+#include "test_kernels.h"
 
 namespace taper::test {
 namespace {
@@ -19,22 +26,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
 
-std::string written(const AlignedBytes& file) {
-  const std::string path = tests::scratch_file("program.taper").string();
+std::string written(const AlignedBytes& file, const char* name = "program.taper") {
+  const std::string path = tests::scratch_file(name).string();
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(file.data()), static_cast<std::streamsize>(file.size()));
   return path;
 }
 
-ModuleOptions with_test_kernels() {
-  ModuleOptions options;
-  options.kernels = kernels;
-  return options;
-}
-
 TEST(module, loads_and_runs_in_three_lines) {
   const std::array<float, 8> x = {1, 2, 3, 4, 5, 6, 7, 8};
-  Module model = Module::load(written(sums_program().bytes()), with_test_kernels()).value();
+  Module model = Module::load(written(sums_program().bytes()), kernels).value();
   std::array<float, 2> sums;
   Error error = model.forward({{x.data(), {2, 4}}}, {sums});
   EXPECT_EQ(error, Error::ok) << model.message();
@@ -42,7 +43,7 @@ TEST(module, loads_and_runs_in_three_lines) {
 }
 
 TEST(module, gives_results_with_memory_of_their_own) {
-  Module model = Module::load(written(sums_program().bytes()), with_test_kernels()).value();
+  Module model = Module::load(written(sums_program().bytes()), kernels).value();
   EXPECT_THAT(model.method_names(), ElementsAre("forward"));
   const std::vector<float> x(12, 1.0f);
   Result<std::vector<OwnedTensor>> results = model.execute("forward", {{x.data(), {3, 4}}});
@@ -54,17 +55,19 @@ TEST(module, gives_results_with_memory_of_their_own) {
 
 TEST(module, says_in_words_what_is_wrong) {
   std::string message;
-  ModuleOptions options = with_test_kernels();
+  ModuleOptions options;
   options.message = &message;
-  EXPECT_EQ(Module::load("/nowhere/model.taper", options).error(), Error::invalid_argument);
+  EXPECT_EQ(Module::load("/nowhere/model.taper", kernels, options).error(),
+            Error::invalid_argument);
   EXPECT_THAT(message, HasSubstr("/nowhere/model.taper: No such file"));
 
   ProgramFile unknown = sums_program();
   unknown.kernels[1].op = "aten::special_airy_ai";
-  EXPECT_EQ(Module::load(written(unknown.bytes()), options).error(), Error::missing_kernel);
+  EXPECT_EQ(Module::load(written(unknown.bytes()), kernels, options).error(),
+            Error::missing_kernel);
   EXPECT_THAT(message, HasSubstr("aten::special_airy_ai"));
 
-  Module model = Module::load(written(sums_program().bytes()), options).value();
+  Module model = Module::load(written(sums_program().bytes()), kernels, options).value();
   const std::vector<double> doubles(8);
   const std::vector<float> x(40);
   std::vector<float> y(3);
@@ -79,19 +82,28 @@ TEST(module, says_in_words_what_is_wrong) {
   EXPECT_THAT(model.message(), HasSubstr("backward"));
 }
 
+#if defined(__x86_64__)
+TEST(module, refuses_a_cpu_level_that_does_not_exist) {
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  const tests::Environment wrong("TAPER_CPU", "avx1024");
+  const Result<Module> model = Module::load(written(sums_program().bytes()), kernels, options);
+  EXPECT_EQ(model.error(), Error::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("TAPER_CPU is avx1024; it can be portable, avx2"));
+}
+#endif
+
 // A few hundred bytes can ask for any amount of memory.
 TEST(module, says_how_much_memory_it_cannot_have) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer ends the program instead";
-#endif
   std::string message;
-  ModuleOptions options = with_test_kernels();
+  ModuleOptions options;
   options.message = &message;
 
   ProgramFile large_batch = sums_program();
   large_batch.methods[0].symbols[0] = {1, int64_t{1} << 50,           0,
                                        0, SymbolSource::input_extent, NumberType::i64};
-  Module model = Module::load(written(large_batch.bytes()), options).value();
+  Module model = Module::load(written(large_batch.bytes()), kernels, options).value();
   const std::vector<float> x(8);
   std::vector<float> y(2);
   EXPECT_EQ(model.forward({{x.data(), {2, 4}}}, {y}), Error::out_of_memory);
@@ -100,8 +112,229 @@ TEST(module, says_how_much_memory_it_cannot_have) {
 
   ProgramFile large_state;
   large_state.state("cache", {int64_t{1} << 50}, DType::f32);
-  EXPECT_EQ(Module::load(written(large_state.bytes()), options).error(), Error::out_of_memory);
+  EXPECT_EQ(Module::load(written(large_state.bytes()), kernels, options).error(),
+            Error::out_of_memory);
   EXPECT_THAT(message, HasSubstr("program.taper: out_of_memory: the session needs 45035996273"));
+}
+
+#ifdef __linux__
+// States are written when a session is created, and a method with fixed sizes uses all of its
+// memory: memory that the machine does not have would end the process. With another setting of the
+// system, that is what the system was told to do.
+TEST(module, refuses_what_surely_needs_more_memory_than_the_machine_has) {
+  std::ifstream setting("/proc/sys/vm/overcommit_memory");
+  if (setting.get() != '0') GTEST_SKIP() << "the system promises more memory than it has";
+  ProgramFile large_state;
+  large_state.state("cache", {int64_t{1} << 42}, DType::f32);
+  EXPECT_EQ(Module::load(written(large_state.bytes()), kernels).error(), Error::out_of_memory);
+
+  ProgramFile large_method;
+  MethodTables m;
+  m.buffer(m.literal(int64_t{1} << 44));
+  large_method.methods.push_back(m);
+  Module model = Module::load(written(large_method.bytes()), kernels).value();
+  EXPECT_EQ(model.run("forward", {}, {}), Error::out_of_memory);
+  EXPECT_THAT(model.message(), MatchesRegex("out_of_memory: forward needs [0-9]{14} bytes"));
+}
+#endif
+
+/// The most memory that this process ever had, in bytes.
+size_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+#ifdef __APPLE__
+  return static_cast<size_t>(usage.ru_maxrss);
+#else
+  return static_cast<size_t>(usage.ru_maxrss) * 1024;
+#endif
+}
+
+// A bound costs address space: memory is that of the sizes which are run.
+TEST(module, pays_for_the_batch_it_runs_and_not_for_the_largest) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer needs the addresses itself";
+#endif
+  for (const int64_t largest : {int64_t{1} << 26, int64_t{1} << 40}) {
+    ProgramFile p = sums_program();
+    p.methods[0].symbols[0] = {1, largest, 0, 0, SymbolSource::input_extent, NumberType::i64};
+    const std::string path = written(p.bytes());
+    const size_t before = peak_memory();
+    Module model = Module::load(path, kernels).value();
+    const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+    std::vector<float> y(2);
+    ASSERT_EQ(model.forward({{x.data(), {2, 4}}}, {y}), Error::ok) << model.message();
+    EXPECT_THAT(y, ElementsAre(30, 78));
+    EXPECT_LT(peak_memory() - before, size_t{16} << 20) << "of a region of 2 GiB and more";
+  }
+}
+
+TEST(module, names_the_range_that_a_batch_is_outside) {
+  ProgramFile p = sums_program();
+  p.methods[0].symbol_names = {"batch"};
+  Module model = Module::load(written(p.bytes()), kernels).value();
+  const std::vector<float> x(40);
+  std::vector<float> y(10);
+  EXPECT_EQ(model.forward({{x.data(), {10, 4}}}, {y}), Error::invalid_argument);
+  EXPECT_THAT(model.message(), HasSubstr("invalid_argument: input 0: batch = 10 is outside 1..8"));
+  EXPECT_EQ(model.forward({{x.data(), {0, 4}}}, {y}), Error::invalid_argument);
+  EXPECT_THAT(model.message(), HasSubstr("batch = 0 is outside 1..8"));
+  EXPECT_EQ(model.forward({{x.data(), {2, 5}}}, {y}), Error::invalid_argument);
+  EXPECT_THAT(model.message(),
+              HasSubstr("x (input 0): dimension 1 of an input is 5, and must be 4"));
+
+  Module nameless = Module::load(written(sums_program().bytes()), kernels).value();
+  EXPECT_EQ(nameless.forward({{x.data(), {10, 4}}}, {y}), Error::invalid_argument);
+  EXPECT_THAT(nameless.message(), HasSubstr("a size = 10 is outside 1..8"));
+}
+
+TEST(module, verifies_the_weights_if_it_is_told_to) {
+  ProgramFile p;
+  p.state("weight", {4}, DType::f32, p.constant<float>("initial", {4}, {1, 2, 3, 4}));
+  AlignedBytes file = p.bytes();
+  std::string message;
+  ModuleOptions options;
+  options.verify = true;
+  options.message = &message;
+  EXPECT_TRUE(Module::load(written(file), kernels, options).ok()) << message;
+
+  const float three = 3;
+  std::byte* at = file.data();
+  while (std::memcmp(at, &three, 4) != 0) at += 4;
+  *at ^= std::byte{1};
+  const std::string path = written(file);
+  EXPECT_TRUE(Module::load(path, kernels).ok()) << "weights are not read at load";
+  for (const Loading loading : {Loading::map, Loading::read}) {
+    options.loading = loading;
+    EXPECT_EQ(Module::load(path, kernels, options).error(), Error::invalid_program);
+    EXPECT_THAT(message,
+                HasSubstr("program.taper: invalid_program: the checksum of the weights ("));
+    EXPECT_THAT(message, HasSubstr("the file is damaged; copy it again"));
+  }
+  const Span<const std::byte> bytes = file;
+  EXPECT_EQ(Module::load(bytes, kernels, options).error(), Error::invalid_program);
+}
+
+TEST(module, that_read_its_file_does_not_care_what_becomes_of_it) {
+  const std::string path = written(sums_program().bytes());
+  ModuleOptions options;
+  options.loading = Loading::read;
+  Module model = Module::load(path, kernels, options).value();
+  std::filesystem::resize_file(path, 0);  // `forward` reads the tables of its method
+  const std::array<float, 8> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::array<float, 2> sums;
+  EXPECT_EQ(model.forward({{x.data(), {2, 4}}}, {sums}), Error::ok) << model.message();
+  EXPECT_THAT(sums, ElementsAre(30, 78));
+  EXPECT_EQ(Module::load(path, kernels, options).error(), Error::invalid_argument);
+}
+
+TEST(module, refuses_what_is_no_file_and_does_not_wait_for_it) {
+  const std::string pipe = written(sums_program().bytes()) + ".pipe";
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  for (const Loading loading : {Loading::map, Loading::read}) {
+    options.loading = loading;
+    for (const std::string& path : {pipe, std::string("/tmp"), std::string("/dev/zero")}) {
+      EXPECT_EQ(Module::load(path, kernels, options).error(), Error::invalid_argument);
+      EXPECT_THAT(message, HasSubstr(path + ": empty, or not a regular file"));
+    }
+  }
+}
+
+// As docs/running.md says how to replace a file.
+TEST(module, keeps_the_file_that_it_mapped_when_another_takes_its_name) {
+  const std::string path = written(sums_program().bytes());
+  Module old = Module::load(path, kernels).value();
+  ProgramFile other = sums_program();
+  other.methods[0].name = "other";
+  std::filesystem::rename(written(other.bytes(), "new"), path);
+  EXPECT_THAT(Module::load(path, kernels).value().method_names(), ElementsAre("other"));
+  const std::array<float, 4> x = {1, 2, 3, 4};
+  std::array<float, 1> sums;
+  EXPECT_EQ(old.forward({{x.data(), {1, 4}}}, {sums}), Error::ok) << old.message();
+}
+
+// ---- threads: docs/threads.md ----
+
+std::atomic<bool> is_inside, may_leave;
+
+// `add`, which says that a thread is inside, and keeps it there.
+Kernel waiting_add() {
+  Kernel k = add_f32;
+  k.run = [](Context& context, const void* plan, const Slot* slots) {
+    is_inside = true;
+    while (!may_leave) std::this_thread::yield();
+    return add_f32.run(context, plan, slots);
+  };
+  return k;
+}
+
+TEST(module, refuses_a_thread_while_another_one_is_inside) {
+  const Kernel add = waiting_add();
+  const Kernel* const set[] = {&add, &sum_rows_f32};
+  is_inside = false, may_leave = false;
+  Module model = Module::load(written(sums_program().bytes()), set).value();
+  const std::array<float, 4> x = {1, 2, 3, 4};
+  std::array<float, 1> first, second;
+  std::thread inside([&] {
+    EXPECT_EQ(model.forward({{x.data(), {1, 4}}}, {first}), Error::ok);
+    EXPECT_EQ(model.message(), "");
+  });
+  while (!is_inside) std::this_thread::yield();
+  const std::vector<Input> input = {{x.data(), {1, 4}}};
+  EXPECT_EQ(model.forward(input, {second}), Error::busy);
+  EXPECT_EQ(model.execute("forward", input).error(), Error::busy);
+  EXPECT_EQ(model.method("forward").error(), Error::busy);
+  EXPECT_EQ(model.state("weight").error(), Error::busy);
+  EXPECT_EQ(model.set_state("weight", {}), Error::busy);
+  const std::string why = "busy: another thread is inside this Module; give each thread its own";
+  EXPECT_EQ(model.message(), why);
+  may_leave = true;
+  inside.join();
+  EXPECT_EQ(first[0], 30);
+  EXPECT_EQ(model.message(), why) << "why the last call of this thread failed";
+  EXPECT_EQ(model.forward(input, {second}), Error::ok);
+  EXPECT_EQ(model.message(), "");
+  EXPECT_EQ(second[0], 30);
+}
+
+TEST(module, is_never_entered_twice) {
+  Module model = Module::load(written(sums_program().bytes()), kernels).value();
+  std::atomic<int> computed = 0;
+  const auto call_often = [&](float start) {
+    const std::array<float, 4> x = {start, 2, 3, 4};
+    std::array<float, 1> sum;
+    for (int i = 0; i < 2000; ++i) {
+      const Error e = model.forward({{x.data(), {1, 4}}}, {sum});
+      if (e == Error::ok) {
+        EXPECT_EQ(sum[0], 3 * (start + 9));
+        ++computed;
+      } else {
+        EXPECT_EQ(e, Error::busy);
+        EXPECT_THAT(model.message(), HasSubstr("another thread is inside"));
+      }
+    }
+  };
+  std::thread a(call_often, 1.0f), b(call_often, 5.0f);
+  a.join(), b.join();
+  EXPECT_GE(computed, 1);
+}
+
+TEST(module, runs_beside_others_of_the_same_file) {
+  const std::string path = written(sums_program().bytes());
+  const auto call_often = [&](float start) {
+    Module model = Module::load(path, kernels).value();
+    const std::array<float, 4> x = {start, 2, 3, 4};
+    std::array<float, 1> sum;
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_EQ(model.forward({{x.data(), {1, 4}}}, {sum}), Error::ok) << model.message();
+      EXPECT_EQ(sum[0], 3 * (start + 9));
+    }
+  };
+  std::thread a(call_often, 1.0f), b(call_often, 5.0f);
+  a.join(), b.join();
 }
 
 TEST(module, formats_errors_for_people) {
@@ -116,7 +349,7 @@ TEST(module, formats_errors_for_people) {
 TEST(module, reads_and_writes_states_by_path) {
   ProgramFile p;
   p.state("encoder.weight", {2}, DType::f32, p.constant<float>("initial", {2}, {1, 2}));
-  Module model = Module::load(written(p.bytes()), with_test_kernels()).value();
+  Module model = Module::load(written(p.bytes()), kernels).value();
   EXPECT_THAT(model.state_names(), ElementsAre("encoder.weight"));
   OwnedTensor w = std::move(model.state("encoder.weight").value());
   EXPECT_EQ(w.data<float>()[1], 2.0f);

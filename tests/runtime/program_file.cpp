@@ -36,8 +36,10 @@ Offset<format::Method> write(FlatBufferBuilder& b, const MethodTables& m) {
   const auto arguments = b.CreateVectorOfStructs(m.arguments);
   const auto lists = b.CreateVector(m.lists);
   const auto instructions = b.CreateVectorOfStructs(m.instructions);
-  return format::CreateMethod(b, name, inputs, outputs_, 0, 0, symbols, 0, expressions, checks_,
-                              buffers, above, shapes, dims, values, arguments, lists, instructions);
+  const auto symbol_names = b.CreateVectorOfStrings(m.symbol_names);
+  return format::CreateMethod(b, name, inputs, outputs_, 0, 0, symbols, symbol_names, expressions,
+                              checks_, buffers, above, shapes, dims, values, arguments, lists,
+                              instructions);
 }
 
 std::vector<std::byte> debug_segment(const std::vector<std::vector<std::string>>& sources) {
@@ -74,15 +76,19 @@ AlignedBytes ProgramFile::bytes() const {
   const std::vector<std::byte> debug =
       sources.empty() ? std::vector<std::byte>() : debug_segment(sources);
 
+  const auto checksum_of = [](const std::vector<std::byte>& bytes) {
+    return checksum({bytes.data(), static_cast<index_t>(bytes.size())});
+  };
+
   // offsets of segments depend on the metadata's size, which does not depend on them: write it
   // twice
   std::vector<uint8_t> metadata;
   const auto write_metadata = [&](size_t first) {
     FlatBufferBuilder b;
     std::vector<format::Segment> segments = {
-        {first, data.size(), 0, format::SegmentKind::constants}};
+        {first, data.size(), checksum_of(data), format::SegmentKind::constants}};
     if (!debug.empty())
-      segments.emplace_back(first + rounded(data.size()), debug.size(), 0,
+      segments.emplace_back(first + rounded(data.size()), debug.size(), checksum_of(debug),
                             format::SegmentKind::debug);
     std::vector<Offset<format::Space>> space_offsets;
     for (const auto& s : spaces) space_offsets.push_back(format::CreateSpaceDirect(b, s.c_str()));

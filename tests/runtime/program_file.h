@@ -56,6 +56,7 @@ struct MethodTables {
     std::vector<uint32_t> values;
   };
   std::vector<Condition> checks;
+  std::vector<std::string> symbol_names;  // beside `symbols`
 
   uint32_t symbol(format::SymbolSource source, uint32_t first, uint32_t second, int64_t low,
                   int64_t high, format::NumberType type = format::NumberType::i64) {

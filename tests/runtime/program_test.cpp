@@ -31,6 +31,19 @@ TEST(program, tells_its_methods_and_kernels) {
   EXPECT_EQ(p.verify_segments(), Error::ok);
 }
 
+TEST(program, says_which_segment_is_damaged_when_it_is_asked) {
+  Loaded loaded(sums_program());
+  ASSERT_EQ(loaded.error(), Error::ok);
+  const Program& p = loaded.program->value();
+  const format::Segment& last = *p.table().segments()->Get(1);
+  ASSERT_EQ(last.kind(), format::SegmentKind::debug);
+  loaded.file.data()[last.offset() + last.size_bytes() - 1] ^= std::byte{4};
+  ErrorInfo info;
+  EXPECT_EQ(p.verify_segments(&info), Error::invalid_program);
+  EXPECT_EQ(info.values[0], 1);
+  EXPECT_THAT(info.message, HasSubstr("checksum of segment {} differs"));
+}
+
 TEST(program, names_the_operator_that_has_no_kernel) {
   const AlignedBytes file = sums_program().bytes();
   const Kernel* const only_add[] = {&add_f32};
@@ -46,20 +59,59 @@ TEST(program, names_the_operator_that_has_no_kernel) {
   EXPECT_EQ(load_error(other_dtype.bytes(), info), Error::missing_kernel);
 }
 
-TEST(program, takes_the_first_kernel_that_the_machine_runs) {
-  static Kernel fast = add_f32;
-  fast.level = CpuLevel::avx512;
-  const Kernel* const set[] = {&fast, &add_f32, &sum_rows_f32};
+constexpr CpuLevel levels[] = {CpuLevel::avx512_bf16, CpuLevel::avx512, CpuLevel::avx2,
+                               CpuLevel::portable};
+
+/// Kernels of sums_program(), with a record of `add` for every level, the highest first.
+struct LeveledKernels {
+  Kernel add[4] = {add_f32, add_f32, add_f32, add_f32};
+  const Kernel* set[5] = {&add[0], &add[1], &add[2], &add[3], &sum_rows_f32};
+  LeveledKernels() {
+    for (int i = 0; i < 4; ++i) add[i].level = levels[i];
+  }
+};
+
+TEST(program, takes_the_first_kernel_that_its_levels_allow) {
+  const LeveledKernels kernels;
   const AlignedBytes file = sums_program().bytes();
   AlignedBytes metadata(1 << 16);
-  Result<Program> plain = Program::load(file, set, metadata);
-  ASSERT_TRUE(plain.ok());
-  EXPECT_EQ(&plain.value().kernel(0), &add_f32);
+  for (int i = 0; i < 4; ++i) {
+    LoadOptions options;
+    options.cpu = CpuLevels::up_to(levels[i]);
+    Result<Program> program = Program::load(file, kernels.set, metadata, options);
+    ASSERT_TRUE(program.ok());
+    EXPECT_EQ(&program.value().kernel(0), &kernels.add[i]);
+  }
+}
+
+TEST(program, takes_the_fastest_kernel_of_this_machine_by_default) {
+  const LeveledKernels kernels;
+  const CpuLevels cpu = cpu_levels();
+  int highest = 0;
+  while (!cpu.has(levels[highest])) ++highest;
+  const AlignedBytes file = sums_program().bytes();
+  AlignedBytes metadata(1 << 16);
+  Result<Program> program = Program::load(file, kernels.set, metadata);
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(&program.value().kernel(0), &kernels.add[highest]);
+}
+
+TEST(program, asks_the_processor_before_it_loads_and_not_for_each_record) {
+  // What `load` gets is a set of bits: looking into it is a constant expression, which CPUID is
+  // not.
+  static_assert(std::is_same_v<decltype(LoadOptions::cpu), CpuLevels>);
+  static_assert(std::is_trivially_copyable_v<CpuLevels> && sizeof(CpuLevels) == 1);
+  constexpr CpuLevels cpu = CpuLevels::up_to(CpuLevel::avx2);
+  static_assert(cpu.has(CpuLevel::portable) && cpu.has(CpuLevel::avx2));
+  static_assert(!cpu.has(CpuLevel::avx512) && !cpu.has(CpuLevel::avx512_bf16));
   LoadOptions options;
-  options.cpu_has = [](CpuLevel) { return true; };
-  Result<Program> any = Program::load(file, set, metadata, options);
-  ASSERT_TRUE(any.ok());
-  EXPECT_EQ(&any.value().kernel(0), &fast);
+  options.cpu = cpu;
+  const LeveledKernels kernels;
+  const AlignedBytes file = sums_program().bytes();
+  AlignedBytes metadata(1 << 16);
+  Result<Program> program = Program::load(file, kernels.set, metadata, options);
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(program.value().kernel(0).level, CpuLevel::avx2);
 }
 
 TEST(program, refuses_what_is_not_a_whole_program) {
@@ -123,6 +175,22 @@ TEST(program, keeps_its_constants_from_being_read_beyond_the_file) {
   const AlignedBytes file = p.bytes();  // `info` points into it
   EXPECT_EQ(load_error(file, info), Error::invalid_program);
   EXPECT_THAT(info.subject, StrEq("w"));
+}
+
+// The runtime places every buffer by its list again and again: lists that buffers shared could make
+// a small file ask for hours.
+TEST(program, has_a_list_below_each_buffer_that_no_other_shares) {
+  const auto load_with = [](uint32_t first) {
+    ProgramFile p = sums_program();
+    MethodTables& m = p.methods[0];
+    m.above.push_back(0);
+    const uint32_t bytes = m.buffers[0].size_bytes();
+    m.buffers.emplace_back(bytes, first, first == 0 ? 2u : 1u, format::Region::io, uint8_t{0});
+    ErrorInfo info;
+    return load_error(p.bytes(), info);
+  };
+  EXPECT_EQ(load_with(1), Error::ok);
+  EXPECT_EQ(load_with(0), Error::invalid_program);
 }
 
 // Loads, creates every method and runs it: anything but a crash is right.

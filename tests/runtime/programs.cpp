@@ -57,6 +57,8 @@ Result<Method> Loaded::method(const char* name) {
   const Result<MethodRequirements> needed = program->value().requirements(name, workspace, &info);
   if (!needed.ok()) return needed.error();
   method_memory.push_back(std::make_unique<AlignedBytes>(needed.value().total()));
+  // nobody may rely on what lies there
+  std::memset(method_memory.back()->data(), 0xa5, method_memory.back()->size());
   Result<Method> method =
       Method::create(session->value(), name, MethodMemory(*method_memory.back()), &info);
   if (!method.ok()) info.error = method.error();

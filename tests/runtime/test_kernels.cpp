@@ -68,7 +68,7 @@ struct Rule<test::ops::fill> {
 
 namespace test {
 
-int prepared = 0;
+thread_local int prepared = 0;
 
 namespace {
 

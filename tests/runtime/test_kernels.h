@@ -29,7 +29,7 @@ extern const Kernel fill_f32;
 
 extern const KernelSet kernels;
 
-/// How often a kernel's `prepare` ran since the test set it to zero.
-extern int prepared;
+/// How often a kernel's `prepare` ran on this thread since the test set it to zero.
+extern thread_local int prepared;
 
 }  // namespace taper::test

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 
 namespace taper {
 namespace {
@@ -15,6 +16,17 @@ TEST(thread_pool, runs_every_task_once) {
       threads.pool, [](void* sum, index_t i) { *static_cast<std::atomic<index_t>*>(sum) += i; },
       &sum, 1000);
   EXPECT_EQ(sum, 499500);
+}
+
+TEST(thread_pool, serves_calls_of_two_threads) {
+  const ThreadPool pool(2);
+  std::atomic<index_t> sum = 0;
+  const auto call_often = [&] {
+    for (int i = 0; i < 200; ++i) parallel_for(pool.threads(), 10, [&](index_t k) { sum += k; });
+  };
+  std::thread a(call_often), b(call_often);
+  a.join(), b.join();
+  EXPECT_EQ(sum, 2 * 200 * 45);
 }
 
 TEST(thread_pool, has_at_least_the_callers_thread) {

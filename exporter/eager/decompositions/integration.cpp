@@ -98,8 +98,14 @@ TAPER_DECOMPOSITION(trapezoid_x) {
   return {sum(areas(a, dim, "trapezoid"), {dim}, false, {}, a.here())};
 }
 TAPER_DECOMPOSITION(trapezoid_dx) {
+  const Location here = a.here();
   const int64_t dim = dim_of(a, "trapezoid");
-  return {sum(even_areas(a, dim), {dim}, false, {}, a.here())};
+  const Tensor y = a.tensor<"y">();
+  if (proves_equal(y.size(dim), Dim(0))) return {sum(even_areas(a, dim), {dim}, false, {}, here)};
+  // all places, less half of both ends, as PyTorch has it
+  const Tensor ends = add(select(y, dim, 0, here), select(y, dim, -1, here), 1, here);
+  const Tensor whole = sub(sum(y, {dim}, false, {}, here), mul(ends, 0.5, here), 1, here);
+  return {mul(whole, a.real<"dx">(), here)};
 }
 TAPER_DECOMPOSITION(cumulative_trapezoid_x) {
   const int64_t dim = dim_of(a, "cumulative_trapezoid");

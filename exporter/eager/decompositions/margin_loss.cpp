@@ -30,10 +30,9 @@ Tensor as_batch(const char* name, const Tensor& self, Location here) {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(soft_margin_loss, "self") {
   const Location here = a.here();
   const Tensor self = a.tensor<"self">();
-  const Tensor z = neg(mul(self, a.tensor<"target">(), here), here);
-  // without overflow: max(z, 0) + log(1 + exp(-|z|))
+  // log(1 + exp(-target self)) without overflow
   const Tensor loss =
-      add(clamp_min(z, 0, here), log1p(exp(neg(abs(z, here), here), here), here), 1, here);
+      neg(call<ops::log_sigmoid>(here, mul(self, a.tensor<"target">(), here)), here);
   return {reduced("soft_margin_loss", loss, a.integer<"reduction">(), here)};
 }
 
@@ -120,6 +119,15 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(poisson_nll_loss) {
   return {reduced("poisson_nll_loss", loss, a.integer<"reduction">(), here)};
 }
 
+namespace {
+
+/// x where it is above 0, else 0: of NaN, too, which is not above 0.
+Tensor what_is_positive(const Tensor& x, Location here) {
+  return masked_fill(x, logical_not(gt(x, 0, here), here), 0, here);
+}
+
+}  // namespace
+
 // Σ_j max(0, margin - self[y] + self[j])^p / classes over the classes j other than the target y,
 // times weight[y] before the power's sum
 TAPER_DECOMPOSITION_ROUNDED_ONCE(multi_margin_loss, "self") {
@@ -140,8 +148,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(multi_margin_loss, "self") {
     throw EagerError(here, std::string(name) + ": weight must be (" + classes.to_string() +
                                "), it is " + to_string(weight.sizes()));
   const Tensor target = reshape(given, {batch, Dim(1)}, here);
-  Tensor z = clamp_min(
-      add(sub(x, gather(x, 1, target, here), 1, here), a.scalar<"margin">(), 1, here), 0, here);
+  Tensor z = what_is_positive(
+      add(sub(x, gather(x, 1, target, here), 1, here), a.scalar<"margin">(), 1, here), here);
   if (p == 2) z = mul(z, z, here);
   if (weight.defined())
     z = mul(z,
@@ -170,10 +178,10 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(multilabel_margin_loss) {
   const Tensor classes = mul(target, counts, here);
   const Tensor is_target =
       gt(scatter_add(zeros(x.sizes(), DType::i64, here), 1, classes, counts, here), 0, here);
-  const Tensor z = clamp_min(
+  const Tensor z = what_is_positive(
       add(sub(unsqueeze(x, 1, here), unsqueeze(gather(x, 1, classes, here), 2, here), 1, here), 1,
           1, here),
-      0, here);  // (batch, target, class)
+      here);  // (batch, target, class)
   const Tensor ignored =
       logical_or(unsqueeze(is_target, 1, here), unsqueeze(eq(counts, 0, here), 2, here), here);
   const Tensor total = sum(masked_fill(z, ignored, 0, here), {1, 2}, false, {}, here);

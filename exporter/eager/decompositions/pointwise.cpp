@@ -280,9 +280,12 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(mvlgamma) {
   if (p < 1 || p > most)
     throw EagerError(here,
                      "mvlgamma: p must lie in [1, 65536], got " + std::to_string(a.integer<"p">()));
-  Tensor total = lgamma(self, here);
-  for (double i = 1; i < p; ++i)
-    total = add(total, lgamma(sub(self, i / 2, 1, here), here), 1, here);
+  Tensor total;
+  for (double i = 0; i < p; ++i) {
+    // also 0 is added: it makes -0, where the slope has the other sign, a 0
+    const Tensor term = lgamma(add(self, i == 0 ? 0 : -i / 2, 1, here), here);
+    total = total.defined() ? add(total, term, 1, here) : term;
+  }
   return {add(total, p * (p - 1) / 4 * std::log(pi), 1, here)};
 }
 // -x log(x), of negative numbers -infinity. Zero gives 0, not -0, if it is x that is negated.

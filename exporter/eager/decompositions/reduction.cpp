@@ -31,42 +31,13 @@ Scalar correction_by_bias(const Arguments<op>& a) {
   return a.template boolean<"unbiased">() ? 1 : 0;
 }
 
-/// (sum of |x|^order)^(1 / order), and its limits. Gradients at 0 are 0.
-Tensor norm_of(const Tensor& x, double order, const Ints& dims, bool keepdim, Location here) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  if (order == 0) return sum(to(ne(x, 0, here), x.dtype(), here), dims, keepdim, {}, here);
-  if (order == 2) return root(sum(mul(x, x, here), dims, keepdim, {}, here), here);
-  const Tensor size = abs(x, here);
-  if (order == 1) return sum(size, dims, keepdim, {}, here);
-  if (order == infinity) return amax(size, dims, keepdim, here);
-  if (order == -infinity) return amin(size, dims, keepdim, here);
-  // where a power has no finite derivative it is taken of 1, and replaced
-  Tensor powers;
-  if (order > 1) {
-    powers = pow(size, order, here);
-  } else {
-    const Tensor zero = eq(size, 0, here);
-    powers = masked_fill(pow(masked_fill(size, zero, 1, here), order, here), zero,
-                         order > 0 ? 0 : infinity, here);
-  }
-  const Tensor total = sum(powers, dims, keepdim, {}, here), is_zero = eq(total, 0, here);
-  if (order > 0)
-    return masked_fill(pow(masked_fill(total, is_zero, 1, here), 1 / order, here), is_zero, 0,
-                       here);
-  const Tensor is_infinite = isinf(total, here);  // an element is 0, and so is the norm
-  const Tensor at_the_edge = logical_or(is_zero, is_infinite, here);
-  const Tensor norm = pow(masked_fill(total, at_the_edge, 1, here), 1 / order, here);
-  return masked_fill(masked_fill(norm, is_infinite, 0, here), is_zero, infinity, here);
-}
-/// Half precision computes in f32 and is rounded once.
+/// `vector_norm`, called by another name: it refuses what is not floating.
 Tensor vector_norm_of(const Tensor& self, double order, const Ints& dims, bool keepdim,
                       std::optional<DType> dtype, std::string_view op, Location here) {
-  const DType result = dtype.value_or(self.dtype());
-  if (!is_floating(self.dtype()) || !is_floating(result))
+  if (!is_floating(self.dtype()) || !is_floating(dtype.value_or(self.dtype())))
     throw EagerError(
         here, std::string(op) + ": needs a floating dtype, not " + taper::name_of(self.dtype()));
-  const DType computes = result == DType::f64 ? DType::f64 : DType::f32;
-  return cast(norm_of(cast(self, computes, here), order, dims, keepdim, here), result, here);
+  return vector_norm(self, order, dims, keepdim, dtype, here);
 }
 template <const Operator& op>
 std::optional<DType> dtype_of(const Arguments<op>& a) {
@@ -135,6 +106,22 @@ TAPER_DECOMPOSITION(trace) {
     throw EagerError(a.here(), "trace: needs a matrix, not " + to_string(self.sizes()));
   return {sum(diagonal(self, 0, 0, 1, a.here()), {}, a.here())};
 }
+namespace {
+
+/// The only argument of `op`, which must be bool.
+template <const Operator& op>
+Tensor truths(const Arguments<op>& a) {
+  const Tensor self = a.template tensor<"self">();
+  if (self.dtype() != DType::boolean)
+    throw EagerError(a.here(), std::string(name_of(op)) +
+                                   ": self must be a tensor of bool, it is " +
+                                   taper::name_of(self.dtype()));
+  return self;
+}
+
+}  // namespace
+TAPER_DECOMPOSITION(_is_all_true) { return {all(truths(a), a.here())}; }
+TAPER_DECOMPOSITION(_is_any_true) { return {any(truths(a), a.here())}; }
 TAPER_DECOMPOSITION(count_nonzero) {
   return {sum(ne(a.tensor<"self">(), 0, a.here()),
               a.has<"dim">() ? Ints{a.integer<"dim">()} : Ints{}, false, {}, a.here())};
@@ -152,12 +139,6 @@ TAPER_DECOMPOSITION(nanmean) {
   return {div(nansum(self, dim, keepdim, {}, here), count, here)};
 }
 
-TAPER_DECOMPOSITION(linalg_vector_norm) {
-  Ints dims;
-  for (const Dim& d : a.dims<"dim">()) dims.push_back(d.value());
-  return {vector_norm_of(a.tensor<"self">(), a.real<"ord">(), dims, a.boolean<"keepdim">(),
-                         dtype_of(a), "linalg_vector_norm", a.here())};
-}
 TAPER_DECOMPOSITION(norm_ScalarOpt_dim) {
   return {vector_norm_of(a.tensor<"self">(), a.has<"p">() ? a.real<"p">() : 2, a.integers<"dim">(),
                          a.boolean<"keepdim">(), {}, "norm", a.here())};

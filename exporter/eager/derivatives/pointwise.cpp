@@ -113,9 +113,9 @@ TAPER_DERIVATIVE(special_i0e, "self", "result") {
 }
 namespace {
 
-/// y / x of an odd function y with the slope 1/2 at 0.
+/// y / x of an odd function y with the slope 1/2 at 0, where y has lost its digits.
 Tensor over_argument(const Tensor& y, const Tensor& x) {
-  const Tensor zero = eq(x, 0);
+  const Tensor zero = abs(x) < 1e-30;
   return masked_fill(y / masked_fill(x, zero, 1), zero, 0.5);
 }
 
@@ -134,9 +134,10 @@ TAPER_DERIVATIVE(special_log_ndtr, "self", "result") {
   return {dy * exp(x * x * -0.5 - saved.result()) * (1 / std::sqrt(2 * pi))};
 }
 TAPER_DERIVATIVE(special_entr, "self") { return {-dy * (log(saved.tensor<"self">()) + 1)}; }
-// 1 / (x (1 - x)), and as in PyTorch 0 where eps holds x back, NaN where there is no logit.
+// 1 / (x (1 - x)), and as in PyTorch 0 where eps holds x back, NaN where there is no logit. At -0
+// it is infinity, as at 0.
 TAPER_DERIVATIVE(logit, "self") {
-  const Tensor x = saved.tensor<"self">(), dx = dy / (x * (1 - x));
+  const Tensor x = saved.tensor<"self">(), dx = dy / abs(x * (1 - x));
   const bool bounded = saved.has<"eps">() && saved.real<"eps">() >= 0;
   const double eps = bounded ? saved.real<"eps">() : 0;
   return {masked_fill(dx, logical_or(lt(x, eps), gt(x, 1 - eps)), bounded ? 0 : NAN)};
@@ -208,9 +209,9 @@ TAPER_DERIVATIVE(clamp_min, "self") {
 TAPER_DERIVATIVE(clamp_max, "self") {
   return {keep(dy, saved.tensor<"self">() < saved.scalar<"max">())};
 }
-// As of minimum(maximum(self, min), max): the gradient goes to what won, and in halves to a tie. A
-// NaN in self takes it whole; a bound gets some then only if it is the only one, or the upper one
-// below the lower.
+// The gradient goes to what the result is, and in halves to self and the bound that it equals. Both
+// bounds equal: all of it to self if it equals them, else to the bound that self lies beyond. The
+// upper bound below the lower one: all of it to the upper one. A NaN in self takes it whole.
 TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
   const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(),
                high = saved.tensor<"max">();
@@ -218,11 +219,14 @@ TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
     return {share(dy, x < low, x == low), share(dy, x > low, x == low), Tensor()};
   if (!low.defined())
     return {share(dy, x > high, x == high), Tensor(), share(dy, x < high, x == high)};
-  const Tensor raised = fmax(x, low), tied = raised == high;
-  const Tensor passed = share(dy, raised > high, tied);  // through the upper bound
-  return {where(isnan(x), dy, share(passed, x < low, x == low)),
-          where(x == low, passed * 0.5, keep(passed, x < low)),
-          where(tied, dy * 0.5, keep(dy, raised > high))};
+  const Tensor ordered = low <= high, apart = low < high;
+  const Tensor at_low = logical_and(x == low, apart), at_high = logical_and(x == high, apart);
+  const auto half_or_whole = [&](const Tensor& half, const Tensor& whole) {
+    return where(half, dy * 0.5, keep(dy, whole));
+  };
+  return {share(dy, logical_or(x<low, x> high), logical_or(at_low, at_high)),
+          half_or_whole(at_low, logical_and(x < low, ordered)),
+          half_or_whole(at_high, logical_or(low > high, logical_and(x > high, ordered)))};
 }
 
 // ---- derivatives of derivatives ----

@@ -2,6 +2,7 @@
 #include "taper/exporter/eager/ops/reduction.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/creation.h"
@@ -139,15 +140,62 @@ TAPER_DERIVATIVE(min_dim, "result1") {
   return to_index(dy, saved.result(1), saved.sizes<"self">(), saved.integer<"dim">());
 }
 
-TAPER_DERIVATIVE(prod, "self") {
-  const Tensor x = saved.tensor<"self">();
-  return {dy * reshape(product_of_others(reshape(x, {Dim(-1)}), 0), x.sizes())};
+/// The slopes of products y along `dim`, with the dimension kept, as PyTorch has them: y / x where
+/// no element of the tensor is 0, so that an infinity or a NaN leaves none in its own place; else
+/// the products of all others, which zeros leave defined.
+static Tensor slopes_of_product(const Tensor& x, const Tensor& y, int64_t dim) {
+  const Tensor zero = eq(x, 0);
+  return where(any(zero), product_of_others(x, dim), y / masked_fill(x, zero, 1));
 }
-TAPER_DERIVATIVE(prod_dim_int, "self") {
+TAPER_DERIVATIVE(prod, "self", "result") {
+  const Tensor x = saved.tensor<"self">();
+  if (x.rank() == 0) return {dy};
+  const Tensor line = reshape(x, {Dim(-1)});
+  const Tensor slopes = slopes_of_product(line, saved.result(), 0);
+  // two zeros leave nothing of the others, NaN neither
+  const Tensor two_zeros = sum(eq(line, 0), Ints{}) > 1;
+  return {dy * reshape(masked_fill(slopes, two_zeros, 0), x.sizes())};
+}
+TAPER_DERIVATIVE(prod_dim_int, "self", "result") {
   const Tensor x = saved.tensor<"self">();
   if (x.rank() == 0) return {dy};
   const int64_t dim = saved.integer<"dim">();
-  return {with_dims_kept(dy, x.sizes(), {dim}) * product_of_others(x, dim)};
+  const Tensor y = with_dims_kept(saved.result(), x.sizes(), {dim});
+  return {with_dims_kept(dy, x.sizes(), {dim}) * slopes_of_product(x, y, dim)};
+}
+
+// PyTorch's formulas, case by case, so that zeros, infinities and NaN have its gradients. With the
+// norm y: sign(x) |x|^(p - 1) y^(1 - p).
+TAPER_DERIVATIVE(linalg_vector_norm, "self", "result") {
+  const double p = saved.real<"ord">();
+  const DType dtype = saved.dtype_of<"self">(), wide = dtype == DType::f64 ? dtype : DType::f32;
+  Ints dims;
+  for (const Dim& d : saved.dims<"dim">()) dims.push_back(d.value());
+  const Tensor x = saved.tensor<"self">().to(wide), size = abs(x);
+  const Tensor y = with_dims_kept(saved.result().to(wide), x.sizes(), dims),
+               g = with_dims_kept(dy.to(wide), x.sizes(), dims), zero = eq(y, 0);
+  // what has no slope at 0 is computed at 1, and replaced: its own derivative stays finite
+  const auto power = [](const Tensor& t, const Tensor& is_zero, double exponent) {
+    return masked_fill(pow(masked_fill(t, is_zero, 1), exponent), is_zero, 0);
+  };
+  Tensor dx;
+  if (p == 0) {
+    dx = zeros_like(x);
+  } else if (p == 1) {
+    dx = sign(x) * g;
+  } else if (p == 2) {
+    dx = g * (x / masked_fill(y, zero, 1));
+  } else if (std::isinf(p)) {
+    // shared among the extreme elements; NaN counts as one, and its sign is 0
+    const Tensor mask = logical_or(eq(size, y), isnan(x)).to(wide);
+    dx = sign(x) * ((g / sum(mask, dims, true)) * mask);
+  } else if (p < 1) {
+    dx = sign(x) * power(size, eq(x, 0), p - 1) * g * power(y, zero, 1 - p);
+  } else {
+    const Tensor scale = masked_fill(g / pow(masked_fill(y, zero, 1), p - 1), zero, 0);
+    dx = (p < 2 ? sign(x) * pow(size, p - 1) : x * pow(size, p - 2)) * scale;
+  }
+  return {dx.to(dtype)};
 }
 
 /// 2 dy (x - mean) / (count - correction)
@@ -174,11 +222,16 @@ static Tensor cumsum_from_the_end(const Tensor& x, int64_t dim) {
 TAPER_DERIVATIVE(cumsum) { return {cumsum_from_the_end(dy, saved.integer<"dim">())}; }
 // y_k is the product of x_0 … x_k: dx_i = product before i * s_i, where s_i is the sum over k >= i
 // of dy_k times the product of x_j, i < j <= k: s_i = dy_i + x_{i + 1} s_{i + 1}.
-TAPER_DERIVATIVE(cumprod, "self") {
+//
+// Where no element of the tensor is 0, PyTorch divides: dx_i = (sum over k >= i of dy_k y_k) / x_i,
+// so that an infinity or a NaN leaves no number in its own place.
+TAPER_DERIVATIVE(cumprod, "self", "result") {
   const Tensor x = saved.tensor<"self">();
-  if (x.rank() == 0) return {dy};
+  if (x.rank() == 0 || proves_equal(x.size(saved.integer<"dim">()), 1)) return {dy};
   const int64_t dim = saved.integer<"dim">();
-  return {product_before(x, dim) * recurrence_from_the_end(x, dy, dim)};
+  const Tensor zero = eq(x, 0);
+  return {where(any(zero), product_before(x, dim) * recurrence_from_the_end(x, dy, dim),
+                cumsum_from_the_end(dy * saved.result(), dim) / masked_fill(x, zero, 1))};
 }
 // y_i = b_i + a_i y_{i - 1}: db_i = s_i = dy_i + a_{i + 1} s_{i + 1}, da_i = s_i y_{i - 1}.
 TAPER_DERIVATIVE(taper_linear_recurrence, "a", "result") {
@@ -210,6 +263,9 @@ TAPER_DERIVATIVE(nansum, "self") {
   return {masked_fill(all, isnan(x), 0)};
 }
 TAPER_DERIVATIVE(median, "self", "result") {
+  return {share_among_all(dy, saved.tensor<"self">(), saved.result())};
+}
+TAPER_DERIVATIVE(nanmedian, "self", "result") {
   return {share_among_all(dy, saved.tensor<"self">(), saved.result())};
 }
 TAPER_DERIVATIVE(median_dim, "result1") {

@@ -94,7 +94,8 @@ class PlainSampler {
   }
   static Tensor ones_of(const Tensor& t) { return t.detach() * 0 + 1; }
   static Tap tap(const Tensor& index, const Tensor& weight, double size) {
-    const Tensor inside = clamp(index, 0, size - 1);
+    const Tensor clamped = clamp(index, 0, size - 1);
+    const Tensor inside = masked_fill(clamped, isnan(clamped), 0);  // its weight is NaN, too
     return {inside, weight * eq(inside, index).to(weight.dtype())};
   }
 

@@ -1,5 +1,5 @@
-// Activations, elementwise. Shapes, dtypes and errors: pointwise.h. Of floating dtypes; `relu`,
-// `relu6`, `hardtanh` and `threshold` also of integers, whose dtype stays.
+// Activations, elementwise. Shapes, dtypes and errors: pointwise.h. They take floating dtypes.
+// `relu`, `relu6`, `hardtanh` and `threshold` also take integers and keep their dtype.
 #pragma once
 #include <string_view>
 
@@ -26,8 +26,8 @@ inline Tensor leaky_relu(const Tensor& self, Scalar negative_slope = 0.01,
                          Location here = Location::current()) {
   return call<ops::leaky_relu>(here, self, negative_slope);
 }
-/// x for x > 0, else weight x; `weight`, of self's dtype, is one number or one for each channel,
-/// dimension 1 of self: another number of them is an error.
+/// x for x > 0, else weight x. `weight` has self's dtype and one element, or one element for each
+/// channel (dimension 1 of self).
 inline Tensor prelu(const Tensor& self, const Tensor& weight, Location here = Location::current()) {
   return call<ops::prelu>(here, self, weight);
 }
@@ -66,12 +66,12 @@ inline Tensor softplus(const Tensor& self, Scalar beta = 1, Scalar threshold = 2
                        Location here = Location::current()) {
   return call<ops::softplus>(here, self, beta, threshold);
 }
-/// x brought nearer to 0 by lambd ≥ 0, 0 within it.
+/// x moved towards 0 by lambd ≥ 0; 0 where |x| <= lambd.
 inline Tensor softshrink(const Tensor& self, Scalar lambd = 0.5,
                          Location here = Location::current()) {
   return call<ops::softshrink>(here, self, lambd);
 }
-/// x, but 0 within lambd of 0.
+/// x where |x| > lambd, else 0.
 inline Tensor hardshrink(const Tensor& self, Scalar lambd = 0.5,
                          Location here = Location::current()) {
   return call<ops::hardshrink>(here, self, lambd);

@@ -1,5 +1,5 @@
-// Elementwise arithmetic. Shapes, dtypes and errors: pointwise.h. Integers wrap around; to divide
-// one by 0 is an error where the result is an integer.
+// Elementwise arithmetic. Shapes, dtypes and errors: pointwise.h. Integers wrap around. A division
+// by 0 whose result is an integer is an error.
 #pragma once
 #include <string_view>
 
@@ -19,7 +19,7 @@ TAPER_EAGER_UNARY(abs)
 TAPER_EAGER_UNARY(absolute)
 /// -1, 0 or 1, in the dtype of x; of bool, too. NaN gives 0.
 TAPER_EAGER_UNARY(sign)
-/// `sign` by its name for complex numbers.
+/// The same as `sign`; PyTorch has it for complex numbers.
 TAPER_EAGER_UNARY(sgn)
 /// x²
 TAPER_EAGER_UNARY(square)

@@ -10,7 +10,7 @@ TAPER_EAGER_UNARY(bitwise_not)
 TAPER_EAGER_TENSOR_OR_NUMBER(bitwise_and)
 /// The bits that either has.
 TAPER_EAGER_TENSOR_OR_NUMBER(bitwise_or)
-/// The bits that one of both has.
+/// The bits that exactly one of them has.
 TAPER_EAGER_TENSOR_OR_NUMBER(bitwise_xor)
 /// The same, the number first.
 inline Tensor bitwise_and(Scalar self, const Tensor& other, Location here = Location::current()) {

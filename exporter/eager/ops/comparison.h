@@ -1,5 +1,5 @@
-// Comparisons and logic, whose results are bool, and choices by them. Of every dtype; shapes,
-// dtypes and errors: pointwise.h.
+// Comparisons and logic, whose results are bool, and selections by a condition. They take every
+// dtype. Shapes, dtypes and errors: pointwise.h.
 #pragma once
 #include "taper/exporter/eager/ops/signatures.h"
 
@@ -20,8 +20,8 @@ TAPER_EAGER_TENSOR_OR_NUMBER(le)
 TAPER_EAGER_TENSOR_OR_NUMBER(gt)
 /// self ≥ other
 TAPER_EAGER_TENSOR_OR_NUMBER(ge)
-/// Where self and other, of one dtype, are apart by no more than atol + rtol |other|; with
-/// `equal_nan` also where both are NaN.
+/// True where |self - other| <= atol + rtol |other|; with `equal_nan` also where both are NaN. self
+/// and other have one dtype.
 inline Tensor isclose(const Tensor& self, const Tensor& other, double rtol = 1e-5,
                       double atol = 1e-8, bool equal_nan = false,
                       Location here = Location::current()) {
@@ -40,7 +40,7 @@ TAPER_EAGER_UNARY(isposinf)
 TAPER_EAGER_UNARY(isneginf)
 /// Whether it is neither NaN nor an infinity.
 TAPER_EAGER_UNARY(isfinite)
-/// Whether it is real: always, for Taper has no complex numbers.
+/// Whether it is real. Always true, because Taper has no complex numbers.
 TAPER_EAGER_UNARY(isreal)
 /// Whether it has the sign bit set: also -0.0 and some NaN.
 TAPER_EAGER_UNARY(signbit)
@@ -53,7 +53,7 @@ TAPER_EAGER_UNARY(logical_not)
 TAPER_EAGER_BINARY(logical_and)
 /// Whether either is true.
 TAPER_EAGER_BINARY(logical_or)
-/// Whether one of both is true.
+/// Whether exactly one is true.
 TAPER_EAGER_BINARY(logical_xor)
 
 // ---- choices; all three arguments are broadcast ----

@@ -19,8 +19,7 @@
 
 namespace taper::eager {
 
-/// How much padding a convolution gets without a number: none, or as much as keeps the extents
-/// (stride must be 1).
+/// Padding by a word: `valid` adds none, `same` keeps the extents (stride must be 1).
 enum class ConvPadding : bool { valid, same };
 
 /// (batch, in, x) -> (batch, out, y), or without the batch.
@@ -92,8 +91,8 @@ inline Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const 
   return call<ops::conv_transpose3d_input>(here, input, weight, bias, stride.dims(), padding.dims(),
                                            output_padding.dims(), groups, dilation.dims());
 }
-/// Over one to three dimensions, by input's rank, with a batch; transposed or not. What the
-/// functions above become; the lists have one number for each dimension.
+/// The general form of the functions above: one to three dimensions by the rank of input, with a
+/// batch, transposed or not. The lists have one number for each dimension.
 inline Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
                           const Dims& stride, const Dims& padding, const Dims& dilation,
                           bool transposed, const Dims& output_padding, Dim groups,

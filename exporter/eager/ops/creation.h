@@ -1,4 +1,4 @@
-// Tensors made of numbers. A `dtype` that is not given is f32, or what a line says; `size` may hold
+// Tensors made of numbers. The default `dtype` is f32 unless a line says otherwise. `size` may hold
 // symbols while tracing. Errors: a negative size, a dtype that cannot hold the numbers.
 #pragma once
 #include <optional>
@@ -9,7 +9,7 @@ namespace taper::eager {
 
 // ---- of one number: (size…) ----
 
-/// Of `value` everywhere; without `dtype` of its kind: bool, i64 or f32.
+/// Every element is `value`. The default `dtype` follows from the value: bool, i64 or f32.
 inline Tensor full(const Dims& size, Scalar value, std::optional<DType> dtype = {},
                    Location here = Location::current()) {
   return call<ops::full>(here, size, value, dtype);
@@ -132,28 +132,28 @@ inline Tensor eye(Dim n, Dim m, std::optional<DType> dtype = {},
                   Location here = Location::current()) {
   return call<ops::eye_m>(here, n, m, dtype);
 }
-/// Rows and columns (2, count) of a (row, col) matrix's elements on and below the diagonal that is
-/// `offset` above the main one, row by row; i64.
+/// The positions (2, count) of a matrix's elements on and below a diagonal, row by row: i64 rows
+/// and columns. The diagonal lies `offset` above the main one. The matrix is (row, col).
 inline Tensor tril_indices(int64_t row, int64_t col, int64_t offset = 0,
                            std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::tril_indices>(here, row, col, offset, dtype);
 }
-/// Those on and above it.
+/// The same for the elements on and above the diagonal.
 inline Tensor triu_indices(int64_t row, int64_t col, int64_t offset = 0,
                            std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::triu_indices>(here, row, col, offset, dtype);
 }
 /// 1 at the position of each class (i64), else 0, along a new last dimension of size `num_classes`:
-/// (…) -> (…, num_classes). -1: as many as needed, which a trace does not know. Errors: a class
-/// that is negative or too large.
+/// (…) -> (…, num_classes). -1 takes as many as needed; a trace cannot know that number. Errors: a
+/// class that is negative or too large.
 inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1,
                       Location here = Location::current()) {
   return call<ops::one_hot>(here, self, num_classes);
 }
 
-// ---- windows of a signal: (window_length), of 1 at most, of a floating dtype ----
-// A periodic one repeats after its length, another ends as it begins. With n = window_length, or
-// one less if it is not periodic, and k < window_length:
+// ---- windows of a signal: (window_length), values up to 1, of a floating dtype ----
+// A periodic window repeats after its length; a symmetric window ends as it begins. In the formulas
+// k < window_length, and n is window_length for a periodic window, else window_length - 1:
 
 /// (1 - cos(2πk / n)) / 2
 inline Tensor hann_window(int64_t window_length, bool periodic = true,

@@ -1,4 +1,4 @@
-// The connectionist temporal classification loss (Graves et al., 2006): of a sequence of classes
+// The connectionist temporal classification loss (Graves et al., 2006), for a sequence of classes
 // whose places in time are not known.
 #pragma once
 #include "taper/exporter/eager/call.h"
@@ -18,8 +18,8 @@ namespace taper::eager {
 ///   count
 ///                    as zero
 ///
-/// Of f32 and f64; the result is (batch), or without dimensions where it is reduced or there is no
-/// batch. Errors: a length outside its dimension, a class outside (time, batch, classes).
+/// Takes f32 and f64. The result is (batch); it is 0-dim if it is reduced or if there is no batch.
+/// Errors: a length outside its dimension, a class outside [0, classes).
 inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
                        const Ints& target_lengths, int64_t blank = 0,
                        Reduction reduction = Reduction::mean, bool zero_infinity = false,
@@ -27,7 +27,8 @@ inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Int
   return call<ops::ctc_loss_IntList>(here, log_probs, targets, input_lengths, target_lengths, blank,
                                      static_cast<int64_t>(reduction), zero_infinity);
 }
-/// The same with lengths in integer tensors (batch), whose elements are read: not while tracing.
+/// The same with lengths in integer tensors (batch). It reads their elements, so it cannot be
+/// traced.
 inline Tensor ctc_loss(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                        const Tensor& target_lengths, int64_t blank = 0,
                        Reduction reduction = Reduction::mean, bool zero_infinity = false,

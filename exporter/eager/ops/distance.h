@@ -1,5 +1,6 @@
 // Distances and similarities of vectors. `p` is the order of the norm: 0 counts the places that
-// differ, infinity takes the largest difference. Of one floating dtype, which the result has.
+// differ, infinity takes the largest difference. All tensors and the result have one floating
+// dtype.
 // Errors: sizes that do not fit each other, a negative p.
 #pragma once
 #include <optional>
@@ -8,9 +9,9 @@
 
 namespace taper::eager {
 
-/// Between every two vectors of (…, P, M) and (…, R, M): (…, P, R). For p = 2 and more than 25
-/// vectors it is computed by a matrix product, which is faster and less exact for near vectors;
-/// `compute_mode` 1 does so always, 2 never.
+/// The distance between every two vectors of (…, P, M) and (…, R, M): (…, P, R). For p = 2 and more
+/// than 25 vectors a matrix product computes it: faster, but less exact for vectors that are close.
+/// `compute_mode` 1 always uses the matrix product, 2 never.
 inline Tensor cdist(const Tensor& x1, const Tensor& x2, double p = 2,
                     std::optional<int64_t> compute_mode = {}, Location here = Location::current()) {
   return call<ops::cdist>(here, x1, x2, p, compute_mode);
@@ -25,8 +26,8 @@ inline Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p = 2
                                 bool keepdim = false, Location here = Location::current()) {
   return call<ops::pairwise_distance>(here, x1, x2, p, eps, keepdim);
 }
-/// x1 x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, which goes; x1 and x2 broadcast. In [-1, 1]
-/// but for rounding.
+/// x1 x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`, which is removed; x1 and x2 broadcast. In
+/// [-1, 1] except for rounding.
 inline Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1,
                                 double eps = 1e-8, Location here = Location::current()) {
   return call<ops::cosine_similarity>(here, x1, x2, dim, eps);

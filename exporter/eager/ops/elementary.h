@@ -1,6 +1,6 @@
 // Powers, exponentials, logarithms, trigonometric and hyperbolic functions, elementwise. Shapes,
-// dtypes and errors: pointwise.h. Integers and bool give f32, but for `pow`; `hypot`, `logaddexp`
-// and `logaddexp2` refuse them. An argument outside the domain gives NaN.
+// dtypes and errors: pointwise.h. Integers and bool give f32, except in `pow`. `hypot`, `logaddexp`
+// and `logaddexp2` refuse integers and bool. An argument outside the domain gives NaN.
 #pragma once
 #include "taper/exporter/eager/ops/signatures.h"
 
@@ -26,7 +26,7 @@ TAPER_EAGER_UNARY(log1p)
 TAPER_EAGER_BINARY(logaddexp)
 /// The same to base 2.
 TAPER_EAGER_BINARY(logaddexp2)
-/// self log(other), and 0 where self is 0 unless other is NaN.
+/// self log(other). Where self is 0: 0, or NaN if other is NaN.
 inline Tensor xlogy(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::xlogy_Tensor>(here, self, other);
 }
@@ -38,7 +38,7 @@ inline Tensor xlogy(const Tensor& self, Scalar other, Location here = Location::
 inline Tensor xlogy(Scalar self, const Tensor& other, Location here = Location::current()) {
   return call<ops::xlogy_Scalar_Self>(here, self, other);
 }
-/// self log1p(other), and 0 where self is 0 unless other is NaN.
+/// self log1p(other). Where self is 0: 0, or NaN if other is NaN.
 inline Tensor xlog1py(const Tensor& self, const Tensor& other,
                       Location here = Location::current()) {
   return call<ops::special_xlog1py>(here, self, other);
@@ -62,8 +62,8 @@ inline Tensor ldexp(const Tensor& self, const Tensor& other, Location here = Loc
 TAPER_EAGER_UNARY(sqrt)
 /// 1 / √x
 TAPER_EAGER_UNARY(rsqrt)
-/// self to the power `exponent`, in the common dtype: of integers an integer, 0 where it is not
-/// whole.
+/// self to the power `exponent`, in the common dtype. Integers give integers: 0 where the power is
+/// not whole.
 inline Tensor pow(const Tensor& self, const Tensor& exponent, Location here = Location::current()) {
   return call<ops::pow_Tensor_Tensor>(here, self, exponent);
 }

@@ -1,13 +1,13 @@
 // Elements picked and written by tensors of indices. Sorting and searching: sorting.h.
 //
-// Indices are i64 or i32 and begin at 0; one outside its dimension is an error of the call, in a
-// program of its execution. Negative ones count from the end only where a line says so. What is
-// written has the dtype of `self`, and results have it, too. `dim` may be negative; one that self
-// does not have is an error.
+// Indices are i64 or i32 and begin at 0. An index outside its dimension is an error: of the call in
+// eager, of `execute` in a program. Negative indices count from the end only where a line says so.
+// Written values and results have the dtype of `self`. `dim` may be negative; a dim that self does
+// not have is an error.
 //
-// Where the size of a result depends on data, it is a symbol while tracing: its bounds are those of
-// the argument's sizes, or what `CountBounds` (recorder.h) says, and memory is planned for the
-// most.
+// Where the size of a result depends on data, the size is a symbol while tracing. Its bounds follow
+// from the sizes of the arguments, or from `CountBounds` (recorder.h). Memory is planned for the
+// largest size.
 #pragma once
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/ops/sorting.h"
@@ -23,8 +23,8 @@ inline Tensor embedding(const Tensor& weight, const Tensor& indices, Dim padding
   return call<ops::embedding>(here, weight, indices, padding_idx, scale_grad_by_freq, false);
 }
 /// Sums (mode 0), means (1) or maxima (2) of the rows of weight (words, features) that each bag
-/// names: (bags, features). Bag k is indices[offsets[k]] … indices[offsets[k + 1] - 1]; the last
-/// goes to the end, or with `include_last_offset` the last offset is that end.
+/// names: (bags, features). Bag k is indices[offsets[k]] … indices[offsets[k + 1] - 1]. The last
+/// bag ends at the last index; with `include_last_offset`, the last offset is its end.
 /// `per_sample_weights`, of the shape of indices, multiply the rows of a sum.
 inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                             int64_t mode = 0, const std::optional<Tensor>& per_sample_weights = {},
@@ -32,8 +32,8 @@ inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const T
   return std::get<0>(call<ops::embedding_bag>(here, weight, indices, offsets, false, mode, false,
                                               per_sample_weights, include_last_offset));
 }
-/// The same without the row `padding_idx`, which counts nothing and gets no gradient; it may be
-/// negative.
+/// The same without the row `padding_idx`: it is left out and gets no gradient. `padding_idx` may
+/// be negative.
 inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
                             int64_t mode, const std::optional<Tensor>& per_sample_weights,
                             bool include_last_offset, int64_t padding_idx,
@@ -45,15 +45,14 @@ inline Tensor embedding_bag(const Tensor& weight, const Tensor& indices, const T
 
 // ---- one index for each element: index has the rank of self ----
 
-/// out[i][j]… = self[index[i][j]…][j]… for dim 0, and so for other dims; of the sizes of index,
-/// which must not be larger than those of self but along dim.
+/// out[i][j]… = self[index[i][j]…][j]… for dim 0, and so for other dims. The result has the sizes
+/// of index. Except along dim, they must not be larger than those of self.
 inline Tensor gather(const Tensor& self, int64_t dim, const Tensor& index,
                      Location here = Location::current()) {
   return call<ops::gather>(here, self, dim, index, false);
 }
-/// The elements that `indices`, such as argsort gives, name along `dim`; both are expanded to each
-/// other's other sizes. Without `dim`: of all elements as one line. Negative ones count from the
-/// end.
+/// The elements at the positions `indices` along `dim`, such as argsort gives. The other sizes of
+/// both broadcast. Without `dim`, self is flattened first. Negative indices count from the end.
 inline Tensor take_along_dim(const Tensor& self, const Tensor& indices,
                              std::optional<int64_t> dim = {}, Location here = Location::current()) {
   return call<ops::take_along_dim>(here, self, indices, dim);
@@ -69,7 +68,7 @@ inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, Scal
                       Location here = Location::current()) {
   return call<ops::scatter_value>(here, self, dim, index, value);
 }
-/// The same, but what stands there is increased or multiplied: `reduce` is "add" or "multiply".
+/// The same, but each write adds to the element or multiplies it: `reduce` is "add" or "multiply".
 inline Tensor scatter(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                       std::string_view reduce, Location here = Location::current()) {
   return call<ops::scatter_reduce>(here, self, dim, index, src, reduce);
@@ -84,8 +83,8 @@ inline Tensor scatter_add(const Tensor& self, int64_t dim, const Tensor& index, 
                           Location here = Location::current()) {
   return call<ops::scatter_add>(here, self, dim, index, src);
 }
-/// The same by `reduce`: "sum", "prod", "mean", "amax" or "amin". Without `include_self`, places
-/// that an index names start anew.
+/// The same with another `reduce`: "sum", "prod", "mean", "amax" or "amin". Without `include_self`,
+/// the old value of a place that an index names does not count.
 inline Tensor scatter_reduce(const Tensor& self, int64_t dim, const Tensor& index,
                              const Tensor& src, std::string_view reduce, bool include_self = true,
                              Location here = Location::current()) {
@@ -119,15 +118,15 @@ inline Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, c
                          Location here = Location::current()) {
   return call<ops::index_fill_int_Tensor>(here, self, dim, index, value);
 }
-/// self with slice index[i] and source's slice i made one by `reduce`: "prod", "mean", "amax" or
-/// "amin". Without `include_self`, slices that an index names start anew.
+/// self, where `reduce` ("prod", "mean", "amax" or "amin") combines slice index[i] with slice i of
+/// source. Without `include_self`, the old value of a slice that an index names does not count.
 inline Tensor index_reduce(const Tensor& self, int64_t dim, const Tensor& index,
                            const Tensor& source, std::string_view reduce, bool include_self = true,
                            Location here = Location::current()) {
   return call<ops::index_reduce>(here, self, dim, index, source, reduce, include_self);
 }
-/// Slice i along dim (element i of the flattened tensor without it) repeats[i] times; `repeats` is
-/// a vector, or one number for all. The extent, the sum of `repeats`, depends on data unless
+/// Slice i along dim, repeats[i] times. Without `dim`, self is flattened first. `repeats` is a
+/// vector, or one number for all. The new extent is the sum of `repeats`; it depends on data unless
 /// `output_size` gives it.
 inline Tensor repeat_interleave(const Tensor& self, const Tensor& repeats,
                                 std::optional<int64_t> dim = {},
@@ -138,9 +137,9 @@ inline Tensor repeat_interleave(const Tensor& self, const Tensor& repeats,
 
 // ---- NumPy's indices; negative ones count from the end ----
 
-/// self[indices]: index tensors, one for each of the first dimensions, broadcast together; an
-/// undefined one stands for `:`. A bool mask stands for the positions where it is true, whose
-/// number depends on data.
+/// self[indices]: one index tensor for each of the first dimensions; they broadcast. An undefined
+/// tensor stands for `:`. A bool mask stands for the positions where it is true; their number
+/// depends on data.
 inline Tensor index(const Tensor& self, const std::vector<Tensor>& indices,
                     Location here = Location::current()) {
   return call<ops::index_Tensor>(here, self, indices);
@@ -175,8 +174,8 @@ inline Tensor masked_select(const Tensor& self, const Tensor& mask,
                             Location here = Location::current()) {
   return call<ops::masked_select>(here, self, mask);
 }
-/// self, the elements where `mask` is true replaced by those of source, one after the other. Too
-/// few of them are an error.
+/// self, where the elements of source replace those where `mask` is true, one after the other. Too
+/// few elements in source are an error.
 inline Tensor masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source,
                              Location here = Location::current()) {
   return call<ops::masked_scatter>(here, self, mask, source);

@@ -1,5 +1,5 @@
-// Integrals and slopes of samples along a dimension, which may be negative. Integers give f32.
-// Errors: a dim that the samples do not have, places that do not fit them.
+// Integrals and slopes of samples along `dim`, which may be negative. Integers give f32. Errors: a
+// dim that the samples do not have, a number of places that does not fit the samples.
 #pragma once
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace taper::eager {
 
-/// The integral of y along dim, which goes, by the trapezoidal rule, over places x: a vector, or of
-/// the sizes of y.
+/// The integral of y along dim, which is removed, by the trapezoidal rule. The places x are a
+/// vector, or have the sizes of y.
 inline Tensor trapezoid(const Tensor& y, const Tensor& x, int64_t dim = -1,
                         Location here = Location::current()) {
   return call<ops::trapezoid_x>(here, y, x, dim);
@@ -28,9 +28,9 @@ inline Tensor cumulative_trapezoid(const Tensor& y, Scalar dx = 1, int64_t dim =
                                    Location here = Location::current()) {
   return call<ops::cumulative_trapezoid_dx>(here, y, dx, dim);
 }
-/// The slope along each of `dims`, or along all dimensions, of samples at a distance of `spacing`,
-/// each of the sizes of self: central differences, at the ends of order `edge_order`, 1 or 2. A
-/// dimension has edge_order + 1 elements at least.
+/// The slope along each of `dims`, or along all dimensions; each result has the sizes of self.
+/// Samples lie at a distance of `spacing`. Central differences; at the ends differences of order
+/// `edge_order`, 1 or 2. A dimension must have at least edge_order + 1 elements.
 inline std::vector<Tensor> gradient(const Tensor& self, Scalar spacing = 1, const Ints& dims = {},
                                     int64_t edge_order = 1, Location here = Location::current()) {
   return call<ops::gradient_scalararray>(here, self, spacing, dims, edge_order);

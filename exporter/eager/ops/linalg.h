@@ -1,6 +1,6 @@
 // Linear algebra: systems, inverses, determinants, factorisations. A matrix is the last two
-// dimensions of a tensor, those before are a batch; `info` (i32) has a number for each matrix, 0 if
-// all went well. Of f32 and f64. Errors: matrices that are not square where that is asked for,
+// dimensions of a tensor; the dimensions before it are a batch. `info` (i32) has a number for each
+// matrix, 0 for success. All take f32 and f64. Errors: a matrix that must be square and is not,
 // sizes or dtypes that do not fit each other.
 #pragma once
 #include <optional>
@@ -10,21 +10,22 @@
 
 namespace taper::eager {
 
-/// X of A X = B, or of X A = B with `left` false. B is (…, n, k), its batch broadcasts with that of
-/// A (…, n, n); or (…, n), vectors with the batch of A. Throws if a matrix is singular.
+/// Solves A X = B for X, or X A = B with `left` false. A is (…, n, n). B is (…, n, k), whose batch
+/// broadcasts with that of A; or (…, n): vectors with the batch of A. Throws if a matrix is
+/// singular.
 inline Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true,
                            Location here = Location::current()) {
   return call<ops::linalg_solve>(here, A, B, left);
 }
-/// (X, info): instead of throwing, info says which element of U's diagonal is zero, counted from 1;
-/// X has then no meaning.
+/// (X, info). It does not throw: info says which element of U's diagonal is zero, counted from 1. X
+/// then has no meaning.
 inline std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B,
                                                   bool left = true, bool check_errors = false,
                                                   Location here = Location::current()) {
   return call<ops::linalg_solve_ex>(here, A, B, left, check_errors);
 }
-/// The inverse of a matrix, (…, n, n). Throws if it is singular; `linalg_solve` is faster and more
-/// exact where the inverse is only multiplied.
+/// The inverse of a matrix, (…, n, n). Throws if the matrix is singular. To multiply by an inverse,
+/// use `linalg_solve`: it is faster and more exact.
 inline Tensor linalg_inv(const Tensor& A, Location here = Location::current()) {
   return call<ops::linalg_inv>(here, A);
 }
@@ -47,9 +48,8 @@ inline Tensor logdet(const Tensor& self, Location here = Location::current()) {
   return call<ops::logdet>(here, self);
 }
 
-/// (LU, pivots) of A = P L U, with exchanges of rows: L, whose diagonal of ones is left out, below
-/// U in one matrix; step k exchanged the rows k and pivots[k] - 1 (i32). Throws if U has a zero on
-/// its diagonal.
+/// (LU, pivots) of A = P L U. One matrix holds L below U; the ones on L's diagonal are left out.
+/// Step k exchanged the rows k and pivots[k] - 1 (i32). Throws if U has a zero on its diagonal.
 inline std::tuple<Tensor, Tensor> linalg_lu_factor(const Tensor& A,
                                                    Location here = Location::current()) {
   return call<ops::linalg_lu_factor>(here, A, true);
@@ -60,30 +60,31 @@ inline std::tuple<Tensor, Tensor, Tensor> linalg_lu_factor_ex(const Tensor& A,
                                                               Location here = Location::current()) {
   return call<ops::linalg_lu_factor_ex>(here, A, true, check_errors);
 }
-/// X of A X = B (X A = B with `left` false) by what `linalg_lu_factor` made of A; of A^T with
-/// `adjoint`.
+/// Solves A X = B (X A = B with `left` false) with the factors that `linalg_lu_factor` made of A.
+/// `adjoint` uses A^T instead of A.
 inline Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B,
                               bool left = true, bool adjoint = false,
                               Location here = Location::current()) {
   return call<ops::linalg_lu_solve>(here, LU, pivots, B, left, adjoint);
 }
-/// X of A X = B (X A = B with `left` false) for a triangular matrix A, `self`, of which the upper
-/// or the lower half is read; without its diagonal, which counts as ones, if `unitriangular`.
+/// Solves A X = B (X A = B with `left` false) for a triangular matrix A, which is `self`. Only its
+/// upper or lower half is read. With `unitriangular` the diagonal is not read either and counts as
+/// ones.
 inline Tensor linalg_solve_triangular(const Tensor& self, const Tensor& B, bool upper,
                                       bool left = true, bool unitriangular = false,
                                       Location here = Location::current()) {
   return call<ops::linalg_solve_triangular>(here, self, B, upper, left, unitriangular);
 }
 
-/// The lower triangular L with L L^T = self, whose lower half is read; with `upper` the upper U
-/// with U^T U = self, whose upper half is. Throws if self is not positive definite. The gradient is
-/// symmetric.
+/// The lower triangular L with L L^T = self, of which the lower half is read. With `upper`: the
+/// upper triangular U with U^T U = self, of which the upper half is read. Throws if self is not
+/// positive definite. The gradient is symmetric.
 inline Tensor linalg_cholesky(const Tensor& self, bool upper = false,
                               Location here = Location::current()) {
   return call<ops::linalg_cholesky>(here, self, upper);
 }
-/// (L, info): instead of throwing, info is the order of the first leading minor that is not
-/// positive; L has then no meaning.
+/// (L, info). It does not throw: info is the order of the first leading minor that is not positive.
+/// L then has no meaning.
 inline std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper = false,
                                                      bool check_errors = false,
                                                      Location here = Location::current()) {
@@ -94,7 +95,7 @@ inline Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool uppe
                              Location here = Location::current()) {
   return call<ops::cholesky_solve>(here, self, input2, upper);
 }
-/// The inverse of the matrix of which self is the factor.
+/// The inverse of the matrix whose factor is self.
 inline Tensor cholesky_inverse(const Tensor& self, bool upper = false,
                                Location here = Location::current()) {
   return call<ops::cholesky_inverse>(here, self, upper);
@@ -117,8 +118,8 @@ inline Tensor linalg_matrix_power(const Tensor& self, int64_t n,
                                   Location here = Location::current()) {
   return call<ops::linalg_matrix_power>(here, self, n);
 }
-/// The product of two or more matrices in the order that takes the fewest multiplications; from the
-/// left where sizes are symbols. The first and the last may be vectors.
+/// The product of two or more matrices, in the order that takes the fewest multiplications.
+/// Symbolic sizes are multiplied from the left. The first and the last may be vectors.
 inline Tensor linalg_multi_dot(const std::vector<Tensor>& tensors,
                                Location here = Location::current()) {
   return call<ops::linalg_multi_dot>(here, tensors);
@@ -128,13 +129,15 @@ inline Tensor chain_matmul(const std::vector<Tensor>& matrices,
                            Location here = Location::current()) {
   return call<ops::chain_matmul>(here, matrices);
 }
-/// The sum of x y along `dim`, which goes; the dimensions broadcast. Of every dtype that `mul` has.
+/// The sum of x y along `dim`, which is removed; x and y broadcast. Takes every dtype that `mul`
+/// takes.
 inline Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1,
                             Location here = Location::current()) {
   return call<ops::linalg_vecdot>(here, x, y, dim);
 }
-/// The largest (smallest, if ord is negative) sum of absolute values of a column (1) or of a row
-/// (infinity) of the matrices that lie in the two dimensions `dim`. Other orders are refused.
+/// The largest sum of absolute values of a column (ord 1) or of a row (ord infinity). Negative
+/// orders take the smallest sum. The matrices lie in the two dimensions `dim`. Other orders are
+/// refused.
 inline Tensor linalg_matrix_norm(const Tensor& self, Scalar ord, const Ints& dim = {-2, -1},
                                  bool keepdim = false, std::optional<DType> dtype = {},
                                  Location here = Location::current()) {

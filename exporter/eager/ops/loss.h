@@ -1,7 +1,7 @@
-// Losses of a floating `self` (the prediction; f16 and bf16 are computed in f32) against `target`,
-// of self's sizes and dtype or broadcast with it unless a line says otherwise. `reduction` says
-// what becomes of the elements' losses: nothing, their mean, their sum; the mean of no elements is
-// NaN. The result is differentiable in every floating argument but targets that are classes.
+// Losses of a floating `self`, the prediction, against `target`. f16 and bf16 are computed in f32.
+// `target` has self's dtype, and sizes that broadcast, unless a line says otherwise. `reduction`
+// gives each element's loss, their mean or their sum; the mean of no elements is NaN. The result is
+// differentiable in every floating argument.
 // Errors: sizes or dtypes that do not fit each other, a class outside its range.
 #pragma once
 #include "taper/exporter/eager/call.h"
@@ -91,8 +91,8 @@ inline Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, dou
   return call<ops::hinge_embedding_loss>(here, self, target, margin,
                                          static_cast<int64_t>(reduction));
 }
-/// max(0, margin - target (input1 - input2)); target 1 asks for the first to be larger, -1 for the
-/// second.
+/// max(0, margin - target (input1 - input2)). For target 1, input1 should be larger; for -1,
+/// input2.
 inline Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                                   double margin = 0, Reduction reduction = Reduction::mean,
                                   Location here = Location::current()) {
@@ -108,8 +108,8 @@ inline Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2,
   return call<ops::cosine_embedding_loss>(here, input1, input2, target, margin,
                                           static_cast<int64_t>(reduction));
 }
-/// max(0, margin + d(anchor, positive) - d(anchor, negative)), d the pairwise_distance of order p;
-/// with `swap` the nearer of anchor and positive counts for negative.
+/// max(0, margin + d(anchor, positive) - d(anchor, negative)), where d is the pairwise_distance of
+/// order p. With `swap`, d(positive, negative) replaces d(anchor, negative) if it is smaller.
 inline Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive,
                                   const Tensor& negative, double margin = 1, double p = 2,
                                   double eps = 1e-6, bool swap = false,

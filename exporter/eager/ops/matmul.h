@@ -1,6 +1,6 @@
-// Matrix products. All arguments have one dtype, which the result has: f32, f64 or an integer, or
-// f16 and bf16, which are computed in f32. A row of a result depends neither on the number of rows
-// nor on threads (docs/numerics.md). Errors: ranks, inner sizes or dtypes that do not fit each
+// Matrix products. All arguments and the result have one dtype: f32, f64, an integer, f16 or bf16.
+// f16 and bf16 are computed in f32. A row of a result depends neither on the number of rows nor on
+// threads (docs/numerics.md). Errors: ranks, inner sizes or dtypes that do not fit each
 // other.
 #pragma once
 #include <concepts>
@@ -36,9 +36,9 @@ inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bi
                      Location here = Location::current()) {
   return call<ops::linear>(here, input, weight, bias);
 }
-/// The product of vectors, matrices or batches of matrices, whose leading dimensions broadcast: (…,
-/// m, k) (…, k, n) -> (…, m, n). A vector counts as a row on the left and as a column on the right,
-/// and that dimension does not appear in the result.
+/// The product of vectors, matrices or batches of matrices: (…, m, k) (…, k, n) -> (…, m, n).
+/// Leading dimensions broadcast. A vector counts as a row on the left and as a column on the right;
+/// the result does not have that dimension.
 inline Tensor matmul(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::matmul>(here, self, other);
 }
@@ -46,11 +46,11 @@ inline Tensor matmul(const Tensor& self, const Tensor& other, Location here = Lo
 inline Tensor mv(const Tensor& self, const Tensor& vec, Location here = Location::current()) {
   return call<ops::mv>(here, self, vec);
 }
-/// The products of groups, each with its own matrix: (m, k) (groups, k, n) -> (m, n), where the
-/// rows of group g lie before offs[g] and behind those of group g - 1; rows behind the last group
-/// are zero. `offs` (i32 or i64) may divide the columns of mat2 instead, (groups, m, k) (k, n) ->
-/// (m, n), or k, (m, k) (k, n) -> (groups, m, n). Without it two batches are multiplied, as by
-/// `bmm`.
+/// The products of groups, each with its own matrix: (m, k) (groups, k, n) -> (m, n). The rows of
+/// group g end before offs[g] and follow those of group g - 1; rows behind the last group are zero.
+/// `offs` (i32 or i64) may divide the columns of mat2 instead: (groups, m, k) (k, n) -> (m, n); or
+/// it may divide k: (m, k) (k, n) -> (groups, m, n). Without `offs` two batches are multiplied, as
+/// by `bmm`.
 inline Tensor grouped_mm(const Tensor& self, const Tensor& mat2, const Tensor& offs = {},
                          Location here = Location::current()) {
   return call<ops::_grouped_mm>(here, self, mat2, offs, std::nullopt, std::nullopt);
@@ -111,7 +111,7 @@ inline Tensor tensordot(const Tensor& self, const Tensor& other, const Ints& dim
   return call<ops::tensordot>(here, self, other, dims_self, dims_other);
 }
 /// The same over the last `dims` dimensions of self and the first of other. (A template, so that a
-/// list of one is no number.)
+/// list of one number is not taken for a number.)
 template <std::integral T>
 Tensor tensordot(const Tensor& self, const Tensor& other, T dims,
                  Location here = Location::current()) {
@@ -120,11 +120,11 @@ Tensor tensordot(const Tensor& self, const Tensor& other, T dims,
   for (T i = 0; i < dims; ++i) last.push_back(i - dims), first.push_back(i);
   return tensordot(self, other, last, first, here);
 }
-/// The sum of products that `equation` writes: "bij,bjk->bik". Letters name dimensions; those that
-/// the right side leaves out are summed, one that a term repeats takes its diagonal, "..." stands
-/// for the dimensions that are not named and broadcast. Without "->" the result has the letters
-/// that occur once, in alphabetical order. Operands are multiplied from the left, or by `path`,
-/// pairs of positions whose product goes to the end of the list.
+/// The sum of products that `equation` describes: "bij,bjk->bik". Letters name dimensions. Letters
+/// that the right side leaves out are summed. A letter that a term repeats takes the diagonal.
+/// "..." stands for the other dimensions, which broadcast. Without "->" the result has the letters
+/// that occur once, in alphabetical order. Operands are multiplied from the left, or as `path`
+/// says: pairs of positions in the list of operands; each product goes to its end.
 inline Tensor einsum(std::string_view equation, const std::vector<Tensor>& tensors,
                      const std::optional<Ints>& path = {}, Location here = Location::current()) {
   return call<ops::einsum>(here, equation, tensors, path);

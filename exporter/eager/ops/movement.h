@@ -1,5 +1,6 @@
-// Copies, casts, joins, and new arrangements of elements: of every dtype, which the result has;
-// tensors that are joined are brought to a common one. `dim` may be negative. Errors: a dim that
+// Copies, casts, joins, and new arrangements of elements. They take every dtype, and the result has
+// the same dtype. Tensors that are joined are cast to a common dtype. `dim` may be negative.
+// Errors: a dim that
 // self does not have, sizes that do not fit each other.
 #pragma once
 #include <optional>
@@ -18,8 +19,8 @@ inline Tensor clone(const Tensor& self, Location here = Location::current()) {
 inline Tensor contiguous(const Tensor& self, Location here = Location::current()) {
   return call<ops::contiguous>(here, self);
 }
-/// `self` if it has the dtype, else a copy. A real becomes an integer towards zero; what the
-/// integer cannot hold: docs/numerics.md.
+/// `self` if it has the dtype, else a copy. A real number is rounded towards zero to an integer;
+/// docs/numerics.md says what happens if the integer cannot hold it.
 inline Tensor to(const Tensor& self, DType dtype, Location here = Location::current()) {
   return call<ops::to_dtype>(here, self, dtype, false);
 }
@@ -47,8 +48,8 @@ inline Tensor repeat(const Tensor& self, const Dims& repeats, Location here = Lo
 inline Tensor tile(const Tensor& self, const Dims& dims, Location here = Location::current()) {
   return call<ops::tile>(here, self, dims);
 }
-/// Coordinates from vectors: result k has the k-th vector along dimension k, repeated along the
-/// others: (n₀), (n₁), … -> (n₀, n₁, …) each. `indexing`: "ij", or "xy" with the first two
+/// Coordinates from vectors: result k repeats the k-th vector along all dimensions but k: (n₀),
+/// (n₁), … -> (n₀, n₁, …) each. `indexing`: "ij", or "xy" with the first two
 /// dimensions exchanged.
 inline std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors,
                                     std::string_view indexing = "ij",
@@ -73,8 +74,8 @@ inline Tensor vstack(const std::vector<Tensor>& tensors, Location here = Locatio
 inline Tensor dstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::dstack>(here, tensors);
 }
-/// Each slice along `dim` `repeats` times where it stands; without `dim`, of all elements as one
-/// line.
+/// Each slice along `dim`, repeated `repeats` times in its place. Without `dim`, self is flattened
+/// first.
 inline Tensor repeat_interleave(const Tensor& self, Dim repeats, std::optional<int64_t> dim = {},
                                 Location here = Location::current()) {
   return call<ops::repeat_interleave_self_int>(here, self, repeats, dim, std::nullopt);
@@ -90,8 +91,8 @@ inline Tensor diag_embed(const Tensor& self, int64_t offset = 0, int64_t dim1 = 
                          int64_t dim2 = -1, Location here = Location::current()) {
   return call<ops::diag_embed>(here, self, offset, dim1, dim2);
 }
-/// Each element along `dim` less the one before, n times over, the extent less by n; of bool,
-/// whether they differ. `prepend` and `append` are joined to the ends first.
+/// The differences of neighbours along `dim`, taken n times; the extent shrinks by n. Of bool:
+/// whether neighbours differ. `prepend` and `append` are joined to the ends first.
 inline Tensor diff(const Tensor& self, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {},
                    const Tensor& append = {}, Location here = Location::current()) {
   return call<ops::diff>(here, self, n, dim, prepend, append);
@@ -104,8 +105,8 @@ inline Tensor fill(const Tensor& self, const Tensor& value, Location here = Loca
 inline Tensor flip(const Tensor& self, const Ints& dims, Location here = Location::current()) {
   return call<ops::flip>(here, self, dims);
 }
-/// Elements moved by `shifts`; those that leave at the end come back in front. Without dims, of all
-/// elements as one line.
+/// Elements moved by `shifts`. Elements that leave at the end come back in front. Without `dims`,
+/// self is flattened first and gets its sizes back.
 inline Tensor roll(const Tensor& self, const Dims& shifts, const Ints& dims = {},
                    Location here = Location::current()) {
   return call<ops::roll>(here, self, shifts, dims);
@@ -115,12 +116,12 @@ inline Tensor constant_pad_nd(const Tensor& self, const Dims& pad, Scalar value 
                               Location here = Location::current()) {
   return call<ops::constant_pad_nd>(here, self, pad, value);
 }
-/// The elements on and below the diagonal of the last two dimensions that is `diagonal` above the
-/// main one, zero elsewhere.
+/// The elements of each matrix (the last two dimensions) on and below a diagonal, zero elsewhere.
+/// The diagonal lies `diagonal` above the main one.
 inline Tensor tril(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) {
   return call<ops::tril>(here, self, diagonal);
 }
-/// Those on and above it.
+/// The same for the elements on and above the diagonal.
 inline Tensor triu(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) {
   return call<ops::triu>(here, self, diagonal);
 }
@@ -155,7 +156,7 @@ inline Tensor column_stack(const std::vector<Tensor>& tensors,
                            Location here = Location::current()) {
   return call<ops::column_stack>(here, tensors);
 }
-/// Of a vector the matrix with it on a diagonal, of a matrix that diagonal, as a copy.
+/// For a vector: the matrix with the vector on a diagonal. For a matrix: that diagonal, as a copy.
 inline Tensor diag(const Tensor& self, int64_t diagonal = 0, Location here = Location::current()) {
   return call<ops::diag>(here, self, diagonal);
 }
@@ -178,14 +179,16 @@ inline Tensor combinations(const Tensor& self, int64_t r = 2, bool with_replacem
                            Location here = Location::current()) {
   return call<ops::combinations>(here, self, r, with_replacement);
 }
-/// Tensors of different lengths (dimension 0) as one, (longest, batch, …) or (batch, longest, …),
-/// with `padding_value` behind the shorter ones or, with `padding_side` "left", before.
+/// Tensors of different lengths (dimension 0) in one tensor: (longest, batch, …) or (batch,
+/// longest, …). `padding_value` fills the end of the shorter ones; with `padding_side` "left",
+/// their beginning.
 inline Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first = false,
                            double padding_value = 0, std::string_view padding_side = "right",
                            Location here = Location::current()) {
   return call<ops::pad_sequence>(here, sequences, batch_first, padding_value, padding_side);
 }
-/// The sum over what a broadcast from `size` repeated: of this size.
+/// The inverse of a broadcast from `size`: repeated elements are summed. The result has the sizes
+/// `size`.
 inline Tensor sum_to_size(const Tensor& self, const Dims& size,
                           Location here = Location::current()) {
   return call<ops::sum_to_size>(here, self, size);

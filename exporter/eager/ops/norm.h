@@ -1,7 +1,8 @@
 // Normalisation: y = (x - mean) / sqrt(var + eps) * weight + bias, with mean and (biased) variance
-// over different sets. The result has the sizes and the dtype of `input`, which is floating; f16
-// and bf16 are computed in f32, and may stand beside f32 weights and statistics. `weight`, `bias`
-// and the statistics may be left out, and are then 1 and 0. Errors: sizes that do not fit the
+// over a set of elements that differs from function to function. The result has the sizes and the
+// dtype of `input`, which is floating. f16 and bf16 are computed in f32; their weights and
+// statistics may be f32. `weight` (1), `bias` (0) and the statistics may be left out. Errors: sizes
+// that do not fit the
 // input's.
 #pragma once
 #include <optional>
@@ -11,8 +12,9 @@
 namespace taper::eager {
 
 /// Over the batch and all positions of each channel of (batch, channels, …). Training uses the
-/// batch's own statistics and moves the running ones towards them in place, by `momentum`;
-/// evaluation uses the running ones. All four are (channels). Ioffe and Szegedy, arXiv:1502.03167.
+/// batch's own statistics and moves the running statistics towards them in place, by `momentum`.
+/// Evaluation uses the running statistics. Weight, bias and both statistics are (channels). Ioffe
+/// and Szegedy, arXiv:1502.03167.
 inline Tensor batch_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                          const Tensor& running_mean, const Tensor& running_var, bool training,
                          double momentum = 0.1, double eps = 1e-5,
@@ -34,8 +36,8 @@ inline Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& 
                          Location here = Location::current()) {
   return call<ops::group_norm>(here, input, num_groups, weight, bias, eps, false);
 }
-/// Over the positions of each channel of each image of (batch, channels, …): a batch norm of every
-/// image for itself, with its arguments. Ulyanov et al., arXiv:1607.08022.
+/// Over the positions of each channel of each image of (batch, channels, …): like `batch_norm` of
+/// each image alone. Ulyanov et al., arXiv:1607.08022.
 inline Tensor instance_norm(const Tensor& input, const Tensor& weight = {}, const Tensor& bias = {},
                             const Tensor& running_mean = {}, const Tensor& running_var = {},
                             bool use_input_stats = true, double momentum = 0.1, double eps = 1e-5,
@@ -51,8 +53,8 @@ inline Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const 
   return call<ops::rms_norm>(here, input, normalized_shape, weight, eps);
 }
 
-/// v g / |v|, the length of each slice of v along dim (of the whole of v for -1); g has the sizes
-/// of these lengths. Salimans and Kingma, arXiv:1602.07868.
+/// v g / |v|, where |v| is the length of each slice of v along dim (of the whole v for -1). g has
+/// the sizes of these lengths. Salimans and Kingma, arXiv:1602.07868.
 inline Tensor weight_norm(const Tensor& v, const Tensor& g, int64_t dim = 0,
                           Location here = Location::current()) {
   return call<ops::_weight_norm>(here, v, g, dim);

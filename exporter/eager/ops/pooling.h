@@ -1,6 +1,7 @@
 // Pooling over the last dimensions of (channels, …) or (batch, channels, …). An empty stride means
-// kernel_size; all are in elements, one for all dimensions or one for each. With `ceil_mode` a
-// window that begins inside, or in the padding before, counts even if it does not end there:
+// kernel_size. Sizes are in elements: one number for all dimensions, or one for each. With
+// `ceil_mode` the division below rounds up: the last window may reach past the end, if it begins
+// inside the input or in the padding before the input:
 //
 //   result extent = (extent + 2 padding - dilation (kernel - 1) - 1) / stride + 1
 //
@@ -53,8 +54,8 @@ inline std::tuple<Tensor, Tensor> max_pool3d_with_indices(
                                             padding.ints(), dilation.ints(), ceil_mode);
 }
 
-/// The mean of each window over (…, x), zeros of the padding counted unless `count_include_pad` is
-/// false.
+/// The mean of each window over (…, x). The zeros of the padding count unless `count_include_pad`
+/// is false.
 inline Tensor avg_pool1d(const Tensor& self, const Each& kernel_size, const Each& stride = {},
                          const Each& padding = 0, bool ceil_mode = false,
                          bool count_include_pad = true, Location here = Location::current()) {
@@ -111,9 +112,9 @@ inline std::tuple<Tensor, Tensor> adaptive_max_pool3d(const Tensor& self, const 
                                                       Location here = Location::current()) {
   return call<ops::adaptive_max_pool3d>(here, self, output_size);
 }
-/// The largest elements of windows at distances that `random_samples` decides: numbers in [0, 1),
-/// (batch, channels, 2), for width and height; and where each lies in its plane. B. Graham,
-/// arXiv:1412.6071.
+/// The largest elements of windows at random distances, and where each lies in its plane.
+/// `random_samples` (batch, channels, 2) decides the distances: numbers in [0, 1) for width and
+/// height. B. Graham, arXiv:1412.6071.
 inline std::tuple<Tensor, Tensor> fractional_max_pool2d(const Tensor& self, const Each& kernel_size,
                                                         const Ints& output_size,
                                                         const Tensor& random_samples,
@@ -127,8 +128,8 @@ inline Tensor max_unpool2d(const Tensor& self, const Tensor& indices, const Dims
                            Location here = Location::current()) {
   return call<ops::max_unpool2d>(here, self, indices, output_size);
 }
-/// The same in volumes; `stride` and `padding`, those of the pooling, three numbers each, decide
-/// nothing.
+/// The same in volumes. `stride` and `padding` are those of the pooling, three numbers each; they
+/// do not change the result.
 inline Tensor max_unpool3d(const Tensor& self, const Tensor& indices, const Dims& output_size,
                            const Each& stride, const Each& padding,
                            Location here = Location::current()) {

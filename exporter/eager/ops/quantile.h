@@ -1,6 +1,6 @@
-// Medians, quantiles and modes. `dim` may be negative and goes, or stays with size 1 if `keepdim`;
-// without it all elements count. Positions are i64. NaN is the largest element. Errors: a dim that
-// self does not have, no elements where one is asked for.
+// Medians, quantiles and modes. `dim` may be negative. It is removed, or stays with size 1 if
+// `keepdim`. Without `dim` all elements count. Positions are i64. NaN is the largest element.
+// Errors: a dim that self does not have, a tensor without elements.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace taper::eager {
 
-/// The middle of all elements, the lower of two; NaN if there is one. A gradient is shared evenly
-/// among equal ones.
+/// The middle of all elements, the lower of two; NaN if an element is NaN. Equal elements share a
+/// gradient evenly.
 inline Tensor median(const Tensor& self, Location here = Location::current()) {
   return call<ops::median>(here, self);
 }
@@ -35,7 +35,7 @@ inline std::tuple<Tensor, Tensor> kthvalue(const Tensor& self, Dim k, int64_t di
                                            Location here = Location::current()) {
   return call<ops::kthvalue>(here, self, k, dim, keepdim);
 }
-/// (values, positions) of the elements that occur most often along `dim`, of several the smallest.
+/// (values, positions) of the elements that occur most often along `dim`; the smallest of several.
 inline std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim = -1, bool keepdim = false,
                                        Location here = Location::current()) {
   return call<ops::mode>(here, self, dim, keepdim);
@@ -43,14 +43,15 @@ inline std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim = -1, boo
 
 // ---- quantiles, of f32 and f64; a line with NaN gives NaN ----
 
-/// The element at the part q, in [0, 1], of the sorted elements along dim, or of all; between two
-/// elements as `interpolation` says: "linear", "lower", "higher", "midpoint" or "nearest".
+/// The q-quantile, q in [0, 1], of the elements along dim, or of all elements. `interpolation` says
+/// what to take between two elements: "linear", "lower", "higher", "midpoint" or "nearest".
 inline Tensor quantile(const Tensor& self, double q, std::optional<int64_t> dim = {},
                        bool keepdim = false, std::string_view interpolation = "linear",
                        Location here = Location::current()) {
   return call<ops::quantile_scalar>(here, self, q, dim, keepdim, interpolation);
 }
-/// The same for each element of a vector q of self's dtype: they are the first dimension.
+/// The same for each element of a vector q of self's dtype. The first dimension of the result
+/// counts the elements of q.
 inline Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim = {},
                        bool keepdim = false, std::string_view interpolation = "linear",
                        Location here = Location::current()) {

@@ -1,4 +1,5 @@
-// Fake quantization: values to integers and back, for quantization-aware training. An integer q in
+// Fake quantization, for quantization-aware training: values become integers and then values again.
+// An integer q in
 // [quant_min, quant_max] stands for scale (q - zero_point):
 //
 //   q = clamp(round(self / scale) + zero_point, quant_min, quant_max),  result scale (q -

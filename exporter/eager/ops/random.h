@@ -1,9 +1,10 @@
-// Random tensors. The stream is a function of a seed and a position (Philox 4x32-10), held in a
-// state tensor i64[2] {seed, offset} that every draw advances: it does not depend on threads, and a
-// traced function carries it as a state of its program. The functions below that take no generator
-// draw from the default one. Philox: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// SC 2011. Numbers are not PyTorch's. Errors: a parameter outside its range, a dtype that is not
-// floating where the numbers are real.
+// Random tensors. The stream is a function of a seed and a position (Philox 4x32-10). A state
+// tensor i64[2] {seed, offset} holds both, and every draw advances it. So the stream does not
+// depend on threads, and a traced program keeps it as a state. Functions without a generator
+// argument draw from the default generator. Philox: Salmon et al., "Parallel random numbers: as
+// easy as 1, 2, 3",
+// SC 2011. The numbers differ from PyTorch's. Errors: a parameter outside its range, a dtype that
+// cannot hold the numbers.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -79,11 +80,11 @@ inline Tensor randint_like(const Tensor& self, Dim high, std::optional<DType> dt
                            Location here = Location::current()) {
   return call<ops::randint_like>(here, self, high, dtype);
 }
-/// One with the probability that self, in [0, 1], gives, else zero.
+/// 1 with probability self, which is in [0, 1], else 0.
 inline Tensor bernoulli(const Tensor& self, Location here = Location::current()) {
   return call<ops::bernoulli>(here, self);
 }
-/// One with the probability p, else zero.
+/// 1 with probability p, else 0.
 inline Tensor bernoulli(const Tensor& self, double p, Location here = Location::current()) {
   return call<ops::bernoulli_p>(here, self, p);
 }
@@ -99,8 +100,9 @@ inline Tensor normal(const Tensor& mean, const Tensor& std, Location here = Loca
 inline Tensor normal(double mean, const Tensor& std, Location here = Location::current()) {
   return call<ops::normal_float_Tensor>(here, mean, std);
 }
-/// Positions (i64) in a row of weights, drawn with probabilities in proportion to them: (n) ->
-/// (num_samples), (rows, n) -> (rows, num_samples). Without `replacement` all different ones.
+/// Positions (i64) in a row of weights, drawn with probabilities in proportion to the weights: (n)
+/// -> (num_samples), (rows, n) -> (rows, num_samples). Without `replacement`, the positions of a
+/// row all differ.
 inline Tensor multinomial(const Tensor& self, Dim num_samples, bool replacement = false,
                           Location here = Location::current()) {
   return call<ops::multinomial>(here, self, num_samples, replacement);
@@ -108,8 +110,8 @@ inline Tensor multinomial(const Tensor& self, Dim num_samples, bool replacement 
 
 // ---- dropout: p in [0, 1]; without `train`, or with p = 0, `input` itself ----
 
-/// While training, elements become zero with probability p, others are divided by 1 - p; else
-/// `input` itself. Srivastava et al., JMLR 15, 2014.
+/// While training, each element becomes zero with probability p; the others are divided by 1 - p.
+/// Otherwise `input` itself. Srivastava et al., JMLR 15, 2014.
 Tensor dropout(const Tensor& input, double p, bool train = true,
                Generator& generator = default_generator(), Location here = Location::current());
 
@@ -129,7 +131,8 @@ inline Tensor feature_alpha_dropout(const Tensor& input, double p = 0.5, bool tr
                                     Location here = Location::current()) {
   return call<ops::feature_alpha_dropout>(here, input, p, train);
 }
-/// A leaky relu whose slope is drawn for each element while training, else the middle of both.
+/// A leaky relu. While training, its slope is drawn for each element; otherwise it is the mean of
+/// `lower` and `upper`.
 inline Tensor rrelu(const Tensor& self, Scalar lower = 0.125, Scalar upper = 1.0 / 3,
                     bool training = false, Location here = Location::current()) {
   return call<ops::rrelu>(here, self, lower, upper, training);

@@ -1,6 +1,6 @@
-// Recurrent layers. `params`: for each layer, and each direction in it, weight_ih, weight_hh and,
-// with `has_biases`, bias_ih and bias_hh; of an LSTM with projection weight_hr after these. Gates
-// stand one after the other along the rows of the weights: lstm i, f, g, o; gru r, z, n. All
+// Recurrent layers. `params` lists, for each layer and each direction in it: weight_ih, weight_hh;
+// with `has_biases` also bias_ih, bias_hh; for an LSTM with projection also weight_hr. The gates
+// follow each other along the rows of the weights: lstm i, f, g, o; gru r, z, n. All
 // tensors have one floating dtype. Errors: sizes or a number of params that do not fit each other.
 #pragma once
 #include <vector>

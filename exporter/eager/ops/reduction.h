@@ -1,9 +1,9 @@
 // Sums, means, norms, extremes, running sums. Quantiles: quantile.h; integrals: integration.h.
 //
-// `dim` may be negative; without it, or for an empty list, all dimensions are reduced. The reduced
-// dimensions go, or stay with size 1 if `keepdim`. Positions are i64. `dtype`: what self is cast to
-// first, and the result's. f16 and bf16 are computed in f32. Sums are formed in a fixed order that
-// depends on the shape alone (docs/numerics.md).
+// `dim` may be negative. Without it, or with an empty list, all dimensions are reduced. The reduced
+// dimensions are removed, or stay with size 1 if `keepdim`. Positions are i64. self is cast to
+// `dtype` first, and the result has this dtype. f16 and bf16 are computed in f32. The order of a
+// sum depends only on the shape (docs/numerics.md).
 //
 // Errors: a dim that self does not have, a dtype that a line rules out, the extreme of no elements.
 #pragma once
@@ -80,8 +80,8 @@ inline Tensor nanmean(const Tensor& self, const Ints& dim = {}, bool keepdim = f
                       std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::nanmean>(here, self, dim, keepdim, dtype);
 }
-/// The sum of the squared distances to the mean over their count less `correction`; NaN where that
-/// is not positive.
+/// The sum of the squared distances to the mean, divided by (count - `correction`); NaN where the
+/// divisor is not positive.
 inline Tensor var(const Tensor& self, const Ints& dim = {}, Scalar correction = 1,
                   bool keepdim = false, Location here = Location::current()) {
   return call<ops::var_correction>(here, self, dim, correction, keepdim);
@@ -132,9 +132,10 @@ inline Tensor norm(const Tensor& self, Scalar p, const Ints& dim, bool keepdim, 
                    Location here = Location::current()) {
   return call<ops::norm_ScalarOpt_dim_dtype>(here, self, p, dim, keepdim, dtype);
 }
-/// Without `ord` the 2-norm of all elements of `dim`, of a matrix its Frobenius norm; with it that
-/// of a vector, or of a matrix (two dimensions): 1 or infinity, the largest sum of a column or row;
-/// -1 or -infinity, the smallest. Orders of a matrix that are singular values (2, -2) are refused.
+/// Without `ord`: the root of the sum of squares over `dim`. With `ord` and one dimension: the norm
+/// of vectors. With `ord` and two dimensions: the norm of matrices. Orders 1 and infinity take the
+/// largest sum of a column or row; -1 and -infinity the smallest. Orders that need singular values
+/// (2, -2) are refused.
 inline Tensor linalg_norm(const Tensor& self, std::optional<Scalar> ord = {},
                           std::optional<Ints> dim = {}, bool keepdim = false,
                           std::optional<DType> dtype = {}, Location here = Location::current()) {
@@ -145,7 +146,7 @@ inline Tensor dist(const Tensor& self, const Tensor& other, Scalar p = 2,
                    Location here = Location::current()) {
   return call<ops::dist>(here, self, other, p);
 }
-/// self, its slices along dim whose p-norm is above maxnorm shortened to it.
+/// self, where each slice along dim with a p-norm above maxnorm is scaled down to maxnorm.
 inline Tensor renorm(const Tensor& self, Scalar p, int64_t dim, Scalar maxnorm,
                      Location here = Location::current()) {
   return call<ops::renorm>(here, self, p, dim, maxnorm);
@@ -210,7 +211,8 @@ inline Tensor any(const Tensor& self, int64_t dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::any_dim>(here, self, dim, keepdim);
 }
-/// Whether any element over several dimensions is; of an empty list each for itself.
+/// Whether any element over several dimensions is. An empty list reduces nothing: each element is
+/// tested alone.
 inline Tensor any(const Tensor& self, const Ints& dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::any_dims>(here, self, dim, keepdim);
@@ -224,10 +226,20 @@ inline Tensor all(const Tensor& self, int64_t dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::all_dim>(here, self, dim, keepdim);
 }
-/// Whether all elements over several dimensions are; of an empty list each for itself.
+/// Whether all elements over several dimensions are. An empty list reduces nothing: each element is
+/// tested alone.
 inline Tensor all(const Tensor& self, const Ints& dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::all_dims>(here, self, dim, keepdim);
+}
+
+/// `all` of a bool tensor; other dtypes are refused. Assertions of PyTorch's models hold it.
+inline Tensor _is_all_true(const Tensor& self, Location here = Location::current()) {
+  return call<ops::_is_all_true>(here, self);
+}
+/// `any` of a bool tensor, likewise.
+inline Tensor _is_any_true(const Tensor& self, Location here = Location::current()) {
+  return call<ops::_is_any_true>(here, self);
 }
 
 // ---- running reductions along `dim`: of the sizes of self ----

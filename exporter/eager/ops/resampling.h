@@ -1,6 +1,6 @@
-// Images, signals and volumes at another resolution, or at positions of one's choice. Of floating
-// dtypes, `interpolate` also of u8, which is rounded. Errors: a mode that does not fit the rank, a
-// size or factor that is not positive, sizes that do not fit each other.
+// Images, signals and volumes at another resolution, or at chosen positions. They take floating
+// dtypes; `interpolate` also takes u8 and rounds the result. Errors: a mode that does not fit the
+// rank, a size or factor that is not positive, sizes that do not fit each other.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -11,9 +11,9 @@ namespace taper::eager {
 
 /// (batch, channels, …) resized to `size`, which has 1, 2 or 3 elements. `mode`: "nearest",
 /// "nearest-exact", "linear" (1 dimension), "bilinear", "bicubic" (2), "trilinear" (3).
-/// `align_corners`: the centres of the outermost elements stay where they are; otherwise their
-/// outer edges do. Not for the nearest ones. `antialias` (bilinear and bicubic): where the image
-/// shrinks, each element is a mean over all that it covers.
+/// `align_corners` keeps the centres of the outermost elements in place; otherwise their outer
+/// edges stay. The nearest modes refuse it. `antialias` (bilinear and bicubic): where the image
+/// shrinks, each element is a mean over the area that it covers.
 Tensor interpolate(const Tensor& self, const Dims& size, std::string_view mode = "nearest",
                    bool align_corners = false, bool antialias = false,
                    Location here = Location::current());
@@ -23,11 +23,11 @@ Tensor interpolate_by(const Tensor& self, const std::vector<double>& scale_facto
                       std::string_view mode = "nearest", bool align_corners = false,
                       bool antialias = false, Location here = Location::current());
 
-/// `input` (batch, channels, x…) at the positions `grid` (batch, y…, n), n = 2 or 3 coordinates
-/// from -1 to 1, that of the last dimension first -> (batch, channels, y…). `mode`: "bilinear" (of
-/// volumes, trilinear), "nearest" or, of images, "bicubic". `padding_mode`: what lies outside is
-/// "zeros", the "border" or a "reflection". `align_corners`: -1 and 1 are the centres of the
-/// outermost elements, not their outer edges.
+/// `input` (batch, channels, x…) at the positions `grid` (batch, y…, n) -> (batch, channels, y…). A
+/// position has n = 2 or 3 coordinates from -1 to 1; the first is that of the last dimension.
+/// `mode`: "bilinear" (for volumes: trilinear), "nearest" or, for images, "bicubic".
+/// `padding_mode`: outside lie "zeros", the "border" or a "reflection". With `align_corners`, -1
+/// and 1 are the centres of the outermost elements, not their outer edges.
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode = "bilinear",
                    std::string_view padding_mode = "zeros", bool align_corners = false,
                    Location here = Location::current());

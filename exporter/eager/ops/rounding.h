@@ -8,9 +8,9 @@
 
 namespace taper::eager {
 
-/// The nearest integer that is not below.
+/// The smallest integer that is not below x.
 TAPER_EAGER_UNARY(ceil)
-/// The nearest integer that is not above.
+/// The largest integer that is not above x.
 TAPER_EAGER_UNARY(floor)
 /// The nearest integer; halves to the even one.
 TAPER_EAGER_UNARY(round)
@@ -23,12 +23,12 @@ TAPER_EAGER_UNARY(trunc)
 /// x without its integer part; it keeps the sign.
 TAPER_EAGER_UNARY(frac)
 
-/// Between `min` and `max`, max where they cross; throws if neither is given. NaN stays.
+/// x limited to [min, max]; max if min > max. Throws if neither is given. NaN stays NaN.
 inline Tensor clamp(const Tensor& self, std::optional<Scalar> min, std::optional<Scalar> max = {},
                     Location here = Location::current()) {
   return call<ops::clamp>(here, self, min, max);
 }
-/// The same with bounds for each element, which broadcast; NaN where a bound is.
+/// The same with bounds for each element, which broadcast. A bound that is NaN gives NaN.
 inline Tensor clamp(const Tensor& self, const std::optional<Tensor>& min,
                     const std::optional<Tensor>& max = {}, Location here = Location::current()) {
   return call<ops::clamp_Tensor>(here, self, min, max);

@@ -27,11 +27,12 @@
   inline Tensor name(const Tensor& self, Scalar other, Location here = Location::current()) { \
     return call<ops::name##_Scalar>(here, self, other);                                       \
   }
-/// a op b, where b is a tensor or a number
-#define TAPER_EAGER_OPERATOR(op, name, ...)                              \
-  inline Tensor operator op(Operand a, const Tensor& b) {                \
-    return call<ops::name##_Tensor>(a.here, a.tensor, b, ##__VA_ARGS__); \
-  }                                                                      \
-  inline Tensor operator op(Operand a, Scalar b) {                       \
-    return call<ops::name##_Scalar>(a.here, a.tensor, b, ##__VA_ARGS__); \
+/// a op b, where b is a tensor or a number. Both tensors are Operands: C++20 also tries `b == a`,
+/// and two different parameter types would make `a == b` ambiguous.
+#define TAPER_EAGER_OPERATOR(op, name, ...)                                     \
+  inline Tensor operator op(Operand a, Operand b) {                             \
+    return call<ops::name##_Tensor>(a.here, a.tensor, b.tensor, ##__VA_ARGS__); \
+  }                                                                             \
+  inline Tensor operator op(Operand a, Scalar b) {                              \
+    return call<ops::name##_Scalar>(a.here, a.tensor, b, ##__VA_ARGS__);        \
   }

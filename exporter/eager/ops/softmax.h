@@ -1,4 +1,4 @@
-// Softmax and attention. Of floating dtypes; f16 and bf16 are computed in f32. Errors: a dim that
+// Softmax and attention, for floating dtypes. f16 and bf16 are computed in f32. Errors: a dim that
 // self does not have, sizes or dtypes that do not fit each other.
 #pragma once
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace taper::eager {
 
-/// exp(self) normalised to sum 1 along `dim`, of the sizes of self. `dtype`: what self is cast to
-/// first, and the result's.
+/// exp(self) normalised to sum 1 along `dim`. self is cast to `dtype` first, and the result has
+/// this dtype.
 inline Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
                       Location here = Location::current()) {
   return call<ops::softmax_int>(here, self, dim, dtype);

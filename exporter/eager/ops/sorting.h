@@ -1,6 +1,6 @@
-// Sorting, searching, counting, and the different elements of a tensor. NaN is the largest, and
-// equal elements keep their order. Positions are i64, and `dim` may be negative; one that self does
-// not have is an error.
+// Sorting, searching, counting, and the different elements of a tensor. NaN is the largest element,
+// and equal elements keep their order. Positions are i64. `dim` may be negative; a dim that self
+// does not have is an error.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -37,9 +37,9 @@ inline std::tuple<Tensor, Tensor> topk(const Tensor& self, Dim k, int64_t dim = 
 
 // ---- search and counts ----
 
-/// Where the elements of self would stand in lines of sorted values (…, n), of self's other sizes,
-/// or in one line for all: the first place that keeps them sorted, with `right` the last. i64, or
-/// i32 with `out_int32`.
+/// The positions at which to insert the elements of self into sorted lines, so that the lines stay
+/// sorted: the first such position, with `right` the last. The lines are (…, n) with self's other
+/// sizes, or one line for all. i64, or i32 with `out_int32`.
 inline Tensor searchsorted(const Tensor& sorted_sequence, const Tensor& self, bool right = false,
                            bool out_int32 = false, Location here = Location::current()) {
   return call<ops::searchsorted_Tensor>(here, sorted_sequence, self, out_int32, right, std::nullopt,
@@ -77,15 +77,15 @@ inline Tensor isin(Scalar element, const Tensor& test_elements, bool invert = fa
                    Location here = Location::current()) {
   return call<ops::isin_Scalar_Tensor>(here, element, test_elements, false, invert);
 }
-/// How often each number from 0 on occurs in a vector of integers (i64), or the sum of the weights
-/// there (f32, else f64). The size, one more than the largest number and at least minlength,
-/// depends on data. Negative numbers are an error.
+/// How often each number from 0 on occurs in a vector of integers (i64); with `weights`, the sum of
+/// their weights (f32, else f64). The size depends on data: the largest number + 1, and at least
+/// minlength. Negative numbers are an error.
 inline Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights = {},
                        Dim minlength = 0, Location here = Location::current()) {
   return call<ops::bincount>(here, self, weights, minlength);
 }
-/// How many elements fall into each of `bins` equal parts of [min, max]; of the range of the data
-/// if both are 0. self is floating; elements outside count nowhere, NaN and infinity neither.
+/// How many elements lie in each of `bins` equal parts of [min, max]. If both are 0, the range of
+/// the data is divided. self is floating. Elements outside, NaN and infinities do not count.
 inline Tensor histc(const Tensor& self, int64_t bins = 100, Scalar min = 0, Scalar max = 0,
                     Location here = Location::current()) {
   return call<ops::histc>(here, self, bins, min, max);
@@ -93,9 +93,9 @@ inline Tensor histc(const Tensor& self, int64_t bins = 100, Scalar min = 0, Scal
 
 // ---- different elements; how many there are depends on data: a symbol while tracing ----
 
-/// (values, inverse, counts): the different elements as a vector, always in ascending order, for
-/// each element of self where it stands among them, and how often each occurs, both i64. What is
-/// not asked for is empty.
+/// (values, inverse, counts). values: the different elements as a vector, always in ascending
+/// order. inverse (i64): for each element of self, its position in values. counts (i64): how often
+/// each value occurs. A result that is not asked for is empty.
 inline std::tuple<Tensor, Tensor, Tensor> unique(const Tensor& self, bool sorted = true,
                                                  bool return_inverse = false,
                                                  bool return_counts = false,
@@ -107,8 +107,8 @@ inline std::tuple<Tensor, Tensor, Tensor> unique_dim(const Tensor& self, int64_t
                                                      Location here = Location::current()) {
   return call<ops::unique_dim>(here, self, dim, true, true, true);
 }
-/// (values, inverse, counts): one element for each run of equal ones, the run that every element
-/// belongs to, and their lengths; or of slices along `dim`.
+/// (values, inverse, counts): one element for each run of equal elements, the run of every element,
+/// and the lengths of the runs. With `dim`: runs of equal slices.
 inline std::tuple<Tensor, Tensor, Tensor> unique_consecutive(const Tensor& self,
                                                              std::optional<int64_t> dim = {},
                                                              Location here = Location::current()) {

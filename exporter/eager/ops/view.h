@@ -1,6 +1,6 @@
-// Views: tensors that share the storage of their argument, of every dtype. Writing through one is
-// seen by all. Sizes, strides and positions are in elements; `dim` may be negative. Errors: a dim
-// that self does not have, sizes that do not fit its own.
+// Views: tensors of every dtype that share the storage of their argument. All of them see a write
+// through any of them. Sizes, strides and positions are in elements. `dim` may be negative. Errors:
+// a dim that self does not have, sizes that do not fit its own.
 #pragma once
 #include <optional>
 #include <vector>
@@ -11,8 +11,8 @@ namespace taper::eager {
 
 // ---- other sizes over the same elements in row-major order ----
 
-/// Of these sizes, which multiply to as many elements; one size may be -1. Throws if the strides
-/// allow no view.
+/// The same elements with other sizes. One size may be -1. Throws if the number of elements
+/// differs, or if the strides do not allow a view.
 inline Tensor view(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
   return call<ops::view>(here, self, sizes);
 }
@@ -21,7 +21,7 @@ inline Tensor view_as(const Tensor& self, const Tensor& other,
                       Location here = Location::current()) {
   return call<ops::view_as>(here, self, other);
 }
-/// `view`, or a copy if the strides allow none.
+/// `view`, or a copy if the strides do not allow a view.
 inline Tensor reshape(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
   return call<ops::reshape>(here, self, sizes);
 }
@@ -39,7 +39,7 @@ inline Tensor flatten(const Tensor& self, int64_t start_dim = 0, int64_t end_dim
                       Location here = Location::current()) {
   return call<ops::flatten_using_ints>(here, self, start_dim, end_dim);
 }
-/// Cuts a dimension into several, whose sizes multiply to its own; one size may be -1.
+/// Divides a dimension into several. Their sizes multiply to its own; one size may be -1.
 inline Tensor unflatten(const Tensor& self, int64_t dim, const Dims& sizes,
                         Location here = Location::current()) {
   return call<ops::unflatten_int>(here, self, dim, sizes);
@@ -121,15 +121,15 @@ inline std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors,
                                              Location here = Location::current()) {
   return call<ops::broadcast_tensors>(here, tensors);
 }
-/// A tensor without dimensions with one.
+/// At least one dimension: () becomes (1).
 inline Tensor atleast_1d(const Tensor& self, Location here = Location::current()) {
   return call<ops::atleast_1d>(here, self);
 }
-/// Up to two dimensions, new ones in front.
+/// At least two dimensions; new ones in front.
 inline Tensor atleast_2d(const Tensor& self, Location here = Location::current()) {
   return call<ops::atleast_2d>(here, self);
 }
-/// Up to three dimensions: (n) becomes (1, n, 1), (m, n) becomes (m, n, 1).
+/// At least three dimensions: (n) becomes (1, n, 1), (m, n) becomes (m, n, 1).
 inline Tensor atleast_3d(const Tensor& self, Location here = Location::current()) {
   return call<ops::atleast_3d>(here, self);
 }
@@ -151,13 +151,14 @@ inline std::vector<Tensor> atleast_3d(const std::vector<Tensor>& tensors,
 
 // ---- parts ----
 
-/// Row `index` of `dim`, which goes; negative ones count from the end. One outside is an error.
+/// Row `index` of `dim`, which is removed. A negative index counts from the end. An index outside
+/// is an error.
 inline Tensor select(const Tensor& self, int64_t dim, Dim index,
                      Location here = Location::current()) {
   return call<ops::select_int>(here, self, dim, index);
 }
-/// Elements [start, end) by `step` > 0 along `dim`; negative bounds count from the end, and those
-/// outside are brought inside, as in Python.
+/// The elements [start, end) along `dim` in steps of `step` > 0. As in Python, negative bounds
+/// count from the end, and bounds outside are moved inside.
 inline Tensor slice(const Tensor& self, int64_t dim, std::optional<Dim> start = {},
                     std::optional<Dim> end = {}, Dim step = 1,
                     Location here = Location::current()) {
@@ -168,8 +169,8 @@ inline Tensor narrow(const Tensor& self, int64_t dim, Dim start, Dim length,
                      Location here = Location::current()) {
   return call<ops::narrow>(here, self, dim, start, length);
 }
-/// The same from the integer in a tensor without dimensions: while tracing, a number that only a
-/// run knows, which is checked then.
+/// The same, where `start` is the integer in a 0-dim tensor. In a traced program, the value is read
+/// and checked at run time.
 inline Tensor narrow(const Tensor& self, int64_t dim, const Tensor& start, Dim length,
                      Location here = Location::current()) {
   return call<ops::narrow_Tensor>(here, self, dim, start, length);
@@ -179,13 +180,14 @@ inline Tensor diagonal(const Tensor& self, int64_t offset = 0, int64_t dim1 = 0,
                        Location here = Location::current()) {
   return call<ops::diagonal>(here, self, offset, dim1, dim2);
 }
-/// Windows of `size` elements every `step`, as a new last dimension; dim counts the windows.
+/// Windows of `size` elements, one every `step`, as a new last dimension. `dim` then counts the
+/// windows.
 inline Tensor unfold(const Tensor& self, int64_t dim, int64_t size, int64_t step,
                      Location here = Location::current()) {
   return call<ops::unfold>(here, self, dim, size, step);
 }
-/// Sizes and strides over the storage from `storage_offset` on, that of self if it is not given.
-/// Throws if they reach outside.
+/// The given sizes and strides over the storage, from `storage_offset` on (default: that of self).
+/// Throws if they reach outside the storage.
 inline Tensor as_strided(const Tensor& self, const Dims& size, const Dims& stride,
                          std::optional<Dim> storage_offset = {},
                          Location here = Location::current()) {
@@ -209,7 +211,8 @@ inline std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim
                                  Location here = Location::current()) {
   return call<ops::chunk>(here, self, chunks, dim);
 }
-/// `sections` pieces along `dim`, the first ones larger by one where the extent is no multiple.
+/// `sections` pieces along `dim`. If the extent is not a multiple, the first pieces are larger by
+/// one.
 inline std::vector<Tensor> tensor_split(const Tensor& self, Dim sections, int64_t dim = 0,
                                         Location here = Location::current()) {
   return call<ops::tensor_split_sections>(here, self, sections, dim);
@@ -219,8 +222,8 @@ inline std::vector<Tensor> tensor_split(const Tensor& self, const Dims& indices,
                                         Location here = Location::current()) {
   return call<ops::tensor_split_indices>(here, self, indices, dim);
 }
-/// The same with the number of sections, or the vector of indices, in an i64 tensor. Its elements
-/// are read: while tracing, indices become numbers that a run knows, a number of sections cannot.
+/// The same with the number of sections, or the vector of indices, in an i64 tensor. In a traced
+/// program, indices are read at run time. A number of sections cannot be read then: it is an error.
 inline std::vector<Tensor> tensor_split(const Tensor& self,
                                         const Tensor& tensor_indices_or_sections, int64_t dim = 0,
                                         Location here = Location::current()) {
@@ -257,7 +260,7 @@ inline std::vector<Tensor> dsplit(const Tensor& self, const Ints& indices,
                                   Location here = Location::current()) {
   return call<ops::dsplit_array>(here, self, indices);
 }
-/// Every row of `dim`, which goes.
+/// Every row of `dim`, which is removed.
 inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0,
                                   Location here = Location::current()) {
   return call<ops::unbind_int>(here, self, dim);
@@ -286,7 +289,8 @@ inline Tensor& t_(Tensor& self, Location here = Location::current()) {
 inline Tensor& detach_(Tensor& self, Location here = Location::current()) {
   return self = call<ops::detach_>(here, self);
 }
-/// `self` becomes its first elements in row-major order, as `size`; zeros behind the last one.
+/// `self` becomes its first elements in row-major order, with the sizes `size`. New elements are
+/// zero.
 inline Tensor& resize_(Tensor& self, const Dims& size, Location here = Location::current()) {
   return self = call<ops::resize_>(here, self, size);
 }

@@ -147,7 +147,7 @@ std::optional<io::StoredTensor> Archive::Payloads::find(const Part& part,
   const auto refuse = [&](const std::string& what) { archive_->fail(path + what); };
   if (payload.use_pickle)
     refuse(
-        " is a tensor subclass (pickled), which is not read; export with plain tensors (for "
+        " is a tensor subclass that the graph uses as a whole; export with plain tensors (for "
         "torchao: call unwrap_tensor_subclass(model) before torch.export)");
   if (!payload.tensor_meta) refuse(" is not a tensor");
   const TensorMeta& meta = *payload.tensor_meta;
@@ -171,6 +171,23 @@ std::optional<io::StoredTensor> Archive::Payloads::find(const Part& part,
   if (const std::string wrong = stored.check(); !wrong.empty())
     refuse(" does not fit its record " + payload.path_name + ": " + wrong);
   return stored;
+}
+
+io::StoredTensor Archive::Payloads::inner(const std::string& path,
+                                          const std::string& attribute) const {
+  for (const Part* part : {&weights_, &constants_}) {
+    const auto found = part->raw.find(path);
+    if (found == part->raw.end()) continue;
+    const PayloadMeta& payload = found->second;
+    if (!payload.use_pickle || payload.path_name.find('/') != std::string::npos) break;
+    const auto parts = io::parse_torch_subclass(
+        archive_->zip_.read(part->folder + payload.path_name), archive_->name_ + ", " + path);
+    if (const auto at = parts.find(attribute); at != parts.end()) return at->second;
+    break;
+  }
+  archive_->fail("it has no tensor \"" + attribute + "\" inside of " + path +
+                 "; unwrap_tensor_subclass(model) of torchao before torch.export gives plain "
+                 "tensors");
 }
 
 io::StoredTensor Archive::Payloads::at(const std::string& path, bool constants_first) const {

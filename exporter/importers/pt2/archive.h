@@ -40,6 +40,8 @@ class Archive {
     /// io::FileError: there is none, its record is damaged, pickled or has no data, its dtype is
     /// not known to Taper.
     io::StoredTensor at(const std::string& path, bool constants_first) const;
+    /// A plain tensor inside of the tensor subclass of a path. Throws io::FileError.
+    io::StoredTensor inner(const std::string& path, const std::string& attribute) const;
 
    private:
     friend class Archive;

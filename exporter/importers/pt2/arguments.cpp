@@ -9,10 +9,6 @@ using eager::Boxed;
 using eager::OperatorInfo;
 using eager::Tensor;
 
-[[noreturn]] void refuse(const Parameter& parameter, const std::string& wanted) {
-  throw ExportError("argument " + std::string(parameter.name) + " must be " + wanted);
-}
-
 /// In PyTorch a number in a tensor's place decides the dtype only if it is of a higher category
 /// than the tensors beside it.
 DType dtype_for(const Number& n, DType beside) {
@@ -24,31 +20,60 @@ DType dtype_for(const Number& n, DType beside) {
 
 }  // namespace
 
+std::string_view parameter_name(const eager::Overload& overload, std::string_view given) {
+  return overload.in_place && given == "self" ? overload.info->arguments[0].name : given;
+}
+
 bool is_number(const Argument& a) {
   return std::holds_alternative<int64_t>(a) || std::holds_alternative<double>(a) ||
          std::holds_alternative<bool>(a) || std::holds_alternative<NumberName>(a);
 }
 
+std::string refusal_of(const Parameter& p, const Argument& a) {
+  const auto unless = [](bool takes, const char* wanted) {
+    return takes ? std::string() : std::string("must be ") + wanted;
+  };
+  const auto* tensors = std::get_if<std::vector<TensorName>>(&a);
+  if (std::holds_alternative<std::monostate>(a) || !reaches_kernel(p)) return "";
+  if (p.kind == Kind::tensor && p.list) return unless(tensors != nullptr, "a list of tensors");
+  if (p.kind == Kind::tensor)
+    return unless(std::holds_alternative<TensorName>(a) || is_number(a), "a tensor");
+  if (p.list && p.kind == Kind::real)
+    return unless(std::holds_alternative<std::vector<double>>(a), "a list of numbers");
+  if (p.list) {
+    const bool empty = tensors != nullptr && tensors->empty();  // of unknown type
+    return unless(std::holds_alternative<IntegerList>(a) ||
+                      std::holds_alternative<std::vector<bool>>(a) || empty || is_number(a),
+                  "a list of integers");
+  }
+  if (p.kind == Kind::string) return unless(std::holds_alternative<std::string>(a), "a text");
+  if (p.kind == Kind::dtype) {
+    const auto* type = std::get_if<ScalarType>(&a);
+    if (type == nullptr) return "must be a dtype";
+    return type->dtype() ? "" : "must be a dtype that Taper has, not " + type->name();
+  }
+  return unless(is_number(a), p.kind == Kind::integer   ? "an integer"
+                              : p.kind == Kind::boolean ? "a boolean"
+                                                        : "a number");
+}
+
 Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument& a, DType beside,
                     eager::OwnedArguments& owned, Location here) {
   if (std::holds_alternative<std::monostate>(a)) return Boxed::absent(p.kind, p.list);
+  if (const std::string refusal = refusal_of(p, a); !refusal.empty())
+    throw ExportError("argument " + std::string(p.name) + " " + refusal);
+  const auto* tensors = std::get_if<std::vector<TensorName>>(&a);
   if (p.kind == Kind::tensor && p.list) {
-    const auto* names = std::get_if<std::vector<TensorName>>(&a);
-    if (names == nullptr) refuse(p, "a list of tensors");
     std::vector<Tensor> list;
-    for (const TensorName& t : *names) list.push_back(t.name.empty() ? Tensor() : tensor(t));
+    for (const TensorName& t : *tensors) list.push_back(t.name.empty() ? Tensor() : tensor(t));
     return owned.hold(std::move(list));
   }
   if (p.kind == Kind::tensor) {
     if (const auto* name = std::get_if<TensorName>(&a)) return owned.hold(tensor(*name));
-    if (!is_number(a)) refuse(p, "a tensor");
     const Number n = number(a);
     return owned.hold(n.as_tensor(dtype_for(n, beside), here));
   }
-  if (p.list && p.kind == Kind::real) {
-    if (const auto* reals = std::get_if<std::vector<double>>(&a)) return owned.hold(*reals);
-    refuse(p, "a list of numbers");
-  }
+  if (p.list && p.kind == Kind::real) return owned.hold(std::get<std::vector<double>>(a));
   if (p.list) {
     eager::Dims dims;
     if (const auto* list = std::get_if<IntegerList>(&a)) {
@@ -57,48 +82,36 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
             std::visit([&](const auto& e) { return number(Argument(e)).dim(here); }, element));
     } else if (const auto* booleans = std::get_if<std::vector<bool>>(&a)) {
       for (const bool b : *booleans) dims.push_back(Dim(int64_t{b}));
-    } else if (const auto* none = std::get_if<std::vector<TensorName>>(&a);
-               none != nullptr && none->empty()) {
-      // an empty list of unknown type
-    } else if (is_number(a)) {
+    } else if (tensors == nullptr) {
       dims.push_back(number(a).dim(here));
-    } else {
-      refuse(p, "a list of integers");
     }
     return owned.hold(p, std::move(dims));
   }
+  const auto known = [&] {
+    const Number n = number(a);
+    if (!n.is_known())
+      throw ExportError("argument " + std::string(p.name) +
+                        " must be known when the model is imported");
+    return n.value().to<double>();
+  };
   switch (p.kind) {
     case Kind::integer:
-      if (!is_number(a)) refuse(p, "an integer");
       return Boxed::of(number(a).dim(here));
-    case Kind::boolean: {
-      if (!is_number(a)) refuse(p, "a boolean");
-      const Number n = number(a);
-      if (!n.is_known()) refuse(p, "known when the model is imported");
-      return Boxed::of(n.value().to<double>() != 0);
-    }
-    case Kind::real: {
-      if (!is_number(a)) refuse(p, "a number");
-      const Number n = number(a);
-      if (!n.is_known()) refuse(p, "known when the model is imported");
-      return Boxed::of(n.value().to<double>());
-    }
+    case Kind::boolean:
+      return Boxed::of(known() != 0);
+    case Kind::real:
+      return Boxed::of(known());
     case Kind::scalar: {
-      if (!is_number(a)) refuse(p, "a number");
       const Number n = number(a);
       if (n.is_known()) return Boxed::of(n.value());
-      if (n.condition) return Boxed::of(true);  // an assertion: it becomes a check
+      if (n.condition || info.op == &ops::_assert_scalar)
+        return Boxed::of(true);  // an assertion: it becomes a check
       return Boxed::of(n.dim(here));
     }
     case Kind::string:
-      if (const auto* text = std::get_if<std::string>(&a)) return owned.hold(*text);
-      refuse(p, "a text");
+      return owned.hold(std::get<std::string>(a));
     case Kind::dtype:
-      if (const auto* type = std::get_if<ScalarType>(&a)) {
-        if (!type->dtype()) refuse(p, "a dtype that Taper has, not " + type->name());
-        return Boxed::of(*type->dtype());
-      }
-      refuse(p, "a dtype");
+      return Boxed::of(*std::get<ScalarType>(a).dtype());
     default:
       throw ExportError("argument " + std::string(p.name) + " of " + std::string(info.name) +
                         " is of a kind that no kernel takes");

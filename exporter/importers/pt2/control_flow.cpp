@@ -54,11 +54,12 @@ Executor::Body Executor::body(const Argument& argument, bool follows_dtypes) con
   const auto* sub = std::get_if<GraphArgument>(&argument);
   if (sub == nullptr) throw ExportError("a subgraph is missing");
   // a derivative may run it again when this executor is gone
-  return [graph = sub->graph, ranges = ranges_, observer = observer_, modules = modules_,
-          follows = follows_dtypes || follows_dtypes_](Values inputs) {
+  return [graph = sub->graph, assumptions = assumptions_, symbols = symbols_, observer = observer_,
+          modules = modules_, follows = follows_dtypes || follows_dtypes_](Values inputs) {
     const eager::ModulePathScope scope(modules);  // its nodes have whole paths
-    Executor executor(*graph, ranges);
+    Executor executor(*graph, assumptions, symbols);
     executor.follows_dtypes_ = follows;
+    executor.goes_on_ = false;
     executor.observe(observer);
     return executor.run(std::move(inputs));
   };

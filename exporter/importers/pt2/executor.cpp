@@ -9,7 +9,10 @@
 #include "taper/exporter/eager/numbers.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/importers/pt2/expression.h"
 #include "taper/exporter/importers/pt2/targets.h"
+#include "taper/exporter/ir/check.h"
+#include "taper/exporter/ir/parser.h"
 
 namespace taper::pt2 {
 namespace {
@@ -32,12 +35,6 @@ Number number_of(const Boxed& boxed) {
   return n;
 }
 
-/// What the operator calls an argument. The twin that writes in place names its first `self`, the
-/// row may name it otherwise: dropout_(self, p, train) and dropout(input, p, train).
-std::string_view parameter_name(const eager::Overload& overload, std::string_view given) {
-  return overload.in_place && given == "self" ? overload.info->arguments[0].name : given;
-}
-
 /// A check of the program, made of an assertion that only a run decides.
 void assume(const Number& condition, std::string message) {
   eager::Recorder* recorder = eager::recorder();
@@ -51,6 +48,7 @@ std::string text_of(const Boxed& b) { return std::string(b.text, b.size); }
 /// The same of a tensor's only element, which must not be 0.
 void assume_element(const Tensor& tensor, std::string message, Location here) {
   const Tensor holds = eager::ne(tensor, Scalar(int64_t{0}), here);
+  const eager::CountBounds bounds(0, 1, "assertion");
   const Dim element = eager::element_as_dim(eager::cast(holds, DType::i64, here), 0, 1, here);
   assume(Number::of(Check{Comparison::not_equal, element, 0, ""}), std::move(message));
 }
@@ -79,6 +77,13 @@ std::vector<std::vector<std::string>> find_last_uses(const Graph& graph) {
       if (needed.insert(name).second) result[i].push_back(name);
   }
   return result;
+}
+
+bool reads_any(const Node& node, const std::set<std::string>& values) {
+  if (values.empty()) return false;
+  std::vector<std::string> names;
+  for (const NamedArgument& input : node.inputs) add_names(input.value, names);
+  return std::ranges::any_of(names, [&](const std::string& n) { return values.contains(n); });
 }
 
 }  // namespace
@@ -187,9 +192,16 @@ std::vector<GraphValue> Executor::call_number_operator(const Node& node, const O
   if (info.op == &ops::_assert_scalar) {
     const Number condition = number(node.inputs.at(0).value);
     if (!condition.is_known()) {
-      assume(condition, text_of(boxed.at(1)));
+      if (condition.tensor.defined())
+        assume_element(condition.tensor, text_of(boxed.at(1)), here);
+      else
+        assume(condition, text_of(boxed.at(1)));
       return {};
     }
+  }
+  if (info.op == &ops::_assert_async && boxed[0].tensor().is_traced()) {
+    assume_element(boxed[0].tensor(), std::string(eager::nameless_assertion), here);
+    return {};
   }
   if (info.op == &ops::_assert_async_msg && boxed[0].tensor().is_traced()) {
     assume_element(boxed[0].tensor(), text_of(boxed.at(1)), here);
@@ -215,11 +227,13 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
   if (info.op == &ops::as_strided)
     if (const auto* self = std::get_if<TensorName>(&node.inputs.at(0).value))
       require_strides(boxed[0].tensor(), self->name, graph_.tensor_values.at(self->name));
-  const Range counts = range_of_results(node);
+  const ElementSymbol counted = element_in_results(node);
   // bincount counts up to the largest element, of which minlength then makes more
   const bool all_counted = info.op != &ops::bincount;
-  const eager::CountBounds bounds(all_counted ? counts.minimum.value_or(0) : 0,
-                                  counts.maximum.value_or(std::numeric_limits<int64_t>::max()));
+  const eager::CountBounds bounds(
+      all_counted ? counted.range.minimum.value_or(0) : 0,
+      counted.range.maximum.value_or(std::numeric_limits<int64_t>::max()),
+      counted.name.empty() ? node.name : counted.name);
   std::vector<GraphValue> values;
   if (overload.in_place) {
     Tensor self = boxed[0].tensor();
@@ -252,12 +266,18 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
 Number Executor::read(const std::string& name, const Tensor& tensor, Location here) const {
   if (!tensor.is_traced() || is_floating(tensor.dtype()) || tensor.dtype() == DType::boolean)
     return Number::of(tensor);
-  Range range;
-  if (const auto at = graph_.numbers.find(name); at != graph_.numbers.end())
-    if (const auto* text = std::get_if<std::string>(&at->second)) range = range_of(*text);
-  return Number::of(
-      eager::element_as_dim(tensor, range.minimum.value_or(std::numeric_limits<int64_t>::min()),
-                            range.maximum.value_or(std::numeric_limits<int64_t>::max()), here));
+  ElementSymbol symbol;
+  if (const auto at = graph_.numbers.find(name); at != graph_.numbers.end()) {
+    if (const auto* text = std::get_if<std::string>(&at->second)) symbol = element_in(*text);
+    // PyTorch found that the model accepts only this number
+    if (const auto* only = std::get_if<int64_t>(&at->second); only != nullptr && *only >= 0)
+      symbol.range = {*only, *only};
+  }
+  const int64_t minimum = symbol.range.minimum.value_or(0),
+                maximum = symbol.range.maximum.value_or(std::numeric_limits<int64_t>::max());
+  const eager::CountBounds bounds(std::max<int64_t>(minimum, 0), maximum,
+                                  symbol.name.empty() ? name : symbol.name);
+  return Number::of(eager::element_as_dim(tensor, minimum, maximum, here));
 }
 
 // Bodies give and take tensors only.
@@ -279,16 +299,14 @@ void Executor::follow_dtype(const Node& node, std::vector<Boxed>& boxed,
 }
 
 // Of "Symbol('u0', integer=True)".
-Range Executor::range_of(const std::string& expression) const {
-  constexpr std::string_view begin = "Symbol('";
-  const size_t end = expression.find('\'', begin.size());
-  if (!expression.starts_with(begin) || end == std::string::npos) return {};
-  const auto found = ranges_.find(expression.substr(begin.size(), end - begin.size()));
-  return found == ranges_.end() ? Range{} : found->second;
+ElementSymbol Executor::element_in(std::string_view expression) const {
+  const std::optional<std::string> symbol = symbol_in(expression);
+  const auto found = symbol ? assumptions_.elements.find(*symbol) : assumptions_.elements.end();
+  return found == assumptions_.elements.end() ? ElementSymbol{} : found->second;
 }
 
-// Of the symbol that an operator counts, where the size of its result is one.
-Range Executor::range_of_results(const Node& node) const {
+// The symbol that an operator counts, where the size of its result is one.
+ElementSymbol Executor::element_in_results(const Node& node) const {
   for (const Argument& output : node.outputs) {
     const auto* tensor = std::get_if<TensorName>(&output);
     const auto at =
@@ -297,9 +315,42 @@ Range Executor::range_of_results(const Node& node) const {
     for (const SymInt& size : at->second.sizes)
       if (const auto* text = std::get_if<std::string>(&size);
           text != nullptr && text->starts_with("Symbol('u"))
-        return range_of(*text);
+        return element_in(*text);
   }
   return {};
+}
+
+void require(const Promise& promise, const std::map<std::string, Dim>& symbols) {
+  for (const std::string& name : promise.symbols)
+    if (!symbols.contains(name)) return;
+  const Dim value = ir::parse_dim(
+      promise.text, [&](std::string_view name) { return symbols.at(std::string(name)); });
+  const auto& [low, high] = promise.bounds;
+  const std::string message = promise.text + " must lie in " + std::to_string(low) + ".." +
+                              std::to_string(high) + ", because --dim said so at export";
+  for (const Check& check : {Check{Comparison::less_equal, low, value, message},
+                             Check{Comparison::less_equal, value, high, message}}) {
+    if (refutes(check)) throw ExportError(message + ", but is " + value.to_string());
+    if (eager::Recorder* recorder = eager::recorder(); recorder != nullptr && !proves(check))
+      recorder->assume(check);
+  }
+}
+
+void Executor::learn(const SymInt& expression, Dim value) {
+  const auto* text = std::get_if<std::string>(&expression);
+  const std::optional<std::string> symbol = text != nullptr ? symbol_in(*text) : std::nullopt;
+  if (!symbol || !symbols_.emplace(*symbol, value).second) return;
+  for (const Promise& promise : assumptions_.promises)
+    if (std::ranges::find(promise.symbols, *symbol) != promise.symbols.end())
+      require(promise, symbols_);
+}
+
+void Executor::learn_sizes(const std::string& name, const Tensor& tensor) {
+  const auto at = graph_.tensor_values.find(name);
+  if (at == graph_.tensor_values.end()) return;
+  const std::vector<SymInt>& sizes = at->second.sizes;
+  for (size_t d = 0; d < sizes.size() && static_cast<int>(d) < tensor.rank(); ++d)
+    learn(sizes[d], tensor.size(static_cast<int64_t>(d)));
 }
 
 std::vector<GraphValue> Executor::call_number_function(const Node& node, Location here) {
@@ -323,8 +374,17 @@ void Executor::define(const Node& node, std::vector<GraphValue> results, Locatio
   const auto define_tensor = [&](const std::string& name) {
     const GraphValue& value = values_[name] = next_result();
     const auto* tensor = std::get_if<Tensor>(&value);
-    if (tensor != nullptr && tensor->is_traced() && eager::recorder() != nullptr)
-      eager::recorder()->name(*tensor, name);
+    if (tensor == nullptr) return;
+    learn_sizes(name, *tensor);
+    if (tensor->is_traced() && eager::recorder() != nullptr) eager::recorder()->name(*tensor, name);
+  };
+  const auto define_number = [&](const std::string& name) {
+    const GraphValue& value = values_[name] = as_number(name, next_result(), here);
+    const auto* number = std::get_if<Number>(&value);
+    const auto expression = graph_.numbers.find(name);
+    if (number == nullptr || !number->is_dim() || expression == graph_.numbers.end()) return;
+    if (const auto* text = std::get_if<std::string>(&expression->second))
+      learn(*text, number->numerator);
   };
   for (const Argument& output : node.outputs) {
     if (const auto* one = std::get_if<TensorName>(&output))
@@ -332,7 +392,7 @@ void Executor::define(const Node& node, std::vector<GraphValue> results, Locatio
     else if (const auto* many = std::get_if<std::vector<TensorName>>(&output))
       for (const TensorName& t : *many) define_tensor(t.name);
     else if (const auto* number = std::get_if<NumberName>(&output))
-      values_[number->name] = as_number(number->name, next_result(), here);
+      define_number(number->name);
     else
       ++next;  // an absent result, or one that is a constant
   }
@@ -362,11 +422,56 @@ void Executor::run_node(const Node& node) {
   }
 }
 
+// Values of the types that the file says, for the results of a node that failed: a trace goes on
+// with them, to find what else is wrong. False where the sizes are not known.
+bool Executor::define_stand_ins(const Node& node) {
+  try {
+    const auto size = [&](const SymInt& s) {
+      const auto* number = std::get_if<int64_t>(&s);
+      if (number != nullptr) return Dim(*number);
+      return parse_expression(std::get<std::string>(s), [&](const std::string& name) {
+        const auto known = symbols_.find(name);
+        if (known == symbols_.end()) throw ExportError("another symbol");
+        return known->second;
+      });
+    };
+    const auto tensor = [&](const TensorName& t) {
+      const TensorMeta& meta = graph_.tensor_values.at(t.name);
+      eager::Dims sizes;
+      for (const SymInt& s : meta.sizes) sizes.push_back(size(s));
+      values_[t.name] = eager::full(sizes, Scalar(int64_t{0}), meta.dtype.dtype().value());
+    };
+    for (const Argument& output : node.outputs) {
+      if (const auto* one = std::get_if<TensorName>(&output)) tensor(*one);
+      if (const auto* many = std::get_if<std::vector<TensorName>>(&output))
+        for (const TensorName& t : *many) tensor(t);
+      if (const auto* number = std::get_if<NumberName>(&output)) {
+        const auto& value = graph_.numbers.at(number->name);
+        const auto* text = std::get_if<std::string>(&value);
+        if (text == nullptr) return false;
+        values_[number->name] = Number::of(size(*text));
+      }
+    }
+    return true;
+  } catch (const ExportError&) {
+    return false;
+  } catch (const std::logic_error&) {  // not in a table
+    return false;
+  }
+}
+
+void Executor::fail_with_all() const {
+  if (failures_.size() == 1) throw EagerError({}, failures_[0]);
+  std::string message = std::to_string(failures_.size()) + " calls cannot be traced";
+  for (const std::string& failure : failures_) message += "\n" + failure;
+  throw EagerError({}, message);
+}
+
 std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
   if (inputs.size() != graph_.inputs.size())
     throw ExportError("a graph takes " + std::to_string(graph_.inputs.size()) + " values, got " +
                       std::to_string(inputs.size()));
-  values_.clear(), copies_.clear();
+  values_.clear(), copies_.clear(), failures_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))
       values_[t->name] = std::move(inputs[i]);
@@ -374,10 +479,24 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
       values_[n->name] = as_number(n->name, std::move(inputs[i]), {});
   }
   const std::vector<std::vector<std::string>> last_uses = find_last_uses(graph_);
+  std::set<std::string> doubtful;  // values that follow from stand-ins
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-    run_node(graph_.nodes[i]);
+    const Node& node = graph_.nodes[i];
+    bool doubts = reads_any(node, doubtful);
+    try {
+      run_node(node);
+    } catch (const EagerError& e) {
+      if (!goes_on_ || eager::recorder() == nullptr) throw;
+      if (!doubts) failures_.emplace_back(e.what());
+      if (!define_stand_ins(node)) fail_with_all();
+      doubts = true;
+    }
+    std::vector<std::string> results;
+    for (const Argument& output : node.outputs) add_names(output, results);
+    if (doubts) doubtful.insert(results.begin(), results.end());
     for (const std::string& name : last_uses[i]) values_.erase(name);  // memory as in a program
   }
+  if (!failures_.empty()) fail_with_all();
   std::vector<GraphValue> outputs;
   for (const Argument& output : graph_.outputs) {
     if (std::holds_alternative<std::string>(output))

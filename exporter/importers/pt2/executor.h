@@ -12,6 +12,7 @@
 #include "taper/exporter/importers/pt2/layout.h"
 #include "taper/exporter/importers/pt2/number.h"
 #include "taper/exporter/importers/pt2/program.h"
+#include "taper/exporter/importers/pt2/symbols.h"
 
 namespace taper::pt2 {
 
@@ -31,17 +32,31 @@ struct Unsupported {
 /// order of occurrence.
 std::vector<Unsupported> find_unsupported(const Graph& graph);
 
+/// What an operator calls an argument of a node. Its twin that writes in place names the first one
+/// `self`, the row may name it otherwise: dropout_(self, p, train) and dropout(input, p, train).
+std::string_view parameter_name(const eager::Overload& overload, std::string_view given);
+/// Why an operator does not take an argument: "must be a list of tensors". Empty: it takes it, as
+/// far as that is known before a run.
+std::string refusal_of(const Parameter& parameter, const Argument& argument);
+
 /// Whether an argument is a number, known or not.
 bool is_number(const Argument& argument);
 
-/// Bounds of symbols by name.
-using Ranges = std::map<std::string, Range>;
+/// What is said of symbols that data decides.
+struct Assumptions {
+  std::map<std::string, ElementSymbol> elements;  ///< by PyTorch's name
+  std::vector<Promise> promises;
+};
+/// Holds the promise to what it says: refuses a call that breaks it, or makes it a check of the
+/// program that is traced. Does nothing as long as a symbol of it is missing in `symbols`.
+void require(const Promise& promise, const std::map<std::string, Dim>& symbols);
 
 /// Runs a graph whose operators are all supported. One run at a time.
 class Executor {
  public:
-  /// `ranges` are those of symbols that get their values from elements of tensors.
-  Executor(const Graph& graph, const Ranges& ranges) : graph_(graph), ranges_(ranges) {}
+  /// `symbols` are those that are known, by PyTorch's names: of the inputs, or outside of a body.
+  Executor(const Graph& graph, const Assumptions& assumptions, std::map<std::string, Dim> symbols)
+      : graph_(graph), assumptions_(assumptions), symbols_(std::move(symbols)) {}
 
   /// Sees each node's results.
   using Observer = std::function<void(const Node&, const std::vector<GraphValue>&)>;
@@ -78,18 +93,25 @@ class Executor {
   GraphValue as_number(const std::string& name, GraphValue value, Location here) const;
   void follow_dtype(const Node& node, std::vector<eager::Boxed>& boxed,
                     eager::OwnedArguments& owned, Location here) const;
-  Range range_of(const std::string& expression) const;
-  Range range_of_results(const Node& node) const;
+  ElementSymbol element_in(std::string_view expression) const;
+  ElementSymbol element_in_results(const Node& node) const;
+  bool define_stand_ins(const Node& node);
+  [[noreturn]] void fail_with_all() const;
+  void learn(const SymInt& expression, Dim value);
+  void learn_sizes(const std::string& name, const eager::Tensor& tensor);
   void define(const Node& node, std::vector<GraphValue> results, Location here);
 
   const Graph& graph_;
-  const Ranges& ranges_;
+  const Assumptions& assumptions_;
+  std::map<std::string, Dim> symbols_;                ///< that are known so far, by PyTorch's names
   const std::string modules_ = eager::module_path();  ///< around the whole graph
   Observer observer_;
   /// In an autocast region, whose graph holds no casts: floating arguments are brought to the dtype
   /// that the graph says of the result.
   bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
+  bool goes_on_ = true;  ///< after a node that failed in a trace; not in bodies
+  std::vector<std::string> failures_;
   Memories copies_;  ///< the memory of what PyTorch could give as a view
 };
 

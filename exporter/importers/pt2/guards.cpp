@@ -2,7 +2,8 @@
 
 #include <array>
 #include <map>
-#include <regex>
+#include <optional>
+#include <string_view>
 
 #include "taper/exporter/error.h"
 #include "taper/exporter/ir/check.h"
@@ -19,34 +20,81 @@ struct Named {
   std::map<std::string, Dim, std::less<>> numbers;
 };
 
-/// The parts of "L['d']['a'][0].size()[1]" that name the input.
-std::string path_of(const std::string& reference) {
-  static const std::regex part(R"(\[(?:'(\w+)'|(\d+))\])");
-  std::string path;
-  for (std::sregex_iterator m(reference.begin(), reference.end(), part), end; m != end; ++m)
-    path += (path.empty() ? "" : "_") + ((*m)[1].matched ? (*m)[1].str() : (*m)[2].str());
-  return path;
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_word(char c) {
+  return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-std::optional<Named> with_names(const std::string& guard, const GuardNumber& number) {
-  static const std::regex reference(R"((L(?:\['\w+'\]|\[\d+\])+)(\.size\(\)\[(\d{1,2})\])?)");
-  // "torch.sym_max(a, b)" and sympy's "Max(a, b)"
-  static const std::regex larger(R"((?:torch\.sym_m|\bM)ax\()"),
-      smaller(R"((?:torch\.sym_m|\bM)in\()");
-  const std::string text =
-      std::regex_replace(std::regex_replace(guard, larger, "max("), smaller, "min(");
-  Named named;
-  auto begin = text.cbegin();
-  for (std::smatch m; std::regex_search(begin, text.cend(), m, reference); begin = m[0].second) {
-    std::optional<int64_t> dim;
-    if (m[3].matched) dim = std::stoi(m[3].str());
-    const std::optional<Dim> found = number(path_of(m[1].str()), dim);
-    if (!found) return std::nullopt;
-    const std::string name = "g" + std::to_string(named.numbers.size());
-    named.numbers.emplace(name, *found);
-    named.text.append(begin, m[0].first).append(name);
+/// Takes `prefix` off the front of `text`. False: `text` begins otherwise, and is left as it is.
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+/// Takes the longest front of characters that `belongs` accepts.
+std::string_view take_while(std::string_view& text, bool (*belongs)(char)) {
+  size_t n = 0;
+  while (n < text.size() && belongs(text[n])) ++n;
+  const std::string_view front = text.substr(0, n);
+  text.remove_prefix(n);
+  return front;
+}
+
+/// A number of the model as a guard writes it: an input, or the extent of an input's dimension.
+struct Reference {
+  std::string path;            ///< "d_a_0"
+  std::optional<int64_t> dim;  ///< 1
+};
+/// Takes "L['d']['a'][0].size()[1]" off the front of `text`.
+std::optional<Reference> take_reference(std::string_view& text) {
+  std::string_view rest = text;
+  if (!take(rest, "L")) return std::nullopt;
+  Reference found;
+  for (std::string_view after = rest; take(after, "["); rest = after) {
+    const bool named = take(after, "'");
+    const std::string_view part = take_while(after, named ? is_word : is_digit);
+    if (part.empty() || !take(after, named ? "']" : "]")) break;
+    if (!found.path.empty()) found.path += '_';
+    found.path += part;
   }
-  named.text.append(begin, text.cend());
+  if (found.path.empty()) return std::nullopt;
+  if (std::string_view after = rest; take(after, ".size()[")) {
+    const std::string_view digits = take_while(after, is_digit);
+    if (!digits.empty() && digits.size() <= 2 && take(after, "]")) {
+      found.dim = std::stoi(std::string(digits));
+      rest = after;
+    }
+  }
+  text = rest;
+  return found;
+}
+
+/// The guard with names in the places of its numbers, and `max(…)` as all spell it. Nothing if the
+/// model has no such number.
+std::optional<Named> with_names(std::string_view guard, const GuardNumber& number) {
+  Named named;
+  bool in_word = false;
+  for (std::string_view rest = guard; !rest.empty();) {
+    // "torch.sym_max(a, b)" and sympy's "Max(a, b)"
+    if (take(rest, "torch.sym_max(") || (!in_word && take(rest, "Max("))) {
+      named.text += "max(";
+      in_word = false;
+    } else if (take(rest, "torch.sym_min(") || (!in_word && take(rest, "Min("))) {
+      named.text += "min(";
+      in_word = false;
+    } else if (const std::optional<Reference> reference = take_reference(rest)) {
+      const std::optional<Dim> found = number(reference->path, reference->dim);
+      if (!found) return std::nullopt;
+      const std::string name = "g" + std::to_string(named.numbers.size());
+      named.numbers.emplace(name, *found);
+      named.text += name;
+      in_word = false;
+    } else {
+      in_word = is_word(rest.front());
+      named.text += rest.front();
+      rest.remove_prefix(1);
+    }
+  }
   return named;
 }
 

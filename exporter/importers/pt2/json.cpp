@@ -9,7 +9,7 @@
 namespace taper::pt2 {
 namespace {
 // A subgraph inside another one is 8 levels further down.
-constexpr int max_depth = 512;
+constexpr int max_nesting = 512;
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& file,
@@ -17,8 +17,8 @@ nlohmann::json parse_json(std::string_view text, const std::string& file,
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   using Event = nlohmann::json::parse_event_t;
   const auto keep = [&](int depth, Event event, nlohmann::json& parsed) {
-    if (depth > max_depth)
-      throw io::FileError(file + ": its JSON nests deeper than " + std::to_string(max_depth) +
+    if (depth > max_nesting)
+      throw io::FileError(file + ": its JSON nests deeper than " + std::to_string(max_nesting) +
                           " levels");
     if (event == Event::object_start) keys.emplace_back();
     if (event == Event::object_end) keys.pop_back();

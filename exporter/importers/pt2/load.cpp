@@ -4,8 +4,10 @@
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/pt2/archive.h"
 #include "taper/exporter/importers/pt2/guards.h"
+#include "taper/exporter/importers/pt2/inner_tensors.h"
 #include "taper/exporter/importers/pt2/model_data.h"
 #include "taper/exporter/importers/pt2/mutations.h"
+#include "taper/exporter/importers/pt2/output_names.h"
 #include "taper/exporter/importers/pt2/symbols.h"
 #include "taper/exporter/importers/pt2/weights.h"
 #include "taper/exporter/io/format_text.h"
@@ -71,7 +73,8 @@ void refuse_unsupported(const std::string& name, const Graph& graph) {
   const std::vector<Unsupported> found = find_unsupported(graph);
   if (found.empty()) return;
   std::string message = name + ": " + std::to_string(found.size()) +
-                        (found.size() == 1 ? " thing" : " things") + " of it cannot be imported";
+                        (found.size() == 1 ? " part" : " parts") +
+                        " of the model cannot be imported";
   for (const Unsupported& u : found) {
     message += "\n" + io::printable(u.what) + "  " + std::to_string(u.nodes) +
                (u.nodes == 1 ? " node" : " nodes");
@@ -93,23 +96,26 @@ void check_stored(const std::string& name, const std::string& path, const io::St
   };
   if (meta.dtype.dtype() != stored.dtype)
     refuse("it is stored as " + std::string(taper::name_of(stored.dtype)) +
-           ", and the graph says " + meta.dtype.name());
+           ", but the graph says " + meta.dtype.name());
   bool fits = meta.sizes.size() == stored.sizes.size();
   for (size_t d = 0; fits && d < stored.sizes.size(); ++d)
     fits = meta.sizes[d] == SymInt(stored.sizes[d]);
-  if (!fits) refuse("its stored sizes are not those that the graph says");
+  if (!fits) refuse("its stored sizes differ from those in the graph");
 }
 
-std::map<std::string, io::StoredTensor> stored_weights(const std::string& name,
-                                                       const ExportedProgram& program,
-                                                       const Archive::Payloads& payloads) {
+std::map<std::string, io::StoredTensor> stored_weights(
+    const std::string& name, const ExportedProgram& program,
+    const std::map<std::string, InnerTensor>& inner, const Archive::Payloads& payloads) {
   const std::set<std::string> used = used_names(program.graph);
   std::map<std::string, io::StoredTensor> stored;
   for (const InputSpec& spec : program.inputs) {
     if (!is_weight(spec) || !used.contains(name_of(spec.value))) continue;
     const bool constants_first = spec.kind == InputSpec::Kind::tensor_constant ||
                                  (spec.kind == InputSpec::Kind::buffer && !spec.persistent);
-    const io::StoredTensor tensor = payloads.at(spec.target, constants_first);
+    const auto part = inner.find(spec.target);
+    const io::StoredTensor tensor = part != inner.end()
+                                        ? payloads.inner(part->second.path, part->second.attribute)
+                                        : payloads.at(spec.target, constants_first);
     check_stored(name, spec.target, tensor, program.graph.tensor_values.at(name_of(spec.value)));
     stored[spec.target] = tensor;
   }
@@ -141,15 +147,19 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   auto data = std::make_shared<Data>();
   data->name = name;
   data->program = parse_program(archive.program_json(model), name);
+  const std::map<std::string, InnerTensor> inner = take_out_inner_tensors(data->program);
   data->example_inputs = archive.example_inputs(model);
   data->file = owner;
   const ExportedProgram& program = data->program;
   refuse_unsupported(name, program.graph);
-  data->tensors = make_tensors(stored_weights(name, program, archive.payloads(model)), file, owner);
+  data->tensors =
+      make_tensors(stored_weights(name, program, inner, archive.payloads(model)), file, owner);
 
-  Symbols symbols(program, options.dims);
+  DimChoices choices = choose_dims(program, options.dims);
+  Symbols symbols(program, choices);
   data->written = written_inputs(program);
-  data->ranges = symbols.element_ranges();
+  data->assumptions = {symbols.elements(), choices.promises};
+  data->unknown_dims = choices.unknown, data->notes = choices.notes;
   std::vector<eager::Dims*> sizes;
   data->inputs.reserve(program.inputs.size());
   for (size_t i = 0; i < program.inputs.size(); ++i) {
@@ -164,7 +174,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
         nn::Parameter& parameter = data->parameters.emplace_back();
         static_cast<Tensor&>(parameter) = found->second;
         data->parameter_paths.push_back(spec.target);
-      } else {
+      } else if (std::ranges::find(data->buffer_paths, spec.target) == data->buffer_paths.end()) {
         data->buffers.push_back(found->second);
         data->buffer_paths.push_back(spec.target);
       }
@@ -206,6 +216,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   for (Input& input : data->inputs)
     if (input.kind == Input::Kind::tensor) sizes.push_back(&input.sizes);
   symbols.solve(sizes);
+  data->symbols.insert(symbols.by_name().begin(), symbols.by_name().end());
   Guards guards =
       parse_guards(program.guards,
                    [&](const std::string& name, std::optional<int64_t> dim) -> std::optional<Dim> {
@@ -217,6 +228,13 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
                      return input->sizes[static_cast<size_t>(*dim)];
                    });
   data->guards = std::move(guards.checks), data->unread_guards = std::move(guards.unread);
+  const std::vector<std::string> keys = pt2::output_names(program);
+  const auto is_returned = [](const OutputSpec& spec) {
+    return spec.kind == OutputSpec::Kind::user_output || spec.kind == OutputSpec::Kind::loss_output;
+  };
+  const bool named = static_cast<std::ptrdiff_t>(keys.size()) ==
+                     std::ranges::count_if(program.outputs, is_returned);
+  size_t returned = 0;
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const OutputSpec& spec = program.outputs[i];
     const bool given = spec.kind == OutputSpec::Kind::user_output ||
@@ -228,8 +246,12 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
     if (spec.kind == OutputSpec::Kind::gradient_to_parameter ||
         spec.kind == OutputSpec::Kind::gradient_to_user_input)
       output = spec.target + ".grad";
+    if (const size_t leaf = is_returned(spec) ? returned++ : keys.size();
+        named && leaf < keys.size() && !keys[leaf].empty())
+      output = keys[leaf];
     if (output.empty()) output = "output" + std::to_string(data->outputs.size());
-    data->outputs.push_back({unused_name(output, data->outputs), kind_of(spec.value)});
+    data->outputs.push_back(
+        {unused_name(output, data->outputs), kind_of(program.graph.outputs[i])});
   }
   return Model(data);
 }

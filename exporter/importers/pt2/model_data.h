@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/importers/pt2/dim_choices.h"
 #include "taper/exporter/importers/pt2/executor.h"
 #include "taper/exporter/importers/pt2/pt2.h"
 
@@ -22,7 +23,9 @@ struct Model::Data {
   std::vector<std::string> buffer_paths;
   std::map<std::string, nn::Tensor> tensors;  // by path
   std::set<std::string> written;              // inputs
-  Ranges ranges;
+  Assumptions assumptions;
+  std::map<std::string, Dim> symbols;  // of the inputs' sizes, by PyTorch's name
+  std::vector<std::string> unknown_dims, notes;
   std::vector<Check> guards;  // between sizes of inputs
   std::vector<std::string> unread_guards;
   std::span<const std::byte> example_inputs;  // a file of torch.save; may be empty

@@ -313,7 +313,7 @@ Scalar Number::value() const {
 Dim Number::dim(Location here) const {
   if (is_dim() || (kind == Kind::boolean && is_known())) return numerator;
   if (kind == Kind::real)
-    throw EagerError(here, "a real number stands where an integer must stand");
+    throw EagerError(here, "the model gives a real number where an integer is needed");
   throw DataDependentError(here, "a size depends on the elements of a tensor");
 }
 

@@ -259,6 +259,12 @@ InputSpec input_spec(const Json& json) {
   });
 }
 
+/// A tensor, or None: a parameter that the loss does not depend on has no gradient.
+Argument given_tensor(const Json& json) {
+  if (json.is_null() || json.has("as_none") || json.at("name").is_null()) return {};
+  return tensor_name(json);
+}
+
 OutputSpec output_spec(const Json& json) {
   return json.choice([](const std::string& tag, const Json& v) -> OutputSpec {
     using Kind = OutputSpec::Kind;
@@ -276,7 +282,8 @@ OutputSpec output_spec(const Json& json) {
           Entry{"gradient_to_parameter", Kind::gradient_to_parameter, "parameter_name"},
           Entry{"gradient_to_user_input", Kind::gradient_to_user_input, "user_input_name"}})
       if (tag == e.tag)
-        return {e.kind, tensor_name(v.at("arg")), e.target == nullptr ? "" : v.at(e.target).text()};
+        return {e.kind, given_tensor(v.at("arg")),
+                e.target == nullptr ? "" : v.at(e.target).text()};
     v.fail("is an output of unknown kind");
   });
 }
@@ -351,6 +358,10 @@ ExportedProgram parse_program(std::string_view json, const std::string& name) {
     if (signature.has("forward_arg_names") && !signature.at("forward_arg_names").is_null())
       program.argument_names = list_of(signature.at("forward_arg_names"), text_of);
   });
+  if (module.has("treespec_namedtuple_fields"))
+    module.at("treespec_namedtuple_fields").members([&](const std::string& type, const Json& v) {
+      program.namedtuple_fields[type] = list_of(v.at("field_names"), text_of);
+    });
   check_program(program, name);
   return program;
 }

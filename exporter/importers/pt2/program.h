@@ -145,6 +145,7 @@ struct ExportedProgram {
   std::map<std::string, Range> ranges;
   std::vector<std::string> guards;  ///< Python's text, see guards.h
   std::string in_spec, out_spec;    ///< how arguments and results nest: JSON of torch's pytree
+  std::map<std::string, std::vector<std::string>> namedtuple_fields;  ///< by the type's name
   std::vector<std::string> argument_names;
   std::string torch_version;
   int schema_minor = 0;

@@ -17,12 +17,9 @@ using nn::Tensor;
 
 const std::vector<Input>& Model::inputs() const { return data_->inputs; }
 const std::vector<Output>& Model::outputs() const { return data_->outputs; }
-std::vector<std::string> Model::symbols() const {
-  std::vector<std::string> names;
-  for (const auto& [text, range] : data_->program.ranges)
-    if (text.find_first_of("*+-/ (") == text.npos) names.push_back(text);
-  return names;
-}
+std::vector<Dimension> Model::dimensions() const { return dimensions_of(data_->program); }
+const std::vector<std::string>& Model::unknown_dims() const { return data_->unknown_dims; }
+const std::vector<std::string>& Model::notes() const { return data_->notes; }
 const std::vector<std::string>& Model::unread_guards() const { return data_->unread_guards; }
 const std::string& Model::torch_version() const { return data_->program.torch_version; }
 
@@ -69,6 +66,8 @@ class Binding {
                         now.left.to_string() + " and " + now.right.to_string());
     if (eager::Recorder* recorder = eager::recorder()) recorder->assume(now);
   }
+  /// A size in this call; symbols that no input binds stay.
+  Dim value(Dim declared) const { return declared.substitute(values_); }
 
  private:
   const std::string& model_;
@@ -153,7 +152,10 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
   }
   for (const Check& guard : data.guards) binding.check(guard);
 
-  Executor executor(data.program.graph, data.ranges);
+  std::map<std::string, Dim> symbols = data.symbols;
+  for (auto& [name, symbol] : symbols) symbol = binding.value(symbol);
+  for (const Promise& promise : data.assumptions.promises) require(promise, symbols);
+  Executor executor(data.program.graph, data.assumptions, std::move(symbols));
   if (observer)
     executor.observe([observer](const Node& node, const std::vector<GraphValue>& results) {
       show_results(node, results, observer);
@@ -185,9 +187,10 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
   return outputs;
 }
 
-std::function<std::vector<Tensor>(const std::vector<Tensor>&)> Model::function() {
-  return [model = *this](const std::vector<Tensor>& inputs) mutable {
-    std::vector<Tensor> outputs = model.forward(inputs);
+std::function<std::vector<Tensor>(const std::vector<Tensor>&)> Model::function(
+    const Observer& observer) {
+  return [model = *this, observer](const std::vector<Tensor>& inputs) mutable {
+    std::vector<Tensor> outputs = model.forward(inputs, observer);
     std::erase_if(outputs, [](const Tensor& t) { return !t.defined(); });
     if (eager::recorder() == nullptr) {  // a trace gives them as outputs
       size_t next = 0;
@@ -216,8 +219,12 @@ std::vector<std::string> Model::output_names() const {
   std::vector<std::string> names;
   for (const Output& output : data_->outputs)
     if (output.kind != Output::Kind::none) names.push_back(output.name);
-  for (const Input& input : data_->inputs)
-    if (data_->written.contains(input.name)) names.push_back(input.name + "_mutated");
+  for (const Input& input : data_->inputs) {
+    if (!data_->written.contains(input.name)) continue;
+    std::string name = input.name + "_mutated";
+    while (std::ranges::find(names, name) != names.end()) name += "_";
+    names.push_back(name);
+  }
   return names;
 }
 

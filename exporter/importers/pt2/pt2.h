@@ -8,10 +8,11 @@
 //   exporter.method("forward", model.function(), model.input_specs(), model.output_names());
 //   exporter.write("resnet20.taper");
 //
-// It is an nn::Module: its parameters can be trained further, saved and loaded.
+// A Model is an nn::Module: you can train, save and load its parameters.
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,14 +27,29 @@
 namespace taper::pt2 {
 
 struct LoadOptions {
-  /// Which model of an archive that holds several; empty: "model", or the only one.
+  /// The model to load from an archive that holds several; empty: "model", or the only one.
   std::string model;
-  /// Narrower bounds of symbols by name: {"u0", {0, 512}}. Those of the program stay: PyTorch may
-  /// have decided by them what the model does.
   struct Bounds {
     int64_t minimum, maximum;
+    bool operator==(const Bounds&) const = default;
   };
-  std::map<std::string, Bounds> dims;
+  /// What is said of a dimension: its bounds, inside those of the program, its name, or both.
+  struct DimOption {
+    std::optional<Bounds> bounds;
+    std::string name;  ///< instead of PyTorch's "s77"; empty: that
+  };
+  /// By symbol ("s77", "u0"), by place ("x.0" is dimension 0 of input x), or of an expression over
+  /// symbols ("u0*u1"), which the program then checks when it runs. Bounds of a symbol lie inside
+  /// those of the program: PyTorch may have decided by them what the model does.
+  std::map<std::string, DimOption> dims;
+};
+
+/// A size that may change from call to call.
+struct Dimension {
+  std::string symbol;  ///< PyTorch's name: "s77", "u0"
+  std::string place;   ///< the first input that has it, "x.0"; empty: it depends on data
+  int64_t minimum = 0, maximum = std::numeric_limits<int64_t>::max();
+  std::string to_string() const;  ///< "x.0 (s77, 2..64)"
 };
 
 /// An argument of the model's call.
@@ -57,7 +73,7 @@ struct Output {
   Kind kind = Kind::tensor;
 };
 
-/// What a node of the graph gave, as soon as it is there: later nodes may overwrite the elements.
+/// A result of a node, right after the node ran. Later nodes may overwrite the elements.
 struct Computed {
   const std::string& name;   ///< in the graph: "conv2d_1"
   int index;                 ///< among the node's results
@@ -72,11 +88,11 @@ using Observer = std::function<void(const Computed&)>;
 /// One model of an archive.
 class Model : public nn::Module {
  public:
-  /// Maps the file, checks it completely and reads its weights where they lie: they are copied
-  /// only where they are written. Throws io::FileError for damage and for files of another kind,
-  /// ExportError that lists every operator and dtype that Taper does not have.
+  /// Maps the file, checks it completely and uses the weights in place; a weight is copied only if
+  /// it is written. Throws io::FileError for a damaged file and for a file of another kind. Throws
+  /// ExportError, which lists every operator and dtype that Taper does not have.
   static Model load(const std::filesystem::path& path, const LoadOptions& options = {});
-  /// The same over bytes in memory, which `owner` keeps alive; `name` stands in front of messages.
+  /// The same from bytes in memory, which `owner` keeps alive. Messages begin with `name`.
   static Model parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
                      const std::string& name, const LoadOptions& options = {});
   /// The models in an archive.
@@ -85,32 +101,38 @@ class Model : public nn::Module {
   /// All arguments in the order of the call, constants included.
   const std::vector<Input>& inputs() const;
   const std::vector<Output>& outputs() const;
-  /// The symbols of its sizes, those that depend on data ("u0") included.
-  std::vector<std::string> symbols() const;
-  /// What PyTorch assumed about a call's sizes and nobody checks here, in Python: of forms that are
-  /// not understood. A call that does not meet one may give wrong results.
+  /// The sizes that may change, as the file has them. Includes those that depend on data.
+  std::vector<Dimension> dimensions() const;
+  /// Keys of LoadOptions::dims that name nothing in this model.
+  const std::vector<std::string>& unknown_dims() const;
+  /// What people should know about the import.
+  const std::vector<std::string>& notes() const;
+  /// Assumptions of PyTorch about the sizes of a call that Taper does not understand and does not
+  /// check, as Python expressions. A call that breaks one may give wrong results.
   const std::vector<std::string>& unread_guards() const;
-  /// torch's version that wrote the file: "2.15.0".
+  /// The version of torch that wrote the file: "2.15.0".
   const std::string& torch_version() const;
 
-  /// Runs the model on its tensor and number inputs, in order (constants are left out; numbers are
-  /// 0-dim i64 tensors). Gives one tensor for each output: of a number a 0-dim one, of None an
-  /// undefined one. Buffers that the model changes, and inputs that it writes, are changed. May be
-  /// traced: buffers that it changes become states, and inputs that it writes are given as further
-  /// outputs, called "NAME_mutated". Throws EagerError naming node, module and line where arguments
-  /// do not fit. `observer` sees every tensor that an operator gives, in the order of the graph,
-  /// those of branches and bodies of loops, too.
+  /// Runs the model on its tensor and number inputs, in order. Constants are left out; numbers are
+  /// 0-dim i64 tensors. Returns one tensor for each output: 0-dim for a number, undefined for None.
+  /// The model's writes to its buffers and inputs take effect. `forward` can be traced: buffers
+  /// that the model writes become states, and inputs that it writes become further outputs, called
+  /// "NAME_mutated". Throws EagerError with node, module and line if arguments do not fit.
+  /// `observer` gets every tensor that an operator gives, in the order of the graph, including
+  /// those in branches and loops.
   std::vector<nn::Tensor> forward(const std::vector<nn::Tensor>& inputs,
                                   const Observer& observer = {});
 
-  /// The arguments that the model was exported with, as `forward` takes them; nothing if the file
-  /// does not hold them. Throws io::FileError where they cannot be read, or are not what the model
-  /// takes.
+  /// The arguments that the model was exported with, as `forward` takes them; empty if the file
+  /// does not hold them. Throws io::FileError if they cannot be read or do not fit the model.
   std::optional<std::vector<nn::Tensor>> example_inputs() const;
 
-  /// For Exporter::method: what to trace, and between which inputs and outputs. Outputs that are
-  /// None are left out, and inputs that the model writes are further outputs, in a trace or not.
-  std::function<std::vector<nn::Tensor>(const std::vector<nn::Tensor>&)> function();
+  /// The arguments of Exporter::method: the function to trace, its inputs and its outputs. Outputs
+  /// that are None are left out. Inputs that the model writes are further outputs, in a trace and
+  /// outside.
+  /// `observer` as in `forward`.
+  std::function<std::vector<nn::Tensor>(const std::vector<nn::Tensor>&)> function(
+      const Observer& observer = {});
   std::vector<taper::InputSpec> input_specs() const;
   std::vector<std::string> output_names() const;
 

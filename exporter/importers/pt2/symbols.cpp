@@ -36,23 +36,18 @@ int64_t image(const Linear& form, int64_t s) {
 
 }  // namespace
 
-Symbols::Symbols(const ExportedProgram& program,
-                 const std::map<std::string, LoadOptions::Bounds>& bounds)
-    : program_(program), bounds_(bounds) {}
-
 Range Symbols::range_of(const std::string& name) const {
+  const auto chosen = choices_.symbols.find(name);
+  if (chosen != choices_.symbols.end() && chosen->second.bounds)
+    return {chosen->second.bounds->minimum, chosen->second.bounds->maximum};
   const auto found = program_.ranges.find(name);
-  Range range = found == program_.ranges.end() ? Range{} : found->second;
-  const auto given = bounds_.find(name);
-  if (given == bounds_.end()) return range;
-  const auto [low, high] = given->second;
-  if (high > range.maximum.value_or(unbounded) || high < range.minimum.value_or(high))
-    throw ExportError("the bounds " + std::to_string(low) + ".." + std::to_string(high) + " of " +
-                      name + " do not lie in those that the model was exported for, " +
-                      std::to_string(range.minimum.value_or(0)) + ".." +
-                      (range.maximum ? std::to_string(*range.maximum) : "") +
-                      "; export it again for others");
-  return {std::max(low, range.minimum.value_or(low)), high};
+  return found == program_.ranges.end() ? Range{} : found->second;
+}
+
+const std::string& Symbols::name_of(const std::string& symbol) const {
+  const auto chosen = choices_.symbols.find(symbol);
+  return chosen == choices_.symbols.end() || chosen->second.name.empty() ? symbol
+                                                                         : chosen->second.name;
 }
 
 // The program also bounds expressions, under their text: "8*s16".
@@ -78,15 +73,15 @@ Dim Symbols::symbol(const std::string& name) {
   const Range range = range_of(name);
   const int64_t minimum = std::max<int64_t>(range.minimum.value_or(0), 0),
                 maximum = range.maximum.value_or(unbounded);
-  return symbols_[name] = minimum == maximum ? Dim(minimum) : Dim::symbol(name, minimum, maximum);
+  return symbols_[name] =
+             minimum == maximum ? Dim(minimum) : Dim::symbol(name_of(name), minimum, maximum);
 }
 
-std::map<std::string, Range> Symbols::element_ranges() const {
-  std::map<std::string, Range> ranges;
+std::map<std::string, ElementSymbol> Symbols::elements() const {
+  std::map<std::string, ElementSymbol> elements;
   for (const auto& [name, range] : program_.ranges)
-    if (name.starts_with('u')) ranges[name] = range_of(name);
-  for (const auto& [name, bounds] : bounds_) ranges[name] = range_of(name);
-  return ranges;
+    if (name.starts_with('u')) elements[name] = {name_of(name), range_of(name)};
+  return elements;
 }
 
 Dim Symbols::expression(const std::string& text) {
@@ -105,7 +100,7 @@ void Symbols::solve(const std::vector<eager::Dims*>& sizes) {
       for (const Symbol* s : d.symbols()) all.insert(s);
       if (d.as_symbol() != nullptr) alone.insert(d.as_symbol());
     }
-  for (const auto& [name, s] : symbols_) {
+  for (auto& [name, s] : symbols_) {
     if (!all.contains(s.as_symbol()) || alone.contains(s.as_symbol())) continue;
     std::optional<Linear> form;
     for (const eager::Dims* list : sizes)
@@ -116,13 +111,17 @@ void Symbols::solve(const std::vector<eager::Dims*>& sizes) {
                         " occurs in the inputs' sizes only inside expressions that cannot be "
                         "solved for it");
     const Dim whole = s * form->factor + form->summand;
-    const Range range = range_of_expression(whole);
-    const Dim extent =
-        Dim::symbol(name + "_extent", range.minimum.value_or(image(*form, s.lower())),
-                    range.maximum.value_or(image(*form, s.upper())));
+    // what the caller says of the symbol goes before what the file says of the expression
+    const auto chosen = choices_.symbols.find(name);
+    const bool is_chosen = chosen != choices_.symbols.end() && chosen->second.bounds.has_value();
+    const Range range = is_chosen ? Range{} : range_of_expression(whole);
+    const int64_t least = image(*form, s.lower()), most = image(*form, s.upper());
+    const Dim extent = Dim::symbol(name_of(name) + "_extent", range.minimum.value_or(least),
+                                   range.maximum.value_or(most));
     const Dim::Substitution replaced{{s.as_symbol(), (extent - form->summand) / form->factor}};
     for (eager::Dims* list : sizes)
       for (Dim& d : *list) d = same(d, whole) ? extent : d.substitute(replaced);
+    s = s.substitute(replaced);
   }
 }
 

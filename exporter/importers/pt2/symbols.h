@@ -4,36 +4,46 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/importers/pt2/dim_choices.h"
 #include "taper/exporter/importers/pt2/program.h"
-#include "taper/exporter/importers/pt2/pt2.h"
 
 namespace taper::pt2 {
 
+/// A symbol that the program reads from a tensor.
+struct ElementSymbol {
+  std::string name;
+  Range range;
+};
+
 class Symbols {
  public:
-  /// `bounds` replaces the program's ranges. Throws ExportError for a name that the program does
-  /// not have.
-  Symbols(const ExportedProgram& program, const std::map<std::string, LoadOptions::Bounds>& bounds);
+  /// `choices` go before the program's ranges and names.
+  Symbols(const ExportedProgram& program, const DimChoices& choices)
+      : program_(program), choices_(choices) {}
 
   /// A size with the program's own symbols. Throws ExportError.
   Dim size(const SymInt& size);
   Dim expression(const std::string& text);
 
-  /// Bounds of the symbols that get their values from elements of tensors ("u0").
-  std::map<std::string, Range> element_ranges() const;
+  /// Names and bounds of the symbols that get their values from elements of tensors ("u0").
+  std::map<std::string, ElementSymbol> elements() const;
 
   /// Sees to it that every symbol of `sizes`, the inputs' sizes, stands alone in some of them, so
   /// that a call binds it: where only `2*s + 1` occurs, that becomes a symbol, and s follows from
   /// it.
   void solve(const std::vector<eager::Dims*>& sizes);
 
+  /// The symbols of the inputs' sizes by PyTorch's name, in terms of the sizes that bind them.
+  const std::map<std::string, Dim, std::less<>>& by_name() const { return symbols_; }
+
  private:
   Dim symbol(const std::string& name);
   Range range_of(const std::string& name) const;
+  const std::string& name_of(const std::string& symbol) const;
   Range range_of_expression(Dim whole);
 
   const ExportedProgram& program_;
-  const std::map<std::string, LoadOptions::Bounds>& bounds_;
+  const DimChoices& choices_;
   std::map<std::string, Dim, std::less<>> symbols_;
 };
 

@@ -6,23 +6,35 @@
 namespace taper::pt2 {
 namespace {
 
+constexpr std::string_view decomposable[] = {
+#include "taper/exporter/importers/pt2/decomposable.def"
+};
+static_assert(std::ranges::is_sorted(decomposable));
+
+/// What to do about an operator that Taper does not have.
+std::string remedy_for_operator(bool comes_apart) {
+  if (comes_apart) return "call run_decompositions() on the exported program before you save it";
+  return "write it with other operators in the model, or give it a kernel: see "
+         "examples/custom_operator";
+}
+
 /// What to do about a higher-order operator.
 std::string remedy_for(std::string_view name) {
   if (name.starts_with("auto_functionalized"))
-    return "an operator of your own writes its arguments; let it give new tensors instead";
+    return "your own operator writes its arguments; let it return new tensors instead";
   if (name.starts_with("triton_kernel"))
     return "a Triton kernel runs only under Python; write it with ordinary operators";
-  if (name == "call_torchbind") return "a script object's method is called; pass tensors instead";
+  if (name == "call_torchbind") return "it calls a method of a script object; pass tensors instead";
   if (name == "flex_attention") return "use scaled_dot_product_attention with a mask";
   if (name == "associative_scan") return "use scan";
-  return "leave it out of the model; cond, while_loop, scan and map are known";
+  return "leave it out of the model; Taper has cond, while_loop, scan and map";
 }
 
 class Search {
  public:
   void graph(const Graph& g) {
     for (const Node& node : g.nodes) {
-      target(node);
+      target(g, node);
       for (const Argument& output : node.outputs) types(g, node, output);
       for (const NamedArgument& input : node.inputs)
         if (const auto* sub = std::get_if<GraphArgument>(&input.value)) graph(*sub->graph);
@@ -40,9 +52,9 @@ class Search {
     ++at->nodes;
   }
 
-  void target(const Node& node) {
+  void target(const Graph& g, const Node& node) {
     if (find_number_function(node.target) != nullptr) return;
-    if (const auto call = effect_of(node)) return target(*call);
+    if (const auto call = effect_of(node)) return target(g, *call);
     if (const auto name = higher_order_name(node.target)) {
       if (!is_supported_higher_order(*name) || name == "with_effects")
         add(node, "higher-order operator " + std::string(*name), remedy_for(*name));
@@ -57,19 +69,51 @@ class Search {
       return;
     }
     const eager::Overload overload = find_runnable(*name);
-    if (overload.info == nullptr && is_refused(*name)) {
+    const bool comes_apart =
+        std::ranges::binary_search(decomposable, *name) && !reads_other_dtypes(g, node);
+    if (overload.info == nullptr && is_refused(*name) && !comes_apart) {
       add(node, node.target, "complex numbers are not supported");
       return;
     }
-    if (overload.info == nullptr) {
-      add(node, node.target,
-          name->find("::") != name->npos ? "give it a kernel: see examples/custom_operator"
-          : eager::find_operator(name->substr(0, name->find('.'))) != nullptr
-              ? "this overload is not known; run_decompositions() in Python may take it apart"
-              : "run_decompositions() in Python may take it apart; else give it a kernel, "
-                "see examples/custom_operator");
-      return;
+    if (overload.info == nullptr)
+      add(node, node.target, remedy_for_operator(comes_apart));
+    else
+      arguments(g, node, overload);
+  }
+
+  /// Arguments that the operator does not have, and values that it does not take.
+  void arguments(const Graph& g, const Node& node, const eager::Overload& overload) {
+    for (const NamedArgument& input : node.inputs) {
+      const int at = overload.info->schema.find(parameter_name(overload, input.name));
+      const std::string what =
+          at < 0 ? "is not known" : refusal_of(overload.info->schema.parameters[at], input.value);
+      if (what.empty() || is_dtype_of_result(g, node, input.value)) continue;
+      add(node, node.target + ", argument " + input.name + " " + what,
+          std::holds_alternative<ScalarType>(input.value)
+              ? "use another dtype in the model"
+              : "leave the argument out, or give it another value");
     }
+  }
+
+  /// A dtype that the results show already.
+  static bool is_dtype_of_result(const Graph& g, const Node& node, const Argument& argument) {
+    const auto* type = std::get_if<ScalarType>(&argument);
+    return type != nullptr && std::ranges::any_of(node.outputs, [&](const Argument& output) {
+             const auto* tensor = std::get_if<TensorName>(&output);
+             const auto at =
+                 tensor == nullptr ? g.tensor_values.end() : g.tensor_values.find(tensor->name);
+             return at != g.tensor_values.end() && at->second.dtype == *type;
+           });
+  }
+
+  /// Whether the node reads a tensor of a dtype that Taper does not have.
+  static bool reads_other_dtypes(const Graph& g, const Node& node) {
+    return std::ranges::any_of(node.inputs, [&](const NamedArgument& input) {
+      const auto* tensor = std::get_if<TensorName>(&input.value);
+      const auto at =
+          tensor == nullptr ? g.tensor_values.end() : g.tensor_values.find(tensor->name);
+      return at != g.tensor_values.end() && !at->second.dtype.dtype();
+    });
   }
 
   static bool is_refused(const std::string& name) {

@@ -27,6 +27,8 @@ constexpr std::string_view allowed_globals[] = {
     "torch ByteStorage",
     "torch BoolStorage",
     "torch Size",
+    "torch Tensor",
+    "torch._tensor _rebuild_from_type_v2",
     "torch._utils _rebuild_tensor",
     "torch._utils _rebuild_tensor_v2",
     "torch._utils _rebuild_parameter",
@@ -110,8 +112,9 @@ PickleValue* PickleReader::make_long(uint64_t count) {
 PickleValue* PickleReader::make_global(const std::string& module, const std::string& name) {
   PickleValue* v = make(Kind::global);
   v->text = module + " " + name;
-  if (std::find(std::begin(allowed_globals), std::end(allowed_globals), v->text) ==
-      std::end(allowed_globals))
+  if (objects_ == Objects::tensors &&
+      std::find(std::begin(allowed_globals), std::end(allowed_globals), v->text) ==
+          std::end(allowed_globals))
     fail("refusing the global \"" + module + "." + name +
          "\": only tensors, numbers, texts and containers of these are read (of a model save "
          "model.state_dict() instead)");
@@ -241,10 +244,15 @@ bool PickleReader::step() {
     case 0x52:
       call();
       return true;  // REDUCE
+    case 0x81:
+      if (objects_ == Objects::tensors) break;
+      call();
+      return true;  // NEWOBJ
     case 0x62: {    // BUILD: sets attributes, here only an OrderedDict's `_metadata`, which nobody
                     // needs
       pop();
-      top(Kind::dict);
+      if (objects_ == Objects::tensors || stack_.empty() || stack_.back() == nullptr)
+        top(Kind::dict);
       return true;
     }
     case 0x51: {  // BINPERSID
@@ -255,8 +263,8 @@ bool PickleReader::step() {
     }
     default:
       if (step_constant(opcode) || step_container(opcode)) return true;
-      fail("refusing the opcode " + hex(opcode) + ", which tensors do not need");
   }
+  fail("refusing the opcode " + hex(opcode) + ", which tensors do not need");
 }
 
 /// Opcodes that push a constant; false if `opcode` is none.

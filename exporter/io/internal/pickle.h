@@ -48,9 +48,14 @@ struct PickleValue {
 /// Reads the pickles that stand behind each other in a file.
 class PickleReader {
  public:
+  /// Which objects a pickle may hold: those of tensors in containers, or any class's. Of a class
+  /// stays its name, of an object what it was made with; what was set afterwards is dropped.
+  enum class Objects : uint8_t { tensors, any };
+
   /// `name` stands in front of messages.
-  PickleReader(std::span<const std::byte> file, std::string name)
-      : file_(file), name_(std::move(name)) {}
+  PickleReader(std::span<const std::byte> file, std::string name,
+               Objects objects = Objects::tensors)
+      : file_(file), name_(std::move(name)), objects_(objects) {}
 
   /// The next pickle's object; valid as long as this reader. Throws FileError for opcodes and
   /// globals that tensors do not need, for damage, and at limits on depth, size and count of
@@ -91,6 +96,7 @@ class PickleReader {
 
   std::span<const std::byte> file_;
   std::string name_;
+  Objects objects_;
   size_t at_ = 0;
   std::deque<PickleValue> values_;
   std::vector<PickleValue*> stack_, memo_;  // nullptr in the stack is a mark

@@ -9,6 +9,14 @@ using Kind = PickleValue::Kind;
 
 constexpr size_t max_rank_read = 64;
 
+/// A plain tensor to which somebody gave attributes: _rebuild_from_type_v2(function, class,
+/// arguments, attributes).
+bool has_attributes(const PickleValue& v) {
+  return v.is_call_of("torch._tensor _rebuild_from_type_v2") && v.arguments().size() >= 4 &&
+         v.arguments()[0]->is_global("torch._utils _rebuild_tensor_v2") &&
+         v.arguments()[1]->is_global("torch Tensor") && v.arguments()[2]->is(Kind::tuple);
+}
+
 struct StorageType {
   std::string_view global;
   DType dtype;
@@ -46,18 +54,51 @@ std::map<std::string, TorchPickle::Storage>& TorchPickle::collect_storages() {
   return storages_;
 }
 
+/// What a parameter holds; other values as they are.
+const PickleValue* TorchPickle::without_parameter(const PickleValue* v) {
+  const bool parameter = v->is_call_of("torch._utils _rebuild_parameter") ||
+                         v->is_call_of("torch._utils _rebuild_parameter_with_state") ||
+                         v->is_call_of("torch.nn.parameter Parameter");
+  return parameter && !v->arguments().empty() ? v->arguments()[0] : v;
+}
+
 const PickleValue* TorchPickle::as_tensor(const PickleValue* v) const {
-  for (int depth = 0; depth < 2; ++depth) {
-    if (v->is_call_of("torch._utils _rebuild_tensor") ||
-        v->is_call_of("torch._utils _rebuild_tensor_v2"))
-      return v;
-    const bool parameter = v->is_call_of("torch._utils _rebuild_parameter") ||
-                           v->is_call_of("torch._utils _rebuild_parameter_with_state") ||
-                           v->is_call_of("torch.nn.parameter Parameter");
-    if (!parameter || v->arguments().empty()) return nullptr;
-    v = v->arguments()[0];
+  v = without_parameter(v);
+  const bool tensor = v->is_call_of("torch._utils _rebuild_tensor") ||
+                      v->is_call_of("torch._utils _rebuild_tensor_v2") || has_attributes(*v);
+  return tensor ? v : nullptr;
+}
+
+// _rebuild_from_type_v2(function, class, arguments, state)
+void TorchPickle::add_parts(const PickleValue* object, const std::string& prefix, int depth,
+                            std::map<std::string, StoredTensor>& parts) const {
+  constexpr int max_depth = 4;
+  constexpr size_t max_parts = 256;
+  if (depth > max_depth) fail("its tensor subclasses are nested too deeply");
+  const auto& arguments = object->arguments();
+  if (arguments.size() < 4 || !arguments[3]->is(Kind::dict))
+    fail("a tensor subclass without a dict of its parts");
+  const std::vector<PickleValue*>& state = arguments[3]->items;
+  for (size_t i = 0; i + 1 < state.size(); i += 2) {
+    if (!is_text(*state[i])) continue;
+    const std::string name = prefix + state[i]->text;
+    const PickleValue* const value = without_parameter(state[i + 1]);
+    if (parts.size() > max_parts) fail("a tensor subclass has too many parts");
+    if (const PickleValue* tensor = as_tensor(value))
+      parts[name] = tensor_of(*tensor, name);
+    else if (value->is_call_of("torch._tensor _rebuild_from_type_v2"))
+      add_parts(value, name + ".", depth + 1, parts);
   }
-  return nullptr;
+}
+
+std::map<std::string, StoredTensor> TorchPickle::parts_of_subclass(
+    const PickleValue* object) const {
+  object = without_parameter(object);
+  if (!object->is_call_of("torch._tensor _rebuild_from_type_v2"))
+    fail("not a tensor subclass whose parts are known");
+  std::map<std::string, StoredTensor> parts;
+  add_parts(object, "", 0, parts);
+  return parts;
 }
 
 const PickleValue* TorchPickle::find_state(const PickleValue* v) const {
@@ -93,7 +134,7 @@ std::vector<int64_t> TorchPickle::integers(const PickleValue& v, const std::stri
 
 // _rebuild_tensor(storage, offset, sizes, strides, …), all in elements
 StoredTensor TorchPickle::tensor_of(const PickleValue& call, const std::string& tensor) const {
-  const auto& arguments = call.arguments();
+  const auto& arguments = has_attributes(call) ? call.arguments()[2]->items : call.arguments();
   if (arguments.size() < 4 || !arguments[0]->is(Kind::persistent) ||
       !arguments[1]->is(Kind::integer))
     fail("tensor '" + tensor + "' is damaged");

@@ -16,8 +16,9 @@ class TorchPickle {
     std::span<const std::byte> bytes;
   };
 
-  TorchPickle(std::span<const std::byte> file, const std::string& name)
-      : name_(name), reader_(file, name) {}
+  TorchPickle(std::span<const std::byte> file, const std::string& name,
+              PickleReader::Objects objects = PickleReader::Objects::tensors)
+      : name_(name), reader_(file, name, objects) {}
 
   PickleReader& reader() { return reader_; }
 
@@ -27,6 +28,10 @@ class TorchPickle {
 
   /// The dict of tensors that `object` is, or has under one of the usual keys.
   std::map<std::string, StoredTensor> tensors_of(const PickleValue* object) const;
+
+  /// The plain tensors inside of a tensor subclass, by attribute; those of a subclass inside of it
+  /// are called "outer.inner". Fails for what is no such object.
+  std::map<std::string, StoredTensor> parts_of_subclass(const PickleValue* object) const;
 
   /// The call that rebuilds a tensor, or nullptr if the value is something else.
   const PickleValue* as_tensor(const PickleValue* v) const;
@@ -39,6 +44,9 @@ class TorchPickle {
   }
 
  private:
+  static const PickleValue* without_parameter(const PickleValue* v);
+  void add_parts(const PickleValue* object, const std::string& prefix, int depth,
+                 std::map<std::string, StoredTensor>& parts) const;
   const PickleValue* find_state(const PickleValue* v) const;
   std::vector<int64_t> integers(const PickleValue& v, const std::string& tensor) const;
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -10,20 +11,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #else
-#include <cstdio>
-#include <new>
+#include <fstream>
 #endif
 
 namespace taper {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+// nullptr: there is not as much memory.
+std::byte* allocate(size_t size) {
+  return static_cast<std::byte*>(::operator new(size, alignment, std::nothrow));
+}
+
+}  // namespace
 
 void MappedFile::swap(MappedFile& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(is_mapped_, other.is_mapped_);
 }
 
 #if defined(__unix__) || defined(__APPLE__)
 
 namespace {
+
 // Who copies what he writes reads all first: pages are fetched at once, which takes a fifth of the
 // time of fetching each when it is touched. Before they may be written: then they would be copied.
 #ifdef MAP_POPULATE
@@ -31,57 +43,96 @@ constexpr int private_and_present = MAP_PRIVATE | MAP_POPULATE;
 #else
 constexpr int private_and_present = MAP_PRIVATE;
 #endif
-}  // namespace
 
-bool MappedFile::open(const std::string& path, std::string& why, Access access) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return why = path + ": " + std::strerror(errno), false;
-  struct stat status {};
-  void* mapped = MAP_FAILED;
-  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-    mapped = ::mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ,
-                    access == Access::read_only ? MAP_PRIVATE : private_and_present, file, 0);
-  if (mapped != MAP_FAILED && access == Access::private_copy)
-    (void)::mprotect(mapped, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE);
-  ::close(file);
-  if (mapped == MAP_FAILED)
-    return why = path + ": not a file with content that can be mapped", false;
-  MappedFile opened;
-  opened.data_ = static_cast<const std::byte*>(mapped);
-  opened.size_ = static_cast<index_t>(status.st_size);
-  swap(opened);
+// False, with errno: the file is shorter by now, or its device fails.
+bool read_all(int file, std::byte* bytes, size_t size) {
+  constexpr size_t most_at_once = size_t{1} << 30;  // systems take less than 2 GB
+  while (size > 0) {
+    const ssize_t got = ::read(file, bytes, size < most_at_once ? size : most_at_once);
+    if (got < 0 && errno == EINTR) continue;
+    if (got == 0) errno = EIO;
+    if (got <= 0) return false;
+    bytes += got, size -= static_cast<size_t>(got);
+  }
   return true;
 }
 
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), static_cast<size_t>(size_));
+std::byte* read_file(int file, size_t size) {
+  std::byte* const bytes = allocate(size);
+  if (bytes == nullptr || read_all(file, bytes, size)) return bytes;
+  const int error = errno;
+  ::operator delete(bytes, alignment);
+  errno = error;
+  return nullptr;
+}
+
+std::byte* map_file(int file, size_t size, bool writable) {
+  void* const mapped =
+      ::mmap(nullptr, size, PROT_READ, writable ? private_and_present : MAP_PRIVATE, file, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  if (writable) (void)::mprotect(mapped, size, PROT_READ | PROT_WRITE);
+  return static_cast<std::byte*>(mapped);
+}
+
+}  // namespace
+
+bool MappedFile::open(const std::string& path, std::string& why, Access access) {
+  // O_NONBLOCK: a pipe without a writer is refused below, and not waited for.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return why = path + ": " + std::strerror(errno), false;
+  struct stat status {};
+  MappedFile opened;
+  const bool is_there =
+      ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+  errno = 0;
+  if (is_there) {
+    opened.is_mapped_ = access != Access::in_memory;
+    opened.size_ = static_cast<index_t>(status.st_size);
+    const size_t size = static_cast<size_t>(opened.size_);
+    opened.data_ = opened.is_mapped_ ? map_file(file, size, access == Access::private_copy)
+                                     : read_file(file, size);
+  }
+  const int error = errno;
+  ::close(file);
+  if (opened.data_ == nullptr) {
+    why = path + ": " +
+          (is_there ? std::string("cannot be read: ") + std::strerror(error)
+                    : "empty, or not a regular file");
+    return false;
+  }
+  swap(opened);
+  return true;
 }
 
 #else
 
 bool MappedFile::open(const std::string& path, std::string& why, Access) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return why = path + ": " + std::strerror(errno), false;
-  std::fseek(file, 0, SEEK_END);
-  const long size = std::ftell(file);
-  std::fseek(file, 0, SEEK_SET);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) return why = path + ": " + std::strerror(errno), false;
+  const std::streamoff size = file.tellg();
+  file.seekg(0);
   MappedFile opened;
-  if (size > 0) {
-    void* bytes = ::operator new(static_cast<size_t>(size), std::align_val_t(64));
-    opened.data_ = static_cast<const std::byte*>(bytes), opened.size_ = size;
-    if (std::fread(bytes, 1, static_cast<size_t>(size), file) != static_cast<size_t>(size))
-      opened.size_ = 0;
-  }
-  std::fclose(file);
-  if (opened.size_ <= 0) return why = path + ": cannot be read", false;
+  if (size > 0) opened.data_ = allocate(static_cast<size_t>(size));
+  opened.size_ = static_cast<index_t>(size);
+  if (opened.data_ == nullptr ||
+      !file.read(reinterpret_cast<char*>(const_cast<std::byte*>(opened.data_)), size))
+    return why = path + ": cannot be read", false;
   swap(opened);
   return true;
 }
 
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::operator delete(const_cast<std::byte*>(data_), std::align_val_t(64));
-}
-
 #endif
+
+MappedFile::~MappedFile() {
+  if (data_ == nullptr) return;
+  std::byte* const bytes = const_cast<std::byte*>(data_);
+#if defined(__unix__) || defined(__APPLE__)
+  if (is_mapped_) {
+    ::munmap(bytes, static_cast<size_t>(size_));
+    return;
+  }
+#endif
+  ::operator delete(bytes, alignment);
+}
 
 }  // namespace taper

@@ -7,13 +7,17 @@
 
 namespace taper {
 
-/// A file's bytes, mapped where the system can, otherwise read. At an address that is a multiple of
-/// 64.
+/// A file's bytes, mapped where the system can and the caller wants, otherwise read. At an address
+/// that is a multiple of 64.
+///
+/// Of a file that is mapped, nobody may cut off a part meanwhile: to touch that part ends the
+/// program with SIGBUS.
 class MappedFile {
  public:
   enum class Access : uint8_t {
     read_only,
     private_copy,  ///< what is written stays in memory: pages are copied when that happens
+    in_memory,     ///< read at once: what happens to the file later does not matter
   };
 
   MappedFile() = default;
@@ -29,6 +33,7 @@ class MappedFile {
   void swap(MappedFile& other) noexcept;
   const std::byte* data_ = nullptr;
   index_t size_ = 0;
+  bool is_mapped_ = false;
 };
 
 }  // namespace taper

@@ -14,10 +14,15 @@ std::string describe(const ErrorInfo& info) {
   };
   if (info.source != nullptr) add(info.source);
   if (info.instruction >= 0) add("instruction " + std::to_string(info.instruction));
-  if (info.argument >= 0) add("argument " + std::to_string(info.argument));
-  if (info.subject != nullptr || !place.empty()) text += ":";
-  if (info.subject != nullptr) text += std::string(" ") + info.subject;
-  if (!place.empty()) text += " (" + place + ")";
+  // outside an instruction it is an input of the method
+  if (info.argument >= 0)
+    add((info.instruction >= 0 ? "argument " : "input ") + std::to_string(info.argument));
+  const bool names_subject =
+      info.message != nullptr && std::strstr(info.message, "{subject}") != nullptr;
+  const bool subject_first = info.subject != nullptr && !names_subject;
+  if (subject_first || !place.empty()) text += ":";
+  if (subject_first) text += std::string(" ") + info.subject;
+  if (!place.empty()) text += subject_first ? " (" + place + ")" : " " + place;
   if (info.message == nullptr) return text;
   text += ": ";
   int next = 0;
@@ -26,6 +31,8 @@ std::string describe(const ErrorInfo& info) {
       text += std::to_string(info.values[next++]), c += 1;
     else if (next < 3 && std::strncmp(c, "{dtype}", 7) == 0)
       text += name_of(static_cast<DType>(info.values[next++])), c += 6;
+    else if (info.subject != nullptr && std::strncmp(c, "{subject}", 9) == 0)
+      text += info.subject, c += 8;
     else
       text += *c;
   }

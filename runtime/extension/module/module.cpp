@@ -1,42 +1,22 @@
 #include "taper/runtime/extension/module/module.h"
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <new>
 #include <optional>
 
-#include "taper/kernels/portable/portable.h"
 #include "taper/runtime/core/dense_copy.h"
 #include "taper/runtime/extension/module/mapped_file.h"
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/region.h"
+#include "taper/runtime/extension/module/verify.h"
 #include "taper/runtime/platform/cpu.h"
-#ifdef TAPER_HAS_OPTIMIZED_KERNELS
-#include "taper/kernels/optimized/optimized.h"
-#endif
+#include "taper/schema/program_generated.h"
 
 namespace taper {
 namespace {
-
-/// Memory at a multiple of 64; pages of it that nobody touches cost nothing. Empty if there is not
-/// as much.
-class Region {
- public:
-  explicit Region(size_t size) : size_(size) {
-    if (size <= PTRDIFF_MAX)
-      data_.reset(
-          static_cast<std::byte*>(::operator new(size, std::align_val_t(64), std::nothrow)));
-  }
-  bool is_there() const { return data_ != nullptr; }
-  operator Span<std::byte>() const { return {data_.get(), static_cast<index_t>(size_)}; }
-
- private:
-  struct Free {
-    void operator()(std::byte* p) const { ::operator delete(p, std::align_val_t(64)); }
-  };
-  std::unique_ptr<std::byte, Free> data_;
-  size_t size_;
-};
 
 // False: there is no memory for so many.
 bool resize(std::vector<std::byte>& bytes, size_t size) {
@@ -47,29 +27,61 @@ bool resize(std::vector<std::byte>& bytes, size_t size) {
   }
 }
 
-}  // namespace
-
-KernelSet default_kernels() {
-#ifdef TAPER_HAS_OPTIMIZED_KERNELS
-  static const std::vector<const Kernel*> all = [] {
-    std::vector<const Kernel*> kernels(optimized::all.begin(), optimized::all.end());
-    kernels.insert(kernels.end(), portable::all.begin(), portable::all.end());
-    return kernels;
-  }();
-  return all;
-#else
-  return portable::all;
-#endif
+bool has_symbols(const Program& program, const std::string& method) {
+  const Result<index_t> i = program.find_method(method.c_str());
+  if (!i.ok()) return false;
+  const auto* symbols = program.table().methods()->Get(static_cast<uint32_t>(i.value()))->symbols();
+  return symbols != nullptr && symbols->size() > 0;
 }
+
+/// The Module that last refused this thread because another one was inside. Its message must not be
+/// touched then.
+thread_local const void* refused_by = nullptr;
+
+}  // namespace
 
 struct Module::Parts {
   MappedFile file;
-  std::vector<Region> regions;
-  const Threads* threads = nullptr;  // metadata, session, one for each method
+  std::vector<Region> regions;  // metadata, session, one for each method
+  const Threads* threads = nullptr;
   std::optional<Program> program;
   std::optional<Session> session;
   std::map<std::string, Method> methods;
   std::string message;
+  std::atomic<bool> entered{false};
+
+  ~Parts() {
+    if (refused_by == this) refused_by = nullptr;
+  }
+
+  /// One thread's stay inside, which is not granted while another thread is there.
+  class Stay {
+   public:
+    explicit Stay(Parts& parts)
+        : parts_(parts), granted_(!parts.entered.exchange(true, std::memory_order_acquire)) {}
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+    ~Stay() {
+      if (granted_) parts_.entered.store(false, std::memory_order_release);
+    }
+    bool granted() const { return granted_; }
+
+   private:
+    Parts& parts_;
+    const bool granted_;
+  };
+
+  /// The stay of a call, which leaves a message.
+  class Call : public Stay {
+   public:
+    explicit Call(Parts& parts) : Stay(parts) {
+      if (granted()) parts.message.clear();
+      if (!granted())
+        refused_by = &parts;
+      else if (refused_by == &parts)
+        refused_by = nullptr;
+    }
+  };
 
   Error fail(const ErrorInfo& info) { return message = describe(info), info.error; }
   Error fail(Error e, const std::string& why) {
@@ -77,26 +89,30 @@ struct Module::Parts {
   }
 
   // Keeps memory for `what` as the last of `regions`.
-  Error add_region(size_t size, const std::string& what) {
-    Region region(size);
+  Error add_region(size_t size, const std::string& what, Region::Use use = Region::Use::all) {
+    Region region(size, use);
     if (!region.is_there())
       return fail(Error::out_of_memory, what + " needs " + std::to_string(size) + " bytes");
     regions.push_back(std::move(region));
     return Error::ok;
   }
 
-  Error open(Span<const std::byte> bytes, const ModuleOptions& options) {
+  Error open(Span<const std::byte> bytes, KernelSet kernels, const ModuleOptions& options) {
     ErrorInfo info;
     const Result<size_t> size = Program::metadata_bytes(bytes);
     // `load` says better what is wrong
     TAPER_TRY(add_region(size.ok() ? size.value() : 64, "the program"));
     LoadOptions load_options;
-    load_options.cpu_has = cpu_has, load_options.info = &info;
-    Result<Program> loaded =
-        Program::load(bytes, options.kernels.empty() ? default_kernels() : options.kernels,
-                      regions.back(), load_options);
+    load_options.info = &info;
+    if (const char* word = unknown_cpu_level())
+      return fail(Error::invalid_argument, std::string("TAPER_CPU is ") + word +
+                                               "; it can be portable, avx2, avx512 or avx512_bf16");
+    Result<Program> loaded = Program::load(bytes, kernels, regions.back(), load_options);
     if (!loaded.ok()) return info.error = loaded.error(), fail(info);
     program = loaded.value();
+    std::string damage;
+    if (options.verify && verify(*program, damage) != Error::ok)
+      return fail(Error::invalid_program, damage);
     TAPER_TRY(add_region(program->session_bytes(), "the session"));
     SessionOptions session_options;
     threads = options.threads;
@@ -118,10 +134,46 @@ struct Module::Parts {
     const Result<MethodRequirements> needed =
         program->requirements(name.c_str(), workspace, &info, threads);
     if (!needed.ok()) return info.error = needed.error(), fail(info);
-    TAPER_TRY(add_region(needed.value().total(), "with every symbol at its maximum, " + name));
+    // Without symbolic sizes a method uses all of its memory, and fails here if the machine lacks
+    // it.
+    const bool fixed = !has_symbols(*program, name);
+    TAPER_TRY(add_region(needed.value().total(),
+                         (fixed ? "" : "with every symbol at its maximum, ") + name,
+                         fixed ? Region::Use::all : Region::Use::part));
     Result<Method> method =
         Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
     if (!method.ok()) return info.error = method.error(), fail(info);
+    return method;
+  }
+
+  // The method of this name, created when it is asked for first.
+  Result<Method*> method(const std::string& name) {
+    if (const auto found = methods.find(name); found != methods.end()) return &found->second;
+    TAPER_LET(created, create(name));
+    return &methods.emplace(name, created).first->second;
+  }
+
+  // Sets the inputs and executes.
+  Result<Method*> execute(const std::string& name, const std::vector<Input>& inputs) {
+    TAPER_LET(method, this->method(name));
+    if (static_cast<index_t>(inputs.size()) != method->input_count())
+      return fail(Error::invalid_argument, name + " takes " +
+                                               std::to_string(method->input_count()) +
+                                               " inputs, not " + std::to_string(inputs.size()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const Input& in = inputs[i];
+      const index_t index = static_cast<index_t>(i);
+      if (!in.has_rank_)
+        return fail(Error::invalid_argument,
+                    std::string(method->input_name(index)) + " has more than 8 dimensions");
+      const Error e =
+          !in.is_number_ ? method->set_input(
+                               index, TensorRef{const_cast<void*>(in.data_), &in.shape_, in.dtype_})
+          : in.is_real_ ? method->set_number(index, in.real_)
+                        : method->set_number(index, in.integer_);
+      if (e != Error::ok) return fail(method->last_error());
+    }
+    if (method->execute() != Error::ok) return fail(method->last_error());
     return method;
   }
 };
@@ -131,64 +183,44 @@ Module::Module(Module&&) noexcept = default;
 Module& Module::operator=(Module&&) noexcept = default;
 Module::~Module() = default;
 
-Result<Module> Module::load(const std::string& path, const ModuleOptions& options) {
+Result<Module> Module::load(const std::string& path, KernelSet kernels,
+                            const ModuleOptions& options) {
   auto parts = std::make_unique<Parts>();
   std::string why;
   Error e = Error::ok;
-  if (!parts->file.open(path, why))
+  const auto access = options.loading == Loading::read ? MappedFile::Access::in_memory
+                                                       : MappedFile::Access::read_only;
+  if (!parts->file.open(path, why, access))
     e = parts->fail(Error::invalid_argument, why);
-  else if (e = parts->open(parts->file.bytes(), options); e != Error::ok)
+  else if (e = parts->open(parts->file.bytes(), kernels, options); e != Error::ok)
     parts->message = path + ": " + parts->message;
   if (e == Error::ok) return Module(std::move(parts));
   if (options.message != nullptr) *options.message = parts->message;
   return e;
 }
 
-Result<Module> Module::load(Span<const std::byte> program, const ModuleOptions& options) {
+Result<Module> Module::load(Span<const std::byte> program, KernelSet kernels,
+                            const ModuleOptions& options) {
   auto parts = std::make_unique<Parts>();
-  const Error e = parts->open(program, options);
+  const Error e = parts->open(program, kernels, options);
   if (e == Error::ok) return Module(std::move(parts));
   if (options.message != nullptr) *options.message = parts->message;
   return e;
 }
 
 Result<Method> Module::method(const std::string& name) {
-  parts_->message.clear();
-  if (const auto found = parts_->methods.find(name); found != parts_->methods.end())
-    return found->second;
-  Result<Method> created = parts_->create(name);
-  if (created.ok()) parts_->methods.emplace(name, created.value());
-  return created;
-}
-
-// Sets the inputs and executes.
-Error Module::call(const std::string& name, const std::vector<Input>& inputs, Method*& method) {
-  if (Result<Method> m = this->method(name); !m.ok()) return m.error();
-  method = &parts_->methods.at(name);
-  if (static_cast<index_t>(inputs.size()) != method->input_count())
-    return parts_->fail(Error::invalid_argument,
-                        name + " takes " + std::to_string(method->input_count()) + " inputs, not " +
-                            std::to_string(inputs.size()));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Input& in = inputs[i];
-    const index_t index = static_cast<index_t>(i);
-    if (!in.has_rank_)
-      return parts_->fail(Error::invalid_argument,
-                          std::string(method->input_name(index)) + " has more than 8 dimensions");
-    const Error e = !in.is_number_ ? method->set_input(index, TensorRef{const_cast<void*>(in.data_),
-                                                                        &in.shape_, in.dtype_})
-                    : in.is_real_  ? method->set_number(index, in.real_)
-                                   : method->set_number(index, in.integer_);
-    if (e != Error::ok) return parts_->fail(method->last_error());
-  }
-  if (method->execute() != Error::ok) return parts_->fail(method->last_error());
-  return Error::ok;
+  const Parts::Call call(*parts_);
+  if (!call.granted()) return Error::busy;
+  const Result<Method*> method = parts_->method(name);
+  if (!method.ok()) return method.error();
+  return *method.value();
 }
 
 Error Module::run(const std::string& name, const std::vector<Input>& inputs,
                   const std::vector<OutputBuffer>& outputs) {
-  Method* method = nullptr;
-  TAPER_TRY(call(name, inputs, method));
+  const Parts::Call call(*parts_);
+  if (!call.granted()) return Error::busy;
+  TAPER_LET(method, parts_->execute(name, inputs));
   if (static_cast<index_t>(outputs.size()) > method->output_count())
     return parts_->fail(Error::invalid_argument,
                         name + " has " + std::to_string(method->output_count()) + " outputs");
@@ -213,8 +245,9 @@ Error Module::run(const std::string& name, const std::vector<Input>& inputs,
 
 Result<std::vector<OwnedTensor>> Module::execute(const std::string& name,
                                                  const std::vector<Input>& inputs) {
-  Method* method = nullptr;
-  TAPER_TRY(call(name, inputs, method));
+  const Parts::Call call(*parts_);
+  if (!call.granted()) return Error::busy;
+  TAPER_LET(method, parts_->execute(name, inputs));
   std::vector<OwnedTensor> results(static_cast<size_t>(method->output_count()));
   for (index_t i = 0; i < method->output_count(); ++i) {
     OwnedTensor& out = results[static_cast<size_t>(i)];
@@ -245,7 +278,12 @@ Result<std::vector<OwnedTensor>> Module::execute(const std::string& name,
 
 Program Module::program() const { return *parts_->program; }
 Session& Module::session() { return *parts_->session; }
-const std::string& Module::message() const { return parts_->message; }
+
+std::string Module::message() const {
+  const Parts::Stay stay(*parts_);
+  if (stay.granted() && refused_by != parts_.get()) return parts_->message;
+  return "busy: another thread is inside this Module; give each thread its own";
+}
 
 std::vector<std::string> Module::method_names() const {
   std::vector<std::string> names;
@@ -262,7 +300,8 @@ std::vector<std::string> Module::state_names() const {
 }
 
 Result<OwnedTensor> Module::state(const std::string& path) {
-  parts_->message.clear();
+  const Parts::Call call(*parts_);
+  if (!call.granted()) return Error::busy;
   const Result<index_t> i = parts_->session->find_state(path.c_str());
   if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
   const StateView s = parts_->session->state(i.value());
@@ -276,7 +315,8 @@ Result<OwnedTensor> Module::state(const std::string& path) {
 }
 
 Error Module::set_state(const std::string& path, const OwnedTensor& value) {
-  parts_->message.clear();
+  const Parts::Call call(*parts_);
+  if (!call.granted()) return Error::busy;
   const Result<index_t> i = parts_->session->find_state(path.c_str());
   if (!i.ok()) return parts_->fail(i.error(), "there is no state " + path);
   const StateView s = parts_->session->state(i.value());

@@ -31,7 +31,7 @@ class Input {
       : data_(elements), dtype_(dtypes_of<T>::dtype), has_rank_(sizes.size() <= max_rank) {
     if (has_rank_) shape_ = Shape::dense(Span<const index_t>(sizes));
   }
-  /// Of any strides.
+  /// A tensor of any strides.
   Input(const TensorRef& tensor)
       : data_(tensor.data), shape_(*tensor.shape), dtype_(tensor.dtype) {}
 
@@ -79,25 +79,51 @@ struct OwnedTensor {
   index_t numel() const { return static_cast<index_t>(bytes.size()) / size_bytes(dtype); }
 };
 
+/// How `Module::load` reads a file.
+enum class Loading : uint8_t {
+  /// Maps the file: it is open at once, only what is used is read, and processes share the memory.
+  /// The file must stay as it is while the module lives. To replace a file, write the new one
+  /// beside it and rename.
+  map,
+  /// Reads the file into memory of the module: what happens to the file later does not matter.
+  read,
+};
+
 struct ModuleOptions {
-  KernelSet kernels;  ///< none: `default_kernels()`
-  const Threads* threads =
-      nullptr;  ///< a pool that the caller keeps, e.g. ThreadPool(4).threads(); nullptr: one thread
+  /// A pool that the caller keeps, such as ThreadPool(4).threads(). nullptr: one thread.
+  const Threads* threads = nullptr;
+  Loading loading = Loading::map;
+  /// Compares the weights with their checksums. Off, because this reads the whole file, which takes
+  /// about a second for every 2 GB that are in memory already.
+  bool verify = false;
   std::string* message = nullptr;  ///< why `load` failed
 };
 
-/// The kernels linked into this library, fastest first: optimized ones for this CPU, then portable
-/// ones.
+/// All kernels that Taper was built with, fastest first: optimized ones, then portable ones. An app
+/// that calls this function links all of them, several megabytes.
 KernelSet default_kernels();
 
 /// A program with one session, and a method for each entry point that was called, all with memory
-/// of its own. One thread at a time; a second Module of the same file shares the mapped weights.
+/// of its own.
+///
+/// One thread at a time: a call while another thread is inside does nothing and returns `busy`.
+/// Give each thread a Module of its own; those of one file share the mapped weights.
 class Module {
  public:
-  /// out_of_memory, from here and from all calls: the system does not give what the program asks
-  /// for; `message` says how many bytes.
+  /// Loads a file with these kernels, such as the table that `taper export --kernels` writes. The
+  /// app links no other kernels.
+  ///
+  /// Errors: invalid_argument (no such file), invalid_program, missing_kernel. This and all other
+  /// calls may return out_of_memory: the system does not give the memory that the program needs.
+  /// Then `message` says how many bytes.
+  static Result<Module> load(const std::string& path, KernelSet kernels,
+                             const ModuleOptions& options = {});
+  /// The same with a program in memory, at a multiple of 16 bytes. It must outlive the module.
+  static Result<Module> load(Span<const std::byte> program, KernelSet kernels,
+                             const ModuleOptions& options = {});
+
+  /// With all kernels.
   static Result<Module> load(const std::string& path, const ModuleOptions& options = {});
-  /// From memory that must outlive the module, at a multiple of 16 bytes.
   static Result<Module> load(Span<const std::byte> program, const ModuleOptions& options = {});
 
   Module(Module&&) noexcept;
@@ -114,7 +140,8 @@ class Module {
   Result<std::vector<OwnedTensor>> execute(const std::string& method,
                                            const std::vector<Input>& inputs);
 
-  /// The method itself, created on the first call: inputs without a copy, limits, profiles.
+  /// The method itself, created on the first call: for inputs without a copy, limits, profiles.
+  /// Calls of a Method never return `busy`: keep them on one thread.
   Result<Method> method(const std::string& name);
   Program program() const;
   Session& session();
@@ -126,13 +153,20 @@ class Module {
   Error set_state(const std::string& path, const OwnedTensor& value);
 
   /// Why the last call failed, in words; empty if it did not.
-  const std::string& message() const;
+  std::string message() const;
 
  private:
   struct Parts;
   explicit Module(std::unique_ptr<Parts> parts);
-  Error call(const std::string& name, const std::vector<Input>& inputs, Method*& method);
   std::unique_ptr<Parts> parts_;
 };
+
+// Inline, so that the library itself never names all kernels: only an app that calls these does.
+inline Result<Module> Module::load(const std::string& path, const ModuleOptions& options) {
+  return load(path, default_kernels(), options);
+}
+inline Result<Module> Module::load(Span<const std::byte> program, const ModuleOptions& options) {
+  return load(program, default_kernels(), options);
+}
 
 }  // namespace taper

@@ -1,4 +1,5 @@
-"""Records models of which a call is refused, because tensors lie otherwise here.
+"""Records models that are refused: tensors lie otherwise here, operators and values are not there, or a size
+has no bound.
 
     python record.py        # needs torch 2.15
 """
@@ -18,10 +19,47 @@ class WrittenView(torch.nn.Module):  # writes into a view that has to be a copy 
         return y
 
 
+class StridedTwice(torch.nn.Module):  # two calls that fail for their own reasons, and one that follows
+    def forward(self, x):
+        first = (x.t() * 2).as_strided((3,), (1,))
+        second = (x.t() + 1).as_strided((2,), (1,))
+        return first.sum() + second.sum()
+
+
+class Missing(torch.nn.Module):  # one operator that PyTorch takes apart, one that it does not, and a dtype as an argument
+    def forward(self, x):
+        return torch.special.bessel_j0(x), torch.expand_copy(x, (2, 4)), x.to(torch.complex64).real
+
+
+class Unbounded(torch.nn.Module):  # x of any length; pairs of 2*h rows; n that can only be 3
+    def forward(self, x, pairs, n):
+        count = n.item()
+        torch._check(count >= 1)
+        torch._check(count <= 9)
+        return x * 2, pairs + 1, torch.arange(count) + torch.ones(3)
+
+
+class OtherDtype(torch.nn.Module):  # takes a tensor of a dtype that is not here
+    def forward(self, x):
+        return x.float() + 1
+
+
 if __name__ == "__main__":
     x = torch.arange(8.0).reshape(2, 4)
-    for name, model in (("strided", Strided()), ("written_view", WrittenView())):
+    models = {"strided": Strided(), "written_view": WrittenView(), "strided_twice": StridedTwice(), "missing": Missing()}
+    for name, model in models.items():
         program = export(model, (x,))
         for node in program.graph.nodes:
             node.meta.pop("stack_trace", None)  # paths of the machine
         save(program, f"{name}.pt2")
+
+    program = export(OtherDtype(), (x.to(torch.uint16),))
+    for node in program.graph.nodes:
+        node.meta.pop("stack_trace", None)
+    save(program, "other_dtype.pt2")
+
+    any_length, even = {0: torch.export.Dim.AUTO}, {0: 2 * torch.export.Dim("half", max=8)}
+    program = export(Unbounded(), (torch.ones(5), torch.ones(6, 4), torch.tensor(3)), dynamic_shapes=(any_length, even, None))
+    for node in program.graph.nodes:
+        node.meta.pop("stack_trace", None)
+    save(program, "unbounded.pt2")

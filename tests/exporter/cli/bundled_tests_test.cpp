@@ -12,21 +12,22 @@
 #include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/inspect/summary.h"
 #include "taper/exporter/io/file.h"
-#include "taper/runtime/platform/cpu.h"
 #include "taper/schema/program_generated.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
+#include "taper/tests/support/checksums.h"
 
 namespace taper::cli {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::ThrowsMessage;
 using tests::linear_model;
 using tests::scratch_file;
 
 inspect::ProgramFile loaded(std::vector<std::byte> bytes) {
-  return {"test.taper", std::move(bytes), eager::all_kernels(), cpu_has};
+  return {"test.taper", std::move(bytes), eager::all_kernels()};
 }
 
 /// y = s + 2 x, after which s is y; two tests of it.
@@ -93,6 +94,7 @@ TEST(bundled_tests, survive_damage_of_every_byte) {
     for (const int flip : {1, 0x80, 0xff}) {
       std::vector<std::byte> damaged = bytes;
       damaged[i] ^= static_cast<std::byte>(flip);
+      tests::write_checksums(damaged);
       try {
         (void)inspect::bundled_tests(loaded(damaged));
       } catch (const ExportError& e) {
@@ -124,7 +126,9 @@ TEST(bundled_tests, are_refused_where_they_share_bytes) {
       *const_cast<format::Piece*>(small.data()) = *large.data();
     }
   }
-  EXPECT_THROW(inspect::bundled_tests(loaded(bytes)), ExportError);
+  tests::write_checksums(bytes);
+  EXPECT_THAT([&] { inspect::bundled_tests(loaded(bytes)); },
+              ThrowsMessage<ExportError>(HasSubstr("export it again")));
 }
 
 TEST(taper_check, runs_the_tests_that_a_program_carries) {
@@ -151,13 +155,14 @@ TEST(taper_check, fails_where_a_test_expects_something_else) {
   const float three = 3, four = 4;
   for (size_t i = begin; i + 4 <= bytes.size(); i += 4)
     if (std::memcmp(bytes.data() + i, &three, 4) == 0) std::memcpy(bytes.data() + i, &four, 4);
+  tests::write_checksums(bytes);
   const std::string program = scratch_file("wrong.taper").string();
   io::write_file(program, bytes);
   const Outcome o = taper_command("check", program);
   EXPECT_EQ(o.code, failure);
-  EXPECT_THAT(o.out, HasSubstr("WRONG forward, y  0.25 of the largest magnitude: element 0 is 3, "
-                               "not 4"));
-  EXPECT_THAT(o.err, HasSubstr("does not give what its tests expect"));
+  EXPECT_THAT(o.out, HasSubstr("WRONG forward, y  0.25 of the largest magnitude, more than 0.0001: "
+                               "element 0 is 3, not 4"));
+  EXPECT_THAT(o.err, HasSubstr("differ from its tests"));
   EXPECT_EQ(taper_command("check", program, "--tolerance", "0.3").code, success);
 }
 

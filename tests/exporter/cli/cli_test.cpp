@@ -9,6 +9,7 @@
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
+#include "taper/tests/support/environment.h"
 
 namespace taper::cli {
 namespace {
@@ -44,6 +45,16 @@ TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
   }
 }
 
+#if defined(__x86_64__)
+TEST(taper_command, refuses_a_cpu_level_that_does_not_exist) {
+  const tests::Environment wrong("TAPER_CPU", "avx1024");
+  const Outcome o = taper_command("inspect", tests::classifier().string());
+  EXPECT_EQ(o.code, usage);
+  EXPECT_THAT(o.err, HasSubstr("TAPER_CPU is avx1024; it can be portable, avx2"));
+  expect_one_line(o.err);
+}
+#endif
+
 TEST(taper_command, names_the_commands_that_there_are) {
   EXPECT_THAT(taper_command("frobnicate").err,
               HasSubstr("there is no command frobnicate; the commands are inspect, run, profile, "
@@ -56,6 +67,18 @@ TEST(taper_command, fails_if_its_output_cannot_be_written) {
   out.setstate(std::ios::badbit);
   EXPECT_EQ(run({"inspect", tests::classifier().string()}, out, err), failure);
   expect_one_line(err.str());
+}
+
+TEST(taper_command, fails_if_its_help_cannot_be_written) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"--version"}, {"run", "--help"}}) {
+    std::ofstream full("/dev/full");
+    if (!full) GTEST_SKIP() << "there is no /dev/full";
+    std::ostringstream err;
+    EXPECT_EQ(run(arguments, full, err), failure) << arguments.back();
+    EXPECT_THAT(err.str(), HasSubstr("cannot write to the standard output"));
+    expect_one_line(err.str());
+  }
 }
 
 TEST(taper_command, refuses_numbers_that_mean_nothing) {
@@ -87,10 +110,12 @@ TEST(taper_command, refuses_what_would_be_ignored_or_lost) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"profile", program, "--dim", "batch=2", "--dim", "batch=3"}, "batch is given twice"},
       {{"check", program, "--tolerance", "inf"}, "inf is not a number"},
-      {{"export", program, "--header", "c.h", "--dtype", "f16"}, "only models are exported anew"},
-      {{"export", program, "--header", "c.h", "--exact"}, "only models are exported anew"},
+      {{"export", program, "--header", "c.h", "--dtype", "f16"}, "is a program already"},
+      {{"export", program, "--header", "c.h", "--exact"}, "is a program already"},
       {{"export", program, "--kernels", "c.cpp", "--array", "./c.cpp"}, "two outputs"},
-      {{"export", program, "--header", program}, "this is the model itself"},
+      {{"export", program, "--header", program}, "this is an input file"},
+      {{"run", program, "--inputs", "x.npy"}, "there is no option --inputs"},
+      {{"inspect", program, "other"}, "no argument is expected here: other"},
   };
   for (const auto& [arguments, text] : cases) {
     std::ostringstream out, err;
@@ -119,6 +144,70 @@ TEST(taper_command, answers_a_missing_or_damaged_file_with_1_and_its_name) {
     EXPECT_THAT(damaged.err, HasSubstr("classifier.taper")) << command;
     expect_one_line(damaged.err);
   }
+}
+
+// The tables of this program are whole: the bit lies in a weight.
+std::string program_with_a_damaged_weight() {
+  const auto path = tests::classifier();
+  std::string bytes = content(path);
+  const float weight = 8;
+  const size_t at =
+      bytes.find(std::string_view(reinterpret_cast<const char*>(&weight), sizeof weight));
+  EXPECT_NE(at, bytes.npos);
+  bytes.at(at) ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path.string();
+}
+
+TEST(taper_command, refuses_damaged_weights) {
+  const std::string program = program_with_a_damaged_weight(), x = npy("x.npy", {1, 2}, {1, 0});
+  const std::string sources = scratch_file("sources").string();
+  std::filesystem::remove(sources);
+  const std::string calls = scratch_file("calls.safetensors").string();
+  io::SafeTensors recorded;
+  recorded.tensors["set0.input.0"] = io::read_npy(x);
+  recorded.tensors["set0.output.0"] = io::Array::zeros(DType::f32, {1, 3});
+  io::write_safetensors(calls, recorded);
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"inspect", program},
+           {"check", program},
+           {"check", program, calls},
+           {"export", program, "--array", sources},
+           {"export", program, "--kernels", sources},
+           {"export", program, "--header", sources},
+           {"run", program, "--input", x, "--verify"},
+           {"run", program, "--input", x, "--verify", "--read"},
+           {"compare", program, program, "--input", x, "--verify"},
+           {"profile", program, "--verify"}}) {
+    std::ostringstream out, err;
+    EXPECT_EQ(run(arguments, out, err), failure) << arguments[0];
+    EXPECT_THAT(err.str(), HasSubstr("classifier.taper: "));
+    EXPECT_THAT(err.str(), HasSubstr("the weights ("));
+    EXPECT_THAT(err.str(), HasSubstr("the file is damaged; copy it again"));
+    expect_one_line(err.str());
+  }
+  EXPECT_FALSE(std::filesystem::exists(sources));
+  EXPECT_EQ(taper_command("run", program, "--input", x).code, success) << "run maps, and trusts";
+}
+
+TEST(taper_command, reads_a_file_instead_of_mapping_it) {
+  const std::string x = npy("x.npy", {1, 2}, {1, 0}), z = npy("z.npy", {1, 5}, {1, 2, 3, 4, 5});
+  for (const auto& [file, input] :
+       {std::pair(tests::classifier().string(), x), std::pair(tests::linear_model(), z)}) {
+    const Outcome mapped = taper_command("run", file, "--input", input),
+                  read = taper_command("run", file, "--input", input, "--read");
+    EXPECT_EQ(read.code, success) << read.err;
+    EXPECT_EQ(read.out, mapped.out);
+  }
+}
+
+TEST(taper_command, computes_with_one_thread_unless_it_is_told) {
+  const std::string program = tests::classifier().string();
+  EXPECT_THAT(taper_command("profile", program).out, HasSubstr(", 1 thread\n"));
+  EXPECT_THAT(taper_command("profile", program, "--threads", "2").out, HasSubstr(", 2 threads\n"));
+  for (const char* command : {"run", "check", "compare", "profile"})
+    EXPECT_THAT(taper_command(command, "--help").out,
+                HasSubstr("--threads INT:INT in [1 - 256]=1\n"));
 }
 
 // A file's names may contain anything.
@@ -271,16 +360,10 @@ TEST(taper_run, says_what_is_missing_or_does_not_fit) {
       taper_command("run", classifier, "--input", x, "--labels", "/tmp"),  // a folder
       taper_command("run", counter, "--method", "train"),                  // not there
   };
-  const char* texts[] = {"--input x=FILE",
-                         "f32[batch, 2]",
-                         "f32[batch, 2]",
-                         "no input z",
-                         "picture.gif",
-                         "count, twice",
-                         "gives nothing for x: f32",
-                         "gives nothing for x: f32",
-                         "/tmp: is a folder",
-                         "count, twice"};
+  const char* texts[] = {
+      "--input x=FILE",    "f32[batch, 2]", "f32[batch, 2]",           "no input z",
+      "picture.gif",       "count, twice",  "has no value for x: f32", "has no value for x: f32",
+      "/tmp: is a folder", "count, twice"};
   for (size_t i = 0; i < std::size(cases); ++i) {
     EXPECT_EQ(cases[i].code, failure) << i;
     EXPECT_THAT(cases[i].err, HasSubstr(texts[i])) << i;
@@ -323,7 +406,7 @@ TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
   const Outcome name = taper_command("profile", program, "--dim", "time=5"),
                 range = taper_command("profile", program, "--dim", "batch=17"),
                 form = taper_command("profile", program, "--dim", "batch");
-  EXPECT_THAT(name.err, HasSubstr("there are batch"));
+  EXPECT_THAT(name.err, HasSubstr("its symbolic sizes are batch"));
   EXPECT_THAT(range.err, HasSubstr("1..16"));
   EXPECT_EQ(name.code, failure);
   EXPECT_EQ(range.code, failure);

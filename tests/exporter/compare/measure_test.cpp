@@ -59,7 +59,7 @@ TEST(measure, counts_steps_between_neighbouring_floats) {
 TEST(measure, does_not_overflow_between_the_ends_of_a_type) {
   const double most = std::numeric_limits<double>::max();
   const Measure m = measure(row<double>({most}), row<double>({-most}));
-  EXPECT_NEAR(*m.ulp, 2.0 * 0x7fefffffffffffff, 1e4);
+  EXPECT_NEAR(*m.ulp, 2.0 * static_cast<double>(0x7fefffffffffffff), 1e4);
   EXPECT_EQ(m.cosine, -1);
 }
 

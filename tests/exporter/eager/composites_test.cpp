@@ -158,6 +158,18 @@ TEST(isclose, compares_infinities_and_nan) {
   EXPECT_TRUE(isclose(x, y, 0, 0, true).to_vector<bool>()[2]);
   EXPECT_THAT(refusal([&] { isclose(x, y, -1); }), HasSubstr("at least 0"));
 }
+TEST(is_all_true, and_is_any_true_look_at_every_bool_and_refuse_numbers) {
+  const Tensor mixed = gt(floats({-1, 0, 2}), 0), none = zeros({0}, DType::boolean);
+  EXPECT_FALSE(_is_all_true(mixed).item<bool>());
+  EXPECT_TRUE(_is_any_true(mixed).item<bool>());
+  EXPECT_TRUE(_is_all_true(none).item<bool>());
+  EXPECT_FALSE(_is_any_true(none).item<bool>());
+  EXPECT_EQ(_is_all_true(mixed).rank(), 0);
+  EXPECT_THAT(refusal([] { _is_all_true(ones({2})); }),
+              HasSubstr("_is_all_true: self must be a tensor of bool, it is f32"));
+  EXPECT_THAT(refusal([] { _is_any_true(ones({2}, DType::u8)); }),
+              HasSubstr("_is_any_true: self must be a tensor of bool, it is u8"));
+}
 TEST(heaviside, takes_one_dtype) {
   EXPECT_THAT(elements(heaviside(floats({-1, 0, 2, NAN}), full({}, 7.0))), ElementsAre(0, 7, 1, 0));
   EXPECT_THAT(refusal([] { heaviside(ones({1}), ones({1}, DType::f64)); }),

@@ -7,6 +7,7 @@
 #include "taper/exporter/eager/ops/activation.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/matmul.h"
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/padding.h"
 #include "taper/exporter/eager/ops/pooling.h"

@@ -97,6 +97,27 @@ TEST(emit, plans_for_sizes_that_are_largest_where_a_symbol_is_smallest) {
   EXPECT_GE(report.activation_bytes, 4095 * 4);
 }
 
+// a and b may each be 16, and a*b is at most 16: a size of 16 - a*b would be -240 at their maxima.
+TEST(emit, plans_for_what_checks_leave_of_a_product) {
+  const std::string begin =
+                        "graph forward\nsymbol a in [1, 16]\nsymbol b in [1, 16]\n"
+                        "input \"x\" = %x: f32[a, b]\n",
+                    end =
+                        "%e: f32[a, b] = exp(%x)\n%f: f32[a, b] = sin(%e)\n"
+                        "%r: f32[-a*b + 16] = full([-a*b + 16], 2, f32)\n"
+                        "%s: f32[-a*b + 16] = exp(%r)\n"
+                        "output \"y\" = %f\noutput \"rest\" = %s\n"
+                        "bind a = extent 0 of input 0\nbind b = extent 1 of input 0\n";
+  const std::string check = "check a*b <= 16 \"at most 16\"\n";
+  const MethodReport report = expect_runs_like_eager(
+      begin + end + check,
+      {{random_tensor({3, 4}, 1)}, {random_tensor({16, 1}, 2)}, {random_tensor({1, 16}, 3)}});
+  EXPECT_LE(report.activation_bytes, 4 * 64);
+  const MethodReport wide = expect_runs_like_eager(begin + end + "check a*b <= 12 \"at most 12\"\n",
+                                                   {{random_tensor({12, 1}, 1)}});
+  EXPECT_EQ(wide.symbols[0].maximum, 12);  // b is at least 1
+}
+
 TEST(emit, makes_views_values_and_inserts_copies_only_where_kernels_need_them) {
   const MethodReport report = expect_runs_like_eager(
       "graph forward\nsymbol n in [1, 6]\ninput \"x\" = %x: f32[n, 4]\n%p: f32[4, n] strides [1, "

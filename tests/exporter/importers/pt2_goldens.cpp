@@ -28,16 +28,19 @@ struct Setting {
   double tolerance = 0;     ///< absolute, of floating results; 0: the usual one
   bool only_types = false;  ///< results are random
 };
+pt2::LoadOptions::DimOption bounded(int64_t low, int64_t high) {
+  return {pt2::LoadOptions::Bounds{low, high}, ""};
+}
 const std::vector<Setting>& settings() {
   static const std::vector<Setting> list{
       {"arch_two_models", "holds two models", {.model = "encoder"}},
       {"feat_dim_auto",
        "its symbols have no upper bound",
-       {.dims = {{"s20", {1, 64}}, {"s52", {1, 64}}, {"s77", {1, 64}}}}},
-      {"feat_sym_ite", "its symbol has no upper bound", {.dims = {{"s77", {1, 64}}}}},
+       {.dims = {{"s20", bounded(1, 64)}, {"s52", bounded(1, 64)}, {"s77", bounded(1, 64)}}}},
+      {"feat_sym_ite", "its symbol has no upper bound", {.dims = {{"s77", bounded(1, 64)}}}},
       {"feat_repeat_interleave",
        "its counts have no upper bound",
-       {.dims = {{"u0", {0, 64}}, {"u1", {0, 64}}}}},
+       {.dims = {{"u0", bounded(0, 64)}, {"u1", bounded(0, 64)}}}},
       {"q_resnet20_pt2e_int8", "one quantization step of the logits", {}, 0.25},
       {"q_transformer_pt2e_dynamic", "one quantization step", {}, 0.05},
       {"feat_joint_backward_conv", "a sum of cancelling gradients", {}, 1e-6},

@@ -10,6 +10,7 @@
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/importers/pt2/expression.h"
 #include "taper/exporter/importers/pt2/number.h"
+#include "taper/exporter/importers/pt2/output_names.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/recorded_calls.h"
 #include "taper/tests/support/data.h"
@@ -32,6 +33,12 @@ std::string refusal(const std::function<void()>& f) {
 
 Model linear(const std::string& version = "v2_9") {
   return Model::load(tests::test_data("pt2/" + version + "_linear.pt2"));
+}
+
+Model named_results(const std::map<std::string, LoadOptions::DimOption>& dims) {
+  LoadOptions options;
+  options.dims = dims;
+  return Model::load(tests::test_data("pt2/named_results.pt2"), options);
 }
 
 void expect_recorded_results(const std::string& name) {
@@ -67,6 +74,16 @@ TEST(pt2_model, holds_the_inputs_that_it_was_exported_with) {
     EXPECT_EQ(inputs->at(0).rank(), 2);
     EXPECT_EQ(model.forward(*inputs).size(), 1u);
   }
+}
+
+// PyTorch marks the sizes of a tensor that may change by attributes of the tensor.
+TEST(pt2_model, reads_example_inputs_of_dynamic_sizes) {
+  Model model = named_results({});
+  const auto inputs = model.example_inputs();
+  ASSERT_TRUE(inputs.has_value());
+  ASSERT_EQ(inputs->size(), 2u);
+  EXPECT_EQ(eager::to_string(inputs->at(1).sizes()), "(3, 4)");
+  EXPECT_EQ(model.forward(*inputs).size(), 5u);
 }
 
 // Arguments by name stand in the file as they were given, constants and containers among them.
@@ -192,8 +209,9 @@ TEST(pt2_model, refuses_every_damaged_file) {
 TEST(pt2_model, names_operators_that_it_does_not_have_all_at_once) {
   TAPER_GOLDEN_DATA_OR_SKIP(path, "pt2/feat_fft_complex.pt2");
   const std::string why = refusal([&] { Model::load(path); });
-  EXPECT_THAT(why, HasSubstr("10 things of it cannot be imported"));
+  EXPECT_THAT(why, HasSubstr("11 parts of the model cannot be imported"));
   EXPECT_THAT(why, HasSubstr("torch.ops.aten.stft.default  1 node"));
+  EXPECT_THAT(why, HasSubstr("torch.ops.aten.mul.Tensor, argument other must be a tensor"));
   EXPECT_THAT(why, HasSubstr("complex64"));
 }
 
@@ -277,6 +295,174 @@ TEST(pt2_model, refuses_what_reads_or_writes_memory_that_lies_otherwise) {
               HasSubstr("dimension 0 of mul has the stride 1 in PyTorch and 2 here"));
   EXPECT_THAT(refusal_of("written_view.pt2"),
               HasSubstr("writes in place into a view that is a copy here"));
+}
+
+// Each call that is wrong for its own reason is told, and nothing that only follows from it.
+TEST(pt2_model, tells_all_calls_that_cannot_be_traced) {
+  Model model = Model::load(tests::test_data("pt2_refused/strided_twice.pt2"));
+  const std::string why = refusal([&] {
+    const eager::NoGrad guard;
+    Exporter exporter;
+    exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+  });
+  EXPECT_THAT(why, HasSubstr("2 calls cannot be traced"));
+  EXPECT_THAT(why, HasSubstr("node as_strided: "));
+  EXPECT_THAT(why, HasSubstr("node as_strided_1: "));
+  EXPECT_THAT(why, testing::Not(HasSubstr("node sum")));
+}
+
+TEST(pt2_model, advises_run_decompositions_only_where_it_helps) {
+  const std::string why = refusal([] { Model::load(tests::test_data("pt2_refused/missing.pt2")); });
+  EXPECT_THAT(why, HasSubstr("special_bessel_j0.default  1 node (node special_bessel_j0): write it "
+                             "with other operators in the model, or give it a kernel"));
+  EXPECT_THAT(why, HasSubstr("expand_copy.default  1 node (node expand_copy): call "
+                             "run_decompositions() on the exported program"));
+  EXPECT_THAT(why, HasSubstr("real.default  1 node (node real): complex numbers"));
+  EXPECT_THAT(why, HasSubstr("dtype complex64"));
+}
+
+TEST(pt2_model, advises_another_dtype_where_it_has_none) {
+  EXPECT_THAT(
+      refusal([] { Model::load(tests::test_data("pt2_refused/other_dtype.pt2")); }),
+      HasSubstr("not uint16  1 node (node _assert_tensor_metadata_default): use another dtype"));
+}
+
+// ---- results with names
+
+TEST(pt2_model, calls_results_by_the_keys_of_the_dict_that_holds_them) {
+  EXPECT_THAT(named_results({}).output_names(),
+              ElementsAre("sum", "past.0", "past.1.0", "a_key__", "rows"));
+}
+TEST(pt2_output_names, are_keys_and_fields_on_the_way_to_a_result) {
+  ExportedProgram program;
+  const std::string leaf = R"({"type": null, "context": null, "children_spec": []})";
+  const auto names = [&](const std::string& type, const std::string& context, int leaves) {
+    std::string children;
+    for (int i = 0; i < leaves; ++i) children += (i > 0 ? ", " : "") + leaf;
+    program.out_spec = "[1, {\"type\": \"" + type + "\", \"context\": " + context +
+                       ", \"children_spec\": [" + children + "]}]";
+    return output_names(program);
+  };
+  program.namedtuple_fields["probe.NT"] = {"first", "second"};
+  EXPECT_THAT(names("builtins.tuple", "\"null\"", 2), ElementsAre("", ""));
+  EXPECT_THAT(names("builtins.dict", R"("[\"a\", 3]")", 2), ElementsAre("a", "3"));
+  EXPECT_THAT(names("collections.namedtuple", "\"probe.NT\"", 2), ElementsAre("first", "second"));
+  EXPECT_THAT(names("probe.DC", R"("[[\"x\", \"scale\"], [\"extra\"]]")", 2),
+              ElementsAre("x", "scale"));
+  EXPECT_THAT(names("transformers.modeling_outputs.ModelOutput", R"("[\"logits\"]")", 1),
+              ElementsAre("logits"));
+  EXPECT_THAT(names("collections.defaultdict", R"({"dict_context": ["q"]})", 1), ElementsAre("q"));
+  program.out_spec = "damaged";
+  EXPECT_TRUE(output_names(program).empty());
+}
+
+TEST(pt2_model, names_gradients_after_their_parameters) {
+  const Model model = Model::load(tests::test_data("pt2/frozen_in_training.pt2"));
+  EXPECT_THAT(model.output_names(), ElementsAre("mean_1", "conv.weight.grad", "out.weight.grad"));
+}
+
+// ---- weights that are no plain tensors
+
+TEST(pt2_model, reads_the_tensors_inside_of_torchaos_weights) {
+  for (const char* name : {"torchao_int8", "torchao_int4"}) {
+    expect_recorded_results(name);
+    std::vector<std::string> paths;
+    for (const auto& [path, tensor] :
+         Model::load(tests::test_data("pt2/" + std::string(name) + ".pt2")).state_dict())
+      paths.push_back(path);
+    EXPECT_THAT(paths, testing::Contains("0.weight.qdata")) << name;
+    EXPECT_THAT(paths, testing::Contains("0.weight.scale")) << name;
+  }
+}
+
+// ---- dimensions
+
+const Symbol& first_size(const Model& model) {
+  return *model.inputs().at(0).sizes.at(0).as_symbol();
+}
+
+TEST(pt2_dims, are_named_by_symbol_and_by_place) {
+  const auto between = [](int64_t low, int64_t high, const std::string& name = "") {
+    return LoadOptions::DimOption{LoadOptions::Bounds{low, high}, name};
+  };
+  EXPECT_EQ(named_results({}).dimensions().at(0).to_string(), "x.0 (s25, 2..64)");
+  for (const char* key : {"s25", "x.0", "past_keys_0.0", "past.keys.0.0"}) {
+    const Model model = named_results({{key, between(3, 8, "batch")}});
+    EXPECT_EQ(first_size(model).name, "batch") << key;
+    EXPECT_EQ(first_size(model).minimum, 3) << key;
+    EXPECT_EQ(first_size(model).maximum, 8) << key;
+    EXPECT_THAT(model.unknown_dims(), ElementsAre()) << key;
+  }
+  EXPECT_EQ(first_size(named_results({{"x.0", {{}, "batch"}}})).maximum, 64);
+  EXPECT_TRUE(named_results({{"x.0", between(5, 5)}}).inputs()[0].sizes[0].is_constant());
+  EXPECT_THAT(named_results({{"y.0", between(1, 2)}, {"x.2", between(1, 2)}}).unknown_dims(),
+              ElementsAre("x.2", "y.0"));
+}
+TEST(pt2_dims, may_be_one_though_pytorch_traced_two_or_more) {
+  const Model model = named_results({{"x.0", {LoadOptions::Bounds{1, 64}, ""}}});
+  EXPECT_EQ(first_size(model).minimum, 1);
+  ASSERT_EQ(model.notes().size(), 1u);
+  EXPECT_THAT(model.notes()[0], HasSubstr("PyTorch traced it as 2 or more"));
+  EXPECT_TRUE(named_results({{"x.0", {LoadOptions::Bounds{2, 64}, ""}}}).notes().empty());
+}
+TEST(pt2_dims, are_refused_with_a_reason) {
+  const auto why = [](const std::string& key, const LoadOptions::DimOption& option) {
+    return refusal([&] { named_results({{key, option}}); });
+  };
+  const LoadOptions::Bounds few{2, 8};
+  EXPECT_THAT(why("x.0", {LoadOptions::Bounds{0, 8}, ""}), HasSubstr("or begin with 1"));
+  EXPECT_THAT(why("x.0", {LoadOptions::Bounds{2, 65}, ""}),
+              HasSubstr("2..64; export the model again"));
+  EXPECT_THAT(why("x.1", {few, ""}), HasSubstr("dimension x.1 is 4 and cannot change"));
+  EXPECT_THAT(why("x.0", {few, "a b"}), HasSubstr("a name consists of letters"));
+  EXPECT_THAT(why("s25*", {few, ""}), HasSubstr("no expression over sizes"));
+  EXPECT_THAT(why("s25*2", {few, "name"}), HasSubstr("is an expression"));
+  EXPECT_THAT(refusal([&] {
+                named_results({{"x.0", {few, ""}}, {"s25", {LoadOptions::Bounds{2, 9}, ""}}});
+              }),
+              HasSubstr("another --dim sets differently"));
+}
+TEST(pt2_dims, are_refused_where_expressions_contradict) {
+  const auto load = [](const std::string& other, int64_t most) {
+    return refusal([&] {
+      LoadOptions options;
+      options.dims["u0*u1"].bounds = LoadOptions::Bounds{1, 12};
+      options.dims[other].bounds = LoadOptions::Bounds{1, most};
+      Model::load(tests::test_data("pt2/product_of_sizes.pt2"), options);
+    });
+  };
+  EXPECT_THAT(load("u1*u0", 13), HasSubstr("another --dim sets differently"));
+  EXPECT_EQ(load("u1*u0", 12), "nothing was refused");
+  EXPECT_THAT(load("3*4", 13), HasSubstr("names no size"));
+}
+// The product of two sizes that data decides is bounded by a check of the program.
+TEST(pt2_dims, bound_expressions) {
+  const auto load = [](int64_t most) {
+    LoadOptions options;
+    options.dims["u0*u1"].bounds = LoadOptions::Bounds{1, most};
+    return Model::load(tests::test_data("pt2/product_of_sizes.pt2"), options);
+  };
+  Model model = load(12);
+  const auto call = [&](int64_t rows, int64_t columns) {
+    return refusal([&] {
+      model.forward({Tensor::from(std::vector<int64_t>{rows, columns}, {2}), eager::ones({16})});
+    });
+  };
+  EXPECT_EQ(call(3, 4), "nothing was refused");
+  EXPECT_THAT(call(4, 4), HasSubstr("u0*u1 must lie in 1..12"));
+
+  const eager::NoGrad guard;
+  const auto activations = [&](int64_t most) {
+    Model bounded = load(most);
+    Exporter exporter;
+    exporter.method("forward", bounded.function(), bounded.input_specs(), bounded.output_names());
+    EXPECT_THAT(ir::to_string(exporter.graph("forward")),
+                HasSubstr("check u0*u1 <= " + std::to_string(most)));
+    emit::Report report;
+    exporter.write(ExportOptions{}, &report);
+    return report.methods[0].activation_bytes;
+  };
+  EXPECT_LT(activations(12), 16 * 16 * 4);
 }
 
 }  // namespace

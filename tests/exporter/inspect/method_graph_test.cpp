@@ -6,7 +6,6 @@
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/inspect/program_file.h"
-#include "taper/runtime/platform/cpu.h"
 
 namespace taper::inspect {
 namespace {
@@ -19,7 +18,7 @@ MethodGraph graph_of(
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function) {
   Exporter exporter;
   exporter.method("forward", function, {input("x", {2, 2})}, {"y"});
-  const ProgramFile file("f.taper", exporter.write(ExportOptions{}), eager::all_kernels(), cpu_has);
+  const ProgramFile file("f.taper", exporter.write(ExportOptions{}), eager::all_kernels());
   return method_graph(file.program(), 0);
 }
 

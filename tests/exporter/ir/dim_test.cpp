@@ -88,7 +88,8 @@ TEST(dim, refuses_to_turn_a_symbol_into_a_number) {
   } catch (const SymbolicValueError& e) {
     EXPECT_STREQ(e.what(),
                  "the size batch*2 is symbolic and cannot become a number; keep it as a Dim, or "
-                 "give batch as a number in the method's inputs, of a .pt2 with --dim NAME=NUMBER");
+                 "fix batch: with a number in the method's inputs, or for a .pt2 with --dim "
+                 "NAME=NUMBER");
   }
 }
 

@@ -46,6 +46,9 @@ TEST(numbers, refuse_what_does_not_hold) {
   EXPECT_THAT(
       [] { number<ops::_assert_async_msg>(eager::zeros({1}), std::string_view("never 0")); },
       ThrowsMessage<EagerError>(HasSubstr("never 0")));
+  number<ops::_assert_async>(eager::ones({1}));
+  EXPECT_THAT([] { number<ops::_assert_async>(eager::zeros({1})); },
+              ThrowsMessage<EagerError>(HasSubstr("an assertion of the model does not hold")));
   const auto check_info = [](const Tensor& info) {
     number<ops::_linalg_check_errors>(info, std::string_view("linalg.inv"), false);
   };

@@ -52,6 +52,27 @@ TEST(trace, gives_views_of_no_elements_the_strides_that_the_layout_rules_give) {
         EXPECT_EQ(ir::Interpreter(*graph).run({x}).outputs[0].sizes(), view(x).sizes());
       }
 }
+// The caller may give any size that was declared.
+TEST(trace, refuses_an_operator_that_fits_one_of_the_declared_sizes) {
+  const auto sum_with_three = [](int64_t least, int64_t most) {
+    return trace("f", [](const Tensors& in) { return Tensors{in[0] + ones({3})}; },
+                 {input("q", {Dim::symbol("n", least, most)})});
+  };
+  EXPECT_THAT([&] { sum_with_three(1, 9); },
+              ThrowsMessage<EagerError>(testing::AllOf(
+                  HasSubstr("trace_test.cpp"), HasSubstr("n is declared as 1..9, and only n = 3"),
+                  HasSubstr("Dim::symbol(\"n\", 3, 3)"), HasSubstr("--dim n=3"))));
+  EXPECT_NO_THROW(sum_with_three(3, 3));
+}
+TEST(trace, keeps_checks_that_leave_a_choice) {
+  const Dim n = Dim::symbol("n", 1, 9), m = Dim::symbol("m", 1, 9);
+  const auto graph = trace("f",
+                           [](const Tensors& in) {
+                             return Tensors{reshape(in[0], {-1, 4}), in[0] + in[1]};
+                           },
+                           {input("q", {n}), input("r", {m})});
+  EXPECT_EQ(graph->checks().size(), 2u);
+}
 TEST(trace, keeps_as_strided_inside_the_storage) {
   const auto strided = [](Dim n, Dim size, Dim offset) {
     return trace("f",

@@ -79,8 +79,7 @@ TEST(user_operator, runs_in_eager_in_a_program_and_on_the_runtime) {
   const KernelSet linked = default_kernels();
   std::vector<const Kernel*> kernels(linked.begin(), linked.end());
   kernels.push_back(&mylib::scale_f32);
-  options.kernels = kernels;
-  Result<Module> loaded = Module::load(bytes, options);
+  Result<Module> loaded = Module::load(bytes, kernels, options);
   ASSERT_TRUE(loaded.ok()) << message;
   Module module = std::move(loaded).value();
   const std::array<float, 2> x{1, 10};

@@ -112,9 +112,10 @@ inline void call(const Kernel& kernel, const std::vector<Slot>& slots,
 
 /// The records of an operator over a dtype that this machine can run, one per level.
 inline std::vector<const Kernel*> kernels_of(const Operator& op, DType dtype = DType::f32) {
+  const CpuLevels cpu = cpu_levels();
   std::vector<const Kernel*> found;
   for (const Kernel* kernel : optimized::all)
-    if (kernel->op == &op && cpu_has(kernel->level) &&
+    if (kernel->op == &op && cpu.has(kernel->level) &&
         (kernel->expected[0].dtypes & one(dtype)) != 0)
       found.push_back(kernel);
   return found;

@@ -50,14 +50,20 @@ Array mm(const Kernel& kernel, const Array& a, const Array& b, const Threads* th
 }
 
 TEST(mm, has_a_record_for_every_level_of_this_machine) {
+  const CpuLevels cpu = cpu_levels();
   for (const Operator* op : {&ops::mm, &ops::bmm, &ops::addmm, &ops::baddbmm, &ops::linear,
                              &ops::_grouped_mm, &ops::convolution, &ops::convolution_backward}) {
-    const size_t levels = 1u + cpu_has(CpuLevel::avx2) + cpu_has(CpuLevel::avx512);
+    const size_t levels = 1u + cpu.has(CpuLevel::avx2) + cpu.has(CpuLevel::avx512);
     const std::vector<const Kernel*> kernels = kernels_of(*op);
     EXPECT_EQ(kernels.size(), levels) << op->identifier;
     for (size_t i = 1; i < kernels.size(); ++i)
       EXPECT_GT(kernels[i - 1]->level, kernels[i]->level) << "the fastest comes first";
   }
+  // products of bf16 have one more level
+  for (const Operator* op : {&ops::mm, &ops::bmm, &ops::addmm, &ops::baddbmm, &ops::linear})
+    EXPECT_EQ(kernels_of(*op, DType::bf16).front()->level == CpuLevel::avx512_bf16,
+              cpu.has(CpuLevel::avx512_bf16))
+        << op->identifier;
 }
 
 TEST(mm, is_the_product_at_every_level_and_size) {

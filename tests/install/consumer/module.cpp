@@ -1,17 +1,20 @@
-// Uses an installed Taper as a user's project does.
+// Uses an installed Taper as an app's project does.
 //
-//   consumer PROGRAM.taper: runs `forward` with ones, for a batch of 2 where the batch is symbolic.
+//   module PROGRAM.taper: runs `forward` with ones, for a batch of 2 where the batch is symbolic.
+#include "taper/runtime/extension/module/module.h"
+
 #include <cstdio>
 #include <string>
 #include <vector>
-
-#include "taper/runtime/extension/module/module.h"
 #ifdef CONSUMER_HAS_THREADS
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"
 #endif
+#ifdef CONSUMER_HAS_KERNELS
+#include "program.h"  // program_kernels
+#endif
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::fprintf(stderr, "usage: consumer PROGRAM.taper\n"), 2;
+  if (argc != 2) return std::fprintf(stderr, "usage: module PROGRAM.taper\n"), 2;
   taper::ModuleOptions options;
   std::string why;
   options.message = &why;
@@ -19,13 +22,17 @@ int main(int argc, char** argv) {
   const taper::ThreadPool pool(2);
   options.threads = pool.threads();
 #endif
+#ifdef CONSUMER_HAS_KERNELS
+  taper::Result<taper::Module> model = taper::Module::load(argv[1], program_kernels, options);
+#else
   taper::Result<taper::Module> model = taper::Module::load(argv[1], options);
-  if (!model.ok()) return std::fprintf(stderr, "consumer: %s\n", why.c_str()), 1;
+#endif
+  if (!model.ok()) return std::fprintf(stderr, "module: %s\n", why.c_str()), 1;
 
   const std::vector<float> x(2 * 1 * 8 * 8, 1.0f);
   taper::Result<std::vector<taper::OwnedTensor>> results =
       model->execute("forward", {{x.data(), {2, 1, 8, 8}}});
-  if (!results.ok()) return std::fprintf(stderr, "consumer: %s\n", model->message().c_str()), 1;
+  if (!results.ok()) return std::fprintf(stderr, "module: %s\n", model->message().c_str()), 1;
   const taper::OwnedTensor& scores = results.value()[0];
   for (taper::index_t i = 0; i < scores.numel(); ++i)
     std::printf("%g ", static_cast<double>(scores.data<float>()[i]));

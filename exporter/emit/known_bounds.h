@@ -1,0 +1,34 @@
+// What the checks of a method say about sizes: a run that goes on has passed all of them.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "taper/exporter/ir/dim.h"
+
+namespace taper::emit {
+
+/// Upper bounds of size expressions that are closer than the ranges of their symbols alone:
+/// `u0*u1 <= 16` bounds `u0*u1*4` by 64, though u0 and u1 may each be 16.
+class KnownBounds {
+ public:
+  explicit KnownBounds(std::span<const Check> checks);
+  /// The largest value of `size` in a run that passes the checks; the end of int64: no limit known.
+  int64_t upper(Dim size) const;
+  /// The same of a symbol: `u0*u1 <= 16` bounds u0 by 16 if u1 is at least 1.
+  int64_t upper_of_symbol(Dim symbol) const;
+
+ private:
+  /// The product of `factors`, which are no numbers, is at most `upper`.
+  struct Product {
+    std::vector<Dim> factors;
+    int64_t upper;
+  };
+  void learn(Dim smaller, Dim larger);
+  int64_t upper_of_factor(Dim d) const;
+  int64_t upper_of_product(const std::vector<Dim>& factors) const;
+
+  std::vector<Product> products_;
+};
+
+}  // namespace taper::emit

@@ -1,0 +1,258 @@
+#include "taper/exporter/importers/pt2/dim_choices.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <set>
+
+#include "taper/exporter/ir/parser.h"
+
+namespace taper::pt2 {
+namespace {
+
+constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
+/// What PyTorch writes for no bound.
+constexpr int64_t infinity = unbounded - 1;
+
+/// The least size that PyTorch traces a dynamic dimension with, unless a Dim has another minimum.
+constexpr int64_t traced_minimum = 2;
+
+std::string text_of(int64_t low, int64_t high) {
+  return std::to_string(low) + ".." + (high >= infinity ? "" : std::to_string(high));
+}
+
+const SymInt* size_of_number(const ExportedProgram& program, const std::string& name, SymInt& at) {
+  const auto found = program.graph.numbers.find(name);
+  if (found == program.graph.numbers.end()) return nullptr;
+  const auto* text = std::get_if<std::string>(&found->second);
+  if (text == nullptr) return nullptr;
+  at = *text;
+  return &at;
+}
+
+/// Calls f(input, dimension, size) for every size of the user's tensors, and f(input, -1, number)
+/// for the user's numbers.
+template <class F>
+void for_each_size(const ExportedProgram& program, const F& f) {
+  for (const InputSpec& spec : program.inputs) {
+    if (spec.kind != InputSpec::Kind::user_input) continue;
+    const std::string name = name_of(spec.value);
+    if (std::holds_alternative<TensorName>(spec.value)) {
+      const std::vector<SymInt>& sizes = program.graph.tensor_values.at(name).sizes;
+      for (size_t d = 0; d < sizes.size(); ++d) f(name, static_cast<int>(d), sizes[d]);
+    } else if (SymInt number; size_of_number(program, name, number) != nullptr) {
+      f(name, -1, number);
+    }
+  }
+}
+
+std::string place_text(const std::string& input, int dim) {
+  return dim < 0 ? input : input + "." + std::to_string(dim);
+}
+
+bool is_expression(std::string_view key) { return key.find_first_of("*+-/%() ") != key.npos; }
+
+bool is_identifier(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  return !name.empty() && letter(name[0]) &&
+         std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+/// "s7, s9": the symbols in an expression of PyTorch.
+std::string symbols_in(std::string_view expression) {
+  std::string list;
+  for (size_t at = expression.find("Symbol("); at != expression.npos;
+       at = expression.find("Symbol(", at + 1))
+    if (const std::optional<std::string> symbol = symbol_in(expression.substr(at)))
+      list += (list.empty() ? "" : ", ") + *symbol;
+  return list;
+}
+
+/// "x.0" as PyTorch names the input, with '_' between the parts of a nested one: "d.a.0" is
+/// dimension 0 of input d_a. Nothing for what is no place.
+struct Place {
+  std::string input;
+  int dim;
+};
+std::optional<Place> place_of(std::string_view key) {
+  const size_t dot = key.rfind('.');
+  if (dot == key.npos || dot == 0) return std::nullopt;
+  int dim = 0;
+  const auto [stop, error] = std::from_chars(key.data() + dot + 1, key.data() + key.size(), dim);
+  if (error != std::errc() || stop != key.data() + key.size() || dim < 0) return std::nullopt;
+  std::string input(key.substr(0, dot));
+  std::ranges::replace(input, '.', '_');
+  return Place{input, dim};
+}
+
+class Chooser {
+ public:
+  explicit Chooser(const ExportedProgram& program) : program_(program) {
+    for (const Dimension& d : dimensions_of(program)) known_.insert(d.symbol);
+  }
+
+  DimChoices run(const std::map<std::string, LoadOptions::DimOption>& dims) {
+    for (const auto& [key, dimension] : dims) {
+      if (is_expression(key))
+        promise(key, dimension);
+      else if (const std::optional<std::string> symbol = symbol_of(key))
+        choose(key, *symbol, dimension);
+      else
+        choices_.unknown.push_back(key);
+    }
+    require_different_names();
+    return std::move(choices_);
+  }
+
+ private:
+  /// The symbol that a key names, by itself or by its place.
+  std::optional<std::string> symbol_of(const std::string& key) const {
+    if (known_.contains(key)) return key;
+    const std::optional<Place> place = place_of(key);
+    std::optional<std::string> symbol;
+    for_each_size(program_, [&](const std::string& input, int dim, const SymInt& size) {
+      const bool is_this =
+          dim < 0 ? input == key : place && place->input == input && place->dim == dim;
+      if (!is_this) return;
+      if (const auto* number = std::get_if<int64_t>(&size))
+        throw ExportError("dimension " + key + " is " + std::to_string(*number) +
+                          " and cannot change: it was fixed when the model was exported; export it "
+                          "again with dynamic_shapes");
+      symbol = symbol_in(std::get<std::string>(size));
+      if (!symbol)
+        throw ExportError("the size of " + key + " is computed from " +
+                          symbols_in(std::get<std::string>(size)) +
+                          "; give the bounds of that instead: --dim NAME=LOW..HIGH");
+    });
+    return symbol;
+  }
+
+  void choose(const std::string& key, const std::string& symbol,
+              const LoadOptions::DimOption& given) {
+    if (!given.name.empty() && !is_identifier(given.name))
+      throw ExportError("\"" + given.name + "\" cannot be the name of " + key +
+                        "; a name consists of letters, digits and _");
+    LoadOptions::DimOption& chosen = choices_.symbols[symbol];
+    const bool same_bounds = !chosen.bounds || !given.bounds || *chosen.bounds == *given.bounds;
+    const bool same_name = chosen.name.empty() || given.name.empty() || chosen.name == given.name;
+    if (!same_bounds || !same_name)
+      throw ExportError(key + " is " + symbol +
+                        ", which another --dim sets differently; give it once");
+    if (given.bounds) chosen.bounds = checked(symbol, *given.bounds);
+    if (!given.name.empty()) chosen.name = given.name;
+  }
+
+  LoadOptions::Bounds checked(const std::string& symbol, LoadOptions::Bounds given) {
+    const auto found = program_.ranges.find(symbol);
+    const Range range = found == program_.ranges.end() ? Range{} : found->second;
+    const int64_t low = range.minimum.value_or(0), high = range.maximum.value_or(unbounded);
+    const bool is_size = symbol.starts_with('s');  // others are counted or read: PyTorch asserts it
+    const bool may_be_one = is_size && low == traced_minimum && given.minimum == 1;
+    if (given.maximum > high || given.maximum < (may_be_one ? 1 : low) ||
+        (given.minimum < low && !may_be_one))
+      throw ExportError("the bounds " + text_of(given.minimum, given.maximum) + " of " + symbol +
+                        " do not lie inside those of the .pt2, " + text_of(low, high) +
+                        "; export the model again with other bounds" +
+                        (is_size && given.minimum < low && low == traced_minimum
+                             ? ", or begin with 1: PyTorch traces automatic sizes as 2 or more"
+                             : ""));
+    if (may_be_one)
+      choices_.notes.push_back(
+          "the size " + symbol +
+          " may be 1, as you say. PyTorch traced it as 2 or more: a model that treats size 1 in "
+          "another way (squeeze, an if) does not do so here; compare a call of size 1 with "
+          "PyTorch");
+    return given;
+  }
+
+  void promise(const std::string& key, const LoadOptions::DimOption& given) {
+    if (!given.bounds || !given.name.empty())
+      throw ExportError("\"" + key + "\" is an expression: give its bounds, \"" + key +
+                        "=LOW..HIGH\"");
+    Dim expression = 0;
+    try {
+      expression = ir::parse_dim(key, [this](std::string_view name) {
+        return symbols_.try_emplace(std::string(name), Dim::symbol(std::string(name), 1))
+            .first->second;
+      });
+    } catch (const ExportError& e) {
+      throw ExportError("\"" + key + "\" is no expression over sizes: " + e.what());
+    }
+    Promise promise{key, {}, *given.bounds};
+    for (const Symbol* symbol : expression.symbols()) promise.symbols.push_back(symbol->name);
+    if (promise.symbols.empty())
+      throw ExportError("\"" + key + "\" names no size; an example is \"u0*u1=1..16\"");
+    for (const auto& [other, bounds] : promised_)
+      if (same(other, expression) && bounds != *given.bounds)
+        throw ExportError("\"" + key + "\" is " + expression.to_string() +
+                          ", which another --dim sets differently; give it once");
+    promised_.emplace_back(expression, *given.bounds);
+    const bool all_known = std::ranges::all_of(
+        promise.symbols, [&](const std::string& name) { return known_.contains(name); });
+    if (all_known)
+      choices_.promises.push_back(std::move(promise));
+    else
+      choices_.unknown.push_back(key);
+  }
+
+  void require_different_names() const {
+    std::map<std::string, std::string> symbols;  // by name
+    for (const std::string& symbol : known_) {
+      const auto chosen = choices_.symbols.find(symbol);
+      const bool renamed = chosen != choices_.symbols.end() && !chosen->second.name.empty();
+      const std::string& name = renamed ? chosen->second.name : symbol;
+      if (const auto [other, is_new] = symbols.emplace(name, symbol); !is_new)
+        throw ExportError(other->second + " and " + symbol +
+                          " are different sizes for PyTorch; they cannot both be called " + name);
+    }
+  }
+
+  const ExportedProgram& program_;
+  std::set<std::string> known_;
+  std::map<std::string, Dim> symbols_;  ///< of all expressions
+  std::vector<std::pair<Dim, LoadOptions::Bounds>> promised_;
+  DimChoices choices_;
+};
+
+}  // namespace
+
+std::optional<std::string> symbol_in(std::string_view expression) {
+  constexpr std::string_view begin = "Symbol('";
+  const size_t end = expression.find('\'', begin.size());
+  if (!expression.starts_with(begin) || end == expression.npos) return std::nullopt;
+  return std::string(expression.substr(begin.size(), end - begin.size()));
+}
+
+std::string Dimension::to_string() const {
+  const std::string range = text_of(minimum, maximum);
+  return place.empty() ? symbol + " (" + range + ")" : place + " (" + symbol + ", " + range + ")";
+}
+
+std::vector<Dimension> dimensions_of(const ExportedProgram& program) {
+  std::vector<Dimension> dimensions;
+  const auto add = [&](const std::string& symbol, const std::string& place) {
+    if (std::ranges::find(dimensions, symbol, &Dimension::symbol) != dimensions.end()) return;
+    const auto range = program.ranges.find(symbol);
+    Dimension& d = dimensions.emplace_back(Dimension{symbol, place});
+    if (range == program.ranges.end()) return;
+    d.minimum = range->second.minimum.value_or(d.minimum);
+    d.maximum = range->second.maximum.value_or(d.maximum);
+  };
+  for_each_size(program, [&](const std::string& input, int dim, const SymInt& size) {
+    if (const auto* text = std::get_if<std::string>(&size))
+      if (const std::optional<std::string> symbol = symbol_in(*text))
+        add(*symbol, place_text(input, dim));
+  });
+  for (const auto& [text, range] : program.ranges)
+    if (!is_expression(text)) add(text, "");
+  return dimensions;
+}
+
+DimChoices choose_dims(const ExportedProgram& program,
+                       const std::map<std::string, LoadOptions::DimOption>& dims) {
+  return Chooser(program).run(dims);
+}
+
+}  // namespace taper::pt2

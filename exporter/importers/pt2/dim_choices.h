@@ -1,0 +1,40 @@
+// What the caller says of a program's dimensions (LoadOptions::dims), put in terms of its symbols.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "taper/exporter/importers/pt2/program.h"
+#include "taper/exporter/importers/pt2/pt2.h"
+
+namespace taper::pt2 {
+
+/// The symbol that an expression of PyTorch is: "s77" of "Symbol('s77', integer=True)"; nothing for
+/// other expressions.
+std::optional<std::string> symbol_in(std::string_view expression);
+
+/// Bounds of an expression over symbols that the program does not prove: the caller promises them.
+struct Promise {
+  std::string text;                  ///< "u0*u1"
+  std::vector<std::string> symbols;  ///< in it, by PyTorch's names
+  LoadOptions::Bounds bounds;
+};
+
+struct DimChoices {
+  std::map<std::string, LoadOptions::DimOption> symbols;  ///< by PyTorch's name
+  std::vector<Promise> promises;
+  std::vector<std::string> unknown;  ///< keys that name nothing in this program
+  std::vector<std::string> notes;    ///< what people should know of it
+};
+
+/// The program's symbols, in the order of its inputs, then those that depend on data.
+std::vector<Dimension> dimensions_of(const ExportedProgram& program);
+
+/// Throws ExportError for bounds outside those of the program, for a place whose size is no symbol,
+/// and for two keys that contradict each other.
+DimChoices choose_dims(const ExportedProgram& program,
+                       const std::map<std::string, LoadOptions::DimOption>& dims);
+
+}  // namespace taper::pt2

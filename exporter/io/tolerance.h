@@ -1,0 +1,35 @@
+// How far a result may be from the expected one: the one rule of `taper check`, of the tests that
+// programs carry, and of `taper compare`. Relative to the largest magnitude of the expected result.
+#pragma once
+#include <algorithm>
+
+#include "taper/runtime/core/dtype.h"
+
+namespace taper::io {
+
+/// Of a run that computes in this dtype: a few roundings, or a step of quantized values. Integers
+/// that are one apart exceed it, so they must be equal.
+constexpr double tolerance_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16:
+      return 2e-2;
+    case DType::i8:
+      return 5e-2;
+    case DType::bf16:
+      return 1e-1;
+    default:
+      return 1e-4;
+  }
+}
+
+/// Of a run that computes in several dtypes: the largest of theirs.
+class Tolerance {
+ public:
+  void add(DType dtype) { value_ = std::max(value_, tolerance_of(dtype)); }
+  double value() const { return value_; }
+
+ private:
+  double value_ = tolerance_of(DType::f32);
+};
+
+}  // namespace taper::io

@@ -1,0 +1,53 @@
+#include "taper/runtime/extension/module/region.h"
+
+#include <cstdint>
+#include <utility>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/mman.h>
+#else
+#include <cstring>
+#include <new>
+#endif
+
+namespace taper {
+
+#if defined(__unix__) || defined(__APPLE__)
+
+namespace {
+#ifdef MAP_NORESERVE  // without it Linux refuses more than it could give at once
+constexpr int no_reserve = MAP_NORESERVE;
+#else
+constexpr int no_reserve = 0;
+#endif
+}  // namespace
+
+Region::Region(size_t size, Use use) : size_(size > 0 ? size : 1) {
+  if (size > PTRDIFF_MAX) return;
+  const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (use == Use::part ? no_reserve : 0);
+  void* mapped = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (mapped != MAP_FAILED) data_ = static_cast<std::byte*>(mapped);
+}
+
+Region::~Region() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+#else
+
+Region::Region(size_t size, Use) : size_(size > 0 ? size : 1) {
+  if (size > PTRDIFF_MAX) return;
+  data_ = static_cast<std::byte*>(::operator new(size_, std::align_val_t(64), std::nothrow));
+  if (data_ != nullptr) std::memset(data_, 0, size_);
+}
+
+Region::~Region() {
+  if (data_ != nullptr) ::operator delete(data_, std::align_val_t(64));
+}
+
+#endif
+
+Region::Region(Region&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+
+}  // namespace taper

@@ -1,0 +1,33 @@
+#pragma once
+#include <cstddef>
+
+#include "taper/runtime/core/span.h"
+
+namespace taper {
+
+/// Memory for a program, all zeros, at a multiple of 64. It is reserved at once, but the system
+/// gives a page only when the page is touched: a method that could take a batch of 4096 and runs a
+/// batch of 1 pays for 1.
+class Region {
+ public:
+  enum class Use {
+    all,   ///< the system refuses more memory than the machine has
+    part,  ///< the region may be larger than the machine's memory
+  };
+
+  /// Look at `is_there()`: the system may refuse.
+  explicit Region(size_t size, Use use = Use::all);
+  Region(Region&& other) noexcept;
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  ~Region();
+
+  bool is_there() const { return data_ != nullptr; }
+  operator Span<std::byte>() const { return {data_, static_cast<index_t>(size_)}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_;
+};
+
+}  // namespace taper

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# The tests that compute, as a lesser processor runs them: without AVX-512, then without AVX2. Of the release build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+start=$SECONDS
+
+programs=(eager_test kernels_functions_test kernels_portable_test kernels_layers_test kernels_quantized_test kernels_programs_test
+  optimized_kernels_test exporter_nn_test exporter_optim_test exporter_trace_test exporter_passes_test exporter_emit_test
+  exporter_pt2_test exporter_cli_test exporter_compare_test exporter_inspect_test runtime_test module_test models_test
+  published_models_test)
+for level in avx2 portable; do
+  export TAPER_CPU=$level
+  echo "== TAPER_CPU=$level"
+  for program in "${programs[@]}"; do
+    (cd build/release && "bin/$program" --gtest_brief=1)
+  done
+  ctest --preset release --progress -R '^(op_goldens|op_properties|pt2_goldens|operator_parts|operator_table)'
+done
+echo "The tests that compute pass without AVX-512 and without AVX2 ($((SECONDS - start)) s)."

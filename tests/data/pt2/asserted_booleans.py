@@ -1,0 +1,24 @@
+"""Records asserted_booleans.pt2: assertions about one boolean reduction, as models of transformers hold them.
+
+    python asserted_booleans.py        # needs torch 2.15 and safetensors
+"""
+import torch
+from safetensors.torch import save_file
+
+
+class AssertedBooleans(torch.nn.Module):
+    def forward(self, x):
+        torch._assert_async(torch._is_all_true(x > -100), "every element is above -100")
+        torch._assert_async(torch._is_any_true(torch.isfinite(x)))
+        torch._check(torch._is_all_true(torch.isfinite(x)).item())
+        return x * 2
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    x = torch.randn(3, 4)
+    program = torch.export.export(AssertedBooleans(), (x,))
+    for node in program.graph.nodes:
+        node.meta.pop("stack_trace", None)  # paths of the machine
+    torch.export.save(program, "asserted_booleans.pt2")
+    save_file({"set0.input.0": x, "set0.output.0": program.module()(x)}, "asserted_booleans.io.safetensors")

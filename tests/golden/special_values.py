@@ -1,0 +1,490 @@
+#!/usr/bin/env python3
+"""Writes special_values.jsonl: what PyTorch gives, and its gradients, where the arguments hold special values.
+
+    special_values.py FOLDER [NAME]…  > special_values.jsonl    (wants torch; FOLDER: the golden cases, see cases.h)
+
+The calls are those of the golden cases and of seeds.jsonl that have gradients, made small. Each is called with
+
+    zeros     zeros of both signs among the elements        ones      one element wherever there were several
+    infinite  infinities, and some zeros                    none      no element along a dimension
+    nan       a NaN                                         null      nothing but zeros
+    mixed     all of these, and 1 and -1                    extreme   numbers near the largest and the smallest
+
+A line is a case: its call as in seeds.jsonl, results, gradients for the GRADIENT below; or that PyTorch refuses it.
+The numbers depend on PyTorch's version and processor; seeds are fixed, so that a second run gives the same file.
+"""
+import glob
+import json
+import math
+import os
+import random
+import re
+import signal
+import sys
+import warnings
+
+import torch
+
+import in_double
+
+GRADIENT = [1.0, -2.0, 0.5, 3.0, -1.5]  # of element i of a result: GRADIENT[i % 5]
+VARIANTS = ["zeros", "infinite", "nan", "mixed", "ones", "none", "null", "extreme"]
+NAMES = {torch.float64: "f64", torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
+         torch.int32: "i32", torch.int16: "i16", torch.int8: "i8", torch.uint8: "u8", torch.bool: "bool"}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
+CALLS = 2             # of an operator, as different as their numbers are
+MOST_ELEMENTS = 20    # of all floating arguments together
+# Those whose golden calls do not bear other sizes or dtypes: only EXTRA_CALLS.
+ONLY_EXTRA = {"_fused_rms_norm", "_grouped_mm", "_log_softmax_backward_data", "_softmax_backward_data", "narrow", "repeat_interleave.self_Tensor",
+              "ctc_loss.Tensor", "embedding_bag.padding_idx"}
+# Whether a sum of extremes overflows depends on its order, which is another one at each CPU level.
+SUMS_WITHOUT_ORDER = re.compile("conv")
+# Draws random numbers, changes sizes behind PyTorch's back, or has no numbers of interest.
+LEFT_OUT = re.compile(r"rand|dropout|bernoulli|rrelu|multinomial|normal|exponential|uniform|as_strided|resize|set_|empty|_fft|complex|real$|"
+                      r"::|^to\.|_to_copy|fake_quant|fused_moving|lstm|gru|rnn|attention|^_ctc_loss|^item$|assert|quant")
+
+
+# ---- calls
+
+def rows():
+    """The names in Taper's operator table."""
+    table = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../kernels/operators.def")
+    return set(re.findall(r'^TAPER_OP\([^"]*"([^("]*)\(', open(table).read(), re.M))
+
+
+def from_goldens(folder):
+    for path in sorted(glob.glob(f"{folder}/aten.*.safetensors")):
+        base, overload = os.path.basename(path).split(".")[1:3]
+        name = base if overload == "default" else f"{base}.{overload}"
+        if base.endswith("_") and not base.endswith("__"):
+            continue  # in place: the same kernel and the same derivative
+        cases, tensors = in_double.read(path)
+        for case in cases.values():
+            if "error" in case or case.get("random") or not case.get("grads") or '"complex"' in json.dumps(case):
+                continue
+            args = [golden_argument(v, tensors) for v in case["args"]]
+            kwargs = {k: golden_argument(v, tensors) for k, v in case["kwargs"].items()}
+            yield name, args, kwargs
+
+
+def golden_argument(value, tensors):
+    if "tensor" in value:
+        tensor = tensors[value["tensor"]]
+        if "sizes" in value:
+            tensor = tensor.as_strided(value["sizes"], value["strides"], value["offset"])
+        tensor = tensor.clone(memory_format=torch.contiguous_format)
+        return tensor.to(torch.float32) if tensor.is_floating_point() else tensor
+    if "list" in value:
+        return [golden_argument(v, tensors) for v in value["list"]]
+    if "scalar" in value:
+        return golden_argument(value["scalar"], tensors)
+    kind, content = next(iter(value.items()))
+    if kind == "dtype":
+        return getattr(torch, content)
+    if kind == "memory_format":
+        return None
+    return None if kind == "none" else float(content) if kind == "float" else content
+
+
+EXTRA_CALLS = """
+["native_batch_norm", "f32[2,2,3]", "f32[2]", "f32[2]", "f32[2] constant", "f32[2] 0.5..2", true, 0.1, 1e-05]
+["_native_batch_norm_legit", "f32[2,2,3]", "f32[2]", "f32[2]", "f32[2]", "f32[2] 0.5..2", true, 0.1, 1e-05]
+["_native_batch_norm_legit_no_training", "f32[2,2,3]", "f32[2]", "f32[2]", "f32[2]", "f32[2] 0.5..2", 0.1, 1e-05]
+["_native_batch_norm_legit_functional", "f32[2,2,3]", "f32[2]", "f32[2]", "f32[2]", "f32[2] 0.5..2", true, 0.1, 1e-05]
+["batch_norm", "f32[2,2,3]", "f32[2]", "f32[2]", "f32[2]", "f32[2] 0.5..2", false, 0.1, 1e-05, false]
+["batch_norm", "f32[2,2,3]", "f32[2]", "f32[2]", null, null, true, 0.1, 1e-05, false]
+["native_batch_norm_backward", "f32[2,2,3]", "f32[2,2,3]", "f32[2]", "f32[2]", "f32[2] 0.5..2", "f32[2]", "f32[2] 0.5..2", true, 1e-05, [true, true, true]]
+["native_layer_norm_backward", "f32[2,3]", "f32[2,3]", [3], "f32[2,1]", "f32[2,1] 0.5..2", "f32[3]", "f32[3]", [true, true, true]]
+["native_group_norm", "f32[2,4,3]", "f32[4]", "f32[4]", 2, 4, 3, 2, 1e-05]
+["native_group_norm", "f32[2,4,3]", null, null, 2, 4, 3, 1, 0.5]
+["group_norm", "f32[2,4,3]", 2, "f32[4]", "f32[4]", 1e-05, false]
+["group_norm", "f32[2,4,0]", 2, "f32[4]", "f32[4]", 1e-05, false]
+["convolution_backward", "f32[1,2,2]", "f32[1,2,3]", "f32[2,2,2]", [2], [1], [0], [1], false, [0], 1, [false, false, true]]
+["convolution_backward", "f32[1,2,2]", "f32[1,2,3]", "f32[2,2,2]", [2], [1], [0], [1], false, [0], 1, [true, false, true]]
+["convolution_backward", "f32[1,2,2]", "f32[1,2,3]", "f32[2,1,2]", [2], [1], [0], [1], false, [0], 2, [false, false, true]]
+["convolution_backward", "f32[1,2,2]", "f32[1,2,3]", "f32[2,2,2]", null, [1], [0], [1], false, [0], 1, [true, true, false]]
+["nll_loss_forward", "f32[3,4]", "i64[3] 0..3", "f32[4] 0.1..2", 1, -100]
+["nll_loss_backward", "f32[]", "f32[3,4]", "i64[3] 0..3", "f32[4] 0.1..2", 1, -100, "f32[] 1..2"]
+["linalg_vector_norm", "f32[2,4]", -Infinity, [1], false]
+["linalg_vector_norm", "f32[2,4]", Infinity, [0], true]
+["linalg_vector_norm", "f32[2,4]", -1, [1]]
+["linalg_vector_norm", "f32[2,4]", 0.5, null]
+["linalg_vector_norm", "f32[2,4]", 3, [1]]
+["linalg_vector_norm", "f32[2,4]", 1, [1]]
+["linalg_vector_norm", "f32[2,4]", 0, [1]]
+["linalg_vector_norm", "f32[2,4]", -Infinity, null]
+["norm.ScalarOpt_dim", "f32[2,4]", -Infinity, [1], true]
+["norm.ScalarOpt_dim", "f32[2,4]", Infinity, [1]]
+["norm.ScalarOpt_dim", "f32[2,4]", -2, [0]]
+["norm.ScalarOpt_dtype", "f32[2,4]", 3, {"dtype": "float64"}]
+["norm.Scalar", "f32[2,4]", -Infinity]
+["prod", "f32[5]"]
+["prod", "f32[2,3]"]
+["prod.dim_int", "f32[2,3]", 1, false]
+["cumprod", "f32[2,4]", 1]
+["cumprod", "f32[5]", 0]
+["std_mean.correction", "f32[2,4]", [1], {"correction": 1}]
+["std_mean.correction", "f32[2,4]", null, {"correction": 0, "keepdim": true}]
+["var_mean.correction", "f32[2,4]", [0], {"correction": 2}]
+["_fused_rms_norm", "f32[2,3]", [3], "f32[3]", 1e-05]
+["_fused_rms_norm", "f32[2,3]", [3], null, null]
+["_log_softmax_backward_data", "f32[2,3]", "f32[2,3] -3..-0.1", 1, "float32"]
+["_softmax_backward_data", "f32[2,3]", "f32[2,3] 0..1", 1, "float32"]
+["narrow", "f32[4,2]", 0, 1, 2]
+["silu_backward", "f32[2,4]", "f32[2,4]"]
+["copy", "f32[2,3]", "f32[3]"]
+["_to_copy", "f32[2,3]", {"dtype": "float64"}]
+["native_group_norm_backward", "f32[1,2,3]", "f32[1,2,3]", "f32[1,1]", "f32[1,1] 0.5..2", "f32[2]", 1, 2, 3, 1, [true, true, true]]
+["reflection_pad3d_backward", "f32[1,1,2,2,4]", "f32[1,1,2,2,2]", [1, 1, 0, 0, 0, 0]]
+["replication_pad3d_backward", "f32[1,1,2,2,4]", "f32[1,1,2,2,2]", [1, 1, 0, 0, 0, 0]]
+["scaled_dot_product_attention", "f32[1,2,2]", "f32[1,3,2]", "f32[1,3,2]"]
+["scaled_dot_product_attention", "f32[1,2,2]", "f32[1,2,2]", "f32[1,2,2]", null, 0.0, true]
+["_scaled_dot_product_flash_attention_for_cpu", "f32[1,1,2,2]", "f32[1,1,3,2]", "f32[1,1,3,2]", 0.0, false]
+["lstm_cell", "f32[1,2]", ["f32[1,2]", "f32[1,2]"], "f32[8,2]", "f32[8,2]", "f32[8]", "f32[8]"]
+["gru_cell", "f32[1,2]", "f32[1,2]", "f32[6,2]", "f32[6,2]", "f32[6]", "f32[6]"]
+["rnn_tanh_cell", "f32[1,2]", "f32[1,2]", "f32[2,2]", "f32[2,2]", "f32[2]", "f32[2]"]
+["rnn_relu_cell", "f32[1,2]", "f32[1,2]", "f32[2,2]", "f32[2,2]", "f32[2]", "f32[2]"]
+["quantile", "f32[2,4]", "f32[2] 0.2..0.8", 1]
+["embedding_bag.padding_idx", "f32[4,3]", "i64[5] 0..3", "i64[2] = 0 2", false, 0, false, null, false, 1]
+["soft_margin_loss", "f32[2,3]", "f32[2,3]", 1]
+["trace", "f32[3,3]"]
+["dot", "f32[4]", "f32[4]"]
+["vdot", "f32[4]", "f32[4]"]
+["mv", "f32[2,3]", "f32[3]"]
+["mm", "f32[2,3]", "f32[3,2]"]
+["bmm", "f32[2,2,3]", "f32[2,3,2]"]
+["take", "f32[2,3]", "i64[4] 0..5"]
+["linalg_cholesky", "f32[3,3] diagonal"]
+["im2col", "f32[1,2,3,3]", [2, 2], [1, 1], [0, 0], [1, 1]]
+["adaptive_avg_pool3d", "f32[1,1,2,3,2]", [1, 2, 1]]
+["avg_pool2d_backward", "f32[1,1,2,2]", "f32[1,1,3,3]", [2, 2], [1, 1], [0, 0], false, true, null]
+["reflection_pad2d_backward", "f32[1,1,4,4]", "f32[1,1,2,2]", [1, 1, 1, 1]]
+["replication_pad2d_backward", "f32[1,1,4,4]", "f32[1,1,2,2]", [1, 1, 1, 1]]
+["index_fill.int_Scalar", "f32[3,4]", 0, "i64[2] 0..2", 1.5]
+["sgn", "f32[5]"]
+["squeeze", "f32[1,4,1]"]
+"""
+
+
+def from_seeds(lines):
+    for line in lines:
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, *args = json.loads(line)
+        kwargs = args.pop() if args and isinstance(args[-1], dict) else {}
+        if kwargs.pop("random", False):
+            continue
+        draw = random.Random(line)
+        yield name, [seed_argument(a, draw) for a in args], {k: seed_argument(v, draw) for k, v in kwargs.items()}
+
+
+def seed_argument(value, draw):
+    if isinstance(value, list):
+        return [seed_argument(v, draw) for v in value]
+    match = re.fullmatch(r"(\w+)\[([\d,]*)\](.*)", value) if isinstance(value, str) else None
+    if not match:
+        return getattr(torch, value) if value in ("float32", "float64") else value
+    dtype, sizes, words = DTYPES[match[1]], [int(n) for n in match[2].split(",") if n], match[3]
+    count = math.prod(sizes)
+    floating = dtype.is_floating_point
+    if "=" in words:
+        elements = [float(w) for w in words.split("=")[1].split()]
+    else:
+        between = re.search(r"(-?[\d.]+?)\.\.(-?[\d.]+)", words)
+        low, high = (float(between[1]), float(between[2])) if between else (-2, 2) if floating else (0, 9)
+        elements = [draw.uniform(low, high) if floating else draw.randint(int(low), int(high)) for _ in range(count)]
+        if dtype == torch.bool:
+            elements = [e > (low + high) / 2 for e in elements]
+    tensor = torch.tensor(elements, dtype=torch.float64).reshape(sizes)
+    if "ascending" in words:
+        tensor = tensor.sort(-1)[0]
+    if "diagonal" in words:
+        tensor = tensor + sizes[-1] * torch.eye(sizes[-2], sizes[-1], dtype=torch.float64)
+    return tensor.to(torch.float32 if floating else dtype)
+
+
+def tensors_of(arguments):
+    for key, value in arguments:
+        if isinstance(value, torch.Tensor):
+            yield key, value
+        elif isinstance(value, list):
+            for k, element in enumerate(value):
+                if isinstance(element, torch.Tensor):
+                    yield f"{key}.{k}", element
+
+
+def paths_of(args, kwargs):
+    return [(f"args.{i}", v) for i, v in enumerate(args)] + [(f"kwargs.{k}", v) for k, v in kwargs.items()]
+
+
+def mapped(args, kwargs, change):
+    """The same arguments with change(path, tensor) for each tensor."""
+    def one(path, value):
+        if isinstance(value, torch.Tensor):
+            return change(path, value)
+        if isinstance(value, list):
+            return [one(f"{path}.{k}", v) for k, v in enumerate(value)]
+        return value
+    return ([one(f"args.{i}", v) for i, v in enumerate(args)], {k: one(f"kwargs.{k}", v) for k, v in kwargs.items()})
+
+
+def floating_elements(args, kwargs):
+    return sum(t.numel() for _, t in tensors_of(paths_of(args, kwargs)) if t.is_floating_point())
+
+
+def resized(args, kwargs, extent):
+    """The same with other extents, and elements taken in turn; numbers that are meant as sizes do not follow."""
+    def change(_, tensor):
+        sizes = [extent(n) for n in tensor.shape]
+        count = math.prod(sizes)
+        if count == 0 or tensor.numel() == 0:
+            return torch.zeros(sizes, dtype=tensor.dtype)
+        flat = tensor.reshape(-1)
+        flat = flat.repeat(count // flat.numel() + 1)[:count]
+        if not tensor.is_floating_point() and tensor.dtype != torch.bool and min(sizes, default=9) < 9:
+            flat = flat % max(1, min(n for n in sizes)) if int(flat.max()) > 1 else flat
+        return flat.reshape(sizes).clone()
+    return mapped(args, kwargs, change)
+
+
+# ---- what PyTorch gives
+
+def call(name, args, kwargs, constants=frozenset({"running_mean", "running_var", "save_mean", "save_invstd"})):
+    """Results, and gradients by path, but not of the arguments named in `constants`. Throws what PyTorch throws."""
+    overload, _, variant = name.partition(".")
+    leaves = {}
+
+    function = getattr(getattr(torch.ops.aten, overload), variant or "default")
+    names = {f"args.{i}": a.name for i, a in enumerate(function._schema.arguments)}
+
+    def leaf(path, tensor):
+        tensor = tensor.detach().clone()
+        if tensor.is_floating_point() and names.get(path) not in constants:
+            leaves[path] = tensor.requires_grad_()
+        return tensor
+    try:
+        results = function(*(leafed := mapped(args, kwargs, leaf))[0], **leafed[1])
+    except (RuntimeError, NotImplementedError) as e:
+        without = re.search(r"derivative for '(?:\w+ )?(\w+)' is not implemented|respect to argument '(\w+)'", str(e))
+        constant = without and (without[1] or without[2])
+        if not constant or constant in constants:
+            raise
+        return call(name, args, kwargs, constants | {constant})
+    results = list(results) if isinstance(results, (tuple, list)) else [results]
+    if not all(r is None or isinstance(r, torch.Tensor) for r in results):
+        raise TypeError("not tensors")
+    if any(r is not None and r.is_complex() for r in results):
+        raise TypeError("complex")
+    seeded = [r for r in results if r is not None and r.requires_grad]
+    gradients = {}
+    if seeded and leaves:
+        seeds = [torch.tensor([GRADIENT[i % 5] for i in range(r.numel())], dtype=r.dtype).reshape(r.shape) for r in seeded]
+        found = torch.autograd.grad(seeded, list(leaves.values()), seeds, allow_unused=True)
+        gradients = {p: g for p, g in zip(leaves, found) if g is not None}
+    return [None if r is None else r.detach() for r in results], gradients
+
+
+def outcome(name, args, kwargs):
+    """Of a case: results and gradients, or that PyTorch refuses; None if it is of no use."""
+    try:
+        results, gradients = call(name, args, kwargs)
+        if not results:
+            return None
+        return {"results": [None if r is None else text(r) for r in results], "gradients": {p: text(g) for p, g in gradients.items()}}
+    except TypeError:
+        return None
+    except Exception as e:
+        return {"refused": str(e).splitlines()[0][:60] if str(e) else type(e).__name__}
+
+
+def works(name, args, kwargs):
+    return bool((outcome(name, args, kwargs) or {}).get("gradients"))
+
+
+def small(name, args, kwargs):
+    """The call with few elements, or None."""
+    rounded = mapped(args, kwargs, lambda _, t: torch.tensor([float(f"{x:.2g}") for x in t.reshape(-1).tolist()], dtype=t.dtype).reshape(t.shape)
+                     if t.is_floating_point() and t.numel() <= 4000 else t)
+    for most in (99, 6, 4, 3, 2):
+        smaller = resized(*rounded, lambda n: min(n, most)) if most < 99 else rounded
+        if 1 < floating_elements(*smaller) <= MOST_ELEMENTS and works(name, *smaller):
+            return smaller
+    for most in (3, 4, 99):
+        smaller = resized(*rounded, lambda n: min(n, most)) if most < 99 else rounded
+        if 1 < floating_elements(*smaller) <= 6 * MOST_ELEMENTS and works(name, *smaller):
+            return smaller
+    return None
+
+
+def numbers_of(args, kwargs):
+    """What makes two calls different besides their elements."""
+    return json.dumps([[("tensor", NAMES[v.dtype], v.dim()) if isinstance(v, torch.Tensor) else str(v) for v in values]
+                       for values in (args, [kwargs[k] for k in sorted(kwargs)])] + [sorted(kwargs)])
+
+
+def chosen(calls, count):
+    """The smallest call of each kind, spread over the kinds."""
+    kinds = {}
+    for args, kwargs in sorted(calls, key=lambda c: floating_elements(*c)):
+        if floating_elements(args, kwargs) < 2:
+            continue
+        kinds.setdefault(numbers_of(args, kwargs), (args, kwargs))
+    kinds = list(kinds.values())
+    step = max(1, len(kinds) / count)
+    return [kinds[int(k * step)] for k in range(min(count, len(kinds)))]
+
+
+# ---- special values
+
+def special(variant, args, kwargs, draw):
+    """The arguments of a variant; None where it changes nothing."""
+    if variant == "ones":
+        changed = resized(args, kwargs, lambda n: min(n, 1))
+    elif variant == "none":
+        first = next((t for _, t in tensors_of(paths_of(args, kwargs)) if t.is_floating_point() and t.dim()), None)
+        if first is None:
+            return None
+        gone = draw.choice([n for n in first.shape if n > 1] or list(first.shape))
+        changed = resized(args, kwargs, lambda n: 0 if n == gone else n)
+    else:
+        paths = [p for p, t in tensors_of(paths_of(args, kwargs)) if t.is_floating_point()]
+        touched = [p for p in paths if draw.random() < 0.6] or [draw.choice(paths)]
+        changed = mapped(args, kwargs, lambda p, t: replaced(variant, t, draw) if p in touched else t)
+    same = all(torch.equal(a, b) for (_, a), (_, b) in zip(tensors_of(paths_of(args, kwargs)), tensors_of(paths_of(*changed))))
+    return None if same else changed
+
+
+def replaced(variant, tensor, draw):
+    inf, nan = math.inf, math.nan
+    choices = {"zeros": ([0.0, 0.0, -0.0], 0.5), "infinite": ([inf, -inf, inf, -inf, 0.0], 0.35), "nan": ([nan], 0.15),
+               "mixed": ([0.0, -0.0, inf, -inf, nan, 1.0, -1.0], 0.7), "null": ([0.0], 1.0),
+               "extreme": ([3e38, -3e38, 1e-38, 1e-45, -1e-42, 1e20, -1e20], 0.5)}
+    values, share = choices[variant]
+    elements = [draw.choice(values) if draw.random() < share else x for x in tensor.reshape(-1).tolist()]
+    if variant == "nan" and elements and not any(x != x for x in elements):
+        elements[draw.randrange(len(elements))] = nan
+    return torch.tensor(elements, dtype=tensor.dtype).reshape(tensor.shape)
+
+
+# ---- the file
+
+def number(x):
+    if x != x:
+        return "nan"
+    if x in (math.inf, -math.inf):
+        return "inf" if x > 0 else "-inf"
+    if x == int(x) and abs(x) < 1e6:
+        return "-0" if x == 0 and math.copysign(1, x) < 0 else str(int(x))
+    short = f"{x:.4g}"
+    return short if abs(float(short)) < 3.4e38 else f"{x:.8g}"  # no number becomes infinity by rounding
+
+
+def text(tensor):
+    elements = tensor.reshape(-1).tolist()
+    return f"{NAMES[tensor.dtype]}[{','.join(map(str, tensor.shape))}] = {' '.join(number(float(x)) for x in elements)}".rstrip()
+
+
+def written(value):
+    if isinstance(value, torch.Tensor):
+        return text(value)
+    if isinstance(value, list):
+        return [written(v) for v in value]
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, float) and not math.isfinite(value):
+        return number(value)
+    return value
+
+
+def as_read(args, kwargs):
+    """The arguments as a reader of the file has them: rounded by their text."""
+    return mapped(args, kwargs, lambda _, t: torch.tensor([float(number(float(x))) for x in t.reshape(-1).tolist()], dtype=torch.float64)
+                  .to(t.dtype).reshape(t.shape))
+
+
+def line(identity, name, args, kwargs):
+    entry = {"id": identity, "call": [name, *map(written, args), *([{k: written(v) for k, v in kwargs.items() if v is not None}] if kwargs else [])]}
+    found = outcome(name, args, kwargs)
+    return json.dumps(entry | found, separators=(",", ":")) if found else None
+
+
+def cases_of(name, k, args, kwargs, left_out, begin):
+    """Lines of one call. Calls begin(variant) before each part that could end the process; `left_out`: those that did."""
+    begin("small")
+    reduced = None if "small" in left_out else small(name, args, kwargs)
+    lines = []
+    variants = []
+    if reduced:
+        variants = VARIANTS if floating_elements(*reduced) <= MOST_ELEMENTS else ["mixed", "nan", "none"]
+    if SUMS_WITHOUT_ORDER.match(name):
+        variants = [v for v in variants if v != "extreme"]
+    for variant in variants:
+        draw = random.Random(f"{name} {k} {variant}")
+        if (name, variant) == ("multilabel_margin_loss", "none"):
+            continue  # PyTorch gives what was in memory
+        made = special(variant, *reduced, draw)
+        if made is None or variant in left_out or (k > 0 and variant in ("zeros", "null", "extreme", "none", "ones") and draw.random() < 0.8):
+            continue
+        begin(variant)
+        lines.append(line(f"{name}/{variant}{k}", name, *as_read(*made)))
+    return [l for l in lines if l]
+
+
+def in_children(units):
+    """cases_of of all units, in processes that PyTorch may end, as it does for some of these calls, or hang in."""
+    done, left_out = 0, set()
+    while done < len(units):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            with os.fdopen(write, "w") as pipe:
+                def say(*what):
+                    signal.setitimer(signal.ITIMER_PROF, 5)  # of processor time
+                    signal.alarm(60)
+                    print(json.dumps(what), file=pipe, flush=True)
+                for unit in units[done:]:
+                    say("lines", cases_of(*unit, left_out, lambda variant: say("begin", variant)))
+                    left_out = set()
+            os._exit(0)
+        os.close(write)
+        begun = None
+        with os.fdopen(read) as pipe:
+            for kind, content in map(json.loads, pipe):
+                if kind == "begin":
+                    begun = content
+                else:
+                    yield units[done], content
+                    done, left_out, begun = done + 1, set(), None
+        os.waitpid(child, 0)
+        if done < len(units):
+            print(f"{units[done][0]}: PyTorch does not survive {begun}", file=sys.stderr)
+            left_out.add(begun)
+
+
+def main(folder, *only):
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    calls, known = {}, rows()
+    extra = [json.loads(line)[0] for line in EXTRA_CALLS.split("\n") if line]
+    seeds = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds.jsonl")).readlines()
+    for source in (from_seeds(EXTRA_CALLS.splitlines()), from_goldens(folder), from_seeds(seeds)):
+        for name, args, kwargs in source:
+            is_full = name in ONLY_EXTRA and len(calls.get(name, [])) >= extra.count(name)
+            is_left_out = LEFT_OUT.search(name) and len(calls.get(name, [])) >= extra.count(name)
+            if name in known and not is_left_out and not is_full and (not only or name in only):
+                calls.setdefault(name, []).append((args, kwargs))
+    units = [(name, k, *call) for name, of_name in sorted(calls.items())
+             for k, call in enumerate(of_name[:extra.count(name)] + chosen(of_name[extra.count(name):], CALLS))]
+    counts = dict.fromkeys(calls, 0)
+    for (name, *_), lines in in_children(units):
+        counts[name] += len(lines)
+        for l in lines:
+            print(l, flush=True)
+    for name, count in counts.items():
+        if count == 0:
+            print(f"{name}: no call is small enough, or has gradients", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
