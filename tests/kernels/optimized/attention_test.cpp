@@ -18,9 +18,11 @@ struct Attention {
   Array value() const { return Array::random({heads / sharing, keys, values}, 3); }
 };
 
-/// In double; `mask(head, query, key)` is added to a score.
-std::vector<double> reference(const Attention& a,
-                              const std::function<double(index_t, index_t, index_t)>& mask) {
+/// What is added to the score of (head, query, key).
+using AddedMask = std::function<double(index_t, index_t, index_t)>;
+
+/// In double.
+std::vector<double> reference(const Attention& a, const AddedMask& mask) {
   const Array q = a.query(), k = a.key(), v = a.value();
   std::vector<double> y(static_cast<size_t>(a.heads * a.queries * a.values));
   for (index_t h = 0; h < a.heads; ++h)
@@ -105,6 +107,51 @@ TEST(attention, adds_a_mask_and_hides_by_one) {
           reference(a, [](index_t, index_t, index_t j) { return j < 2 ? -INFINITY : 0.0; }),
           kernel->name);
     }
+}
+
+/// Calls body(name, is_causal, mask, what it adds) for masks of every kind.
+template <class Body>
+void for_each_mask(const Attention& a, const Body& body) {
+  body("none", false, absent(), nothing);
+  body("causal", true, absent(), nothing);
+  const Array added = Array::random({a.queries, a.keys}, 4),
+              of_heads = Array::random({a.heads, 1, a.keys}, 5);
+  body("added", false, slot(added),
+       [&](index_t, index_t i, index_t j) { return added[i * a.keys + j]; });
+  body("added to the rows of a head", false, slot(of_heads),
+       [&](index_t h, index_t, index_t j) { return of_heads[h * a.keys + j]; });
+  Shape columns = Shape::dense(std::vector<index_t>{a.queries, a.keys});
+  const Shape rows = columns;
+  columns.strides[0] = 1, columns.strides[1] = a.queries;
+  const TensorRef turned{const_cast<float*>(added.data()), &columns, DType::f32};
+  body("added, column by column", false, slot(&turned),
+       [&](index_t, index_t i, index_t j) { return added[j * a.queries + i]; });
+  std::vector<uint8_t> shown(static_cast<size_t>(a.queries * a.keys) + 64);
+  for (size_t i = 0; i < shown.size(); ++i)
+    shown[i] = (static_cast<uint32_t>(i) * 2654435761u >> 16) % 3 != 0;
+  const auto hidden = [&](index_t at) {
+    return shown[static_cast<size_t>(at)] != 0 ? 0.0 : -INFINITY;
+  };
+  const TensorRef hides{shown.data(), &rows, DType::boolean},
+      hides_turned{shown.data(), &columns, DType::boolean};
+  body("hides", false, slot(&hides),
+       [&](index_t, index_t i, index_t j) { return hidden(i * a.keys + j); });
+  body("hides, column by column", false, slot(&hides_turned),
+       [&](index_t, index_t i, index_t j) { return hidden(j * a.queries + i); });
+}
+
+/// Beyond one block of queries (128 or 256) and of keys (128 or 512).
+const std::vector<Attention> several_blocks = {{1, 530, 530, 2, 1}, {2, 130, 1025, 2, 1, 2}};
+
+TEST(attention, masks_every_block_of_queries_and_keys) {
+  for (Attention a : several_blocks)
+    for_each_mask(a, [&](const char* name, bool is_causal, const Slot& mask, const auto& added) {
+      SCOPED_TRACE(name);
+      a.is_causal = is_causal;
+      const std::vector<double> want = reference(a, added);
+      for (const Kernel* kernel : kernels())
+        expect_close(attend(*kernel, a, mask), want, kernel->name);
+    });
 }
 
 TEST(attention, to_no_key_gives_zeros) {
@@ -197,9 +244,10 @@ std::vector<std::pair<const Kernel*, const Kernel*>> flash_kernels() {
 }
 
 /// In double, of weights that are written out.
-void expect_gradients(const Gradients& got, const Attention& a,
-                      const std::function<double(index_t, index_t, index_t)>& mask,
-                      const char* name) {
+struct WantedGradients {
+  std::vector<double> logsumexp, query, key, value;
+};
+WantedGradients reference_gradients(const Attention& a, const AddedMask& mask) {
   const Array q = a.query(), k = a.key(), v = a.value(), dy = grad_of(a);
   const double scale = a.features > 0 ? 1 / std::sqrt(double(a.features)) : 1;
   const auto at = [](index_t i) { return static_cast<size_t>(i); };
@@ -232,16 +280,24 @@ void expect_gradients(const Gradients& got, const Attention& a,
           dv[at((keys + j) * a.values + f)] += p[at(j)] * dy[row * a.values + f];
       }
     }
+  return {sums, dq, dk, dv};
+}
+void expect_gradients(const Gradients& got, const WantedGradients& want, const char* name) {
   for (index_t i = 0; i < got.logsumexp.numel(); ++i) {
-    if (std::isinf(sums[at(i)]))
+    const double sum = want.logsumexp[static_cast<size_t>(i)];
+    if (std::isinf(sum))
       EXPECT_EQ(got.logsumexp[i], -INFINITY);
     else
-      ASSERT_NEAR(got.logsumexp[i], sums[at(i)], 1e-5) << name;
+      ASSERT_NEAR(got.logsumexp[i], sum, 1e-5) << name;
   }
   const auto near = [&](const Array& gradient, const std::vector<double>& want) {
     expect_near(gradient, want, std::vector<double>(want.size(), 10), name);
   };
-  near(got.query, dq), near(got.key, dk), near(got.value, dv);
+  near(got.query, want.query), near(got.key, want.key), near(got.value, want.value);
+}
+void expect_gradients(const Gradients& got, const Attention& a, const AddedMask& mask,
+                      const char* name) {
+  expect_gradients(got, reference_gradients(a, mask), name);
 }
 
 TEST(attention_backward, is_the_derivative_at_every_level_and_size) {
@@ -276,6 +332,17 @@ TEST(attention_backward, knows_masks_that_add_and_masks_that_hide) {
           [&](index_t, index_t i, index_t j) { return sees(i, j) ? 0.0 : -INFINITY; },
           backward->name);
     }
+}
+
+TEST(attention_backward, masks_every_block_of_queries_and_keys) {
+  for (Attention a : several_blocks)
+    for_each_mask(a, [&](const char* name, bool is_causal, const Slot& mask, const auto& added) {
+      SCOPED_TRACE(name);
+      a.is_causal = is_causal;
+      const WantedGradients want = reference_gradients(a, added);
+      for (const auto& [forward, backward] : flash_kernels())
+        expect_gradients(differentiate(*forward, *backward, a, mask), want, backward->name);
+    });
 }
 
 TEST(attention_backward, has_the_same_bits_with_any_threads) {
