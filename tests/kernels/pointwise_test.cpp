@@ -349,6 +349,23 @@ TEST(special_entr, has_a_gradient_at_zero_and_infinity) {
             (std::vector<float>{INFINITY, INFINITY, -1, -INFINITY}));
   EXPECT_TRUE(std::isnan(entropy[5]) && std::isnan(dx[4]) && std::isnan(dx[5]));
 }
+TEST(atan2, has_a_gradient_of_zero_at_the_origin) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Tensor y = Tensor::from<double>({0, -0.0, 0, 0, -3, 3}, {6}).to(dtype),
+                 x = Tensor::from<double>({0, 0, -0.0, 2, 0, -4}, {6}).to(dtype);
+    y.set_requires_grad(), x.set_requires_grad();
+    const std::vector<Tensor> slopes = grad({sum(atan2(y, x))}, {y, x});
+    // x / (x² + y²) and -y / (x² + y²)
+    const std::vector<double> to_y = slopes[0].to(DType::f64).to_vector<double>(),
+                              to_x = slopes[1].to(DType::f64).to_vector<double>();
+    const double want_y[] = {0, 0, 0, 0.5, 0, -0.16}, want_x[] = {0, 0, 0, 0, 1.0 / 3, -0.12};
+    for (size_t i = 0; i < 6; ++i) {
+      EXPECT_NEAR(to_y[i], want_y[i], 1e-7) << i;
+      EXPECT_NEAR(to_x[i], want_x[i], 1e-7) << i;
+    }
+  }
+}
+
 TEST(linspace, of_integers_takes_its_ends_without_their_fractions) {
   EXPECT_EQ(linspace(0.5, 5, 4, DType::i64).to_vector<int64_t>(),
             (std::vector<int64_t>{0, 1, 3, 5}));

@@ -1,5 +1,7 @@
 #include "taper/exporter/eager/ops/pooling.h"
 
+#include <gmock/gmock.h>
+
 #include <cmath>
 
 #include "taper/tests/kernels/eager_check.h"
@@ -52,6 +54,32 @@ TEST(max_pool, hands_no_gradient_on_from_windows_of_padding_only) {
     x.set_grad({});
     sum(std::get<0>(pooled(x))).backward();
     EXPECT_EQ(sum(x.grad()).item(), size.size() == 4 ? 4 : 8);
+  }
+}
+
+TEST(max_pool2d, refuses_indices_outside_the_plane_in_its_gradient) {
+  const auto backward = [](DType dtype, int64_t extent, int64_t planes, int64_t place,
+                           int64_t index) {
+    const int64_t half = extent / 2;
+    std::vector<int64_t> indices(static_cast<size_t>(planes * half * half), 0);
+    indices[static_cast<size_t>(place)] = index;
+    return call<ops::max_pool2d_with_indices_backward>(
+        Location::current(), ones({1, planes, half, half}, dtype),
+        zeros({1, planes, extent, extent}, dtype), Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1},
+        false, Tensor::from(indices, {1, planes, half, half}));
+  };
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    for (const int64_t index : {int64_t{16}, int64_t{-2}, int64_t{1} << 32, INT64_MIN, INT64_MAX})
+      for (const int64_t place : {0, 5, 11}) {
+        const std::string message = "index " + std::to_string(index) + " is outside [-1, 16)";
+        EXPECT_THAT([&] { backward(dtype, 4, 3, place, index); },
+                    testing::ThrowsMessage<EagerError>(testing::HasSubstr(message)));
+      }
+    // 40000 indices, which are checked in parts
+    EXPECT_THROW(backward(dtype, 400, 1, 39999, 160000), EagerError);
+    EXPECT_EQ(backward(dtype, 400, 1, 39999, 159999).select(2, 399).select(2, 399).item(), 1);
+    EXPECT_EQ(backward(dtype, 4, 3, 11, 15).to(DType::f32).to_vector<float>()[47], 1);
+    EXPECT_EQ(sum(backward(dtype, 4, 3, 11, -1)).item(), 11);  // one window met only padding
   }
 }
 
