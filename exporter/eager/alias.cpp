@@ -53,7 +53,8 @@ Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& va
   if (op == &ops::transpose_int)
     return value.transpose(at(step, 1).value(), at(step, 2).value(), here);
   if (op == &ops::view || op == &ops::unsqueeze || op == &ops::squeeze_dim ||
-      op == &ops::squeeze_dims || op == &ops::alias)
+      op == &ops::squeeze_dims || op == &ops::alias ||
+      (op == &ops::expand && same(value.numel(), source.numel())))  // adds dimensions of 1 at most
     return value.reshape(source.sizes(), here);
   throw EagerError(here, "a view made by " + std::string(step.info->name) +
                              " cannot be written in place: several of its elements may share "

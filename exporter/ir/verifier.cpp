@@ -38,12 +38,13 @@ bool fits(const Parameter& p, const Argument& argument) {
   }
 }
 
-/// Sizes that a check makes equal at run time count as equal here.
+/// Sizes that a check makes equal at run time count as equal here. Nobody follows the stride of a
+/// dimension with one element.
 bool agree(const Type& a, const Type& b, bool layout) {
   if (a.dtype != b.dtype || a.rank != b.rank) return false;
   for (int i = 0; i < a.rank; ++i)
     if (proves_different(a.sizes[i], b.sizes[i]) ||
-        (layout && proves_different(a.strides[i], b.strides[i])))
+        (layout && a.sizes[i].upper() > 1 && proves_different(a.strides[i], b.strides[i])))
       return false;
   return !layout || !proves_different(a.offset, b.offset);
 }

@@ -99,6 +99,46 @@ TEST(in_place, copies_between_overlapping_views) {
   t.slice(0, 1, 4).copy_(t.slice(0, 0, 3));
   EXPECT_THAT(values(t), ElementsAre(1, 1, 2, 3));
 }
+// Row by row, each row would be read after the one before was written over it.
+TEST(in_place, copies_between_overlapping_rows_and_columns) {
+  const std::vector<float> counted{1, 2, 3, 4, 5, 6, 7, 8};
+  const auto copied = [&](int64_t dim, int64_t to, int64_t from, int64_t length) {
+    Tensor t = Tensor::from(counted, {4, 2});
+    t.slice(dim, to, to + length).copy_(t.slice(dim, from, from + length));
+    return values(t);
+  };
+  EXPECT_THAT(copied(0, 1, 0, 3), ElementsAre(1, 2, 1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(copied(0, 0, 1, 3), ElementsAre(3, 4, 5, 6, 7, 8, 7, 8));
+  EXPECT_THAT(copied(1, 1, 0, 1), ElementsAre(1, 1, 3, 3, 5, 5, 7, 7));
+  Tensor line = Tensor::from(counted, {8}), square = Tensor::from<float>({1, 2, 3, 4}, {2, 2});
+  line.slice(0, 2, 8, 2).copy_(line.slice(0, 0, 6, 2));
+  EXPECT_THAT(values(line), ElementsAre(1, 2, 1, 4, 3, 6, 5, 8));
+  square.copy_(square.t());
+  EXPECT_THAT(values(square), ElementsAre(1, 3, 2, 4));
+  square.add_(square.t());
+  EXPECT_THAT(values(square), ElementsAre(2, 5, 5, 8));
+}
+// A cycle of three dimensions is not its own inverse.
+TEST(in_place, writes_through_a_permutation_reach_the_gradient) {
+  for (const Ints& order : {Ints{1, 2, 0}, Ints{2, 0, 1}, Ints{-2, -1, 0}}) {
+    std::vector<float> numbers(24);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+    const Tensor w = Tensor::from(numbers, {2, 3, 4}), x = leaf(numbers, {2, 3, 4});
+    const Tensor v = (w.permute(order) + 100.0).detach().set_requires_grad();
+    Tensor y = x * 1;
+    y.permute(order).copy_(v);
+    EXPECT_EQ(values(y), values(w + 100.0));
+    sum(y * w).backward();
+    EXPECT_EQ(values(v.grad()), values(w.permute(order)));
+  }
+}
+TEST(in_place, writes_through_an_expand_that_adds_no_element) {
+  const Tensor x = leaf({1, 2}, {2}), v = leaf({3, 4}, {1, 2});
+  Tensor y = x * 1;
+  y.expand({1, 2}).copy_(v);
+  sum(y * y).backward();
+  EXPECT_THAT(values(v.grad()), ElementsAre(6, 8));
+}
 TEST(in_place, refuses_another_size_or_a_narrower_type) {
   Tensor t = Tensor::from<float>({1, 2}, {2});
   EXPECT_THAT(

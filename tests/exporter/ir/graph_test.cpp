@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/printer.h"
@@ -52,6 +55,41 @@ TEST(printer, writes_what_the_parser_reads_back_exactly) {
   const std::string text = to_string(*graph);
   EXPECT_EQ(text, example());
   EXPECT_EQ(to_string(*parse(text, payloads_of(*graph))), text);
+}
+
+// Passes compare calls by their text, so two numbers must not have one.
+TEST(printer, writes_every_number_so_that_the_same_one_is_read_back) {
+  std::vector<double> numbers{0.12345671,
+                              0.12345679,
+                              0.1 + 0.2,
+                              1.0 / 3,
+                              1e-5,
+                              1e22,
+                              16777217,
+                              9007199254740991,
+                              -0.0,
+                              0.0,
+                              std::numeric_limits<double>::denorm_min(),
+                              std::numeric_limits<double>::min(),
+                              std::numeric_limits<double>::max(),
+                              std::numeric_limits<double>::infinity(),
+                              -std::numeric_limits<double>::infinity()};
+  for (const double n : {1.0, 0.1, 1e300, 3e-7})
+    numbers.insert(numbers.end(), {std::nextafter(n, 0), n, std::nextafter(n, 2 * n)});
+  for (const double n : numbers) {
+    Graph graph("f");
+    Value* x = graph.add_input("x", dense_type(DType::f32, {1, 2}));
+    append(graph, ops::mul_Scalar, {x, Scalar(n)});
+    append(graph, ops::native_layer_norm, {x, std::vector<Dim>{2}, {}, {}, n});
+    const auto again = parse(to_string(graph));
+    const auto& scalar = std::get<Scalar>(again->nodes().front().arguments[1]);
+    const double real = std::get<double>(again->nodes().back().arguments[4]);
+    EXPECT_TRUE(scalar.is_real);
+    for (const double read : {scalar.real, real}) {
+      EXPECT_EQ(read, n) << to_string(graph);
+      EXPECT_EQ(std::signbit(read), std::signbit(n)) << to_string(graph);
+    }
+  }
 }
 
 TEST(parser, names_the_line_and_what_was_expected) {
@@ -118,6 +156,17 @@ TEST(verifier, names_the_node_whose_type_is_wrong) {
   EXPECT_THAT([&] { verify(*graph, "some_pass"); },
               ThrowsMessage<ExportError>("graph f after some_pass: relu at net.cpp:7 (head): "
                                          "result %y is f32[3], the shape rule says f32[2]"));
+}
+
+TEST(verifier, follows_strides_of_dimensions_with_several_elements_alone) {
+  const auto with_strides = [](const std::string& strides) {
+    verify(*parse("graph f\ninput \"x\" = %x: f32[2, 1, 3]\n%y: f32[3, 1, 2] strides " + strides +
+                  " = permute(%x, [2, 1, 0])\n"));
+  };
+  EXPECT_NO_THROW(with_strides("[1, 3, 3]"));
+  EXPECT_NO_THROW(with_strides("[1, 77, 3]"));
+  EXPECT_THROW(with_strides("[2, 3, 3]"), ExportError);
+  EXPECT_THROW(with_strides("[1, 3, 4]"), ExportError);
 }
 
 TEST(verifier, refuses_a_value_that_is_used_before_it_is_computed) {
