@@ -45,7 +45,7 @@ class Reader {
     if (written.contains("refused")) {
       golden_["error"] = {{"message", written.at("refused")}};
     } else {
-      golden_["rtol"] = golden_["grad_rtol"] = 1e-3;
+      golden_["rtol"] = golden_["grad_rtol"] = written.value("rtol", 1e-3);
       golden_["atol"] = golden_["grad_atol"] = 1e-5;
       read_results(written);
     }
@@ -70,24 +70,43 @@ class Reader {
   }
 
   void read_results(const Json& written) {
-    const Json none = {{"none", true}};
     golden_["grad_outputs"] = Json::array();
     for (const Json& result : written.at("results")) {
       const std::string place = "results." + std::to_string(golden_["outputs"].size());
       golden_["outputs"].push_back(
-          result.is_null() ? none : stored(place, parsed(result.get<std::string>())));
-      if (result.is_null()) {
-        golden_["grad_outputs"].push_back(none);
-        continue;
-      }
-      Text gradient = parsed(result.get<std::string>());
-      constexpr double factors[] = {1, -2, 0.5, 3, -1.5};
-      for (size_t i = 0; i < gradient.elements.size(); ++i) gradient.elements[i] = factors[i % 5];
+          result.is_null() ? none() : stored(place, parsed(result.get<std::string>())));
+      const size_t k = golden_["grad_outputs"].size();
       golden_["grad_outputs"].push_back(
-          is_floating(gradient.dtype) ? stored("gradients of " + place, gradient) : none);
+          written.contains("result_gradients")
+              ? gradient_given(place, written.at("result_gradients").at(k))
+              : gradient_in_turn(place, result));
     }
-    for (const auto& [path, gradient] : written.at("gradients").items())
-      golden_["grads"][path] = stored("gradients." + path, parsed(gradient.get<std::string>()));
+    for (const auto& [path, gradient] : written.at("gradients").items()) {
+      const std::string text = gradient.get<std::string>();
+      golden_["grads"][path] =
+          stored("gradients." + path, parsed(text[0] == '=' ? head(path) + text : text));
+    }
+  }
+
+  /// The gradients of one result, as a case gives them or 1, -2, 0.5, 3, -1.5, 1, …
+  Json gradient_given(const std::string& place, const Json& gradient) {
+    if (gradient.is_null()) return none();
+    return stored("gradients of " + place, parsed(gradient.get<std::string>()));
+  }
+  Json gradient_in_turn(const std::string& place, const Json& result) {
+    if (result.is_null()) return none();
+    Text gradient = parsed(result.get<std::string>());
+    constexpr double factors[] = {1, -2, 0.5, 3, -1.5};
+    for (size_t i = 0; i < gradient.elements.size(); ++i) gradient.elements[i] = factors[i % 5];
+    return is_floating(gradient.dtype) ? stored("gradients of " + place, gradient) : none();
+  }
+  static Json none() { return {{"none", true}}; }
+
+  /// "f32[2,3] " of the argument at a path.
+  const std::string& head(const std::string& path) const {
+    const auto at = heads_.find(path);
+    if (at == heads_.end()) throw std::runtime_error("there is no tensor " + path);
+    return at->second;
   }
 
   const Parameter& parameter(size_t i) const {
@@ -195,6 +214,7 @@ class Reader {
     for (const int64_t extent : t.sizes) count *= extent;
     if (!t.has_elements) t.elements = drawn(std::max(count, pool_size), t.dtype, t.low, t.high);
     if (!t.constant) golden_["grads"][path] = Json::object();
+    heads_[path] = text.substr(0, text.find(']') + 1) + " ";
 
     eager::Ints strides(t.sizes.size(), 1);
     for (size_t d = t.sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * t.sizes[d];
@@ -220,6 +240,7 @@ class Reader {
   const eager::OperatorInfo& info_;
   std::mt19937_64 random_;
   Json golden_;
+  std::map<std::string, std::string> heads_;
 };
 
 }  // namespace

@@ -28,10 +28,12 @@ std::vector<CaseFile> read_seeds(const std::filesystem::path& path);
 /// Reads complete cases in the same notation, a line each; special_values.py writes them:
 ///
 ///   {"id": "hypot/zeros0", "call": ["hypot", "f32[2] = 0 1", "f32[2] = 0 -0"],
-///    "results": ["f32[2] = 0 1"], "gradients": {"args.0": "f32[2] = nan 1"}}
+///    "results": ["f32[2] = 0 1"], "gradients": {"args.0": "= nan 1"}}
 ///
-/// Gradients are of the results multiplied by 1, -2, 0.5, 3, -1.5, 1, …; an argument without one
-/// has none. `"refused": "…"` in place of results says that PyTorch refuses the call.
+/// Gradients are of the results multiplied by 1, -2, 0.5, 3, -1.5, 1, …, or by
+/// `"result_gradients": ["f32[2] = 0.3 -1"]`; an argument without one has none. `"refused": "…"` in
+/// place of results says that PyTorch refuses the call. A gradient without dtype and sizes has those
+/// of its argument. `"rtol": 0.02` widens the tolerance of 0.001.
 std::vector<CaseFile> read_written_cases(const std::filesystem::path& path);
 
 }  // namespace taper::golden

@@ -214,6 +214,7 @@ TEST(optimizers, agree_with_pytorch_after_every_step) {
       // PyTorch in f64 is 1, 5 and 43 tolerances away from PyTorch in f32 after steps 4 and 5.
       const double widened = c["optimizer"] == "LBFGS" && step > 3 ? 100 : 1;
       const std::string name = id + ".step" + (step < 10 ? "0" : "") + std::to_string(step);
+      if (!file.has(name)) continue;  // tests/data holds the first and the last
       expect_close(flat(net.parameters()), file.tensor(name), widened * rtol, widened * atol, name);
       if (failures() > failures_before) break;  // the steps behind would differ as well
     }
