@@ -3,6 +3,11 @@
 # A GoogleTest program, each of its tests a CTest test. It sees TAPER_TEST_DATA, the folder tests/data, and
 # TAPER_GOLDEN_DATA, a folder of golden results that may be absent ("" then). A test whose library is not built
 # (the exporter in a device build, the SIMD kernels without Highway) is left out with a line that says so.
+#
+# taper_golden_test(name NEEDS paths… COMMAND command…)
+#
+# A CTest test that runs the command in the folder of golden results. Where one of the paths is not there, CTest reports
+# the test as skipped.
 
 set(golden_data_default "")
 if(IS_DIRECTORY ${PROJECT_SOURCE_DIR}/../shared/data)
@@ -82,6 +87,13 @@ function(taper_test name)
   gtest_discover_tests(${name}
       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+endfunction()
+
+function(taper_golden_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "NEEDS;COMMAND")
+  add_test(NAME ${name}
+      COMMAND sh ${PROJECT_SOURCE_DIR}/tests/support/in_golden_data.sh "${TAPER_GOLDEN_DATA}" ${arg_NEEDS} -- ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
 
 if(TAPER_BUILD_TESTS)
