@@ -67,7 +67,7 @@ class Scores {
   }
   T operator()(const T* query, const T* key, index_t mask) const {
     const T score = dot(query, plan_.query.column, key, plan_.key.column, plan_.features) * scale;
-    if (hides_) return static_cast<const bool*>(mask_)[mask] ? score : -HUGE_VALF;
+    if (hides_) return static_cast<const uint8_t*>(mask_)[mask] != 0 ? score : -HUGE_VALF;
     return mask_ != nullptr ? score + static_cast<const T*>(mask_)[mask] : score;
   }
 

@@ -19,28 +19,32 @@ Error prepare(Context&, Masked& plan, AnyView<const AnyElement> self, AnyView<co
   return Error::ok;
 }
 
-/// Calls body(mask, first element, elements) for blocks of elements [begin, end).
+/// Calls body(mask, first element, elements) for blocks of elements [begin, end). The mask is read
+/// as bytes: one that is neither 0 nor 1 counts as true, as the number of true places guards
+/// memory.
 template <class Body>
 void for_each_block(const Source& mask, index_t begin, index_t end, const Body& body) {
-  bool buffer[block_bytes];
+  uint8_t buffer[block_bytes];
   for (index_t at = begin; at < end; at += block_bytes) {
     const index_t n = end - at < block_bytes ? end - at : block_bytes;
-    body(static_cast<const bool*>(read_block(mask, at, n, buffer)), at, n);
+    body(static_cast<const uint8_t*>(read_block(mask, at, n, buffer)), at, n);
   }
 }
 
 template <class E>
 void write_true(const Source& mask, index_t begin, index_t end, const void* source, void* out) {
   const E* from = static_cast<const E*>(source);
-  for_each_block(mask, begin, end, [&](const bool* m, index_t first, index_t n) {
+  for_each_block(mask, begin, end, [&](const uint8_t* m, index_t first, index_t n) {
     E* const to = static_cast<E*>(out) + first;
     for (index_t i = 0; i < n; ++i) {
       // chosen by bits, as a branch could not be foreseen
+      const index_t takes = m[i] != 0;
       const auto own = reinterpret_cast<uintptr_t>(to + i),
                  next = reinterpret_cast<uintptr_t>(from);
-      const auto x = reinterpret_cast<const E*>(own ^ ((own ^ next) & (uintptr_t{0} - m[i])));
+      const auto x = reinterpret_cast<const E*>(
+          own ^ ((own ^ next) & (uintptr_t{0} - static_cast<uintptr_t>(takes))));
       to[i] = *x;
-      from += m[i];
+      from += takes;
     }
   });
 }
@@ -58,9 +62,9 @@ Error run(Context& context, const Masked& plan, AnyView<const AnyElement> self,
   index_t needed[most];
   parallel_for(context.threads, parts, [&](index_t i) {
     index_t found = 0;
-    for_each_block(places, i * per_part, end_of(i), [&](const bool* m, index_t, index_t n) {
+    for_each_block(places, i * per_part, end_of(i), [&](const uint8_t* m, index_t, index_t n) {
       int32_t in_block = 0;
-      for (index_t k = 0; k < n; ++k) in_block += m[k];
+      for (index_t k = 0; k < n; ++k) in_block += m[k] != 0;
       found += in_block;
     });
     needed[i] = found;

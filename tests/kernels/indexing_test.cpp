@@ -135,6 +135,17 @@ TEST(masked_scatter, writes_the_source_in_order) {
       {random_tensor({2, 3}, 1, DType::f64), random_tensor({4}, 2, DType::f64)});
 }
 
+TEST(masked_scatter, takes_every_byte_but_zero_as_true) {
+  const Tensor x = counting({2, 3}), mask = x > 3;
+  auto* const bytes = static_cast<uint8_t*>(mask.ref().data);
+  std::fill_n(bytes, 6, uint8_t{0});
+  bytes[1] = 33, bytes[4] = 255;
+  EXPECT_EQ(masked_scatter(x, mask, ints({7, 8}).to(DType::f32)).to_vector<float>(),
+            (std::vector<float>{0, 7, 2, 3, 8, 5}));
+  expect_message([&] { masked_scatter(x, mask, ones({1})); },
+                 "masked_scatter: mask is true at 2 places, source has only 1 elements");
+}
+
 TEST(scatter_reduce, has_right_derivatives) {
   const Tensor at = ints({2, 0, 2, 1}), x = random_tensor({3, 2}, 1, DType::f64),
                y = random_tensor({4, 2}, 2, DType::f64);
