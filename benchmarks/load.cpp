@@ -1,0 +1,61 @@
+// How long Program::load takes: it verifies the tables and finds each instruction's kernel. Beside
+// it stands the price of one question to the processor, which load asks once. In some virtual
+// machines that question costs more than all the rest.
+//
+//   selective_models /tmp/models
+//   load /tmp/models/*.taper
+#include <benchmark/benchmark.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "taper/runtime/extension/module/module.h"
+#include "taper/runtime/platform/cpu.h"
+#include "taper/runtime/program/program.h"
+#include "taper/tests/runtime/program_file.h"
+
+using namespace taper;
+
+namespace {
+
+test::AlignedBytes read(const char* path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file) {
+    std::fprintf(stderr, "load: %s cannot be read\n", path);
+    std::exit(1);
+  }
+  test::AlignedBytes bytes(static_cast<size_t>(file.tellg()));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
+void load(benchmark::State& state, const char* path) {
+  const test::AlignedBytes file = read(path);
+  const Result<size_t> bytes = Program::metadata_bytes(file);
+  if (!bytes.ok()) return state.SkipWithError("this is not a program");
+  test::AlignedBytes metadata(bytes.value());
+  for (auto _ : state) {
+    Result<Program> program = Program::load(file, default_kernels(), metadata);
+    if (!program.ok()) return state.SkipWithError("the program does not load");
+    benchmark::DoNotOptimize(program);
+  }
+}
+
+void ask_the_processor(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(cpu_levels());
+}
+
+}  // namespace
+
+BENCHMARK(ask_the_processor);
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (argc < 2) return std::fprintf(stderr, "usage: load PROGRAM...\n"), 2;
+  for (int i = 1; i < argc; ++i)
+    benchmark::RegisterBenchmark(argv[i], load, argv[i])->Unit(benchmark::kMicrosecond);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
