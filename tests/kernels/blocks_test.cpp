@@ -60,6 +60,47 @@ TEST(blocks, of_pointwise_operators_meet_every_element) {
     for (const DType dtype : {DType::f32, DType::bf16}) check(n, dtype);
 }
 
+TEST(blocks, of_fused_chains_meet_every_element) {
+  const Ints program = {/*mul*/ 2, 0, 0,          1, 0, /*sub*/ 1, 0, 3,
+                        2,         0, /*relu*/ 8, 0, 3, 0,         0};
+  Ints sizes = counts;
+  sizes.insert(sizes.end(), counts_of_tasks.begin(), counts_of_tasks.end());
+  for (const int64_t n : sizes) {
+    const Tensor x = whole_numbers({n}), y = whole_numbers({n}, DType::f32, 4, 2),
+                 number = full({}, 3.0);
+    const std::vector<double> a = elements(x), b = elements(y);
+    std::vector<double> want(a.size());
+    for (size_t i = 0; i < a.size(); ++i) want[i] = std::max(a[i] * b[i] - 3, 0.0);
+    expect_elements(
+        call<ops::taper_pointwise>(Location::current(), std::vector<Tensor>{x, y, number}, program,
+                                   std::vector<double>{}),
+        want);
+  }
+}
+
+// Some functions take a longer way for a few arguments, and look for these part by part.
+TEST(blocks, of_hard_arguments_leave_their_neighbours_as_they_are) {
+  using Function = Tensor (*)(const Tensor&, Location);
+  const Function functions[] = {sin, cos, tan, exp, log, tanh, erf, lgamma, log1p, expm1};
+  const int64_t n = 1030;
+  const Tensor easy = whole_numbers({n}) * 0.25;
+  for (const float hard : {1e6f, -3e9f, 1e-40f, NAN, INFINITY})
+    for (const int64_t place : {int64_t{0}, int64_t{255}, int64_t{256}, int64_t{511}, n - 1}) {
+      const Tensor x = easy.clone();
+      x.select(0, place).fill_(hard);
+      for (const Function f : functions) {
+        const Tensor y = f(x, Location::current()), all_easy = f(easy, Location::current());
+        Tensor want = all_easy.clone();
+        want.select(0, place).copy_(f(full({}, hard), Location::current()));
+        expect_same_bits(y, want);
+      }
+      if (std::isnan(hard) || std::isinf(hard)) continue;
+      std::vector<double> want = elements(x);
+      for (double& v : want) v = std::trunc(v);
+      EXPECT_EQ(elements(x.to(DType::i64)), want);
+    }
+}
+
 TEST(blocks, of_broadcast_rows_meet_every_element) {
   for (const int64_t n : {1, 15, 17, 127, 129, 255, 256, 257, 1025})
     for (const DType dtype : {DType::f32, DType::f16, DType::i64}) {

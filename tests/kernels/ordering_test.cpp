@@ -107,6 +107,24 @@ TEST(sort, is_stable_along_lines_of_every_length) {
       }
 }
 
+TEST(sort, and_topk_are_stable_at_the_edges_of_runs_and_chunks) {
+  for (const int64_t n : {7, 8, 9, 15, 16, 17, 127, 128, 129, 255, 256, 257, 16383, 16384, 16385})
+    for (const DType dtype : {DType::f32, DType::i64})
+      for (const Pattern pattern : {Pattern::random, Pattern::ties})
+        for (const bool descending : {false, true}) {
+          const Tensor x = numbers(pattern, {2, n}, dtype);
+          const Reference reference(x, 1);
+          const std::vector<int64_t> all = reference.first(n, descending);
+          SCOPED_TRACE(to_string(x.sizes()) + " " + name_of(dtype));
+          EXPECT_EQ(std::get<1>(sort(x, 1, descending)).to_vector<int64_t>(), all);
+          for (const int64_t k : {int64_t{127}, int64_t{128}, int64_t{129}, n - 1}) {
+            if (k > n) continue;
+            EXPECT_EQ(std::get<1>(topk(x, k, 1, descending)).to_vector<int64_t>(),
+                      contiguous(slice(Tensor::from(all, {2, n}), 1, 0, k)).to_vector<int64_t>());
+          }
+        }
+}
+
 TEST(sort, takes_tensors_without_elements) {
   for (const Ints& sizes : {Ints{0}, Ints{0, 3}, Ints{3, 0}, Ints{2, 0, 3}})
     for (size_t dim = 0; dim < sizes.size(); ++dim)

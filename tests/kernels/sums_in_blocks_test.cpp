@@ -67,7 +67,7 @@ TEST(sums_in_blocks, of_reductions_are_exact) {
 
 TEST(sums_in_blocks, of_products_and_truths_are_exact) {
   for (const auto& [rows, columns] : matrices()) {
-    const Tensor signs = where(whole_numbers({rows, columns}) > 0, full({}, 1), full({}, -1));
+    const Tensor signs = where(whole_numbers({rows, columns}) > 0, full({}, 1.0), full({}, -1.0));
     for (const int64_t dim : {0, 1}) {
       expect_elements(prod(signs, dim),
                       folded(signs, dim, 1, [](double a, double b) { return a * b; }));
@@ -101,7 +101,7 @@ TEST(sums_in_blocks, of_running_sums_are_exact) {
       expect_elements(cumsum(x, dim), sums);
       expect_elements(cumsum(x.to(DType::i64), dim), sums);
       expect_elements(cumsum(x.t().contiguous().t(), dim), sums);
-      const Tensor signs = where(x > 0, full({}, 1), full({}, -1));
+      const Tensor signs = where(x > 0, full({}, 1.0), full({}, -1.0));
       expect_elements(cumprod(signs, dim),
                       running(signs, dim, [](double a, double b) { return a * b; }));
       expect_close(logcumsumexp(x / 50, dim),
