@@ -48,13 +48,14 @@ Error copy(MethodData& m, const Instruction& i, const format::Instruction& in) {
 // on.
 Error do_step(MethodData& m, index_t at, index_t& next) {
   Instruction& i = m.instructions[at];
+  if (i.step == Step::stale) {
+    TAPER_TRY(wait_for_all(m));
+    TAPER_TRY(internal::check_overlaps(m, at));
+    TAPER_TRY(internal::prepare(m, at));
+  }
   switch (i.step) {
-    case Step::stale:
-      TAPER_TRY(wait_for_all(m));
-      TAPER_TRY(internal::check_overlaps(m, at));
-      TAPER_TRY(internal::prepare(m, at));
-      next = at;
-      return Error::ok;
+    case Step::stale:  // `prepare` left none
+      break;
     case Step::kernel:
       return i.kernel->run(m.context, i.plan, i.arguments);
     case Step::device_kernel:
