@@ -257,7 +257,7 @@ Error forget(MethodData& m, bool elements, Symbols& changed) {
   return Error::ok;
 }
 
-// Each input has the shape that its value has now.
+// Each input has the shape that its value has now, and no value reads behind what was bound to it.
 Error compare_inputs(MethodData& m) {
   for (index_t i = 0; i < m.view.inputs.size(); ++i) {
     const format::Input& in = m.view.inputs[i];
@@ -271,6 +271,12 @@ Error compare_inputs(MethodData& m) {
             given.sizes[k], expected.sizes[k], in.name()->c_str());
     if (!expected.is_dense())
       return fail(m.info, Error::invalid_program, TAPER_TEXT("input {} is not dense"), i, 0, 0,
+                  in.name()->c_str());
+    const TensorRef& t = m.values[in.value()];
+    const Block& block = m.blocks[m.view.values[in.value()].storage_index()];
+    if (block.bound != nullptr && block.bytes > static_cast<size_t>(t.size_bytes()))
+      return fail(m.info, Error::invalid_program,
+                  TAPER_TEXT("input {} cannot be bound: its buffer is larger"), i, 0, 0,
                   in.name()->c_str());
   }
   return Error::ok;
@@ -542,7 +548,12 @@ Error bind_inputs(MethodData& m) {
     TAPER_TRY(read_element(m, s, value));
     TAPER_TRY(set_symbol(m, i, value, changed));
   }
-  return changed != 0 ? update_and_prepare(m, changed) : Error::ok;
+  if (changed == 0) return Error::ok;
+  TAPER_TRY(update_and_prepare(m, changed));
+  m.consistent = false;  // an element may decide what an input must be
+  TAPER_TRY(compare_inputs(m));
+  m.consistent = true;
+  return Error::ok;
 }
 
 Error bind_late(MethodData& m, uint32_t symbol, int64_t counter) {
