@@ -46,31 +46,42 @@ ProgramFile device_program() {
   return p;
 }
 
+// Bytes of the device's memory that are given to the program, and that are missing to what its
+// session and its method ask for.
+struct DeviceMemory {
+  size_t constants = 256, missing_to_states = 0, missing_to_method = 0;
+};
+
 struct OnDevice {
-  OnDevice() : file(device_program().bytes()), metadata(Program::metadata_bytes(file).value()) {
+  explicit OnDevice(const ProgramFile& p = device_program(), const DeviceMemory& given = {})
+      : file(p.bytes()), metadata(Program::metadata_bytes(file).value()) {
     Device* const devices[] = {&device};
-    const Span<std::byte> constants[] = {device.take(256)};
+    const Span<std::byte> constants[] = {device.take(given.constants)};
     LoadOptions options;
-    options.devices = devices, options.device_memory = constants;
+    options.devices = devices, options.device_memory = constants, options.info = &info;
     program = std::make_unique<Result<Program>>(Program::load(file, kernels, metadata, options));
     if (!program->ok()) return;
     session_memory = AlignedBytes(program->value().session_bytes());
-    const Span<std::byte> states[] = {device.take(program->value().session_device_bytes(1))};
+    const Span<std::byte> states[] = {
+        device.take(program->value().session_device_bytes(1) - given.missing_to_states)};
     SessionOptions session_options;
-    session_options.device_memory = states;
+    session_options.device_memory = states, session_options.info = &info;
     session = std::make_unique<Result<Session>>(
         Session::create(program->value(), session_memory, session_options));
     if (!session->ok()) return;
     AlignedBytes workspace(program->value().method_metadata_bytes("forward").value());
-    const MethodRequirements needed = program->value().requirements("forward", workspace).value();
+    needed = program->value().requirements("forward", workspace).value();
     memory = AlignedBytes(needed.total());
-    const Span<std::byte> activations[] = {device.take(needed.device[1])};
+    const Span<std::byte> activations[] = {device.take(needed.device[1] - given.missing_to_method)};
     MethodMemory all(memory);
     all.device = activations;
-    method = std::make_unique<Result<Method>>(Method::create(session->value(), "forward", all));
+    method =
+        std::make_unique<Result<Method>>(Method::create(session->value(), "forward", all, &info));
   }
   FakeDevice device{1 << 16};
   AlignedBytes file, metadata, session_memory, memory;
+  MethodRequirements needed;
+  ErrorInfo info;
   std::unique_ptr<Result<Program>> program;
   std::unique_ptr<Result<Session>> session;
   std::unique_ptr<Result<Method>> method;
@@ -131,6 +142,168 @@ TEST(device, takes_no_host_tensor_as_an_argument) {
   options.devices = devices, options.device_memory = constants;
   Loaded loaded(p, options);
   EXPECT_EQ(loaded.error(), Error::invalid_program);
+}
+
+// ---- memory ----
+
+// A constant and a state of 16 bytes, each with 64 readable bytes behind it; states and activations
+// are rounded up to multiples of 64.
+TEST(device, refuses_memory_that_lacks_a_byte) {
+  const OnDevice exact(device_program(), {16 + 64, 0, 0});
+  ASSERT_TRUE(exact.method != nullptr && exact.method->ok());
+  EXPECT_EQ(exact.program->value().session_device_bytes(1), 128u);
+  EXPECT_EQ(exact.needed.device[1], 64u + 128);
+
+  const OnDevice constants(device_program(), {16 + 64 - 1, 0, 0});
+  EXPECT_EQ(constants.program->error(), Error::out_of_memory);
+  EXPECT_THAT(constants.info.message, StrEq("the device memory for constants is too small"));
+
+  const OnDevice states(device_program(), {256, 1, 0});
+  ASSERT_NE(states.session, nullptr);
+  EXPECT_EQ(states.session->error(), Error::out_of_memory);
+  EXPECT_THAT(states.info.message, StrEq("space {} needs {} bytes for states, {} were given"));
+  EXPECT_THAT(states.info.values, ElementsAre(1, 128, 127));
+
+  const OnDevice activations(device_program(), {256, 0, 1});
+  ASSERT_NE(activations.method, nullptr);
+  EXPECT_EQ(activations.method->error(), Error::out_of_memory);
+  EXPECT_THAT(activations.info.message, StrEq("space {} needs {} bytes, {} were given"));
+  EXPECT_THAT(activations.info.values, ElementsAre(1, 192, 191));
+}
+
+TEST(device, places_constants_behind_each_other) {
+  ProgramFile p = device_program();
+  const uint32_t second = p.constant<float>("second", {4}, {5, 6, 7, 8});
+  p.constants[second].space = 1;
+  EXPECT_TRUE(OnDevice(p, {128 + 80, 0, 0}).program->ok());
+  EXPECT_EQ(OnDevice(p, {128 + 79, 0, 0}).program->error(), Error::out_of_memory);
+}
+
+// A state of 100 bytes that begins with zeros.
+TEST(device, gives_states_their_first_values_again) {
+  ProgramFile p = device_program();
+  const uint32_t zeros = p.state("zeros", {25}, DType::f32, none, 1);
+  OnDevice on(p);
+  ASSERT_TRUE(on.session != nullptr && on.session->ok());
+  Session& session = on.session->value();
+  std::vector<float> values(25, 1.0f);
+  const Span<std::byte> bytes(reinterpret_cast<std::byte*>(values.data()), 100);
+  ASSERT_EQ(session.write_state(zeros, bytes), Error::ok);
+  ASSERT_EQ(session.reset(), Error::ok);
+  ASSERT_EQ(session.read_state(zeros, bytes), Error::ok);
+  EXPECT_THAT(values, testing::Each(0.0f));
+}
+
+// forward(x: f32[4], on the device) -> y: t = x + x; y = t + x, both on the device, where x and y
+// are io and t is an activation.
+ProgramFile device_io_program() {
+  ProgramFile p;
+  p.spaces = {"cpu", "fake"};
+  p.queues = {format::Queue(0), format::Queue(1)};
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32}, 1);
+  MethodTables m;
+  const uint32_t four = m.shape({m.literal(4)}), bytes = m.literal(16);
+  const uint32_t x_buffer = m.buffer(bytes, {}, Region::io, 1);
+  const uint32_t x = m.value(Storage::buffer, x_buffer, four),
+                 y = m.value(Storage::buffer, m.buffer(bytes, {x_buffer}, Region::io, 1), four),
+                 t = m.value(Storage::buffer, m.buffer(bytes, {}, Region::activations, 1), four);
+  const uint32_t result = io_tensor(m, {m.literal(4)});
+  m.run(add, {m.tensor(x), m.tensor(x), m.tensor(t)}, 1);
+  m.run(add, {m.tensor(t), m.tensor(x), m.tensor(y)}, 1);
+  m.instruction(InstructionKind::copy, 0, {m.tensor(y), m.tensor(result)}, 0, 1);
+  m.input("x", x);
+  m.output("y", result);
+  p.methods.push_back(m);
+  return p;
+}
+
+TEST(device, keeps_inputs_and_activations_apart) {
+  OnDevice on(device_io_program());
+  ASSERT_TRUE(on.method != nullptr && on.method->ok());
+  EXPECT_EQ(on.needed.device[1], 128u + 192) << "an activation, and two io buffers";
+  Method& method = on.method->value();
+  const float x[] = {1, 2, 3, 4};
+  ASSERT_EQ(method.set_input(0, x), Error::ok);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(method.execute(), Error::ok);
+    EXPECT_THAT(elements(method.output(0)), ElementsAre(3, 6, 9, 12));
+  }
+  EXPECT_EQ(OnDevice(device_io_program(), {256, 0, 1}).method->error(), Error::out_of_memory);
+}
+
+TEST(device, takes_dense_inputs_only_and_no_memory_of_the_host) {
+  OnDevice on(device_io_program());
+  ASSERT_TRUE(on.method != nullptr && on.method->ok());
+  Method& method = on.method->value();
+  Dense<float> x({4}, std::vector<float>(4 + 16));
+  EXPECT_EQ(method.bind_input(0, x), Error::invalid_argument);
+  x.shape.strides[0] = 2;
+  EXPECT_EQ(method.set_input(0, x), Error::invalid_argument);
+  EXPECT_THAT(method.last_error().message,
+              StrEq("input {} lies on a device and takes dense tensors"));
+}
+
+// ---- work that waits in the queue ----
+
+// forward(n: i64[1], x: f32[4]) -> x[:k], where k is n, copied to the device and back
+TEST(device, is_waited_for_before_a_size_is_read_that_it_writes) {
+  ProgramFile p;
+  p.spaces = {"cpu", "fake"};
+  p.queues = {format::Queue(0), format::Queue(1)};
+  const uint32_t join = p.kernel(ops::join, {DType::f32, DType::f32});
+  MethodTables m;
+  const uint32_t one = m.shape({m.literal(1)}), eight = m.literal(8);
+  const uint32_t n = io_tensor(m, {m.literal(1)}, DType::i64), x = io_tensor(m, {m.literal(4)}),
+                 y = io_tensor(m, {m.literal(4)});
+  const uint32_t there = m.value(Storage::buffer, m.buffer(eight, {}, Region::activations, 1), one,
+                                 DType::i64),
+                 back = m.value(Storage::buffer, m.buffer(eight), one, DType::i64);
+  const uint32_t k = m.of_symbol(m.symbol(format::SymbolSource::element, back, 0, 0, 4));
+  const uint32_t part = m.shape({k});
+  const auto first = [&](uint32_t v) {
+    return m.value(Storage::buffer, m.values[v].storage_index(), part);
+  };
+  const uint32_t x_part = first(x), y_part = first(y);
+  m.instruction(InstructionKind::copy, 0, {m.tensor(n), m.tensor(there)}, 0, 1);
+  m.instruction(InstructionKind::copy, 0, {m.tensor(there), m.tensor(back)}, 0, 1);
+  m.instruction(InstructionKind::bind, 0);
+  m.run(join, {m.tensors({x_part}), m.tensor(y_part)});
+  m.input("n", n), m.input("x", x);
+  m.output("y", y_part);
+  p.methods.push_back(m);
+  OnDevice on(p);
+  ASSERT_TRUE(on.method != nullptr && on.method->ok());
+  Method& method = on.method->value();
+  const float elements_of_x[] = {1, 2, 3, 4};
+  ASSERT_EQ(method.set_input(1, elements_of_x), Error::ok);
+  for (const int64_t size : {3, 1, 4}) {
+    ASSERT_EQ(method.set_input(0, &size), Error::ok);
+    ASSERT_EQ(method.execute(), Error::ok);
+    EXPECT_THAT(elements(method.output(0)),
+                testing::ElementsAreArray(elements_of_x, static_cast<size_t>(size)));
+  }
+}
+
+TEST(device, has_nothing_left_to_do_when_the_host_fails) {
+  ProgramFile p = device_program();
+  const uint32_t take = p.kernel(ops::take, {DType::f32, DType::i64, DType::f32});
+  MethodTables& m = p.methods[0];
+  const uint32_t i = io_tensor(m, {m.literal(1)}, DType::i64), y = io_tensor(m, {m.literal(1)});
+  // behind the copy to the device
+  MethodTables failing = m;
+  failing.arguments.resize(2), failing.instructions.resize(1);
+  failing.run(take, {m.tensor(0), m.tensor(i), m.tensor(y)});
+  failing.input("i", i);
+  m = failing;
+  OnDevice on(p);
+  ASSERT_TRUE(on.method != nullptr && on.method->ok());
+  Method& method = on.method->value();
+  const int64_t behind = 4, first = 0;
+  for (const int64_t* index : {&first, &behind}) {
+    ASSERT_EQ(method.set_input(1, index), Error::ok);
+    EXPECT_EQ(method.execute(), index == &first ? Error::ok : Error::invalid_argument);
+    EXPECT_EQ(on.device.pending(), 0u);
+  }
 }
 
 }  // namespace

@@ -187,6 +187,55 @@ TEST(module, names_the_range_that_a_batch_is_outside) {
   EXPECT_THAT(nameless.message(), HasSubstr("a size = 10 is outside 1..8"));
 }
 
+// forward(a: f32[2], b: f32[2]) -> a + b
+ProgramFile two_inputs_program() {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  MethodTables m;
+  const uint32_t two = m.literal(2);
+  const uint32_t a = io_tensor(m, {two}), b = io_tensor(m, {two}), y = io_tensor(m, {two});
+  m.run(add, {m.tensor(a), m.tensor(b), m.tensor(y)});
+  m.input("a", a), m.input("b", b);
+  m.output("y", y);
+  p.methods.push_back(m);
+  return p;
+}
+
+TEST(module, takes_as_many_inputs_as_the_method_has) {
+  Module model = Module::load(written(two_inputs_program().bytes()), kernels).value();
+  const std::array<float, 2> x = {1, 2};
+  const Input input(x.data(), {2});
+  std::array<float, 2> y = {7, 7};
+  for (const size_t count : {0, 1, 3}) {
+    const std::vector<Input> inputs(count, input);
+    const std::string why =
+        "invalid_argument: forward takes 2 inputs, not " + std::to_string(count);
+    EXPECT_EQ(model.forward(inputs, {y}), Error::invalid_argument);
+    EXPECT_EQ(model.message(), why);
+    EXPECT_EQ(model.execute("forward", inputs).error(), Error::invalid_argument);
+    EXPECT_EQ(model.message(), why);
+  }
+  EXPECT_THAT(y, ElementsAre(7, 7)) << "nothing was computed";
+  EXPECT_EQ(model.forward({input, input}, {y}), Error::ok) << model.message();
+  EXPECT_THAT(y, ElementsAre(2, 4));
+}
+
+TEST(module, writes_an_output_to_a_buffer_of_its_dtype_only) {
+  Module model = Module::load(written(two_inputs_program().bytes()), kernels).value();
+  const std::array<float, 2> x = {1, 2};
+  const std::vector<Input> inputs(2, Input(x.data(), {2}));
+  std::array<int32_t, 2> integers = {7, 7};
+  EXPECT_EQ(model.forward(inputs, {integers}), Error::invalid_argument);
+  EXPECT_THAT(model.message(), HasSubstr("output y is f32, the buffer is i32"));
+  EXPECT_THAT(integers, ElementsAre(7, 7));
+  std::array<float, 1> small = {7};
+  EXPECT_EQ(model.forward(inputs, {small}), Error::invalid_argument);
+  EXPECT_THAT(model.message(), HasSubstr("output y has 8 bytes, the buffer has 4"));
+  std::array<float, 2> y;
+  EXPECT_EQ(model.forward(inputs, {y, y}), Error::invalid_argument);
+  EXPECT_THAT(model.message(), HasSubstr("forward has 1 outputs"));
+}
+
 TEST(module, verifies_the_weights_if_it_is_told_to) {
   ProgramFile p;
   p.state("weight", {4}, DType::f32, p.constant<float>("initial", {4}, {1, 2, 3, 4}));
@@ -364,6 +413,23 @@ TEST(module, reads_and_writes_states_by_path) {
   w.bytes.resize(8);
   EXPECT_EQ(model.set_state("encoder.weight", w), Error::ok);
   EXPECT_EQ(model.message(), "");
+}
+
+// As many bytes of another dtype would be other numbers.
+TEST(module, gives_a_state_a_value_of_its_dtype_only) {
+  ProgramFile p;
+  p.state("weight", {2}, DType::f32, p.constant<float>("initial", {2}, {1, 2}));
+  Module model = Module::load(written(p.bytes()), kernels).value();
+  for (const DType dtype : {DType::i32, DType::f16, DType::f64, DType::i8}) {
+    OwnedTensor value{dtype, {8 / size_bytes(dtype)}, std::vector<std::byte>(8, std::byte{1})};
+    EXPECT_EQ(model.set_state("weight", value), Error::invalid_argument);
+    EXPECT_EQ(model.message(), std::string("invalid_argument: state weight has 8 bytes of f32, the "
+                                           "value 8 of ") +
+                                   name_of(dtype));
+  }
+  const OwnedTensor w = std::move(model.state("weight").value());
+  EXPECT_EQ(w.data<float>()[0], 1.0f);
+  EXPECT_EQ(w.data<float>()[1], 2.0f);
 }
 
 }  // namespace

@@ -31,12 +31,22 @@ ProgramFile sums_program() {
   return p;
 }
 
-Loaded::Loaded(AlignedBytes bytes, const LoadOptions& given) : file(std::move(bytes)) {
+uint32_t io_tensor(MethodTables& m, std::vector<uint32_t> extents, DType dtype) {
+  std::vector<uint32_t> below;
+  for (uint32_t i = 0; i < m.buffers.size(); ++i)
+    if (m.buffers[i].region() == Region::io && m.buffers[i].space() == 0) below.push_back(i);
+  uint32_t bytes = m.literal(size_bytes(dtype));
+  for (const uint32_t extent : extents) bytes = m.times(bytes, extent);
+  return m.value(Storage::buffer, m.buffer(bytes, below, Region::io), m.shape(extents), dtype);
+}
+
+Loaded::Loaded(AlignedBytes bytes, const LoadOptions& given, KernelSet set)
+    : file(std::move(bytes)) {
   LoadOptions options = given;
   options.info = &info;
   const Result<size_t> size = Program::metadata_bytes(file);
   metadata = AlignedBytes(size.ok() ? size.value() : 64);
-  program = std::make_unique<Result<Program>>(Program::load(file, kernels, metadata, options));
+  program = std::make_unique<Result<Program>>(Program::load(file, set, metadata, options));
   if (!program->ok()) {
     info.error = program->error();
     return;
@@ -63,6 +73,11 @@ Result<Method> Loaded::method(const char* name) {
       Method::create(session->value(), name, MethodMemory(*method_memory.back()), &info);
   if (!method.ok()) info.error = method.error();
   return method;
+}
+
+Error create_error(const ProgramFile& file) {
+  Loaded loaded(file);
+  return loaded.method().error();
 }
 
 }  // namespace taper::test

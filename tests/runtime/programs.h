@@ -12,11 +12,15 @@ namespace taper::test {
 /// writes in place.
 ProgramFile sums_program();
 
+/// A dense tensor in an io buffer of its own, above those that `m` has on the host: an input or an
+/// output.
+uint32_t io_tensor(MethodTables& m, std::vector<uint32_t> extents, DType dtype = DType::f32);
+
 /// A loaded program with memory of exactly the size that `requirements` tells.
 struct Loaded {
-  explicit Loaded(const ProgramFile& file, const LoadOptions& options = {})
-      : Loaded(file.bytes(), options) {}
-  explicit Loaded(AlignedBytes bytes, const LoadOptions& options = {});
+  explicit Loaded(const ProgramFile& file, const LoadOptions& options = {}, KernelSet set = kernels)
+      : Loaded(file.bytes(), options, set) {}
+  explicit Loaded(AlignedBytes bytes, const LoadOptions& options = {}, KernelSet set = kernels);
 
   Error error() const { return info.error; }
   /// A method of the session, in memory of its own.
@@ -28,6 +32,16 @@ struct Loaded {
   std::unique_ptr<Result<Session>> session;
   std::vector<std::unique_ptr<AlignedBytes>> method_memory;
 };
+
+/// Why the method `forward` of a program cannot be created.
+Error create_error(const ProgramFile& file);
+
+/// Declares the method `forward` of a `Loaded`, or ends the test.
+#define ASSERT_LOADED(name, loaded)                                                        \
+  Result<Method> name##_result = (loaded).method();                                        \
+  ASSERT_TRUE(name##_result.ok()) << name_of(name##_result.error()) << ": "                \
+                                  << ((loaded).info.message ? (loaded).info.message : ""); \
+  [[maybe_unused]] Method name = name##_result.value()
 
 /// A dense tensor of host memory.
 template <class T>

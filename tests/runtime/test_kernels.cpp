@@ -55,6 +55,16 @@ struct Rule<test::ops::join> {
 };
 
 template <>
+struct Rule<test::ops::negate> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out) {
+    if (!facts.require(self.rank == 2, "needs two dimensions, not {}", self.rank)) return false;
+    out.like(self);
+    return true;
+  }
+};
+
+template <>
 struct Rule<test::ops::fill> {
   template <class D>
   static bool shape(Facts<D>& facts, const DimList<D>& size, Scalar, Maybe<std::string_view>,
@@ -134,6 +144,20 @@ Error run_fill(Context&, Span<const int64_t>, Scalar value, Maybe<std::string_vi
   return Error::ok;
 }
 
+struct NegatePlan {
+  static constexpr uint32_t overwrites = 0b1;
+};
+Error prepare_negate(Context&, NegatePlan&, AnyView<const float>, AnyView<float>) {
+  return Error::ok;
+}
+Error run_negate(Context&, const NegatePlan&, AnyView<const float> self, AnyView<float> out) {
+  for (index_t i = 0; i < self.size(0); ++i)
+    for (index_t k = 0; k < self.size(1); ++k)
+      out.data()[i * out.stride(0) + k * out.stride(1)] =
+          -self.data()[i * self.stride(0) + k * self.stride(1)];
+  return Error::ok;
+}
+
 }  // namespace
 
 constexpr Kernel add_f32 = make_kernel<ops::add, prepare_add, run_add>("add_f32");
@@ -141,9 +165,11 @@ constexpr Kernel sum_rows_f32 = make_kernel<ops::sum_rows, prepare_rows, run_row
 constexpr Kernel take_f32 = make_kernel<ops::take, run_take>("take_f32");
 constexpr Kernel join_f32 = make_kernel<ops::join, run_join>("join_f32");
 constexpr Kernel fill_f32 = make_kernel<ops::fill, run_fill>("fill_f32");
+constexpr Kernel negate_f32 = make_kernel<ops::negate, prepare_negate, run_negate>("negate_f32");
 
 namespace {
-constexpr const Kernel* list[] = {&add_f32, &sum_rows_f32, &take_f32, &join_f32, &fill_f32};
+constexpr const Kernel* list[] = {&add_f32,  &sum_rows_f32, &take_f32,
+                                  &join_f32, &fill_f32,     &negate_f32};
 }
 constexpr KernelSet all(list);
 const KernelSet kernels = all;
