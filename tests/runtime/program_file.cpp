@@ -85,6 +85,7 @@ AlignedBytes ProgramFile::bytes() const {
   std::vector<uint8_t> metadata;
   const auto write_metadata = [&](size_t first) {
     FlatBufferBuilder b;
+    b.ForceDefaults(all_fields);
     std::vector<format::Segment> segments = {
         {first, data.size(), checksum_of(data), format::SegmentKind::constants}};
     if (!debug.empty())
@@ -105,7 +106,8 @@ AlignedBytes ProgramFile::bytes() const {
       const auto& c = constants[i];
       const auto dtype = static_cast<format::DType>(c.dtype);
       std::vector<Offset<format::Encoding>> encodings;
-      if (c.embedded) encodings.push_back(format::CreateEncoding(b, 0, dtype, 0, &pieces[i]));
+      for (int k = 0; c.embedded && k < c.encodings; ++k)
+        encodings.push_back(format::CreateEncoding(b, 0, dtype, 0, &pieces[i]));
       constant_offsets.push_back(format::CreateConstantDirect(
           b, c.path.c_str(), dtype, &c.sizes,
           c.embedded ? format::ConstantSource::embedded : format::ConstantSource::external,
@@ -116,6 +118,10 @@ AlignedBytes ProgramFile::bytes() const {
       state_offsets.push_back(format::CreateStateDirect(
           b, s.path.c_str(), format::StateKind::parameter, static_cast<format::DType>(s.dtype),
           &s.sizes, s.initial, static_cast<uint8_t>(s.space)));
+    std::vector<Offset<format::Quantization>> quantization_offsets;
+    for (const auto& q : quantizations)
+      quantization_offsets.push_back(
+          format::CreateQuantization(b, q.scheme, 1, 0, q.axis, 0, q.scales, q.zero_points));
     std::vector<Offset<format::Method>> method_offsets;
     for (const auto& m : methods) method_offsets.push_back(write(b, m));
     const auto strings_ = b.CreateVectorOfStrings(strings);
@@ -124,8 +130,8 @@ AlignedBytes ProgramFile::bytes() const {
     const auto root = format::CreateProgram(
         b, b.CreateString("test"), 0, segments_, b.CreateVector(space_offsets), queues_, strings_,
         b.CreateVector(kernel_offsets), b.CreateVector(delegate_offsets),
-        b.CreateVector(constant_offsets), b.CreateVector(state_offsets), 0,
-        b.CreateVector(method_offsets));
+        b.CreateVector(constant_offsets), b.CreateVector(state_offsets),
+        b.CreateVector(quantization_offsets), b.CreateVector(method_offsets));
     format::FinishProgramBuffer(b, root);
     metadata.assign(b.GetBufferPointer(), b.GetBufferPointer() + b.GetSize());
   };

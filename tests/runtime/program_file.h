@@ -169,6 +169,11 @@ struct ProgramFile {
     std::vector<std::byte> data;
     bool embedded = true;
     int space = 0;
+    int encodings = 1;  // equal ones
+  };
+  struct QuantizationEntry {
+    format::QuantizationScheme scheme;
+    uint32_t axis, scales, zero_points;
   };
   struct StateEntry {
     std::string path;
@@ -180,10 +185,12 @@ struct ProgramFile {
   std::vector<KernelEntry> kernels;
   std::vector<ConstantEntry> constants;
   std::vector<StateEntry> states;
+  std::vector<QuantizationEntry> quantizations;
   std::vector<MethodTables> methods;
   std::vector<std::string> spaces, strings, delegates;
   std::vector<format::Queue> queues;
   std::vector<std::vector<std::string>> sources;  // per method, per instruction: the debug segment
+  bool all_fields = false;  // writes fields that equal their default, too: they can be overwritten
 
   uint32_t kernel(const Operator& op, std::vector<DType> dtypes, int space = 0) {
     std::vector<uint8_t> d;

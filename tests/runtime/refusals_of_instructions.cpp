@@ -1,0 +1,419 @@
+// What `Program::load` refuses in a method's instructions, and `Method::create` in their sizes.
+#include "everything.h"
+
+namespace taper::test {
+namespace {
+
+using format::ArgumentForm;
+using format::ArgumentKind;
+using format::InstructionKind;
+using format::NumberType;
+using format::Region;
+using format::Storage;
+using format::SymbolSource;
+using E = Everything;
+
+constexpr long long none_such = 1000;
+
+template <class T>
+Edit instruction(const char* what, uint32_t E::*i, T InstructionFields::*field, long long value) {
+  return {what, [=](E& e) { set(e.method().instructions[e.*i], field, value); }};
+}
+Edit instruction(const char* what, uint32_t E::*i, uint32_t InstructionFields::*field,
+                 uint32_t E::*value) {
+  return {what, [=](E& e) { set(e.method().instructions[e.*i], field, e.*value); }};
+}
+template <class T>
+Edit argument(const char* what, uint32_t E::*i, uint32_t a, T ArgumentFields::*field,
+              long long value) {
+  return {what, [=](E& e) { set(e.argument(e.*i, a), field, value); }};
+}
+Edit argument(const char* what, uint32_t E::*i, uint32_t a, int64_t ArgumentFields::*field,
+              uint32_t E::*value) {
+  return {what, [=](E& e) { set(e.argument(e.*i, a), field, e.*value); }};
+}
+// Argument `a` of `many` in another form, with content that this form has.
+Edit form(const char* what, uint32_t a, ArgumentForm form, uint32_t E::*content) {
+  return {what, [=](E& e) {
+            set(e.argument(e.many, a), &ArgumentFields::form, static_cast<long long>(form));
+            set(e.argument(e.many, a), &ArgumentFields::content, e.*content);
+          }};
+}
+// Control flow that has an argument.
+Edit with_argument(const char* what, uint32_t E::*i) {
+  return {what, [=](E& e) {
+            auto& m = e.method();
+            const auto first = m.instructions[e.*i].arguments_first();
+            set(m.instructions[e.*i], &InstructionFields::arguments_count, 1);
+            m.arguments.insert(m.arguments.begin() + first, MethodTables::integer(1));
+            for (uint32_t k = e.*i + 1; k < m.instructions.size(); ++k)
+              set(m.instructions[k], &InstructionFields::arguments_first,
+                  m.instructions[k].arguments_first() + 1);
+          }};
+}
+// The last argument of `i` is gone, and no gap stays.
+void take_argument(E& e, uint32_t i) {
+  auto& m = e.method();
+  const auto& in = m.instructions[i];
+  const uint32_t count = in.arguments_count() - 1u;
+  m.arguments.erase(m.arguments.begin() + in.arguments_first() + count);
+  set(m.instructions[i], &InstructionFields::arguments_count, count);
+  for (uint32_t k = i + 1; k < m.instructions.size(); ++k)
+    set(m.instructions[k], &InstructionFields::arguments_first,
+        m.instructions[k].arguments_first() - 1);
+}
+// A value beside `v` that differs in one field.
+template <class T>
+uint32_t changed_value(E& e, uint32_t v, T ValueFields::*field, long long to) {
+  auto& m = e.method();
+  m.values.push_back(m.values[v]);
+  set(m.values.back(), field, to);
+  return m.size(m.values) - 1;
+}
+
+constexpr int real_one = 3, flag_one = 4, dtype_one = 5;  // arguments of `many`
+
+Kernel lists_as_result(const Kernel& k) {
+  static Expected expected[Schema::max_parameters] = {};
+  for (int i = 0; i < k.expected_count; ++i) expected[i] = k.expected[i];
+  expected[k.expected_count - 1].list = true;
+  Kernel changed = k;
+  changed.expected = expected;
+  return changed;
+}
+
+}  // namespace
+
+std::vector<Refusal> refusals_of_instructions() {
+  static const Kernel list_result = lists_as_result(add_f32);
+  return {
+      {"lists have more than {} elements",
+       {{"one list",
+         [](E& e) { set(e.argument(e.join, 0), &ArgumentFields::count, (1 << 22) + 1); }},
+        {"two lists of expressions and tensors",
+         [](E& e) {
+           set(e.argument(e.join, 0), &ArgumentFields::count, 1 << 21);
+           set(e.argument(e.fill, 0), &ArgumentFields::count, 1 << 21);
+         }}}},
+      {"the arguments of instruction {} do not stand behind those before",
+       {instruction("a gap", &E::many, &InstructionFields::arguments_first, 0),
+        instruction("more than there are", &E::many, &InstructionFields::arguments_count,
+                    none_such)}},
+      {"arguments from {} on belong to no instruction",
+       {{"one more argument",
+         [](E& e) { e.method().arguments.push_back(MethodTables::integer(1)); }}}},
+      {"instruction {} has no queue",
+       {instruction("of a kernel", &E::add, &InstructionFields::queue, 3),
+        instruction("of a jump", &E::jump, &InstructionFields::queue, 3)}},
+      {"instruction {} has no delegate",
+       {{"no such delegate", [](E& e) { e.method().instruction(InstructionKind::delegate, 1); }}}},
+      {"no delegate of this name is linked",
+       {{"a delegate", [](E& e) { e.method().instruction(InstructionKind::delegate, 0); }}},
+       Error::not_supported},
+      {"extents that kernels write are not supported",
+       {{"a bind",
+         [](E& e) {
+           auto& m = e.method();
+           m.instruction(InstructionKind::bind,
+                         m.symbol(SymbolSource::kernel_extent, e.a, 0, 0, 4));
+         }}},
+       Error::not_supported},
+      {"the target or condition of instruction {} is damaged",
+       {instruction("bind without a symbol", &E::bind, &InstructionFields::target, none_such),
+        instruction("bind of an extent", &E::bind, &InstructionFields::target, 0),
+        instruction("bind of a counter", &E::bind, &InstructionFields::target, 7),
+        with_argument("bind with an argument", &E::bind),
+        instruction("wait for no queue", &E::wait, &InstructionFields::target, 3),
+        with_argument("wait with an argument", &E::wait),
+        instruction("jump_unless back", &E::jump_unless, &InstructionFields::target, 3),
+        instruction("jump_unless to itself", &E::jump_unless, &InstructionFields::target, 4),
+        instruction("jump_unless outside", &E::jump_unless, &InstructionFields::target, none_such),
+        instruction("jump_unless an integer", &E::jump_unless, &InstructionFields::condition,
+                    &E::one),
+        instruction("jump_unless nothing", &E::jump_unless, &InstructionFields::condition,
+                    none_such),
+        with_argument("jump_unless with an argument", &E::jump_unless),
+        instruction("jump back", &E::jump, &InstructionFields::target, 5),
+        instruction("jump to itself", &E::jump, &InstructionFields::target, 6),
+        instruction("jump outside", &E::jump, &InstructionFields::target, none_such),
+        with_argument("jump with an argument", &E::jump),
+        instruction("loop_begin to what stands before", &E::loop_begin, &InstructionFields::target,
+                    0),
+        instruction("loop_begin to the end", &E::loop_begin, &InstructionFields::target, 21),
+        instruction("loop_begin to a kernel", &E::loop_begin, &InstructionFields::target, 2),
+        {"loop_begin to the end of another loop",
+         [](E& e) {
+           set(e.method().instructions[0], &InstructionFields::kind,
+               static_cast<long long>(InstructionKind::loop_begin));
+           set(e.method().instructions[0], &InstructionFields::target, e.loop_end);
+         }},
+        with_argument("loop_begin with an argument", &E::loop_begin),
+        {"a loop_end without a loop_begin",
+         [](E& e) { e.method().instruction(InstructionKind::loop_end, e.add, {}, 0); }},
+        {"a loop_end for the loop_begin of another",
+         [](E& e) {
+           auto& m = e.method();
+           m.instruction(InstructionKind::loop_end, e.loop_begin, {},
+                         m.instructions[e.loop_end].condition());
+         }},
+        {"a loop_end that goes forward",
+         [](E& e) {
+           auto& m = e.method();
+           m.instruction(InstructionKind::loop_end, m.size(m.instructions) + 1, {},
+                         m.instructions[e.loop_end].condition());
+         }},
+        instruction("loop_end with an integer", &E::loop_end, &InstructionFields::condition,
+                    &E::one),
+        instruction("loop_end with no condition", &E::loop_end, &InstructionFields::condition,
+                    none_such),
+        with_argument("loop_end with an argument", &E::loop_end)}},
+      {"instruction {} is of an unknown kind",
+       {instruction("kind 9", &E::jump, &InstructionFields::kind, 9)}},
+      {"instruction {} cannot copy its arguments",
+       {{"one argument", [](E& e) { take_argument(e, e.copy); }},
+        argument("from a number", &E::copy, 0, &ArgumentFields::kind, 2),
+        argument("to a number", &E::copy, 1, &ArgumentFields::kind, 2),
+        argument("from a list", &E::copy, 0, &ArgumentFields::form, 3),
+        argument("from nowhere", &E::copy, 0, &ArgumentFields::content, none_such),
+        argument("to nowhere", &E::copy, 1, &ArgumentFields::content, -1),
+        {"to another dtype",
+         [](E& e) {
+           set(e.argument(e.copy, 1), &ArgumentFields::content,
+               changed_value(e, e.y, &ValueFields::dtype, 4));
+         }},
+        argument("to a constant", &E::copy, 1, &ArgumentFields::content, &E::weights),
+        argument("to an input", &E::copy, 1, &ArgumentFields::content, &E::spare),
+        argument("to another device", &E::to_first, 0, &ArgumentFields::content, &E::on_second),
+        instruction("by the host's queue", &E::to_first, &InstructionFields::queue, 0),
+        instruction("by the queue of another device", &E::to_first, &InstructionFields::queue, 2)}},
+      {"instruction {} has no kernel",
+       {instruction("no such kernel", &E::add, &InstructionFields::target, 5)}},
+      {"the queue of instruction {} does not run its kernel",
+       {instruction("the host's", &E::device_add, &InstructionFields::queue, 0),
+        instruction("another device's", &E::device_add, &InstructionFields::queue, 2),
+        instruction("a device's for the host", &E::add, &InstructionFields::queue, 1)}},
+      {"an operator takes {} arguments and results, not {}",
+       {{"one less", [](E& e) { take_argument(e, e.add); }}}},
+      {"results that are lists or numbers are not supported",
+       {{"a kernel with a list as its result",
+         [](E& e) {
+           for (const Kernel*& k : e.kernels)
+             if (k == &add_f32) k = &list_result;
+         }}},
+       Error::not_supported},
+      {"an argument that the operator needs is absent",
+       {argument("a tensor", &E::add, 1, &ArgumentFields::form, 0),
+        argument("a number", &E::fill, 1, &ArgumentFields::form, 0)}},
+      {"an argument has another kind than the operator takes",
+       {argument("a number for a tensor", &E::add, 0, &ArgumentFields::kind, 2),
+        argument("a tensor for a Scalar", &E::fill, 1, &ArgumentFields::kind, 1),
+        argument("a text for a Scalar", &E::fill, 1, &ArgumentFields::kind, 6),
+        argument("a real for an integer", &E::many, 2, &ArgumentFields::kind, 3),
+        argument("an integer for a text", &E::fill, 2, &ArgumentFields::kind, 2),
+        argument("nothing for a tensor", &E::add, 0, &ArgumentFields::kind, 0),
+        argument("an unknown form", &E::add, 0, &ArgumentFields::form, 5)}},
+      {"an argument is a list where the operator takes one, or the reverse",
+       {argument("a list for a tensor", &E::add, 0, &ArgumentFields::form, 3),
+        argument("a tensor for a list", &E::join, 0, &ArgumentFields::form, 1),
+        argument("a number for a list", &E::fill, 0, &ArgumentFields::form, 2)}},
+      {"an argument is damaged or has the wrong type",
+       {argument("no such value", &E::add, 0, &ArgumentFields::content, none_such),
+        argument("value -1", &E::add, 0, &ArgumentFields::content, -1),
+        argument("an optional value -1", &E::many, 0, &ArgumentFields::content, -1),
+        argument("an argument of another dtype than its kernel", &E::add, 0,
+                 &ArgumentFields::content, &E::index),
+        argument("a result of another dtype than its kernel", &E::add, 2, &ArgumentFields::content,
+                 &E::copied),
+        argument("a device's tensor for the host", &E::add, 0, &ArgumentFields::content,
+                 &E::on_first),
+        argument("the host's tensor for a device", &E::device_add, 0, &ArgumentFields::content,
+                 &E::total),
+        argument("another device's tensor", &E::device_add, 0, &ArgumentFields::content,
+                 &E::on_second),
+        argument("a constant as the result", &E::add, 2, &ArgumentFields::content, &E::weights),
+        argument("an input as the result", &E::add, 2, &ArgumentFields::content, &E::x),
+        argument("no such text", &E::fill, 2, &ArgumentFields::content, 1),
+        argument("text -1", &E::fill, 2, &ArgumentFields::content, -1),
+        argument("no such dtype", &E::many, dtype_one, &ArgumentFields::content, 10),
+        argument("dtype -1", &E::many, dtype_one, &ArgumentFields::content, -1),
+        {"boolean 2",
+         [](E& e) {
+           e.argument(e.many, flag_one) = {2, 0, ArgumentKind::boolean, ArgumentForm::literal};
+         }},
+        {"boolean -1",
+         [](E& e) {
+           e.argument(e.many, flag_one) = {-1, 0, ArgumentKind::boolean, ArgumentForm::literal};
+         }},
+        argument("no such expression", &E::fill, 1, &ArgumentFields::content, none_such),
+        argument("expression -1", &E::fill, 1, &ArgumentFields::content, -1),
+        form("an integer that is a real expression", 2, ArgumentForm::expression, &E::half),
+        form("a real that is an integer expression", real_one, ArgumentForm::expression, &E::one),
+        form("a boolean that is an integer expression", flag_one, ArgumentForm::expression,
+             &E::one),
+        form("a tensor that is an expression", 0, ArgumentForm::expression, &E::one),
+        form("a dtype that is an expression", dtype_one, ArgumentForm::expression, &E::one)}},
+      {"a list does not exist",
+       {argument("at -1", &E::join, 0, &ArgumentFields::content, -1),
+        argument("behind all", &E::join, 0, &ArgumentFields::content, none_such),
+        argument("beyond the end", &E::join, 0, &ArgumentFields::count, none_such)}},
+      {"an element of a list is damaged or has the wrong type",
+       {{"no such value",
+         [](E& e) { e.method().lists[e.argument(e.join, 0).content()] = none_such; }},
+        {"an absent element where each is needed",
+         [](E& e) { e.method().lists[e.argument(e.join, 0).content()] = -1; }},
+        {"element -2 where some may be absent",
+         [](E& e) { e.method().lists[e.argument(e.many, 1).content()] = -2; }},
+        {"another dtype than the kernel takes",
+         [](E& e) { e.method().lists[e.argument(e.join, 0).content() + 1] = e.copied; }},
+        {"a device's tensor",
+         [](E& e) { e.method().lists[e.argument(e.join, 0).content() + 1] = e.on_first; }},
+        {"a real expression among sizes",
+         [](E& e) { e.method().lists[e.argument(e.fill, 0).content()] = e.half; }},
+        {"no such expression among sizes",
+         [](E& e) { e.method().lists[e.argument(e.fill, 0).content() + 1] = none_such; }}}},
+  };
+}
+
+std::vector<Refusal> refusals_of_sizes() {
+  return {
+      {"the size of buffer {} is not known before the first instruction",
+       {{"of a late symbol",
+         [](E& e) {
+           auto& m = e.method();
+           m.buffer(m.of_symbol(e.late));
+         }}}},
+      {"symbol {} is bound before the first instruction and cannot be bound again",
+       {instruction("an element of an input", &E::bind, &InstructionFields::target, &E::first)}},
+      {"buffer {} has {} bytes", {{"-1", [](E& e) { e.method().buffer(e.method().literal(-1)); }}}},
+      {"shape {} has an extent {} with stride {}",
+       {{"extent -1", [](E& e) { e.method().shape({e.method().literal(-1)}); }},
+        {"stride -1", [](E& e) { e.method().shape({e.one}, {e.method().literal(-1)}); }},
+        {"more elements than can be counted",
+         [](E& e) {
+           const uint32_t large = e.method().literal(int64_t{1} << 40);
+           e.method().shape({large, large}, {e.one, e.one});
+         }}}},
+      {"input {} does not lie in its buffer",
+       {{"a buffer of one byte",
+         [](E& e) {
+           auto& m = e.method();
+           set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes, e.one);
+         }},
+        {"an input that is not dense",
+         [](E& e) {
+           auto& m = e.method();
+           m.dims[m.shapes[m.values[e.spare].shape()].dims_first() + 3] = m.literal(2);
+         }}}},
+      {"input {} is not dense",
+       {{"dense at its largest size only",
+         [](E& e) {
+           auto& m = e.method();
+           m.dims[m.shapes[m.values[e.spare].shape()].dims_first() + 2] = m.literal(4);
+           set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes,
+               m.literal(32));
+         }}}},
+      {"input {} cannot be bound: its buffer is larger",
+       {{"a buffer of 32 bytes at every size",
+         [](E& e) {
+           auto& m = e.method();
+           set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes,
+               m.literal(32));
+         }}}},
+      {"value {} has an offset that cannot be",
+       {{"offset -1",
+         [](E& e) {
+           auto& m = e.method();
+           m.values.push_back(m.values[e.q]);
+           set(m.values.back(), &ValueFields::offset, m.literal(-1));
+         }},
+        {"an offset whose bytes cannot be counted",
+         [](E& e) {
+           auto& m = e.method();
+           m.values.push_back(m.values[e.q]);
+           set(m.values.back(), &ValueFields::offset, m.literal(INT64_MAX));
+         }}}},
+      {"value {} does not lie in its storage of {} bytes",
+       {{"one element further in a buffer",
+         [](E& e) { changed_value(e, e.q, &ValueFields::offset, e.one); }},
+        {"one element further in a constant",
+         [](E& e) { changed_value(e, e.weights, &ValueFields::offset, e.one); }},
+        {"one element further in a state",
+         [](E& e) { changed_value(e, e.total, &ValueFields::offset, e.one); }},
+        {"more elements than the state has",
+         [](E& e) {
+           changed_value(e, e.total, &ValueFields::shape, e.method().values[e.q].shape());
+         }}}},
+      {"element {} of value {} does not exist",
+       {{"the third of two",
+         [](E& e) { set(e.method().symbols[e.late], &SymbolFields::second, 2); }},
+        {"the third of an input's two",
+         [](E& e) { set(e.method().symbols[e.first], &SymbolFields::second, 2); }}}},
+      {"what is written overlaps argument {}",
+       {{"a copy one element further",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t two = m.shape({m.literal(2)});
+           const uint32_t from = changed_value(e, e.q, &ValueFields::shape, two);
+           const uint32_t to = changed_value(e, from, &ValueFields::offset, e.one);
+           m.instruction(InstructionKind::copy, 0, {m.tensor(from), m.tensor(to)});
+         }},
+        {"a kernel on the same place, which it may not overwrite",
+         [](E& e) {
+           auto& m = e.method();
+           m.lists[e.argument(e.join, 0).content()] =
+               changed_value(e, e.q, &ValueFields::shape, m.values[e.total].shape());
+         }}}},
+      {"argument {} has strides that the kernel does not take",
+       {{"every second element",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t sparse = m.shape({m.literal(4)}, {m.literal(2)});
+           set(e.argument(e.many, 0), &ArgumentFields::content,
+               changed_value(e, e.q, &ValueFields::shape, sparse));
+         }}}},
+      {"result {} has another type than the operator gives",
+       {{"another size",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t seven = m.shape({m.literal(7)});
+           set(e.argument(e.join, 1), &ArgumentFields::content,
+               changed_value(e, e.q, &ValueFields::shape, seven));
+         }},
+        {"another rank",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t flat = m.shape({m.literal(1), m.literal(8)});
+           set(e.argument(e.join, 1), &ArgumentFields::content,
+               changed_value(e, e.q, &ValueFields::shape, flat));
+         }}}},
+      {"a copy needs two dense tensors of equal sizes",
+       {{"fewer elements",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t two = m.shape({m.literal(2)});
+           m.instruction(InstructionKind::copy, 0,
+                         {m.tensor(e.weights),
+                          m.tensor(changed_value(e, e.total, &ValueFields::shape, two))});
+         }},
+        {"from every second element",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t sparse = m.shape({m.literal(2)}, {m.literal(2)}),
+                          two = m.shape({m.literal(2)});
+           m.instruction(InstructionKind::copy, 0,
+                         {m.tensor(changed_value(e, e.weights, &ValueFields::shape, sparse)),
+                          m.tensor(changed_value(e, e.total, &ValueFields::shape, two))});
+         }},
+        {"to every second element",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t sparse = m.shape({m.literal(2)}, {m.literal(2)}),
+                          two = m.shape({m.literal(2)});
+           m.instruction(InstructionKind::copy, 0,
+                         {m.tensor(changed_value(e, e.weights, &ValueFields::shape, two)),
+                          m.tensor(changed_value(e, e.total, &ValueFields::shape, sparse))});
+         }}}},
+  };
+}
+
+}  // namespace taper::test
