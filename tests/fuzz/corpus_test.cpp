@@ -13,6 +13,7 @@ namespace {
 TEST(corpus, holds_programs_that_load_and_run) {
   int files = 0, methods = 0;
   for (const auto& entry : std::filesystem::directory_iterator(TAPER_CORPUS)) {
+    if (!entry.is_regular_file()) continue;  // those of `hostile` are refused
     const std::string path = entry.path().string();
     ++files;
     std::string why;
