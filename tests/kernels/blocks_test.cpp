@@ -4,7 +4,9 @@
 
 #include <numeric>
 
+#include "taper/exporter/eager/ops/distance.h"
 #include "taper/exporter/eager/ops/indexing.h"
+#include "taper/exporter/eager/ops/pooling.h"
 #include "taper/exporter/eager/ops/resampling.h"
 
 namespace taper::eager {
@@ -324,6 +326,82 @@ TEST(blocks, of_resampled_rows_meet_every_element) {
       }
     expect_close(interpolate(x, {n}, "linear"), want, 1e-4);
   }
+}
+
+// Columns of bytes that are resampled along their length do not know of each other.
+TEST(blocks, of_resampled_columns_of_bytes_meet_every_element) {
+  for (const int64_t n : {127, 128, 129, 257, 400}) {
+    const Tensor x = (whole_numbers({1, 2, 5, n}, DType::i64, 120) + 120).to(DType::u8);
+    for (const char* mode : {"bilinear", "bicubic"}) {
+      std::vector<Tensor> parts;
+      for (int64_t at = 0; at < n; at += 50) {
+        const Tensor part = contiguous(slice(x, 3, at, std::min(n, at + 50)));
+        parts.push_back(interpolate(part, {8, part.size(-1)}, mode));
+      }
+      expect_same_bits(interpolate(x, {8, n}, mode), cat(parts, 3));
+    }
+  }
+}
+
+TEST(blocks, of_sampled_positions_meet_every_one) {
+  for (const int64_t width : {15, 16, 17, 31, 32, 33, 50}) {
+    const Tensor image = whole_numbers({2, 3, 5, width});
+    image.set_requires_grad();
+    // every pixel, from the last one to the first
+    std::vector<float> positions;
+    for (int batch = 0; batch < 2; ++batch)
+      for (int64_t h = 5; h-- > 0;)
+        for (int64_t w = width; w-- > 0;)
+          positions.insert(positions.end(),
+                           {2 * static_cast<float>(w) / static_cast<float>(width - 1) - 1,
+                            static_cast<float>(h) / 2 - 1});
+    const Tensor grid = Tensor::from(positions, {2, 5, width, 2}),
+                 dy = whole_numbers({2, 3, 5, width}, DType::f32, 4, 2);
+    for (const char* mode : {"nearest", "bilinear"}) {
+      const Tensor y = grid_sample(image, grid, mode, "border", true);
+      expect_close(y, elements(flip(image, {2, 3})), 1e-4);
+      expect_close(grad({y}, {image}, {dy})[0], elements(flip(dy, {2, 3})), 1e-4);
+    }
+  }
+}
+
+TEST(blocks, of_pooled_rows_meet_every_element) {
+  for (const int64_t n : {15, 16, 17, 18, 63, 65, 255, 256, 257, 259, 513})
+    for (const int64_t stride : {1, 2}) {
+      const Tensor x = whole_numbers({1, 2, 3, n}, DType::f32, 100);
+      const std::vector<double> a = elements(x);
+      std::vector<double> most, mean;
+      for (size_t row = 0; row < a.size(); row += static_cast<size_t>(n))
+        for (int64_t i = 0; i + 3 <= n; i += stride) {
+          const double* const first = &a[row + static_cast<size_t>(i)];
+          most.push_back(std::max({first[0], first[1], first[2]}));
+          mean.push_back((first[0] + first[1] + first[2]) / 3);
+        }
+      expect_elements(max_pool2d(x, {1, 3}, {1, stride}), most);
+      expect_close(avg_pool2d(x, {1, 3}, {1, stride}), mean, 1e-6);
+    }
+}
+
+TEST(blocks, of_distances_meet_every_element) {
+  for (const int64_t length : {1, 2, 3, 7, 8, 9, 15, 16, 17, 129, 1025})
+    for (const int64_t points : {3, 17, 33}) {
+      const Tensor x = whole_numbers({5, length}),
+                   y = whole_numbers({points, length}, DType::f32, 4, 2);
+      const std::vector<double> a = elements(x), b = elements(y);
+      std::vector<double> sums, roots, most;
+      for (size_t i = 0; i < a.size(); i += static_cast<size_t>(length))
+        for (size_t j = 0; j < b.size(); j += static_cast<size_t>(length)) {
+          double sum = 0, squares = 0, largest = 0;
+          for (size_t k = 0; k < static_cast<size_t>(length); ++k) {
+            const double d = std::fabs(a[i + k] - b[j + k]);
+            sum += d, squares += d * d, largest = std::max(largest, d);
+          }
+          sums.push_back(sum), roots.push_back(std::sqrt(squares)), most.push_back(largest);
+        }
+      expect_elements(cdist(x, y, 1), sums);
+      expect_close(cdist(x, y, 2), roots, 1e-5);
+      expect_elements(cdist(x, y, INFINITY), most);
+    }
 }
 
 }  // namespace
