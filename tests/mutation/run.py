@@ -25,7 +25,7 @@ BEGIN, END = "<!-- the last mutation run: written by tests/mutation/run.py --wri
 
 # Test programs of an area. {tests}: the folder tests; what names {data} needs the golden data.
 AREAS = {
-    "runtime": ["runtime_test", "module_test", "thread_pool_test", "corpus_test", "exporter_emit_test", "exporter_trace_test"],
+    "runtime": ["runtime_test", "module_test", "thread_pool_test", "corpus_test"],
     "kernels": ["kernels_functions_test", "kernels_portable_test", "kernels_layers_test", "kernels_programs_test", "exporter_nn_test",
                 "op_goldens --known {tests}/golden/known_special.txt {tests}/golden/special_values.jsonl {tests}/golden/resampling_cases.jsonl",
                 "op_goldens --known {tests}/golden/known_eager.txt --in-double {tests}/golden/in_double.safetensors {data}/ops"],
@@ -157,11 +157,12 @@ def copy_tree(tree, mutations):
             path.unlink()
 
 
-def build(folder, mutations, jobs):
+def build(folder, mutations, chosen, jobs):
+    """All bugs of `mutations`, and the test programs of the chosen ones."""
     tree, out = folder / "tree", folder / "build"
     copy_tree(tree, mutations)
     subprocess.run(["cmake", "--preset", "release", "-B", out, "-DTAPER_GOLDEN_DATA="], cwd=tree, check=True, stdout=subprocess.DEVNULL)
-    programs = {p.split()[0] for m in mutations for p in m.programs()}
+    programs = {p.split()[0] for m in chosen for p in m.programs()}
     known = subprocess.run(["ninja", "-C", out, "-t", "targets", "all"], check=True, capture_output=True, text=True).stdout
     if missing := sorted(p for p in programs if f"\n{p}: " not in known):
         raise Failure(f"nothing builds {', '.join(missing)}")
@@ -197,7 +198,7 @@ class Runner:
         seconds = time.monotonic() - begin
         if done.returncode == 0:
             return True, "", seconds
-        failed = [line.split("]")[1].split(",")[0].strip() for line in done.stdout.split("\n") if line.startswith("[  FAILED  ]")]
+        failed = [line.split("]")[1].split(",")[0].split("(")[0].strip() for line in done.stdout.split("\n") if line.startswith("[  FAILED  ]")]
         how = failed[0] if failed else f"signal {-done.returncode}" if done.returncode < 0 else f"exit {done.returncode}"
         return False, f"{words[0]}: {how}", seconds
 
@@ -321,7 +322,7 @@ def main():
     if not arguments.write_docs:
         arguments.build.mkdir(parents=True, exist_ok=True)
         if not arguments.no_build:
-            build(arguments.build, mutations, arguments.jobs)
+            build(arguments.build, mutations, chosen, arguments.jobs)
         if arguments.build_only:
             return 0
         run(arguments.build, chosen, None if arguments.without_data else golden_data(), results,
