@@ -37,20 +37,31 @@ void expect_near(const Tensor& got, const Tensor& want) {
   }
 }
 
-/// Of x (batch, time, 4) with both symbolic, at several sizes.
-void expect_gradients_of_eager(const std::vector<Case>& cases) {
+void expect_gradients_of_eager(const std::vector<Case>& cases, const Dims& symbolic,
+                               const std::vector<Ints>& sizes) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    const Dim batch = Dim::symbol("batch", 1, 6), time = Dim::symbol("time", 2, 9);
     const auto function = [&](const Tensors& in) { return with_gradient(c.of, in[0]); };
-    const InProgram program(function, {input("x", {batch, time, 4})});
-    for (const Ints& sizes : {Ints{1, 2, 4}, Ints{2, 3, 4}, Ints{5, 2, 4}, Ints{6, 9, 4}}) {
-      SCOPED_TRACE(to_string(Dims(sizes.begin(), sizes.end())));
-      const Tensor x = random_tensor(sizes, 3);
+    const InProgram program(function, {input("x", symbolic)});
+    for (const Ints& size : sizes) {
+      const Tensor x = random_tensor(size, 3);
+      SCOPED_TRACE(to_string(x.sizes()));
       const Tensors got = program.run({x}), want = function({x});
       for (size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i]);
     }
   }
+}
+/// Of x (batch, time, 4) with both symbolic.
+void expect_gradients_of_eager(const std::vector<Case>& cases) {
+  const Dim batch = Dim::symbol("batch", 1, 6), time = Dim::symbol("time", 2, 9);
+  expect_gradients_of_eager(cases, {batch, time, 4}, {{1, 2, 4}, {2, 3, 4}, {5, 2, 4}, {6, 9, 4}});
+}
+/// Of images (batch, 4, height, width) with three symbols.
+void expect_gradients_of_images(const std::vector<Case>& cases) {
+  const Dim batch = Dim::symbol("batch", 1, 4), height = Dim::symbol("height", 3, 9),
+            width = Dim::symbol("width", 3, 12);
+  expect_gradients_of_eager(cases, {batch, 4, height, width},
+                            {{1, 4, 3, 3}, {2, 4, 5, 8}, {3, 4, 9, 4}, {2, 4, 4, 11}});
 }
 
 TEST(symbolic_gradients, of_means_and_variances_count_every_symbol) {
@@ -189,6 +200,92 @@ TEST(symbolic_gradients, of_moved_elements_are_those_of_eager) {
       {"index_select", [=](const Tensor& x) { return index_select(x, 1, rows); }},
       {"where", [](const Tensor& x) { return where(x > 0, x, x * 3); }},
       {"masked_fill", [](const Tensor& x) { return masked_fill(x, x > 0, 0); }},
+  });
+}
+
+TEST(symbolic_gradients, of_images_are_those_of_eager) {
+  const Tensor w = random_tensor({6, 4, 3, 2}, 7), grouped = random_tensor({4, 1, 3, 3}, 8),
+               turned = random_tensor({4, 3, 2, 3}, 9);
+  expect_gradients_of_images({
+      {"conv2d",
+       [=](const Tensor& x) {
+         return conv2d(x, w, {}, {2, 1}, 1);
+       }},
+      {"conv2d, depthwise", [=](const Tensor& x) { return conv2d(x, grouped, {}, 1, 1, 1, 4); }},
+      {"conv_transpose2d", [=](const Tensor& x) { return conv_transpose2d(x, turned, {}, 2); }},
+      {"max_pool2d", [](const Tensor& x) { return max_pool2d(x, 3, 2, 1); }},
+      {"avg_pool2d", [](const Tensor& x) { return avg_pool2d(x, 3, 2, 1, false, false); }},
+      {"batch_norm", [](const Tensor& x) { return batch_norm(x, {}, {}, {}, {}, true); }},
+      {"group_norm", [](const Tensor& x) { return group_norm(x, 2); }},
+      {"global mean",
+       [](const Tensor& x) {
+         return mean(x, {2, 3});
+       }},
+      {"variance of each channel",
+       [](const Tensor& x) {
+         return var(x, Ints{0, 2, 3});
+       }},
+      {"variance of each image",
+       [](const Tensor& x) {
+         return var(x, Ints{1, 2, 3}, 0.0);
+       }},
+      {"pad, reflected",
+       [](const Tensor& x) {
+         return pad(x, {1, 2, 2, 1}, "reflect");
+       }},
+      {"pad, replicated",
+       [](const Tensor& x) {
+         return pad(x, {1, 2, 3, 0}, "replicate");
+       }},
+      {"interpolate, nearest",
+       [](const Tensor& x) {
+         return interpolate(x, {x.size(2) * 2, x.size(3) * 2});
+       }},
+      {"interpolate, bilinear",
+       [](const Tensor& x) {
+         return interpolate(x, {x.size(2) * 2, x.size(3) * 3}, "bilinear");
+       }},
+      {"interpolate, bicubic",
+       [](const Tensor& x) {
+         return interpolate(x, {7, 5}, "bicubic");
+       }},
+      {"pixel_shuffle", [](const Tensor& x) { return pixel_shuffle(x, 2); }},
+      {"channels last",
+       [](const Tensor& x) {
+         return layer_norm(x.permute({0, 2, 3, 1}), {4});
+       }},
+      {"attention over pixels",
+       [](const Tensor& x) {
+         const Tensor pixels = reshape(x, {x.size(0), 4, -1}).transpose(1, 2);
+         return scaled_dot_product_attention(pixels, pixels, pixels);
+       }},
+  });
+}
+
+TEST(symbolic_gradients, of_picked_and_scattered_elements_are_those_of_eager) {
+  const Tensor pair = Tensor::from<int64_t>({1, 0}, {2});
+  expect_gradients_of_eager({
+      {"gather", [](const Tensor& x) { return gather(x, 1, to(x.detach() > 0, DType::i64)); }},
+      {"scatter_add",
+       [](const Tensor& x) {
+         return scatter_add(zeros_like(x), 1, to(x.detach() > 0, DType::i64), x);
+       }},
+      {"index_add", [=](const Tensor& x) { return index_add(x * 2, 1, pair, x.slice(1, 0, 2)); }},
+      {"index_copy", [=](const Tensor& x) { return index_copy(x * 2, 1, pair, x.slice(1, 0, 2)); }},
+      {"cdist", [](const Tensor& x) { return cdist(x, x.slice(1, 0, 1) + 1); }},
+      {"bmm", [](const Tensor& x) { return bmm(x.transpose(1, 2), x); }},
+      {"diagonal", [](const Tensor& x) { return diagonal(x, 0, 0, 1); }},
+      {"stack",
+       [](const Tensor& x) {
+         return stack({x, x * x}, 1);
+       }},
+      {"clamp", [](const Tensor& x) { return clamp(x, -0.5, 0.5); }},
+      {"written in place",
+       [](const Tensor& x) {
+         Tensor y = x * 2;
+         y.select(1, 0).mul_(3);
+         return y;
+       }},
   });
 }
 
