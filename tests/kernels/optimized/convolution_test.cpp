@@ -149,53 +149,54 @@ const Case cases[] = {
 
 TEST(convolution, is_the_cross_correlation_at_every_level) {
   ThreadPool pool(2);
-  for (const Kernel* kernel : kernels_of(ops::convolution))
-    for (size_t i = 0; i < std::size(cases); ++i) {
-      SCOPED_TRACE(::testing::Message() << "case " << i);
-      const Case& c = cases[i];
-      const Array x = Array::random(c.input, 1), w = Array::random(c.weight, 2),
-                  bias = Array::random({output_sizes(c)[1]}, 3);
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(::testing::Message() << "case " << i);
+    const Case& c = cases[i];
+    const std::vector<index_t> sizes = output_sizes(c);
+    const Array x = Array::random(c.input, 1), w = Array::random(c.weight, 2),
+                bias = Array::random({sizes[1]}, 3), out(sizes);
+    std::vector<double> want(size_t(out.numel())), magnitude(want.size());
+    const index_t channels = sizes[1];
+    const index_t plane = channels == 0 || sizes[0] == 0 ? 1 : out.numel() / (sizes[0] * channels);
+    for (size_t e = 0; e < want.size(); ++e)
+      want[e] = bias[index_t(e) / plane % channels], magnitude[e] = 1;
+    for_products(c, [&](index_t xi, index_t wi, index_t yi) {
+      const double term = double(w[wi]) * (c.transposed ? x[yi] : x[xi]);
+      const size_t to = size_t(c.transposed ? xi : yi);
+      want[to] += term, magnitude[to] += std::abs(term);
+    });
+    for (const Kernel* kernel : kernels_of(ops::convolution)) {
       const Array got = forward(*kernel, c, x, w, &bias);
-      std::vector<double> want(size_t(got.numel())), magnitude(want.size());
-      const index_t channels = got.size(1), plane = channels == 0 || got.size(0) == 0
-                                                        ? 1
-                                                        : got.numel() / (got.size(0) * channels);
-      for (size_t e = 0; e < want.size(); ++e)
-        want[e] = bias[index_t(e) / plane % channels], magnitude[e] = 1;
-      for_products(c, [&](index_t xi, index_t wi, index_t yi) {
-        const double term = double(w[wi]) * (c.transposed ? x[yi] : x[xi]);
-        const size_t to = size_t(c.transposed ? xi : yi);
-        want[to] += term, magnitude[to] += std::abs(term);
-      });
       expect_near(got, want, magnitude, kernel->name);
       if (i % 3 != 0) continue;
       EXPECT_EQ(forward(*kernel, c, x, w, &bias, pool.threads()).values(), got.values())
-          << "with two threads";
+          << kernel->name << " with two threads";
     }
+  }
 }
 
 TEST(convolution_backward, is_the_gradient_at_every_level) {
   ThreadPool pool(2);
-  for (const Kernel* kernel : kernels_of(ops::convolution_backward))
-    for (size_t i = 0; i < std::size(cases); ++i) {
-      SCOPED_TRACE(::testing::Message() << "case " << i);
-      const Case& c = cases[i];
-      const Array x = Array::random(c.input, 4), w = Array::random(c.weight, 5),
-                  dy = Array::random(output_sizes(c), 6);
+  for (size_t i = 0; i < std::size(cases); ++i) {
+    SCOPED_TRACE(::testing::Message() << "case " << i);
+    const Case& c = cases[i];
+    const Array x = Array::random(c.input, 4), w = Array::random(c.weight, 5),
+                dy = Array::random(output_sizes(c), 6);
+    std::vector<double> dx(size_t(x.numel())), dw(size_t(w.numel())), db(size_t(dy.size(1)));
+    std::vector<double> dx_magnitude(dx.size()), dw_magnitude(dw.size()), db_magnitude(db.size());
+    for_products(c, [&](index_t xi, index_t wi, index_t yi) {
+      const index_t from = c.transposed ? yi : xi, to = c.transposed ? xi : yi;
+      const double through_w = double(w[wi]) * dy[to], through_x = double(x[from]) * dy[to];
+      dx[size_t(from)] += through_w, dx_magnitude[size_t(from)] += std::abs(through_w);
+      dw[size_t(wi)] += through_x, dw_magnitude[size_t(wi)] += std::abs(through_x);
+    });
+    for (index_t e = 0; e < dy.numel(); ++e) {
+      const size_t channel = size_t(e / (dy.numel() / (dy.size(0) * dy.size(1))) % dy.size(1));
+      db[channel] += dy[e], db_magnitude[channel] += std::abs(dy[e]);
+    }
+    for (const Kernel* kernel : kernels_of(ops::convolution_backward)) {
+      SCOPED_TRACE(kernel->name);
       const Gradients got = backward(*kernel, c, dy, x, w);
-      std::vector<double> dx(size_t(x.numel())), dw(size_t(w.numel())),
-          db(size_t(got.bias.numel()));
-      std::vector<double> dx_magnitude(dx.size()), dw_magnitude(dw.size()), db_magnitude(db.size());
-      for_products(c, [&](index_t xi, index_t wi, index_t yi) {
-        const index_t from = c.transposed ? yi : xi, to = c.transposed ? xi : yi;
-        const double through_w = double(w[wi]) * dy[to], through_x = double(x[from]) * dy[to];
-        dx[size_t(from)] += through_w, dx_magnitude[size_t(from)] += std::abs(through_w);
-        dw[size_t(wi)] += through_x, dw_magnitude[size_t(wi)] += std::abs(through_x);
-      });
-      for (index_t e = 0; e < dy.numel(); ++e) {
-        const size_t channel = size_t(e / (dy.numel() / (dy.size(0) * dy.size(1))) % dy.size(1));
-        db[channel] += dy[e], db_magnitude[channel] += std::abs(dy[e]);
-      }
       expect_near(got.input, dx, dx_magnitude, "grad_input");
       expect_near(got.weight, dw, dw_magnitude, "grad_weight");
       expect_near(got.bias, db, db_magnitude, "grad_bias");
@@ -205,6 +206,7 @@ TEST(convolution_backward, is_the_gradient_at_every_level) {
       EXPECT_EQ(threaded.weight.values(), got.weight.values());
       EXPECT_EQ(threaded.bias.values(), got.bias.values());
     }
+  }
 }
 
 TEST(convolution, gives_an_image_the_same_bits_alone_and_in_a_batch) {
