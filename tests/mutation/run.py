@@ -233,6 +233,12 @@ def first_to_go():
         pass
 
 
+def merge(stored, results):
+    """Into the file, in which another run may have written."""
+    before = json.loads(stored.read_text()) if stored.exists() else {}
+    stored.write_text(json.dumps(before | results, indent=1, sort_keys=True))
+
+
 def run(folder, mutations, data, results, save):
     runner = Runner(folder)
     todo = [m for m in mutations if not m.equivalent]
@@ -247,7 +253,7 @@ def run(folder, mutations, data, results, save):
         else:
             with_data = ""
         results[m.name] = {"killed": killer, "with data": with_data, "data": bool(data)}
-        save()
+        save(m.name)
         verdict = f"killed    {m.name}  {killer}" if killer else f"with data {m.name}  {with_data}" if with_data else f"SURVIVED  {m.name}"
         left = (time.monotonic() - begin) / k * (len(todo) - k)
         print(f"[{k}/{len(todo)}, {left / 60:.0f} min left] {verdict}", flush=True)
@@ -326,7 +332,7 @@ def main():
         if arguments.build_only:
             return 0
         run(arguments.build, chosen, None if arguments.without_data else golden_data(), results,
-            lambda: stored.write_text(json.dumps(results, indent=1, sort_keys=True)))
+            lambda name: merge(stored, {name: results[name]}))
     lines, survivors = table(mutations, results)
     print("\n".join(lines))
     for m in survivors:

@@ -100,14 +100,16 @@ ProgramFile late_program() {
 TEST(method, binds_symbols_that_instructions_wrote) {
   Loaded loaded(late_program());
   ASSERT_LOADED(method, loaded);
-  const float x[] = {1, 2, 3, 4};
-  ASSERT_EQ(method.set_input(1, x), Error::ok);
-  for (int64_t n : {2, 4, 0, 4}) {
+  float first = 1;
+  for (int64_t n : {2, 4, 0, 4, 1, 1}) {
+    const float x[] = {first, first + 1, first + 2, first + 3};
+    ASSERT_EQ(method.set_input(1, x), Error::ok);
     ASSERT_EQ(method.set_input(0, &n), Error::ok);
     ASSERT_EQ(method.execute(), Error::ok);
     ASSERT_EQ(method.output(0).shape->numel(), n);
     for (int64_t i = 0; i < n; ++i)
       EXPECT_EQ(elements(method.output(0))[static_cast<size_t>(i)], 2 * x[i]);
+    first += 10;
   }
   const int64_t five = 5;
   ASSERT_EQ(method.set_input(0, &five), Error::ok);
@@ -172,6 +174,31 @@ TEST(method, evaluates_checks_when_an_instruction_binds_what_they_ask_for) {
       EXPECT_THAT(method.last_error().message, StrEq("k is {}, and must not be 0"));
     }
   }
+}
+
+// forward(x: f32[4]): total[:k] += x[:k] for k in 0..3, which is the counter of a loop
+TEST(method, prepares_again_what_an_iteration_of_a_loop_resizes) {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  const uint32_t total = p.state("total", {4}, DType::f32);
+  MethodTables m;
+  const uint32_t x = io_tensor(m, {m.literal(4)});
+  const uint32_t k = m.of_symbol(m.symbol(SymbolSource::loop_counter, 0, 0, 0, 4));
+  const uint32_t part = m.shape({k});
+  const uint32_t t = m.value(Storage::state, total, part),
+                 first = m.value(Storage::buffer, m.values[x].storage_index(), part);
+  m.instruction(InstructionKind::loop_begin, 2);
+  m.run(add, {m.tensor(t), m.tensor(first), m.tensor(t)});
+  m.instruction(InstructionKind::loop_end, 0, {},
+                m.node(Operation::less, NumberType::boolean, k, m.literal(4)));
+  m.input("x", x);
+  p.methods.push_back(m);
+  Loaded loaded(p);
+  ASSERT_LOADED(method, loaded);
+  const float ones[] = {1, 1, 1, 1};
+  ASSERT_EQ(method.set_input(0, ones), Error::ok);
+  ASSERT_EQ(method.execute(), Error::ok);
+  EXPECT_THAT(total_of(loaded, 4), ElementsAre(3, 2, 1, 0));
 }
 
 // ---- limits ----

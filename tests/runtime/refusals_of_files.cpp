@@ -69,7 +69,12 @@ std::vector<Refusal> refusals_of_files() {
       {"the file has {} bytes, its header says {}",
        {{"the last byte is lost",
          file([](WrittenFile& f) { f.part = f.part.part(0, f.part.size() - 1); })},
-        {"more than there are", header(&FileHeader::file_bytes, beyond)}}},
+        {"more than there are", header(&FileHeader::file_bytes, beyond)},
+        {"one less than there are", file([](WrittenFile& f) {
+           FileHeader h = f.header();
+           h.file_bytes -= 1;
+           f.set_header(h);
+         })}}},
       {"the header is damaged",
        {{"an unknown flag", header(&FileHeader::flags, 1u)},
         {"tables at no multiple of 64", header(&FileHeader::metadata_offset, uint64_t{72})},
@@ -210,7 +215,7 @@ std::vector<Refusal> refusals_of_programs() {
            overwrite_field(&encoding(f), format::Encoding::VT_DTYPE, uint8_t{10});
          })},
         {"no such quantization", tables([](WrittenFile& f) {
-           overwrite_field(&encoding(f), format::Encoding::VT_QUANTIZATION, 1u);
+           overwrite_field(&encoding(f), format::Encoding::VT_QUANTIZATION, 2u);
          })}}},
       {"constant {} has another size than its type",
        {{"an element too many", [](Everything& e) { e.file.constants[0].sizes = {5}; }},

@@ -62,6 +62,17 @@ void take_argument(E& e, uint32_t i) {
     set(m.instructions[k], &InstructionFields::arguments_first,
         m.instructions[k].arguments_first() - 1);
 }
+// Instruction `i` has an argument behind its last one.
+void give_argument(E& e, uint32_t i) {
+  auto& m = e.method();
+  const auto& in = m.instructions[i];
+  const uint32_t count = in.arguments_count();
+  m.arguments.insert(m.arguments.begin() + in.arguments_first() + count, MethodTables::integer(1));
+  set(m.instructions[i], &InstructionFields::arguments_count, count + 1);
+  for (uint32_t k = i + 1; k < m.instructions.size(); ++k)
+    set(m.instructions[k], &InstructionFields::arguments_first,
+        m.instructions[k].arguments_first() + 1);
+}
 // A value beside `v` that differs in one field.
 template <class T>
 uint32_t changed_value(E& e, uint32_t v, T ValueFields::*field, long long to) {
@@ -71,12 +82,11 @@ uint32_t changed_value(E& e, uint32_t v, T ValueFields::*field, long long to) {
   return m.size(m.values) - 1;
 }
 
-constexpr int real_one = 3, flag_one = 4, dtype_one = 5;  // arguments of `many`
+constexpr int real_one = 3, flag_one = 4, dtype_one = 5, factors = 6;  // arguments of `many`
 
-Kernel lists_as_result(const Kernel& k) {
-  static Expected expected[Schema::max_parameters] = {};
+Kernel with_result(const Kernel& k, Kind kind, bool list, Expected* expected) {
   for (int i = 0; i < k.expected_count; ++i) expected[i] = k.expected[i];
-  expected[k.expected_count - 1].list = true;
+  expected[k.expected_count - 1].kind = kind, expected[k.expected_count - 1].list = list;
   Kernel changed = k;
   changed.expected = expected;
   return changed;
@@ -85,7 +95,9 @@ Kernel lists_as_result(const Kernel& k) {
 }  // namespace
 
 std::vector<Refusal> refusals_of_instructions() {
-  static const Kernel list_result = lists_as_result(add_f32);
+  static Expected expected[2][Schema::max_parameters] = {};
+  static const Kernel list_result = with_result(add_f32, Kind::tensor, true, expected[0]),
+                      number_result = with_result(add_f32, Kind::integer, false, expected[1]);
   return {
       {"lists have more than {} elements",
        {{"one list",
@@ -139,13 +151,18 @@ std::vector<Refusal> refusals_of_instructions() {
         with_argument("jump with an argument", &E::jump),
         instruction("loop_begin to what stands before", &E::loop_begin, &InstructionFields::target,
                     0),
-        instruction("loop_begin to the end", &E::loop_begin, &InstructionFields::target, 21),
+        instruction("loop_begin to the end", &E::loop_begin, &InstructionFields::target, 22),
         instruction("loop_begin to a kernel", &E::loop_begin, &InstructionFields::target, 2),
+        instruction("loop_begin to what is no loop_end but has its target", &E::loop_end,
+                    &InstructionFields::kind, 4),
         {"loop_begin to the end of another loop",
          [](E& e) {
-           set(e.method().instructions[0], &InstructionFields::kind,
-               static_cast<long long>(InstructionKind::loop_begin));
-           set(e.method().instructions[0], &InstructionFields::target, e.loop_end);
+           auto& m = e.method();
+           const uint32_t outer = m.size(m.instructions);
+           m.instruction(InstructionKind::loop_begin, outer + 2);
+           m.instruction(InstructionKind::loop_begin, outer + 2);
+           m.instruction(InstructionKind::loop_end, outer, {},
+                         m.instructions[e.loop_end].condition());
          }},
         with_argument("loop_begin with an argument", &E::loop_begin),
         {"a loop_end without a loop_begin",
@@ -155,6 +172,12 @@ std::vector<Refusal> refusals_of_instructions() {
            auto& m = e.method();
            m.instruction(InstructionKind::loop_end, e.loop_begin, {},
                          m.instructions[e.loop_end].condition());
+         }},
+        {"a loop_end for a jump to it",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t to = m.instruction(InstructionKind::jump, m.size(m.instructions) + 1);
+           m.instruction(InstructionKind::loop_end, to, {}, m.instructions[e.loop_end].condition());
          }},
         {"a loop_end that goes forward",
          [](E& e) {
@@ -183,7 +206,11 @@ std::vector<Refusal> refusals_of_instructions() {
          }},
         argument("to a constant", &E::copy, 1, &ArgumentFields::content, &E::weights),
         argument("to an input", &E::copy, 1, &ArgumentFields::content, &E::spare),
-        argument("to another device", &E::to_first, 0, &ArgumentFields::content, &E::on_second),
+        {"from one device to another",
+         [](E& e) {
+           set(e.argument(e.to_first, 0), &ArgumentFields::content, e.on_second);
+           set(e.method().instructions[e.to_first], &InstructionFields::queue, 2);
+         }},
         instruction("by the host's queue", &E::to_first, &InstructionFields::queue, 0),
         instruction("by the queue of another device", &E::to_first, &InstructionFields::queue, 2)}},
       {"instruction {} has no kernel",
@@ -193,12 +220,19 @@ std::vector<Refusal> refusals_of_instructions() {
         instruction("another device's", &E::device_add, &InstructionFields::queue, 2),
         instruction("a device's for the host", &E::add, &InstructionFields::queue, 1)}},
       {"an operator takes {} arguments and results, not {}",
-       {{"one less", [](E& e) { take_argument(e, e.add); }}}},
+       {{"one less", [](E& e) { take_argument(e, e.add); }},
+        {"one more", [](E& e) { give_argument(e, e.add); }}}},
       {"results that are lists or numbers are not supported",
        {{"a kernel with a list as its result",
          [](E& e) {
            for (const Kernel*& k : e.kernels)
              if (k == &add_f32) k = &list_result;
+         }},
+        {"a kernel with a number as its result",
+         [](E& e) {
+           for (const Kernel*& k : e.kernels)
+             if (k == &add_f32) k = &number_result;
+           e.file.kernels[0].dtypes.pop_back();
          }}},
        Error::not_supported},
       {"an argument that the operator needs is absent",
@@ -269,6 +303,12 @@ std::vector<Refusal> refusals_of_instructions() {
          [](E& e) { e.method().lists[e.argument(e.join, 0).content() + 1] = e.on_first; }},
         {"a real expression among sizes",
          [](E& e) { e.method().lists[e.argument(e.fill, 0).content()] = e.half; }},
+        {"an expression among real numbers",
+         [](E& e) {
+           auto& m = e.method();
+           e.argument(e.many, factors) =
+               m.list({e.half}, ArgumentKind::real, ArgumentForm::expression_list);
+         }},
         {"no such expression among sizes",
          [](E& e) { e.method().lists[e.argument(e.fill, 0).content() + 1] = none_such; }}}},
   };
@@ -284,6 +324,29 @@ std::vector<Refusal> refusals_of_sizes() {
          }}}},
       {"symbol {} is bound before the first instruction and cannot be bound again",
        {instruction("an element of an input", &E::bind, &InstructionFields::target, &E::first)}},
+      {"constant {} is not in the file in a form that kernels here read",
+       {{"stored with another dtype",
+         [](E& e) {
+           e.then([](WrittenFile& f) {
+             overwrite_field(f.program().constants()->Get(1)->encodings()->Get(0),
+                             format::Encoding::VT_DTYPE, uint8_t{4});
+           });
+         }},
+        {"stored with fewer elements",
+         [](E& e) {
+           e.file.constants[1].encoded = {2};
+           e.file.constants[1].data.resize(8);
+         }},
+        {"packed", [](E& e) { e.file.constants[1].layout = "packed"; }},
+        {"in another file", [](E& e) { e.file.constants[1].embedded = false; }}},
+       Error::not_supported},
+      {"the initial value of a state is not in the file",
+       {{"in another file",
+         [](E& e) {
+           e.file.constants[0].embedded = false;
+           e.table_changes.clear();
+         }}},
+       Error::not_supported},
       {"buffer {} has {} bytes", {{"-1", [](E& e) { e.method().buffer(e.method().literal(-1)); }}}},
       {"shape {} has an extent {} with stride {}",
        {{"extent -1", [](E& e) { e.method().shape({e.method().literal(-1)}); }},

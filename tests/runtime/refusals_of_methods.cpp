@@ -117,7 +117,10 @@ template <class T>
 Edit buffer(const char* what, uint32_t i, T BufferFields::*field, long long value) {
   return {what, [=](Everything& e) { set(e.method().buffers[i], field, value); }};
 }
-// The last buffers but one: of the first and of the second device.
+// A buffer that lies above no other.
+Edit alone(const char* what, Region region, int space = 0) {
+  return {what, [=](Everything& e) { e.method().buffer(e.one, {}, region, space); }};
+}
 template <class T>
 Edit shape(const char* what, T ShapeFields::*field, long long value) {
   return {what, [=](Everything& e) { set(e.method().shapes.back(), field, value); }};
@@ -190,11 +193,11 @@ std::vector<Refusal> refusals_of_methods() {
        {buffer("a size that does not exist", 4, &BufferFields::size_bytes, none_such),
         {"a size that is f64",
          [](E& e) { set(e.method().buffers[4], &BufferFields::size_bytes, e.half); }},
-        buffer("no such space", 4, &BufferFields::space, 3),
-        buffer("in the region of constants", 0, &BufferFields::region, 0),
-        buffer("in the region of states", 0, &BufferFields::region, 1),
-        buffer("in the scratch region", 0, &BufferFields::region, 3),
-        buffer("in no region", 0, &BufferFields::region, 5),
+        alone("no such space", Region::activations, 3),
+        alone("constants", Region::constants),
+        alone("states", Region::state),
+        alone("scratch", Region::scratch),
+        alone("no region", static_cast<Region>(5)),
         buffer("a list that begins outside", 5, &BufferFields::above_first, none_such),
         buffer("a list that ends outside", 5, &BufferFields::above_count, none_such),
         {"a list that another buffer has",
@@ -218,6 +221,8 @@ std::vector<Refusal> refusals_of_methods() {
          }}}},
       {"shape {} is damaged",
        {shape("nine dimensions", &ShapeFields::rank, 9),
+        {"nine dimensions that are there",
+         [](E& e) { e.method().shape(std::vector(9, e.one), std::vector(9, e.one)); }},
         shape("dimensions that begin outside", &ShapeFields::dims_first, none_such),
         {"strides outside", [](E& e) { e.method().dims.pop_back(); }},
         {"a size that does not exist",
@@ -228,7 +233,23 @@ std::vector<Refusal> refusals_of_methods() {
         value("an offset that does not exist", &E::a, &ValueFields::offset, none_such),
         real_for("an offset that is f64", &ValueFields::offset),
         value("no such shape", &E::a, &ValueFields::shape, none_such),
-        value("no such quantization", &E::a, &ValueFields::quantization, 1),
+        {"the shape behind the last",
+         [](E& e) {
+           auto& m = e.method();
+           set(m.values[e.a], &ValueFields::shape, static_cast<long long>(m.shapes.size()));
+         }},
+        {"the buffer behind the last",
+         [](E& e) {
+           auto& m = e.method();
+           set(m.values[e.a], &ValueFields::storage_index,
+               static_cast<long long>(m.buffers.size()));
+         }},
+        {"the expression behind the last as its offset",
+         [](E& e) {
+           auto& m = e.method();
+           set(m.values[e.a], &ValueFields::offset, static_cast<long long>(m.expressions.size()));
+         }},
+        value("no such quantization", &E::a, &ValueFields::quantization, 2),
         value("an unknown storage", &E::a, &ValueFields::storage, 3),
         value("no such buffer", &E::a, &ValueFields::storage_index, none_such),
         value("no such constant", &E::weights, &ValueFields::storage_index, 2),

@@ -34,5 +34,9 @@ TEST(thread_pool, has_at_least_the_callers_thread) {
   EXPECT_GE(ThreadPool(-1).count(), 1);
 }
 
+TEST(thread_pool, has_no_more_threads_than_a_machine_bears) {
+  EXPECT_LE(ThreadPool(max_threads + 1).count(), max_threads);
+}
+
 }  // namespace
 }  // namespace taper
