@@ -8,7 +8,7 @@ template <>
 struct Rule<test::ops::many> {
   template <class D>
   static bool shape(Facts<D>&, const TensorType<D>*, TypeList<D>, int64_t, double, bool, DType,
-                    TensorType<D>& out) {
+                    Span<const double>, TensorType<D>& out) {
     out.dtype = DType::f32, out.rank = 1, out[0] = D(4);
     return true;
   }
@@ -28,7 +28,7 @@ using format::SymbolSource;
 namespace {
 
 Error run_many(Context&, Maybe<View<const float>>, MaybeViewList<const float>, int64_t count,
-               double scale, bool, DType, View<float> out) {
+               double scale, bool, DType, Span<const double>, View<float> out) {
   for (index_t i = 0; i < out.numel(); ++i)
     out.data()[i] = static_cast<float>(scale) * static_cast<float>(count);
   return Error::ok;
@@ -61,7 +61,8 @@ Everything::Everything() : kernels(test::kernels.begin(), test::kernels.end()) {
   const uint32_t weights_ = file.constant<float>("weights", {4}, {1, 2, 3, 4});
   const uint32_t on_device = file.constant<float>("device_weights", {4}, {1, 2, 3, 4});
   file.constants[on_device].space = 1;
-  file.quantizations = {{format::QuantizationScheme::per_channel, 0, weights_, none}};
+  file.quantizations = {{format::QuantizationScheme::per_channel, 0, weights_, weights_},
+                        {format::QuantizationScheme::per_tensor, 0, none, none}};
   const uint32_t total_ = file.state("total", {4}, f32, weights_);
   const uint32_t saved_ = file.state("saved", {4}, f32);
   const uint32_t device_state = file.state("on_device", {4}, f32, none, 1);
@@ -77,6 +78,7 @@ Everything::Everything() : kernels(test::kernels.begin(), test::kernels.end()) {
   one = m.literal(1), yes = m.literal(1, NumberType::boolean);
   half = m.literal(MethodTables::real(0.5).content(), NumberType::f64);
   const uint32_t two = m.literal(2);
+  m.literal(0, NumberType::boolean);
 
   const auto matrix = m.shape({n, t}), four = m.shape({m.literal(4)}), pair = m.shape({two});
   const uint32_t matrix_bytes = m.times(m.literal(4), m.times(n, t)), sixteen = m.literal(16);
@@ -126,11 +128,12 @@ Everything::Everything() : kernels(test::kernels.begin(), test::kernels.end()) {
       fill_kernel,
       {m.list({n, t}, ArgumentKind::integer, ArgumentForm::expression_list), M::number(first_size),
        content(0, ArgumentKind::string, ArgumentForm::literal), M::tensor(filled)});
-  many = m.run(many_kernel,
-               {M::tensor(weights), m.tensors({-1, total}), M::integer(3),
-                content(real, ArgumentKind::real, ArgumentForm::expression),
-                content(flag, ArgumentKind::boolean, ArgumentForm::expression),
-                content(8, ArgumentKind::dtype, ArgumentForm::literal), M::tensor(result)});
+  many =
+      m.run(many_kernel, {M::tensor(weights), m.tensors({-1, total}), M::integer(3),
+                          content(real, ArgumentKind::real, ArgumentForm::expression),
+                          content(flag, ArgumentKind::boolean, ArgumentForm::expression),
+                          content(8, ArgumentKind::dtype, ArgumentForm::literal),
+                          content(0, ArgumentKind::real, ArgumentForm::list), M::tensor(result)});
   copy = m.instruction(InstructionKind::copy, 0, {M::tensor(a), M::tensor(y)});
   to_first = m.instruction(InstructionKind::copy, 0, {M::tensor(total), M::tensor(on_first)}, 0, 1);
   device_add =
@@ -143,6 +146,9 @@ Everything::Everything() : kernels(test::kernels.begin(), test::kernels.end()) {
   bind = m.instruction(InstructionKind::bind, late);
   m.run(fill_kernel, {m.list({late_size}, ArgumentKind::integer, ArgumentForm::expression_list),
                       M::real(2), M::absent(), M::tensor(grown)});
+  m.run(fill_kernel,
+        {m.list({late_size}, ArgumentKind::integer, ArgumentForm::expression_list),
+         content(1, ArgumentKind::boolean, ArgumentForm::literal), M::absent(), M::tensor(grown)});
   m.instruction(InstructionKind::copy, 0, {M::tensor(total), M::tensor(saved)});
 
   m.input("x", x);
@@ -161,6 +167,10 @@ Everything::Everything() : kernels(test::kernels.begin(), test::kernels.end()) {
        {n, t}});
   file.methods = {m};
   file.sources = {{"model.cpp:1"}};
+  then([](WrittenFile& f) {  // quantized
+    overwrite_field(f.program().constants()->Get(0)->encodings()->Get(0),
+                    format::Encoding::VT_QUANTIZATION, 0u);
+  });
 }
 
 FileHeader WrittenFile::header() const {

@@ -13,7 +13,7 @@ namespace ops {
 /// Arguments of every kind that `add`, `join` and `fill` lack.
 inline constexpr Operator many{"many", Category::kernel,
                                "test::many(Tensor? first, Tensor?[] rest, int count, float scale, "
-                               "bool flag, ScalarType dtype) -> Tensor"};
+                               "bool flag, ScalarType dtype, float[] factors) -> Tensor"};
 }  // namespace ops
 
 /// A fake device with a name of its own, which can refuse to copy.

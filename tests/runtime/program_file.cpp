@@ -107,7 +107,9 @@ AlignedBytes ProgramFile::bytes() const {
       const auto dtype = static_cast<format::DType>(c.dtype);
       std::vector<Offset<format::Encoding>> encodings;
       for (int k = 0; c.embedded && k < c.encodings; ++k)
-        encodings.push_back(format::CreateEncoding(b, 0, dtype, 0, &pieces[i]));
+        encodings.push_back(
+            format::CreateEncodingDirect(b, c.layout.empty() ? nullptr : c.layout.c_str(), dtype,
+                                         c.encoded.empty() ? nullptr : &c.encoded, &pieces[i]));
       constant_offsets.push_back(format::CreateConstantDirect(
           b, c.path.c_str(), dtype, &c.sizes,
           c.embedded ? format::ConstantSource::embedded : format::ConstantSource::external,

@@ -169,7 +169,9 @@ struct ProgramFile {
     std::vector<std::byte> data;
     bool embedded = true;
     int space = 0;
-    int encodings = 1;  // equal ones
+    int encodings = 1;             // equal ones
+    std::string layout;            // of the encodings; empty: dense
+    std::vector<int64_t> encoded;  // their sizes; empty: those of the constant
   };
   struct QuantizationEntry {
     format::QuantizationScheme scheme;
