@@ -23,6 +23,12 @@ TEST(in_place, changes_the_tensor_and_its_history) {
   sum(y).backward();
   EXPECT_THAT(values(x.grad()), ElementsAre(9, 18));
 }
+TEST(in_place, refuses_to_write_a_leaf_that_requires_a_gradient) {
+  Tensor x = leaf({1, 2}, {2});
+  EXPECT_THAT([&] { x.add_(1); },
+              ThrowsMessage<EagerError>(HasSubstr("a leaf that requires a gradient")));
+  EXPECT_THAT(values(x), ElementsAre(1, 2));
+}
 TEST(copy_, casts_to_the_dtype_of_self) {
   Tensor integers = zeros({2}, DType::i64), flags = zeros({2}, DType::boolean);
   const Tensor x = Tensor::from<float>({-1.5f, 0}, {2});

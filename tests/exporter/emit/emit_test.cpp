@@ -299,5 +299,15 @@ TEST(emit, refuses_methods_that_disagree_about_a_state) {
   EXPECT_THROW(write({{"a", a.get()}, {"b", b.get()}}, options(), report), ExportError);
 }
 
+TEST(emit, refuses_two_methods_of_one_name) {
+  const auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[2]\noutput \"y\" = %x\n");
+  Report report;
+  EXPECT_THAT(
+      [&] {
+        write({{"a", graph.get()}, {"a", graph.get()}}, options(), report);
+      },
+      testing::ThrowsMessage<ExportError>(testing::HasSubstr("two methods have the name a")));
+}
+
 }  // namespace
 }  // namespace taper::emit

@@ -101,6 +101,13 @@ TEST(dim, refuses_overflow_and_division_by_zero) {
   EXPECT_THROW(n % 0, ExportError);
 }
 
+TEST(dim, refuses_values_that_its_formula_cannot_take) {
+  const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
+  EXPECT_EQ((n * 2).evaluate({{n.as_symbol(), 4}}), 8);
+  EXPECT_THROW((n * 2).evaluate({{n.as_symbol(), no_limit}}), ExportError);
+  EXPECT_THROW((n / m).evaluate({{n.as_symbol(), 4}, {m.as_symbol(), 0}}), ExportError);
+}
+
 /// The same random formula over numbers and over symbols.
 template <class T>
 T formula(std::mt19937& random, const std::vector<T>& symbols, int depth) {

@@ -177,6 +177,22 @@ TEST(verifier, refuses_a_value_that_is_used_before_it_is_computed) {
   EXPECT_THROW(verify(*graph), ExportError);
 }
 
+TEST(verifier, refuses_a_value_that_does_not_know_its_users) {
+  const auto graph = parsed();
+  Value* x = graph->inputs()[0].value.get();
+  x->users.pop_back();
+  EXPECT_THAT([&] { verify(*graph); },
+              ThrowsMessage<ExportError>(HasSubstr("%x does not know its users")));
+}
+
+TEST(verifier, refuses_two_symbols_of_one_name) {
+  const auto graph = parsed();
+  Node& first = graph->nodes().front();
+  graph->bind_symbol({Dim::symbol("batch", 0, 3), SymbolSource::element, 0, 0, first.result()});
+  EXPECT_THAT([&] { verify(*graph); },
+              ThrowsMessage<ExportError>(HasSubstr("two symbols are called batch")));
+}
+
 TEST(verifier, refuses_a_symbol_without_a_source) {
   const auto graph = parse("graph f\nsymbol n in [1, 4]\ninput \"x\" = %x: f32[n]\n");
   EXPECT_THAT([&] { verify(*graph); },

@@ -63,5 +63,13 @@ TEST(interpreter, refuses_sizes_that_the_graph_does_not_accept) {
   EXPECT_THROW(interpreter.run({}), ExportError);
 }
 
+TEST(interpreter, refuses_inputs_of_another_dtype_or_rank) {
+  const auto graph = parse("graph f\ninput \"x\" = %x: f32[2]\noutput \"y\" = %x\n");
+  Interpreter interpreter(*graph);
+  for (const Tensor& x : {Tensor::empty({2}, DType::i64), Tensor::empty({2, 1})})
+    EXPECT_THAT([&] { interpreter.run({x}); },
+                testing::ThrowsMessage<ExportError>(testing::HasSubstr("input x must be f32[2]")));
+}
+
 }  // namespace
 }  // namespace taper::ir

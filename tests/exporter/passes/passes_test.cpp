@@ -103,26 +103,29 @@ TEST(merge_common_subexpressions, keeps_one_of_equal_calls) {
 }
 
 TEST(fold_batch_norm, gives_the_same_numbers_within_rounding) {
-  ir::Payloads payloads;
-  const std::string text =
-      "graph f\ninput \"x\" = %x: f32[2, 3, 5, 5]\n" +
-      constant("w", random_payload({4, 3, 3, 3}, 1), payloads) +
-      constant("g", random_payload({4}, 2), payloads) +
-      constant("b", random_payload({4}, 3), payloads) +
-      constant("m", random_payload({4}, 4), payloads) +
-      constant("v", random_payload({4}, 5, 0.5, 2), payloads) +
-      "%c: f32[2, 4, 3, 3] = convolution(%x, %w, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
-      "%n: f32[2, 4, 3, 3], %n1: f32[0], %n2: f32[0] = _native_batch_norm_legit_no_training(%c, "
-      "%g, %b, %m, %v, 0.1, 1e-05)\n"
-      "output \"y\" = %n\n";
-  const auto graph = ir::parse(text, payloads);
-  const Tensor x = random_tensor({2, 3, 5, 5}, 9);
-  const auto before = run(*graph, {x});
-  EXPECT_EQ(fold_batch_norm(*graph), 1);
-  ir::verify(*graph);
-  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"convolution"}));
-  const auto after = run(*graph, {x});
-  for (size_t i = 0; i < after.size(); ++i) ASSERT_NEAR(after[i], before[i], 1e-5);
+  for (const std::string bias : {"none", "%b"}) {
+    ir::Payloads payloads;
+    const std::string text =
+        "graph f\ninput \"x\" = %x: f32[2, 3, 5, 5]\n" +
+        constant("w", random_payload({4, 3, 3, 3}, 1), payloads) +
+        constant("g", random_payload({4}, 2), payloads) +
+        constant("b", random_payload({4}, 3), payloads) +
+        constant("m", random_payload({4}, 4), payloads) +
+        constant("v", random_payload({4}, 5, 0.5, 2), payloads) +
+        "%c: f32[2, 4, 3, 3] = convolution(%x, %w, " + bias +
+        ", [1, 1], [0, 0], [1, 1], false, [0, 0], 1)\n"
+        "%n: f32[2, 4, 3, 3], %n1: f32[0], %n2: f32[0] = _native_batch_norm_legit_no_training(%c, "
+        "%g, %b, %m, %v, 0.1, 1e-05)\n"
+        "output \"y\" = %n\n";
+    const auto graph = ir::parse(text, payloads);
+    const Tensor x = random_tensor({2, 3, 5, 5}, 9);
+    const auto before = run(*graph, {x});
+    EXPECT_EQ(fold_batch_norm(*graph), 1);
+    ir::verify(*graph);
+    EXPECT_EQ(operators(*graph), (std::vector<std::string>{"convolution"}));
+    const auto after = run(*graph, {x});
+    for (size_t i = 0; i < after.size(); ++i) ASSERT_NEAR(after[i], before[i], 1e-5) << bias;
+  }
 }
 
 TEST(fuse_pointwise, gives_the_same_bits) {
