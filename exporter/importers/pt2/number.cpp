@@ -44,7 +44,20 @@ Number binary(Operands x, Location here, const Integers& integers, const Reals& 
   return Number::of(tensors(x[0].as_tensor(dtype, here), x[1].as_tensor(dtype, here)));
 }
 
-double floor_modulo(double a, double b) { return a - std::floor(a / b) * b; }
+// Python's % and //: exact, where a - floor(a / b) * b rounds the quotient first. 1 // 0.1 is 9.
+bool has_other_sign(double rest, double b) { return rest != 0 && (rest < 0) != (b < 0); }
+double floor_modulo(double a, double b) {
+  const double rest = std::fmod(a, b);
+  if (rest == 0) return std::copysign(0.0, b);
+  return has_other_sign(rest, b) ? rest + b : rest;
+}
+double floor_divide(double a, double b) {
+  if (b == 0) return a / b;
+  const double rest = std::fmod(a, b), whole = (a - rest) / b - has_other_sign(rest, b);
+  if (whole == 0) return std::copysign(0.0, a / b);
+  const double below = std::floor(whole);
+  return whole - below > 0.5 ? below + 1 : below;
+}
 
 Number add(Operands x, Location here) {
   return binary(
@@ -63,8 +76,7 @@ Number mul(Operands x, Location here) {
 }
 Number floordiv(Operands x, Location here) {
   return binary(
-      x, here, [](Dim a, Dim b) { return a / b; },
-      [](double a, double b) { return std::floor(a / b); },
+      x, here, [](Dim a, Dim b) { return a / b; }, floor_divide,
       [&](const Tensor& a, const Tensor& b) { return eager::floor_divide(a, b, here); });
 }
 Number mod(Operands x, Location here) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/exporter.h"
@@ -14,6 +15,7 @@
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/recorded_calls.h"
 #include "taper/tests/support/data.h"
+#include "taper/tests/support/execute.h"
 
 namespace taper::pt2 {
 namespace {
@@ -55,6 +57,36 @@ void expect_recorded_results(const std::string& name) {
 TEST(pt2_model, reads_every_generation_of_the_archive) {
   for (const char* version : {"v2_6", "v2_8", "v2_9"})
     expect_recorded_results(std::string(version) + "_linear");
+}
+
+// Of split, unbind and permute, and parts that overlap. A program gives the arguments back.
+TEST(pt2_model, writes_arguments_and_a_buffer_through_views_of_them) {
+  Model model = Model::load(tests::test_data("pt2/written_views.pt2"));
+  EXPECT_THAT(model.output_names(),
+              ElementsAre("add_1", "mul_1", "sum_2", "sum_3", "halves_mutated", "pieces_mutated",
+                          "cube_mutated", "rows_mutated"));
+  const eager::NoGrad guard;
+  Exporter exporter;
+  exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+  const auto program = exporter.write(ExportOptions{});
+  for (const auto& call :
+       io::read_recorded_calls(tests::test_data("pt2/written_views.io.safetensors"))) {
+    std::vector<Tensor> inputs;
+    for (const auto& [i, array] : call.inputs) inputs.push_back(eager::tensor_of(array));
+    const std::vector<Tensor> on_runtime = tests::execute(program, inputs);
+    const std::vector<Tensor> outputs = model.forward(inputs);
+    const auto expect = [](const Tensor& got, const io::Array& want) {
+      EXPECT_LE(io::difference(eager::array_of(got), want).relative, 1e-6);
+    };
+    for (const auto& [i, want] : call.outputs)
+      for (const auto* got : {&outputs, &on_runtime}) expect(got->at(static_cast<size_t>(i)), want);
+    ASSERT_EQ(call.mutated.size(), 4u);
+    for (const auto& [i, want] : call.mutated) {
+      expect(inputs.at(static_cast<size_t>(i)), want);
+      expect(on_runtime.at(call.outputs.size() + static_cast<size_t>(i)), want);
+    }
+    expect(model.named_buffers().at(0).second, call.buffers.at("table"));
+  }
 }
 
 // dropout_(self) and dropout(input) are one row.
@@ -273,6 +305,31 @@ TEST(pt2_number, computes_with_sizes_as_python_does) {
   EXPECT_DOUBLE_EQ(apply("_operator.pow", {Number::of(9.0), Number::of(0.5)}).value().real, 3);
   EXPECT_TRUE(
       same(apply("torch.sym_max", {Number::of(s), Number::of(Dim(7))}).dim({}), max(s, Dim(7))));
+}
+
+// The expected numbers are Python's.
+TEST(pt2_number, takes_remainders_of_reals_as_python_does) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  struct Case {
+    double a, b, remainder, quotient;
+  };
+  const Case cases[] = {{7.5, 2, 1.5, 3},
+                        {-7.5, 2, 0.5, -4},
+                        {7.5, -2, -0.5, -4},
+                        {-7.5, -2, -1.5, 3},
+                        {-6, 2, 0, -3},
+                        {1, 0.1, 0.09999999999999995, 9},
+                        {0.3, 0.1, 0.09999999999999998, 2},
+                        {1e16, 3, 1, 3333333333333333},
+                        {-1e-20, 3, 3, -1},
+                        {-3, infinity, infinity, -1}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::to_string(c.a) + ", " + std::to_string(c.b));
+    const Number a = Number::of(c.a), b = Number::of(c.b);
+    EXPECT_EQ(apply("_operator.mod", {a, b}).value().real, c.remainder);
+    EXPECT_EQ(apply("_operator.floordiv", {a, b}).value().real, c.quotient);
+  }
+  EXPECT_EQ(apply("_operator.mod", {Number::of(Dim(-7)), Number::of(2.5)}).value().real, 0.5);
 }
 
 TEST(pt2_number, decides_comparisons_that_ranges_decide_and_keeps_the_others) {
