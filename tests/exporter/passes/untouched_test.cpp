@@ -112,6 +112,8 @@ TEST(fold_constants, leaves_views_and_sizes_that_a_call_decides) {
                                        << "%s: f32[n] = slice.Tensor(%w, 0, 0, n, 1)"
                                        << "%e: f32[n] = exp(%s)"
                                        << "%y: f32[n] = add.Tensor(%x, %e, 1)"
+                                       << "%m: f32[4] = mul.Scalar(%w, n)"
+                                       << "output \"m\" = %m"
                                        << "output \"y\" = %y"
                                        << "bind n = extent 0 of input 0");
 }
