@@ -27,6 +27,11 @@ TEST(in_place, refuses_to_write_a_leaf_that_requires_a_gradient) {
   Tensor x = leaf({1, 2}, {2});
   EXPECT_THAT([&] { x.add_(1); },
               ThrowsMessage<EagerError>(HasSubstr("a leaf that requires a gradient")));
+  EXPECT_THAT(
+      [&] {
+        x.copy_(Tensor::from<float>({3, 4}, {2}));
+      },
+      ThrowsMessage<EagerError>(HasSubstr("a leaf that requires a gradient")));
   EXPECT_THAT(values(x), ElementsAre(1, 2));
 }
 TEST(copy_, casts_to_the_dtype_of_self) {
