@@ -94,6 +94,7 @@ Error take_regions(MethodData& m, Arena& arena, const MethodMemory& memory, Erro
     if (needed > static_cast<size_t>(given.size()))
       return fail(info, Error::out_of_memory, TAPER_TEXT("space {} needs {} bytes, {} were given"),
                   s, static_cast<int64_t>(needed), given.size());
+    TAPER_TRY(internal::check_device_memory(given, s, info));
     m.regions[s][internal::io] = {given.data(), io_bytes, m.regions[s][internal::io].peak};
     m.regions[s][internal::activations].base = given.data() + io_bytes;
     m.regions[s][internal::activations].capacity = static_cast<size_t>(given.size()) - io_bytes;

@@ -31,6 +31,14 @@ SessionParts::SessionParts(Arena& arena, const ProgramData& program)
   arena.take<std::byte>(static_cast<index_t>(slack_bytes));
 }
 
+Error check_device_memory(Span<std::byte> memory, int space, ErrorInfo& info) {
+  const uintptr_t place = reinterpret_cast<uintptr_t>(memory.data());
+  if (place % segment_alignment == 0) return Error::ok;
+  return fail(info, Error::invalid_argument,
+              TAPER_TEXT("the memory of space {} must lie at a multiple of {} bytes"), space,
+              segment_alignment);
+}
+
 size_t device_state_bytes(const ProgramData& program, int space) {
   size_t total = 0;
   for (const format::State& s : program.view.states)
@@ -49,6 +57,7 @@ Error place_device_states(SessionData& d, Span<const Span<std::byte>> memory, Er
                   TAPER_TEXT("space {} needs {} bytes for states, {} were given"), space,
                   static_cast<int64_t>(needed), static_cast<int64_t>(given));
     if (needed == 0) continue;
+    TAPER_TRY(check_device_memory(memory[space - 1], space, info));
     std::byte* place = memory[space - 1].data();
     for (index_t i = 0; i < d.program->view.states.size(); ++i) {
       const format::State& s = d.program->view.states[i];

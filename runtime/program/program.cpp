@@ -135,6 +135,7 @@ Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& inf
     const Span<std::byte> memory = space <= options.device_memory.size()
                                        ? options.device_memory[space - 1]
                                        : Span<std::byte>();
+    TAPER_TRY(internal::check_device_memory(memory, space, info));
     const size_t begin = used[space], capacity = static_cast<size_t>(memory.size());
     if (begin > capacity || bytes + slack_bytes > capacity - begin)
       return fail(info, Error::out_of_memory,

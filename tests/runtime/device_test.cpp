@@ -47,23 +47,24 @@ ProgramFile device_program() {
 }
 
 // Bytes of the device's memory that are given to the program, and that are missing to what its
-// session and its method ask for.
+// session and its method ask for; how far behind a multiple of 64 each of the three begins.
 struct DeviceMemory {
   size_t constants = 256, missing_to_states = 0, missing_to_method = 0;
+  size_t constants_at = 0, states_at = 0, method_at = 0;
 };
 
 struct OnDevice {
   explicit OnDevice(const ProgramFile& p = device_program(), const DeviceMemory& given = {})
       : file(p.bytes()), metadata(Program::metadata_bytes(file).value()) {
     Device* const devices[] = {&device};
-    const Span<std::byte> constants[] = {device.take(given.constants)};
+    const Span<std::byte> constants[] = {take(given.constants, given.constants_at)};
     LoadOptions options;
     options.devices = devices, options.device_memory = constants, options.info = &info;
     program = std::make_unique<Result<Program>>(Program::load(file, kernels, metadata, options));
     if (!program->ok()) return;
     session_memory = AlignedBytes(program->value().session_bytes());
     const Span<std::byte> states[] = {
-        device.take(program->value().session_device_bytes(1) - given.missing_to_states)};
+        take(program->value().session_device_bytes(1) - given.missing_to_states, given.states_at)};
     SessionOptions session_options;
     session_options.device_memory = states, session_options.info = &info;
     session = std::make_unique<Result<Session>>(
@@ -72,12 +73,17 @@ struct OnDevice {
     AlignedBytes workspace(program->value().method_metadata_bytes("forward").value());
     needed = program->value().requirements("forward", workspace).value();
     memory = AlignedBytes(needed.total());
-    const Span<std::byte> activations[] = {device.take(needed.device[1] - given.missing_to_method)};
+    const Span<std::byte> activations[] = {
+        take(needed.device[1] - given.missing_to_method, given.method_at)};
     MethodMemory all(memory);
     all.device = activations;
     method =
         std::make_unique<Result<Method>>(Method::create(session->value(), "forward", all, &info));
   }
+  Span<std::byte> take(size_t bytes, size_t at) {
+    return {device.take(at + bytes).data() + at, static_cast<index_t>(bytes)};
+  }
+
   FakeDevice device{1 << 16};
   AlignedBytes file, metadata, session_memory, memory;
   MethodRequirements needed;
@@ -169,6 +175,21 @@ TEST(device, refuses_memory_that_lacks_a_byte) {
   EXPECT_EQ(activations.method->error(), Error::out_of_memory);
   EXPECT_THAT(activations.info.message, StrEq("space {} needs {} bytes, {} were given"));
   EXPECT_THAT(activations.info.values, ElementsAre(1, 192, 191));
+}
+
+TEST(device, refuses_memory_at_an_address_that_is_no_multiple_of_64) {
+  const auto is_refused = [](const auto& result, const ErrorInfo& info) {
+    EXPECT_THAT(info.message, StrEq("the memory of space {} must lie at a multiple of {} bytes"));
+    return result != nullptr && result->error() == Error::invalid_argument;
+  };
+  for (const size_t at : {1, 16, 63}) {
+    const OnDevice constants(device_program(), {256, 0, 0, at, 0, 0}),
+        states(device_program(), {256, 0, 0, 0, at, 0}),
+        method(device_program(), {256, 0, 0, 0, 0, at});
+    EXPECT_TRUE(is_refused(constants.program, constants.info)) << at;
+    EXPECT_TRUE(is_refused(states.session, states.info)) << at;
+    EXPECT_TRUE(is_refused(method.method, method.info)) << at;
+  }
 }
 
 TEST(device, places_constants_behind_each_other) {
