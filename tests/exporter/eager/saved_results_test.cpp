@@ -13,6 +13,7 @@
 #include "taper/exporter/eager/ops/linalg.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/ops/view.h"
 
 namespace taper::eager {
 namespace {
