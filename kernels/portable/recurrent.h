@@ -178,7 +178,7 @@ Error rnn_backward(Context& context, const Plan<P>& plan, View<const T> grad_out
               *carry = grad_hx.data() + b * s.hidden;
       T* to = d + b * s.hidden;
       if (relu)
-        for_each_element(s.hidden, [=](index_t k) { to[k] = y[k] > 0 ? dy[k] + carry[k] : T(0); });
+        for_each_element(s.hidden, [=](index_t k) { to[k] = y[k] <= 0 ? T(0) : dy[k] + carry[k]; });
       else
         for_each_element(s.hidden,
                          [=](index_t k) { to[k] = (dy[k] + carry[k]) * (1 - y[k] * y[k]); });

@@ -32,8 +32,8 @@ std::vector<CaseFile> read_seeds(const std::filesystem::path& path);
 ///
 /// Gradients are of the results multiplied by 1, -2, 0.5, 3, -1.5, 1, …, or by
 /// `"result_gradients": ["f32[2] = 0.3 -1"]`; an argument without one has none. `"refused": "…"` in
-/// place of results says that PyTorch refuses the call. A gradient without dtype and sizes has those
-/// of its argument. `"rtol": 0.02` widens the tolerance of 0.001.
+/// place of results says that PyTorch refuses the call. A gradient without dtype and sizes has
+/// those of its argument. `"rtol": 0.02` widens the tolerance of 0.001.
 std::vector<CaseFile> read_written_cases(const std::filesystem::path& path);
 
 }  // namespace taper::golden

@@ -10,10 +10,17 @@ The calls are those of the golden cases and of seeds.jsonl that have gradients, 
     nan       a NaN                                         null      nothing but zeros
     mixed     all of these, and 1 and -1                    extreme   numbers near the largest and the smallest
 
+Rows with a derivative of their own are called with mixed numbers in f64, and the elementwise ones in f16 or bf16, too.
+Where PyTorch has no such operator, or no derivative of it, formulas.py has it in PyTorch's operators. Random operators are
+called with arguments that leave nothing to chance: p = 0, p = 1, equal bounds.
+
 A line is a case: its call as in seeds.jsonl, results, gradients for the GRADIENT below; or that PyTorch refuses it.
 The numbers depend on PyTorch's version and processor; seeds are fixed, so that a second run gives the same file.
 """
+import collections
+import functools
 import glob
+import inspect
 import json
 import math
 import os
@@ -26,6 +33,7 @@ import warnings
 import torch
 
 import in_double
+from formulas import FORMULAS, RESULTS_OF_FORWARD
 
 GRADIENT = [1.0, -2.0, 0.5, 3.0, -1.5]  # of element i of a result: GRADIENT[i % 5]
 VARIANTS = ["zeros", "infinite", "nan", "mixed", "ones", "none", "null", "extreme"]
@@ -36,15 +44,42 @@ CALLS = 2             # of an operator, as different as their numbers are
 MOST_ELEMENTS = 20    # of all floating arguments together
 # Those whose golden calls do not bear other sizes or dtypes: only EXTRA_CALLS.
 ONLY_EXTRA = {"_fused_rms_norm", "_grouped_mm", "_log_softmax_backward_data", "_softmax_backward_data", "narrow", "repeat_interleave.self_Tensor",
-              "ctc_loss.Tensor", "embedding_bag.padding_idx"}
+              "ctc_loss.Tensor", "embedding_bag.padding_idx", "fractional_max_pool2d", "native_group_norm_backward", "native_layer_norm_backward"}
 # Whether a sum of extremes overflows depends on its order, which is another one at each CPU level.
 SUMS_WITHOUT_ORDER = re.compile("conv")
-# Draws random numbers, changes sizes behind PyTorch's back, or has no numbers of interest.
+# PyTorch gives what was in memory, or wants strides of 16 bytes.
+NOT_ASKED = {("multilabel_margin_loss", "none"), ("lstm.input", "ones"), ("gru.input", "ones"), ("_grouped_mm", "ones"), ("_grouped_mm", "none")}
+# Arguments that stay as they are.
+ORDINARY = {"random_samples", "scale", "scales", "running_min", "running_max"}
+# Draws random numbers, changes sizes behind PyTorch's back, or has no numbers of interest: only EXTRA_CALLS.
 LEFT_OUT = re.compile(r"rand|dropout|bernoulli|rrelu|multinomial|normal|exponential|uniform|as_strided|resize|set_|empty|_fft|complex|real$|"
                       r"::|^to\.|_to_copy|fake_quant|fused_moving|lstm|gru|rnn|attention|^_ctc_loss|^item$|assert|quant")
 
 
+# Arguments that no gradient is asked for.
+CONSTANTS = frozenset({"running_mean", "running_var", "save_mean", "save_invstd", "mean", "rstd", "out", "logsumexp", "scales"})
+
+
 # ---- calls
+
+def function_of(name):
+    """What is called, and the names of its arguments."""
+    if name in FORMULAS:
+        return FORMULAS[name], list(inspect.signature(FORMULAS[name]).parameters)
+    overload, _, variant = name.partition(".")
+    function = getattr(getattr(torch.ops.aten, overload), variant or "default")
+    return function, [a.name for a in function._schema.arguments]
+
+
+@functools.cache
+def differentiable():
+    """The rows with a derivative of their own, and those of them that are elementwise."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    names = dict(re.findall(r'^TAPER_OP\((\w+),[^"]*"([^("]*)\(', open(f"{folder}/kernels/operators.def").read(), re.M))
+    table = open(f"{folder}/exporter/eager/derivatives/derivatives.def").read()
+    listed = [[names[x] for x in re.findall(r"_NAME\((\w+)\)", t)] for t in (table, *re.findall(r"// pointwise.cpp$(.*?)^//", table, re.M | re.S))]
+    return listed[0], [name for part in listed[1:] for name in part]
+
 
 def rows():
     """The names in Taper's operator table."""
@@ -163,7 +198,54 @@ EXTRA_CALLS = """
 ["index_fill.int_Scalar", "f32[3,4]", 0, "i64[2] 0..2", 1.5]
 ["sgn", "f32[5]"]
 ["squeeze", "f32[1,4,1]"]
+["as_strided", "f32[6]", [2, 2], [2, 1], 1]
+["as_strided", "f32[4]", [3, 2], [1, 1], 0]
+["as_strided_scatter", "f32[6]", "f32[2,2]", [2, 2], [2, 1], 1]
+["taper::linear_recurrence", "f32[2,3]", "f32[2,3]", 1]
+["taper::rnn_scan", "f32[2,1,2]", "f32[1,2]", "f32[2,2]", false, false]
+["taper::rnn_scan", "f32[2,1,2]", "f32[1,2]", "f32[2,2]", true, true]
+["taper::lstm_scan", "f32[2,1,4]", "f32[1,1]", "f32[1,1]", "f32[4,1]", false]
+["taper::lstm_scan", "f32[2,1,4]", "f32[1,1]", "f32[1,1]", "f32[4,1]", true]
+["taper::gru_scan", "f32[2,1,3]", "f32[1,1]", "f32[3,1]", "f32[1]", false]
+["taper::gru_scan", "f32[2,1,3]", "f32[1,1]", "f32[3,1]", null, true]
+["taper::rnn_scan_backward", "f32[2,1,2]", "f32[2,1,2]", "f32[2,2]", false, false]
+["taper::rnn_scan_backward", "f32[2,1,2]", "f32[2,1,2]", "f32[2,2]", true, true]
+["taper::lstm_scan_backward", "f32[2,1,1]", "f32[2,1,1]", "f32[1,1]", "f32[2,1,1]", "f32[2,1,4] 0.1..0.9", "f32[4,1]", false]
+["taper::gru_scan_backward", "f32[2,1,1]", "f32[1,1]", "f32[2,1,1]", "f32[2,1,4] 0.1..0.9", "f32[3,1]", true]
+["lstm.input", "f32[2,1,1]", ["f32[1,1,1]", "f32[1,1,1]"], ["f32[4,1]", "f32[4,1]"], false, 1, 0.0, false, false, false]
+["gru.input", "f32[2,1,1]", "f32[1,1,1]", ["f32[3,1]", "f32[3,1]", "f32[3]", "f32[3]"], true, 1, 0.0, false, false, false]
+["rnn_tanh.input", "f32[2,1,1]", "f32[2,1,1]", ["f32[1,1]", "f32[1,1]", "f32[1]", "f32[1]", "f32[1,1]", "f32[1,1]", "f32[1]", "f32[1]"], true, 1, 0.0, false, true, false]
+["rnn_relu.input", "f32[2,1,2]", "f32[1,1,2]", ["f32[2,2]", "f32[2,2]", "f32[2]", "f32[2]"], true, 1, 0.0, false, false, false]
+["_scaled_dot_product_flash_attention_for_cpu_backward", "f32[1,1,2,2]", "f32[1,1,2,2]", "f32[1,1,2,2]", "f32[1,1,2,2]", "f32[1,1,2,2]", "f32[1,1,2]", 0.0, false]
+["_ctc_loss", "f32[3,1,3] -3..-0.1", "i64[1,2] = 1 2", [3], [2]]
+["_ctc_loss", "f32[3,2,3] -3..-0.1", "i64[2,2] = 1 1 2 1", [3, 3], [2, 2], 0, true]
+["_grouped_mm", "f32[1,4]", "f32[1,4,4]", "i32[1] = 1"]
+["_grouped_mm", "f32[1,1,4]", "f32[1,4,4]"]
+["fractional_max_pool2d", "f32[1,3,3]", [2, 2], [2, 2], "f32[1,1,2] 0.1..0.9 constant"]
+["fake_quantize_per_tensor_affine", "f32[6]", 0.1, 0, -8, 7]
+["fake_quantize_per_tensor_affine.tensor_qparams", "f32[6]", "f32[1] = 0.1", "i32[1] = 1", -8, 7]
+["fake_quantize_per_channel_affine", "f32[2,3]", "f32[2] = 0.1 0.2", "i32[2] = 0 1", 0, -8, 7]
+["fake_quantize_per_tensor_affine_cachemask", "f32[6]", 0.1, 0, -8, 7]
+["fake_quantize_per_channel_affine_cachemask", "f32[2,3]", "f32[2] = 0.1 0.2", "i32[2] = 0 1", 0, -8, 7]
+["_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", "f32[6]", "f32[1] = 0.1", "i32[1] = 0", "i64[1] = 1", -8, 7]
+["_fused_moving_avg_obs_fq_helper", "f32[6]", "i64[1] = 0", "i64[1] = 1", "f32[1] = -1", "f32[1] = 1", "f32[1] = 0.1", "i32[1] = 0", 0.01, -8, 7, -1]
+["fused_moving_avg_obs_fake_quant", "f32[6]", "i64[1] = 0", "i64[1] = 1", "f32[1] = -1", "f32[1] = 1", "f32[1] = 0.1", "i32[1] = 0", 0.01, -8, 7, -1]
+["_fake_quantize_learnable_per_tensor_affine", "f32[6]", "f32[1] = 0.1", "f32[1] = 0", -8, 7, 1.0]
+["_fake_quantize_learnable_per_channel_affine", "f32[2,3]", "f32[2] = 0.1 0.2", "f32[2] = 0 1", 0, -8, 7, 1.0]
+["quantized_decomposed::fake_quant_per_channel", "f32[2,3]", "f32[2] = 0.1 0.2", "i32[2] = 0 1", 0, -8, 7]
+["native_dropout", "f32[6]", 0.0, true]
+["native_dropout", "f32[6]", 1.0, true]
+["dropout", "f32[6]", 0.5, false]
+["dropout", "f32[6]", 1.0, true]
+["feature_dropout", "f32[2,3]", 1.0, true]
+["alpha_dropout", "f32[6]", 0.0, true]
+["feature_alpha_dropout", "f32[2,3]", 0.0, true]
+["rrelu", "f32[6]", 0.25, 0.25, true]
+["uniform", "f32[6]", 2.0, 2.0]
 """
+
+
+EXTRA_COUNTS = collections.Counter(json.loads(line)[0] for line in EXTRA_CALLS.split("\n") if line)
 
 
 def from_seeds(lines):
@@ -249,13 +331,11 @@ def resized(args, kwargs, extent):
 
 # ---- what PyTorch gives
 
-def call(name, args, kwargs, constants=frozenset({"running_mean", "running_var", "save_mean", "save_invstd"})):
+def call(name, args, kwargs, constants=CONSTANTS):
     """Results, and gradients by path, but not of the arguments named in `constants`. Throws what PyTorch throws."""
-    overload, _, variant = name.partition(".")
     leaves = {}
-
-    function = getattr(getattr(torch.ops.aten, overload), variant or "default")
-    names = {f"args.{i}": a.name for i, a in enumerate(function._schema.arguments)}
+    function, parameters = function_of(name)
+    names = {f"args.{i}": parameter for i, parameter in enumerate(parameters)}
 
     def leaf(path, tensor):
         tensor = tensor.detach().clone()
@@ -336,7 +416,7 @@ def chosen(calls, count):
 
 # ---- special values
 
-def special(variant, args, kwargs, draw):
+def special(name, variant, args, kwargs, draw):
     """The arguments of a variant; None where it changes nothing."""
     if variant == "ones":
         changed = resized(args, kwargs, lambda n: min(n, 1))
@@ -347,7 +427,8 @@ def special(variant, args, kwargs, draw):
         gone = draw.choice([n for n in first.shape if n > 1] or list(first.shape))
         changed = resized(args, kwargs, lambda n: 0 if n == gone else n)
     else:
-        paths = [p for p, t in tensors_of(paths_of(args, kwargs)) if t.is_floating_point()]
+        ordinary = [f"args.{i}" for i, parameter in enumerate(function_of(name)[1]) if parameter in ORDINARY]
+        paths = [p for p, t in tensors_of(paths_of(args, kwargs)) if t.is_floating_point() and p not in ordinary]
         touched = [p for p in paths if draw.random() < 0.6] or [draw.choice(paths)]
         changed = mapped(args, kwargs, lambda p, t: replaced(variant, t, draw) if p in touched else t)
     same = all(torch.equal(a, b) for (_, a), (_, b) in zip(tensors_of(paths_of(args, kwargs)), tensors_of(paths_of(*changed))))
@@ -402,10 +483,28 @@ def as_read(args, kwargs):
                   .to(t.dtype).reshape(t.shape))
 
 
-def line(identity, name, args, kwargs):
+def gradient(written_gradient, written_argument):
+    """Only the elements, where the argument tells the rest."""
+    head, equals, elements = written_gradient.partition(" = ")
+    return f"= {elements}" if equals and written_argument.partition(" = ")[0] == head else written_gradient
+
+
+def line(identity, name, args, kwargs, **more):
     entry = {"id": identity, "call": [name, *map(written, args), *([{k: written(v) for k, v in kwargs.items() if v is not None}] if kwargs else [])]}
     found = outcome(name, args, kwargs)
-    return json.dumps(entry | found, separators=(",", ":")) if found else None
+    if found and "gradients" in found:
+        tensors = dict(tensors_of(paths_of(args, kwargs)))
+        found["gradients"] = {path: gradient(g, text(tensors[path])) for path, g in found["gradients"].items()}
+    return json.dumps(entry | more | found, separators=(",", ":")) if found else None
+
+
+def lines_in_other_dtypes(name, args, kwargs, dtypes):
+    """mixed0 again, where PyTorch takes the dtype."""
+    for dtype in dtypes:
+        made = special(name, "mixed", args, kwargs, random.Random(f"{name} {dtype}"))
+        made = made and as_read(*mapped(*made, lambda _, t: t.to(dtype) if t.is_floating_point() else t))
+        if made and works(name, *made):
+            yield line(f"{name}/mixed_{NAMES[dtype]}", name, *made, **({"rtol": 0.02} if dtype.itemsize == 2 else {}))
 
 
 def cases_of(name, k, args, kwargs, left_out, begin):
@@ -415,19 +514,39 @@ def cases_of(name, k, args, kwargs, left_out, begin):
     lines = []
     variants = []
     if reduced:
-        variants = VARIANTS if floating_elements(*reduced) <= MOST_ELEMENTS else ["mixed", "nan", "none"]
+        count = floating_elements(*reduced)
+        variants = VARIANTS if count <= MOST_ELEMENTS else ["mixed", "nan", "none"] if count <= 3 * MOST_ELEMENTS else ["mixed", "none"]
     if SUMS_WITHOUT_ORDER.match(name):
         variants = [v for v in variants if v != "extreme"]
     for variant in variants:
         draw = random.Random(f"{name} {k} {variant}")
-        if (name, variant) == ("multilabel_margin_loss", "none"):
-            continue  # PyTorch gives what was in memory
-        made = special(variant, *reduced, draw)
+        if (name, variant) in NOT_ASKED:
+            continue
+        made = special(name, variant, *reduced, draw)
+        if k >= EXTRA_COUNTS[name] and k > 0 and variant in ("nan", "infinite") and name not in differentiable()[0]:
+            continue  # its parts have such cases
         if made is None or variant in left_out or (k > 0 and variant in ("zeros", "null", "extreme", "none", "ones") and draw.random() < 0.8):
             continue
         begin(variant)
-        lines.append(line(f"{name}/{variant}{k}", name, *as_read(*made)))
+        lines.append(line(f"{name}/{variant}{k}", name, *as_read(*with_results_of_forward(name, *made))))
+    has_dtype = any(isinstance(v, torch.dtype) for v in [*args, *kwargs.values()])
+    if reduced and count <= 12 and k == 0 and not has_dtype and "dtypes" not in left_out and name not in RESULTS_OF_FORWARD:
+        begin("dtypes")
+        lines.extend(lines_in_other_dtypes(name, *reduced, dtypes_of(name)))
     return [l for l in lines if l]
+
+
+def with_results_of_forward(name, args, kwargs):
+    try:
+        return (RESULTS_OF_FORWARD[name](args) if name in RESULTS_OF_FORWARD else args), kwargs
+    except RuntimeError:  # sizes that the forward row refuses
+        return args, kwargs
+
+
+def dtypes_of(name):
+    own, elementwise = differentiable()
+    dtypes = [torch.float64] if name in own else []
+    return dtypes + [(torch.float16, torch.bfloat16)[elementwise.index(name) % 2]] if name in elementwise else dtypes
 
 
 def in_children(units):
@@ -466,16 +585,15 @@ def main(folder, *only):
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     calls, known = {}, rows()
-    extra = [json.loads(line)[0] for line in EXTRA_CALLS.split("\n") if line]
     seeds = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds.jsonl")).readlines()
     for source in (from_seeds(EXTRA_CALLS.splitlines()), from_goldens(folder), from_seeds(seeds)):
         for name, args, kwargs in source:
-            is_full = name in ONLY_EXTRA and len(calls.get(name, [])) >= extra.count(name)
-            is_left_out = LEFT_OUT.search(name) and len(calls.get(name, [])) >= extra.count(name)
+            is_full = name in ONLY_EXTRA and len(calls.get(name, [])) >= EXTRA_COUNTS[name]
+            is_left_out = LEFT_OUT.search(name) and len(calls.get(name, [])) >= EXTRA_COUNTS[name]
             if name in known and not is_left_out and not is_full and (not only or name in only):
                 calls.setdefault(name, []).append((args, kwargs))
     units = [(name, k, *call) for name, of_name in sorted(calls.items())
-             for k, call in enumerate(of_name[:extra.count(name)] + chosen(of_name[extra.count(name):], CALLS))]
+             for k, call in enumerate(of_name[:EXTRA_COUNTS[name]] + chosen(of_name[EXTRA_COUNTS[name]:], CALLS))]
     counts = dict.fromkeys(calls, 0)
     for (name, *_), lines in in_children(units):
         counts[name] += len(lines)

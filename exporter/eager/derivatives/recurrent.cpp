@@ -57,7 +57,7 @@ Tensors rnn_steps_back(const Tensors& v, bool relu_, bool reverse) {
   for_each_step(v[0], !reverse, [&](int64_t t) {
     const Tensor dh = carry.defined() ? v[0][t] + carry : v[0][t], y = v[1][t];
     Tensor& gate = d[static_cast<size_t>(t)];
-    gate = relu_ ? dh * gt(y, Scalar(0)).to(y.dtype()) : dh * (1 - y * y);
+    gate = relu_ ? masked_fill(dh, le(y, Scalar(0)), 0) : dh * (1 - y * y);
     carry = mm(gate, v[2]);
   });
   return {joined(d), carry};

@@ -238,7 +238,8 @@ TAPER_DERIVATIVE(taper_linear_recurrence, "a", "result") {
   if (dy.rank() == 0) return {Tensor(), dy};
   const int64_t dim = saved.integer<"dim">();
   const Tensor db = recurrence_from_the_end(saved.tensor<"a">(), dy, dim);
-  return {db * shifted(saved.result(), dim, 1, 0), db};
+  // a[0] has no part in the result
+  return {shifted(shifted(db, dim, -1, 0) * saved.result(), dim, 1, 0), db};
 }
 // y_k = log(sum over j <= k of exp(x_j)): dx_j = exp(x_j - y_j) s_j, where s_j = dy_j +
 // exp(y_j - y_{j + 1}) s_{j + 1}. No exponent is above 0.
