@@ -11,6 +11,7 @@
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/linalg.h"
+#include "taper/exporter/eager/ops/matmul.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/eager/ops/view.h"
