@@ -70,7 +70,7 @@ TEST(TAPER_FUZZER, survives_every_member_of_its_corpus) {
 
 TEST(TAPER_FUZZER, survives_changed_members) {
   const auto members = corpus();
-  for (unsigned seed = 0; seed < TAPER_ROUNDS; ++seed)
+  for (int seed = 0; seed < TAPER_ROUNDS; ++seed)
     for (const auto& [path, bytes] : members) {
       SCOPED_TRACE(path + ", seed " + std::to_string(seed));
       Bytes changed = bytes;

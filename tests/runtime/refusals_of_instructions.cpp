@@ -1,4 +1,6 @@
 // What `Program::load` refuses in a method's instructions, and `Method::create` in their sizes.
+#include <concepts>
+
 #include "everything.h"
 
 namespace taper::test {
@@ -19,8 +21,10 @@ template <class T>
 Edit instruction(const char* what, uint32_t E::*i, T InstructionFields::*field, long long value) {
   return {what, [=](E& e) { set(e.method().instructions[e.*i], field, value); }};
 }
+// The literal 0 is a number, not a pointer to a member.
+template <std::same_as<uint32_t E::*> Index>
 Edit instruction(const char* what, uint32_t E::*i, uint32_t InstructionFields::*field,
-                 uint32_t E::*value) {
+                 Index value) {
   return {what, [=](E& e) { set(e.method().instructions[e.*i], field, e.*value); }};
 }
 template <class T>
@@ -28,8 +32,9 @@ Edit argument(const char* what, uint32_t E::*i, uint32_t a, T ArgumentFields::*f
               long long value) {
   return {what, [=](E& e) { set(e.argument(e.*i, a), field, value); }};
 }
+template <std::same_as<uint32_t E::*> Index>
 Edit argument(const char* what, uint32_t E::*i, uint32_t a, int64_t ArgumentFields::*field,
-              uint32_t E::*value) {
+              Index value) {
   return {what, [=](E& e) { set(e.argument(e.*i, a), field, e.*value); }};
 }
 // Argument `a` of `many` in another form, with content that this form has.
