@@ -319,6 +319,8 @@ def main():
     if arguments.only:
         chosen = [m for m in mutations
                   if any(fnmatch.fnmatch(name, p) for p in arguments.only for name in (m.name, m.tier, m.file, *m.areas))]
+        if not chosen:
+            parser.error(f"no bug fits {' '.join(arguments.only)}; --list shows names, files and areas")
     if arguments.survivors:
         chosen = [m for m in chosen if not results.get(m.name, {}).get("killed")]
     if arguments.list:
