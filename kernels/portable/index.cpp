@@ -88,18 +88,44 @@ Error check(Context& context, const Selection& s, MaybeViewList<const int64_t> i
   return Error::ok;
 }
 
-/// Calls body(offset in self, offset beside it) for chunks [begin, end), in order.
-template <class Body>
-void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
-                    index_t end, const Body& body) {
+/// An index, where it stands on a line of the walk: the place it names is so far into self.
+inline index_t place(int64_t i, index_t extent, index_t stride) {
+  return static_cast<index_t>(i < 0 ? i + extent : i) * stride;
+}
+
+/// Some chunks along the last dimension.
+struct Chunks {
+  static constexpr index_t most_listed = 64;
+  index_t count;
+  index_t self, step_self;      ///< where the first lies; to the next, but for what an index says
+  index_t beside, step_beside;  ///< the same in what lies beside self
+  const int64_t* index;         ///< the only one that changes along the dimension
+  index_t step_index, extent, stride;
+  const index_t* listed;  ///< where several change: the places in self
+
+  /// Calls body(offset in self, offset beside it) for each.
+  template <class Body>
+  void for_each(const Body& body) const {
+    const Chunks c = *this;  // in registers, whatever the body writes
+    if (c.listed != nullptr)
+      for (index_t k = 0, to = c.beside; k < c.count; ++k, to += c.step_beside)
+        body(c.listed[k], to);
+    else
+      for (index_t k = 0; k < c.count; ++k)
+        body(c.self + k * c.step_self + place(c.index[k * c.step_index], c.extent, c.stride),
+             c.beside + k * c.step_beside);
+  }
+};
+
+/// Hands chunks [begin, end) to `take`, in order: the walk is compiled once for all bodies.
+void walk_chunks(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
+                 index_t end, void (*take)(const void* body, const Chunks&), const void* body) {
   if (begin >= end) return;
+  static constexpr int64_t zero = 0;
   index_t at[max_rank] = {};
   for (index_t d = s.rank - 1, rest = begin; d >= 0; --d)
     at[d] = rest % s.sizes[d], rest /= s.sizes[d];
   const int last = s.rank - 1;
-  const auto place = [](int64_t i, const Selection::Index& index) {
-    return static_cast<index_t>(i < 0 ? i + index.extent : i) * index.stride;
-  };
   for (index_t chunk = begin; chunk < end;) {
     // along the last dimension; what it leaves alone is found once
     index_t offset = s.first, beside = s.first_beside;
@@ -112,25 +138,44 @@ void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, in
       if (last >= 0 && s.index[n].strides[last] != 0)
         moving[moves] = from, which[moves++] = n;
       else
-        offset += place(*from, s.index[n]);
+        offset += place(*from, s.index[n].extent, s.index[n].stride);
     }
-    if (last < 0) return body(offset, beside);
-    const index_t step = s.strides[last], step_beside = s.beside[last], first = at[last],
-                  left = s.sizes[last] - first,
+    if (last < 0) return take(body, {1, offset, 0, beside, 0, &zero, 0, 1, 0, nullptr});
+    const index_t step = s.strides[last], first = at[last], left = s.sizes[last] - first,
                   stop = end - chunk < left ? first + end - chunk : s.sizes[last];
-    if (moves == 1) {
-      const Selection::Index index = s.index[which[0]];
-      const index_t stride = index.strides[last];
-      for (index_t i = first; i < stop; ++i)
-        body(offset + i * step + place(moving[0][i * stride], index), beside + i * step_beside);
+    Chunks run{stop - first,
+               offset + first * step,
+               step,
+               beside + first * s.beside[last],
+               s.beside[last],
+               &zero,
+               0,
+               1,
+               0,
+               nullptr};
+    if (moves <= 1) {
+      if (moves == 1) {
+        const Selection::Index& index = s.index[which[0]];
+        run.step_index = index.strides[last], run.index = moving[0] + first * run.step_index;
+        run.extent = index.extent, run.stride = index.stride;
+      }
+      take(body, run);
     } else {
-      for (index_t i = first; i < stop; ++i) {
-        index_t here = offset + i * step;
+      index_t places[Chunks::most_listed];
+      run.listed = places;
+      for (index_t i = first; i < stop; i += run.count) {
+        run.count = stop - i < Chunks::most_listed ? stop - i : Chunks::most_listed;
+        run.beside = beside + i * run.step_beside;
+        const index_t n = run.count;
+        for (index_t k = 0; k < n; ++k) places[k] = offset + (i + k) * step;
         for (int m = 0; m < moves; ++m) {
-          const Selection::Index& index = s.index[which[m]];
-          here += place(moving[m][i * index.strides[last]], index);
+          const Selection::Index index = s.index[which[m]];
+          const index_t stride = index.strides[last];
+          const int64_t* from = moving[m] + i * stride;
+          for (index_t k = 0; k < n; ++k, from += stride)
+            places[k] += place(*from, index.extent, index.stride);
         }
-        body(here, beside + i * step_beside);
+        take(body, run);
       }
     }
     chunk += stop - first, at[last] = stop;
@@ -139,6 +184,14 @@ void for_each_chunk(const Selection& s, MaybeViewList<const int64_t> indices, in
       if (d > 0) ++at[d - 1];
     }
   }
+}
+/// Calls body(chunks) for chunks [begin, end), some at a time.
+template <class Body>
+void for_each_chunks(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
+                     index_t end, const Body& body) {
+  walk_chunks(
+      s, indices, begin, end,
+      [](const void* b, const Chunks& c) { (*static_cast<const Body*>(b))(c); }, &body);
 }
 
 template <class E>
@@ -158,12 +211,14 @@ Error index(Context& context, const Selection& s, View<const E> self,
   const E* const x = self.data();
   E* const y = out.data();
   parallel_ranges(context.threads, s.chunks, s.tail, [&](index_t begin, index_t end) {
-    if (s.tail == 1)
-      for_each_chunk(s, indices, begin, end, [=](index_t from, index_t to) { y[to] = x[from]; });
-    else
-      for_each_chunk(s, indices, begin, end,
-                     [=, bytes = static_cast<size_t>(s.tail) * sizeof(E)](
-                         index_t from, index_t to) { std::memcpy(y + to, x + from, bytes); });
+    for_each_chunks(s, indices, begin, end, [x, y, tail = s.tail](const Chunks& c) {
+      if (tail == 1)
+        c.for_each([=](index_t from, index_t to) { y[to] = x[from]; });
+      else
+        c.for_each([=](index_t from, index_t to) {
+          std::memcpy(y + to, x + from, static_cast<size_t>(tail) * sizeof(E));
+        });
+    });
   });
   return Error::ok;
 }
@@ -211,13 +266,15 @@ Error prepare_put(Context& context, Writes& w, View<const T> self,
 /// several to one place wins, sums are ordered.
 template <class Body>
 void write_part(const Writes& w, MaybeViewList<const int64_t> indices, const Body& body) {
-  const index_t n = w.tail, step = w.tail_beside;
-  if (n == 1) return for_each_chunk(w, indices, 0, w.chunks, body);
-  if (step == 1)
-    return for_each_chunk(w, indices, 0, w.chunks,
-                          [=](index_t to, index_t from) { body.slice(to, from, n); });
-  for_each_chunk(w, indices, 0, w.chunks, [=](index_t to, index_t from) {
-    for (index_t i = 0; i < n; ++i) body(to + i, from + i * step);
+  for_each_chunks(w, indices, 0, w.chunks, [=, n = w.tail, step = w.tail_beside](const Chunks& c) {
+    if (n == 1)
+      c.for_each(body);
+    else if (step == 1)
+      c.for_each([=](index_t to, index_t from) { body.slice(to, from, n); });
+    else
+      c.for_each([=](index_t to, index_t from) {
+        for (index_t i = 0; i < n; ++i) body(to + i, from + i * step);
+      });
   });
 }
 /// As many parts as threads, as each part reads all indices again.

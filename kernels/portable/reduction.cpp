@@ -69,6 +69,93 @@ void internal::convert_rows(const Source& source, index_t first, index_t stride,
       read_block(source, first, width, to);
 }
 
+namespace {
+
+/// Calls `body(result index, width, piece, first reduced element, count)` for every tile and piece,
+/// in parallel.
+template <class Body>
+void for_each_piece(const Threads* threads, const Reduction& plan, const Body& body) {
+  const index_t tiles_across = plan.rows ? 1 : (plan.inner + tile_width - 1) / tile_width;
+  const index_t items = plan.outer * tiles_across * plan.pieces;
+  const index_t work =
+      (plan.reduced < piece_length ? plan.reduced : piece_length) * (plan.rows ? 1 : tile_width);
+  const index_t items_per_task =
+      work < 2 * piece_length ? 2 * piece_length / (work > 0 ? work : 1) : 1;
+  parallel_for(threads, (items + items_per_task - 1) / items_per_task, [&](index_t task) {
+    const index_t end = (task + 1) * items_per_task < items ? (task + 1) * items_per_task : items;
+    index_t item = task * items_per_task, piece = item % plan.pieces,
+            tile = item / plan.pieces % tiles_across, row = item / plan.pieces / tiles_across;
+    for (; item < end; ++item) {
+      const index_t left = plan.inner - tile * tile_width, from = piece * piece_length;
+      const index_t count = plan.reduced - from < piece_length ? plan.reduced - from : piece_length;
+      body(row * plan.inner + tile * tile_width, left < tile_width ? left : tile_width, piece, from,
+           count);
+      if (++piece < plan.pieces) continue;
+      piece = 0;
+      if (++tile == tiles_across) tile = 0, ++row;
+    }
+  });
+}
+
+}  // namespace
+
+void internal::reduce(const Threads* threads, const Reduction& plan, const Source& source,
+                      const void* op, const ReductionLoops& loops, const void* shift, void* partial,
+                      const Emit& emit) {
+  const index_t bytes = loops.bytes, results = plan.results();
+  const auto shift_of = [&](index_t result) {
+    return loops.shifts ? static_cast<const char*>(shift) + result * bytes : nullptr;
+  };
+  using Values = char[tile_width * sizeof(int64_t)];
+  // short rows that lie one behind the other, converted together if need be
+  if (plan.rows && source.walk->is_linear() && plan.reduced > 0 && plan.reduced <= tile_width) {
+    const index_t fitting = source.is_direct() ? tile_width : converted / plan.reduced,
+                  tile = fitting < tile_width ? fitting : tile_width;
+    const index_t tiles = 1 + 2 * piece_length / (plan.reduced * tile), per_task = tiles * tile;
+    parallel_for(threads, (results + per_task - 1) / per_task, [&](index_t task) {
+      const index_t begin = task * per_task,
+                    end = begin + per_task < results ? begin + per_task : results;
+      for (index_t first = begin; first < end; first += tile) {
+        const index_t count = end - first < tile ? end - first : tile;
+        alignas(int64_t) Values values;
+        loops.short_rows(op, source, first * plan.reduced, plan.reduced, count, shift_of(first),
+                         values);
+        loops.finish(op, values, count);
+        emit.call(emit.context, first, count, values);
+      }
+    });
+    return;
+  }
+  char* const pieces = static_cast<char*>(partial);
+  for_each_piece(threads, plan,
+                 [&](index_t result, index_t width, index_t piece, index_t from, index_t count) {
+                   alignas(int64_t) Values values;
+                   if (plan.rows) {
+                     loops.row(op, source, result * plan.reduced + from, count, shift_of(result),
+                               values);
+                   } else {
+                     const index_t row = result / plan.inner, column = result % plan.inner;
+                     loops.columns(op, source, (row * plan.reduced + from) * plan.inner + column,
+                                   plan.inner, count, width, shift_of(result), values);
+                   }
+                   if (plan.pieces == 1) {
+                     loops.finish(op, values, width);
+                     emit.call(emit.context, result, width, values);
+                     return;
+                   }
+                   for (index_t k = 0; k < width; ++k)
+                     std::memcpy(pieces + ((result + k) * plan.pieces + piece) * bytes,
+                                 values + k * bytes, static_cast<size_t>(bytes));
+                 });
+  if (plan.pieces == 1) return;
+  for (index_t result = 0; result < results; ++result) {
+    alignas(int64_t) char value[sizeof(int64_t)];
+    loops.join(op, pieces + result * plan.pieces * bytes, plan.pieces, value);
+    loops.finish(op, value, 1);
+    emit.call(emit.context, result, 1, value);
+  }
+}
+
 #define TAPER_REDUCTION(op, variant, ...)                             \
   TAPER_KERNEL(op, variant, Reduce<PlainLoops, __VA_ARGS__>::prepare, \
                Reduce<PlainLoops, __VA_ARGS__>::run)

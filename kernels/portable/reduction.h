@@ -13,6 +13,7 @@
 // count.
 #pragma once
 #include <cstring>
+#include <type_traits>
 
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/portable.h"
@@ -199,7 +200,8 @@ T reduce_row(const Op& op, const Source& source, index_t first, index_t n, T shi
   return all.result(op);
 }
 
-/// `count` results whose elements, n each and at most a block, lie densely one behind the other.
+/// `count` results, unfinished, whose elements, n each and at most a block, lie densely one behind
+/// the other.
 template <class Op, class T>
 void reduce_short_rows(const Op& op, const T* x, index_t n, index_t count, const T* shift,
                        T* result) {
@@ -207,9 +209,9 @@ void reduce_short_rows(const Op& op, const T* x, index_t n, index_t count, const
     if constexpr (Op::chooses) {
       Choice<Op, T> choice;
       choice.add(op, x + i * n, n);
-      result[i] = op.finish(choice.result(op));
+      result[i] = choice.result(op);
     } else {
-      result[i] = op.finish(reduce_block(op, x + i * n, n, Op::shifts ? shift[i] : T()));
+      result[i] = reduce_block(op, x + i * n, n, Op::shifts ? shift[i] : T());
     }
 }
 
@@ -274,97 +276,97 @@ void reduce_columns(const Op& op, const Source& source, index_t first, index_t s
   merge(result, levels[1]);
 }
 
-/// Calls `body(result index, width, piece, first reduced element, count)` for every tile and piece,
-/// in parallel.
-template <class Body>
-void for_each_piece(const Threads* threads, const Reduction& plan, const Body& body) {
-  const index_t tiles_across = plan.rows ? 1 : (plan.inner + tile_width - 1) / tile_width;
-  const index_t items = plan.outer * tiles_across * plan.pieces;
-  const index_t work =
-      (plan.reduced < piece_length ? plan.reduced : piece_length) * (plan.rows ? 1 : tile_width);
-  const index_t items_per_task =
-      work < 2 * piece_length ? 2 * piece_length / (work > 0 ? work : 1) : 1;
-  parallel_for(threads, (items + items_per_task - 1) / items_per_task, [&](index_t task) {
-    const index_t end = (task + 1) * items_per_task < items ? (task + 1) * items_per_task : items;
-    index_t item = task * items_per_task, piece = item % plan.pieces,
-            tile = item / plan.pieces % tiles_across, row = item / plan.pieces / tiles_across;
-    for (; item < end; ++item) {
-      const index_t left = plan.inner - tile * tile_width, from = piece * piece_length;
-      const index_t count = plan.reduced - from < piece_length ? plan.reduced - from : piece_length;
-      body(row * plan.inner + tile * tile_width, left < tile_width ? left : tile_width, piece, from,
-           count);
-      if (++piece < plan.pieces) continue;
-      piece = 0;
-      if (++tile == tiles_across) tile = 0, ++row;
-    }
-  });
-}
+/// The loops of one reduction over a type, behind pointers: what cuts the work and joins its parts
+/// is compiled once for all. `op` is the operation, `shift` its entries from the first result on.
+struct ReductionLoops {
+  index_t bytes;  ///< of a value
+  bool shifts;
+  /// `count` results of `n` elements each, at most a block, that lie densely one behind the other.
+  void (*short_rows)(const void* op, const Source& source, index_t first, index_t n, index_t count,
+                     const void* shift, void* values);
+  /// One result, or a piece of it: n elements.
+  void (*row)(const void* op, const Source& source, index_t first, index_t n, const void* shift,
+              void* value);
+  /// `width` results side by side, or a piece of them: n rows, `stride` apart.
+  void (*columns)(const void* op, const Source& source, index_t first, index_t stride, index_t n,
+                  index_t width, const void* shift, void* values);
+  void (*join)(const void* op, const void* pieces, index_t n, void* value);
+  void (*finish)(const void* op, void* values, index_t n);
+};
+
+/// Elements that are converted together where rows are short.
+inline constexpr index_t converted = 16 * tile_width;
+
+/// An operation whose loops are those of another one says so: `Sums`.
+template <class Op, class = void>
+struct sums_of {
+  using type = Op;
+};
+template <class Op>
+struct sums_of<Op, std::void_t<typename Op::Sums>> {
+  using type = typename Op::Sums;
+};
+
+template <class Loops, class Op, class T>
+struct LoopsOf {
+  using Sums = typename sums_of<Op>::type;
+  static const Sums& sums(const void* op) { return *static_cast<const Op*>(op); }
+
+  static void short_rows(const void* op, const Source& source, index_t first, index_t n,
+                         index_t count, const void* shift, void* values) {
+    T buffer[converted];
+    const void* const x =
+        source.is_direct() ? source.at(first) : read_block(source, first, count * n, buffer);
+    Loops::template call<reduce_short_rows<Sums, T>>(sums(op), static_cast<const T*>(x), n, count,
+                                                     static_cast<const T*>(shift),
+                                                     static_cast<T*>(values));
+  }
+  static void row(const void* op, const Source& source, index_t first, index_t n, const void* shift,
+                  void* value) {
+    *static_cast<T*>(value) = Loops::template call<reduce_row<Sums, T>>(
+        sums(op), source, first, n, Op::shifts ? *static_cast<const T*>(shift) : T());
+  }
+  static void columns(const void* op, const Source& source, index_t first, index_t stride,
+                      index_t n, index_t width, const void* shift, void* values) {
+    Loops::template call<reduce_columns<Sums, T>>(sums(op), source, first, stride, n, width,
+                                                  static_cast<const T*>(shift),
+                                                  static_cast<T*>(values));
+  }
+  static void join(const void* op, const void* pieces, index_t n, void* value) {
+    Pairwise<Sums, T> all;
+    for (index_t i = 0; i < n; ++i) all.add(sums(op), static_cast<const T*>(pieces)[i]);
+    *static_cast<T*>(value) = all.result(sums(op));
+  }
+  static void finish(const void* op, void* values, index_t n) {
+    T* const v = static_cast<T*>(values);
+    for (index_t i = 0; i < n; ++i) v[i] = static_cast<const Op*>(op)->finish(v[i]);
+  }
+  static constexpr ReductionLoops table{sizeof(T), Op::shifts, short_rows, row,
+                                        columns,   join,       finish};
+};
+
+/// Where finished results go: call(context, first result, n, values).
+struct Emit {
+  const void* context;
+  void (*call)(const void* context, index_t at, index_t n, const void* values);
+};
+
+void reduce(const Threads* threads, const Reduction& plan, const Source& source, const void* op,
+            const ReductionLoops& loops, const void* shift, void* partial, const Emit& emit);
 
 }  // namespace internal
 
 /// Reduces the elements of `source`. `Op`: T identity(), T combine(T, T), T map(T element, T
 /// shift), `shifts` (map uses the result's entry in `shift`), `chooses` (combine gives one of its
-/// arguments), T finish(T). `partial` has room for
-/// results() * pieces values if there are several pieces.
-template <class Loops, class Op, class T, class Emit>
+/// arguments), T finish(T). `partial` has room for results() * pieces values if there are several
+/// pieces. Calls emit(first result, n, values), in parallel.
+template <class Loops, class Op, class T, class F>
 void reduce(const Threads* threads, const Reduction& plan, const Source& source, const Op& op,
-            const T* shift, T* partial, const Emit& emit) {
-  // short rows that lie one behind the other, converted together if need be
-  if (plan.rows && source.walk->is_linear() && plan.reduced > 0 && plan.reduced <= tile_width) {
-    constexpr index_t converted = 16 * tile_width;
-    const bool direct = source.is_direct();
-    const index_t fitting = direct ? tile_width : converted / plan.reduced,
-                  tile = fitting < tile_width ? fitting : tile_width;
-    const index_t results = plan.results(), tiles = 1 + 2 * piece_length / (plan.reduced * tile),
-                  per_task = tiles * tile;
-    parallel_for(threads, (results + per_task - 1) / per_task, [&](index_t task) {
-      const index_t begin = task * per_task,
-                    end = begin + per_task < results ? begin + per_task : results;
-      T buffer[converted];
-      for (index_t first = begin; first < end; first += tile) {
-        const index_t count = end - first < tile ? end - first : tile;
-        const void* x =
-            direct ? source.at(first * plan.reduced)
-                   : read_block(source, first * plan.reduced, count * plan.reduced, buffer);
-        T values[tile_width];
-        Loops::template call<internal::reduce_short_rows<Op, T>>(
-            op, static_cast<const T*>(x), plan.reduced, count, Op::shifts ? shift + first : nullptr,
-            values);
-        emit(first, count, values);
-      }
-    });
-    return;
-  }
-  internal::for_each_piece(
-      threads, plan,
-      [&](index_t result, index_t width, index_t piece, index_t from, index_t count) {
-        T values[tile_width];
-        const T* shifts = Op::shifts ? shift + result : nullptr;
-        if (plan.rows) {
-          values[0] = Loops::template call<internal::reduce_row<Op, T>>(
-              op, source, result * plan.reduced + from, count, Op::shifts ? *shifts : T());
-        } else {
-          const index_t row = result / plan.inner, column = result % plan.inner;
-          Loops::template call<internal::reduce_columns<Op, T>>(
-              op, source, (row * plan.reduced + from) * plan.inner + column, plan.inner, count,
-              width, shifts, values);
-        }
-        for (index_t k = 0; k < width; ++k) {
-          if (plan.pieces > 1)
-            partial[(result + k) * plan.pieces + piece] = values[k];
-          else
-            values[k] = op.finish(values[k]);
-        }
-        if (plan.pieces == 1) emit(result, width, values);
-      });
-  if (plan.pieces == 1) return;
-  for (index_t result = 0; result < plan.results(); ++result) {
-    internal::Pairwise<Op, T> sum;
-    for (index_t piece = 0; piece < plan.pieces; ++piece)
-      sum.add(op, partial[result * plan.pieces + piece]);
-    const T value = op.finish(sum.result(op));
-    emit(result, 1, &value);
-  }
+            const T* shift, T* partial, const F& emit) {
+  internal::reduce(threads, plan, source, &op, internal::LoopsOf<Loops, Op, T>::table, shift,
+                   partial, {&emit, [](const void* f, index_t at, index_t n, const void* values) {
+                               (*static_cast<const F*>(f))(at, n, static_cast<const T*>(values));
+                             }});
 }
 
 }  // namespace taper::portable

@@ -32,6 +32,7 @@ struct SumOfNumbers : Sum<T> {
 };
 template <class T>
 struct Mean : Sum<T> {
+  using Sums = Sum<T>;
   T count;
   T finish(T sum) const { return sum / count; }
 };

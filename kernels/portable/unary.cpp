@@ -2,6 +2,23 @@
 #include "taper/kernels/portable/unary_functions.h"
 #include "taper/kernels/shapes/pointwise.h"
 
+namespace taper {
+
+namespace portable {
+struct NarrowNumber {};  ///< u8, i8, i16, i32: of a bool, ~ is not the complement
+template <>
+struct compute_of<NarrowNumber> {
+  using type = int64_t;
+};
+}  // namespace portable
+template <>
+struct dtypes_of<portable::NarrowNumber> {
+  static constexpr DTypeSet set =
+      one(DType::u8) | one(DType::i8) | one(DType::i16) | one(DType::i32);
+};
+
+}  // namespace taper
+
 namespace taper::portable {
 
 TAPER_UNARY_NUMERIC(abs, Abs)
@@ -17,7 +34,9 @@ TAPER_UNARY_PREDICATE(signbit, SignBit)
 TAPER_UNARY_PREDICATE(logical_not, LogicalNot)
 TAPER_POINTWISE(logical_not, bool, Elementwise<LogicalNot<bool>, bool, bool>)
 TAPER_POINTWISE(bitwise_not, bool, Elementwise<LogicalNot<bool>, bool, bool>)
-TAPER_UNARY_INTEGER(bitwise_not, BitwiseNot)
+TAPER_POINTWISE(bitwise_not, i64, Elementwise<BitwiseNot<int64_t>, int64_t, int64_t>)
+TAPER_POINTWISE(bitwise_not, small_integer,
+                Elementwise<BitwiseNot<int64_t>, NarrowNumber, NarrowNumber>)
 
 TAPER_UNARY_FLOATING(acos, Acos)
 TAPER_UNARY_FLOATING(acosh, Acosh)

@@ -108,22 +108,15 @@ class RowStretch {
   T weight_[max_rows], line_[max_rows][most];
 };
 
-/// `Tail`: what follows the sizes in the row: [bool align_corners,] the scales.
-template <Method method, class T, class... Tail>
-struct Upsample {
+/// What the operators of a method share: they differ in the dimensions of their images.
+template <Method method, class T>
+struct Resample {
   using W = std::conditional_t<is_nearest(method), float, T>;
   using Positions = Table<method, W, std::conditional_t<sizeof(T) == 8, double, float>>;
   static constexpr int taps = taps_of(method);
   using Stretch = RowStretch<W, taps, taps * taps>;
 
-  static Error prepare(Context& context, Resampling& p, AnyView<const T> self, Span<const int64_t>,
-                       Tail... tail, View<T> out) {
-    p = resampling_of(self.shape(), out.shape(), tail...);
-    context.need_scratch(Positions::bytes(p));
-    return Error::ok;
-  }
-  static Error run(Context& context, const Resampling& p, AnyView<const T> self,
-                   Span<const int64_t>, Tail..., View<T> out) {
+  static void forward(Context& context, const Resampling& p, AnyView<const T> self, View<T> out) {
     const int n = self.rank() - 2;
     const Positions table(p, self.shape().strides + 2, n, context.scratch);
     if constexpr (is_nearest(method)) {
@@ -158,19 +151,10 @@ struct Upsample {
         }
       });
     }
-    return Error::ok;
-  }
-
-  static Error prepare_backward(Context& context, Resampling& p, View<const T> grad_output,
-                                Span<const int64_t>, Span<const int64_t>, Tail... tail,
-                                View<T> out) {
-    p = resampling_of(out.shape(), grad_output.shape(), tail...);
-    context.need_scratch(Positions::bytes(p));
-    return Error::ok;
   }
   /// Each gradient goes to the taps of its position, in row-major order, plane by plane.
-  static Error run_backward(Context& context, const Resampling& p, View<const T> grad_output,
-                            Span<const int64_t>, Span<const int64_t>, Tail..., View<T> out) {
+  static void backward(Context& context, const Resampling& p, View<const T> grad_output,
+                       View<T> out) {
     const Positions table(p, out.shape().strides + 2, out.rank() - 2, context.scratch);
     const auto* columns = table.taps[2];
     const index_t depth = p.axis[0].out, height = p.axis[1].out, width = p.axis[2].out;
@@ -187,7 +171,33 @@ struct Upsample {
                     static_cast<T>(weight * columns[i].weight[k]) * dy[i];
           });
     });
+  }
+};
+
+/// `Tail`: what follows the sizes in the row: [bool align_corners,] the scales.
+template <Method method, class T, class... Tail>
+struct Upsample : Resample<method, T> {
+  using Resample<method, T>::forward, Resample<method, T>::backward;
+  static Error prepare(Context& context, Resampling& p, AnyView<const T> self, Span<const int64_t>,
+                       Tail... tail, View<T> out) {
+    p = resampling_of(self.shape(), out.shape(), tail...);
+    context.need_scratch(Upsample::Positions::bytes(p));
     return Error::ok;
+  }
+  static Error run(Context& context, const Resampling& p, AnyView<const T> self,
+                   Span<const int64_t>, Tail..., View<T> out) {
+    return forward(context, p, self, out), Error::ok;
+  }
+  static Error prepare_backward(Context& context, Resampling& p, View<const T> grad_output,
+                                Span<const int64_t>, Span<const int64_t>, Tail... tail,
+                                View<T> out) {
+    p = resampling_of(out.shape(), grad_output.shape(), tail...);
+    context.need_scratch(Upsample::Positions::bytes(p));
+    return Error::ok;
+  }
+  static Error run_backward(Context& context, const Resampling& p, View<const T> grad_output,
+                            Span<const int64_t>, Span<const int64_t>, Tail..., View<T> out) {
+    return backward(context, p, grad_output, out), Error::ok;
   }
 };
 
