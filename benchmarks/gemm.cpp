@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
     {CpuLevel::portable, "portable", microkernels_portable, fma_loop_portable},
   };
   for (const Level& level : levels) {
-    if (!cpu_levels().has(level.level)) continue;
+    if (!cpu_features().has(features_of(level.level))) continue;
     for (bool transposed : {false, true}) {
       const std::string name =
           std::string("gemm/") + level.name + (transposed ? "/b_transposed" : "");

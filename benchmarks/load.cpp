@@ -44,7 +44,7 @@ void load(benchmark::State& state, const char* path) {
 }
 
 void ask_the_processor(benchmark::State& state) {
-  for (auto _ : state) benchmark::DoNotOptimize(cpu_levels());
+  for (auto _ : state) benchmark::DoNotOptimize(cpu_features());
 }
 
 }  // namespace

@@ -79,8 +79,8 @@ double copy_rate(double bytes) {
 double peak_rate() {
   FmaLoop loop = fma_loop_portable;
 #if TAPER_X86_LEVELS
-  if (cpu_levels().has(CpuLevel::avx2)) loop = fma_loop_avx2;
-  if (cpu_levels().has(CpuLevel::avx512)) loop = fma_loop_avx512;
+  if (cpu_features().has(CpuFeature::avx2)) loop = fma_loop_avx2;
+  if (cpu_features().has(CpuFeature::avx512)) loop = fma_loop_avx512;
 #endif
   const int threads = eager::threads() ? eager::threads()->count : 1;
   constexpr index_t rounds = 20000;

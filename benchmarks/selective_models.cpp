@@ -16,7 +16,7 @@ void write(Model&& model, const InputSpec& in, const std::filesystem::path& path
   model.eval();
   Exporter exporter;
   exporter.method("forward", [&](Tensor x) { return model(x); }, {in});
-  exporter.write(path.string(), {.portable = true, .debug = false});
+  exporter.write(path.string(), {.target = Target("portable"), .debug = false});
 }
 
 int main(int argc, char** argv) try {

@@ -32,15 +32,21 @@ taper_precompile_headers(taper_eager_headers ${std_headers}
 
 # taper_host_library(library HEADERS taper_std_headers | taper_eager_headers [TOGETHER] [FAST sources…])
 #
-# TOGETHER: a release build compiles the sources eight at a time, so that what they instantiate is compiled once.
+# TOGETHER: release builds and those with sanitizers compile the sources eight at a time, so that what they instantiate is
+# compiled once.
 # FAST: sources that run per call, per element or in long searches. They are optimized as the build type says.
+set(together OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(together ON)
+endif()
+option(TAPER_COMPILE_TOGETHER "Compile the sources of the host side eight at a time" ${together})
 function(taper_host_library library)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "HEADERS" "FAST")
   target_precompile_headers(${library} REUSE_FROM ${arg_HEADERS})
   target_compile_options(${library} PRIVATE ${host_optimization})
   set_source_files_properties(${arg_FAST} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON
       COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
-  if(arg_TOGETHER AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  if(arg_TOGETHER AND TAPER_COMPILE_TOGETHER)
     set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
   endif()
 endfunction()

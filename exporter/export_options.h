@@ -5,22 +5,32 @@
 #include <optional>
 #include <string>
 
+#include "taper/exporter/target/target.h"
 #include "taper/runtime/core/dtype.h"
+
+namespace taper::ir {
+class Graph;
+}
+namespace taper::passes {
+struct PassResult;
+}
 
 namespace taper {
 
 /// How a program is written: the passes, the kernels, and what the file says about itself.
 struct ExportOptions {
-  bool exact = true;      ///< only passes that keep every bit of eager's results on this machine
-  bool portable = false;  ///< plan for the portable kernels alone: what a firmware links
-  bool debug = true;      ///< write source lines and module paths, for errors and profiles
-  bool quiet = false;     ///< do not print what was written
-  std::string name;       ///< of the program, for people; default: the file's name
+  bool exact = true;   ///< only passes that keep every bit of eager's results on this machine
+  Target target;       ///< Target("portable"): the portable kernels alone
+  bool debug = true;   ///< write source lines and module paths, for errors and profiles
+  bool quiet = false;  ///< do not print what was written
+  std::string name;    ///< of the program, for people; default: the file's name
   /// f16 or bf16: stores the weights in this dtype and computes in it. Inputs and outputs keep
   /// their dtypes. passes/to_half.h says what stays f32.
   std::optional<DType> dtype;
   int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
   std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …
+  /// Sees the graph of each method after each pass (passes/passes.h).
+  std::function<void(const passes::PassResult&, const ir::Graph&)> after_pass;
 };
 
 }  // namespace taper

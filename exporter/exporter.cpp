@@ -3,29 +3,18 @@
 #include <algorithm>
 #include <iostream>
 
-#include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/emit/emit.h"
-#include "taper/exporter/emit/kernels.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/tolerance.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/passes.h"
-#include "taper/exporter/passes/to_half.h"
-#include "taper/kernels/portable/portable.h"
 
 namespace taper {
 namespace {
 
 emit::EmitOptions emit_options(const ExportOptions& options, const std::string& name) {
   emit::EmitOptions e;
-  if (options.portable)
-    e.kernels.assign(portable::all.begin(), portable::all.end());
-  else
-    e.kernels = eager::all_kernels();
-  const std::vector<const Kernel*> added = eager::added_kernels();
-  e.kernels.insert(e.kernels.end(), added.begin(), added.end());
-  e.kernel_sets = options.portable ? std::vector<std::string>{"portable"}
-                                   : std::vector<std::string>{"optimized", "portable"};
+  e.target = options.target;
   e.name = options.name.empty() ? name : options.name;
   e.exact = options.exact && !options.dtype;
   e.debug = options.debug;
@@ -81,25 +70,15 @@ void Exporter::test(const std::string& method, const std::vector<Tensor>& inputs
   tests_.push_back(std::move(test));
 }
 
-void Exporter::run_passes(const ExportOptions& options, std::span<const Kernel* const> kernels) {
+void Exporter::run_passes(const ExportOptions& options) {
   if (graphs_.empty()) throw ExportError("export: there is nothing to write; add a method first");
   if (written_) throw ExportError("export: an Exporter writes once; make another one");
   written_ = true;
   std::vector<ir::Graph*> graphs;
   for (const auto& graph : graphs_) graphs.push_back(graph.get());
   bake_read_only_states(graphs);
-  // Constants are folded in f32 and rounded once; what is fused afterwards is what stayed f32.
-  const std::vector<passes::Pass>& all = passes::default_passes();
-  const auto fusion =
-      std::ranges::find(all, std::string_view("fuse_pointwise"), &passes::Pass::name);
-  const auto has_kernel = [&](const ir::Node& call) {
-    return !emit::find_candidates(call, kernels).records.empty();
-  };
-  for (ir::Graph* graph : graphs) {
-    passes::run_passes(*graph, options.exact, {all.begin(), fusion});
-    if (options.dtype) passes::to_half(*graph, *options.dtype, has_kernel);
-    passes::run_passes(*graph, options.exact, {fusion, all.end()});
-  }
+  passes::PassContext context(options.target, options.exact, options.dtype);
+  for (ir::Graph* graph : graphs) passes::run_passes(*graph, context, options.after_pass);
 }
 
 emit::EmitOptions Exporter::prepare(const ExportOptions& options, const std::string& name,
@@ -107,7 +86,7 @@ emit::EmitOptions Exporter::prepare(const ExportOptions& options, const std::str
                                     std::vector<std::string>& notes) {
   emit::EmitOptions e = emit_options(options, name);
   begin(options, "passes");
-  run_passes(options, e.kernels);
+  run_passes(options);
   for (const auto& graph : graphs_) methods.push_back({graph->name(), graph.get()});
   for (io::BundledTest& test : tests_) {
     test.relative_tolerance = tolerance_of(graph(test.method));

@@ -68,7 +68,7 @@ int main(int count, char** arguments) {
     Exporter exporter;
     exporter.method("forward", [&](Tensor x) { return model.forward(std::move(x)); },
                     {input("images", {batch, 1, 8, 8})});
-    exporter.write(folder / "convolution.taper", {.portable = true});
+    exporter.write(folder / "convolution.taper", {.target = Target("portable")});
   }
   {
     Convolutions model;
@@ -76,7 +76,7 @@ int main(int count, char** arguments) {
     Exporter exporter;
     exporter.method("train_step", train_step(model, optimizer),
                     {input("images", {2, 1, 8, 8}), input("labels", {2}, DType::i64)});
-    exporter.write(folder / "convolution_training.taper", {.portable = true});
+    exporter.write(folder / "convolution_training.taper", {.target = Target("portable")});
   }
   {
     Perceptron model;
@@ -86,7 +86,7 @@ int main(int count, char** arguments) {
                     {input("x", {batch, 5})});
     exporter.method("train_step", train_step(model, optimizer),
                     {input("x", {batch, 5}), input("labels", {batch}, DType::i64)});
-    exporter.write(folder / "perceptron.taper", {.portable = true, .debug = false});
+    exporter.write(folder / "perceptron.taper", {.target = Target("portable"), .debug = false});
   }
   {
     // attention of a sequence to itself: symbols in matrix products, a softmax, views
@@ -97,7 +97,7 @@ int main(int count, char** arguments) {
                       return std::pair(matmul(softmax(scores, -1), x), sum(x, {1}));
                     },
                     {input("x", {batch, time, 4})}, {"attended", "sums"});
-    exporter.write(folder / "attention.taper", {.exact = false, .portable = true});
+    exporter.write(folder / "attention.taper", {.exact = false, .target = Target("portable")});
   }
   {
     // the fused kernel, with a mask and without; heads of keys that several queries share
@@ -111,7 +111,7 @@ int main(int count, char** arguments) {
                     {input("query", {batch, 4, time, 8}), input("key", {batch, 2, 6, 8}),
                      input("mask", {time, 6}, DType::boolean)},
                     {"crossed", "causal"});
-    exporter.write(folder / "fused_attention.taper", {.portable = true});
+    exporter.write(folder / "fused_attention.taper", {.target = Target("portable")});
   }
   {
     Speech model;
@@ -129,7 +129,7 @@ int main(int count, char** arguments) {
                       return loss;
                     },
                     {input("words", {6, 2}, DType::i64), input("targets", {2, 3}, DType::i64)});
-    exporter.write(folder / "recurrent.taper", {.portable = true});
+    exporter.write(folder / "recurrent.taper", {.target = Target("portable")});
   }
   {
     // indices that the data holds: read, written, put in order
@@ -144,7 +144,7 @@ int main(int count, char** arguments) {
         },
         {input("x", {batch, 4}), input("rows", {time}, DType::i64), input("values", {time, 4})},
         {"put", "taken", "added"});
-    exporter.write(folder / "indices.taper", {.portable = true});
+    exporter.write(folder / "indices.taper", {.target = Target("portable")});
   }
   {
     // windows over three dimensions
@@ -155,7 +155,7 @@ int main(int count, char** arguments) {
                                         adaptive_avg_pool3d(x, {1, 2, 3}));
                     },
                     {input("x", {batch, 2, 3, 4, 5})}, {"greatest", "means", "adaptive"});
-    exporter.write(folder / "pooling.taper", {.portable = true});
+    exporter.write(folder / "pooling.taper", {.target = Target("portable")});
   }
   {
     using Tensors = std::vector<Tensor>;
@@ -182,6 +182,6 @@ int main(int count, char** arguments) {
     Exporter exporter;
     exporter.method("forward", grow_and_add,
                     {input("x", {batch, 3}), input("rounds", {}, DType::i64)});
-    exporter.write(folder / "control_flow.taper", {.portable = true});
+    exporter.write(folder / "control_flow.taper", {.target = Target("portable")});
   }
 }

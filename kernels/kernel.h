@@ -9,6 +9,7 @@
 #include "taper/kernels/rule.h"
 #include "taper/runtime/core/error.h"
 #include "taper/runtime/core/tensor_ref.h"
+#include "taper/runtime/platform/cpu.h"
 #include "taper/runtime/platform/threads.h"
 
 namespace taper {
@@ -62,16 +63,12 @@ struct Expected {
   DTypeSet dtypes;
 };
 
-/// The instruction set that a kernel needs beyond the compiler's baseline for the target. The
-/// levels are those of x86-64: a machine that has one has those below, too.
-enum class CpuLevel : uint8_t { portable = 0, avx2 = 1, avx512 = 2, avx512_bf16 = 3 };
-
-/// A kernel for one operator, one dtype combination, one CPU level: what a firmware's table names
-/// and a profile shows.
+/// A kernel for one operator, one dtype combination, one set of CPU features: what a firmware's
+/// table names and a profile shows.
 struct Kernel {
   const Operator* op;
   const char* name;  ///< "_softmax_f32"
-  CpuLevel level;
+  CpuFeatures needs;
   uint8_t expected_count;  ///< arguments that reach kernels, then results
   uint8_t result_count;
   uint16_t plan_bytes;  ///< at most `max_plan_bytes`
@@ -85,7 +82,8 @@ struct Kernel {
 };
 inline constexpr int max_plan_bytes = 1024;
 
-/// The first record of a set that fits is taken, so faster ones come first.
+/// The first record of a set is taken that fits and whose features the machine has: faster ones
+/// come first.
 using KernelSet = Span<const Kernel* const>;
 
 // ---- from slots to typed parameters ----
@@ -255,12 +253,12 @@ struct Prepare<fn> {
 };
 
 template <const Operator& op, class S>
-constexpr Kernel record(const char* name, CpuLevel level,
+constexpr Kernel record(const char* name, CpuFeatures needs,
                         Error (*prepare)(Context&, void*, const Slot*)) {
   static_assert(kernel_signature_differs_from_the_row_at_parameter<op, S::template wrong<op>>::ok);
   return {&op,
           name,
-          level,
+          needs,
           static_cast<uint8_t>(sizeof(S::expected) / sizeof(Expected)),
           static_cast<uint8_t>(schema<op>.result_count),
           S::plan_bytes,
@@ -275,14 +273,14 @@ constexpr Kernel record(const char* name, CpuLevel level,
 
 /// The record of a kernel that needs no preparation: `Error run(Context&, arguments…, results…)`.
 template <const Operator& op, auto run>
-constexpr Kernel make_kernel(const char* name, CpuLevel level = CpuLevel::portable) {
-  return internal::record<op, internal::Run<run>>(name, level, nullptr);
+constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
+  return internal::record<op, internal::Run<run>>(name, needs, nullptr);
 }
 /// The record of a kernel with a plan: `Error prepare(Context&, Plan&, …)`, `Error run(Context&,
 /// const Plan&, …)`. A Plan may say `static constexpr uint32_t overwrites`, see Kernel.
 template <const Operator& op, auto prepare, auto run>
-constexpr Kernel make_kernel(const char* name, CpuLevel level = CpuLevel::portable) {
-  return internal::record<op, internal::PlannedRun<run>>(name, level,
+constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
+  return internal::record<op, internal::PlannedRun<run>>(name, needs,
                                                          internal::Prepare<prepare>::run);
 }
 

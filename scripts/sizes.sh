@@ -18,7 +18,7 @@ trap 'rm -r "$folder"' EXIT
 build/release/bin/selective_models "$folder"
 selective=()
 for model in lenet mobilenet_v2 transformer; do
-  build/release/bin/taper export "$folder/$model.taper" --portable --kernels "$folder/$model.cpp"
+  build/release/bin/taper export "$folder/$model.taper" --target portable --kernels "$folder/$model.cpp"
   selective+=(--selective "$model=$folder/$model.cpp")
 done
 scripts/size_report.py build/device --kernels docs/sizes.md "${also[@]}" "${selective[@]}"

@@ -18,7 +18,7 @@ int main(int argc, char** argv) try {
   taper::Exporter exporter;
   exporter.method("forward", [&](taper::Tensor x) { return model(x); },
                   {taper::input("image", {1, 1, 28, 28})}, {"logits"});
-  exporter.write(argv[2], {.portable = true, .debug = false});
+  exporter.write(argv[2], {.target = taper::Target("portable"), .debug = false});
   return 0;
 } catch (const std::exception& e) {
   std::cerr << "export_lenet: " << e.what() << '\n';

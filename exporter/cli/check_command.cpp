@@ -16,14 +16,14 @@
 namespace taper::cli {
 namespace {
 
-struct Options : RecordedCheck {
-  Options() { import.verify = true; }
+struct CheckArguments : RecordedCheck {
+  CheckArguments() { import.verify = true; }
   int threads = 1;
 };
 
 /// One of the calls that the file carries, by a session of its own.
 bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program,
-              const Options& options, std::ostream& out) {
+              const CheckArguments& options, std::ostream& out) {
   RunningMethod running(options.file, program, test.method, eager::threads());
   if (test.inputs.size() != running.inputs().size() ||
       test.outputs.size() != static_cast<size_t>(running.method().output_count()))
@@ -42,7 +42,7 @@ bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program
   return passed;
 }
 
-void check_bundled(const Options& options, std::ostream& out) {
+void check_bundled(const CheckArguments& options, std::ostream& out) {
   ImportChoice import = options.import;
   import.tests = true;
   const std::vector<std::byte> program = program_bytes(options.file, import);
@@ -63,7 +63,7 @@ void check_bundled(const Options& options, std::ostream& out) {
   out << io::counted(static_cast<int64_t>(tests.size()), "test") << " passed\n";
 }
 
-void check_program(const Options& options, std::ostream& out) {
+void check_program(const CheckArguments& options, std::ostream& out) {
   eager::set_threads(options.threads);
   if (options.recorded.empty())
     check_bundled(options, out);
@@ -78,7 +78,7 @@ void add_check_command(CommandLine& line, std::ostream& out) {
       "check",
       "Runs recorded calls, or the tests of a program, and compares the results with the expected "
       "ones");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckArguments>();
   command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
   command.option("recorded", options->recorded,
                  "A .safetensors file of calls: set<k>.input.<i>, set<k>.output.<i>; without it, "

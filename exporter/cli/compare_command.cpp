@@ -16,7 +16,7 @@
 namespace taper::cli {
 namespace {
 
-struct Options {
+struct CompareArguments {
   std::string a, b, method;
   InputOptions inputs;
   ImportChoice import;
@@ -33,7 +33,7 @@ struct Side {
   std::optional<compare::Recording> recording;
 };
 
-Side open_side(const std::string& path, const Options& options) {
+Side open_side(const std::string& path, const CompareArguments& options) {
   const std::string extension = std::filesystem::path(path).extension().string();
   Side side{path, {}, {}, {}};
   if (is_exported_model(path))
@@ -53,7 +53,7 @@ Side open_side(const std::string& path, const Options& options) {
 /// Both files with the same inputs.
 class Sides {
  public:
-  Sides(const Options& options, std::ostream& out)
+  Sides(const CompareArguments& options, std::ostream& out)
       : options_(options),
         out_(out),
         sides_{open_side(options.a, options), open_side(options.b, options)} {
@@ -182,7 +182,7 @@ class Sides {
     hint_ = "; the inputs were random, use --input to give your own";
   }
 
-  const Options& options_;
+  const CompareArguments& options_;
   std::ostream& out_;
   Side sides_[2];
   Side *model_ = nullptr, *program_ = nullptr, *recorded_ = nullptr;
@@ -190,7 +190,7 @@ class Sides {
   std::string hint_;               ///< behind messages of a run that fails
 };
 
-void compare_files(const Options& options, std::ostream& out) {
+void compare_files(const CompareArguments& options, std::ostream& out) {
   eager::set_threads(options.threads);
   Sides sides(options, out);
   sides.set_inputs();
@@ -209,7 +209,7 @@ void compare_files(const Options& options, std::ostream& out) {
 void add_compare_command(CommandLine& line, std::ostream& out) {
   Command command = line.add(
       "compare", "Runs two files on the same inputs and compares the results of their nodes");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareArguments>();
   command
       .option("A", options->a,
               "The reference: a PyTorch model (.pt2), a program (.taper), or recorded outputs "

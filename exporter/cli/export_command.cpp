@@ -14,16 +14,20 @@
 #include "taper/exporter/cli/stages.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/ir/printer.h"
+#include "taper/exporter/passes/passes.h"
 
 namespace taper::cli {
 namespace {
 
-struct Options {
+struct ExportArguments {
   std::vector<std::string> files;
   std::string output, kernels, array, header, name;
   ImportChoice import;
   std::string dtype = "f32";
-  bool portable = false, exact = false, no_tests = false;
+  std::string target, print_after;
+  int64_t memory = 0;
+  bool exact = false, no_tests = false;
 };
 
 void write(const std::string& path, const LinkedProgram& program,
@@ -36,7 +40,7 @@ void write(const std::string& path, const LinkedProgram& program,
 }
 
 /// A method must not take the place of another.
-void require_names_of_their_own(const Options& options) {
+void require_names_of_their_own(const ExportArguments& options) {
   std::set<std::filesystem::path> methods;
   for (const std::filesystem::path file : options.files)
     if (!methods.insert(file.stem()).second)
@@ -44,8 +48,15 @@ void require_names_of_their_own(const Options& options) {
                                    ", but each file name becomes the name of a method; rename one");
 }
 
+Target target_of(const ExportArguments& options) {
+  Target target = options.target.empty() ? Target() : Target(options.target);
+  if (options.memory < 0) throw UsageError("--memory", "it must be positive");
+  if (options.memory > 0) target.memory_bytes = options.memory;
+  return target;
+}
+
 // Models become a program, which may become sources at once.
-std::string export_models(const Options& options, std::ostream& out) {
+std::string export_models(const ExportArguments& options, std::ostream& out) {
   for (const std::string& file : options.files)
     if (!is_exported_model(file))
       throw UsageError("file",
@@ -55,10 +66,14 @@ std::string export_models(const Options& options, std::ostream& out) {
   ImportChoice import = options.import;
   import.tests = !options.no_tests;
   ExportOptions written;
-  written.quiet = true, written.exact = options.exact, written.portable = options.portable,
-  written.name = options.name;
+  written.quiet = true, written.exact = options.exact, written.name = options.name;
+  written.target = target_of(options);
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
+  if (!options.print_after.empty())
+    written.after_pass = [&](const passes::PassResult& result, const ir::Graph& graph) {
+      if (result.name == options.print_after) out << result << graph << '\n';
+    };
   emit::Report report;
   {
     // a model: importing, tracing, running; then passes, planning, writing
@@ -71,8 +86,8 @@ std::string export_models(const Options& options, std::ostream& out) {
   return options.output;
 }
 
-void export_sources(const std::string& file, const Options& options, std::ostream& out) {
-  const LinkedProgram program = linked_program(file, options.name, options.portable);
+void export_sources(const std::string& file, const ExportArguments& options, std::ostream& out) {
+  const LinkedProgram program = linked_program(file, options.name, target_of(options));
   write(options.kernels, program, write_kernel_table, out);
   write(options.array, program, write_array, out);
   write(options.header, program, write_header, out);
@@ -82,10 +97,12 @@ void export_sources(const std::string& file, const Options& options, std::ostrea
 }
 
 /// Options that change how a model is exported say nothing of a program that there is already.
-void require_no_options_of_models(const Options& options) {
+void require_no_options_of_models(const ExportArguments& options) {
   const std::pair<bool, const char*> given[] = {{!options.import.model.empty(), "--model"},
                                                 {!options.import.dims.empty(), "--dim"},
                                                 {options.exact, "--exact"},
+                                                {!options.print_after.empty(), "--print-after"},
+                                                {options.memory != 0, "--memory"},
                                                 {options.dtype != "f32", "--dtype"},
                                                 {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : given)
@@ -95,7 +112,7 @@ void require_no_options_of_models(const Options& options) {
 }
 
 /// What is written takes the place neither of what is read nor of another.
-void require_files_of_their_own(const Options& options) {
+void require_files_of_their_own(const ExportArguments& options) {
   std::set<std::filesystem::path> files;
   for (const std::string& file : {options.output, options.kernels, options.array, options.header}) {
     if (file.empty()) continue;
@@ -108,7 +125,7 @@ void require_files_of_their_own(const Options& options) {
   }
 }
 
-void run_export(const Options& options, std::ostream& out) {
+void run_export(const ExportArguments& options, std::ostream& out) {
   require_files_of_their_own(options);
   const bool sources =
       !options.kernels.empty() || !options.array.empty() || !options.header.empty();
@@ -130,7 +147,7 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   Command command = line.add("export",
                              "Writes PyTorch models (.pt2) as one program, or a program as C++ "
                              "sources for a firmware");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportArguments>();
   command
       .option("file", options->files,
               "PyTorch models (.pt2), each a method of the program; or one program (.taper)")
@@ -159,14 +176,26 @@ void add_export_command(CommandLine& line, std::ostream& out) {
       .option("--header", options->header,
               "Declares both, and says how much memory the program needs")
       .value_name("FILE.h");
-  command.flag("--portable", options->portable,
-               "Uses only the portable kernels; otherwise also those for x86-64 with AVX");
+  command
+      .option("--target", options->target,
+              "The machine that runs the program; default: any machine of this architecture")
+      .one_of(Target::names())
+      .value_name("TARGET");
+  command
+      .option("--memory", options->memory,
+              "Refuses a program whose activations, inputs, outputs and states take more")
+      .value_name("BYTES");
+  command
+      .option("--print-after", options->print_after,
+              "Prints the graph after a pass, and what the pass did and why it left nodes alone")
+      .one_of(passes::pass_names())
+      .value_name("PASS");
   command.option("--name", options->name, "The NAME in the C++ sources; default: the file's name")
       .value_name("NAME");
   command.footer(R"(Examples:
   taper export model.pt2 -o model.taper
   taper export encoder.pt2 decoder.pt2 -o speech.taper
-  taper export lenet.taper --portable --kernels lenet_kernels.cpp --header lenet.h)");
+  taper export lenet.taper --target portable --kernels lenet_kernels.cpp --header lenet.h)");
   command.does([options, &out] { run_export(*options, out); });
 }
 

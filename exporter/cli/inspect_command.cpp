@@ -15,7 +15,7 @@
 namespace taper::cli {
 namespace {
 
-struct Options {
+struct InspectArguments {
   std::string file, graph, method;
   ImportChoice import;
   bool json = false;
@@ -27,7 +27,7 @@ std::string check_picture(const std::string& path) {
   return known ? "" : path + ": the name of a picture must end in .svg or .html";
 }
 
-void write_graph(const inspect::ProgramFile& file, const Options& options) {
+void write_graph(const inspect::ProgramFile& file, const InspectArguments& options) {
   std::vector<inspect::MethodGraph> graphs;
   for (index_t i = 0; i < file.program().method_count(); ++i)
     if (options.method.empty() || i == inspect::find_method(file.program(), options.method))
@@ -41,7 +41,7 @@ void write_graph(const inspect::ProgramFile& file, const Options& options) {
   io::write_file(options.graph, std::as_bytes(std::span(picture.view())));
 }
 
-void inspect_program(const Options& options, std::ostream& out) {
+void inspect_program(const InspectArguments& options, std::ostream& out) {
   const inspect::ProgramFile file(options.file, program_bytes(options.file, options.import),
                                   eager::all_kernels());
   if (!options.method.empty()) (void)inspect::find_method(file.program(), options.method);
@@ -62,7 +62,7 @@ void inspect_program(const Options& options, std::ostream& out) {
 void add_inspect_command(CommandLine& line, std::ostream& out) {
   Command command = line.add(
       "inspect", "Prints what a program takes, returns and needs, and the sizes of its parts");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectArguments>();
   command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
   command.option("--method", options->method, "Prints only this method; default: all methods");
   command

@@ -6,7 +6,6 @@
 #include <ostream>
 #include <set>
 
-#include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/kernels/portable/portable.h"
@@ -32,8 +31,19 @@ const char* library_of(const Kernel* kernel) {
                                                                          : "taper::optimized";
 }
 
-// Adds what a machine with these CPU levels takes of a program.
-void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuLevels cpu,
+// Every set of features with which a machine may choose among the records, in another way than with
+// the others: all unions of what records need.
+std::vector<CpuFeatures> machines(KernelSet kernels) {
+  std::vector<CpuFeatures> found{{}};
+  for (const Kernel* k : kernels)
+    for (size_t i = 0, n = found.size(); i < n; ++i)
+      if (std::ranges::find(found, found[i] | k->needs) == found.end())
+        found.push_back(found[i] | k->needs);
+  return found;
+}
+
+// Adds what a machine with these CPU features takes of a program.
+void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuFeatures cpu,
                  std::set<const Kernel*>& records, LinkedProgram& linked) {
   const inspect::ProgramFile file(path, kernels, cpu);
   const Program& program = file.program();
@@ -67,17 +77,16 @@ std::string table_declaration(const LinkedProgram& p) {
 }  // namespace
 
 LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name,
-                             bool portable) {
+                             const Target& target) {
   LinkedProgram linked;
   linked.file_name = path.filename().string();
   linked.name = identifier(name.empty() ? path.stem().string() : name);
   if (!name.empty() && linked.name != name)
     throw ExportError("--name " + name + " cannot begin a C++ name; " + linked.name + " can");
-  const KernelSet set = portable ? portable::all : KernelSet(eager::all_kernels());
+  const std::vector<const Kernel*> set = target.kernels();
   std::set<const Kernel*> records;
-  for (const CpuLevel highest :
-       {CpuLevel::avx512_bf16, CpuLevel::avx512, CpuLevel::avx2, CpuLevel::portable})
-    add_machine(path, set, CpuLevels::up_to(highest), records, linked);
+  for (const CpuFeatures cpu : machines(set))
+    add_machine(path, set, cpu | target.has, records, linked);
   std::ranges::copy_if(set, std::back_inserter(linked.kernels),
                        [&](const Kernel* k) { return records.contains(k); });
   if (linked.kernels.empty())

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "taper/kernels/kernel.h"
+#include "taper/exporter/target/target.h"
 
 namespace taper::cli {
 
@@ -28,11 +28,11 @@ struct LinkedProgram {
   std::vector<LinkedMethod> methods;
 };
 
-/// Reads and verifies a program. With `portable`, only portable kernels are taken; else also those
-/// for other CPUs than this one's. `name` may be empty: the file's name then. Throws ExportError,
+/// Reads and verifies a program. Takes the kernels of every machine that `target` means, for other
+/// CPUs than this one's, too. `name` may be empty: the file's name then. Throws ExportError,
 /// also if `name` is no identifier.
 LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name,
-                             bool portable);
+                             const Target& target);
 
 /// `<name>_kernels`: links with the kernel libraries, whose other kernels the linker drops.
 void write_kernel_table(std::ostream& out, const LinkedProgram& program);

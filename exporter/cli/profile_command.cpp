@@ -17,7 +17,7 @@
 namespace taper::cli {
 namespace {
 
-struct Options {
+struct ProfileArguments {
   std::string file, method, trace;
   InputOptions inputs;
   ImportChoice import;
@@ -95,7 +95,7 @@ std::vector<Row> operator_rows(const Timing& timing) {
   return rows;
 }
 
-void profile_program(const Options& options, std::ostream& out) {
+void profile_program(const ProfileArguments& options, std::ostream& out) {
   const std::map<std::string, int64_t> dims = parse_dims(options.dims);
   eager::set_threads(options.threads);
   const Threads* threads = eager::threads();
@@ -139,7 +139,7 @@ void profile_program(const Options& options, std::ostream& out) {
 
 void add_profile_command(CommandLine& line, std::ostream& out) {
   Command command = line.add("profile", "Measures the time of each instruction of a method");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileArguments>();
   command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
   command.option("--method", options->method, "The method; default: forward, or the only method");
   command

@@ -17,7 +17,7 @@
 namespace taper::cli {
 namespace {
 
-struct Options {
+struct RunArguments {
   std::string file, method, labels, load_states, save_states;
   InputOptions inputs;
   ImportChoice import;
@@ -74,7 +74,7 @@ void require_labels(const std::string& path, size_t labels,
                       outputs.front().name + " is " + outputs.front().value.describe());
 }
 
-void run(const Options& options, std::ostream& out) {
+void run(const RunArguments& options, std::ostream& out) {
   eager::set_threads(options.threads);
   const std::unique_ptr<Callable> callable =
       open_callable(options.file, options.method, options.import);
@@ -97,7 +97,7 @@ void run(const Options& options, std::ostream& out) {
 
 void add_run_command(CommandLine& line, std::ostream& out) {
   Command command = line.add("run", "Runs a method once and prints its results");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunArguments>();
   command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
   command.option("--method", options->method, "The method; default: forward, or the only method");
   add_import_options(command, options->import);

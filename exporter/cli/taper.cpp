@@ -21,9 +21,10 @@ Exit codes: 0 success, 1 failure (stderr says what went wrong and what to do), 2
 }  // namespace
 
 int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
-  if (const char* word = unknown_cpu_level()) {
+  if (const char* word = unknown_cpu_features()) {
     err << "taper: TAPER_CPU is " << io::printable(word)
-        << "; it can be portable, avx2, avx512 or avx512_bf16\n";
+        << "; it can be portable, or names of features such as avx2 or avx512_bf16, separated "
+           "by commas\n";
     return usage;
   }
   CommandLine line("taper", "taper 0.1.0",

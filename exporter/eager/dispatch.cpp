@@ -123,22 +123,29 @@ void run_traced(const OperatorInfo& info, const Boxed* arguments, Tensor* result
 }
 
 /// A composite runs whole where a kernel takes its dtypes and, if gradients are wanted, it has a
-/// derivative.
+/// derivative. A trace keeps it whole if there is a rule for its results: what the target cannot
+/// run is taken apart later (passes::decompose).
 bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
   if (info.decomposition == nullptr) return false;
-  if (info.kernels.empty() || (info.derivative == nullptr && wants_gradient(info, arguments)))
-    return true;
+  if (info.derivative == nullptr && wants_gradient(info, arguments)) return true;
   const auto in_parts = info.decomposition->in_parts;
   if (in_parts != nullptr && in_parts(arguments)) return true;
-  return !some_kernel_fits(info, arguments);
+  if (recorder() != nullptr && info.op->category == Category::composite &&
+      info.symbolic_rule != nullptr)
+    return false;
+  return info.kernels.empty() || !some_kernel_fits(info, arguments);
 }
 
-/// Half precision is computed in f32 where no kernel takes it as it is.
-bool widens(const OperatorInfo& info, const Boxed* arguments) {
+/// Half precision is computed in f32 where no kernel takes it as it is, unless the rule refuses.
+bool widens(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   const bool half =
       any_tensor(info, arguments, [](int, const Tensor& t) { return is_half(t.dtype()); });
   if (!half || info.op->category == Category::view || some_kernel_fits(info, arguments))
     return false;
+  if (info.halves == HalfPrecision::refuse)
+    throw MissingKernelError(here, std::string(info.name) +
+                                       ": no kernel for f16 and bf16, and f32 would give another "
+                                       "result; if that is meant, cast with to(DType::f32)");
   if (info.decomposition != nullptr) return info.decomposition->rounds_once;
   return some_kernel_fits(info, arguments, widened);
 }
@@ -200,13 +207,23 @@ Results decompose(const OperatorInfo& info, const Boxed* arguments, const Locati
   }
 }
 
+/// The results of the parts, in the dtypes of the whole.
+void call_parts(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
+                const Location& here) {
+  Results parts = decompose(info, arguments, here);
+  const DType dtype = info.decomposition->follows != 0 ? dtype_of_results(info, arguments)
+                                                       : DType::boolean;  // nothing to follow
+  for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k)
+    results[k] = is_floating(dtype) ? cast(parts[k], dtype, here) : std::move(parts[k]);
+}
+
 /// Common to plain and in-place calls. Gives true if a kernel wrote straight onto `self`.
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
                    const Location& here) {
   check_arguments(info, arguments, here);
   Casts casts;
   if (info.promotion != Promotion::none) promote(info, arguments, casts, here);
-  if (widens(info, arguments)) {
+  if (widens(info, arguments, here)) {
     call_widened(info, arguments, results, here);
     return false;
   }
@@ -214,15 +231,10 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
     // a composite's own derivative stands on the tape in place of its parts'
     const bool whole =
         info.derivative != nullptr && info.kernels.empty() && wants_gradient(info, arguments);
-    Results parts;
     {
       NoGrad guard(grad_enabled() && !whole);
-      parts = decompose(info, arguments, here);
+      call_parts(info, arguments, results, here);
     }
-    const DType dtype = info.decomposition->follows != 0 ? dtype_of_results(info, arguments)
-                                                         : DType::boolean;  // nothing to follow
-    for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k)
-      results[k] = is_floating(dtype) ? cast(parts[k], dtype, here) : std::move(parts[k]);
     if (whole) record_on_tape(info, arguments, results, here);
     return false;
   }
@@ -242,6 +254,16 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
 
 void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Location& here) {
   call_operator(info, arguments, results, nullptr, here);
+}
+
+void dispatch_in_parts(const OperatorInfo& info, Boxed* arguments, Tensor* results,
+                       const Location& here) {
+  const bool halves =
+      any_tensor(info, arguments, [](int, const Tensor& t) { return is_half(t.dtype()); });
+  if (halves && info.decomposition->rounds_once)
+    call_widened(info, arguments, results, here);
+  else
+    call_parts(info, arguments, results, here);
 }
 
 std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments,

@@ -18,6 +18,10 @@ void dispatch(const OperatorInfo& info, Boxed* arguments, Tensor* results, const
 void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
                        const Location& here);
 
+/// The same of an operator with a decomposition, which runs whether there are kernels or not.
+void dispatch_in_parts(const OperatorInfo& info, Boxed* arguments, Tensor* results,
+                       const Location& here);
+
 /// For rows with a `Tensor[]` result (split, unbind, meshgrid). They are composites: this runs the
 /// decomposition.
 std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments, const Location& here);

@@ -7,20 +7,25 @@
 
 namespace taper::eager {
 
-std::vector<KernelSet> kernel_sets() {
+std::vector<NamedKernelSet> kernel_sets() {
   return {
 #ifdef TAPER_HAS_OPTIMIZED
-      optimized::all,
+      {"optimized", optimized::all},
 #endif
-      portable::all,
+      {"portable", portable::all},
   };
+}
+
+CpuFeatures cpu() {
+  static const CpuFeatures features = cpu_features();
+  return features;
 }
 
 const std::vector<const Kernel*>& all_kernels() {
   static const std::vector<const Kernel*> list = [] {
     std::vector<const Kernel*> kernels;
-    for (const KernelSet& set : kernel_sets())
-      kernels.insert(kernels.end(), set.begin(), set.end());
+    for (const NamedKernelSet& set : kernel_sets())
+      kernels.insert(kernels.end(), set.kernels.begin(), set.kernels.end());
     return kernels;
   }();
   return list;

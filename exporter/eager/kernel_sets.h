@@ -6,11 +6,17 @@
 
 namespace taper::eager {
 
-/// The kernel libraries that this build links, faster ones first. Eager runs these kernels, and
-/// exported programs are checked against them.
-std::vector<KernelSet> kernel_sets();
+struct NamedKernelSet {
+  const char* name;  ///< "portable"
+  KernelSet kernels;
+};
+/// The kernel libraries that this build links, faster ones first. Eager runs these kernels.
+std::vector<NamedKernelSet> kernel_sets();
 
 /// The same records as one list.
 const std::vector<const Kernel*>& all_kernels();
+
+/// What this machine offers to them. The processor is asked once.
+CpuFeatures cpu();
 
 }  // namespace taper::eager

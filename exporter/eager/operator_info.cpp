@@ -24,10 +24,9 @@ class Table {
  public:
   Table() {
     for (const OperatorFacts& row : rows) add(describe(row));
-    const CpuLevels cpu = cpu_levels();
-    for (const KernelSet& set : kernel_sets())
-      for (const Kernel* kernel : set)
-        if (cpu.has(kernel->level)) add_kernel(*by_row_.at(kernel->op), *kernel);
+    for (const NamedKernelSet& set : kernel_sets())
+      for (const Kernel* kernel : set.kernels)
+        if (cpu().has(kernel->needs)) add_kernel(*by_row_.at(kernel->op), *kernel);
     for (const Derivative* d : all_derivatives()) by_row_.at(d->op)->derivative = d;
     for (const Decomposition* d : all_decompositions()) by_row_.at(d->op)->decomposition = d;
     for (const NumberOperator& n : all_number_operators()) by_row_.at(n.op)->number = &n;
@@ -76,7 +75,7 @@ Table& table() {
 OperatorInfo describe(const OperatorFacts& facts) {
   OperatorInfo info;
   info.op = facts.op, info.schema = *facts.schema, info.name = facts.schema->name;
-  info.promotion = facts.promotion;
+  info.promotion = facts.promotion, info.halves = facts.halves;
   info.symbolic_rule = facts.symbolic_rule, info.numeric_rule = facts.numeric_rule;
   for (int i = 0; i < info.schema.parameter_count; ++i)
     if (reaches_kernel(info.schema.parameters[i]))

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "taper/exporter/eager/boxed.h"
+#include "taper/kernels/half_precision.h"
 #include "taper/kernels/kernel.h"
 
 namespace taper::eager {
@@ -18,6 +19,7 @@ struct OperatorInfo {
   Schema schema;
   std::string_view name;  ///< "add.Tensor"
   Promotion promotion = Promotion::none;
+  HalfPrecision halves = HalfPrecision::widen;
   uint32_t promoted = 0;  ///< bit i: argument i, a tensor or a Scalar, takes part in promotion
   /// The shape rule over symbolic and numeric extents; nullptr: the operator has none. The numeric
   /// one of an operator with kernels comes with them.
@@ -77,6 +79,7 @@ struct OperatorFacts {
   const Operator* op;
   const Schema* schema;
   Promotion promotion = Promotion::none;
+  HalfPrecision halves = HalfPrecision::widen;
   bool (*symbolic_rule)(Facts<Dim>&, const Boxed*, TensorType<Dim>*) = nullptr;
   bool (*numeric_rule)(Facts<Extent>&, const Slot*, TensorType<Extent>*) = nullptr;
 };
@@ -85,7 +88,7 @@ template <const Operator& op>
 constexpr OperatorFacts facts_of() {
   OperatorFacts facts{&op, &schema<op>};
   if constexpr (has_rule<op>) {
-    facts.promotion = Rule<op>::promotion;
+    facts.promotion = Rule<op>::promotion, facts.halves = half_precision<op>;
     facts.symbolic_rule = &run_rule<op, Dim>;
     // kernels bring theirs along, and to compile each rule again takes its time
     if constexpr (op.category != Category::kernel) facts.numeric_rule = &run_rule<op, Extent>;

@@ -97,18 +97,39 @@ bool fits(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments
     return !(kernel.expected[i].dtypes & one(seen != nullptr ? seen(t.dtype()) : t.dtype()));
   });
 }
-/// The first kernel that takes the dtypes, nullptr if none does.
+bool gives(const Kernel& kernel, const OperatorInfo& info, const TensorType<Extent>* results) {
+  for (int k = 0; k < kernel.result_count; ++k)
+    if (results[k].present &&
+        !(kernel.expected[info.argument_count + k].dtypes & one(results[k].dtype)))
+      return false;
+  return true;
+}
+
+KernelCaller* kernel_caller = nullptr;
+
+/// The first kernel that takes the dtypes, or that of the caller; nullptr if none does.
 const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
                      const TensorType<Extent>* results) {
+  std::vector<const Kernel*> fitting;
   for (const Kernel* kernel : info.kernels) {
-    if (!fits(*kernel, info, arguments, nullptr)) continue;
-    bool right = true;
-    for (int k = 0; k < kernel->result_count && right; ++k)
-      right = !results[k].present ||
-              (kernel->expected[info.argument_count + k].dtypes & one(results[k].dtype));
-    if (right) return kernel;
+    if (!fits(*kernel, info, arguments, nullptr) || !gives(*kernel, info, results)) continue;
+    if (kernel_caller == nullptr) return kernel;
+    fitting.push_back(kernel);
   }
-  return nullptr;
+  return fitting.empty() ? nullptr : kernel_caller->choose(fitting);
+}
+
+/// Where the tensors lie.
+Error call_record(const Kernel& kernel, Context& context, const Slot* slots) {
+  alignas(8) std::byte plan[max_plan_bytes];
+  if (kernel.prepare != nullptr)
+    if (const Error error = kernel.prepare(context, plan, slots); error != Error::ok) return error;
+  std::shared_ptr<Storage> scratch;
+  if (context.scratch_bytes > 0) {
+    scratch = Storage::allocate(context.scratch_bytes);
+    context.scratch = scratch->data();
+  }
+  return kernel.run(context, plan, slots);
 }
 
 Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, const Location& here) {
@@ -188,19 +209,15 @@ void run_kernel(const OperatorInfo& info, const Boxed* arguments, Tensor* result
     s.size = 1, s.kind = Kind::tensor, s.present = results[k].defined();
   }
 
-  alignas(8) std::byte plan[max_plan_bytes];
   ErrorInfo failure;
   Context context;
   context.threads = threads();
   context.info = &failure;
-  Error error = kernel->prepare ? kernel->prepare(context, plan, slots.data()) : Error::ok;
-  std::shared_ptr<Storage> scratch;
-  if (error == Error::ok && context.scratch_bytes > 0) {
-    scratch = Storage::allocate(context.scratch_bytes);
-    context.scratch = scratch->data();
-  }
-  if (error == Error::ok) error = kernel->run(context, plan, slots.data());
+  const Error error = kernel_caller != nullptr ? kernel_caller->call(*kernel, context, slots.data())
+                                               : call_record(*kernel, context, slots.data());
   if (error != Error::ok) throw EagerError(here, describe_failure(info, arguments, failure, error));
 }
+
+void set_kernel_caller(KernelCaller* caller) { kernel_caller = caller; }
 
 }  // namespace taper::eager

@@ -16,4 +16,19 @@ bool some_kernel_fits(const OperatorInfo& info, const Boxed* arguments,
 void run_kernel(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
                 const Tensor* self, const Location& here);
 
+/// Calls records in place of `run_kernel`, which does the rest: for tests of the records
+/// themselves.
+class KernelCaller {
+ public:
+  virtual ~KernelCaller() = default;
+
+  /// One of the records that take the dtypes of a call, the preferred first.
+  virtual const Kernel* choose(const std::vector<const Kernel*>& fitting) = 0;
+  /// `prepare` and `run`, with the scratch that the record asks for.
+  virtual Error call(const Kernel& kernel, Context& context, const Slot* slots) = 0;
+};
+/// nullptr, the default: the preferred record is called where the tensors lie. Do not call it while
+/// operators run.
+void set_kernel_caller(KernelCaller* caller);
+
 }  // namespace taper::eager

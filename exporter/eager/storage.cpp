@@ -11,6 +11,15 @@
 
 #include "taper/exporter/error.h"
 
+// Under the address sanitizer the cache's blocks, and what lies behind the slack of others, are out
+// of bounds.
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) (static_cast<void>(address))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) (static_cast<void>(address))
+#endif
+
 namespace taper::eager {
 namespace {
 
@@ -62,9 +71,11 @@ class Cache {
     std::lock_guard lock(lock_);
     live_ -= size;
     if (cached_ + size > cache_limit) {
+      ASAN_UNPOISON_MEMORY_REGION(block, size);
       std::free(block);
       return;
     }
+    ASAN_POISON_MEMORY_REGION(block, size);
     blocks_of(size).push_back(block);
     cached_ += size;
   }
@@ -111,7 +122,12 @@ struct WithRoomBehind {
   explicit WithRoomBehind(size_t bytes) : bytes(bytes) {}
   template <class U>
   WithRoomBehind(const WithRoomBehind<U>& other) : bytes(other.bytes) {}
-  T* allocate(size_t) { return static_cast<T*>(cache().take(block())); }
+  T* allocate(size_t) {
+    void* const taken = cache().take(block());
+    ASAN_POISON_MEMORY_REGION(taken, block());
+    ASAN_UNPOISON_MEMORY_REGION(taken, aligned(sizeof(T)) + bytes + slack);
+    return static_cast<T*>(taken);
+  }
   void deallocate(T* object, size_t) { cache().give(object, block()); }
   size_t block() const {
     static_assert(alignof(T) <= alignment);

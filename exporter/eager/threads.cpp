@@ -1,7 +1,6 @@
 #include "taper/exporter/eager/threads.h"
 
 #include <memory>
-#include <thread>
 
 #ifdef TAPER_HAS_THREADS
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"
@@ -11,14 +10,17 @@ namespace taper::eager {
 
 #ifdef TAPER_HAS_THREADS
 namespace {
-std::unique_ptr<ThreadPool>& pool() {
-  static std::unique_ptr<ThreadPool> instance =
-      std::make_unique<ThreadPool>(static_cast<int>(std::thread::hardware_concurrency()));
+bool is_alone = false;  // one thread computes; a pool waits until more are wanted again
+std::unique_ptr<ThreadPool>& pool(int count = 0) {
+  static std::unique_ptr<ThreadPool> instance = std::make_unique<ThreadPool>(count);
   return instance;
 }
 }  // namespace
-const Threads* threads() { return pool()->threads(); }
-void set_threads(int count) { pool() = std::make_unique<ThreadPool>(count); }
+const Threads* threads() { return is_alone ? nullptr : pool()->threads(); }
+void set_threads(int count) {
+  is_alone = count == 1;
+  if (!is_alone && pool(count)->count() != count) pool() = std::make_unique<ThreadPool>(count);
+}
 #else
 const Threads* threads() { return nullptr; }
 void set_threads(int) {}

@@ -158,9 +158,11 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
 
   std::vector<Offset<format::Method>> method_offsets;
   for (const MethodTables& m : methods) method_offsets.push_back(method_table(b, m));
-  const auto text_offsets = strings(b, tables.strings()), sets = strings(b, options.kernel_sets);
+  const auto text_offsets = strings(b, tables.strings()),
+             sets = strings(b, options.target.kernel_sets);
   const std::vector<Offset<format::Target>> targets{format::CreateTargetDirect(
-      b, options.target.empty() ? nullptr : options.target.c_str(), &sets, 0, options.exact)};
+      b, options.target.name.empty() ? nullptr : options.target.name.c_str(), &sets,
+      static_cast<uint64_t>(options.target.memory_bytes), options.exact)};
   b.Finish(format::CreateProgramDirect(b, options.name.empty() ? nullptr : options.name.c_str(),
                                        "taper 0.1.0", &segments.list, nullptr, nullptr,
                                        &text_offsets, &kernels, nullptr, &constants, &states,
@@ -173,13 +175,13 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
 
 /// Every record that a loader may take for the program, in the order of preference.
 std::vector<const Kernel*> records_for(const std::vector<Method>& methods,
-                                       const std::vector<const Kernel*>& all) {
+                                       const target::KernelTable& kernels) {
   std::unordered_set<const Kernel*> found;
   for (const Method& m : methods)
-    for (const auto& [node, candidates] : find_all_candidates(*m.graph, all))
+    for (const auto& [node, candidates] : target::find_all_candidates(*m.graph, kernels))
       found.insert(candidates.records.begin(), candidates.records.end());
   std::vector<const Kernel*> ordered;
-  std::ranges::copy_if(all, std::back_inserter(ordered),
+  std::ranges::copy_if(kernels.all(), std::back_inserter(ordered),
                        [&](const Kernel* k) { return found.contains(k); });
   return ordered;
 }
@@ -194,16 +196,18 @@ size_t aligned(size_t at) {
 class Image {
  public:
   Image(const std::vector<Method>& given, const EmitOptions& options, Report& report)
-      : options_(options) {
+      : options_(options), kernels_(options.target) {
     std::vector<Method> methods = given;
     std::ranges::sort(methods, {}, &Method::name);
     for (const Method& m : methods) {
       if (std::ranges::count(methods, m.name, &Method::name) > 1)
         throw ExportError("two methods have the name " + m.name);
       methods_.push_back(
-          write_method(m.name, *m.graph, options.kernels, tables_, report.methods.emplace_back()));
+          write_method(m.name, *m.graph, kernels_, tables_, report.methods.emplace_back()));
     }
     make_segments();
+    write_sizes(report);
+    require_memory(report);
     // the size of the metadata does not depend on the segments' places and checksums
     metadata_bytes_ = lay_out(0).size();
     size_t place = head_bytes();
@@ -277,6 +281,27 @@ class Image {
     return metadata(tables_, methods_, segments, options_);
   }
 
+  void write_sizes(Report& report) const {
+    report.constants = static_cast<int>(tables_.constants().size());
+    report.states = static_cast<int>(tables_.states().size());
+    for (const StateEntry& s : tables_.states()) {
+      int64_t bytes = size_bytes(s.dtype);
+      for (int64_t n : s.sizes) bytes *= n;
+      report.state_bytes += bytes;
+    }
+  }
+
+  void require_memory(const Report& report) const {
+    const int64_t limit = options_.target.memory_bytes;
+    for (const MethodReport& m : report.methods)
+      if (const int64_t bytes = m.activation_bytes + m.io_bytes + report.state_bytes;
+          limit > 0 && bytes > limit)
+        throw ExportError(
+            m.name + ": activations, inputs, outputs and states take " + std::to_string(bytes) +
+            " bytes at the largest sizes, but the target has " + std::to_string(limit) +
+            "; narrower bounds of sizes, or halves (dtype), may help");
+  }
+
   void write_report(const std::vector<Method>& methods, Report& report) const {
     report.file_bytes = static_cast<int64_t>(size());
     report.metadata_bytes = static_cast<int64_t>(metadata_bytes_);
@@ -286,18 +311,12 @@ class Image {
       if (s.kind == format::SegmentKind::assets || s.kind == format::SegmentKind::extras)
         report.test_bytes += static_cast<int64_t>(s.pieces.size());
     report.tests = static_cast<int>(options_.tests.size());
-    report.constants = static_cast<int>(tables_.constants().size());
-    report.states = static_cast<int>(tables_.states().size());
-    for (const StateEntry& s : tables_.states()) {
-      int64_t bytes = size_bytes(s.dtype);
-      for (int64_t n : s.sizes) bytes *= n;
-      report.state_bytes += bytes;
-    }
     report.exact = options_.exact;
-    report.kernels = records_for(methods, options_.kernels);
+    report.kernels = records_for(methods, kernels_);
   }
 
   const EmitOptions& options_;
+  const target::KernelTable kernels_;
   ProgramTables tables_;  // keeps the weights
   std::vector<MethodTables> methods_;
   std::vector<uint64_t> constant_offsets_;

@@ -8,7 +8,7 @@
 #include "taper/exporter/emit/report.h"
 #include "taper/exporter/io/bundled_test.h"
 #include "taper/exporter/ir/graph.h"
-#include "taper/kernels/kernel.h"
+#include "taper/exporter/target/target.h"
 
 namespace taper::emit {
 
@@ -19,13 +19,10 @@ struct Method {
 };
 
 struct EmitOptions {
-  std::vector<const Kernel*> kernels;  ///< what the target links, in the order of preference
-  std::vector<std::string>
-      kernel_sets;     ///< their libraries' names, for reports: "portable", "optimized"
-  std::string name;    ///< of the program, for people
-  std::string target;  ///< "x86_64"; may be empty
-  bool exact = false;  ///< only exact passes ran: results equal eager's bit for bit
-  bool debug = true;   ///< writes source lines, module paths and value names
+  Target target;
+  std::string name;                    ///< of the program, for people
+  bool exact = false;                  ///< only exact passes ran: results equal eager's bit for bit
+  bool debug = true;                   ///< writes source lines, module paths and value names
   std::vector<io::BundledTest> tests;  ///< of the methods; for tools
   std::function<void()> writing;       ///< called when all is planned and the file begins
 };

@@ -34,7 +34,7 @@ class Flattener {
         branch(node);
       else if (node.op == &ir::ops::while_loop)
         loop(node);
-      else if (is_instruction(node))
+      else if (target::is_instruction(node))
         add({StepKind::kernel, &node});
       else
         continue;

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "taper/exporter/emit/kernels.h"
-
 namespace taper::emit {
 namespace {
 
 using ir::Value;
+using target::Candidates;
 
 class Legalizer {
  public:
@@ -115,15 +114,15 @@ class Legalizer {
 
 }  // namespace
 
-int legalize(ir::Graph& graph, std::span<const Kernel* const> kernels) {
-  const auto candidates = find_all_candidates(graph, kernels);
+int legalize(ir::Graph& graph, const target::KernelTable& kernels) {
+  const auto candidates = target::find_all_candidates(graph, kernels);
   int clones = 0;
   ir::for_each_graph(graph, [&](ir::Graph& g) {
     clones += Legalizer(g).run(candidates);
     for (ir::Node& node : g.nodes())
       if (node.op == &ir::ops::while_loop) clones += Legalizer(*node.bodies[1]).keep_apart();
   });
-  find_all_candidates(graph, kernels);  // the clones need kernels, too
+  target::find_all_candidates(graph, kernels);  // the clones need kernels, too
   return clones;
 }
 

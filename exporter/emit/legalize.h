@@ -1,10 +1,8 @@
 // Adds the copies that a program needs as `clone` nodes. Afterwards views are values, and results
 // are dense.
 #pragma once
-#include <span>
-
 #include "taper/exporter/ir/graph.h"
-#include "taper/kernels/kernel.h"
+#include "taper/exporter/target/kernel_table.h"
 
 namespace taper::emit {
 
@@ -16,6 +14,6 @@ namespace taper::emit {
 ///   - behind a loop's body, of what moves from one carried place to another,
 /// and drops writes of a state to itself. Returns the number of clones. Throws ExportError if a
 /// node has no kernel.
-int legalize(ir::Graph& graph, std::span<const Kernel* const> kernels);
+int legalize(ir::Graph& graph, const target::KernelTable& kernels);
 
 }  // namespace taper::emit

@@ -262,7 +262,7 @@ class MethodWriter {
     switch (step.kind) {
       case Step::Kind::kernel:
         write_arguments(*step.node);
-        instruction(Kind::kernel, program_.kernel(signature_of(*step.node)));
+        instruction(Kind::kernel, program_.kernel(target::signature_of(*step.node)));
         if (!step.node->results.empty() && step.node->results[0] != nullptr)
           name = step.node->results[0]->name;
         break;
@@ -441,11 +441,11 @@ void describe_signature(const ir::Graph& graph, MethodReport& report) {
 }  // namespace
 
 MethodTables write_method(const std::string& name, ir::Graph& graph,
-                          std::span<const Kernel* const> kernels, ProgramTables& program,
+                          const target::KernelTable& kernels, ProgramTables& program,
                           MethodReport& report) {
   report.name = name;
   report.clones = legalize(graph, kernels);
-  const auto candidates = find_all_candidates(graph, kernels);
+  const auto candidates = target::find_all_candidates(graph, kernels);
   describe_signature(graph, report);
   MethodWriter writer(graph, candidates, program, report);
   const Placement& placement = writer.placement();

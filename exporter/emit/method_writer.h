@@ -48,7 +48,7 @@ struct MethodTables {
 /// Legalizes, places and plans `graph` (which it edits) and makes its tables. Adds what the method
 /// needs of the program to `program`, and to `report` what it became.
 MethodTables write_method(const std::string& name, ir::Graph& graph,
-                          std::span<const Kernel* const> kernels, ProgramTables& program,
+                          const target::KernelTable& kernels, ProgramTables& program,
                           MethodReport& report);
 
 }  // namespace taper::emit

@@ -5,10 +5,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "taper/exporter/emit/kernels.h"
 #include "taper/exporter/ir/graph.h"
+#include "taper/exporter/target/kernel_table.h"
 
 namespace taper::emit {
+
+using target::Candidates;
 
 /// The storage of a value that is no view. Stored in programs: never change a value.
 struct Place {

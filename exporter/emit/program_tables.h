@@ -9,10 +9,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "taper/exporter/emit/kernels.h"
 #include "taper/exporter/ir/graph.h"
+#include "taper/exporter/target/kernel_table.h"
 
 namespace taper::emit {
+
+using target::Signature;
 
 /// "No such thing", for an index.
 inline constexpr uint32_t none = 0xffffffffu;

@@ -22,11 +22,11 @@ index_t find_method(const Program& program, const std::string& name) {
   throw ExportError(what + "; the program has " + (names.empty() ? "none" : io::joined(names)));
 }
 
-ProgramFile::ProgramFile(std::filesystem::path path, KernelSet kernels, CpuLevels cpu)
+ProgramFile::ProgramFile(std::filesystem::path path, KernelSet kernels, CpuFeatures cpu)
     : ProgramFile(path, io::read_file(path), kernels, cpu) {}
 
 ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes,
-                         KernelSet kernels, CpuLevels cpu)
+                         KernelSet kernels, CpuFeatures cpu)
     : path_(std::move(path)), bytes_(std::move(bytes)) {
   ErrorInfo info;
   LoadOptions options;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/error.h"
 #include "taper/runtime/program/program.h"
 
@@ -18,12 +19,12 @@ index_t find_method(const Program& program, const std::string& name);
 class ProgramFile {
  public:
   /// Reads and verifies the whole file, weights included. `kernels` must have one for every
-  /// operator that the program uses, of the CPU levels in `cpu`. Throws ExportError: "lenet.taper:
+  /// operator that the program uses, for a processor with `cpu`. Throws ExportError: "lenet.taper:
   /// …".
-  ProgramFile(std::filesystem::path path, KernelSet kernels, CpuLevels cpu = cpu_levels());
+  ProgramFile(std::filesystem::path path, KernelSet kernels, CpuFeatures cpu = eager::cpu());
   /// The same of bytes that are in memory already; `path` is what messages call them.
   ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes, KernelSet kernels,
-              CpuLevels cpu = cpu_levels());
+              CpuFeatures cpu = eager::cpu());
   ProgramFile(const ProgramFile&) = delete;
   ProgramFile& operator=(const ProgramFile&) = delete;
 

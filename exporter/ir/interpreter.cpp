@@ -23,6 +23,12 @@ std::shared_ptr<const Payload> payload_of(const Tensor& tensor) {
   return Payload::copy(dense.dtype(), std::move(sizes), dense.ref().data);
 }
 
+void make_results_dense(const Node& node, std::vector<Tensor>& results) {
+  if (node.op->category != Category::composite) return;
+  for (Tensor& result : results)
+    if (result.defined()) result = result.contiguous();
+}
+
 namespace {
 /// The element of `tensor` that `symbol` stands for.
 Dim element(const Tensor& tensor, int i, Dim symbol) {
@@ -104,6 +110,7 @@ std::vector<Tensor> Interpreter::call(const Node& node) const {
   std::vector<Tensor> results(node.results.size());
   BoxedArguments boxed(info, arguments, [this](Value* v) { return value(v); });
   eager::dispatch(info, boxed.data(), results.data(), node.location);
+  make_results_dense(node, results);
   return results;
 }
 

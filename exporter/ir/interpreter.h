@@ -18,6 +18,9 @@ struct Interpretation {
   std::map<std::string, eager::Tensor> written_states;  ///< the new elements of states by path
 };
 
+/// Results are dense in a graph. Eager's of a composite may be views that its parts made.
+void make_results_dense(const Node& node, std::vector<eager::Tensor>& results);
+
 class Interpreter {
  public:
   explicit Interpreter(const Graph& graph) : graph_(graph) {}

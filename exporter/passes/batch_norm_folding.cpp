@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
+#include "taper/exporter/passes/match.h"
 #include "taper/exporter/passes/passes.h"
 
 namespace taper::passes {
@@ -8,61 +10,66 @@ namespace {
 
 using ir::Value;
 
+struct Patterns {
+  match::Variable conv, weight, bias, gamma, beta, mean, variance;
+  /// A batch norm behind any convolution.
+  match::Pattern candidate = match::call<ops::_native_batch_norm_legit_no_training>(
+      match::arg<"input">(as(conv, match::call<ops::convolution>())));
+  /// One that can be folded. Of a transposed convolution the output channels are another dimension
+  /// of the weight.
+  match::Pattern foldable = match::call<ops::_native_batch_norm_legit_no_training>(
+      match::arg<"input">(match::call<ops::convolution>(
+          match::arg<"weight">(constant(weight)), match::arg<"bias">(absent_or(constant(bias))),
+          match::arg<"transposed">(match::number(false)))),
+      match::arg<"weight">(absent_or(constant(gamma))),
+      match::arg<"bias">(absent_or(constant(beta))), match::arg<"running_mean">(constant(mean)),
+      match::arg<"running_var">(constant(variance)));
+};
+
 class BatchNormFolder {
  public:
-  explicit BatchNormFolder(ir::Graph& graph) : graph_(graph) {
+  BatchNormFolder(ir::Graph& graph, PassContext& context) : graph_(graph), context_(context) {
     for (const ir::Constant& c : graph.constants()) payloads_[c.value.get()] = c.payload.get();
   }
 
   int run() {
     int folded = 0;
-    for (auto at = graph_.nodes().begin(); at != graph_.nodes().end();) {
-      ir::Node* node = &*at++;
-      folded += node->op == &ops::_native_batch_norm_legit_no_training && fold(node);
-    }
-    if (folded > 0) remove_dead_code(graph_);
+    for (auto at = graph_.nodes().begin(); at != graph_.nodes().end();) folded += visit(*at++);
+    if (folded > 0) remove_dead_code(graph_, context_);
     return folded;
   }
 
  private:
-  /// The elements of an f32 constant; nullptr for anything else.
-  const float* constant(const ir::Argument& argument) const {
-    const auto* value = std::get_if<Value*>(&argument);
-    const auto at = value == nullptr ? payloads_.end() : payloads_.find(*value);
-    if (at == payloads_.end() || at->second->dtype != DType::f32) return nullptr;
-    return reinterpret_cast<const float*>(at->second->bytes.get());
-  }
-  static bool is_absent(const ir::Argument& argument) {
-    return std::holds_alternative<std::monostate>(argument);
-  }
-  bool is_constant_or_absent(const ir::Argument& argument) const {
-    return is_absent(argument) || constant(argument) != nullptr;
+  bool visit(const ir::Node& norm) {
+    static const Patterns patterns;
+    const auto candidate = find(patterns.candidate, norm);
+    if (!candidate) return false;
+    const auto decline = [&](const char* why) { return context_.declined(norm, why), false; };
+    const Value* conv = (*candidate)[patterns.conv];
+    if (conv->users.size() != 1 || graph_.is_returned(conv))
+      return decline("the convolution's result is used elsewhere, too");
+    const auto found = find(patterns.foldable, norm);
+    if (!found)
+      return decline("a weight or statistic is no constant, or the convolution is transposed");
+    for (size_t i = 1; i < norm.results.size(); ++i)
+      if (norm.result(i) != nullptr && graph_.is_used(norm.result(i)))
+        return decline("its statistics are used");
+    const auto& constants = *found;
+    for (const match::Variable* v : {&patterns.weight, &patterns.bias, &patterns.gamma,
+                                     &patterns.beta, &patterns.mean, &patterns.variance})
+      if (constants[*v] != nullptr && constants[*v]->type.dtype != DType::f32)
+        return decline("a weight or statistic is not f32");
+    fold(norm, conv->node, constants, patterns);
+    return true;
   }
 
-  // batch norm: (input, weight?, bias?, running_mean, running_var, momentum, eps)
-  // convolution: (input, weight, bias?, stride, padding, dilation, transposed, output_padding,
-  // groups)
-  bool fold(ir::Node* norm) {
-    const Value* input = std::get<Value*>(norm->arguments[0]);
-    ir::Node* conv = input->node;
-    if (conv == nullptr || conv->op != &ops::convolution || input->users.size() != 1 ||
-        graph_.is_returned(input))
-      return false;
-    if (std::get<bool>(conv->arguments[6]))
-      return false;  // transposed: output channels are another dimension of the weight
-    const float *w = constant(conv->arguments[1]), *mean = constant(norm->arguments[3]),
-                *variance = constant(norm->arguments[4]);
-    if (w == nullptr || mean == nullptr || variance == nullptr ||
-        !is_constant_or_absent(conv->arguments[2]) || !is_constant_or_absent(norm->arguments[1]) ||
-        !is_constant_or_absent(norm->arguments[2]))
-      return false;
-    for (size_t i = 1; i < norm->results.size(); ++i)
-      if (norm->result(i) != nullptr && graph_.is_used(norm->result(i))) return false;
-
-    const float *b = constant(conv->arguments[2]), *gamma = constant(norm->arguments[1]),
-                *beta = constant(norm->arguments[2]);
-    const double eps = std::get<double>(norm->arguments[6]);
-    const ir::Payload& old = *payloads_.at(std::get<Value*>(conv->arguments[1]));
+  void fold(const ir::Node& norm, ir::Node* conv, const match::Match& constants,
+            const Patterns& p) {
+    const float *w = elements(constants[p.weight]), *b = elements(constants[p.bias]),
+                *gamma = elements(constants[p.gamma]), *beta = elements(constants[p.beta]),
+                *mean = elements(constants[p.mean]), *variance = elements(constants[p.variance]);
+    const double eps = ir::Call<ops::_native_batch_norm_legit_no_training>(norm).get<"eps">();
+    const ir::Payload& old = *payloads_.at(constants[p.weight]);
     const int64_t channels = old.sizes[0];
     const size_t per_channel =
         channels == 0 ? 0 : old.size_bytes / sizeof(float) / static_cast<size_t>(channels);
@@ -74,11 +81,20 @@ class BatchNormFolder {
       bias[c] = static_cast<float>(((b != nullptr ? b[c] : 0.0) - mean[c]) * scale +
                                    (beta != nullptr ? beta[c] : 0.0));
     }
-    graph_.set_argument(conv, 1,
+    using Convolution = ir::Call<ops::convolution>;
+    graph_.set_argument(conv, Convolution::position<"weight">,
                         add_constant(conv, ".weight", ir::Payload::from(weight, old.sizes)));
-    graph_.set_argument(conv, 2, add_constant(conv, ".bias", ir::Payload::from(bias, {channels})));
-    graph_.replace_uses(norm->result(), conv->result());
-    return true;
+    graph_.set_argument(conv, Convolution::position<"bias">,
+                        add_constant(conv, ".bias", ir::Payload::from(bias, {channels})));
+    context_.did(norm, "is in the weights of " + ir::describe(*conv) + " now");
+    graph_.replace_uses(norm.result(), conv->result());
+  }
+
+  /// Of an f32 constant; nullptr for an absent one.
+  const float* elements(const Value* constant) const {
+    return constant == nullptr
+               ? nullptr
+               : reinterpret_cast<const float*>(payloads_.at(constant)->bytes.get());
   }
 
   Value* add_constant(const ir::Node* conv, const char* name,
@@ -90,11 +106,14 @@ class BatchNormFolder {
   }
 
   ir::Graph& graph_;
+  PassContext& context_;
   std::unordered_map<const Value*, const ir::Payload*> payloads_;
 };
 
 }  // namespace
 
-int fold_batch_norm(ir::Graph& graph) { return BatchNormFolder(graph).run(); }
+int fold_batch_norm(ir::Graph& graph, PassContext& context) {
+  return BatchNormFolder(graph, context).run();
+}
 
 }  // namespace taper::passes

@@ -6,7 +6,7 @@
 
 namespace taper::passes {
 
-int merge_common_subexpressions(ir::Graph& graph) {
+int merge_common_subexpressions(ir::Graph& graph, PassContext&) {
   int merged = 0;
   std::unordered_map<std::string, ir::Node*>
       calls;  // by text: names of values and symbols are unique in a graph

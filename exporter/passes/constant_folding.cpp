@@ -18,7 +18,7 @@ constexpr int64_t allowed_growth = 2, always_allowed_bytes = 4096;
 
 class ConstantFolder {
  public:
-  explicit ConstantFolder(ir::Graph& graph) : graph_(graph) {}
+  ConstantFolder(ir::Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
   int run() {
     eager::NoGrad guard;
@@ -41,7 +41,7 @@ class ConstantFolder {
           ++changes;
         }
     }
-    if (changes > 0) remove_dead_code(graph_);
+    if (changes > 0) remove_dead_code(graph_, context_);
     return changes;
   }
 
@@ -65,8 +65,11 @@ class ConstantFolder {
       if (!bytes.is_constant()) return false;
       bytes_out += bytes.value();
     }
-    return foldable && (category == Category::view ||
-                        bytes_out <= std::max(always_allowed_bytes, allowed_growth * bytes_in));
+    if (!foldable || category == Category::view) return foldable;
+    if (bytes_out <= std::max(always_allowed_bytes, allowed_growth * bytes_in)) return true;
+    context_.declined(
+        node, "it makes " + std::to_string(bytes_out) + " bytes of " + std::to_string(bytes_in));
+    return false;
   }
 
   void evaluate(const ir::Node& node) {
@@ -75,6 +78,7 @@ class ConstantFolder {
                                  [this](ir::Value* v) { return known_.at(v); });
     std::vector<Tensor> results(node.results.size());
     eager::dispatch(info, arguments.data(), results.data(), node.location);
+    ir::make_results_dense(node, results);
     for (size_t i = 0; i < results.size(); ++i)
       if (node.result(i) != nullptr) known_[node.result(i)] = results[i];
   }
@@ -90,11 +94,14 @@ class ConstantFolder {
   }
 
   ir::Graph& graph_;
+  PassContext& context_;
   std::unordered_map<const ir::Value*, Tensor> known_;
 };
 
 }  // namespace
 
-int fold_constants(ir::Graph& graph) { return ConstantFolder(graph).run(); }
+int fold_constants(ir::Graph& graph, PassContext& context) {
+  return ConstantFolder(graph, context).run();
+}
 
 }  // namespace taper::passes

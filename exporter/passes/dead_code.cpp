@@ -4,7 +4,7 @@
 
 namespace taper::passes {
 
-int remove_dead_code(ir::Graph& graph) {
+int remove_dead_code(ir::Graph& graph, PassContext&) {
   int removed = 0;
   for (auto at = graph.nodes().end(); at != graph.nodes().begin();) {
     ir::Node& node = *--at;

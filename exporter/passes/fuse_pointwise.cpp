@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/call.h"
 #include "taper/exporter/passes/passes.h"
 #include "taper/kernels/pointwise_program.h"
 
@@ -25,79 +25,98 @@ struct Step {
   std::vector<Operand> operands;
 };
 
-Operand tensor(const Node& n, size_t i) { return {std::get<Value*>(n.arguments[i])}; }
 Operand number(float v) { return {nullptr, v}; }
+Operand step(int of_node) { return {nullptr, 0, of_node}; }
 
-/// A Scalar argument as the kernels round it; nothing if it is symbolic.
-std::optional<float> scalar(const Node& n, size_t i) {
-  const auto* s = std::get_if<Scalar>(&n.arguments[i]);
-  return s == nullptr ? std::nullopt : std::optional(s->to<float>());
+/// The steps of a call that compute what the node's kernel does, element by element with the same
+/// roundings; empty: not fusible.
+using Steps = std::vector<Step>;
+
+/// One step over tensors.
+template <const Operator& op, PointwiseOp pointwise, eager::Name... names>
+Steps plain(const Node& n) {
+  const ir::Call<op> call(n);
+  return {{pointwise, {Operand{call.template get<names>()}...}}};
+}
+/// a + alpha * b; numbers are rounded as kernels do.
+template <const Operator& op, PointwiseOp pointwise>
+Steps with_alpha(const Node& n) {
+  const ir::Call<op> call(n);
+  const Scalar* alpha = call.template get<"alpha">();
+  if (alpha == nullptr) return {};
+  const Operand self{call.template get<"self">()}, other{call.template get<"other">()};
+  if (alpha->to<float>() == 1) return {{pointwise, {self, other}}};
+  return {{PointwiseOp::mul, {number(alpha->to<float>()), other}}, {pointwise, {self, step(0)}}};
+}
+/// a + (alpha * number)
+template <const Operator& op, PointwiseOp pointwise>
+Steps with_number_and_alpha(const Node& n) {
+  const ir::Call<op> call(n);
+  const Scalar *other = call.template get<"other">(), *alpha = call.template get<"alpha">();
+  if (other == nullptr || alpha == nullptr) return {};
+  return {
+      {pointwise,
+       {Operand{call.template get<"self">()}, number(alpha->to<float>() * other->to<float>())}}};
+}
+template <const Operator& op, PointwiseOp pointwise>
+Steps with_number(const Node& n) {
+  const ir::Call<op> call(n);
+  const Scalar* other = call.template get<"other">();
+  if (other == nullptr) return {};
+  return {{pointwise, {Operand{call.template get<"self">()}, number(other->to<float>())}}};
+}
+Steps threshold_backward(const Node& n) {
+  const ir::Call<ops::threshold_backward> call(n);
+  const Scalar* threshold = call.get<"threshold">();
+  if (threshold == nullptr) return {};
+  return {{PointwiseOp::threshold_backward,
+           {Operand{call.get<"grad_output">()}, Operand{call.get<"self">()},
+            number(threshold->to<float>())}}};
+}
+/// Either form of gelu.
+template <const Operator& op, PointwiseOp erf, PointwiseOp tanh, eager::Name... names>
+Steps gelu(const Node& n) {
+  return ir::Call<op>(n).template get<"approximate">() == "tanh" ? plain<op, tanh, names...>(n)
+                                                                 : plain<op, erf, names...>(n);
 }
 
-const std::unordered_map<const Operator*, PointwiseOp>& unary_ops() {
-  static const std::unordered_map<const Operator*, PointwiseOp> table = {
-      {&ops::neg, PointwiseOp::neg},     {&ops::abs, PointwiseOp::abs},
-      {&ops::relu, PointwiseOp::relu},   {&ops::sqrt, PointwiseOp::sqrt},
-      {&ops::rsqrt, PointwiseOp::rsqrt}, {&ops::reciprocal, PointwiseOp::reciprocal},
-      {&ops::exp, PointwiseOp::exp},     {&ops::log, PointwiseOp::log},
-      {&ops::sin, PointwiseOp::sin},     {&ops::cos, PointwiseOp::cos},
-      {&ops::tanh, PointwiseOp::tanh},   {&ops::sigmoid, PointwiseOp::sigmoid},
-      {&ops::erf, PointwiseOp::erf},     {&ops::silu, PointwiseOp::silu},
-  };
-  return table;
-}
-const std::unordered_map<const Operator*, PointwiseOp>& binary_ops() {
-  static const std::unordered_map<const Operator*, PointwiseOp> table = {
-      {&ops::mul_Tensor, PointwiseOp::mul},
-      {&ops::div_Tensor, PointwiseOp::div},
-      {&ops::maximum, PointwiseOp::maximum},
-      {&ops::minimum, PointwiseOp::minimum},
-      {&ops::sigmoid_backward, PointwiseOp::sigmoid_backward},
-      {&ops::tanh_backward, PointwiseOp::tanh_backward},
-  };
-  return table;
-}
-
-/// The steps that compute what a node's kernel does, element by element with the same roundings;
-/// empty: not fusible.
-std::vector<Step> steps_of(const Node& n) {
+Steps steps_of(const Node& n) {
   using Op = PointwiseOp;
-  if (auto at = unary_ops().find(n.op); at != unary_ops().end())
-    return {{at->second, {tensor(n, 0)}}};
-  if (auto at = binary_ops().find(n.op); at != binary_ops().end())
-    return {{at->second, {tensor(n, 0), tensor(n, 1)}}};
-  if (n.op == &ops::add_Tensor || n.op == &ops::sub_Tensor) {  // a + alpha * b
-    const Op op = n.op == &ops::add_Tensor ? Op::add : Op::sub;
-    const auto alpha = scalar(n, 2);
-    if (!alpha) return {};
-    if (*alpha == 1) return {{op, {tensor(n, 0), tensor(n, 1)}}};
-    return {{Op::mul, {number(*alpha), tensor(n, 1)}},
-            {op, {tensor(n, 0), Operand{nullptr, 0, 0}}}};
-  }
-  if (n.op == &ops::add_Scalar || n.op == &ops::sub_Scalar) {  // a + (alpha * number)
-    const auto other = scalar(n, 1), alpha = scalar(n, 2);
-    if (!other || !alpha) return {};
-    return {
-        {n.op == &ops::add_Scalar ? Op::add : Op::sub, {tensor(n, 0), number(*alpha * *other)}}};
-  }
-  if (n.op == &ops::mul_Scalar || n.op == &ops::div_Scalar) {
-    const auto other = scalar(n, 1);
-    if (!other) return {};
-    return {{n.op == &ops::mul_Scalar ? Op::mul : Op::div, {tensor(n, 0), number(*other)}}};
-  }
-  if (n.op == &ops::threshold_backward) {
-    const auto threshold = scalar(n, 2);
-    if (!threshold) return {};
-    return {{Op::threshold_backward, {tensor(n, 0), tensor(n, 1), number(*threshold)}}};
-  }
-  if (n.op == &ops::gelu)
-    return {{std::get<std::string>(n.arguments[1]) == "tanh" ? Op::gelu_tanh : Op::gelu,
-             {tensor(n, 0)}}};
-  if (n.op == &ops::gelu_backward)
-    return {{std::get<std::string>(n.arguments[2]) == "tanh" ? Op::gelu_tanh_backward
-                                                             : Op::gelu_backward,
-             {tensor(n, 0), tensor(n, 1)}}};
-  return {};
+  static const std::unordered_map<const Operator*, Steps (*)(const Node&)> table = {
+      {&ops::neg, plain<ops::neg, Op::neg, "self">},
+      {&ops::abs, plain<ops::abs, Op::abs, "self">},
+      {&ops::relu, plain<ops::relu, Op::relu, "self">},
+      {&ops::sqrt, plain<ops::sqrt, Op::sqrt, "self">},
+      {&ops::rsqrt, plain<ops::rsqrt, Op::rsqrt, "self">},
+      {&ops::reciprocal, plain<ops::reciprocal, Op::reciprocal, "self">},
+      {&ops::exp, plain<ops::exp, Op::exp, "self">},
+      {&ops::log, plain<ops::log, Op::log, "self">},
+      {&ops::sin, plain<ops::sin, Op::sin, "self">},
+      {&ops::cos, plain<ops::cos, Op::cos, "self">},
+      {&ops::tanh, plain<ops::tanh, Op::tanh, "self">},
+      {&ops::sigmoid, plain<ops::sigmoid, Op::sigmoid, "self">},
+      {&ops::erf, plain<ops::erf, Op::erf, "self">},
+      {&ops::silu, plain<ops::silu, Op::silu, "self">},
+      {&ops::gelu, gelu<ops::gelu, Op::gelu, Op::gelu_tanh, "self">},
+      {&ops::mul_Tensor, plain<ops::mul_Tensor, Op::mul, "self", "other">},
+      {&ops::div_Tensor, plain<ops::div_Tensor, Op::div, "self", "other">},
+      {&ops::maximum, plain<ops::maximum, Op::maximum, "self", "other">},
+      {&ops::minimum, plain<ops::minimum, Op::minimum, "self", "other">},
+      {&ops::add_Tensor, with_alpha<ops::add_Tensor, Op::add>},
+      {&ops::sub_Tensor, with_alpha<ops::sub_Tensor, Op::sub>},
+      {&ops::add_Scalar, with_number_and_alpha<ops::add_Scalar, Op::add>},
+      {&ops::sub_Scalar, with_number_and_alpha<ops::sub_Scalar, Op::sub>},
+      {&ops::mul_Scalar, with_number<ops::mul_Scalar, Op::mul>},
+      {&ops::div_Scalar, with_number<ops::div_Scalar, Op::div>},
+      {&ops::sigmoid_backward,
+       plain<ops::sigmoid_backward, Op::sigmoid_backward, "grad_output", "output">},
+      {&ops::tanh_backward, plain<ops::tanh_backward, Op::tanh_backward, "grad_output", "output">},
+      {&ops::threshold_backward, threshold_backward},
+      {&ops::gelu_backward,
+       gelu<ops::gelu_backward, Op::gelu_backward, Op::gelu_tanh_backward, "grad_output", "self">},
+  };
+  const auto at = table.find(n.op);
+  return at == table.end() ? Steps() : at->second(n);
 }
 
 /// f32, and each tensor dense with the result's sizes or of rank 0.
@@ -196,7 +215,7 @@ class Program {
 
 class Fuser {
  public:
-  explicit Fuser(ir::Graph& graph) : graph_(graph) {}
+  Fuser(ir::Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
   int run() {
     int position = 0;
@@ -210,7 +229,7 @@ class Fuser {
     int fused = 0;
     for (auto at = nodes.rbegin(); at != nodes.rend(); ++at)
       if (fusible_.contains(*at) && !absorbed_.contains(*at)) fused += fuse(*at);
-    if (fused > 0) remove_dead_code(graph_);
+    if (fused > 0) remove_dead_code(graph_, context_);
     return fused;
   }
 
@@ -220,12 +239,17 @@ class Fuser {
     grow(*root, members);
     if (members.size() < 2) return false;
     Program program(members);
-    if (!program.build(*root)) return false;
+    if (!program.build(*root)) {
+      context_.declined(*root, "its tree of " + std::to_string(members.size()) +
+                                   " operators has too many inputs, constants or values at a time");
+      return false;
+    }
     Node* node = ir::insert_before(graph_, root, ops::taper_pointwise,
                                    {program.inputs(), program.program(), program.constants()},
                                    root->location, root->module);
     graph_.replace_uses(root->result(), node->result());
     graph_.swap_names(root->result(), node->result());
+    context_.did(*root, "ends a tree of " + std::to_string(members.size()) + " operators");
     for (const Node* m : members) absorbed_.insert(m);
     return true;
   }
@@ -259,12 +283,13 @@ class Fuser {
   }
 
   ir::Graph& graph_;
+  PassContext& context_;
   std::unordered_map<const Node*, int> position_;
   std::unordered_set<const Node*> fusible_, absorbed_;
 };
 
 }  // namespace
 
-int fuse_pointwise(ir::Graph& graph) { return Fuser(graph).run(); }
+int fuse_pointwise(ir::Graph& graph, PassContext& context) { return Fuser(graph, context).run(); }
 
 }  // namespace taper::passes

@@ -5,6 +5,7 @@
 
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/control_flow.h"
+#include "taper/exporter/passes/match.h"
 
 namespace taper::passes {
 namespace {
@@ -48,10 +49,10 @@ bool change_dtype(ir::Argument& argument, DType half) {
   return true;
 }
 
-HalfPlan::HalfPlan(const ir::Graph& graph, DType half, const HasKernel& has_kernel)
+HalfPlan::HalfPlan(const ir::Graph& graph, DType half, const target::KernelTable& kernels)
     : graph_(graph) {
   for (const Node& node : graph.nodes())
-    if (!is_view(node) && !ir::is_control(node)) try_in_half(node, half, has_kernel);
+    if (!is_view(node) && !ir::is_control(node)) try_in_half(node, half, kernels);
   for (auto at = graph.nodes().rbegin(); at != graph.nodes().rend(); ++at) {
     if (all_lead_to_integers(*at)) to_integers_.insert(&*at);
     if (all_read_f32(*at)) to_f32_.insert(&*at);
@@ -82,22 +83,21 @@ bool HalfPlan::grows(const Node& node) {
       &ops::var_correction,
       &ops::linalg_vector_norm,
   };
-  const bool square = node.op == &ops::mul_Tensor &&
-                      std::get<Value*>(node.arguments[0]) == std::get<Value*>(node.arguments[1]);
-  return square || table.contains(node.op);
+  static const match::Variable x;
+  static const match::Pattern square =
+      match::call<ops::mul_Tensor>(match::arg<"self">(any(x)), match::arg<"other">(any(x)));
+  return table.contains(node.op) || find(square, node);
 }
 
-bool HalfPlan::takes_part(const Node& node) {
-  static const std::unordered_set<const Operator*> table = {
-      &ops::gather,         &ops::index_select, &ops::index_Tensor,  &ops::index_copy,
-      &ops::index_put,      &ops::index_add,    &ops::scatter_src,   &ops::scatter_value,
-      &ops::select_scatter, &ops::scatter_add,  &ops::slice_scatter,
-  };
-  return table.contains(node.op);
+const Value* HalfPlan::takes_part_of(const Node& node) {
+  return ir::tensor_of_any<"self", ops::gather, ops::index_select, ops::index_Tensor,
+                           ops::index_copy, ops::index_put, ops::index_add, ops::scatter_src,
+                           ops::scatter_value, ops::select_scatter, ops::scatter_add,
+                           ops::slice_scatter>(node);
 }
 
 /// The operator's rule gives the types, and a kernel must take them.
-void HalfPlan::try_in_half(const Node& node, DType half, const HasKernel& has_kernel) {
+void HalfPlan::try_in_half(const Node& node, DType half, const target::KernelTable& kernels) {
   Node probe{node.op, node.arguments, {}, {}, {}, {}, {}};
   std::vector<std::unique_ptr<Value>> owned;
   for (ir::Argument& a : probe.arguments) {
@@ -123,7 +123,7 @@ void HalfPlan::try_in_half(const Node& node, DType half, const HasKernel& has_ke
     result = std::make_unique<Value>();
     result->type = types[i];
   }
-  if (has_kernel(probe)) in_half_.emplace(&node, std::move(types));
+  if (kernels.runs(probe)) in_half_.emplace(&node, std::move(types));
 }
 
 bool HalfPlan::all_lead_to_integers(const Node& node) const {

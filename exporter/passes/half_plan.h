@@ -17,7 +17,7 @@ bool broadcasts_to(const ir::Type& from, const ir::Type& to);
 class HalfPlan {
  public:
   /// Looks at the whole graph, in which nothing is a half yet.
-  HalfPlan(const ir::Graph& graph, DType half, const HasKernel& has_kernel);
+  HalfPlan(const ir::Graph& graph, DType half, const target::KernelTable& kernels);
 
   /// The types of a node's results if all its f32 tensors are halves; nullptr: there is no kernel
   /// for that.
@@ -25,16 +25,16 @@ class HalfPlan {
   /// Powers, exponentials and sums leave the range or the precision of halves while their operands
   /// do not. PyTorch's autocast computes them in f32, too.
   static bool grows(const ir::Node& node);
-  /// Whether a node takes or replaces a part of its first operand. To cast all of that may be far
+  /// What a node takes or replaces a part of; nullptr: of nothing. To cast all of that may be far
   /// more work: a scan does so in each round.
-  static bool takes_part(const ir::Node& node);
+  static const ir::Value* takes_part_of(const ir::Node& node);
   /// Whether a node leads to integers, element by element, and to nothing else.
   bool leads_to_integers(const ir::Node& node) const { return to_integers_.contains(&node); }
   /// Whether all who read the result of an elementwise node or of a view read f32.
   bool leads_to_f32(const ir::Node& node) const { return to_f32_.contains(&node); }
 
  private:
-  void try_in_half(const ir::Node& node, DType half, const HasKernel& has_kernel);
+  void try_in_half(const ir::Node& node, DType half, const target::KernelTable& kernels);
   bool reads_f32(const ir::Node& node) const;
   bool all_lead_to_integers(const ir::Node& node) const;
   bool all_read_f32(const ir::Node& node) const;

@@ -1,40 +1,71 @@
+#include <algorithm>
+#include <ostream>
+
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/verifier.h"
 #include "taper/exporter/passes/passes.h"
+#include "taper/exporter/passes/to_half.h"
 
 namespace taper::passes {
 
-const std::vector<Pass>& default_passes() {
+const std::vector<Pass>& all_passes() {
+  using enum Pass::Runs;
   static const std::vector<Pass> passes = {
-      {"remove_dead_code", true, remove_dead_code},
-      {"fold_constants", true, fold_constants},
-      {"merge_common_subexpressions", true, merge_common_subexpressions},
-      {"fold_batch_norm", false, fold_batch_norm},
-      {"remove_dead_code", true, remove_dead_code},
-      {"fuse_pointwise", true, fuse_pointwise},
-      {"remove_dead_code", true, remove_dead_code},
+      {"remove_dead_code", always, remove_dead_code},
+      {"fold_constants", always, fold_constants},
+      {"fold_batch_norm", unless_exact, fold_batch_norm},
+      // what matches whole operators stands above
+      {"decompose", always, decompose},
+      {"fold_constants", always, fold_constants},
+      {"merge_common_subexpressions", always, merge_common_subexpressions},
+      // constants are folded in f32 and rounded once; what is fused afterwards is what stayed f32
+      {"to_half", for_dtype, to_half},
+      {"fuse_pointwise", always, fuse_pointwise},
   };
   return passes;
 }
 
+std::vector<std::string> pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : all_passes())
+    if (std::ranges::find(names, pass.name) == names.end()) names.emplace_back(pass.name);
+  return names;
+}
+
 namespace {
-/// Over a graph and the bodies in it.
-int run(const Pass& pass, ir::Graph& graph) {
-  int changes = 0;
-  ir::for_each_graph(graph, [&](ir::Graph& g) { changes += pass.run(g); });
-  return changes;
+bool is_asked_for(const Pass& pass, const PassContext& context) {
+  switch (pass.runs) {
+    case Pass::Runs::unless_exact:
+      return !context.exact;
+    case Pass::Runs::for_dtype:
+      return context.dtype.has_value();
+    default:
+      return true;
+  }
 }
 }  // namespace
 
-std::vector<PassResult> run_passes(ir::Graph& graph, bool exact, const std::vector<Pass>& passes) {
+std::vector<PassResult> run_passes(ir::Graph& graph, PassContext& context, const AfterPass& after) {
   std::vector<PassResult> results;
-  for (const Pass& pass : passes) {
-    if (exact && !pass.exact) continue;
-    results.push_back({pass.name, run(pass, graph)});
+  for (const Pass& pass : all_passes()) {
+    if (!is_asked_for(pass, context)) continue;
+    PassResult result{pass.name};
+    ir::for_each_graph(graph, [&](ir::Graph& g) { result.changes += pass.run(g, context); });
+    result.notes = context.take_notes();
 #ifndef NDEBUG
     ir::verify(graph, pass.name);
 #endif
+    if (after) after(result, graph);
+    results.push_back(std::move(result));
   }
   return results;
+}
+
+std::ostream& operator<<(std::ostream& out, const PassResult& result) {
+  out << "# after " << result.name << ": " << io::counted(result.changes, "change") << '\n';
+  for (const Note& n : result.notes)
+    out << "#   " << (n.declined ? "left " : "") << n.node << ": " << n.text << '\n';
+  return out;
 }
 
 }  // namespace taper::passes

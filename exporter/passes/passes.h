@@ -1,58 +1,103 @@
 // Passes over ir::Graph, one a file, and the sequence in which an export runs them.
 #pragma once
+#include <functional>
 #include <iosfwd>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "taper/exporter/ir/graph.h"
+#include "taper/exporter/target/kernel_table.h"
 
 namespace taper::passes {
+
+/// What a pass did with a node, or why it left the node as it was.
+struct Note {
+  bool declined;
+  std::string node;  ///< "convolution at net.py:14 (conv1)"
+  std::string text;  ///< "its weight is no constant"
+};
+
+/// What passes know beside the graph, and where they say what they did.
+class PassContext {
+ public:
+  /// `dtype`: f16 or bf16, if the program is to compute in halves.
+  explicit PassContext(const Target& target = {}, bool exact = true,
+                       std::optional<DType> dtype = {})
+      : target(target), kernels(target), exact(exact), dtype(dtype) {}
+
+  const Target target;
+  const target::KernelTable kernels;  ///< of the target
+  const bool exact;                   ///< only passes that keep every bit run
+  const std::optional<DType> dtype;
+
+  void did(const ir::Node& node, std::string what) { note(node, false, std::move(what)); }
+  void declined(const ir::Node& node, std::string why) { note(node, true, std::move(why)); }
+  /// What was said since the last call.
+  std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
+
+ private:
+  void note(const ir::Node& node, bool declined, std::string text) {
+    notes_.push_back({declined, ir::describe(node), std::move(text)});
+  }
+  std::vector<Note> notes_;
+};
 
 // Each edits the graph and returns how many nodes it removed or replaced; 0: nothing to do.
 
 /// Removes nodes whose results nobody uses, and unused constants. Checks stay.
-int remove_dead_code(ir::Graph& graph);
+int remove_dead_code(ir::Graph& graph, PassContext& context);
 
 /// Computes nodes whose arguments are all constants. Eager's kernels compute them, so the bits are
 /// those of the program. A result that is much larger than its arguments stays a node.
-int fold_constants(ir::Graph& graph);
+int fold_constants(ir::Graph& graph, PassContext& context);
 
 /// Keeps one of several calls of the same operator on the same arguments. This holds for all
 /// operators, because random numbers are functions of a state.
-int merge_common_subexpressions(ir::Graph& graph);
+int merge_common_subexpressions(ir::Graph& graph, PassContext& context);
 
 /// Rewrites conv → batch norm (inference, constants) as one convolution: w' = w * g / sqrt(var +
 /// eps) and b' = (b - mean) * g / sqrt(var + eps) + beta, computed in double. Approximate: rounds
 /// in another order.
-int fold_batch_norm(ir::Graph& graph);
+int fold_batch_norm(ir::Graph& graph, PassContext& context);
 
 /// Replaces trees of f32 pointwise operators over equal sizes by one `taper::pointwise`
 /// (kernels/pointwise_program.h), so that intermediate results never go to memory. Exact: every
 /// element goes through the same functions.
-int fuse_pointwise(ir::Graph& graph);
+int fuse_pointwise(ir::Graph& graph, PassContext& context);
 
-/// Traces the graph again through eager. A composite operator without a kernel of its own becomes
-/// the operators of its decomposition. Writes in place (of imported graphs) become values and
-/// writes to states. States keep their path, kind and first value.
-std::unique_ptr<ir::Graph> retrace(const ir::Graph& graph);
+/// Takes operators apart that the target has no kernel for: each becomes the operators of its
+/// decomposition, and so do these. Exact: eager computes such an operator by the same parts.
+int decompose(ir::Graph& graph, PassContext& context);
 
 struct Pass {
+  enum class Runs : uint8_t {
+    always,        ///< exact: keeps every result's bits
+    unless_exact,  ///< approximate
+    for_dtype,     ///< approximate, in exports that ask for a dtype
+  };
   const char* name;
-  bool exact;  ///< keeps every result's bits
-  int (*run)(ir::Graph& graph);
+  Runs runs;
+  int (*run)(ir::Graph& graph, PassContext& context);
 };
 
-/// What an export runs, in order.
-const std::vector<Pass>& default_passes();
+/// What an export runs, in this order.
+const std::vector<Pass>& all_passes();
+/// Each once.
+std::vector<std::string> pass_names();
 
 struct PassResult {
   std::string name;
-  int changes;
+  int changes = 0;
+  std::vector<Note> notes;
 };
+/// "after fold_batch_norm: 3 changes" and a line for each note, each behind '#'.
+std::ostream& operator<<(std::ostream& out, const PassResult& result);
 
-/// Runs `passes`; with `exact`, only the exact ones. Debug builds verify the graph after each pass.
-std::vector<PassResult> run_passes(ir::Graph& graph, bool exact,
-                                   const std::vector<Pass>& passes = default_passes());
+/// Runs the passes that `context` asks for over a graph and the bodies in it. `after` sees the
+/// graph after each. Debug builds verify it then.
+using AfterPass = std::function<void(const PassResult&, const ir::Graph&)>;
+std::vector<PassResult> run_passes(ir::Graph& graph, PassContext& context,
+                                   const AfterPass& after = {});
 
 }  // namespace taper::passes

@@ -4,9 +4,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/control_flow.h"
 #include "taper/exporter/passes/half_plan.h"
 #include "taper/exporter/passes/half_type.h"
-#include "taper/exporter/passes/passes.h"
 
 namespace taper::passes {
 namespace {
@@ -25,8 +26,11 @@ bool is_vector(const Type& type) {
 
 class Converter {
  public:
-  Converter(ir::Graph& graph, DType half, const HasKernel& has_kernel)
-      : graph_(graph), half_(half), plan_(graph, half, has_kernel) {
+  Converter(ir::Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        half_(*context.dtype),
+        plan_(graph, *context.dtype, context.kernels) {
     for (const ir::Constant& c : graph.constants()) payloads_[c.value.get()] = c.payload.get();
   }
 
@@ -42,7 +46,7 @@ class Converter {
       if (o.value != nullptr) o.value = wide(o.value, nullptr);
     for (ir::Write& w : graph_.writes())
       if (halves_.contains(w.state->value.get())) w.value = narrow(w.value, nullptr);
-    remove_dead_code(graph_);
+    remove_dead_code(graph_, context_);
     return static_cast<int>(halves_.size() + narrow_.size());
   }
 
@@ -81,7 +85,7 @@ class Converter {
   }
 
   void visit_view(Node& node) {
-    const Value* base = std::get<Value*>(node.arguments[0]);
+    const Value* base = ir::viewed(node);
     Value* result = node.result();
     if (result == nullptr) return;
     if (halves_.contains(base)) become_half(result);
@@ -117,6 +121,9 @@ class Converter {
         takes_part_of_f32(node) ||
         (plan_.leads_to_f32(node) &&
          std::ranges::none_of(given, [&](const Value* v) { return halves_.contains(v); }));
+    if (!keeps && !given.empty() && plan_.types_in_half(node) == nullptr && !ir::is_control(node))
+      context_.declined(
+          node, std::string("it stays f32: there is no kernel for ") + name_of(half_.dtype()));
     if (!in_f32)
       run_in_half(node);
     else if (!follows)
@@ -130,9 +137,8 @@ class Converter {
   }
 
   bool takes_part_of_f32(const Node& node) const {
-    if (!HalfPlan::takes_part(node)) return false;
-    const Value* whole = std::get<Value*>(node.arguments[0]);
-    return is_f32(whole) && !is_constant(whole);
+    const Value* whole = HalfPlan::takes_part_of(node);
+    return whole != nullptr && is_f32(whole) && !is_constant(whole);
   }
 
   /// A constant that scales or shifts what the node computes, and is smaller than that.
@@ -190,7 +196,7 @@ class Converter {
     if (const auto at = payloads_.find(v); at != payloads_.end())
       half = constant(v, *at->second);
     else if (is_constant(v))
-      half = same_view(v, narrow(std::get<Value*>(v->node->arguments[0]), user), user);
+      half = same_view(v, narrow(ir::viewed(*v->node), user), user);
     else
       half = narrowed(v, v->node == nullptr ? user : behind(v->node));
     return narrow_[v] = half;
@@ -206,7 +212,7 @@ class Converter {
     // a weight is cast as it lies, and seen through its view afterwards: kernels take it so
     if (stored_half && v->node != nullptr &&
         proves_equal(v->type.numel(), ir::base_of(v)->type.numel()))
-      f32 = same_view(v, wide(std::get<Value*>(v->node->arguments[0]), user), user);
+      f32 = same_view(v, wide(ir::viewed(*v->node), user), user);
     else
       f32 = cast(halves_.contains(v) ? v : narrow(v, user), DType::f32, user, user);
     return wide_[v] = f32;
@@ -267,6 +273,7 @@ class Converter {
   }
 
   ir::Graph& graph_;
+  PassContext& context_;
   const HalfType half_;
   const HalfPlan plan_;
   std::unordered_map<const Value*, const ir::Payload*> payloads_;
@@ -277,12 +284,11 @@ class Converter {
 
 }  // namespace
 
-int to_half(ir::Graph& graph, DType half, const HasKernel& has_kernel) {
+int to_half(ir::Graph& graph, PassContext& context) {
+  const DType half = context.dtype.value();
   if (!is_half(half))
     throw ExportError(graph.name() + ": half precision is f16 or bf16, not " + name_of(half));
-  int halves = 0;
-  ir::for_each_graph(graph, [&](ir::Graph& g) { halves += Converter(g, half, has_kernel).run(); });
-  return halves;
+  return Converter(graph, context).run();
 }
 
 }  // namespace taper::passes

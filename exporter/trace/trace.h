@@ -42,6 +42,11 @@ std::unique_ptr<ir::Graph> trace(
     const std::vector<InputSpec>& inputs, const std::vector<std::string>& output_names = {},
     Location here = Location::current());
 
+/// Records the decomposition of a node's operator in front of the node. Returns what takes the
+/// place of each result; nullptr for one that is not computed. Throws EagerError, which names the
+/// line.
+std::vector<ir::Value*> trace_parts(ir::Graph& graph, const ir::Node& node);
+
 /// Turns states that none of the graphs writes into constants. A program maps constants from its
 /// file instead of copying them.
 void bake_read_only_states(const std::vector<ir::Graph*>& graphs);

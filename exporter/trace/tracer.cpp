@@ -57,9 +57,12 @@ Tracer::~Tracer() {
 }
 
 Tensor Tracer::add_input(const std::string& name, const eager::Dims& sizes, DType dtype) {
-  ir::Type type = ir::dense_type(dtype, sizes);
-  ir::Value* value = graph_.add_input(name, type);
-  const Tensor tensor = eager::traced_tensor(type);
+  return stand_for(graph_.add_input(name, ir::dense_type(dtype, sizes)));
+}
+
+Tensor Tracer::stand_for(ir::Value* value) {
+  const Tensor tensor = eager::traced_tensor(value->type);
+  *tensor.impl()->symbolic = value->type;  // of a view with its strides
   Track& track = tracks_[tensor.impl()->storage.get()];
   track.storage = tensor.impl()->storage, track.base = tensor, track.current = value;
   remember(tensor, value, 0);

@@ -26,6 +26,8 @@ class Tracer final : public eager::Recorder {
 
   /// A tensor that stands for an input.
   eager::Tensor add_input(const std::string& name, const eager::Dims& sizes, DType dtype);
+  /// A tensor that stands for a value of the graph.
+  eager::Tensor stand_for(ir::Value* value);
   /// The graph's value of a tensor at this moment.
   ir::Value* value_of(const eager::Tensor& tensor, Location here);
   /// Records the writes to states. Call it once, at the end.

@@ -77,7 +77,6 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
   b.data = b.at_offset(i * g.b_batch + column * g.b_column);
   GemmBlock block{kernels,
                   g.pairs,
-                  g.m,
                   g.k,
                   a,
                   b,

@@ -17,8 +17,9 @@ namespace taper::optimized {
 /// Result: the sum over k is cut into blocks of `gemm_depth_block`; each block is one chain of
 /// multiply-adds, and the blocks are added in order. So an element depends on its row of a, its
 /// column of b and the CPU level alone: not on m, n, batch, strides, scratch or threads. Small
-/// floats are multiplied and summed as f32 and rounded once, behind the epilogue; few of their rows
-/// are summed in another order, see SmallRowTile.
+/// floats are multiplied and summed as f32 and rounded once, behind the epilogue. With fused
+/// multiply-adds the order is the same at all levels, and so are the bits; only `pairs` are summed
+/// two by two, by an instruction of its own, and have bits of their own.
 struct Gemm {
   index_t batch = 1, m = 0, n = 0, k = 0;
   DType dtype = DType::f32;                      ///< of a, b, c and addend

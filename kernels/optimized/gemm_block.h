@@ -23,7 +23,7 @@ struct GemmBlock {
 
   const Microkernels& kernels;
   const PairTiles* pairs;  ///< nullptr: f32 is multiplied
-  index_t m, k;            ///< of the whole product
+  index_t k;               ///< of the whole product
   Operand a, b;            ///< from the block's first row, and first column, on
   float* c;                ///< its first element
   index_t c_row;
@@ -32,15 +32,13 @@ struct GemmBlock {
   GemmScratch scratch;
 
   /// Computes c, as f32.
-  // The ways of f32 give the same bits. Those of small floats do not: there the product decides,
-  // not the block, which threads cut.
+  // All ways give the same bits. Pairs have one way.
   void run() const {
-    const bool dense_columns = b.depth_stride == 1 && b.across_stride != 1, is_small = b.is_small();
-    if (dense_columns && is_small && m <= Microkernels::most_rows_of_long)
-      run_along_small_columns();
-    else if (dense_columns && !is_small && rows <= Microkernels::most_rows_of_long)
-      run_along_columns();
-    else if (!is_small && b.across_stride == 1 && rows <= kernels.rows)
+    const bool few_rows = rows <= Microkernels::most_rows_of_long,
+               dense_columns = b.depth_stride == 1 && b.across_stride != 1;
+    if (few_rows && dense_columns && pairs == nullptr)
+      b.is_small() ? run_along_small_columns() : run_along_columns();
+    else if (!b.is_small() && b.across_stride == 1 && rows <= kernels.rows)
       run_in_place();
     else
       run_packed();
@@ -206,11 +204,12 @@ struct GemmBlock {
   void run_along_small_columns() const {
     const auto tile =
         (b.dtype == DType::f16 ? kernels.f16_row_tile : kernels.bf16_row_tile)[rows - 1];
-    const index_t most = piece_floats / rows;
+    const index_t most = piece_floats / rows / gemm_depth_block * gemm_depth_block;
     for (index_t at = 0; at == 0 || at < k; at += most) {
       const index_t length = smaller(most, k - at);
       for (index_t r = 0; r < rows; ++r) widen_row(a, r, at, length, scratch.piece + r * length);
-      tile(length, scratch.piece, length, b.at(0, at), b.across_stride, columns, c, c_row, at > 0);
+      tile(length, gemm_depth_block, scratch.piece, length, b.at(0, at), b.across_stride, columns,
+           c, c_row, at > 0);
     }
   }
 };

@@ -226,7 +226,7 @@ Error run(Context& context, const Plan& plan, AnyView<const A> self, Mat2 mat2, 
 #define TAPER_INT_MM(variant, A, level)                                                         \
   constexpr decltype(_int_mm_##variant##_##level) _int_mm_##variant##_##level =                 \
       ::taper::make_kernel<ops::_int_mm, prepare<CpuLevel::level, A>, run<CpuLevel::level, A>>( \
-          "_int_mm_" #variant "_" #level, CpuLevel::level);
+          "_int_mm_" #variant "_" #level, features_of(CpuLevel::level));
 TAPER_INT_MM(i8, int8_t, avx2)
 TAPER_INT_MM(u8, uint8_t, avx2)
 TAPER_INT_MM(i8, int8_t, avx512)

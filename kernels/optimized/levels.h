@@ -1,5 +1,5 @@
-// Which CPU levels beyond the portable one this library has records for, and how a record is made
-// for each.
+// The instruction sets for which this library compiles its loops, and how a record is made for
+// each.
 #pragma once
 #include "taper/kernels/kernel.h"
 
@@ -9,12 +9,33 @@
 #define TAPER_X86_LEVELS 0
 #endif
 
+namespace taper::optimized {
+
+/// A choice of instructions for one compilation of a loop. The order is of what they can do.
+enum class CpuLevel : uint8_t { portable, avx2, avx512, avx512_bf16 };
+
+/// What a machine must have to run it.
+constexpr CpuFeatures features_of(CpuLevel level) {
+  switch (level) {
+    case CpuLevel::avx2:
+      return CpuFeature::avx2;
+    case CpuLevel::avx512:
+      return with_implied(CpuFeature::avx512);
+    case CpuLevel::avx512_bf16:
+      return with_implied(CpuFeature::avx512_bf16);
+    default:
+      return {};
+  }
+}
+
+}  // namespace taper::optimized
+
 /// Defines `<op>_f32` and, on x86-64, `<op>_f32_avx2` and `<op>_f32_avx512` from function templates
 /// over CpuLevel.
 #define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run)                                  \
   constexpr decltype(name) name =                                                             \
       ::taper::make_kernel<::taper::ops::op, prepare<CpuLevel::level>, run<CpuLevel::level>>( \
-          #name, CpuLevel::level);
+          #name, features_of(CpuLevel::level));
 #if TAPER_X86_LEVELS
 #define TAPER_KERNEL_LEVELS(op, prepare, run)                  \
   TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, prepare, run)  \

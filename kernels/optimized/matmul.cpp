@@ -109,7 +109,7 @@ struct Products {
 #define TAPER_PRODUCT(op, name, level, E, prepare, run)           \
   constexpr decltype(name) name =                                 \
       make_kernel<ops::op, Products<CpuLevel::level, E>::prepare, \
-                  Products<CpuLevel::level, E>::run>(#name, CpuLevel::level);
+                  Products<CpuLevel::level, E>::run>(#name, features_of(CpuLevel::level));
 #if TAPER_X86_LEVELS
 #define TAPER_PRODUCT_LEVELS(op, variant, ...)                \
   TAPER_PRODUCT(op, op##_##variant, portable, __VA_ARGS__)    \

@@ -56,11 +56,11 @@ using RowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t
                          index_t a_column, const float* b, index_t b_column, index_t columns,
                          float* c, index_t c_row);
 
-/// The same products where b holds small floats, f16 or bf16, summed in another order: each element
-/// is a dot product along k, whose partial sums are joined at the end. a is dense along k. With
-/// `add` they are added to c.
-using SmallRowTile = void (*)(index_t k, const float* a, index_t a_row, const void* b,
-                              index_t b_column, index_t columns, float* c, index_t c_row, bool add);
+/// The same, bit for bit, where b holds small floats, f16 or bf16, and a is dense along k. With
+/// `add` the blocks are added to c, so that a long k may come in parts of whole blocks.
+using SmallRowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t a_row,
+                              const void* b, index_t b_column, index_t columns, float* c,
+                              index_t c_row, bool add);
 
 /// One channel of a convolution that meets few inputs:
 ///   to(y, x) = activation(bias + sum over k of weight[k] from[offsets[k] + y * pitch + x])

@@ -9,7 +9,7 @@ namespace taper::optimized {
 #undef TAPER_KERNEL_NAME
 
 /// Every optimized kernel, the highest CPU level first. Take a record from this set only if the
-/// machine has its level: `cpu_levels().has(record.level)`.
+/// machine has its features: `cpu_features().has(record.needs)`.
 extern const KernelSet all;
 
 }  // namespace taper::optimized

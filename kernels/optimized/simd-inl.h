@@ -21,6 +21,13 @@ namespace HWY_NAMESPACE {
 // across_stride + k]. transpose<width, groups> writes to[k * to_row + i] = from[i * across_stride +
 // k] for i in [0, width), k in [0, 4 groups). Width 4, 8 or 16, but no more than `lanes`.
 // load_square gives `lanes` of them.
+//
+// load_pairs<lanes> loads such lines of bf16, two neighbours a lane: `turned`, lane c of line p
+// holds from[c][k + 2 p] and from[c][k + 2 p + 1]. lower_halves and upper_halves widen them.
+//
+// turn_small turns f16: to[i * to_row + c] = from[c][k + i] for i in [0, small_lines), c in [0, 8).
+//
+// Both may read up to 64 bytes behind a column's end.
 
 template <class V>
 struct Lines {
@@ -30,7 +37,7 @@ struct Lines {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 
 typedef float Vec __attribute__((vector_size(16)));
-constexpr int lanes = 4, registers = 16;
+constexpr int lanes = 4, registers = 16, small_lines = 8;
 
 HWY_INLINE Vec load(const float* from) {
   Vec v;
@@ -49,11 +56,13 @@ HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
 /// The first `count` floats of a vector, at most `lanes`; others are loaded as 0 and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {
   Vec v = broadcast(0);
-  std::memcpy(&v, from, static_cast<size_t>(count) * sizeof(float));
+  for (int i = 0; i < lanes; ++i)
+    if (i < count) v[i] = from[i];
   return v;
 }
 HWY_INLINE void store_first(Vec v, float* to, index_t count) {
-  std::memcpy(to, &v, static_cast<size_t>(count) * sizeof(float));
+  for (int i = 0; i < lanes; ++i)
+    if (i < count) to[i] = v[i];
 }
 
 /// `lanes` small floats, widened.
@@ -62,8 +71,21 @@ HWY_INLINE Vec load_small(const E* from) {
   return Vec{portable::to_float(from[0]), portable::to_float(from[1]), portable::to_float(from[2]),
              portable::to_float(from[3])};
 }
-/// The sum of the lanes.
-HWY_INLINE float joined(Vec v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+template <int width>
+HWY_INLINE Lines<Vec> load_pairs(const BFloat16* const* from, index_t k) {
+  Lines<Vec> l;
+  for (int i = 0; i < 4; ++i) std::memcpy(&l.line[i], from[i] + k, sizeof(Vec));
+  return l;
+}
+typedef uint32_t Bits __attribute__((vector_size(16)));
+HWY_INLINE Vec lower_halves(Vec pairs) { return (Vec)((Bits)pairs << 16); }
+HWY_INLINE Vec upper_halves(Vec pairs) { return (Vec)((Bits)pairs & 0xffff0000u); }
+
+template <class E>
+HWY_INLINE void turn_small(const E* const* from, index_t k, E* to, index_t to_row) {
+  for (index_t i = 0; i < small_lines; ++i)
+    for (index_t c = 0; c < 8; ++c) to[i * to_row + c] = from[c][k + i];
+}
 
 /// The elements 0, 2, 4, … of a and b one behind the other.
 HWY_INLINE Vec even(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 2, 4, 6); }
@@ -95,7 +117,7 @@ HWY_INLINE void store_line(Vec v, float* to) {
 namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<float, 16>;
 using Vec = hn::Vec<Tag>;
-constexpr int lanes = static_cast<int>(hn::MaxLanes(Tag()));
+constexpr int lanes = static_cast<int>(hn::MaxLanes(Tag())), small_lines = 2 * lanes;
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int registers = 32;
 #else
@@ -125,8 +147,75 @@ HWY_INLINE Vec load_small(const E* from) {
   const hn::Rebind<Small, Tag> d;
   return hn::PromoteTo(Tag(), hn::LoadU(d, reinterpret_cast<const Small*>(from)));
 }
-/// The sum of the lanes.
-HWY_INLINE float joined(Vec v) { return hn::GetLane(hn::SumOfLanes(Tag(), v)); }
+// Four pairs from column i in lanes [4 i, 4 i + 4).
+template <int width>
+HWY_INLINE auto load_some_pairs(const BFloat16* const* from, index_t k) {
+  const hn::FixedTag<float, width> d;
+  if constexpr (width == 4)
+    return hn::LoadU(d, reinterpret_cast<const float*>(from[0] + k));
+  else
+    return hn::Combine(d, load_some_pairs<width / 2>(from + width / 2, k),
+                       load_some_pairs<width / 2>(from, k));
+}
+template <int width>
+HWY_INLINE Lines<Vec> load_pairs(const BFloat16* const* from, index_t k) {
+  return {{load_some_pairs<width>(from, k), load_some_pairs<width>(from + 1, k),
+           load_some_pairs<width>(from + 2, k), load_some_pairs<width>(from + 3, k)}};
+}
+HWY_INLINE Vec lower_halves(Vec pairs) {
+  const hn::RebindToUnsigned<Tag> d;
+  return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::BitCast(d, pairs)));
+}
+HWY_INLINE Vec upper_halves(Vec pairs) {
+  const hn::RebindToUnsigned<Tag> d;
+  return hn::BitCast(Tag(), hn::And(hn::BitCast(d, pairs), hn::Set(d, 0xffff0000u)));
+}
+
+// Blocks of eight: the i-th one to to[8 i * to_row].
+template <class D, class V>
+HWY_INLINE void store_blocks(D d, V v, uint16_t* to, index_t to_row) {
+  if constexpr (hn::MaxLanes(D()) == 8) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    constexpr index_t rows = static_cast<index_t>(hn::MaxLanes(half));
+    store_blocks(half, hn::LowerHalf(half, v), to, to_row);
+    store_blocks(half, hn::UpperHalf(half, v), to + rows * to_row, to_row);
+  }
+}
+template <class E>
+HWY_INLINE void turn_small(const E* const* from, index_t k, E* to, index_t to_row) {
+  const hn::Repartition<uint16_t, Tag> ones;
+  const hn::Repartition<uint32_t, Tag> twos;
+  const hn::Repartition<uint64_t, Tag> fours;
+  using Ones = hn::Vec<decltype(ones)>;
+  using Twos = hn::Vec<decltype(twos)>;
+  Ones column[8];
+  _Pragma("GCC unroll 8") for (int c = 0; c < 8; ++c) column[c] =
+      hn::LoadU(ones, reinterpret_cast<const uint16_t*>(from[c] + k));
+  Twos lower[4], upper[4];  // of two columns
+  _Pragma("GCC unroll 4") for (int c = 0; c < 4; ++c) {
+    lower[c] = hn::BitCast(twos, hn::InterleaveLower(ones, column[2 * c], column[2 * c + 1]));
+    upper[c] = hn::BitCast(twos, hn::InterleaveUpper(ones, column[2 * c], column[2 * c + 1]));
+  }
+  uint16_t* line = reinterpret_cast<uint16_t*>(to);
+  const auto next_line = [&](auto v) HWY_ATTR {
+    store_blocks(ones, hn::BitCast(ones, v), line, to_row);
+    line += to_row;
+  };
+  const auto four_lines = [&](const Twos* two) HWY_ATTR {
+    const auto a = hn::BitCast(fours, hn::InterleaveLower(twos, two[0], two[1])),
+               b = hn::BitCast(fours, hn::InterleaveLower(twos, two[2], two[3])),
+               c = hn::BitCast(fours, hn::InterleaveUpper(twos, two[0], two[1])),
+               d = hn::BitCast(fours, hn::InterleaveUpper(twos, two[2], two[3]));
+    next_line(hn::InterleaveLower(fours, a, b));
+    next_line(hn::InterleaveUpper(fours, a, b));
+    next_line(hn::InterleaveLower(fours, c, d));
+    next_line(hn::InterleaveUpper(fours, c, d));
+  };
+  four_lines(lower);
+  four_lines(upper);
+}
 
 /// The elements 0, 2, 4, … of a and b one behind the other.
 HWY_INLINE Vec even(Vec a, Vec b) { return hn::ConcatEven(Tag(), b, a); }

@@ -51,4 +51,4 @@ struct LoopsAt {
 #define TAPER_WIDE_KERNEL(op, variant, level, ...)                                     \
   constexpr decltype(op##_##variant##_##level) op##_##variant##_##level =              \
       ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#op "_" #variant "_" #level, \
-                                                          CpuLevel::level);
+                                                          features_of(CpuLevel::level));

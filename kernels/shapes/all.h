@@ -15,6 +15,7 @@
 #include "taper/kernels/shapes/padding.h"
 #include "taper/kernels/shapes/pointwise.h"
 #include "taper/kernels/shapes/pooling.h"
+#include "taper/kernels/shapes/quantized.h"
 #include "taper/kernels/shapes/random.h"
 #include "taper/kernels/shapes/recurrent.h"
 #include "taper/kernels/shapes/reduction.h"

@@ -1,5 +1,5 @@
-// Rules of the scans that recurrent layers are made of: one layer in one direction. Extents: time,
-// batch, hidden; `gates` holds `count` parts of hidden elements a step.
+// Rules of recurrent layers, and of the scans that they are made of: one layer in one direction.
+// Extents: time, batch, hidden; `gates` holds `count` parts of hidden elements a step.
 #pragma once
 #include "taper/kernels/rule.h"
 #include "taper/kernels/shapes/checks.h"
@@ -71,6 +71,27 @@ bool state_of(Facts<D>& facts, const TensorType<D>& output, TensorType<D>& state
                      output.rank))
     return false;
   make_state(state, output, output[2]);
+  return true;
+}
+
+/// Layers of cells: (time, batch, features), or with batch_first (batch, time, features), and
+/// states (layers · directions, batch, hidden).
+template <class D>
+bool layers(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx, int64_t count,
+            bool bidirectional, TensorType<D>& output, TensorType<D>& h) {
+  const int64_t directions = bidirectional ? 2 : 1;
+  if (!facts.require(input.rank == 3,
+                     TAPER_TEXT("input must have 3 dimensions (time, batch, features), it has {}"),
+                     input.rank) ||
+      !facts.require(hx.rank == 3, TAPER_TEXT("a state must have 3 dimensions, it has {}"),
+                     hx.rank) ||
+      !facts.require(count >= 1, TAPER_TEXT("num_layers must be at least 1")) ||
+      !facts.equal(hx[0], D(count * directions),
+                   TAPER_TEXT("a state is of {} layers and directions, there are {}")))
+    return false;
+  output.like(input);
+  output[2] = hx[2] * D(directions);
+  h.like(hx);
   return true;
 }
 
@@ -192,6 +213,51 @@ struct Rule<ops::taper_gru_scan_backward> {
     internal::make_steps(grad_hidden_gates, output, hx[1], 3);
     grad_hx.like(hx);
     return true;
+  }
+};
+
+template <>
+struct Rule<ops::lstm_input> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TypeList<D>& hx,
+                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
+                    bool, TensorType<D>& output, TensorType<D>& h, TensorType<D>& c) {
+    if (!facts.require(hx.count == 2, TAPER_TEXT("hx must be {h, c}")) ||
+        !internal::layers(facts, input, hx[0], num_layers, bidirectional, output, h))
+      return false;
+    c.like(hx[1]);
+    return true;
+  }
+};
+template <>
+struct Rule<ops::gru_input> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx,
+                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
+                    bool, TensorType<D>& output, TensorType<D>& h) {
+    return internal::layers(facts, input, hx, num_layers, bidirectional, output, h);
+  }
+};
+template <>
+struct Rule<ops::rnn_tanh_input> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx,
+                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
+                    bool, TensorType<D>& output, TensorType<D>& h) {
+    return internal::layers(facts, input, hx, num_layers, bidirectional, output, h);
+  }
+};
+template <>
+struct Rule<ops::rnn_relu_input> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx,
+                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
+                    bool, TensorType<D>& output, TensorType<D>& h) {
+    return internal::layers(facts, input, hx, num_layers, bidirectional, output, h);
   }
 };
 

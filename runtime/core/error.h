@@ -10,7 +10,7 @@ enum class [[nodiscard]] Error : uint8_t{
         1,  ///< the file is damaged, hostile, or of a version this runtime cannot know
     invalid_argument =
         2,  ///< the caller gave a tensor, name, size or value that the program does not take
-    missing_kernel = 3,  ///< no linked kernel fits an instruction (operator, dtypes, CPU level)
+    missing_kernel = 3,  ///< no linked kernel fits an instruction (operator, dtypes, CPU features)
     out_of_memory = 4,   ///< a region that the caller handed over is too small
     not_supported = 5,  ///< a valid program asks for something this build of the runtime leaves out
     limit_reached = 6,  ///< `execute` stopped at a limit: steps, or a cancel flag

@@ -2,15 +2,24 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
+#endif
 #if defined(__unix__) || defined(__APPLE__)
 #include <cstdlib>
-#include <cstring>
+#include <string_view>
 #define TAPER_HAS_ENVIRONMENT
+#endif
+#if defined(__linux__)
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
 #endif
 
 namespace taper {
 namespace {
 
+#if defined(__x86_64__) && defined(__GNUC__)
 constexpr bool all(uint64_t set, uint64_t bits) { return (set & bits) == bits; }
 
 // Which registers the operating system saves at a context switch (XCR0).
@@ -20,81 +29,131 @@ uint64_t saved_registers() {
   return uint64_t{high} << 32 | low;
 }
 
+// Whether this process may use the data of tiles: Linux grants them on request
+// (Documentation/arch/x86/xstate.rst).
+bool may_use_tiles() {
+#if defined(__linux__)
+  constexpr long get_permission = 0x1022;  // ARCH_GET_XCOMP_PERM
+  uint64_t granted = 0;
+  return syscall(SYS_arch_prctl, get_permission, &granted) == 0 && all(granted, 1u << 18);
+#else
+  return false;
+#endif
+}
+
 // Bits: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2A, CPUID.
-CpuLevel highest_level() {
+CpuFeatures features_of_machine() {
   uint32_t eax, ebx, ecx, edx;
   __cpuid(0, eax, ebx, ecx, edx);
-  if (eax < 7) return CpuLevel::portable;  // the number of the last leaf
+  if (eax < 7) return {};  // the number of the last leaf
 
   __cpuid(1, eax, ebx, ecx, edx);
   constexpr uint32_t pclmul = 1u << 1, fma = 1u << 12, aes = 1u << 25, osxsave = 1u << 27,
                      avx = 1u << 28, f16c = 1u << 29;
-  if (!all(ecx, pclmul | fma | aes | osxsave | avx | f16c)) return CpuLevel::portable;
+  if (!all(ecx, pclmul | fma | aes | osxsave | avx | f16c)) return {};
   const uint64_t saved = saved_registers();
-  constexpr uint64_t ymm = 0x06, zmm = 0xe6;  // SSE and AVX state; with the three of AVX-512
-  if (!all(saved, ymm)) return CpuLevel::portable;
+  // SSE and AVX state; with the three of AVX-512; the two of tiles
+  constexpr uint64_t ymm = 0x06, zmm = 0xe6, tiles = 0x60000;
+  if (!all(saved, ymm)) return {};
 
   __cpuid_count(7, 0, eax, ebx, ecx, edx);
+  const uint32_t ebx7 = ebx, ecx7 = ecx, edx7 = edx;
   constexpr uint32_t bmi1 = 1u << 3, avx2 = 1u << 5, bmi2 = 1u << 8;
+  if (!all(ebx7, bmi1 | avx2 | bmi2)) return {};
+  uint32_t eax71 = 0;
+  if (eax >= 1) __cpuid_count(7, 1, eax71, ebx, ecx, edx);  // eax: the last part of leaf 7
+
+  CpuFeatures found = CpuFeature::avx2;
+  const auto add = [&found](bool present, CpuFeature feature) {
+    if (present) found = found | feature;
+  };
+  add(all(eax71, 1u << 4), CpuFeature::avx_vnni);
   constexpr uint32_t f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
-  if (!all(ebx, bmi1 | avx2 | bmi2)) return CpuLevel::portable;
-  if (!all(saved, zmm) || !all(ebx, f | dq | bw | vl)) return CpuLevel::avx2;
-  if (eax < 1) return CpuLevel::avx512;  // the number of the last part of leaf 7
-
-  __cpuid_count(7, 1, eax, ebx, ecx, edx);
-  constexpr uint32_t bf16 = 1u << 5;
-  return all(eax, bf16) ? CpuLevel::avx512_bf16 : CpuLevel::avx512;
+  if (!all(saved, zmm) || !all(ebx7, f | dq | bw | vl)) return found;
+  add(true, CpuFeature::avx512);
+  add(all(ecx7, 1u << 11), CpuFeature::avx512_vnni);
+  add(all(eax71, 1u << 5), CpuFeature::avx512_bf16);
+  add(all(edx7, 1u << 23), CpuFeature::avx512_fp16);
+  constexpr uint32_t amx_tile = 1u << 24;
+  if (!all(edx7, amx_tile) || !all(saved, tiles) || !may_use_tiles()) return found;
+  add(all(edx7, 1u << 25), CpuFeature::amx_int8);
+  add(all(edx7, 1u << 22), CpuFeature::amx_bf16);
+  return found;
 }
 
-#ifdef TAPER_HAS_ENVIRONMENT
-constexpr struct {
-  const char* name;
-  CpuLevel level;
-} levels[] = {{"portable", CpuLevel::portable},
-              {"avx2", CpuLevel::avx2},
-              {"avx512", CpuLevel::avx512},
-              {"avx512_bf16", CpuLevel::avx512_bf16}};
-
-// The level that TAPER_CPU names; the highest if it is not set. `unknown`: a word that is no name.
-CpuLevel allowed_level(const char*& unknown) {
-  const char* word = std::getenv("TAPER_CPU");
-  unknown = nullptr;
-  if (word == nullptr || *word == '\0') return CpuLevel::avx512_bf16;
-  for (const auto& l : levels)
-    if (std::strcmp(word, l.name) == 0) return l.level;
-  unknown = word;
-  return CpuLevel::portable;
+#elif defined(__aarch64__) && defined(__linux__)
+// Bits: Linux, Documentation/arch/arm64/elf_hwcaps.rst.
+CpuFeatures features_of_machine() {
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  CpuFeatures found;
+  if ((first >> 20 & 1) != 0) found = found | CpuFeature::dotprod;
+  if ((second >> 13 & 1) != 0) found = found | CpuFeature::i8mm;
+  if ((second >> 14 & 1) != 0) found = found | CpuFeature::bf16;
+  return found;
 }
+
+#elif defined(__aarch64__) && defined(__APPLE__)
+bool has(const char* name) {
+  int value = 0;
+  size_t size = sizeof value;
+  return sysctlbyname(name, &value, &size, nullptr, 0) == 0 && value != 0;
+}
+CpuFeatures features_of_machine() {
+  CpuFeatures found;
+  if (has("hw.optional.arm.FEAT_DotProd")) found = found | CpuFeature::dotprod;
+  if (has("hw.optional.arm.FEAT_I8MM")) found = found | CpuFeature::i8mm;
+  if (has("hw.optional.arm.FEAT_BF16")) found = found | CpuFeature::bf16;
+  return found;
+}
+
 #else
-CpuLevel allowed_level(const char*& unknown) {
-  unknown = nullptr;
-  return CpuLevel::avx512_bf16;
-}
+CpuFeatures features_of_machine() { return {}; }
 #endif
+
+constexpr CpuFeatures every_feature() {
+  CpuFeatures all;
+  for (int i = 0; i < cpu_feature_count; ++i) all = all | static_cast<CpuFeature>(i);
+  return all;
+}
+
+// The features that TAPER_CPU allows: all if it is not set. `unknown`: its value, if a word in it
+// is no name.
+CpuFeatures allowed_features(const char*& unknown) {
+  unknown = nullptr;
+#ifdef TAPER_HAS_ENVIRONMENT
+  const char* value = std::getenv("TAPER_CPU");
+  if (value == nullptr || *value == '\0') return every_feature();
+  CpuFeatures allowed;
+  const std::string_view words(value);
+  for (size_t begin = 0; begin <= words.size();) {
+    size_t end = begin;
+    while (end < words.size() && words[end] != ',') ++end;
+    const std::string_view word(value + begin, end - begin);
+    begin = end + 1;
+    if (word == "portable") continue;
+    int i = 0;
+    while (i < cpu_feature_count && word != name_of(static_cast<CpuFeature>(i))) ++i;
+    if (i == cpu_feature_count) return unknown = value, CpuFeatures();
+    allowed = allowed | with_implied(static_cast<CpuFeature>(i));
+  }
+  return allowed;
+#else
+  return every_feature();
+#endif
+}
 
 }  // namespace
 
-CpuLevels cpu_levels() {
+CpuFeatures cpu_features() {
   const char* unknown;
-  const CpuLevels allowed = CpuLevels::up_to(allowed_level(unknown));
-  return CpuLevels::up_to(highest_level()) & allowed;
+  const CpuFeatures allowed = allowed_features(unknown);
+  return features_of_machine() & allowed;
 }
 
-const char* unknown_cpu_level() {
+const char* unknown_cpu_features() {
   const char* unknown;
-  (void)allowed_level(unknown);
+  (void)allowed_features(unknown);
   return unknown;
 }
 
 }  // namespace taper
-
-#else
-
-namespace taper {
-
-CpuLevels cpu_levels() { return {}; }
-const char* unknown_cpu_level() { return nullptr; }
-
-}  // namespace taper
-
-#endif

@@ -85,9 +85,9 @@ bool fits(const Kernel& k, const format::Kernel& wanted) {
   return next == dtypes.size();
 }
 
-const Kernel* find(KernelSet set, const format::Kernel& wanted, CpuLevels cpu) {
+const Kernel* find(KernelSet set, const format::Kernel& wanted, CpuFeatures cpu) {
   for (const Kernel* k : set)
-    if (cpu.has(k->level) && fits(*k, wanted)) return k;
+    if (cpu.has(k->needs) && fits(*k, wanted)) return k;
   return nullptr;
 }
 

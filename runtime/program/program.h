@@ -15,8 +15,9 @@ struct ProgramData;
 
 /// What `Program::load` may be told beside the file.
 struct LoadOptions {
-  /// The CPU levels of which kernels may be taken: by default all that this machine has.
-  CpuLevels cpu = cpu_levels();
+  /// The features that kernels may need: by default all that this machine has. The default asks the
+  /// processor: who loads many programs keeps the set.
+  CpuFeatures cpu = cpu_features();
   /// Devices, found by the names of the program's memory spaces, and the memory of each for
   /// constants.
   Span<Device* const> devices;

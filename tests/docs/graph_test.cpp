@@ -8,6 +8,7 @@
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/printer.h"
 #include "taper/exporter/ir/verifier.h"

@@ -181,28 +181,6 @@ bool is_chosen(const std::string& name, const Options& options) {
          });
 }
 
-void run_folder(const std::string& folder, const Options& options, CountsByRow& by_row,
-                Counts& total) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (const std::string name = entry.path().filename().string();
-        name.ends_with(".safetensors") && is_chosen(name, options))
-      files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  for (const auto& path : files) {
-    CaseFile file = CaseFile::read(path);
-    if (!has_gradients(path.filename().string(), options))
-      for (Json& golden : file.cases) golden.erase("grads");
-    run_file(file, options, by_row, total);
-  }
-}
-
-void run_written_cases(const std::string& path, const Options& options, CountsByRow& by_row,
-                       Counts& total) {
-  for (const CaseFile& file : read_written_cases(path))
-    if (is_chosen(file.name + ".", options)) run_file(file, options, by_row, total);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -239,14 +217,14 @@ int main(int argc, char** argv) try {
   eager::set_threads(2);  // also where the machine has one core
   Counts total;
   CountsByRow by_row;
-  for (const std::string& folder : options.folders) {
-    if (std::filesystem::is_directory(folder))
-      run_folder(folder, options, by_row, total);
-    else if (folder.ends_with(".jsonl"))
-      run_written_cases(folder, options, by_row, total);
-    else
-      return std::fprintf(stderr, "op_goldens: %s is not a folder\n", folder.c_str()), 2;
-  }
+  for (const std::string& folder : options.folders)
+    for_each_case_file(
+        folder, [&](const std::string& name) { return is_chosen(name, options); },
+        [&](const std::string& name, CaseFile& file) {
+          if (!has_gradients(name, options))
+            for (Json& golden : file.cases) golden.erase("grads");
+          run_file(file, options, by_row, total);
+        });
   if (options.counts != nullptr) {
     std::ofstream out(options.counts);
     for (const auto& [row, c] : by_row)

@@ -18,6 +18,7 @@
 #include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/ops/random.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/exporter/passes/passes.h"
 #include "taper/exporter/trace/trace.h"
 
 namespace {
@@ -26,7 +27,8 @@ using namespace taper;
 using namespace taper::golden;
 
 /// The operators of the graph that a case becomes.
-std::set<std::string> parts_of(const CaseFile& file, const Json& golden, const Target& target) {
+std::set<std::string> parts_of(const CaseFile& file, const Json& golden,
+                               const golden::Target& target) {
   const Call like(file, golden, *target.info);
   std::vector<std::string> paths;
   std::vector<InputSpec> inputs;
@@ -45,6 +47,8 @@ std::set<std::string> parts_of(const CaseFile& file, const Json& golden, const T
   };
   const eager::CountBounds bounds(0, 4096);
   const auto graph = trace("case", function, inputs);
+  passes::PassContext context;
+  ir::for_each_graph(*graph, [&](ir::Graph& g) { passes::decompose(g, context); });
   size_t copies_of_inputs = paths.size();
   std::set<std::string> parts;
   for (const auto& node : graph->nodes()) {
@@ -65,7 +69,7 @@ struct Found {
 
 void look_at(const CaseFile& file, const Json& golden, Found& found) {
   try {
-    const Target target = target_of(file.name, golden);
+    const golden::Target target = target_of(file.name, golden);
     if (target.info->op->category == Category::refused) throw ComplexNumbers();
     const Call call(file, golden, *target.info);
     if (golden.contains("error") || target.info->decomposition == nullptr) return;

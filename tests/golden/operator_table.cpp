@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/eager/operator_info.h"
 
 using namespace taper;
@@ -119,6 +121,19 @@ std::string form_of(const eager::OperatorInfo& info, const Lines& parts) {
   return "";
 }
 
+/// What becomes of f16 and bf16, "" where there are no floating arguments.
+const char* half_precision_of(const eager::OperatorInfo& info) {
+  DTypeSet taken = 0;
+  for (const Kernel* kernel : eager::all_kernels())  // whatever machine writes the table
+    for (int i = 0; kernel->op == info.op && i < kernel->expected_count; ++i)
+      if (kernel->expected[i].kind == Kind::tensor) taken |= kernel->expected[i].dtypes;
+  const DTypeSet halves = one(DType::f16) | one(DType::bf16);
+  if (info.op->category == Category::view || (taken & halves) == halves) return "native";
+  if (info.halves == HalfPrecision::refuse) return "refuse";
+  if (info.decomposition != nullptr) return info.decomposition->rounds_once ? "widen" : "parts";
+  return (taken & one(DType::f32)) != 0 ? "widen" : "";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -140,6 +155,7 @@ int main(int argc, char** argv) try {
     ++rows[info->op->category];
     table += "| `" + name + "` | " + name_of_category(info->op->category) + " | " +
              form_of(*info, parts) + " | " + portable + " | " + faster + " | " +
+             half_precision_of(*info) + " | " +
              (info->derivative      ? "yes"
               : info->decomposition ? "through its parts"
                                     : "") +
@@ -161,7 +177,14 @@ The column *in a program* says what becomes of an operator:
 - **refused**: takes or gives complex numbers.
 
 The *records* are kernels, named by their dtypes. `small_float` is f16 and bf16. `small_integer` is bool, u8, i8, i16 and i32. `b4` is
-every dtype of four bytes. *Faster records* are those of the CPU levels `avx2`, `avx512` and `avx512_bf16`.
+every dtype of four bytes. *Faster records* are those that need `avx2`, `avx512` or `avx512_bf16`.
+
+The column *halves* says what becomes of f16 and bf16:
+
+- **native**: a record takes them. It computes in f32 and rounds once, or moves bits.
+- **widen**: the call is computed in f32 between casts, which a trace records. The result is rounded once.
+- **parts**: a composite without either; its parts do one of these, and each rounds.
+- **refuse**: the call is refused, because the result in f32 would be another one. The rule of the operator says so.
 
 The column *derivative* says how gradients are computed: "yes" is a formula of its own, "through its parts" uses the formulas of the
 operators that it becomes.
@@ -183,8 +206,9 @@ Golden cases: %s. Of the other %d, %s have complex numbers and are refused. Samp
   for (const auto& [category, count] : rows)
     std::printf("| %s | %d |\n", name_of_category(category), count);
   std::printf(
-      "\n| operator | category | in a program | portable records | faster records | derivative | "
-      "golden cases | samples |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n%s",
+      "\n| operator | category | in a program | portable records | faster records | halves | "
+      "derivative | "
+      "golden cases | samples |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n%s",
       table.c_str());
 } catch (const std::exception& e) {
   return std::fprintf(stderr, "operator_table: %s\n", e.what()), 1;

@@ -95,7 +95,7 @@ class PropertyCheck {
 
   std::string levels() {
     eager::OperatorInfo portable = *target_.info;
-    std::erase_if(portable.kernels, [](const Kernel* k) { return k->level != CpuLevel::portable; });
+    std::erase_if(portable.kernels, [](const Kernel* k) { return k->needs != CpuFeatures(); });
     if (portable.kernels.size() == target_.info->kernels.size()) return "";
     const Tensors got = call_it({&portable, target_.in_place});
     DType coarsest = DType::f64;

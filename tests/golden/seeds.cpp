@@ -288,4 +288,25 @@ std::vector<CaseFile> read_written_cases(const std::filesystem::path& path) {
       [](Reader& reader, const Json& line) { reader.read_case(line); });
 }
 
+void for_each_case_file(const std::filesystem::path& path,
+                        const std::function<bool(const std::string& name)>& takes,
+                        const std::function<void(const std::string& name, CaseFile& file)>& run) {
+  if (path.extension() == ".jsonl") {
+    for (CaseFile& file : read_written_cases(path))
+      if (const std::string name = file.name + "."; takes(name)) run(name, file);
+    return;
+  }
+  if (!std::filesystem::is_directory(path))
+    throw std::runtime_error(path.string() + " is not a folder");
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    if (entry.path().extension() == ".safetensors" && takes(entry.path().filename().string()))
+      files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const auto& file : files) {
+    CaseFile content = CaseFile::read(file);
+    run(file.filename().string(), content);
+  }
+}
+
 }  // namespace taper::golden

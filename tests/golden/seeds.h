@@ -2,6 +2,8 @@
 // operators of which PyTorch's results are not stored; and small calls with results.
 #pragma once
 #include <filesystem>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "cases.h"
@@ -35,5 +37,13 @@ std::vector<CaseFile> read_seeds(const std::filesystem::path& path);
 /// place of results says that PyTorch refuses the call. A gradient without dtype and sizes has
 /// those of its argument. `"rtol": 0.02` widens the tolerance of 0.001.
 std::vector<CaseFile> read_written_cases(const std::filesystem::path& path);
+
+/// Calls run(name, file) for the files of a folder (cases.h) in the order of their names, or for
+/// the operators of a .jsonl file of complete cases. Those count for which takes(name) holds:
+/// "aten.add.Tensor.safetensors" in a folder, else "add.Tensor.". Throws std::runtime_error if the
+/// path is neither.
+void for_each_case_file(const std::filesystem::path& path,
+                        const std::function<bool(const std::string& name)>& takes,
+                        const std::function<void(const std::string& name, CaseFile& file)>& run);
 
 }  // namespace taper::golden

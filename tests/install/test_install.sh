@@ -90,7 +90,7 @@ fi
 
 # An app with a table of its kernels links those and no others; without one it links all.
 if [ -x "$work/prefix/bin/taper" ]; then
-  (cd "$work" && prefix/bin/taper export "$program" --portable --kernels kernels.cpp --header program.h --name program >/dev/null)
+  (cd "$work" && prefix/bin/taper export "$program" --target portable --kernels kernels.cpp --header program.h --name program >/dev/null)
   configure small module "${without[@]}" "-DKERNELS=$work/kernels.cpp" "-DCMAKE_CXX_FLAGS=-I$work" >/dev/null
   cmake --build "$work/small" >/dev/null
   check "$work/small/small"

@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include <cmath>
 
 #include "taper/exporter/eager/ops/matmul.h"
@@ -66,6 +68,22 @@ TEST(attention, drops_weights_with_and_without_gradients) {
     EXPECT_EQ(amax(scaled_dot_product_attention(q, k, v, {}, 1.0), {0, 1, 2, 3}).item(), 0);
   }
 }
+TEST(attention, refuses_a_mask_of_other_sizes_than_the_scores) {
+  const Tensor q = ones({2, 3, 5, 4}), k = ones({2, 3, 7, 4});
+  const std::tuple<Ints, const char*> masks[] = {
+      {{5, 6}, "size 6 does not broadcast to 7 (dimension 1 from the end)"},
+      {{4, 7}, "size 4 does not broadcast to 5 (dimension 2 from the end)"},
+      {{2, 5, 7}, "size 2 does not broadcast to 3 (dimension 3 from the end)"},
+      {{3, 1, 1, 1}, "size 3 does not broadcast to 2 (dimension 4 from the end)"}};
+  for (const auto& [sizes, message] : masks)
+    for (const DType dtype : {DType::f32, DType::boolean}) {
+      const Tensor mask = ones(Dims(sizes.begin(), sizes.end()), dtype);
+      EXPECT_THAT([&] { flash_attention(q, k, k, false, mask); },
+                  testing::ThrowsMessage<EagerError>(testing::HasSubstr(message)));
+    }
+  expect_near(std::get<0>(flash_attention(q, k, k, false, zeros({5, 1}))), ones({2, 3, 5, 4}),
+              1e-6);
+}
 TEST(attention, causal_hides_later_keys) {
   const Tensor q = random_tensor({4, 2}, 1), k = random_tensor({4, 2}, 2),
                v = random_tensor({4, 2}, 3);
@@ -87,6 +105,22 @@ TEST(attention, gives_the_logarithm_of_each_query_s_sum) {
     EXPECT_EQ(narrow.dtype(), half);
     EXPECT_EQ(wide.dtype(), DType::f32);
   }
+}
+
+TEST(attention, takes_another_scale) {
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const double scale : {0.3, 2.0}) {
+      const Tensor q = random_tensor({2, 2, 5, 4}, 1, dtype),
+                   k = random_tensor({2, 2, 7, 4}, 2, dtype),
+                   v = random_tensor({2, 2, 7, 3}, 3, dtype);
+      for (const Tensor& t : {q, k, v}) t.set_requires_grad();
+      const Tensor dy = random_tensor({2, 2, 5, 3}, 4, dtype),
+                   y = scaled_dot_product_attention(q, k, v, {}, 0, false, scale),
+                   want = matmul(softmax(matmul(q, k.transpose(-2, -1)) * scale, -1), v);
+      expect_near(y, want, 1e-6);
+      const Tensors got = grad({y}, {q, k, v}, {dy}), of_parts = grad({want}, {q, k, v}, {dy});
+      for (size_t i = 0; i < 3; ++i) expect_near(got[i], of_parts[i], 2e-6);
+    }
 }
 
 TEST(attention, has_the_gradient_of_its_parts) {

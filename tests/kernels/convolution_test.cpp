@@ -104,6 +104,15 @@ TEST(conv2d, refuses_what_does_not_fit) {
   EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), {}, 0), EagerError);
   EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), ones({3})), EagerError);
   EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), {}, INT64_MAX), EagerError);
+  EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), {}, 1, -1), EagerError);
+  EXPECT_THROW(conv2d(x, ones({2, 3, 3, 3}), {}, 1, 0, 0), EagerError);
+  EXPECT_THROW(conv_transpose2d(x, ones({3, 2, 3, 3}), {}, 1, -1), EagerError);
+  EXPECT_THROW(conv_transpose2d(x, ones({3, 2, 3, 3}), {}, 2, 0, 2), EagerError);
+  EXPECT_THROW(conv_transpose2d(x, ones({3, 2, 3, 3}), {}, 2, 0, -1), EagerError);
+  EXPECT_EQ(to_string(conv_transpose2d(x, ones({3, 2, 3, 3}), {}, 2, 0, 1).sizes()),
+            "(1, 2, 12, 12)");
+  EXPECT_EQ(to_string(conv_transpose2d(x, ones({3, 2, 3, 3}), {}, 2, 0, 2, 1, 3).sizes()),
+            "(1, 2, 17, 17)");
 }
 
 }  // namespace

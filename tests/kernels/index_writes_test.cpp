@@ -1,5 +1,7 @@
 // Operators that read and write where indices say, beside loops that say what they mean: over all
 // dimensions, sizes that differ between tensors, and threads.
+#include <gmock/gmock.h>
+
 #include <cmath>
 #include <map>
 
@@ -56,6 +58,8 @@ const Case cases[] = {
     {{5, 3}, {4, 2}, {6, 3}, 1},
     {{3, 4, 5}, {3, 7, 5}, {3, 7, 5}, 1},
     {{3, 4, 5}, {2, 7, 1}, {3, 8, 2}, 1},
+    {{3, 4, 5}, {7, 4, 5}, {7, 4, 6}, 0},
+    {{3, 4, 5}, {3, 4, 9}, {3, 6, 9}, 2},
     {{2, 3, 4, 5}, {2, 1, 4, 9}, {2, 1, 4, 9}, 3},
     {{2, 6, 3, 1}, {2, 6, 3, 1}, {2, 6, 3, 1}, 1},
     {{4, 3}, {4, 0}, {4, 0}, 1},
@@ -126,6 +130,24 @@ TEST(scatter, follows_its_formula_along_every_dimension) {
       EXPECT_EQ(values_of(gather(self, dim, at)), picked);
     }
   set_threads(1);
+}
+
+// d(product)/d(factor) is the product of all other factors: beside one zero it is that zero's
+// alone, beside two it is zero.
+TEST(scatter_reduce, of_products_hands_a_gradient_to_a_single_zero_only) {
+  for (const bool include_self : {true, false})
+    for (const bool by_slices : {true, false}) {
+      const Tensor self = Tensor::from<float>({2, 3, 5}, {3}).set_requires_grad();
+      const Tensor source = Tensor::from<float>({0, 0, 7, 0, 4, 6}, {6}).set_requires_grad();
+      const Tensor at = Tensor::from<int64_t>({0, 0, 0, 1, 1, 2}, {6});
+      sum(by_slices ? index_reduce(self, 0, at, source, "prod", include_self)
+                    : scatter_reduce(self, 0, at, source, "prod", include_self))
+          .backward();
+      const float two = include_self ? 3 : 1, three = include_self ? 5 : 1;
+      EXPECT_EQ(source.grad().to_vector<float>(), (std::vector<float>{0, 0, 0, 4 * two, 0, three}));
+      EXPECT_EQ(self.grad().to_vector<float>(),
+                (std::vector<float>{0, 0, include_self ? 6.0f : 0.0f}));
+    }
 }
 
 // A vector of indices is the same as one expanded to the slices' sizes.
@@ -236,6 +258,16 @@ TEST(writes_in_place, leave_self_alone_if_an_index_is_outside) {
   expect_untouched([&](Tensor& y) { call_in_place<ops::index_copy>(here, y, 0, bad, rows); });
   expect_untouched([&](Tensor& y) { call_in_place<ops::scatter_src>(here, y, 0, each, rows); });
   expect_untouched([&](Tensor& y) { call_in_place<ops::scatter_add>(here, y, 0, each, rows); });
+}
+
+TEST(embedding_bag, with_a_last_offset_needs_one) {
+  const auto bags = [&](const std::vector<int64_t>& offsets) {
+    const Tensor starts = Tensor::from(offsets, {static_cast<int64_t>(offsets.size())});
+    return embedding_bag(ones({4, 2}), indices({3}, 4), starts, 0, {}, true);
+  };
+  EXPECT_EQ(bags({0, 3}).to_vector<float>(), (std::vector<float>{3, 3}));
+  EXPECT_THAT([&] { bags({}); }, testing::ThrowsMessage<EagerError>(
+                                     testing::HasSubstr("include_last_offset needs an offset")));
 }
 
 TEST(embedding_bag, follows_its_formula) {

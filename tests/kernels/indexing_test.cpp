@@ -205,6 +205,13 @@ TEST(searchsorted, reads_a_sorter_it_has_checked) {
   expect_message([&] { search(ints({1, 3, 0})); }, "sorter 3 is outside [0, 3)");
 }
 
+TEST(searchsorted, takes_nan_for_the_greatest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::from<float>({1, 2, 3}, {3}), at = Tensor::from<float>({nan, 2}, {2});
+  EXPECT_EQ(searchsorted(x, at, false).to_vector<int64_t>(), (std::vector<int64_t>{3, 1}));
+  EXPECT_EQ(searchsorted(x, at, true).to_vector<int64_t>(), (std::vector<int64_t>{3, 2}));
+}
+
 TEST(unique_dim, sorts_slices) {
   const auto [slices, inverse, counts] = unique_dim(ints({2, 1, 0, 5, 2, 1}).reshape({3, 2}), 0);
   EXPECT_EQ(slices.to_vector<int64_t>(), (std::vector<int64_t>{0, 5, 2, 1}));

@@ -124,5 +124,16 @@ TEST(matmul, multiplies_batches_that_broadcast) {
     for (int64_t j = 0; j < 5; ++j) expect_same_bits(out[i][j], mm(a[i][0], b[j]));
 }
 
+TEST(bmm, refuses_batches_that_differ) {
+  EXPECT_NE(message_of([] {
+              bmm(ones({2, 3, 4}), ones({3, 4, 5}));
+            }).find("batch sizes 2 and 3"),
+            std::string::npos);
+  EXPECT_NE(message_of([] {
+              bmm(ones({1, 3, 4}), ones({3, 4, 5}));
+            }).find("batch sizes 1 and 3"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace taper::eager

@@ -20,6 +20,23 @@ TEST(cat, checks_the_dimension_of_tensors_without_elements) {
   EXPECT_EQ(cat({none, none}, -1).numel().value(), 0);
 }
 
+TEST(copy, repeats_extents_of_one_and_no_others) {
+  const auto copied = [](const Ints& from) {
+    return call<ops::copy>(Location::current(), zeros({2, 3}),
+                           ones(Dims(from.begin(), from.end())));
+  };
+  for (const Ints& from : {Ints{}, Ints{1}, Ints{3}, Ints{2, 1}, Ints{1, 3}})
+    EXPECT_EQ(copied(from).to_vector<float>(), std::vector<float>(6, 1));
+  for (const Ints& from : {Ints{2}, Ints{6}, Ints{3, 3}, Ints{2, 4}, Ints{1, 2, 3}})
+    EXPECT_THROW(copied(from), EagerError) << from.size() << " " << from[0];
+}
+TEST(select, takes_the_rows_that_there_are) {
+  EXPECT_EQ(line(4).select(0, 3).item<int64_t>(), 3);
+  EXPECT_EQ(line(4).select(0, -4).item<int64_t>(), 0);
+  EXPECT_THROW(line(4).select(0, 4), EagerError);
+  EXPECT_THROW(line(4).select(0, -5), EagerError);
+  EXPECT_THROW(zeros({2, 0}).select(1, 0), EagerError);
+}
 TEST(flip, reverses_dimensions) {
   EXPECT_EQ(values(flip(reshape(line(6), {2, 3}), {0, 1})),
             (std::vector<int64_t>{5, 4, 3, 2, 1, 0}));

@@ -72,8 +72,10 @@ TEST(pointwise, wraps_integers_at_their_width) {
   EXPECT_EQ(neg(x).to_vector<int8_t>(), (std::vector<int8_t>{-127, -128, -5}));
   const Tensor least = Tensor::from(std::vector<int64_t>{INT64_MIN}, {1});
   EXPECT_EQ(abs(least).to_vector<int64_t>(), (std::vector<int64_t>{INT64_MIN}));
-  EXPECT_EQ(div(least, Tensor::from(std::vector<int64_t>{-1}, {1}), "floor").to_vector<int64_t>(),
-            (std::vector<int64_t>{INT64_MIN}));
+  const Tensor minus_one = Tensor::from(std::vector<int64_t>{-1}, {1});
+  EXPECT_EQ(div(least, minus_one, "floor").to_vector<int64_t>(), (std::vector<int64_t>{INT64_MIN}));
+  EXPECT_EQ(fmod(least, minus_one).item<int64_t>(), 0);
+  EXPECT_EQ(remainder(least, minus_one).item<int64_t>(), 0);
 }
 
 TEST(pointwise, rounds_quotients_as_asked) {

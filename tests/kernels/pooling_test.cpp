@@ -55,6 +55,38 @@ TEST(max_pool, hands_no_gradient_on_from_windows_of_padding_only) {
     sum(std::get<0>(pooled(x))).backward();
     EXPECT_EQ(sum(x.grad()).item(), size.size() == 4 ? 4 : 8);
   }
+  for (const Ints& size : {Ints{1, 1, 1, 1}, Ints{1, 1, 1, 1, 1}}) {  // taps at -1 and 1
+    const auto pooled = [&](const Tensor& x) {
+      return size.size() == 4 ? max_pool2d_with_indices(x, 2, 1, 1, 2)
+                              : max_pool3d_with_indices(x, 2, 1, 1, 2);
+    };
+    const Tensor x = random_tensor(size, 5, DType::f64);
+    EXPECT_EQ(std::get<1>(pooled(x)).to_vector<int64_t>(), std::vector<int64_t>{-1});
+    expect_right_derivatives(
+        [&](const std::vector<Tensor>& v) {
+          const Tensor y = std::get<0>(pooled(v[0]));
+          return masked_fill(y, isinf(y), 0);
+        },
+        {x});
+  }
+}
+
+TEST(max_pool2d, takes_indices_of_64_bits_for_each_result_in_its_gradient) {
+  const auto expect_refused = [](const Tensor& dy, const Tensor& indices, const char* message) {
+    EXPECT_THAT(
+        [&] {
+          call<ops::max_pool2d_with_indices_backward>(Location::current(), dy, ones({1, 2, 2}),
+                                                      Ints{2, 2}, Ints{2, 2}, Ints{0, 0},
+                                                      Ints{1, 1}, false, indices);
+        },
+        testing::ThrowsMessage<EagerError>(testing::HasSubstr(message)));
+  };
+  const Tensor one = ones({1, 1, 1});
+  expect_refused(one, zeros({1, 1, 1}, DType::i32), "indices must be i64");
+  expect_refused(one, zeros({1, 1}, DType::i64), "indices have 2 dimensions, the pooled self 3");
+  expect_refused(one, zeros({1, 1, 2}, DType::i64), "indices have extent 2");
+  expect_refused(ones({1, 1}), zeros({1, 1, 1}, DType::i64), "grad_output has 2 dimensions");
+  expect_refused(ones({2, 1, 1}), zeros({1, 1, 1}, DType::i64), "grad_output has extent 2");
 }
 
 TEST(max_pool2d, refuses_indices_outside_the_plane_in_its_gradient) {

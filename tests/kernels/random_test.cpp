@@ -4,11 +4,13 @@ namespace taper::eager {
 namespace {
 
 TEST(rand, lies_in_zero_to_one_with_the_right_mean) {
-  Generator generator(7);
-  const Tensor x = rand({100000}, DType::f32, generator);
-  EXPECT_GE(amin(x).item(), 0);
-  EXPECT_LT(amax(x).item(), 1);
-  EXPECT_NEAR(mean(x).item(), 0.5, 0.005);
+  for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
+    Generator generator(7);
+    const Tensor x = rand({100000}, dtype, generator).to(DType::f64);
+    EXPECT_GE(amin(x).item(), 0) << name_of(dtype);
+    EXPECT_LT(amax(x).item(), 1) << name_of(dtype);
+    EXPECT_NEAR(mean(x).item(), 0.5, 0.005) << name_of(dtype);
+  }
 }
 TEST(randn, has_mean_zero_and_deviation_one) {
   for (const DType dtype : {DType::f32, DType::f64}) {

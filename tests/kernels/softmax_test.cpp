@@ -1,5 +1,7 @@
 #include "taper/exporter/eager/ops/softmax.h"
 
+#include <gmock/gmock.h>
+
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {
@@ -46,6 +48,20 @@ TEST(softmax, gives_the_same_bits_with_any_number_of_threads_and_strides) {
   const Tensor x = random_tensor({300, 40, 33});
   for (int64_t dim : {0, 1, 2}) expect_same_bits_with_two_threads([&] { return softmax(x, dim); });
   expect_same_bits(softmax(scattered(x), 2), softmax(x, 2));
+}
+
+TEST(softmax, has_one_dtype_in_its_gradient) {
+  const auto expect_refused = [](const Tensor& dy, DType input_dtype, const char* message) {
+    const Tensor y = ones({2, 3});
+    EXPECT_THAT([&] { call<ops::_softmax_backward_data>(Location(), dy, y, 1, input_dtype); },
+                testing::ThrowsMessage<EagerError>(testing::HasSubstr(message)));
+    EXPECT_THAT([&] { call<ops::_log_softmax_backward_data>(Location(), dy, y, 1, input_dtype); },
+                testing::ThrowsMessage<EagerError>(testing::HasSubstr(message)));
+  };
+  for (const DType dtype : {DType::f64, DType::f16, DType::bf16, DType::i32})
+    expect_refused(ones({2, 3}), dtype, "input_dtype must be the dtype of output");
+  expect_refused(ones({2, 3}, DType::f64), DType::f32,
+                 "grad_output and output must have the same dtype");
 }
 
 TEST(softmax, refuses_a_dim_out_of_range) {

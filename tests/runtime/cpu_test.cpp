@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "../support/environment.h"
 
 namespace taper::test {
@@ -10,55 +12,79 @@ namespace {
 
 using testing::StrEq;
 
-constexpr CpuLevel levels[] = {CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512,
-                               CpuLevel::avx512_bf16};
-
 /// TAPER_CPU with another value, until the end of the block.
 struct Environment : tests::Environment {
   explicit Environment(const char* value) : tests::Environment("TAPER_CPU", value) {}
 };
 
-TEST(cpu_levels, are_a_ladder_from_portable_on) {
-  const CpuLevels cpu = cpu_levels();
-  EXPECT_TRUE(cpu.has(CpuLevel::portable));
-  for (int i = 1; i < 4; ++i) {
-    if (cpu.has(levels[i])) {
-      EXPECT_TRUE(cpu.has(levels[i - 1]));
+CpuFeature feature(int i) { return static_cast<CpuFeature>(i); }
+
+TEST(cpu_features, is_a_set) {
+  constexpr CpuFeatures none, avx2 = CpuFeature::avx2,
+                              both{CpuFeature::avx2, CpuFeature::avx512_vnni};
+  static_assert(none.has({}) && avx2.has({}) && !none.has(avx2));
+  static_assert(both.has(avx2) && !avx2.has(both) && both.has(both));
+  static_assert(!both.has(CpuFeature::avx512) && !both.has(CpuFeature::avx512_bf16));
+  static_assert((both & avx2) == avx2 && (avx2 | CpuFeature::avx512_vnni) == both);
+  for (int i = 0; i < cpu_feature_count; ++i)
+    for (int j = 0; j < cpu_feature_count; ++j)
+      EXPECT_EQ(CpuFeatures(feature(i)).has(feature(j)), i == j);
+}
+
+TEST(cpu_features, have_names_of_their_own) {
+  for (int i = 0; i < cpu_feature_count; ++i)
+    for (int j = 0; j < i; ++j) EXPECT_STRNE(name_of(feature(i)), name_of(feature(j)));
+  EXPECT_STREQ(name_of(CpuFeature::avx512_bf16), "avx512_bf16");
+  EXPECT_STREQ(name_of(CpuFeature::bf16), "bf16");
+}
+
+TEST(cpu_features, come_with_those_that_they_imply) {
+  const Environment unset(nullptr);
+  const CpuFeatures cpu = cpu_features();
+  for (int i = 0; i < cpu_feature_count; ++i) {
+    EXPECT_TRUE(with_implied(feature(i)).has(feature(i)));
+    if (cpu.has(feature(i))) {
+      EXPECT_TRUE(cpu.has(with_implied(feature(i)))) << name_of(feature(i));
     }
   }
 }
 
 #if defined(__x86_64__)
-TEST(cpu_levels, are_those_that_the_compiler_finds) {
+TEST(cpu_features, are_those_that_the_compiler_finds) {
   const Environment unset(nullptr);
-  const CpuLevels cpu = cpu_levels();
-  EXPECT_EQ(cpu.has(CpuLevel::avx2), __builtin_cpu_supports("avx2") != 0);
-  EXPECT_EQ(cpu.has(CpuLevel::avx512),
-            __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"));
-  EXPECT_EQ(cpu.has(CpuLevel::avx512_bf16), __builtin_cpu_supports("avx512bf16") != 0);
+  const CpuFeatures cpu = cpu_features();
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  EXPECT_EQ(cpu.has(CpuFeature::avx2), __builtin_cpu_supports("avx2") != 0);
+  EXPECT_EQ(cpu.has(CpuFeature::avx512), avx512);
+  EXPECT_EQ(cpu.has(CpuFeature::avx512_bf16), __builtin_cpu_supports("avx512bf16") != 0);
+  EXPECT_EQ(cpu.has(CpuFeature::avx512_vnni), avx512 && __builtin_cpu_supports("avx512vnni") != 0);
+  for (const CpuFeature arm : {CpuFeature::dotprod, CpuFeature::i8mm, CpuFeature::bf16})
+    EXPECT_FALSE(cpu.has(arm));
 }
 
-TEST(cpu_levels, end_at_the_one_that_the_environment_names) {
+TEST(cpu_features, are_limited_by_the_environment) {
   const Environment unset(nullptr);
-  const CpuLevels all = cpu_levels();
-  const char* const names[] = {"portable", "avx2", "avx512", "avx512_bf16"};
-  for (int highest = 0; highest < 4; ++highest) {
-    const Environment chosen(names[highest]);
-    const CpuLevels cpu = cpu_levels();
-    for (int i = 0; i < 4; ++i)
-      EXPECT_EQ(cpu.has(levels[i]), i <= highest && all.has(levels[i])) << names[highest];
-    EXPECT_EQ(unknown_cpu_level(), nullptr);
+  const CpuFeatures all = cpu_features();
+  for (int i = 0; i < cpu_feature_count; ++i) {
+    const Environment one(name_of(feature(i)));
+    EXPECT_TRUE(cpu_features() == (all & with_implied(feature(i)))) << name_of(feature(i));
+    EXPECT_EQ(unknown_cpu_features(), nullptr);
   }
+  const Environment none("portable");
+  EXPECT_TRUE(cpu_features() == CpuFeatures());
+  const Environment several("avx_vnni,avx512_bf16");
+  EXPECT_TRUE(cpu_features() ==
+              (all & (with_implied(CpuFeature::avx_vnni) | with_implied(CpuFeature::avx512_bf16))));
   const Environment empty("");
-  EXPECT_EQ(cpu_levels().has(CpuLevel::avx2), all.has(CpuLevel::avx2)) << "as if it were not set";
+  EXPECT_TRUE(cpu_features() == all) << "as if it were not set";
 }
 
-TEST(cpu_levels, are_portable_alone_for_an_unknown_name) {
-  for (const char* name : {"avx", "AVX2", "avx2 ", "avx5", "all"}) {
-    const Environment wrong(name);
-    for (int i = 1; i < 4; ++i) EXPECT_FALSE(cpu_levels().has(levels[i])) << name;
-    EXPECT_THAT(unknown_cpu_level(), StrEq(name));
+TEST(cpu_features, are_none_where_the_environment_has_an_unknown_name) {
+  for (const char* value : {"avx", "AVX2", "avx2 ", "all", "avx2,", ",avx2", "avx2,avx5", ","}) {
+    const Environment wrong(value);
+    EXPECT_TRUE(cpu_features() == CpuFeatures()) << value;
+    EXPECT_THAT(unknown_cpu_features(), StrEq(value));
   }
 }
 #endif

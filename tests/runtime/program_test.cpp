@@ -59,25 +59,27 @@ TEST(program, names_the_operator_that_has_no_kernel) {
   EXPECT_EQ(load_error(other_dtype.bytes(), info), Error::missing_kernel);
 }
 
-constexpr CpuLevel levels[] = {CpuLevel::avx512_bf16, CpuLevel::avx512, CpuLevel::avx2,
-                               CpuLevel::portable};
+constexpr CpuFeatures needs[] = {{CpuFeature::avx512_bf16, CpuFeature::avx2},
+                                 {CpuFeature::avx_vnni, CpuFeature::avx2},
+                                 CpuFeature::avx2,
+                                 {}};
 
-/// Kernels of sums_program(), with a record of `add` for every level, the highest first.
-struct LeveledKernels {
+/// Kernels of sums_program(), with a record of `add` for each set of `needs`.
+struct FeaturedKernels {
   Kernel add[4] = {add_f32, add_f32, add_f32, add_f32};
   const Kernel* set[5] = {&add[0], &add[1], &add[2], &add[3], &sum_rows_f32};
-  LeveledKernels() {
-    for (int i = 0; i < 4; ++i) add[i].level = levels[i];
+  FeaturedKernels() {
+    for (int i = 0; i < 4; ++i) add[i].needs = needs[i];
   }
 };
 
-TEST(program, takes_the_first_kernel_that_its_levels_allow) {
-  const LeveledKernels kernels;
+TEST(program, takes_the_first_kernel_that_its_features_allow) {
+  const FeaturedKernels kernels;
   const AlignedBytes file = sums_program().bytes();
   AlignedBytes metadata(1 << 16);
   for (int i = 0; i < 4; ++i) {
     LoadOptions options;
-    options.cpu = CpuLevels::up_to(levels[i]);
+    options.cpu = needs[i];
     Result<Program> program = Program::load(file, kernels.set, metadata, options);
     ASSERT_TRUE(program.ok());
     EXPECT_EQ(&program.value().kernel(0), &kernels.add[i]);
@@ -85,33 +87,33 @@ TEST(program, takes_the_first_kernel_that_its_levels_allow) {
 }
 
 TEST(program, takes_the_fastest_kernel_of_this_machine_by_default) {
-  const LeveledKernels kernels;
-  const CpuLevels cpu = cpu_levels();
-  int highest = 0;
-  while (!cpu.has(levels[highest])) ++highest;
+  const FeaturedKernels kernels;
+  const CpuFeatures cpu = cpu_features();
+  int first = 0;
+  while (!cpu.has(needs[first])) ++first;
   const AlignedBytes file = sums_program().bytes();
   AlignedBytes metadata(1 << 16);
   Result<Program> program = Program::load(file, kernels.set, metadata);
   ASSERT_TRUE(program.ok());
-  EXPECT_EQ(&program.value().kernel(0), &kernels.add[highest]);
+  EXPECT_EQ(&program.value().kernel(0), &kernels.add[first]);
 }
 
 TEST(program, asks_the_processor_before_it_loads_and_not_for_each_record) {
   // What `load` gets is a set of bits: looking into it is a constant expression, which CPUID is
   // not.
-  static_assert(std::is_same_v<decltype(LoadOptions::cpu), CpuLevels>);
-  static_assert(std::is_trivially_copyable_v<CpuLevels> && sizeof(CpuLevels) == 1);
-  constexpr CpuLevels cpu = CpuLevels::up_to(CpuLevel::avx2);
-  static_assert(cpu.has(CpuLevel::portable) && cpu.has(CpuLevel::avx2));
-  static_assert(!cpu.has(CpuLevel::avx512) && !cpu.has(CpuLevel::avx512_bf16));
+  static_assert(std::is_same_v<decltype(LoadOptions::cpu), CpuFeatures>);
+  static_assert(std::is_trivially_copyable_v<CpuFeatures> && sizeof(CpuFeatures) == 2);
+  constexpr CpuFeatures cpu = CpuFeature::avx2;
+  static_assert(cpu.has(CpuFeatures()) && cpu.has(CpuFeature::avx2));
+  static_assert(!cpu.has(CpuFeature::avx512) && !cpu.has(needs[1]));
   LoadOptions options;
   options.cpu = cpu;
-  const LeveledKernels kernels;
+  const FeaturedKernels kernels;
   const AlignedBytes file = sums_program().bytes();
   AlignedBytes metadata(1 << 16);
   Result<Program> program = Program::load(file, kernels.set, metadata, options);
   ASSERT_TRUE(program.ok());
-  EXPECT_EQ(program.value().kernel(0).level, CpuLevel::avx2);
+  EXPECT_TRUE(program.value().kernel(0).needs == CpuFeature::avx2);
 }
 
 TEST(program, refuses_what_is_not_a_whole_program) {

@@ -171,22 +171,29 @@ std::vector<Tensor> pair_of_states(const char* name, const std::vector<Tensor>& 
   return hx;
 }
 
+/// Dropout takes numbers of the random generator, which only its parts show.
+template <const Operator& op>
+bool drops_out(const Boxed* arguments) {
+  const Arguments<op> a(arguments, {});
+  return a.template boolean<"train">() && a.template real<"dropout">() > 0;
+}
+
 }  // namespace
 
-TAPER_DECOMPOSITION(lstm_input) {
+TAPER_DECOMPOSITION_AS(lstm_input, false, drops_out<ops::lstm_input>) {
   const std::vector<Tensor> hx = pair_of_states("lstm", a.tensors<"hx">(), a.here());
   return run_layers(layers_of("lstm", Cell::lstm, a), a.tensor<"input">(), {hx[0], hx[1]},
                     a.tensors<"params">(), a.here());
 }
-TAPER_DECOMPOSITION(gru_input) {
+TAPER_DECOMPOSITION_AS(gru_input, false, drops_out<ops::gru_input>) {
   return run_layers(layers_of("gru", Cell::gru, a), a.tensor<"input">(), {a.tensor<"hx">(), {}},
                     a.tensors<"params">(), a.here());
 }
-TAPER_DECOMPOSITION(rnn_tanh_input) {
+TAPER_DECOMPOSITION_AS(rnn_tanh_input, false, drops_out<ops::rnn_tanh_input>) {
   return run_layers(layers_of("rnn_tanh", Cell::rnn_tanh, a), a.tensor<"input">(),
                     {a.tensor<"hx">(), {}}, a.tensors<"params">(), a.here());
 }
-TAPER_DECOMPOSITION(rnn_relu_input) {
+TAPER_DECOMPOSITION_AS(rnn_relu_input, false, drops_out<ops::rnn_relu_input>) {
   return run_layers(layers_of("rnn_relu", Cell::rnn_relu, a), a.tensor<"input">(),
                     {a.tensor<"hx">(), {}}, a.tensors<"params">(), a.here());
 }

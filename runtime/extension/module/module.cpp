@@ -102,11 +102,13 @@ struct Module::Parts {
     const Result<size_t> size = Program::metadata_bytes(bytes);
     // `load` says better what is wrong
     TAPER_TRY(add_region(size.ok() ? size.value() : 64, "the program"));
-    LoadOptions load_options;
-    load_options.info = &info;
-    if (const char* word = unknown_cpu_level())
+    if (const char* word = unknown_cpu_features())
       return fail(Error::invalid_argument, std::string("TAPER_CPU is ") + word +
-                                               "; it can be portable, avx2, avx512 or avx512_bf16");
+                                               "; it can be portable, or names of features such as "
+                                               "avx2 or avx512_bf16, separated by commas");
+    static const CpuFeatures cpu = cpu_features();  // one question for all modules
+    LoadOptions load_options{cpu};
+    load_options.info = &info;
     Result<Program> loaded = Program::load(bytes, kernels, regions.back(), load_options);
     if (!loaded.ok()) return info.error = loaded.error(), fail(info);
     program = loaded.value();

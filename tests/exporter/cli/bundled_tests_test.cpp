@@ -186,7 +186,7 @@ TEST(taper_export, leaves_tests_out_of_an_array) {
   const std::string plain = scratch_file("plain.taper").string();
   ASSERT_EQ(taper_command("export", linear_model(), "-o", program).code, success);
   ASSERT_EQ(taper_command("export", linear_model(), "-o", plain, "--no-tests").code, success);
-  const LinkedProgram linked = linked_program(program, "", true);
+  const LinkedProgram linked = linked_program(program, "", Target("portable"));
   EXPECT_LT(linked.bytes.size(), std::filesystem::file_size(program));
   EXPECT_LE(linked.bytes.size(), std::filesystem::file_size(plain) + 128);
 }

@@ -44,6 +44,37 @@ TEST(taper_export, makes_a_program_of_a_model_that_gives_its_results) {
     EXPECT_THAT(checked.out, HasSubstr("ok    div"));
   }
 }
+
+TEST(taper_export, prints_the_graph_after_a_pass) {
+  const std::string program = scratch_file("linear.taper").string();
+  const Outcome o =
+      taper_command("export", linear_model(), "-o", program, "--print-after", "fuse_pointwise");
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("# after fuse_pointwise: "));
+  EXPECT_THAT(o.out, HasSubstr("\ngraph forward\n"));
+  const Outcome wrong =
+      taper_command("export", linear_model(), "-o", program, "--print-after", "fuse");
+  EXPECT_EQ(wrong.code, usage);
+  EXPECT_THAT(wrong.err, HasSubstr("fold_constants"));
+  EXPECT_THAT(wrong.err, HasSubstr("fuse_pointwise"));
+}
+
+TEST(taper_export, plans_for_a_target_and_its_memory) {
+  const std::string program = scratch_file("linear.taper").string();
+  for (const char* target : {"host", "x86-64-v3", "arm64", "cortex-m3", "portable"}) {
+    const Outcome o = taper_command("export", linear_model(), "-o", program, "--target", target);
+    EXPECT_EQ(o.code, success) << target << o.err;
+    EXPECT_THAT(taper_command("inspect", program).out, HasSubstr(target));
+  }
+  const Outcome unknown = taper_command("export", linear_model(), "-o", program, "--target", "vax");
+  EXPECT_EQ(unknown.code, usage);
+  EXPECT_THAT(unknown.err, HasSubstr("x86-64-v4"));
+  const Outcome small = taper_command("export", linear_model(), "-o", program, "--memory", "1");
+  EXPECT_EQ(small.code, failure);
+  EXPECT_THAT(small.err, HasSubstr("but the target has 1"));
+  EXPECT_EQ(taper_command("export", linear_model(), "-o", program, "--memory", "-1").code, usage);
+}
+
 TEST(taper_export, says_what_it_needs_for_a_model) {
   EXPECT_THAT(taper_command("export", linear_model()).err, HasSubstr("--output"));
   EXPECT_THAT(taper_command("export", linear_model(), "-o", "x.taper", "--dim", "s77").err,

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/emit/emit.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/tests/support/data.h"
@@ -21,8 +20,6 @@ inline std::filesystem::path write_program(const std::string& name,
     methods.push_back({parsed.back()->name(), parsed.back().get()});
   }
   emit::EmitOptions options;
-  options.kernels = eager::all_kernels();
-  options.kernel_sets = {"portable"};
   const std::filesystem::path path = scratch_file(name);
   emit::write(path.string(), methods, options);
   return path;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
@@ -83,6 +85,31 @@ TEST(recorded_check, takes_the_method_that_is_called_like_the_model) {
     EXPECT_EQ(one.code, success) << one.err;
     EXPECT_THAT(one.out, HasSubstr("1 recorded call within"));
   }
+}
+
+// ---- constants among the arguments
+
+TEST(recorded_check, skips_constants_where_only_one_choice_of_inputs_is_left) {
+  const std::string program =
+      tests::write_program("doubled.taper", {"graph forward\ninput \"x\" = %x: f32[2]\n%y: f32[2] "
+                                             "= mul.Scalar(%x, 2)\noutput \"y\" = %y\n"})
+          .string();
+  const auto check = [&](io::Array constant) {
+    io::SafeTensors calls;
+    calls.tensors["set0.input.0"] = std::move(constant);
+    calls.tensors["set0.input.1"] = io::Array::of<float>({2}, std::array<float, 2>{1, 2});
+    calls.tensors["set0.output.0"] = io::Array::of<float>({2}, std::array<float, 2>{2, 4});
+    const std::string file = scratch_file("calls.safetensors").string();
+    io::write_safetensors(file, calls);
+    return taper_command("check", program, file);
+  };
+  for (const io::Array& other :
+       {io::Array::zeros(DType::f32, {3}), io::Array::zeros(DType::i64, {2}),
+        io::Array::zeros(DType::f32, {})})
+    EXPECT_EQ(check(other.clone()).code, success) << other.describe();
+  const Outcome both_fit = check(io::Array::of<float>({2}, std::array<float, 2>{1, 2}));
+  EXPECT_EQ(both_fit.code, failure);
+  EXPECT_THAT(both_fit.err, HasSubstr("2 arguments"));
 }
 
 // ---- a buffer with several names

@@ -163,6 +163,19 @@ TEST(autograd, runs_custom_functions) {
   sum(y).backward();
   EXPECT_THAT(values(x.grad()), ElementsAre(100));
 }
+TEST(autograd, gives_an_input_that_a_custom_function_hands_through_a_history_of_its_own) {
+  const CustomFunction reversed{
+      "reversed", [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0]}; },
+      [](const std::vector<Tensor>&, const std::vector<Tensor>&, const Gradients& dy) {
+        return Gradients{-dy[0]};
+      }};
+  const Tensor x = leaf({2}, {1});
+  const Tensor y = apply(reversed, {x})[0];
+  EXPECT_TRUE(x.is_leaf());
+  EXPECT_FALSE(y.is_leaf());
+  sum(y * 3 + x).backward();
+  EXPECT_THAT(values(x.grad()), ElementsAre(-2));
+}
 TEST(autograd, refuses_what_a_custom_function_must_not_give) {
   const auto forward = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{in[0] * 2}; };
   const Tensor x = leaf({2, 3, 4}, {3});

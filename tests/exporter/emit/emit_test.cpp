@@ -20,8 +20,6 @@ using eager::Tensor;
 
 EmitOptions options() {
   EmitOptions o;
-  o.kernels = eager::all_kernels();
-  o.kernel_sets = {"portable"};
   o.exact = true;
   return o;
 }
@@ -116,6 +114,9 @@ TEST(emit, plans_for_what_checks_leave_of_a_product) {
   const MethodReport wide = expect_runs_like_eager(begin + end + "check a*b <= 12 \"at most 12\"\n",
                                                    {{random_tensor({12, 1}, 1)}});
   EXPECT_EQ(wide.symbols[0].maximum, 12);  // b is at least 1
+  const MethodReport below = expect_runs_like_eager(begin + end + "check a*b < 12 \"below 12\"\n",
+                                                    {{random_tensor({11, 1}, 1)}});
+  EXPECT_EQ(below.symbols[0].maximum, 11);
 }
 
 TEST(emit, makes_views_values_and_inserts_copies_only_where_kernels_need_them) {
@@ -174,6 +175,16 @@ TEST(emit, reuses_the_memory_of_a_chain) {
   EXPECT_EQ(report.activation_bytes, 0)
       << "every result overwrites its argument, the last one in the output's memory";
   EXPECT_EQ(report.reused_buffers, 9);
+}
+
+// The sum is as large as %e, whose first row is read for each row of the sum.
+TEST(emit, does_not_overwrite_a_row_that_every_row_reads) {
+  const MethodReport report = expect_runs_like_eager(
+      "graph forward\ninput \"x\" = %x: f32[3, 4]\ninput \"y\" = %y: f32[3, 4]\n"
+      "%e: f32[3, 4] = exp(%x)\n%r: f32[1, 4] = slice.Tensor(%e, 0, 0, 1, 1)\n"
+      "%s: f32[3, 4] = add.Tensor(%r, %y, 1)\noutput \"s\" = %s\n",
+      {{random_tensor({3, 4}, 1), random_tensor({3, 4}, 2)}});
+  EXPECT_EQ(report.reused_buffers, 0);
 }
 
 /// A random graph over square matrices, with views, states, outputs in the middle, and dead ends.
@@ -257,10 +268,12 @@ TEST(emit, lists_every_operator_without_a_kernel_with_its_place_and_the_remedy) 
       "graph forward\ninput \"x\" = %x: f32[4]\n%a: f32[4] = relu(%x)  @ \"src/net.cpp\" 12 "
       "\"forward\" in \"head\"\n%b: f32[4] = exp(%a)\n"
       "%c: f32[4] = exp(%b)\noutput \"y\" = %c\n");
+  EmitOptions without_kernels;
+  without_kernels.target.kernel_sets.clear();
   Report report;
   EXPECT_THAT(
       [&] {
-        write({{"forward", graph.get()}}, {}, report);
+        write({{"forward", graph.get()}}, without_kernels, report);
       },
       testing::ThrowsMessage<ExportError>(
           testing::AllOf(testing::HasSubstr("forward: 2 operators have no kernel"),

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/emit/emit.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/verifier.h"
@@ -25,8 +24,6 @@ std::vector<std::byte> program(const std::string& lines) {
       lines);
   ir::verify(*graph);
   EmitOptions options;
-  options.kernels = eager::all_kernels();
-  options.kernel_sets = {"portable"};
   Report report;
   return write({{"forward", graph.get()}}, options, report);
 }

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
+#include <span>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/exporter.h"
@@ -252,6 +254,28 @@ TEST(pt2_model, asks_which_of_several_models) {
   EXPECT_THAT(Model::models(path), ElementsAre("decoder", "encoder"));
   EXPECT_THAT(refusal([&] { Model::load(path); }), HasSubstr("choose one of decoder, encoder"));
   EXPECT_THAT(refusal([&] { Model::load(path, {.model = "x"}); }), HasSubstr("no model \"x\""));
+}
+
+TEST(pt2_model, refuses_a_file_of_a_big_endian_machine) {
+  io::Bytes file = io::read_file(tests::test_data("pt2/v2_9_linear.pt2"));
+  const auto write = [&](auto at, std::string_view text) {
+    const auto bytes = std::as_bytes(std::span(text));
+    std::copy(bytes.begin(), bytes.end(), at);
+  };
+  // the name stands in front of the record and in the directory, each with the record's CRC-32
+  const std::string_view text = "linear/byteorder", crc = "\x36\x51\x80\xd1";
+  const auto name = std::as_bytes(std::span(text));
+  const auto local = std::search(file.begin(), file.end(), name.begin(), name.end());
+  const auto entry = std::find_end(file.begin(), file.end(), name.begin(), name.end());
+  ASSERT_LT(local, entry);
+  const std::string_view little = "little";
+  const auto old = std::as_bytes(std::span(little));
+  write(std::search(local, entry, old.begin(), old.end()), "big\n\n\n");
+  write(local - 16, crc);
+  write(entry - 30, crc);
+  const auto path = tests::scratch_file("big_endian.pt2");
+  io::write_file(path, file);
+  EXPECT_THAT(refusal([&] { Model::load(path); }), HasSubstr("written on a big-endian machine"));
 }
 
 TEST(pt2_model, says_what_a_file_of_another_kind_is) {

@@ -72,6 +72,7 @@ TEST(torch_legacy, executes_nothing) {
   refused(global("models.yolo", "Model") + tuple("") + "R", "save model.state_dict() instead");
   refused("I1\n", "refusing the opcode 0x49");
   refused(dict(number(1)), "a dict gets a key without a value");
+  refused(number(1) + dict(""), "leaves values on the stack");
   refused("h\x05", "recalls a value that was not remembered");
   refused("R", "takes a value from an empty stack");
   refused("t", "looks for a mark that is not there");

@@ -67,6 +67,28 @@ TEST(zip, refuses_records_that_overlap) {
   EXPECT_FILE_ERROR(ZipArchive(file, "test"), "two of its records overlap");
 }
 
+// The names are as long as linear/data/weights/weight_0, which both headers of the record give.
+TEST(zip, refuses_names_that_lead_outside_the_archive) {
+  const std::string old = "linear/data/weights/weight_0";
+  const auto renamed = [&](const std::string& name) {
+    EXPECT_EQ(name.size(), old.size());
+    Bytes file = program_of_pytorch();
+    const size_t entry = directory_entry(file, old) + 46;
+    const Bytes from = bytes_of(old), to = bytes_of(name);
+    const auto local = std::search(file.begin(), file.end(), from.begin(), from.end());
+    std::copy(to.begin(), to.end(), file.begin() + static_cast<std::ptrdiff_t>(entry));
+    std::copy(to.begin(), to.end(), local);
+    return file;
+  };
+  for (const std::string name : {"linear/../ata/weights/weight", "../ear/data/weights/weight_0",
+                                 "linear/data/weights/weigh/..", "/inear/data/weights/weight_0",
+                                 "l:near/data/weights/weight_0", "linear\\data/weights/weight_0"})
+    EXPECT_FILE_ERROR(ZipArchive(renamed(name), "test"),
+                      "record " + name + " has a name that leads outside the archive");
+  for (const std::string name : {"linear/..ta/weights/weight_0", "linear/da../weights/weight_0"})
+    EXPECT_TRUE(ZipArchive(renamed(name), "test").has(name));
+}
+
 TEST(zip, refuses_a_record_that_reaches_outside_the_file) {
   Bytes file = program_of_pytorch();
   const size_t entry = directory_entry(file, "linear/data/weights/weight_0");

@@ -127,6 +127,18 @@ TEST(init, has_the_fans_bounds_and_deviations_of_pytorch) {
                    golden["gain"]["leaky_relu"].get<double>());
 }
 
+TEST(init, scales_by_the_inputs_or_by_the_outputs) {
+  eager::manual_seed(6);
+  Tensor weight = Tensor::empty({400, 10, 3, 3});
+  for (const init::Mode mode : {init::Mode::fan_in, init::Mode::fan_out}) {
+    const double fan = mode == init::Mode::fan_in ? 10 * 9 : 400 * 9;
+    init::kaiming_normal_(weight, 0, mode, init::Nonlinearity::relu);
+    EXPECT_NEAR(statistics_of(weight).deviation, std::sqrt(2 / fan), 0.02 * std::sqrt(2 / fan));
+    init::kaiming_uniform_(weight, 0, mode, init::Nonlinearity::relu);
+    EXPECT_NEAR(statistics_of(weight).max, std::sqrt(6 / fan), 0.01 * std::sqrt(6 / fan));
+  }
+}
+
 TEST(init, gives_layers_the_starting_values_that_pytorch_gives_them) {
   eager::manual_seed(2);
   Linear linear(400, 300);
@@ -171,6 +183,17 @@ TEST(init, hands_the_channels_of_each_group_through) {
   const std::vector<float> values = weight.to_vector<float>();
   for (size_t i = 0; i < values.size(); ++i)
     EXPECT_EQ(values[i], i == 1 || i == 10 || i == 13 || i == 22 ? 1 : 0) << i;
+}
+
+TEST(init, rounds_the_share_of_zeros_up) {
+  eager::manual_seed(5);
+  const std::vector<float> values =
+      init::sparse_(Tensor::empty({7, 50}), 0.3, 1).to_vector<float>();
+  for (size_t column = 0; column < 50; ++column) {
+    int zeros = 0;
+    for (size_t row = 0; row < 7; ++row) zeros += values[row * 50 + column] == 0;
+    EXPECT_EQ(zeros, 3) << column;  // of 2.1
+  }
 }
 
 TEST(init, needs_two_dimensions_for_fans) {

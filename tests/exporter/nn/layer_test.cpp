@@ -89,6 +89,48 @@ TEST(padding_layers, pad_lines_planes_and_volumes) {
             "(1, 4, 4, 4)");
 }
 
+// One row more stands behind the input than before it.
+TEST(conv, pads_an_even_kernel_more_at_the_end) {
+  const Tensor line = Tensor::from<float>({1, 2, 4, 8}, {1, 1, 4});
+  const auto convolved = [&](PaddingMode mode, int64_t kernel, int64_t dilation) {
+    Conv1d conv(1, 1,
+                {.kernel_size = kernel,
+                 .padding = "same",
+                 .dilation = dilation,
+                 .bias = false,
+                 .padding_mode = mode});
+    init::constant_(conv.weight, 1);
+    return elements(conv(line));
+  };
+  EXPECT_EQ(convolved(PaddingMode::zeros, 2, 1), (std::vector<float>{3, 6, 12, 8}));
+  EXPECT_EQ(convolved(PaddingMode::zeros, 4, 1), (std::vector<float>{7, 15, 14, 12}));
+  EXPECT_EQ(convolved(PaddingMode::zeros, 2, 3), (std::vector<float>{4, 9, 2, 4}));
+  EXPECT_EQ(convolved(PaddingMode::circular, 2, 1), (std::vector<float>{3, 6, 12, 9}));
+}
+
+// x / (k + alpha mean(x^2))^beta, over the channel itself and size / 2 channels before it.
+TEST(local_response_norm, of_an_even_size_looks_back) {
+  LocalResponseNorm norm(2, 1, 1, 1);
+  const std::vector<float> y = elements(norm(Tensor::from<float>({1, 2, 3}, {1, 3, 1})));
+  EXPECT_FLOAT_EQ(y[0], 1 / 1.5f);
+  EXPECT_FLOAT_EQ(y[1], 2 / 3.5f);
+  EXPECT_FLOAT_EQ(y[2], 3 / 7.5f);
+}
+
+TEST(attention, hides_keys_that_either_mask_hides) {
+  MultiheadAttention attention(4, 2, {.batch_first = true});
+  const Tensor x = random({1, 3, 4});
+  const Tensor padding = Tensor::from<bool>({false, true, false}, {1, 3});
+  const Tensor later =
+      Tensor::from<bool>({false, true, true, false, false, true, false, false, false}, {3, 3});
+  const auto [output, weights] =
+      attention(x, x, x, {.key_padding_mask = padding, .attn_mask = later});
+  const std::vector<float> w = elements(weights);
+  for (size_t query = 0; query < 3; ++query)
+    for (size_t key = 0; key < 3; ++key)
+      EXPECT_EQ(w[query * 3 + key] > 0, key != 1 && key <= query) << query << " " << key;
+}
+
 TEST(transformer, is_its_encoder_and_decoder) {
   eager::manual_seed(3);
   Transformer model({.d_model = 8,

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/nn/nn.h"
 #include "taper/tests/support/data.h"
 
@@ -165,6 +168,31 @@ TEST(batch_norm, says_which_ranks_it_takes) {
     EXPECT_THAT(error.what(),
                 testing::HasSubstr("BatchNorm2d: input (2, 3) has 2 dimensions, it takes 4"));
   }
+}
+
+TEST(batch_norm, without_a_momentum_keeps_the_mean_over_all_batches) {
+  BatchNorm1d norm(1, {.momentum = std::nullopt});
+  norm(Tensor::from<float>({0, 2}, {2, 1}));   // mean 1, variance 2
+  norm(Tensor::from<float>({4, 10}, {2, 1}));  // mean 7, variance 18
+  EXPECT_EQ(norm.num_batches_tracked.item(), 2);
+  EXPECT_EQ(norm.running_mean.item(), 4);
+  EXPECT_EQ(norm.running_var.item(), 10);
+}
+
+TEST(batch_norm, needs_more_than_one_value_a_channel_to_train) {
+  const auto expect_refused = [](const std::string& message, const std::function<void()>& run) {
+    EXPECT_THAT(run, testing::ThrowsMessage<EagerError>(testing::HasSubstr(
+                         message + " has one value for each channel; training needs more")));
+  };
+  BatchNorm1d line(3);
+  BatchNorm2d plane(3), without_statistics(3, {.track_running_stats = false});
+  const Tensor one = eager::ones({1, 3}), pixel = eager::ones({1, 3, 1, 1});
+  expect_refused("BatchNorm1d: input (1, 3)", [&] { line(one); });
+  expect_refused("BatchNorm2d: input (1, 3, 1, 1)", [&] { plane(pixel); });
+  plane.eval(), without_statistics.eval();
+  EXPECT_EQ(plane(pixel).numel().value(), 3);
+  expect_refused("BatchNorm2d: input (1, 3, 1, 1)", [&] { without_statistics(pixel); });
+  EXPECT_EQ(line(eager::ones({2, 3})).numel().value(), 6);
 }
 
 TEST(conv, refuses_options_that_do_not_fit) {

@@ -220,5 +220,25 @@ TEST(clipping, leaves_small_gradients_alone_and_gives_the_norm_before) {
   EXPECT_EQ(clip_grad_norm_({parameter({1})}, 1).item(), 0);
 }
 
+// The first step's mean is half of the gradient: of 448, a scale of 1, and of numbers that float8
+// e4m3 does not have. From 16 to 32 its steps are 2, and the byte of 20 is even.
+TEST(low_bit_adam, rounds_float8_to_the_nearest_and_in_the_middle_to_the_even_byte) {
+  const std::vector<std::pair<float, int>> cases{
+      {448, 0x7e},  {16, 0x58},          {17, 0x58},          {17.5f, 0x59},
+      {18, 0x59},   {18.5f, 0x59},       {19, 0x5a},          {20, 0x5a},
+      {21, 0x5a},   {-17, 0xd8},         {-19, 0xda},         {-21, 0xda},
+      {0.5f, 0x30}, {1.0f / 1024, 0x00}, {3.0f / 1024, 0x02}, {-3.0f / 1024, 0x82}};
+  std::vector<float> gradient(4096, 0);
+  for (size_t i = 0; i < cases.size(); ++i) gradient[i] = 2 * cases[i].first;
+  const Tensor w = parameter(std::vector<float>(4096, 0), "w");
+  LowBitAdam optimizer({w}, {.betas = {0.5, 0.5}, .format = StateFormat::fp8});
+  set_gradient(w, gradient);
+  optimizer.step();
+  const NamedTensors state = optimizer.state_dict();
+  EXPECT_EQ(state.at("optimizer.exp_avg.scale.w").to_vector<float>()[0], 1);
+  const std::vector<uint8_t> codes = state.at("optimizer.exp_avg.codes.w").to_vector<uint8_t>();
+  for (size_t i = 0; i < cases.size(); ++i) EXPECT_EQ(codes[i], cases[i].second) << cases[i].first;
+}
+
 }  // namespace
 }  // namespace taper::optim

@@ -3,12 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <random>
+#include <sstream>
 
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/verifier.h"
+#include "taper/tests/exporter/passes/apply.h"
 
 namespace taper::passes {
 namespace {
@@ -58,7 +62,7 @@ TEST(remove_dead_code, keeps_what_outputs_and_writes_need) {
       "neg(%x)\n%b: f32[2] = relu(%a)\n"
       "%c: f32[2] = exp(%a)\n%d: f32[2] = log(%c)\n%e: f32[2] = abs(%s)\noutput \"y\" = %b\nwrite "
       "\"s\" = %e\n");
-  EXPECT_EQ(remove_dead_code(*graph), 2);
+  EXPECT_EQ(apply(remove_dead_code, *graph), 2);
   EXPECT_EQ(operators(*graph), (std::vector<std::string>{"neg", "relu", "abs"}));
   ir::verify(*graph);
 }
@@ -74,7 +78,7 @@ TEST(fold_constants, computes_what_follows_from_constants_and_leaves_the_rest) {
                                payloads);
   const Tensor x = random_tensor({2, 3}, 2);
   const auto before = run(*graph, {x});
-  EXPECT_GT(fold_constants(*graph), 0);
+  EXPECT_GT(apply(fold_constants, *graph), 0);
   ir::verify(*graph);
   EXPECT_EQ(operators(*graph), (std::vector<std::string>{"permute", "mm"}));
   EXPECT_EQ(graph->constants().size(), 1u);
@@ -86,7 +90,7 @@ TEST(fold_constants, does_not_blow_a_small_constant_up) {
   const std::string w = constant("w", random_payload({1}, 1), payloads);
   const auto graph = ir::parse(
       "graph f\n" + w + "%r: f32[100000] = repeat(%w, [100000])\noutput \"y\" = %r\n", payloads);
-  EXPECT_EQ(fold_constants(*graph), 0);
+  EXPECT_EQ(apply(fold_constants, *graph), 0);
 }
 
 TEST(merge_common_subexpressions, keeps_one_of_equal_calls) {
@@ -96,7 +100,7 @@ TEST(merge_common_subexpressions, keeps_one_of_equal_calls) {
       "%d: f32[2] = mul.Scalar(%b, 2)\n%e: f32[2] = mul.Scalar(%b, 2.0)\n%f: f32[2] = "
       "add.Tensor(%c, %d, 1)\n"
       "%g: f32[2] = add.Tensor(%f, %e, 1)\noutput \"y\" = %g\n");
-  EXPECT_EQ(merge_common_subexpressions(*graph), 2);
+  EXPECT_EQ(apply(merge_common_subexpressions, *graph), 2);
   ir::verify(*graph);
   EXPECT_EQ(operators(*graph), (std::vector<std::string>{"exp", "mul.Scalar", "mul.Scalar",
                                                          "add.Tensor", "add.Tensor"}));
@@ -120,7 +124,7 @@ TEST(fold_batch_norm, gives_the_same_numbers_within_rounding) {
     const auto graph = ir::parse(text, payloads);
     const Tensor x = random_tensor({2, 3, 5, 5}, 9);
     const auto before = run(*graph, {x});
-    EXPECT_EQ(fold_batch_norm(*graph), 1);
+    EXPECT_EQ(apply(fold_batch_norm, *graph), 1);
     ir::verify(*graph);
     EXPECT_EQ(operators(*graph), (std::vector<std::string>{"convolution"}));
     const auto after = run(*graph, {x});
@@ -142,7 +146,7 @@ TEST(fuse_pointwise, gives_the_same_bits) {
   const std::vector<Tensor> inputs{random_tensor({9, 7}, 1), random_tensor({9, 7}, 2),
                                    random_tensor({}, 3)};
   const auto before = run(*graph, inputs);
-  EXPECT_EQ(fuse_pointwise(*graph), 2) << "sigmoid has two readers, so it ends one tree";
+  EXPECT_EQ(apply(fuse_pointwise, *graph), 2) << "sigmoid has two readers, so it ends one tree";
   ir::verify(*graph);
   EXPECT_EQ(graph->nodes().front().result()->name, "f") << "as the last of those it replaces";
   EXPECT_EQ(graph->nodes().back().result()->name, "i");
@@ -157,52 +161,66 @@ TEST(fuse_pointwise, leaves_other_dtypes_broadcasts_and_outputs_alone) {
       "%a: f64[4, 4] = neg(%x)\n%b: f64[4, 4] = exp(%a)\n%c: f32[4, 4] = add.Tensor(%y, %row, "
       "1)\n%d: f32[4, 4] = relu(%c)\n"
       "%e: f32[4, 4] = exp(%d)\noutput \"a\" = %b\noutput \"d\" = %d\noutput \"e\" = %e\n");
-  EXPECT_EQ(fuse_pointwise(*graph), 0);
-}
-
-TEST(retrace, keeps_the_function_its_states_and_its_constants) {
-  ir::Payloads payloads;
-  const std::string w = constant("w", random_payload({3}, 1), payloads);
-  const auto graph = ir::parse(
-      "graph step\nsymbol n in [1, 8]\ninput \"x\" = %x: f32[n, 3]\nstate \"s\" = %s: f32[3] cache "
-      "zeros\n" +
-          w +
-          "%a: f32[n, 3] = add.Tensor(%x, %w, 1)\n%b: f32[3] = sum.dim_IntList(%a, [0], false, "
-          "none)\n%c: f32[3] = add.Tensor(%s, %b, 1)\n"
-          "output \"y\" = %a\nwrite \"s\" = %c\nbind n = extent 0 of input 0\n",
-      payloads);
-  const auto again = retrace(*graph);
-  ir::verify(*again);
-  ASSERT_EQ(again->states().size(), 1u);
-  EXPECT_EQ(again->states().front().kind, ir::StateKind::cache);
-  EXPECT_EQ(again->constants().size(), 1u);
-  ASSERT_EQ(again->writes().size(), 1u);
-  const Tensor x = random_tensor({5, 3}, 4);
-  expect_same_bits(run(*again, {x}), run(*graph, {x}));
-}
-
-TEST(retrace, keeps_checks_and_numbers_that_a_run_finds_in_tensors) {
-  const auto graph = ir::parse(
-      "graph f\nsymbol n in [1, 8]\nsymbol u in [0, 4]\ninput \"x\" = %x: f32[n]\ninput \"k\" = "
-      "%k: i64[]\n%s: f32[u] = slice.Tensor(%x, 0, 0, u, 1)\n%t: f32[] = sum.dim_IntList(%s, [], "
-      "false, none)\noutput \"y\" = %t\nbind n = extent 0 of input 0\nbind u = element 0 of "
-      "%k\ncheck u <= n \"too many\"\ncheck u != 3 \"no 3\"\n");
-  const auto again = retrace(*graph);
-  ir::verify(*again);
-  EXPECT_EQ(again->checks().size(), 2u);
-  const auto sum_of = [&](const ir::Graph& g, int64_t k) {
-    return run(g, {random_tensor({5}, 1), Tensor::from<int64_t>({k}, {})});
-  };
-  expect_same_bits(sum_of(*again, 2), sum_of(*graph, 2));
-  EXPECT_THROW(sum_of(*graph, 3), ExportError);
-  EXPECT_THROW(sum_of(*again, 3), ExportError);
+  EXPECT_EQ(apply(fuse_pointwise, *graph), 0);
 }
 
 TEST(run_passes, leaves_approximate_ones_out_of_an_exact_export) {
   ir::Graph graph("f");
   graph.add_output("y", graph.add_input("x", ir::dense_type(DType::f32, {2})));
-  for (const PassResult& r : run_passes(graph, true)) EXPECT_NE(r.name, "fold_batch_norm");
-  EXPECT_GT(run_passes(graph, false).size(), run_passes(graph, true).size());
+  const auto names = [&](const Target& target, bool exact, std::optional<DType> dtype) {
+    PassContext context(target, exact, dtype);
+    std::vector<std::string> list;
+    for (const PassResult& r : run_passes(graph, context)) list.push_back(r.name);
+    return list;
+  };
+  using testing::Contains, testing::Not;
+  EXPECT_THAT(names({}, true, {}), Not(Contains("fold_batch_norm")));
+  EXPECT_THAT(names({}, true, {}), Not(Contains("to_half")));
+  EXPECT_THAT(names({}, false, {}), Contains("fold_batch_norm"));
+  EXPECT_THAT(names({}, true, DType::f16), Contains("to_half"));
+}
+
+TEST(run_passes, shows_the_graph_after_each_pass_in_the_order_of_the_list) {
+  const auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f32[4]\n%a: f32[4] = exp(%x)\n%b: f32[4] = exp(%x)\n"
+      "%c: f32[4] = add.Tensor(%a, %b, 1)\noutput \"y\" = %c\n");
+  std::vector<std::string> names;
+  std::map<std::string, size_t> nodes;
+  PassContext context;
+  run_passes(*graph, context, [&](const PassResult& result, const ir::Graph& after) {
+    if (std::ranges::find(names, result.name) == names.end()) names.push_back(result.name);
+    nodes[result.name] = after.nodes().size();
+  });
+  std::vector<std::string> expected = pass_names();
+  std::erase_if(expected,
+                [](const std::string& n) { return n == "fold_batch_norm" || n == "to_half"; });
+  EXPECT_EQ(names, expected);
+  EXPECT_EQ(nodes["fold_constants"], 3u);
+  EXPECT_EQ(nodes["merge_common_subexpressions"], 2u);
+  EXPECT_EQ(nodes["fuse_pointwise"], 1u);
+}
+
+TEST(run_passes, tells_what_a_pass_did_and_why_it_left_a_node_as_it_was) {
+  ir::Payloads payloads;
+  const auto w = random_payload({1}, 1);
+  const std::string text = "graph f\ninput \"x\" = %x: f32[100000]\n" + constant("w", w, payloads) +
+                           "%r: f32[100000] = repeat(%w, [100000])  @ \"net.py\" 14 \"forward\" in "
+                           "\"head\"\n%a: f32[100000] = add.Tensor(%x, %r, 1)\n"
+                           "%b: f32[100000] = relu(%a)\noutput \"y\" = %b\n";
+  const auto graph = ir::parse(text, payloads);
+  PassContext context;
+  std::string said;
+  for (const PassResult& r : run_passes(*graph, context)) {
+    std::ostringstream line;
+    line << r;
+    said += line.str();
+  }
+  using testing::HasSubstr;
+  EXPECT_THAT(said,
+              HasSubstr("# after fold_constants: 0 changes\n#   left repeat at net.py:14 (head): "
+                        "it makes 400000 bytes of 4\n"));
+  EXPECT_THAT(
+      said, HasSubstr("# after fuse_pointwise: 1 change\n#   relu: ends a tree of 2 operators\n"));
 }
 
 }  // namespace

@@ -3,14 +3,13 @@
 
 #include <limits>
 
-#include "taper/exporter/eager/kernel_sets.h"
-#include "taper/exporter/emit/kernels.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/printer.h"
 #include "taper/exporter/ir/verifier.h"
 #include "taper/exporter/passes/passes.h"
 #include "taper/exporter/passes/to_half.h"
+#include "taper/tests/exporter/passes/apply.h"
 
 namespace taper::passes {
 namespace {
@@ -40,10 +39,10 @@ struct Source {
   }
 };
 
-void expect_untouched(int (*pass)(ir::Graph&), const Source& source) {
+void expect_untouched(Run pass, const Source& source) {
   const auto graph = source.graph();
   const std::string before = ir::to_string(*graph);
-  EXPECT_EQ(pass(*graph), 0);
+  EXPECT_EQ(apply(pass, *graph), 0);
   EXPECT_EQ(ir::to_string(*graph), before);
 }
 
@@ -60,7 +59,8 @@ TEST(remove_dead_code, keeps_assertions_and_what_they_read) {
                                  << "output \"y\" = %y";
   expect_untouched(remove_dead_code, source);
   const auto graph = source.graph();
-  run_passes(*graph, /*exact=*/false);
+  PassContext context(Target(), /*exact=*/false);
+  run_passes(*graph, context);
   int assertions = 0;
   for (const ir::Node& n : graph->nodes()) assertions += n.op->category == Category::check;
   EXPECT_EQ(assertions, 2) << ir::to_string(*graph);
@@ -136,7 +136,7 @@ int merged(const std::string& first, const std::string& second,
                                << "%b: " + result + " = " + second << "output \"a\" = %a"
                                << "output \"b\" = %b")
                          .graph();
-  return merge_common_subexpressions(*graph);
+  return apply(merge_common_subexpressions, *graph);
 }
 
 TEST(merge_common_subexpressions, tells_numbers_apart_that_differ_in_the_last_place) {
@@ -226,7 +226,7 @@ class ConvThenNorm {
 
 TEST(fold_batch_norm, folds_the_graph_that_the_next_tests_change) {
   const auto graph = ConvThenNorm().source().graph();
-  EXPECT_EQ(fold_batch_norm(*graph), 1);
+  EXPECT_EQ(apply(fold_batch_norm, *graph), 1);
   EXPECT_EQ(graph->nodes().size(), 1u);
 }
 
@@ -325,33 +325,11 @@ TEST(fuse_pointwise, tells_zero_from_minus_zero) {
   const std::vector<float> want{-infinity, infinity, -infinity, infinity};
   const auto run = [&] { return ir::Interpreter(*graph).run({x}).outputs[0].to_vector<float>(); };
   EXPECT_EQ(run(), want);
-  EXPECT_EQ(fuse_pointwise(*graph), 1);
+  EXPECT_EQ(apply(fuse_pointwise, *graph), 1);
   EXPECT_EQ(run(), want);
 }
 
-// ---- tracing again, and halves
-
-TEST(retrace, leaves_a_graph_of_plain_operators_as_it_is) {
-  const auto w = ir::Payload::from<float>({1, 2, 3}, {3});
-  const auto graph =
-      (Source().constant("w", w) << "symbol n in [1, 8]"
-                                 << "input \"x\" = %x: f32[n, 3]"
-                                 << "state \"s\" = %s: f32[3] cache zeros"
-                                 << "%a: f32[n, 3] = add.Tensor(%x, %w, 1)"
-                                 << "%v: f32[3, n] strides [1, 3] = permute(%a, [1, 0])"
-                                 << "%b: f32[3] = sum.dim_IntList(%a, [0], false, none)"
-                                 << "%c: f32[3] = add.Tensor(%s, %b, 2)"
-                                 << "output \"y\" = %v"
-                                 << "write \"s\" = %c"
-                                 << "bind n = extent 0 of input 0")
-          .graph();
-  const auto again = retrace(*graph);
-  ASSERT_EQ(again->nodes().size(), graph->nodes().size());
-  auto at = again->nodes().begin();
-  for (const ir::Node& n : graph->nodes()) EXPECT_EQ(n.op, (at++)->op);
-  EXPECT_EQ(again->states().front().kind, ir::StateKind::cache);
-  EXPECT_TRUE(again->checks().empty());
-}
+// ---- halves
 
 TEST(to_half, leaves_a_graph_without_f32_as_it_is) {
   const auto w = ir::Payload::from<double>({1, 2}, {2});
@@ -363,10 +341,8 @@ TEST(to_half, leaves_a_graph_without_f32_as_it_is) {
                                                 << "output \"b\" = %b")
                          .graph();
   const std::string before = ir::to_string(*graph);
-  const auto has_kernel = [](const ir::Node& call) {
-    return !emit::find_candidates(call, eager::all_kernels()).records.empty();
-  };
-  EXPECT_EQ(to_half(*graph, DType::f16, has_kernel), 0);
+  PassContext context(Target(), /*exact=*/true, DType::f16);
+  EXPECT_EQ(to_half(*graph, context), 0);
   EXPECT_EQ(ir::to_string(*graph), before);
 }
 

@@ -41,6 +41,20 @@ TEST(cond, hands_through_the_beginning_of_something_larger) {
       f, {{Tensor::from<float>({1, 2, 3}, {3})}, {Tensor::from<float>({-1, -2, -3}, {3})}});
 }
 
+TEST(cond, gives_a_copy_of_an_operand_that_a_branch_hands_through) {
+  const Function f = [](const Tensors& in) {
+    const Tensor x = in[0] * 2;
+    const auto same = [](const Tensors& given) { return given; };
+    const Tensors given = cond(sum(in[0]) > 0, same, same, {x});
+    Tensor(given[0]).add_(1);
+    return Tensors{x, given[0]};
+  };
+  expect_runs_like_eager(f, {{Tensor::from<float>({1, 2}, {2})}});
+  const Tensors results = f({Tensor::from<float>({1, 2}, {2})});
+  EXPECT_EQ(results[0].to_vector<float>(), (std::vector<float>{2, 4}));
+  EXPECT_EQ(results[1].to_vector<float>(), (std::vector<float>{3, 5}));
+}
+
 TEST(cond, keeps_what_a_branch_gives_twice_apart) {
   const Function f = [](const Tensors& in) {
     const auto twice = [](const Tensors& x) {
@@ -318,6 +332,13 @@ TEST(control_flow, refuses_loops_that_change_what_they_carry) {
   const char* want = "carried tensor 0 must stay f32 (2), but the body gives f32 (4)";
   EXPECT_THAT(refusal(grows, {input("x", {2})}), HasSubstr(want));
   EXPECT_THAT(message_of([&] { grows({eager::ones({2})}); }), HasSubstr(want));
+  const Function widens = [](const Tensors& in) {
+    return while_loop([](const Tensors& x) { return sum(x[0]) < 10; },
+                      [](const Tensors& x) { return Tensors{(x[0] + 1).to(DType::f64)}; }, {in[0]});
+  };
+  const char* wider = "carried tensor 0 must stay f32 (2), but the body gives f64 (2)";
+  EXPECT_THAT(refusal(widens, {input("x", {2})}), HasSubstr(wider));
+  EXPECT_THAT(message_of([&] { widens({eager::ones({2})}); }), HasSubstr(wider));
   const Function two = [](const Tensors& in) {
     return while_loop([](const Tensors& x) { return x[0] > 0; }, [](const Tensors& x) { return x; },
                       {in[0]});

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/exporter.h"
@@ -13,6 +15,15 @@ using namespace taper;
 
 inline constexpr Operator scale{"scale", Category::kernel,
                                 "mylib::scale(Tensor self, float factor) -> Tensor"};
+
+/// The next larger number of the dtype.
+inline constexpr Operator next{"next", Category::kernel, "mylib::next(Tensor self) -> Tensor"};
+
+Error run_next(Context&, View<const float> self, View<float> out) {
+  for (index_t i = 0; i < self.numel(); ++i)
+    out.data()[i] = std::nextafter(self.data()[i], std::numeric_limits<float>::infinity());
+  return Error::ok;
+}
 
 Error run_scale(Context&, View<const float> self, double factor, View<float> out) {
   for (index_t i = 0; i < self.numel(); ++i)
@@ -33,6 +44,16 @@ struct Rule<mylib::scale> {
     return true;
   }
 };
+template <>
+struct Rule<mylib::next> {
+  static constexpr Promotion promotion = Promotion::none;
+  static constexpr HalfPrecision halves = HalfPrecision::refuse;
+  template <class D>
+  static bool shape(Facts<D>&, const TensorType<D>& self, TensorType<D>& out) {
+    out.like(self);
+    return true;
+  }
+};
 
 }  // namespace taper
 
@@ -40,9 +61,16 @@ namespace mylib {
 
 inline constexpr Kernel scale_f32 = make_kernel<scale, run_scale>("scale_f32");
 
+inline constexpr Kernel next_f32 = make_kernel<next, run_next>("next_f32");
+
 eager::OperatorInfo scale_info() {
   eager::OperatorInfo info = eager::describe<scale>();
   info.kernels = {&scale_f32};
+  return info;
+}
+eager::OperatorInfo next_info() {
+  eager::OperatorInfo info = eager::describe<next>();
+  info.kernels = {&next_f32};
   return info;
 }
 
@@ -86,6 +114,21 @@ TEST(user_operator, runs_in_eager_in_a_program_and_on_the_runtime) {
   std::array<float, 2> y{};
   ASSERT_EQ(module.forward({{x.data(), {2}}}, {y}), Error::ok) << module.message();
   EXPECT_THAT(y, ElementsAre(4, 31));
+
+  // its rule does not say what becomes of halves: they are computed in f32
+  const Tensor half = eager::call<mylib::scale>(Location{}, ones({1}).to(DType::f16), 1.1);
+  EXPECT_EQ(half.dtype(), DType::f16);
+  EXPECT_EQ(half.to(DType::f32).to_vector<float>().at(0), float(Half(1.1f)));
+}
+
+TEST(user_operator, may_refuse_half_precision) {
+  eager::add_operator(mylib::next_info());
+  const auto next = [](const Tensor& x) { return eager::call<mylib::next>(Location{}, x); };
+  EXPECT_GT(next(ones({1})).to_vector<float>().at(0), 1);
+  for (const DType dtype : {DType::f16, DType::bf16})
+    EXPECT_THAT([&] { next(ones({1}).to(dtype)); },
+                ThrowsMessage<ExportError>(
+                    HasSubstr("mylib::next: no kernel for f16 and bf16, and f32 would give")));
 }
 
 }  // namespace

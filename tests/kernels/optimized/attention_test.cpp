@@ -237,7 +237,7 @@ std::vector<std::pair<const Kernel*, const Kernel*>> flash_kernels() {
   const auto backward = kernels_of(ops::_scaled_dot_product_flash_attention_for_cpu_backward);
   for (const Kernel* kernel : kernels_of(ops::_scaled_dot_product_flash_attention_for_cpu))
     for (const Kernel* other : backward)
-      if (other->level == kernel->level) all.push_back({kernel, other});
+      if (other->needs == kernel->needs) all.push_back({kernel, other});
   all.push_back({&portable::_scaled_dot_product_flash_attention_for_cpu_f32,
                  &portable::_scaled_dot_product_flash_attention_for_cpu_backward_f32});
   return all;

@@ -16,8 +16,8 @@ using tests::Array;
 std::vector<const Microkernels*> levels() {
   std::vector<const Microkernels*> found{&microkernels_portable};
 #if TAPER_X86_LEVELS
-  if (cpu_levels().has(CpuLevel::avx2)) found.push_back(&microkernels_avx2);
-  if (cpu_levels().has(CpuLevel::avx512)) found.push_back(&microkernels_avx512);
+  if (cpu_features().has(CpuFeature::avx2)) found.push_back(&microkernels_avx2);
+  if (cpu_features().has(CpuFeature::avx512)) found.push_back(&microkernels_avx512);
 #endif
   return found;
 }
@@ -47,7 +47,7 @@ TEST(gemm, adds_after_the_sum) {
 
 TEST(gemm, has_the_same_bits_at_both_levels_with_fused_multiply_add) {
 #if TAPER_X86_LEVELS
-  if (!cpu_levels().has(CpuLevel::avx512)) GTEST_SKIP() << "needs AVX-512";
+  if (!cpu_features().has(CpuFeature::avx512)) GTEST_SKIP() << "needs AVX-512";
   const index_t m = 40, n = 90, k = 700;
   const Array a = Array::random({m, k}, 4), b = Array::random({k, n}, 5);
   Array c[2] = {Array({m, n}), Array({m, n})};

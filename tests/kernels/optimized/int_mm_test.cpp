@@ -73,8 +73,8 @@ TEST(int_mm, gives_the_portable_bits_at_every_level_size_and_layout) {
     }
 }
 TEST(int_mm, has_records_for_the_levels_of_this_machine) {
-  const CpuLevels cpu = cpu_levels();
-  const size_t levels = size_t{cpu.has(CpuLevel::avx2)} + cpu.has(CpuLevel::avx512);
+  const CpuFeatures cpu = cpu_features();
+  const size_t levels = size_t{cpu.has(CpuFeature::avx2)} + cpu.has(CpuFeature::avx512);
   for (const DType dtype : {DType::i8, DType::u8})
     EXPECT_EQ(kernels_of(ops::_int_mm, dtype).size(), levels);
 }

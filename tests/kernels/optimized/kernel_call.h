@@ -110,12 +110,12 @@ inline void call(const Kernel& kernel, const std::vector<Slot>& slots,
   ASSERT_EQ(kernel.run(context, plan, slots.data()), Error::ok);
 }
 
-/// The records of an operator over a dtype that this machine can run, one per level.
+/// The records of an operator over a dtype that this machine can run, one for each set of features.
 inline std::vector<const Kernel*> kernels_of(const Operator& op, DType dtype = DType::f32) {
-  const CpuLevels cpu = cpu_levels();
+  const CpuFeatures cpu = cpu_features();
   std::vector<const Kernel*> found;
   for (const Kernel* kernel : optimized::all)
-    if (kernel->op == &op && cpu.has(kernel->level) &&
+    if (kernel->op == &op && cpu.has(kernel->needs) &&
         (kernel->expected[0].dtypes & one(dtype)) != 0)
       found.push_back(kernel);
   return found;

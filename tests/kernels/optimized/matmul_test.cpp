@@ -50,19 +50,19 @@ Array mm(const Kernel& kernel, const Array& a, const Array& b, const Threads* th
 }
 
 TEST(mm, has_a_record_for_every_level_of_this_machine) {
-  const CpuLevels cpu = cpu_levels();
+  const CpuFeatures cpu = cpu_features();
   for (const Operator* op : {&ops::mm, &ops::bmm, &ops::addmm, &ops::baddbmm, &ops::linear,
                              &ops::_grouped_mm, &ops::convolution, &ops::convolution_backward}) {
-    const size_t levels = 1u + cpu.has(CpuLevel::avx2) + cpu.has(CpuLevel::avx512);
+    const size_t levels = 1u + cpu.has(CpuFeature::avx2) + cpu.has(CpuFeature::avx512);
     const std::vector<const Kernel*> kernels = kernels_of(*op);
     EXPECT_EQ(kernels.size(), levels) << op->identifier;
     for (size_t i = 1; i < kernels.size(); ++i)
-      EXPECT_GT(kernels[i - 1]->level, kernels[i]->level) << "the fastest comes first";
+      EXPECT_TRUE(kernels[i - 1]->needs.has(kernels[i]->needs)) << "the fastest comes first";
   }
   // products of bf16 have one more level
   for (const Operator* op : {&ops::mm, &ops::bmm, &ops::addmm, &ops::baddbmm, &ops::linear})
-    EXPECT_EQ(kernels_of(*op, DType::bf16).front()->level == CpuLevel::avx512_bf16,
-              cpu.has(CpuLevel::avx512_bf16))
+    EXPECT_EQ(kernels_of(*op, DType::bf16).front()->needs.has(CpuFeature::avx512_bf16),
+              cpu.has(CpuFeature::avx512_bf16))
         << op->identifier;
 }
 

@@ -9,14 +9,16 @@
 namespace taper::tests {
 namespace {
 
+using optimized::CpuLevel;
+
 /// Calls body(conversions, name) for the levels of this machine.
 template <class Body>
 void for_each_level(const Body& body) {
-  const CpuLevels cpu = cpu_levels();
+  const CpuFeatures cpu = cpu_features();
   body(optimized::small_floats<CpuLevel::portable>, "portable");
 #if TAPER_X86_LEVELS
-  if (cpu.has(CpuLevel::avx2)) body(optimized::small_floats<CpuLevel::avx2>, "avx2");
-  if (cpu.has(CpuLevel::avx512)) body(optimized::small_floats<CpuLevel::avx512>, "avx512");
+  if (cpu.has(CpuFeature::avx2)) body(optimized::small_floats<CpuLevel::avx2>, "avx2");
+  if (cpu.has(CpuFeature::avx512)) body(optimized::small_floats<CpuLevel::avx512>, "avx512");
 #endif
 }
 

@@ -12,6 +12,9 @@
 namespace taper::tests {
 namespace {
 
+using optimized::CpuLevel;
+using optimized::features_of;
+
 /// The portable record with the dtypes of `kernel`.
 const Kernel* portable_twin(const Kernel& kernel) {
   const std::string_view name(kernel.name);
@@ -50,11 +53,11 @@ bool agree(float a, float b, bool elementary) {
 }
 
 TEST(wide_records, agree_with_the_portable_ones) {
-  const CpuLevels cpu = cpu_levels();
+  const CpuFeatures cpu = cpu_features();
   int unary = 0, binary = 0;
   for (const Kernel* kernel : optimized::all) {
     const Kernel* twin = portable_twin(*kernel);
-    if (kernel->level == CpuLevel::portable || !cpu.has(kernel->level) || twin == nullptr) continue;
+    if (kernel->needs == CpuFeatures() || !cpu.has(kernel->needs) || twin == nullptr) continue;
     // those that take one or two f32 tensors and nothing else
     int tensors = 0;
     bool plain = true;
@@ -84,18 +87,18 @@ TEST(wide_records, agree_with_the_portable_ones) {
             << kernel->name << " of " << a[i] << ": " << wide[i] << ", not " << narrow[i];
     }
   }
-  if (cpu.has(CpuLevel::avx2)) {
+  if (cpu.has(CpuFeature::avx2)) {
     EXPECT_GE(unary, 15);
     EXPECT_GE(binary, 5);
   }
 }
 
 TEST(wide_records, of_softmax_and_reductions_agree_with_the_portable_ones) {
-  const CpuLevels cpu = cpu_levels();
+  const CpuFeatures cpu = cpu_features();
   int found = 0;
   for (const Kernel* kernel : optimized::all) {
     const Kernel* twin = portable_twin(*kernel);
-    if (kernel->level == CpuLevel::portable || !cpu.has(kernel->level) || twin == nullptr) continue;
+    if (kernel->needs == CpuFeatures() || !cpu.has(kernel->needs) || twin == nullptr) continue;
     const bool softmax = kernel->op == &ops::_softmax || kernel->op == &ops::_log_softmax;
     const bool extreme = kernel->op == &ops::amax || kernel->op == &ops::amin;
     if ((!softmax && !extreme) || kernel->expected[0].dtypes == one(DType::i64)) continue;
@@ -120,13 +123,13 @@ TEST(wide_records, of_softmax_and_reductions_agree_with_the_portable_ones) {
               << kernel->name << " " << width << " " << dim << " at " << i;
       }
   }
-  if (cpu.has(CpuLevel::avx2)) {
+  if (cpu.has(CpuFeature::avx2)) {
     EXPECT_GE(found, 4);
   }
 }
 
 TEST(wide_records, of_casts_have_the_portable_bits) {
-  const CpuLevels cpu = cpu_levels();
+  const CpuFeatures cpu = cpu_features();
   // every f16, f32 of all exponents, and integers around what f32 holds
   constexpr index_t n = 65536 + 13;
   const Shape shape = Shape::dense(std::vector<index_t>{n});
@@ -134,7 +137,7 @@ TEST(wide_records, of_casts_have_the_portable_bits) {
   std::mt19937_64 engine(5);
   int found = 0;
   for (const Kernel* kernel : optimized::all) {
-    if (kernel->op != &ops::_to_copy || !cpu.has(kernel->level)) continue;
+    if (kernel->op != &ops::_to_copy || !cpu.has(kernel->needs)) continue;
     ++found;
     const auto dtype_of = [](DTypeSet set) {
       int d = 0;
@@ -169,7 +172,7 @@ TEST(wide_records, of_casts_have_the_portable_bits) {
     EXPECT_EQ(std::memcmp(wide.data(), narrow.data(), static_cast<size_t>(n * size_bytes(to))), 0)
         << kernel->name;
   }
-  if (cpu.has(CpuLevel::avx2)) {
+  if (cpu.has(CpuFeature::avx2)) {
     EXPECT_GE(found, 16);
   }
 }
@@ -215,12 +218,13 @@ TEST(wide_records, of_group_norm_have_the_portable_bits) {
 
 /// The record that a machine of this level takes for f32.
 const Kernel* record_at(const Operator& op, CpuLevel level) {
+  const CpuFeatures wanted = features_of(level);
   const Kernel* found = nullptr;
   for (const Kernel* const* all : {std::begin(optimized::all), std::begin(portable::all)})
-    for (const Kernel* const* k = all; found == nullptr || found->level != level; ++k) {
+    for (const Kernel* const* k = all; found == nullptr || found->needs != wanted; ++k) {
       if (k == std::end(optimized::all) || k == std::end(portable::all)) break;
       if ((*k)->op == &op && (*k)->expected[0].dtypes == one(DType::f32) &&
-          ((*k)->level == level || (found == nullptr && (*k)->level == CpuLevel::portable)))
+          ((*k)->needs == wanted || (found == nullptr && (*k)->needs == CpuFeatures())))
         found = *k;
     }
   return found;
@@ -234,7 +238,7 @@ Slot text(const char* value) {
 }
 
 TEST(fused_chains, have_the_bits_of_the_single_operators_of_their_level) {
-  const CpuLevels cpu = cpu_levels();
+  const CpuFeatures cpu = cpu_features();
   const index_t n = 1001;
   const Array a = arguments(n, 1), b = arguments(n, 2);
   struct Step {
@@ -274,10 +278,10 @@ TEST(fused_chains, have_the_bits_of_the_single_operators_of_their_level) {
   };
   ASSERT_EQ(steps.size(), static_cast<size_t>(pointwise_op_count));
   for (const CpuLevel level : {CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512}) {
-    if (!cpu.has(level)) continue;
+    if (!cpu.has(features_of(level))) continue;
     const Kernel* chain = record_at(ops::taper_pointwise, level);
     ASSERT_NE(chain, nullptr);
-    EXPECT_EQ(chain->level, level);
+    EXPECT_TRUE(chain->needs == features_of(level));
     for (const Step& step : steps) {
       const Kernel* single = record_at(step.op, level);
       ASSERT_NE(single, nullptr);

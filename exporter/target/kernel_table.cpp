@@ -1,10 +1,10 @@
-#include "taper/exporter/emit/kernels.h"
+#include "taper/exporter/target/kernel_table.h"
 
 #include <algorithm>
 
 #include "taper/exporter/error.h"
 
-namespace taper::emit {
+namespace taper::target {
 namespace {
 
 uint8_t dtype_of(const ir::Value* value) {
@@ -31,7 +31,7 @@ bool fits(const Expected& e, const ir::Argument& argument) {
 
 bool fits(const Kernel& kernel, const ir::Node& node) {
   const size_t arguments = node.arguments.size(), results = node.results.size();
-  if (kernel.op != node.op || kernel.expected_count != arguments + results) return false;
+  if (kernel.expected_count != arguments + results) return false;
   for (size_t i = 0; i < arguments; ++i)
     if (!fits(kernel.expected[i], node.arguments[i])) return false;
   for (size_t i = 0; i < results; ++i) {
@@ -90,21 +90,36 @@ uint32_t Candidates::overwrites() const {
   return records.empty() ? 0 : common;
 }
 
-Candidates find_candidates(const ir::Node& node, std::span<const Kernel* const> kernels) {
+KernelTable::KernelTable(const Target& target) : target_(target), all_(target.kernels()) {
+  for (const Kernel* k : all_) of_operator_[k->op].push_back(k);
+}
+
+Candidates KernelTable::candidates(const ir::Node& call) const {
   Candidates c;
-  std::ranges::copy_if(kernels, std::back_inserter(c.records),
-                       [&](const Kernel* k) { return fits(*k, node); });
+  const auto at = of_operator_.find(call.op);
+  if (at == of_operator_.end()) return c;
+  for (const Kernel* k : at->second) {
+    if (!fits(*k, call)) continue;
+    c.records.push_back(k);
+    // each loader of the target stops here
+    if (!target_.name.empty() && target_.has.has(k->needs)) break;
+  }
   return c;
 }
 
+bool KernelTable::runs(const ir::Node& call) const {
+  return std::ranges::any_of(candidates(call).records,
+                             [&](const Kernel* k) { return target_.has.has(k->needs); });
+}
+
 std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph,
-                                                          std::span<const Kernel* const> kernels) {
+                                                          const KernelTable& kernels) {
   std::map<const ir::Node*, Candidates> all;
   std::map<std::string, std::vector<const ir::Node*>> without;
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
     for (const ir::Node& node : g.nodes()) {
       if (!is_instruction(node)) continue;
-      Candidates c = find_candidates(node, kernels);
+      Candidates c = kernels.candidates(node);
       if (c.records.empty())
         without[to_string(signature_of(node))].push_back(&node);
       else
@@ -129,4 +144,4 @@ std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph
   throw ExportError(text);
 }
 
-}  // namespace taper::emit
+}  // namespace taper::target

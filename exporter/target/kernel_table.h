@@ -1,15 +1,16 @@
-// Which kernel records can run a node, and what they ask of its arguments.
+// Which kernel records of a target can run a node, and what they ask of its arguments.
 #pragma once
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "taper/exporter/ir/control_flow.h"
+#include "taper/exporter/target/target.h"
 #include "taper/kernels/kernel.h"
 
-namespace taper::emit {
+namespace taper::target {
 
 /// What a program stores of a kernel: operator and the dtype of each tensor argument and result,
 /// `no_dtype` for an absent one.
@@ -23,8 +24,8 @@ Signature signature_of(const ir::Node& node);
 /// "mm(f32, f32) -> f32"
 std::string to_string(const Signature& signature);
 
-/// The records that a loader may take for a node, whatever CPU the device has. A node must meet the
-/// requirements of all of them.
+/// The records that a loader may take for a node, on some machine of the target. A node must meet
+/// the requirements of all of them.
 struct Candidates {
   std::vector<const Kernel*> records;  ///< in the order of preference; empty: no kernel
 
@@ -33,7 +34,23 @@ struct Candidates {
   /// Bit i: every record lets result 0 lie on argument i.
   uint32_t overwrites() const;
 };
-Candidates find_candidates(const ir::Node& node, std::span<const Kernel* const> kernels);
+
+/// The kernels of a target, by operator.
+class KernelTable {
+ public:
+  explicit KernelTable(const Target& target);
+
+  Candidates candidates(const ir::Node& call) const;
+  /// Whether every machine of the target has a kernel for a call.
+  bool runs(const ir::Node& call) const;
+  /// All that calls may take, in the order of preference.
+  const std::vector<const Kernel*>& all() const { return all_; }
+
+ private:
+  Target target_;
+  std::vector<const Kernel*> all_;
+  std::unordered_map<const Operator*, std::vector<const Kernel*>> of_operator_;
+};
 
 /// Whether a node is an instruction. Views are values, branches and loops are jumps; every other
 /// node is an instruction and must have a kernel.
@@ -44,6 +61,6 @@ inline bool is_instruction(const ir::Node& node) {
 /// The candidates of every instruction, those in bodies too. Throws ExportError with all that lack
 /// one, their places and the remedy.
 std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph,
-                                                          std::span<const Kernel* const> kernels);
+                                                          const KernelTable& kernels);
 
-}  // namespace taper::emit
+}  // namespace taper::target

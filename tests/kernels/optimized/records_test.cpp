@@ -1,0 +1,49 @@
+// Which records the other tests of this folder cannot run here.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <map>
+#include <string>
+
+#include "taper/kernels/optimized/optimized.h"
+#include "taper/runtime/platform/cpu.h"
+
+namespace taper::tests {
+namespace {
+
+// "avx2 avx512_bf16"
+std::string names_of(CpuFeatures features) {
+  std::string names;
+  for (int i = 0; i < cpu_feature_count; ++i) {
+    const CpuFeature f = static_cast<CpuFeature>(i);
+    if (features.has(f)) names += (names.empty() ? "" : " ") + std::string(name_of(f));
+  }
+  return names;
+}
+
+TEST(optimized_records, need_what_their_features_imply) {
+  for (const Kernel* kernel : optimized::all)
+    for (int i = 0; i < cpu_feature_count; ++i) {
+      const CpuFeature f = static_cast<CpuFeature>(i);
+      if (kernel->needs.has(f)) {
+        EXPECT_TRUE(kernel->needs.has(with_implied(f))) << kernel->name;
+      }
+    }
+}
+
+TEST(optimized_records, run_on_this_machine) {
+  const CpuFeatures cpu = cpu_features();
+  std::map<std::string, int> missing;
+  for (const Kernel* kernel : optimized::all)
+    if (!cpu.has(kernel->needs)) {
+      ++missing[names_of(kernel->needs)];
+      std::printf("not run here: %s\n", kernel->name);
+    }
+  std::string message;
+  for (const auto& [features, count] : missing)
+    message += std::to_string(count) + " records need " + features + "; ";
+  if (!message.empty()) GTEST_SKIP() << message << "this machine has " << names_of(cpu);
+}
+
+}  // namespace
+}  // namespace taper::tests
