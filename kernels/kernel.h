@@ -79,6 +79,13 @@ struct Kernel {
                 TensorType<Extent>* results);           ///< the operator's rule
   Error (*prepare)(Context&, void* plan, const Slot*);  ///< once per shape; nullptr: nothing to do
   Error (*run)(Context&, const void* plan, const Slot*);
+  /// Gives back what the plan holds outside of its own bytes; nullptr: it holds nothing.
+  ///
+  /// The plan of such a record is all zeros before its first `prepare`. `prepare` runs again on the
+  /// same plan when a shape changes: it keeps, replaces or gives back what the plan holds already.
+  /// Whoever prepared calls `end` once, after the last `run`, if any `prepare` succeeded. So a
+  /// `prepare` that fails leaves the plan as it was, or another one that `end` can take.
+  void (*end)(void* plan);
 };
 inline constexpr int max_plan_bytes = 1024;
 
@@ -252,6 +259,14 @@ struct Prepare<fn> {
   }
 };
 
+template <auto>
+struct End;  // void end(Plan&)
+template <class Plan_, void (*fn)(Plan_&)>
+struct End<fn> {
+  using Plan = Plan_;
+  static void run(void* p) { fn(*static_cast<Plan*>(p)); }
+};
+
 template <const Operator& op, class S>
 constexpr Kernel record(const char* name, CpuFeatures needs,
                         Error (*prepare)(Context&, void*, const Slot*)) {
@@ -266,7 +281,8 @@ constexpr Kernel record(const char* name, CpuFeatures needs,
           S::expected,
           &run_rule<op, Extent>,
           prepare,
-          S::run};
+          S::run,
+          nullptr};
 }
 
 }  // namespace internal
@@ -282,6 +298,16 @@ template <const Operator& op, auto prepare, auto run>
 constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
   return internal::record<op, internal::PlannedRun<run>>(name, needs,
                                                          internal::Prepare<prepare>::run);
+}
+/// The same for a plan that holds something outside of its own bytes: `void end(Plan&)`, see
+/// Kernel.
+template <const Operator& op, auto prepare, auto run, auto end>
+constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
+  static_assert(
+      std::is_same_v<typename internal::Prepare<prepare>::Plan, typename internal::End<end>::Plan>);
+  Kernel kernel = make_kernel<op, prepare, run>(name, needs);
+  kernel.end = internal::End<end>::run;
+  return kernel;
 }
 
 // ---- rules over slots ----

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
@@ -122,8 +123,16 @@ const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
 /// Where the tensors lie.
 Error call_record(const Kernel& kernel, Context& context, const Slot* slots) {
   alignas(8) std::byte plan[max_plan_bytes];
+  if (kernel.end != nullptr) std::memset(plan, 0, kernel.plan_bytes);
   if (kernel.prepare != nullptr)
     if (const Error error = kernel.prepare(context, plan, slots); error != Error::ok) return error;
+  struct End {
+    const Kernel& kernel;
+    std::byte* plan;
+    ~End() {
+      if (kernel.end != nullptr) kernel.end(plan);
+    }
+  } const end{kernel, plan};
   std::shared_ptr<Storage> scratch;
   if (context.scratch_bytes > 0) {
     scratch = Storage::allocate(context.scratch_bytes);

@@ -15,7 +15,8 @@ enum class [[nodiscard]] Error : uint8_t{
     not_supported = 5,  ///< a valid program asks for something this build of the runtime leaves out
     limit_reached = 6,  ///< `execute` stopped at a limit: steps, or a cancel flag
     device_failed = 7,  ///< a queue reported an error, possibly of an earlier instruction
-    busy = 8,           ///< another thread is inside the object; nothing was done
+    busy = 8,  ///< another thread is inside the object, or what was made from it is not closed;
+               ///< nothing was done
 };
 
 /// The enumerator's name: "out_of_memory".

@@ -8,6 +8,9 @@ namespace taper {
 /// Spaces that one program may use, the host's included.
 inline constexpr int max_spaces = 4;
 
+/// What may use a device.
+enum class DeviceUser : uint8_t { program, session, method };
+
 /// What a device offers a program. Implemented by a backend (CUDA, Vulkan), handed over by the
 /// caller in `LoadOptions`.
 ///
@@ -39,6 +42,11 @@ class Device {
 
   /// Returns when everything enqueued is done, with the first error since the last `wait`.
   virtual Error wait() = 0;
+
+  /// A user of the device was closed, or failed while it was made: what the device keeps for it (a
+  /// recorded graph, a layout) may go. Everything enqueued is done. `which`: of a method, the
+  /// address of the Context that `run` was given; of others, an address that tells them apart.
+  virtual void end(DeviceUser user, const void* which) { (void)user, (void)which; }
 
  protected:
   ~Device() = default;

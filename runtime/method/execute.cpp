@@ -129,6 +129,8 @@ Error run(MethodData& m, const Limits& limits) {
 Error Method::execute(const Limits& limits) {
   MethodData& m = *data_;
   m.info = {};
+  if (m.table == nullptr)
+    return m.fail(Error::invalid_argument, TAPER_TEXT("the method is closed"));
   if (m.inputs_changed || !m.consistent || m.has_elements || m.has_late)
     TAPER_TRY(internal::bind_inputs(m));
 #ifdef TAPER_PROFILE

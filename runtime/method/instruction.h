@@ -37,6 +37,7 @@ struct Instruction {
   uint8_t queue;
   Step step;
   Step fresh;  ///< what `step` is when it is not stale
+  bool ends;   ///< the plan was prepared, and its kernel wants to be told when it ends
 };
 static_assert(sizeof(void*) != 8 || sizeof(Instruction) == 32);
 

@@ -46,9 +46,19 @@ Error build(Arena& arena, const ProgramData& program, internal::SessionData* ses
   built->context.threads = threads;
   built->context.info = &built->info;
   Error e = internal::fill_tables(*built);
-  if (e == Error::ok) e = internal::prepare_at_maximum(*built);
+  if (e == Error::ok) {
+    e = internal::prepare_at_maximum(*built);
+    if (e != Error::ok) internal::end_plans(*built);
+  }
   if (e != Error::ok) info = built->info;
   return e;
+}
+
+Result<index_t> find(const Program& program, const char* name, ErrorInfo& info) {
+  const Result<index_t> index = program.find_method(name);
+  if (index.ok()) return index.value();
+  return fail(info, index.error(), TAPER_TEXT("the program has no method of this name"), 0, 0, 0,
+              name);
 }
 
 size_t with_slack(size_t peak) { return peak == 0 ? 0 : rounded_up(peak + slack_bytes); }
@@ -114,6 +124,13 @@ internal::Block& block_of(const MethodData& m, index_t i) {
   return m.blocks[m.view.values[value_of_input(m, i)].storage_index()];
 }
 
+Error no_tensor_input(MethodData& m, index_t i) {
+  return m.fail(Error::invalid_argument,
+                m.table == nullptr ? TAPER_TEXT("the method is closed")
+                                   : TAPER_TEXT("there is no tensor input {}"),
+                i);
+}
+
 bool is_input(const MethodData& m, index_t i) { return i >= 0 && i < m.view.inputs.size(); }
 bool is_output(const MethodData& m, index_t i) { return i >= 0 && i < m.view.outputs.size(); }
 bool is_tensor_input(const MethodData& m, index_t i) {
@@ -141,8 +158,7 @@ Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
 
 Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
   m.info = {};
-  if (!is_tensor_input(m, i))
-    return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  if (!is_tensor_input(m, i)) return no_tensor_input(m, i);
   const TensorRef& expected = m.values[value_of_input(m, i)];
   if (dtype != expected.dtype)
     return fail(m.info, Error::invalid_argument,
@@ -198,34 +214,27 @@ Result<Method> Method::create(Session& session, const char* name, const MethodMe
                               ErrorInfo* info) {
   ErrorInfo unread;
   ErrorInfo& why = info != nullptr ? *info : unread;
-  const Result<index_t> index = session.program().find_method(name);
-  if (!index.ok())
-    return fail(why, Error::invalid_argument, TAPER_TEXT("the program has no method of this name"),
-                0, 0, 0, name);
-
   internal::SessionData& s = session.data();
+  if (!s.is_open) return fail(why, Error::invalid_argument, TAPER_TEXT("the session is closed"));
+  TAPER_LET(index, find(session.program(), name, why));
   Arena arena = memory.metadata.empty() ? s.arena : Arena(memory.metadata);
   MethodData* m = nullptr;
-  TAPER_TRY(build(arena, *s.program, &s, index.value(), s.threads, m, why));
-  TAPER_TRY(take_regions(*m, arena, memory, why));
-  Error e = internal::place_values(*m);
+  TAPER_TRY(build(arena, *s.program, &s, index, s.threads, m, why));
+  Error e = take_regions(*m, arena, memory, m->info);
+  if (e == Error::ok) e = internal::place_values(*m);
   for (index_t i = 0; e == Error::ok && m->consistent && i < m->view.instructions.size(); ++i)
     if (m->view.instructions[i].arguments_count() > 0) e = internal::check_overlaps(*m, i);
-  if (e != Error::ok) return why = m->info, e;
+  if (e != Error::ok) return internal::end_plans(*m), why = m->info, e;
   m->placed = true;
   if (memory.metadata.empty()) s.arena = arena;
+  ++s.methods;
   return Method(m);
 }
 
 Result<size_t> Program::method_metadata_bytes(const char* name, ErrorInfo* info) const {
-  const Result<index_t> index = find_method(name);
-  if (!index.ok()) {
-    if (info != nullptr)
-      (void)fail(*info, Error::invalid_argument,
-                 TAPER_TEXT("the program has no method of this name"), 0, 0, 0, name);
-    return Error::invalid_argument;
-  }
-  MethodData m = empty(*data_, nullptr, index.value());
+  ErrorInfo unread;
+  TAPER_LET(index, find(*this, name, info != nullptr ? *info : unread));
+  MethodData m = empty(*data_, nullptr, index);
   Arena arena = Arena::measuring();
   (void)take(arena, *data_, m);
   if (arena.exhausted()) return Error::out_of_memory;
@@ -241,6 +250,7 @@ Result<MethodRequirements> Program::requirements(const char* name, Span<std::byt
   Arena arena(workspace);
   MethodData* m = nullptr;
   TAPER_TRY(build(arena, *data_, nullptr, index, threads, m, why));
+  internal::end_plans(*m);
   MethodRequirements r;
   r.metadata = rounded_up(metadata);
   r.activations = with_slack(m->regions[0][internal::activations].peak);
@@ -250,7 +260,7 @@ Result<MethodRequirements> Program::requirements(const char* name, Span<std::byt
   return r;
 }
 
-const char* Method::name() const { return data_->table->name()->c_str(); }
+const char* Method::name() const { return data_->name(); }
 index_t Method::input_count() const { return data_->view.inputs.size(); }
 index_t Method::output_count() const { return data_->view.outputs.size(); }
 const char* Method::input_name(index_t i) const {
@@ -281,8 +291,7 @@ TensorRef Method::input(index_t i) const {
 
 Error Method::resize_input(index_t i, Span<const index_t> sizes) {
   MethodData& m = *data_;
-  if (!is_tensor_input(m, i))
-    return m.fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  if (!is_tensor_input(m, i)) return no_tensor_input(m, i);
   TAPER_TRY(
       check_input(m, i, m.values[value_of_input(m, i)].dtype, static_cast<int>(sizes.size())));
   TAPER_TRY(take_shape(m, i, sizes, block_of(m, i).capacity));
@@ -310,8 +319,7 @@ Error Method::set_input(index_t i, const TensorRef& tensor) {
 }
 
 Error Method::set_fixed_input(index_t i, const void* elements, DType dtype) {
-  if (!is_tensor_input(*data_, i))
-    return data_->fail(Error::invalid_argument, TAPER_TEXT("there is no tensor input {}"), i);
+  if (!is_tensor_input(*data_, i)) return no_tensor_input(*data_, i);
   const Shape& shape = data_->given[i].shape;
   for (int d = 0; d < shape.rank; ++d)
     if (extent_of(*data_, i, d).operation() != format::Operation::literal)

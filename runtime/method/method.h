@@ -45,7 +45,9 @@ struct InstructionInfo {
 ///   method.execute();
 ///   argmax(method.output(0));
 ///
-/// A handle on the memory given to `create`, which must outlive it, as must the session.
+/// A handle on the memory given to `create`, which must outlive it, or `close`, as must the
+/// session. Of a closed method as long as its memory is intact: there are no inputs, outputs and
+/// instructions, and calls return invalid_argument.
 class Method {
  public:
   /// Builds the tables and prepares every instruction at the maximum of every symbol: what cannot
@@ -57,6 +59,15 @@ class Method {
   static Result<Method> create(Session& session, const char* name, const MethodMemory& memory = {},
                                ErrorInfo* info = nullptr);
 
+  /// Ends the method: afterwards its memory may go, and one less is open of the session. Kernels
+  /// and devices that hold something for it are told. Only who frees or reuses memory, or has such
+  /// kernels, needs to call it.
+  ///
+  /// Errors: invalid_argument if it is closed already; device_failed if work that waited failed (it
+  /// is closed nonetheless).
+  Error close();
+
+  /// nullptr: the method is closed.
   const char* name() const;
   index_t input_count() const;
   index_t output_count() const;

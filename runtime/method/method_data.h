@@ -40,8 +40,8 @@ struct RegionMemory {
 
 struct MethodData {
   const ProgramData* program;
-  SessionData* session;  ///< nullptr while only measuring
-  const format::Method* table;
+  SessionData* session;         ///< nullptr while only measuring
+  const format::Method* table;  ///< nullptr: the method is closed
   MethodView view;
   index_t index;  ///< of the method in the program
 
@@ -79,6 +79,8 @@ struct MethodData {
 #endif
   /// Says in `info` that instruction `i` failed, and what the debug table says of it.
   Error fail_at(index_t i, Error e);
+  /// nullptr of a closed method.
+  const char* name() const { return table != nullptr ? table->name()->c_str() : nullptr; }
   /// What the debug table says of instruction `i`, nullptr if nothing.
   const char* debug_text(index_t i, uint32_t (format::InstructionDebug::*text)() const) const;
 };
@@ -115,5 +117,8 @@ Error check_overlaps(MethodData&, index_t instruction);
 
 /// Shape rule, stride contracts, `prepare`.
 Error prepare(MethodData&, index_t instruction);
+
+/// Tells the kernels of plans that were prepared that these end.
+void end_plans(MethodData&);
 
 }  // namespace taper::internal

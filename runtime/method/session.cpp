@@ -106,6 +106,22 @@ Error initialise(SessionData& d, ErrorInfo& info) {
   return Error::ok;
 }
 
+Error make(const Program& program, Span<std::byte> memory, const SessionOptions& options,
+           SessionData*& made, ErrorInfo& info) {
+  const ProgramData& p = program.data();
+  Arena arena(memory);
+  SessionParts parts(arena, p);
+  if (arena.exhausted())
+    return fail(info, Error::out_of_memory, TAPER_TEXT("the session needs {} bytes, {} were given"),
+                static_cast<int64_t>(program.session_bytes()), memory.size());
+  made = new (parts.data)
+      SessionData{&p, options.threads, parts.states, parts.state_bytes, arena, arena, 0, true};
+  TAPER_TRY(place_device_states(*made, options.device_memory, info));
+  const Error e = initialise(*made, info);
+  if (e != Error::ok) (void)p.end_on_devices(DeviceUser::session, made);
+  return e;
+}
+
 }  // namespace
 }  // namespace internal
 
@@ -116,21 +132,22 @@ Result<Session> Session::create(const Program& program, Span<std::byte> memory,
                                 const SessionOptions& options) {
   ErrorInfo unread;
   ErrorInfo& info = options.info != nullptr ? *options.info : unread;
-  Arena arena(memory);
-  internal::SessionParts parts(arena, program.data());
-  if (arena.exhausted())
-    return fail(info, Error::out_of_memory, TAPER_TEXT("the session needs {} bytes, {} were given"),
-                static_cast<int64_t>(program.session_bytes()), memory.size());
-  SessionData& d = *new (parts.data) SessionData{&program.data(), options.threads, parts.states,
-                                                 parts.state_bytes, arena};
-  TAPER_TRY(internal::place_device_states(d, options.device_memory, info));
-  TAPER_TRY(internal::initialise(d, info));
-  return Session(&d);
+  const internal::ProgramData& p = program.data();
+  // counted first, so that no other thread closes the program meanwhile
+  if (!p.add_session())
+    return fail(info, Error::invalid_argument, TAPER_TEXT("the program is closed"));
+  SessionData* d = nullptr;
+  const Error e = internal::make(program, memory, options, d, info);
+  if (e == Error::ok) return Session(d);
+  p.sessions.fetch_sub(1);
+  return e;
 }
 
 Program Session::program() const { return Program(data_->program); }
 
-index_t Session::state_count() const { return data_->program->view.states.size(); }
+index_t Session::state_count() const {
+  return data_->is_open ? data_->program->view.states.size() : 0;
+}
 
 StateView Session::state(index_t i) const {
   if (i < 0 || i >= state_count()) return {};
@@ -174,11 +191,13 @@ Error Session::write_state(index_t i, Span<const std::byte> bytes) {
 }
 
 Error Session::reset() {
+  TAPER_REQUIRE(data_->is_open, invalid_argument);
   ErrorInfo info;
   return internal::initialise(*data_, info);
 }
 
 Error Session::copy_states(const Session& other) {
+  TAPER_REQUIRE(data_->is_open && other.data_->is_open, invalid_argument);
   if (other.data_->program != data_->program) return Error::invalid_argument;
   for (index_t i = 0; i < state_count(); ++i) {
     const int space = data_->program->view.states[i].space();

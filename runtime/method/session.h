@@ -29,14 +29,21 @@ struct StateView {
 /// Its methods read and write them; a second conversation, or a second training run, is a second
 /// Session. One thread at a time.
 ///
-/// A handle on the memory given to `create`, which must outlive it.
+/// A handle on the memory given to `create`, which must outlive it, or `close`. Of a closed session
+/// as long as its memory is intact: there are no states, and calls return invalid_argument.
 class Session {
  public:
   /// Places the states in `memory` (`program.session_bytes()`) and gives them their initial values.
-  /// What is left of the memory serves methods that are created without memory of their own.
-  /// Errors: out_of_memory; not_supported if an initial value is not in the file.
+  /// What is left of the memory serves methods that are created without memory of their own; when
+  /// the last open method is closed, they have given it back.
+  /// Errors: out_of_memory; not_supported if an initial value is not in the file; invalid_argument
+  /// if the program is closed.
   static Result<Session> create(const Program& program, Span<std::byte> memory,
                                 const SessionOptions& options = {});
+
+  /// Ends the session: afterwards its memory may go, and one less is open of the program. Devices
+  /// of the program are told. Errors: as of `Program::close`, for methods that are open.
+  Error close(ErrorInfo* info = nullptr);
 
   Program program() const;
 

@@ -10,8 +10,11 @@ struct SessionData {
   const Threads* threads;
   void** states;  ///< the address of each state, in its space
   size_t* state_bytes;
-  Arena arena;  ///< what is left of the session's memory: methods without memory of their own take
-                ///< from it
+  Arena arena;   ///< what is left of the session's memory: methods without memory of their own take
+                 ///< from it
+  Arena unused;  ///< the same without any method
+  uint32_t methods;  ///< open ones
+  bool is_open;
 };
 
 /// What `Session::create` takes from host memory, in this order; also when measuring.

@@ -203,9 +203,10 @@ Error fill_tables(MethodData& m) {
     const Step step = step_of(m, in);
     void* plan = in.kind() == InstructionKind::kernel ? out.plan : nullptr;
     out = {};
-    if (in.kind() == InstructionKind::kernel)
+    if (in.kind() == InstructionKind::kernel) {
       out.kernel = m.program->kernels[in.target()];
-    else
+      if (out.kernel->end != nullptr) std::memset(plan, 0, out.kernel->plan_bytes);
+    } else
       out.control.target = in.target(), out.control.condition = in.condition();
     out.arguments = m.slots + in.arguments_first();
     out.plan = plan;
@@ -237,12 +238,10 @@ const char* MethodData::debug_text(index_t i,
 }
 
 #ifdef TAPER_NO_MESSAGES
-Error MethodData::named(Error e) {
-  return internal::fail(info, e, nullptr, 0, 0, 0, table->name()->c_str());
-}
+Error MethodData::named(Error e) { return internal::fail(info, e, nullptr, 0, 0, 0, name()); }
 #else
 Error MethodData::fail(Error e, const char* message, int64_t a, int64_t b, int64_t c) {
-  return internal::fail(info, e, message, a, b, c, table->name()->c_str());
+  return internal::fail(info, e, message, a, b, c, name());
 }
 #endif
 

@@ -459,6 +459,7 @@ Error prepare(MethodData& m, index_t i) {
   if (k.prepare != nullptr) {
     Context context{nullptr, 0, m.context.threads, &m.info};
     if (Error e = k.prepare(context, in.plan, in.arguments); e != Error::ok) return m.fail_at(i, e);
+    in.ends = k.end != nullptr;
     if (!m.placed) {
       if (context.scratch_bytes > m.context.scratch_bytes)
         m.context.scratch_bytes = context.scratch_bytes;

@@ -186,7 +186,8 @@ Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
   TAPER_TRY(find_kernels(p, kernels, options, info));
   for (index_t i = 0; i < count_of(table->methods()); ++i)
     TAPER_TRY(internal::verify_method(p, *p.method(i), info));
-  TAPER_TRY(place_constants(p, options, info));
+  if (const Error e = place_constants(p, options, info); e != Error::ok)
+    return (void)p.end_on_devices(DeviceUser::program, &p), e;
   return Program(&p);
 }
 
@@ -199,7 +200,9 @@ Result<size_t> Program::metadata_bytes(Span<const std::byte> file) {
   return arena.used() + alignof(ProgramData);  // the caller's memory may be aligned to nothing
 }
 
-index_t Program::method_count() const { return count_of(data_->table->methods()); }
+index_t Program::method_count() const {
+  return data_->is_open() ? count_of(data_->table->methods()) : 0;
+}
 
 const char* Program::method_name(index_t i) const {
   return i >= 0 && i < method_count() ? data_->method(i)->name()->c_str() : nullptr;
@@ -212,16 +215,18 @@ Result<index_t> Program::find_method(const char* name) const {
 }
 
 size_t Program::session_bytes() const {
+  if (!data_->is_open()) return 0;
   Arena arena = Arena::measuring();
   internal::SessionParts parts(arena, *data_);
   return arena.used() + segment_alignment;
 }
 
 size_t Program::session_device_bytes(int space) const {
-  return internal::device_state_bytes(*data_, space);
+  return data_->is_open() ? internal::device_state_bytes(*data_, space) : 0;
 }
 
 Error Program::verify_segments(ErrorInfo* info) const {
+  TAPER_REQUIRE(data_->is_open(), invalid_argument);
   ErrorInfo unread;
   index_t i = 0;
   for (const format::Segment& s : internal::span_of(data_->table->segments())) {
@@ -236,7 +241,9 @@ Error Program::verify_segments(ErrorInfo* info) const {
 }
 
 const format::Program& Program::table() const { return *data_->table; }
-Span<const std::byte> Program::file() const { return data_->file; }
+Span<const std::byte> Program::file() const {
+  return data_->is_open() ? data_->file : Span<const std::byte>();
+}
 const Kernel& Program::kernel(index_t i) const { return *data_->kernels[i]; }
 
 }  // namespace taper

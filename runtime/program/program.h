@@ -41,7 +41,8 @@ struct MethodRequirements {
 /// A verified file with its kernels: immutable, shared by threads and by any number of sessions.
 ///
 /// A handle: copies refer to the same tables. The file and the metadata must outlive it and
-/// everything made from it.
+/// everything made from it, or `close`. Of a closed program as long as its metadata is intact:
+/// there are no methods, calls return invalid_argument, and sizes are 0.
 class Program {
  public:
   /// Verifies the file and finds its kernels.
@@ -64,6 +65,14 @@ class Program {
         Span<const std::byte>(reinterpret_cast<const std::byte*>(file), static_cast<index_t>(n)),
         kernels, metadata, options);
   }
+
+  /// Ends the program: afterwards its file and its metadata may go. Devices that it uses are told.
+  /// Only who frees or reuses memory, or has such devices, needs to call it.
+  ///
+  /// Errors: busy if sessions are open (`info->values[0]` says how many; nothing was done);
+  /// invalid_argument if it is closed already; device_failed if work that waited failed (it is
+  /// closed nonetheless).
+  Error close(ErrorInfo* info = nullptr);
 
   /// What `load` takes of `metadata`, alignment included. Verifies the file's structure first.
   static Result<size_t> metadata_bytes(Span<const std::byte> file);
@@ -92,7 +101,8 @@ class Program {
   /// the whole file. invalid_program: `info->values[0]` is the segment that is damaged.
   Error verify_segments(ErrorInfo* info = nullptr) const;
 
-  /// The file's tables, for tools: include taper/schema/program_generated.h to read them.
+  /// The file's tables, for tools: include taper/schema/program_generated.h to read them. Not of a
+  /// closed program, as `kernel`.
   const format::Program& table() const;
   Span<const std::byte> file() const;
   /// The record taken for entry `i` of the program's kernel table.

@@ -1,6 +1,8 @@
 // The loader's view of a program: FlatBuffers' accessors as spans, and what `Program::load` adds to
 // them. Only the loader, sessions and methods include this; applications see program.h.
 #pragma once
+#include <atomic>
+
 #include "taper/kernels/kernel.h"
 #include "taper/runtime/core/error.h"
 #include "taper/runtime/device/device.h"
@@ -88,7 +90,8 @@ struct MethodView {
   Span<const format::Instruction> instructions;
 };
 
-/// A loaded program: lies at the start of the caller's metadata, never changes after `load`.
+/// A loaded program: lies at the start of the caller's metadata. Only the count of its sessions
+/// changes after `load`.
 struct ProgramData {
   Span<const std::byte> file;
   const format::Program* table;
@@ -98,6 +101,20 @@ struct ProgramData {
   const void** constants;  ///< address of each constant's dense elements; nullptr: not in this file
   Device* devices[max_spaces];  ///< of each space; nullptr: the host
   int space_count;
+  mutable std::atomic<uint32_t> sessions{0};  ///< open ones, or `closed`
+
+  static constexpr uint32_t closed = UINT32_MAX;
+  bool is_open() const { return sessions.load(std::memory_order_relaxed) != closed; }
+  /// False: the program is closed.
+  bool add_session() const {
+    uint32_t open = sessions.load(std::memory_order_relaxed);
+    while (open != closed && !sessions.compare_exchange_weak(open, open + 1)) {
+    }
+    return open != closed;
+  }
+  /// Tells the devices that `user` ends, when they have nothing left to do. An error of theirs is
+  /// no reason to keep it.
+  Error end_on_devices(DeviceUser user, const void* which) const;
 
   const format::Method* method(index_t i) const {
     return table->methods()->Get(static_cast<uint32_t>(i));

@@ -215,10 +215,13 @@ Error ExactCalls::call(const Kernel& kernel, Context& context, const Slot* slots
   ExactSlots exact(kernel, slots);
   const Block plan(kernel.plan_bytes, 0, true);
   Error error = Error::ok;
+  if (kernel.end != nullptr) std::memset(plan.data(), 0, kernel.plan_bytes);
   if (kernel.prepare != nullptr) error = kernel.prepare(context, plan.data(), exact.data());
+  const bool prepared = error == Error::ok;
   const Block scratch(context.scratch_bytes, 0, true);
   context.scratch = context.scratch_bytes > 0 ? scratch.data() : nullptr;
-  if (error == Error::ok) error = kernel.run(context, plan.data(), exact.data());
+  if (prepared) error = kernel.run(context, plan.data(), exact.data());
+  if (prepared && kernel.end != nullptr) kernel.end(plan.data());
   wrong_ += exact.finish();
   if (!scratch.is_intact()) wrong_ += std::string(kernel.name) + " wrote beside its scratch; ";
   if (!plan.is_intact()) wrong_ += std::string(kernel.name) + " wrote beside its plan; ";

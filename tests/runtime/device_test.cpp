@@ -327,5 +327,48 @@ TEST(device, has_nothing_left_to_do_when_the_host_fails) {
   }
 }
 
+// ---- the end ----
+
+TEST(device, is_told_who_ends_when_it_has_nothing_left_to_do) {
+  OnDevice on;
+  ASSERT_TRUE(on.method != nullptr && on.method->ok());
+  ASSERT_EQ(on.method->value().execute(), Error::ok);
+  ASSERT_EQ(on.method->value().close(), Error::ok);
+  ASSERT_EQ(on.session->value().close(), Error::ok);
+  ASSERT_EQ(on.program->value().close(), Error::ok);
+  ASSERT_EQ(on.device.ended.size(), 3u);
+  EXPECT_EQ(on.device.ended[0].first, DeviceUser::method);
+  EXPECT_EQ(on.device.ended[0].second, on.device.last_context);
+  EXPECT_EQ(on.device.ended[1].first, DeviceUser::session);
+  EXPECT_EQ(on.device.ended[2].first, DeviceUser::program);
+}
+
+TEST(device, is_told_of_users_that_were_not_made) {
+  OnDevice on(device_program(), {16 + 64 - 1, 0, 0});
+  EXPECT_EQ(on.program->error(), Error::out_of_memory);
+  ASSERT_EQ(on.device.ended.size(), 1u);
+  EXPECT_EQ(on.device.ended[0].first, DeviceUser::program);
+
+  ProgramFile p = device_program();
+  p.constants[1].embedded = false;  // the initial value
+  OnDevice without_value(p);
+  EXPECT_EQ(without_value.session->error(), Error::not_supported);
+  ASSERT_EQ(without_value.device.ended.size(), 1u);
+  EXPECT_EQ(without_value.device.ended[0].first, DeviceUser::session);
+  EXPECT_EQ(without_value.program->value().close(), Error::ok);
+}
+
+TEST(device, may_fail_while_its_user_is_closed) {
+  OnDevice on(device_io_program());
+  ASSERT_TRUE(on.method != nullptr && on.method->ok());
+  const float x[] = {1, 2, 3, 4};
+  ASSERT_EQ(on.method->value().set_input(0, x), Error::ok);  // the copy waits
+  on.device.fail_next();
+  EXPECT_EQ(on.method->value().close(), Error::device_failed);
+  EXPECT_THAT(on.method->value().last_error().message, StrEq("queued work of the method failed"));
+  EXPECT_EQ(on.method->value().close(), Error::invalid_argument);
+  EXPECT_EQ(on.session->value().close(), Error::ok);
+}
+
 }  // namespace
 }  // namespace taper::test

@@ -1,8 +1,11 @@
 // A device for tests: memory that the host must not touch, and a queue that does nothing until
 // somebody waits.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "taper/runtime/device/device.h"
@@ -36,6 +39,7 @@ class FakeDevice : public Device {
 
   Error run(const Kernel& kernel, Context& context, const void* plan,
             const Slot* arguments) override {
+    last_context = &context;
     queue_.push_back([&kernel, &context, plan, arguments] {
       std::vector<Slot> slots(arguments, arguments + kernel.expected_count);
       std::vector<TensorRef> tensors(slots.size());
@@ -71,6 +75,12 @@ class FakeDevice : public Device {
     });
     return Error::ok;
   }
+  void end(DeviceUser user, const void* which) override {
+    EXPECT_TRUE(queue_.empty()) << "told while work waits";
+    ended.emplace_back(user, which);
+  }
+  std::vector<std::pair<DeviceUser, const void*>> ended;
+  const Context* last_context = nullptr;  // of the last kernel
   Error wait() override {
     ++waits;
     Error first = Error::ok;

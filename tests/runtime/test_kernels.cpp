@@ -78,7 +78,8 @@ struct Rule<test::ops::fill> {
 
 namespace test {
 
-thread_local int prepared = 0;
+thread_local int prepared = 0, held = 0, ended = 0;
+thread_local index_t refused_size = -1;
 
 namespace {
 
@@ -96,6 +97,24 @@ Error run_add(Context&, const AddPlan& plan, View<const float> a, View<const flo
   for (index_t i = 0; i < plan.count; ++i) out.data()[i] = a.data()[i] + b.data()[i];
   return Error::ok;
 }
+
+struct HoldingPlan {
+  static constexpr uint32_t overwrites = 0b11;
+  bool holds;
+  AddPlan add;
+};
+Error prepare_holding(Context& context, HoldingPlan& plan, View<const float> a, View<const float> b,
+                      View<float> out) {
+  if (a.size(0) == refused_size) return Error::not_supported;
+  if (!plan.holds) ++held;
+  plan.holds = true;
+  return prepare_add(context, plan.add, a, b, out);
+}
+Error run_holding(Context& context, const HoldingPlan& plan, View<const float> a,
+                  View<const float> b, View<float> out) {
+  return run_add(context, plan.add, a, b, out);
+}
+void end_holding(HoldingPlan& plan) { plan.holds = false, --held, ++ended; }
 
 struct RowsPlan {
   index_t rows, columns, stride;
@@ -166,6 +185,8 @@ constexpr Kernel take_f32 = make_kernel<ops::take, run_take>("take_f32");
 constexpr Kernel join_f32 = make_kernel<ops::join, run_join>("join_f32");
 constexpr Kernel fill_f32 = make_kernel<ops::fill, run_fill>("fill_f32");
 constexpr Kernel negate_f32 = make_kernel<ops::negate, prepare_negate, run_negate>("negate_f32");
+constexpr Kernel holding_add_f32 =
+    make_kernel<ops::add, prepare_holding, run_holding, end_holding>("holding_add_f32");
 
 namespace {
 constexpr const Kernel* list[] = {&add_f32,  &sum_rows_f32, &take_f32,

@@ -32,6 +32,13 @@ extern const Kernel negate_f32;
 
 extern const KernelSet kernels;
 
+/// `add`, whose plan holds one of `held`, from its first `prepare` on.
+extern const Kernel holding_add_f32;
+/// How many plans on this thread hold something, and how often one was told that it ends.
+extern thread_local int held, ended;
+/// The sizes whose `prepare` by `holding_add_f32` fails.
+extern thread_local index_t refused_size;
+
 /// How often a kernel's `prepare` ran on this thread since the test set it to zero.
 extern thread_local int prepared;
 

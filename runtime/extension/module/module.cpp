@@ -51,6 +51,9 @@ struct Module::Parts {
   std::atomic<bool> entered{false};
 
   ~Parts() {
+    for (auto& [name, method] : methods) (void)method.close();
+    if (session) (void)session->close();
+    if (program) (void)program->close();
     if (refused_by == this) refused_by = nullptr;
   }
 

@@ -104,7 +104,7 @@ struct ModuleOptions {
 KernelSet default_kernels();
 
 /// A program with one session, and a method for each entry point that was called, all with memory
-/// of its own.
+/// of its own. The destructor closes them: what was taken out of the module must not be used later.
 ///
 /// One thread at a time: a call while another thread is inside does nothing and returns `busy`.
 /// Give each thread a Module of its own; those of one file share the mapped weights.
@@ -141,7 +141,7 @@ class Module {
                                            const std::vector<Input>& inputs);
 
   /// The method itself, created on the first call: for inputs without a copy, limits, profiles.
-  /// Calls of a Method never return `busy`: keep them on one thread.
+  /// Calls of a Method never return `busy`: keep them on one thread. The module closes it.
   Result<Method> method(const std::string& name);
   Program program() const;
   Session& session();
