@@ -39,9 +39,8 @@ consteval int position() {
 template <const Operator& op>
 class Arguments {
  public:
-  explicit Arguments(const Boxed* boxed, Location here) : boxed_(boxed), here_(here) {}
+  explicit Arguments(const Boxed* boxed) : boxed_(boxed) {}
 
-  Location here() const { return here_; }
   template <Name name>
   const Boxed& boxed() const {
     return boxed_[position<op, name>()];
@@ -106,7 +105,6 @@ class Arguments {
 
  private:
   const Boxed* boxed_;
-  Location here_;
 };
 
 }  // namespace taper::eager

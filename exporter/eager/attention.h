@@ -10,14 +10,14 @@ struct Attention {
   std::optional<double> scale;
 
   /// 1 / sqrt(features) if none is given.
-  double scale_of_scores(Location here) const;
+  double scale_of_scores() const;
   /// query key^T scale, masked: (…, queries, keys).
-  Tensor scores(Location here) const;
+  Tensor scores() const;
   /// What the values are multiplied by.
-  Tensor weights(const Tensor& scores, Location here) const;
+  Tensor weights(const Tensor& scores) const;
 };
 
 /// Each head of `t` (…, heads, length, features) as often as one of `query` has its turn.
-Tensor repeat_heads(const Tensor& t, const Tensor& query, Location here);
+Tensor repeat_heads(const Tensor& t, const Tensor& query);
 
 }  // namespace taper::eager

@@ -54,6 +54,7 @@ class CallNode final : public Node {
     result_count = info.schema.result_count;
   }
   Gradients backward(const Gradients& results) override {
+    const PlaceScope scope(call_.here());
     const OperatorInfo& info = call_.info();
     if (std::none_of(results.begin(), results.end(), has_halves))
       return info.derivative->run(call_, results);

@@ -159,6 +159,12 @@ auto call(const Location& here, const A&... a) {
     return internal::call<schema<op>.result_count>(info, here, a...);
 }
 
+/// The same at the place of the scope: what decompositions and derivatives call.
+template <const Operator& op, class... A>
+auto call(const A&... a) {
+  return call<op>(place(), a...);
+}
+
 /// The in-place twin of `op`: `self` becomes the result. `self` is argument 0 and is not repeated.
 template <const Operator& op, class... A>
 Tensor& call_in_place(const Location& here, Tensor& self, const A&... a) {

@@ -199,7 +199,10 @@ void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* resu
 Results decompose(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   try {
     Results parts;
-    in_terms_of(info, here, [&] { parts = info.decomposition->run(arguments, here); });
+    in_terms_of(info, here, [&] {
+      const PlaceScope scope(here);
+      parts = info.decomposition->run(arguments);
+    });
     return parts;
   } catch (EagerError& e) {
     e.in_call_of(info.name);

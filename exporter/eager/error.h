@@ -17,6 +17,8 @@ class EagerError : public ExportError {
       : ExportError(at.known() ? at.to_string() + ": " + message : message),
         at_(at),
         message_(message) {}
+  /// In a decomposition or a derivative: at the place of the call that is computed.
+  explicit EagerError(const std::string& message) : EagerError(place(), message) {}
   Location where() const { return at_; }
   const char* what() const noexcept override {
     return outer_.empty() ? ExportError::what() : outer_.c_str();

@@ -9,10 +9,10 @@ namespace taper::eager {
 bool is_vector_of(const Dims& a, const Dims& b);
 
 /// P y, or P^T y with `back` false: the exchanges of rows that `pivots` name, of the rows of `y`.
-Tensor exchange_rows(const Tensor& pivots, const Tensor& y, bool back, Location here);
+Tensor exchange_rows(const Tensor& pivots, const Tensor& y, bool back);
 /// The determinant of P: 1 or -1.
-Tensor sign_of_exchanges(const Tensor& pivots, DType dtype, Location here);
+Tensor sign_of_exchanges(const Tensor& pivots, DType dtype);
 /// The determinant of P L U.
-Tensor determinant_by(const Tensor& lu, const Tensor& pivots, Location here);
+Tensor determinant_by(const Tensor& lu, const Tensor& pivots);
 
 }  // namespace taper::eager

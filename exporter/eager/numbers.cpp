@@ -13,35 +13,32 @@ namespace {
 
 // ---- numbers
 
-Boxed extent(const Boxed* boxed, Location here) {
-  const Arguments<ops::sym_size_int> a(boxed, here);
-  return Boxed::of(a.tensor<"self">().size(a.integer<"dim">(), here));
+Boxed extent(const Boxed* boxed) {
+  const Arguments<ops::sym_size_int> a(boxed);
+  return Boxed::of(a.tensor<"self">().size(a.integer<"dim">()));
 }
 
-Boxed stride(const Boxed* boxed, Location here) {
-  const Arguments<ops::sym_stride_int> a(boxed, here);
+Boxed stride(const Boxed* boxed) {
+  const Arguments<ops::sym_stride_int> a(boxed);
   const Tensor self = a.tensor<"self">();
   const int64_t rank = self.rank(), dim = a.integer<"dim">();
   if (dim < -rank || dim >= rank)
-    throw EagerError(here, "sym_stride.int: dim " + std::to_string(dim) + " is outside [" +
-                               std::to_string(-rank) + ", " + std::to_string(rank) + ") for " +
-                               to_string(self.sizes()));
+    throw EagerError("sym_stride.int: dim " + std::to_string(dim) + " is outside [" +
+                     std::to_string(-rank) + ", " + std::to_string(rank) + ") for " +
+                     to_string(self.sizes()));
   return Boxed::of(self.strides()[static_cast<size_t>(dim < 0 ? dim + rank : dim)]);
 }
 
-Boxed element_count(const Boxed* boxed, Location) { return Boxed::of(boxed[0].tensor().numel()); }
-Boxed offset(const Boxed* boxed, Location) { return Boxed::of(boxed[0].tensor().storage_offset()); }
-Boxed dense(const Boxed* boxed, Location) { return Boxed::of(boxed[0].tensor().is_dense()); }
-Boxed element(const Boxed* boxed, Location here) {
-  return Boxed::of(boxed[0].tensor().scalar(here));
-}
+Boxed element_count(const Boxed* boxed) { return Boxed::of(boxed[0].tensor().numel()); }
+Boxed offset(const Boxed* boxed) { return Boxed::of(boxed[0].tensor().storage_offset()); }
+Boxed dense(const Boxed* boxed) { return Boxed::of(boxed[0].tensor().is_dense()); }
+Boxed element(const Boxed* boxed) { return Boxed::of(boxed[0].tensor().scalar()); }
 
 // ---- checks
 
 /// Throws if what a fact asked for cannot hold; what its symbols leave open goes into the graph.
-void settle(const OperatorInfo& info, const Facts<Dim>& facts, const std::string& message,
-            Location here) {
-  if (facts.failed) throw EagerError(here, std::string(info.name) + ": " + message);
+void settle(const OperatorInfo& info, const Facts<Dim>& facts, const std::string& message) {
+  if (facts.failed) throw EagerError(std::string(info.name) + ": " + message);
   for (Check check : facts.checks) {
     check.message = message;
     if (Recorder* r = recorder()) r->assume(check);
@@ -49,8 +46,8 @@ void settle(const OperatorInfo& info, const Facts<Dim>& facts, const std::string
 }
 
 template <const Operator& op>
-Boxed in_range(const Boxed* boxed, Location here) {
-  const Arguments<op> a(boxed, here);
+Boxed in_range(const Boxed* boxed) {
+  const Arguments<op> a(boxed);
   const Dim size = a.template boxed<"size">().dim;
   const int64_t lowest =
       &op == &ops::sym_constrain_range_for_size ? 0 : std::numeric_limits<int64_t>::min();
@@ -58,76 +55,73 @@ Boxed in_range(const Boxed* boxed, Location here) {
                 high = a.template has<"max">() ? a.template integer<"max">()
                                                : std::numeric_limits<int64_t>::max();
   if (a.template boxed<"size">().kind != Kind::integer)
-    throw EagerError(here, std::string(name_of(op)) + ": size must be an integer");
+    throw EagerError(std::string(name_of(op)) + ": size must be an integer");
   if (low > high)
-    throw EagerError(here, std::string(name_of(op)) + ": max " + std::to_string(high) +
-                               " is less than min " + std::to_string(low));
+    throw EagerError(std::string(name_of(op)) + ": max " + std::to_string(high) +
+                     " is less than min " + std::to_string(low));
   Facts<Dim> facts;
   const bool holds =
       facts.at_least(size, low, TAPER_TEXT("")) && facts.at_least(high, size, TAPER_TEXT(""));
   facts.failed = !holds;
-  settle(
-      info_of(op), facts,
-      size.to_string() + " must lie in [" + std::to_string(low) + ", " + std::to_string(high) + "]",
-      here);
+  settle(info_of(op), facts,
+         size.to_string() + " must lie in [" + std::to_string(low) + ", " + std::to_string(high) +
+             "]");
   return Boxed::absent(Kind::none);
 }
 
-Boxed assert_scalar(const Boxed* boxed, Location here) {
-  const Arguments<ops::_assert_scalar> a(boxed, here);
+Boxed assert_scalar(const Boxed* boxed) {
+  const Arguments<ops::_assert_scalar> a(boxed);
   const Boxed& self = a.boxed<"self">();
   const std::string message(a.text<"assert_msg">());
   if (self.kind == Kind::real) {
-    if (self.real == 0) throw EagerError(here, "_assert_scalar: " + message);
+    if (self.real == 0) throw EagerError("_assert_scalar: " + message);
     return Boxed::absent(Kind::none);
   }
-  if (proves_equal(self.dim, 0)) throw EagerError(here, "_assert_scalar: " + message);
+  if (proves_equal(self.dim, 0)) throw EagerError("_assert_scalar: " + message);
   if (!proves_different(self.dim, 0))
     if (Recorder* r = recorder()) r->assume({Comparison::not_equal, self.dim, 0, message});
   return Boxed::absent(Kind::none);
 }
 
-void require_element(const Tensor& self, std::string_view message, Location here) {
-  if (self.scalar(here).to<double>() == 0)
-    throw EagerError(here, "_assert_async: " + std::string(message));
+void require_element(const Tensor& self, std::string_view message) {
+  if (self.scalar().to<double>() == 0) throw EagerError("_assert_async: " + std::string(message));
 }
-Boxed assert_element(const Boxed* boxed, Location here) {
-  const Arguments<ops::_assert_async> a(boxed, here);
-  require_element(a.tensor<"self">(), nameless_assertion, here);
+Boxed assert_element(const Boxed* boxed) {
+  const Arguments<ops::_assert_async> a(boxed);
+  require_element(a.tensor<"self">(), nameless_assertion);
   return Boxed::absent(Kind::none);
 }
-Boxed assert_element_with_message(const Boxed* boxed, Location here) {
-  const Arguments<ops::_assert_async_msg> a(boxed, here);
-  require_element(a.tensor<"self">(), a.text<"assert_msg">(), here);
-  return Boxed::absent(Kind::none);
-}
-
-Boxed assert_no_errors(const Boxed* boxed, Location here) {
-  const Arguments<ops::_linalg_check_errors> a(boxed, here);
-  if (any(a.tensor<"info">(), here).scalar(here).to<double>() != 0)
-    throw EagerError(here, message_of_info(a.text<"api_name">()));
+Boxed assert_element_with_message(const Boxed* boxed) {
+  const Arguments<ops::_assert_async_msg> a(boxed);
+  require_element(a.tensor<"self">(), a.text<"assert_msg">());
   return Boxed::absent(Kind::none);
 }
 
-Boxed assert_metadata(const Boxed* boxed, Location here) {
+Boxed assert_no_errors(const Boxed* boxed) {
+  const Arguments<ops::_linalg_check_errors> a(boxed);
+  if (any(a.tensor<"info">()).scalar().to<double>() != 0)
+    throw EagerError(message_of_info(a.text<"api_name">()));
+  return Boxed::absent(Kind::none);
+}
+
+Boxed assert_metadata(const Boxed* boxed) {
   const OperatorInfo& info = info_of(ops::_assert_tensor_metadata);
-  const Arguments<ops::_assert_tensor_metadata> a(boxed, here);
+  const Arguments<ops::_assert_tensor_metadata> a(boxed);
   const Tensor t = a.tensor<"a">();
   const auto require_equal = [&](const char* what, const Dims& got, const Dims& wanted) {
     Facts<Dim> facts;
     facts.failed = got.size() != wanted.size();
     for (size_t k = 0; k < got.size() && !facts.failed; ++k)
       facts.failed = !facts.equal(got[k], wanted[k], TAPER_TEXT(""));
-    settle(info, facts,
-           std::string("the ") + what + " must be " + to_string(wanted) + ", got " + to_string(got),
-           here);
+    settle(
+        info, facts,
+        std::string("the ") + what + " must be " + to_string(wanted) + ", got " + to_string(got));
   };
   if (a.has<"size">()) require_equal("sizes", t.sizes(), a.dims<"size">());
   if (a.has<"stride">()) require_equal("strides", t.strides(), a.dims<"stride">());
   if (a.has<"dtype">() && t.dtype() != a.dtype<"dtype">())
-    throw EagerError(here, std::string("_assert_tensor_metadata: the dtype must be ") +
-                               taper::name_of(a.dtype<"dtype">()) + ", got " +
-                               taper::name_of(t.dtype()));
+    throw EagerError(std::string("_assert_tensor_metadata: the dtype must be ") +
+                     taper::name_of(a.dtype<"dtype">()) + ", got " + taper::name_of(t.dtype()));
   return Boxed::absent(Kind::none);
 }
 
@@ -165,7 +159,8 @@ Boxed dispatch_number(const OperatorInfo& info, const Boxed* arguments, const Lo
       throw EagerError(here, std::string(info.name) + ": the tensor " +
                                  std::string(info.arguments[i].name) + " is undefined");
   try {
-    return info.number->run(arguments, here);
+    const PlaceScope scope(here);
+    return info.number->run(arguments);
   } catch (EagerError& e) {  // as a tensor says it; the message names the operator too
     e.in_call_of(info.name);
     throw;

@@ -12,7 +12,7 @@ namespace taper::eager {
 
 struct NumberOperator {
   const Operator* op;
-  Boxed (*run)(const Boxed* arguments, Location here);
+  Boxed (*run)(const Boxed* arguments);
 };
 std::span<const NumberOperator> all_number_operators();
 

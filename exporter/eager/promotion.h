@@ -31,6 +31,6 @@ void recast(const OperatorInfo& info, uint32_t which, Boxed* arguments, Casts& c
 void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Location& here);
 
 /// The tensor in another dtype, differentiably; itself if it has it.
-Tensor cast(const Tensor& tensor, DType dtype, const Location& here);
+Tensor cast(const Tensor& tensor, DType dtype, const Location& here = Location::current());
 
 }  // namespace taper::eager

@@ -11,7 +11,6 @@ namespace taper::eager {
 namespace {
 thread_local Recorder* current = nullptr;
 thread_local std::string path;
-thread_local Location current_place;
 thread_local int64_t least_count = 0, most_count = std::numeric_limits<int64_t>::max();
 thread_local std::string count_name;
 }  // namespace
@@ -29,10 +28,6 @@ const std::string& module_path() { return path; }
 ModulePathScope::ModulePathScope(std::string modules)
     : before_(std::exchange(path, std::move(modules))) {}
 ModulePathScope::~ModulePathScope() { path = std::move(before_); }
-
-PlaceScope::PlaceScope(const Location& place) : before_(current_place) { current_place = place; }
-PlaceScope::~PlaceScope() { current_place = before_; }
-const Location& place() { return current_place; }
 
 CountBounds::CountBounds(int64_t minimum, int64_t maximum, std::string name)
     : minimum_before_(std::exchange(least_count, minimum)),

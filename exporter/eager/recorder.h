@@ -92,21 +92,6 @@ class ModulePathScope {
   std::string before_;
 };
 
-/// Replaces the lines of the calls that follow while it lives: backward() names the forward call
-/// whose derivative runs.
-class PlaceScope {
- public:
-  explicit PlaceScope(const Location& place);
-  ~PlaceScope();
-  PlaceScope(const PlaceScope&) = delete;
-  PlaceScope& operator=(const PlaceScope&) = delete;
-
- private:
-  Location before_;
-};
-/// The place that replaces the calls' own lines on this thread; unknown if nothing replaces them.
-const Location& place();
-
 /// Bounds of sizes that calls read from the elements of tensors, such as the number of true
 /// elements of a mask. They hold for the calls that follow while it lives. A call that knows closer
 /// bounds uses its own.
@@ -124,10 +109,11 @@ class CountBounds {
 };
 /// The integer in the only element of `tensor`, for use as a size. In a trace it is a symbol that
 /// lies in [minimum, maximum] and in the `CountBounds` of this thread.
-Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum, Location here);
+Dim element_as_dim(const Tensor& tensor, int64_t minimum, int64_t maximum,
+                   Location here = Location::current());
 
 /// The other way: a number, perhaps a symbol, as a 0-dim tensor.
-Tensor dim_as_tensor(Dim number, DType dtype, Location here);
+Tensor dim_as_tensor(Dim number, DType dtype, Location here = Location::current());
 
 /// A new tensor of a traced value: its own storage, no elements.
 Tensor traced_tensor(const TensorType<Dim>& type);

@@ -22,13 +22,13 @@ constexpr int resampled_dims() {
 
 /// `op` of a tensor and sizes; `align_corners` where the row has it.
 template <const Operator& op, class... Sizes>
-Tensor call_upsample(Location here, bool align_corners, const Scales& scales, const Tensor& tensor,
+Tensor call_upsample(bool align_corners, const Scales& scales, const Tensor& tensor,
                      const Sizes&... sizes) {
   return [&]<size_t... i>(std::index_sequence<i...>) {
     if constexpr (position_of(schema<op>, "align_corners") >= 0)
-      return call<op>(here, tensor, sizes..., align_corners, scales[i]...);
+      return call<op>(tensor, sizes..., align_corners, scales[i]...);
     else
-      return call<op>(here, tensor, sizes..., scales[i]...);
+      return call<op>(tensor, sizes..., scales[i]...);
   }
   (std::make_index_sequence<resampled_dims<op>()>());
 }

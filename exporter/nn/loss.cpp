@@ -63,20 +63,15 @@ Tensor PoissonNLLLoss::forward(const Tensor& input, const Tensor& target, Locati
 
 Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target, const Tensor& var,
                                 Location here) {
-  const Tensor given = var.rank() + 1 == input.rank() ? var.unsqueeze(-1, here) : var;
+  const PlaceScope scope(here);
+  const Tensor given = var.rank() + 1 == input.rank() ? var.unsqueeze(-1) : var;
   // max(var, eps), with the gradient of var itself
   const Tensor fixed = given.detach();
-  const Tensor more =
-      eager::sub(eager::clamp_min(fixed, Scalar(options_.eps), here), fixed, 1, here);
-  const Tensor variance = eager::add(given, more, 1, here);
-  const Tensor distance = eager::sub(input, target, 1, here);
-  Tensor loss = eager::mul(
-      eager::add(eager::log(variance, here),
-                 eager::div(eager::mul(distance, distance, here), variance, here), 1, here),
-      Scalar(0.5), here);
-  if (options_.full)
-    loss = eager::add(loss, Scalar(0.5 * std::log(2 * std::numbers::pi)), Scalar(1), here);
-  return reduced("GaussianNLLLoss", loss, number(reduction()), here);
+  const Tensor variance = given + (eager::clamp_min(fixed, Scalar(options_.eps)) - fixed);
+  const Tensor distance = input - target;
+  Tensor loss = (eager::log(variance) + distance * distance / variance) * 0.5;
+  if (options_.full) loss = loss + 0.5 * std::log(2 * std::numbers::pi);
+  return reduced("GaussianNLLLoss", loss, number(reduction()));
 }
 
 Tensor SoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
@@ -84,10 +79,10 @@ Tensor SoftMarginLoss::forward(const Tensor& input, const Tensor& target, Locati
 }
 
 Tensor MultiLabelSoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
+  const PlaceScope scope(here);
   const Tensor losses =
-      eager::binary_cross_entropy_with_logits(input, target, weight, {}, Reduction::none, here);
-  return reduced("MultiLabelSoftMarginLoss", eager::mean(losses, {-1}, false, std::nullopt, here),
-                 number(reduction()), here);
+      eager::binary_cross_entropy_with_logits(input, target, weight, {}, Reduction::none);
+  return reduced("MultiLabelSoftMarginLoss", eager::mean(losses, {-1}), number(reduction()));
 }
 
 Tensor HingeEmbeddingLoss::forward(const Tensor& input, const Tensor& target, Location here) {

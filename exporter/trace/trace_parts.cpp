@@ -26,7 +26,7 @@ std::vector<ir::Value*> trace_parts(ir::Graph& graph, const ir::Node& node) {
   Tracer tracer(graph);
   const eager::Recording recording(&tracer);
   const eager::NoGrad guard;
-  const eager::PlaceScope place(node.location);
+  const PlaceScope place(node.location);
   const eager::ModulePathScope modules(node.module);
 
   std::unordered_map<const ir::Value*, eager::Tensor> operands;

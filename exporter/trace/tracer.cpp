@@ -153,7 +153,7 @@ ir::Argument Tracer::argument(const Parameter& parameter, const Boxed& b, Locati
 
 void Tracer::record(const eager::OperatorInfo& info, const Boxed* arguments, Tensor* results,
                     const std::vector<Check>& checks, Location here) {
-  if (eager::place().known()) here = eager::place();
+  if (place().known()) here = place();
   if (here.known()) last_ = here;
   std::vector<ir::Argument> list;
   for (int i = 0; i < info.argument_count; ++i)
@@ -261,9 +261,7 @@ bool Tracer::is_declared(const Symbol* symbol) const {
   });
 }
 
-void Tracer::assume(const Check& check) {
-  add_check(check, eager::place().known() ? eager::place() : last_);
-}
+void Tracer::assume(const Check& check) { add_check(check, place().known() ? place() : last_); }
 
 void Tracer::keep_grad(const Tensor& leaf) {
   if (outside_ != nullptr) return outside_->keep_grad(leaf);

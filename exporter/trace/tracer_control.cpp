@@ -120,7 +120,7 @@ Tensor Tracer::track_result(ir::Value* value) {
 
 Tensors Tracer::finish_control(const Operator& op, std::vector<ir::Argument> arguments,
                                Recorded first, Recorded second, Location here) {
-  if (eager::place().known()) here = eager::place();
+  if (place().known()) here = place();
   if (here.known()) last_ = here;
   std::vector<ir::Type> types;
   for (const Tensor& t : second.results) types.push_back(dense_type_of(t));

@@ -19,114 +19,92 @@ std::optional<Tensor> optional(const Arguments<op>& a) {
 
 }  // namespace
 
-TAPER_DECOMPOSITION(absolute) { return {abs(a.tensor<"self">(), a.here())}; }
-TAPER_DECOMPOSITION(sgn) { return {sign(a.tensor<"self">(), a.here())}; }
+TAPER_DECOMPOSITION(absolute) { return {abs(a.tensor<"self">())}; }
+TAPER_DECOMPOSITION(sgn) { return {sign(a.tensor<"self">())}; }
 TAPER_DECOMPOSITION(positive) {
   const Tensor self = a.tensor<"self">();
-  if (self.dtype() == DType::boolean)
-    throw EagerError(a.here(), "positive: is not defined for bool tensors");
+  if (self.dtype() == DType::boolean) throw EagerError("positive: is not defined for bool tensors");
   return {self};
 }
 TAPER_DECOMPOSITION(lift_fresh) { return {a.tensor<"self">()}; }
 
 TAPER_DECOMPOSITION(clip) {
-  return {clamp(a.tensor<"self">(), number<"min">(a), number<"max">(a), a.here())};
+  return {clamp(a.tensor<"self">(), number<"min">(a), number<"max">(a))};
 }
 TAPER_DECOMPOSITION(clip_Tensor) {
-  return {clamp(a.tensor<"self">(), optional<"min">(a), optional<"max">(a), a.here())};
+  return {clamp(a.tensor<"self">(), optional<"min">(a), optional<"max">(a))};
 }
-TAPER_DECOMPOSITION(clamp_min_Tensor) {
-  return {maximum(a.tensor<"self">(), a.tensor<"min">(), a.here())};
-}
-TAPER_DECOMPOSITION(clamp_max_Tensor) {
-  return {minimum(a.tensor<"self">(), a.tensor<"max">(), a.here())};
-}
+TAPER_DECOMPOSITION(clamp_min_Tensor) { return {maximum(a.tensor<"self">(), a.tensor<"min">())}; }
+TAPER_DECOMPOSITION(clamp_max_Tensor) { return {minimum(a.tensor<"self">(), a.tensor<"max">())}; }
 
-TAPER_DECOMPOSITION(multiply_Tensor) {
-  return {mul(a.tensor<"self">(), a.tensor<"other">(), a.here())};
-}
+TAPER_DECOMPOSITION(multiply_Tensor) { return {mul(a.tensor<"self">(), a.tensor<"other">())}; }
 TAPER_DECOMPOSITION(subtract_Tensor) {
-  return {sub(a.tensor<"self">(), a.tensor<"other">(), a.scalar<"alpha">(), a.here())};
+  return {sub(a.tensor<"self">(), a.tensor<"other">(), a.scalar<"alpha">())};
 }
-TAPER_DECOMPOSITION(true_divide_Tensor) {
-  return {div(a.tensor<"self">(), a.tensor<"other">(), a.here())};
-}
-TAPER_DECOMPOSITION(divide_Tensor) {
-  return {div(a.tensor<"self">(), a.tensor<"other">(), a.here())};
-}
+TAPER_DECOMPOSITION(true_divide_Tensor) { return {div(a.tensor<"self">(), a.tensor<"other">())}; }
+TAPER_DECOMPOSITION(divide_Tensor) { return {div(a.tensor<"self">(), a.tensor<"other">())}; }
 TAPER_DECOMPOSITION(float_power_Tensor_Tensor) {
-  return {pow(cast(a.tensor<"self">(), DType::f64, a.here()),
-              cast(a.tensor<"exponent">(), DType::f64, a.here()), a.here())};
+  return {pow(cast(a.tensor<"self">(), DType::f64), cast(a.tensor<"exponent">(), DType::f64))};
 }
 TAPER_DECOMPOSITION(float_power_Tensor_Scalar) {
-  return {pow(cast(a.tensor<"self">(), DType::f64, a.here()), a.scalar<"exponent">(), a.here())};
+  return {pow(cast(a.tensor<"self">(), DType::f64), a.scalar<"exponent">())};
 }
 TAPER_DECOMPOSITION(float_power_Scalar) {
-  return {pow(a.scalar<"self">(), cast(a.tensor<"exponent">(), DType::f64, a.here()), a.here())};
+  return {pow(a.scalar<"self">(), cast(a.tensor<"exponent">(), DType::f64))};
 }
 // Writes the angles into `out`.
 TAPER_DECOMPOSITION(atan2_out) {
   Tensor out = a.tensor<"out">();
-  const Tensor angles = atan2(a.tensor<"self">(), a.tensor<"other">(), a.here());
+  const Tensor angles = atan2(a.tensor<"self">(), a.tensor<"other">());
   if (!is_floating(out.dtype()))
-    throw EagerError(a.here(), std::string("atan2: out must have a floating dtype, not ") +
-                                   taper::name_of(out.dtype()));
+    throw EagerError(std::string("atan2: out must have a floating dtype, not ") +
+                     taper::name_of(out.dtype()));
   if (angles.sizes() != out.sizes())
-    throw EagerError(a.here(), "atan2: out must be " + to_string(angles.sizes()) + ", it is " +
-                                   to_string(out.sizes()));
-  return {out.copy_(angles, a.here())};
+    throw EagerError("atan2: out must be " + to_string(angles.sizes()) + ", it is " +
+                     to_string(out.sizes()));
+  return {out.copy_(angles)};
 }
 
 TAPER_DECOMPOSITION(__and___Tensor) {
-  return {bitwise_and(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+  return {bitwise_and(a.tensor<"self">(), a.tensor<"other">())};
 }
 TAPER_DECOMPOSITION(__and___Scalar) {
-  return {bitwise_and(a.tensor<"self">(), a.scalar<"other">(), a.here())};
+  return {bitwise_and(a.tensor<"self">(), a.scalar<"other">())};
 }
-TAPER_DECOMPOSITION(__or___Tensor) {
-  return {bitwise_or(a.tensor<"self">(), a.tensor<"other">(), a.here())};
-}
-TAPER_DECOMPOSITION(__or___Scalar) {
-  return {bitwise_or(a.tensor<"self">(), a.scalar<"other">(), a.here())};
-}
+TAPER_DECOMPOSITION(__or___Tensor) { return {bitwise_or(a.tensor<"self">(), a.tensor<"other">())}; }
+TAPER_DECOMPOSITION(__or___Scalar) { return {bitwise_or(a.tensor<"self">(), a.scalar<"other">())}; }
 TAPER_DECOMPOSITION(__xor___Tensor) {
-  return {bitwise_xor(a.tensor<"self">(), a.tensor<"other">(), a.here())};
+  return {bitwise_xor(a.tensor<"self">(), a.tensor<"other">())};
 }
 TAPER_DECOMPOSITION(__xor___Scalar) {
-  return {bitwise_xor(a.tensor<"self">(), a.scalar<"other">(), a.here())};
+  return {bitwise_xor(a.tensor<"self">(), a.scalar<"other">())};
 }
 
 // Unsafe in PyTorch: there the indices are not checked.
 TAPER_DECOMPOSITION(_unsafe_index_Tensor) {
-  return {index(a.tensor<"self">(), a.tensors<"indices">(), a.here())};
+  return {index(a.tensor<"self">(), a.tensors<"indices">())};
 }
 TAPER_DECOMPOSITION(reshape_as) {
-  return {reshape(a.tensor<"self">(), a.tensor<"other">().sizes(), a.here())};
+  return {reshape(a.tensor<"self">(), a.tensor<"other">().sizes())};
 }
-TAPER_DECOMPOSITION(broadcast_to) {
-  return {expand(a.tensor<"self">(), a.dims<"size">(), a.here())};
-}
+TAPER_DECOMPOSITION(broadcast_to) { return {expand(a.tensor<"self">(), a.dims<"size">())}; }
 TAPER_DECOMPOSITION(__lshift___Tensor) {
-  return {call<ops::bitwise_left_shift_Tensor>(a.here(), a.tensor<"self">(), a.tensor<"other">())};
+  return {call<ops::bitwise_left_shift_Tensor>(a.tensor<"self">(), a.tensor<"other">())};
 }
 TAPER_DECOMPOSITION(__lshift___Scalar) {
-  return {call<ops::bitwise_left_shift_Tensor_Scalar>(a.here(), a.tensor<"self">(),
-                                                      a.scalar<"other">())};
+  return {call<ops::bitwise_left_shift_Tensor_Scalar>(a.tensor<"self">(), a.scalar<"other">())};
 }
 TAPER_DECOMPOSITION(__rshift___Tensor) {
-  return {call<ops::bitwise_right_shift_Tensor>(a.here(), a.tensor<"self">(), a.tensor<"other">())};
+  return {call<ops::bitwise_right_shift_Tensor>(a.tensor<"self">(), a.tensor<"other">())};
 }
 TAPER_DECOMPOSITION(__rshift___Scalar) {
-  return {call<ops::bitwise_right_shift_Tensor_Scalar>(a.here(), a.tensor<"self">(),
-                                                       a.scalar<"other">())};
+  return {call<ops::bitwise_right_shift_Tensor_Scalar>(a.tensor<"self">(), a.scalar<"other">())};
 }
-TAPER_DECOMPOSITION(special_xlogy) {
-  return {xlogy(a.tensor<"self">(), a.tensor<"other">(), a.here())};
-}
+TAPER_DECOMPOSITION(special_xlogy) { return {xlogy(a.tensor<"self">(), a.tensor<"other">())}; }
 // Sorting is always stable.
 TAPER_DECOMPOSITION(sort_stable) {
   auto [values, indices] =
-      call<ops::sort>(a.here(), a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">());
+      call<ops::sort>(a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">());
   return {values, indices};
 }
 

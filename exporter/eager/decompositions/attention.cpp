@@ -13,37 +13,36 @@
 
 namespace taper::eager {
 
-double Attention::scale_of_scores(Location here) const {
-  return scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1, here).value()));
+double Attention::scale_of_scores() const {
+  return scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1).value()));
 }
 
-Tensor Attention::scores(Location here) const {
+Tensor Attention::scores() const {
   const Scalar hidden(-std::numeric_limits<double>::infinity());
-  const Tensor s =
-      matmul(mul(query, Scalar(scale_of_scores(here)), here), key.transpose(-2, -1, here), here);
+  const Tensor s = matmul(mul(query, Scalar(scale_of_scores())), key.transpose(-2, -1));
   if (causal) {
-    const Tensor later = triu(ones({query.size(-2), key.size(-2)}, DType::boolean, here), 1, here);
-    return masked_fill(s, later, hidden, here);
+    const Tensor later = triu(ones({query.size(-2), key.size(-2)}, DType::boolean), 1);
+    return masked_fill(s, later, hidden);
   }
   if (!mask.defined()) return s;
-  if (mask.dtype() == DType::boolean) return masked_fill(s, logical_not(mask, here), hidden, here);
-  return add(s, mask, 1, here);
+  if (mask.dtype() == DType::boolean) return masked_fill(s, logical_not(mask), hidden);
+  return add(s, mask);
 }
 
 // Only a mask can leave a query with nothing to attend to: is_causal leaves it the first key.
-Tensor Attention::weights(const Tensor& scores, Location here) const {
-  return mask.defined() ? call<ops::_safe_softmax>(here, scores, -1, std::nullopt)
-                        : call<ops::_softmax>(here, scores, -1, false);
+Tensor Attention::weights(const Tensor& scores) const {
+  return mask.defined() ? call<ops::_safe_softmax>(scores, -1, std::nullopt)
+                        : call<ops::_softmax>(scores, -1, false);
 }
 
-Tensor repeat_heads(const Tensor& t, const Tensor& query, Location here) {
+Tensor repeat_heads(const Tensor& t, const Tensor& query) {
   if (t.rank() < 3 || query.rank() < 3 || proves_equal(t.size(-3), query.size(-3))) return t;
   const Dim times = query.size(-3) / t.size(-3);
   Dims sizes = t.sizes();
   sizes.insert(sizes.end() - 2, times);
   Dims joined = t.sizes();
   joined[joined.size() - 3] *= times;
-  return t.unsqueeze(-3, here).expand(sizes, here).reshape(joined, here);
+  return t.unsqueeze(-3).expand(sizes).reshape(joined);
 }
 
 namespace decompositions {
@@ -59,9 +58,9 @@ Attention read_attention(const A& a) {
           a.template has<"scale">() ? std::optional(a.template real<"scale">()) : std::nullopt};
 }
 
-void check(const char* name, const Attention& t, Location here) {
+void check(const char* name, const Attention& t) {
   const auto refuse = [&](const std::string& why) {
-    throw EagerError(here, std::string(name) + ": " + why);
+    throw EagerError(std::string(name) + ": " + why);
   };
   if (t.query.rank() < 2 || t.key.rank() < 2 || t.value.rank() < 2)
     refuse("query, key and value need at least 2 dimensions (length, features), got " +
@@ -84,19 +83,19 @@ bool in_parts(double dropout_p, const Tensor& mask) {
 }
 template <const Operator& op>
 bool call_in_parts(const Boxed* arguments) {
-  const Arguments<op> a(arguments, Location());
+  const Arguments<op> a(arguments);
   return in_parts(a.template real<"dropout_p">(), a.template tensor<"attn_mask">());
 }
 
-Tensor attend(const Attention& t, const Tensor& scores, double dropout_p, Location here) {
-  Tensor weights = t.weights(scores, here);
-  if (dropout_p != 0) weights = call<ops::dropout>(here, weights, dropout_p, true);
-  return matmul(weights, t.value, here);
+Tensor attend(const Attention& t, const Tensor& scores, double dropout_p) {
+  Tensor weights = t.weights(scores);
+  if (dropout_p != 0) weights = call<ops::dropout>(weights, dropout_p, true);
+  return matmul(weights, t.value);
 }
 
 /// Flash attention repeats no dimension in front but the heads: gives all three tensors the same
 /// ones. Heads stay as they are if they may be shared.
-void repeat_leading_dimensions(Attention& t, bool shares_heads, Location here) {
+void repeat_leading_dimensions(Attention& t, bool shares_heads) {
   Tensor* const operands[] = {&t.query, &t.key, &t.value};
   int rank = 0;
   for (const Tensor* o : operands) rank = std::max(rank, o->rank());
@@ -113,7 +112,7 @@ void repeat_leading_dimensions(Attention& t, bool shares_heads, Location here) {
     bool same = o->rank() == rank;
     for (int i = 0; same && i < rank; ++i)
       same = proves_equal(sizes[static_cast<size_t>(i)], o->size(i));
-    if (!same) *o = o->expand(sizes, here);
+    if (!same) *o = o->expand(sizes);
   }
 }
 
@@ -122,35 +121,32 @@ void repeat_leading_dimensions(Attention& t, bool shares_heads, Location here) {
 // With gradients: the forward pass that keeps what the backward pass needs.
 TAPER_DECOMPOSITION_AS(scaled_dot_product_attention, true,
                        call_in_parts<ops::scaled_dot_product_attention>) {
-  const Location here = a.here();
   Attention t = read_attention(a);
-  check("scaled_dot_product_attention", t, here);
+  check("scaled_dot_product_attention", t);
   bool shares_heads =
       a.boolean<"enable_gqa">() && t.query.rank() >= 3 && t.key.rank() >= 3 && t.value.rank() >= 3;
   if (shares_heads && !proves_equal(t.key.size(-3), t.value.size(-3))) {
-    t.key = repeat_heads(t.key, t.query, here), t.value = repeat_heads(t.value, t.query, here);
+    t.key = repeat_heads(t.key, t.query), t.value = repeat_heads(t.value, t.query);
     shares_heads = false;
   }
   const bool flash =
       !t.mask.defined() || t.mask.dtype() == DType::boolean || t.mask.dtype() == t.query.dtype();
   if (flash && !in_parts(a.real<"dropout_p">(), t.mask)) {
-    repeat_leading_dimensions(t, shares_heads, here);
+    repeat_leading_dimensions(t, shares_heads);
     return {std::get<0>(call<ops::_scaled_dot_product_flash_attention_for_cpu>(
-        here, t.query, t.key, t.value, 0.0, t.causal, t.mask, t.scale))};
+        t.query, t.key, t.value, 0.0, t.causal, t.mask, t.scale))};
   }
-  if (shares_heads)
-    t.key = repeat_heads(t.key, t.query, here), t.value = repeat_heads(t.value, t.query, here);
-  return {attend(t, t.scores(here), a.real<"dropout_p">(), here)};
+  if (shares_heads) t.key = repeat_heads(t.key, t.query), t.value = repeat_heads(t.value, t.query);
+  return {attend(t, t.scores(), a.real<"dropout_p">())};
 }
 
 TAPER_DECOMPOSITION_AS(_scaled_dot_product_flash_attention_for_cpu, true,
                        call_in_parts<ops::_scaled_dot_product_flash_attention_for_cpu>) {
-  const Location here = a.here();
   Attention t = read_attention(a);
-  check("_scaled_dot_product_flash_attention_for_cpu", t, here);
-  t.key = repeat_heads(t.key, t.query, here), t.value = repeat_heads(t.value, t.query, here);
-  const Tensor s = t.scores(here);
-  return {attend(t, s, a.real<"dropout_p">(), here), logsumexp(s, {-1}, false, here)};
+  check("_scaled_dot_product_flash_attention_for_cpu", t);
+  t.key = repeat_heads(t.key, t.query), t.value = repeat_heads(t.value, t.query);
+  const Tensor s = t.scores();
+  return {attend(t, s, a.real<"dropout_p">()), logsumexp(s, {-1})};
 }
 
 }  // namespace decompositions

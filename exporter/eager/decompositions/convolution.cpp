@@ -9,18 +9,18 @@ namespace {
 /// `n` spatial dimensions; an input without a batch gets one for the call.
 Tensor convolve(std::string_view name, int n, const Tensor& input, const Tensor& weight,
                 const Tensor& bias, const Dims& stride, const Dims& padding, const Dims& dilation,
-                bool transposed, const Dims& output_padding, Dim groups, Location here) {
+                bool transposed, const Dims& output_padding, Dim groups) {
   if (weight.rank() != n + 2 || (input.rank() != n + 1 && input.rank() != n + 2))
-    throw EagerError(here, std::string(name) + ": needs input with " + std::to_string(n + 1) +
-                               " or " + std::to_string(n + 2) + " dimensions and weight with " +
-                               std::to_string(n + 2) + ", got " + to_string(input.sizes()) +
-                               " and " + to_string(weight.sizes()));
+    throw EagerError(std::string(name) + ": needs input with " + std::to_string(n + 1) + " or " +
+                     std::to_string(n + 2) + " dimensions and weight with " +
+                     std::to_string(n + 2) + ", got " + to_string(input.sizes()) + " and " +
+                     to_string(weight.sizes()));
   if (input.rank() == n + 2)
     return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
-                       groups, here);
-  return convolution(input.unsqueeze(0, here), weight, bias, stride, padding, dilation, transposed,
-                     output_padding, groups, here)
-      .squeeze(0, here);
+                       groups);
+  return convolution(input.unsqueeze(0), weight, bias, stride, padding, dilation, transposed,
+                     output_padding, groups)
+      .squeeze(0);
 }
 
 template <class A>
@@ -28,21 +28,20 @@ Tensor forward(const char* name, int n, const A& a) {
   return convolve(name, n, a.template tensor<"input">(), a.template tensor<"weight">(),
                   a.template tensor<"bias">(), a.template dims<"stride">(),
                   a.template dims<"padding">(), a.template dims<"dilation">(), false, {Dim(0)},
-                  a.template dim<"groups">(), a.here());
+                  a.template dim<"groups">());
 }
 template <class A>
 Tensor transposed(const char* name, int n, const A& a) {
   return convolve(name, n, a.template tensor<"input">(), a.template tensor<"weight">(),
                   a.template tensor<"bias">(), a.template dims<"stride">(),
                   a.template dims<"padding">(), a.template dims<"dilation">(), true,
-                  a.template dims<"output_padding">(), a.template dim<"groups">(), a.here());
+                  a.template dims<"output_padding">(), a.template dim<"groups">());
 }
 
 /// "same": dilation (kernel - 1) zeros around each dimension; where that is odd, the one too many
 /// goes to the right.
 template <class A>
 Tensor padded(const char* name, int n, const A& a) {
-  const Location here = a.here();
   const Tensor weight = a.template tensor<"weight">();
   Tensor input = a.template tensor<"input">();
   const std::string_view padding = a.template text<"padding">();
@@ -51,8 +50,8 @@ Tensor padded(const char* name, int n, const A& a) {
   if (padding == "same") {
     for (const Dim& s : stride)
       if (!s.is_constant() || s.value() != 1)
-        throw EagerError(here, std::string(name) + ": padding \"same\" needs stride 1, got " +
-                                   to_string(stride));
+        throw EagerError(std::string(name) + ": padding \"same\" needs stride 1, got " +
+                         to_string(stride));
     if (weight.rank() == n + 2) {
       Dims around;  // (last left, last right, …)
       bool uneven = false;
@@ -64,14 +63,14 @@ Tensor padded(const char* name, int n, const A& a) {
         around.insert(around.end(), {Dim(0), total - left - left});
         uneven = uneven || !same(total, left + left);
       }
-      if (uneven) input = constant_pad_nd(input, around, 0, here);
+      if (uneven) input = constant_pad_nd(input, around);
     }
   } else if (padding != "valid") {
-    throw EagerError(here, std::string(name) + ": padding must be \"same\" or \"valid\", got \"" +
-                               std::string(padding) + "\"");
+    throw EagerError(std::string(name) + ": padding must be \"same\" or \"valid\", got \"" +
+                     std::string(padding) + "\"");
   }
   return convolve(name, n, input, weight, a.template tensor<"bias">(), stride, sides, dilation,
-                  false, {Dim(0)}, a.template dim<"groups">(), here);
+                  false, {Dim(0)}, a.template dim<"groups">());
 }
 
 }  // namespace

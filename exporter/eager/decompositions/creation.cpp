@@ -24,19 +24,19 @@ std::optional<DType> dtype_of(const Arguments<op>& a) {
 template <const Operator& op>
 Tensor like(const Arguments<op>& a, Scalar value) {
   const Tensor self = a.template tensor<"self">();
-  return full(self.sizes(), value, dtype_or(a, self.dtype()), a.here());
+  return full(self.sizes(), value, dtype_or(a, self.dtype()));
 }
 
 /// A call whose arguments may be symbolic numbers, which a Scalar cannot hold.
 template <const Operator& op>
-Tensor called(Boxed* arguments, Location here) {
+Tensor called(Boxed* arguments) {
   Tensor result;
-  dispatch(info_of(op), arguments, &result, here);
+  dispatch(info_of(op), arguments, &result, place());
   return result;
 }
-Tensor range(const Boxed& start, const Boxed& end, const Boxed& dtype, Location here) {
+Tensor range(const Boxed& start, const Boxed& end, const Boxed& dtype) {
   Boxed arguments[] = {start, end, Boxed::of(Dim(1)), dtype};
-  return called<ops::arange_start_step>(arguments, here);
+  return called<ops::arange_start_step>(arguments);
 }
 
 /// The coordinates (2, n) of the elements on and below (above) a diagonal: a constant, because all
@@ -47,9 +47,9 @@ Tensor triangle_indices(const Arguments<op>& a, bool lower) {
                 offset = a.template integer<"offset">();
   constexpr int64_t most = int64_t{1} << 31;
   if (rows < 0 || columns < 0 || rows > most || columns > most || rows * columns > most)
-    throw EagerError(a.here(), std::string(schema<op>.name) + ": " + std::to_string(rows) +
-                                   " rows and " + std::to_string(columns) +
-                                   " columns must not be negative, and at most 2^31 elements");
+    throw EagerError(std::string(schema<op>.name) + ": " + std::to_string(rows) + " rows and " +
+                     std::to_string(columns) +
+                     " columns must not be negative, and at most 2^31 elements");
   const int64_t from = std::clamp(offset, -most, most);
   std::vector<int64_t> row, column;
   for (int64_t r = 0; r < rows; ++r) {
@@ -61,10 +61,10 @@ Tensor triangle_indices(const Arguments<op>& a, bool lower) {
   row.insert(row.end(), column.begin(), column.end());
   const DType dtype = dtype_or(a, DType::i64);
   if (dtype != DType::i64 && dtype != DType::i32)
-    throw EagerError(a.here(), std::string(schema<op>.name) + ": dtype must be i64 or i32, not " +
-                                   taper::name_of(dtype));
-  const Tensor indices = Tensor::from(row, {2, count}, a.here());
-  return dtype == DType::i64 ? indices : to(indices, dtype, a.here());
+    throw EagerError(std::string(schema<op>.name) + ": dtype must be i64 or i32, not " +
+                     taper::name_of(dtype));
+  const Tensor indices = Tensor::from(row, {2, count});
+  return dtype == DType::i64 ? indices : to(indices, dtype);
 }
 
 }  // namespace
@@ -72,8 +72,8 @@ Tensor triangle_indices(const Arguments<op>& a, bool lower) {
 TAPER_DECOMPOSITION(tril_indices) { return {triangle_indices(a, true)}; }
 TAPER_DECOMPOSITION(triu_indices) { return {triangle_indices(a, false)}; }
 TAPER_DECOMPOSITION(new_empty) {
-  return {call<ops::empty_memory_format>(a.here(), a.dims<"size">(),
-                                         dtype_or(a, a.tensor<"self">().dtype()))};
+  return {
+      call<ops::empty_memory_format>(a.dims<"size">(), dtype_or(a, a.tensor<"self">().dtype()))};
 }
 // Results are row-major, whatever order of the dimensions in memory is asked for.
 TAPER_DECOMPOSITION(empty_permuted) {
@@ -84,117 +84,111 @@ TAPER_DECOMPOSITION(empty_permuted) {
   for (size_t i = 0; permutes && i < order.size(); ++i)
     permutes = order[i] == static_cast<int64_t>(i);
   if (!permutes)
-    throw EagerError(a.here(), "empty_permuted: physical_layout must name each dimension of " +
-                                   to_string(size) + " once");
-  return {call<ops::empty_memory_format>(a.here(), size, dtype_or(a, DType::f32))};
+    throw EagerError("empty_permuted: physical_layout must name each dimension of " +
+                     to_string(size) + " once");
+  return {call<ops::empty_memory_format>(size, dtype_or(a, DType::f32))};
 }
 TAPER_DECOMPOSITION(new_empty_strided) {
-  return {call<ops::empty_strided>(a.here(), a.dims<"size">(), a.dims<"stride">(),
+  return {call<ops::empty_strided>(a.dims<"size">(), a.dims<"stride">(),
                                    dtype_or(a, a.tensor<"self">().dtype()))};
 }
-TAPER_DECOMPOSITION(zeros) {
-  return {full(a.dims<"size">(), 0, dtype_or(a, DType::f32), a.here())};
-}
-TAPER_DECOMPOSITION(ones) { return {full(a.dims<"size">(), 1, dtype_or(a, DType::f32), a.here())}; }
+TAPER_DECOMPOSITION(zeros) { return {full(a.dims<"size">(), 0, dtype_or(a, DType::f32))}; }
+TAPER_DECOMPOSITION(ones) { return {full(a.dims<"size">(), 1, dtype_or(a, DType::f32))}; }
 TAPER_DECOMPOSITION(full_like) { return {like(a, a.scalar<"fill_value">())}; }
 TAPER_DECOMPOSITION(zeros_like) { return {like(a, 0)}; }
 TAPER_DECOMPOSITION(ones_like) { return {like(a, 1)}; }
 TAPER_DECOMPOSITION(empty_like) { return {like(a, 0)}; }
 TAPER_DECOMPOSITION(new_zeros) {
-  return {full(a.dims<"size">(), 0, dtype_or(a, a.tensor<"self">().dtype()), a.here())};
+  return {full(a.dims<"size">(), 0, dtype_or(a, a.tensor<"self">().dtype()))};
 }
 TAPER_DECOMPOSITION(new_ones) {
-  return {full(a.dims<"size">(), 1, dtype_or(a, a.tensor<"self">().dtype()), a.here())};
+  return {full(a.dims<"size">(), 1, dtype_or(a, a.tensor<"self">().dtype()))};
 }
 TAPER_DECOMPOSITION(new_full) {
   const Dims size = a.dims<"size">();
   Boxed arguments[] = {Boxed::of(size), a.boxed<"fill_value">(),
                        Boxed::of(dtype_or(a, a.tensor<"self">().dtype()))};
-  return {called<ops::full>(arguments, a.here())};
+  return {called<ops::full>(arguments)};
 }
 TAPER_DECOMPOSITION(zero) {
   const Tensor self = a.tensor<"self">();
-  return {call<ops::fill_Scalar>(a.here(), self, Scalar(0))};
+  return {call<ops::fill_Scalar>(self, Scalar(0))};
 }
 TAPER_DECOMPOSITION(arange) {
-  return {range(Boxed::of(Dim(0)), a.boxed<"end">(), a.boxed<"dtype">(), a.here())};
+  return {range(Boxed::of(Dim(0)), a.boxed<"end">(), a.boxed<"dtype">())};
 }
 TAPER_DECOMPOSITION(arange_start) {
-  return {range(a.boxed<"start">(), a.boxed<"end">(), a.boxed<"dtype">(), a.here())};
+  return {range(a.boxed<"start">(), a.boxed<"end">(), a.boxed<"dtype">())};
 }
 // A zero tensor with a one written at each class; the write refuses a class outside its range.
 // Without `num_classes`, one more than the largest class: a number that a trace cannot know.
 TAPER_DECOMPOSITION(one_hot) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   if (self.dtype() != DType::i64)
-    throw EagerError(here, std::string("one_hot: needs an i64 tensor of classes, not ") +
-                               taper::name_of(self.dtype()));
+    throw EagerError(std::string("one_hot: needs an i64 tensor of classes, not ") +
+                     taper::name_of(self.dtype()));
   int64_t classes = a.integer<"num_classes">();
   if (classes == -1) {
     if (proves_equal(self.numel(), Dim(0)))
-      throw EagerError(here, "one_hot: num_classes must be given for an empty tensor");
-    need_elements(self, "one_hot without num_classes", here);
-    const auto greatest = max(self, here).item<int64_t>(here);
+      throw EagerError("one_hot: num_classes must be given for an empty tensor");
+    need_elements(self, "one_hot without num_classes");
+    const auto greatest = max(self).item<int64_t>();
     if (greatest >= int64_t{1} << 60)
-      throw EagerError(here, "one_hot: the classes of self must be less than 2^60, got " +
-                                 std::to_string(greatest));
+      throw EagerError("one_hot: the classes of self must be less than 2^60, got " +
+                       std::to_string(greatest));
     classes = greatest + 1;
   }
   if (classes < 1)
-    throw EagerError(here, "one_hot: num_classes must be positive, not " + std::to_string(classes));
+    throw EagerError("one_hot: num_classes must be positive, not " + std::to_string(classes));
   Dims sizes = self.sizes();
   sizes.push_back(classes);
-  return {call<ops::scatter_value>(here, zeros(sizes, DType::i64, here), int64_t{-1},
-                                   unsqueeze(self, -1, here), Scalar(1))};
+  return {call<ops::scatter_value>(zeros(sizes, DType::i64), int64_t{-1}, unsqueeze(self, -1),
+                                   Scalar(1))};
 }
 // Ones where the row's number is the column's.
-static Tensor identity(Dim rows, Dim columns, DType dtype, Location here) {
+static Tensor identity(Dim rows, Dim columns, DType dtype) {
   if (proves_at_least(columns, rows)) {
     // one behind the other, rows are a one and `columns` zeros, again and again
-    const Tensor lines = constant_pad_nd(full({rows, 1}, 1, dtype, here), {0, columns}, 0, here);
-    const Tensor line = reshape(lines, {rows * (columns + 1)}, here);
-    return reshape(slice(line, 0, 0, rows * columns, 1, here), {rows, columns}, here);
+    const Tensor lines = constant_pad_nd(full({rows, 1}, 1, dtype), {0, columns});
+    const Tensor line = reshape(lines, {rows * (columns + 1)});
+    return reshape(slice(line, 0, 0, rows * columns), {rows, columns});
   }
-  const Tensor ones = full({rows, columns}, 1, dtype, here);
-  return call<ops::tril>(here, call<ops::triu>(here, ones, Dim(0)), Dim(0));
+  const Tensor ones = full({rows, columns}, 1, dtype);
+  return call<ops::tril>(call<ops::triu>(ones, Dim(0)), Dim(0));
 }
 TAPER_DECOMPOSITION(eye) {
   const Dim n = a.dim<"n">();
-  return {identity(n, n, dtype_or(a, DType::f32), a.here())};
+  return {identity(n, n, dtype_or(a, DType::f32))};
 }
 TAPER_DECOMPOSITION(eye_m) {
-  return {identity(a.dim<"n">(), a.dim<"m">(), dtype_or(a, DType::f32), a.here())};
+  return {identity(a.dim<"n">(), a.dim<"m">(), dtype_or(a, DType::f32))};
 }
 // base^start … base^end, their exponents evenly spaced.
 TAPER_DECOMPOSITION(logspace) {
-  const Location here = a.here();
   const Tensor exponents =
-      linspace(a.scalar<"start">(), a.scalar<"end">(), a.integer<"steps">(), DType::f64, here);
-  return {to(pow(Scalar(a.real<"base">()), exponents, here), dtype_or(a, DType::f32), here)};
+      linspace(a.scalar<"start">(), a.scalar<"end">(), a.integer<"steps">(), DType::f64);
+  return {to(pow(Scalar(a.real<"base">()), exponents), dtype_or(a, DType::f32))};
 }
 
 /// The frequencies of a transform of n samples at a distance of d: k / (n d), those from `first` on
 /// negative.
-static Tensor frequencies(int64_t first, int64_t count, int64_t n, double d, DType dtype,
-                          Location here) {
+static Tensor frequencies(int64_t first, int64_t count, int64_t n, double d, DType dtype) {
   if (n < 1 || n > int64_t{1} << 31 || d == 0)
-    throw EagerError(here,
-                     "fftfreq: needs n in [1, 2^31] and d other than 0, got " + std::to_string(n));
+    throw EagerError("fftfreq: needs n in [1, 2^31] and d other than 0, got " + std::to_string(n));
   std::vector<double> elements;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t k = i < first ? i : i - n;
     elements.push_back(static_cast<double>(k) / (static_cast<double>(n) * d));
   }
-  return to(Tensor::from(elements, {count}, here), dtype, here);
+  return to(Tensor::from(elements, {count}), dtype);
 }
 TAPER_DECOMPOSITION(fft_fftfreq) {
   const int64_t n = a.integer<"n">();
-  return {frequencies((n + 1) / 2, n, n, a.real<"d">(), dtype_or(a, DType::f32), a.here())};
+  return {frequencies((n + 1) / 2, n, n, a.real<"d">(), dtype_or(a, DType::f32))};
 }
 TAPER_DECOMPOSITION(fft_rfftfreq) {
   const int64_t n = a.integer<"n">();
-  return {frequencies(n, n / 2 + 1, n, a.real<"d">(), dtype_or(a, DType::f32), a.here())};
+  return {frequencies(n, n / 2 + 1, n, a.real<"d">(), dtype_or(a, DType::f32))};
 }
 
 }  // namespace taper::eager::decompositions

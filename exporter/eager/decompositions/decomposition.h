@@ -13,7 +13,7 @@ using Results = std::vector<Tensor>;
 
 struct Decomposition {
   const Operator* op;
-  Results (*run)(const Boxed* arguments, Location here);
+  Results (*run)(const Boxed* arguments);
   bool rounds_once;  ///< f16 and bf16 arguments are computed in f32
   uint32_t follows;  ///< bit i: the results have the dtype that argument i promotes to, with others
                      ///< whose bits are set; 0: what comes out, or all arguments' if rounded once
@@ -37,16 +37,13 @@ consteval uint32_t follows(std::initializer_list<std::string_view> names) {
 namespace decompositions {
 
 /// `dim` counted from the front; throws if self has no such dimension. A scalar counts as rank 1.
-int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor& self,
-                    Location here);
+int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor& self);
 /// With dimensions of size 1 put around (or, above 2, behind) what `t` has: at least `rank`.
-Tensor with_rank(int rank, Tensor t, Location here);  // view.cpp
+Tensor with_rank(int rank, Tensor t);  // view.cpp
 /// Throws if the elements of `t`, on which the size of a result depends, are not known: in a trace.
-void need_elements(const Tensor& t, std::string_view op, Location here);
-/// A number as a 0-dim i64 tensor.
-Tensor as_tensor(Dim number, Location here);
+void need_elements(const Tensor& t, std::string_view op);
 /// 0, 1, …, count - 1 as i64.
-Tensor positions(Dim count, Location here);
+Tensor positions(Dim count);
 
 #define TAPER_DECOMPOSITION_NAME(name) \
   extern const Decomposition name##_entry;  // not `name`, which is the function that bodies call
@@ -58,7 +55,7 @@ Tensor positions(Dim count, Location here);
 /// Defines a decomposition, in namespace taper::eager::decompositions; it must stand in
 /// decompositions.def.
 ///
-///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">(), a.here())};
+///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">())};
 ///   }
 #define TAPER_DECOMPOSITION(op) TAPER_DECOMPOSITION_AS(op, false, nullptr)
 
@@ -68,12 +65,10 @@ Tensor positions(Dim count, Location here);
 #define TAPER_DECOMPOSITION_ROUNDED_ONCE(op, ...) \
   TAPER_DECOMPOSITION_AS(op, true, nullptr, __VA_ARGS__)
 
-#define TAPER_DECOMPOSITION_AS(op, rounds_once, in_parts, ...)                    \
-  static Results op##_decomposition(const Arguments<::taper::ops::op>& a);        \
-  const Decomposition op##_entry{                                                 \
-      &::taper::ops::op,                                                          \
-      [](const Boxed* boxed, Location here) {                                     \
-        return op##_decomposition(Arguments<::taper::ops::op>(boxed, here));      \
-      },                                                                          \
-      rounds_once, internal::follows<::taper::ops::op>({__VA_ARGS__}), in_parts}; \
+#define TAPER_DECOMPOSITION_AS(op, rounds_once, in_parts, ...)                                   \
+  static Results op##_decomposition(const Arguments<::taper::ops::op>& a);                       \
+  const Decomposition op##_entry{                                                                \
+      &::taper::ops::op,                                                                         \
+      [](const Boxed* boxed) { return op##_decomposition(Arguments<::taper::ops::op>(boxed)); }, \
+      rounds_once, internal::follows<::taper::ops::op>({__VA_ARGS__}), in_parts};                \
   static Results op##_decomposition([[maybe_unused]] const Arguments<::taper::ops::op>& a)

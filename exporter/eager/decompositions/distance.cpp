@@ -14,28 +14,26 @@ namespace {
 
 /// sqrt(|a|² + |b|² - 2 a b): far faster than the differences, and less exact for near vectors. The
 /// gradient at 0 is 0.
-Tensor by_products(const Tensor& x1, const Tensor& x2, Location here) {
-  const auto squares = [&](const Tensor& x) { return sum(mul(x, x, here), {-1}, true, {}, here); };
-  const Tensor products = matmul(x1, mT(x2, here), here);
-  const Tensor square =
-      clamp_min(add(add(squares(x1), mT(squares(x2), here), 1, here), products, -2, here), 0, here);
-  const Tensor zero = eq(square, 0, here);
-  return masked_fill(sqrt(masked_fill(square, zero, 1, here), here), zero, 0, here);
+Tensor by_products(const Tensor& x1, const Tensor& x2) {
+  const auto squares = [&](const Tensor& x) { return sum(mul(x, x), {-1}, true); };
+  const Tensor products = matmul(x1, mT(x2));
+  const Tensor square = clamp_min(add(add(squares(x1), mT(squares(x2))), products, -2), 0);
+  const Tensor zero = eq(square, 0);
+  return masked_fill(sqrt(masked_fill(square, zero, 1)), zero, 0);
 }
 
 /// x / max(|x|, eps) along dim. Where eps is the larger, the gradient is still that of |x|.
-Tensor direction(const Tensor& x, int64_t dim, double eps, Location here) {
-  Tensor length = vector_norm(x, 2, {dim}, true, {}, here);
+Tensor direction(const Tensor& x, int64_t dim, double eps) {
+  Tensor length = vector_norm(x, 2, {dim}, true);
   const Tensor own = length.detach();
-  length = add(length, sub(clamp_min(own, eps, here), own, 1, here), 1, here);
-  return div(x, length, here);
+  length = add(length, sub(clamp_min(own, eps), own));
+  return div(x, length);
 }
 
 }  // namespace
 
 // By products where PyTorch does so: unless compute_mode says otherwise, for more than 25 vectors.
 TAPER_DECOMPOSITION(cdist) {
-  const Location here = a.here();
   const Tensor x1 = a.tensor<"x1">(), x2 = a.tensor<"x2">();
   const double p = a.real<"p">();
   const int64_t mode = a.has<"compute_mode">() ? a.integer<"compute_mode">() : 0;
@@ -43,31 +41,28 @@ TAPER_DECOMPOSITION(cdist) {
   if (p == 2 && mode != 2 && x1.rank() >= 2 && x2.rank() >= 2 && is_floating(x1.dtype()) &&
       x1.dtype() == x2.dtype() && proves_equal(x1.size(-1), x2.size(-1))) {
     const auto many = [](const Tensor& x) { return proves_less(Dim(25), x.size(-2)); };
-    if (mode == 1 || (mode == 0 && (many(x1) || many(x2)))) return {by_products(x1, x2, here)};
+    if (mode == 1 || (mode == 0 && (many(x1) || many(x2)))) return {by_products(x1, x2)};
   }
-  return {call<ops::_cdist_forward>(here, x1, x2, p, given)};
+  return {call<ops::_cdist_forward>(x1, x2, p, given)};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(pairwise_distance) {
-  const Location here = a.here();
-  const Tensor difference =
-      add(sub(a.tensor<"x1">(), a.tensor<"x2">(), 1, here), a.real<"eps">(), 1, here);
-  return {vector_norm(difference, a.real<"p">(), {-1}, a.boolean<"keepdim">(), {}, here)};
+  const Tensor difference = add(sub(a.tensor<"x1">(), a.tensor<"x2">()), a.real<"eps">());
+  return {vector_norm(difference, a.real<"p">(), {-1}, a.boolean<"keepdim">())};
 }
 
 TAPER_DECOMPOSITION(cosine_similarity) {
-  const Location here = a.here();
   Tensor x1 = a.tensor<"x1">(), x2 = a.tensor<"x2">();
   const DType dtype = promote_types(x1.dtype(), x2.dtype());
   if (!is_floating(dtype))
-    throw EagerError(here, std::string("cosine_similarity: needs a floating dtype, not ") +
-                               taper::name_of(dtype));
+    throw EagerError(std::string("cosine_similarity: needs a floating dtype, not ") +
+                     taper::name_of(dtype));
   const DType computes = dtype == DType::f64 ? DType::f64 : DType::f32;
-  x1 = cast(x1, computes, here), x2 = cast(x2, computes, here);
+  x1 = cast(x1, computes), x2 = cast(x2, computes);
   // `dim` counts in the broadcast shape
-  while (x1.rank() < x2.rank()) x1 = unsqueeze(x1, 0, here);
-  while (x2.rank() < x1.rank()) x2 = unsqueeze(x2, 0, here);
-  const int64_t dim = checked_dim(a.integer<"dim">(), x1.rank(), "cosine_similarity", x1, here);
+  while (x1.rank() < x2.rank()) x1 = unsqueeze(x1, 0);
+  while (x2.rank() < x1.rank()) x2 = unsqueeze(x2, 0);
+  const int64_t dim = checked_dim(a.integer<"dim">(), x1.rank(), "cosine_similarity", x1);
   const double eps = a.real<"eps">();
   if (x1.rank() > 0) {
     // a size of 1 along dim is repeated, which lengthens the vector
@@ -76,10 +71,10 @@ TAPER_DECOMPOSITION(cosine_similarity) {
     const auto is_one = [](Dim n) { return n.lower() == 1 && n.upper() == 1; };
     if (is_one(wide1[d])) wide1[d] = wide2[d];
     if (is_one(wide2[d])) wide2[d] = wide1[d];
-    x1 = expand(x1, wide1, here), x2 = expand(x2, wide2, here);
+    x1 = expand(x1, wide1), x2 = expand(x2, wide2);
   }
-  const Tensor cosine = mul(direction(x1, dim, eps, here), direction(x2, dim, eps, here), here);
-  return {cast(sum(cosine, {dim}, false, {}, here), dtype, here)};
+  const Tensor cosine = mul(direction(x1, dim, eps), direction(x2, dim, eps));
+  return {cast(sum(cosine, {dim}), dtype)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -36,8 +36,7 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 
 class Einsum {
  public:
-  Einsum(std::string_view equation, const std::vector<Tensor>& tensors, Location here)
-      : here_(here) {
+  Einsum(std::string_view equation, const std::vector<Tensor>& tensors) {
     std::string text;
     for (const char c : equation)
       if (c != ' ') text += c;
@@ -79,9 +78,7 @@ class Einsum {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw EagerError(here_, "einsum: " + what);
-  }
+  [[noreturn]] void refuse(const std::string& what) const { throw EagerError("einsum: " + what); }
 
   /// The labels of a term; `rank` is that of its tensor, so that an ellipsis knows its width.
   Labels read_term(const std::string& term, const std::string& whose, int rank) const {
@@ -131,7 +128,7 @@ class Einsum {
       if (!proves_equal(o.tensor.size(at), o.tensor.size(again)))
         refuse("'" + std::string(1, static_cast<char>(l)) + "' is repeated in term \"" + term +
                "\", but its sizes differ: " + to_string(tensor.sizes()));
-      o.tensor = diagonal(o.tensor, 0, at, again, here_);
+      o.tensor = diagonal(o.tensor, 0, at, again);
       o.labels.erase(o.labels.begin() + again);
       o.labels.erase(o.labels.begin() + at);
       o.labels.push_back(l);
@@ -169,13 +166,13 @@ class Einsum {
         dims.push_back(static_cast<int64_t>(i));
       else
         kept.push_back(o.labels[i]);
-    if (!dims.empty()) o.tensor = sum(o.tensor, dims, false, {}, here_);
+    if (!dims.empty()) o.tensor = sum(o.tensor, dims);
     o.labels = kept;
   }
   Tensor in_order(const Named& o, const Labels& order) const {
     Ints dims;
     for (const Label l : order) dims.push_back(place_of(o.labels, l));
-    return std::is_sorted(dims.begin(), dims.end()) ? o.tensor : permute(o.tensor, dims, here_);
+    return std::is_sorted(dims.begin(), dims.end()) ? o.tensor : permute(o.tensor, dims);
   }
 
   /// A dimension of size 1 that the other operand has longer is repeated over it: it has no part in
@@ -185,7 +182,7 @@ class Einsum {
       const int64_t there = place_of(other.labels, o.labels[i]);
       if (there < static_cast<int64_t>(other.labels.size()) &&
           is_one(o.tensor.size(static_cast<int64_t>(i))) && !is_one(other.tensor.size(there))) {
-        o.tensor = squeeze(o.tensor, static_cast<int64_t>(i), here_);
+        o.tensor = squeeze(o.tensor, static_cast<int64_t>(i));
         o.labels.erase(o.labels.begin() + static_cast<int64_t>(i));
       } else {
         ++i;
@@ -252,15 +249,13 @@ class Einsum {
       wide.insert(wide.end(), columns.size(), Dim(1));
       narrow.insert(narrow.end(), rows.size(), Dim(1));
       narrow.insert(narrow.end(), columns.begin(), columns.end());
-      return mul(reshape(x, wide, here_), reshape(y, narrow, here_), here_);
+      return mul(reshape(x, wide), reshape(y, narrow));
     }
     const Dim n = product_of(batches), k = product_of(sizes_of(a, summed));
-    return reshape(bmm(reshape(x, {n, product_of(rows), k}, here_),
-                       reshape(y, {n, k, product_of(columns)}, here_), here_),
-                   sizes, here_);
+    return reshape(
+        bmm(reshape(x, {n, product_of(rows), k}), reshape(y, {n, k, product_of(columns)})), sizes);
   }
 
-  Location here_;
   std::vector<Named> operands_;
   Labels output_;
   std::array<int, first_of_ellipsis> occurrences_{};
@@ -271,8 +266,8 @@ class Einsum {
 
 TAPER_DECOMPOSITION(einsum) {
   const std::vector<Tensor> tensors = a.tensors<"tensors">();
-  if (tensors.empty()) throw EagerError(a.here(), "einsum: needs at least one operand");
-  return {Einsum(a.text<"equation">(), tensors, a.here()).contract(a.integers<"path">())};
+  if (tensors.empty()) throw EagerError("einsum: needs at least one operand");
+  return {Einsum(a.text<"equation">(), tensors).contract(a.integers<"path">())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -11,8 +11,8 @@ namespace taper::eager::decompositions {
 namespace {
 
 template <const Operator& op>
-[[noreturn]] void refuse(const Arguments<op>& a, const std::string& what) {
-  throw EagerError(a.here(), std::string(schema<op>.name) + ": " + what);
+[[noreturn]] void refuse(const Arguments<op>&, const std::string& what) {
+  throw EagerError(std::string(schema<op>.name) + ": " + what);
 }
 
 // ---- tables
@@ -20,16 +20,15 @@ template <const Operator& op>
 /// Integers of `bits` bits out of the bytes of rows: the first of two in the upper half of a byte,
 /// of four in its lowest bits. They are stored without a sign.
 template <int bits>
-Tensor unpacked(const Tensor& rows, Location here) {
+Tensor unpacked(const Tensor& rows) {
   if (bits == 8) return rows;
   std::vector<Tensor> parts;
   for (int i = 0; i < 8 / bits; ++i) {
     const int shift = bits == 4 ? 4 - 4 * i : bits * i;
-    parts.push_back(
-        bitwise_and(bitwise_right_shift(rows, Scalar(shift), here), Scalar((1 << bits) - 1), here));
+    parts.push_back(bitwise_and(bitwise_right_shift(rows, Scalar(shift)), Scalar((1 << bits) - 1)));
   }
-  const Tensor unsigned_ones = flatten(stack(parts, -1, here), -2, -1, here);
-  return sub(cast(unsigned_ones, DType::i8, here), Scalar(1 << (bits - 1)), 1, here);
+  const Tensor unsigned_ones = flatten(stack(parts, -1), -2);
+  return sub(cast(unsigned_ones, DType::i8), Scalar(1 << (bits - 1)));
 }
 
 template <int bits, const Operator& op>
@@ -61,27 +60,24 @@ void check_table(const Arguments<op>& a) {
 template <int bits, const Operator& op>
 Results embedded(const Arguments<op>& a, DType dtype) {
   check_table<bits>(a);
-  const Location here = a.here();
   const Tensor indices = a.template tensor<"indices">(),
                scales = a.template tensor<"weight_scales">(),
                zeros = a.template tensor<"weight_zero_points">();
-  const auto rows_of = [&](const Tensor& table) {
-    return embedding(table, indices, -1, false, here);
-  };
-  const Tensor rows = unpacked<bits>(rows_of(a.template tensor<"weight">()), here);
+  const auto rows_of = [&](const Tensor& table) { return embedding(table, indices); };
+  const Tensor rows = unpacked<bits>(rows_of(a.template tensor<"weight">()));
   const Dim features = rows.size(-1), groups = scales.rank() == 2 ? scales.size(1) : Dim(1);
   if (!proves_equal(features % groups, 0) || proves_less(features / groups, 2))
     refuse(a, groups.to_string() + " groups must divide the " + features.to_string() +
                   " features into pieces of 2 or more");
   const auto of_groups = [&](const Tensor& t) {
-    return unsqueeze(rows_of(reshape(t, {t.size(0), groups}, here)), -1, here);
+    return unsqueeze(rows_of(reshape(t, {t.size(0), groups})), -1);
   };
   Dims grouped = rows.sizes();
   grouped.back() = groups, grouped.push_back(features / groups);
-  Tensor x = reshape(rows, grouped, here);
-  if (zeros.defined()) x = sub(x, of_groups(zeros), 1, here);
-  x = mul(x, of_groups(scales), here);
-  return {cast(reshape(x, rows.sizes(), here), dtype, here)};
+  Tensor x = reshape(rows, grouped);
+  if (zeros.defined()) x = sub(x, of_groups(zeros));
+  x = mul(x, of_groups(scales));
+  return {cast(reshape(x, rows.sizes()), dtype)};
 }
 template <const Operator& op>
 DType dtype_of_scales(const Arguments<op>& a) {
@@ -98,7 +94,6 @@ DType dtype_of_call(const Arguments<op>& a) {
 /// row is divided into.
 template <const Operator& op>
 Tensor dequantized_weight(const Arguments<op>& a) {
-  const Location here = a.here();
   const Tensor weight = a.template tensor<"weight">(),
                scales = a.template tensor<"weight_scales">(),
                zero = a.template tensor<"weight_zero_points">();
@@ -115,12 +110,11 @@ Tensor dequantized_weight(const Arguments<op>& a) {
     refuse(a, "weight_zero_points " + to_string(zero.sizes()) +
                   " must have the sizes of weight_scales, " + to_string(scales.sizes()));
   const auto of_groups = [&](const Tensor& t) {
-    return reshape(widened(t, here), {weight.size(0), groups, 1}, here);
+    return reshape(widened(t), {weight.size(0), groups, 1});
   };
-  Tensor x = reshape(cast(weight, DType::f32, here),
-                     {weight.size(0), groups, weight.size(1) / groups}, here);
-  if (zero.defined()) x = sub(x, of_groups(zero), 1, here);
-  return reshape(mul(x, of_groups(scales), here), weight.sizes(), here);
+  Tensor x = reshape(cast(weight, DType::f32), {weight.size(0), groups, weight.size(1) / groups});
+  if (zero.defined()) x = sub(x, of_groups(zero));
+  return reshape(mul(x, of_groups(scales)), weight.sizes());
 }
 
 // ---- sums
@@ -128,7 +122,7 @@ Tensor dequantized_weight(const Arguments<op>& a) {
 template <const Operator& op>
 Tensor first_number(const Arguments<op>& a, const Tensor& integers, DType dtype) {
   return call<ops::quantized_decomposed_dequantize_per_tensor>(
-      a.here(), integers, a.template real<"a_scale">(), a.template integer<"a_zero_point">(),
+      integers, a.template real<"a_scale">(), a.template integer<"a_zero_point">(),
       a.template integer<"a_quant_min">(), a.template integer<"a_quant_max">(), dtype,
       std::nullopt);
 }
@@ -136,14 +130,14 @@ template <const Operator& op>
 Tensor second_number(const Arguments<op>& a) {
   const Tensor b = a.template tensor<"b">();
   return call<ops::quantized_decomposed_dequantize_per_tensor>(
-      a.here(), b, a.template real<"b_scale">(), a.template integer<"b_zero_point">(),
+      b, a.template real<"b_scale">(), a.template integer<"b_zero_point">(),
       a.template integer<"b_quant_min">(), a.template integer<"b_quant_max">(), b.dtype(),
       std::nullopt);
 }
 template <const Operator& op>
 Results quantized_sum(const Arguments<op>& a, const Tensor& sum, DType dtype) {
   return {call<ops::quantized_decomposed_quantize_per_tensor>(
-      a.here(), sum, a.template real<"out_scale">(), a.template integer<"out_zero_point">(),
+      sum, a.template real<"out_scale">(), a.template integer<"out_zero_point">(),
       a.template integer<"out_quant_min">(), a.template integer<"out_quant_max">(), dtype)};
 }
 
@@ -171,28 +165,26 @@ TAPER_DECOMPOSITION(quantized_decomposed_embedding_2bit_dtype) {
 // Computed in f32; the result has the dtype of input, or the one that the call names.
 TAPER_DECOMPOSITION(quantized_decomposed_mixed_mm) {
   const Tensor input = a.tensor<"input">();
-  return {
-      cast(mm(widened(input, a.here()), dequantized_weight(a), a.here()), input.dtype(), a.here())};
+  return {cast(mm(widened(input), dequantized_weight(a)), input.dtype())};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_mixed_linear) {
   const Tensor input = a.tensor<"input">();
-  return {cast(linear(widened(input, a.here()), dequantized_weight(a), {}, a.here()),
-               a.has<"dtype">() ? a.dtype<"dtype">() : input.dtype(), a.here())};
+  return {cast(linear(widened(input), dequantized_weight(a)),
+               a.has<"dtype">() ? a.dtype<"dtype">() : input.dtype())};
 }
 
 TAPER_DECOMPOSITION(quantized_decomposed_add) {
   const Tensor x = a.tensor<"a">();
-  return quantized_sum(a, add(first_number(a, x, x.dtype()), second_number(a), 1, a.here()),
-                       x.dtype());
+  return quantized_sum(a, add(first_number(a, x, x.dtype()), second_number(a)), x.dtype());
 }
 TAPER_DECOMPOSITION(quantized_decomposed_add_relu) {
   const Tensor x = a.tensor<"a">();
-  const Tensor sum = add(first_number(a, x, x.dtype()), second_number(a), 1, a.here());
-  return quantized_sum(a, relu(sum, a.here()), x.dtype());
+  const Tensor sum = add(first_number(a, x, x.dtype()), second_number(a));
+  return quantized_sum(a, relu(sum), x.dtype());
 }
 TAPER_DECOMPOSITION(quantized_decomposed_add_scalar) {
   const Tensor x = first_number(a, a.tensor<"qa">(), a.dtype<"a_dtype">());
-  return quantized_sum(a, add(x, a.scalar<"b">(), 1, a.here()), a.dtype<"out_dtype">());
+  return quantized_sum(a, add(x, a.scalar<"b">()), a.dtype<"out_dtype">());
 }
 
 }  // namespace taper::eager::decompositions

@@ -11,20 +11,19 @@ template <const Operator& op, class Number>
 Tensor integers(const Arguments<op>& a, const Tensor& x, const Grid<Number>& grid) {
   const int64_t low = a.template integer<"quant_min">(), high = a.template integer<"quant_max">();
   if (low > high)
-    throw EagerError(a.here(), std::string(schema<op>.name) + ": quant_min " + std::to_string(low) +
-                                   " is greater than quant_max " + std::to_string(high));
+    throw EagerError(std::string(schema<op>.name) + ": quant_min " + std::to_string(low) +
+                     " is greater than quant_max " + std::to_string(high));
   if (!is_floating(x.dtype()))
-    throw EagerError(a.here(), std::string(schema<op>.name) + ": the input must be floating, not " +
-                                   taper::name_of(x.dtype()));
-  return unclamped(x, grid.inverse, grid.zero_point, a.here());
+    throw EagerError(std::string(schema<op>.name) + ": the input must be floating, not " +
+                     taper::name_of(x.dtype()));
+  return unclamped(x, grid.inverse, grid.zero_point);
 }
 /// What they stand for, clamped.
 template <const Operator& op, class Number>
 Tensor values_of(const Arguments<op>& a, const Tensor& q, const Grid<Number>& grid, DType dtype) {
-  const Location here = a.here();
   const Tensor clamped =
-      clamp(q, a.template integer<"quant_min">(), a.template integer<"quant_max">(), here);
-  return cast(mul(sub(clamped, grid.zero_point, 1, here), grid.scale, here), dtype, here);
+      clamp(q, a.template integer<"quant_min">(), a.template integer<"quant_max">());
+  return cast(mul(sub(clamped, grid.zero_point), grid.scale), dtype);
 }
 
 template <const Operator& op, class Number>
@@ -36,8 +35,8 @@ template <const Operator& op, class Number>
 Results snapped_with_mask(const Arguments<op>& a, const Grid<Number>& grid) {
   const Tensor self = a.template tensor<"self">(), q = integers(a, self, grid);
   return {values_of(a, q, grid, self.dtype()),
-          logical_and(ge(q, Scalar(a.template integer<"quant_min">()), a.here()),
-                      le(q, Scalar(a.template integer<"quant_max">()), a.here()), a.here())};
+          logical_and(ge(q, Scalar(a.template integer<"quant_min">())),
+                      le(q, Scalar(a.template integer<"quant_max">())))};
 }
 
 /// The grids of the calls: for the whole tensor, from numbers or from tensors, and along an axis.
@@ -47,21 +46,20 @@ Grid<Scalar> grid_of_numbers(const Arguments<op>& a) {
 }
 template <const Operator& op>
 Grid<Tensor> grid_of_tensors(const Arguments<op>& a) {
-  return grid_of(a.template tensor<"scale">(), a.template tensor<"zero_point">(), schema<op>.name,
-                 a.here());
+  return grid_of(a.template tensor<"scale">(), a.template tensor<"zero_point">(), schema<op>.name);
 }
 template <const Operator& op>
 Grid<Tensor> grid_along_axis(const Arguments<op>& a) {
   return grid_along(a.template integer<"axis">(), a.template tensor<"self">(),
                     a.template tensor<"scale">(), a.template tensor<"zero_point">(),
-                    schema<op>.name, a.here());
+                    schema<op>.name);
 }
 
 /// With zero points that are integers of the range.
 template <const Operator& op>
 Grid<Tensor> on_integers(const Arguments<op>& a, Grid<Tensor> grid) {
-  grid.zero_point = clamp(round(grid.zero_point, a.here()), a.template integer<"quant_min">(),
-                          a.template integer<"quant_max">(), a.here());
+  grid.zero_point = clamp(round(grid.zero_point), a.template integer<"quant_min">(),
+                          a.template integer<"quant_max">());
   return grid;
 }
 
@@ -80,7 +78,7 @@ TAPER_DECOMPOSITION(quantized_decomposed_fake_quant_per_channel) {
   const Tensor input = a.tensor<"input">();
   const Grid grid =
       grid_along(a.integer<"axis">(), input, a.tensor<"scales">(), a.tensor<"zero_points">(),
-                 schema<ops::quantized_decomposed_fake_quant_per_channel>.name, a.here());
+                 schema<ops::quantized_decomposed_fake_quant_per_channel>.name);
   return {snapped(a, input, grid)};
 }
 
@@ -93,12 +91,11 @@ TAPER_DECOMPOSITION(fake_quantize_per_channel_affine_cachemask) {
   return snapped_with_mask(a, grid_along_axis(a));
 }
 TAPER_DECOMPOSITION(_fake_quantize_per_tensor_affine_cachemask_tensor_qparams) {
-  const Location here = a.here();
   const Results results = snapped_with_mask(a, grid_of_tensors(a));
   const Tensor off = eq(single(a.tensor<"fake_quant_enabled">(), "fake_quant_enabled", DType::i64,
-                               "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams", here),
-                        Scalar(0), here);
-  return {where(off, a.tensor<"self">(), results[0], here), logical_or(results[1], off, here)};
+                               "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"),
+                        Scalar(0));
+  return {where(off, a.tensor<"self">(), results[0]), logical_or(results[1], off)};
 }
 
 // ---- with scales and zero points that are learned

@@ -20,61 +20,57 @@
 namespace taper::eager::decompositions {
 namespace {
 
-Tensor flat(const Tensor& t, Location here) { return reshape(t, {Dim(-1)}, here); }
+Tensor flat(const Tensor& t) { return reshape(t, {Dim(-1)}); }
 
 /// The positions of true elements: (count, rank).
-Tensor positions_of_true(const Tensor& self, std::string_view op, Location here) {
+Tensor positions_of_true(const Tensor& self, std::string_view op) {
   NoGrad guard;
-  const Tensor mask = contiguous(cast(self, DType::boolean, here), here);
+  const Tensor mask = contiguous(cast(self, DType::boolean));
   const Dim most = mask.numel();
   if (!mask.is_traced()) {
-    const bool* m = mask.data<bool>(here);
-    return call<ops::taper_nonzero>(here, mask, Dim(std::count(m, m + most.value(), true)));
+    const bool* m = mask.data<bool>();
+    return call<ops::taper_nonzero>(mask, Dim(std::count(m, m + most.value(), true)));
   }
-  const Dim found =
-      element_as_dim(sum(cast(mask, DType::i64, here), {}, here), 0, most.upper(), here);
+  const Dim found = element_as_dim(sum(cast(mask, DType::i64)), 0, most.upper());
   if (recorder() != nullptr && !most.is_constant())
     recorder()->assume({Comparison::less_equal, found, most, std::string(op)});
-  return call<ops::taper_nonzero>(here, mask, found);
+  return call<ops::taper_nonzero>(mask, found);
 }
 
 /// The sizes of two tensors broadcast together.
-Dims broadcast_sizes(const Tensor& a, const Tensor& b, std::string_view op, Location here) {
+Dims broadcast_sizes(const Tensor& a, const Tensor& b, std::string_view op) {
   Facts<Dim> facts;
   TensorType<Dim> both;
   if (!taper::internal::broadcast(facts, both, a.type(), b.type()))
-    throw EagerError(here, std::string(op) + ": " + to_string(a.sizes()) + " and " +
-                               to_string(b.sizes()) + " do not broadcast");
+    throw EagerError(std::string(op) + ": " + to_string(a.sizes()) + " and " +
+                     to_string(b.sizes()) + " do not broadcast");
   return {both.sizes, both.sizes + both.rank};
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(argsort) {
-  return {std::get<1>(call<ops::sort>(a.here(), a.tensor<"self">(), a.integer<"dim">(),
-                                      a.boolean<"descending">()))};
+  return {std::get<1>(
+      call<ops::sort>(a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">()))};
 }
 
 // Both are expanded to each other's sizes, but not along `dim`. Negative indices, which gather does
 // not take, are counted from the end first.
 TAPER_DECOMPOSITION(take_along_dim) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">(), indices = a.tensor<"indices">();
   const auto gathered = [&](const Tensor& t, int64_t dim, const Tensor& places) -> Tensor {
-    const Tensor extent = as_tensor(t.rank() > 0 ? t.size(dim, here) : Dim(1), here);
-    const Tensor from_front =
-        where(lt(places, Scalar(0), here), add(places, extent, 1, here), places, here);
-    return gather(t, dim, from_front, here);
+    const Tensor extent = dim_as_tensor(t.rank() > 0 ? t.size(dim) : Dim(1), DType::i64);
+    const Tensor from_front = where(lt(places, Scalar(0)), add(places, extent), places);
+    return gather(t, dim, from_front);
   };
-  if (!a.has<"dim">())
-    return {gathered(flatten(self, 0, -1, here), 0, flatten(indices, 0, -1, here))};
+  if (!a.has<"dim">()) return {gathered(flatten(self), 0, flatten(indices))};
   const int64_t rank = self.rank(), dim = a.integer<"dim">();
   if (indices.rank() != rank || dim < -rank || dim >= rank)
-    throw EagerError(here,
-                     "take_along_dim: needs as many dimensions of self and indices, and one "
-                     "of them, got " +
-                         to_string(self.sizes()) + ", " + to_string(indices.sizes()) + " and dim " +
-                         std::to_string(dim));
+    throw EagerError(
+        "take_along_dim: needs as many dimensions of self and indices, and one "
+        "of them, got " +
+        to_string(self.sizes()) + ", " + to_string(indices.sizes()) + " and dim " +
+        std::to_string(dim));
   Dims from = self.sizes(), to = indices.sizes();
   for (size_t i = 0; i < from.size(); ++i) {
     if (static_cast<int64_t>(i) == (dim + rank) % rank) continue;
@@ -83,213 +79,188 @@ TAPER_DECOMPOSITION(take_along_dim) {
     else
       to[i] = from[i];
   }
-  return {gathered(expand(self, from, here), dim, expand(indices, to, here))};
+  return {gathered(expand(self, from), dim, expand(indices, to))};
 }
-TAPER_DECOMPOSITION(nonzero) {
-  return {positions_of_true(a.tensor<"self">(), "nonzero", a.here())};
-}
-TAPER_DECOMPOSITION(argwhere) {
-  return {positions_of_true(a.tensor<"self">(), "argwhere", a.here())};
-}
+TAPER_DECOMPOSITION(nonzero) { return {positions_of_true(a.tensor<"self">(), "nonzero")}; }
+TAPER_DECOMPOSITION(argwhere) { return {positions_of_true(a.tensor<"self">(), "argwhere")}; }
 TAPER_DECOMPOSITION(masked_select) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">(), mask = a.tensor<"mask">();
   if (mask.dtype() != DType::boolean)
-    throw EagerError(here, std::string("masked_select: mask must be a bool tensor, not ") +
-                               taper::name_of(mask.dtype()));
-  const Dims sizes = broadcast_sizes(self, mask, "masked_select", here);
-  const Tensor places =
-      positions_of_true(flat(expand(mask, sizes, here), here), "masked_select", here);
-  return {index_select(flat(expand(self, sizes, here), here), 0, flat(places, here), here)};
+    throw EagerError(std::string("masked_select: mask must be a bool tensor, not ") +
+                     taper::name_of(mask.dtype()));
+  const Dims sizes = broadcast_sizes(self, mask, "masked_select");
+  const Tensor places = positions_of_true(flat(expand(mask, sizes)), "masked_select");
+  return {index_select(flat(expand(self, sizes)), 0, flat(places))};
 }
 
-TAPER_DECOMPOSITION(take) {
-  return {index(flat(a.tensor<"self">(), a.here()), {a.tensor<"index">()}, a.here())};
-}
+TAPER_DECOMPOSITION(take) { return {index(flat(a.tensor<"self">()), {a.tensor<"index">()})}; }
 
 // Place p of the result comes from slice k, where the running sum of `repeats` first exceeds p.
 TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
-  const Location here = a.here();
-  const Tensor self = a.has<"dim">() ? a.tensor<"self">() : flat(a.tensor<"self">(), here);
-  const int64_t dim = checked_dim(a.has<"dim">() ? a.integer<"dim">() : 0, self.rank(),
-                                  "repeat_interleave", self, here);
+  const Tensor self = a.has<"dim">() ? a.tensor<"self">() : flat(a.tensor<"self">());
+  const int64_t dim =
+      checked_dim(a.has<"dim">() ? a.integer<"dim">() : 0, self.rank(), "repeat_interleave", self);
   Tensor repeats = a.tensor<"repeats">();
   if (repeats.rank() > 1 || (repeats.dtype() != DType::i64 && repeats.dtype() != DType::i32))
-    throw EagerError(here, "repeat_interleave: repeats must be a vector of i64 or i32, got " +
-                               to_string(repeats.sizes()) + " " + taper::name_of(repeats.dtype()));
-  repeats = cast(repeats, DType::i64, here);
+    throw EagerError("repeat_interleave: repeats must be a vector of i64 or i32, got " +
+                     to_string(repeats.sizes()) + " " + taper::name_of(repeats.dtype()));
+  repeats = cast(repeats, DType::i64);
   const Dim count = self.rank() > 0 ? self.size(dim) : Dim(1);
   if (proves_equal(repeats.numel(), Dim(1)))
-    repeats = expand(flat(repeats, here), {count}, here);
+    repeats = expand(flat(repeats), {count});
   else if (proves_different(repeats.numel(), count))
-    throw EagerError(here, "repeat_interleave: repeats " + to_string(repeats.sizes()) +
-                               " must have one element, or one for each of the " +
-                               to_string({count}) + " slices");
+    throw EagerError("repeat_interleave: repeats " + to_string(repeats.sizes()) +
+                     " must have one element, or one for each of the " + to_string({count}) +
+                     " slices");
   Dim total = 0;
   if (a.has<"output_size">()) {
     total = a.dim<"output_size">();
   } else {
-    total = element_as_dim(sum(repeats, {}, here), 0, std::numeric_limits<int64_t>::max(), here);
+    total = element_as_dim(sum(repeats), 0, std::numeric_limits<int64_t>::max());
   }
   if (!repeats.is_traced() && !proves_equal(repeats.numel(), Dim(0))) {
-    if (const auto least = min(repeats, here).item<int64_t>(here); least < 0)
-      throw EagerError(
-          here, "repeat_interleave: repeats must be 0 or more, got " + std::to_string(least));
-    const double about = sum(cast(repeats, DType::f64, here), {}, here).item(here);
+    if (const auto least = min(repeats).item<int64_t>(); least < 0)
+      throw EagerError("repeat_interleave: repeats must be 0 or more, got " +
+                       std::to_string(least));
+    const double about = sum(cast(repeats, DType::f64)).item();
     if (about > 9e18)
-      throw EagerError(here, "repeat_interleave: repeats must sum to less than 2^63, they sum to " +
-                                 to_text(about));
-    if (const auto all = sum(repeats, {}, here).item<int64_t>(here); all != total.value())
-      throw EagerError(here, "repeat_interleave: output_size must be the sum of repeats, " +
-                                 std::to_string(all) + ", got " + total.to_string());
+      throw EagerError("repeat_interleave: repeats must sum to less than 2^63, they sum to " +
+                       to_text(about));
+    if (const auto all = sum(repeats).item<int64_t>(); all != total.value())
+      throw EagerError("repeat_interleave: output_size must be the sum of repeats, " +
+                       std::to_string(all) + ", got " + total.to_string());
   }
-  return {index_select(
-      self, dim,
-      searchsorted(cumsum(repeats, 0, {}, here), positions(total, here), true, false, here), here)};
+  return {index_select(self, dim, searchsorted(cumsum(repeats, 0), positions(total), true))};
 }
 
 // By search among the sorted test elements.
 TAPER_DECOMPOSITION(isin_Tensor_Tensor) {
-  const Location here = a.here();
   DType common = promote_types(a.tensor<"elements">().dtype(), a.tensor<"test_elements">().dtype());
   if (common == DType::f16 || common == DType::bf16) common = DType::f32;
   if (common == DType::boolean) common = DType::u8;
-  const Tensor elements = cast(a.tensor<"elements">(), common, here);
-  const Tensor test = flat(cast(a.tensor<"test_elements">(), common, here), here);
+  const Tensor elements = cast(a.tensor<"elements">(), common);
+  const Tensor test = flat(cast(a.tensor<"test_elements">(), common));
   const bool invert = a.boolean<"invert">();
   if (proves_equal(test.numel(), Dim(0)))
-    return {full(elements.sizes(), Scalar(invert), DType::boolean, here)};
-  const Tensor sorted = std::get<0>(sort(test, 0, false, here));
-  const Tensor last = sub(sum(ones_like(test, DType::i64, here), {}, here), 1, 1, here);
+    return {full(elements.sizes(), Scalar(invert), DType::boolean)};
+  const Tensor sorted = std::get<0>(sort(test, 0));
+  const Tensor last = sub(sum(ones_like(test, DType::i64)), 1);
   // NaN stands last, and the search must not stop at it
-  const Tensor searched = is_floating(common)
-                              ? masked_fill(sorted, isnan(sorted, here),
-                                            Scalar(std::numeric_limits<double>::infinity()), here)
-                              : sorted;
-  const Tensor place = minimum(searchsorted(searched, elements, false, false, here), last, here);
-  const Tensor found = eq(index(sorted, {place}, here), elements, here);
-  return {invert ? logical_not(found, here) : found};
+  const Tensor searched =
+      is_floating(common)
+          ? masked_fill(sorted, isnan(sorted), Scalar(std::numeric_limits<double>::infinity()))
+          : sorted;
+  const Tensor place = minimum(searchsorted(searched, elements), last);
+  const Tensor found = eq(index(sorted, {place}), elements);
+  return {invert ? logical_not(found) : found};
 }
 
 TAPER_DECOMPOSITION(bincount) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   if (self.rank() != 1 || is_floating(self.dtype()))
-    throw EagerError(here, "bincount: self must be a vector of integers, got " +
-                               to_string(self.sizes()) + " " + taper::name_of(self.dtype()));
+    throw EagerError("bincount: self must be a vector of integers, got " + to_string(self.sizes()) +
+                     " " + taper::name_of(self.dtype()));
   Dim size = a.dim<"minlength">();
   if (proves_less(size, 0))
-    throw EagerError(here, "bincount: minlength must be 0 or more, got " + size.to_string());
+    throw EagerError("bincount: minlength must be 0 or more, got " + size.to_string());
   if (proves_different(self.numel(), 0)) {
-    const Tensor most = max(self, here);
+    const Tensor most = max(self);
     if (!self.is_traced()) {
       constexpr int64_t limit = int64_t{1} << 60;  // there are as many results, of 8 bytes
-      const auto least = min(self, here).item<int64_t>(here), greatest = most.item<int64_t>(here);
+      const auto least = min(self).item<int64_t>(), greatest = most.item<int64_t>();
       if (least < 0 || greatest >= limit)
-        throw EagerError(here, "bincount: the elements of self must lie in [0, 2^60), got " +
-                                   std::to_string(least < 0 ? least : greatest));
+        throw EagerError("bincount: the elements of self must lie in [0, 2^60), got " +
+                         std::to_string(least < 0 ? least : greatest));
     }
-    size = max(size, element_as_dim(add(cast(most, DType::i64, here), 1, 1, here), 1,
-                                    std::numeric_limits<int64_t>::max(), here));
+    size = max(size, element_as_dim(add(cast(most, DType::i64), 1), 1,
+                                    std::numeric_limits<int64_t>::max()));
   }
-  const Tensor at = cast(self, DType::i64, here);
-  Tensor weights = a.has<"weights">() ? a.tensor<"weights">() : ones_like(at, DType::i64, here);
-  if (a.has<"weights">() && weights.dtype() != DType::f32)
-    weights = cast(weights, DType::f64, here);
-  return {index_add(zeros({size}, weights.dtype(), here), 0, at, weights, 1, here)};
+  const Tensor at = cast(self, DType::i64);
+  Tensor weights = a.has<"weights">() ? a.tensor<"weights">() : ones_like(at, DType::i64);
+  if (a.has<"weights">() && weights.dtype() != DType::f32) weights = cast(weights, DType::f64);
+  return {index_add(zeros({size}, weights.dtype()), 0, at, weights)};
 }
 
 // Bin k holds the elements in [min + k w, min + (k + 1) w), the last one also max.
 TAPER_DECOMPOSITION(histc) {
-  const Location here = a.here();
-  const Tensor x = flat(a.tensor<"self">(), here);
+  const Tensor x = flat(a.tensor<"self">());
   const int64_t bins = a.integer<"bins">();
   const double least = a.real<"min">(), most = a.real<"max">();
   if (bins < 1 || !is_floating(x.dtype()) || !(least <= most))
-    throw EagerError(here, "histc: needs a floating dtype, bins > 0 and min <= max");
+    throw EagerError("histc: needs a floating dtype, bins > 0 and min <= max");
   const bool of_data = least == most && !proves_equal(x.numel(), Dim(0));
-  Tensor low = of_data ? min(x, here) : scalar_tensor(least, x.dtype(), here);
-  Tensor high = of_data ? max(x, here) : scalar_tensor(most, x.dtype(), here);
-  const Tensor is_point = to(eq(low, high, here), x.dtype(), here);
-  low = sub(low, is_point, 1, here), high = add(high, is_point, 1, here);
-  const Tensor inside = logical_and(ge(x, low, here), le(x, high, here), here);
-  const Tensor place =
-      div(mul(sub(x, low, 1, here), Scalar(bins), here), sub(high, low, 1, here), here);
-  const Tensor bin =
-      clamp_max(to(where(inside, place, Scalar(0), here), DType::i64, here), bins - 1, here);
-  return {index_add(zeros({bins}, x.dtype(), here), 0, bin, to(inside, x.dtype(), here), 1, here)};
+  Tensor low = of_data ? min(x) : scalar_tensor(least, x.dtype());
+  Tensor high = of_data ? max(x) : scalar_tensor(most, x.dtype());
+  const Tensor is_point = to(eq(low, high), x.dtype());
+  low = sub(low, is_point), high = add(high, is_point);
+  const Tensor inside = logical_and(ge(x, low), le(x, high));
+  const Tensor place = div(mul(sub(x, low), Scalar(bins)), sub(high, low));
+  const Tensor bin = clamp_max(to(where(inside, place, Scalar(0)), DType::i64), bins - 1);
+  return {index_add(zeros({bins}, x.dtype()), 0, bin, to(inside, x.dtype()))};
 }
 
 namespace {
 
 /// The coordinates of true elements, a vector for each dimension.
-Results coordinates_of_true(Tensor self, std::string_view op, Location here) {
-  if (self.rank() == 0) self = unsqueeze(self, 0, here);
-  const Tensor positions = positions_of_true(self, op, here);
+Results coordinates_of_true(Tensor self, std::string_view op) {
+  if (self.rank() == 0) self = unsqueeze(self, 0);
+  const Tensor positions = positions_of_true(self, op);
   Results coordinates;
-  for (int64_t d = 0; d < self.rank(); ++d) coordinates.push_back(select(positions, 1, d, here));
+  for (int64_t d = 0; d < self.rank(); ++d) coordinates.push_back(select(positions, 1, d));
   return coordinates;
 }
 
 }  // namespace
 
-TAPER_DECOMPOSITION(nonzero_numpy) {
-  return coordinates_of_true(a.tensor<"self">(), "nonzero", a.here());
-}
-TAPER_DECOMPOSITION(where) {
-  return coordinates_of_true(a.tensor<"condition">(), "where", a.here());
-}
+TAPER_DECOMPOSITION(nonzero_numpy) { return coordinates_of_true(a.tensor<"self">(), "nonzero"); }
+TAPER_DECOMPOSITION(where) { return coordinates_of_true(a.tensor<"condition">(), "where"); }
 // Indices count all elements in row-major order.
 TAPER_DECOMPOSITION(put) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">(), at = a.tensor<"index">(), source = a.tensor<"source">();
   if (at.dtype() != DType::i64 || self.dtype() != source.dtype())
-    throw EagerError(here, std::string("put: index must be i64, and source of self's dtype ") +
-                               taper::name_of(self.dtype()) + ", got " +
-                               taper::name_of(at.dtype()) + " and " +
-                               taper::name_of(source.dtype()));
-  const Tensor line = index_put(flat(self, here), {flat(at, here)}, flat(source, here),
-                                a.boolean<"accumulate">(), here);
-  return {reshape(line, self.sizes(), here)};
+    throw EagerError(std::string("put: index must be i64, and source of self's dtype ") +
+                     taper::name_of(self.dtype()) + ", got " + taper::name_of(at.dtype()) +
+                     " and " + taper::name_of(source.dtype()));
+  const Tensor line = index_put(flat(self), {flat(at)}, flat(source), a.boolean<"accumulate">());
+  return {reshape(line, self.sizes())};
 }
 TAPER_DECOMPOSITION(isin_Tensor_Scalar) {
   const Tensor elements = a.tensor<"elements">();
-  const Tensor same = eq(elements, a.scalar<"test_element">(), a.here());
-  return {a.boolean<"invert">() ? logical_not(same, a.here()) : same};
+  const Tensor same = eq(elements, a.scalar<"test_element">());
+  return {a.boolean<"invert">() ? logical_not(same) : same};
 }
 TAPER_DECOMPOSITION(isin_Scalar_Tensor) {
-  const Tensor same = eq(a.tensor<"test_elements">(), a.scalar<"element">(), a.here());
-  const Tensor found = any(same, a.here());
-  return {a.boolean<"invert">() ? logical_not(found, a.here()) : found};
+  const Tensor same = eq(a.tensor<"test_elements">(), a.scalar<"element">());
+  const Tensor found = any(same);
+  return {a.boolean<"invert">() ? logical_not(found) : found};
 }
 TAPER_DECOMPOSITION(searchsorted_Scalar) {
   const Tensor sorted = a.tensor<"sorted_sequence">();
   std::optional<std::string_view> side;  // gcc 12 warns of an uninitialized one from `? :`
   if (a.has<"side">()) side = a.text<"side">();
   const auto sorter = a.has<"sorter">() ? std::optional(a.tensor<"sorter">()) : std::nullopt;
-  return {call<ops::searchsorted_Tensor>(
-      a.here(), sorted, scalar_tensor(a.scalar<"self">(), sorted.dtype(), a.here()),
-      a.boolean<"out_int32">(), a.boolean<"right">(), side, sorter)};
+  return {call<ops::searchsorted_Tensor>(sorted, scalar_tensor(a.scalar<"self">(), sorted.dtype()),
+                                         a.boolean<"out_int32">(), a.boolean<"right">(), side,
+                                         sorter)};
 }
 TAPER_DECOMPOSITION(bucketize_Scalar) {
   const Tensor boundaries = a.tensor<"boundaries">();
-  return {bucketize(scalar_tensor(a.scalar<"self">(), boundaries.dtype(), a.here()), boundaries,
-                    a.boolean<"right">(), a.boolean<"out_int32">(), a.here())};
+  return {bucketize(scalar_tensor(a.scalar<"self">(), boundaries.dtype()), boundaries,
+                    a.boolean<"right">(), a.boolean<"out_int32">())};
 }
 TAPER_DECOMPOSITION(index_fill_int_Tensor) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">(), at = a.tensor<"index">(), value = a.tensor<"value">();
   if (value.rank() != 0)
-    throw EagerError(
-        here, "index_fill: value must have no dimensions, it is " + to_string(value.sizes()));
-  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "index_fill", self, here);
-  if (self.rank() == 0) return {cast(value, self.dtype(), here)};
+    throw EagerError("index_fill: value must have no dimensions, it is " +
+                     to_string(value.sizes()));
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "index_fill", self);
+  if (self.rank() == 0) return {cast(value, self.dtype())};
   // by a mask: an element that several indices name is written once, and so is its gradient
   Dims sizes(static_cast<size_t>(self.rank()), Dim(1));
   sizes[static_cast<size_t>(dim)] = self.size(dim);
-  const Tensor mask = index_fill(zeros({self.size(dim)}, DType::boolean, here), 0, flat(at, here),
-                                 Scalar(true), here);
-  return {where(reshape(mask, sizes, here), cast(value, self.dtype(), here), self, here)};
+  const Tensor mask =
+      index_fill(zeros({self.size(dim)}, DType::boolean), 0, flat(at), Scalar(true));
+  return {where(reshape(mask, sizes), cast(value, self.dtype()), self)};
 }
 
 namespace {
@@ -300,23 +271,23 @@ std::string_view reduction_of(const Arguments<op>& a) {
   const std::string_view reduce = a.template text<"reduce">();
   if (reduce == "add") return "sum";
   if (reduce == "multiply") return "prod";
-  throw EagerError(a.here(), "scatter: reduce must be add or multiply, not " + std::string(reduce));
+  throw EagerError("scatter: reduce must be add or multiply, not " + std::string(reduce));
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(scatter_reduce) {
   return {scatter_reduce(a.tensor<"self">(), a.integer<"dim">(), a.tensor<"index">(),
-                         a.tensor<"src">(), reduction_of(a), true, a.here())};
+                         a.tensor<"src">(), reduction_of(a))};
 }
 TAPER_DECOMPOSITION(scatter_value_reduce) {
   const Tensor self = a.tensor<"self">(), at = a.tensor<"index">();
-  const Tensor src = full(at.sizes(), a.scalar<"value">(), self.dtype(), a.here());
-  return {scatter_reduce(self, a.integer<"dim">(), at, src, reduction_of(a), true, a.here())};
+  const Tensor src = full(at.sizes(), a.scalar<"value">(), self.dtype());
+  return {scatter_reduce(self, a.integer<"dim">(), at, src, reduction_of(a))};
 }
 // Sorting is always stable.
 TAPER_DECOMPOSITION(argsort_stable) {
-  return {argsort(a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">(), a.here())};
+  return {argsort(a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -19,196 +19,182 @@ namespace {
 /// nll_loss_forward of self (batch, classes, …) with target (batch, …): the positions count as
 /// batch.
 Results nll(const char* name, const Tensor& self, const Tensor& target, const Tensor& weight,
-            int64_t reduction, Dim ignore_index, Location here) {
+            int64_t reduction, Dim ignore_index) {
   const auto loss = [&](const Tensor& x, const Tensor& t, Dim ignored) -> Results {
     const auto [output, total_weight] =
-        call<ops::nll_loss_forward>(here, x, t, weight, reduction, ignored);
+        call<ops::nll_loss_forward>(x, t, weight, reduction, ignored);
     return {output, total_weight};
   };
   if (self.rank() <= 2) return loss(self, target, ignore_index);
   Dims expected = self.sizes();
   expected.erase(expected.begin() + 1);
   if (target.sizes() != expected)
-    throw EagerError(here, std::string(name) + ": target must be " + to_string(expected) +
-                               " for self " + to_string(self.sizes()) + ", it is " +
-                               to_string(target.sizes()));
+    throw EagerError(std::string(name) + ": target must be " + to_string(expected) + " for self " +
+                     to_string(self.sizes()) + ", it is " + to_string(target.sizes()));
   const Dim count = target.numel();
   Results results;
   if (weight.defined()) {
-    results = loss(movedim(self, 1, -1, here).reshape({count, self.size(1)}, here),
-                   target.reshape({count}, here), ignore_index);
+    results = loss(movedim(self, 1, -1).reshape({count, self.size(1)}), target.reshape({count}),
+                   ignore_index);
   } else {  // what targets name is a single class: self is not turned
-    const Tensor ignored = eq(target, Scalar(ignore_index.value()), here);
-    const Tensor known = unsqueeze(masked_fill(target, ignored, Scalar(0), here), 1, here);
-    const Tensor first_or_ignored = neg(cast(ignored, DType::i64, here), here);
-    results = loss(gather(self, 1, known, here).reshape({count, 1}, here),
-                   first_or_ignored.reshape({count}, here), -1);
+    const Tensor ignored = eq(target, Scalar(ignore_index.value()));
+    const Tensor known = unsqueeze(masked_fill(target, ignored, Scalar(0)), 1);
+    const Tensor first_or_ignored = neg(cast(ignored, DType::i64));
+    results =
+        loss(gather(self, 1, known).reshape({count, 1}), first_or_ignored.reshape({count}), -1);
   }
   if (static_cast<Reduction>(reduction) == Reduction::none)
-    results[0] = results[0].reshape(target.sizes(), here);
+    results[0] = results[0].reshape(target.sizes());
   return results;
 }
 
 /// Throws if the target would be broadcast: a mistake more often than a wish.
-void need_same_sizes(const char* name, const Tensor& self, const Tensor& target, Location here) {
+void need_same_sizes(const char* name, const Tensor& self, const Tensor& target) {
   const Dims a = self.sizes(), b = target.sizes();
   bool differ = a.size() != b.size();
   for (size_t i = 0; i < a.size() && !differ; ++i) differ = proves_different(a[i], b[i]);
   if (differ)
-    throw EagerError(here, std::string(name) + ": target " + to_string(b) +
-                               " must have the sizes of self " + to_string(a));
+    throw EagerError(std::string(name) + ": target " + to_string(b) +
+                     " must have the sizes of self " + to_string(a));
 }
 
 /// A vector (classes) beside log-probabilities with the classes in dimension `dim`.
-Tensor beside_classes(const Tensor& weight, int rank, int dim, Location here) {
+Tensor beside_classes(const Tensor& weight, int rank, int dim) {
   Dims sizes(static_cast<size_t>(rank), Dim(1));
   sizes[static_cast<size_t>(dim)] = weight.size(0);
-  return weight.reshape(sizes, here);
+  return weight.reshape(sizes);
 }
 
 /// number / classes, rounded once to `dtype`, of classes that only the run knows.
-Tensor for_each_class(double number, Dim classes, DType dtype, Location here) {
-  const Tensor count = sum(ones({classes}, DType::f64, here), std::nullopt, here);
-  return cast(div(scalar_tensor(number, DType::f64, here), count, here), dtype, here);
+Tensor for_each_class(double number, Dim classes, DType dtype) {
+  const Tensor count = sum(ones({classes}, DType::f64), std::nullopt);
+  return cast(div(scalar_tensor(number, DType::f64), count), dtype);
 }
 
 /// Targets are probabilities.
 Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weight,
-                          int64_t reduction, double smoothing, int dim, Location here) {
+                          int64_t reduction, double smoothing, int dim) {
   if (smoothing > 0) {
     const Dim classes = logs.size(dim);
-    target = mul(target, Scalar(1 - smoothing), here);
+    target = mul(target, Scalar(1 - smoothing));
     target = classes.is_constant()
-                 ? add(target, Scalar(smoothing / static_cast<double>(classes.value())), 1, here)
-                 : add(target, for_each_class(smoothing, classes, target.dtype(), here), 1, here);
+                 ? add(target, Scalar(smoothing / static_cast<double>(classes.value())))
+                 : add(target, for_each_class(smoothing, classes, target.dtype()));
   }
-  Tensor loss = neg(mul(logs, target, here), here);
-  if (weight.defined()) loss = mul(loss, beside_classes(weight, logs.rank(), dim, here), here);
-  return reduced("cross_entropy_loss", sum(loss, {dim}, false, std::nullopt, here), reduction,
-                 here);
+  Tensor loss = neg(mul(logs, target));
+  if (weight.defined()) loss = mul(loss, beside_classes(weight, logs.rank(), dim));
+  return reduced("cross_entropy_loss", sum(loss, {dim}), reduction);
 }
 
 /// What label smoothing adds: the loss of a target spread evenly over all classes, but for their
 /// number.
 Tensor spread_loss(const Tensor& logs, const Tensor& target, const Tensor& weight,
-                   int64_t reduction, int64_t ignore_index, int dim, Location here) {
-  const Tensor ignored = eq(target, Scalar(ignore_index), here);
+                   int64_t reduction, int64_t ignore_index, int dim) {
+  const Tensor ignored = eq(target, Scalar(ignore_index));
   const Tensor weighted =
-      weight.defined() ? mul(logs, beside_classes(weight, logs.rank(), dim, here), here) : logs;
-  const Tensor loss = masked_fill(neg(sum(weighted, {dim}, false, std::nullopt, here), here),
-                                  ignored, Scalar(0), here);
+      weight.defined() ? mul(logs, beside_classes(weight, logs.rank(), dim)) : logs;
+  const Tensor loss = masked_fill(neg(sum(weighted, {dim})), ignored, Scalar(0));
   if (static_cast<Reduction>(reduction) == Reduction::none) return loss;
-  const Tensor total = sum(loss, std::nullopt, here);
+  const Tensor total = sum(loss, std::nullopt);
   if (static_cast<Reduction>(reduction) == Reduction::sum) return total;
-  Tensor counts = logical_not(ignored, here).to(logs.dtype(), here);
+  Tensor counts = logical_not(ignored).to(logs.dtype());
   if (weight.defined()) {
-    const Tensor known = masked_fill(target, ignored, Scalar(0), here);
+    const Tensor known = masked_fill(target, ignored, Scalar(0));
     counts = mul(counts,
-                 index_select(weight, 0, known.reshape({known.numel()}, here), here)
-                     .reshape(target.sizes(), here),
-                 here);
+                 index_select(weight, 0, known.reshape({known.numel()})).reshape(target.sizes()));
   }
-  return div(total, sum(counts, std::nullopt, here), here);
+  return div(total, sum(counts, std::nullopt));
 }
 
 }  // namespace
 
-Tensor reduced(const char* name, const Tensor& loss, int64_t reduction, Location here) {
+Tensor reduced(const char* name, const Tensor& loss, int64_t reduction) {
   switch (static_cast<Reduction>(reduction)) {
     case Reduction::none:
       return loss;
     case Reduction::mean:
-      return mean(loss, std::nullopt, here);
+      return mean(loss, std::nullopt);
     case Reduction::sum:
-      return sum(loss, std::nullopt, here);
+      return sum(loss, std::nullopt);
   }
-  throw EagerError(here, std::string(name) +
-                             ": reduction must be 0 (none), 1 (mean) or 2 (sum), got " +
-                             std::to_string(reduction));
+  throw EagerError(std::string(name) + ": reduction must be 0 (none), 1 (mean) or 2 (sum), got " +
+                   std::to_string(reduction));
 }
 
 TAPER_DECOMPOSITION(nll_loss_nd) {
   return {nll("nll_loss_nd", a.tensor<"self">(), a.tensor<"target">(), a.tensor<"weight">(),
-              a.integer<"reduction">(), a.dim<"ignore_index">(), a.here())[0]};
+              a.integer<"reduction">(), a.dim<"ignore_index">())[0]};
 }
 
 TAPER_DECOMPOSITION(nll_loss2d_forward) {
   if (a.tensor<"self">().rank() != 4)
-    throw EagerError(a.here(), "nll_loss2d_forward: self must have 4 dimensions, it is " +
-                                   to_string(a.tensor<"self">().sizes()));
+    throw EagerError("nll_loss2d_forward: self must have 4 dimensions, it is " +
+                     to_string(a.tensor<"self">().sizes()));
   return nll("nll_loss2d_forward", a.tensor<"self">(), a.tensor<"target">(), a.tensor<"weight">(),
-             a.integer<"reduction">(), a.dim<"ignore_index">(), a.here());
+             a.integer<"reduction">(), a.dim<"ignore_index">());
 }
 
 TAPER_DECOMPOSITION(cross_entropy_loss) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">(), target = a.tensor<"target">(),
                weight = a.tensor<"weight">();
   const int64_t reduction = a.integer<"reduction">();
   const double smoothing = a.real<"label_smoothing">();
-  if (self.rank() == 0)
-    throw EagerError(here, "cross_entropy_loss: self needs a dimension of classes");
+  if (self.rank() == 0) throw EagerError("cross_entropy_loss: self needs a dimension of classes");
   if (!(smoothing >= 0 && smoothing <= 1))
-    throw EagerError(here, "cross_entropy_loss: label_smoothing must lie in [0, 1], got " +
-                               std::to_string(smoothing));
+    throw EagerError("cross_entropy_loss: label_smoothing must lie in [0, 1], got " +
+                     std::to_string(smoothing));
   const int dim = self.rank() == 1 ? 0 : 1;
-  const Tensor logs = call<ops::_log_softmax>(here, self, dim, false);
+  const Tensor logs = call<ops::_log_softmax>(self, dim, false);
   if (is_floating(target.dtype())) {
     if (target.sizes() != self.sizes())
       throw EagerError(
-          here, "cross_entropy_loss: a target of probabilities must have the shape of self " +
-                    to_string(self.sizes()) + ", it is " + to_string(target.sizes()));
-    return {soft_cross_entropy(logs, target, weight, reduction, smoothing, dim, here)};
+          "cross_entropy_loss: a target of probabilities must have the shape of self " +
+          to_string(self.sizes()) + ", it is " + to_string(target.sizes()));
+    return {soft_cross_entropy(logs, target, weight, reduction, smoothing, dim)};
   }
   const Dim ignored = a.dim<"ignore_index">();
-  const Tensor loss = nll("cross_entropy_loss", logs, target, weight, reduction, ignored, here)[0];
+  const Tensor loss = nll("cross_entropy_loss", logs, target, weight, reduction, ignored)[0];
   if (smoothing == 0) return {loss};
-  const Tensor spread = spread_loss(logs, target, weight, reduction, ignored.value(), dim, here);
+  const Tensor spread = spread_loss(logs, target, weight, reduction, ignored.value(), dim);
   const Dim classes = self.size(dim);
   const Tensor smoothed =
-      classes.is_constant()
-          ? mul(spread, Scalar(smoothing / static_cast<double>(classes.value())), here)
-          : mul(spread, for_each_class(smoothing, classes, spread.dtype(), here), here);
-  return {add(mul(loss, Scalar(1 - smoothing), here), smoothed, 1, here)};
+      classes.is_constant() ? mul(spread, Scalar(smoothing / static_cast<double>(classes.value())))
+                            : mul(spread, for_each_class(smoothing, classes, spread.dtype()));
+  return {add(mul(loss, Scalar(1 - smoothing)), smoothed)};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(mse_loss) {
-  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">(), 1, a.here());
-  return {reduced("mse_loss", mul(d, d, a.here()), a.integer<"reduction">(), a.here())};
+  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">());
+  return {reduced("mse_loss", mul(d, d), a.integer<"reduction">())};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(l1_loss) {
-  return {reduced("l1_loss",
-                  abs(sub(a.tensor<"self">(), a.tensor<"target">(), 1, a.here()), a.here()),
-                  a.integer<"reduction">(), a.here())};
+  return {reduced("l1_loss", abs(sub(a.tensor<"self">(), a.tensor<"target">())),
+                  a.integer<"reduction">())};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(smooth_l1_loss) {
-  const Location here = a.here();
   const double beta = a.real<"beta">();
   if (!(beta >= 0))
-    throw EagerError(here,
-                     "smooth_l1_loss: beta must not be negative, got " + std::to_string(beta));
-  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">(), 1, here);
-  if (beta == 0) return {reduced("smooth_l1_loss", abs(d, here), a.integer<"reduction">(), here)};
+    throw EagerError("smooth_l1_loss: beta must not be negative, got " + std::to_string(beta));
+  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">());
+  if (beta == 0) return {reduced("smooth_l1_loss", abs(d), a.integer<"reduction">())};
   // d² / (2 beta) within beta, |d| - beta / 2 beyond: of both c (d - c / 2) / beta
-  const Tensor c = clamp(d, Scalar(-beta), Scalar(beta), here);
-  const Tensor loss = mul(beta == 1 ? c : div(c, Scalar(beta), here), sub(d, c, 0.5, here), here);
-  return {reduced("smooth_l1_loss", loss, a.integer<"reduction">(), here)};
+  const Tensor c = clamp(d, Scalar(-beta), Scalar(beta));
+  const Tensor loss = mul(beta == 1 ? c : div(c, Scalar(beta)), sub(d, c, 0.5));
+  return {reduced("smooth_l1_loss", loss, a.integer<"reduction">())};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(huber_loss, "self") {
-  const Location here = a.here();
   const double delta = a.real<"delta">();
   if (!(delta > 0))
-    throw EagerError(here, "huber_loss: delta must be positive, got " + std::to_string(delta));
-  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">(), 1, here);
+    throw EagerError("huber_loss: delta must be positive, got " + std::to_string(delta));
+  const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">());
   if (std::isinf(delta))
-    return {reduced("huber_loss", mul(mul(d, d, here), Scalar(0.5), here), a.integer<"reduction">(),
-                    here)};
-  const Tensor c = clamp(d, Scalar(-delta), Scalar(delta), here);  // as in smooth_l1_loss
-  const Tensor loss = mul(c, sub(d, c, 0.5, here), here);
-  return {reduced("huber_loss", loss, a.integer<"reduction">(), here)};
+    return {reduced("huber_loss", mul(mul(d, d), Scalar(0.5)), a.integer<"reduction">())};
+  const Tensor c = clamp(d, Scalar(-delta), Scalar(delta));  // as in smooth_l1_loss
+  const Tensor loss = mul(c, sub(d, c, 0.5));
+  return {reduced("huber_loss", loss, a.integer<"reduction">())};
 }
 
 namespace {
@@ -216,26 +202,24 @@ namespace {
 /// The loss of each element: (t - 1) log(1 - x) - t log(x), the logarithms cut at -100. Its
 /// gradient is PyTorch's, whose denominator x (1 - x) is cut, too: where a sigmoid saturates the
 /// product of the formula's own parts would be 0 times infinity.
-CustomFunction cross_entropy_of_bits(Location here) {
-  const auto loss = [here](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
+CustomFunction cross_entropy_of_bits() {
+  const auto loss = [](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     const Tensor &x = inputs[0], &t = inputs[1];
-    const auto bounded_log = [&](const Tensor& p) {
-      return clamp_min(log(p, here), Scalar(-100), here);
-    };
-    const Tensor of_ones = mul(t, bounded_log(x), here),
-                 of_zeros = mul(sub(t, Scalar(1), 1, here),
-                                bounded_log(rsub(x, Scalar(1), 1, here)), here);
-    return {sub(of_zeros, of_ones, 1, here)};
+    const auto bounded_log = [&](const Tensor& p) { return clamp_min(log(p), Scalar(-100)); };
+    const Tensor of_ones = mul(t, bounded_log(x)),
+                 of_zeros = mul(sub(t, Scalar(1)), bounded_log(rsub(x, Scalar(1))));
+    return {sub(of_zeros, of_ones)};
   };
-  const auto gradient = [here](const std::vector<Tensor>& inputs, const std::vector<Tensor>&,
-                               const Gradients& dys) -> Gradients {
+  const auto gradient = [here = place()](const std::vector<Tensor>& inputs,
+                                         const std::vector<Tensor>&,
+                                         const Gradients& dys) -> Gradients {
+    const PlaceScope scope(here);
     const Tensor &x = inputs[0], &t = inputs[1], &dy = dys[0];
-    const Tensor rest = rsub(x, Scalar(1), 1, here);
+    const Tensor rest = rsub(x, Scalar(1));
     Gradients result(2);
     if (x.requires_grad())
-      result[0] = div(mul(dy, sub(x, t, 1, here), here),
-                      clamp_min(mul(rest, x, here), Scalar(1e-12), here), here);
-    if (t.requires_grad()) result[1] = mul(dy, sub(log(rest, here), log(x, here), 1, here), here);
+      result[0] = div(mul(dy, sub(x, t)), clamp_min(mul(rest, x), Scalar(1e-12)));
+    if (t.requires_grad()) result[1] = mul(dy, sub(log(rest), log(x)));
     return result;
   };
   return {"binary_cross_entropy", loss, gradient};
@@ -244,40 +228,33 @@ CustomFunction cross_entropy_of_bits(Location here) {
 }  // namespace
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy, "self") {
-  const Location here = a.here();
   const Tensor x = a.tensor<"self">(), t = a.tensor<"target">(), weight = a.tensor<"weight">();
-  need_same_sizes("binary_cross_entropy", x, t, here);
-  Tensor loss = apply(cross_entropy_of_bits(here), {x, t}, here)[0];
-  if (weight.defined()) loss = mul(loss, weight, here);
-  return {reduced("binary_cross_entropy", loss, a.integer<"reduction">(), here)};
+  need_same_sizes("binary_cross_entropy", x, t);
+  Tensor loss = apply(cross_entropy_of_bits(), {x, t})[0];
+  if (weight.defined()) loss = mul(loss, weight);
+  return {reduced("binary_cross_entropy", loss, a.integer<"reduction">())};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy_with_logits, "target") {
-  const Location here = a.here();
   const Tensor x = a.tensor<"self">(), t = a.tensor<"target">();
   const Tensor weight = a.tensor<"weight">(), pos_weight = a.tensor<"pos_weight">();
-  need_same_sizes("binary_cross_entropy_with_logits", x, t, here);
+  need_same_sizes("binary_cross_entropy_with_logits", x, t);
   // (1 - t) x - (1 + (pos_weight - 1) t) log sigmoid(x)
-  Tensor logs = log_sigmoid(x, here);
-  if (pos_weight.defined())
-    logs =
-        mul(logs, add(mul(sub(pos_weight, Scalar(1), 1, here), t, here), Scalar(1), 1, here), here);
-  Tensor loss = sub(mul(rsub(t, Scalar(1), 1, here), x, here), logs, 1, here);
-  if (weight.defined()) loss = mul(loss, weight, here);
-  return {reduced("binary_cross_entropy_with_logits", loss, a.integer<"reduction">(), here)};
+  Tensor logs = log_sigmoid(x);
+  if (pos_weight.defined()) logs = mul(logs, add(mul(sub(pos_weight, Scalar(1)), t), Scalar(1)));
+  Tensor loss = sub(mul(rsub(t, Scalar(1)), x), logs);
+  if (weight.defined()) loss = mul(loss, weight);
+  return {reduced("binary_cross_entropy_with_logits", loss, a.integer<"reduction">())};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(kl_div) {
-  const Location here = a.here();
   const Tensor x = a.tensor<"self">(), t = a.tensor<"target">();
   if (a.boolean<"log_target">())
-    return {reduced("kl_div", mul(exp(t, here), sub(t, x, 1, here), here), a.integer<"reduction">(),
-                    here)};
+    return {reduced("kl_div", mul(exp(t), sub(t, x)), a.integer<"reduction">())};
   // t log(t) is 0 at 0; where it is replaced, log has an argument with a finite derivative
-  const Tensor empty = eq(t, Scalar(0), here);
-  const Tensor entropy = mul(t, log(masked_fill(t, empty, Scalar(1), here), here), here);
-  return {
-      reduced("kl_div", sub(entropy, mul(t, x, here), 1, here), a.integer<"reduction">(), here)};
+  const Tensor empty = eq(t, Scalar(0));
+  const Tensor entropy = mul(t, log(masked_fill(t, empty, Scalar(1))));
+  return {reduced("kl_div", sub(entropy, mul(t, x)), a.integer<"reduction">())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -15,179 +15,149 @@ namespace taper::eager::decompositions {
 namespace {
 
 /// self (batch, classes) from (classes) or (batch, classes). Throws if it is something else.
-Tensor as_batch(const char* name, const Tensor& self, Location here) {
+Tensor as_batch(const char* name, const Tensor& self) {
   if (self.rank() > 2 || (self.rank() > 0 && proves_equal(self.size(-1), Dim(0))))
-    throw EagerError(here, std::string(name) +
-                               ": self must be (classes) or (batch, classes), with "
-                               "at least one class; it is " +
-                               to_string(self.sizes()));
-  return self.rank() == 2 ? self : reshape(self, {Dim(1), self.numel()}, here);
+    throw EagerError(std::string(name) +
+                     ": self must be (classes) or (batch, classes), with "
+                     "at least one class; it is " +
+                     to_string(self.sizes()));
+  return self.rank() == 2 ? self : reshape(self, {Dim(1), self.numel()});
 }
 
 }  // namespace
 
 // log(1 + exp(-target self)), target 1 or -1
 TAPER_DECOMPOSITION_ROUNDED_ONCE(soft_margin_loss, "self") {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   // log(1 + exp(-target self)) without overflow
-  const Tensor loss =
-      neg(call<ops::log_sigmoid>(here, mul(self, a.tensor<"target">(), here)), here);
-  return {reduced("soft_margin_loss", loss, a.integer<"reduction">(), here)};
+  const Tensor loss = neg(call<ops::log_sigmoid>(mul(self, a.tensor<"target">())));
+  return {reduced("soft_margin_loss", loss, a.integer<"reduction">())};
 }
 
 // self where target is 1, max(0, margin - self) where it is -1
 TAPER_DECOMPOSITION_ROUNDED_ONCE(hinge_embedding_loss, "self") {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">(), target = a.tensor<"target">();
-  const Tensor apart = clamp_min(rsub(self, a.real<"margin">(), 1, here), 0, here);
-  const Tensor loss = add(masked_fill(apart, eq(target, 1, here), 0, here),
-                          masked_fill(self, eq(target, -1, here), 0, here), 1, here);
-  return {reduced("hinge_embedding_loss", loss, a.integer<"reduction">(), here)};
+  const Tensor apart = clamp_min(rsub(self, a.real<"margin">()), 0);
+  const Tensor loss =
+      add(masked_fill(apart, eq(target, 1), 0), masked_fill(self, eq(target, -1), 0));
+  return {reduced("hinge_embedding_loss", loss, a.integer<"reduction">())};
 }
 
 // max(0, margin - target (input1 - input2))
 TAPER_DECOMPOSITION_ROUNDED_ONCE(margin_ranking_loss) {
-  const Location here = a.here();
   const Tensor first = a.tensor<"input1">();
   const Tensor lag =  // which of u8 wraps as PyTorch's does
-      mul(neg(a.tensor<"target">(), here), sub(first, a.tensor<"input2">(), 1, here), here);
-  const Tensor loss = clamp_min(add(lag, a.real<"margin">(), 1, here), 0, here);
-  return {reduced("margin_ranking_loss", loss, a.integer<"reduction">(), here)};
+      mul(neg(a.tensor<"target">()), sub(first, a.tensor<"input2">()));
+  const Tensor loss = clamp_min(add(lag, a.real<"margin">()), 0);
+  return {reduced("margin_ranking_loss", loss, a.integer<"reduction">())};
 }
 
 // 1 - cos where target is 1, max(0, cos - margin) where it is -1. Each square gets a small number
 // added, so that a vector of zeros has a cosine.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(cosine_embedding_loss, "input1", "input2") {
-  const Location here = a.here();
   const Tensor x1 = a.tensor<"input1">(), x2 = a.tensor<"input2">(), target = a.tensor<"target">();
   if (target.rank() > 1 || x1.rank() != target.rank() + 1 || x2.rank() != x1.rank())
-    throw EagerError(here,
-                     "cosine_embedding_loss: inputs must be (batch, features) and target "
-                     "(batch), or without batch; they are " +
-                         to_string(x1.sizes()) + ", " + to_string(x2.sizes()) + " and " +
-                         to_string(target.sizes()));
-  const auto product = [&](const Tensor& x, const Tensor& y) {
-    return sum(mul(x, y, here), {-1}, false, {}, here);
-  };
+    throw EagerError(
+        "cosine_embedding_loss: inputs must be (batch, features) and target "
+        "(batch), or without batch; they are " +
+        to_string(x1.sizes()) + ", " + to_string(x2.sizes()) + " and " + to_string(target.sizes()));
+  const auto product = [&](const Tensor& x, const Tensor& y) { return sum(mul(x, y), {-1}); };
   constexpr double tiny = 1e-12;
-  const Tensor squares =
-      mul(add(product(x1, x1), tiny, 1, here), add(product(x2, x2), tiny, 1, here), here);
-  const Tensor cosine = div(product(x1, x2), sqrt(squares, here), here);
-  const Tensor apart = clamp_min(sub(cosine, a.real<"margin">(), 1, here), 0, here);
-  const Tensor loss = add(masked_fill(rsub(cosine, 1, 1, here), ne(target, 1, here), 0, here),
-                          masked_fill(apart, ne(target, -1, here), 0, here), 1, here);
-  return {reduced("cosine_embedding_loss", loss, a.integer<"reduction">(), here)};
+  const Tensor squares = mul(add(product(x1, x1), tiny), add(product(x2, x2), tiny));
+  const Tensor cosine = div(product(x1, x2), sqrt(squares));
+  const Tensor apart = clamp_min(sub(cosine, a.real<"margin">()), 0);
+  const Tensor loss =
+      add(masked_fill(rsub(cosine, 1), ne(target, 1), 0), masked_fill(apart, ne(target, -1), 0));
+  return {reduced("cosine_embedding_loss", loss, a.integer<"reduction">())};
 }
 
 // max(0, margin + |anchor - positive| - |anchor - negative|)
 TAPER_DECOMPOSITION(triplet_margin_loss) {
-  const Location here = a.here();
   const Tensor anchor = a.tensor<"anchor">(), positive = a.tensor<"positive">(),
                negative = a.tensor<"negative">();
   if (anchor.rank() != positive.rank() || anchor.rank() != negative.rank())
-    throw EagerError(here,
-                     "triplet_margin_loss: anchor, positive and negative must have one rank, "
-                     "they are " +
-                         to_string(anchor.sizes()) + ", " + to_string(positive.sizes()) + " and " +
-                         to_string(negative.sizes()));
+    throw EagerError(
+        "triplet_margin_loss: anchor, positive and negative must have one rank, "
+        "they are " +
+        to_string(anchor.sizes()) + ", " + to_string(positive.sizes()) + " and " +
+        to_string(negative.sizes()));
   const double p = a.real<"p">(), eps = a.real<"eps">();
-  const Tensor near = pairwise_distance(anchor, positive, p, eps, false, here);
-  Tensor far = pairwise_distance(anchor, negative, p, eps, false, here);
-  if (a.boolean<"swap">())
-    far = minimum(far, pairwise_distance(positive, negative, p, eps, false, here), here);
-  const Tensor loss = clamp_min(add(sub(near, far, 1, here), a.real<"margin">(), 1, here), 0, here);
-  return {reduced("triplet_margin_loss", loss, a.integer<"reduction">(), here)};
+  const Tensor near = pairwise_distance(anchor, positive, p, eps);
+  Tensor far = pairwise_distance(anchor, negative, p, eps);
+  if (a.boolean<"swap">()) far = minimum(far, pairwise_distance(positive, negative, p, eps));
+  const Tensor loss = clamp_min(add(sub(near, far), a.real<"margin">()), 0);
+  return {reduced("triplet_margin_loss", loss, a.integer<"reduction">())};
 }
 
 // exp(input) - target input, or, where input is no logarithm, input - target log(input + eps).
 // `full` adds Stirling's approximation of log(target!) for targets above 1.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(poisson_nll_loss) {
-  const Location here = a.here();
   const Tensor x = a.tensor<"input">(), target = a.tensor<"target">();
-  Tensor loss =
-      a.boolean<"log_input">()
-          ? sub(exp(x, here), mul(target, x, here), 1, here)
-          : sub(x, mul(target, log(add(x, a.real<"eps">(), 1, here), here), here), 1, here);
+  Tensor loss = a.boolean<"log_input">() ? sub(exp(x), mul(target, x))
+                                         : sub(x, mul(target, log(add(x, a.real<"eps">()))));
   if (a.boolean<"full">()) {
     constexpr double two_pi = 6.28318530717958647693;
-    const Tensor small = le(target, 1, here), t = masked_fill(target, small, 1, here);
-    const Tensor stirling = add(sub(mul(t, log(t, here), here), t, 1, here),
-                                mul(log(mul(t, two_pi, here), here), 0.5, here), 1, here);
-    loss = add(loss, masked_fill(stirling, small, 0, here), 1, here);
+    const Tensor small = le(target, 1), t = masked_fill(target, small, 1);
+    const Tensor stirling = add(sub(mul(t, log(t)), t), mul(log(mul(t, two_pi)), 0.5));
+    loss = add(loss, masked_fill(stirling, small, 0));
   }
-  return {reduced("poisson_nll_loss", loss, a.integer<"reduction">(), here)};
+  return {reduced("poisson_nll_loss", loss, a.integer<"reduction">())};
 }
 
 namespace {
 
 /// x where it is above 0, else 0: of NaN, too, which is not above 0.
-Tensor what_is_positive(const Tensor& x, Location here) {
-  return masked_fill(x, logical_not(gt(x, 0, here), here), 0, here);
-}
+Tensor what_is_positive(const Tensor& x) { return masked_fill(x, logical_not(gt(x, 0)), 0); }
 
 }  // namespace
 
 // Σ_j max(0, margin - self[y] + self[j])^p / classes over the classes j other than the target y,
 // times weight[y] before the power's sum
 TAPER_DECOMPOSITION_ROUNDED_ONCE(multi_margin_loss, "self") {
-  const Location here = a.here();
   const char* name = "multi_margin_loss";
   const Tensor self = a.tensor<"self">(), given = a.tensor<"target">(),
                weight = a.tensor<"weight">();
   const double p = a.real<"p">();
   if (p != 1 && p != 2)
-    throw EagerError(here, std::string(name) + ": p must be 1 or 2, got " + std::to_string(p));
-  const Tensor x = as_batch(name, self, here);
+    throw EagerError(std::string(name) + ": p must be 1 or 2, got " + std::to_string(p));
+  const Tensor x = as_batch(name, self);
   const Dim batch = x.size(0), classes = x.size(1);
   if (given.rank() > 1 || proves_different(given.numel(), batch))
-    throw EagerError(here, std::string(name) + ": target must have an element for each of the " +
-                               batch.to_string() + " rows of self, it is " +
-                               to_string(given.sizes()));
+    throw EagerError(std::string(name) + ": target must have an element for each of the " +
+                     batch.to_string() + " rows of self, it is " + to_string(given.sizes()));
   if (weight.defined() && (weight.rank() != 1 || proves_different(weight.size(0), classes)))
-    throw EagerError(here, std::string(name) + ": weight must be (" + classes.to_string() +
-                               "), it is " + to_string(weight.sizes()));
-  const Tensor target = reshape(given, {batch, Dim(1)}, here);
-  Tensor z = what_is_positive(
-      add(sub(x, gather(x, 1, target, here), 1, here), a.scalar<"margin">(), 1, here), here);
-  if (p == 2) z = mul(z, z, here);
+    throw EagerError(std::string(name) + ": weight must be (" + classes.to_string() + "), it is " +
+                     to_string(weight.sizes()));
+  const Tensor target = reshape(given, {batch, Dim(1)});
+  Tensor z = what_is_positive(add(sub(x, gather(x, 1, target)), a.scalar<"margin">()));
+  if (p == 2) z = mul(z, z);
   if (weight.defined())
-    z = mul(z,
-            reshape(index_select(weight, 0, reshape(target, {batch}, here), here), {batch, Dim(1)},
-                    here),
-            here);
-  z = scatter(z, 1, target, Scalar(0), here);
-  const Tensor loss = mean(z, {1}, false, {}, here);
-  return {reduced(name, self.rank() == 2 ? loss : reshape(loss, {}, here), a.integer<"reduction">(),
-                  here)};
+    z = mul(z, reshape(index_select(weight, 0, reshape(target, {batch})), {batch, Dim(1)}));
+  z = scatter(z, 1, target, Scalar(0));
+  const Tensor loss = mean(z, {1});
+  return {reduced(name, self.rank() == 2 ? loss : reshape(loss, {}), a.integer<"reduction">())};
 }
 
 // Σ over the targets y and the classes j that are none, of max(0, 1 - self[y] + self[j]) / classes;
 // the targets of a row end at the first -1
 TAPER_DECOMPOSITION_ROUNDED_ONCE(multilabel_margin_loss) {
-  const Location here = a.here();
   const char* name = "multilabel_margin_loss";
   const Tensor self = a.tensor<"self">(), given = a.tensor<"target">();
-  const Tensor x = as_batch(name, self, here);
+  const Tensor x = as_batch(name, self);
   if (given.sizes() != self.sizes())
-    throw EagerError(here, std::string(name) + ": target must have the sizes of self " +
-                               to_string(self.sizes()) + ", it is " + to_string(given.sizes()));
-  const Tensor target = reshape(given, x.sizes(), here);
+    throw EagerError(std::string(name) + ": target must have the sizes of self " +
+                     to_string(self.sizes()) + ", it is " + to_string(given.sizes()));
+  const Tensor target = reshape(given, x.sizes());
   // counts: 1 up to the end of the targets. Behind it class 0 stands, and does not count.
-  const Tensor counts = cumprod(to(ge(target, 0, here), DType::i64, here), 1, {}, here);
-  const Tensor classes = mul(target, counts, here);
-  const Tensor is_target =
-      gt(scatter_add(zeros(x.sizes(), DType::i64, here), 1, classes, counts, here), 0, here);
+  const Tensor counts = cumprod(to(ge(target, 0), DType::i64), 1);
+  const Tensor classes = mul(target, counts);
+  const Tensor is_target = gt(scatter_add(zeros(x.sizes(), DType::i64), 1, classes, counts), 0);
   const Tensor z = what_is_positive(
-      add(sub(unsqueeze(x, 1, here), unsqueeze(gather(x, 1, classes, here), 2, here), 1, here), 1,
-          1, here),
-      here);  // (batch, target, class)
-  const Tensor ignored =
-      logical_or(unsqueeze(is_target, 1, here), unsqueeze(eq(counts, 0, here), 2, here), here);
-  const Tensor total = sum(masked_fill(z, ignored, 0, here), {1, 2}, false, {}, here);
-  const Tensor loss = div(total, Scalar(static_cast<double>(x.size(1).value())), here);
-  return {reduced(name, self.rank() == 2 ? loss : reshape(loss, {}, here), a.integer<"reduction">(),
-                  here)};
+      add(sub(unsqueeze(x, 1), unsqueeze(gather(x, 1, classes), 2)), 1));  // (batch, target, class)
+  const Tensor ignored = logical_or(unsqueeze(is_target, 1), unsqueeze(eq(counts, 0), 2));
+  const Tensor total = sum(masked_fill(z, ignored, 0), {1, 2});
+  const Tensor loss = div(total, Scalar(static_cast<double>(x.size(1).value())));
+  return {reduced(name, self.rank() == 2 ? loss : reshape(loss, {}), a.integer<"reduction">())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -35,113 +35,109 @@ Dims leading(const Tensor& t, int dropped) {
   return sizes;
 }
 
-Tensor matrix_product(const Tensor& a, const Tensor& b, Location here) {
-  if (a.rank() == 2 && b.rank() == 2) return mm(a, b, here);
+Tensor matrix_product(const Tensor& a, const Tensor& b) {
+  if (a.rank() == 2 && b.rank() == 2) return mm(a, b);
   const Dim m = a.size(-2), k = a.size(-1), n = b.size(-1);
   if (b.rank() == 2) {  // one matrix for all batches: their rows are one matrix
     const Dims batches = leading(a, 2);
-    return mm(a.reshape({product(batches) * m, k}, here), b, here)
-        .reshape(joined(batches, {m, n}), here);
+    return mm(a.reshape({product(batches) * m, k}), b).reshape(joined(batches, {m, n}));
   }
   const Dims batches = broadcast_batches(leading(a, 2), leading(b, 2));
   const Dim count = product(batches);
-  const Tensor x = a.expand(joined(batches, {m, k}), here).reshape({count, m, k}, here);
-  const Tensor y =
-      b.expand(joined(batches, {b.size(-2), n}), here).reshape({count, b.size(-2), n}, here);
-  return bmm(x, y, here).reshape(joined(batches, {m, n}), here);
+  const Tensor x = a.expand(joined(batches, {m, k})).reshape({count, m, k});
+  const Tensor y = b.expand(joined(batches, {b.size(-2), n})).reshape({count, b.size(-2), n});
+  return bmm(x, y).reshape(joined(batches, {m, n}));
 }
 
-void require_vectors(const char* name, const Tensor& a, const Tensor& b, Location here) {
+void require_vectors(const char* name, const Tensor& a, const Tensor& b) {
   if (a.rank() != 1 || b.rank() != 1)
-    throw EagerError(here, std::string(name) + ": needs two vectors, got " + to_string(a.sizes()) +
-                               " and " + to_string(b.sizes()));
+    throw EagerError(std::string(name) + ": needs two vectors, got " + to_string(a.sizes()) +
+                     " and " + to_string(b.sizes()));
 }
 
 // A matrix times a vector, which becomes a row and meets the matrix's rows: these lie densely.
-Tensor times_vector(const Tensor& matrix, const Tensor& vector, const Location& here) {
-  return mm(vector.unsqueeze(0, here), matrix.transpose(0, 1, here), here).squeeze(0, here);
+Tensor times_vector(const Tensor& matrix, const Tensor& vector) {
+  return mm(vector.unsqueeze(0), matrix.transpose(0, 1)).squeeze(0);
 }
 // Narrow dtypes would round every product, and vectors of two lengths are the matrix product's to
 // refuse.
-Tensor dot_product(const Tensor& x, const Tensor& y, const Location& here) {
+Tensor dot_product(const Tensor& x, const Tensor& y) {
   const bool wide = x.dtype() == DType::f32 || x.dtype() == DType::f64;
   if (wide && x.dtype() == y.dtype() && x.size(0) == y.size(0))
-    return sum(mul(x, y, here), std::optional<DType>(), here);
-  return mm(x.unsqueeze(0, here), y.unsqueeze(1, here), here).reshape({}, here);
+    return sum(mul(x, y), std::optional<DType>());
+  return mm(x.unsqueeze(0), y.unsqueeze(1)).reshape({});
 }
 
 // A sum promotes; a product with a summand does not.
-void require_dtype(const char* op, const Tensor& summand, const Tensor& factor, Location here) {
+void require_dtype(const char* op, const Tensor& summand, const Tensor& factor) {
   if (summand.dtype() != factor.dtype())
-    throw EagerError(here, std::string(op) + ": the summand's dtype differs from the product's: " +
-                               name_of(summand.dtype()) + " and " + name_of(factor.dtype()));
+    throw EagerError(std::string(op) + ": the summand's dtype differs from the product's: " +
+                     name_of(summand.dtype()) + " and " + name_of(factor.dtype()));
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(matmul) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
-  const Location here = a.here();
   if (x.rank() == 0 || y.rank() == 0)
-    throw EagerError(here, "matmul: both operands need at least one dimension, got " +
-                               to_string(x.sizes()) + " and " + to_string(y.sizes()));
-  if (x.rank() == 1 && y.rank() == 1) return {dot_product(x, y, here)};
-  if (x.rank() == 2 && y.rank() == 1) return {times_vector(x, y, here)};
-  const Tensor left = x.rank() == 1 ? x.unsqueeze(0, here) : x,
-               right = y.rank() == 1 ? y.unsqueeze(1, here) : y;
-  Tensor out = matrix_product(left, right, here);
-  if (y.rank() == 1) out = out.squeeze(-1, here);
-  if (x.rank() == 1) out = out.squeeze(-2, here);
+    throw EagerError("matmul: both operands need at least one dimension, got " +
+                     to_string(x.sizes()) + " and " + to_string(y.sizes()));
+  if (x.rank() == 1 && y.rank() == 1) return {dot_product(x, y)};
+  if (x.rank() == 2 && y.rank() == 1) return {times_vector(x, y)};
+  const Tensor left = x.rank() == 1 ? x.unsqueeze(0) : x,
+               right = y.rank() == 1 ? y.unsqueeze(1) : y;
+  Tensor out = matrix_product(left, right);
+  if (y.rank() == 1) out = out.squeeze(-1);
+  if (x.rank() == 1) out = out.squeeze(-2);
   return {out};
 }
 
 TAPER_DECOMPOSITION(mv) {
   const Tensor m = a.tensor<"self">(), v = a.tensor<"vec">();
   if (m.rank() != 2 || v.rank() != 1)
-    throw EagerError(a.here(), "mv: needs a matrix and a vector, got " + to_string(m.sizes()) +
-                                   " and " + to_string(v.sizes()));
-  return {times_vector(m, v, a.here())};
+    throw EagerError("mv: needs a matrix and a vector, got " + to_string(m.sizes()) + " and " +
+                     to_string(v.sizes()));
+  return {times_vector(m, v)};
 }
 
 TAPER_DECOMPOSITION(dot) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"tensor">();
-  require_vectors("dot", x, y, a.here());
-  return {dot_product(x, y, a.here())};
+  require_vectors("dot", x, y);
+  return {dot_product(x, y)};
 }
 
 TAPER_DECOMPOSITION(outer) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"vec2">();
-  require_vectors("outer", x, y, a.here());
-  return {mul(x.unsqueeze(1, a.here()), y.unsqueeze(0, a.here()), a.here())};
+  require_vectors("outer", x, y);
+  return {mul(x.unsqueeze(1), y.unsqueeze(0))};
 }
 
 // How transformers writes grouped_mm for dtypes in which torch.compile has none.
 TAPER_DECOMPOSITION(transformers_grouped_mm_fallback) {
   const Tensor input = a.tensor<"input">(), weight = a.tensor<"weight">();
   if (input.rank() != 2 || weight.rank() != 3)
-    throw EagerError(a.here(),
-                     "grouped_mm_fallback: needs input (rows, in) and weight (experts, in, out), "
-                     "got " +
-                         to_string(input.sizes()) + " and " + to_string(weight.sizes()));
-  return {grouped_mm(input, weight, a.tensor<"offs">(), a.here())};
+    throw EagerError(
+        "grouped_mm_fallback: needs input (rows, in) and weight (experts, in, out), "
+        "got " +
+        to_string(input.sizes()) + " and " + to_string(weight.sizes()));
+  return {grouped_mm(input, weight, a.tensor<"offs">())};
 }
 
 // For dtypes that have no kernel for the whole.
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(linear) {
   const Tensor input = a.tensor<"input">(), bias = a.tensor<"bias">();
-  if (bias.defined()) require_dtype("linear", bias, input, a.here());
-  const Tensor product = matmul(input, a.tensor<"weight">().t(a.here()), a.here());
-  return {bias.defined() ? add(product, bias, 1, a.here()) : product};
+  if (bias.defined()) require_dtype("linear", bias, input);
+  const Tensor product = matmul(input, a.tensor<"weight">().t());
+  return {bias.defined() ? add(product, bias) : product};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(baddbmm) {
   const Scalar alpha = a.scalar<"alpha">(), beta = a.scalar<"beta">();
-  const Location here = a.here();
-  require_dtype("baddbmm", a.tensor<"self">(), a.tensor<"batch1">(), here);
-  Tensor product = bmm(a.tensor<"batch1">(), a.tensor<"batch2">(), here);
-  if (alpha.to<double>() != 1) product = mul(product, alpha, here);
-  return {beta.to<double>() == 0 ? product : add(product, a.tensor<"self">(), beta, here)};
+  require_dtype("baddbmm", a.tensor<"self">(), a.tensor<"batch1">());
+  Tensor product = bmm(a.tensor<"batch1">(), a.tensor<"batch2">());
+  if (alpha.to<double>() != 1) product = mul(product, alpha);
+  return {beta.to<double>() == 0 ? product : add(product, a.tensor<"self">(), beta)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -27,38 +27,38 @@ BatchNorm read(const A& a) {
 
 /// (out, save_mean, save_invstd). Training writes the new running statistics into the old ones, if
 /// there are any.
-Results normalize(const char* name, BatchNorm b, Location here) {
+Results normalize(const char* name, BatchNorm b) {
   // a half input may stand beside f32 weights and statistics: it is computed in f32, like theirs
   const DType dtype = b.input.dtype();
   const auto is_f32 = [](const Tensor& t) { return t.defined() && t.dtype() == DType::f32; };
   if ((dtype == DType::f16 || dtype == DType::bf16) &&
       (is_f32(b.weight) || is_f32(b.running_mean))) {
-    b.input = b.input.to(DType::f32, here);
-    Results results = normalize(name, b, here);
-    results[0] = results[0].to(dtype, here);
+    b.input = b.input.to(DType::f32);
+    Results results = normalize(name, b);
+    results[0] = results[0].to(dtype);
     return results;
   }
   if (b.running_mean.defined() != b.running_var.defined())
-    throw EagerError(
-        here, std::string(name) + ": running_mean and running_var come together, or not at all");
+    throw EagerError(std::string(name) +
+                     ": running_mean and running_var come together, or not at all");
   if (!b.training) {
     if (!b.running_mean.defined())
-      throw EagerError(here, std::string(name) + ": evaluation needs running_mean and running_var");
+      throw EagerError(std::string(name) + ": evaluation needs running_mean and running_var");
     const auto [out, mean, invstd] = call<ops::_native_batch_norm_legit_no_training>(
-        here, b.input, b.weight, b.bias, b.running_mean, b.running_var, b.momentum, b.eps);
+        b.input, b.weight, b.bias, b.running_mean, b.running_var, b.momentum, b.eps);
     return {out, mean, invstd};
   }
   if (!b.running_mean.defined()) {
     const auto [out, mean, invstd] = call<ops::_native_batch_norm_legit_no_stats>(
-        here, b.input, b.weight, b.bias, true, b.momentum, b.eps);
+        b.input, b.weight, b.bias, true, b.momentum, b.eps);
     return {out, mean, invstd};
   }
   const auto [out, mean, invstd, running_mean, running_var] =
-      call<ops::_native_batch_norm_legit_functional>(
-          here, b.input, b.weight, b.bias, b.running_mean, b.running_var, true, b.momentum, b.eps);
+      call<ops::_native_batch_norm_legit_functional>(b.input, b.weight, b.bias, b.running_mean,
+                                                     b.running_var, true, b.momentum, b.eps);
   NoGrad guard;
-  b.running_mean.copy_(running_mean.detach(), here);
-  b.running_var.copy_(running_var.detach(), here);
+  b.running_mean.copy_(running_mean.detach());
+  b.running_var.copy_(running_var.detach());
   return {out, mean, invstd};
 }
 
@@ -67,46 +67,42 @@ Results normalize(const char* name, BatchNorm b, Location here) {
 TAPER_DECOMPOSITION(batch_norm) {
   const Tensor input = a.tensor<"input">();
   // PyTorch takes a vector without elements, though it has no channels
-  if (input.rank() == 1 && proves_equal(input.size(0), Dim(0))) return {clone(input, a.here())};
-  return {normalize("batch_norm", read(a), a.here())[0]};
+  if (input.rank() == 1 && proves_equal(input.size(0), Dim(0))) return {clone(input)};
+  return {normalize("batch_norm", read(a))[0]};
 }
-TAPER_DECOMPOSITION(native_batch_norm) { return normalize("native_batch_norm", read(a), a.here()); }
+TAPER_DECOMPOSITION(native_batch_norm) { return normalize("native_batch_norm", read(a)); }
 TAPER_DECOMPOSITION(_native_batch_norm_legit) {
-  return normalize("_native_batch_norm_legit", read(a), a.here());
+  return normalize("_native_batch_norm_legit", read(a));
 }
 
 // Each channel of each image becomes a channel of one image.
 TAPER_DECOMPOSITION(instance_norm) {
-  const Location here = a.here();
   const Tensor input = a.tensor<"input">();
   if (input.rank() < 2)
     throw EagerError(
-        here, "instance_norm: input must have at least 2 dimensions (batch, channels, …), it is " +
-                  to_string(input.sizes()));
+        "instance_norm: input must have at least 2 dimensions (batch, channels, …), it is " +
+        to_string(input.sizes()));
   const Dim batch = input.size(0), channels = input.size(1);
-  const auto repeated = [&](const Tensor& t) { return t.defined() ? repeat(t, {batch}, here) : t; };
+  const auto repeated = [&](const Tensor& t) { return t.defined() ? repeat(t, {batch}) : t; };
   Dims sizes = input.sizes();
   sizes[0] = 1, sizes[1] = batch * channels;
   Tensor running_mean = a.tensor<"running_mean">(), running_var = a.tensor<"running_var">();
   const Tensor means = repeated(running_mean), vars = repeated(running_var);
   const Tensor out = normalize(
       "instance_norm",
-      {input.reshape(sizes, here), repeated(a.tensor<"weight">()), repeated(a.tensor<"bias">()),
-       means, vars, a.boolean<"use_input_stats">(), a.real<"momentum">(), a.real<"eps">()},
-      here)[0];
+      {input.reshape(sizes), repeated(a.tensor<"weight">()), repeated(a.tensor<"bias">()), means,
+       vars, a.boolean<"use_input_stats">(), a.real<"momentum">(), a.real<"eps">()})[0];
   if (a.boolean<"use_input_stats">() && running_mean.defined()) {
     NoGrad guard;
-    running_mean.copy_(mean(means.reshape({batch, channels}, here), {0}, false, std::nullopt, here),
-                       here);
-    running_var.copy_(mean(vars.reshape({batch, channels}, here), {0}, false, std::nullopt, here),
-                      here);
+    running_mean.copy_(mean(means.reshape({batch, channels}), {0}));
+    running_var.copy_(mean(vars.reshape({batch, channels}), {0}));
   }
-  return {out.reshape(input.sizes(), here)};
+  return {out.reshape(input.sizes())};
 }
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(layer_norm, "input") {
   return {std::get<0>(
-      call<ops::native_layer_norm>(a.here(), a.tensor<"input">(), a.dims<"normalized_shape">(),
+      call<ops::native_layer_norm>(a.tensor<"input">(), a.dims<"normalized_shape">(),
                                    a.tensor<"weight">(), a.tensor<"bias">(), a.real<"eps">()))};
 }
 
@@ -114,17 +110,16 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(group_norm, "input") {
   const Tensor input = a.tensor<"input">();
   if (input.rank() < 2)
     throw EagerError(
-        a.here(), "group_norm: input must have at least 2 dimensions (batch, channels, …), it is " +
-                      to_string(input.sizes()));
+        "group_norm: input must have at least 2 dimensions (batch, channels, …), it is " +
+        to_string(input.sizes()));
   Dim plane(1);
   for (int i = 2; i < input.rank(); ++i) plane *= input.size(i);
-  return {std::get<0>(call<ops::native_group_norm>(
-      a.here(), input, a.tensor<"weight">(), a.tensor<"bias">(), input.size(0), input.size(1),
-      plane, a.integer<"num_groups">(), a.real<"eps">()))};
+  return {std::get<0>(call<ops::native_group_norm>(input, a.tensor<"weight">(), a.tensor<"bias">(),
+                                                   input.size(0), input.size(1), plane,
+                                                   a.integer<"num_groups">(), a.real<"eps">()))};
 }
 
 TAPER_DECOMPOSITION(rms_norm) {
-  const Location here = a.here();
   const Tensor input = a.tensor<"input">(), weight = a.tensor<"weight">();
   const Dims extents = a.dims<"normalized_shape">();
   Ints shape;
@@ -132,33 +127,31 @@ TAPER_DECOMPOSITION(rms_norm) {
     const int64_t from_the_end = static_cast<int64_t>(i) - static_cast<int64_t>(extents.size());
     const bool is_own = -from_the_end <= input.rank() && same(extents[i], input.size(from_the_end));
     if (!is_own && (!extents[i].is_constant() || extents[i].value() < 0))
-      throw EagerError(here, "rms_norm: normalized_shape " + to_string(extents) +
-                                 " must be the last sizes of input " + to_string(input.sizes()));
+      throw EagerError("rms_norm: normalized_shape " + to_string(extents) +
+                       " must be the last sizes of input " + to_string(input.sizes()));
     shape.push_back(extents[i].is_constant() ? extents[i].value() : -1);
   }
   const std::optional<double> eps = a.has<"eps">() ? std::optional(a.real<"eps">()) : std::nullopt;
   const bool apart = weight.defined() && weight.dtype() != input.dtype();
   const Tensor out =
-      std::get<0>(call<ops::_fused_rms_norm>(here, input, shape, apart ? Tensor() : weight, eps));
-  return {apart ? mul(out, weight, here).to(input.dtype(), here) : out};
+      std::get<0>(call<ops::_fused_rms_norm>(input, shape, apart ? Tensor() : weight, eps));
+  return {apart ? mul(out, weight).to(input.dtype()) : out};
 }
 
 // T. Salimans and D. P. Kingma, "Weight Normalization", arXiv:1602.07868: v g / |v|, the length of
 // each slice of v along dim; of the whole of v for dim -1, as in PyTorch.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_norm) {
-  const Location here = a.here();
   const Tensor v = a.tensor<"v">();
   const bool whole = a.integer<"dim">() == -1;
   Ints others;
   if (!whole) {
-    const int64_t dim = checked_dim(a.integer<"dim">(), v.rank(), "_weight_norm", v, here);
+    const int64_t dim = checked_dim(a.integer<"dim">(), v.rank(), "_weight_norm", v);
     for (int64_t i = 0; i < v.rank(); ++i)
       if (i != dim) others.push_back(i);
   }
   // of a vector each slice is one element, and nothing is summed
-  const Tensor length =
-      !whole && others.empty() ? abs(v, here) : vector_norm(v, 2, others, !whole, {}, here);
-  return {mul(v, div(a.tensor<"g">(), length, here), here)};
+  const Tensor length = !whole && others.empty() ? abs(v) : vector_norm(v, 2, others, !whole);
+  return {mul(v, div(a.tensor<"g">(), length))};
 }
 
 }  // namespace taper::eager::decompositions

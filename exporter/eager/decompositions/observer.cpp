@@ -22,114 +22,109 @@ struct Parameters {
   Tensor scale, zero_point;  // f32
 };
 
-Tensor is_mixed(const Range& range, Location here) {
-  return logical_and(lt(range.least, Scalar(0), here), gt(range.most, Scalar(0), here), here);
+Tensor is_mixed(const Range& range) {
+  return logical_and(lt(range.least, Scalar(0)), gt(range.most, Scalar(0)));
 }
 
 /// A range of both signs, made symmetric to the integers low, …, high.
-Range symmetric_to(const Range& range, int64_t low, int64_t high, Location here) {
+Range symmetric_to(const Range& range, int64_t low, int64_t high) {
   const double up = static_cast<double>((high - low) / 2), down = -(up + 1);
-  const Tensor scale = maximum(abs(div(range.least, Scalar(down), here), here),
-                               abs(div(range.most, Scalar(up), here), here), here);
-  const Tensor mixed = is_mixed(range, here);
-  return {where(mixed, mul(scale, Scalar(down), here), range.least, here),
-          where(mixed, mul(scale, Scalar(up), here), range.most, here)};
+  const Tensor scale =
+      maximum(abs(div(range.least, Scalar(down))), abs(div(range.most, Scalar(up))));
+  const Tensor mixed = is_mixed(range);
+  return {where(mixed, mul(scale, Scalar(down)), range.least),
+          where(mixed, mul(scale, Scalar(up)), range.most)};
 }
 
 /// FBGEMM's choice of parameters, which is in double. A scale that is nearly 0 becomes 0.1, one
 /// that is small is raised, so that it is no subnormal number of f16; the zero point stays.
-Parameters choose(Range range, int64_t low, int64_t high, bool symmetric, Location here) {
-  if (symmetric) range = symmetric_to(range, low, high, here);
-  std::tie(range.least, range.most) = with_zero(range.least, range.most, here);
-  const Tensor least = cast(range.least, DType::f64, here),
-               most = cast(range.most, DType::f64, here);
-  Tensor scale = div(sub(most, least, 1, here), Scalar(static_cast<double>(high - low)), here);
-  const Tensor rounded = cast(scale, DType::f32, here);
-  scale = where(isfinite(reciprocal(rounded, here), here), scale, Scalar(0.1), here);
+Parameters choose(Range range, int64_t low, int64_t high, bool symmetric) {
+  if (symmetric) range = symmetric_to(range, low, high);
+  std::tie(range.least, range.most) = with_zero(range.least, range.most);
+  const Tensor least = cast(range.least, DType::f64), most = cast(range.most, DType::f64);
+  Tensor scale = div(sub(most, least), Scalar(static_cast<double>(high - low)));
+  const Tensor rounded = cast(scale, DType::f32);
+  scale = where(isfinite(reciprocal(rounded)), scale, Scalar(0.1));
 
   // from the end of the range whose terms are smaller
   const auto from = [&](const Tensor& end, int64_t integer) {
-    return rsub(div(end, scale, here), Scalar(static_cast<double>(integer)), 1, here);
+    return rsub(div(end, scale), Scalar(static_cast<double>(integer)));
   };
   const auto error = [&](const Tensor& end, int64_t integer) {
-    return rsub(abs(div(end, scale, here), here), Scalar(static_cast<double>(std::abs(integer))), 1,
-                here);
+    return rsub(abs(div(end, scale)), Scalar(static_cast<double>(std::abs(integer))));
   };
-  Tensor zero = where(lt(error(least, low), error(most, high), here), from(least, low),
-                      from(most, high), here);
-  if (symmetric)
-    zero = where(is_mixed(range, here), Scalar(static_cast<double>(low + high) / 2), zero, here);
+  Tensor zero = where(lt(error(least, low), error(most, high)), from(least, low), from(most, high));
+  if (symmetric) zero = where(is_mixed(range), Scalar(static_cast<double>(low + high) / 2), zero);
   constexpr float smallest = 6.1e-5f;
-  return {cast(clamp_min(scale, Scalar(double{smallest}), here), DType::f32, here),
-          cast(round(clamp(zero, low, high, here), here), DType::f32, here)};
+  return {cast(clamp_min(scale, Scalar(double{smallest})), DType::f32),
+          cast(round(clamp(zero, low, high)), DType::f32)};
 }
 
-Tensor is_on(const Tensor& flag, std::string_view what, Location here) {
-  return ne(single(flag, what, DType::i64, name, here), Scalar(0), here);
+Tensor is_on(const Tensor& flag, std::string_view what) {
+  return ne(single(flag, what, DType::i64, name), Scalar(0));
 }
 
 /// The extremes of x, or of its rows, in the sizes of the running ones.
-Range range_of(const Tensor& x, bool of_rows, const Tensor& running, Location here) {
+Range range_of(const Tensor& x, bool of_rows, const Tensor& running) {
   Ints reduced;
   for (int64_t d = of_rows ? 1 : 0; d < x.rank(); ++d) reduced.push_back(d);
   const Dim count = of_rows ? x.size(0) : Dim(1);
   if (proves_different(running.numel(), count))
-    throw EagerError(here, std::string(name) + ": running_min and running_max " +
-                               to_string(running.sizes()) + " must have " + count.to_string() +
-                               " elements: run the model once before it is exported");
-  const auto sized = [&](const Tensor& t) { return reshape(t, running.sizes(), here); };
+    throw EagerError(std::string(name) + ": running_min and running_max " +
+                     to_string(running.sizes()) + " must have " + count.to_string() +
+                     " elements: run the model once before it is exported");
+  const auto sized = [&](const Tensor& t) { return reshape(t, running.sizes()); };
   if (x.rank() == 0) return {sized(x), sized(x)};
-  return {sized(amin(x, reduced, false, here)), sized(amax(x, reduced, false, here))};
+  return {sized(amin(x, reduced)), sized(amax(x, reduced))};
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(_fused_moving_avg_obs_fq_helper) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">(), x = self.detach();
   Tensor running_min = a.tensor<"running_min">(), running_max = a.tensor<"running_max">(),
          scale = a.tensor<"scale">(), zero_point = a.tensor<"zero_point">();
   const bool of_rows = a.boolean<"per_row_fake_quant">();
   const int64_t low = a.integer<"quant_min">(), high = a.integer<"quant_max">();
   if (self.dtype() != DType::f32 || low >= high || low < INT32_MIN || high > INT32_MAX)
-    throw EagerError(
-        here, std::string(name) + ": needs an f32 input and quant_min < quant_max, of 32 bits");
+    throw EagerError(std::string(name) +
+                     ": needs an f32 input and quant_min < quant_max, of 32 bits");
   if (of_rows && (a.integer<"ch_axis">() != 0 || self.rank() < 2))
-    throw EagerError(here, std::string(name) +
-                               ": scales of channels are those of dimension 0 of an input with 2 "
-                               "or more");
-  const Tensor observes = is_on(a.tensor<"observer_on">(), "observer_on", here),
-               snaps = is_on(a.tensor<"fake_quant_on">(), "fake_quant_on", here);
+    throw EagerError(std::string(name) +
+                     ": scales of channels are those of dimension 0 of an input with 2 "
+                     "or more");
+  const Tensor observes = is_on(a.tensor<"observer_on">(), "observer_on"),
+               snaps = is_on(a.tensor<"fake_quant_on">(), "fake_quant_on");
 
-  const Range now = range_of(x, of_rows, running_min, here);
+  const Range now = range_of(x, of_rows, running_min);
   const auto moved = [&](const Tensor& running, const Tensor& to) {
-    const Tensor step = mul(sub(to, running, 1, here), Scalar(a.real<"averaging_const">()), here);
-    const Tensor next = where(isinf(running, here), to, add(running, step, 1, here), here);
-    return where(observes, next, running, here);
+    const Tensor step = mul(sub(to, running), Scalar(a.real<"averaging_const">()));
+    const Tensor next = where(isinf(running), to, add(running, step));
+    return where(observes, next, running);
   };
   const Range range{moved(running_min, now.least), moved(running_max, now.most)};
-  const Parameters chosen = choose(range, low, high, a.boolean<"symmetric_quant">(), here);
+  const Parameters chosen = choose(range, low, high, a.boolean<"symmetric_quant">());
   const auto updated = [&](const Tensor& old, const Tensor& t) {
-    return where(snaps, cast(reshape(t, old.sizes(), here), old.dtype(), here), old, here);
+    return where(snaps, cast(reshape(t, old.sizes()), old.dtype()), old);
   };
   const Parameters grid{updated(scale, chosen.scale), updated(zero_point, chosen.zero_point)};
   {
     NoGrad guard;
-    running_min.copy_(range.least, here), running_max.copy_(range.most, here);
-    scale.copy_(grid.scale, here), zero_point.copy_(grid.zero_point, here);
+    running_min.copy_(range.least), running_max.copy_(range.most);
+    scale.copy_(grid.scale), zero_point.copy_(grid.zero_point);
   }
   if (!of_rows) {
     const auto [out, mask] = call<ops::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams>(
-        here, self, grid.scale, grid.zero_point, a.tensor<"fake_quant_on">(), low, high);
+        self, grid.scale, grid.zero_point, a.tensor<"fake_quant_on">(), low, high);
     return {out, mask};
   }
   const auto [out, mask] = call<ops::fake_quantize_per_channel_affine_cachemask>(
-      here, self, grid.scale, grid.zero_point, int64_t{0}, low, high);
-  return {where(snaps, out, self, here), logical_or(mask, logical_not(snaps, here), here)};
+      self, grid.scale, grid.zero_point, int64_t{0}, low, high);
+  return {where(snaps, out, self), logical_or(mask, logical_not(snaps))};
 }
 TAPER_DECOMPOSITION(fused_moving_avg_obs_fake_quant) {
   return {std::get<0>(call<ops::_fused_moving_avg_obs_fq_helper>(
-      a.here(), a.tensor<"self">(), a.tensor<"observer_on">(), a.tensor<"fake_quant_on">(),
+      a.tensor<"self">(), a.tensor<"observer_on">(), a.tensor<"fake_quant_on">(),
       a.tensor<"running_min">(), a.tensor<"running_max">(), a.tensor<"scale">(),
       a.tensor<"zero_point">(), a.real<"averaging_const">(), a.integer<"quant_min">(),
       a.integer<"quant_max">(), a.integer<"ch_axis">(), a.boolean<"per_row_fake_quant">(),

@@ -13,7 +13,6 @@ namespace {
 /// Zeros, and each element of `self` at its index in its plane of the last `n` dimensions.
 template <class A>
 Tensor unpooled(const char* name, int n, const A& a) {
-  const Location here = a.here();
   const Tensor self = a.template tensor<"self">(), indices = a.template tensor<"indices">();
   const Dims plane = a.template dims<"output_size">();
   bool alike = self.rank() == indices.rank();
@@ -22,18 +21,17 @@ Tensor unpooled(const char* name, int n, const A& a) {
   if ((self.rank() != n + 1 && self.rank() != n + 2) || !alike ||
       plane.size() != static_cast<size_t>(n) ||
       std::any_of(plane.begin(), plane.end(), [](Dim d) { return proves_less(d, Dim(0)); }))
-    throw EagerError(here, std::string(name) + ": needs self and indices of one size, " +
-                               std::to_string(n + 1) + " or " + std::to_string(n + 2) +
-                               " dimensions and " + std::to_string(n) +
-                               " numbers from 0 in output_size, got " + to_string(self.sizes()) +
-                               ", " + to_string(indices.sizes()) + " and " + to_string(plane));
+    throw EagerError(std::string(name) + ": needs self and indices of one size, " +
+                     std::to_string(n + 1) + " or " + std::to_string(n + 2) + " dimensions and " +
+                     std::to_string(n) + " numbers from 0 in output_size, got " +
+                     to_string(self.sizes()) + ", " + to_string(indices.sizes()) + " and " +
+                     to_string(plane));
   Dims sizes = self.sizes();
   sizes.resize(sizes.size() - plane.size());
   sizes.insert(sizes.end(), plane.begin(), plane.end());
-  const Tensor zero = flatten(zeros(sizes, self.dtype(), here), -n, -1, here);
-  return reshape(call<ops::scatter_src>(here, zero, int64_t{-1}, flatten(indices, -n, -1, here),
-                                        flatten(self, -n, -1, here)),
-                 sizes, here);
+  const Tensor zero = flatten(zeros(sizes, self.dtype()), -n);
+  return reshape(call<ops::scatter_src>(zero, int64_t{-1}, flatten(indices, -n), flatten(self, -n)),
+                 sizes);
 }
 
 }  // namespace
@@ -43,39 +41,38 @@ TAPER_DECOMPOSITION(max_unpool3d) { return {unpooled("max_unpool3d", 3, a)}; }
 
 TAPER_DECOMPOSITION(max_pool2d) {
   return {std::get<0>(call<ops::max_pool2d_with_indices>(
-      a.here(), a.tensor<"self">(), a.integers<"kernel_size">(), a.integers<"stride">(),
+      a.tensor<"self">(), a.integers<"kernel_size">(), a.integers<"stride">(),
       a.integers<"padding">(), a.integers<"dilation">(), a.boolean<"ceil_mode">()))};
 }
 
 TAPER_DECOMPOSITION(max_pool3d) {
   return {std::get<0>(call<ops::max_pool3d_with_indices>(
-      a.here(), a.tensor<"self">(), a.integers<"kernel_size">(), a.integers<"stride">(),
+      a.tensor<"self">(), a.integers<"kernel_size">(), a.integers<"stride">(),
       a.integers<"padding">(), a.integers<"dilation">(), a.boolean<"ceil_mode">()))};
 }
 
 // One dimension is two, the first of extent 1.
 TAPER_DECOMPOSITION(max_pool1d) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   if (self.rank() != 2 && self.rank() != 3)
-    throw EagerError(
-        here, "max_pool1d: self must have 2 or 3 dimensions, it is " + to_string(self.sizes()));
+    throw EagerError("max_pool1d: self must have 2 or 3 dimensions, it is " +
+                     to_string(self.sizes()));
   const auto pair = [](const Ints& list, int64_t first) {
     return list.empty() ? Ints() : Ints{first, list[0]};
   };
   const Tensor pooled = std::get<0>(call<ops::max_pool2d_with_indices>(
-      here, self.unsqueeze(-2, here), pair(a.integers<"kernel_size">(), 1),
-      pair(a.integers<"stride">(), 1), pair(a.integers<"padding">(), 0),
-      pair(a.integers<"dilation">(), 1), a.boolean<"ceil_mode">()));
-  return {pooled.squeeze(-2, here)};
+      self.unsqueeze(-2), pair(a.integers<"kernel_size">(), 1), pair(a.integers<"stride">(), 1),
+      pair(a.integers<"padding">(), 0), pair(a.integers<"dilation">(), 1),
+      a.boolean<"ceil_mode">()));
+  return {pooled.squeeze(-2)};
 }
 
 TAPER_DECOMPOSITION(adaptive_avg_pool2d) {
-  return {call<ops::_adaptive_avg_pool2d>(a.here(), a.tensor<"self">(), a.dims<"output_size">())};
+  return {call<ops::_adaptive_avg_pool2d>(a.tensor<"self">(), a.dims<"output_size">())};
 }
 
 TAPER_DECOMPOSITION(adaptive_avg_pool3d) {
-  return {call<ops::_adaptive_avg_pool3d>(a.here(), a.tensor<"self">(), a.dims<"output_size">())};
+  return {call<ops::_adaptive_avg_pool3d>(a.tensor<"self">(), a.dims<"output_size">())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -11,41 +11,37 @@
 namespace taper::eager {
 
 /// Half precision is quantized after a cast to f32.
-inline Tensor widened(const Tensor& x, Location here) {
-  return is_half(x.dtype()) ? cast(x, DType::f32, here) : x;
-}
+inline Tensor widened(const Tensor& x) { return is_half(x.dtype()) ? cast(x, DType::f32) : x; }
 
 /// round(x * inverse) + zero_point before it is clamped: the zero point is added after rounding,
 /// which is half to even. The two numbers are Scalars, or tensors that broadcast with x.
 template <class Number>
-Tensor unclamped(const Tensor& x, const Number& inverse, const Number& zero_point, Location here) {
-  return add(round(mul(widened(x, here), inverse, here), here), zero_point, 1, here);
+Tensor unclamped(const Tensor& x, const Number& inverse, const Number& zero_point) {
+  return add(round(mul(widened(x), inverse)), zero_point);
 }
 
 /// The one number in a tensor of any rank, with rank 0. Throws if there are more or none.
-Tensor single(const Tensor& t, std::string_view what, DType dtype, std::string_view op,
-              Location here);
+Tensor single(const Tensor& t, std::string_view what, DType dtype, std::string_view op);
 /// A vector with one number for each index of x along `axis`, shaped to broadcast with x. Throws if
 /// x has no such axis, or the vector another size.
 Tensor along(const Tensor& vector, std::string_view what, int64_t axis, const Tensor& x,
-             std::string_view op, Location here);
+             std::string_view op);
 
 /// The range [least, most] widened to contain 0. Where an end is 0 already it keeps half of its
 /// gradient, as in PyTorch.
-inline std::pair<Tensor, Tensor> with_zero(const Tensor& least, const Tensor& most, Location here) {
-  return {minimum(least, zeros_like(least, {}, here), here),
-          maximum(most, zeros_like(most, {}, here), here)};
+inline std::pair<Tensor, Tensor> with_zero(const Tensor& least, const Tensor& most) {
+  return {minimum(least, zeros_like(least)), maximum(most, zeros_like(most))};
 }
 
 /// The least and the greatest number of a dtype that quantized values have: u8, i8, i16 or i32.
 /// Throws for another one.
-std::pair<int64_t, int64_t> integers_of(DType dtype, std::string_view op, Location here);
+std::pair<int64_t, int64_t> integers_of(DType dtype, std::string_view op);
 /// Throws unless low <= high and `dtype` has both.
-void check_range(int64_t low, int64_t high, DType dtype, std::string_view op, Location here);
+void check_range(int64_t low, int64_t high, DType dtype, std::string_view op);
 /// Throws unless `t` has the dtype that the call says it has, one of these integers.
-void check_dtype(const Tensor& t, DType dtype, std::string_view op, Location here);
+void check_dtype(const Tensor& t, DType dtype, std::string_view op);
 /// Throws unless `t` is f32, f16 or bf16.
-void check_quantizable(const Tensor& t, std::string_view op, Location here);
+void check_quantizable(const Tensor& t, std::string_view op);
 
 /// The numbers of one fake quantization, in f32.
 template <class Number>
@@ -55,10 +51,9 @@ struct Grid {
 /// One for the whole tensor. The scale is rounded to f32 before it is inverted, as in PyTorch's
 /// kernel.
 Grid<Scalar> grid_of(double scale, int64_t zero_point);
-Grid<Tensor> grid_of(const Tensor& scale, const Tensor& zero_point, std::string_view op,
-                     Location here);
+Grid<Tensor> grid_of(const Tensor& scale, const Tensor& zero_point, std::string_view op);
 /// One for each channel.
 Grid<Tensor> grid_along(int64_t axis, const Tensor& x, const Tensor& scale,
-                        const Tensor& zero_point, std::string_view op, Location here);
+                        const Tensor& zero_point, std::string_view op);
 
 }  // namespace taper::eager

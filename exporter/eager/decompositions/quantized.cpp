@@ -20,37 +20,37 @@ template <const Operator& op>
 Tensor as_integers(const Arguments<op>& a, const Tensor& x) {
   const int64_t low = a.template integer<"quant_min">(), high = a.template integer<"quant_max">();
   const DType dtype = a.template dtype<"dtype">();
-  check_range(low, high, dtype, name_of(a), a.here());
-  return cast(clamp(x, low, high, a.here()), dtype, a.here());
+  check_range(low, high, dtype, name_of(a));
+  return cast(clamp(x, low, high), dtype);
 }
 /// The same with the zero point added before rounding.
 template <const Operator& op>
 Tensor moved_then_rounded(const Arguments<op>& a, const Tensor& scaled, const Tensor& zero_point) {
-  return as_integers(a, round(add(scaled, zero_point, 1, a.here()), a.here()));
+  return as_integers(a, round(add(scaled, zero_point)));
 }
 
 /// The input of an operator that quantizes.
 template <const Operator& op>
 Tensor to_quantize(const Arguments<op>& a) {
-  check_quantizable(a.template tensor<"input">(), name_of(a), a.here());
+  check_quantizable(a.template tensor<"input">(), name_of(a));
   return a.template tensor<"input">();
 }
 /// The input of an operator that dequantizes.
 template <const Operator& op>
 Tensor quantized(const Arguments<op>& a) {
-  check_dtype(a.template tensor<"input">(), a.template dtype<"dtype">(), name_of(a), a.here());
+  check_dtype(a.template tensor<"input">(), a.template dtype<"dtype">(), name_of(a));
   return a.template tensor<"input">();
 }
 
 template <const Operator& op>
 Tensor single(const Arguments<op>& a, const Tensor& t, std::string_view what, DType dtype) {
-  return eager::single(t, what, dtype, name_of(a), a.here());
+  return eager::single(t, what, dtype, name_of(a));
 }
 /// 1 / scale in double, then rounded to f32: a division by the scale gives other ties.
 template <const Operator& op>
 Tensor inverse_scale(const Arguments<op>& a) {
   const Tensor scale = single(a, a.template tensor<"scale">(), "scale", DType::f64);
-  return cast(reciprocal(scale, a.here()), DType::f32, a.here());
+  return cast(reciprocal(scale), DType::f32);
 }
 
 template <const Operator& op>
@@ -62,14 +62,14 @@ template <const Operator& op>
 Tensor dequantized(const Arguments<op>& a) {
   const DType dtype = out_dtype(a);
   const Tensor zero = single(a, a.template tensor<"zero_point">(), "zero_point", dtype);
-  return mul(sub(cast(quantized(a), dtype, a.here()), zero, 1, a.here()),
-             single(a, a.template tensor<"scale">(), "scale", dtype), a.here());
+  return mul(sub(cast(quantized(a), dtype), zero),
+             single(a, a.template tensor<"scale">(), "scale", dtype));
 }
 
 template <const Operator& op>
 Tensor along_axis(const Arguments<op>& a, const Tensor& vector, std::string_view what) {
-  return along(vector, what, a.template integer<"axis">(), a.template tensor<"input">(), name_of(a),
-               a.here());
+  return along(vector, what, a.template integer<"axis">(), a.template tensor<"input">(),
+               name_of(a));
 }
 
 /// Throws unless scales and zero points have one element for each row of the input.
@@ -80,9 +80,9 @@ void check_tokens(const Arguments<op>& a) {
   for (int d = 0; d + 1 < input.rank(); ++d) tokens = tokens * input.size(d);
   for (const Tensor& t : {a.template tensor<"scales">(), a.template tensor<"zero_points">()})
     if (proves_different(t.numel(), tokens))
-      throw EagerError(a.here(), std::string(name_of(a)) + ": scales and zero_points " +
-                                     to_string(t.sizes()) + " must have one element for each of " +
-                                     tokens.to_string() + " rows of " + to_string(input.sizes()));
+      throw EagerError(std::string(name_of(a)) + ": scales and zero_points " +
+                       to_string(t.sizes()) + " must have one element for each of " +
+                       tokens.to_string() + " rows of " + to_string(input.sizes()));
 }
 
 /// The input as lines (count, group_size). A group that is longer than the rows is a row, if each
@@ -92,8 +92,7 @@ Tensor in_groups(const Arguments<op>& a) {
   const Tensor x = a.template tensor<"input">(), scales = a.template tensor<"scales">();
   Dim group = a.template integer<"group_size">();
   const auto refuse = [&](const std::string& what) {
-    throw EagerError(a.here(),
-                     std::string(name_of(a)) + ": group_size " + group.to_string() + what);
+    throw EagerError(std::string(name_of(a)) + ": group_size " + group.to_string() + what);
   };
   if (proves_less(group, 2)) refuse(" must be at least 2");
   if (x.rank() > 0 && scales.rank() > 0 && proves_less(x.size(-1), group) &&
@@ -101,30 +100,29 @@ Tensor in_groups(const Arguments<op>& a) {
     group = x.size(-1);
   if (x.rank() == 0 || !proves_equal(x.size(-1) % group, 0))
     refuse(" does not divide the last dimension of " + to_string(x.sizes()));
-  return reshape(x, {x.numel() / group, group}, a.here());
+  return reshape(x, {x.numel() / group, group});
 }
 /// One number for each of the lines, as a column.
 template <const Operator& op>
 Tensor column(const Arguments<op>& a, const Tensor& t, std::string_view what, const Tensor& lines) {
   if (proves_different(t.numel(), lines.size(0)))
-    throw EagerError(a.here(), std::string(name_of(a)) + ": " + std::string(what) + " " +
-                                   to_string(t.sizes()) + " must have one element for each of " +
-                                   lines.size(0).to_string() + " groups");
-  return reshape(t, {-1, 1}, a.here());
+    throw EagerError(std::string(name_of(a)) + ": " + std::string(what) + " " +
+                     to_string(t.sizes()) + " must have one element for each of " +
+                     lines.size(0).to_string() + " groups");
+  return reshape(t, {-1, 1});
 }
 
 /// The range of the elements, widened to contain 0.
 template <const Operator& op>
 std::pair<Tensor, Tensor> range_of_elements(const Arguments<op>& a) {
-  const Location here = a.here();
   const int64_t low = a.template integer<"quant_min">(), high = a.template integer<"quant_max">();
-  check_range(low, high, a.template dtype<"dtype">(), name_of(a), here);
+  check_range(low, high, a.template dtype<"dtype">(), name_of(a));
   if (low > 0 || high < 0 || low == high)
-    throw EagerError(here, std::string(name_of(a)) + ": [quant_min, quant_max] = [" +
-                               std::to_string(low) + ", " + std::to_string(high) +
-                               "] must contain 0 and another integer");
+    throw EagerError(std::string(name_of(a)) + ": [quant_min, quant_max] = [" +
+                     std::to_string(low) + ", " + std::to_string(high) +
+                     "] must contain 0 and another integer");
   const Tensor x = to_quantize(a);
-  return with_zero(min(x, here), max(x, here), here);
+  return with_zero(min(x), max(x));
 }
 
 }  // namespace
@@ -132,33 +130,29 @@ std::pair<Tensor, Tensor> range_of_elements(const Arguments<op>& a) {
 // ---- per tensor
 
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor) {
-  const Tensor steps =
-      mul(widened(to_quantize(a), a.here()), Scalar(1 / a.real<"scale">()), a.here());
-  const Tensor whole = round(steps, a.here());
+  const Tensor steps = mul(widened(to_quantize(a)), Scalar(1 / a.real<"scale">()));
+  const Tensor whole = round(steps);
   const int64_t zero = a.integer<"zero_point">();
-  return {as_integers(a, zero == 0 ? whole : add(whole, Scalar(zero), 1, a.here()))};
+  return {as_integers(a, zero == 0 ? whole : add(whole, Scalar(zero)))};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor_tensor) {
   const Tensor zero = single(a, a.tensor<"zero_point">(), "zero_point", DType::f32);
-  return {as_integers(a, unclamped(to_quantize(a), inverse_scale(a), zero, a.here()))};
+  return {as_integers(a, unclamped(to_quantize(a), inverse_scale(a), zero))};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor_tensor2) {
-  const Location here = a.here();
-  integers_of(a.dtype<"dtype">(), name_of(a), here);
+  integers_of(a.dtype<"dtype">(), name_of(a));
   const auto number = [&](const Tensor& t, std::string_view what) {
     return single(a, t, what, DType::f32);
   };
-  const Tensor moved = unclamped(to_quantize(a), inverse_scale(a),
-                                 number(a.tensor<"zero_point">(), "zero_point"), here);
-  const Tensor raised = maximum(moved, number(a.tensor<"quant_min">(), "quant_min"), here);
-  return {cast(minimum(raised, number(a.tensor<"quant_max">(), "quant_max"), here),
-               a.dtype<"dtype">(), here)};
+  const Tensor moved =
+      unclamped(to_quantize(a), inverse_scale(a), number(a.tensor<"zero_point">(), "zero_point"));
+  const Tensor raised = maximum(moved, number(a.tensor<"quant_min">(), "quant_min"));
+  return {cast(minimum(raised, number(a.tensor<"quant_max">(), "quant_max")), a.dtype<"dtype">())};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor) {
-  const Tensor x = cast(quantized(a), out_dtype(a), a.here());
+  const Tensor x = cast(quantized(a), out_dtype(a));
   const int64_t zero = a.integer<"zero_point">();
-  return {
-      mul(zero == 0 ? x : sub(x, Scalar(zero), 1, a.here()), Scalar(a.real<"scale">()), a.here())};
+  return {mul(zero == 0 ? x : sub(x, Scalar(zero)), Scalar(a.real<"scale">()))};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor) { return {dequantized(a)}; }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor2) { return {dequantized(a)}; }
@@ -166,106 +160,94 @@ TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor2) { return
 // Half precision ends with the division; the rest is computed in f32, and the zero point in
 // integers.
 TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_tensor) {
-  const Location here = a.here();
   const auto [least, most] = range_of_elements(a);
   const int64_t low = a.integer<"quant_min">(), high = a.integer<"quant_max">();
-  const Tensor step = div(sub(most, least, 1, here), Scalar(static_cast<double>(high - low)), here);
-  const Tensor scale = clamp_min(widened(step, here), a.real<"eps">(), here);
-  const Tensor steps = cast(round(div(widened(least, here), scale, here), here), DType::i64, here);
-  const Tensor zero = clamp(add(neg(steps, here), Scalar(low), 1, here), low, high, here);
-  return {cast(reshape(scale, {1}, here), DType::f64, here), reshape(zero, {1}, here)};
+  const Tensor step = div(sub(most, least), Scalar(static_cast<double>(high - low)));
+  const Tensor scale = clamp_min(widened(step), a.real<"eps">());
+  const Tensor steps = cast(round(div(widened(least), scale)), DType::i64);
+  const Tensor zero = clamp(add(neg(steps), Scalar(low)), low, high);
+  return {cast(reshape(scale, {1}), DType::f64), reshape(zero, {1})};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_symmetric_tensor) {
-  const Location here = a.here();
   const auto [least, most] = range_of_elements(a);
   const double half_range =
       static_cast<double>(a.integer<"quant_max">() - a.integer<"quant_min">()) / 2;
-  const Tensor step = div(maximum(neg(least, here), most, here), Scalar(half_range), here);
-  const Tensor scale = clamp_min(widened(step, here), a.real<"eps">(), here);
+  const Tensor step = div(maximum(neg(least), most), Scalar(half_range));
+  const Tensor scale = clamp_min(widened(step), a.real<"eps">());
   const int64_t zero = a.dtype<"dtype">() == DType::u8 ? 128 : 0;
-  return {cast(reshape(scale, {1}, here), DType::f64, here),
-          full({1}, Scalar(zero), DType::i64, here)};
+  return {cast(reshape(scale, {1}), DType::f64), full({1}, Scalar(zero), DType::i64)};
 }
 
 // ---- per channel
 
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_channel) {
-  const Tensor inverse = reciprocal(along_axis(a, a.tensor<"scales">(), "scales"), a.here());
+  const Tensor inverse = reciprocal(along_axis(a, a.tensor<"scales">(), "scales"));
   const Tensor zero = along_axis(a, a.tensor<"zero_points">(), "zero_points");
-  return {as_integers(a, unclamped(to_quantize(a), inverse, zero, a.here()))};
+  return {as_integers(a, unclamped(to_quantize(a), inverse, zero))};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_channel) {
-  const Location here = a.here();
   const DType dtype = out_dtype(a);
-  Tensor x = cast(quantized(a), dtype, here);
+  Tensor x = cast(quantized(a), dtype);
   if (a.has<"zero_points">())
-    x = sub(x, cast(along_axis(a, a.tensor<"zero_points">(), "zero_points"), dtype, here), 1, here);
-  return {cast(mul(x, along_axis(a, a.tensor<"scales">(), "scales"), here), dtype, here)};
+    x = sub(x, cast(along_axis(a, a.tensor<"zero_points">(), "zero_points"), dtype));
+  return {cast(mul(x, along_axis(a, a.tensor<"scales">(), "scales")), dtype)};
 }
 
 // ---- per token: one scale for each row
 
 TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_per_token) {
-  const Location here = a.here();
-  Tensor largest = amax(abs(to_quantize(a), here), {-1}, true, here);
-  if (largest.dtype() == DType::f16) largest = widened(largest, here);  // bf16 has the range of f32
-  const Tensor scales = div(clamp_min(largest, 1e-5, here), Scalar(127.0), here);
-  return {scales, zeros_like(scales, {}, here)};
+  Tensor largest = amax(abs(to_quantize(a)), {-1}, true);
+  if (largest.dtype() == DType::f16) largest = widened(largest);  // bf16 has the range of f32
+  const Tensor scales = div(clamp_min(largest, 1e-5), Scalar(127.0));
+  return {scales, zeros_like(scales)};
 }
 // The zero point comes from the end of the range where it errs less.
 TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_per_token_asymmetric) {
-  const Location here = a.here();
   const Tensor x = to_quantize(a);
   constexpr double low = -128, high = 127;
-  const auto [least, most] = with_zero(amin(x, {-1}, true, here), amax(x, {-1}, true, here), here);
-  const Tensor scale = clamp_min(div(sub(most, least, 1, here), Scalar(high - low), here),
-                                 static_cast<double>(std::numeric_limits<float>::epsilon()), here);
-  const Tensor scaled_least = div(least, scale, here), scaled_most = div(most, scale, here);
-  const Tensor error = add(add(scaled_least, Scalar(low), 1, here),
-                           add(scaled_most, Scalar(high), 1, here), 1, here);
-  const Tensor zero =
-      where(gt(error, Scalar(0), here), add(neg(scaled_least, here), Scalar(low), 1, here),
-            add(neg(scaled_most, here), Scalar(high), 1, here), here);
-  return {cast(scale, DType::f64, here),
-          cast(round(clamp(zero, low, high, here), here), DType::i64, here)};
+  const auto [least, most] = with_zero(amin(x, {-1}, true), amax(x, {-1}, true));
+  const Tensor scale = clamp_min(div(sub(most, least), Scalar(high - low)),
+                                 static_cast<double>(std::numeric_limits<float>::epsilon()));
+  const Tensor scaled_least = div(least, scale), scaled_most = div(most, scale);
+  const Tensor error = add(add(scaled_least, Scalar(low)), add(scaled_most, Scalar(high)));
+  const Tensor zero = where(gt(error, Scalar(0)), add(neg(scaled_least), Scalar(low)),
+                            add(neg(scaled_most), Scalar(high)));
+  return {cast(scale, DType::f64), cast(round(clamp(zero, low, high)), DType::i64)};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_token) {
   check_tokens(a);
-  const Tensor scaled = mul(to_quantize(a), reciprocal(a.tensor<"scales">(), a.here()), a.here());
+  const Tensor scaled = mul(to_quantize(a), reciprocal(a.tensor<"scales">()));
   return {moved_then_rounded(a, scaled, a.tensor<"zero_points">())};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_token) {
-  const Location here = a.here();
   check_tokens(a);
-  const Tensor moved = sub(quantized(a), a.tensor<"zero_points">(), 1, here);
-  return {cast(mul(moved, a.tensor<"scales">(), here), a.dtype<"output_dtype">(), here)};
+  const Tensor moved = sub(quantized(a), a.tensor<"zero_points">());
+  return {cast(mul(moved, a.tensor<"scales">()), a.dtype<"output_dtype">())};
 }
 
 // ---- per group: one scale for each `group_size` elements of a row
 
 TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_channel_group) {
-  const Location here = a.here();
   const Tensor input = to_quantize(a), lines = in_groups(a);
   // a trace does not know the elements
-  if (recorder() == nullptr && any(isnan(input, here), here).scalar(here).to<bool>())
-    throw EagerError(here, std::string(name_of(a)) + ": input must not contain NaN");
-  const Tensor inverse = reciprocal(column(a, a.tensor<"scales">(), "scales", lines), here);
+  if (recorder() == nullptr && any(isnan(input)).scalar().to<bool>())
+    throw EagerError(std::string(name_of(a)) + ": input must not contain NaN");
+  const Tensor inverse = reciprocal(column(a, a.tensor<"scales">(), "scales", lines));
   const Tensor zero = column(a, a.tensor<"zero_points">(), "zero_points", lines);
-  return {reshape(moved_then_rounded(a, mul(lines, inverse, here), zero), input.sizes(), here)};
+  return {reshape(moved_then_rounded(a, mul(lines, inverse), zero), input.sizes())};
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_channel_group) {
-  const Location here = a.here();
   const Tensor input = quantized(a), lines = in_groups(a);
   Tensor x = lines;
   if (a.has<"zero_points">())
-    x = sub(x, column(a, a.tensor<"zero_points">(), "zero_points", lines), 1, here);
-  x = mul(x, column(a, a.tensor<"scales">(), "scales", lines), here);
-  return {cast(reshape(x, input.sizes(), here), a.dtype<"output_dtype">(), here)};
+    x = sub(x, column(a, a.tensor<"zero_points">(), "zero_points", lines));
+  x = mul(x, column(a, a.tensor<"scales">(), "scales", lines));
+  return {cast(reshape(x, input.sizes()), a.dtype<"output_dtype">())};
 }
 
 // A cast that passes of PyTorch leave alone.
 TAPER_DECOMPOSITION(quantized_decomposed_convert_element_type_no_fuse) {
-  return {cast(a.tensor<"input">(), a.dtype<"dtype">(), a.here())};
+  return {cast(a.tensor<"input">(), a.dtype<"dtype">())};
 }
 
 }  // namespace taper::eager::decompositions

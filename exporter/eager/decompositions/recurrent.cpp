@@ -24,57 +24,55 @@ struct State {
 };
 
 /// b_ih + b_hh, or what there is of them.
-Tensor sum_of(const Tensor& b_ih, const Tensor& b_hh, Location here) {
-  return !b_ih.defined() ? b_hh : !b_hh.defined() ? b_ih : add(b_ih, b_hh, 1, here);
+Tensor sum_of(const Tensor& b_ih, const Tensor& b_hh) {
+  return !b_ih.defined() ? b_hh : !b_hh.defined() ? b_ih : add(b_ih, b_hh);
 }
 
 /// The outputs of one layer in one direction for x (time, batch, in), and the state behind the last
 /// step, to which `state` is changed.
-Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, bool reverse,
-                 Location here) {
+Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, bool reverse) {
   const Dim last = reverse ? Dim(0) : x.size(0) - Dim(1);
   if (cell == Cell::gru) {
     // b_hn stands inside the product with r, so it is not part of the input's gates.
     Tensor bias = w.b_ih, bias_hn;
     if (w.b_hh.defined()) {
       const Dim hidden = w.w_hh.size(1), two = hidden * Dim(2);
-      bias_hn = narrow(w.b_hh, 0, two, hidden, here);
-      const Tensor others = narrow(w.b_hh, 0, 0, two, here);
-      bias = sum_of(w.b_ih, constant_pad_nd(others, {Dim(0), hidden}, Scalar(0), here), here);
+      bias_hn = narrow(w.b_hh, 0, two, hidden);
+      const Tensor others = narrow(w.b_hh, 0, 0, two);
+      bias = sum_of(w.b_ih, constant_pad_nd(others, {Dim(0), hidden}));
     }
-    const Tensor output = std::get<0>(
-        gru_scan(linear(x, w.w_ih, bias, here), state.h, w.w_hh, bias_hn, reverse, here));
-    state.h = select(output, 0, last, here);
+    const Tensor output =
+        std::get<0>(gru_scan(linear(x, w.w_ih, bias), state.h, w.w_hh, bias_hn, reverse));
+    state.h = select(output, 0, last);
     return output;
   }
-  Tensor gates = linear(x, w.w_ih, sum_of(w.b_ih, w.b_hh, here), here);
+  Tensor gates = linear(x, w.w_ih, sum_of(w.b_ih, w.b_hh));
   if (cell != Cell::lstm) {
-    const Tensor output = rnn_scan(gates, state.h, w.w_hh, cell == Cell::rnn_relu, reverse, here);
-    state.h = select(output, 0, last, here);
+    const Tensor output = rnn_scan(gates, state.h, w.w_hh, cell == Cell::rnn_relu, reverse);
+    state.h = select(output, 0, last);
     return output;
   }
   Tensor h = state.h, w_hh = w.w_hh;
   if (w.w_hr.defined()) {
     // With p = W_hr h, W_hh p = (W_hh W_hr) h: a scan over the states before their projection. The
     // first step begins with a projected one, which so becomes a part of its gates.
-    const Tensor first =
-        unsqueeze(add(select(gates, 0, reverse ? gates.size(0) - Dim(1) : Dim(0), here),
-                      linear(state.h, w.w_hh, {}, here), 1, here),
-                  0, here);
+    const Tensor first = unsqueeze(
+        add(select(gates, 0, reverse ? gates.size(0) - Dim(1) : Dim(0)), linear(state.h, w.w_hh)),
+        0);
     const Dim others = gates.size(0) - Dim(1);
-    gates = reverse ? cat({narrow(gates, 0, 0, others, here), first}, 0, here)
-                    : cat({first, narrow(gates, 0, 1, others, here)}, 0, here);
-    h = full_like(state.c, Scalar(0), {}, here);
-    w_hh = mm(w.w_hh, w.w_hr, here);
+    gates = reverse ? cat({narrow(gates, 0, 0, others), first})
+                    : cat({first, narrow(gates, 0, 1, others)});
+    h = full_like(state.c, Scalar(0));
+    w_hh = mm(w.w_hh, w.w_hr);
   }
-  auto [output, cells, activations] = lstm_scan(gates, h, state.c, w_hh, reverse, here);
-  if (w.w_hr.defined()) output = linear(output, w.w_hr, {}, here);
-  state = {select(output, 0, last, here), select(cells, 0, last, here)};
+  auto [output, cells, activations] = lstm_scan(gates, h, state.c, w_hh, reverse);
+  if (w.w_hr.defined()) output = linear(output, w.w_hr);
+  state = {select(output, 0, last), select(cells, 0, last)};
   return output;
 }
 
-[[noreturn]] void refuse(Location here, const char* name, const std::string& what) {
-  throw EagerError(here, std::string(name) + ": " + what);
+[[noreturn]] void refuse(const char* name, const std::string& what) {
+  throw EagerError(std::string(name) + ": " + what);
 }
 
 struct Layers {
@@ -100,26 +98,23 @@ Layers layers_of(const char* name, Cell cell, const Arguments<op>& a) {
 
 /// All layers: output, h and, of an LSTM, c.
 Results run_layers(const Layers& l, const Tensor& input, const State& state,
-                   const std::vector<Tensor>& params, Location here) {
+                   const std::vector<Tensor>& params) {
   const int64_t directions = l.bidirectional ? 2 : 1, passes = l.count * directions;
-  if (l.count < 1) refuse(here, l.name, "num_layers must be at least 1");
+  if (l.count < 1) refuse(l.name, "num_layers must be at least 1");
   if (input.rank() != 3)
-    refuse(
-        here, l.name,
-        "input must have 3 dimensions (time, batch, features), it is " + to_string(input.sizes()));
+    refuse(l.name, "input must have 3 dimensions (time, batch, features), it is " +
+                       to_string(input.sizes()));
   for (const Tensor& s : {state.h, state.c})
     if (s.defined() && (s.rank() != 3 || !same(s.size(0), Dim(passes))))
-      refuse(here, l.name,
-             "a state must be (layers · directions = " + std::to_string(passes) +
-                 ", batch, hidden), it is " + to_string(s.sizes()));
+      refuse(l.name, "a state must be (layers · directions = " + std::to_string(passes) +
+                         ", batch, hidden), it is " + to_string(s.sizes()));
   const size_t plain = l.has_biases ? 4 : 2, given = params.size() / static_cast<size_t>(passes);
   const bool projected = l.cell == Cell::lstm && given == plain + 1;
   if (params.size() != static_cast<size_t>(passes) * (plain + (projected ? 1 : 0)))
-    refuse(here, l.name,
-           std::to_string(passes) + " layers and directions take " + std::to_string(plain) +
-               " parameters each, got " + std::to_string(params.size()) + " in all");
+    refuse(l.name, std::to_string(passes) + " layers and directions take " + std::to_string(plain) +
+                       " parameters each, got " + std::to_string(params.size()) + " in all");
 
-  Tensor x = l.batch_first ? transpose(input, 0, 1, here) : input;
+  Tensor x = l.batch_first ? transpose(input, 0, 1) : input;
   std::vector<Tensor> h, c;
   auto next = params.begin();
   for (int64_t layer = 0; layer < l.count; ++layer) {
@@ -130,18 +125,16 @@ Results run_layers(const Layers& l, const Tensor& input, const State& state,
       if (l.has_biases) w.b_ih = *next++, w.b_hh = *next++;
       if (projected) w.w_hr = *next++;
       const Dim pass(layer * directions + direction);
-      State s{select(state.h, 0, pass, here),
-              state.c.defined() ? select(state.c, 0, pass, here) : Tensor()};
-      outputs.push_back(run_layer(l.cell, x, w, s, direction == 1, here));
+      State s{select(state.h, 0, pass), state.c.defined() ? select(state.c, 0, pass) : Tensor()};
+      outputs.push_back(run_layer(l.cell, x, w, s, direction == 1));
       h.push_back(s.h);
       if (s.c.defined()) c.push_back(s.c);
     }
-    x = directions == 1 ? outputs[0] : cat(outputs, 2, here);
-    if (l.train && l.dropout > 0 && layer + 1 < l.count)
-      x = call<ops::dropout>(here, x, l.dropout, true);
+    x = directions == 1 ? outputs[0] : cat(outputs, 2);
+    if (l.train && l.dropout > 0 && layer + 1 < l.count) x = call<ops::dropout>(x, l.dropout, true);
   }
-  Results results{l.batch_first ? transpose(x, 0, 1, here) : x, stack(h, 0, here)};
-  if (!c.empty()) results.push_back(stack(c, 0, here));
+  Results results{l.batch_first ? transpose(x, 0, 1) : x, stack(h)};
+  if (!c.empty()) results.push_back(stack(c));
   return results;
 }
 
@@ -149,56 +142,55 @@ Results run_layers(const Layers& l, const Tensor& input, const State& state,
 template <const Operator& op>
 Results run_cell(const char* name, Cell cell, const Arguments<op>& a, const Tensor& h,
                  const Tensor& c) {
-  const Location here = a.here();
   const Tensor input = a.template tensor<"input">();
   if (input.rank() != 2)
-    refuse(here, name, "input must be (batch, features), it is " + to_string(input.sizes()));
+    refuse(name, "input must be (batch, features), it is " + to_string(input.sizes()));
   State state{h, c};
-  run_layer(cell, unsqueeze(input, 0, here),
+  run_layer(cell, unsqueeze(input, 0),
             {a.template tensor<"w_ih">(),
              a.template tensor<"w_hh">(),
              a.template tensor<"b_ih">(),
              a.template tensor<"b_hh">(),
              {}},
-            state, false, here);
+            state, false);
   return cell == Cell::lstm ? Results{state.h, state.c} : Results{state.h};
 }
 
 /// {h, c}
-std::vector<Tensor> pair_of_states(const char* name, const std::vector<Tensor>& hx, Location here) {
+std::vector<Tensor> pair_of_states(const char* name, const std::vector<Tensor>& hx) {
   if (hx.size() != 2)
-    refuse(here, name, "hx must be {h, c}, it has " + std::to_string(hx.size()) + " tensors");
+    refuse(name, "hx must be {h, c}, it has " + std::to_string(hx.size()) + " tensors");
   return hx;
 }
 
 /// Dropout takes numbers of the random generator, which only its parts show.
 template <const Operator& op>
 bool drops_out(const Boxed* arguments) {
-  const Arguments<op> a(arguments, {});
+  const Arguments<op> a(arguments);
   return a.template boolean<"train">() && a.template real<"dropout">() > 0;
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION_AS(lstm_input, false, drops_out<ops::lstm_input>) {
-  const std::vector<Tensor> hx = pair_of_states("lstm", a.tensors<"hx">(), a.here());
+  const std::vector<Tensor> hx = pair_of_states("lstm", a.tensors<"hx">());
   return run_layers(layers_of("lstm", Cell::lstm, a), a.tensor<"input">(), {hx[0], hx[1]},
-                    a.tensors<"params">(), a.here());
+                    a.tensors<"params">());
 }
 TAPER_DECOMPOSITION_AS(gru_input, false, drops_out<ops::gru_input>) {
   return run_layers(layers_of("gru", Cell::gru, a), a.tensor<"input">(), {a.tensor<"hx">(), {}},
-                    a.tensors<"params">(), a.here());
+                    a.tensors<"params">());
 }
 TAPER_DECOMPOSITION_AS(rnn_tanh_input, false, drops_out<ops::rnn_tanh_input>) {
   return run_layers(layers_of("rnn_tanh", Cell::rnn_tanh, a), a.tensor<"input">(),
-                    {a.tensor<"hx">(), {}}, a.tensors<"params">(), a.here());
+                    {a.tensor<"hx">(), {}}, a.tensors<"params">());
 }
 TAPER_DECOMPOSITION_AS(rnn_relu_input, false, drops_out<ops::rnn_relu_input>) {
   return run_layers(layers_of("rnn_relu", Cell::rnn_relu, a), a.tensor<"input">(),
-                    {a.tensor<"hx">(), {}}, a.tensors<"params">(), a.here());
+                    {a.tensor<"hx">(), {}}, a.tensors<"params">());
 }
 TAPER_DECOMPOSITION(lstm_cell) {
-  const std::vector<Tensor> hx = pair_of_states("lstm_cell", a.tensors<"hx">(), a.here());
+  const std::vector<Tensor> hx = pair_of_states("lstm_cell", a.tensors<"hx">());
   return run_cell("lstm_cell", Cell::lstm, a, hx[0], hx[1]);
 }
 TAPER_DECOMPOSITION(gru_cell) { return run_cell("gru_cell", Cell::gru, a, a.tensor<"hx">(), {}); }

@@ -17,71 +17,64 @@ namespace taper::eager::decompositions {
 namespace {
 
 /// floor(size * factor). Of a symbolic size where the factor is a fraction with a power of 2 below.
-Dim scaled(const Dim& size, double factor, const std::string& name, Location here) {
+Dim scaled(const Dim& size, double factor, const std::string& name) {
   if (!(factor > 1e-9 && factor < 1e9))
-    throw EagerError(here,
-                     name + ": scale_factors must lie in (1e-9, 1e9), got " + to_text(factor));
+    throw EagerError(name + ": scale_factors must lie in (1e-9, 1e9), got " + to_text(factor));
   if (size.is_constant()) {
     const double product = std::floor(static_cast<double>(size.value()) * factor);
     if (product > 9e15)
-      throw EagerError(here, name + ": scale_factors " + to_text(factor) +
-                                 " makes a size of more than 9e15 of " + size.to_string());
+      throw EagerError(name + ": scale_factors " + to_text(factor) +
+                       " makes a size of more than 9e15 of " + size.to_string());
     return Dim(static_cast<int64_t>(product));
   }
   for (int64_t below = 1; below <= 1024; below *= 2)
     if (const double above = factor * static_cast<double>(below); above == std::floor(above))
       return size * Dim(static_cast<int64_t>(above)) / Dim(below);
-  throw EagerError(here,
-                   name + ": scale factor " + to_text(factor) +
-                       " of a size that only the run knows must be a fraction with a power of "
-                       "2 below; give output_size");
+  throw EagerError(name + ": scale factor " + to_text(factor) +
+                   " of a size that only the run knows must be a fraction with a power of "
+                   "2 below; give output_size");
 }
 
 /// `op` with the size that output_size or scale_factors ask for.
 template <const Operator& op, const Operator& vec>
 Tensor resized(const Arguments<vec>& a) {
   constexpr int n = resampled_dims<op>();
-  const Location here = a.here();
   const std::string name(schema<op>.name);
   const Tensor input = a.template tensor<"input">();
   if (a.template has<"output_size">() == a.template has<"scale_factors">())
-    throw EagerError(here, name + ": one of output_size and scale_factors must be given, not both");
+    throw EagerError(name + ": one of output_size and scale_factors must be given, not both");
   Dims size = a.template dims<"output_size">();
   Scales scales;
   if (const std::vector<double> factors = a.template reals<"scale_factors">(); size.empty()) {
     if (factors.size() != n || input.rank() != n + 2)
-      throw EagerError(here, name + ": needs " + std::to_string(n) +
-                                 " scale_factors and input of " + std::to_string(n + 2) +
-                                 " dimensions, got " + std::to_string(factors.size()) + " for " +
-                                 to_string(input.sizes()));
+      throw EagerError(name + ": needs " + std::to_string(n) + " scale_factors and input of " +
+                       std::to_string(n + 2) + " dimensions, got " +
+                       std::to_string(factors.size()) + " for " + to_string(input.sizes()));
     for (size_t i = 0; i < n; ++i) {
       scales[i] = factors[i];
-      size.push_back(scaled(input.size(static_cast<int64_t>(i) + 2), factors[i], name, here));
+      size.push_back(scaled(input.size(static_cast<int64_t>(i) + 2), factors[i], name));
     }
   }
-  return call_upsample<op>(here, aligns_corners(a), scales, input, size);
+  return call_upsample<op>(aligns_corners(a), scales, input, size);
 }
 
 /// Rearranges `self` as `between`, permutes that, and gives the copy `sizes`.
-Tensor rearranged(const Tensor& self, const Dims& between, const Ints& order, const Dims& sizes,
-                  Location here) {
-  return view(clone(permute(reshape(self, between, here), order, here), here), sizes, here);
+Tensor rearranged(const Tensor& self, const Dims& between, const Ints& order, const Dims& sizes) {
+  return view(clone(permute(reshape(self, between), order)), sizes);
 }
 
-void check_divides(const Dim& divisor, const Dim& size, const char* what, const Tensor& self,
-                   Location here) {
+void check_divides(const Dim& divisor, const Dim& size, const char* what, const Tensor& self) {
   if (size.is_constant() && divisor.is_constant() && size.value() % divisor.value() != 0)
-    throw EagerError(here, std::string(what) + " " + size.to_string() + " of " +
-                               to_string(self.sizes()) + " is not a multiple of " +
-                               divisor.to_string());
+    throw EagerError(std::string(what) + " " + size.to_string() + " of " + to_string(self.sizes()) +
+                     " is not a multiple of " + divisor.to_string());
 }
-void check_shuffle(const char* name, const Tensor& self, int64_t factor, Location here) {
+void check_shuffle(const char* name, const Tensor& self, int64_t factor) {
   if (factor < 1 || factor > 32767)
-    throw EagerError(here, std::string(name) + ": the factor " + std::to_string(factor) +
-                               " is outside [1, 32767]");
+    throw EagerError(std::string(name) + ": the factor " + std::to_string(factor) +
+                     " is outside [1, 32767]");
   if (self.rank() < 3)
-    throw EagerError(here, std::string(name) + ": needs (…, channels, height, width), got " +
-                               to_string(self.sizes()));
+    throw EagerError(std::string(name) + ": needs (…, channels, height, width), got " +
+                     to_string(self.sizes()));
 }
 /// 0, 1, …, first - 1, and then `rest` counted from `first`.
 Ints order_of(size_t first, std::initializer_list<int64_t> rest) {
@@ -118,63 +111,61 @@ TAPER_DECOMPOSITION(grid_sampler) {
                 padding = a.integer<"padding_mode">();
   const bool align = a.boolean<"align_corners">();
   if (input.rank() != 4 && input.rank() != 5)
-    throw EagerError(a.here(), "grid_sampler: input must have 4 or 5 dimensions, it is " +
-                                   to_string(input.sizes()));
+    throw EagerError("grid_sampler: input must have 4 or 5 dimensions, it is " +
+                     to_string(input.sizes()));
   return {input.rank() == 4
-              ? call<ops::grid_sampler_2d>(a.here(), input, grid, interpolation, padding, align)
-              : call<ops::grid_sampler_3d>(a.here(), input, grid, interpolation, padding, align)};
+              ? call<ops::grid_sampler_2d>(input, grid, interpolation, padding, align)
+              : call<ops::grid_sampler_3d>(input, grid, interpolation, padding, align)};
 }
 
 TAPER_DECOMPOSITION(pixel_shuffle) {
   const Tensor self = a.tensor<"self">();
   const int64_t factor = a.integer<"upscale_factor">();
-  check_shuffle("pixel_shuffle", self, factor, a.here());
+  check_shuffle("pixel_shuffle", self, factor);
   const Dim r(factor), c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  check_divides(r * r, c, "pixel_shuffle: the channel count", self, a.here());
+  check_divides(r * r, c, "pixel_shuffle: the channel count", self);
   Dims lead = self.sizes();
   lead.resize(lead.size() - 3);
   return {rearranged(self, joined(lead, {c / (r * r), r, r, h, w}),
                      order_of(lead.size(), {0, 3, 1, 4, 2}),
-                     joined(lead, {c / (r * r), h * r, w * r}), a.here())};
+                     joined(lead, {c / (r * r), h * r, w * r}))};
 }
 TAPER_DECOMPOSITION(pixel_unshuffle) {
   const Tensor self = a.tensor<"self">();
   const int64_t factor = a.integer<"downscale_factor">();
-  check_shuffle("pixel_unshuffle", self, factor, a.here());
+  check_shuffle("pixel_unshuffle", self, factor);
   const Dim r(factor), c = self.size(-3), h = self.size(-2), w = self.size(-1);
-  check_divides(r, h, "pixel_unshuffle: the height", self, a.here());
-  check_divides(r, w, "pixel_unshuffle: the width", self, a.here());
+  check_divides(r, h, "pixel_unshuffle: the height", self);
+  check_divides(r, w, "pixel_unshuffle: the width", self);
   Dims lead = self.sizes();
   lead.resize(lead.size() - 3);
   return {rearranged(self, joined(lead, {c, h / r, r, w / r, r}),
                      order_of(lead.size(), {0, 2, 4, 1, 3}),
-                     joined(lead, {c * r * r, h / r, w / r}), a.here())};
+                     joined(lead, {c * r * r, h / r, w / r}))};
 }
 TAPER_DECOMPOSITION(channel_shuffle) {
   const Tensor self = a.tensor<"self">();
   const Dim groups = a.dim<"groups">();
   if (self.rank() < 3 || proves_less(groups, Dim(1)))
-    throw EagerError(a.here(),
-                     "channel_shuffle: needs (batch, channels, …) and at least 1 group, got " +
-                         to_string(self.sizes()) + " and " + groups.to_string());
-  check_divides(groups, self.size(1), "channel_shuffle: the channel count", self, a.here());
+    throw EagerError("channel_shuffle: needs (batch, channels, …) and at least 1 group, got " +
+                     to_string(self.sizes()) + " and " + groups.to_string());
+  check_divides(groups, self.size(1), "channel_shuffle: the channel count", self);
   Dims cut = self.sizes();
   cut[1] = groups;
   cut.insert(cut.begin() + 2, self.size(1) / groups);
   Ints order = order_of(cut.size(), {});
   std::swap(order[1], order[2]);
-  return {rearranged(self, cut, order, self.sizes(), a.here())};
+  return {rearranged(self, cut, order, self.sizes())};
 }
 namespace {
 
 /// Coordinates of `count` pixels in [-1, 1]: of the corners' centres, or of the corners.
-Tensor pixel_coordinates(Dim count, bool align_corners, DType dtype, Location here) {
+Tensor pixel_coordinates(Dim count, bool align_corners, DType dtype) {
   const int64_t n = count.value();
-  if (n <= 1) return zeros({count}, dtype, here);
-  const Tensor ends = linspace(-1, 1, n, dtype, here);
-  return align_corners
-             ? ends
-             : mul(ends, Scalar(static_cast<double>(n - 1) / static_cast<double>(n)), here);
+  if (n <= 1) return zeros({count}, dtype);
+  const Tensor ends = linspace(-1, 1, n, dtype);
+  return align_corners ? ends
+                       : mul(ends, Scalar(static_cast<double>(n - 1) / static_cast<double>(n)));
 }
 
 }  // namespace
@@ -182,35 +173,32 @@ Tensor pixel_coordinates(Dim count, bool align_corners, DType dtype, Location he
 // theta (batch, 2, 3) -> (batch, height, width, 2), or theta (batch, 3, 4) -> (batch, depth,
 // height, width, 3): where each pixel is taken from.
 TAPER_DECOMPOSITION(affine_grid_generator) {
-  const Location here = a.here();
   const Tensor theta = a.tensor<"theta">();
   const Dims size = a.dims<"size">();
   const size_t spatial = size.size() < 2 ? 0 : size.size() - 2;
   if ((spatial != 2 && spatial != 3) || theta.rank() != 3 ||
       proves_different(theta.size(1), static_cast<int64_t>(spatial)) ||
       proves_different(theta.size(2), static_cast<int64_t>(spatial) + 1))
-    throw EagerError(here, "affine_grid_generator: theta " + to_string(theta.sizes()) +
-                               " and size " + to_string(size) +
-                               " must be (batch, 2, 3) and 4 sizes, or (batch, 3, 4) and 5 sizes");
+    throw EagerError("affine_grid_generator: theta " + to_string(theta.sizes()) + " and size " +
+                     to_string(size) +
+                     " must be (batch, 2, 3) and 4 sizes, or (batch, 3, 4) and 5 sizes");
   const Dims extents(size.begin() + 2, size.end());
   std::vector<Tensor> coordinates;  // x first
   Dim count = 1;
   for (size_t k = spatial; k-- > 0;) {
     Dims line(spatial, Dim(1));
     line[k] = extents[k];
-    const Tensor axis =
-        pixel_coordinates(extents[k], a.boolean<"align_corners">(), theta.dtype(), here);
-    coordinates.push_back(expand(reshape(axis, line, here), extents, here));
+    const Tensor axis = pixel_coordinates(extents[k], a.boolean<"align_corners">(), theta.dtype());
+    coordinates.push_back(expand(reshape(axis, line), extents));
     count *= extents[k];
   }
-  coordinates.push_back(ones(extents, theta.dtype(), here));
+  coordinates.push_back(ones(extents, theta.dtype()));
   const auto rank = static_cast<int64_t>(spatial);
-  const Tensor base = reshape(stack(coordinates, -1, here), {1, count, rank + 1}, here);
-  const Tensor grid =
-      bmm(expand(base, {size[0], count, rank + 1}, here), transpose(theta, 1, 2, here), here);
+  const Tensor base = reshape(stack(coordinates, -1), {1, count, rank + 1});
+  const Tensor grid = bmm(expand(base, {size[0], count, rank + 1}), transpose(theta, 1, 2));
   Dims sizes = extents;
   sizes.insert(sizes.begin(), size[0]), sizes.push_back(rank);
-  return {reshape(grid, sizes, here)};
+  return {reshape(grid, sizes)};
 }
 
 }  // namespace taper::eager::decompositions

@@ -15,28 +15,25 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 template <class A>
 Tensor cast_self(const A& a) {
   const Tensor self = a.template tensor<"self">();
-  return a.template has<"dtype">() ? self.to(a.template dtype<"dtype">(), a.here()) : self;
+  return a.template has<"dtype">() ? self.to(a.template dtype<"dtype">()) : self;
 }
 
 /// A softmax whose lines of -inf only are 0.
-Tensor safe_softmax(const Tensor& x, int64_t dim, Location here) {
-  const Tensor nothing = all(eq(x, Scalar(-infinity), here), dim, true, here);
+Tensor safe_softmax(const Tensor& x, int64_t dim) {
+  const Tensor nothing = all(eq(x, Scalar(-infinity)), dim, true);
   // zeros before the softmax, too: a NaN there would reach the gradient
-  return masked_fill(
-      call<ops::_softmax>(here, masked_fill(x, nothing, Scalar(0), here), dim, false), nothing,
-      Scalar(0), here);
+  return masked_fill(call<ops::_softmax>(masked_fill(x, nothing, Scalar(0)), dim, false), nothing,
+                     Scalar(0));
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(softmax_int) {
-  return {call<ops::_softmax>(a.here(), cast_self(a), a.integer<"dim">(), false)};
+  return {call<ops::_softmax>(cast_self(a), a.integer<"dim">(), false)};
 }
 TAPER_DECOMPOSITION(log_softmax_int) {
-  return {call<ops::_log_softmax>(a.here(), cast_self(a), a.integer<"dim">(), false)};
+  return {call<ops::_log_softmax>(cast_self(a), a.integer<"dim">(), false)};
 }
-TAPER_DECOMPOSITION(_safe_softmax) {
-  return {safe_softmax(cast_self(a), a.integer<"dim">(), a.here())};
-}
+TAPER_DECOMPOSITION(_safe_softmax) { return {safe_softmax(cast_self(a), a.integer<"dim">())}; }
 
 }  // namespace taper::eager::decompositions

@@ -13,32 +13,28 @@ namespace {
 /// The integers that an affine quantization uses: all of the dtype unless the call says which.
 template <const Operator& op>
 std::pair<int64_t, int64_t> range_of(const Arguments<op>& a, DType dtype) {
-  const auto [least, most] = integers_of(dtype, schema<op>.name, a.here());
+  const auto [least, most] = integers_of(dtype, schema<op>.name);
   const int64_t low = a.template has<"quant_min">()
                           ? a.template scalar<"quant_min">().template to<int64_t>()
                           : least;
   const int64_t high = a.template has<"quant_max">()
                            ? a.template scalar<"quant_max">().template to<int64_t>()
                            : most;
-  check_range(low, high, dtype, schema<op>.name, a.here());
+  check_range(low, high, dtype, schema<op>.name);
   return {low, high};
 }
 
 /// Rounded, with the gradient of the identity.
-Tensor rounded(const Tensor& x, Location here) {
-  return apply({"round",
-                [here](const std::vector<Tensor>& in) -> std::vector<Tensor> {
-                  return {round(in[0], here)};
-                },
-                [](const std::vector<Tensor>&, const std::vector<Tensor>&, const Gradients& dy) {
-                  return dy;
-                }},
-               {x}, here)[0];
+Tensor rounded(const Tensor& x) {
+  return apply(
+      {"round", [](const std::vector<Tensor>& in) -> std::vector<Tensor> { return {round(in[0])}; },
+       [](const std::vector<Tensor>&, const std::vector<Tensor>&, const Gradients& dy) {
+         return dy;
+       }},
+      {x})[0];
 }
 /// The larger of two, b where a is not a number: 0 / 0, if the range has no negative integers.
-Tensor larger(const Tensor& a, const Tensor& b, Location here) {
-  return where(gt(a, b, here), a, b, here);
-}
+Tensor larger(const Tensor& a, const Tensor& b) { return where(gt(a, b), a, b); }
 
 /// Blocks as dimensions of their own: `split` are the sizes with each divided dimension as (blocks,
 /// block), `kept` the same with 1 for the dimensions `reduced`, over which a block extends;
@@ -47,16 +43,15 @@ struct Blocks {
   Dims split, kept, counts;
   Ints reduced;
 
-  Blocks(const Tensor& x, const Dims& block_size, std::string_view op, Location here) {
+  Blocks(const Tensor& x, const Dims& block_size, std::string_view op) {
     if (block_size.size() != static_cast<size_t>(x.rank()))
-      throw EagerError(here, std::string(op) + ": block_size " + to_string(block_size) +
-                                 " must have one entry for each dimension of " +
-                                 to_string(x.sizes()));
+      throw EagerError(std::string(op) + ": block_size " + to_string(block_size) +
+                       " must have one entry for each dimension of " + to_string(x.sizes()));
     for (int d = 0; d < x.rank(); ++d) {
       const Dim size = x.size(d), block = block_size[static_cast<size_t>(d)];
       if (proves_less(block, 1) || proves_different(size % block, 0))
-        throw EagerError(here, std::string(op) + ": block_size " + to_string(block_size) +
-                                   " does not divide " + to_string(x.sizes()));
+        throw EagerError(std::string(op) + ": block_size " + to_string(block_size) +
+                         " does not divide " + to_string(x.sizes()));
       counts.push_back(proves_equal(block, size) ? Dim(1) : size / block);
       if (proves_equal(block, 1)) {
         add(size, false);
@@ -94,15 +89,13 @@ void settle_rank(const Tensor& x, const Dims& block_size) {
 }  // namespace
 
 TAPER_DECOMPOSITION(torchao_choose_qparams_affine) {
-  const Location here = a.here();
   constexpr std::string_view name = "choose_qparams_affine";
   const Tensor input = a.tensor<"input">();
-  const Blocks blocks(input, a.dims<"block_size">(), name, here);
+  const Blocks blocks(input, a.dims<"block_size">(), name);
   if (!a.boolean<"keepdim">()) settle_rank(input, a.dims<"block_size">());
   const auto [low, high] = range_of(a, a.dtype<"target_dtype">());
-  const Tensor x = reshape(input, blocks.split, here);
-  const auto [least, most] =
-      with_zero(amin(x, blocks.reduced, false, here), amax(x, blocks.reduced, false, here), here);
+  const Tensor x = reshape(input, blocks.split);
+  const auto [least, most] = with_zero(amin(x, blocks.reduced), amax(x, blocks.reduced));
   const double range = static_cast<double>(high - low);
   const double eps = a.has<"eps">()                ? a.real<"eps">()
                      : input.dtype() == DType::f16 ? 0x1p-14
@@ -111,56 +104,50 @@ TAPER_DECOMPOSITION(torchao_choose_qparams_affine) {
   const std::string_view mapping = a.text<"mapping_type">();
   Tensor scale, zero;
   if (mapping == "ASYMMETRIC") {
-    scale = clamp_min(div(sub(most, least, 1, here), Scalar(range), here), eps, here);
-    zero = clamp(add(neg(rounded(div(least, scale, here), here), here), Scalar(low), 1, here), low,
-                 high, here);
+    scale = clamp_min(div(sub(most, least), Scalar(range)), eps);
+    zero = clamp(add(neg(rounded(div(least, scale))), Scalar(low)), low, high);
   } else if (mapping == "SYMMETRIC" || mapping == "SYMMETRIC_NO_CLIPPING_ERR") {
     if (mapping == "SYMMETRIC")
-      scale = div(maximum(neg(least, here), most, here), Scalar(range / 2), here);
+      scale = div(maximum(neg(least), most), Scalar(range / 2));
     else
-      scale = larger(div(least, Scalar(static_cast<double>(low)), here),
-                     div(most, Scalar(static_cast<double>(high)), here), here);
-    scale = clamp_min(scale, eps, here);
-    zero = full_like(scale, Scalar((high + low + 1) / 2), {}, here);
+      scale = larger(div(least, Scalar(static_cast<double>(low))),
+                     div(most, Scalar(static_cast<double>(high))));
+    scale = clamp_min(scale, eps);
+    zero = full_like(scale, Scalar((high + low + 1) / 2));
   } else {
-    throw EagerError(here, std::string(name) + ": mapping_type " + std::string(mapping) +
-                               " must be SYMMETRIC, SYMMETRIC_NO_CLIPPING_ERR or ASYMMETRIC");
+    throw EagerError(std::string(name) + ": mapping_type " + std::string(mapping) +
+                     " must be SYMMETRIC, SYMMETRIC_NO_CLIPPING_ERR or ASYMMETRIC");
   }
   if (a.boolean<"keepdim">())
-    scale = reshape(scale, blocks.counts, here), zero = reshape(zero, blocks.counts, here);
-  return {
-      cast(scale, a.has<"scale_dtype">() ? a.dtype<"scale_dtype">() : input.dtype(), here),
-      cast(zero, a.has<"zero_point_dtype">() ? a.dtype<"zero_point_dtype">() : DType::i32, here)};
+    scale = reshape(scale, blocks.counts), zero = reshape(zero, blocks.counts);
+  return {cast(scale, a.has<"scale_dtype">() ? a.dtype<"scale_dtype">() : input.dtype()),
+          cast(zero, a.has<"zero_point_dtype">() ? a.dtype<"zero_point_dtype">() : DType::i32)};
 }
 TAPER_DECOMPOSITION(torchao_quantize_affine) {
-  const Location here = a.here();
   const Tensor input = a.tensor<"input">();
-  const Blocks blocks(input, a.dims<"block_size">(), "quantize_affine", here);
+  const Blocks blocks(input, a.dims<"block_size">(), "quantize_affine");
   const auto [low, high] = range_of(a, a.dtype<"output_dtype">());
-  const Tensor scale = reshape(a.tensor<"scale">(), blocks.kept, here);
-  Tensor q = round(mul(reshape(input, blocks.split, here), reciprocal(scale, here), here), here);
-  if (a.has<"zero_point">())
-    q = add(q, reshape(a.tensor<"zero_point">(), blocks.kept, here), 1, here);
-  return {cast(reshape(clamp(q, low, high, here), input.sizes(), here), a.dtype<"output_dtype">(),
-               here)};
+  const Tensor scale = reshape(a.tensor<"scale">(), blocks.kept);
+  Tensor q = round(mul(reshape(input, blocks.split), reciprocal(scale)));
+  if (a.has<"zero_point">()) q = add(q, reshape(a.tensor<"zero_point">(), blocks.kept));
+  return {cast(reshape(clamp(q, low, high), input.sizes()), a.dtype<"output_dtype">())};
 }
 TAPER_DECOMPOSITION(torchao_dequantize_affine) {
-  const Location here = a.here();
   const Tensor input = a.tensor<"input">();
-  const Blocks blocks(input, a.dims<"block_size">(), "dequantize_affine", here);
+  const Blocks blocks(input, a.dims<"block_size">(), "dequantize_affine");
   const DType dtype = a.dtype<"output_dtype">();
-  check_dtype(input, a.dtype<"input_dtype">(), schema<ops::torchao_dequantize_affine>.name, here);
-  Tensor x = cast(reshape(input, blocks.split, here), dtype, here);
+  check_dtype(input, a.dtype<"input_dtype">(), schema<ops::torchao_dequantize_affine>.name);
+  Tensor x = cast(reshape(input, blocks.split), dtype);
   if (a.has<"zero_point">())
-    x = sub(x, cast(reshape(a.tensor<"zero_point">(), blocks.kept, here), dtype, here), 1, here);
-  x = mul(x, reshape(a.tensor<"scale">(), blocks.kept, here), here);
-  return {cast(reshape(x, input.sizes(), here), dtype, here)};
+    x = sub(x, cast(reshape(a.tensor<"zero_point">(), blocks.kept), dtype));
+  x = mul(x, reshape(a.tensor<"scale">(), blocks.kept));
+  return {cast(reshape(x, input.sizes()), dtype)};
 }
 
 // ---- products of integers
 
 TAPER_DECOMPOSITION(torchao_int_matmul) {
-  return {call<ops::_int_mm>(a.here(), a.tensor<"a">(), a.tensor<"b">())};
+  return {call<ops::_int_mm>(a.tensor<"a">(), a.tensor<"b">())};
 }
 // One scale for each row of the product, or one for all.
 TAPER_DECOMPOSITION(torchao_int_scaled_matmul) {
@@ -168,10 +155,10 @@ TAPER_DECOMPOSITION(torchao_int_scaled_matmul) {
   if (scales.rank() != 2 ||
       (!proves_equal(scales.numel(), 1) &&
        (proves_different(scales.size(0), x.size(0)) || proves_different(scales.size(1), 1))))
-    throw EagerError(a.here(), "int_scaled_matmul: scales1 " + to_string(scales.sizes()) +
-                                   " must be (1, 1) or have one element for each row of a " +
-                                   to_string(x.sizes()));
-  return {mul(call<ops::_int_mm>(a.here(), x, a.tensor<"b">()), scales, a.here())};
+    throw EagerError("int_scaled_matmul: scales1 " + to_string(scales.sizes()) +
+                     " must be (1, 1) or have one element for each row of a " +
+                     to_string(x.sizes()));
+  return {mul(call<ops::_int_mm>(x, a.tensor<"b">()), scales)};
 }
 
 }  // namespace taper::eager::decompositions

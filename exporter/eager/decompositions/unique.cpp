@@ -10,6 +10,7 @@
 #include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/eager/ops/view.h"
 #include "taper/exporter/eager/promotion.h"
+#include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -37,79 +38,70 @@ struct SlicesInOrder {
   }
 };
 
-Tensor vector_of(const std::vector<int64_t>& v, Location here) {
-  return Tensor::from(v, {static_cast<int64_t>(v.size())}, here);
+Tensor vector_of(const std::vector<int64_t>& v) {
+  return Tensor::from(v, {static_cast<int64_t>(v.size())});
 }
 
 }  // namespace
 
 TAPER_DECOMPOSITION(unique_dim) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
-  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "unique_dim", self, here);
-  need_elements(self, "unique_dim", here);
+  const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "unique_dim", self);
+  need_elements(self, "unique_dim");
   const DType compared = is_floating(self.dtype()) ? DType::f64 : DType::i64;
-  const Tensor slices =
-      self.rank() > 0 ? contiguous(movedim(cast(self.detach(), compared, here), dim, 0, here), here)
-                      : reshape(cast(self.detach(), compared, here), {1}, here);
+  const Tensor slices = self.rank() > 0 ? contiguous(movedim(cast(self.detach(), compared), dim, 0))
+                                        : reshape(cast(self.detach(), compared), {1});
   const int64_t rows = slices.size(0).value();
   const int64_t width = rows > 0 ? slices.numel().value() / rows : 0;
   const auto give = [&](const auto& found) -> Results {
-    return {index_select(self, dim, vector_of(found.first, here), here),
-            vector_of(found.inverse, here), vector_of(found.counts, here)};
+    return {index_select(self, dim, vector_of(found.first)), vector_of(found.inverse),
+            vector_of(found.counts)};
   };
-  return compared == DType::f64
-             ? give(SlicesInOrder<double>(slices.data<double>(here), rows, width))
-             : give(SlicesInOrder<int64_t>(slices.data<int64_t>(here), rows, width));
+  return compared == DType::f64 ? give(SlicesInOrder<double>(slices.data<double>(), rows, width))
+                                : give(SlicesInOrder<int64_t>(slices.data<int64_t>(), rows, width));
 }
 
 // Sorted, the first of equal elements begin a group. NaN equals nothing, so each is a group.
 TAPER_DECOMPOSITION(_unique2) {
-  const Location here = a.here();
-  const Tensor self = a.tensor<"self">(), line = flatten(self, 0, -1, here);
+  const Tensor self = a.tensor<"self">(), line = flatten(self);
   const DType compared = self.dtype() == DType::boolean ? DType::u8 : self.dtype();
-  const auto [sorted, order] = sort(cast(line, compared, here), 0, false, here);
-  const Tensor places = positions(line.size(0), here);
-  const Tensor before = index_select(sorted, 0, clamp_min(sub(places, 1, 1, here), 0, here), here);
-  const Tensor begins = logical_or(eq(places, 0, here), ne(sorted, before, here), here);
-  const Tensor first = flatten(nonzero(begins, here), 0, -1, here);
-  const Tensor group = sub(cumsum(cast(begins, DType::i64, here), 0, {}, here), 1, 1, here);
-  const Tensor inverse = scatter(zeros_like(places, {}, here), 0, order, group, here);
-  const Tensor counts =
-      index_add(zeros_like(first, {}, here), 0, group, ones_like(places, {}, here), 1, here);
-  const Tensor none = zeros({0}, DType::i64, here);
-  return {index_select(line, 0, index_select(order, 0, first, here), here),
-          a.boolean<"return_inverse">() ? reshape(inverse, self.sizes(), here) : none,
+  const auto [sorted, order] = sort(cast(line, compared), 0);
+  const Tensor places = positions(line.size(0));
+  const Tensor before = index_select(sorted, 0, clamp_min(sub(places, 1), 0));
+  const Tensor begins = logical_or(eq(places, 0), ne(sorted, before));
+  const Tensor first = flatten(nonzero(begins));
+  const Tensor group = sub(cumsum(cast(begins, DType::i64), 0), 1);
+  const Tensor inverse = scatter(zeros_like(places), 0, order, group);
+  const Tensor counts = index_add(zeros_like(first), 0, group, ones_like(places));
+  const Tensor none = zeros({0}, DType::i64);
+  return {index_select(line, 0, index_select(order, 0, first)),
+          a.boolean<"return_inverse">() ? reshape(inverse, self.sizes()) : none,
           a.boolean<"return_counts">() ? counts : none};
 }
 
 // Runs of equal elements. Which elements begin a run is known where the tensor is; how many there
 // are, only a run of the program.
 TAPER_DECOMPOSITION(unique_consecutive) {
-  const Location here = a.here();
   const Tensor self = a.tensor<"self">();
   const bool of_slices = a.has<"dim">() && self.rank() > 0;
   const int64_t dim =
-      of_slices ? checked_dim(a.integer<"dim">(), self.rank(), "unique_consecutive", self, here)
-                : 0;
-  const Tensor x = of_slices ? self : reshape(self, {self.numel()}, here);
+      of_slices ? checked_dim(a.integer<"dim">(), self.rank(), "unique_consecutive", self) : 0;
+  const Tensor x = of_slices ? self : reshape(self, {self.numel()});
   const Dim n = x.size(dim), first = min(n, Dim(1));
-  Tensor differs =
-      ne(slice(x, dim, first, n, 1, here), slice(x, dim, Dim(0), n - first, 1, here), here);
-  if (x.rank() > 1)
-    differs = any(flatten(movedim(differs, dim, 0, here), 1, -1, here), -1, false, here);
-  const Tensor starts = cat({ones({first}, DType::boolean, here), differs}, 0, here);
-  const Tensor places = masked_select(positions(n, here), starts, here);
+  Tensor differs = ne(slice(x, dim, first, n), slice(x, dim, Dim(0), n - first));
+  if (x.rank() > 1) differs = any(flatten(movedim(differs, dim, 0), 1), -1);
+  const Tensor starts = cat({ones({first}, DType::boolean), differs});
+  const Tensor places = masked_select(positions(n), starts);
 
-  Tensor inverse = zeros({0}, DType::i64, here), counts = inverse;
+  Tensor inverse = zeros({0}, DType::i64), counts = inverse;
   // of slices they are always given, as in PyTorch
   if (of_slices || a.boolean<"return_inverse">()) {
-    inverse = sub(cumsum(starts, 0, DType::i64, here), 1, 1, here);
-    if (!of_slices) inverse = reshape(inverse, self.sizes(), here);
+    inverse = sub(cumsum(starts, 0, DType::i64), 1);
+    if (!of_slices) inverse = reshape(inverse, self.sizes());
   }
   if (of_slices || a.boolean<"return_counts">())
-    counts = diff(places, 1, 0, {}, reshape(as_tensor(n, here), {1}, here), here);
-  return {index_select(x, dim, places, here), inverse, counts};
+    counts = diff(places, 1, 0, {}, reshape(dim_as_tensor(n, DType::i64), {1}));
+  return {index_select(x, dim, places), inverse, counts};
 }
 
 }  // namespace taper::eager::decompositions

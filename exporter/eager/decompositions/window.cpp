@@ -21,15 +21,15 @@ Tensor window(const Arguments<op>& a, const Value& value) {
   if constexpr (schema<op>.find("periodic") >= 0) periodic = a.template boolean<"periodic">();
   constexpr int64_t longest = int64_t{1} << 24;
   if (length < 0 || length > longest || !is_floating(dtype))
-    throw EagerError(a.here(), std::string(schema<op>.name) +
-                                   ": needs a length in [0, 2^24] and a floating dtype, got " +
-                                   std::to_string(length) + " and " + taper::name_of(dtype));
+    throw EagerError(std::string(schema<op>.name) +
+                     ": needs a length in [0, 2^24] and a floating dtype, got " +
+                     std::to_string(length) + " and " + taper::name_of(dtype));
   const auto n = static_cast<double>(periodic ? length : length - 1);
   std::vector<double> elements;
   elements.reserve(static_cast<size_t>(length));
   for (int64_t k = 0; k < length; ++k)
     elements.push_back(length == 1 ? 1 : value(static_cast<double>(k) / n));
-  return to(Tensor::from(elements, {length}, a.here()), dtype, a.here());
+  return to(Tensor::from(elements, {length}), dtype);
 }
 
 /// alpha - beta * cos(2πt)
@@ -70,8 +70,7 @@ TAPER_DECOMPOSITION(kaiser_window) { return {window(a, kaiser(kaiser_beta))}; }
 TAPER_DECOMPOSITION(kaiser_window_periodic) { return {window(a, kaiser(kaiser_beta))}; }
 TAPER_DECOMPOSITION(kaiser_window_beta) {
   const double beta = a.real<"beta">();
-  if (!(std::fabs(beta) <= 700))
-    throw EagerError(a.here(), "kaiser_window: beta must lie in [-700, 700]");
+  if (!(std::fabs(beta) <= 700)) throw EagerError("kaiser_window: beta must lie in [-700, 700]");
   return {window(a, kaiser(beta))};
 }
 

@@ -18,25 +18,25 @@ std::optional<double> scale_of(const S& saved) {
 
 /// The heads of `t` (…, heads, length, features) summed to those of `shared`, which repeat_heads
 /// repeated.
-Tensor sum_heads(const Tensor& t, const Tensor& shared, Location here) {
+Tensor sum_heads(const Tensor& t, const Tensor& shared) {
   if (t.rank() < 3 || proves_equal(t.size(-3), shared.size(-3))) return t;
   Dims sizes = t.sizes();
   sizes[sizes.size() - 3] = shared.size(-3);
   sizes.insert(sizes.end() - 2, t.size(-3) / shared.size(-3));
-  return sum(t.reshape(sizes, here), {-3}, false, std::nullopt, here);
+  return sum(t.reshape(sizes), {-3});
 }
 
 /// The gradients of query, key and value, with the matrix of scores: as
 /// kernels/portable/attention.cpp has them.
-std::vector<Tensor> gradients_in_parts(const Attention& t, const Tensor& dy, Location here) {
+std::vector<Tensor> gradients_in_parts(const Attention& t, const Tensor& dy) {
   Attention a = t;
-  a.key = repeat_heads(t.key, t.query, here), a.value = repeat_heads(t.value, t.query, here);
-  const auto turned = [&](const Tensor& x) { return x.transpose(-2, -1, here); };
-  const Tensor p = a.weights(a.scores(here), here), slope = matmul(dy, turned(a.value), here);
-  const Tensor d = sum(p * slope, {-1}, true, std::nullopt, here);
-  const Tensor ds = p * (slope - d) * Scalar(a.scale_of_scores(here));
-  return {matmul(ds, a.key, here), sum_heads(matmul(turned(ds), a.query, here), t.key, here),
-          sum_heads(matmul(turned(p), dy, here), t.value, here)};
+  a.key = repeat_heads(t.key, t.query), a.value = repeat_heads(t.value, t.query);
+  const auto turned = [&](const Tensor& x) { return x.transpose(-2, -1); };
+  const Tensor p = a.weights(a.scores()), slope = matmul(dy, turned(a.value));
+  const Tensor d = sum(p * slope, {-1}, true);
+  const Tensor ds = p * (slope - d) * Scalar(a.scale_of_scores());
+  return {matmul(ds, a.key), sum_heads(matmul(turned(ds), a.query), t.key),
+          sum_heads(matmul(turned(p), dy), t.value)};
 }
 
 }  // namespace
@@ -44,8 +44,8 @@ std::vector<Tensor> gradients_in_parts(const Attention& t, const Tensor& dy, Loc
 TAPER_DERIVATIVE(_scaled_dot_product_flash_attention_for_cpu, "only result0", "query", "key",
                  "value", "attn_mask", "result0", "result1") {
   const auto [dq, dk, dv] = call<ops::_scaled_dot_product_flash_attention_for_cpu_backward>(
-      saved.here(), dy, saved.tensor<"query">(), saved.tensor<"key">(), saved.tensor<"value">(),
-      saved.result(0), saved.result(1), saved.real<"dropout_p">(), saved.boolean<"is_causal">(),
+      dy, saved.tensor<"query">(), saved.tensor<"key">(), saved.tensor<"value">(), saved.result(0),
+      saved.result(1), saved.real<"dropout_p">(), saved.boolean<"is_causal">(),
       saved.tensor<"attn_mask">(), scale_of(saved));
   return {dq, dk, dv};
 }
@@ -57,14 +57,14 @@ TAPER_DERIVATIVE(_scaled_dot_product_flash_attention_for_cpu_backward, "grad_out
   const auto function = [&](const std::vector<Tensor>& v) {
     return gradients_in_parts({v[1], v[2], v[3], saved.tensor<"attn_mask">(),
                                saved.boolean<"is_causal">(), scale_of(saved)},
-                              v[0], saved.here());
+                              v[0]);
   };
   return differentiate(function,
                        {saved.tensor<"grad_out">(), saved.tensor<"query">(), saved.tensor<"key">(),
                         saved.tensor<"value">()},
                        {saved.needs<"grad_out">(), saved.needs<"query">(), saved.needs<"key">(),
                         saved.needs<"value">()},
-                       dys, saved.here());
+                       dys);
 }
 
 }  // namespace taper::eager::derivatives

@@ -6,8 +6,8 @@
 namespace taper::eager::derivatives {
 namespace {
 
-Tensor sum_of(const Tensor& a, const Tensor& b, Location here) {
-  return !a.defined() ? b : !b.defined() ? a : add(a, b, 1, here);
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  return !a.defined() ? b : !b.defined() ? a : add(a, b);
 }
 
 /// convolution_backward with the parameters of `saved`, a call of convolution or
@@ -16,7 +16,7 @@ template <class Saved>
 Gradients gradients(const Saved& saved, const Tensor& dy, const Tensor& input, const Tensor& weight,
                     bool want_input, bool want_weight, bool want_bias) {
   const auto [dx, dw, db] = call<ops::convolution_backward>(
-      saved.here(), dy, input, weight, want_bias ? std::optional<Dims>({dy.size(1)}) : std::nullopt,
+      dy, input, weight, want_bias ? std::optional<Dims>({dy.size(1)}) : std::nullopt,
       saved.template dims<"stride">(), saved.template dims<"padding">(),
       saved.template dims<"dilation">(), saved.template boolean<"transposed">(),
       saved.template dims<"output_padding">(), saved.template dim<"groups">(),
@@ -40,20 +40,19 @@ TAPER_DERIVATIVE(convolution_backward, "grad_output", "input", "weight") {
                &ggb = dys[2];  // what the results' gradients are multiplied by
   const Tensor gy = saved.tensor<"grad_output">(), x = saved.tensor<"input">(),
                w = saved.tensor<"weight">();
-  const Location here = saved.here();
   const auto convolve = [&](const Tensor& input, const Tensor& weight) {
     return convolution(input, weight, {}, saved.dims<"stride">(), saved.dims<"padding">(),
                        saved.dims<"dilation">(), saved.boolean<"transposed">(),
-                       saved.dims<"output_padding">(), saved.dim<"groups">(), here);
+                       saved.dims<"output_padding">(), saved.dim<"groups">());
   };
   Tensor d_gy, dx, dw;
   if (saved.needs<"grad_output">()) {
     if (ggx.defined()) d_gy = convolve(ggx, w);
-    if (ggw.defined()) d_gy = sum_of(d_gy, convolve(x, ggw), here);
+    if (ggw.defined()) d_gy = sum_of(d_gy, convolve(x, ggw));
     if (ggb.defined()) {
       Dims channels(static_cast<size_t>(gy.rank()), Dim(1));
       channels[1] = ggb.size(0);
-      d_gy = sum_of(d_gy, ggb.reshape(channels, here).expand(gy.sizes(), here), here);
+      d_gy = sum_of(d_gy, ggb.reshape(channels).expand(gy.sizes()));
     }
   }
   if (saved.needs<"input">() && ggw.defined())

@@ -7,12 +7,12 @@ namespace taper::eager::derivatives {
 // The gradient has no derivative of its own, as in PyTorch.
 TAPER_DERIVATIVE(_ctc_loss, "log_probs", "targets", "result0", "result1") {
   if (!dy.defined()) return {{}, {}};
-  return {
-      call<ops::_ctc_loss_backward>(
-          saved.here(), dy, saved.tensor<"log_probs">(), saved.tensor<"targets">(),
-          saved.integers<"input_lengths">(), saved.integers<"target_lengths">(), saved.result(0),
-          saved.result(1), saved.integer<"blank">(), saved.boolean<"zero_infinity">()),
-      {}};
+  return {call<ops::_ctc_loss_backward>(dy, saved.tensor<"log_probs">(), saved.tensor<"targets">(),
+                                        saved.integers<"input_lengths">(),
+                                        saved.integers<"target_lengths">(), saved.result(0),
+                                        saved.result(1), saved.integer<"blank">(),
+                                        saved.boolean<"zero_infinity">()),
+          {}};
 }
 
 }  // namespace taper::eager::derivatives

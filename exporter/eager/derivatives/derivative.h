@@ -25,8 +25,7 @@ std::span<const Derivative* const> all_derivatives();
 template <const Operator& op>
 class Saved : public Arguments<op> {
  public:
-  explicit Saved(const SavedCall& call)
-      : Arguments<op>(call.arguments(), call.here()), call_(call) {}
+  explicit Saved(const SavedCall& call) : Arguments<op>(call.arguments()), call_(call) {}
 
   template <Name name>
   Tensor tensor() const {

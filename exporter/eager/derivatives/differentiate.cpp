@@ -6,15 +6,15 @@ namespace taper::eager::derivatives {
 
 Gradients differentiate(
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
-    const std::vector<Tensor>& inputs, const std::vector<bool>& wanted, const Gradients& gradients,
-    Location here) {
+    const std::vector<Tensor>& inputs, const std::vector<bool>& wanted,
+    const Gradients& gradients) {
   const bool again = grad_enabled();
   NoGrad enabled(true);
   // Aliases end the walk: the inputs' own histories, which may reach each other, are not part of
   // the function.
   std::vector<Tensor> own, targets;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    own.push_back(inputs[i].defined() ? call<ops::alias>(here, inputs[i]) : Tensor());
+    own.push_back(inputs[i].defined() ? call<ops::alias>(inputs[i]) : Tensor());
     if (wanted[i]) targets.push_back(own.back());
   }
   const std::vector<Tensor> results = function(own);
@@ -26,7 +26,7 @@ Gradients differentiate(
   Gradients all(inputs.size());
   if (targets.empty() || outputs.empty()) return all;
   const std::vector<Tensor> found = grad(outputs, targets, output_gradients, again,
-                                         /*retain_graph=*/true, /*allow_unused=*/true, here);
+                                         /*retain_graph=*/true, /*allow_unused=*/true);
   for (size_t i = 0, t = 0; i < inputs.size(); ++i)
     if (wanted[i]) all[i] = found[t++];
   return all;

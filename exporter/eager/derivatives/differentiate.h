@@ -12,7 +12,6 @@ namespace taper::eager::derivatives {
 ///   gradients     of the function's results; undefined: none
 Gradients differentiate(
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
-    const std::vector<Tensor>& inputs, const std::vector<bool>& wanted, const Gradients& gradients,
-    Location here);
+    const std::vector<Tensor>& inputs, const std::vector<bool>& wanted, const Gradients& gradients);
 
 }  // namespace taper::eager::derivatives

@@ -13,7 +13,7 @@ namespace {
 /// Where the integers lie in [quant_min, quant_max] before they are clamped.
 template <const Operator& op, class Number>
 Tensor inside(const Saved<op>& saved, const Tensor& x, const Grid<Number>& grid) {
-  const Tensor q = unclamped(x, grid.inverse, grid.zero_point, saved.here());
+  const Tensor q = unclamped(x, grid.inverse, grid.zero_point);
   return logical_and(q >= saved.template integer<"quant_min">(),
                      q <= saved.template integer<"quant_max">());
 }
@@ -25,21 +25,20 @@ Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logic
 template <const Operator& op, class SumUp>
 Gradients learned(const Saved<op>& saved, const Tensor& dy, const Grid<Tensor>& grid,
                   const SumUp& sum_up) {
-  const Location here = saved.here();
   const Tensor x = saved.template tensor<"self">();
   const int64_t low = saved.template integer<"quant_min">(),
                 high = saved.template integer<"quant_max">();
   const Tensor in = inside(saved, x, grid);
-  const Tensor dy_times = mul(dy, Scalar(saved.template real<"grad_factor">()), here);
+  const Tensor dy_times = mul(dy, Scalar(saved.template real<"grad_factor">()));
   Gradients result{keep(dy, in), Tensor(), Tensor()};
   if (saved.template needs<"scale">()) {
-    const Tensor q = clamp(unclamped(x, grid.inverse, grid.zero_point, here), low, high, here);
-    const Tensor steps = sub(q, grid.zero_point, 1, here);
-    const Tensor error = mul(sub(mul(steps, grid.scale, here), x, 1, here), grid.inverse, here);
-    result[1] = sum_up(mul(dy_times, where(in, error, steps, here), here));
+    const Tensor q = clamp(unclamped(x, grid.inverse, grid.zero_point), low, high);
+    const Tensor steps = sub(q, grid.zero_point);
+    const Tensor error = mul(sub(mul(steps, grid.scale), x), grid.inverse);
+    result[1] = sum_up(mul(dy_times, where(in, error, steps)));
   }
   if (saved.template needs<"zero_point">())
-    result[2] = sum_up(masked_fill(mul(dy_times, neg(grid.scale, here), here), in, 0, here));
+    result[2] = sum_up(masked_fill(mul(dy_times, neg(grid.scale)), in, 0));
   return result;
 }
 
@@ -51,22 +50,21 @@ TAPER_DERIVATIVE(fake_quantize_per_tensor_affine, "self") {
 }
 TAPER_DERIVATIVE(fake_quantize_per_tensor_affine_tensor_qparams, "self", "scale", "zero_point") {
   constexpr std::string_view op = schema<ops::fake_quantize_per_tensor_affine_tensor_qparams>.name;
-  const Grid grid =
-      grid_of(saved.tensor<"scale">(), saved.tensor<"zero_point">(), op, saved.here());
+  const Grid grid = grid_of(saved.tensor<"scale">(), saved.tensor<"zero_point">(), op);
   return {keep(dy, inside(saved, saved.tensor<"self">(), grid)), Tensor(), Tensor()};
 }
 TAPER_DERIVATIVE(fake_quantize_per_channel_affine, "self", "scale", "zero_point") {
   const Tensor self = saved.tensor<"self">();
-  const Grid grid = grid_along(saved.integer<"axis">(), self, saved.tensor<"scale">(),
-                               saved.tensor<"zero_point">(),
-                               schema<ops::fake_quantize_per_channel_affine>.name, saved.here());
+  const Grid grid =
+      grid_along(saved.integer<"axis">(), self, saved.tensor<"scale">(),
+                 saved.tensor<"zero_point">(), schema<ops::fake_quantize_per_channel_affine>.name);
   return {keep(dy, inside(saved, self, grid)), Tensor(), Tensor()};
 }
 TAPER_DERIVATIVE(quantized_decomposed_fake_quant_per_channel, "input", "scales", "zero_points") {
   const Tensor input = saved.tensor<"input">();
-  const Grid grid = grid_along(
-      saved.integer<"axis">(), input, saved.tensor<"scales">(), saved.tensor<"zero_points">(),
-      schema<ops::quantized_decomposed_fake_quant_per_channel>.name, saved.here());
+  const Grid grid = grid_along(saved.integer<"axis">(), input, saved.tensor<"scales">(),
+                               saved.tensor<"zero_points">(),
+                               schema<ops::quantized_decomposed_fake_quant_per_channel>.name);
   return {keep(dy, inside(saved, input, grid)), Tensor(), Tensor()};
 }
 
@@ -88,7 +86,7 @@ TAPER_DERIVATIVE(_fused_moving_avg_obs_fq_helper, "result1", "only result0") {
 
 TAPER_DERIVATIVE(_fake_quantize_learnable_per_tensor_affine, "self", "scale", "zero_point") {
   Grid grid = grid_of(saved.tensor<"scale">(), saved.tensor<"zero_point">(),
-                      schema<ops::_fake_quantize_learnable_per_tensor_affine>.name, saved.here());
+                      schema<ops::_fake_quantize_learnable_per_tensor_affine>.name);
   // PyTorch rounds halves up here, and negative ones towards 0
   grid.zero_point = trunc(
       clamp(grid.zero_point + 0.5, saved.integer<"quant_min">(), saved.integer<"quant_max">()));
@@ -98,9 +96,8 @@ TAPER_DERIVATIVE(_fake_quantize_learnable_per_tensor_affine, "self", "scale", "z
 TAPER_DERIVATIVE(_fake_quantize_learnable_per_channel_affine, "self", "scale", "zero_point") {
   const Tensor self = saved.tensor<"self">();
   const int64_t axis = saved.integer<"axis">();
-  Grid grid =
-      grid_along(axis, self, saved.tensor<"scale">(), saved.tensor<"zero_point">(),
-                 schema<ops::_fake_quantize_learnable_per_channel_affine>.name, saved.here());
+  Grid grid = grid_along(axis, self, saved.tensor<"scale">(), saved.tensor<"zero_point">(),
+                         schema<ops::_fake_quantize_learnable_per_channel_affine>.name);
   grid.zero_point =
       clamp(round(grid.zero_point), saved.integer<"quant_min">(), saved.integer<"quant_max">());
   Ints others;

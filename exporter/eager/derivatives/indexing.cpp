@@ -13,35 +13,29 @@ namespace {
 /// Zeros of the shape of argument `name` of the call, to add gradients to.
 template <Name name, class S>
 Tensor zeros_like_argument(const S& saved, const Tensor& dy) {
-  return zeros(saved.template sizes<name>(), dy.dtype(), saved.here());
+  return zeros(saved.template sizes<name>(), dy.dtype());
 }
 
 /// Elements by an index of their own, as gather and scatter_add address them.
 struct ByElement {
   int64_t dim;
   Tensor index;
-  Location here;
-  Tensor pick(const Tensor& t) const { return gather(t, dim, index, here); }
-  Tensor add(const Tensor& t, const Tensor& src) const {
-    return scatter_add(t, dim, index, src, here);
-  }
-  Tensor without(const Tensor& t) const { return scatter(t, dim, index, Scalar(0), here); }
+  Tensor pick(const Tensor& t) const { return gather(t, dim, index); }
+  Tensor add(const Tensor& t, const Tensor& src) const { return scatter_add(t, dim, index, src); }
+  Tensor without(const Tensor& t) const { return scatter(t, dim, index, Scalar(0)); }
   Tensor product(const Tensor& t, const Tensor& src, bool include_self) const {
-    return scatter_reduce(t, dim, index, src, "prod", include_self, here);
+    return scatter_reduce(t, dim, index, src, "prod", include_self);
   }
 };
 /// Slices by a vector of indices.
 struct BySlice {
   int64_t dim;
   Tensor index;
-  Location here;
-  Tensor pick(const Tensor& t) const { return index_select(t, dim, index, here); }
-  Tensor add(const Tensor& t, const Tensor& src) const {
-    return index_add(t, dim, index, src, 1, here);
-  }
-  Tensor without(const Tensor& t) const { return index_fill(t, dim, index, 0, here); }
+  Tensor pick(const Tensor& t) const { return index_select(t, dim, index); }
+  Tensor add(const Tensor& t, const Tensor& src) const { return index_add(t, dim, index, src); }
+  Tensor without(const Tensor& t) const { return index_fill(t, dim, index, 0); }
   Tensor product(const Tensor& t, const Tensor& src, bool include_self) const {
-    return index_reduce(t, dim, index, src, "prod", include_self, here);
+    return index_reduce(t, dim, index, src, "prod", include_self);
   }
 };
 
@@ -99,12 +93,12 @@ ReduceGradients reduce_gradients(const By& by, std::string_view reduce, bool inc
 
 TAPER_DERIVATIVE(embedding, "indices") {
   if (saved.boolean<"sparse">())
-    throw EagerError(saved.here(),
-                     "embedding: sparse gradients are not supported: sparse must be "
-                     "false where the weight requires a gradient");
+    throw EagerError(
+        "embedding: sparse gradients are not supported: sparse must be "
+        "false where the weight requires a gradient");
   return {call<ops::embedding_dense_backward>(
-              saved.here(), dy, saved.tensor<"indices">(), saved.sizes<"weight">()[0],
-              saved.dim<"padding_idx">(), saved.boolean<"scale_grad_by_freq">()),
+              dy, saved.tensor<"indices">(), saved.sizes<"weight">()[0], saved.dim<"padding_idx">(),
+              saved.boolean<"scale_grad_by_freq">()),
           {}};
 }
 
@@ -112,46 +106,43 @@ TAPER_DERIVATIVE(embedding, "indices") {
 // counts as a constant of the call and has no part in it.
 TAPER_DERIVATIVE(embedding_dense_backward, "indices") {
   const Tensor indices = saved.tensor<"indices">();
-  const Location here = saved.here();
-  const Tensor rows = embedding(dy, indices, -1, false, here);
+  const Tensor rows = embedding(dy, indices);
   const Dim padding = saved.dim<"padding_idx">();
   if (padding.is_constant() && padding.value() < 0) return {rows, {}};
-  const Tensor counts =
-      ne(indices, Scalar(padding.value()), here).unsqueeze(-1, here).to(dy.dtype(), here);
-  return {mul(rows, counts, here), {}};
+  const Tensor counts = ne(indices, Scalar(padding.value())).unsqueeze(-1).to(dy.dtype());
+  return {mul(rows, counts), {}};
 }
 
 TAPER_DERIVATIVE(gather, "index") {
   return {scatter_add(zeros_like_argument<"self">(saved, dy), saved.integer<"dim">(),
-                      saved.tensor<"index">(), dy, saved.here()),
+                      saved.tensor<"index">(), dy),
           {}};
 }
 
 TAPER_DERIVATIVE(scatter_src, "index") {
   const Tensor index = saved.tensor<"index">();
-  return {scatter(dy, saved.integer<"dim">(), index, Scalar(0), saved.here()),
+  return {scatter(dy, saved.integer<"dim">(), index, Scalar(0)),
           {},
-          gather(dy, saved.integer<"dim">(), index, saved.here())};
+          gather(dy, saved.integer<"dim">(), index)};
 }
 
 TAPER_DERIVATIVE(scatter_value, "index") {
-  return {scatter(dy, saved.integer<"dim">(), saved.tensor<"index">(), Scalar(0), saved.here()),
-          {}};
+  return {scatter(dy, saved.integer<"dim">(), saved.tensor<"index">(), Scalar(0)), {}};
 }
 
 TAPER_DERIVATIVE(scatter_add, "index") {
-  return {dy, {}, gather(dy, saved.integer<"dim">(), saved.tensor<"index">(), saved.here())};
+  return {dy, {}, gather(dy, saved.integer<"dim">(), saved.tensor<"index">())};
 }
 
 TAPER_DERIVATIVE(scatter_reduce_two, "self", "index", "src", "result") {
-  const ByElement by{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()};
+  const ByElement by{saved.integer<"dim">(), saved.tensor<"index">()};
   const auto [self, src] =
       reduce_gradients(by, saved.text<"reduce">(), saved.boolean<"include_self">(), dy,
                        saved.tensor<"self">(), saved.tensor<"src">(), saved.result());
   return {self, {}, src};
 }
 TAPER_DERIVATIVE(index_reduce, "self", "index", "source", "result") {
-  const BySlice by{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()};
+  const BySlice by{saved.integer<"dim">(), saved.tensor<"index">()};
   const auto [self, source] =
       reduce_gradients(by, saved.text<"reduce">(), saved.boolean<"include_self">(), dy,
                        saved.tensor<"self">(), saved.tensor<"source">(), saved.result());
@@ -159,71 +150,64 @@ TAPER_DERIVATIVE(index_reduce, "self", "index", "source", "result") {
 }
 
 TAPER_DERIVATIVE(index_copy, "index") {
-  const BySlice by{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()};
-  return {by.without(dy), {}, reshape(by.pick(dy), saved.sizes<"source">(), saved.here())};
+  const BySlice by{saved.integer<"dim">(), saved.tensor<"index">()};
+  return {by.without(dy), {}, reshape(by.pick(dy), saved.sizes<"source">())};
 }
 TAPER_DERIVATIVE(index_fill_int_Scalar, "index") {
-  return {BySlice{saved.integer<"dim">(), saved.tensor<"index">(), saved.here()}.without(dy), {}};
+  return {BySlice{saved.integer<"dim">(), saved.tensor<"index">()}.without(dy), {}};
 }
 
 // The gradient of source element k is that of the place number k where the mask is true.
 TAPER_DERIVATIVE(masked_scatter, "mask") {
-  const Location here = saved.here();
-  const Tensor mask = reshape(expand(saved.tensor<"mask">(), dy.sizes(), here), {Dim(-1)}, here);
+  const Tensor mask = reshape(expand(saved.tensor<"mask">(), dy.sizes()), {Dim(-1)});
   const Dims sizes = saved.sizes<"source">();
   Dim count = 1;
   for (const Dim& d : sizes) count = count * d;
-  const Tensor to_self = masked_fill(dy, saved.tensor<"mask">(), 0, here);
-  if (proves_equal(count, Dim(0))) return {to_self, {}, zeros(sizes, dy.dtype(), here)};
-  const Tensor place = where(mask, cumsum(mask, 0, {}, here) - 1, Scalar(0), here);
-  const Tensor added = where(mask, reshape(dy, {Dim(-1)}, here), Scalar(0), here);
-  return {
-      to_self,
-      {},
-      reshape(index_add(zeros({count}, dy.dtype(), here), 0, place, added, 1, here), sizes, here)};
+  const Tensor to_self = masked_fill(dy, saved.tensor<"mask">(), 0);
+  if (proves_equal(count, Dim(0))) return {to_self, {}, zeros(sizes, dy.dtype())};
+  const Tensor place = where(mask, cumsum(mask, 0) - 1, Scalar(0));
+  const Tensor added = where(mask, reshape(dy, {Dim(-1)}), Scalar(0));
+  return {to_self, {}, reshape(index_add(zeros({count}, dy.dtype()), 0, place, added), sizes)};
 }
 
 TAPER_DERIVATIVE(index_select, "index") {
   return {index_add(zeros_like_argument<"self">(saved, dy), saved.integer<"dim">(),
-                    saved.tensor<"index">(), dy, 1, saved.here()),
+                    saved.tensor<"index">(), dy),
           {}};
 }
 
 TAPER_DERIVATIVE(index_add, "index") {
   const Scalar alpha = saved.scalar<"alpha">();
-  const Tensor slices =
-      index_select(dy, saved.integer<"dim">(), saved.tensor<"index">(), saved.here());
-  return {dy, {}, alpha.to<double>() == 1 ? slices : mul(slices, alpha, saved.here())};
+  const Tensor slices = index_select(dy, saved.integer<"dim">(), saved.tensor<"index">());
+  return {dy, {}, alpha.to<double>() == 1 ? slices : mul(slices, alpha)};
 }
 
 TAPER_DERIVATIVE(index_Tensor, "indices") {
   const std::vector<Tensor> indices = saved.tensors<"indices">();
   Gradients gradients(1 + indices.size());
-  gradients[0] = index_put(zeros_like_argument<"self">(saved, dy), indices, dy, true, saved.here());
+  gradients[0] = index_put(zeros_like_argument<"self">(saved, dy), indices, dy, true);
   return gradients;
 }
 
 TAPER_DERIVATIVE(index_put, "indices") {
   const std::vector<Tensor> indices = saved.tensors<"indices">();
-  const Location here = saved.here();
   Gradients gradients(2 + indices.size());
-  gradients.front() = saved.boolean<"accumulate">()
-                          ? dy
-                          : index_put(dy, indices, zeros({}, dy.dtype(), here), false, here);
-  gradients.back() = index(dy, indices, here);
+  gradients.front() =
+      saved.boolean<"accumulate">() ? dy : index_put(dy, indices, zeros({}, dy.dtype()));
+  gradients.back() = index(dy, indices);
   return gradients;
 }
 
 // Each element came from one place.
 
 TAPER_DERIVATIVE(sort, "result1") {
-  return {scatter(zeros_like_argument<"self">(saved, dy), saved.integer<"dim">(), saved.result(1),
-                  dy, saved.here())};
+  return {
+      scatter(zeros_like_argument<"self">(saved, dy), saved.integer<"dim">(), saved.result(1), dy)};
 }
 
 TAPER_DERIVATIVE(topk, "result1") {
-  return {scatter(zeros_like_argument<"self">(saved, dy), saved.integer<"dim">(), saved.result(1),
-                  dy, saved.here())};
+  return {
+      scatter(zeros_like_argument<"self">(saved, dy), saved.integer<"dim">(), saved.result(1), dy)};
 }
 
 }  // namespace taper::eager::derivatives

@@ -1,20 +1,17 @@
 #include "taper/exporter/eager/ops/matmul.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/derivatives/shared.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 
 namespace taper::eager::derivatives {
 namespace {
 
-Tensor scaled(const Tensor& t, Scalar factor, Location here) {
-  return factor.to<double>() == 1 ? t : mul(t, factor, here);
-}
-
 /// (…, n) as a matrix.
-Tensor as_rows(const Tensor& t, Location here) {
+Tensor as_rows(const Tensor& t) {
   Dim rows(1);
   for (int i = 0; i + 1 < t.rank(); ++i) rows *= t.size(i);
-  return t.reshape({rows, t.size(-1)}, here);
+  return t.reshape({rows, t.size(-1)});
 }
 
 }  // namespace
@@ -23,33 +20,30 @@ Tensor as_rows(const Tensor& t, Location here) {
 
 TAPER_DERIVATIVE(mm, "self", "mat2") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"mat2">();
-  return {saved.needs<"self">() ? mm(dy, b.t(), saved.here()) : Tensor(),
-          saved.needs<"mat2">() ? mm(a.t(), dy, saved.here()) : Tensor()};
+  return {saved.needs<"self">() ? mm(dy, b.t()) : Tensor(),
+          saved.needs<"mat2">() ? mm(a.t(), dy) : Tensor()};
 }
 
 TAPER_DERIVATIVE(bmm, "self", "mat2") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"mat2">();
-  return {saved.needs<"self">() ? bmm(dy, b.transpose(1, 2), saved.here()) : Tensor(),
-          saved.needs<"mat2">() ? bmm(a.transpose(1, 2), dy, saved.here()) : Tensor()};
+  return {saved.needs<"self">() ? bmm(dy, b.transpose(1, 2)) : Tensor(),
+          saved.needs<"mat2">() ? bmm(a.transpose(1, 2), dy) : Tensor()};
 }
 
 TAPER_DERIVATIVE(addmm, "mat1", "mat2") {
   const Tensor a = saved.tensor<"mat1">(), b = saved.tensor<"mat2">();
   const Scalar alpha = saved.scalar<"alpha">(), beta = saved.scalar<"beta">();
-  const Location here = saved.here();
-  return {saved.needs<"self">() ? scaled(dy, beta, here) : Tensor(),
-          saved.needs<"mat1">() ? scaled(mm(dy, b.t(), here), alpha, here) : Tensor(),
-          saved.needs<"mat2">() ? scaled(mm(a.t(), dy, here), alpha, here) : Tensor()};
+  return {saved.needs<"self">() ? scaled(dy, beta) : Tensor(),
+          saved.needs<"mat1">() ? scaled(mm(dy, b.t()), alpha) : Tensor(),
+          saved.needs<"mat2">() ? scaled(mm(a.t(), dy), alpha) : Tensor()};
 }
 
 TAPER_DERIVATIVE(baddbmm, "batch1", "batch2") {
   const Tensor a = saved.tensor<"batch1">(), b = saved.tensor<"batch2">();
   const Scalar alpha = saved.scalar<"alpha">(), beta = saved.scalar<"beta">();
-  const Location here = saved.here();
-  return {
-      saved.needs<"self">() ? scaled(dy, beta, here) : Tensor(),
-      saved.needs<"batch1">() ? scaled(bmm(dy, b.transpose(1, 2), here), alpha, here) : Tensor(),
-      saved.needs<"batch2">() ? scaled(bmm(a.transpose(1, 2), dy, here), alpha, here) : Tensor()};
+  return {saved.needs<"self">() ? scaled(dy, beta) : Tensor(),
+          saved.needs<"batch1">() ? scaled(bmm(dy, b.transpose(1, 2)), alpha) : Tensor(),
+          saved.needs<"batch2">() ? scaled(bmm(a.transpose(1, 2), dy), alpha) : Tensor()};
 }
 
 // As for one product. The groups lie along the rows, the columns or k of one of these products as
@@ -57,23 +51,21 @@ TAPER_DERIVATIVE(baddbmm, "batch1", "batch2") {
 TAPER_DERIVATIVE(_grouped_mm, "self", "mat2", "offs") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"mat2">(),
                offs = saved.tensor<"offs">();
-  const Location here = saved.here();
-  return {saved.needs<"self">() ? grouped_mm(dy, b.transpose(-2, -1), offs, here) : Tensor(),
-          saved.needs<"mat2">() ? grouped_mm(a.transpose(-2, -1), dy, offs, here) : Tensor(),
-          Tensor(), Tensor()};
+  return {saved.needs<"self">() ? grouped_mm(dy, b.transpose(-2, -1), offs) : Tensor(),
+          saved.needs<"mat2">() ? grouped_mm(a.transpose(-2, -1), dy, offs) : Tensor(), Tensor(),
+          Tensor()};
 }
 
 // Y = X W^T + b:  dX = dY W,  dW = dY^T X,  db = the sum of dY's rows (the engine sums what was
 // broadcast)
 TAPER_DERIVATIVE(linear, "input", "weight") {
   const Tensor x = saved.tensor<"input">(), w = saved.tensor<"weight">();
-  const Location here = saved.here();
   const bool vector = w.rank() == 1;  // a weight (in) gives a result without the dimension `out`
-  const Tensor d = as_rows(vector ? dy.unsqueeze(-1) : dy, here);
+  const Tensor d = as_rows(vector ? dy.unsqueeze(-1) : dy);
   const Tensor matrix = vector ? w.unsqueeze(0) : w;
   Tensor dx, dw;
-  if (saved.needs<"input">()) dx = mm(d, matrix, here).reshape(x.sizes(), here);
-  if (saved.needs<"weight">()) dw = mm(d.t(), as_rows(x, here), here).reshape(w.sizes(), here);
+  if (saved.needs<"input">()) dx = mm(d, matrix).reshape(x.sizes());
+  if (saved.needs<"weight">()) dw = mm(d.t(), as_rows(x)).reshape(w.sizes());
   return {dx, dw, saved.needs<"bias">() ? dy : Tensor()};
 }
 

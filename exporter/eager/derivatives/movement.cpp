@@ -89,8 +89,8 @@ TAPER_DERIVATIVE(as_strided_scatter) {
   const std::optional<Dim> offset =
       saved.has<"storage_offset">() ? saved.dim<"storage_offset">() : Dim(0);
   const Tensor dense = contiguous(dy);
-  return {call<ops::as_strided_scatter>(
-              saved.here(), dense, zeros(saved.sizes<"src">(), dy.dtype()), size, stride, offset),
+  return {call<ops::as_strided_scatter>(dense, zeros(saved.sizes<"src">(), dy.dtype()), size,
+                                        stride, offset),
           as_strided(dense, size, stride, offset)};
 }
 

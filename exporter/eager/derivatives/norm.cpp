@@ -26,11 +26,11 @@ std::vector<Tensor> normalization_gradients(const Tensor& dy, const Tensor& x, c
 }
 
 /// A vector (channels) beside x (batch, channels, …).
-Tensor beside_channels(const Tensor& v, int rank, Location here) {
+Tensor beside_channels(const Tensor& v, int rank) {
   if (!v.defined()) return v;
   Dims sizes(static_cast<size_t>(rank), Dim(1));
   sizes[1] = v.numel();
-  return v.reshape(sizes, here);
+  return v.reshape(sizes);
 }
 Ints all_but_channels(int rank) {
   Ints dims{0};
@@ -45,9 +45,8 @@ Gradients batch_norm_gradients(const S& saved, const Tensor& dy, const Tensor& r
   const bool x = saved.template needs<"input">(), w = saved.template needs<"weight">(),
              b = saved.template needs<"bias">();
   const auto [dx, dw, db] = call<ops::native_batch_norm_backward>(
-      saved.here(), dy, saved.template tensor<"input">(), saved.template tensor<"weight">(),
-      running_mean, running_var, save_mean, save_invstd, training, saved.template real<"eps">(),
-      Ints{x, w, b});
+      dy, saved.template tensor<"input">(), saved.template tensor<"weight">(), running_mean,
+      running_var, save_mean, save_invstd, training, saved.template real<"eps">(), Ints{x, w, b});
   return {dx, dw, db, {}, {}};
 }
 
@@ -77,18 +76,16 @@ TAPER_DERIVATIVE(_native_batch_norm_legit_functional, "only result0", "input", "
 
 TAPER_DERIVATIVE(native_batch_norm_backward, "grad_out", "input", "weight", "running_mean",
                  "running_var", "save_mean", "save_invstd") {
-  const Location here = saved.here();
   const int rank = saved.tensor<"input">().rank();
   const bool training = saved.boolean<"train">();
   const Tensor mean_value = beside_channels(
-      training ? saved.tensor<"save_mean">() : saved.tensor<"running_mean">(), rank, here);
+      training ? saved.tensor<"save_mean">() : saved.tensor<"running_mean">(), rank);
   const Tensor rstd_value =
-      training
-          ? beside_channels(saved.tensor<"save_invstd">(), rank, here)
-          : rsqrt(beside_channels(saved.tensor<"running_var">(), rank, here) + saved.real<"eps">());
+      training ? beside_channels(saved.tensor<"save_invstd">(), rank)
+               : rsqrt(beside_channels(saved.tensor<"running_var">(), rank) + saved.real<"eps">());
   const Ints over = all_but_channels(rank);
   const auto function = [&](const std::vector<Tensor>& v) -> std::vector<Tensor> {
-    const Tensor &d = v[0], &x = v[1], weight = beside_channels(v[2], rank, here);
+    const Tensor &d = v[0], &x = v[1], weight = beside_channels(v[2], rank);
     std::vector<Tensor> parts;
     if (training) {
       parts = normalization_gradients(d, x, weight, mean_value, rstd_value, over);
@@ -100,7 +97,7 @@ TAPER_DERIVATIVE(native_batch_norm_backward, "grad_out", "input", "weight", "run
   };
   Gradients all = differentiate(
       function, {saved.tensor<"grad_out">(), saved.tensor<"input">(), saved.tensor<"weight">()},
-      {saved.needs<"grad_out">(), saved.needs<"input">(), saved.needs<"weight">()}, dys, here);
+      {saved.needs<"grad_out">(), saved.needs<"input">(), saved.needs<"weight">()}, dys);
   all.resize(7);
   return all;
 }
@@ -109,7 +106,7 @@ TAPER_DERIVATIVE(native_layer_norm, "only result0", "input", "weight", "bias", "
                  "result2") {
   if (!dy.defined()) return {{}, {}, {}};
   const auto [dx, dw, db] = call<ops::native_layer_norm_backward>(
-      saved.here(), dy, saved.tensor<"input">(), saved.dims<"normalized_shape">(), saved.result(1),
+      dy, saved.tensor<"input">(), saved.dims<"normalized_shape">(), saved.result(1),
       saved.result(2), saved.tensor<"weight">(), saved.tensor<"bias">(),
       Ints{saved.needs<"input">(), saved.needs<"weight">(), saved.needs<"bias">()});
   return {dx, dw, db};
@@ -157,59 +154,54 @@ TAPER_DERIVATIVE(native_layer_norm_backward, "grad_out", "input", "mean", "rstd"
   };
   const Gradients all = differentiate(
       function, {saved.tensor<"grad_out">(), saved.tensor<"input">(), saved.tensor<"weight">()},
-      {saved.needs<"grad_out">(), saved.needs<"input">(), saved.needs<"weight">()}, dys,
-      saved.here());
+      {saved.needs<"grad_out">(), saved.needs<"input">(), saved.needs<"weight">()}, dys);
   return {all[0], all[1], {}, {}, all[2], {}};
 }
 
 // Mean and rstd are results with gradients of their own: over n elements, d mean / dx = 1 / n, d
 // rstd / dx = -rstd³ (x - mean) / n.
 TAPER_DERIVATIVE(native_group_norm, "input", "weight", "result1", "result2") {
-  const Location here = saved.here();
   Tensor dx, dw, db;
   if (dy.defined())
     std::tie(dx, dw, db) = call<ops::native_group_norm_backward>(
-        here, dy, saved.tensor<"input">(), saved.result(1), saved.result(2),
-        saved.tensor<"weight">(), saved.dim<"N">(), saved.dim<"C">(), saved.dim<"HxW">(),
-        saved.integer<"group">(),
+        dy, saved.tensor<"input">(), saved.result(1), saved.result(2), saved.tensor<"weight">(),
+        saved.dim<"N">(), saved.dim<"C">(), saved.dim<"HxW">(), saved.integer<"group">(),
         Ints{saved.needs<"input">(), saved.needs<"weight">(), saved.needs<"bias">()});
   if ((dys[1].defined() || dys[2].defined()) && saved.needs<"input">()) {
     const Dim n = saved.dim<"N">(), groups = saved.integer<"group">(),
               count = saved.dim<"C">() / groups * saved.dim<"HxW">();
     const Dims statistics{n, groups, 1}, sizes = saved.sizes<"input">();
-    const Tensor x = saved.tensor<"input">().reshape({n, groups, count}, here);
+    const Tensor x = saved.tensor<"input">().reshape({n, groups, count});
     Tensor slope = x * 0.0;
-    if (dys[1].defined()) slope = slope + dys[1].reshape(statistics, here);
+    if (dys[1].defined()) slope = slope + dys[1].reshape(statistics);
     if (dys[2].defined()) {
-      const Tensor mean = saved.result(1).reshape(statistics, here),
-                   rstd = saved.result(2).reshape(statistics, here);
-      slope = slope - dys[2].reshape(statistics, here) * rstd * rstd * rstd * (x - mean);
+      const Tensor mean = saved.result(1).reshape(statistics),
+                   rstd = saved.result(2).reshape(statistics);
+      slope = slope - dys[2].reshape(statistics) * rstd * rstd * rstd * (x - mean);
     }
-    const Tensor more = (slope / static_cast<double>(count.value())).reshape(sizes, here);
+    const Tensor more = (slope / static_cast<double>(count.value())).reshape(sizes);
     dx = dx.defined() ? dx + more : more;
   }
   return {dx, dw, db};
 }
 
 TAPER_DERIVATIVE(native_group_norm_backward, "grad_out", "input", "mean", "rstd", "weight") {
-  const Location here = saved.here();
   const Dim n = saved.dim<"N">(), channels = saved.dim<"C">(), groups = saved.integer<"group">();
   const Dims grouped{n, groups, channels / groups, saved.dim<"HxW">()}, statistics{n, groups, 1, 1};
   const Dims sizes = saved.sizes<"input">();
-  const Tensor mean_value = saved.tensor<"mean">().reshape(statistics, here),
-               rstd_value = saved.tensor<"rstd">().reshape(statistics, here);
+  const Tensor mean_value = saved.tensor<"mean">().reshape(statistics),
+               rstd_value = saved.tensor<"rstd">().reshape(statistics);
   const auto function = [&](const std::vector<Tensor>& v) -> std::vector<Tensor> {
     const Tensor weight =
-        v[2].defined() ? v[2].reshape({1, groups, channels / groups, 1}, here) : Tensor();
-    const std::vector<Tensor> parts =
-        normalization_gradients(v[0].reshape(grouped, here), v[1].reshape(grouped, here), weight,
-                                mean_value, rstd_value, {2, 3});
-    return {parts[0].reshape(sizes, here), sum(parts[1], {0, 3}).reshape({channels}, here),
-            sum(parts[2], {0, 3}).reshape({channels}, here)};
+        v[2].defined() ? v[2].reshape({1, groups, channels / groups, 1}) : Tensor();
+    const std::vector<Tensor> parts = normalization_gradients(
+        v[0].reshape(grouped), v[1].reshape(grouped), weight, mean_value, rstd_value, {2, 3});
+    return {parts[0].reshape(sizes), sum(parts[1], {0, 3}).reshape({channels}),
+            sum(parts[2], {0, 3}).reshape({channels})};
   };
   const Gradients all = differentiate(
       function, {saved.tensor<"grad_out">(), saved.tensor<"input">(), saved.tensor<"weight">()},
-      {saved.needs<"grad_out">(), saved.needs<"input">(), saved.needs<"weight">()}, dys, here);
+      {saved.needs<"grad_out">(), saved.needs<"input">(), saved.needs<"weight">()}, dys);
   return {all[0], all[1], {}, {}, all[2]};
 }
 

@@ -1,19 +1,16 @@
 // Padding with elements of the tensor and the sum over an element's copies are each other's
 // gradient.
 #include "taper/exporter/eager/derivatives/derivative.h"
-#include "taper/exporter/eager/derivatives/stand_in.h"
+#include "taper/exporter/eager/derivatives/shared.h"
 
 namespace taper::eager::derivatives {
 
-#define TAPER_PAD_DERIVATIVES(op)                                                                  \
-  TAPER_DERIVATIVE(op) {                                                                           \
-    return {call<ops::op##_backward>(saved.here(), dy,                                             \
-                                     stand_in_of(saved.sizes<"self">(), dy.dtype(), saved.here()), \
-                                     saved.dims<"padding">())};                                    \
-  }                                                                                                \
-  TAPER_DERIVATIVE(op##_backward) {                                                                \
-    return {call<ops::op>(saved.here(), dy, saved.dims<"padding">()), {}};                         \
-  }
+#define TAPER_PAD_DERIVATIVES(op)                                                        \
+  TAPER_DERIVATIVE(op) {                                                                 \
+    return {call<ops::op##_backward>(dy, stand_in_of(saved.sizes<"self">(), dy.dtype()), \
+                                     saved.dims<"padding">())};                          \
+  }                                                                                      \
+  TAPER_DERIVATIVE(op##_backward) { return {call<ops::op>(dy, saved.dims<"padding">()), {}}; }
 TAPER_PAD_DERIVATIVES(reflection_pad1d)
 TAPER_PAD_DERIVATIVES(reflection_pad2d)
 TAPER_PAD_DERIVATIVES(reflection_pad3d)

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "taper/exporter/eager/derivatives/derivative.h"
+#include "taper/exporter/eager/derivatives/shared.h"
 #include "taper/exporter/eager/ops/creation.h"
 
 namespace taper::eager::derivatives {
@@ -12,11 +13,6 @@ namespace {
 
 constexpr double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942,
                  ln10 = 2.30258509299404568402;
-
-/// dy times a number that is one most of the time.
-Tensor scaled(const Tensor& dy, Scalar factor) {
-  return factor.to<double>() == 1 ? dy : dy * factor;
-}
 
 /// dy where the mask is set, else 0.
 Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }

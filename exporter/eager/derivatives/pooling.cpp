@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "taper/exporter/eager/derivatives/derivative.h"
-#include "taper/exporter/eager/derivatives/stand_in.h"
+#include "taper/exporter/eager/derivatives/shared.h"
 #include "taper/exporter/eager/ops/creation.h"
 #include "taper/exporter/eager/ops/indexing.h"
 #include "taper/exporter/eager/ops/pointwise.h"
@@ -17,16 +17,15 @@ namespace {
 bool has_gaps(const Ints& dilation) {
   return std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d > 1; });
 }
-Tensor zero_in_padding(const Tensor& dy, const Tensor& indices, Location here) {
-  return masked_fill(dy, lt(indices, Scalar(0), here), Scalar(0), here);
+Tensor zero_in_padding(const Tensor& dy, const Tensor& indices) {
+  return masked_fill(dy, lt(indices, Scalar(0)), Scalar(0));
 }
-Tensor inside(const Tensor& indices, Location here) { return clamp_min(indices, Scalar(0), here); }
+Tensor inside(const Tensor& indices) { return clamp_min(indices, Scalar(0)); }
 
 /// The gradient of maxima goes to where they were found in planes of the last `n` dimensions.
-Tensor to_maxima(const Tensor& dy, const Tensor& indices, const Dims& sizes, int n, Location here) {
-  const Tensor zero = flatten(zeros(sizes, dy.dtype(), here), -n, -1, here);
-  return scatter_add(zero, -1, flatten(indices, -n, -1, here), flatten(dy, -n, -1, here), here)
-      .reshape(sizes, here);
+Tensor to_maxima(const Tensor& dy, const Tensor& indices, const Dims& sizes, int n) {
+  const Tensor zero = flatten(zeros(sizes, dy.dtype()), -n);
+  return scatter_add(zero, -1, flatten(indices, -n), flatten(dy, -n)).reshape(sizes);
 }
 
 /// Shapes on the way from a gradient (…, d, h, w) pooled from (…, D, H, W) back to it, as (batch,
@@ -52,55 +51,51 @@ struct Split {
 
 TAPER_DERIVATIVE(max_pool2d_with_indices, "self", "result1") {
   return {call<ops::max_pool2d_with_indices_backward>(
-      saved.here(), dy, saved.tensor<"self">(), saved.integers<"kernel_size">(),
-      saved.integers<"stride">(), saved.integers<"padding">(), saved.integers<"dilation">(),
-      saved.boolean<"ceil_mode">(), saved.result(1))};
+      dy, saved.tensor<"self">(), saved.integers<"kernel_size">(), saved.integers<"stride">(),
+      saved.integers<"padding">(), saved.integers<"dilation">(), saved.boolean<"ceil_mode">(),
+      saved.result(1))};
 }
 
 TAPER_DERIVATIVE(max_pool2d_with_indices_backward, "indices") {
   const Tensor indices = saved.tensor<"indices">();
-  const Location here = saved.here();
   const bool gaps = has_gaps(saved.integers<"dilation">());
-  const Tensor there = gaps ? inside(indices, here) : indices;
-  const Tensor found = gather(flatten(dy, -2, -1, here), -1, flatten(there, -2, -1, here), here)
-                           .reshape(indices.sizes(), here);
-  return {gaps ? zero_in_padding(found, indices, here) : found, {}, {}};
+  const Tensor there = gaps ? inside(indices) : indices;
+  const Tensor found = gather(flatten(dy, -2), -1, flatten(there, -2)).reshape(indices.sizes());
+  return {gaps ? zero_in_padding(found, indices) : found, {}, {}};
 }
 
 TAPER_DERIVATIVE(max_pool3d_with_indices, "result1") {
-  const Location here = saved.here();
   const Tensor indices = saved.result(1);
   if (!has_gaps(saved.integers<"dilation">()))
-    return {to_maxima(dy, indices, saved.sizes<"self">(), 3, here)};
-  return {to_maxima(zero_in_padding(dy, indices, here), inside(indices, here),
-                    saved.sizes<"self">(), 3, here)};
+    return {to_maxima(dy, indices, saved.sizes<"self">(), 3)};
+  return {to_maxima(zero_in_padding(dy, indices), inside(indices), saved.sizes<"self">(), 3)};
 }
 
-#define TAPER_MAXIMA_DERIVATIVE(op, n)                                               \
-  TAPER_DERIVATIVE(op, "result1") {                                                  \
-    return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), n, saved.here())}; \
+#define TAPER_MAXIMA_DERIVATIVE(op, n)                                 \
+  TAPER_DERIVATIVE(op, "result1") {                                    \
+    return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), n)}; \
   }
 TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool1d, 1)
 TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool2d, 2)
 TAPER_MAXIMA_DERIVATIVE(adaptive_max_pool3d, 3)
 
 TAPER_DERIVATIVE(fractional_max_pool2d, "result1") {
-  return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), 2, saved.here()), {}};
+  return {to_maxima(dy, saved.result(1), saved.sizes<"self">(), 2), {}};
 }
 
 TAPER_DERIVATIVE(avg_pool2d, "self") {
   return {call<ops::avg_pool2d_backward>(
-      saved.here(), dy, saved.tensor<"self">(), saved.integers<"kernel_size">(),
-      saved.integers<"stride">(), saved.integers<"padding">(), saved.boolean<"ceil_mode">(),
+      dy, saved.tensor<"self">(), saved.integers<"kernel_size">(), saved.integers<"stride">(),
+      saved.integers<"padding">(), saved.boolean<"ceil_mode">(),
       saved.boolean<"count_include_pad">(),
       saved.has<"divisor_override">() ? std::optional(saved.integer<"divisor_override">())
                                       : std::nullopt)};
 }
 
 TAPER_DERIVATIVE(avg_pool2d_backward) {
-  return {call<ops::avg_pool2d>(saved.here(), dy, saved.integers<"kernel_size">(),
-                                saved.integers<"stride">(), saved.integers<"padding">(),
-                                saved.boolean<"ceil_mode">(), saved.boolean<"count_include_pad">(),
+  return {call<ops::avg_pool2d>(dy, saved.integers<"kernel_size">(), saved.integers<"stride">(),
+                                saved.integers<"padding">(), saved.boolean<"ceil_mode">(),
+                                saved.boolean<"count_include_pad">(),
                                 saved.has<"divisor_override">()
                                     ? std::optional(saved.integer<"divisor_override">())
                                     : std::nullopt),
@@ -109,23 +104,21 @@ TAPER_DERIVATIVE(avg_pool2d_backward) {
 
 // One dimension is two, the first of extent 1.
 TAPER_DERIVATIVE(avg_pool1d, "self") {
-  const Location here = saved.here();
   const auto pair = [](const Ints& list, int64_t first) {
     return list.empty() ? Ints() : Ints{first, list[0]};
   };
   return {call<ops::avg_pool2d_backward>(
-              here, dy.unsqueeze(-2, here), saved.tensor<"self">().unsqueeze(-2, here),
+              dy.unsqueeze(-2), saved.tensor<"self">().unsqueeze(-2),
               pair(saved.integers<"kernel_size">(), 1), pair(saved.integers<"stride">(), 1),
               pair(saved.integers<"padding">(), 0), saved.boolean<"ceil_mode">(),
               saved.boolean<"count_include_pad">(), std::nullopt)
-              .squeeze(-2, here)};
+              .squeeze(-2)};
 }
 
 // Three dimensions are two steps, because windows are products: along the depth (with height and
 // width as one extent that is left alone), then along height and width (of all depths).
 
 TAPER_DERIVATIVE(avg_pool3d) {
-  const Location here = saved.here();
   const Dims in = saved.sizes<"self">();
   const Split s(in, dy.sizes());
   const auto three = [](const Ints& list) { return list.size() == 1 ? Ints(3, list[0]) : list; };
@@ -136,58 +129,52 @@ TAPER_DERIVATIVE(avg_pool3d) {
   const bool has_divisor = saved.has<"divisor_override">();
   const auto step = [&](const Tensor& d, const Dims& shape, const Ints& k, const Ints& st,
                         const Ints& p, std::optional<int64_t> divisor) {
-    return call<ops::avg_pool2d_backward>(here, d, stand_in_of(shape, dy.dtype(), here), k, st, p,
+    return call<ops::avg_pool2d_backward>(d, stand_in_of(shape, dy.dtype()), k, st, p,
                                           saved.boolean<"ceil_mode">(),
                                           saved.boolean<"count_include_pad">(), divisor);
   };
   const Tensor deep =
-      step(dy.reshape(s.pooled, here), s.deep, {kernel[0], 1}, {stride[0], 1}, {padding[0], 0},
+      step(dy.reshape(s.pooled), s.deep, {kernel[0], 1}, {stride[0], 1}, {padding[0], 0},
            has_divisor ? std::optional(saved.integer<"divisor_override">()) : std::nullopt);
-  return {step(deep.reshape(s.deep_planes, here), s.planes, {kernel[1], kernel[2]},
+  return {step(deep.reshape(s.deep_planes), s.planes, {kernel[1], kernel[2]},
                {stride[1], stride[2]}, {padding[1], padding[2]},
                has_divisor ? std::optional<int64_t>(1) : std::nullopt)
-              .reshape(in, here)};
+              .reshape(in)};
 }
 
 TAPER_DERIVATIVE(_adaptive_avg_pool3d) {
-  const Location here = saved.here();
   const Dims in = saved.sizes<"self">();
   const Split s(in, dy.sizes());
   const auto step = [&](const Tensor& d, const Dims& shape) {
-    return call<ops::_adaptive_avg_pool2d_backward>(here, d, stand_in_of(shape, dy.dtype(), here));
+    return call<ops::_adaptive_avg_pool2d_backward>(d, stand_in_of(shape, dy.dtype()));
   };
-  return {step(step(dy.reshape(s.pooled, here), s.deep).reshape(s.deep_planes, here), s.planes)
-              .reshape(in, here)};
+  return {step(step(dy.reshape(s.pooled), s.deep).reshape(s.deep_planes), s.planes).reshape(in)};
 }
 
 TAPER_DERIVATIVE(_adaptive_avg_pool2d, "self") {
-  return {call<ops::_adaptive_avg_pool2d_backward>(saved.here(), dy, saved.tensor<"self">())};
+  return {call<ops::_adaptive_avg_pool2d_backward>(dy, saved.tensor<"self">())};
 }
 
 TAPER_DERIVATIVE(_adaptive_avg_pool2d_backward) {
   const Dims pooled = saved.sizes<"grad_output">();
-  return {call<ops::_adaptive_avg_pool2d>(saved.here(), dy,
-                                          Dims{pooled[pooled.size() - 2], pooled.back()}),
-          {}};
+  return {call<ops::_adaptive_avg_pool2d>(dy, Dims{pooled[pooled.size() - 2], pooled.back()}), {}};
 }
 
 TAPER_DERIVATIVE(adaptive_avg_pool1d, "self") {
-  const Location here = saved.here();
-  return {call<ops::_adaptive_avg_pool2d_backward>(here, dy.unsqueeze(-2, here),
-                                                   saved.tensor<"self">().unsqueeze(-2, here))
-              .squeeze(-2, here)};
+  return {call<ops::_adaptive_avg_pool2d_backward>(dy.unsqueeze(-2),
+                                                   saved.tensor<"self">().unsqueeze(-2))
+              .squeeze(-2)};
 }
 
 TAPER_DERIVATIVE(im2col) {
   const Dims sizes = saved.sizes<"self">();
-  return {call<ops::col2im>(saved.here(), dy, Dims{sizes[sizes.size() - 2], sizes.back()},
+  return {call<ops::col2im>(dy, Dims{sizes[sizes.size() - 2], sizes.back()},
                             saved.integers<"kernel_size">(), saved.integers<"dilation">(),
                             saved.integers<"padding">(), saved.integers<"stride">())};
 }
 TAPER_DERIVATIVE(col2im) {
-  return {call<ops::im2col>(saved.here(), dy, saved.integers<"kernel_size">(),
-                            saved.integers<"dilation">(), saved.integers<"padding">(),
-                            saved.integers<"stride">())};
+  return {call<ops::im2col>(dy, saved.integers<"kernel_size">(), saved.integers<"dilation">(),
+                            saved.integers<"padding">(), saved.integers<"stride">())};
 }
 
 }  // namespace taper::eager::derivatives

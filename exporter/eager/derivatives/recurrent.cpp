@@ -18,22 +18,21 @@ namespace {
 using Tensors = std::vector<Tensor>;
 
 /// The states that the steps begin with.
-Tensor states_before(const Tensor& first, const Tensor& states, bool reverse, Location here) {
+Tensor states_before(const Tensor& first, const Tensor& states, bool reverse) {
   const Dim others = states.size(0) - Dim(1);
-  const Tensor row = unsqueeze(first, 0, here);
-  return reverse ? cat({narrow(states, 0, 1, others, here), row}, 0, here)
-                 : cat({row, narrow(states, 0, 0, others, here)}, 0, here);
+  const Tensor row = unsqueeze(first, 0);
+  return reverse ? cat({narrow(states, 0, 1, others), row})
+                 : cat({row, narrow(states, 0, 0, others)});
 }
 
 /// dW = dᵀ h over all steps: d (time, batch, gates · hidden), before (time, batch, hidden).
-Tensor weight_gradient(const Tensor& d, const Tensor& before, Location here) {
+Tensor weight_gradient(const Tensor& d, const Tensor& before) {
   const Dim rows = d.size(0) * d.size(1);
-  return mm(d.reshape({rows, d.size(2)}, here).t(here),
-            before.reshape({rows, before.size(2)}, here), here);
+  return mm(d.reshape({rows, d.size(2)}).t(), before.reshape({rows, before.size(2)}));
 }
 
-Tensor or_zeros(const Tensor& gradient, const Dims& sizes, DType dtype, Location here) {
-  return gradient.defined() ? gradient : full(sizes, Scalar(0), dtype, here);
+Tensor or_zeros(const Tensor& gradient, const Dims& sizes, DType dtype) {
+  return gradient.defined() ? gradient : full(sizes, Scalar(0), dtype);
 }
 
 // ---- the scans, step by step ----
@@ -44,7 +43,7 @@ void for_each_step(const Tensor& steps, bool from_end, const Body& body) {
   const int64_t time = steps.size(0).value();
   for (int64_t i = 0; i < time; ++i) body(from_end ? time - 1 - i : i);
 }
-Tensor joined(const Tensors& steps) { return stack(steps, 0); }
+Tensor joined(const Tensors& steps) { return stack(steps); }
 Tensor part(const Tensor& gates, int64_t i, const Tensor& like) {
   const Dim hidden = like.size(-1);
   return narrow(gates, -1, Dim(i) * hidden, hidden);
@@ -140,13 +139,12 @@ Tensors gru_steps_back(const Tensors& v, bool reverse) {
 }  // namespace
 
 TAPER_DERIVATIVE(taper_rnn_scan, "hx", "weight_hh", "result") {
-  const Location here = saved.here();
   const bool relu = saved.boolean<"relu">(), reverse = saved.boolean<"reverse">();
   const Tensor w = saved.tensor<"weight_hh">(), y = saved.result();
-  const auto [d, d_hx] = call<ops::taper_rnn_scan_backward>(here, dy, y, w, relu, reverse);
+  const auto [d, d_hx] = call<ops::taper_rnn_scan_backward>(dy, y, w, relu, reverse);
   Tensor dw;
   if (saved.needs<"weight_hh">())
-    dw = weight_gradient(d, states_before(saved.tensor<"hx">(), y, reverse, here), here);
+    dw = weight_gradient(d, states_before(saved.tensor<"hx">(), y, reverse));
   return {d, d_hx, dw};
 }
 
@@ -155,13 +153,11 @@ TAPER_DERIVATIVE(taper_rnn_scan_backward, "grad_output", "output", "weight_hh") 
   return differentiate(
       [=](const Tensors& v) { return rnn_steps_back(v, relu, reverse); },
       {saved.tensor<"grad_output">(), saved.tensor<"output">(), saved.tensor<"weight_hh">()},
-      {saved.needs<"grad_output">(), saved.needs<"output">(), saved.needs<"weight_hh">()}, dys,
-      saved.here());
+      {saved.needs<"grad_output">(), saved.needs<"output">(), saved.needs<"weight_hh">()}, dys);
 }
 
 TAPER_DERIVATIVE(taper_lstm_scan, "gates", "hx", "cx", "weight_hh", "result0", "result1",
                  "result2") {
-  const Location here = saved.here();
   const bool reverse = saved.boolean<"reverse">();
   const Tensor hx = saved.tensor<"hx">(), cx = saved.tensor<"cx">(),
                w = saved.tensor<"weight_hh">(), y = saved.result(0), cells = saved.result(1);
@@ -170,13 +166,12 @@ TAPER_DERIVATIVE(taper_lstm_scan, "gates", "hx", "cx", "weight_hh", "result0", "
                          {saved.tensor<"gates">(), hx, cx, w},
                          {saved.needs<"gates">(), saved.needs<"hx">(), saved.needs<"cx">(),
                           saved.needs<"weight_hh">()},
-                         dys, here);
+                         dys);
   const auto [d, d_hx, d_cx] = call<ops::taper_lstm_scan_backward>(
-      here, or_zeros(dy, y.sizes(), y.dtype(), here), or_zeros(dys[1], y.sizes(), y.dtype(), here),
-      cx, cells, saved.result(2), w, reverse);
+      or_zeros(dy, y.sizes(), y.dtype()), or_zeros(dys[1], y.sizes(), y.dtype()), cx, cells,
+      saved.result(2), w, reverse);
   Tensor dw;
-  if (saved.needs<"weight_hh">())
-    dw = weight_gradient(d, states_before(hx, y, reverse, here), here);
+  if (saved.needs<"weight_hh">()) dw = weight_gradient(d, states_before(hx, y, reverse));
   return {d, d_hx, d_cx, dw};
 }
 
@@ -189,11 +184,10 @@ TAPER_DERIVATIVE(taper_lstm_scan_backward, "grad_output", "grad_cells", "cx", "c
        saved.tensor<"cells">(), saved.tensor<"activations">(), saved.tensor<"weight_hh">()},
       {saved.needs<"grad_output">(), saved.needs<"grad_cells">(), saved.needs<"cx">(),
        saved.needs<"cells">(), saved.needs<"activations">(), saved.needs<"weight_hh">()},
-      dys, saved.here());
+      dys);
 }
 
 TAPER_DERIVATIVE(taper_gru_scan, "gates", "hx", "weight_hh", "bias_hn", "result0", "result1") {
-  const Location here = saved.here();
   const bool reverse = saved.boolean<"reverse">();
   const Tensor hx = saved.tensor<"hx">(), w = saved.tensor<"weight_hh">(), y = saved.result(0);
   if (dys[1].defined())  // only second derivatives ask for the activations'
@@ -201,15 +195,14 @@ TAPER_DERIVATIVE(taper_gru_scan, "gates", "hx", "weight_hh", "bias_hn", "result0
                          {saved.tensor<"gates">(), hx, w, saved.tensor<"bias_hn">()},
                          {saved.needs<"gates">(), saved.needs<"hx">(), saved.needs<"weight_hh">(),
                           saved.needs<"bias_hn">()},
-                         dys, here);
+                         dys);
   const auto [d, d_hidden, d_hx] = call<ops::taper_gru_scan_backward>(
-      here, or_zeros(dy, y.sizes(), y.dtype(), here), hx, y, saved.result(1), w, reverse);
+      or_zeros(dy, y.sizes(), y.dtype()), hx, y, saved.result(1), w, reverse);
   Tensor dw, db;
-  if (saved.needs<"weight_hh">())
-    dw = weight_gradient(d_hidden, states_before(hx, y, reverse, here), here);
+  if (saved.needs<"weight_hh">()) dw = weight_gradient(d_hidden, states_before(hx, y, reverse));
   if (saved.needs<"bias_hn">()) {
     const Dim hidden = hx.size(1);
-    db = sum(narrow(d_hidden, 2, hidden * Dim(2), hidden, here), {0, 1}, false, std::nullopt, here);
+    db = sum(narrow(d_hidden, 2, hidden * Dim(2), hidden), {0, 1});
   }
   return {d, d_hx, dw, db};
 }
@@ -223,7 +216,7 @@ TAPER_DERIVATIVE(taper_gru_scan_backward, "grad_output", "hx", "output", "activa
        saved.tensor<"activations">(), saved.tensor<"weight_hh">()},
       {saved.needs<"grad_output">(), saved.needs<"hx">(), saved.needs<"output">(),
        saved.needs<"activations">(), saved.needs<"weight_hh">()},
-      dys, saved.here());
+      dys);
 }
 
 }  // namespace taper::eager::derivatives

@@ -89,13 +89,11 @@ Tensor product_of_others(const Tensor& x, int64_t dim) {
 /// s[i] = x[i] + a[i + 1] * s[i + 1], from the end.
 Tensor recurrence_from_the_end(const Tensor& a, const Tensor& x, int64_t dim) {
   const Tensor next = shifted(a, dim, -1, 0);
-  return flip(call<ops::taper_linear_recurrence>(Location::current(), flip(next, {dim}),
-                                                 flip(x, {dim}), dim),
-              {dim});
+  return flip(call<ops::taper_linear_recurrence>(flip(next, {dim}), flip(x, {dim}), dim), {dim});
 }
 /// The gradient of elements that were picked along `dim`.
 Tensor added_at(const Tensor& index, const Tensor& dy, const Dims& sizes, int64_t dim) {
-  return call<ops::scatter_add>(Location::current(), zeros(sizes, dy.dtype()), dim, index, dy);
+  return call<ops::scatter_add>(zeros(sizes, dy.dtype()), dim, index, dy);
 }
 
 }  // namespace
@@ -129,8 +127,7 @@ TAPER_DERIVATIVE(min, "self", "result") {
 static Gradients to_index(const Tensor& dy, const Tensor& index, const Dims& sizes, int64_t dim) {
   if (sizes.empty()) return {reshape(dy, sizes)};
   const Tensor zero = zeros(sizes, dy.dtype());
-  return {call<ops::scatter_src>(Location::current(), zero, dim,
-                                 with_dims_kept(index, sizes, {dim}),
+  return {call<ops::scatter_src>(zero, dim, with_dims_kept(index, sizes, {dim}),
                                  with_dims_kept(dy, sizes, {dim}))};
 }
 TAPER_DERIVATIVE(max_dim, "result1") {

@@ -28,22 +28,21 @@ Scales scales_of(const Saved<op>& saved) {
 /// grid_sampler in plain operators, which can be differentiated any number of times.
 class PlainSampler {
  public:
-  PlainSampler(int64_t interpolation, int64_t padding, bool align_corners, Location here)
+  PlainSampler(int64_t interpolation, int64_t padding, bool align_corners)
       : linear_(interpolation == 0),
         cubic_(interpolation == 2),
         padded_(padding != 0),
         reflects_(padding == 2),
-        align_(align_corners),
-        here_(here) {}
+        align_(align_corners) {}
 
   Tensor operator()(const Tensor& input, const Tensor& grid) const {
     const int n = input.rank() - 2;
-    const Tensor planes = flatten(input, 2, -1, here_), positions = flatten(grid, 1, -2, here_);
+    const Tensor planes = flatten(input, 2), positions = flatten(grid, 1, -2);
     // every combination of one tap of each dimension
     std::vector<Tap> taps;
     for (int d = 0; d < n; ++d) {
       const double size = static_cast<double>(input.size(2 + d).value());
-      const std::vector<Tap> along = taps_at(select(positions, -1, n - 1 - d, here_), size);
+      const std::vector<Tap> along = taps_at(select(positions, -1, n - 1 - d), size);
       std::vector<Tap> products;
       for (const Tap& a : taps)
         for (const Tap& b : along)
@@ -52,16 +51,16 @@ class PlainSampler {
     }
     Tensor sum;
     for (const Tap& tap : taps) {
-      const Tensor index = unsqueeze(to(tap.index, DType::i64, here_), 1, here_);
+      const Tensor index = unsqueeze(to(tap.index, DType::i64), 1);
       const Tensor values =
-          gather(planes, -1, expand(index, {input.size(0), input.size(1), index.size(2)}, here_));
-      const Tensor term = values * unsqueeze(tap.weight, 1, here_);
+          gather(planes, -1, expand(index, {input.size(0), input.size(1), index.size(2)}));
+      const Tensor term = values * unsqueeze(tap.weight, 1);
       sum = sum.defined() ? sum + term : term;
     }
     Dims sizes = grid.sizes();
     sizes.pop_back();
     sizes.insert(sizes.begin() + 1, input.size(1));
-    return reshape(sum, sizes, here_);
+    return reshape(sum, sizes);
   }
 
  private:
@@ -100,7 +99,6 @@ class PlainSampler {
   }
 
   bool linear_, cubic_, padded_, reflects_, align_;
-  Location here_;
 };
 
 template <const Operator& op>
@@ -109,14 +107,14 @@ Gradients sampler_backward_derivative(const Saved<op>& saved, const Gradients& d
   NoGrad taping(true);
   // an alias is a place of its own on the tape: the arguments may follow from one another
   const auto variable = [&](const Tensor& t) {
-    return t.requires_grad() ? call<ops::alias>(saved.here(), t) : t.detach().set_requires_grad();
+    return t.requires_grad() ? call<ops::alias>(t) : t.detach().set_requires_grad();
   };
   const std::vector<Tensor> inputs = {variable(saved.template tensor<"grad_output">()),
                                       variable(saved.template tensor<"input">()),
                                       variable(saved.template tensor<"grid">())};
   const PlainSampler sample(saved.template integer<"interpolation_mode">(),
                             saved.template integer<"padding_mode">(),
-                            saved.template boolean<"align_corners">(), saved.here());
+                            saved.template boolean<"align_corners">());
   const std::vector<Tensor> first = grad({sample(inputs[1], inputs[2])}, {inputs[1], inputs[2]},
                                          {inputs[0]}, true, true, /*allow_unused=*/true);
   std::vector<Tensor> outputs, seeds;
@@ -129,15 +127,15 @@ Gradients sampler_backward_derivative(const Saved<op>& saved, const Gradients& d
 
 }  // namespace
 
-#define TAPER_UPSAMPLE_DERIVATIVES(op)                                                           \
-  TAPER_DERIVATIVE(op) {                                                                         \
-    return {call_upsample<ops::op##_backward>(saved.here(), aligns_corners(saved),               \
-                                              scales_of(saved), dy, saved.dims<"output_size">(), \
-                                              saved.sizes<"self">())};                           \
-  }                                                                                              \
-  TAPER_DERIVATIVE(op##_backward) {                                                              \
-    return {call_upsample<ops::op>(saved.here(), aligns_corners(saved), scales_of(saved), dy,    \
-                                   saved.dims<"output_size">())};                                \
+#define TAPER_UPSAMPLE_DERIVATIVES(op)                                                     \
+  TAPER_DERIVATIVE(op) {                                                                   \
+    return {call_upsample<ops::op##_backward>(aligns_corners(saved), scales_of(saved), dy, \
+                                              saved.dims<"output_size">(),                 \
+                                              saved.sizes<"self">())};                     \
+  }                                                                                        \
+  TAPER_DERIVATIVE(op##_backward) {                                                        \
+    return {call_upsample<ops::op>(aligns_corners(saved), scales_of(saved), dy,            \
+                                   saved.dims<"output_size">())};                          \
   }
 TAPER_UPSAMPLE_DERIVATIVES(upsample_nearest1d)
 TAPER_UPSAMPLE_DERIVATIVES(upsample_nearest2d)
@@ -155,7 +153,7 @@ TAPER_UPSAMPLE_DERIVATIVES(_upsample_bicubic2d_aa)
 #define TAPER_GRID_SAMPLER_DERIVATIVES(op)                                                      \
   TAPER_DERIVATIVE(op, "input", "grid") {                                                       \
     const auto [input, grid] = call<ops::op##_backward>(                                        \
-        saved.here(), dy, saved.tensor<"input">(), saved.tensor<"grid">(),                      \
+        dy, saved.tensor<"input">(), saved.tensor<"grid">(),                                    \
         saved.integer<"interpolation_mode">(), saved.integer<"padding_mode">(),                 \
         saved.boolean<"align_corners">(), Ints{saved.needs<"input">(), saved.needs<"grid">()}); \
     return {input, grid};                                                                       \

@@ -14,8 +14,7 @@ Tensor zeros_of(const Tensor& dy, const Dims& sizes) { return zeros(sizes, dy.dt
 
 // Adds the elements of dy to the positions (i64, of the sizes of dy) of a line of `count` elements.
 Tensor add_at(const Tensor& positions, const Tensor& dy, Dim count) {
-  const Location here = Location::current();
-  return call<ops::scatter_add>(here, zeros({count}, dy.dtype()), int64_t{0},
+  return call<ops::scatter_add>(zeros({count}, dy.dtype()), int64_t{0},
                                 reshape(positions, {Dim(-1)}), reshape(dy, {Dim(-1)}));
 }
 Dim product(const Dims& sizes) {

@@ -400,7 +400,7 @@ void Executor::define(const Node& node, std::vector<GraphValue> results, Locatio
 
 void Executor::run_node(const Node& node) {
   const Location here = location_of(node);
-  eager::PlaceScope place(here);
+  PlaceScope place(here);
   eager::ModuleScope module(node.module);
   std::vector<GraphValue> results;
   try {

@@ -1,0 +1,17 @@
+// What several derivatives share.
+#pragma once
+#include "taper/exporter/eager/ops/creation.h"
+#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/view.h"
+
+namespace taper::eager::derivatives {
+
+/// An argument of which the kernel reads the sizes alone: one zero, expanded.
+inline Tensor stand_in_of(const Dims& sizes, DType dtype) { return zeros({}, dtype).expand(sizes); }
+
+/// dy times a number that is one most of the time.
+inline Tensor scaled(const Tensor& dy, Scalar factor) {
+  return factor.to<double>() == 1 ? dy : dy * factor;
+}
+
+}  // namespace taper::eager::derivatives
