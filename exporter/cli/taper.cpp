@@ -14,7 +14,7 @@ constexpr char footer[] = R"(Examples:
   taper inspect lenet.taper --graph lenet.svg
   taper run lenet.taper --input digit.png
   taper profile lenet.taper --dim batch=64 --trace lenet.json
-  taper export lenet.taper --kernels lenet_kernels.cpp --portable
+  taper export lenet.taper --target portable --kernels lenet_kernels.cpp --header lenet.h
 
 Exit codes: 0 success, 1 failure (stderr says what went wrong and what to do), 2 wrong usage.)";
 

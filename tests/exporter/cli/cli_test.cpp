@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -33,6 +34,24 @@ TEST(taper_command, helps_and_succeeds) {
   for (const char* word : {"inspect", "run", "profile", "export", "Exit codes"})
     EXPECT_THAT(help.out, HasSubstr(word));
   EXPECT_EQ(taper_command("run", "--help").code, success);
+}
+
+// The files of the examples are absent, so every example fails. Only a wrong option is wrong usage.
+TEST(taper_command, gives_examples_that_are_right_usage) {
+  int examples = 0;
+  for (const char* command : {"", "inspect", "run", "profile", "check", "compare", "export"}) {
+    const Outcome help = *command ? taper_command(command, "--help") : taper_command("--help");
+    std::istringstream lines(help.out);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("  taper ")) continue;
+      std::istringstream words(line.substr(8));
+      const std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
+      std::ostringstream out, err;
+      EXPECT_EQ(run(arguments, out, err), failure) << line << '\n' << err.str();
+      ++examples;
+    }
+  }
+  EXPECT_GE(examples, 20);
 }
 
 TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
