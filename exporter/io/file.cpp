@@ -43,8 +43,12 @@ void write_in_order(const std::filesystem::path& path, const std::filesystem::pa
 
 Bytes read_file(const std::filesystem::path& path) {
   std::error_code error;
-  if (std::filesystem::is_directory(path, error))
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status))
     throw FileError(path.string() + ": is a folder, not a file");
+  // A pipe would be waited for, and a device has no size.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw FileError(path.string() + ": is a pipe or a device, not a file");
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) throw failure(path, "cannot open");
   const std::streamoff size = in.tellg();

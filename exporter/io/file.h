@@ -12,7 +12,8 @@ namespace taper::io {
 
 using Bytes = std::vector<std::byte>;
 
-/// The file's bytes. Throws FileError: "weights.npy: cannot open: No such file or directory".
+/// The file's bytes. Throws FileError: "weights.npy: cannot open: No such file or directory", or
+/// what else it is if it is no file. A pipe is refused and not waited for.
 Bytes read_file(const std::filesystem::path& path);
 
 /// Writes a new file and gives it the target's name when it is complete and on the disk. A reader

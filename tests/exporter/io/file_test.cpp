@@ -43,6 +43,19 @@ std::filesystem::path empty_folder() {
   return folder;
 }
 
+TEST(read_file, refuses_what_is_no_file_and_does_not_wait_for_it) {
+  const auto pipe = empty_folder() / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::filesystem::path& path : {pipe, std::filesystem::path("/dev/zero")}) {
+    try {
+      (void)read_file(path);
+      ADD_FAILURE() << path << " was read";
+    } catch (const FileError& e) {
+      EXPECT_THAT(e.what(), HasSubstr(path.string() + ": is a pipe or a device, not a file"));
+    }
+  }
+}
+
 TEST(write_file, replaces_a_file_and_leaves_nothing_beside_it) {
   const auto folder = empty_folder();
   write(folder / "a.txt", "first");
