@@ -132,6 +132,20 @@ TEST(device, reports_errors_late_and_goes_on) {
   EXPECT_EQ(method.execute(), Error::ok);
 }
 
+// Without an instruction that waits, the end of the method does.
+TEST(device, reports_errors_of_work_that_no_instruction_waits_for) {
+  ProgramFile p = device_program();
+  MethodTables& m = p.methods[0];
+  m.instructions.resize(2), m.arguments.resize(5);  // the copy to the device, and a sum there
+  OnDevice on(p);
+  ASSERT_TRUE(on.method != nullptr && on.method->ok());
+  Method& method = on.method->value();
+  on.device.fail_next();
+  EXPECT_EQ(method.execute(), Error::device_failed);
+  EXPECT_THAT(method.last_error().message, StrEq("queued work on space {} failed"));
+  EXPECT_EQ(method.execute(), Error::ok);
+}
+
 TEST(device, must_be_given) {
   Loaded loaded(device_program());
   EXPECT_EQ(loaded.error(), Error::not_supported);

@@ -66,6 +66,15 @@ TEST(method, prepares_again_only_what_changed) {
   EXPECT_EQ(prepared, at_create + 3);
 }
 
+TEST(method, finds_inputs_and_outputs_by_their_names_only) {
+  Loaded loaded(sums_program());
+  ASSERT_LOADED(method, loaded);
+  EXPECT_EQ(method.find_input(method.input_name(0)), 0);
+  EXPECT_EQ(method.find_output(method.output_name(0)), 0);
+  EXPECT_EQ(method.find_input("nope"), -1);
+  EXPECT_EQ(method.find_output("nope"), -1);
+}
+
 TEST(method, has_nothing_at_an_index_out_of_range) {
   Loaded loaded(sums_program());
   ASSERT_LOADED(method, loaded);

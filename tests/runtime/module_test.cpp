@@ -236,6 +236,24 @@ TEST(module, writes_an_output_to_a_buffer_of_its_dtype_only) {
   EXPECT_THAT(model.message(), HasSubstr("forward has 1 outputs"));
 }
 
+TEST(module, copies_no_number_to_a_buffer) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  m.outputs.push_back({"batch", none, m.of_symbol(0), format::NumberType::i64});
+  Module model = Module::load(written(p.bytes()), kernels).value();
+  const std::array<float, 8> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::array<float, 2> sums;
+  std::array<int64_t, 1> batch = {7};
+  const std::vector<Input> inputs = {{x.data(), {2, 4}}};
+  EXPECT_EQ(model.forward(inputs, {sums, batch}), Error::invalid_argument);
+  EXPECT_EQ(model.message(), "invalid_argument: output batch is a number: use execute");
+  EXPECT_THAT(batch, ElementsAre(7));
+  const std::vector<OwnedTensor> results = model.execute("forward", inputs).value();
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[1].dtype, DType::i64);
+  EXPECT_EQ(*results[1].data<int64_t>(), 2);
+}
+
 TEST(module, verifies_the_weights_if_it_is_told_to) {
   ProgramFile p;
   p.state("weight", {4}, DType::f32, p.constant<float>("initial", {4}, {1, 2, 3, 4}));

@@ -360,6 +360,11 @@ std::vector<Refusal> refusals_of_sizes() {
          [](E& e) {
            const uint32_t large = e.method().literal(int64_t{1} << 40);
            e.method().shape({large, large}, {e.one, e.one});
+         }},
+        {"the same beside no elements",
+         [](E& e) {
+           const uint32_t large = e.method().literal(int64_t{1} << 40);
+           e.method().shape({e.method().literal(0), large, large}, {e.one, e.one, e.one});
          }}}},
       {"input {} does not lie in its buffer",
        {{"a buffer of one byte",

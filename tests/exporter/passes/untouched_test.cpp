@@ -265,6 +265,22 @@ TEST(fold_batch_norm, leaves_weights_and_statistics_that_are_no_constants) {
   expect_untouched(fold_batch_norm, bias.source());
 }
 
+TEST(fold_batch_norm, leaves_weights_of_another_dtype) {
+  const std::vector<double> one_half(36, 0.5);
+  const auto payload = [&](std::vector<int64_t> sizes, size_t n) {
+    return ir::Payload::from(std::vector<double>(one_half.begin(), one_half.begin() + n), sizes);
+  };
+  Source s;
+  s << "input \"x\" = %x: f64[1, 2, 3, 3]";
+  s.constant("w", payload({2, 2, 3, 3}, 36));
+  for (const char* name : {"g", "b", "m", "v"}) s.constant(name, payload({2}, 2));
+  s << "%c: f64[1, 2, 3, 3] = convolution(%x, %w, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1)"
+    << "%n: f64[1, 2, 3, 3], %n1: f64[0], %n2: f64[0] = "
+       "_native_batch_norm_legit_no_training(%c, %g, %b, %m, %v, 0.1, 1e-05)"
+    << "output \"y\" = %n";
+  expect_untouched(fold_batch_norm, s);
+}
+
 TEST(fold_batch_norm, leaves_statistics_that_are_returned) {
   ConvThenNorm other;
   other.users = "output \"y\" = %n\noutput \"mean\" = %n1";
