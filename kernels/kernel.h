@@ -40,7 +40,7 @@ struct Context {
   ErrorInfo* info = nullptr;
 
   /// For `prepare`: `run` will find at least this many bytes at `scratch`. Must not shrink when
-  /// extents grow.
+  /// extents grow, unless the record has a `scratch_bound`, which calls this as well.
   void need_scratch(size_t bytes) {
     if (bytes > scratch_bytes) scratch_bytes = bytes;
   }
@@ -72,6 +72,7 @@ struct Kernel {
   uint8_t expected_count;  ///< arguments that reach kernels, then results
   uint8_t result_count;
   uint16_t plan_bytes;  ///< at most `max_plan_bytes`
+  uint32_t hash;        ///< the low bits of the operator's schema_hash: `load` finds records by it
   uint32_t overwrites;  ///< bit i: result 0 may lie exactly on argument i (one element of a list)
                         ///< if shape and dtype are equal
   const Expected* expected;
@@ -86,6 +87,10 @@ struct Kernel {
   /// Whoever prepared calls `end` once, after the last `run`, if any `prepare` succeeded. So a
   /// `prepare` that fails leaves the plan as it was, or another one that `end` can take.
   void (*end)(void* plan);
+  /// Asks for the most scratch that `prepare` asks for when no extent is larger than here; nullptr:
+  /// what `prepare` itself asks for here. A method asks once, at the maximum of every symbol. So
+  /// the kernel may choose another algorithm for smaller shapes.
+  void (*scratch_bound)(Context&, const Slot*);
 };
 inline constexpr int max_plan_bytes = 1024;
 
@@ -260,28 +265,49 @@ struct Prepare<fn> {
 };
 
 template <auto>
-struct End;  // void end(Plan&)
-template <class Plan_, void (*fn)(Plan_&)>
-struct End<fn> {
-  using Plan = Plan_;
-  static void run(void* p) { fn(*static_cast<Plan*>(p)); }
+struct More;  // what a record may have beside `prepare` and `run`
+template <class Plan, void (*fn)(Plan&)>
+struct More<fn> {  // void end(Plan&)
+  static void end(void* p) { fn(*static_cast<Plan*>(p)); }
+  template <const Operator& op, class Plan_>
+  static constexpr void add(Kernel& kernel) {
+    static_assert(std::is_same_v<Plan, Plan_>, "`end` takes another plan than `prepare`");
+    kernel.end = end;
+  }
+};
+template <class First, class... P, void (*fn)(Context&, First, P...)>
+struct More<fn> {  // void scratch_bound(Context&, arguments…, results…)
+  template <size_t... i>
+  static void call(Context& c, const Slot* s, std::index_sequence<i...>) {
+    fn(c, argument<First>::read(s[0]), argument<P>::read(s[i + 1])...);
+  }
+  static void bound(Context& c, const Slot* s) { call(c, s, std::index_sequence_for<P...>{}); }
+  template <const Operator& op, class>
+  static constexpr void add(Kernel& kernel) {
+    static_assert(kernel_signature_differs_from_the_row_at_parameter<op, disagreement<First, P...>(
+                                                                             schema<op>)>::ok);
+    kernel.scratch_bound = bound;
+  }
 };
 
 template <const Operator& op, class S>
 constexpr Kernel record(const char* name, CpuFeatures needs,
                         Error (*prepare)(Context&, void*, const Slot*)) {
   static_assert(kernel_signature_differs_from_the_row_at_parameter<op, S::template wrong<op>>::ok);
+  constexpr uint32_t hash = static_cast<uint32_t>(schema_hash(op));
   return {&op,
           name,
           needs,
           static_cast<uint8_t>(sizeof(S::expected) / sizeof(Expected)),
           static_cast<uint8_t>(schema<op>.result_count),
           S::plan_bytes,
+          hash,
           S::overwrites,
           S::expected,
           &run_rule<op, Extent>,
           prepare,
           S::run,
+          nullptr,
           nullptr};
 }
 
@@ -299,14 +325,14 @@ constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
   return internal::record<op, internal::PlannedRun<run>>(name, needs,
                                                          internal::Prepare<prepare>::run);
 }
-/// The same for a plan that holds something outside of its own bytes: `void end(Plan&)`, see
-/// Kernel.
-template <const Operator& op, auto prepare, auto run, auto end>
+/// The same with `void end(Plan&)`, with `void scratch_bound(Context&, arguments…, results…)`, or
+/// with both, see Kernel.
+template <const Operator& op, auto prepare, auto run, auto first, auto... more>
 constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
-  static_assert(
-      std::is_same_v<typename internal::Prepare<prepare>::Plan, typename internal::End<end>::Plan>);
+  using Plan = typename internal::Prepare<prepare>::Plan;
   Kernel kernel = make_kernel<op, prepare, run>(name, needs);
-  kernel.end = internal::End<end>::run;
+  internal::More<first>::template add<op, Plan>(kernel);
+  (internal::More<more>::template add<op, Plan>(kernel), ...);
   return kernel;
 }
 

@@ -56,12 +56,12 @@ Error Method::close() {
   internal::MethodData& m = *data_;
   if (m.table == nullptr)
     return m.fail(Error::invalid_argument, TAPER_TEXT("the method is closed already"));
-  m.info = {};
+  m.clear_info();
   const Error e = m.program->end_on_devices(DeviceUser::method, &m.context);
   if (e != Error::ok) (void)m.fail(e, TAPER_TEXT("queued work of the method failed"));
   internal::end_plans(m);
   // whatever asks for an input, an output or an instruction finds none
-  m.view.inputs = nullptr, m.view.outputs = nullptr, m.view.instructions = {};
+  m.view.inputs = {}, m.view.outputs = {}, m.view.instructions = {};
   m.table = nullptr;
   m.info.subject = m.info.source = nullptr;  // they lie in the program
   if (--m.session->methods == 0) m.session->arena = m.session->unused;

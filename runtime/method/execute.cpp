@@ -7,15 +7,11 @@ namespace {
 
 using internal::MethodData;
 
-// Counts the iterations of the loop at `at`, and binds the symbol that shows the count, if the
-// program has one.
+// Counts the iterations of the loop at `at`, and binds the symbols that show the count.
 Error set_counter(MethodData& m, index_t at, uint32_t iterations) {
   m.instructions[at].control.iterations = iterations;
-  for (index_t i = 0; i < m.view.symbols.size(); ++i) {
-    const format::Symbol& s = m.view.symbols[i];
-    if (s.source() == format::SymbolSource::loop_counter && s.first() == static_cast<uint64_t>(at))
-      TAPER_TRY(internal::bind_late(m, static_cast<uint32_t>(i), iterations));
-  }
+  for (uint32_t s = m.instructions[at].control.target; s != internal::none; s = m.same_counter[s])
+    TAPER_TRY(internal::bind_late(m, s, iterations));
   return Error::ok;
 }
 
@@ -28,20 +24,15 @@ Error wait_for_all(MethodData& m) {
   return Error::ok;
 }
 
-Error copy(MethodData& m, const Instruction& i, const format::Instruction& in) {
+Error copy(MethodData& m, const Instruction& i) {
   const TensorRef &from = *i.arguments[0].tensor, &to = *i.arguments[1].tensor;
   const size_t bytes = static_cast<size_t>(from.size_bytes());
   if (bytes == 0 || from.data == to.data) return Error::ok;
-  const auto space = [&](index_t argument) {
-    const int64_t value =
-        m.view.arguments[static_cast<index_t>(in.arguments_first()) + argument].content();
-    return internal::space_of(*m.program, m.view, m.view.values[static_cast<index_t>(value)]);
-  };
-  const int from_space = space(0), to_space = space(1);
-  if (from_space == 0 && to_space == 0) return std::memcpy(to.data, from.data, bytes), Error::ok;
-  if (from_space == 0) return m.program->devices[to_space]->copy_in(to.data, from.data, bytes);
-  if (to_space == 0) return m.program->devices[from_space]->copy_out(to.data, from.data, bytes);
-  return m.program->devices[to_space]->copy_within(to.data, from.data, bytes);
+  if (i.step == Step::copy) return std::memcpy(to.data, from.data, bytes), Error::ok;
+  Device& device = *m.program->devices[i.space];
+  if (i.step == Step::copy_in) return device.copy_in(to.data, from.data, bytes);
+  if (i.step == Step::copy_out) return device.copy_out(to.data, from.data, bytes);
+  return device.copy_within(to.data, from.data, bytes);
 }
 
 // Everything that is not a prepared kernel on the caller's thread. `next` is where the method goes
@@ -59,16 +50,17 @@ Error do_step(MethodData& m, index_t at, index_t& next) {
     case Step::kernel:
       return i.kernel->run(m.context, i.plan, i.arguments);
     case Step::device_kernel:
-      return m.program->devices[m.program->space_of_queue(i.queue)]->run(*i.kernel, m.context,
-                                                                         i.plan, i.arguments);
+      return m.program->devices[i.space]->run(*i.kernel, m.context, i.plan, i.arguments);
     case Step::copy:
-      return copy(m, i, m.view.instructions[at]);
+    case Step::copy_in:
+    case Step::copy_out:
+    case Step::copy_within:
+      return copy(m, i);
     case Step::bind:
       TAPER_TRY(wait_for_all(m));
       return internal::bind_late(m, i.control.target);
     case Step::wait: {
-      Device* device =
-          m.program->devices[m.program->space_of_queue(static_cast<int>(i.control.target))];
+      Device* device = m.program->devices[i.space];
       return device != nullptr ? device->wait() : Error::ok;
     }
     case Step::jump:
@@ -128,7 +120,7 @@ Error run(MethodData& m, const Limits& limits) {
 
 Error Method::execute(const Limits& limits) {
   MethodData& m = *data_;
-  m.info = {};
+  m.clear_info();
   if (m.table == nullptr)
     return m.fail(Error::invalid_argument, TAPER_TEXT("the method is closed"));
   if (m.inputs_changed || !m.consistent || m.has_elements || m.has_late)

@@ -21,13 +21,14 @@ MethodData* take(Arena& arena, const ProgramData& program, MethodData& m) {
 
 MethodData empty(const ProgramData& program, internal::SessionData* session, index_t index) {
   const format::Method* table = program.method(index);
-  return MethodData{&program, session, table, MethodView(*table),
-                    index,    {},      {},    {},
-                    {},       {},      {},    {},
-                    {},       {},      {},    {},
-                    {},       {},      {},    {},
-                    nullptr,  true,    false, false,
-                    false,    false,   0};
+  return MethodData{&program, session, table,   MethodView(*table),
+                    index,    {},      {},      {},
+                    {},       {},      {},      {},
+                    {},       {},      {},      {},
+                    {},       {},      {},      {},
+                    {},       {},      nullptr, true,
+                    false,    false,   false,   false,
+                    0};
 }
 
 // Tables, and every instruction prepared, without addresses.
@@ -157,7 +158,7 @@ Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
 }
 
 Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
-  m.info = {};
+  m.clear_info();
   if (!is_tensor_input(m, i)) return no_tensor_input(m, i);
   const TensorRef& expected = m.values[value_of_input(m, i)];
   if (dtype != expected.dtype)
@@ -221,7 +222,7 @@ Result<Method> Method::create(Session& session, const char* name, const MethodMe
   MethodData* m = nullptr;
   TAPER_TRY(build(arena, *s.program, &s, index, s.threads, m, why));
   Error e = take_regions(*m, arena, memory, m->info);
-  if (e == Error::ok) e = internal::place_values(*m);
+  if (e == Error::ok) e = internal::place_values(*m, internal::all_symbols);
   for (index_t i = 0; e == Error::ok && m->consistent && i < m->view.instructions.size(); ++i)
     if (m->view.instructions[i].arguments_count() > 0) e = internal::check_overlaps(*m, i);
   if (e != Error::ok) return internal::end_plans(*m), why = m->info, e;
@@ -346,7 +347,7 @@ Error Method::bind_input(index_t i, const TensorRef& tensor) {
 
 Error Method::set_number(index_t i, int64_t value) {
   MethodData& m = *data_;
-  m.info = {};
+  m.clear_info();
   if (!is_input(m, i) || is_tensor_input(m, i))
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a number"), i);
   const format::NumberType type = m.view.inputs[i].type();
@@ -359,7 +360,7 @@ Error Method::set_number(index_t i, int64_t value) {
 
 Error Method::set_number(index_t i, double value) {
   MethodData& m = *data_;
-  m.info = {};
+  m.clear_info();
   if (!is_input(m, i) || is_tensor_input(m, i) ||
       m.view.inputs[i].type() != format::NumberType::f64)
     return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a real number"), i);

@@ -16,11 +16,61 @@ inline constexpr int early_bits = 24, late_bits = 8;
 inline constexpr Symbols late_symbols = ~Symbols{0} << early_bits;
 inline constexpr Symbols all_symbols = ~Symbols{0};  ///< "everything, literals too"
 
+/// Whether something that depends on `bits` is computed again.
+inline bool needs(Symbols bits, Symbols changed) {
+  return changed == all_symbols || (bits & changed) != 0;
+}
+
 /// Where a buffer lies in its region.
 struct Block {
   size_t place, bytes;
   size_t capacity;   ///< io: bytes at the maximum of every symbol, for ever
   std::byte* bound;  ///< io: the caller's memory instead, see Method::bind_input
+  Symbols bits;      ///< of its size and its place
+};
+
+/// The tables whose entries are computed again when symbols change, in this order.
+enum class Table : uint8_t {
+  expressions,
+  checks,
+  buffers,
+  shapes,
+  arguments,
+  values,
+  instructions,
+};
+inline constexpr int table_count = 7;
+
+/// Which entries of each table depend on which symbols. Entries with the same dependence are a
+/// group: a chain of ascending indices that `none` ends. When there are more groups than places,
+/// the last one takes all the others, and what depends on some of its symbols counts as depending
+/// on all.
+struct Groups {
+  index_t sizes[table_count];  ///< entries of each table
+  index_t count, capacity;
+  Symbols* bits;                 ///< of each group
+  uint32_t* first[table_count];  ///< of each group
+  uint32_t* next[table_count];   ///< of each entry
+};
+
+struct MethodData;
+
+/// Goes through the entries of a table that may depend on `changed`, in ascending order:
+///
+///   for (Touched t(m, Table::shapes, changed); t.next();) fill_shape(m, t.entry);
+class Touched {
+ public:
+  Touched(const MethodData& m, Table table, Symbols changed);
+  bool next();
+  index_t entry = -1;
+
+ private:
+  static constexpr int most = 8;  // groups that are merged; of more, the whole table is taken
+  int count_ = 0;                 // `all`: the whole table
+  static constexpr int all = -1;
+  index_t size_;
+  const uint32_t* next_;
+  uint32_t at_[most];
 };
 
 /// An input as the caller gave it.
@@ -57,7 +107,9 @@ struct MethodData {
   Slot* slots;
   int64_t* list_pool;  ///< lists of tensors and of expressions that slots point to
   Instruction* instructions;
-  Given* given;  ///< one for each input
+  Given* given;            ///< one for each input
+  uint32_t* same_counter;  ///< the next symbol that shows the counter of the same loop
+  Groups groups;
 
   RegionMemory regions[max_spaces][region_count];
   Context context;
@@ -77,6 +129,7 @@ struct MethodData {
 #else
   Error fail(Error e, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0);
 #endif
+  void clear_info();
   /// Says in `info` that instruction `i` failed, and what the debug table says of it.
   Error fail_at(index_t i, Error e);
   /// nullptr of a closed method.
@@ -107,9 +160,9 @@ Error bind_inputs(MethodData&);
 /// Reads a late symbol from its tensor, or sets it to `counter`, and marks what depends on it.
 Error bind_late(MethodData&, uint32_t symbol, int64_t counter = 0);
 
-/// Recomputes the address of every value from regions and places, and checks that it lies within
-/// its storage.
-Error place_values(MethodData&);
+/// Recomputes the addresses of values from regions and places, and checks that they lie within
+/// their storage.
+Error place_values(MethodData&, Symbols changed);
 
 /// Checks that no result of an instruction overlaps another argument where its kernel does not
 /// allow it.

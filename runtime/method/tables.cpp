@@ -55,17 +55,20 @@ void fill_dependences(MethodData& m) {
   }
 }
 
-Symbols bits_of_value(const MethodData& m, int64_t i) {
+// Of the shape and the offset, and with `moves` of the buffer's place, too.
+Symbols bits_of_value(const MethodData& m, int64_t i, bool moves) {
   if (i < 0) return 0;
   const format::Value& v = m.view.values[static_cast<index_t>(i)];
-  return m.shape_bits[v.shape()] | m.number_bits[v.offset()];
+  const Symbols bits = m.shape_bits[v.shape()] | m.number_bits[v.offset()];
+  const bool in_buffer = moves && v.storage() == format::Storage::buffer;
+  return in_buffer ? bits | m.blocks[v.storage_index()].bits : bits;
 }
 
-Symbols bits_of_argument(const MethodData& m, const format::Argument& a) {
+Symbols bits_of_argument(const MethodData& m, const format::Argument& a, bool moves) {
   const bool tensors = a.kind() == ArgumentKind::tensor;
   switch (a.form()) {
     case ArgumentForm::literal:
-      return tensors ? bits_of_value(m, a.content()) : 0;
+      return tensors ? bits_of_value(m, a.content(), moves) : 0;
     case ArgumentForm::expression:
       return m.number_bits[a.content()];
     case ArgumentForm::list:
@@ -74,11 +77,77 @@ Symbols bits_of_argument(const MethodData& m, const format::Argument& a) {
       if (!tensors && a.form() == ArgumentForm::list) return 0;
       for (const int64_t e :
            m.view.lists.part(static_cast<index_t>(a.content()), static_cast<index_t>(a.count())))
-        bits |= tensors ? bits_of_value(m, e) : m.number_bits[e];
+        bits |= tensors ? bits_of_value(m, e, moves) : m.number_bits[e];
       return bits;
     }
     default:
       return 0;
+  }
+}
+
+Symbols bits_of_instruction(const MethodData& m, index_t i, bool moves) {
+  const format::Instruction& in = m.view.instructions[i];
+  Symbols bits = 0;
+  for (const format::Argument& a :
+       m.view.arguments.part(in.arguments_first(), in.arguments_count()))
+    bits |= bits_of_argument(m, a, moves);
+  return bits;
+}
+
+// What entry `i` of a table depends on, its memory included.
+Symbols bits_of(const MethodData& m, Table table, index_t i) {
+  switch (table) {
+    case Table::expressions:
+      return m.number_bits[i];
+    case Table::checks:
+      return m.number_bits[m.view.checks[i].condition()];
+    case Table::buffers:
+      return m.blocks[i].bits;
+    case Table::shapes:
+      return m.shape_bits[i];
+    case Table::arguments: {
+      const format::Argument& a = m.view.arguments[i];
+      return a.kind() == ArgumentKind::tensor ? 0 : bits_of_argument(m, a, false);
+    }
+    case Table::values:
+      return bits_of_value(m, i, true);
+    default:
+      return bits_of_instruction(m, i, true);
+  }
+}
+
+// The group of entries that depend on `bits`.
+index_t group_of(Groups& g, Symbols bits) {
+  for (index_t i = 0; i < g.count; ++i)
+    if (g.bits[i] == bits) return i;
+  if (g.count == g.capacity) return g.bits[g.count - 1] |= bits, g.count - 1;
+  for (uint32_t* first : g.first) first[g.count] = none;
+  g.bits[g.count] = bits;
+  return g.count++;
+}
+
+void fill_groups(MethodData& m) {
+  Groups& g = m.groups;
+  g.count = 0;
+  for (int t = 0; g.capacity > 0 && t < table_count; ++t)
+    for (index_t i = m.groups.sizes[t]; i-- > 0;) {
+      const Symbols bits = bits_of(m, static_cast<Table>(t), i);
+      if (bits == 0) continue;
+      uint32_t& first = g.first[t][group_of(g, bits)];
+      g.next[t][i] = first;
+      first = static_cast<uint32_t>(i);
+    }
+}
+
+// A buffer moves when one changes that it lies above. Io buffers keep their places.
+void fill_blocks(MethodData& m) {
+  for (index_t i = 0; i < m.view.buffers.size(); ++i) {
+    const format::Buffer& b = m.view.buffers[i];
+    m.blocks[i] = {};
+    Symbols& bits = m.blocks[i].bits = m.number_bits[b.size_bytes()];
+    if (b.region() == format::Region::io) continue;
+    for (const uint32_t below : m.view.above.part(b.above_first(), b.above_count()))
+      bits |= m.blocks[below].bits;
   }
 }
 
@@ -130,12 +199,32 @@ bool uses_pool(const format::Argument& a) {
          (a.form() == ArgumentForm::list && a.kind() == ArgumentKind::tensor);
 }
 
+int space_of_argument(const MethodData& m, const format::Argument& a) {
+  return space_of(*m.program, m.view, m.view.values[static_cast<index_t>(a.content())]);
+}
+
+// The symbols that show the counter of the loop at instruction `i` become a chain.
+uint32_t counters_of(MethodData& m, index_t i) {
+  uint32_t first = none;
+  for (index_t s = m.view.symbols.size(); s-- > 0;) {
+    if (m.view.symbols[s].source() != format::SymbolSource::loop_counter ||
+        m.view.symbols[s].first() != static_cast<uint64_t>(i))
+      continue;
+    m.same_counter[s] = first;
+    first = static_cast<uint32_t>(s);
+  }
+  return first;
+}
+
 Step step_of(const MethodData& m, const format::Instruction& in) {
   switch (in.kind()) {
     case InstructionKind::kernel:
       return m.program->space_of_queue(in.queue()) == 0 ? Step::kernel : Step::device_kernel;
-    case InstructionKind::copy:
-      return Step::copy;
+    case InstructionKind::copy: {
+      const format::Argument* a = &m.view.arguments[in.arguments_first()];
+      const bool from = space_of_argument(m, a[0]) != 0, to = space_of_argument(m, a[1]) != 0;
+      return from ? to ? Step::copy_within : Step::copy_out : to ? Step::copy_in : Step::copy;
+    }
     case InstructionKind::bind:
       return Step::bind;
     case InstructionKind::wait:
@@ -153,6 +242,37 @@ Step step_of(const MethodData& m, const format::Instruction& in) {
 
 }  // namespace
 
+// Without symbols nothing changes; n symbols make at most 2^n - 1 groups.
+index_t group_capacity(index_t symbols) {
+  return symbols < 5 ? (index_t{1} << symbols) - 1 : index_t{24};
+}
+
+Touched::Touched(const MethodData& m, Table table, Symbols changed)
+    : size_(m.groups.sizes[static_cast<int>(table)]),
+      next_(m.groups.next[static_cast<int>(table)]) {
+  const Groups& g = m.groups;
+  if (changed == all_symbols) count_ = all;
+  for (index_t i = 0; i < g.count && count_ != all; ++i) {
+    const uint32_t first = g.first[static_cast<int>(table)][i];
+    if ((g.bits[i] & changed) == 0 || first == none) continue;
+    if (count_ == most)
+      count_ = all;
+    else
+      at_[count_++] = first;
+  }
+}
+
+bool Touched::next() {
+  if (count_ == all) return ++entry < size_;
+  int least = 0;
+  for (int i = 1; i < count_; ++i)
+    if (at_[i] < at_[least]) least = i;
+  if (count_ == 0 || at_[least] == none) return false;
+  entry = static_cast<index_t>(at_[least]);
+  at_[least] = next_[entry];
+  return true;
+}
+
 bool take_tables(Arena& arena, const ProgramData& program, MethodData& m) {
   const MethodView& view = m.view;
   m.symbols = arena.take<int64_t>(view.symbols.size());
@@ -166,6 +286,17 @@ bool take_tables(Arena& arena, const ProgramData& program, MethodData& m) {
   m.slots = arena.take<Slot>(view.arguments.size());
   m.instructions = arena.take<Instruction>(view.instructions.size());
   m.given = arena.take<Given>(view.inputs.size());
+  m.same_counter = arena.take<uint32_t>(view.symbols.size());
+  const index_t sizes[] = {view.expressions.size(), view.checks.size(),    view.buffers.size(),
+                           view.shapes.size(),      view.arguments.size(), view.values.size(),
+                           view.instructions.size()};
+  std::memcpy(m.groups.sizes, sizes, sizeof sizes);
+  m.groups.capacity = group_capacity(view.symbols.size());
+  m.groups.bits = arena.take<Symbols>(m.groups.capacity);
+  for (int t = 0; m.groups.capacity > 0 && t < table_count; ++t) {
+    m.groups.first[t] = arena.take<uint32_t>(m.groups.capacity);
+    m.groups.next[t] = arena.take<uint32_t>(m.groups.sizes[t]);
+  }
   index_t pooled = 0;
   for (const format::Argument& a : view.arguments)
     pooled += uses_pool(a) ? static_cast<index_t>(a.count()) : 0;
@@ -181,8 +312,8 @@ bool take_tables(Arena& arena, const ProgramData& program, MethodData& m) {
 
 Error fill_tables(MethodData& m) {
   fill_dependences(m);
+  fill_blocks(m);
   for (index_t i = 0; i < m.view.buffers.size(); ++i) {
-    m.blocks[i] = {};
     if ((m.number_bits[m.view.buffers[i].size_bytes()] & late_symbols) != 0)
       return m.fail(Error::invalid_program,
                     TAPER_TEXT("the size of buffer {} is not known before the first instruction"),
@@ -206,15 +337,18 @@ Error fill_tables(MethodData& m) {
     if (in.kind() == InstructionKind::kernel) {
       out.kernel = m.program->kernels[in.target()];
       if (out.kernel->end != nullptr) std::memset(plan, 0, out.kernel->plan_bytes);
-    } else
+    } else {
       out.control.target = in.target(), out.control.condition = in.condition();
+    }
+    int space = m.program->space_of_queue(in.queue());
+    if (step == Step::wait) space = m.program->space_of_queue(static_cast<int>(in.target()));
+    out.space = static_cast<uint8_t>(space & 0x7f);
+    if (step == Step::loop_begin) out.control.target = counters_of(m, i);
     out.arguments = m.slots + in.arguments_first();
     out.plan = plan;
     out.queue = in.queue();
     out.step = out.fresh = step;
-    for (const format::Argument& a :
-         m.view.arguments.part(in.arguments_first(), in.arguments_count()))
-      out.depends |= bits_of_argument(m, a);
+    out.depends = bits_of_instruction(m, i, false);
     if (step == Step::bind && (m.symbol_bits[in.target()] & late_symbols) == 0)
       return m.fail(
           Error::invalid_program,
@@ -222,6 +356,7 @@ Error fill_tables(MethodData& m) {
           in.target());
   }
   for (index_t i = 0; i < m.view.inputs.size(); ++i) m.given[i] = {};
+  fill_groups(m);
   return Error::ok;
 }
 
@@ -244,6 +379,8 @@ Error MethodData::fail(Error e, const char* message, int64_t a, int64_t b, int64
   return internal::fail(info, e, message, a, b, c, name());
 }
 #endif
+
+void MethodData::clear_info() { info = {}; }
 
 Error MethodData::fail_at(index_t i, Error e) {
   if (info.error != e) info.error = e, info.message = nullptr;

@@ -7,24 +7,25 @@ namespace {
 
 using format::NumberType;
 
-bool needs(Symbols bits, Symbols changed) {
-  return changed == all_symbols || (bits & changed) != 0;
+RegionIndex region_of(const format::Buffer& b) {
+  return b.region() == format::Region::io ? io : activations;
 }
 
 int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[expression]; }
 
 Error evaluate_numbers(MethodData& m, Symbols changed) {
-  for (index_t i = 0; i < m.view.expressions.size(); ++i)
-    if (needs(m.number_bits[i], changed) &&
-        !evaluate(m.view.expressions.data(), static_cast<size_t>(i), m.symbols, m.numbers,
-                  m.numbers[i]))
+  for (Touched t(m, Table::expressions, changed); t.next();)
+    if (!evaluate(m.view.expressions.data(), static_cast<size_t>(t.entry), m.symbols, m.numbers,
+                  m.numbers[t.entry]))
       return m.fail(Error::invalid_argument,
-                    TAPER_TEXT("expression {} overflows or divides by zero for these sizes"), i);
+                    TAPER_TEXT("expression {} overflows or divides by zero for these sizes"),
+                    t.entry);
   return Error::ok;
 }
 
 Error test_checks(MethodData& m, Symbols changed) {
-  for (const format::Check& c : m.view.checks) {
+  for (Touched t(m, Table::checks, changed); t.next();) {
+    const format::Check& c = m.view.checks[t.entry];
     const uint32_t condition = c.condition();
     const Symbols bits = m.number_bits[condition];
     if (!needs(bits, changed) || (bits & m.unbound) != 0 || m.numbers[condition] != 0) continue;
@@ -36,18 +37,30 @@ Error test_checks(MethodData& m, Symbols changed) {
   return Error::ok;
 }
 
+// Where the topmost buffer of a region ends.
+size_t peak_of(const MethodData& m, int space, RegionIndex region) {
+  size_t peak = 0;
+  for (index_t i = 0; i < m.view.buffers.size(); ++i) {
+    const format::Buffer& b = m.view.buffers[i];
+    const size_t end = m.blocks[i].place + m.blocks[i].bytes;
+    if (b.space() == space && region_of(b) == region && end > peak) peak = end;
+  }
+  return peak;
+}
+
 // place = max(end of the buffers below). Io buffers keep the place that the maximum gave them,
 // because they keep their content.
-Error place_buffers(MethodData& m, bool at_maximum) {
-  size_t peaks[max_spaces][region_count] = {};
-  for (index_t i = 0; i < m.view.buffers.size(); ++i) {
+Error place_buffers(MethodData& m, Symbols changed, bool at_maximum) {
+  int full = -1;  // a space whose activations do not suffice
+  for (Touched t(m, Table::buffers, changed); t.next();) {
+    const index_t i = t.entry;
     const format::Buffer& b = m.view.buffers[i];
     Block& block = m.blocks[i];
     const int64_t size = size_at(m, b.size_bytes());
     if (size < 0 || size > PTRDIFF_MAX / 2)
       return m.fail(Error::invalid_program, TAPER_TEXT("buffer {} has {} bytes"), i, size);
     block.bytes = static_cast<size_t>(size);
-    const RegionIndex region = b.region() == format::Region::io ? io : activations;
+    const RegionIndex region = region_of(b);
     if (region == io && !at_maximum) {
       if (block.bytes > block.capacity)
         return m.fail(
@@ -66,29 +79,20 @@ Error place_buffers(MethodData& m, bool at_maximum) {
     const size_t end = block.place + block.bytes;
     if (end > PTRDIFF_MAX / 4)
       return m.fail(Error::out_of_memory, TAPER_TEXT("buffers are larger than memory can be"));
-    size_t& peak = peaks[b.space()][region];
-    if (end > peak) peak = end;
+    if (end > 0 && end + slack_bytes > m.regions[b.space()][activations].capacity) full = b.space();
   }
-  for (int s = 0; s < m.program->space_count; ++s)
-    for (int r = 0; r < region_count; ++r)
-      if (r == activations || at_maximum) m.regions[s][r].peak = peaks[s][r];
-  return Error::ok;
-}
-
-Error check_capacity(MethodData& m) {
-  for (int s = 0; s < m.program->space_count; ++s) {
-    const RegionMemory& r = m.regions[s][activations];
-    if (r.peak > 0 && r.peak + slack_bytes > r.capacity)
-      return m.fail(Error::out_of_memory,
-                    TAPER_TEXT("these sizes need {} bytes of activations, {} are there"),
-                    static_cast<int64_t>(r.peak + slack_bytes), static_cast<int64_t>(r.capacity));
-  }
-  return Error::ok;
+  for (int s = 0; at_maximum && s < m.program->space_count; ++s)
+    for (const RegionIndex r : {activations, io}) m.regions[s][r].peak = peak_of(m, s, r);
+  if (full < 0 || at_maximum) return Error::ok;
+  return m.fail(Error::out_of_memory,
+                TAPER_TEXT("these sizes need {} bytes of activations, {} are there"),
+                static_cast<int64_t>(peak_of(m, full, activations) + slack_bytes),
+                static_cast<int64_t>(m.regions[full][activations].capacity));
 }
 
 Error fill_shapes(MethodData& m, Symbols changed) {
-  for (index_t i = 0; i < m.view.shapes.size(); ++i) {
-    if (!needs(m.shape_bits[i], changed)) continue;
+  for (Touched t(m, Table::shapes, changed); t.next();) {
+    const index_t i = t.entry;
     const format::Shape& s = m.view.shapes[i];
     Shape& shape = m.shapes[i];
     shape.rank = s.rank();
@@ -122,11 +126,10 @@ Error fill_shapes(MethodData& m, Symbols changed) {
 }
 
 void fill_numbers(MethodData& m, Symbols changed) {
-  for (index_t i = 0; i < m.view.arguments.size(); ++i) {
-    const format::Argument& a = m.view.arguments[i];
-    Slot& s = m.slots[i];
-    if (a.form() == format::ArgumentForm::expression &&
-        needs(m.number_bits[a.content()], changed)) {
+  for (Touched t(m, Table::arguments, changed); t.next();) {
+    const format::Argument& a = m.view.arguments[t.entry];
+    Slot& s = m.slots[t.entry];
+    if (a.form() == format::ArgumentForm::expression) {
       s.integer = m.numbers[a.content()];
     } else if (a.form() == format::ArgumentForm::expression_list) {
       int64_t* numbers = const_cast<int64_t*>(s.integers);  // lies in list_pool
@@ -158,16 +161,14 @@ bool extent_bytes(const TensorRef& t, size_t& bytes) {
 Error update(MethodData& m, Symbols changed, bool at_maximum) {
   TAPER_TRY(evaluate_numbers(m, changed));
   if (!at_maximum) TAPER_TRY(test_checks(m, changed));
-  if ((changed & ~late_symbols) != 0) TAPER_TRY(place_buffers(m, at_maximum));
+  TAPER_TRY(place_buffers(m, changed, at_maximum));
   TAPER_TRY(fill_shapes(m, changed));
   fill_numbers(m, changed);
-  if (at_maximum) return Error::ok;
-  TAPER_TRY(check_capacity(m));
-  return place_values(m);
+  return at_maximum ? Error::ok : place_values(m, changed);
 }
 
 bool has_arguments_to_prepare(const Instruction& i) {
-  return i.fresh == Step::kernel || i.fresh == Step::device_kernel || i.fresh == Step::copy;
+  return i.fresh == Step::kernel || (i.fresh >= Step::device_kernel && i.fresh < Step::bind);
 }
 
 // Gives symbol `i` a value; adds its bit to `changed` if it is a new one.
@@ -230,13 +231,14 @@ Error read_element(MethodData& m, const format::Symbol& s, int64_t& result) {
 Error update_and_prepare(MethodData& m, Symbols changed) {
   m.consistent = false;
   TAPER_TRY(update(m, changed, false));
-  for (index_t i = 0; i < m.view.instructions.size(); ++i) {
+  for (Touched t(m, Table::instructions, changed); t.next();) {
+    const index_t i = t.entry;
     if (!has_arguments_to_prepare(m.instructions[i])) continue;
     if ((m.instructions[i].depends & (late_symbols | m.unbound)) != 0) {
       m.instructions[i].step = Step::stale;
       continue;
     }
-    TAPER_TRY(check_overlaps(m, i));  // places moved, perhaps of this instruction's buffers too
+    TAPER_TRY(check_overlaps(m, i));  // perhaps its buffers have only moved
     if (needs(m.instructions[i].depends, changed)) TAPER_TRY(prepare(m, i));
   }
   m.consistent = true;
@@ -295,8 +297,9 @@ Error check_range(MethodData& m, index_t i, int64_t value) {
               value, s.minimum(), s.maximum(), name);
 }
 
-Error place_values(MethodData& m) {
-  for (index_t i = 0; i < m.view.values.size(); ++i) {
+Error place_values(MethodData& m, Symbols changed) {
+  for (Touched touched(m, Table::values, changed); touched.next();) {
+    const index_t i = touched.entry;
     const format::Value& v = m.view.values[i];
     TensorRef& t = m.values[i];
     std::byte* base = nullptr;
@@ -305,8 +308,7 @@ Error place_values(MethodData& m) {
       case format::Storage::buffer: {
         const format::Buffer& b = m.view.buffers[v.storage_index()];
         const Block& block = m.blocks[v.storage_index()];
-        const RegionMemory& region =
-            m.regions[b.space()][b.region() == format::Region::io ? io : activations];
+        const RegionMemory& region = m.regions[b.space()][region_of(b)];
         base = block.bound != nullptr ? block.bound : region.base + block.place;
         available = block.bytes;
         break;
@@ -430,8 +432,8 @@ Error prepare_copy(MethodData& m, index_t i) {
 
 Error prepare(MethodData& m, index_t i) {
   Instruction& in = m.instructions[i];
-  m.info = {};
-  if (in.fresh == Step::copy) {
+  m.clear_info();
+  if (in.fresh != Step::kernel && in.fresh != Step::device_kernel) {
     TAPER_TRY(prepare_copy(m, i));
     in.step = in.fresh;
     return Error::ok;
@@ -457,17 +459,19 @@ Error prepare(MethodData& m, index_t i) {
                              TAPER_TEXT("result {} has another type than the operator gives"), r));
   }
   if (k.prepare != nullptr) {
-    Context context{nullptr, 0, m.context.threads, &m.info};
+    Context context{nullptr, 0, m.context.threads, &m.info}, bound = context;
     if (Error e = k.prepare(context, in.plan, in.arguments); e != Error::ok) return m.fail_at(i, e);
     in.ends = k.end != nullptr;
-    if (!m.placed) {
-      if (context.scratch_bytes > m.context.scratch_bytes)
-        m.context.scratch_bytes = context.scratch_bytes;
-    } else if (context.scratch_bytes > m.context.scratch_bytes) {
+    if (k.scratch_bound != nullptr && !m.placed)
+      k.scratch_bound(bound, in.arguments);
+    else
+      bound.scratch_bytes = m.placed ? m.context.scratch_bytes : context.scratch_bytes;
+    if (!m.placed) m.context.need_scratch(bound.scratch_bytes);
+    if (context.scratch_bytes > bound.scratch_bytes) {
       return m.fail_at(i, fail(m.info, Error::out_of_memory,
                                TAPER_TEXT("the kernel needs {} bytes of scratch, {} are there"),
                                static_cast<int64_t>(context.scratch_bytes),
-                               static_cast<int64_t>(m.context.scratch_bytes)));
+                               static_cast<int64_t>(bound.scratch_bytes)));
     }
   }
   in.step = in.fresh;
@@ -511,7 +515,7 @@ Error prepare_at_maximum(MethodData& m) {
       return m.fail(Error::invalid_program, TAPER_TEXT("input {} does not lie in its buffer"), i);
     m.given[i].shape = *t.shape;
   }
-  m.info = {};
+  m.clear_info();
   return Error::ok;
 }
 
@@ -566,9 +570,10 @@ Error bind_late(MethodData& m, uint32_t symbol, int64_t counter) {
   m.unbound &= ~m.symbol_bits[symbol];
   if (changed == 0) return test_checks(m, m.symbol_bits[symbol]);
   TAPER_TRY(update(m, changed, false));
-  for (index_t i = 0; i < m.view.instructions.size(); ++i)
-    if ((m.instructions[i].depends & changed) != 0 && has_arguments_to_prepare(m.instructions[i]))
-      m.instructions[i].step = Step::stale;
+  for (Touched t(m, Table::instructions, changed); t.next();)
+    if ((m.instructions[t.entry].depends & changed) != 0 &&
+        has_arguments_to_prepare(m.instructions[t.entry]))
+      m.instructions[t.entry].step = Step::stale;
   m.consistent = true;
   return Error::ok;
 }

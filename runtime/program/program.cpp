@@ -85,12 +85,6 @@ bool fits(const Kernel& k, const format::Kernel& wanted) {
   return next == dtypes.size();
 }
 
-const Kernel* find(KernelSet set, const format::Kernel& wanted, CpuFeatures cpu) {
-  for (const Kernel* k : set)
-    if (cpu.has(k->needs) && fits(*k, wanted)) return k;
-  return nullptr;
-}
-
 Error find_devices(ProgramData& p, const LoadOptions& options, ErrorInfo& info) {
   p.space_count =
       count_of(p.table->spaces()) > 0 ? static_cast<int>(count_of(p.table->spaces())) : 1;
@@ -106,11 +100,27 @@ Error find_devices(ProgramData& p, const LoadOptions& options, ErrorInfo& info) 
   return Error::ok;
 }
 
-Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, ErrorInfo& info) {
+// `next`: a number for each kernel of the program.
+Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, uint32_t* next,
+                   ErrorInfo& info) {
+  // Each set is gone through once. What the program wants is chained by the hash of its operator.
+  constexpr uint32_t chains = 64;
+  uint32_t first[chains];
+  for (uint32_t& f : first) f = internal::none;
+  for (index_t i = 0; i < p.view.kernels.size(); ++i) {
+    uint32_t& f = first[p.view.kernels[i].schema_hash() % chains];
+    next[i] = f, f = static_cast<uint32_t>(i), p.kernels[i] = nullptr;
+  }
+  for (int space = 0; space < p.space_count; ++space)
+    for (const Kernel* k : space == 0 ? host : p.devices[space]->kernels())
+      for (uint32_t i = first[k->hash % chains]; i != internal::none; i = next[i]) {
+        const format::Kernel& wanted = p.view.kernels[i];
+        if (k->hash == static_cast<uint32_t>(wanted.schema_hash()) && p.kernels[i] == nullptr &&
+            wanted.space() == space && options.cpu.has(k->needs) && fits(*k, wanted))
+          p.kernels[i] = k;
+      }
   for (index_t i = 0; i < p.view.kernels.size(); ++i) {
     const format::Kernel& wanted = p.view.kernels[i];
-    Device* device = p.devices[wanted.space()];
-    p.kernels[i] = find(device != nullptr ? device->kernels() : host, wanted, options.cpu);
     if (p.kernels[i] != nullptr) continue;
     const Span<const uint8_t> d = internal::span_of(wanted.dtypes());
     return fail(info, Error::missing_kernel,
@@ -157,11 +167,13 @@ struct Parts {
   ProgramData* data;
   const Kernel** kernels;
   const void** constants;
+  uint32_t* next;  ///< of each kernel, while these are looked for
 
   Parts(Arena& arena, const format::Program& table)
       : data(arena.take<ProgramData>(1)),
         kernels(arena.take<const Kernel*>(count_of(table.kernels()))),
-        constants(arena.take<const void*>(count_of(table.constants()))) {}
+        constants(arena.take<const void*>(count_of(table.constants()))),
+        next(arena.take<uint32_t>(count_of(table.kernels()))) {}
 };
 
 }  // namespace
@@ -183,7 +195,7 @@ Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
   ProgramData& p = *new (parts.data) ProgramData{
       file, table, internal::ProgramView(*table), debug, parts.kernels, parts.constants, {}, 1};
   TAPER_TRY(find_devices(p, options, info));
-  TAPER_TRY(find_kernels(p, kernels, options, info));
+  TAPER_TRY(find_kernels(p, kernels, options, parts.next, info));
   for (index_t i = 0; i < count_of(table->methods()); ++i)
     TAPER_TRY(internal::verify_method(p, *p.method(i), info));
   if (const Error e = place_constants(p, options, info); e != Error::ok)

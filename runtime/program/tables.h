@@ -36,8 +36,10 @@ inline const char* text_of(const flatbuffers::String* s) {
 template <class T>
 class Tables {
  public:
+  Tables() = default;
   Tables(const flatbuffers::Vector<flatbuffers::Offset<T>>* vector)
       : first_(vector == nullptr ? nullptr : vector->Data()), size_(count_of(vector)) {}
+  Tables(const uint8_t* first, index_t size) : first_(first), size_(size) {}
 
   index_t size() const { return size_; }
   bool has(uint64_t i) const { return i < static_cast<uint64_t>(size_); }
@@ -56,8 +58,8 @@ class Tables {
 
  private:
   static constexpr index_t step = sizeof(flatbuffers::uoffset_t);
-  const uint8_t* first_;
-  index_t size_;
+  const uint8_t* first_ = nullptr;
+  index_t size_ = 0;
 };
 
 /// What methods share. Views stay in the file: reading them costs nothing but a load.

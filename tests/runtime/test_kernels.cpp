@@ -80,6 +80,7 @@ namespace test {
 
 thread_local int prepared = 0, held = 0, ended = 0;
 thread_local index_t refused_size = -1;
+thread_local size_t bound_floats = 100;
 
 namespace {
 
@@ -138,6 +139,15 @@ Error run_rows(Context& context, const RowsPlan& plan, RowsView<const float> sel
   return Error::ok;
 }
 
+Error prepare_middle(Context& context, RowsPlan& plan, RowsView<const float> self,
+                     View<float> out) {
+  context.need_scratch((self.size(0) == middle_rows ? 100 : 1) * sizeof(float));
+  return prepare_rows(context, plan, self, out);
+}
+void bound_of_middle(Context& context, RowsView<const float>, View<float>) {
+  context.need_scratch(bound_floats * sizeof(float));
+}
+
 Error run_take(Context& context, View<const float> self, View<const int64_t> index,
                View<float> out) {
   for (index_t i = 0; i < index.numel(); ++i) {
@@ -187,6 +197,8 @@ constexpr Kernel fill_f32 = make_kernel<ops::fill, run_fill>("fill_f32");
 constexpr Kernel negate_f32 = make_kernel<ops::negate, prepare_negate, run_negate>("negate_f32");
 constexpr Kernel holding_add_f32 =
     make_kernel<ops::add, prepare_holding, run_holding, end_holding>("holding_add_f32");
+constexpr Kernel middle_sum_rows_f32 =
+    make_kernel<ops::sum_rows, prepare_middle, run_rows, bound_of_middle>("middle_sum_rows_f32");
 
 namespace {
 constexpr const Kernel* list[] = {&add_f32,  &sum_rows_f32, &take_f32,

@@ -36,6 +36,11 @@ extern const KernelSet kernels;
 extern const Kernel holding_add_f32;
 /// How many plans on this thread hold something, and how often one was told that it ends.
 extern thread_local int held, ended;
+/// `sum_rows`, which asks for most scratch if there are `middle_rows` rows, and says so.
+extern const Kernel middle_sum_rows_f32;
+inline constexpr index_t middle_rows = 4;
+/// What that says, in floats; its `prepare` asks for 100 in the middle, and else for one.
+extern thread_local size_t bound_floats;
 /// The sizes whose `prepare` by `holding_add_f32` fails.
 extern thread_local index_t refused_size;
 
