@@ -63,6 +63,19 @@ struct Expected {
   DTypeSet dtypes;
 };
 
+/// An argument that a kernel can read in another layout, too. The loader then packs a constant
+/// once, if all that reads it reads it so; `prepare` and `run` look at the argument's `layout`.
+/// Results have the same bits either way.
+struct Packing {
+  uint8_t argument;
+  int8_t unless;  ///< a bool argument: only where it is the literal false. -1: none
+  Layout layout;
+  /// What the packed tensor takes; 0: this one stays dense. Of `dense` only the shape and dtype
+  /// count.
+  size_t (*bytes)(const TensorRef& dense);
+  void (*pack)(const TensorRef& dense, void* packed);
+};
+
 /// A kernel for one operator, one dtype combination, one set of CPU features: what a firmware's
 /// table names and a profile shows.
 struct Kernel {
@@ -91,6 +104,7 @@ struct Kernel {
   /// what `prepare` itself asks for here. A method asks once, at the maximum of every symbol. So
   /// the kernel may choose another algorithm for smaller shapes.
   void (*scratch_bound)(Context&, const Slot*);
+  const Packing* packing = nullptr;  ///< nullptr: all arguments are dense
 };
 inline constexpr int max_plan_bytes = 1024;
 
@@ -292,7 +306,8 @@ struct More<fn> {  // void scratch_bound(Context&, arguments…, results…)
 
 template <const Operator& op, class S>
 constexpr Kernel record(const char* name, CpuFeatures needs,
-                        Error (*prepare)(Context&, void*, const Slot*)) {
+                        Error (*prepare)(Context&, void*, const Slot*),
+                        const Packing* packing = nullptr) {
   static_assert(kernel_signature_differs_from_the_row_at_parameter<op, S::template wrong<op>>::ok);
   constexpr uint32_t hash = static_cast<uint32_t>(schema_hash(op));
   return {&op,
@@ -308,7 +323,8 @@ constexpr Kernel record(const char* name, CpuFeatures needs,
           prepare,
           S::run,
           nullptr,
-          nullptr};
+          nullptr,
+          packing};
 }
 
 }  // namespace internal
@@ -321,9 +337,10 @@ constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
 /// The record of a kernel with a plan: `Error prepare(Context&, Plan&, …)`, `Error run(Context&,
 /// const Plan&, …)`. A Plan may say `static constexpr uint32_t overwrites`, see Kernel.
 template <const Operator& op, auto prepare, auto run>
-constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
+constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {},
+                             const Packing* packing = nullptr) {
   return internal::record<op, internal::PlannedRun<run>>(name, needs,
-                                                         internal::Prepare<prepare>::run);
+                                                         internal::Prepare<prepare>::run, packing);
 }
 /// The same with `void end(Plan&)`, with `void scratch_bound(Context&, arguments…, results…)`, or
 /// with both, see Kernel.

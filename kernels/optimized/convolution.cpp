@@ -4,6 +4,7 @@
 #include "taper/kernels/optimized/correlation.h"
 #include "taper/kernels/optimized/filter_gradient.h"
 #include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/tasks.h"
 
 namespace taper::optimized {
@@ -32,7 +33,7 @@ Error prepare(Context& context, CorrelationPlan& plan, In input, In weight, Mayb
   const Correlation c =
       sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
   plan = plan_correlation(microkernels<level>(), c, direction_of(transposed),
-                          thread_count(context.threads));
+                          thread_count(context.threads), weight.layout());
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }
@@ -44,10 +45,14 @@ Error run(Context& context, const CorrelationPlan& plan, In input, In weight, Ma
   const Correlation c =
       sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
   run_correlation(microkernels<level>(), plan, c, direction_of(transposed), input.data(),
-                  weight.data(), bias ? bias->data() : nullptr, Activation::none, out.data(),
-                  context.scratch, context.threads);
+                  weight.data(), weight.layout(), bias ? bias->data() : nullptr, Activation::none,
+                  out.data(), context.scratch, context.threads);
   return Error::ok;
 }
+
+// Filters that are constants are packed once. Transposed ones are read along another dimension.
+constexpr Packing packs_filters{1, 6, Layout::panels_of_first, bytes_of_filter_panels,
+                                pack_panels_of_first};
 
 struct BackwardPlan {
   CorrelationPlan input, weight;
@@ -83,7 +88,7 @@ Error run_backward(Context& context, const BackwardPlan& plan, In grad_output, I
   const Microkernels& kernels = microkernels<level>();
   if (grad_input)
     run_correlation(kernels, plan.input, c, opposite(transposed), grad_output.data(), weight.data(),
-                    nullptr, Activation::none, grad_input->data(), context.scratch,
+                    Layout::dense, nullptr, Activation::none, grad_input->data(), context.scratch,
                     context.threads);
   if (grad_weight) {
     const float* x = transposed ? grad_output.data() : input.data();
@@ -105,7 +110,7 @@ Error run_backward(Context& context, const BackwardPlan& plan, In grad_output, I
 
 }  // namespace
 
-TAPER_KERNEL_LEVELS(convolution, prepare, run)
+TAPER_PACKING_KERNEL_LEVELS(convolution, prepare, run, &packs_filters)
 TAPER_KERNEL_LEVELS(convolution_backward, prepare_backward, run_backward)
 
 }  // namespace taper::optimized

@@ -11,6 +11,11 @@ namespace {
 
 using namespace correlation;
 
+// Whether panels that lie in memory belong to one group each.
+bool are_packed(const Correlation& c, taper::Layout weight) {
+  return weight != taper::Layout::dense && (c.groups == 1 || c.outputs % panel_width == 0);
+}
+
 index_t bytes_of_floats(index_t count) {
   return round_up(count * index_t{sizeof(float)}, scratch_alignment);
 }
@@ -18,7 +23,8 @@ index_t bytes_of_floats(index_t count) {
 }  // namespace
 
 CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation& c,
-                                 Direction direction, int thread_count) {
+                                 Direction direction, int thread_count,
+                                 taper::Layout weight_layout) {
   constexpr index_t planes_floats = 64 * 1024;  // stay in the second-level cache
   constexpr index_t least_work = 1 << 18;       // multiply-adds worth a task
 
@@ -35,7 +41,7 @@ CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation&
   const index_t wanted = thread_count > 1 ? 4 * index_t{thread_count} : 1;
   const auto tasks = [&] { return images * ceil_div(positions, plan.band) * plan.parts; };
   const auto cut_channels = [&] {
-    const Panels panels(kernels, Layout(c, direction, plan.band));
+    const Panels panels(kernels, Layout(c, direction, plan.band), are_packed(c, weight_layout));
     const index_t most = smaller(panels.count, plan.band * row_work / least_work);
     plan.parts = larger(1, smaller(most, ceil_div(wanted, larger(1, tasks()))));
   };
@@ -62,15 +68,19 @@ CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation&
 
 void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, const Correlation& c,
                      Direction direction, const float* source, const float* weight,
-                     const float* bias, Activation activation, float* result, void* scratch,
-                     const Threads* threads) {
+                     taper::Layout weight_layout, const float* bias, Activation activation,
+                     float* result, void* scratch, const Threads* threads) {
   const bool forward = direction == Direction::forward;
   const Layout l(c, direction, plan.band);
-  const Panels panels(kernels, l);
+  const bool are_panels = are_packed(c, weight_layout);
+  const Panels panels(kernels, l, are_panels);
+  const PackedMatrix given{weight_layout != taper::Layout::dense ? weight : nullptr, l.depth()};
   const index_t group_weights = panels.padded_channels() * l.depth();
   float* packed = static_cast<float*>(scratch);
-  const bool is_packed = forward && l.result_channels == 1;  // by nature
-  const float* weights = is_packed ? weight : packed;
+  const bool uses_panels = are_panels && panels.turned(),
+             is_single = given.data == nullptr && forward && l.result_channels == 1,
+             is_packed = uses_panels || is_single;  // the latter by nature
+  const float* weights = is_single ? weight : packed;
   index_t* offsets = reinterpret_cast<index_t*>(static_cast<std::byte*>(scratch) +
                                                 bytes_of_floats(c.groups * group_weights));
   index_t* behind = offsets;  // a small result does not have every phase
@@ -90,6 +100,8 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
                    panels.width(panel),
                    place,
                    weight + group * c.outputs * c.inputs * c.taps(),
+                   given,
+                   group * l.result_channels,
                    packed + group * group_weights}
         .pack();
   };
@@ -139,6 +151,7 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
           s.tap_rows = s.row_step > 0 ? c.kernel[1] : 1, s.tap_columns = p.taps / s.tap_rows;
           s.weight = weights + group * group_weights +
                      p.before * l.virtual_channels * panels.padded_channels();
+          if (uses_panels) s.packed = {given.at(group * l.result_channels, 0), given.depth};
           s.offsets = offsets + p.before * l.virtual_channels;
           s.base = planes + (top - q0) * l.pitch + (left - l.width.begin);
           s.planes = l.planes(), s.pitch = l.pitch,

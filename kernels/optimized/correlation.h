@@ -26,13 +26,15 @@ struct CorrelationPlan {
 /// threads.
 enum class Direction : uint8_t { forward, backward };
 
+/// `weight` is dense; forward it may also lie in panels of output channels.
 CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation& c,
-                                 Direction direction, int thread_count);
+                                 Direction direction, int thread_count,
+                                 Layout weight = Layout::dense);
 /// `bias`: one element per channel of the result, or nullptr.
 void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, const Correlation& c,
                      Direction direction, const float* source, const float* weight,
-                     const float* bias, Activation activation, float* result, void* scratch,
-                     const Threads* threads);
+                     Layout weight_layout, const float* bias, Activation activation, float* result,
+                     void* scratch, const Threads* threads);
 
 /// w from x and y: the gradient of the weight. Images are summed in an order that depends on the
 /// shape alone.

@@ -156,8 +156,9 @@ struct Panels {
   index_t lanes = 1;  // panels are filled up to a multiple
   index_t count;
 
-  Panels(const Microkernels& kernels, const Layout& l) : channels(l.result_channels) {
-    const bool turned = is_worth_turning(kernels, l);
+  // `packed`: the weights lie as panels along the channels.
+  Panels(const Microkernels& kernels, const Layout& l, bool packed) : channels(l.result_channels) {
+    const bool turned = is_worth_turning(kernels, l, packed);
     if (turned) lanes = kernels.lanes;
     most = turned ? kernels.columns() : kernels.rows, count = ceil_div(channels, most);
   }
@@ -174,14 +175,19 @@ struct Panels {
   }
 
  private:
-  static bool is_worth_turning(const Microkernels& kernels, const Layout& l) {
+  static bool is_worth_turning(const Microkernels& kernels, const Layout& l, bool packed) {
     constexpr index_t least_width = 4;  // fewer sums at once would wait for each other
+    // What packing a weight and turning a sum cost, in multiply-adds.
+    constexpr index_t pack_cost = 16, turn_cost = 12;
     const index_t width = l.width.end - l.width.begin;
     if (l.width.result_step != 1 || width < least_width || l.result_channels < kernels.lanes)
       return false;
     const index_t along_image =
         round_up((l.band - 1) * l.pitch + width, kernels.lanes) * l.result_channels;
     const index_t along_channels = l.band * width * round_up(l.result_channels, kernels.lanes);
+    if (packed)
+      return along_channels * (l.depth() + turn_cost) <
+             (along_image + pack_cost * l.result_channels) * l.depth();
     return along_channels * 17 < along_image * 16;
   }
 };

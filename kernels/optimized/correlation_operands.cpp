@@ -90,7 +90,9 @@ void write_offsets(const Correlation& c, const Layout& l, const Phase& p, index_
 }
 
 void PanelOfWeights::pack() const {
-  if (direction == Direction::forward)
+  if (packed.data != nullptr)
+    pack_packed();
+  else if (direction == Direction::forward)
     pack_forward();
   else
     for (index_t tap = 0; tap < l.taps; tap += taps_at_once) pack_backward(tap);
@@ -108,6 +110,16 @@ void PanelOfWeights::pack_forward() const {
         __builtin_prefetch(from + r * depth + next + at);
     kernels.pack(from + k, depth, 1, rows, smaller(stretch, depth - k),
                  to + place * depth + k * width, width);
+  }
+}
+
+// Rows that may lie in two or three panels, into one of another width.
+void PanelOfWeights::pack_packed() const {
+  const index_t begin = packed_row + first;
+  for (index_t r = 0, count; r < rows; r += count) {
+    count = smaller(rows - r, panel_width - (begin + r) % panel_width);
+    kernels.pack(packed.at(begin + r, 0), 1, panel_width, count, l.depth(),
+                 to + place * l.depth() + r, width);
   }
 }
 

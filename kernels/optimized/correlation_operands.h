@@ -1,6 +1,7 @@
 // The operands of a correlation's products: planes of the source, and panels of the weights.
 #pragma once
 #include "taper/kernels/optimized/correlation_layout.h"
+#include "taper/kernels/optimized/panels.h"
 
 namespace taper::optimized::correlation {
 
@@ -23,12 +24,15 @@ struct PanelOfWeights {
   const Panels& panels;
   index_t first, rows, width, place;
   const float* weight;
+  PackedMatrix packed;  // in place of `weight`: all weights, of which the group's begin at
+  index_t packed_row;
   float* to;
 
   void pack() const;
 
  private:
   void pack_forward() const;
+  void pack_packed() const;
   void pack_backward(index_t first_tap) const;
 };
 

@@ -72,10 +72,13 @@ void run_turned_tile(const Microkernels& kernels, const Sweep& s, index_t panel,
   const index_t first = s.panels->first(panel), rows = s.panels->rows(panel),
                 width = s.panels->width(panel);
   const float* weight = s.weights_of(panel);
+  const bool packed = s.packed.data != nullptr, is_panel = kernels.lanes == panel_width;
+  const index_t row = packed ? panel_width : width,
+                vector = packed && is_panel ? s.packed.panel_floats() : kernels.lanes;
   for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
     kernels.turned_tile[count - 1][width / kernels.lanes - 1](
         smaller(gemm_depth_block, s.depth - k), s.base + y * s.pitch + x, s.offsets + k,
-        weight + k * width, tile, width, k > 0);
+        weight + k * row, row, vector, tile, width, k > 0);
   finish(kernels, s, first, true, count, rows, tile, width);
   kernels.pack(tile, width, 1, count, rows,
                s.result + first * s.result_channel + y * s.result_row + x, s.result_channel);

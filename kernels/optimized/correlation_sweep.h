@@ -1,6 +1,7 @@
 // One phase of a correlation's result, as products of panels of weights and planes.
 #pragma once
 #include "taper/kernels/optimized/correlation_layout.h"
+#include "taper/kernels/optimized/panels.h"
 
 namespace taper::optimized::correlation {
 
@@ -13,6 +14,7 @@ struct Sweep {
   index_t depth;
   index_t tap_rows, tap_columns, row_step;  // as in Channel; backward, `pitch` further up
   const float* weight;                      // panels of (depth, width)
+  PackedMatrix packed;  // in place of `weight`, if panels lie along the channels
   const index_t* offsets;
   const float* base;
   index_t planes;  // floats
@@ -23,6 +25,7 @@ struct Sweep {
   Activation activation;
 
   const float* weights_of(index_t panel) const {
+    if (packed.data != nullptr) return packed.at(panels->first(panel), 0);
     return weight + (panels->first(panel) - panels->first(first_panel) + place) * depth;
   }
 };

@@ -48,7 +48,7 @@ void round_block(const GemmBlock& sums, const Gemm& g, index_t i, index_t row, i
 // The scratch of a slot, for blocks of so many rows and columns: how many bytes, and where its
 // parts lie.
 index_t cut_scratch(const Microkernels& kernels, index_t rows, index_t columns, index_t k,
-                    bool is_small, std::byte* at, GemmScratch& s) {
+                    bool is_small, bool b_is_packed, std::byte* at, GemmScratch& s) {
   const index_t depth = smaller(k, gemm_depth_block);
   index_t bytes = 0;
   const auto take = [&](index_t size) {
@@ -58,9 +58,10 @@ index_t cut_scratch(const Microkernels& kernels, index_t rows, index_t columns, 
   };
   const index_t floats = sizeof(float);
   s.a = take(rows * depth * floats);
-  s.b = take(GemmBlock::panels_at_once * kernels.columns() * depth * floats);
+  const index_t b_columns = b_is_packed ? 0 : GemmBlock::panels_at_once * kernels.columns();
+  s.b = take(b_columns * depth * floats);
   s.b_rows = reinterpret_cast<index_t*>(
-      take((depth + Microkernels::rows_ahead) * index_t{sizeof(index_t)}));
+      take(b_is_packed ? 0 : (depth + Microkernels::rows_ahead) * index_t{sizeof(index_t)}));
   s.sums = take(is_small ? rows * columns * floats : 0);
   s.piece = take(is_small ? piece_floats * floats : 0);
   return bytes;
@@ -74,12 +75,18 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
   Operand a{g.a, g.a_row, g.a_column, g.dtype, g.small},
       b{g.b, g.b_column, g.b_row, g.dtype, g.small};
   a.data = a.at_offset(i * g.a_batch + row * g.a_row);
-  b.data = b.at_offset(i * g.b_batch + column * g.b_column);
+  PackedMatrix packed;
+  if (g.b_is_packed)
+    packed = {static_cast<const float*>(g.b), g.k};
+  else
+    b.data = b.at_offset(i * g.b_batch + column * g.b_column);
   GemmBlock block{kernels,
                   g.pairs,
                   g.k,
                   a,
                   b,
+                  packed,
+                  column,
                   s.sums,
                   plan.column_block,
                   smaller(plan.row_block, g.m - row),
@@ -104,7 +111,7 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
 }  // namespace
 
 GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
-                   int thread_count, DType dtype) {
+                   int thread_count, DType dtype, bool b_is_packed) {
   const bool is_small = dtype != DType::f32;
   const index_t rows = larger(m, 1), columns = round_up(larger(n, 1), kernels.columns());
   const index_t most_rows_here = is_small ? most_small_rows : most_rows,
@@ -132,7 +139,7 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
   GemmScratch scratch;
   plan.slots = thread_count;
   plan.bytes_per_slot = cut_scratch(kernels, smaller(rows, most_rows_here), most_columns_here, k,
-                                    is_small, nullptr, scratch);
+                                    is_small, b_is_packed, nullptr, scratch);
   return plan;
 }
 
@@ -146,7 +153,8 @@ void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, 
       threads, ceil_div(blocks, at_once), plan.slots, [&](index_t task, index_t slot) {
         GemmScratch s;
         cut_scratch(kernels, plan.row_block, plan.column_block, g.k, g.dtype != DType::f32,
-                    static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot, s);
+                    g.b_is_packed, static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot,
+                    s);
         for (index_t i = task * at_once; i < smaller(blocks, (task + 1) * at_once); ++i)
           run_block(kernels, plan, g, down, across, i, s);
       });

@@ -27,6 +27,7 @@ struct Gemm {
   const PairTiles* pairs = nullptr;              ///< of bf16; nullptr: products are those of f32
   const void* a = nullptr;
   const void* b = nullptr;
+  bool b_is_packed = false;  ///< f32 in panels of its columns (panels.h): one matrix, no strides
   void* c = nullptr;
   index_t a_batch = 0, a_row = 0, a_column = 1;
   index_t b_batch = 0, b_row = 0, b_column = 1;
@@ -49,7 +50,7 @@ struct GemmPlan {
 
 /// The plan for a shape. `thread_count` is a wish: a plan runs with any `Threads`.
 GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
-                   int thread_count, DType dtype = DType::f32);
+                   int thread_count, DType dtype = DType::f32, bool b_is_packed = false);
 
 /// `scratch`: plan.scratch_bytes() bytes, 64-byte aligned.
 void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& gemm, void* scratch,

@@ -4,6 +4,7 @@
 
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/packing.h"
+#include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/tasks.h"
 
 namespace taper::optimized {
@@ -25,7 +26,9 @@ struct GemmBlock {
   const PairTiles* pairs;  ///< nullptr: f32 is multiplied
   index_t k;               ///< of the whole product
   Operand a, b;            ///< from the block's first row, and first column, on
-  float* c;                ///< its first element
+  PackedMatrix packed;     ///< in place of b: all columns, of which the block's begin at
+  index_t packed_column;
+  float* c;  ///< its first element
   index_t c_row;
   index_t rows, columns;
   Epilogue epilogue;
@@ -36,7 +39,9 @@ struct GemmBlock {
   void run() const {
     const bool few_rows = rows <= Microkernels::most_rows_of_long,
                dense_columns = b.depth_stride == 1 && b.across_stride != 1;
-    if (few_rows && dense_columns && pairs == nullptr)
+    if (packed.data != nullptr)
+      run_panels();
+    else if (few_rows && dense_columns && pairs == nullptr)
       b.is_small() ? run_along_small_columns() : run_along_columns();
     else if (!b.is_small() && b.across_stride == 1 && rows <= kernels.rows)
       run_in_place();
@@ -121,10 +126,11 @@ struct GemmBlock {
     kernels.finish(rows, columns, c + row * c_row + column, c_row, local);
   }
 
-  // A tile's share of c: of panel p, from `column` on. `tile` is nullptr: that of rows and vectors.
-  // A tile of c that is narrower than its vectors is computed beside it.
-  void multiply(Tile tile, index_t vectors, index_t p, index_t k, const float* b_block,
-                index_t column, index_t columns) const {
+  // A tile's share of c: of panel p, from `column` on, where run(sums, row stride, adds) computes
+  // the tile. One that is narrower than its vectors is computed beside c.
+  template <class Run>
+  void place_tile(index_t vectors, index_t p, index_t k, index_t column, index_t columns,
+                  const Run& run) const {
     const index_t rows = rows_of(p), row = first(p);
     float* const to = c + row * c_row + column;
     alignas(64) float
@@ -132,20 +138,28 @@ struct GemmBlock {
     const bool fits = columns == vectors * kernels.lanes;
     float* const sums = fits ? to : whole;
     const index_t width = fits ? c_row : vectors * kernels.lanes;
-    const bool adds = fits && k > 0;
-    const float* const a_panel = scratch.a + row * length(depth(k));
-    if (pairs != nullptr)
-      pairs->tile[rows - 1][vectors - 1](length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
-                                         reinterpret_cast<const Pair*>(b_block), kernels.columns(),
-                                         sums, width, adds);
-    else if (tile == nullptr && reads_a_in_place())
-      kernels.tile_in_place[rows - 1][vectors - 1](depth(k), a.floats(row, k), a.across_stride,
-                                                   b_block, scratch.b_rows, sums, width, adds);
-    else
-      (tile != nullptr ? tile : kernels.tile[rows - 1][vectors - 1])(
-          depth(k), a_panel, b_block, scratch.b_rows, sums, width, adds);
+    run(sums, width, fits && k > 0);
     if (!fits) kernels.narrow(rows, whole, width, columns, to, c_row, k > 0);
     if (k + depth(k) == this->k) finish(row, rows, column, columns);
+  }
+
+  // `tile` is nullptr: that of rows and vectors.
+  void multiply(Tile tile, index_t vectors, index_t p, index_t k, const float* b_block,
+                index_t column, index_t columns) const {
+    const index_t rows = rows_of(p), row = first(p);
+    const float* const a_panel = scratch.a + row * length(depth(k));
+    place_tile(vectors, p, k, column, columns, [&](float* sums, index_t width, bool adds) {
+      if (pairs != nullptr)
+        pairs->tile[rows - 1][vectors - 1](length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
+                                           reinterpret_cast<const Pair*>(b_block),
+                                           kernels.columns(), sums, width, adds);
+      else if (tile == nullptr && reads_a_in_place())
+        kernels.tile_in_place[rows - 1][vectors - 1](depth(k), a.floats(row, k), a.across_stride,
+                                                     b_block, scratch.b_rows, sums, width, adds);
+      else
+        (tile != nullptr ? tile : kernels.tile[rows - 1][vectors - 1])(
+            depth(k), a_panel, b_block, scratch.b_rows, sums, width, adds);
+    });
   }
 
   // Many rows: each element of b is packed once and read by every panel of a.
@@ -171,6 +185,34 @@ struct GemmBlock {
             prefetch_b(next, tiles, tile++);
           }
         }
+      }
+    }
+  }
+
+  // b was packed at load. Few rows read it once, from memory, in several panels side by side.
+  void run_panels() const {
+    const bool has_long = rows <= Microkernels::most_rows_of_long,
+               packs_a = !has_long && !reads_a_in_place();
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
+      for (index_t j = 0; j < columns;) {
+        index_t vectors = smaller(kernels.vectors, ceil_div(columns - j, kernels.lanes));
+        PanelTile wide = nullptr;
+        if (has_long && (packed_column + j) % panel_width == 0) {
+          const Microkernels::LongPanel& l = kernels.long_panel_tile[rows - 1];
+          if (l.vectors * kernels.lanes <= columns - j) vectors = l.vectors, wide = l.tile;
+        }
+        const index_t here = smaller(vectors * kernels.lanes, columns - j);
+        for (index_t p = 0; p < panels(); ++p) {
+          if (packs_a && j == 0) pack_a(k, p);
+          const index_t rows = rows_of(p), row = first(p);
+          const float* const from = packs_a ? scratch.a + row * depth(k) : a.floats(row, k);
+          place_tile(vectors, p, k, j, here, [&](float* sums, index_t width, bool adds) {
+            (wide != nullptr ? wide : kernels.panel_tile[rows - 1][vectors - 1])(
+                depth(k), from, packs_a ? 1 : a.across_stride, packs_a ? rows : a.depth_stride,
+                packed.at(packed_column + j, k), packed.panel_floats(), sums, width, adds);
+          });
+        }
+        j += here;
       }
     }
   }

@@ -31,17 +31,18 @@ constexpr CpuFeatures features_of(CpuLevel level) {
 }  // namespace taper::optimized
 
 /// Defines `<op>_f32` and, on x86-64, `<op>_f32_avx2` and `<op>_f32_avx512` from function templates
-/// over CpuLevel.
-#define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run)                                  \
+/// over CpuLevel. The second way gives the records a Packing.
+#define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run, packing)                         \
   constexpr decltype(name) name =                                                             \
       ::taper::make_kernel<::taper::ops::op, prepare<CpuLevel::level>, run<CpuLevel::level>>( \
-          #name, features_of(CpuLevel::level));
+          #name, features_of(CpuLevel::level), packing);
 #if TAPER_X86_LEVELS
-#define TAPER_KERNEL_LEVELS(op, prepare, run)                  \
-  TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, prepare, run)  \
-  TAPER_KERNEL_AT_LEVEL(op, op##_f32_avx2, avx2, prepare, run) \
-  TAPER_KERNEL_AT_LEVEL(op, op##_f32_avx512, avx512, prepare, run)
+#define TAPER_PACKING_KERNEL_LEVELS(op, ...)                  \
+  TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, __VA_ARGS__)  \
+  TAPER_KERNEL_AT_LEVEL(op, op##_f32_avx2, avx2, __VA_ARGS__) \
+  TAPER_KERNEL_AT_LEVEL(op, op##_f32_avx512, avx512, __VA_ARGS__)
 #else
-#define TAPER_KERNEL_LEVELS(op, prepare, run) \
-  TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, prepare, run)
+#define TAPER_PACKING_KERNEL_LEVELS(op, ...) \
+  TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, __VA_ARGS__)
 #endif
+#define TAPER_KERNEL_LEVELS(op, prepare, run) TAPER_PACKING_KERNEL_LEVELS(op, prepare, run, nullptr)

@@ -3,6 +3,7 @@
 
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/optimized/tasks.h"
 
@@ -21,6 +22,7 @@ Gemm product(Matrix<E> a, Matrix<E> b, View<E> out) {
   g.m = a.size(-2), g.k = a.size(-1), g.n = b.size(-1);
   g.a = a.data(), g.a_row = a.stride(-2), g.a_column = a.stride(-1);
   g.b = b.data(), g.b_row = b.stride(-2), g.b_column = b.stride(-1);
+  g.b_is_packed = b.layout() != Layout::dense;
   g.c = out.data(), g.c_row = g.n;
   if (a.rank() == 3)
     g.batch = a.size(0), g.a_batch = a.stride(0), g.b_batch = b.stride(0), g.c_batch = g.m * g.n;
@@ -54,6 +56,7 @@ Gemm linear(View<const E> input, Matrix<E> weight, Maybe<Matrix<E>> bias, View<E
   g.a = input.data(), g.a_row = g.k;
   g.b = weight.data(), g.b_row = weight.stride(-1),
   g.b_column = weight.rank() == 2 ? weight.stride(0) : 1;
+  g.b_is_packed = weight.layout() != Layout::dense;
   g.c = out.data(), g.c_row = g.n;
   if (bias)
     g.addend = bias->data(),
@@ -64,7 +67,7 @@ Gemm linear(View<const E> input, Matrix<E> weight, Maybe<Matrix<E>> bias, View<E
 template <CpuLevel level>
 Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
   plan = plan_gemm(microkernels<level>(), g.batch, g.m, g.n, g.k, thread_count(context.threads),
-                   g.dtype);
+                   g.dtype, g.b_is_packed);
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }
@@ -104,12 +107,28 @@ struct Products {
   }
 };
 
+// Second operands of f32 that are packed once, if they are constants.
+constexpr Packing packs_mat2_of_mm{1, -1, Layout::panels_of_last, bytes_of_panels_of_last,
+                                   pack_panels_of_last};
+constexpr Packing packs_mat2_of_addmm{2, -1, Layout::panels_of_last, bytes_of_panels_of_last,
+                                      pack_panels_of_last};
+constexpr Packing packs_weight{1, -1, Layout::panels_of_first, bytes_of_panels_of_first,
+                               pack_panels_of_first};
+template <class E>
+constexpr const Packing* packing_of(const Operator& op) {
+  if (!std::is_same_v<E, float>) return nullptr;
+  return &op == &ops::mm       ? &packs_mat2_of_mm
+         : &op == &ops::addmm  ? &packs_mat2_of_addmm
+         : &op == &ops::linear ? &packs_weight
+                               : nullptr;
+}
+
 }  // namespace
 
-#define TAPER_PRODUCT(op, name, level, E, prepare, run)           \
-  constexpr decltype(name) name =                                 \
-      make_kernel<ops::op, Products<CpuLevel::level, E>::prepare, \
-                  Products<CpuLevel::level, E>::run>(#name, features_of(CpuLevel::level));
+#define TAPER_PRODUCT(op, name, level, E, prepare, run)                                       \
+  constexpr decltype(name) name = make_kernel<ops::op, Products<CpuLevel::level, E>::prepare, \
+                                              Products<CpuLevel::level, E>::run>(             \
+      #name, features_of(CpuLevel::level), packing_of<E>(ops::op));
 #if TAPER_X86_LEVELS
 #define TAPER_PRODUCT_LEVELS(op, variant, ...)                \
   TAPER_PRODUCT(op, op##_##variant, portable, __VA_ARGS__)    \

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "taper/kernels/optimized/microkernel.cpp"
 #include "hwy/foreach_target.h"
 #include "taper/kernels/optimized/channel-inl.h"
+#include "taper/kernels/optimized/panel_tile-inl.h"
 #include "taper/kernels/optimized/row_tile-inl.h"
 #include "taper/kernels/optimized/simd-inl.h"
 
@@ -83,16 +84,17 @@ void tile_in_place(index_t depth, const float* a, index_t a_row, const float* b,
 
 template <int rows, int vectors>
 void turned_tile(index_t depth, const float* HWY_RESTRICT a, const index_t* HWY_RESTRICT a_columns,
-                 const float* HWY_RESTRICT b, float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
+                 const float* HWY_RESTRICT b, index_t b_row, index_t b_vector,
+                 float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
   Vec sum[rows][vectors];
   TAPER_UNROLL
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
   for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
-  for (index_t k = 0; k < depth; ++k, b += vectors * lanes) {
+  for (index_t k = 0; k < depth; ++k, b += b_row) {
     const float* column = a + a_columns[k];
     Vec row[vectors];
     TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) row[v] = load(b + v * lanes);
+    for (int v = 0; v < vectors; ++v) row[v] = load(b + v * b_vector);
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
       const Vec x = broadcast(column[r]);
@@ -249,6 +251,12 @@ float sum(const float* from, index_t count) {
 // As many vectors as leave registers for a row of b and an element of a.
 constexpr int long_vectors(int rows) { return smaller(16, registers * 3 / 4 / rows); }
 
+// Whole panels, of which a processor's prefetchers can follow so many.
+constexpr int long_panel_vectors(int rows) {
+  const int most = smaller(8, registers / 2 / rows);
+  return most >= vectors_of_panel ? most / vectors_of_panel * vectors_of_panel : most_vectors;
+}
+
 template <size_t... r>
 constexpr Microkernels make_table(std::index_sequence<r...>) {
   return {lanes,
@@ -257,10 +265,15 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
           {{tile<r + 1, 1>, tile<r + 1, 2>}...},
           {{tile_in_place<r + 1, 1>, tile_in_place<r + 1, 2>}...},
           {{turned_tile<r + 1, 1>, turned_tile<r + 1, 2>}...},
+          {{panel_tile<r + 1, 1>, panel_tile<r + 1, 2>}...},
           {{long_vectors(1), tile<1, long_vectors(1)>},
            {long_vectors(2), tile<2, long_vectors(2)>},
            {long_vectors(3), tile<3, long_vectors(3)>},
            {long_vectors(4), tile<4, long_vectors(4)>}},
+          {{long_panel_vectors(1), panel_tile<1, long_panel_vectors(1)>},
+           {long_panel_vectors(2), panel_tile<2, long_panel_vectors(2)>},
+           {long_panel_vectors(3), panel_tile<3, long_panel_vectors(3)>},
+           {long_panel_vectors(4), panel_tile<4, long_panel_vectors(4)>}},
           {row_tile<1>, row_tile<2>, row_tile<3>, row_tile<4>},
           {small_row_tile<Half, 1>, small_row_tile<Half, 2>, small_row_tile<Half, 3>,
            small_row_tile<Half, 4>},

@@ -38,10 +38,16 @@ using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const
                              const index_t* b_rows, float* c, index_t c_row, bool add);
 
 /// The same with the roles turned: the rows of a lie anywhere, as the neighbours of an image do,
-/// and those of b one behind the other:
-///   a(r, k) = a[a_columns[k] + r]   b(k, j) = b[k * vectors * lanes + j]
+/// and those of b at any distance:
+///   a(r, k) = a[a_columns[k] + r]   vector v of b's row k begins at b[k * b_row + v * b_vector]
 using TurnedTile = void (*)(index_t depth, const float* a, const index_t* a_columns, const float* b,
-                            float* c, index_t c_row, bool add);
+                            index_t b_row, index_t b_vector, float* c, index_t c_row, bool add);
+
+/// The same where a is any strided matrix and b is packed (panels.h), from its first element of a
+/// vector on: a(r, k) = a[r * a_row + k * a_column]. A panel lies `b_panel` floats behind the one
+/// before it. Tiles that are wider than a panel begin with one.
+using PanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t a_column,
+                           const float* b, index_t b_panel, float* c, index_t c_row, bool add);
 
 /// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k *
 /// depth_stride].
@@ -102,12 +108,17 @@ struct Microkernels {
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
   TileInPlace tile_in_place[most_rows][most_vectors];
   TurnedTile turned_tile[most_rows][most_vectors];
+  PanelTile panel_tile[most_rows][most_vectors];
   /// For few rows, whose time goes to reading b once from memory: tiles that read it in long runs.
   struct Long {
     int vectors;
     Tile tile;
-  } long_tile[most_rows_of_long];       ///< [rows - 1]
-  RowTile row_tile[most_rows_of_long];  ///< [rows - 1]
+  } long_tile[most_rows_of_long];  ///< [rows - 1]
+  struct LongPanel {
+    int vectors;
+    PanelTile tile;
+  } long_panel_tile[most_rows_of_long];  ///< the same, where b is packed
+  RowTile row_tile[most_rows_of_long];   ///< [rows - 1]
   SmallRowTile f16_row_tile[most_rows_of_long], bf16_row_tile[most_rows_of_long];
   Pack pack;
   /// Copies rows of dense lines of `width` floats, whole vectors, to `columns` of c or adds them.

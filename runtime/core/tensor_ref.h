@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "taper/runtime/core/dtype.h"
+#include "taper/runtime/core/layout.h"
 #include "taper/runtime/core/span.h"
 
 namespace taper {
@@ -57,6 +58,7 @@ struct TensorRef {
   void* data = nullptr;
   const Shape* shape = nullptr;
   DType dtype = DType::f32;
+  Layout layout = Layout::dense;  ///< other than dense only where the kernel's `Packing` allows it
 
   index_t size_bytes() const { return shape->numel() * ::taper::size_bytes(dtype); }
 };
@@ -82,6 +84,7 @@ struct View {
   index_t stride(int i) const { return ref->shape->strides[i < 0 ? i + ref->shape->rank : i]; }
   index_t numel() const { return ref->shape->numel(); }
   DType dtype() const { return ref->dtype; }
+  Layout layout() const { return ref->layout; }
 };
 template <class T>
 using AnyView = View<T, Strides::any>;

@@ -1,0 +1,75 @@
+// Tiles of a product whose b was packed at load (PanelTile). Included once per level by
+// foreach_target.h: no #pragma once.
+#if defined(TAPER_KERNELS_OPTIMIZED_PANEL_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TAPER_KERNELS_OPTIMIZED_PANEL_TILE_INL_H_
+#undef TAPER_KERNELS_OPTIMIZED_PANEL_TILE_INL_H_
+#else
+#define TAPER_KERNELS_OPTIMIZED_PANEL_TILE_INL_H_
+#endif
+
+#include "taper/kernels/optimized/microkernel.h"
+#include "taper/kernels/optimized/panels.h"
+#include "taper/kernels/optimized/simd-inl.h"
+
+#ifndef TAPER_UNROLL
+#define TAPER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace taper::optimized {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int vectors_of_panel = static_cast<int>(panel_width) / lanes;
+
+template <int rows, int vectors>
+void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index_t a_column,
+                const float* HWY_RESTRICT b, index_t b_panel, float* HWY_RESTRICT c, index_t c_row,
+                bool add_to_c) {
+  constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
+  constexpr index_t ahead = Microkernels::rows_ahead * panel_width;
+  // every third row: a processor adds once or twice `a_row` for nothing
+  const float* third[(rows + 2) / 3];
+  for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
+  const float* panel[panels];
+  for (int p = 0; p < panels; ++p) panel[p] = b + p * b_panel;
+  Vec sum[rows][vectors];
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
+
+  for (index_t k = 0; k < depth; ++k) {
+    Vec column[vectors];
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      column[v] = load(panel[v / vectors_of_panel] + v % vectors_of_panel * lanes);
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p) {
+      __builtin_prefetch(panel[p] + ahead);
+      panel[p] += panel_width;
+    }
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      const Vec x = broadcast(third[r / 3][r % 3 * a_row]);
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(x, column[v], sum[r][v]);
+    }
+    TAPER_UNROLL
+    for (int r = 0; r < rows; r += 3) third[r / 3] += a_column;
+  }
+
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    float* to = c + r * c_row;
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
+  }
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace taper::optimized
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,202 @@
+// Weights that were packed once: the same bits as from dense ones, with less scratch.
+#include <cstring>
+
+#include "taper/kernels/optimized/panels.h"
+#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/tests/kernels/optimized/kernel_call.h"
+
+namespace taper::tests {
+namespace {
+
+using namespace optimized;
+
+/// A tensor as its kernel packs it, with unusable numbers behind it.
+class Packed {
+ public:
+  Packed(const Packing& packing, const TensorRef& dense) : bytes_(packing.bytes(dense)) {
+    elements_.assign(bytes_ / sizeof(float) + 16, std::numeric_limits<float>::quiet_NaN());
+    packing.pack(dense, elements_.data());
+    ref_ = dense, ref_.data = elements_.data(), ref_.layout = packing.layout;
+  }
+  const TensorRef* ref() const { return &ref_; }
+  size_t bytes() const { return bytes_; }
+  float operator[](size_t i) const { return elements_[i]; }
+
+ private:
+  size_t bytes_;
+  std::vector<float> elements_;
+  TensorRef ref_;
+};
+
+std::vector<const Kernel*> packing_kernels(const Operator& op) {
+  std::vector<const Kernel*> found;
+  for (const Kernel* k : kernels_of(op))
+    if (k->packing != nullptr) found.push_back(k);
+  return found;
+}
+
+size_t scratch_of(const Kernel& kernel, const std::vector<Slot>& slots) {
+  alignas(8) std::byte plan[max_plan_bytes];
+  Context context;
+  EXPECT_EQ(kernel.prepare(context, plan, slots.data()), Error::ok);
+  return context.scratch_bytes;
+}
+
+TEST(panels, lie_as_layout_says) {
+  const Array dense = Array::random({21, 2, 3}, 1);
+  for (const Kernel* k : packing_kernels(ops::convolution)) {
+    const Packed packed(*k->packing, *dense.ref());
+    ASSERT_EQ(packed.bytes(), size_t{32 * 6 * 4});
+    for (index_t i = 0; i < 32; ++i)
+      for (index_t j = 0; j < 6; ++j)
+        ASSERT_EQ(packed[static_cast<size_t>((i / 16 * 6 + j) * 16 + i % 16)],
+                  i < 21 ? dense[i * 6 + j] : 0);
+  }
+  const Array matrix = Array::random({6, 21}, 1);
+  for (const Kernel* k : packing_kernels(ops::mm)) {
+    const Packed packed(*k->packing, *matrix.ref());
+    ASSERT_EQ(packed.bytes(), size_t{32 * 6 * 4});
+    for (index_t i = 0; i < 32; ++i)
+      for (index_t j = 0; j < 6; ++j)
+        ASSERT_EQ(packed[static_cast<size_t>((i / 16 * 6 + j) * 16 + i % 16)],
+                  i < 21 ? matrix[j * 21 + i] : 0);
+  }
+}
+
+TEST(panels, are_not_for_matrices_that_would_be_mostly_zeros) {
+  EXPECT_EQ(bytes_of_panels_of_first(*Array({15, 40}).ref()), 0u);
+  EXPECT_EQ(bytes_of_panels_of_first(*Array({40}).ref()), 0u);
+  EXPECT_EQ(bytes_of_panels_of_first(*Array({40, 0}).ref()), 0u);
+  EXPECT_EQ(bytes_of_panels_of_last(*Array({40, 15}).ref()), 0u);
+  EXPECT_EQ(bytes_of_panels_of_last(*Array({2, 40, 40}).ref()), 0u);
+  EXPECT_EQ(bytes_of_filter_panels(*Array({32, 1, 3, 3}).ref()), 0u);  // one product a filter
+}
+
+/// A product of each kind, with the weight as given.
+std::vector<Slot> arguments(const Kernel& k, const Array& x, const TensorRef* weight,
+                            const Array& bias, const Array& out) {
+  if (k.op == &ops::mm) return {slot(x), slot(weight), slot(out)};
+  if (k.op == &ops::linear) return {slot(x), slot(weight), slot(bias), slot(out)};
+  return {slot(bias), slot(x), slot(weight), slot(int64_t{2}), slot(int64_t{3}), slot(out)};
+}
+
+TEST(products, of_packed_weights_have_the_same_bits) {
+  ThreadPool pool(2);
+  int records = 0;
+  for (const Operator* op : {&ops::mm, &ops::addmm, &ops::linear})
+    for (const Kernel* k : packing_kernels(*op)) {
+      ++records;
+      const bool across = op == &ops::linear;
+      for (const auto& [n, depth] : {std::pair<index_t, index_t>{16, 1},
+                                     {17, 290},
+                                     {31, 7},
+                                     {40, 256},
+                                     {65, 257},
+                                     {200, 33},
+                                     {129, 600}}) {
+        const Array w = across ? Array::random({n, depth}, 2) : Array::random({depth, n}, 2),
+                    bias = Array::random({n}, 3), all = Array::random({65, depth}, 4);
+        Array turned = across ? Array::random({depth, n}, 5) : Array::random({n, depth}, 5);
+        std::swap(turned.shape().sizes[0], turned.shape().sizes[1]);
+        std::swap(turned.shape().strides[0], turned.shape().strides[1]);
+        for (const Array* weight : {&w, static_cast<const Array*>(&turned)}) {
+          const Packed packed(*k->packing, *weight->ref());
+          for (index_t m = 1; m <= 65; ++m) {
+            Array x({m, depth});
+            std::memcpy(x.data(), all.data(), static_cast<size_t>(x.numel()) * sizeof(float));
+            const Threads* threads = m % 4 == 0 ? pool.threads() : nullptr;
+            Array want({m, n}, 77), got({m, n}, 78);
+            call(*k, arguments(*k, x, weight->ref(), bias, want), threads);
+            call(*k, arguments(*k, x, packed.ref(), bias, got), threads);
+            ASSERT_EQ(std::memcmp(want.data(), got.data(),
+                                  static_cast<size_t>(want.numel()) * sizeof(float)),
+                      0)
+                << k->name << ": " << m << " x " << depth << " x " << n;
+          }
+        }
+      }
+    }
+  EXPECT_GE(records, 3);
+}
+
+TEST(products, of_packed_weights_ask_for_less_scratch) {
+  const Array x({64, 512}), w({256, 512}), bias({256}), out({64, 256});
+  for (const Kernel* k : packing_kernels(ops::linear)) {
+    const Packed packed(*k->packing, *w.ref());
+    EXPECT_LT(2 * scratch_of(*k, arguments(*k, x, packed.ref(), bias, out)),
+              scratch_of(*k, arguments(*k, x, w.ref(), bias, out)));
+  }
+}
+
+TEST(products, of_packed_weights_take_rows_of_any_strides) {
+  const Array w = Array::random({300, 50}, 1);
+  Array x = Array::random({300, 7}, 2);  // columns dense
+  std::swap(x.shape().sizes[0], x.shape().sizes[1]);
+  std::swap(x.shape().strides[0], x.shape().strides[1]);
+  for (const Kernel* k : packing_kernels(ops::mm))
+    for (const index_t m : {1, 3, 7}) {
+      x.shape().sizes[0] = m;
+      const Packed packed(*k->packing, *w.ref());
+      Array want({m, 50}, 77), got({m, 50}, 78);
+      call(*k, {slot(x), slot(w), slot(want)});
+      call(*k, {slot(x), slot(packed.ref()), slot(got)});
+      EXPECT_EQ(want.values(), got.values()) << k->name;
+    }
+}
+
+struct Filters {
+  std::vector<index_t> input, weight;
+  std::vector<int64_t> stride{1}, padding{0}, dilation{1};
+  int64_t groups = 1;
+};
+const Filters filters[] = {
+    {{1, 64, 7, 7}, {48, 64, 1, 1}},                      // panels are read as they lie
+    {{2, 40, 14, 14}, {72, 40, 3, 3}, {1}, {1}},          //
+    {{1, 24, 7, 7}, {33, 24, 3, 3}, {1}, {1}},            // the last panel is narrow
+    {{1, 96, 14, 14}, {192, 96, 3, 3}, {2}, {1}},         //
+    {{1, 600, 7, 7}, {40, 600, 1, 1}},                    // three blocks of sums
+    {{1, 64, 7, 7}, {96, 16, 3, 3}, {1}, {1}, {1}, 4},    // panels cross groups
+    {{1, 64, 7, 7}, {64, 16, 3, 3}, {1}, {1}, {1}, 4},    // panels belong to one group
+    {{1, 128, 9, 9}, {128, 4, 3, 3}, {1}, {1}, {1}, 32},  //
+    {{1, 32, 9, 9}, {16, 2, 3, 3}, {1}, {1}, {1}, 16},    // one channel a group
+    {{1, 3, 40, 40}, {32, 3, 3, 3}, {2}, {1}},            // a large image: packed again
+    {{1, 16, 56, 56}, {24, 16, 1, 1}},                    //
+    {{3, 20, 5, 3}, {50, 20, 2, 2}, {1}, {1}, {2}},       // a narrow one
+    {{1, 64, 300}, {48, 64, 3}, {1}, {1}},                // one dimension
+    {{1, 20, 4, 6, 7}, {33, 20, 2, 3, 3}, {1}, {1}},      // three
+};
+
+TEST(convolution, of_packed_filters_has_the_same_bits) {
+  ThreadPool pool(3);
+  const std::vector<int64_t> none{0};
+  int records = 0;
+  for (const Kernel* k : packing_kernels(ops::convolution)) {
+    ++records;
+    for (const Filters& f : filters) {
+      const Array x = Array::random(f.input, 1), w = Array::random(f.weight, 2),
+                  bias = Array::random({f.weight[0]}, 3);
+      const Packed packed(*k->packing, *w.ref());
+      std::vector<Slot> slots = {slot(x),         slot(w),          slot(bias),  slot(f.stride),
+                                 slot(f.padding), slot(f.dilation), slot(false), slot(none),
+                                 slot(f.groups),  absent()};
+      Facts<Extent> facts;
+      TensorType<Extent> type;
+      ASSERT_TRUE(k->shape(facts, slots.data(), &type)) << facts.message;
+      std::vector<index_t> sizes;
+      for (int d = 0; d < type.rank; ++d) sizes.push_back(type.sizes[d].value);
+      for (const Threads* threads : {static_cast<const Threads*>(nullptr), pool.threads()}) {
+        Array want(sizes, 77), got(sizes, 78);
+        slots[1] = slot(w), slots.back() = slot(want);
+        call(*k, slots, threads);
+        slots[1] = slot(packed.ref()), slots.back() = slot(got);
+        call(*k, slots, threads);
+        ASSERT_EQ(want.values(), got.values())
+            << k->name << ", filters of " << f.weight[0] << " channels for " << f.input[2];
+      }
+    }
+  }
+  EXPECT_GE(records, 1);
+}
+
+}  // namespace
+}  // namespace taper::tests
