@@ -51,7 +51,7 @@ def runtime_of(build):
 
 def kernel_records(lib):
     """{library: {record: mangled name}}, of the kernel libraries that were built."""
-    record_bytes = 80  # sizeof(Kernel), which tells records from other constants
+    record_bytes = 88  # sizeof(Kernel), which tells records from other constants
     libraries = defaultdict(dict)
     for archive in sorted(lib.glob("libtaper_kernels_*.a")):
         for size, kind, symbol in symbols(archive):

@@ -321,7 +321,10 @@ Error fill_tables(MethodData& m) {
   }
   for (index_t i = 0; i < m.view.values.size(); ++i) {
     const format::Value& v = m.view.values[i];
-    m.values[i] = {nullptr, &m.shapes[v.shape()], static_cast<DType>(v.dtype())};
+    m.values[i] = {nullptr, &m.shapes[v.shape()], static_cast<DType>(v.dtype()),
+                   v.storage() == format::Storage::constant
+                       ? m.program->layout_of(v.storage_index())
+                       : Layout::dense};
   }
   for (index_t i = 0; i < m.view.shapes.size(); ++i) m.shapes[i] = {};
   int64_t* pool = m.list_pool;

@@ -162,6 +162,22 @@ Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& inf
   return Error::ok;
 }
 
+// Constants that were packed for these kernels are read there.
+Error take_packed(ProgramData& p, Span<const std::byte> memory, ErrorInfo& info) {
+  const auto* packed = reinterpret_cast<const internal::PackedConstants*>(memory.data());
+  const size_t size = static_cast<size_t>(memory.size());
+  const index_t count = p.view.constants.size();
+  if (reinterpret_cast<uintptr_t>(packed) % segment_alignment != 0 ||
+      size < internal::PackedConstants::bytes_of(count) || packed->bytes > size ||
+      packed->key != internal::packing_key(p))
+    return fail(info, Error::invalid_argument,
+                TAPER_TEXT("the packed constants are not of this program and its kernels"));
+  p.packed = packed;
+  for (index_t i = 0; i < count; ++i)
+    if (p.layout_of(i) != Layout::dense) p.constants[i] = memory.data() + packed->of(i).place;
+  return Error::ok;
+}
+
 // What `load` takes of the metadata, in this order; also when measuring.
 struct Parts {
   ProgramData* data;
@@ -178,6 +194,18 @@ struct Parts {
 
 }  // namespace
 
+uint64_t internal::packing_key(const ProgramData& p) {
+  FileHeader h;
+  std::memcpy(&h, p.file.data(), sizeof h);
+  uint64_t key = h.metadata_checksum;
+  for (index_t i = 0; i < p.view.kernels.size(); ++i) {
+    const char* name = p.kernels[i]->name;
+    key = checksum(
+        {reinterpret_cast<const std::byte*>(name), static_cast<index_t>(std::strlen(name))}, key);
+  }
+  return key;
+}
+
 Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
                               Span<std::byte> metadata, const LoadOptions& options) {
   ErrorInfo unread;
@@ -193,13 +221,15 @@ Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
     return fail(info, Error::out_of_memory, TAPER_TEXT("{} bytes of metadata are too few"),
                 metadata.size());
   ProgramData& p = *new (parts.data) ProgramData{
-      file, table, internal::ProgramView(*table), debug, parts.kernels, parts.constants, {}, 1};
+      file, table,  internal::ProgramView(*table), debug, parts.kernels, parts.constants, {},
+      1,    nullptr};
   TAPER_TRY(find_devices(p, options, info));
   TAPER_TRY(find_kernels(p, kernels, options, parts.next, info));
   for (index_t i = 0; i < count_of(table->methods()); ++i)
     TAPER_TRY(internal::verify_method(p, *p.method(i), info));
-  if (const Error e = place_constants(p, options, info); e != Error::ok)
-    return (void)p.end_on_devices(DeviceUser::program, &p), e;
+  Error e = place_constants(p, options, info);
+  if (e == Error::ok && !options.packed.empty()) e = take_packed(p, options.packed, info);
+  if (e != Error::ok) return (void)p.end_on_devices(DeviceUser::program, &p), e;
   return Program(&p);
 }
 
@@ -225,6 +255,8 @@ Result<index_t> Program::find_method(const char* name) const {
     if (std::strcmp(method_name(i), name) == 0) return i;
   return Error::invalid_argument;
 }
+
+bool Program::is_packed(index_t i) const { return data_->layout_of(i) != Layout::dense; }
 
 size_t Program::session_bytes() const {
   if (!data_->is_open()) return 0;

@@ -22,6 +22,9 @@ struct LoadOptions {
   /// constants.
   Span<Device* const> devices;
   Span<const Span<std::byte>> device_memory;
+  /// Constants in the layouts of these kernels, as `pack` wrote them (runtime/packing/packing.h).
+  /// They replace those in the file and must outlive the program. Empty: kernels pack in each call.
+  Span<const std::byte> packed;
   /// Where and why `load` failed; may be nullptr.
   ErrorInfo* info = nullptr;
 };
@@ -82,6 +85,9 @@ class Program {
   const char* method_name(index_t i) const;
   /// invalid_argument: the program has no such method.
   Result<index_t> find_method(const char* name) const;
+
+  /// Whether constant `i` lies in `LoadOptions::packed`, not in the file.
+  bool is_packed(index_t i) const;
 
   /// What `Session::create` takes on the host: states and their tables.
   size_t session_bytes() const;

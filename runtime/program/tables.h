@@ -92,17 +92,39 @@ struct MethodView {
   Span<const format::Instruction> instructions;
 };
 
+/// The start of the memory for packed constants. An entry for each constant follows, then the
+/// constants.
+struct PackedConstants {
+  uint64_t key;    ///< packing_key of the program
+  uint64_t bytes;  ///< of the whole memory
+
+  struct Entry {
+    uint64_t place;  ///< from the start of the memory
+    Layout layout;   ///< dense: not packed
+    uint8_t unused[7];
+  };
+  Entry& of(index_t constant) { return reinterpret_cast<Entry*>(this + 1)[constant]; }
+  const Entry& of(index_t constant) const {
+    return const_cast<PackedConstants*>(this)->of(constant);
+  }
+  /// Of the start with its entries.
+  static constexpr size_t bytes_of(index_t constants) {
+    return sizeof(PackedConstants) + static_cast<size_t>(constants) * sizeof(Entry);
+  }
+};
+
 /// A loaded program: lies at the start of the caller's metadata. Only the count of its sessions
 /// changes after `load`.
 struct ProgramData {
   Span<const std::byte> file;
   const format::Program* table;
   ProgramView view;
-  const format::Debug* debug;  ///< nullptr: stripped
-  const Kernel** kernels;      ///< one for each entry of table->kernels()
-  const void** constants;  ///< address of each constant's dense elements; nullptr: not in this file
+  const format::Debug* debug;   ///< nullptr: stripped
+  const Kernel** kernels;       ///< one for each entry of table->kernels()
+  const void** constants;       ///< address of each constant's elements; nullptr: not in this file
   Device* devices[max_spaces];  ///< of each space; nullptr: the host
   int space_count;
+  const PackedConstants* packed;  ///< nullptr: all constants are dense
   mutable std::atomic<uint32_t> sessions{0};  ///< open ones, or `closed`
 
   static constexpr uint32_t closed = UINT32_MAX;
@@ -118,6 +140,9 @@ struct ProgramData {
   /// no reason to keep it.
   Error end_on_devices(DeviceUser user, const void* which) const;
 
+  Layout layout_of(index_t constant) const {
+    return packed != nullptr ? packed->of(constant).layout : Layout::dense;
+  }
   const format::Method* method(index_t i) const {
     return table->methods()->Get(static_cast<uint32_t>(i));
   }
@@ -166,6 +191,9 @@ bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes);
 Error verify_program(Span<const std::byte> file, const format::Program&, const ProgramView&,
                      ErrorInfo&);
 Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
+
+/// What packed constants follow from: the file's metadata and the records that were taken.
+uint64_t packing_key(const ProgramData&);
 
 /// The elements of constant `i`'s first dense encoding in the file, nullptr if there is none.
 const std::byte* dense_constant(Span<const std::byte> file, const ProgramView&, index_t i);

@@ -67,8 +67,9 @@ struct Everything {
 
   NamedDevice devices[2] = {NamedDevice("first"), NamedDevice("second")};
   std::vector<const Kernel*> kernels;
-  size_t withheld = 0;         ///< bytes of metadata that `load` lacks
-  size_t withheld_device = 0;  ///< the same of the first device's memory for constants
+  size_t withheld = 0;           ///< bytes of metadata that `load` lacks
+  size_t withheld_device = 0;    ///< the same of the first device's memory for constants
+  Span<const std::byte> packed;  ///< what `load` gets as packed constants
 
   /// The arguments of an instruction.
   format::Argument& argument(uint32_t instruction, uint32_t i) {

@@ -49,6 +49,8 @@ constexpr auto no_dtype = static_cast<DType>(10);
 constexpr uint64_t beyond = uint64_t{1} << 40;
 constexpr uint8_t f32 = 8, i64 = 5, absent = 255;
 
+alignas(64) constexpr std::byte zeros[256] = {};
+
 }  // namespace
 
 std::vector<Refusal> refusals_of_files() {
@@ -130,6 +132,20 @@ std::vector<Refusal> refusals_of_files() {
       {"the device memory for constants is too small",
        {{"one byte less", [](Everything& e) { e.withheld_device = 1; }}},
        Error::out_of_memory},
+      {"the packed constants are not of this program and its kernels",
+       {{"zeros",
+         [](Everything& e) {
+           e.packed = {zeros, 256};
+         }},
+        {"too few",
+         [](Everything& e) {
+           e.packed = {zeros, 8};
+         }},
+        {"moved by 8 bytes",
+         [](Everything& e) {
+           e.packed = {zeros + 8, 128};
+         }}},
+       Error::invalid_argument},
       {"copying a constant failed",
        {{"the device refuses", [](Everything& e) { e.devices[0].refuses_copies = true; }}},
        Error::device_failed},

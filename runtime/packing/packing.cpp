@@ -1,0 +1,181 @@
+#include "taper/runtime/packing/packing.h"
+
+#include "taper/runtime/program/tables.h"
+
+namespace taper {
+namespace {
+
+using namespace internal;
+
+// What all kernels that read a constant agree on.
+struct Use {
+  const Packing* packing;  // nullptr: they do not, or want it dense
+  uint32_t method, value;  // one of the equal views that they see; value `none`: nobody reads it
+};
+static_assert(sizeof(Use) <= 16);
+
+struct Uses {
+  const ProgramData& p;
+  Use* of;  // each constant
+};
+
+using format::ArgumentForm;
+using format::ArgumentKind;
+
+// The value of a literal; -1 for what is none, or negative.
+int64_t literal(const MethodView& m, uint32_t expression) {
+  const format::Expression& e = m.expressions[expression];
+  return e.operation() == format::Operation::literal && e.literal() >= 0 ? e.literal() : -1;
+}
+
+// The shape of a view that is the same for all sizes of inputs, and shows each element of its
+// constant once; false if it does not. Values have the dtype of their constant.
+bool fixed_shape(const ProgramData& p, const MethodView& m, const format::Value& v, Shape& shape) {
+  const format::Constant& c = p.view.constants[v.storage_index()];
+  const format::Shape& s = m.shapes[v.shape()];
+  const DType dtype = static_cast<DType>(v.dtype());
+  int64_t sizes[max_rank];
+  for (int d = 0; d < s.rank(); ++d) sizes[d] = literal(m, m.dims[s.dims_first() + d]);
+  size_t bytes = 0, shown = 0;
+  if (!dense_bytes(span_of(c.sizes()), dtype, bytes) ||
+      !dense_bytes({sizes, s.rank()}, dtype, shown) || shown != bytes || bytes == 0 ||
+      literal(m, v.offset()) != 0)
+    return false;
+  const int64_t count = static_cast<int64_t>(bytes) / size_bytes(dtype);
+  int64_t last = 0;
+  shape.rank = s.rank();
+  for (int d = 0; d < s.rank(); ++d) {
+    const int64_t stride = literal(m, m.dims[s.dims_first() + s.rank() + d]);
+    if (stride < 0 || stride > count / sizes[d]) return false;
+    shape.sizes[d] = static_cast<index_t>(sizes[d]),
+    shape.strides[d] = static_cast<index_t>(stride);
+    last += (sizes[d] - 1) * stride;  // at most `count` for each dimension
+  }
+  return last < count;
+}
+
+// Of a constant that is packed.
+TensorRef dense_view(const ProgramData& p, const Use& use, Shape& shape) {
+  const MethodView m(*p.method(use.method));
+  const format::Value& v = m.values[use.value];
+  (void)fixed_shape(p, m, v, shape);
+  return {const_cast<void*>(p.constants[v.storage_index()]), &shape, static_cast<DType>(v.dtype())};
+}
+
+bool equal(const Packing& a, const Packing& b) {
+  return a.layout == b.layout && a.bytes == b.bytes && a.pack == b.pack;
+}
+
+// Value `i` of a method is read by a kernel that packs it, or in another way.
+void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
+             const Packing* packing) {
+  const ProgramData& p = uses.p;
+  if (i < 0) return;  // an absent element of a list
+  const format::Value& v = m.values[static_cast<index_t>(i)];
+  if (v.storage() != format::Storage::constant) return;
+  Use& use = uses.of[v.storage_index()];
+  const bool is_first = use.value == none;
+  if (!is_first && (use.packing == nullptr || packing == nullptr || !equal(*packing, *use.packing)))
+    packing = nullptr;
+  Shape shape, earlier;
+  if (packing != nullptr &&
+      (p.view.constants[v.storage_index()].space() != 0 ||
+       p.constants[v.storage_index()] == nullptr || !fixed_shape(p, m, v, shape)))
+    packing = nullptr;
+  if (packing != nullptr && is_first) {
+    if (packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype())}) == 0) packing = nullptr;
+  } else if (packing != nullptr) {
+    // extents of dimensions that are not there are 0, of others they are not
+    (void)dense_view(p, use, earlier);
+    if (std::memcmp(shape.sizes, earlier.sizes, sizeof shape.sizes) != 0 ||
+        std::memcmp(shape.strides, earlier.strides, sizeof shape.strides) != 0)
+      packing = nullptr;
+  }
+  use = {packing, method, static_cast<uint32_t>(i)};
+}
+
+void add_uses(const Uses& uses, uint32_t method) {
+  const ProgramData& p = uses.p;
+  const MethodView m(*p.method(method));
+  const auto add = [&](int64_t value, const Packing* packing) {
+    add_use(uses, m, method, value, packing);
+  };
+  for (const format::Instruction& in : m.instructions) {
+    const Packing* packing =
+        in.kind() == format::InstructionKind::kernel ? p.kernels[in.target()]->packing : nullptr;
+    const auto arguments = m.arguments.part(in.arguments_first(), in.arguments_count());
+    if (packing != nullptr && packing->unless >= 0) {
+      const format::Argument& flag = arguments[packing->unless];
+      if (flag.form() != ArgumentForm::literal || flag.content() != 0) packing = nullptr;
+    }
+    for (index_t i = 0; i < arguments.size(); ++i) {
+      const format::Argument& a = arguments[i];
+      if (a.kind() != ArgumentKind::tensor) continue;
+      if (a.form() == ArgumentForm::literal)
+        add(a.content(), packing != nullptr && i == packing->argument ? packing : nullptr);
+      else if (a.form() == ArgumentForm::list)
+        for (const int64_t e : m.lists.part(static_cast<index_t>(a.content()), a.count()))
+          add(e, nullptr);
+    }
+  }
+  for (const format::Output& out : m.outputs)
+    if (out.value() != none) add(out.value(), nullptr);
+  for (const format::Symbol& s : m.symbols)
+    if (s.source() == format::SymbolSource::element) add(s.first(), nullptr);
+}
+
+// Calls body(constant, use, dense view, where it goes in the memory) for each constant to pack;
+// gives the bytes that all take.
+template <class Body>
+size_t for_packed(const Uses& uses, const Body& body) {
+  const index_t count = uses.p.view.constants.size();
+  size_t place = rounded_up(PackedConstants::bytes_of(count));
+  const size_t nothing = place;
+  for (index_t i = 0; i < count; ++i) {
+    const Use& use = uses.of[i];
+    if (use.packing == nullptr) continue;
+    Shape shape;
+    const TensorRef dense = dense_view(uses.p, use, shape);
+    body(i, use, dense, place);
+    place += rounded_up(use.packing->bytes(dense) + slack_bytes);
+  }
+  return place == nothing ? 0 : place;
+}
+
+}  // namespace
+
+size_t packing_workspace(const Program& program) {
+  return static_cast<size_t>(program.data().view.constants.size()) * sizeof(Use);
+}
+
+size_t find_packed(const Program& program, Span<std::byte> workspace) {
+  const ProgramData& p = program.data();
+  if (static_cast<size_t>(workspace.size()) < packing_workspace(program) ||
+      reinterpret_cast<uintptr_t>(workspace.data()) % alignof(Use) != 0)
+    return 0;
+  const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
+  for (index_t i = 0; i < p.view.constants.size(); ++i) uses.of[i] = {nullptr, 0, none};
+  for (const format::State& s : p.view.states)  // sessions copy their first values
+    if (s.initial() != none) uses.of[s.initial()].value = 0;
+  for (index_t i = 0; i < program.method_count(); ++i) add_uses(uses, static_cast<uint32_t>(i));
+  return for_packed(uses, [](index_t, const Use&, const TensorRef&, size_t) {});
+}
+
+Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory) {
+  const ProgramData& p = program.data();
+  const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
+  const size_t bytes = for_packed(uses, [](index_t, const Use&, const TensorRef&, size_t) {});
+  if (static_cast<size_t>(memory.size()) < bytes || bytes == 0) return Error::out_of_memory;
+  if (reinterpret_cast<uintptr_t>(memory.data()) % segment_alignment != 0)
+    return Error::invalid_argument;
+  auto* packed = new (memory.data()) PackedConstants{packing_key(p), bytes};
+  const index_t count = p.view.constants.size();
+  for (index_t i = 0; i < count; ++i) packed->of(i) = {0, Layout::dense, {}};
+  (void)for_packed(uses, [&](index_t i, const Use& use, const TensorRef& dense, size_t place) {
+    use.packing->pack(dense, memory.data() + place);
+    packed->of(i) = {place, use.packing->layout, {}};
+  });
+  return Error::ok;
+}
+
+}  // namespace taper

@@ -1,0 +1,304 @@
+// Constants that kernels read in a layout of their own: which are packed, where, and how often.
+#include "taper/runtime/packing/packing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "programs.h"
+
+namespace taper::test {
+namespace ops {
+inline constexpr Operator weigh{"weigh", Category::kernel,
+                                "test::weigh(Tensor weight, bool other) -> Tensor"};
+}
+}  // namespace taper::test
+
+namespace taper {
+
+template <>
+struct Rule<test::ops::weigh> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& weight, bool, TensorType<D>& out) {
+    if (!facts.require(weight.rank == 2, "needs two dimensions")) return false;
+    out.dtype = weight.dtype, out.rank = 1, out[0] = weight[0];
+    return true;
+  }
+};
+
+namespace test {
+namespace {
+
+using format::Storage;
+using testing::ElementsAre;
+
+int packings = 0, packed_calls = 0;
+
+size_t bytes_of_weight(const TensorRef& dense) {
+  return static_cast<size_t>(dense.shape->sizes[1]) * 16 * sizeof(float);
+}
+void pack_weight(const TensorRef& dense, void* packed) {
+  ++packings;
+  for (index_t k = 0; k < dense.shape->sizes[1]; ++k)
+    for (index_t i = 0; i < 16; ++i)
+      static_cast<float*>(packed)[k * 16 + i] =
+          i < dense.shape->sizes[0]
+              ? static_cast<const float*>(
+                    dense.data)[i * dense.shape->strides[0] + k * dense.shape->strides[1]]
+              : 0;
+}
+constexpr Packing packs_weight{0, 1, Layout::panels_of_first, bytes_of_weight, pack_weight};
+constexpr Packing packs_otherwise{0, 1, Layout::panels_of_last, bytes_of_weight, pack_weight};
+
+struct WeighPlan {
+  index_t row, column;
+};
+Error prepare_weigh(Context&, WeighPlan& plan, AnyView<const float> weight, bool, View<float>) {
+  const bool packed = weight.layout() != Layout::dense;
+  plan = {packed ? 1 : weight.stride(0), packed ? 16 : weight.stride(1)};
+  return Error::ok;
+}
+// The sum of each row of up to 16.
+Error run_weigh(Context&, const WeighPlan& plan, AnyView<const float> weight, bool,
+                View<float> out) {
+  if (weight.layout() != Layout::dense) ++packed_calls;
+  for (index_t i = 0; i < weight.size(0); ++i) {
+    out.data()[i] = 0;
+    for (index_t k = 0; k < weight.size(1); ++k)
+      out.data()[i] += weight.data()[i * plan.row + k * plan.column];
+  }
+  return Error::ok;
+}
+constexpr Kernel weigh_packed =
+    make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_packed", {}, &packs_weight);
+constexpr Kernel weigh_otherwise =
+    make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_other", {}, &packs_otherwise);
+const Kernel* const set[] = {&weigh_packed, &add_f32, &negate_f32, &join_f32};
+
+format::Argument flag(bool value) {
+  return {value, 0, format::ArgumentKind::boolean, format::ArgumentForm::literal};
+}
+
+/// forward() -> the row sums of a constant (2, 3).
+struct Weighing {
+  ProgramFile file;
+  uint32_t kernel, constant, weight, result;
+
+  Weighing() {
+    kernel = file.kernel(ops::weigh, {DType::f32, DType::f32});
+    constant = file.constant<float>("w", {2, 3}, {1, 2, 3, 4, 5, 6});
+    file.methods.push_back(method("forward"));
+  }
+  MethodTables& m() { return file.methods[0]; }
+  MethodTables method(const char* name) {
+    MethodTables m;
+    m.name = name;
+    weight = m.value(Storage::constant, constant, fixed_shape(m, {2, 3}, {3, 1}));
+    result = io_tensor(m, {m.literal(2)});
+    m.run(kernel, {m.tensor(weight), flag(false), m.tensor(result)});
+    m.output("y", result);
+    return m;
+  }
+  static uint32_t fixed_shape(MethodTables& m, std::vector<int64_t> sizes,
+                              std::vector<int64_t> strides) {
+    std::vector<uint32_t> s, t;
+    for (const int64_t n : sizes) s.push_back(m.literal(n));
+    for (const int64_t n : strides) t.push_back(m.literal(n));
+    return m.shape(s, t);
+  }
+  /// What some kernels want packed: nothing, or the memory for LoadOptions::packed.
+  AlignedBytes packed(KernelSet kernels = set) const {
+    Loaded loaded(file, {}, kernels);
+    EXPECT_EQ(loaded.error(), Error::ok) << (loaded.info.message ? loaded.info.message : "");
+    if (!loaded.program->ok()) return AlignedBytes();
+    const Program& program = loaded.program->value();
+    AlignedBytes workspace(packing_workspace(program));
+    AlignedBytes memory(find_packed(program, workspace));
+    if (memory.size() > 0) {
+      EXPECT_EQ(pack(program, workspace, memory), Error::ok);
+    }
+    return memory;
+  }
+};
+
+/// A program with its constants packed for `set`.
+Loaded load_packed(const ProgramFile& file, const AlignedBytes& packed) {
+  LoadOptions options;
+  options.packed = packed;
+  return Loaded(file, options, set);
+}
+
+std::vector<float> result_of(Loaded& loaded, const char* name = "forward") {
+  Result<Method> method = loaded.method(name);
+  if (!method.ok() || method->execute() != Error::ok) return {};
+  return elements(method->output(0));
+}
+
+TEST(packing, happens_once_for_all_methods_and_sessions) {
+  Weighing w;
+  w.file.methods.push_back(w.method("other"));
+  packings = packed_calls = 0;
+  const AlignedBytes packed = w.packed();
+  EXPECT_EQ(packed.size(), size_t{64 + 3 * 16 * 4 + 64});
+  EXPECT_EQ(packings, 1);
+  Loaded loaded = load_packed(w.file, packed);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  const Program& program = loaded.program->value();
+  EXPECT_TRUE(program.is_packed(0));
+  // what kernels read is not in the file
+  std::memset(loaded.file.data() + program.table().segments()->Get(0)->offset(), 0, 24);
+  EXPECT_THAT(result_of(loaded), ElementsAre(6, 15));
+  EXPECT_THAT(result_of(loaded, "other"), ElementsAre(6, 15));
+  AlignedBytes memory(program.session_bytes());
+  ASSERT_TRUE(Session::create(program, memory).ok());
+  EXPECT_EQ(packings, 1);
+  EXPECT_EQ(packed_calls, 2);
+}
+
+TEST(packing, does_not_happen_without_memory_for_it) {
+  packings = packed_calls = 0;
+  Loaded loaded(Weighing().file, {}, set);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  EXPECT_FALSE(loaded.program->value().is_packed(0));
+  EXPECT_THAT(result_of(loaded), ElementsAre(6, 15));
+  EXPECT_EQ(packings + packed_calls, 0);
+}
+
+TEST(packing, gives_bytes_without_addresses) {
+  const Weighing w;
+  const AlignedBytes packed = w.packed(), again = w.packed();
+  ASSERT_EQ(packed.size(), again.size());
+  EXPECT_EQ(std::memcmp(packed.data(), again.data(), packed.size() - 64), 0);
+}
+
+TEST(packing, refuses_memory_that_is_too_small_or_lies_anywhere) {
+  Loaded loaded(Weighing().file, {}, set);
+  const Program& program = loaded.program->value();
+  AlignedBytes workspace(packing_workspace(program));
+  const size_t bytes = find_packed(program, workspace);
+  AlignedBytes memory(bytes + 64);
+  EXPECT_EQ(pack(program, workspace, {memory.data(), static_cast<index_t>(bytes - 1)}),
+            Error::out_of_memory);
+  EXPECT_EQ(pack(program, workspace, {memory.data() + 8, static_cast<index_t>(bytes)}),
+            Error::invalid_argument);
+  Span<std::byte> all = workspace;
+  EXPECT_EQ(find_packed(program, all.part(0, all.size() - 1)), 0u);
+}
+
+TEST(packing, is_for_one_program_and_its_kernels) {
+  const Weighing w;
+  const AlignedBytes packed = w.packed();
+  LoadOptions options;
+  options.packed = packed;
+  const Kernel* const other[] = {&weigh_otherwise};
+  EXPECT_EQ(Loaded(w.file, options, other).error(), Error::invalid_argument);
+  Weighing another;
+  another.file.constants[0].path = "v";
+  EXPECT_EQ(Loaded(another.file, options, set).error(), Error::invalid_argument);
+  EXPECT_EQ(Loaded(w.file, options, set).error(), Error::ok);
+}
+
+TEST(packing, follows_the_view_that_kernels_see) {
+  Weighing w;
+  MethodTables& m = w.m();
+  m.shapes.clear(), m.values.clear(), m.instructions.clear(), m.arguments.clear();
+  m.buffers.clear(), m.outputs.clear(), m.dims.clear();
+  const uint32_t turned =
+      m.value(Storage::constant, w.constant, Weighing::fixed_shape(m, {3, 2}, {1, 3}));
+  const uint32_t y = io_tensor(m, {m.literal(3)});
+  m.run(w.kernel, {m.tensor(turned), flag(false), m.tensor(y)});
+  m.output("y", y);
+  const AlignedBytes packed = w.packed();
+  Loaded loaded = load_packed(w.file, packed);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  EXPECT_TRUE(loaded.program->value().is_packed(0));
+  EXPECT_THAT(result_of(loaded), ElementsAre(5, 7, 9));
+}
+
+struct Reader {
+  const char* what;
+  std::function<void(Weighing&)> add;
+  std::vector<float> result = {6, 15};
+};
+
+// A second reader of the constant, or another way to read it.
+const Reader readers[] = {
+    {"a kernel that wants it dense",
+     [](Weighing& w) {
+       const uint32_t negate = w.file.kernel(ops::negate, {DType::f32, DType::f32});
+       const uint32_t t = io_tensor(w.m(), {w.m().literal(2), w.m().literal(3)});
+       w.m().run(negate, {w.m().tensor(w.weight), w.m().tensor(t)});
+     }},
+    {"the same kernel through another view",
+     [](Weighing& w) {
+       const uint32_t turned =
+           w.m().value(Storage::constant, w.constant, Weighing::fixed_shape(w.m(), {3, 2}, {1, 3}));
+       const uint32_t t = io_tensor(w.m(), {w.m().literal(3)});
+       w.m().run(w.kernel, {w.m().tensor(turned), flag(false), w.m().tensor(t)});
+     }},
+    {"a part of it",
+     [](Weighing& w) {
+       const uint32_t part =
+           w.m().value(Storage::constant, w.constant, Weighing::fixed_shape(w.m(), {1, 3}, {3, 1}));
+       w.m().arguments[0] = w.m().tensor(part);
+       w.m().arguments[2] = w.m().tensor(io_tensor(w.m(), {w.m().literal(1)}));
+       w.m().outputs[0].value = w.m().size(w.m().values) - 1;
+     },
+     {6}},
+    {"a size that is not a literal",
+     [](Weighing& w) {
+       MethodTables& m = w.m();
+       const uint32_t two =
+           m.node(format::Operation::add, format::NumberType::i64, m.literal(1), m.literal(1));
+       const uint32_t view = m.value(Storage::constant, w.constant,
+                                     m.shape({two, m.literal(3)}, {m.literal(3), m.literal(1)}));
+       m.arguments[0] = m.tensor(view);
+     }},
+    {"a flag that is set", [](Weighing& w) { w.m().arguments[1] = flag(true); }},
+    {"a list",
+     [](Weighing& w) {
+       MethodTables& m = w.m();
+       const uint32_t join = w.file.kernel(ops::join, {DType::f32, DType::f32});
+       const uint32_t row =
+           m.value(Storage::constant, w.constant, Weighing::fixed_shape(m, {6}, {1}));
+       const uint32_t t = io_tensor(m, {m.literal(6)});
+       const format::Argument list = m.tensors({row});
+       m.run(join, {list, m.tensor(t)});
+     }},
+    {"an output", [](Weighing& w) { w.m().output("weight", w.weight); }},
+    {"a state's initial value",
+     [](Weighing& w) {
+       w.file.state("s", {2, 3}, DType::f32, w.constant);
+     }},
+    {"another method, densely",
+     [](Weighing& w) {
+       MethodTables m = w.method("other");
+       m.arguments[1] = flag(true);
+       w.file.methods.push_back(m);
+     }},
+};
+
+TEST(packing, leaves_a_constant_dense_that_is_read_in_another_way_too) {
+  for (const Reader& reader : readers) {
+    Weighing w;
+    reader.add(w);
+    EXPECT_EQ(w.packed().size(), 0u) << reader.what;
+    Loaded loaded(w.file, {}, set);
+    EXPECT_EQ(result_of(loaded), reader.result) << reader.what;
+  }
+}
+
+TEST(packing, packs_in_the_layout_of_the_record_that_was_taken) {
+  const Weighing w;
+  const Kernel* const other[] = {&weigh_otherwise};
+  Kernel plain = weigh_packed;
+  plain.packing = nullptr;
+  const Kernel* const dense[] = {&plain};
+  EXPECT_GT(w.packed(other).size(), 0u);
+  EXPECT_EQ(w.packed(dense).size(), 0u);
+}
+
+}  // namespace
+}  // namespace test
+}  // namespace taper
