@@ -94,6 +94,159 @@ TEST(module, refuses_a_cpu_feature_that_does_not_exist) {
 }
 #endif
 
+// A kernel that reads its second argument backwards, if it is packed, and how often it packed.
+std::atomic<int> packings{0};
+constexpr Packing packs_second{
+    1, -1, Layout::panels_of_first,
+    [](const TensorRef& dense) { return static_cast<size_t>(dense.size_bytes()); },
+    [](const TensorRef& dense, void* packed) {
+      ++packings;
+      const index_t n = dense.shape->numel();
+      for (index_t i = 0; i < n; ++i)
+        static_cast<float*>(packed)[n - 1 - i] = static_cast<const float*>(dense.data)[i];
+    }};
+Error run_packed_add(Context&, const void*, const Slot* slots) {
+  const View<const float> a{slots[0].tensor}, b{slots[1].tensor};
+  const View<float> out{slots[2].tensor};
+  const index_t n = a.numel();
+  const bool packed = b.layout() != Layout::dense;
+  for (index_t i = 0; i < n; ++i) out.data()[i] = a.data()[i] + b.data()[packed ? n - 1 - i : i];
+  return Error::ok;
+}
+const Kernel packed_add = [] {
+  Kernel kernel = add_f32;
+  kernel.prepare = nullptr, kernel.plan_bytes = 0;
+  kernel.run = run_packed_add, kernel.packing = &packs_second;
+  return kernel;
+}();
+const Kernel* const packing_kernels[] = {&packed_add};
+
+// forward(x: f32[n]) -> x + w
+constexpr int64_t weight_count = 1 << 16;
+ProgramFile weight_program() {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  std::vector<float> weight(weight_count);
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i);
+  const uint32_t w = p.constant<float>("w", {weight_count}, weight);
+  MethodTables m;
+  const uint32_t n = m.literal(weight_count), x = io_tensor(m, {n}), y = io_tensor(m, {n}),
+                 constant = m.value(format::Storage::constant, w, m.shape({n}));
+  m.run(add, {m.tensor(x), m.tensor(constant), m.tensor(y)});
+  m.input("x", x);
+  m.output("y", y);
+  p.methods.push_back(m);
+  return p;
+}
+
+void expect_weighted(Module& model) {
+  const std::vector<float> x(weight_count, 1.0f);
+  std::vector<float> y(weight_count);
+  ASSERT_EQ(model.forward({{x.data(), {weight_count}}}, {y}), Error::ok) << model.message();
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], 1 + static_cast<float>(i));
+}
+
+TEST(module, packs_weights_once_for_all_modules_of_a_file) {
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  packings = 0;
+  {
+    Module first = Module::load(path, packing_kernels).value();
+    Module second = Module::load(path, packing_kernels).value();
+    EXPECT_TRUE(first.program().is_packed(0) && second.program().is_packed(0));
+    EXPECT_EQ(packings, 1);
+    expect_weighted(first);
+    expect_weighted(second);
+    first = std::move(second);
+    expect_weighted(first);
+  }
+  Module later = Module::load(path, packing_kernels).value();
+  EXPECT_EQ(packings, 2);
+  expect_weighted(later);
+}
+
+TEST(module, packs_the_weights_of_a_file_that_took_the_name_of_another_one) {
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  Module old = Module::load(path, packing_kernels).value();
+  std::filesystem::rename(written(weight_program().bytes(), "weights.new"), path);
+  packings = 0;
+  Module replaced = Module::load(path, packing_kernels).value();
+  EXPECT_EQ(packings, 1);
+  expect_weighted(old);
+  expect_weighted(replaced);
+}
+
+TEST(module, packs_no_weights_that_would_be_there_twice) {
+  const AlignedBytes file = weight_program().bytes();
+  const std::string path = written(file, "weights.taper");
+  packings = 0;
+  ModuleOptions off, read;
+  off.pack_weights = PackWeights::never;
+  read.loading = Loading::read;
+  Module unpacked = Module::load(path, packing_kernels, off).value();
+  Module in_memory = Module::load(path, packing_kernels, read).value();
+  Module of_bytes = Module::load(Span<const std::byte>(file), packing_kernels).value();
+  EXPECT_EQ(packings, 0);
+  for (Module* model : {&unpacked, &in_memory, &of_bytes}) {
+    EXPECT_FALSE(model->program().is_packed(0));
+    expect_weighted(*model);
+  }
+}
+
+TEST(module, packs_a_program_in_memory_when_it_is_told_to) {
+  const AlignedBytes file = weight_program().bytes();
+  ModuleOptions options;
+  options.pack_weights = PackWeights::always;
+  packings = 0;
+  Module first = Module::load(Span<const std::byte>(file), packing_kernels, options).value();
+  Module second = Module::load(Span<const std::byte>(file), packing_kernels, options).value();
+  EXPECT_TRUE(first.program().is_packed(0));
+  EXPECT_EQ(packings, 2);
+  expect_weighted(first);
+  expect_weighted(second);
+}
+
+TEST(module, packs_weights_that_it_verified_before) {
+  AlignedBytes file = weight_program().bytes();
+  file.data()[file.size() / 2] ^= std::byte{1};
+  ModuleOptions options;
+  options.verify = true;
+  packings = 0;
+  EXPECT_EQ(Module::load(written(file, "weights.taper"), packing_kernels, options).error(),
+            Error::invalid_program);
+  EXPECT_EQ(packings, 0);
+}
+
+#ifdef __linux__
+// Kilobytes of the mapping around an address that are in memory.
+int64_t resident_kilobytes(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0, at = reinterpret_cast<uintptr_t>(address);
+    if (std::sscanf(line.c_str(), "%llx-%llx ", &begin, &end) == 2)
+      inside = begin <= at && at < end;
+    else if (inside && line.rfind("Rss:", 0) == 0)
+      return std::stoll(line.substr(4));
+  }
+  return -1;
+}
+
+TEST(module, gives_back_the_pages_of_weights_that_it_packed) {
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  ModuleOptions options;
+  for (const bool packs : {false, true}) {
+    options.pack_weights = packs ? PackWeights::of_mapped_files : PackWeights::never;
+    options.verify = true;  // this reads all pages
+    Module model = Module::load(path, packing_kernels, options).value();
+    const int64_t resident = resident_kilobytes(model.program().file().data());
+    const int64_t weights = weight_count * 4 / 1024;
+    EXPECT_EQ(resident >= weights, !packs) << resident << " kB";
+    EXPECT_EQ(resident < weights / 2, packs) << resident << " kB";
+    EXPECT_EQ(model.program().verify_segments(), Error::ok);  // they are read again
+  }
+}
+#endif
+
 // A few hundred bytes can ask for any amount of memory.
 TEST(module, says_how_much_memory_it_cannot_have) {
   std::string message;

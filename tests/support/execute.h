@@ -54,6 +54,7 @@ inline std::vector<eager::Tensor> execute(std::span<const std::byte> program,
   std::string why;
   ModuleOptions options;
   options.message = &why, options.threads = threads;
+  options.pack_weights = PackWeights::always;  // the same bits, in each test that compares them
   Result<Module> module = Module::load(
       Span<const std::byte>(program.data(), static_cast<index_t>(program.size())), options);
   if (!module) throw ExportError("load: " + why);

@@ -1,6 +1,7 @@
 #include "taper/runtime/extension/module/mapped_file.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -30,6 +31,7 @@ void MappedFile::swap(MappedFile& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(is_mapped_, other.is_mapped_);
+  std::swap(identity_, other.identity_);
 }
 
 #if defined(__unix__) || defined(__APPLE__)
@@ -66,6 +68,18 @@ std::byte* read_file(int file, size_t size) {
   return nullptr;
 }
 
+// A number is not given to another file while this one is mapped.
+MappedFile::Identity identity_of(const struct stat& s) {
+#ifdef __APPLE__
+  const struct timespec& written = s.st_mtimespec;
+#else
+  const struct timespec& written = s.st_mtim;
+#endif
+  return {static_cast<uint64_t>(s.st_dev), static_cast<uint64_t>(s.st_ino),
+          static_cast<uint64_t>(s.st_size), static_cast<uint64_t>(written.tv_sec),
+          static_cast<uint64_t>(written.tv_nsec)};
+}
+
 std::byte* map_file(int file, size_t size, bool writable) {
   void* const mapped =
       ::mmap(nullptr, size, PROT_READ, writable ? private_and_present : MAP_PRIVATE, file, 0);
@@ -75,6 +89,15 @@ std::byte* map_file(int file, size_t size, bool writable) {
 }
 
 }  // namespace
+
+void MappedFile::give_back(Span<const std::byte> bytes) const {
+  if (!is_mapped_ || bytes.empty()) return;
+  const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)),
+                  from = reinterpret_cast<uintptr_t>(bytes.data()),
+                  begin = (from + page - 1) / page * page,
+                  end = (from + static_cast<uintptr_t>(bytes.size())) / page * page;
+  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
 
 bool MappedFile::open(const std::string& path, std::string& why, Access access) {
   // O_NONBLOCK: a pipe without a writer is refused below, and not waited for.
@@ -87,6 +110,7 @@ bool MappedFile::open(const std::string& path, std::string& why, Access access) 
   errno = 0;
   if (is_there) {
     opened.is_mapped_ = access != Access::in_memory;
+    opened.identity_ = identity_of(status);
     opened.size_ = static_cast<index_t>(status.st_size);
     const size_t size = static_cast<size_t>(opened.size_);
     opened.data_ = opened.is_mapped_ ? map_file(file, size, access == Access::private_copy)
@@ -105,6 +129,8 @@ bool MappedFile::open(const std::string& path, std::string& why, Access access) 
 }
 
 #else
+
+void MappedFile::give_back(Span<const std::byte>) const {}
 
 bool MappedFile::open(const std::string& path, std::string& why, Access) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);

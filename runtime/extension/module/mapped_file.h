@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,12 +29,23 @@ class MappedFile {
   /// False if the file cannot be read; `why` says so in words.
   bool open(const std::string& path, std::string& why, Access access = Access::read_only);
   Span<const std::byte> bytes() const { return {data_, size_}; }
+  bool is_mapped() const { return is_mapped_; }
+
+  /// Tells files apart that were mapped, however they are named: device, number, size, and the time
+  /// when it was last written.
+  using Identity = std::array<uint64_t, 5>;
+  const Identity& identity() const { return identity_; }
+
+  /// Tells the system that these bytes of a mapped file will not be read soon: they take no memory
+  /// of the process until they are.
+  void give_back(Span<const std::byte> bytes) const;
 
  private:
   void swap(MappedFile& other) noexcept;
   const std::byte* data_ = nullptr;
   index_t size_ = 0;
   bool is_mapped_ = false;
+  Identity identity_{};
 };
 
 }  // namespace taper

@@ -10,6 +10,7 @@
 #include "taper/runtime/core/dense_copy.h"
 #include "taper/runtime/extension/module/mapped_file.h"
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/packed_weights.h"
 #include "taper/runtime/extension/module/region.h"
 #include "taper/runtime/extension/module/verify.h"
 #include "taper/runtime/platform/cpu.h"
@@ -42,6 +43,7 @@ thread_local const void* refused_by = nullptr;
 
 struct Module::Parts {
   MappedFile file;
+  std::shared_ptr<const Region> packed_weights;
   std::vector<Region> regions;  // metadata, session, one for each method
   const Threads* threads = nullptr;
   std::optional<Program> program;
@@ -118,6 +120,12 @@ struct Module::Parts {
     std::string damage;
     if (options.verify && verify(*program, damage) != Error::ok)
       return fail(Error::invalid_program, damage);
+    if (options.pack_weights == PackWeights::always ||
+        (options.pack_weights == PackWeights::of_mapped_files && file.is_mapped()))
+      if (const Error e =
+              pack_weights(file, kernels, regions.back(), load_options, *program, packed_weights);
+          e != Error::ok)
+        return info.error = e, fail(info);
     TAPER_TRY(add_region(program->session_bytes(), "the session"));
     SessionOptions session_options;
     threads = options.threads;

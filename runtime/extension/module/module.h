@@ -89,6 +89,16 @@ enum class Loading : uint8_t {
   read,
 };
 
+/// Which weights `Module::load` packs once for the kernels that run here. Calls are faster, results
+/// have the same bits. The packed weights take memory of the process.
+enum class PackWeights : uint8_t {
+  /// Those of a mapped file, whose pages are given back to the system: no weight is in memory
+  /// twice. Modules of one file share the packed weights.
+  of_mapped_files,
+  always,  ///< also those of a program in memory, which then holds them a second time
+  never,
+};
+
 struct ModuleOptions {
   /// A pool that the caller keeps, such as ThreadPool(4).threads(). nullptr: one thread.
   const Threads* threads = nullptr;
@@ -96,6 +106,7 @@ struct ModuleOptions {
   /// Compares the weights with their checksums. Off, because this reads the whole file, which takes
   /// about a second for every 2 GB that are in memory already.
   bool verify = false;
+  PackWeights pack_weights = PackWeights::of_mapped_files;
   std::string* message = nullptr;  ///< why `load` failed
 };
 

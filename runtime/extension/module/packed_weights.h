@@ -1,0 +1,18 @@
+#pragma once
+#include <memory>
+
+#include "taper/runtime/extension/module/mapped_file.h"
+#include "taper/runtime/extension/module/region.h"
+#include "taper/runtime/runtime.h"
+
+namespace taper {
+
+/// Loads `program` once more, with its weights packed. If it lies in a mapped file, the file's
+/// pages that held them are given back, and programs of one file that use the same kernels share
+/// the packed weights as long as one of them keeps `weights`. If nothing is worth packing, or there
+/// is no memory for it, `program` stays as it was and `weights` empty. Errors: those of
+/// `Program::load`.
+Error pack_weights(const MappedFile& file, KernelSet kernels, Span<std::byte> metadata,
+                   LoadOptions options, Program& program, std::shared_ptr<const Region>& weights);
+
+}  // namespace taper
