@@ -114,21 +114,21 @@ constexpr Packing packs_mat2_of_addmm{2, -1, Layout::panels_of_last, bytes_of_pa
                                       pack_panels_of_last};
 constexpr Packing packs_weight{1, -1, Layout::panels_of_first, bytes_of_panels_of_first,
                                pack_panels_of_first};
-template <class E>
-constexpr const Packing* packing_of(const Operator& op) {
-  if (!std::is_same_v<E, float>) return nullptr;
-  return &op == &ops::mm       ? &packs_mat2_of_mm
-         : &op == &ops::addmm  ? &packs_mat2_of_addmm
-         : &op == &ops::linear ? &packs_weight
-                               : nullptr;
-}
+template <const Operator& op, class E>
+constexpr const Packing* packing_of = nullptr;
+template <>
+constexpr const Packing* packing_of<ops::mm, float> = &packs_mat2_of_mm;
+template <>
+constexpr const Packing* packing_of<ops::addmm, float> = &packs_mat2_of_addmm;
+template <>
+constexpr const Packing* packing_of<ops::linear, float> = &packs_weight;
 
 }  // namespace
 
 #define TAPER_PRODUCT(op, name, level, E, prepare, run)                                       \
   constexpr decltype(name) name = make_kernel<ops::op, Products<CpuLevel::level, E>::prepare, \
                                               Products<CpuLevel::level, E>::run>(             \
-      #name, features_of(CpuLevel::level), packing_of<E>(ops::op));
+      #name, features_of(CpuLevel::level), packing_of<ops::op, E>);
 #if TAPER_X86_LEVELS
 #define TAPER_PRODUCT_LEVELS(op, variant, ...)                \
   TAPER_PRODUCT(op, op##_##variant, portable, __VA_ARGS__)    \
