@@ -161,6 +161,26 @@ size_t find_packed(const Program& program, Span<std::byte> workspace) {
   return for_packed(uses, [](index_t, const Use&, const TensorRef&, size_t) {});
 }
 
+bool holds_packed(const Program& program, Span<std::byte> workspace, Span<const std::byte> memory) {
+  const ProgramData& p = program.data();
+  const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
+  const index_t count = p.view.constants.size();
+  const auto* packed = reinterpret_cast<const PackedConstants*>(memory.data());
+  const size_t size = static_cast<size_t>(memory.size());
+  if (reinterpret_cast<uintptr_t>(packed) % segment_alignment != 0 ||
+      size < PackedConstants::bytes_of(count) || packed->key != packing_key(p) ||
+      packed->bytes != size)
+    return false;
+  index_t right = 0;
+  for (index_t i = 0; i < count; ++i)
+    right += uses.of[i].packing == nullptr && packed->of(i).layout == Layout::dense;
+  const size_t bytes =
+      for_packed(uses, [&](index_t i, const Use& use, const TensorRef&, size_t place) {
+        right += packed->of(i).layout == use.packing->layout && packed->of(i).place == place;
+      });
+  return right == count && bytes == size;
+}
+
 Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory) {
   const ProgramData& p = program.data();
   const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};

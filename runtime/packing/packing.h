@@ -33,4 +33,9 @@ size_t find_packed(const Program& program, Span<std::byte> workspace);
 /// Errors: out_of_memory, invalid_argument (the memory's place).
 Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory);
 
+/// Whether `memory` has the form that `pack` would give it: of this program and its kernels, with
+/// each constant in its layout and place. Looks at no element. For memory from outside, such as a
+/// file; `LoadOptions::packed` is trusted.
+bool holds_packed(const Program& program, Span<std::byte> workspace, Span<const std::byte> memory);
+
 }  // namespace taper

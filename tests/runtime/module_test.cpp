@@ -205,6 +205,83 @@ TEST(module, packs_a_program_in_memory_when_it_is_told_to) {
   expect_weighted(second);
 }
 
+/// An empty folder, and options that keep packed weights there.
+struct PackStore {
+  std::filesystem::path folder = tests::scratch_file("packed");
+  ModuleOptions options;
+  PackStore() {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    options.pack_store = folder.string();
+  }
+  std::vector<std::filesystem::path> files() const {
+    return {std::filesystem::directory_iterator(folder), {}};
+  }
+  /// How often a load packs, which computes the right results.
+  int packings_of_a_load(const std::string& path) const {
+    packings = 0;
+    Module model = Module::load(path, packing_kernels, options).value();
+    EXPECT_TRUE(model.program().is_packed(0));
+    expect_weighted(model);
+    return packings;
+  }
+};
+
+TEST(module, finds_packed_weights_in_a_store) {
+  const PackStore store;
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  EXPECT_EQ(store.packings_of_a_load(path), 0);
+  ASSERT_EQ(store.files().size(), 1u);
+
+  // the same weights in another file, and other ones
+  ProgramFile other = weight_program();
+  const std::string copy = written(other.bytes(), "copy.taper");
+  EXPECT_EQ(store.packings_of_a_load(copy), 0);
+  other.constants[0].data[0] = std::byte{1};
+  packings = 0;
+  Module model =
+      Module::load(written(other.bytes(), "other.taper"), packing_kernels, store.options).value();
+  EXPECT_EQ(packings, 1);
+  EXPECT_EQ(store.files().size(), 2u);
+}
+
+TEST(module, packs_again_what_a_store_holds_in_another_form) {
+  const PackStore store;
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  const std::filesystem::path file = store.files().at(0);
+  std::ifstream in(file, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  const auto changed = [&](size_t at, char by, bool mend) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ by);
+    const uint64_t sum = checksum({reinterpret_cast<const std::byte*>(bytes.data()) + 64,
+                                   static_cast<index_t>(bytes.size()) - 64});
+    if (mend) std::memcpy(&bytes[24], &sum, sizeof sum);
+    return bytes;
+  };
+  // the header has 64 bytes, then come the key, the size, and a place and a layout
+  for (const std::string& bytes :
+       {std::string(), whole.substr(0, 63), whole.substr(0, 64), whole.substr(0, whole.size() - 1),
+        whole + " ", changed(0, 1, true), changed(8, 1, true), changed(whole.size() / 2, 1, false),
+        changed(64, 1, true), changed(72, 1, true), changed(80, 64, true), changed(87, 1, true),
+        changed(88, 3, true), changed(88, 1, true)}) {
+    std::ofstream(file, std::ios::binary) << bytes;
+    EXPECT_EQ(store.packings_of_a_load(path), 1);
+    EXPECT_EQ(store.packings_of_a_load(path), 0);
+  }
+}
+
+TEST(module, packs_without_a_store_that_it_cannot_write) {
+  PackStore store;
+  store.options.pack_store += "/nowhere";
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  EXPECT_TRUE(store.files().empty());
+}
+
 TEST(module, packs_weights_that_it_verified_before) {
   AlignedBytes file = weight_program().bytes();
   file.data()[file.size() / 2] ^= std::byte{1};

@@ -43,7 +43,7 @@ thread_local const void* refused_by = nullptr;
 
 struct Module::Parts {
   MappedFile file;
-  std::shared_ptr<const Region> packed_weights;
+  std::shared_ptr<const PackedWeights> packed_weights;
   std::vector<Region> regions;  // metadata, session, one for each method
   const Threads* threads = nullptr;
   std::optional<Program> program;
@@ -122,8 +122,8 @@ struct Module::Parts {
       return fail(Error::invalid_program, damage);
     if (options.pack_weights == PackWeights::always ||
         (options.pack_weights == PackWeights::of_mapped_files && file.is_mapped()))
-      if (const Error e =
-              pack_weights(file, kernels, regions.back(), load_options, *program, packed_weights);
+      if (const Error e = pack_weights(file, kernels, regions.back(), load_options,
+                                       options.pack_store, *program, packed_weights);
           e != Error::ok)
         return info.error = e, fail(info);
     TAPER_TRY(add_region(program->session_bytes(), "the session"));

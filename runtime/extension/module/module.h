@@ -107,6 +107,10 @@ struct ModuleOptions {
   /// about a second for every 2 GB that are in memory already.
   bool verify = false;
   PackWeights pack_weights = PackWeights::of_mapped_files;
+  /// A folder that keeps packed weights for the next load, in files of about the weights' size.
+  /// They are mapped, so processes share them. Who may write there decides what models compute.
+  /// Empty: none. A file that is damaged is written again; old files stay until you delete them.
+  std::string pack_store;
   std::string* message = nullptr;  ///< why `load` failed
 };
 

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "taper/runtime/extension/module/mapped_file.h"
-#include "taper/runtime/extension/module/region.h"
+#include "taper/runtime/extension/module/pack_store.h"
 #include "taper/runtime/runtime.h"
 
 namespace taper {
@@ -13,6 +13,7 @@ namespace taper {
 /// is no memory for it, `program` stays as it was and `weights` empty. Errors: those of
 /// `Program::load`.
 Error pack_weights(const MappedFile& file, KernelSet kernels, Span<std::byte> metadata,
-                   LoadOptions options, Program& program, std::shared_ptr<const Region>& weights);
+                   LoadOptions options, const std::string& store, Program& program,
+                   std::shared_ptr<const PackedWeights>& weights);
 
 }  // namespace taper
