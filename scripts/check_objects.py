@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ARCHIVES = "libtaper_runtime_core.a libtaper_runtime.a libtaper_kernels_*.a libtaper_delegates_*_runtime.a".split()
+ARCHIVES = "libtaper_runtime_core.a libtaper_runtime.a libtaper_packing.a libtaper_kernels_*.a libtaper_delegates_*_runtime.a".split()
 FORBIDDEN_SECTIONS = re.compile(r"\.(init_array|ctors|data|bss|tdata|tbss)(\.|$)")
 ALLOWED_SECTIONS = re.compile(r"\.data\.rel\.ro")  # constants that hold addresses
 FORBIDDEN_CALLS = re.compile(
