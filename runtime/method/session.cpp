@@ -31,22 +31,15 @@ SessionParts::SessionParts(Arena& arena, const ProgramData& program)
   arena.take<std::byte>(static_cast<index_t>(slack_bytes));
 }
 
-Error check_device_memory(Span<std::byte> memory, int space, ErrorInfo& info) {
-  const uintptr_t place = reinterpret_cast<uintptr_t>(memory.data());
-  if (place % segment_alignment == 0) return Error::ok;
-  return fail(info, Error::invalid_argument,
-              TAPER_TEXT("the memory of space {} must lie at a multiple of {} bytes"), space,
-              segment_alignment);
-}
+namespace {
 
+/// The bytes of the states in a device's memory.
 size_t device_state_bytes(const ProgramData& program, int space) {
   size_t total = 0;
   for (const format::State& s : program.view.states)
     if (s.space() == space) total += rounded_up(bytes_of(s) + slack_bytes);
   return total;
 }
-
-namespace {
 
 Error place_device_states(SessionData& d, Span<const Span<std::byte>> memory, ErrorInfo& info) {
   for (int space = 1; space < d.program->space_count; ++space) {
@@ -124,6 +117,17 @@ Error make(const Program& program, Span<std::byte> memory, const SessionOptions&
 
 }  // namespace
 }  // namespace internal
+
+size_t Program::session_bytes() const {
+  if (!data_->is_open()) return 0;
+  Arena arena = Arena::measuring();
+  internal::SessionParts parts(arena, *data_);
+  return arena.used() + segment_alignment;
+}
+
+size_t Program::session_device_bytes(int space) const {
+  return data_->is_open() ? internal::device_state_bytes(*data_, space) : 0;
+}
 
 using internal::fail;
 using internal::SessionData;

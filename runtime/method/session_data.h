@@ -25,10 +25,4 @@ struct SessionParts {
   SessionParts(Arena& arena, const ProgramData& program);
 };
 
-/// Refuses memory of a device that does not start at a multiple of 64: invalid_argument.
-Error check_device_memory(Span<std::byte> memory, int space, ErrorInfo& info);
-
-/// The bytes of the states in a device's memory.
-size_t device_state_bytes(const ProgramData& program, int space);
-
 }  // namespace taper::internal

@@ -1,12 +1,20 @@
 #include "taper/runtime/program/program.h"
 
 #include "taper/runtime/core/arena.h"
-#include "taper/runtime/method/session_data.h"
 #include "taper/runtime/program/format.h"
 #include "taper/runtime/program/structure.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper {
+
+Error internal::check_device_memory(Span<std::byte> memory, int space, ErrorInfo& info) {
+  const uintptr_t place = reinterpret_cast<uintptr_t>(memory.data());
+  if (place % segment_alignment == 0) return Error::ok;
+  return fail(info, Error::invalid_argument,
+              TAPER_TEXT("the memory of space {} must lie at a multiple of {} bytes"), space,
+              segment_alignment);
+}
+
 namespace {
 
 using internal::count_of;
@@ -257,17 +265,6 @@ Result<index_t> Program::find_method(const char* name) const {
 }
 
 bool Program::is_packed(index_t i) const { return data_->layout_of(i) != Layout::dense; }
-
-size_t Program::session_bytes() const {
-  if (!data_->is_open()) return 0;
-  Arena arena = Arena::measuring();
-  internal::SessionParts parts(arena, *data_);
-  return arena.used() + segment_alignment;
-}
-
-size_t Program::session_device_bytes(int space) const {
-  return data_->is_open() ? internal::device_state_bytes(*data_, space) : 0;
-}
 
 Error Program::verify_segments(ErrorInfo* info) const {
   TAPER_REQUIRE(data_->is_open(), invalid_argument);

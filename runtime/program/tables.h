@@ -198,4 +198,7 @@ uint64_t packing_key(const ProgramData&);
 /// The elements of constant `i`'s first dense encoding in the file, nullptr if there is none.
 const std::byte* dense_constant(Span<const std::byte> file, const ProgramView&, index_t i);
 
+/// Refuses memory of a device that does not start at a multiple of 64: invalid_argument.
+Error check_device_memory(Span<std::byte> memory, int space, ErrorInfo& info);
+
 }  // namespace taper::internal
