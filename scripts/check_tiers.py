@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Checks who includes whom, and that device code uses nothing that a microcontroller lacks.
 
-Three tiers: device, app, host. A file includes only its own tier and those before it. Device code (C++17) uses no heap,
-no exceptions, no RTTI, no containers and no streams; of the standard library only the headers in DEVICE_STD.
+Three tiers: device, app, host. A file includes only its own tier and those before it. Folders depend one way: no circle
+of includes leads from a folder back to it. Device code (C++17) uses no heap, no exceptions, no RTTI, no containers and no
+streams; of the standard library only the headers in DEVICE_STD.
 What the compiler makes of it is checked in check_objects.py.
 """
 import re
@@ -28,7 +29,6 @@ FORBIDDEN_EDGES = [
     (r"kernels/portable/", r"kernels/(optimized|quantized)/", "kernel libraries do not know each other"),
     (r"runtime/(?!extension/)", r"kernels/(portable|optimized|quantized)/", "the runtime takes kernels as a table"),
     (r"(runtime|kernels|exporter)/", r"delegates/", "delegates are handed in"),
-    (r"exporter/eager/", r"exporter/(trace|passes|emit|cli)/", "eager knows nothing of export"),
 ]
 
 DEVICE_STD = set(
@@ -96,6 +96,35 @@ def check(path, text):
                     yield number, f"device code uses {what}"
 
 
+def folder_of(path):
+    """The first two levels: exporter/eager with all below it, runtime/core, and kernels for what lies in kernels/ itself."""
+    return "/".join(path.split("/")[:-1][:2])
+
+
+def circles(files):
+    """Yields the shortest circle through each folder that stands in one: a list of (folder, includes that lead to the next)."""
+    includes = {}  # folder → folder → ["path:line includes target"]
+    for path, text in files.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            found = re.match(r'\s*#\s*include\s*"taper/([^"]+)"', line)
+            if found and folder_of(found[1]) != folder_of(path):
+                edges = includes.setdefault(folder_of(path), {})
+                edges.setdefault(folder_of(found[1]), []).append(f"{path}:{number} includes {found[1]}")
+    told = set()
+    for start in sorted(includes):
+        ways = [[start]]  # breadth first
+        seen = set()
+        while ways and start not in seen:
+            way = ways.pop(0)
+            for following in sorted(includes.get(way[-1], {})):
+                if following == start and frozenset(way) not in told:
+                    told.add(frozenset(way))
+                    yield [(a, includes[a][b]) for a, b in zip(way, way[1:] + [start])]
+                if following not in seen:
+                    seen.add(following)
+                    ways.append(way + [following])
+
+
 def main():
     files = sorted(p for folder in ["schema", "runtime", "kernels", "delegates", "exporter"]
                    for suffix in ["*.h", "*.cpp", "*.def"] for p in (ROOT / folder).rglob(suffix))
@@ -112,6 +141,11 @@ def main():
         for line, message in check(path, file.read_text(encoding="utf-8")):
             print(f"{path}:{line}: {message}")
             errors += 1
+    for circle in circles({f.relative_to(ROOT).as_posix(): f.read_text(encoding="utf-8") for f in files}):
+        print(f"folders depend on each other: {' → '.join(folder for folder, _ in circle + circle[:1])}")
+        for _, includes in circle:
+            print(*(f"  {include}" for include in includes[:5]), sep="\n")
+        errors += 1
     told = ", ".join(f"{count} {tier}" for tier, count in counts.items())
     print(f"tiers: {told} files, {errors} errors")
     return 1 if errors else 0

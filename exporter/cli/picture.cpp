@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/files.h"
-#include "taper/exporter/error.h"
 
 namespace taper::cli {
 namespace {

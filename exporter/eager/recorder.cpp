@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "taper/exporter/dim/type.h"
 #include "taper/exporter/eager/dispatch.h"
-#include "taper/exporter/ir/type.h"
 
 namespace taper::eager {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "taper/exporter/error.h"
+#include "taper/exporter/base/error.h"
 
 // Under the address sanitizer the cache's blocks, and what lies behind the slack of others, are out
 // of bounds.

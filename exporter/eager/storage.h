@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "taper/exporter/eager/location.h"
+#include "taper/exporter/base/location.h"
 
 namespace taper::eager {
 

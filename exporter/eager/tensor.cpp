@@ -2,12 +2,12 @@
 
 #include <cstring>
 
+#include "taper/exporter/dim/type.h"
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
-#include "taper/exporter/ir/type.h"
 
 namespace taper::eager {
 namespace {

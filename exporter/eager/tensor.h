@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "taper/exporter/eager/error.h"
-#include "taper/exporter/eager/location.h"
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/base/location.h"
+#include "taper/exporter/dim/dim.h"
 #include "taper/exporter/eager/storage.h"
-#include "taper/exporter/ir/dim.h"
 #include "taper/kernels/rule.h"
 #include "taper/runtime/core/tensor_ref.h"
 

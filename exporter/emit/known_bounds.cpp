@@ -4,7 +4,7 @@
 #include <limits>
 #include <optional>
 
-#include "taper/exporter/ir/bounds.h"
+#include "taper/exporter/dim/bounds.h"
 
 namespace taper::emit {
 namespace {

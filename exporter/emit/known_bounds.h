@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 
 namespace taper::emit {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 
 namespace taper::emit {
 

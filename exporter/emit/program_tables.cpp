@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "taper/exporter/error.h"
+#include "taper/exporter/base/error.h"
 #include "taper/runtime/program/format.h"
 
 namespace taper::emit {

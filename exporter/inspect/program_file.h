@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/kernel_sets.h"
-#include "taper/exporter/error.h"
 #include "taper/runtime/program/program.h"
 
 namespace taper::inspect {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "taper/exporter/error.h"
+#include "taper/exporter/base/error.h"
 #include "taper/runtime/core/dtype.h"
 
 namespace taper::io {

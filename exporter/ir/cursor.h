@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 #include "taper/runtime/core/tensor_ref.h"
 
 namespace taper::ir {

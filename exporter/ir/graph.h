@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "taper/exporter/eager/location.h"
-#include "taper/exporter/ir/type.h"
+#include "taper/exporter/base/location.h"
+#include "taper/exporter/dim/type.h"
 #include "taper/kernels/operators.h"
 
 namespace taper::ir {

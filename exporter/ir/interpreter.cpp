@@ -1,10 +1,10 @@
 #include "taper/exporter/ir/interpreter.h"
 
+#include "taper/exporter/dim/check.h"
 #include "taper/exporter/eager/control_flow.h"
 #include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/ir/boxing.h"
-#include "taper/exporter/ir/check.h"
 #include "taper/exporter/ir/control_flow.h"
 
 namespace taper::ir {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "taper/exporter/eager/error.h"
+#include "taper/exporter/base/error.h"
 
 namespace taper::nn::internal {
 

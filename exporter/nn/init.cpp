@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/autograd.h"
-#include "taper/exporter/eager/error.h"
 #include "taper/exporter/eager/ops/pointwise.h"
 #include "taper/exporter/eager/ops/random.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "taper/exporter/error.h"
+#include "taper/exporter/base/error.h"
 
 namespace taper::target {
 namespace {

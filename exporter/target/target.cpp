@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <span>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/eager/operator_info.h"
-#include "taper/exporter/error.h"
 
 namespace taper {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "taper/exporter/dim/check.h"
 #include "taper/exporter/eager/alias.h"
 #include "taper/exporter/eager/autograd.h"
-#include "taper/exporter/ir/check.h"
 
 namespace taper {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/tensor.h"
-#include "taper/exporter/error.h"
 #include "taper/runtime/core/dense_copy.h"
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/extension/module/module.h"

@@ -58,7 +58,7 @@ std::string refusal_of(const Parameter& p, const Argument& a) {
 }
 
 Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument& a, DType beside,
-                    eager::OwnedArguments& owned, Location here) {
+                    eager::OwnedArguments& owned) {
   if (std::holds_alternative<std::monostate>(a)) return Boxed::absent(p.kind, p.list);
   if (const std::string refusal = refusal_of(p, a); !refusal.empty())
     throw ExportError("argument " + std::string(p.name) + " " + refusal);
@@ -71,7 +71,7 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
   if (p.kind == Kind::tensor) {
     if (const auto* name = std::get_if<TensorName>(&a)) return owned.hold(tensor(*name));
     const Number n = number(a);
-    return owned.hold(n.as_tensor(dtype_for(n, beside), here));
+    return owned.hold(n.as_tensor(dtype_for(n, beside)));
   }
   if (p.list && p.kind == Kind::real) return owned.hold(std::get<std::vector<double>>(a));
   if (p.list) {
@@ -79,11 +79,11 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
     if (const auto* list = std::get_if<IntegerList>(&a)) {
       for (const auto& element : *list)
         dims.push_back(
-            std::visit([&](const auto& e) { return number(Argument(e)).dim(here); }, element));
+            std::visit([&](const auto& e) { return number(Argument(e)).dim(); }, element));
     } else if (const auto* booleans = std::get_if<std::vector<bool>>(&a)) {
       for (const bool b : *booleans) dims.push_back(Dim(int64_t{b}));
     } else if (tensors == nullptr) {
-      dims.push_back(number(a).dim(here));
+      dims.push_back(number(a).dim());
     }
     return owned.hold(p, std::move(dims));
   }
@@ -96,7 +96,7 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
   };
   switch (p.kind) {
     case Kind::integer:
-      return Boxed::of(number(a).dim(here));
+      return Boxed::of(number(a).dim());
     case Kind::boolean:
       return Boxed::of(known() != 0);
     case Kind::real:
@@ -106,7 +106,7 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
       if (n.is_known()) return Boxed::of(n.value());
       if (n.condition || info.op == &ops::_assert_scalar)
         return Boxed::of(true);  // an assertion: it becomes a check
-      return Boxed::of(n.dim(here));
+      return Boxed::of(n.dim());
     }
     case Kind::string:
       return owned.hold(std::get<std::string>(a));

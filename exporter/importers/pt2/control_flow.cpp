@@ -29,11 +29,11 @@ Values as_values(const Tensors& tensors) { return {tensors.begin(), tensors.end(
 
 /// Numbers as tensors of one element: what crosses the border of a body is a tensor. Whoever knows
 /// a name as that of a number reads it again (`Executor::read`).
-Tensors as_tensors(const Values& values, Location here) {
+Tensors as_tensors(const Values& values) {
   Tensors tensors;
   for (const GraphValue& value : values) {
     if (const auto* number = std::get_if<Number>(&value))
-      tensors.push_back(number->as_tensor(number->dtype(), here));
+      tensors.push_back(number->as_tensor(number->dtype()));
     else if (const auto* tensor = std::get_if<Tensor>(&value))
       tensors.push_back(*tensor);
     else
@@ -93,7 +93,7 @@ std::optional<Node> effect_of(const Node& node) {
   return call;
 }
 
-Values Executor::call_higher_order(const Node& node, Location here) {
+Values Executor::call_higher_order(const Node& node) {
   const std::string_view name = *higher_order_name(node.target);
   const auto rest = [&](size_t from) {
     Values list;
@@ -110,15 +110,15 @@ Values Executor::call_higher_order(const Node& node, Location here) {
   if (name == "with_effects") {
     const Node call = effect_of(node).value();
     const Values results =
-        higher_order_name(call.target) ? call_higher_order(call, here) : call_operator(call, here);
+        higher_order_name(call.target) ? call_higher_order(call) : call_operator(call);
     return joined({value(operand(node, 0))}, results);
   }
-  if (name == "cond") return call_cond(node, here);
-  if (name == "while_loop") return call_while_loop(node, here);
-  return call_scan(node, name == "scan", here);
+  if (name == "cond") return call_cond(node);
+  if (name == "while_loop") return call_while_loop(node);
+  return call_scan(node, name == "scan");
 }
 
-Values Executor::call_cond(const Node& node, Location here) const {
+Values Executor::call_cond(const Node& node) const {
   const GraphValue predicate = value(operand(node, 0));
   const Body then = body(operand(node, 1)), otherwise = body(operand(node, 2));
   const Values operands = values(operand(node, 3));
@@ -130,43 +130,42 @@ Values Executor::call_cond(const Node& node, Location here) const {
   for (const GraphValue& v : operands)
     if (const auto* tensor = std::get_if<Tensor>(&v)) tensors.push_back(*tensor);
   const auto side = [&](const Body& run) -> eager::Body {
-    return [run, operands, here](const Tensors& given) {
+    return [run, operands](const Tensors& given) {
       Values inputs = operands;
       size_t next = 0;
       for (GraphValue& v : inputs)
         if (std::holds_alternative<Tensor>(v)) v = given.at(next++);
-      return as_tensors(run(std::move(inputs)), here);
+      return as_tensors(run(std::move(inputs)));
     };
   };
-  return as_values(
-      eager::cond(as_tensors({predicate}, here)[0], side(then), side(otherwise), tensors, here));
+  return as_values(eager::cond(as_tensors({predicate})[0], side(then), side(otherwise), tensors));
 }
 
-Values Executor::call_while_loop(const Node& node, Location here) const {
+Values Executor::call_while_loop(const Node& node) const {
   const Body condition = body(operand(node, 0)), round = body(operand(node, 1));
   const Values additional = values(operand(node, 3));
   const auto run = [&](const Body& graph, const Tensors& carried) {
-    return as_tensors(graph(joined(as_values(carried), additional)), here);
+    return as_tensors(graph(joined(as_values(carried), additional)));
   };
   return as_values(eager::while_loop(
       [&](const Tensors& carried) { return part(run(condition, carried), 0, 1)[0]; },
       [&](const Tensors& carried) { return run(round, carried); },
-      as_tensors(values(operand(node, 2)), here), here));
+      as_tensors(values(operand(node, 2)))));
 }
 
-Values Executor::call_scan(const Node& node, bool carries, Location here) const {
+Values Executor::call_scan(const Node& node, bool carries) const {
   const Body run = body(operand(node, 0));
   const size_t first = carries ? 1 : 0;
-  const Tensors initial = carries ? as_tensors(values(operand(node, 1)), here) : Tensors{},
-                xs = as_tensors(values(operand(node, first + 1)), here);
+  const Tensors initial = carries ? as_tensors(values(operand(node, 1))) : Tensors{},
+                xs = as_tensors(values(operand(node, first + 1)));
   const Values additional = values(operand(node, first + 2));
-  const auto step = [run, additional, here](const Tensors& carried, const Tensors& slices) {
+  const auto step = [run, additional](const Tensors& carried, const Tensors& slices) {
     const Tensors results =
-        as_tensors(run(joined(joined(as_values(carried), as_values(slices)), additional)), here);
+        as_tensors(run(joined(joined(as_values(carried), as_values(slices)), additional)));
     const size_t count = carried.size();
     return eager::Scanned{part(results, 0, count), part(results, count, results.size() - count)};
   };
-  const eager::Scanned all = eager::scan(step, initial, xs, false, here);
+  const eager::Scanned all = eager::scan(step, initial, xs, false);
   return joined(as_values(all.carried), as_values(all.results));
 }
 

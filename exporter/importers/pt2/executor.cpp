@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "taper/exporter/dim/check.h"
 #include "taper/exporter/eager/dispatch.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/numbers.h"
@@ -11,7 +12,6 @@
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/importers/pt2/expression.h"
 #include "taper/exporter/importers/pt2/targets.h"
-#include "taper/exporter/ir/check.h"
 #include "taper/exporter/ir/parser.h"
 
 namespace taper::pt2 {
@@ -46,10 +46,10 @@ void assume(const Number& condition, std::string message) {
 std::string text_of(const Boxed& b) { return std::string(b.text, b.size); }
 
 /// The same of a tensor's only element, which must not be 0.
-void assume_element(const Tensor& tensor, std::string message, Location here) {
-  const Tensor holds = eager::ne(tensor, Scalar(int64_t{0}), here);
+void assume_element(const Tensor& tensor, std::string message) {
+  const Tensor holds = eager::ne(tensor, Scalar(int64_t{0}));
   const eager::CountBounds bounds(0, 1, "assertion");
-  const Dim element = eager::element_as_dim(eager::cast(holds, DType::i64, here), 0, 1, here);
+  const Dim element = eager::element_as_dim(eager::cast(holds, DType::i64), 0, 1);
   assume(Number::of(Check{Comparison::not_equal, element, 0, ""}), std::move(message));
 }
 
@@ -152,7 +152,7 @@ eager::Overload with_scalar(const Node& node, const eager::Overload& overload) {
 /// The arguments in the row's order. Numbers that stand for tensors take the dtype of those beside
 /// them.
 std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overload,
-                                  eager::OwnedArguments& owned, Location here) {
+                                  eager::OwnedArguments& owned) {
   const OperatorInfo& info = *overload.info;
   for (const NamedArgument& input : node.inputs)
     if (info.schema.find(parameter_name(overload, input.name)) < 0)
@@ -169,13 +169,13 @@ std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overl
     const Parameter& p = info.arguments[i];
     const bool written = i == 0 && overload.in_place;
     if (const Argument* given = find(node, written ? "self" : p.name))
-      boxed.push_back(box(info, p, *given, beside, owned, here));
+      boxed.push_back(box(info, p, *given, beside, owned));
     else if (p.has_fallback || p.optional)
       boxed.push_back(owned.fallback(p));
     else
       throw ExportError(std::string(info.name) + " lacks its argument " + std::string(p.name));
   }
-  if (follows_dtypes_ && info.schema.find("dtype") < 0) follow_dtype(node, boxed, owned, here);
+  if (follows_dtypes_ && info.schema.find("dtype") < 0) follow_dtype(node, boxed, owned);
   boxed.emplace_back();  // an operator without arguments has an address, too
   return boxed;
 }
@@ -183,46 +183,45 @@ std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overl
 /// An operator that gives a number, or that asserts something. In a trace the assertion becomes a
 /// check of the program.
 std::vector<GraphValue> Executor::call_number_operator(const Node& node, const OperatorInfo& info,
-                                                       std::vector<Boxed>& boxed,
-                                                       Location here) const {
+                                                       std::vector<Boxed>& boxed) const {
   if (info.op == &ops::item || info.op == &ops::_local_scalar_dense) {
     const auto* name = node.outputs.empty() ? nullptr : std::get_if<NumberName>(&node.outputs[0]);
-    return {read(name != nullptr ? name->name : "", boxed[0].tensor(), here)};
+    return {read(name != nullptr ? name->name : "", boxed[0].tensor())};
   }
   if (info.op == &ops::_assert_scalar) {
     const Number condition = number(node.inputs.at(0).value);
     if (!condition.is_known()) {
       if (condition.tensor.defined())
-        assume_element(condition.tensor, text_of(boxed.at(1)), here);
+        assume_element(condition.tensor, text_of(boxed.at(1)));
       else
         assume(condition, text_of(boxed.at(1)));
       return {};
     }
   }
   if (info.op == &ops::_assert_async && boxed[0].tensor().is_traced()) {
-    assume_element(boxed[0].tensor(), std::string(eager::nameless_assertion), here);
+    assume_element(boxed[0].tensor(), std::string(eager::nameless_assertion));
     return {};
   }
   if (info.op == &ops::_assert_async_msg && boxed[0].tensor().is_traced()) {
-    assume_element(boxed[0].tensor(), text_of(boxed.at(1)), here);
+    assume_element(boxed[0].tensor(), text_of(boxed.at(1)));
     return {};
   }
   if (info.op == &ops::_linalg_check_errors && boxed[0].tensor().is_traced()) {
-    assume_element(eager::logical_not(eager::any(boxed[0].tensor(), here), here),
-                   eager::message_of_info(text_of(boxed.at(1))), here);
+    assume_element(eager::logical_not(eager::any(boxed[0].tensor())),
+                   eager::message_of_info(text_of(boxed.at(1))));
     return {};
   }
-  const Boxed result = eager::dispatch_number(info, boxed.data(), here);
+  const Boxed result = eager::dispatch_number(info, boxed.data(), place());
   return result.present ? std::vector<GraphValue>{number_of(result)} : std::vector<GraphValue>{};
 }
 
-std::vector<GraphValue> Executor::call_operator(const Node& node, Location here) {
+std::vector<GraphValue> Executor::call_operator(const Node& node) {
   const eager::Overload overload = with_scalar(node, find_runnable(*operator_name(node.target)));
   const OperatorInfo& info = *overload.info;
   eager::OwnedArguments owned;
-  std::vector<Boxed> boxed = bind(node, overload, owned, here);
+  std::vector<Boxed> boxed = bind(node, overload, owned);
   if (info.number != nullptr || info.op == &ops::item || info.op == &ops::_local_scalar_dense)
-    return call_number_operator(node, info, boxed, here);
+    return call_number_operator(node, info, boxed);
 
   if (info.op == &ops::as_strided)
     if (const auto* self = std::get_if<TensorName>(&node.inputs.at(0).value))
@@ -241,15 +240,15 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
       throw ExportError(
           "writes in place into a view that is a copy here, because results are "
           "row-major: write into the tensor itself, or call contiguous() before view");
-    eager::dispatch_in_place(info, boxed.data(), self, here);
+    eager::dispatch_in_place(info, boxed.data(), self, place());
     values.emplace_back(std::in_place_type<Tensor>, self);
     return values;
   }
   std::vector<Tensor> results(static_cast<size_t>(info.schema.result_count));
   if (info.schema.result_count == 1 && info.schema.results[0].list)
-    results = eager::dispatch_list(info, boxed.data(), here);
+    results = eager::dispatch_list(info, boxed.data(), place());
   else
-    eager::dispatch(info, boxed.data(), results.data(), here);
+    eager::dispatch(info, boxed.data(), results.data(), place());
   if (node.gives_view && memory_of(results[0]) != memory_of(boxed[0].tensor()))
     copies_.insert(memory_of(results[0]));
   for (Tensor& t : results) {
@@ -263,7 +262,7 @@ std::vector<GraphValue> Executor::call_operator(const Node& node, Location here)
 
 // The number `name` in a tensor's only element. While tracing an integer becomes a symbol, which
 // may be a size; reals and booleans stay tensors.
-Number Executor::read(const std::string& name, const Tensor& tensor, Location here) const {
+Number Executor::read(const std::string& name, const Tensor& tensor) const {
   if (!tensor.is_traced() || is_floating(tensor.dtype()) || tensor.dtype() == DType::boolean)
     return Number::of(tensor);
   ElementSymbol symbol;
@@ -277,17 +276,17 @@ Number Executor::read(const std::string& name, const Tensor& tensor, Location he
                 maximum = symbol.range.maximum.value_or(std::numeric_limits<int64_t>::max());
   const eager::CountBounds bounds(std::max<int64_t>(minimum, 0), maximum,
                                   symbol.name.empty() ? name : symbol.name);
-  return Number::of(eager::element_as_dim(tensor, minimum, maximum, here));
+  return Number::of(eager::element_as_dim(tensor, minimum, maximum, place()));
 }
 
 // Bodies give and take tensors only.
-GraphValue Executor::as_number(const std::string& name, GraphValue value, Location here) const {
+GraphValue Executor::as_number(const std::string& name, GraphValue value) const {
   const auto* tensor = std::get_if<Tensor>(&value);
-  return tensor == nullptr ? value : read(name, *tensor, here);
+  return tensor == nullptr ? value : read(name, *tensor);
 }
 
 void Executor::follow_dtype(const Node& node, std::vector<Boxed>& boxed,
-                            eager::OwnedArguments& owned, Location here) const {
+                            eager::OwnedArguments& owned) const {
   const auto* tensor =
       node.outputs.size() == 1 ? std::get_if<TensorName>(&node.outputs[0]) : nullptr;
   if (tensor == nullptr) return;
@@ -295,7 +294,7 @@ void Executor::follow_dtype(const Node& node, std::vector<Boxed>& boxed,
   if (!recorded.dtype() || !is_floating(*recorded.dtype())) return;
   for (Boxed& b : boxed)
     if (b.kind == Kind::tensor && !b.list && b.present && is_floating(b.tensor().dtype()))
-      b = owned.hold(eager::cast(b.tensor(), *recorded.dtype(), here));
+      b = owned.hold(eager::cast(b.tensor(), *recorded.dtype()));
 }
 
 // Of "Symbol('u0', integer=True)".
@@ -353,17 +352,17 @@ void Executor::learn_sizes(const std::string& name, const Tensor& tensor) {
     learn(sizes[d], tensor.size(static_cast<int64_t>(d)));
 }
 
-std::vector<GraphValue> Executor::call_number_function(const Node& node, Location here) {
+std::vector<GraphValue> Executor::call_number_function(const Node& node) {
   const NamedNumberFunction& function = *find_number_function(node.target);
   std::vector<Number> operands;
   for (const NamedArgument& input : node.inputs) operands.push_back(number(input.value));
   if (static_cast<int>(operands.size()) != function.operands)
     throw ExportError(node.target + " takes " + std::to_string(function.operands) +
                       " numbers, got " + std::to_string(operands.size()));
-  return {function.run(operands, here)};
+  return {function.run(operands)};
 }
 
-void Executor::define(const Node& node, std::vector<GraphValue> results, Location here) {
+void Executor::define(const Node& node, std::vector<GraphValue> results) {
   size_t next = 0;
   const auto next_result = [&]() -> GraphValue& {
     if (next == results.size())
@@ -379,7 +378,7 @@ void Executor::define(const Node& node, std::vector<GraphValue> results, Locatio
     if (tensor->is_traced() && eager::recorder() != nullptr) eager::recorder()->name(*tensor, name);
   };
   const auto define_number = [&](const std::string& name) {
-    const GraphValue& value = values_[name] = as_number(name, next_result(), here);
+    const GraphValue& value = values_[name] = as_number(name, next_result());
     const auto* number = std::get_if<Number>(&value);
     const auto expression = graph_.numbers.find(name);
     if (number == nullptr || !number->is_dim() || expression == graph_.numbers.end()) return;
@@ -400,18 +399,18 @@ void Executor::define(const Node& node, std::vector<GraphValue> results, Locatio
 
 void Executor::run_node(const Node& node) {
   const Location here = location_of(node);
-  PlaceScope place(here);
+  const PlaceScope scope(here);
   eager::ModuleScope module(node.module);
   std::vector<GraphValue> results;
   try {
     if (find_number_function(node.target) != nullptr)
-      results = call_number_function(node, here);
+      results = call_number_function(node);
     else if (higher_order_name(node.target))
-      results = call_higher_order(node, here);
+      results = call_higher_order(node);
     else
-      results = call_operator(node, here);
+      results = call_operator(node);
     if (observer_) observer_(node, results);
-    define(node, std::move(results), here);
+    define(node, std::move(results));
   } catch (const EagerError& e) {
     throw EagerError({}, std::string(e.what()) + " (node " + node.describe() +
                              (node.module.empty() ? "" : ", module " + node.module) + ")");
@@ -476,7 +475,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
     if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))
       values_[t->name] = std::move(inputs[i]);
     else if (const auto* n = std::get_if<NumberName>(&graph_.inputs[i]))
-      values_[n->name] = as_number(n->name, std::move(inputs[i]), {});
+      values_[n->name] = as_number(n->name, std::move(inputs[i]));
   }
   const std::vector<std::vector<std::string>> last_uses = find_last_uses(graph_);
   std::set<std::string> doubtful;  // values that follow from stand-ins

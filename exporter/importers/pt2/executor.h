@@ -68,17 +68,15 @@ class Executor {
 
  private:
   void run_node(const Node& node);
-  std::vector<GraphValue> call_operator(const Node& node, Location here);
+  std::vector<GraphValue> call_operator(const Node& node);
   std::vector<GraphValue> call_number_operator(const Node& node, const eager::OperatorInfo& info,
-                                               std::vector<eager::Boxed>& boxed,
-                                               Location here) const;
+                                               std::vector<eager::Boxed>& boxed) const;
   std::vector<eager::Boxed> bind(const Node& node, const eager::Overload& overload,
-                                 eager::OwnedArguments& owned, Location here);
-  std::vector<GraphValue> call_higher_order(const Node& node, Location here);
-  std::vector<GraphValue> call_number_function(const Node& node, Location here);
+                                 eager::OwnedArguments& owned);
+  std::vector<GraphValue> call_higher_order(const Node& node);
+  std::vector<GraphValue> call_number_function(const Node& node);
   eager::Boxed box(const eager::OperatorInfo& info, const Parameter& parameter,
-                   const Argument& argument, DType follows, eager::OwnedArguments& owned,
-                   Location here);
+                   const Argument& argument, DType follows, eager::OwnedArguments& owned);
   GraphValue value(const Argument& argument) const;
   const eager::Tensor& tensor(const TensorName& name) const;
   Number number(const Argument& argument) const;
@@ -86,20 +84,20 @@ class Executor {
   /// A subgraph as a function, which needs this executor no more.
   using Body = std::function<std::vector<GraphValue>(std::vector<GraphValue> inputs)>;
   Body body(const Argument& graph, bool follows_dtypes = false) const;
-  std::vector<GraphValue> call_cond(const Node& node, Location here) const;
-  std::vector<GraphValue> call_while_loop(const Node& node, Location here) const;
-  std::vector<GraphValue> call_scan(const Node& node, bool carries, Location here) const;
-  Number read(const std::string& name, const eager::Tensor& tensor, Location here) const;
-  GraphValue as_number(const std::string& name, GraphValue value, Location here) const;
+  std::vector<GraphValue> call_cond(const Node& node) const;
+  std::vector<GraphValue> call_while_loop(const Node& node) const;
+  std::vector<GraphValue> call_scan(const Node& node, bool carries) const;
+  Number read(const std::string& name, const eager::Tensor& tensor) const;
+  GraphValue as_number(const std::string& name, GraphValue value) const;
   void follow_dtype(const Node& node, std::vector<eager::Boxed>& boxed,
-                    eager::OwnedArguments& owned, Location here) const;
+                    eager::OwnedArguments& owned) const;
   ElementSymbol element_in(std::string_view expression) const;
   ElementSymbol element_in_results(const Node& node) const;
   bool define_stand_ins(const Node& node);
   [[noreturn]] void fail_with_all() const;
   void learn(const SymInt& expression, Dim value);
   void learn_sizes(const std::string& name, const eager::Tensor& tensor);
-  void define(const Node& node, std::vector<GraphValue> results, Location here);
+  void define(const Node& node, std::vector<GraphValue> results);
 
   const Graph& graph_;
   const Assumptions& assumptions_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 
 namespace taper::pt2 {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "taper/exporter/error.h"
-#include "taper/exporter/ir/check.h"
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/dim/check.h"
 #include "taper/exporter/ir/parser.h"
 
 namespace taper::pt2 {

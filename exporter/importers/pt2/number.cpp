@@ -36,12 +36,11 @@ double to_double(const Number& n) { return n.value().to<double>(); }
 
 /// By `integers` where both are sizes, by `reals` where both are known, else by `tensors`.
 template <class Integers, class Reals, class Tensors>
-Number binary(Operands x, Location here, const Integers& integers, const Reals& reals,
-              const Tensors& tensors) {
+Number binary(Operands x, const Integers& integers, const Reals& reals, const Tensors& tensors) {
   if (are_dims(x)) return Number::of(integers(x[0].numerator, x[1].numerator));
   if (are_known(x)) return Number::of(static_cast<double>(reals(to_double(x[0]), to_double(x[1]))));
   const DType dtype = is_real(x) ? DType::f64 : DType::i64;
-  return Number::of(tensors(x[0].as_tensor(dtype, here), x[1].as_tensor(dtype, here)));
+  return Number::of(tensors(x[0].as_tensor(dtype), x[1].as_tensor(dtype)));
 }
 
 // Python's % and //: exact, where a - floor(a / b) * b rounds the quotient first. 1 // 0.1 is 9.
@@ -59,44 +58,42 @@ double floor_divide(double a, double b) {
   return whole - below > 0.5 ? below + 1 : below;
 }
 
-Number add(Operands x, Location here) {
+Number add(Operands x) {
   return binary(
-      x, here, [](Dim a, Dim b) { return a + b; }, [](double a, double b) { return a + b; },
-      [&](const Tensor& a, const Tensor& b) { return eager::add(a, b, 1, here); });
+      x, [](Dim a, Dim b) { return a + b; }, [](double a, double b) { return a + b; },
+      [](const Tensor& a, const Tensor& b) { return eager::add(a, b); });
 }
-Number sub(Operands x, Location here) {
+Number sub(Operands x) {
   return binary(
-      x, here, [](Dim a, Dim b) { return a - b; }, [](double a, double b) { return a - b; },
-      [&](const Tensor& a, const Tensor& b) { return eager::sub(a, b, 1, here); });
+      x, [](Dim a, Dim b) { return a - b; }, [](double a, double b) { return a - b; },
+      [](const Tensor& a, const Tensor& b) { return eager::sub(a, b); });
 }
-Number mul(Operands x, Location here) {
+Number mul(Operands x) {
   return binary(
-      x, here, [](Dim a, Dim b) { return a * b; }, [](double a, double b) { return a * b; },
-      [&](const Tensor& a, const Tensor& b) { return eager::mul(a, b, here); });
+      x, [](Dim a, Dim b) { return a * b; }, [](double a, double b) { return a * b; },
+      [](const Tensor& a, const Tensor& b) { return eager::mul(a, b); });
 }
-Number floordiv(Operands x, Location here) {
+Number floordiv(Operands x) {
   return binary(
-      x, here, [](Dim a, Dim b) { return a / b; }, floor_divide,
-      [&](const Tensor& a, const Tensor& b) { return eager::floor_divide(a, b, here); });
+      x, [](Dim a, Dim b) { return a / b; }, floor_divide,
+      [](const Tensor& a, const Tensor& b) { return eager::floor_divide(a, b); });
 }
-Number mod(Operands x, Location here) {
+Number mod(Operands x) {
   return binary(
-      x, here, [](Dim a, Dim b) { return a % b; }, floor_modulo,
-      [&](const Tensor& a, const Tensor& b) { return eager::remainder(a, b, here); });
+      x, [](Dim a, Dim b) { return a % b; }, floor_modulo,
+      [](const Tensor& a, const Tensor& b) { return eager::remainder(a, b); });
 }
-Number maximum(Operands x, Location here) {
+Number maximum(Operands x) {
   return binary(
-      x, here, [](Dim a, Dim b) { return max(a, b); },
-      [](double a, double b) { return std::max(a, b); },
-      [&](const Tensor& a, const Tensor& b) { return eager::maximum(a, b, here); });
+      x, [](Dim a, Dim b) { return max(a, b); }, [](double a, double b) { return std::max(a, b); },
+      [](const Tensor& a, const Tensor& b) { return eager::maximum(a, b); });
 }
-Number minimum(Operands x, Location here) {
+Number minimum(Operands x) {
   return binary(
-      x, here, [](Dim a, Dim b) { return min(a, b); },
-      [](double a, double b) { return std::min(a, b); },
-      [&](const Tensor& a, const Tensor& b) { return eager::minimum(a, b, here); });
+      x, [](Dim a, Dim b) { return min(a, b); }, [](double a, double b) { return std::min(a, b); },
+      [](const Tensor& a, const Tensor& b) { return eager::minimum(a, b); });
 }
-Number truediv(Operands x, Location here) {
+Number truediv(Operands x) {
   if (are_known(x)) return Number::of(to_double(x[0]) / to_double(x[1]));
   if (are_dims(x)) {
     Number quotient;
@@ -104,10 +101,9 @@ Number truediv(Operands x, Location here) {
     quotient.numerator = x[0].numerator, quotient.denominator = x[1].numerator;
     return quotient;
   }
-  return Number::of(
-      eager::div(x[0].as_tensor(DType::f64, here), x[1].as_tensor(DType::f64, here), here));
+  return Number::of(eager::div(x[0].as_tensor(DType::f64), x[1].as_tensor(DType::f64)));
 }
-Number power(Operands x, Location here) {
+Number power(Operands x) {
   if (are_dims(x) && x[1].numerator.is_constant() && x[1].numerator.value() >= 0 &&
       x[1].numerator.value() < 63) {
     Dim result = 1;
@@ -115,54 +111,58 @@ Number power(Operands x, Location here) {
     return Number::of(result);
   }
   if (are_known(x)) return Number::of(std::pow(to_double(x[0]), to_double(x[1])));
-  return Number::of(
-      eager::pow(x[0].as_tensor(DType::f64, here), x[1].as_tensor(DType::f64, here), here));
+  return Number::of(eager::pow(x[0].as_tensor(DType::f64), x[1].as_tensor(DType::f64)));
 }
 /// a * 2^b, and the floor of a / 2^b, for a constant b.
 template <bool left>
-Number shift(Operands x, Location here) {
-  const Dim count = x[1].dim(here);
+Number shift(Operands x) {
+  const Dim count = x[1].dim();
   if (!count.is_constant() || count.value() < 0 || count.value() > 62)
-    throw EagerError(here, "a number is shifted by " + count.to_string() +
-                               ", which must be a constant in [0, 62]");
+    throw EagerError("a number is shifted by " + count.to_string() +
+                     ", which must be a constant in [0, 62]");
   const Dim factor = int64_t{1} << count.value();
-  return Number::of(left ? x[0].dim(here) * factor : x[0].dim(here) / factor);
+  return Number::of(left ? x[0].dim() * factor : x[0].dim() / factor);
 }
 
-Number negate(Operands x, Location here) {
+Number negate(Operands x) {
   const Number zero = x[0].kind == Kind::real ? Number::of(-0.0) : Number::of(Dim(0));
   const Number operands[] = {zero, x[0]};
-  return sub(operands, here);
+  return sub(operands);
 }
-Number positive(Operands x, Location) { return x[0]; }
+Number positive(Operands x) { return x[0]; }
 
 // ---- rounding and conversion
 
-Number trunc(Operands x, Location here) {
+Number trunc(Operands x) {
   const Number& n = x[0];
   if (n.kind == Kind::integer) return n;
   if (n.is_known()) return Number::of(Dim(static_cast<int64_t>(std::trunc(to_double(n)))));
   if (!n.tensor.defined() && n.kind == Kind::real && proves_at_least(n.numerator, 0) &&
       proves_at_least(n.denominator, 1))
     return Number::of(n.numerator / n.denominator);
-  return Number::of(
-      eager::cast(eager::trunc(n.as_tensor(DType::f64, here), here), DType::i64, here));
+  return Number::of(eager::cast(eager::trunc(n.as_tensor(DType::f64)), DType::i64));
 }
-Number to_real(Operands x, Location here) {
+Number to_real(Operands x) {
   const Number& n = x[0];
   if (n.kind == Kind::real) return n;
   if (n.is_known()) return Number::of(to_double(n));
   const Number operands[] = {n, Number::of(Dim(1))};
-  return truediv(operands, here);
+  return truediv(operands);
 }
-Number square_root(Operands x, Location here) {
+Number square_root(Operands x) {
   if (x[0].is_known()) return Number::of(std::sqrt(to_double(x[0])));
-  return Number::of(eager::sqrt(x[0].as_tensor(DType::f64, here), here));
+  return Number::of(eager::sqrt(x[0].as_tensor(DType::f64)));
 }
 
 // ---- comparisons and logic
 
-Number compare(Comparison comparison, Operands x, Location here) {
+Tensor compare(Comparison comparison, const Tensor& a, const Tensor& b) {
+  return comparison == Comparison::equal       ? eager::eq(a, b)
+         : comparison == Comparison::not_equal ? eager::ne(a, b)
+         : comparison == Comparison::less      ? eager::lt(a, b)
+                                               : eager::le(a, b);
+}
+Number compare(Comparison comparison, Operands x) {
   if (are_dims(x)) {
     const Dim a = x[0].numerator, b = x[1].numerator;
     const auto [always, never] = [&]() -> std::pair<bool, bool> {
@@ -187,22 +187,18 @@ Number compare(Comparison comparison, Operands x, Location here) {
                       : comparison == Comparison::less      ? a < b
                                                             : a <= b);
   }
-  const Tensor a = x[0].as_tensor(DType::f64, here), b = x[1].as_tensor(DType::f64, here);
-  return Number::of(comparison == Comparison::equal       ? eager::eq(a, b, here)
-                    : comparison == Comparison::not_equal ? eager::ne(a, b, here)
-                    : comparison == Comparison::less      ? eager::lt(a, b, here)
-                                                          : eager::le(a, b, here));
+  return Number::of(compare(comparison, x[0].as_tensor(DType::f64), x[1].as_tensor(DType::f64)));
 }
 template <Comparison comparison, bool swapped = false>
-Number compared(Operands x, Location here) {
-  if (!swapped) return compare(comparison, x, here);
+Number compared(Operands x) {
+  if (!swapped) return compare(comparison, x);
   const Number operands[] = {x[1], x[0]};
-  return compare(comparison, operands, here);
+  return compare(comparison, operands);
 }
 
 bool truth(const Number& n) { return to_double(n) != 0; }
 
-Number logical_not(Operands x, Location here) {
+Number logical_not(Operands x) {
   const Number& n = x[0];
   if (n.is_known()) return Number::of(!truth(n));
   if (n.condition) {  // not (a <= b) is b < a
@@ -223,26 +219,26 @@ Number logical_not(Operands x, Location here) {
     }
     return Number::of(c);
   }
-  return Number::of(eager::logical_not(n.as_tensor(DType::boolean, here), here));
+  return Number::of(eager::logical_not(n.as_tensor(DType::boolean)));
 }
-Number logical_and(Operands x, Location here) {
+Number logical_and(Operands x) {
   for (size_t i = 0; i < 2; ++i)
     if (x[i].is_known()) return truth(x[i]) ? x[1 - i] : Number::of(false);
-  return Number::of(eager::logical_and(x[0].as_tensor(DType::boolean, here),
-                                       x[1].as_tensor(DType::boolean, here), here));
+  return Number::of(
+      eager::logical_and(x[0].as_tensor(DType::boolean), x[1].as_tensor(DType::boolean)));
 }
-Number logical_or(Operands x, Location here) {
+Number logical_or(Operands x) {
   for (size_t i = 0; i < 2; ++i)
     if (x[i].is_known()) return truth(x[i]) ? Number::of(true) : x[1 - i];
-  return Number::of(eager::logical_or(x[0].as_tensor(DType::boolean, here),
-                                      x[1].as_tensor(DType::boolean, here), here));
+  return Number::of(
+      eager::logical_or(x[0].as_tensor(DType::boolean), x[1].as_tensor(DType::boolean)));
 }
 /// sym_ite(condition, then, else)
-Number select(Operands x, Location here) {
+Number select(Operands x) {
   if (x[0].is_known()) return truth(x[0]) ? x[1] : x[2];
   const DType dtype = is_real(x.subspan(1)) ? DType::f64 : dtype_of(x[1].kind);
-  return Number::of(eager::where(x[0].as_tensor(DType::boolean, here), x[1].as_tensor(dtype, here),
-                                 x[2].as_tensor(dtype, here), here));
+  return Number::of(
+      eager::where(x[0].as_tensor(DType::boolean), x[1].as_tensor(dtype), x[2].as_tensor(dtype)));
 }
 
 constexpr NamedNumberFunction functions[] = {
@@ -322,30 +318,26 @@ Scalar Number::value() const {
   return kind == Kind::boolean ? Scalar(numerator.value() != 0) : Scalar(numerator.value());
 }
 
-Dim Number::dim(Location here) const {
+Dim Number::dim() const {
   if (is_dim() || (kind == Kind::boolean && is_known())) return numerator;
   if (kind == Kind::real)
-    throw EagerError(here, "the model gives a real number where an integer is needed");
-  throw DataDependentError(here, "a size depends on the elements of a tensor");
+    throw EagerError("the model gives a real number where an integer is needed");
+  throw DataDependentError("a size depends on the elements of a tensor");
 }
 
-Tensor Number::as_tensor(DType dtype, Location here) const {
-  if (tensor.defined()) return eager::cast(tensor, dtype, here);
+Tensor Number::as_tensor(DType dtype) const {
+  if (tensor.defined()) return eager::cast(tensor, dtype);
   if (condition) {
-    const Tensor a = of(condition->left).as_tensor(DType::i64, here),
-                 b = of(condition->right).as_tensor(DType::i64, here);
-    const Tensor holds = condition->comparison == Comparison::equal       ? eager::eq(a, b, here)
-                         : condition->comparison == Comparison::not_equal ? eager::ne(a, b, here)
-                         : condition->comparison == Comparison::less      ? eager::lt(a, b, here)
-                                                                          : eager::le(a, b, here);
-    return eager::cast(holds, dtype, here);
+    const Tensor a = of(condition->left).as_tensor(DType::i64),
+                 b = of(condition->right).as_tensor(DType::i64);
+    return eager::cast(compare(condition->comparison, a, b), dtype);
   }
-  if (is_known()) return eager::scalar_tensor(value(), dtype, here);
+  if (is_known()) return eager::scalar_tensor(value(), dtype);
   if (kind == Kind::real)
-    return eager::cast(eager::div(of(numerator).as_tensor(DType::f64, here),
-                                  of(denominator).as_tensor(DType::f64, here), here),
-                       dtype, here);
-  return eager::dim_as_tensor(numerator, dtype, here);
+    return eager::cast(
+        eager::div(of(numerator).as_tensor(DType::f64), of(denominator).as_tensor(DType::f64)),
+        dtype);
+  return eager::dim_as_tensor(numerator, dtype);
 }
 
 const NamedNumberFunction* find_number_function(std::string_view name) {

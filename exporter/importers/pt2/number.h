@@ -34,13 +34,13 @@ struct Number {
   Scalar value() const;
   /// As a size or an index. Throws EagerError if only the run's elements tell it, or if it is no
   /// integer.
-  Dim dim(Location here) const;
+  Dim dim() const;
   /// As a 0-dim tensor of `dtype`.
-  eager::Tensor as_tensor(DType dtype, Location here) const;
+  eager::Tensor as_tensor(DType dtype) const;
 };
 
 /// A function on numbers by its name in the graph: "_operator.add", "math.trunc", "torch.sym_max".
-using NumberFunction = Number (*)(std::span<const Number> operands, Location here);
+using NumberFunction = Number (*)(std::span<const Number> operands);
 struct NamedNumberFunction {
   std::string_view name;
   int operands;

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "taper/exporter/dim/check.h"
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/importers/pt2/model_data.h"
 #include "taper/exporter/importers/pt2/targets.h"
-#include "taper/exporter/ir/check.h"
 
 namespace taper::pt2 {
 
@@ -176,7 +176,8 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
     } else if (tensor != nullptr) {
       outputs.push_back(*tensor);
     } else if (const auto* number = std::get_if<Number>(&results[i])) {
-      outputs.push_back(number->as_tensor(number->dtype(), {}));
+      const PlaceScope scope{Location()};  // no line of the model
+      outputs.push_back(number->as_tensor(number->dtype()));
     } else {
       outputs.emplace_back();
     }

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "taper/exporter/error.h"
+#include "taper/exporter/base/error.h"
 
 namespace taper::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "taper/exporter/base/error.h"
 #include "taper/exporter/eager/kernel_sets.h"
-#include "taper/exporter/error.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/target/kernel_table.h"
 

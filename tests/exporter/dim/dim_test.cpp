@@ -1,11 +1,11 @@
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
-#include "taper/exporter/eager/error.h"
+#include "taper/exporter/base/error.h"
 
 namespace taper {
 namespace {

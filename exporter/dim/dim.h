@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "taper/exporter/eager/location.h"
-#include "taper/exporter/error.h"
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/base/location.h"
 #include "taper/kernels/rule.h"
 
 namespace taper {

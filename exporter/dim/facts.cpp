@@ -1,5 +1,5 @@
 // What shape rules ask about symbolic extents.
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 
 namespace taper {
 

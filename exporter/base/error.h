@@ -1,11 +1,25 @@
+// What the host side throws.
 #pragma once
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include "taper/exporter/eager/location.h"
-#include "taper/exporter/error.h"
+#include "taper/exporter/base/location.h"
 
 namespace taper {
+
+/// The message says what failed, where, and what to do about it.
+class ExportError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A symbolic size was used where only a number will do: in an `if`, as a loop bound, converted to
+/// an integer.
+class SymbolicValueError : public ExportError {
+ public:
+  using ExportError::ExportError;
+};
 
 /// A mistake in a call of an eager function. The message says where, what is wrong, and what is
 /// allowed:

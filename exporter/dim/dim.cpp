@@ -1,4 +1,4 @@
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 
 #include <algorithm>
 #include <mutex>
@@ -8,8 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "taper/exporter/eager/error.h"
-#include "taper/exporter/ir/polynomial.h"
+#include "taper/exporter/base/error.h"
+#include "taper/exporter/dim/polynomial.h"
 
 namespace taper {
 namespace {

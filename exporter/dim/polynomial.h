@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "taper/exporter/ir/bounds.h"
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/bounds.h"
+#include "taper/exporter/dim/dim.h"
 
 namespace taper::internal {
 

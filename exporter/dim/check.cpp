@@ -1,4 +1,4 @@
-#include "taper/exporter/ir/check.h"
+#include "taper/exporter/dim/check.h"
 
 namespace taper {
 namespace {

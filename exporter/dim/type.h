@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "taper/exporter/ir/dim.h"
+#include "taper/exporter/dim/dim.h"
 
 namespace taper::ir {
 

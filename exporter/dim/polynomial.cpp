@@ -1,4 +1,4 @@
-#include "taper/exporter/ir/polynomial.h"
+#include "taper/exporter/dim/polynomial.h"
 
 #include <algorithm>
 #include <iterator>

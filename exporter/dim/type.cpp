@@ -1,4 +1,4 @@
-#include "taper/exporter/ir/type.h"
+#include "taper/exporter/dim/type.h"
 
 #include <algorithm>
 
