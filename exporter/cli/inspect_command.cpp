@@ -8,7 +8,6 @@
 #include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/inspect/graph_html.h"
-#include "taper/exporter/inspect/graph_svg.h"
 #include "taper/exporter/inspect/summary.h"
 #include "taper/exporter/io/file.h"
 
@@ -23,8 +22,8 @@ struct InspectArguments {
 
 std::string check_picture(const std::string& path) {
   const std::string kind = std::filesystem::path(path).extension().string();
-  const bool known = kind == ".svg" || kind == ".html" || kind == ".htm";
-  return known ? "" : path + ": the name of a picture must end in .svg or .html";
+  return kind == ".html" || kind == ".htm" ? ""
+                                           : path + ": the name of a picture must end in .html";
 }
 
 void write_graph(const inspect::ProgramFile& file, const InspectArguments& options) {
@@ -32,12 +31,8 @@ void write_graph(const inspect::ProgramFile& file, const InspectArguments& optio
   for (index_t i = 0; i < file.program().method_count(); ++i)
     if (options.method.empty() || i == inspect::find_method(file.program(), options.method))
       graphs.push_back(inspect::method_graph(file.program(), i));
-  const std::filesystem::path kind = std::filesystem::path(options.graph).extension();
   std::ostringstream picture;
-  if (kind == ".html" || kind == ".htm")
-    inspect::write_html(picture, file.path().filename().string(), graphs);
-  else
-    inspect::write_svg(picture, graphs);
+  inspect::write_html(picture, file.path().filename().string(), graphs);
   io::write_file(options.graph, std::as_bytes(std::span(picture.view())));
 }
 
@@ -66,15 +61,15 @@ void add_inspect_command(CommandLine& line, std::ostream& out) {
   command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
   command.option("--method", options->method, "Prints only this method; default: all methods");
   command
-      .option("--graph", options->graph,
-              "Draws the graphs of the methods: FILE.html (modules open and close) or FILE.svg")
+      .option(
+          "--graph", options->graph,
+          "Draws the graphs of the methods as a page, FILE.html, on which modules open and close")
       .value_name("FILE")
       .checked_by(check_picture);
   command.flag("--json", options->json, "Prints JSON instead of text; sizes are in bytes");
   add_import_options(command, options->import);
   command.footer(R"(Examples:
   taper inspect lenet.taper
-  taper inspect lenet.taper --graph lenet.svg
   taper inspect model.pt2 --graph model.html)");
   command.does([options, &out] { inspect_program(*options, out); });
 }

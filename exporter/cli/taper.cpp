@@ -11,7 +11,7 @@ constexpr char footer[] = R"(Examples:
   taper export resnet20.pt2 -o resnet20.taper
   taper check resnet20.taper resnet20.io.safetensors
   taper compare resnet20.pt2 resnet20.taper --input x=photo.npy
-  taper inspect lenet.taper --graph lenet.svg
+  taper inspect lenet.taper --graph lenet.html
   taper run lenet.taper --input digit.png
   taper profile lenet.taper --dim batch=64 --trace lenet.json
   taper export lenet.taper --target portable --kernels lenet_kernels.cpp --header lenet.h

@@ -9,7 +9,7 @@
 namespace taper::inspect {
 namespace {
 
-constexpr int deepest = 16;  // what is deeper stays one name, so that no file asks for more
+constexpr int deepest_level = 16;  // what is deeper stays one name, so that no file asks for more
 constexpr size_t most_children = 128, part_length = 64;
 
 /// All module paths as a tree of names; 0 is the model.
@@ -20,7 +20,7 @@ class Paths {
   int add(const std::string& path) {
     int at = 0;
     for (size_t begin = 0; begin < path.size();) {
-      size_t end = names_[at].depth + 1 == deepest ? path.npos : path.find('.', begin);
+      size_t end = names_[at].depth + 1 == deepest_level ? path.npos : path.find('.', begin);
       end = std::min(end, path.size());
       at = child(at, path.substr(begin, end - begin));
       begin = end + 1;

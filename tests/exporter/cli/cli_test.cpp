@@ -284,14 +284,14 @@ TEST(taper_inspect, gives_the_same_as_json_and_parts_that_make_up_the_file) {
 }
 
 TEST(taper_inspect, draws_the_graphs) {
-  const auto svg = scratch_file("graph.svg");
-  const Outcome o = taper_command("inspect", tests::counter().string(), "--graph", svg.string());
+  const auto html = scratch_file("graph.html");
+  const Outcome o = taper_command("inspect", tests::counter().string(), "--graph", html.string());
   EXPECT_EQ(o.code, success) << o.err;
   EXPECT_THAT(taper_command("inspect", tests::counter().string(), "--graph", "x.png").err,
-              HasSubstr(".svg or .html"));
-  const std::string picture = content(svg);
+              HasSubstr("must end in .html"));
+  const std::string picture = content(html);
   for (const char* text :
-       {"<svg", "count", "twice", "add.Tensor", "f32[2]", "writes total", "</svg>"})
+       {"<html", "count", "twice", "add.Tensor", "f32[2]", "writes total", "</html>"})
     EXPECT_THAT(picture, HasSubstr(text));
 }
 
