@@ -16,6 +16,7 @@ namespace taper {
 namespace portable {
 struct SmallFloat {};    ///< f16, bf16
 struct SmallInteger {};  ///< bool, u8, i8, i16, i32
+struct NarrowNumber {};  ///< the same without bool
 struct AnyElement {};    ///< every dtype; the kernel looks at `view.dtype()`
 }  // namespace portable
 
@@ -27,6 +28,11 @@ template <>
 struct dtypes_of<portable::SmallInteger> {
   static constexpr DTypeSet set =
       one(DType::boolean) | one(DType::u8) | one(DType::i8) | one(DType::i16) | one(DType::i32);
+};
+template <>
+struct dtypes_of<portable::NarrowNumber> {
+  static constexpr DTypeSet set =
+      one(DType::u8) | one(DType::i8) | one(DType::i16) | one(DType::i32);
 };
 template <>
 struct dtypes_of<portable::AnyElement> {
@@ -47,6 +53,10 @@ struct compute_of<SmallFloat> {
 };
 template <>
 struct compute_of<SmallInteger> {
+  using type = int64_t;
+};
+template <>
+struct compute_of<NarrowNumber> {
   using type = int64_t;
 };
 template <class E>

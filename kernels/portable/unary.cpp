@@ -2,23 +2,6 @@
 #include "taper/kernels/portable/unary_functions.h"
 #include "taper/kernels/shapes/pointwise.h"
 
-namespace taper {
-
-namespace portable {
-struct NarrowNumber {};  ///< u8, i8, i16, i32: of a bool, ~ is not the complement
-template <>
-struct compute_of<NarrowNumber> {
-  using type = int64_t;
-};
-}  // namespace portable
-template <>
-struct dtypes_of<portable::NarrowNumber> {
-  static constexpr DTypeSet set =
-      one(DType::u8) | one(DType::i8) | one(DType::i16) | one(DType::i32);
-};
-
-}  // namespace taper
-
 namespace taper::portable {
 
 TAPER_UNARY_NUMERIC(abs, Abs)

@@ -1,5 +1,5 @@
 // Rules of the operators that quantize and dequantize: sizes of the input, in the dtype that the
-// call names. What the scales must be is checked where an operator is taken apart.
+// call names, and scales that fit these sizes.
 #pragma once
 #include "taper/kernels/rule.h"
 #include "taper/kernels/shapes/checks.h"
@@ -11,7 +11,10 @@ template <class D>
 bool quantized(Facts<D>& facts, const TensorType<D>& input, DType dtype, TensorType<D>& out) {
   out.like(input, dtype);
   return facts.require(is_floating(input.dtype) && input.dtype != DType::f64,
-                       TAPER_TEXT("input must be f32, f16 or bf16"));
+                       TAPER_TEXT("input must be f32, f16 or bf16")) &&
+         facts.require(
+             dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32,
+             TAPER_TEXT("the dtype must be u8, i8, i16 or i32"));
 }
 template <class D>
 bool dequantized(Facts<D>& facts, const TensorType<D>& input, DType dtype, DType out_dtype,
@@ -21,6 +24,36 @@ bool dequantized(Facts<D>& facts, const TensorType<D>& input, DType dtype, DType
                        TAPER_TEXT("input does not have the dtype that the call names"));
 }
 inline DType dtype_or_f32(Maybe<DType> dtype) { return dtype.present ? dtype.value : DType::f32; }
+
+template <class D>
+bool is_single(Facts<D>& facts, const TensorType<D>& t) {
+  return facts.equal(t.numel(), D(1),
+                     TAPER_TEXT("scale and zero_point must have one element, not {}"));
+}
+
+/// A vector with an element for each index of x along `axis`.
+template <class D>
+bool is_along(Facts<D>& facts, const TensorType<D>& vector, int64_t axis, const TensorType<D>& x) {
+  return facts.require(x.rank > 0, TAPER_TEXT("a tensor of rank 0 has no channels")) &&
+         normalize_dim(facts, axis, x.rank) &&
+         facts.require(vector.rank == 1,
+                       TAPER_TEXT("scales and zero_points must have rank 1, not {}"),
+                       vector.rank) &&
+         facts.equal(vector[0], x[static_cast<int>(axis)],
+                     TAPER_TEXT("there are {} scales or zero points for {} channels"));
+}
+
+/// One element for each row of x, which broadcasts over the row.
+template <class D>
+bool is_for_rows(Facts<D>& facts, const TensorType<D>& t, const TensorType<D>& x) {
+  if (!facts.require(t.rank == x.rank && x.rank > 0 && facts.is_one(t[x.rank - 1]),
+                     TAPER_TEXT("scales and zero_points must have one element for each row")))
+    return false;
+  for (int d = 0; d + 1 < x.rank; ++d)
+    if (!facts.equal(t[d], x[d], TAPER_TEXT("{} scales or zero points stand beside {} rows")))
+      return false;
+  return true;
+}
 
 }  // namespace internal
 
@@ -37,9 +70,11 @@ template <>
 struct Rule<ops::quantized_decomposed_quantize_per_tensor_tensor> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
-                    const TensorType<D>&, int64_t, int64_t, DType dtype, TensorType<D>& out) {
-    return internal::quantized(facts, input, dtype, out);
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scale,
+                    const TensorType<D>& zero_point, int64_t, int64_t, DType dtype,
+                    TensorType<D>& out) {
+    return internal::quantized(facts, input, dtype, out) && internal::is_single(facts, scale) &&
+           internal::is_single(facts, zero_point);
   }
 };
 template <>
@@ -56,10 +91,24 @@ template <>
 struct Rule<ops::quantized_decomposed_quantize_per_channel> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
-                    const TensorType<D>&, int64_t, int64_t, int64_t, DType dtype,
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
+                    const TensorType<D>& zero_points, int64_t axis, int64_t, int64_t, DType dtype,
                     TensorType<D>& out) {
-    return internal::quantized(facts, input, dtype, out);
+    return internal::quantized(facts, input, dtype, out) &&
+           internal::is_along(facts, scales, axis, input) &&
+           internal::is_along(facts, zero_points, axis, input);
+  }
+};
+template <>
+struct Rule<ops::quantized_decomposed_quantize_per_token> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
+                    const TensorType<D>& zero_points, int64_t, int64_t, DType dtype,
+                    TensorType<D>& out) {
+    return internal::quantized(facts, input, dtype, out) &&
+           internal::is_for_rows(facts, scales, input) &&
+           internal::is_for_rows(facts, zero_points, input);
   }
 };
 template <>
@@ -87,20 +136,35 @@ template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_tensor_tensor> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
-                    const TensorType<D>&, int64_t, int64_t, DType dtype, Maybe<DType> out_dtype,
-                    TensorType<D>& out) {
-    return internal::dequantized(facts, input, dtype, internal::dtype_or_f32(out_dtype), out);
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scale,
+                    const TensorType<D>& zero_point, int64_t, int64_t, DType dtype,
+                    Maybe<DType> out_dtype, TensorType<D>& out) {
+    return internal::dequantized(facts, input, dtype, internal::dtype_or_f32(out_dtype), out) &&
+           internal::is_single(facts, scale) && internal::is_single(facts, zero_point);
   }
 };
 template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_channel> {
   static constexpr Promotion promotion = Promotion::none;
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
-                    const TensorType<D>*, int64_t, int64_t, int64_t, DType dtype,
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
+                    const TensorType<D>* zero_points, int64_t axis, int64_t, int64_t, DType dtype,
                     Maybe<DType> out_dtype, TensorType<D>& out) {
-    return internal::dequantized(facts, input, dtype, internal::dtype_or_f32(out_dtype), out);
+    return internal::dequantized(facts, input, dtype, internal::dtype_or_f32(out_dtype), out) &&
+           internal::is_along(facts, scales, axis, input) &&
+           (zero_points == nullptr || internal::is_along(facts, *zero_points, axis, input));
+  }
+};
+template <>
+struct Rule<ops::quantized_decomposed_dequantize_per_token> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
+                    const TensorType<D>& zero_points, int64_t, int64_t, DType dtype,
+                    DType output_dtype, TensorType<D>& out) {
+    return internal::dequantized(facts, input, dtype, output_dtype, out) &&
+           internal::is_for_rows(facts, scales, input) &&
+           internal::is_for_rows(facts, zero_points, input);
   }
 };
 template <>

@@ -1,6 +1,9 @@
 // What the golden cases do not show: refusals, and fake quantization on the tape.
 #include <gmock/gmock.h>
 
+#include "taper/exporter/eager/decompositions/decomposition.h"
+#include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/eager/run_kernel.h"
 #include "taper/exporter/exporter.h"
 #include "taper/tests/kernels/eager_check.h"
 
@@ -172,6 +175,98 @@ TEST(choose_qparams_affine, leaves_a_check_where_a_symbol_may_be_one_block) {
   EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), false), 1);
   EXPECT_EQ(checks_of(Dim::symbol("rows", 5, 16), false), 0);
   EXPECT_EQ(checks_of(Dim::symbol("rows", 1, 8), true), 0);
+}
+
+// ---- kernels
+
+template <class A>
+Boxed box(const A& argument) {
+  if constexpr (std::is_same_v<A, int64_t>)
+    return Boxed::of(Dim(argument));
+  else
+    return Boxed::of(argument);
+}
+/// The kernel gives the bits of the parts, with and without gaps in memory.
+template <const Operator& op, class... A>
+void expect_bits_of_parts(const Tensor& input, const A&... rest) {
+  for (const Tensor& x : {input, scattered(input)}) {
+    Boxed boxed[] = {Boxed::of(x), box(rest)...};
+    EXPECT_FALSE(info_of(op).decomposition->in_parts(boxed));
+    EXPECT_TRUE(some_kernel_fits(info_of(op), boxed));
+    Tensor parts;
+    dispatch_in_parts(info_of(op), boxed, &parts, here);
+    expect_same_bits_with_two_threads([&] { return call<op>(here, x, rest...); });
+    expect_same_bits(call<op>(here, x, rest...), parts);
+  }
+}
+const std::vector<Ints> shapes = {{0}, {1}, {5}, {3, 129}, {2, 0, 4}, {2, 7, 300}, {3, 40000}};
+
+TEST(quantize_per_tensor, has_a_kernel_with_the_bits_of_its_parts) {
+  for (const Ints& sizes : shapes)
+    for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+      const Tensor x = random_tensor(sizes, 1, dtype);
+      for (const auto& [low, high, integer] : {std::tuple{int64_t{-128}, int64_t{127}, DType::i8},
+                                               {0, 255, DType::u8},
+                                               {-32768, 32767, DType::i16},
+                                               {INT32_MIN, INT32_MAX, DType::i32}})
+        for (const int64_t zero : {0, 3}) {
+          expect_bits_of_parts<ops::quantized_decomposed_quantize_per_tensor>(x, 0.03, zero, low,
+                                                                              high, integer);
+          expect_bits_of_parts<ops::quantized_decomposed_quantize_per_tensor_tensor>(
+              x, to(full({1}, Scalar(0.03)), DType::f64), integers({zero}), low, high, integer);
+        }
+    }
+}
+TEST(dequantize_per_tensor, has_a_kernel_with_the_bits_of_its_parts) {
+  for (const Ints& sizes : shapes)
+    for (const DType dtype : {DType::u8, DType::i8, DType::i16, DType::i32}) {
+      const Tensor q = to(mul(random_tensor(sizes), 40), dtype);
+      expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_tensor>(
+          q, 0.03, int64_t{3}, int64_t{0}, int64_t{100}, dtype, DType::f32);
+      expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_tensor_tensor>(
+          q, full({}, Scalar(0.03)), integers({3}, DType::i32), int64_t{0}, int64_t{100}, dtype,
+          DType::f32);
+    }
+}
+TEST(quantize_per_channel, has_kernels_with_the_bits_of_its_parts) {
+  for (const Ints& sizes : shapes)
+    for (const DType scale_dtype : {DType::f32, DType::f64})
+      for (int64_t axis = 0; axis < static_cast<int64_t>(sizes.size()); ++axis) {
+        const Ints channels = {sizes[static_cast<size_t>(axis)]};
+        const Tensor scales = to(add(abs(random_tensor(channels, 2)), Scalar(0.01)), scale_dtype);
+        const Tensor zeros = to(mul(random_tensor(channels, 3), 9), DType::i64);
+        expect_bits_of_parts<ops::quantized_decomposed_quantize_per_channel>(
+            random_tensor(sizes), scales, zeros, axis, int64_t{-128}, int64_t{127}, DType::i8);
+        expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_channel>(
+            to(mul(random_tensor(sizes), 40), DType::i8), scales, zeros,
+            axis - static_cast<int64_t>(sizes.size()), int64_t{-128}, int64_t{127}, DType::i8,
+            DType::f32);
+      }
+}
+TEST(quantize_per_token, has_kernels_with_the_bits_of_its_parts) {
+  for (const Ints& sizes : shapes)
+    for (const DType scale_dtype : {DType::f32, DType::f64}) {
+      Ints rows = sizes;
+      rows.back() = 1;
+      const Tensor scales = to(add(abs(random_tensor(rows, 2)), Scalar(0.01)), scale_dtype);
+      const Tensor zeros = to(mul(random_tensor(rows, 3), 9), DType::i64);
+      expect_bits_of_parts<ops::quantized_decomposed_quantize_per_token>(
+          random_tensor(sizes), scales, zeros, int64_t{-128}, int64_t{127}, DType::i8);
+      expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_token>(
+          to(mul(random_tensor(sizes), 40), DType::i8), scales, zeros, int64_t{-128}, int64_t{127},
+          DType::i8, DType::f32);
+    }
+}
+TEST(quantize_per_token, leaves_scales_of_lower_rank_and_halves_to_its_parts) {
+  const Tensor x = random_tensor({1, 3, 4}), zeros = integers({0, 1, 2});
+  const Tensor q = call<ops::quantized_decomposed_quantize_per_token>(
+      here, x, ones({3, 1}), reshape(zeros, {3, 1}), int64_t{-128}, int64_t{127}, DType::i8);
+  EXPECT_EQ(to_string(q.sizes()), "(1, 3, 4)");
+  EXPECT_EQ(call<ops::quantized_decomposed_dequantize_per_token>(
+                here, q, ones({1, 3, 1}), reshape(zeros, {1, 3, 1}), int64_t{-128}, int64_t{127},
+                DType::i8, DType::f16)
+                .dtype(),
+            DType::f16);
 }
 
 // ---- fake quantization

@@ -18,8 +18,8 @@ Tensor single(const Tensor& t, std::string_view what, DType dtype, std::string_v
   return cast(reshape(t, {}), dtype);
 }
 
-Tensor along(const Tensor& vector, std::string_view what, int64_t axis, const Tensor& x,
-             std::string_view op) {
+int64_t channel_of(const Tensor& vector, std::string_view what, int64_t axis, const Tensor& x,
+                   std::string_view op) {
   if (x.rank() == 0) refuse(op, "a tensor of rank 0 has no channels");
   const int64_t dim = decompositions::checked_dim(axis, x.rank(), op, x);
   const Dim channels = x.size(dim);
@@ -27,8 +27,14 @@ Tensor along(const Tensor& vector, std::string_view what, int64_t axis, const Te
     refuse(op, std::string(what) + " " + to_string(vector.sizes()) + " must have size (" +
                    channels.to_string() + "), that of " + to_string(x.sizes()) + " along axis " +
                    std::to_string(axis));
+  return dim;
+}
+
+Tensor along(const Tensor& vector, std::string_view what, int64_t axis, const Tensor& x,
+             std::string_view op) {
+  const int64_t dim = channel_of(vector, what, axis, x, op);
   Dims sizes(static_cast<size_t>(x.rank()), Dim(1));
-  sizes[static_cast<size_t>(dim)] = channels;
+  sizes[static_cast<size_t>(dim)] = x.size(dim);
   return reshape(vector, sizes);
 }
 

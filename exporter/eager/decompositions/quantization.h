@@ -22,8 +22,11 @@ Tensor unclamped(const Tensor& x, const Number& inverse, const Number& zero_poin
 
 /// The one number in a tensor of any rank, with rank 0. Throws if there are more or none.
 Tensor single(const Tensor& t, std::string_view what, DType dtype, std::string_view op);
-/// A vector with one number for each index of x along `axis`, shaped to broadcast with x. Throws if
-/// x has no such axis, or the vector another size.
+/// The dimension that `axis` names. Throws if x has no such axis, or the vector not one number for
+/// each index along it.
+int64_t channel_of(const Tensor& vector, std::string_view what, int64_t axis, const Tensor& x,
+                   std::string_view op);
+/// The vector, shaped to broadcast with x. Throws as `channel_of`.
 Tensor along(const Tensor& vector, std::string_view what, int64_t axis, const Tensor& x,
              std::string_view op);
 

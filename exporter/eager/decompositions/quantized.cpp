@@ -125,17 +125,60 @@ std::pair<Tensor, Tensor> range_of_elements(const Arguments<op>& a) {
   return with_zero(min(x), max(x));
 }
 
+template <const Operator& op>
+constexpr bool has(std::string_view parameter) {
+  return position_of(schema<op>, parameter) >= 0;
+}
+/// What kernels leave to the parts: results in half precision, scales that broadcast over several
+/// dimensions, and wrong arguments, because the parts say what is wrong.
+template <const Operator& op>
+bool in_parts(const Boxed* arguments) try {
+  const Arguments<op> a(arguments);
+  const Tensor input = a.template tensor<"input">();
+  if constexpr (has<op>("out_dtype") || has<op>("output_dtype")) {
+    quantized(a);
+    if constexpr (has<op>("out_dtype")) {
+      if (out_dtype(a) != DType::f32) return true;
+    } else if (a.template dtype<"output_dtype">() != DType::f32) {
+      return true;
+    }
+  } else {
+    to_quantize(a);
+    check_range(a.template integer<"quant_min">(), a.template integer<"quant_max">(),
+                a.template dtype<"dtype">(), name_of(a));
+  }
+  if constexpr (has<op>("axis")) {
+    channel_of(a.template tensor<"scales">(), "scales", a.template integer<"axis">(), input,
+               name_of(a));
+    if (a.template has<"zero_points">())
+      channel_of(a.template tensor<"zero_points">(), "zero_points", a.template integer<"axis">(),
+                 input, name_of(a));
+  } else if constexpr (has<op>("scales")) {
+    check_tokens(a);
+    for (const Tensor& t : {a.template tensor<"scales">(), a.template tensor<"zero_points">()})
+      if (t.rank() != input.rank() || t.rank() == 0 || !proves_equal(t.size(-1), 1)) return true;
+  } else if constexpr (std::string_view(op.text).find("Tensor scale") != std::string_view::npos) {
+    for (const Tensor& t : {a.template tensor<"scale">(), a.template tensor<"zero_point">()})
+      if (!proves_equal(t.numel(), 1)) return true;
+  }
+  return false;
+} catch (const EagerError&) {
+  return true;
+}
+
 }  // namespace
 
 // ---- per tensor
 
-TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_quantize_per_tensor, false,
+                       in_parts<ops::quantized_decomposed_quantize_per_tensor>) {
   const Tensor steps = mul(widened(to_quantize(a)), Scalar(1 / a.real<"scale">()));
   const Tensor whole = round(steps);
   const int64_t zero = a.integer<"zero_point">();
   return {as_integers(a, zero == 0 ? whole : add(whole, Scalar(zero)))};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor_tensor) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_quantize_per_tensor_tensor, false,
+                       in_parts<ops::quantized_decomposed_quantize_per_tensor_tensor>) {
   const Tensor zero = single(a, a.tensor<"zero_point">(), "zero_point", DType::f32);
   return {as_integers(a, unclamped(to_quantize(a), inverse_scale(a), zero))};
 }
@@ -149,12 +192,16 @@ TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor_tensor2) {
   const Tensor raised = maximum(moved, number(a.tensor<"quant_min">(), "quant_min"));
   return {cast(minimum(raised, number(a.tensor<"quant_max">(), "quant_max")), a.dtype<"dtype">())};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_tensor, false,
+                       in_parts<ops::quantized_decomposed_dequantize_per_tensor>) {
   const Tensor x = cast(quantized(a), out_dtype(a));
   const int64_t zero = a.integer<"zero_point">();
   return {mul(zero == 0 ? x : sub(x, Scalar(zero)), Scalar(a.real<"scale">()))};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor) { return {dequantized(a)}; }
+TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_tensor_tensor, false,
+                       in_parts<ops::quantized_decomposed_dequantize_per_tensor_tensor>) {
+  return {dequantized(a)};
+}
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor2) { return {dequantized(a)}; }
 
 // Half precision ends with the division; the rest is computed in f32, and the zero point in
@@ -180,12 +227,14 @@ TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_symmetric_tensor) {
 
 // ---- per channel
 
-TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_channel) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_quantize_per_channel, false,
+                       in_parts<ops::quantized_decomposed_quantize_per_channel>) {
   const Tensor inverse = reciprocal(along_axis(a, a.tensor<"scales">(), "scales"));
   const Tensor zero = along_axis(a, a.tensor<"zero_points">(), "zero_points");
   return {as_integers(a, unclamped(to_quantize(a), inverse, zero))};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_channel) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_channel, false,
+                       in_parts<ops::quantized_decomposed_dequantize_per_channel>) {
   const DType dtype = out_dtype(a);
   Tensor x = cast(quantized(a), dtype);
   if (a.has<"zero_points">())
@@ -214,12 +263,14 @@ TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_per_token_asymmetric) {
                             add(neg(scaled_most), Scalar(high)));
   return {cast(scale, DType::f64), cast(round(clamp(zero, low, high)), DType::i64)};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_token) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_quantize_per_token, false,
+                       in_parts<ops::quantized_decomposed_quantize_per_token>) {
   check_tokens(a);
   const Tensor scaled = mul(to_quantize(a), reciprocal(a.tensor<"scales">()));
   return {moved_then_rounded(a, scaled, a.tensor<"zero_points">())};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_token) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_token, false,
+                       in_parts<ops::quantized_decomposed_dequantize_per_token>) {
   check_tokens(a);
   const Tensor moved = sub(quantized(a), a.tensor<"zero_points">());
   return {cast(mul(moved, a.tensor<"scales">()), a.dtype<"output_dtype">())};
