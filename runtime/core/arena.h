@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "taper/runtime/core/span.h"
 
@@ -15,12 +16,15 @@ class Arena {
   explicit Arena(Span<std::byte> region)
       : begin_(region.data()), size_(static_cast<size_t>(region.size())), measuring_(false) {}
 
-  /// `count` uninitialised objects, or nullptr: check `exhausted()`, not the pointer (a measuring
-  /// arena has none).
+  /// `count` objects, not initialised, or nullptr: check `exhausted()`, not the pointer (a
+  /// measuring arena has none).
   template <class T>
   T* take(index_t count, size_t alignment = alignof(T)) {
     return static_cast<T*>(take_bytes(count, sizeof(T), alignment));
   }
+
+  /// Whether pieces that are taken from now on start as zeros.
+  void set_clearing(bool clears) { clears_ = clears; }
 
   bool is_measuring() const { return measuring_; }
   bool exhausted() const { return exhausted_; }
@@ -40,12 +44,13 @@ class Arena {
       return exhausted_ = true, nullptr;
     void* piece = measuring_ ? nullptr : begin_ + used_ + padding;
     used_ = end;
+    if (clears_ && piece != nullptr) std::memset(piece, 0, bytes);
     return piece;
   }
 
   std::byte* begin_ = nullptr;
   size_t size_ = 0, used_ = 0;
-  bool measuring_ = true, exhausted_ = false;
+  bool measuring_ = true, exhausted_ = false, clears_ = false;
 };
 
 }  // namespace taper

@@ -35,7 +35,9 @@ MethodData empty(const ProgramData& program, internal::SessionData* session, ind
 Error build(Arena& arena, const ProgramData& program, internal::SessionData* session, index_t index,
             const Threads* threads, MethodData*& built, ErrorInfo& info) {
   MethodData m = empty(program, session, index);
+  arena.set_clearing(true);
   MethodData* place = take(arena, program, m);
+  arena.set_clearing(false);
   if (place == nullptr) {
     Arena measure = Arena::measuring();
     (void)take(measure, program, m);

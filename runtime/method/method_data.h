@@ -138,8 +138,8 @@ struct MethodData {
   const char* debug_text(index_t i, uint32_t (format::InstructionDebug::*text)() const) const;
 };
 
-/// Takes the tables of a method from the arena (nothing is written while it measures); false if
-/// memory does not suffice.
+/// Takes the tables of a method, all zeros, from an arena that clears (nothing is written while it
+/// measures); false if memory does not suffice.
 bool take_tables(Arena&, const ProgramData&, MethodData&);
 
 /// Fills tables with what does not change: dependences, dtypes, arguments, kernels. invalid_program

@@ -143,7 +143,6 @@ void fill_groups(MethodData& m) {
 void fill_blocks(MethodData& m) {
   for (index_t i = 0; i < m.view.buffers.size(); ++i) {
     const format::Buffer& b = m.view.buffers[i];
-    m.blocks[i] = {};
     Symbols& bits = m.blocks[i].bits = m.number_bits[b.size_bytes()];
     if (b.region() == format::Region::io) continue;
     for (const uint32_t below : m.view.above.part(b.above_first(), b.above_count()))
@@ -154,7 +153,6 @@ void fill_blocks(MethodData& m) {
 // `pool` is what lists of tensors and of expressions lie in; taken in the same order as take_tables
 // counts it.
 void fill_slot(MethodData& m, const format::Argument& a, Slot& s, int64_t*& pool) {
-  s = Slot{};
   s.kind = static_cast<Kind>(a.kind());
   s.present = a.form() != ArgumentForm::absent;
   s.size = a.count();
@@ -326,7 +324,6 @@ Error fill_tables(MethodData& m) {
                        ? m.program->layout_of(v.storage_index())
                        : Layout::dense};
   }
-  for (index_t i = 0; i < m.view.shapes.size(); ++i) m.shapes[i] = {};
   int64_t* pool = m.list_pool;
   for (index_t i = 0; i < m.view.arguments.size(); ++i)
     fill_slot(m, m.view.arguments[i], m.slots[i], pool);
@@ -335,20 +332,15 @@ Error fill_tables(MethodData& m) {
     const format::Instruction& in = m.view.instructions[i];
     Instruction& out = m.instructions[i];
     const Step step = step_of(m, in);
-    void* plan = in.kind() == InstructionKind::kernel ? out.plan : nullptr;
-    out = {};
-    if (in.kind() == InstructionKind::kernel) {
+    if (in.kind() == InstructionKind::kernel)
       out.kernel = m.program->kernels[in.target()];
-      if (out.kernel->end != nullptr) std::memset(plan, 0, out.kernel->plan_bytes);
-    } else {
+    else
       out.control.target = in.target(), out.control.condition = in.condition();
-    }
     int space = m.program->space_of_queue(in.queue());
     if (step == Step::wait) space = m.program->space_of_queue(static_cast<int>(in.target()));
     out.space = static_cast<uint8_t>(space & 0x7f);
     if (step == Step::loop_begin) out.control.target = counters_of(m, i);
     out.arguments = m.slots + in.arguments_first();
-    out.plan = plan;
     out.queue = in.queue();
     out.step = out.fresh = step;
     out.depends = bits_of_instruction(m, i, false);
@@ -358,7 +350,6 @@ Error fill_tables(MethodData& m) {
           TAPER_TEXT("symbol {} is bound before the first instruction and cannot be bound again"),
           in.target());
   }
-  for (index_t i = 0; i < m.view.inputs.size(); ++i) m.given[i] = {};
   fill_groups(m);
   return Error::ok;
 }

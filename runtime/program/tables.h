@@ -124,7 +124,7 @@ struct ProgramData {
   const void** constants;       ///< address of each constant's elements; nullptr: not in this file
   Device* devices[max_spaces];  ///< of each space; nullptr: the host
   int space_count;
-  const PackedConstants* packed;  ///< nullptr: all constants are dense
+  const PackedConstants* packed;              ///< nullptr: all constants are dense
   mutable std::atomic<uint32_t> sessions{0};  ///< open ones, or `closed`
 
   static constexpr uint32_t closed = UINT32_MAX;

@@ -67,6 +67,8 @@ TEST(verifier, has_a_row_for_each_refusal_in_its_source) {
     }
   std::map<std::string, int> texts = texts_of("program", "");
   EXPECT_GT(texts.size(), 60u);
+  // the caller's mistake, not the file's: device_test has it
+  EXPECT_EQ(texts.erase("the memory of space {} must lie at a multiple of {} bytes"), 1u);
   for (const auto& [text, count] :
        texts_of("method", R"re(Error::(?:invalid_program|not_supported),\s*)re"))
     texts[text] += count;
