@@ -24,11 +24,11 @@ std::filesystem::path end_of_links(std::filesystem::path path) {
   return path;
 }
 
-// A device or a pipe takes its bytes in order. Errors are reported of `name`.
-void write_in_order(const std::filesystem::path& path, const std::filesystem::path& name,
-                    const Bytes& head, std::span<const std::span<const std::byte>> pieces) {
+// A device or a pipe takes its bytes in order.
+void write_in_order(const std::filesystem::path& path, const Bytes& head,
+                    std::span<const std::span<const std::byte>> pieces) {
   std::ofstream out(path, std::ios::binary);
-  if (!out) throw failure(name, "cannot create");
+  if (!out) throw failure(path, "cannot create");
   const auto write = [&](std::span<const std::byte> bytes) {
     out.write(reinterpret_cast<const char*>(bytes.data()),
               static_cast<std::streamsize>(bytes.size()));
@@ -36,7 +36,7 @@ void write_in_order(const std::filesystem::path& path, const std::filesystem::pa
   write(head);
   for (const std::span<const std::byte> bytes : pieces) write(bytes);
   out.close();
-  if (!out) throw failure(name, "cannot write");
+  if (!out) throw failure(path, "cannot write");
 }
 
 }  // namespace
@@ -72,14 +72,13 @@ void write_file(const std::filesystem::path& path,
 void write_file(const std::filesystem::path& path, size_t head_bytes,
                 const std::function<Bytes()>& head,
                 std::span<const std::span<const std::byte>> pieces) {
-  const std::filesystem::path target = end_of_links(path);
   std::error_code error;
-  const std::filesystem::file_status before = std::filesystem::status(target, error);
+  const std::filesystem::file_status before = std::filesystem::status(path, error);
   // A device, a pipe or a folder cannot be replaced.
   if (std::filesystem::exists(before) && !std::filesystem::is_regular_file(before))
-    return write_in_order(target, path, head(), pieces);
+    return write_in_order(path, head(), pieces);
 
-  internal::NewFile file(target, path.string());
+  internal::NewFile file(end_of_links(path), path.string());
   uint64_t offset = head_bytes;
   for (const std::span<const std::byte> bytes : pieces) {
     file.write(offset, bytes);

@@ -155,7 +155,10 @@ struct Module::Parts {
                          fixed ? Region::Use::all : Region::Use::part));
     Result<Method> method =
         Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
-    if (!method.ok()) return info.error = method.error(), fail(info);
+    if (!method.ok()) {
+      regions.pop_back();  // of a method that is not there
+      return info.error = method.error(), fail(info);
+    }
     return method;
   }
 

@@ -114,6 +114,15 @@ TEST(write_file, writes_to_a_device_and_reports_a_full_one) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
   EXPECT_EQ(files_in(folder), 2);
 }
+TEST(write_file, writes_into_a_pipe_that_only_a_link_of_the_system_names) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  write("/proc/self/fd/" + std::to_string(ends[1]), "through the pipe");
+  char bytes[32] = {};
+  EXPECT_EQ(::read(ends[0], bytes, sizeof bytes), 16);
+  EXPECT_STREQ(bytes, "through the pipe");
+  ::close(ends[0]), ::close(ends[1]);
+}
 
 TEST(write_file, refuses_a_folder) {
   const auto folder = empty_folder();
