@@ -134,11 +134,12 @@ void add_import_options(Command& command, ImportChoice& choice) {
   command.option("--model", choice.model, "The model to use, if a .pt2 holds several")
       .value_name("NAME");
   command
-      .option(
-          "--dim", choice.dims,
-          "Bounds a size of a .pt2, inside the bounds of the file: s77=1..64. x.0=batch:1..64 "
-          "bounds and names dimension 0 of input x; u0*u1=1..16 bounds an expression. Repeat the "
-          "option for several sizes")
+      .option("--dim", choice.dims,
+              "Gives a size of a .pt2 narrower bounds. Repeat the option for several sizes.\n"
+              "  s77=1..64           a symbol of the file\n"
+              "  x.0=batch:1..64     dimension 0 of input x, and its name\n"
+              "  x.0=1               dimension 0 of input x, fixed\n"
+              "  \"u0*u1=1..16\"      an expression")
       .value_name("NAME=LOW..HIGH")
       .one_value();
 }

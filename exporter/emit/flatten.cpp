@@ -55,7 +55,7 @@ class Flattener {
     add_nodes(graph);
   }
 
-  /// What decides is read now, unless nothing that runs can change it.
+  /// Reads a predicate now, because a later instruction may change it. Constants and inputs stay.
   void test(const Value* predicate, const ir::Node& node) {
     if (flat_.root_of(predicate)->origin == Value::Origin::result)
       add({StepKind::test, &node, predicate});

@@ -235,7 +235,7 @@ class Placer {
       if (b.io) b.first = 0, b.last = end();
   }
 
-  /// What lies on something else has its place, too.
+  /// A value that lies on another value gets the place of that value.
   void place_all() {
     for (const auto& [base, other] : flat_.aliases)
       if (const auto at = result_.places.find(root_of(other)); at != result_.places.end())

@@ -38,8 +38,9 @@ void MappedFile::swap(MappedFile& other) noexcept {
 
 namespace {
 
-// Who copies what he writes reads all first: pages are fetched at once, which takes a fifth of the
-// time of fetching each when it is touched. Before they may be written: then they would be copied.
+// A private mapping fetches all pages at once. This takes a fifth of the time that it takes to
+// fetch each page when it is touched. The pages are fetched before they become writable, or they
+// would be copied.
 #ifdef MAP_POPULATE
 constexpr int private_and_present = MAP_PRIVATE | MAP_POPULATE;
 #else
