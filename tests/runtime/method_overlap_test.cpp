@@ -27,6 +27,28 @@ TEST(method, refuses_results_that_overlap_arguments_in_another_way_than_exactly)
   EXPECT_EQ(create_error(p), Error::invalid_program);
 }
 
+TEST(method, refuses_a_result_of_another_dtype_exactly_on_an_argument) {
+  const auto refusal_if = [](bool on_the_argument) {
+    ProgramFile p = sums_program();
+    MethodTables& m = p.methods[0];
+    const auto buffer = [&](Region region) {
+      m.buffers.push_back(format::Buffer(m.literal(32), 0, 0, region, 0));
+      return static_cast<uint32_t>(m.buffers.size() - 1);
+    };
+    const uint32_t from = buffer(Region::io),
+                   to = on_the_argument ? from : buffer(Region::activations);
+    const uint32_t eight = m.shape({m.literal(8)});
+    m.run(p.kernel(ops::truncate, {DType::f32, DType::i32}),
+          {m.tensor(m.value(Storage::buffer, from, eight)),
+           m.tensor(m.value(Storage::buffer, to, eight, DType::i32))});
+    Loaded loaded(p);
+    const Error error = loaded.method().error();
+    return std::string(error == Error::ok ? "" : loaded.info.message);
+  };
+  EXPECT_EQ(refusal_if(false), "");
+  EXPECT_THAT(refusal_if(true), HasSubstr("what is written overlaps argument"));
+}
+
 // The state `numbers` has 12 elements: 0, 1, 2, …
 uint32_t numbers_state(ProgramFile& p) {
   const uint32_t initial =

@@ -55,6 +55,14 @@ struct Rule<test::ops::join> {
 };
 
 template <>
+struct Rule<test::ops::truncate> {
+  template <class D>
+  static bool shape(Facts<D>&, const TensorType<D>& self, TensorType<D>& out) {
+    out.like(self, DType::i32);
+    return true;
+  }
+};
+template <>
 struct Rule<test::ops::negate> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out) {
@@ -187,6 +195,18 @@ Error run_negate(Context&, const NegatePlan&, AnyView<const float> self, AnyView
   return Error::ok;
 }
 
+// On one dtype it could write onto its argument.
+struct TruncatePlan {
+  static constexpr uint32_t overwrites = 0b1;
+};
+Error prepare_truncate(Context&, TruncatePlan&, View<const float>, View<int32_t>) {
+  return Error::ok;
+}
+Error run_truncate(Context&, const TruncatePlan&, View<const float> self, View<int32_t> out) {
+  for (index_t i = 0; i < self.numel(); ++i) out.data()[i] = static_cast<int32_t>(self.data()[i]);
+  return Error::ok;
+}
+
 }  // namespace
 
 constexpr Kernel add_f32 = make_kernel<ops::add, prepare_add, run_add>("add_f32");
@@ -195,14 +215,16 @@ constexpr Kernel take_f32 = make_kernel<ops::take, run_take>("take_f32");
 constexpr Kernel join_f32 = make_kernel<ops::join, run_join>("join_f32");
 constexpr Kernel fill_f32 = make_kernel<ops::fill, run_fill>("fill_f32");
 constexpr Kernel negate_f32 = make_kernel<ops::negate, prepare_negate, run_negate>("negate_f32");
+constexpr Kernel truncate_f32 =
+    make_kernel<ops::truncate, prepare_truncate, run_truncate>("truncate_f32");
 constexpr Kernel holding_add_f32 =
     make_kernel<ops::add, prepare_holding, run_holding, end_holding>("holding_add_f32");
 constexpr Kernel middle_sum_rows_f32 =
     make_kernel<ops::sum_rows, prepare_middle, run_rows, bound_of_middle>("middle_sum_rows_f32");
 
 namespace {
-constexpr const Kernel* list[] = {&add_f32,  &sum_rows_f32, &take_f32,
-                                  &join_f32, &fill_f32,     &negate_f32};
+constexpr const Kernel* list[] = {&add_f32,  &sum_rows_f32, &take_f32,    &join_f32,
+                                  &fill_f32, &negate_f32,   &truncate_f32};
 }
 constexpr KernelSet all(list);
 const KernelSet kernels = all;

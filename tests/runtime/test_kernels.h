@@ -13,6 +13,8 @@ inline constexpr Operator sum_rows{"sum_rows", Category::kernel,
 inline constexpr Operator take{"take", Category::kernel,
                                "test::take(Tensor self, Tensor index) -> Tensor"};
 inline constexpr Operator join{"join", Category::kernel, "test::join(Tensor[] tensors) -> Tensor"};
+inline constexpr Operator truncate{"truncate", Category::kernel,
+                                   "test::truncate(Tensor self) -> Tensor"};
 inline constexpr Operator negate{"negate", Category::kernel, "test::negate(Tensor self) -> Tensor"};
 inline constexpr Operator fill{"fill", Category::kernel,
                                "test::fill(SymInt[] size, Scalar value, str? note=None) -> Tensor"};
@@ -29,6 +31,7 @@ extern const Kernel join_f32;
 extern const Kernel fill_f32;
 /// -self for two dimensions of any strides; may write over it.
 extern const Kernel negate_f32;
+extern const Kernel truncate_f32;  ///< to i32
 
 extern const KernelSet kernels;
 
