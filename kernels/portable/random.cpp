@@ -107,7 +107,7 @@ Error random(Context& context, View<const int64_t> state, Span<const int64_t>, M
   return Error::ok;
 }
 
-// Zero with probability p, else x / (1 - p).
+// x * 0 with probability p, else x / (1 - p). Like PyTorch, a dropped NaN or infinity stays NaN.
 template <class E>
 Error native_dropout(Context& context, View<const int64_t> state, AnyView<const E> input, double p,
                      View<E> out, View<bool> mask, View<int64_t> next_state) {
@@ -127,7 +127,7 @@ Error native_dropout(Context& context, View<const int64_t> state, AnyView<const 
                       const bool keeps =
                           static_cast<double>(groups.word[k % 4][k / 4]) >= threshold;
                       mask.data()[at + k] = keeps;
-                      values[k] = keeps ? x[k] * scale : T(0);
+                      values[k] = x[k] * (keeps ? scale : T(0));
                     }
                     store(values, n, static_cast<char*>(out.ref->data) + at * bytes);
                   });

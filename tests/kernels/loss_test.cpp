@@ -178,6 +178,13 @@ TEST(losses, of_bits_refuse_targets_of_other_sizes) {
   EXPECT_THROW(binary_cross_entropy_with_logits(p, t), EagerError);
 }
 // The numbers are PyTorch's.
+TEST(binary_cross_entropy, refuses_numbers_outside_0_and_1) {
+  const Tensor inside = full({2}, 0.5), outside = full({2}, 1.5), nan = full({2}, NAN);
+  EXPECT_THROW(binary_cross_entropy(outside, inside), EagerError);
+  EXPECT_THROW(binary_cross_entropy(nan, inside), EagerError);
+  EXPECT_THROW(binary_cross_entropy(inside, -inside), EagerError);
+  EXPECT_NEAR(binary_cross_entropy(inside, inside).item(), 0.6931472, 1e-6);
+}
 TEST(binary_cross_entropy, has_a_gradient_where_a_sigmoid_saturates) {
   const Tensor x = Tensor::from<float>({0, 0, 0, 1, 1, 1, 0.5f, 1e-20f, 1e-6f}, {9});
   const Tensor t = Tensor::from<float>({0, 1, 0.5f, 0, 1, 0.5f, 0.5f, 1, 0.3f}, {9});

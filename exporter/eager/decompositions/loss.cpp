@@ -225,11 +225,21 @@ CustomFunction cross_entropy_of_bits() {
   return {"binary_cross_entropy", loss, gradient};
 }
 
+/// Looks at the elements in eager. A trace does not know them.
+void need_probabilities(const char* name, const Tensor& x) {
+  if (x.is_traced() || all(logical_and(ge(x, 0), le(x, 1))).item<bool>()) return;
+  throw EagerError(std::string("binary_cross_entropy: an element of ") + name +
+                   " lies outside [0, 1]; for scores that are no probabilities, use "
+                   "binary_cross_entropy_with_logits");
+}
+
 }  // namespace
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(binary_cross_entropy, "self") {
   const Tensor x = a.tensor<"self">(), t = a.tensor<"target">(), weight = a.tensor<"weight">();
   need_same_sizes("binary_cross_entropy", x, t);
+  need_probabilities("self", x);
+  need_probabilities("target", t);
   Tensor loss = apply(cross_entropy_of_bits(), {x, t})[0];
   if (weight.defined()) loss = mul(loss, weight);
   return {reduced("binary_cross_entropy", loss, a.integer<"reduction">())};

@@ -220,15 +220,30 @@ TAPER_DERIVATIVE(cumsum) { return {cumsum_from_the_end(dy, saved.integer<"dim">(
 // y_k is the product of x_0 … x_k: dx_i = product before i * s_i, where s_i is the sum over k >= i
 // of dy_k times the product of x_j, i < j <= k: s_i = dy_i + x_{i + 1} s_{i + 1}.
 //
-// Where no element of the tensor is 0, PyTorch divides: dx_i = (sum over k >= i of dy_k y_k) / x_i,
-// so that an infinity or a NaN leaves no number in its own place.
+// PyTorch has three formulas, which differ beside infinities and NaN. Where no element is 0, it
+// divides: dx_i = (sum over k >= i of dy_k y_k) / x_i. If this gradient may be derived again, it
+// multiplies as above. Otherwise `first_gradient_of_cumprod` treats each line by its zeros.
+static Tensor first_gradient_of_cumprod(const Tensor& dy, const Tensor& x, const Tensor& y,
+                                        int64_t dim) {
+  const Tensor zeros_so_far = cumsum(eq(x, 0).to(DType::i64), dim);
+  const Tensor before_first = eq(zeros_so_far, 0), from_first = eq(zeros_so_far, 1);
+  const Tensor is_first = logical_and(from_first, eq(x, 0));
+  const Tensor behind_first = logical_and(from_first, ne(x, 0));
+  const Tensor divided =
+      cumsum_from_the_end(where(before_first, dy * y, 0), dim) / where(before_first, x, 1);
+  // of y_k from the first zero up to the second: the product without that zero
+  const Tensor behind = cumprod(where(behind_first, x, 1), dim) * where(from_first, dy, 0);
+  const Tensor at_first = shifted(y, dim, 1, 1) * sum(behind, {dim}, true);
+  return where(before_first, divided, where(is_first, at_first, 0));
+}
 TAPER_DERIVATIVE(cumprod, "self", "result") {
-  const Tensor x = saved.tensor<"self">();
+  const Tensor x = saved.tensor<"self">(), y = saved.result();
   if (x.rank() == 0 || proves_equal(x.size(saved.integer<"dim">()), 1)) return {dy};
   const int64_t dim = saved.integer<"dim">();
+  if (!grad_enabled()) return {first_gradient_of_cumprod(dy, x, y, dim)};
   const Tensor zero = eq(x, 0);
   return {where(any(zero), product_before(x, dim) * recurrence_from_the_end(x, dy, dim),
-                cumsum_from_the_end(dy * saved.result(), dim) / masked_fill(x, zero, 1))};
+                cumsum_from_the_end(dy * y, dim) / masked_fill(x, zero, 1))};
 }
 // y_i = b_i + a_i y_{i - 1}: db_i = s_i = dy_i + a_{i + 1} s_{i + 1}, da_i = s_i y_{i - 1}.
 TAPER_DERIVATIVE(taper_linear_recurrence, "a", "result") {
