@@ -70,6 +70,22 @@ def operator_of(record, operators):
     return record, ""
 
 
+def kernel_table(by_operator):
+    """A line for each dtype of an operator, with a column for each CPU level. `by_operator` is {operator: [(variant, bytes)]}."""
+    levels = ["", "avx2", "avx512"]
+    lines = ["", "| operator | dtypes | bytes | with AVX2 | with AVX-512 |", "| --- | --- | ---: | ---: | ---: |"]
+    for operator, records in sorted(by_operator.items()):
+        by_dtypes = defaultdict(dict)
+        for variant, size in sorted(records):
+            dtypes, _, level = variant.rpartition("_")
+            dtypes, level = (dtypes, level) if level in levels else (variant, "")
+            by_dtypes[dtypes][level] = size
+        for dtypes, sizes in sorted(by_dtypes.items()):
+            cells = [f"{sizes[level]:,}" if level in sizes else "" for level in levels]
+            lines.append(f"| `{operator}` | {dtypes} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def write_kernel_table(path, sizes, totals):
     """`sizes` is {record: bytes}, `totals` [(what, bytes)]."""
     operators = set(re.findall(r"TAPER_OP\((\w+),", (ROOT / "kernels/operators.def").read_text()))
@@ -87,9 +103,7 @@ def write_kernel_table(path, sizes, totals):
         "share once. The second table counts shared code with each kernel.", "",
         "| what | bytes |", "| --- | ---: |"]
     lines += [f"| {what} | {size:,} |" for what, size in totals]
-    lines += ["", "| operator | bytes of each record |", "| --- | --- |"]
-    for operator, records in sorted(by_operator.items()):
-        lines.append(f"| `{operator}` | " + ", ".join(f"{variant} {size:,}" for variant, size in sorted(records)) + " |")
+    lines += kernel_table(by_operator)
     path.write_text("\n".join(lines) + "\n")
 
 
