@@ -13,12 +13,14 @@ namespace {
 // "; dimension 2 must be 224": the first thing of an array that an input does not take.
 std::string what_differs(const Callable::Input& input, const io::Array& array) {
   if (input.is_number) return "; give one integer";
-  if (array.dtype != input.dtype) return "; convert it first (numpy: x.astype)";
   if (array.sizes.size() != input.sizes.size())
     return "; it must have " + io::counted(static_cast<int64_t>(input.sizes.size()), "dimension");
   for (size_t d = 0; d < input.sizes.size(); ++d)
     if (input.sizes[d] != any_extent && input.sizes[d] != array.sizes[d])
       return "; dimension " + std::to_string(d) + " must be " + std::to_string(input.sizes[d]);
+  if (array.dtype != input.dtype)
+    return std::string("; convert it to ") + taper::name_of(input.dtype) +
+           " first (numpy: x.astype)";
   return input.ranges;
 }
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 #include <ostream>
+#include <regex>
 
 #include "taper/exporter/io/format_text.h"
 
@@ -40,6 +41,14 @@ std::string not_expected(const std::vector<std::string>& arguments) {
                                    : "no argument is expected here: " + io::joined(arguments);
 }
 
+// "--graph needs a FILE" of CLI11's "--graph: 1 required FILE missing".
+std::string with_missing_value(const std::string& message) {
+  static const std::regex one_missing("(.*): 1 required (.*) missing");
+  std::smatch part;
+  if (!std::regex_match(message, part, one_missing)) return message;
+  return part[1].str() + " needs a value: " + part[2].str();
+}
+
 std::string full_name(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
   return app.get_name() + (chosen.empty() ? "" : " " + chosen.front()->get_name());
@@ -53,10 +62,21 @@ Option Option::shows_default() { return option_->capture_default_str(), *this; }
 Option Option::one_value() { return option_->allow_extra_args(false), *this; }
 Option Option::separated_by(char separator) { return option_->delimiter(separator), *this; }
 Option Option::in_range(int lowest, int highest) {
-  return option_->check(CLI::Range(lowest, highest)), *this;
+  const CLI::Range range(lowest, highest);
+  const auto check = [=](std::string& text) {
+    if (range(text).empty()) return std::string();
+    return text + " is not a whole number from " + std::to_string(lowest) + " to " +
+           std::to_string(highest);
+  };
+  return option_->check(CLI::Validator(check, range.get_description())), *this;
 }
 Option Option::one_of(std::vector<std::string> values) {
-  return option_->check(CLI::IsMember(std::move(values))), *this;
+  const CLI::IsMember member(values);
+  const auto check = [values](std::string& text) {
+    if (std::ranges::find(values, text) != values.end()) return std::string();
+    return text + " is none of " + io::joined(values);
+  };
+  return option_->check(CLI::Validator(check, member.get_description())), *this;
 }
 Option Option::checked_by(std::string (*what_is_wrong)(const std::string&)) {
   const auto check = [what_is_wrong](std::string& text) { return what_is_wrong(text); };
@@ -117,6 +137,8 @@ int CommandLine::run(const std::vector<std::string>& arguments, std::ostream& ou
   } catch (const CLI::ExtrasError& e) {
     return refuse(app_->get_subcommands().empty() ? without_command(*app_, arguments)
                                                   : not_expected(app_->remaining(true)));
+  } catch (const CLI::ArgumentMismatch& e) {
+    return refuse(with_missing_value(e.what()));
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) return app_->exit(e, out, err), succeed();  // --help, --version
     return refuse(app_->get_subcommands().empty() ? without_command(*app_, arguments) : e.what());

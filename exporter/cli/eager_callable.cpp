@@ -92,8 +92,13 @@ class EagerModelCall : public Callable {
     described.name = input.name;
     described.is_number = input.kind == pt2::Input::Kind::number;
     described.dtype = described.is_number ? DType::i64 : input.dtype;
+    constexpr int64_t max_extent = int64_t{1} << 40;  // larger: the model sets no bound
     std::vector<std::string> extents;
     for (const Dim size : input.sizes) {
+      if (const Symbol* s = size.as_symbol())
+        described.ranges += "; dimension " + std::to_string(extents.size()) + " (" + s->name +
+                            ") must lie in " + std::to_string(s->minimum) + ".." +
+                            (s->maximum < max_extent ? std::to_string(s->maximum) : "");
       extents.push_back(size.to_string());
       described.sizes.push_back(size.is_constant() ? size.value() : any_extent);
     }

@@ -135,7 +135,11 @@ void run_export(const ExportArguments& options, std::ostream& out) {
                                  " is not a .pt2 file; with --output, give a model that "
                                  "torch.export.save wrote");
   if (!imports) refuse_weights(options.files[0]);
-  if (!imports && !sources) throw UsageError("one of --kernels, --array, --header is required");
+  if (!imports && !sources)
+    throw UsageError(
+        "file",
+        options.files[0] +
+            " is not a .pt2 file; for a program, one of --kernels, --array, --header is required");
   if (!imports) require_no_options_of_models(options);
   const std::string program = imports ? export_models(options, out) : options.files[0];
   if (sources) export_sources(program, options, out);

@@ -75,19 +75,34 @@ class InputReader {
       return set_tensor(i, io::Array::of<int64_t>({}, std::span(&*integer, 1)));
     if (ends_with(text, ".npy")) return set_tensor(i, io::read_npy(text));
     if (is_picture(text)) return set_picture(i, text);
-    if (ends_with(text, ".safetensors"))
-      return set_tensor(i, io::read_safetensors(text).at(input.name));
+    if (number_of<double>(text))
+      throw ExportError("input " + input.text + " is a tensor, not the number " + text +
+                        "; give --input " + input.name + "=FILE");
+    if (ends_with(text, ".npz"))
+      throw ExportError(text + ": an .npz file holds several arrays; save the one for " +
+                        input.text + " as .npy (numpy.save)");
+    if (ends_with(text, ".safetensors")) return set_stored(i, text, input.name);
     if (const size_t colon = text.rfind(':');
         colon != std::string::npos && ends_with(text.substr(0, colon), ".safetensors"))
-      return set_tensor(i, io::read_safetensors(text.substr(0, colon)).at(text.substr(colon + 1)));
+      return set_stored(i, text.substr(0, colon), text.substr(colon + 1));
     throw ExportError(
         text + ": this kind of file cannot be an input; give .npy, .safetensors, .png or .jpg");
+  }
+
+  void set_stored(index_t i, const std::string& path, const std::string& name) {
+    const io::SafeTensors file = io::read_safetensors(path);
+    try {
+      set_tensor(i, file.at(name));
+    } catch (const io::FileError& e) {
+      throw ExportError(path + ": " + e.what());
+    }
   }
 
   void set_number(index_t i, const std::string& text) {
     const std::optional<int64_t> integer = number_of<int64_t>(text);
     const std::optional<double> real = number_of<double>(text);
-    if (!real) throw ExportError(text + " is not a number for " + input_at(i).text);
+    if (!real)
+      throw ExportError("input " + input_at(i).text + " takes a number, not \"" + text + "\"");
     if (integer)
       callable_.set_number(i, *integer);
     else

@@ -81,7 +81,8 @@ void run(const RunArguments& options, std::ostream& out) {
   if (!options.load_states.empty()) callable->load_states(options.load_states);
   if (const auto missing = set_given_inputs(*callable, options.inputs); !missing.empty()) {
     const Callable::Input& input = callable->inputs()[static_cast<size_t>(missing.front())];
-    throw ExportError("input " + input.text + " is missing; give --input " + input.name + "=FILE");
+    throw ExportError("input " + input.text + " is missing; give --input " + input.name +
+                      (input.is_number ? "=NUMBER" : "=FILE") + input.ranges);
   }
   const TopOptions top{options.top, options.labels.empty() ? std::vector<std::string>{}
                                                            : read_lines(options.labels)};

@@ -299,7 +299,7 @@ class Image {
         throw ExportError(
             m.name + ": activations, inputs, outputs and states take " + std::to_string(bytes) +
             " bytes at the largest sizes, but the target has " + std::to_string(limit) +
-            "; narrower bounds of sizes, or halves (dtype), may help");
+            "; give the sizes narrower bounds (--dim), or export half precision (--dtype f16)");
   }
 
   void write_report(const std::vector<Method>& methods, Report& report) const {

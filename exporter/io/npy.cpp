@@ -171,7 +171,8 @@ Array parse_npy(std::span<const std::byte> file, const std::string& name) {
       static_cast<size_t>(numel) * static_cast<size_t>(size_bytes(header.dtype));
   if (numel < 0 || data.size() != expected)
     throw FileError(
-        name + ": holds " + std::to_string(data.size()) + " bytes of data, its header announces " +
+        name + ": cut short or damaged: it holds " + std::to_string(data.size()) +
+        " bytes of data, and its header says " +
         (numel < 0 ? std::string("more than 63 bits can count") : std::to_string(expected)));
   Array array = Array::zeros(header.dtype, header.shape);
   if (header.fortran_order && numel > 0)

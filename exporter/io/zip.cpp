@@ -116,7 +116,7 @@ ZipArchive::ZipArchive(std::span<const std::byte> file, std::string name) : name
   const std::unique_ptr<void, Closer> archive(unzOpen2_64(nullptr, &functions));
   unz_global_info64 global{};
   if (archive == nullptr || !has_end(file) || unzGetGlobalInfo64(archive.get(), &global) != UNZ_OK)
-    fail("not a ZIP archive, or cut short");
+    fail("not a ZIP archive (as .pt2 files are), or cut short");
 
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   std::vector<Expected> expected;

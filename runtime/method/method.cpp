@@ -152,9 +152,8 @@ Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
   if (e.operation() == format::Operation::symbol)
     error = internal::check_range(m, static_cast<index_t>(e.a()), size);
   else if (e.operation() == format::Operation::literal && size != e.literal())
-    error = fail(m.info, Error::invalid_argument,
-                 TAPER_TEXT("dimension {} of an input is {}, and must be {}"), d, size, e.literal(),
-                 name_of_input(m, i));
+    error = fail(m.info, Error::invalid_argument, TAPER_TEXT("dimension {} is {}, and must be {}"),
+                 d, size, e.literal(), name_of_input(m, i));
   if (error != Error::ok) m.info.argument = static_cast<int32_t>(i);
   return error;
 }
@@ -351,7 +350,7 @@ Error Method::set_number(index_t i, int64_t value) {
   MethodData& m = *data_;
   m.clear_info();
   if (!is_input(m, i) || is_tensor_input(m, i))
-    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a number"), i);
+    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} takes a tensor, not a number"), i);
   const format::NumberType type = m.view.inputs[i].type();
   if (type == format::NumberType::f64) return set_number(i, static_cast<double>(value));
   if (type == format::NumberType::boolean && value != 0 && value != 1)
@@ -365,7 +364,11 @@ Error Method::set_number(index_t i, double value) {
   m.clear_info();
   if (!is_input(m, i) || is_tensor_input(m, i) ||
       m.view.inputs[i].type() != format::NumberType::f64)
-    return m.fail(Error::invalid_argument, TAPER_TEXT("input {} is not a real number"), i);
+    return m.fail(Error::invalid_argument,
+                  is_tensor_input(m, i)
+                      ? TAPER_TEXT("input {} takes a tensor, not a number")
+                      : TAPER_TEXT("input {} takes an integer, not a number with a fraction"),
+                  i);
   int64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   if (m.given[i].number != bits) m.given[i].number = bits, m.inputs_changed = true;

@@ -164,6 +164,9 @@ Error bind_late(MethodData&, uint32_t symbol, int64_t counter = 0);
 /// their storage.
 Error place_values(MethodData&, Symbols changed);
 
+/// Bytes from the first to behind the last element; false if they cannot be counted.
+bool extent_bytes(const TensorRef&, size_t& bytes);
+
 /// Checks that no result of an instruction overlaps another argument where its kernel does not
 /// allow it.
 Error check_overlaps(MethodData&, index_t instruction);

@@ -32,7 +32,7 @@ Error open(Span<const std::byte> file, const format::Program*& table, ErrorInfo&
                 TAPER_TEXT("the program must lie at a multiple of {} bytes"), file_alignment);
   FileHeader h;
   if (static_cast<size_t>(file.size()) < sizeof h)
-    return invalid(info, TAPER_TEXT("the file is shorter than a header"));
+    return invalid(info, TAPER_TEXT("this is not a Taper program: the file is too short"));
   std::memcpy(&h, file.data(), sizeof h);
   if (std::memcmp(h.magic, file_magic, sizeof h.magic) != 0)
     return invalid(info, TAPER_TEXT("this is not a Taper program"));
@@ -41,8 +41,10 @@ Error open(Span<const std::byte> file, const format::Program*& table, ErrorInfo&
                    h.version, format_version);
   const uint64_t size = static_cast<uint64_t>(file.size());
   if (h.file_bytes != size)
-    return invalid(info, TAPER_TEXT("the file has {} bytes, its header says {}"), file.size(),
-                   static_cast<int64_t>(h.file_bytes));
+    return invalid(
+        info,
+        TAPER_TEXT("the file is cut short or damaged: it has {} bytes, and its header says {}"),
+        file.size(), static_cast<int64_t>(h.file_bytes));
   if (h.flags != 0 || h.metadata_offset % segment_alignment != 0 || h.metadata_offset < sizeof h ||
       h.metadata_offset > size || h.metadata_bytes > size - h.metadata_offset)
     return invalid(info, TAPER_TEXT("the header is damaged"));

@@ -121,8 +121,10 @@ bool MappedFile::open(const std::string& path, std::string& why, Access access) 
   ::close(file);
   if (opened.data_ == nullptr) {
     why = path + ": " +
-          (is_there ? std::string("cannot be read: ") + std::strerror(error)
-                    : "empty, or not a regular file");
+          (is_there                  ? std::string("cannot be read: ") + std::strerror(error)
+           : S_ISDIR(status.st_mode) ? "is a folder, not a file"
+           : S_ISREG(status.st_mode) ? "is empty"
+                                     : "is not a regular file");
     return false;
   }
   swap(opened);

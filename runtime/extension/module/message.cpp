@@ -7,7 +7,6 @@
 namespace taper {
 
 std::string describe(const ErrorInfo& info) {
-  std::string text = name_of(info.error);
   std::string place;
   const auto add = [&place](const std::string& part) {
     place += (place.empty() ? "" : ", ") + part;
@@ -20,11 +19,10 @@ std::string describe(const ErrorInfo& info) {
   const bool names_subject =
       info.message != nullptr && std::strstr(info.message, "{subject}") != nullptr;
   const bool subject_first = info.subject != nullptr && !names_subject;
-  if (subject_first || !place.empty()) text += ":";
-  if (subject_first) text += std::string(" ") + info.subject;
-  if (!place.empty()) text += subject_first ? " (" + place + ")" : " " + place;
-  if (info.message == nullptr) return text;
-  text += ": ";
+  std::string text = subject_first ? info.subject : place;
+  if (subject_first && !place.empty()) text += " (" + place + ")";
+  if (!text.empty()) text += ": ";
+  if (info.message == nullptr) return text + name_of(info.error);
   int next = 0;
   for (const char* c = info.message; *c != '\0'; ++c) {
     if (next < 3 && std::strncmp(c, "{}", 2) == 0)

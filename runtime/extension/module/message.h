@@ -7,7 +7,7 @@ namespace taper {
 
 /// An error as a person reads it. In a text, `{}` is the next of the values, `{dtype}` the next as
 /// a DType, and `{subject}` the subject:
-///   "invalid_argument: test::take (gather.cpp:3, instruction 0, argument 1): index 3 is outside
+///   "test::take (gather.cpp:3, instruction 0, argument 1): index 3 is outside
 ///   [0, 3)"
 std::string describe(const ErrorInfo& info);
 

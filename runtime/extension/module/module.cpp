@@ -89,9 +89,7 @@ struct Module::Parts {
   };
 
   Error fail(const ErrorInfo& info) { return message = describe(info), info.error; }
-  Error fail(Error e, const std::string& why) {
-    return message = std::string(name_of(e)) + ": " + why, e;
-  }
+  Error fail(Error e, const std::string& why) { return message = why, e; }
 
   // Keeps memory for `what` as the last of `regions`.
   Error add_region(size_t size, const std::string& what, Region::Use use = Region::Use::all) {
@@ -169,6 +167,26 @@ struct Module::Parts {
     return &methods.emplace(name, created).first->second;
   }
 
+  // "x (input 0): batch = 10 is outside 1..8; given f32 (10, 4)"
+  static std::string input_message(const Method& method, index_t i, const Input& in) {
+    std::string text = describe(method.last_error());
+    const std::string place = "input " + std::to_string(i);
+    const size_t at = text.find(place);
+    if (at == 0 || (at != text.npos && in.is_number_))
+      text =
+          std::string(method.input_name(i)) + " (" + place + ")" + text.substr(at + place.size());
+    if (in.is_number_) {
+      const TensorRef tensor = method.input(i);
+      if (tensor.shape == nullptr) return text;
+      return text + ": " + name_of(tensor.dtype) + " of " + std::to_string(tensor.shape->rank) +
+             " dimensions";
+    }
+    text += std::string("; given ") + name_of(in.dtype_) + " (";
+    for (int d = 0; d < in.shape_.rank; ++d)
+      text += (d > 0 ? ", " : "") + std::to_string(in.shape_.sizes[d]);
+    return text + ")";
+  }
+
   // Sets the inputs and executes.
   Result<Method*> execute(const std::string& name, const std::vector<Input>& inputs) {
     TAPER_LET(method, this->method(name));
@@ -187,7 +205,7 @@ struct Module::Parts {
                                index, TensorRef{const_cast<void*>(in.data_), &in.shape_, in.dtype_})
           : in.is_real_ ? method->set_number(index, in.real_)
                         : method->set_number(index, in.integer_);
-      if (e != Error::ok) return fail(method->last_error());
+      if (e != Error::ok) return fail(e, input_message(*method, index, in));
     }
     if (method->execute() != Error::ok) return fail(method->last_error());
     return method;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -100,15 +101,58 @@ TEST(taper_command, fails_if_its_help_cannot_be_written) {
   }
 }
 
+TEST(taper_run, says_what_an_input_must_be) {
+  const std::string program = tests::classifier().string();
+  const auto error_of = [&](const std::string& input) {
+    const Outcome o = taper_command("run", program, "--input", input);
+    EXPECT_EQ(o.code, failure);
+    expect_one_line(o.err);
+    return o.err;
+  };
+  EXPECT_THAT(taper_command("run", program).err, HasSubstr("is missing; give --input x=FILE; "));
+  EXPECT_THAT(error_of("x=5"), HasSubstr("is a tensor, not the number 5; give --input x=FILE"));
+  EXPECT_THAT(error_of("x=two.npz"), HasSubstr("holds several arrays; save the one for x: f32["));
+  const std::string weights = scratch_file("weights.safetensors").string();
+  io::SafeTensors file;
+  file.tensors["w"] = io::Array::zeros(DType::f32, {1, 2});
+  io::write_safetensors(weights, file);
+  EXPECT_THAT(error_of("x=" + weights + ":v"), HasSubstr(weights + ": no tensor 'v'; there are w"));
+  const std::string doubles = scratch_file("doubles.npy").string();
+  io::write_npy(doubles, io::Array::zeros(DType::f64, {1, 2}));
+  EXPECT_THAT(error_of(doubles),
+              HasSubstr("f64 (1, 2); convert it to f32 first (numpy: x.astype)"));
+  io::write_npy(doubles, io::Array::zeros(DType::f64, {2}));
+  EXPECT_THAT(error_of(doubles), HasSubstr("f64 (2,); it must have 2 dimensions"));
+}
+
+TEST(taper_command, names_the_file_first_and_what_is_wrong_with_it) {
+  EXPECT_EQ(taper_command("run", "nowhere.taper").err,
+            "taper run: nowhere.taper: No such file or directory\n");
+  const std::string text = scratch_file("text.taper").string();
+  std::ofstream(text) << "hello";
+  EXPECT_EQ(taper_command("run", text).err,
+            "taper run: " + text + ": this is not a Taper program: the file is too short\n");
+  std::ofstream(text).close();
+  EXPECT_EQ(taper_command("run", text).err, "taper run: " + text + ": is empty\n");
+  EXPECT_THAT(taper_command("export", text).err, HasSubstr("is not a .pt2 file"));
+}
+
+TEST(taper_command, says_which_values_an_option_takes) {
+  EXPECT_THAT(taper_command("export", "x.pt2", "--target", "vax").err,
+              HasSubstr("--target: vax is none of host, x86-64-v3, "));
+  EXPECT_THAT(taper_command("inspect", "x.taper", "--graph").err,
+              HasSubstr("--graph needs a value: FILE"));
+}
+
 TEST(taper_command, refuses_numbers_that_mean_nothing) {
   const std::string program = tests::classifier().string(), x = npy("x.npy", {1, 2}, {1, 0});
   const std::vector<std::string> cases[] = {
-      {"run", "--threads", "100000", "range 1 to 256"},
-      {"run", "--threads", "0", "range 1 to 256"},
-      {"profile", "--threads", "257", "range 1 to 256"},
-      {"run", "--top", "-1", "range 0 to 1000000"},
-      {"profile", "--repeat", "2000000000", "range 1 to 100000"},
-      {"profile", "--repeat", "0", "range 1 to 100000"},
+      {"run", "--threads", "100000", "is not a whole number from 1 to 256"},
+      {"run", "--threads", "0", "is not a whole number from 1 to 256"},
+      {"profile", "--threads", "257", "is not a whole number from 1 to 256"},
+      {"run", "--top", "-1", "is not a whole number from 0 to 1000000"},
+      {"profile", "--repeat", "2000000000", "is not a whole number from 1 to 100000"},
+      {"profile", "--repeat", "0", "is not a whole number from 1 to 100000"},
       {"profile", "--dim", "batch=99999999999999999999", "batch=99999999999999999999 is not"},
       {"profile", "--dim", "=3", "=3 is not NAME=NUMBER"},
       {"run", "--std", "0", "divided by 0"},
@@ -399,7 +443,7 @@ TEST(taper_run, says_how_much_memory_it_cannot_have) {
                       "%y\nbind batch = extent 0 of input 0\n"});
   const Outcome o = taper_command("run", program.string(), "--input", npy("x.npy", {1, 2}, {1, 0}));
   EXPECT_EQ(o.code, failure);
-  EXPECT_THAT(o.err, HasSubstr("large.taper: out_of_memory: with every symbol at its maximum, "
+  EXPECT_THAT(o.err, HasSubstr("large.taper: with every symbol at its maximum, "
                                "forward needs 2814749767"));
   expect_one_line(o.err);
 }

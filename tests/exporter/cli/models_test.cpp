@@ -14,6 +14,7 @@ namespace taper::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 using tests::linear_model;
 using tests::scratch_file;
@@ -72,6 +73,7 @@ TEST(taper_export, plans_for_a_target_and_its_memory) {
   const Outcome small = taper_command("export", linear_model(), "-o", program, "--memory", "1");
   EXPECT_EQ(small.code, failure);
   EXPECT_THAT(small.err, HasSubstr("but the target has 1"));
+  EXPECT_THAT(small.err, HasSubstr("bounds (--dim), or export half precision (--dtype f16)"));
   EXPECT_EQ(taper_command("export", linear_model(), "-o", program, "--memory", "-1").code, usage);
 }
 
@@ -228,6 +230,8 @@ TEST(taper_run, says_what_a_model_takes) {
   };
   const std::string rows = cache_array("set0.input.0");
   EXPECT_THAT(error_of(), HasSubstr("input x: f32[s"));
+  EXPECT_THAT(error_of(),
+              MatchesRegex(".*give --input x=FILE; dimension 0 \\(s[0-9]+\\) must lie in .*\n"));
   EXPECT_THAT(error_of("--input", rows), HasSubstr("input position: i64[] is missing"));
   EXPECT_THAT(error_of("--input", rows, "--input", "position=1.5"), HasSubstr("1.5"));
   EXPECT_THAT(error_of("--input", npy("line.npy", {2}, {1, 2}), "--input", "position=0"),

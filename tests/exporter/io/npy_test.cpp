@@ -76,7 +76,7 @@ TEST(npy, refuses_damaged_headers) {
   const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }";
   EXPECT_EQ(parse_npy(npy(good, "1234"), "x").numel(), 1);
   EXPECT_FILE_ERROR(parse_npy(npy(good, "12345"), "x"),
-                    "holds 5 bytes of data, its header announces 4");
+                    "cut short or damaged: it holds 5 bytes of data, and its header says 4");
   EXPECT_FILE_ERROR(parse_npy(npy(good, "123"), "x"), "holds 3 bytes of data");
   EXPECT_FILE_ERROR(parse_npy(npy(good + "x", "1234"), "x"), "text behind the header");
   EXPECT_FILE_ERROR(parse_npy(npy("{'descr': '<f4', 'shape': (1,)}", "1234"), "x"),

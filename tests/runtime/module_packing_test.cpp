@@ -1,0 +1,250 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+
+#include "../support/data.h"
+#include "programs.h"
+#include "taper/runtime/extension/module/module.h"
+#include "test_kernels.h"
+#include "written.h"
+
+namespace taper::test {
+namespace {
+
+// A kernel that reads its second argument backwards, if it is packed, and how often it packed.
+std::atomic<int> packings{0};
+constexpr Packing packs_second{
+    1, -1, Layout::panels_of_first,
+    [](const TensorRef& dense) { return static_cast<size_t>(dense.size_bytes()); },
+    [](const TensorRef& dense, void* packed) {
+      ++packings;
+      const index_t n = dense.shape->numel();
+      for (index_t i = 0; i < n; ++i)
+        static_cast<float*>(packed)[n - 1 - i] = static_cast<const float*>(dense.data)[i];
+    }};
+Error run_packed_add(Context&, const void*, const Slot* slots) {
+  const View<const float> a{slots[0].tensor}, b{slots[1].tensor};
+  const View<float> out{slots[2].tensor};
+  const index_t n = a.numel();
+  const bool packed = b.layout() != Layout::dense;
+  for (index_t i = 0; i < n; ++i) out.data()[i] = a.data()[i] + b.data()[packed ? n - 1 - i : i];
+  return Error::ok;
+}
+const Kernel packed_add = [] {
+  Kernel kernel = add_f32;
+  kernel.prepare = nullptr, kernel.plan_bytes = 0;
+  kernel.run = run_packed_add, kernel.packing = &packs_second;
+  return kernel;
+}();
+const Kernel* const packing_kernels[] = {&packed_add};
+
+// forward(x: f32[n]) -> x + w
+constexpr int64_t weight_count = 1 << 16;
+ProgramFile weight_program() {
+  ProgramFile p;
+  const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
+  std::vector<float> weight(weight_count);
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i);
+  const uint32_t w = p.constant<float>("w", {weight_count}, weight);
+  MethodTables m;
+  const uint32_t n = m.literal(weight_count), x = io_tensor(m, {n}), y = io_tensor(m, {n}),
+                 constant = m.value(format::Storage::constant, w, m.shape({n}));
+  m.run(add, {m.tensor(x), m.tensor(constant), m.tensor(y)});
+  m.input("x", x);
+  m.output("y", y);
+  p.methods.push_back(m);
+  return p;
+}
+
+void expect_weighted(Module& model) {
+  const std::vector<float> x(weight_count, 1.0f);
+  std::vector<float> y(weight_count);
+  ASSERT_EQ(model.forward({{x.data(), {weight_count}}}, {y}), Error::ok) << model.message();
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], 1 + static_cast<float>(i));
+}
+
+TEST(module, packs_weights_once_for_all_modules_of_a_file) {
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  packings = 0;
+  {
+    Module first = Module::load(path, packing_kernels).value();
+    Module second = Module::load(path, packing_kernels).value();
+    EXPECT_TRUE(first.program().is_packed(0) && second.program().is_packed(0));
+    EXPECT_EQ(packings, 1);
+    expect_weighted(first);
+    expect_weighted(second);
+    first = std::move(second);
+    expect_weighted(first);
+  }
+  Module later = Module::load(path, packing_kernels).value();
+  EXPECT_EQ(packings, 2);
+  expect_weighted(later);
+}
+
+TEST(module, packs_the_weights_of_a_file_that_took_the_name_of_another_one) {
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  Module old = Module::load(path, packing_kernels).value();
+  std::filesystem::rename(written(weight_program().bytes(), "weights.new"), path);
+  packings = 0;
+  Module replaced = Module::load(path, packing_kernels).value();
+  EXPECT_EQ(packings, 1);
+  expect_weighted(old);
+  expect_weighted(replaced);
+}
+
+TEST(module, packs_no_weights_that_would_be_there_twice) {
+  const AlignedBytes file = weight_program().bytes();
+  const std::string path = written(file, "weights.taper");
+  packings = 0;
+  ModuleOptions off, read;
+  off.pack_weights = PackWeights::never;
+  read.loading = Loading::read;
+  Module unpacked = Module::load(path, packing_kernels, off).value();
+  Module in_memory = Module::load(path, packing_kernels, read).value();
+  Module of_bytes = Module::load(Span<const std::byte>(file), packing_kernels).value();
+  EXPECT_EQ(packings, 0);
+  for (Module* model : {&unpacked, &in_memory, &of_bytes}) {
+    EXPECT_FALSE(model->program().is_packed(0));
+    expect_weighted(*model);
+  }
+}
+
+TEST(module, packs_a_program_in_memory_when_it_is_told_to) {
+  const AlignedBytes file = weight_program().bytes();
+  ModuleOptions options;
+  options.pack_weights = PackWeights::always;
+  packings = 0;
+  Module first = Module::load(Span<const std::byte>(file), packing_kernels, options).value();
+  Module second = Module::load(Span<const std::byte>(file), packing_kernels, options).value();
+  EXPECT_TRUE(first.program().is_packed(0));
+  EXPECT_EQ(packings, 2);
+  expect_weighted(first);
+  expect_weighted(second);
+}
+
+/// An empty folder, and options that keep packed weights there.
+struct PackStore {
+  std::filesystem::path folder = tests::scratch_file("packed");
+  ModuleOptions options;
+  PackStore() {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    options.pack_store = folder.string();
+  }
+  std::vector<std::filesystem::path> files() const {
+    return {std::filesystem::directory_iterator(folder), {}};
+  }
+  /// How often a load packs, which computes the right results.
+  int packings_of_a_load(const std::string& path) const {
+    packings = 0;
+    Module model = Module::load(path, packing_kernels, options).value();
+    EXPECT_TRUE(model.program().is_packed(0));
+    expect_weighted(model);
+    return packings;
+  }
+};
+
+TEST(module, finds_packed_weights_in_a_store) {
+  const PackStore store;
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  EXPECT_EQ(store.packings_of_a_load(path), 0);
+  ASSERT_EQ(store.files().size(), 1u);
+
+  // the same weights in another file, and other ones
+  ProgramFile other = weight_program();
+  const std::string copy = written(other.bytes(), "copy.taper");
+  EXPECT_EQ(store.packings_of_a_load(copy), 0);
+  other.constants[0].data[0] = std::byte{1};
+  packings = 0;
+  Module model =
+      Module::load(written(other.bytes(), "other.taper"), packing_kernels, store.options).value();
+  EXPECT_EQ(packings, 1);
+  EXPECT_EQ(store.files().size(), 2u);
+}
+
+TEST(module, packs_again_what_a_store_holds_in_another_form) {
+  const PackStore store;
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  const std::filesystem::path file = store.files().at(0);
+  std::ifstream in(file, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  const auto changed = [&](size_t at, char by, bool mend) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ by);
+    const uint64_t sum = checksum({reinterpret_cast<const std::byte*>(bytes.data()) + 64,
+                                   static_cast<index_t>(bytes.size()) - 64});
+    if (mend) std::memcpy(&bytes[24], &sum, sizeof sum);
+    return bytes;
+  };
+  // the header has 64 bytes, then come the key, the size, and a place and a layout
+  for (const std::string& bytes :
+       {std::string(), whole.substr(0, 63), whole.substr(0, 64), whole.substr(0, whole.size() - 1),
+        whole + " ", changed(0, 1, true), changed(8, 1, true), changed(whole.size() / 2, 1, false),
+        changed(64, 1, true), changed(72, 1, true), changed(80, 64, true), changed(87, 1, true),
+        changed(88, 3, true), changed(88, 1, true)}) {
+    std::ofstream(file, std::ios::binary) << bytes;
+    EXPECT_EQ(store.packings_of_a_load(path), 1);
+    EXPECT_EQ(store.packings_of_a_load(path), 0);
+  }
+}
+
+TEST(module, packs_without_a_store_that_it_cannot_write) {
+  PackStore store;
+  store.options.pack_store += "/nowhere";
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  EXPECT_TRUE(store.files().empty());
+}
+
+TEST(module, packs_weights_that_it_verified_before) {
+  AlignedBytes file = weight_program().bytes();
+  file.data()[file.size() / 2] ^= std::byte{1};
+  ModuleOptions options;
+  options.verify = true;
+  packings = 0;
+  EXPECT_EQ(Module::load(written(file, "weights.taper"), packing_kernels, options).error(),
+            Error::invalid_program);
+  EXPECT_EQ(packings, 0);
+}
+
+#ifdef __linux__
+// Kilobytes of the mapping around an address that are in memory.
+int64_t resident_kilobytes(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0, at = reinterpret_cast<uintptr_t>(address);
+    if (std::sscanf(line.c_str(), "%llx-%llx ", &begin, &end) == 2)
+      inside = begin <= at && at < end;
+    else if (inside && line.rfind("Rss:", 0) == 0)
+      return std::stoll(line.substr(4));
+  }
+  return -1;
+}
+
+TEST(module, gives_back_the_pages_of_weights_that_it_packed) {
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  ModuleOptions options;
+  for (const bool packs : {false, true}) {
+    options.pack_weights = packs ? PackWeights::of_mapped_files : PackWeights::never;
+    options.verify = true;  // this reads all pages
+    Module model = Module::load(path, packing_kernels, options).value();
+    const int64_t resident = resident_kilobytes(model.program().file().data());
+    const int64_t weights = weight_count * 4 / 1024;
+    EXPECT_EQ(resident >= weights, !packs) << resident << " kB";
+    EXPECT_EQ(resident < weights / 2, packs) << resident << " kB";
+    EXPECT_EQ(model.program().verify_segments(), Error::ok);  // they are read again
+  }
+}
+#endif
+
+// A few hundred bytes can ask for any amount of memory.
+
+}  // namespace
+}  // namespace taper::test
