@@ -5,6 +5,7 @@
     blocks.py check                     every block has a language and keeps its rule; runs nothing
     blocks.py run PAGE --files FOLDER --bin FOLDER [--data FOLDER]
                                         runs the console and Python blocks of a page, in order, in a copy of --files
+    blocks.py torch                     returns 77 and says so, if there is no torch, so that `run` leaves the Python blocks out
 
 CONTRIBUTING.md, "Code in the pages", tells which rules there are. A rule is an HTML comment above its block:
 
@@ -347,11 +348,18 @@ def run_shell(block, script, folder, environment):
     return done.stdout
 
 
+def has_torch(python):
+    return subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0
+
+
+def pages_with_python():
+    return [str(page.relative_to(ROOT)) for page in pages() if any(b.language == "python" and "parse" not in b.rules for b in blocks_of(page))]
+
+
 def run_page(page, arguments):
     """Prints what was left out, and why."""
     blocks = [b for b in blocks_of(ROOT / page) if b.language in ("console", "python") and not {"parse", "commands exist"} & set(b.rules)]
-    has_torch = any(b.language == "python" for b in blocks) and (
-        subprocess.run([arguments.python, "-c", "import torch"], capture_output=True).returncode == 0)
+    runs_python = any(b.language == "python" for b in blocks) and has_torch(arguments.python)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary) / "page"
         shutil.copytree(arguments.files, folder, copy_function=shutil.copyfile)
@@ -363,7 +371,7 @@ def run_page(page, arguments):
             "PATH": f"{arguments.bin.resolve()}:{os.environ['PATH']}", "DATA": str(arguments.data or ""), "LC_ALL": "C.UTF-8"}
         for block in blocks:
             if block.language == "python":
-                if not has_torch:
+                if not runs_python:
                     print(f"{block}: parsed only, {arguments.python} has no torch")
                     continue
                 code = "\n".join(block.hidden + block.code)
@@ -383,6 +391,7 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("extract").add_argument("folder", type=pathlib.Path)
     commands.add_parser("check")
+    commands.add_parser("torch").add_argument("--python", default=os.environ.get("TAPER_PYTHON", sys.executable))
     run = commands.add_parser("run")
     run.add_argument("page")
     run.add_argument("--files", type=pathlib.Path, required=True, help="the folder that a page finds")
@@ -395,6 +404,11 @@ def main():
     try:
         if arguments.command == "extract":
             extract(arguments.folder)
+        elif arguments.command == "torch":
+            if not has_torch(arguments.python):
+                print(f"blocks.py:1: Skipped\n{arguments.python} has no torch, so the Python blocks of "
+                      f"{', '.join(pages_with_python())} did not run; TAPER_PYTHON may name a Python that has it")
+                return 77
         elif arguments.command == "run":
             run_page(arguments.page, arguments)
         else:

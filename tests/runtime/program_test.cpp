@@ -86,6 +86,19 @@ TEST(program, takes_the_first_kernel_that_its_features_allow) {
   }
 }
 
+// The list of dimensions ends inside the last shape. Behind the list lies the number of shapes,
+// which is the index of a size, too: only the bound of the list tells that it is not a dimension.
+TEST(program, reads_no_dimension_behind_the_last) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  const auto last = static_cast<uint8_t>(m.shapes.back().rank());
+  m.shapes.back() = format::Shape(static_cast<uint32_t>(m.dims.size()) - 2u * last + 1, last);
+  ErrorInfo info;
+  EXPECT_EQ(load_error(p.bytes(), info), Error::invalid_program);
+  ASSERT_NE(info.message, nullptr);
+  EXPECT_STREQ(info.message, "shape {} is damaged");
+}
+
 TEST(program, takes_the_fastest_kernel_of_this_machine_by_default) {
   const FeaturedKernels kernels;
   const CpuFeatures cpu = cpu_features();
