@@ -45,8 +45,8 @@ struct MethodTables {
   std::vector<uint32_t> debug_value_names;
 };
 
-/// Legalizes, places and plans `graph` (which it edits) and makes its tables. Adds what the method
-/// needs of the program to `program`, and to `report` what it became.
+/// Legalizes, places and plans `graph`, which it edits, and makes the method's tables. Adds to
+/// `program` what the method needs, such as constants, and adds the method to `report`.
 MethodTables write_method(const std::string& name, ir::Graph& graph,
                           const target::KernelTable& kernels, ProgramTables& program,
                           MethodReport& report);

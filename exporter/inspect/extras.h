@@ -8,7 +8,8 @@
 
 namespace taper::inspect {
 
-/// The calls that the file carries with what they give. Throws ExportError if they are damaged.
+/// The calls stored in the file, with their expected results. Throws ExportError if they are
+/// damaged.
 std::vector<io::BundledTest> bundled_tests(const ProgramFile& file);
 
 /// The file without tests, for a firmware's array. Only tests at the end of the file are cut off.

@@ -29,9 +29,9 @@ struct MethodGraph {
   std::string name;
   std::vector<GraphNode> nodes;  ///< inputs, instructions in their order, outputs
   std::vector<GraphEdge> edges;  ///< each once
-  /// Without types: from the jump or the loop's begin that decides about a node to it, where no
-  /// edge leads to it from beside; to the loop's end; and from who reads a condition to who jumps
-  /// by it.
+  /// Edges without types show control. They lead from a jump or a loop's begin to each node that it
+  /// decides about, if no other edge leads there; to the loop's end; and from the node that reads a
+  /// condition to the jump that uses it.
   std::vector<GraphEdge> control;
 };
 

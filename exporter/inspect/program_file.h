@@ -22,7 +22,7 @@ class ProgramFile {
   /// operator that the program uses, for a processor with `cpu`. Throws ExportError: "lenet.taper:
   /// …".
   ProgramFile(std::filesystem::path path, KernelSet kernels, CpuFeatures cpu = eager::cpu());
-  /// The same of bytes that are in memory already; `path` is what messages call them.
+  /// The same for bytes in memory. Messages name them by `path`.
   ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes, KernelSet kernels,
               CpuFeatures cpu = eager::cpu());
   ProgramFile(const ProgramFile&) = delete;

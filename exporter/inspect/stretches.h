@@ -16,7 +16,7 @@ class Stretches {
   /// The next instruction. Returns the innermost stretch that it lies in.
   int next(const format::Instruction& instruction);
 
-  /// Whether whoever is in `inner` is in `outer`, too.
+  /// Whether `inner` lies inside `outer`.
   bool contains(int outer, int inner) const;
   /// Whether a run may go through both, in whichever order: not the two sides of one branch.
   bool go_together(int a, int b) const;

@@ -44,7 +44,7 @@ struct KernelSummary {
   int64_t instructions;   ///< that use it
 };
 
-/// A call with what it gives, for `taper check`.
+/// A stored call and its expected results, for `taper check`.
 struct TestSummary {
   std::string method, name;
   double relative_tolerance;

@@ -19,7 +19,8 @@ class Cursor {
   [[noreturn]] void refuse(const std::string& expected) const;
   bool at_end();
   char peek();
-  /// Whether `token` stands here, as a whole word if it is one; then it is behind us.
+  /// Whether `token` stands here. A token that is a word must end here, too. If so, moves behind
+  /// it.
   bool take(std::string_view token);
   void expect(std::string_view token);
   std::string word();

@@ -208,8 +208,8 @@ class Graph {
   std::string fresh_name(std::string_view stem);
   /// Gives a value a name that no other has.
   void rename(Value* value, const std::string& name);
-  /// Gives a value the name that the user's model has for it, or one like it if another value of
-  /// the user's has that. A value that was called so after its operator takes another name.
+  /// Gives a value its name in the user's model. If another value of the model already has this
+  /// name, the value gets a similar one. A value that got this name from its operator is renamed.
   void name_by_user(Value* value, std::string_view name);
   /// For a value that takes the place of another.
   void swap_names(Value* a, Value* b);

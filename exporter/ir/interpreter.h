@@ -24,7 +24,7 @@ void make_results_dense(const Node& node, std::vector<eager::Tensor>& results);
 class Interpreter {
  public:
   explicit Interpreter(const Graph& graph) : graph_(graph) {}
-  /// Of a body, in which the symbols of the graphs around it stand for these numbers.
+  /// For a body: the numbers of the symbols that belong to the graphs around it.
   Interpreter(const Graph& body, Dim::Substitution symbols)
       : graph_(body), outer_symbols_(std::move(symbols)) {}
 

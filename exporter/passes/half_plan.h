@@ -30,7 +30,7 @@ class HalfPlan {
   static const ir::Value* takes_part_of(const ir::Node& node);
   /// Whether a node leads to integers, element by element, and to nothing else.
   bool leads_to_integers(const ir::Node& node) const { return to_integers_.contains(&node); }
-  /// Whether all who read the result of an elementwise node or of a view read f32.
+  /// Whether all readers of a result read f32. The result is that of an elementwise node or a view.
   bool leads_to_f32(const ir::Node& node) const { return to_f32_.contains(&node); }
 
  private:
@@ -44,10 +44,10 @@ class HalfPlan {
   std::unordered_set<const ir::Node*> to_integers_, to_f32_;
 };
 
-/// Replaces the argument f32 of a dtype. Returns whether it was one.
+/// Replaces a dtype argument that is f32. Returns whether it did.
 bool change_dtype(ir::Argument& argument, DType half);
 
-/// Replaces the tensors of an argument, absent ones excepted, by what `change` makes of them.
+/// Replaces each tensor of an argument by the result of `change`. Absent tensors stay absent.
 template <class Change>
 void change_values(ir::Argument& argument, const Change& change) {
   const auto replace = [&](ir::Value*& v) {

@@ -20,7 +20,7 @@ namespace taper {
 class Tracer final : public eager::Recorder {
  public:
   explicit Tracer(ir::Graph& graph);
-  /// Of a body in what `outside` traces.
+  /// A tracer for a body inside the graph that `outside` traces.
   Tracer(ir::Graph& graph, Tracer& outside);
   ~Tracer() override;
 
@@ -71,7 +71,7 @@ class Tracer final : public eager::Recorder {
     ir::Value* value;
     uint64_t generation;
   };
-  /// A body as it was recorded.
+  /// The recorded body.
   struct Recorded {
     std::unique_ptr<ir::Graph> graph;
     std::vector<eager::Tensor> results;   ///< traced in the body
@@ -80,7 +80,7 @@ class Tracer final : public eager::Recorder {
   Recorded record_body(const char* name, const eager::Body& body,
                        const std::vector<eager::Tensor>& inputs,
                        const std::vector<eager::Tensor>& captured_before, Location here);
-  /// Gives a body that was recorded before others the inputs that those captured.
+  /// Adds the inputs that later bodies captured to a body that was recorded before them.
   static void add_missing_inputs(Recorded& body, const std::vector<eager::Tensor>& captured);
   std::vector<eager::Tensor> finish_control(const Operator& op, std::vector<ir::Argument> arguments,
                                             Recorded first, Recorded second, Location here);

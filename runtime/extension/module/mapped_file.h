@@ -31,8 +31,8 @@ class MappedFile {
   Span<const std::byte> bytes() const { return {data_, size_}; }
   bool is_mapped() const { return is_mapped_; }
 
-  /// Tells files apart that were mapped, however they are named: device, number, size, and the time
-  /// when it was last written.
+  /// Identifies a mapped file by more than its name: device, inode number, size, and the time of
+  /// the last write.
   using Identity = std::array<uint64_t, 5>;
   const Identity& identity() const { return identity_; }
 
