@@ -224,6 +224,13 @@ TEST(taper_run, gives_what_a_model_writes_into_its_inputs) {
   EXPECT_THAT(o.out, HasSubstr("_mutated: f32 (3,)\n  2, 3, 4"));
   EXPECT_THAT(o.out, HasSubstr("_mutated: f32 (2,)\n  2, 4"));
 }
+TEST(taper_run, names_the_dimension_that_a_bound_excludes) {
+  const Outcome o = taper_command("run", linear_model(), "--dim", "x.0=1..4", "--input",
+                                  npy("nine.npy", {9, 5}, std::vector<float>(45)));
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("input x: dimension 0 (s77) is 9, and must lie in 1..4"));
+}
+
 TEST(taper_run, says_what_a_model_takes) {
   const auto error_of = [](const auto&... arguments) {
     return taper_command("run", cache_model(), arguments...).err;
