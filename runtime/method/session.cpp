@@ -83,8 +83,9 @@ Error initialise(SessionData& d, ErrorInfo& info) {
       TAPER_TRY(clear(device, static_cast<std::byte*>(d.states[i]), d.state_bytes[i]));
       continue;
     }
-    const std::byte* from =
-        dense_constant(d.program->file, d.program->view, static_cast<index_t>(s.initial()));
+    const ConstantView c = d.program->view.constant(s.initial());
+    const void* from = dense_constant(d.program->file, d.program->view, c);
+    if (!c.is_embedded() && c.space == 0) from = d.program->constants[s.initial()];
     if (from == nullptr)
       return fail(info, Error::not_supported,
                   TAPER_TEXT("the initial value of a state is not in the file"), i, 0, 0,

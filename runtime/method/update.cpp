@@ -317,12 +317,9 @@ Error place_values(MethodData& m, Symbols changed) {
       case format::Storage::constant: {
         base = static_cast<std::byte*>(const_cast<void*>(
             m.program->constants[v.storage_index()]));  // never written: load saw to it
-        const format::Constant& c = m.program->view.constants[v.storage_index()];
-        if (base == nullptr)
-          return fail(m.info, Error::not_supported,
-                      TAPER_TEXT("constant {} is not in the file in a form that kernels here read"),
-                      v.storage_index(), 0, 0, text_of(c.path()));
-        (void)dense_bytes(span_of(c.sizes()), t.dtype, available);
+        const ConstantView c = m.program->view.constant(v.storage_index());
+        if (base == nullptr) return missing_constant(m.info, c, v.storage_index());
+        available = c.bytes;
         break;
       }
       case format::Storage::state:

@@ -31,17 +31,16 @@ int64_t literal(const MethodView& m, uint32_t expression) {
 // The shape of a view that is the same for all sizes of inputs, and shows each element of its
 // constant once; false if it does not. Values have the dtype of their constant.
 bool fixed_shape(const ProgramData& p, const MethodView& m, const format::Value& v, Shape& shape) {
-  const format::Constant& c = p.view.constants[v.storage_index()];
+  const ConstantView c = p.view.constant(v.storage_index());
   const format::Shape& s = m.shapes[v.shape()];
   const DType dtype = static_cast<DType>(v.dtype());
   int64_t sizes[max_rank];
   for (int d = 0; d < s.rank(); ++d) sizes[d] = literal(m, m.dims[s.dims_first() + d]);
-  size_t bytes = 0, shown = 0;
-  if (!dense_bytes(span_of(c.sizes()), dtype, bytes) ||
-      !dense_bytes({sizes, s.rank()}, dtype, shown) || shown != bytes || bytes == 0 ||
+  size_t shown = 0;
+  if (!dense_bytes({sizes, s.rank()}, dtype, shown) || shown != c.bytes || c.bytes == 0 ||
       literal(m, v.offset()) != 0)
     return false;
-  const int64_t count = static_cast<int64_t>(bytes) / size_bytes(dtype);
+  const int64_t count = static_cast<int64_t>(c.bytes) / size_bytes(dtype);
   int64_t last = 0;
   shape.rank = s.rank();
   for (int d = 0; d < s.rank(); ++d) {
@@ -62,6 +61,13 @@ TensorRef dense_view(const ProgramData& p, const Use& use, Shape& shape) {
   return {const_cast<void*>(p.constants[v.storage_index()]), &shape, static_cast<DType>(v.dtype())};
 }
 
+// Packed constants follow from the file alone. What lies in a slot does not.
+bool may_be_packed(const ProgramData& p, uint32_t constant) {
+  const ConstantView c = p.view.constant(constant);
+  return c.space == 0 && c.source != format::ConstantSource::slot &&
+         p.constants[constant] != nullptr;
+}
+
 bool equal(const Packing& a, const Packing& b) {
   return a.layout == b.layout && a.bytes == b.bytes && a.pack == b.pack;
 }
@@ -78,9 +84,7 @@ void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
   if (!is_first && (use.packing == nullptr || packing == nullptr || !equal(*packing, *use.packing)))
     packing = nullptr;
   Shape shape, earlier;
-  if (packing != nullptr &&
-      (p.view.constants[v.storage_index()].space() != 0 ||
-       p.constants[v.storage_index()] == nullptr || !fixed_shape(p, m, v, shape)))
+  if (packing != nullptr && (!may_be_packed(p, v.storage_index()) || !fixed_shape(p, m, v, shape)))
     packing = nullptr;
   if (packing != nullptr && is_first) {
     if (packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype())}) == 0) packing = nullptr;

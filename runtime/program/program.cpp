@@ -15,6 +15,23 @@ Error internal::check_device_memory(Span<std::byte> memory, int space, ErrorInfo
               segment_alignment);
 }
 
+Error internal::missing_constant(ErrorInfo& info, const ConstantView& c, int64_t i) {
+  switch (c.source) {
+    case format::ConstantSource::embedded:
+      break;
+    case format::ConstantSource::external:
+      return fail(info, Error::invalid_argument,
+                  TAPER_TEXT("constant {} lies in another file, which was not given"), i, 0, 0,
+                  c.path);
+    case format::ConstantSource::slot:
+      return fail(info, Error::invalid_argument,
+                  TAPER_TEXT("constant {} is a slot to which nothing was given"), i, 0, 0, c.path);
+  }
+  return fail(info, Error::not_supported,
+              TAPER_TEXT("constant {} is not in the file in a form that kernels here read"), i, 0,
+              0, c.path);
+}
+
 namespace {
 
 using internal::count_of;
@@ -141,17 +158,37 @@ Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, u
   return Error::ok;
 }
 
-// Constants stay in the file; those of a device are copied to its memory.
+// The elements of a constant that is not in the file; nullptr: they were not given.
+Error find_given(const internal::ConstantView& c, index_t i, const LoadOptions& options,
+                 const std::byte*& data, ErrorInfo& info) {
+  const size_t bytes = c.bytes + slack_bytes;
+  for (const GivenConstant& g : options.constants) {
+    if (g.key.size() != c.key.size() ||
+        std::memcmp(g.key.data(), c.key.data(), static_cast<size_t>(c.key.size())) != 0)
+      continue;
+    data = g.bytes.data();
+    if (static_cast<size_t>(g.bytes.size()) == bytes &&
+        reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
+      return Error::ok;
+    return fail(info, Error::invalid_argument,
+                TAPER_TEXT("constant {} was given {} bytes, or at an odd address; with the slack "
+                           "behind it, it has {}"),
+                i, g.bytes.size(), static_cast<int64_t>(bytes), c.path);
+  }
+  return Error::ok;
+}
+
+// Constants stay in the file, or where they were given; those of a device are copied to its memory.
 Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& info) {
   size_t used[max_spaces] = {};
   for (index_t i = 0; i < p.view.constants.size(); ++i) {
-    const format::Constant& c = p.view.constants[i];
-    const int space = c.space();
-    const std::byte* data = internal::dense_constant(p.file, p.view, i);
+    const internal::ConstantView c = p.view.constant(i);
+    const int space = c.space;
+    const size_t bytes = c.bytes;
+    const std::byte* data = internal::dense_constant(p.file, p.view, c);
+    if (!c.is_embedded()) TAPER_TRY(find_given(c, i, options, data, info));
     p.constants[i] = data;
     if (space == 0 || data == nullptr) continue;
-    size_t bytes = 0;
-    (void)internal::dense_bytes(internal::span_of(c.sizes()), static_cast<DType>(c.dtype()), bytes);
     const Span<std::byte> memory = space <= options.device_memory.size()
                                        ? options.device_memory[space - 1]
                                        : Span<std::byte>();

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstring>
+
 #include "taper/kernels/kernel.h"
 #include "taper/runtime/core/result.h"
 #include "taper/runtime/device/device.h"
@@ -13,6 +15,24 @@ namespace internal {
 struct ProgramData;
 }
 
+/// A constant that the file leaves to others: a slot, which the application fills, or one that
+/// lies in another file.
+struct GivenConstant {
+  /// For the constant with this slot.
+  GivenConstant(const char* slot, Span<const std::byte> elements)
+      : key(reinterpret_cast<const std::byte*>(slot), static_cast<index_t>(std::strlen(slot))),
+        bytes(elements) {}
+  /// For the external constant whose dense elements have this SHA-256, of 32 bytes. The hash is
+  /// believed.
+  GivenConstant(Span<const std::byte> sha256, Span<const std::byte> elements)
+      : key(sha256), bytes(elements) {}
+
+  Span<const std::byte> key;
+  /// The dense elements and `slack_bytes` behind them, which kernels may read and never use. At a
+  /// multiple of the size of an element; must outlive the program.
+  Span<const std::byte> bytes;
+};
+
 /// What `Program::load` may be told beside the file.
 struct LoadOptions {
   /// The features that kernels may need: by default all that this machine has. The default asks the
@@ -22,6 +42,9 @@ struct LoadOptions {
   /// constants.
   Span<Device* const> devices;
   Span<const Span<std::byte>> device_memory;
+  /// Constants that are not in the file. One that is missing is an error of `Method::create` or
+  /// `Session::create`, if the method or a state's first value needs it.
+  Span<const GivenConstant> constants;
   /// Constants in the layouts of these kernels, as `pack` wrote them (runtime/packing/packing.h).
   /// They replace those in the file and must outlive the program. Empty: kernels pack in each call.
   Span<const std::byte> packed;
@@ -57,7 +80,7 @@ class Program {
   ///
   /// Allocates nothing. Errors: invalid_program (damaged, hostile, of an unknown version),
   /// missing_kernel (`info->subject` names the operator), not_supported, out_of_memory (`metadata`
-  /// is too small).
+  /// is too small), invalid_argument (a given constant has another size).
   static Result<Program> load(Span<const std::byte> file, KernelSet kernels,
                               Span<std::byte> metadata, const LoadOptions& options = {});
   /// The same for a program that is linked as an array, as `taper export --array` writes it.

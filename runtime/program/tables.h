@@ -62,9 +62,32 @@ class Tables {
   index_t size_ = 0;
 };
 
+/// A constant's fields, read by one function: accessors in many places take more code.
+struct ConstantView {
+  explicit ConstantView(const format::Constant&);
+
+  const char* path;  ///< may be nullptr
+  Span<const int64_t> sizes;
+  Tables<format::Encoding> encodings;
+  /// What a constant that is not embedded is found by: the name of its slot, or its SHA-256. Empty
+  /// if it has none.
+  Span<const std::byte> key;
+  DType dtype;
+  format::ConstantSource source;
+  uint8_t space;
+  bool has_type;  ///< its dtype and sizes can be
+  size_t bytes;   ///< of its dense elements, if it has a type
+
+  bool is_embedded() const { return source == format::ConstantSource::embedded; }
+};
+
 /// What methods share. Views stay in the file: reading them costs nothing but a load.
 struct ProgramView {
   explicit ProgramView(const format::Program& p);
+
+  ConstantView constant(uint64_t i) const {
+    return ConstantView(constants[static_cast<index_t>(i)]);
+  }
 
   Span<const format::Segment> segments;
   Span<const format::Queue> queues;
@@ -195,8 +218,12 @@ Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
 /// What packed constants follow from: the file's metadata and the records that were taken.
 uint64_t packing_key(const ProgramData&);
 
-/// The elements of constant `i`'s first dense encoding in the file, nullptr if there is none.
-const std::byte* dense_constant(Span<const std::byte> file, const ProgramView&, index_t i);
+/// The elements of a constant's first dense encoding in the file, nullptr if there is none.
+const std::byte* dense_constant(Span<const std::byte> file, const ProgramView&,
+                                const ConstantView&);
+
+/// Says why constant `i` cannot be read: not_supported, or invalid_argument if it was not given.
+Error missing_constant(ErrorInfo&, const ConstantView&, int64_t i);
 
 /// Refuses memory of a device that does not start at a multiple of 64: invalid_argument.
 Error check_device_memory(Span<std::byte> memory, int space, ErrorInfo& info);

@@ -5,6 +5,34 @@
 namespace taper::internal {
 namespace {
 
+// A vector of a table, read by one function: this costs half of what the accessors do.
+struct Vector {
+  const uint8_t* elements;
+  index_t size;
+
+  template <class T>
+  operator Span<const T>() const {
+    return {reinterpret_cast<const T*>(elements), size};
+  }
+  template <class T>
+  operator Tables<T>() const {
+    return {elements, size};
+  }
+};
+
+__attribute__((noinline)) Vector vector_of(const void* table, flatbuffers::voffset_t field) {
+  const auto* v = static_cast<const flatbuffers::Table*>(table)
+                      ->GetPointer<const flatbuffers::Vector<uint8_t>*>(field);
+  if (v == nullptr || v->size() == 0) return {};  // an empty one may lie at any address
+  return {v->Data(), static_cast<index_t>(v->size())};
+}
+
+// Dtype and sizes of a dense tensor; `bytes` is what its elements take.
+bool is_stored_type(DType dtype, Span<const int64_t> sizes, size_t& bytes) {
+  return reinterpret_cast<uintptr_t>(sizes.data()) % alignof(int64_t) == 0 && is_valid(dtype) &&
+         dense_bytes(sizes, dtype, bytes);
+}
+
 class ProgramVerifier {
  public:
   ProgramVerifier(Span<const std::byte> file, const format::Program& table, const ProgramView& p,
@@ -53,14 +81,6 @@ class ProgramVerifier {
     return i == none || i < static_cast<uint64_t>(count_of(table_.quantizations()));
   }
 
-  // Dtype and sizes of a dense tensor; `bytes` is what its elements take.
-  bool is_type(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes,
-               size_t& bytes) const {
-    const Span<const int64_t> s = span_of(sizes);
-    return reinterpret_cast<uintptr_t>(s.data()) % alignof(int64_t) == 0 &&
-           is_valid(static_cast<DType>(dtype)) && dense_bytes(s, static_cast<DType>(dtype), bytes);
-  }
-
   Error spaces_and_queues() {
     if (count_of(table_.spaces()) > max_spaces)
       return fail(info_, Error::not_supported,
@@ -100,31 +120,30 @@ class ProgramVerifier {
 
   Error constants() {
     for (index_t i = 0; i < p_.constants.size(); ++i) {
-      const format::Constant& c = p_.constants[i];
-      const Tables encodings(c.encodings());
-      const char* path = text_of(c.path());
-      size_t bytes = 0;
-      if (!is_type(c.dtype(), c.sizes(), bytes))
-        return wrong(TAPER_TEXT("constant {} has no valid type"), i, path);
-      if (c.source() > format::ConstantSource::slot || !is_space(c.space()) ||
-          encodings.size() > 16)
-        return wrong(TAPER_TEXT("constant {} is damaged"), i, path);
-      if (c.source() != format::ConstantSource::embedded) continue;
-      for (const format::Encoding& e : encodings) TAPER_TRY(encoding(e, c.sizes(), i, path));
+      const ConstantView c = p_.constant(i);
+      if (!c.has_type) return wrong(TAPER_TEXT("constant {} has no valid type"), i, c.path);
+      if (c.source > format::ConstantSource::slot || !is_space(c.space) ||
+          c.encodings.size() > 16 || (!c.is_embedded() && c.key.empty()))
+        return wrong(TAPER_TEXT("constant {} is damaged"), i, c.path);
+      if (!c.is_embedded()) continue;
+      for (const format::Encoding& e : c.encodings) TAPER_TRY(encoding(e, c, i));
     }
     return Error::ok;
   }
 
-  Error encoding(const format::Encoding& e, const flatbuffers::Vector<int64_t>* sizes,
-                 index_t constant, const char* path) {
+  Error encoding(const format::Encoding& e, const ConstantView& c, index_t constant) {
+    const format::Piece* piece = e.data();
+    if (!holds(piece))
+      return wrong(TAPER_TEXT("the data of constant {} does not lie in the file"), constant,
+                   c.path);
+    const Vector sizes = vector_of(&e, format::Encoding::VT_SIZES);
     size_t bytes = 0;
-    if (!holds(e.data()))
-      return wrong(TAPER_TEXT("the data of constant {} does not lie in the file"), constant, path);
-    if (!is_type(e.dtype(), e.sizes() == nullptr ? sizes : e.sizes(), bytes) ||
+    if (!is_stored_type(static_cast<DType>(e.dtype()), e.sizes() == nullptr ? c.sizes : sizes,
+                        bytes) ||
         !is_quantization(e.quantization()))
-      return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, path);
-    if (e.layout() == nullptr && e.data()->size_bytes() != bytes)
-      return wrong(TAPER_TEXT("constant {} has another size than its type"), constant, path);
+      return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, c.path);
+    if (e.layout() == nullptr && piece->size_bytes() != bytes)
+      return wrong(TAPER_TEXT("constant {} has another size than its type"), constant, c.path);
     return Error::ok;
   }
 
@@ -132,21 +151,22 @@ class ProgramVerifier {
     uint64_t total = 0;  // sums of state sizes cannot overflow later
     for (index_t i = 0; i < p_.states.size(); ++i) {
       const format::State& s = p_.states[i];
+      const DType dtype = static_cast<DType>(s.dtype());
       size_t bytes = 0;
-      if (!is_type(s.dtype(), s.sizes(), bytes) || s.kind() > format::StateKind::cache ||
-          !is_space(s.space()))
+      if (!is_stored_type(dtype, vector_of(&s, format::State::VT_SIZES), bytes) ||
+          s.kind() > format::StateKind::cache || !is_space(s.space()))
         return wrong(TAPER_TEXT("state {} is damaged"), i, s.path()->c_str());
       total += rounded_up(bytes + slack_bytes);
       if (bytes > PTRDIFF_MAX / 4 || total > PTRDIFF_MAX / 4)
         return wrong(TAPER_TEXT("the states are larger than memory can be"));
-      if (s.initial() == none) continue;
-      size_t initial = 0;
-      const format::Constant* c =
-          p_.constants.has(s.initial()) ? &p_.constants[s.initial()] : nullptr;
-      if (c == nullptr || !is_type(c->dtype(), c->sizes(), initial) || c->dtype() != s.dtype() ||
-          initial != bytes)
-        return wrong(TAPER_TEXT("state {} and its initial value differ in type"), i,
-                     s.path()->c_str());
+      const uint32_t initial = s.initial();
+      if (initial == none) continue;
+      if (p_.constants.has(initial)) {
+        const ConstantView c = p_.constant(initial);
+        if (c.has_type && c.dtype == dtype && c.bytes == bytes) continue;
+      }
+      return wrong(TAPER_TEXT("state {} and its initial value differ in type"), i,
+                   s.path()->c_str());
     }
     return Error::ok;
   }
@@ -184,31 +204,20 @@ Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t
 Error fail(ErrorInfo& info, Error error) { return fail(info, error, nullptr, 0, 0, 0, nullptr); }
 #endif
 
-namespace {
-
-// A vector of a table, read by one function: this costs half of what the accessors do.
-struct Vector {
-  const uint8_t* elements;
-  index_t size;
-
-  template <class T>
-  operator Span<const T>() const {
-    return {reinterpret_cast<const T*>(elements), size};
-  }
-  template <class T>
-  operator Tables<T>() const {
-    return {elements, size};
-  }
-};
-
-__attribute__((noinline)) Vector vector_of(const void* table, flatbuffers::voffset_t field) {
-  const auto* v = static_cast<const flatbuffers::Table*>(table)
-                      ->GetPointer<const flatbuffers::Vector<uint8_t>*>(field);
-  if (v == nullptr || v->size() == 0) return {};  // an empty one may lie at any address
-  return {v->Data(), static_cast<index_t>(v->size())};
+ConstantView::ConstantView(const format::Constant& c)
+    : path(text_of(c.path())),
+      sizes(vector_of(&c, format::Constant::VT_SIZES)),
+      encodings(vector_of(&c, format::Constant::VT_ENCODINGS)),
+      dtype(static_cast<DType>(c.dtype())),
+      source(c.source()),
+      space(c.space()),
+      bytes(0) {
+  constexpr index_t sha256_bytes = 32;
+  const bool is_slot = source == format::ConstantSource::slot;
+  key = vector_of(&c, is_slot ? format::Constant::VT_SLOT : format::Constant::VT_CONTENT_HASH);
+  if (!is_slot && key.size() != sha256_bytes) key = {};
+  has_type = is_stored_type(dtype, sizes, bytes);
 }
-
-}  // namespace
 
 ProgramView::ProgramView(const format::Program& p)
     : segments(vector_of(&p, format::Program::VT_SEGMENTS)),
@@ -273,18 +282,16 @@ Error verify_program(Span<const std::byte> file, const format::Program& table, c
   return ProgramVerifier(file, table, p, info).verify();
 }
 
-const std::byte* dense_constant(Span<const std::byte> file, const ProgramView& p, index_t i) {
-  const format::Constant& c = p.constants[i];
-  const DType dtype = static_cast<DType>(c.dtype());
-  size_t bytes = 0;
-  if (c.source() != format::ConstantSource::embedded ||
-      !dense_bytes(span_of(c.sizes()), dtype, bytes))
-    return nullptr;
-  for (const format::Encoding& e : Tables(c.encodings())) {
+const std::byte* dense_constant(Span<const std::byte> file, const ProgramView& p,
+                                const ConstantView& c) {
+  if (!c.is_embedded()) return nullptr;
+  for (const format::Encoding& e : c.encodings) {
     const format::Piece& piece = *e.data();
-    if (e.layout() != nullptr || e.dtype() != c.dtype() || piece.size_bytes() != bytes) continue;
+    if (e.layout() != nullptr || static_cast<DType>(e.dtype()) != c.dtype ||
+        piece.size_bytes() != c.bytes)
+      continue;
     const std::byte* data = file.data() + p.segments[piece.segment()].offset() + piece.offset();
-    if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(dtype)) == 0)
+    if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
       return data;
   }
   return nullptr;

@@ -252,7 +252,8 @@ TEST_F(close_of, methods_that_were_not_created_is_told) {
 TEST(close, takes_back_the_count_of_a_session_that_was_not_created) {
   ProgramFile file = sums_program();
   const uint32_t initial = file.constant<float>("elsewhere", {2}, {1, 2});
-  file.constants[initial].embedded = false;
+  file.constants[initial].source = format::ConstantSource::external;
+  file.constants[initial].hash.assign(32, 7);
   file.state("s", {2}, DType::f32, initial);
   Loaded loaded(file);
   EXPECT_EQ(loaded.error(), Error::not_supported);

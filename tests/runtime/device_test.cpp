@@ -364,7 +364,8 @@ TEST(device, is_told_of_users_that_were_not_made) {
   EXPECT_EQ(on.device.ended[0].first, DeviceUser::program);
 
   ProgramFile p = device_program();
-  p.constants[1].embedded = false;  // the initial value
+  p.constants[1].source = format::ConstantSource::external;  // the initial value
+  p.constants[1].hash.assign(32, 7);
   OnDevice without_value(p);
   EXPECT_EQ(without_value.session->error(), Error::not_supported);
   ASSERT_EQ(without_value.device.ended.size(), 1u);

@@ -210,7 +210,7 @@ class Runner {
     const Span<std::byte> constants[] = {e_.devices[0].take(16 + slack_bytes - e_.withheld_device)};
     LoadOptions options;
     options.devices = devices, options.device_memory = constants, options.info = &info_;
-    options.packed = e_.packed;
+    options.packed = e_.packed, options.constants = e_.given;
     const Result<size_t> size = Program::metadata_bytes(file_.part);
     AlignedBytes metadata(size.ok() ? size.value() - e_.withheld : 64);
     TAPER_LET(program, Program::load(file_.part, e_.kernels, metadata, options));

@@ -6,6 +6,7 @@
 
 #include "fake_device.h"
 #include "program_file.h"
+#include "taper/runtime/program/program.h"
 
 namespace taper::test {
 
@@ -67,9 +68,10 @@ struct Everything {
 
   NamedDevice devices[2] = {NamedDevice("first"), NamedDevice("second")};
   std::vector<const Kernel*> kernels;
-  size_t withheld = 0;           ///< bytes of metadata that `load` lacks
-  size_t withheld_device = 0;    ///< the same of the first device's memory for constants
-  Span<const std::byte> packed;  ///< what `load` gets as packed constants
+  size_t withheld = 0;               ///< bytes of metadata that `load` lacks
+  size_t withheld_device = 0;        ///< the same of the first device's memory for constants
+  std::vector<GivenConstant> given;  ///< what `load` gets for constants that are not in the file
+  Span<const std::byte> packed;      ///< what `load` gets as packed constants
 
   /// The arguments of an instruction.
   format::Argument& argument(uint32_t instruction, uint32_t i) {

@@ -106,14 +106,15 @@ AlignedBytes ProgramFile::bytes() const {
       const auto& c = constants[i];
       const auto dtype = static_cast<format::DType>(c.dtype);
       std::vector<Offset<format::Encoding>> encodings;
-      for (int k = 0; c.embedded && k < c.encodings; ++k)
+      for (int k = 0; c.source == format::ConstantSource::embedded && k < c.encodings; ++k)
         encodings.push_back(
             format::CreateEncodingDirect(b, c.layout.empty() ? nullptr : c.layout.c_str(), dtype,
                                          c.encoded.empty() ? nullptr : &c.encoded, &pieces[i]));
       constant_offsets.push_back(format::CreateConstantDirect(
-          b, c.path.c_str(), dtype, &c.sizes,
-          c.embedded ? format::ConstantSource::embedded : format::ConstantSource::external,
-          &encodings, nullptr, nullptr, nullptr, static_cast<uint8_t>(c.space)));
+          b, c.path.c_str(), dtype, &c.sizes, c.source, &encodings,
+          c.hash.empty() ? nullptr : &c.hash,
+          c.external_file.empty() ? nullptr : c.external_file.c_str(),
+          c.slot.empty() ? nullptr : c.slot.c_str(), static_cast<uint8_t>(c.space)));
     }
     std::vector<Offset<format::State>> state_offsets;
     for (const auto& s : states)

@@ -167,11 +167,13 @@ struct ProgramFile {
     DType dtype;
     std::vector<int64_t> sizes;
     std::vector<std::byte> data;
-    bool embedded = true;
+    format::ConstantSource source = format::ConstantSource::embedded;
     int space = 0;
     int encodings = 1;             // equal ones
     std::string layout;            // of the encodings; empty: dense
     std::vector<int64_t> encoded;  // their sizes; empty: those of the constant
+    std::vector<uint8_t> hash;     // of the dense bytes; empty: not written
+    std::string external_file, slot;
   };
   struct QuantizationEntry {
     format::QuantizationScheme scheme;

@@ -170,16 +170,55 @@ TEST(program, refuses_what_this_runtime_leaves_out_by_name) {
   const AlignedBytes file = with_delegate.bytes();  // `info` points into it
   EXPECT_EQ(load_error(file, info), Error::not_supported);
   EXPECT_THAT(info.subject, StrEq("xnnpack"));
+}
 
-  ProgramFile external = sums_program();
-  external.constant<float>("encoder.weight", {4}, {1, 2, 3, 4});
-  external.constants[0].embedded = false;
-  MethodTables& m = external.methods[0];
-  const uint32_t w = m.value(format::Storage::constant, 0, m.shape({0, m.literal(4)}));
-  m.arguments[1] = m.tensor(w);
-  Loaded loaded(external);
-  EXPECT_EQ(loaded.method().error(), Error::not_supported);
-  EXPECT_THAT(loaded.info.subject, StrEq("encoder.weight"));
+// sums_program() with a second operand that is a constant somewhere else.
+ProgramFile with_constant(format::ConstantSource source) {
+  ProgramFile p = sums_program();
+  p.constant<float>("encoder.weight", {8, 4}, std::vector<float>(32));
+  p.constants[0].source = source;
+  p.constants[0].hash.assign(32, 7), p.constants[0].slot = "encoder";
+  MethodTables& m = p.methods[0];
+  m.arguments[1] =
+      m.tensor(m.value(format::Storage::constant, 0, m.shape({m.dims[0], m.literal(4)})));
+  p.state("total", {8, 4}, DType::f32, 0);
+  return p;
+}
+
+struct alignas(64) GivenElements {
+  float elements[32] = {1, 2, 3, 4};
+  std::byte slack[slack_bytes] = {};
+  operator Span<const std::byte>() const {
+    return {reinterpret_cast<const std::byte*>(this), sizeof *this};
+  }
+};
+
+TEST(program, takes_constants_from_the_caller) {
+  const GivenElements elements;
+  std::vector<std::byte> hash(32, std::byte{7}), other(32, std::byte{8});
+  const GivenConstant by_hash[] = {{Span<const std::byte>(other), Span<const std::byte>()},
+                                   {Span<const std::byte>(hash), elements}};
+  const GivenConstant by_name[] = {{"encode", Span<const std::byte>()}, {"encoder", elements}};
+  for (const auto source : {format::ConstantSource::external, format::ConstantSource::slot}) {
+    LoadOptions options;
+    options.constants = by_hash;
+    if (source == format::ConstantSource::slot) options.constants = by_name;
+    Loaded loaded(with_constant(source), options);
+    ASSERT_EQ(loaded.error(), Error::ok) << (loaded.info.message ? loaded.info.message : "");
+    EXPECT_EQ(std::memcmp(loaded.session->value().state(0).data, elements.elements,
+                          sizeof elements.elements),
+              0);
+    ASSERT_LOADED(method, loaded);
+    Dense<float> zeros({1, 4}, {0, 0, 0, 0});
+    ASSERT_EQ(method.set_input(0, zeros), Error::ok);
+    ASSERT_EQ(method.execute(), Error::ok);
+    EXPECT_EQ(test::elements(method.output(0))[0], 10);
+  }
+  // a hash is no name, and a name no hash
+  LoadOptions options;
+  options.constants = by_name;
+  EXPECT_EQ(Loaded(with_constant(format::ConstantSource::external), options).error(),
+            Error::not_supported);
 }
 
 TEST(program, keeps_its_constants_from_being_read_beyond_the_file) {

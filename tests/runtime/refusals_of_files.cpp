@@ -51,6 +51,13 @@ constexpr uint8_t f32 = 8, i64 = 5, absent = 255;
 
 alignas(64) constexpr std::byte zeros[256] = {};
 
+// A slot of four f32, and what is given to it.
+void give(Everything& e, Span<const std::byte> bytes) {
+  e.file.constants[1].source = format::ConstantSource::slot;
+  e.file.constants[1].slot = "adapter";
+  e.given.emplace_back("adapter", bytes);
+}
+
 }  // namespace
 
 std::vector<Refusal> refusals_of_files() {
@@ -132,6 +139,25 @@ std::vector<Refusal> refusals_of_files() {
       {"the device memory for constants is too small",
        {{"one byte less", [](Everything& e) { e.withheld_device = 1; }}},
        Error::out_of_memory},
+      {"constant {} was given {} bytes, or at an odd address; with the slack behind it, it has {}",
+       {{"without slack",
+         [](Everything& e) {
+           give(e, {zeros, 16});
+         }},
+        {"an element too few",
+         [](Everything& e) {
+           give(e, {zeros, 12 + 64});
+         }},
+        {"an element too many",
+         [](Everything& e) {
+           give(e, {zeros, 20 + 64});
+         }},
+        {"nothing", [](Everything& e) { give(e, {}); }},
+        {"moved by a byte",
+         [](Everything& e) {
+           give(e, {zeros + 1, 16 + 64});
+         }}},
+       Error::invalid_argument},
       {"the packed constants are not of this program and its kernels",
        {{"zeros",
          [](Everything& e) {
@@ -207,7 +233,19 @@ std::vector<Refusal> refusals_of_programs() {
            overwrite_field(&constant(f), format::Constant::VT_SOURCE, uint8_t{3});
          })},
         {"no such space", [](Everything& e) { e.file.constants[0].space = 3; }},
-        {"17 encodings", [](Everything& e) { e.file.constants[0].encodings = 17; }}}},
+        {"17 encodings", [](Everything& e) { e.file.constants[0].encodings = 17; }},
+        {"in another file, without a hash",
+         [](Everything& e) { e.file.constants[1].source = format::ConstantSource::external; }},
+        {"in another file, with a hash of 31 bytes",
+         [](Everything& e) {
+           e.file.constants[1].source = format::ConstantSource::external;
+           e.file.constants[1].hash.assign(31, 7);
+         }},
+        {"a slot without a name",
+         [](Everything& e) {
+           e.file.constants[1].source = format::ConstantSource::slot;
+           e.file.constants[1].hash.assign(32, 7);
+         }}}},
       {"the data of constant {} does not lie in the file",
        {{"no piece",
          tables([](WrittenFile& f) { drop_field(&encoding(f), format::Encoding::VT_DATA); })},

@@ -97,6 +97,11 @@ Kernel with_result(const Kernel& k, Kind kind, bool list, Expected* expected) {
   return changed;
 }
 
+void lies_elsewhere(Everything& e, size_t constant) {
+  e.file.constants[constant].source = format::ConstantSource::external;
+  e.file.constants[constant].hash.assign(32, 7);
+}
+
 }  // namespace
 
 std::vector<Refusal> refusals_of_instructions() {
@@ -342,13 +347,22 @@ std::vector<Refusal> refusals_of_sizes() {
            e.file.constants[1].encoded = {2};
            e.file.constants[1].data.resize(8);
          }},
-        {"packed", [](E& e) { e.file.constants[1].layout = "packed"; }},
-        {"in another file", [](E& e) { e.file.constants[1].embedded = false; }}},
+        {"packed", [](E& e) { e.file.constants[1].layout = "packed"; }}},
        Error::not_supported},
+      {"constant {} lies in another file, which was not given",
+       {{"in another file", [](E& e) { lies_elsewhere(e, 1); }}},
+       Error::invalid_argument},
+      {"constant {} is a slot to which nothing was given",
+       {{"a slot",
+         [](E& e) {
+           e.file.constants[1].source = format::ConstantSource::slot;
+           e.file.constants[1].slot = "weights";
+         }}},
+       Error::invalid_argument},
       {"the initial value of a state is not in the file",
        {{"in another file",
          [](E& e) {
-           e.file.constants[0].embedded = false;
+           lies_elsewhere(e, 0);
            e.table_changes.clear();
          }}},
        Error::not_supported},

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ class MappedFile {
   bool open(const std::string& path, std::string& why, Access access = Access::read_only);
   Span<const std::byte> bytes() const { return {data_, size_}; }
   bool is_mapped() const { return is_mapped_; }
+  bool holds(Span<const std::byte> bytes) const {
+    return !std::less<>()(bytes.data(), data_) && !std::less<>()(data_ + size_, bytes.end());
+  }
 
   /// Identifies a mapped file by more than its name: device, inode number, size, and the time of
   /// the last write.

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <new>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "taper/runtime/core/dense_copy.h"
 #include "taper/runtime/extension/module/mapped_file.h"
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/outside_constants.h"
 #include "taper/runtime/extension/module/packed_weights.h"
 #include "taper/runtime/extension/module/region.h"
 #include "taper/runtime/extension/module/verify.h"
@@ -43,6 +45,7 @@ thread_local const void* refused_by = nullptr;
 
 struct Module::Parts {
   MappedFile file;
+  OutsideConstants outside;
   std::shared_ptr<const PackedWeights> packed_weights;
   std::vector<Region> regions;  // metadata, session, one for each method
   const Threads* threads = nullptr;
@@ -100,7 +103,9 @@ struct Module::Parts {
     return Error::ok;
   }
 
-  Error open(Span<const std::byte> bytes, KernelSet kernels, const ModuleOptions& options) {
+  // `folder`: the program's, where its weights files lie if the options name no other.
+  Error open(Span<const std::byte> bytes, KernelSet kernels, const ModuleOptions& options,
+             const std::string& folder) {
     ErrorInfo info;
     const Result<size_t> size = Program::metadata_bytes(bytes);
     // `load` says better what is wrong
@@ -118,10 +123,12 @@ struct Module::Parts {
     std::string damage;
     if (options.verify && verify(*program, damage) != Error::ok)
       return fail(Error::invalid_program, damage);
+    TAPER_TRY(give_constants(kernels, options, folder, load_options));
     if (options.pack_weights == PackWeights::always ||
         (options.pack_weights == PackWeights::of_mapped_files && file.is_mapped()))
-      if (const Error e = pack_weights(file, kernels, regions.back(), load_options,
-                                       options.pack_store, *program, packed_weights);
+      if (const Error e = pack_weights(
+              {file, outside, kernels, regions.back(), load_options, store_of(options)}, *program,
+              packed_weights);
           e != Error::ok)
         return info.error = e, fail(info);
     TAPER_TRY(add_region(program->session_bytes(), "the session"));
@@ -132,6 +139,27 @@ struct Module::Parts {
     if (!created.ok()) return info.error = created.error(), fail(info);
     session = created.value();
     return Error::ok;
+  }
+
+  // Loads the program once more, with the constants that are not in its file, if there are any.
+  Error give_constants(KernelSet kernels, const ModuleOptions& options, const std::string& folder,
+                       LoadOptions& load_options) {
+    std::string why;
+    if (!outside.find(*program, options.weights_folder.empty() ? folder : options.weights_folder,
+                      options, why))
+      return fail(Error::invalid_argument, why);
+    if (outside.given.empty()) return Error::ok;
+    load_options.constants = outside.given;
+    const Result<Program> loaded =
+        Program::load(program->file(), kernels, regions.back(), load_options);
+    if (!loaded.ok()) return load_options.info->error = loaded.error(), fail(*load_options.info);
+    program = loaded.value();
+    return Error::ok;
+  }
+
+  // Weights of other files that nobody compared with their hashes are not stored under these.
+  std::string store_of(const ModuleOptions& options) const {
+    return outside.files.empty() || options.verify ? options.pack_store : "";
   }
 
   Result<Method> create(const std::string& name) {
@@ -226,7 +254,9 @@ Result<Module> Module::load(const std::string& path, KernelSet kernels,
                                                        : MappedFile::Access::read_only;
   if (!parts->file.open(path, why, access))
     e = parts->fail(Error::invalid_argument, why);
-  else if (e = parts->open(parts->file.bytes(), kernels, options); e != Error::ok)
+  else if (e = parts->open(parts->file.bytes(), kernels, options,
+                           std::filesystem::path(path).parent_path().string());
+           e != Error::ok)
     parts->message = path + ": " + parts->message;
   if (e == Error::ok) return Module(std::move(parts));
   if (options.message != nullptr) *options.message = parts->message;
@@ -236,7 +266,7 @@ Result<Module> Module::load(const std::string& path, KernelSet kernels,
 Result<Module> Module::load(Span<const std::byte> program, KernelSet kernels,
                             const ModuleOptions& options) {
   auto parts = std::make_unique<Parts>();
-  const Error e = parts->open(program, kernels, options);
+  const Error e = parts->open(program, kernels, options, "");
   if (e == Error::ok) return Module(std::move(parts));
   if (options.message != nullptr) *options.message = parts->message;
   return e;

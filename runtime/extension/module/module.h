@@ -10,6 +10,7 @@
 ///   if (error != taper::Error::ok) return fail(model->message());
 #pragma once
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -103,14 +104,21 @@ struct ModuleOptions {
   /// A pool that the caller keeps, such as ThreadPool(4).threads(). nullptr: one thread.
   const Threads* threads = nullptr;
   Loading loading = Loading::map;
-  /// Compares the weights with their checksums. Off, because this reads the whole file, which takes
-  /// about a second for every 2 GB that are in memory already.
+  /// Compares the weights with their checksums, and those of other files with their SHA-256. Off,
+  /// because this reads the whole file, which takes about a second for every 2 GB that are in
+  /// memory already.
   bool verify = false;
   PackWeights pack_weights = PackWeights::of_mapped_files;
   /// A folder that keeps packed weights for the next load, in files of about the weights' size.
   /// They are mapped, so processes share them. Who may write there decides what models compute.
   /// Empty: none. A file that is damaged is written again; old files stay until you delete them.
   std::string pack_store;
+  /// Where the files lie that hold a program's weights, if the program does not. Empty: beside the
+  /// program. Such a file is mapped as the program is.
+  std::string weights_folder;
+  /// The constants that the program leaves to the application, by the names of their slots. The
+  /// module copies them.
+  std::map<std::string, OwnedTensor> slots;
   std::string* message = nullptr;  ///< why `load` failed
 };
 

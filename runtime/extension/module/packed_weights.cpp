@@ -12,8 +12,8 @@
 namespace taper {
 namespace {
 
-/// What packed weights follow from: the file, and the records that were taken.
-using Key = std::tuple<MappedFile::Identity, std::vector<const Kernel*>>;
+/// What packed weights follow from: the files, and the records that were taken.
+using Key = std::tuple<std::vector<MappedFile::Identity>, std::vector<const Kernel*>>;
 
 /// The packed weights of this process.
 struct Shared {
@@ -26,23 +26,29 @@ Shared& shared() {
   return shared;
 }
 
-Key key_of(const MappedFile& file, const Program& program) {
+Key key_of(const Origin& origin, const Program& program) {
+  std::vector<MappedFile::Identity> files{origin.file.identity()};
+  for (const MappedFile& other : origin.outside.files) files.push_back(other.identity());
   std::vector<const Kernel*> kernels;
   const index_t count = internal::count_of(program.table().kernels());
   for (index_t i = 0; i < count; ++i) kernels.push_back(&program.kernel(i));
-  return {file.identity(), std::move(kernels)};
+  return {std::move(files), std::move(kernels)};
 }
 
-void give_back_originals(const MappedFile& file, const Program& program) {
-  const internal::ProgramView view(program.table());
-  for (index_t i = 0; i < view.constants.size(); ++i) {
-    if (!program.is_packed(i)) continue;
-    const format::Constant& c = view.constants[i];
-    size_t bytes = 0;
-    (void)internal::dense_bytes(internal::span_of(c.sizes()), static_cast<DType>(c.dtype()), bytes);
-    file.give_back(
-        {internal::dense_constant(program.file(), view, i), static_cast<index_t>(bytes)});
-  }
+/// The dense elements of each constant.
+std::vector<Span<const std::byte>> elements_of(const Program& program) {
+  const internal::ProgramData& p = program.data();
+  std::vector<Span<const std::byte>> elements;
+  for (index_t i = 0; i < p.view.constants.size(); ++i)
+    elements.emplace_back(static_cast<const std::byte*>(p.constants[i]),
+                          static_cast<index_t>(p.view.constant(static_cast<uint64_t>(i)).bytes));
+  return elements;
+}
+
+void give_back(const Origin& origin, Span<const std::byte> elements) {
+  if (origin.file.holds(elements)) origin.file.give_back(elements);
+  for (const MappedFile& other : origin.outside.files)
+    if (other.holds(elements)) other.give_back(elements);
 }
 
 // From the store, or packed now; nullptr: there is no memory for them.
@@ -60,8 +66,7 @@ std::shared_ptr<const PackedWeights> new_weights(const Program& program, Span<st
 
 }  // namespace
 
-Error pack_weights(const MappedFile& file, KernelSet kernels, Span<std::byte> metadata,
-                   LoadOptions options, const std::string& store, Program& program,
+Error pack_weights(const Origin& origin, Program& program,
                    std::shared_ptr<const PackedWeights>& weights) {
   const Region workspace(packing_workspace(program));
   if (!workspace.is_there()) return Error::ok;
@@ -72,15 +77,18 @@ Error pack_weights(const MappedFile& file, KernelSet kernels, Span<std::byte> me
   for (auto i = s.weights.begin(); i != s.weights.end();)
     i = i->second.expired() ? s.weights.erase(i) : std::next(i);
   std::weak_ptr<const PackedWeights> own,
-      &known = file.is_mapped() ? s.weights[key_of(file, program)] : own;
+      &known = origin.file.is_mapped() ? s.weights[key_of(origin, program)] : own;
   std::shared_ptr<const PackedWeights> found = known.lock();
-  if (found == nullptr) found = new_weights(program, workspace, bytes, store);
+  if (found == nullptr) found = new_weights(program, workspace, bytes, origin.store);
   if (found == nullptr) return Error::ok;
+  const std::vector<Span<const std::byte>> originals = elements_of(program);
+  LoadOptions options = origin.options;
   options.packed = found->bytes();
-  TAPER_LET(packed, Program::load(program.file(), kernels, metadata, options));
+  TAPER_LET(packed, Program::load(program.file(), origin.kernels, origin.metadata, options));
   program = packed;
   known = weights = found;
-  give_back_originals(file, program);
+  for (index_t i = 0; i < static_cast<index_t>(originals.size()); ++i)
+    if (program.is_packed(i)) give_back(origin, originals[static_cast<size_t>(i)]);
   return Error::ok;
 }
 

@@ -2,18 +2,28 @@
 #include <memory>
 
 #include "taper/runtime/extension/module/mapped_file.h"
+#include "taper/runtime/extension/module/outside_constants.h"
 #include "taper/runtime/extension/module/pack_store.h"
 #include "taper/runtime/runtime.h"
 
 namespace taper {
+
+/// What a program was loaded from.
+struct Origin {
+  const MappedFile& file;
+  const OutsideConstants& outside;
+  KernelSet kernels;
+  Span<std::byte> metadata;
+  LoadOptions options;
+  std::string store;  ///< the folder of the pack store; empty: none
+};
 
 /// Loads `program` once more, with its weights packed. If it lies in a mapped file, the file's
 /// pages that held them are given back, and programs of one file that use the same kernels share
 /// the packed weights as long as one of them keeps `weights`. If nothing is worth packing, or there
 /// is no memory for it, `program` stays as it was and `weights` empty. Errors: those of
 /// `Program::load`.
-Error pack_weights(const MappedFile& file, KernelSet kernels, Span<std::byte> metadata,
-                   LoadOptions options, const std::string& store, Program& program,
+Error pack_weights(const Origin& origin, Program& program,
                    std::shared_ptr<const PackedWeights>& weights);
 
 }  // namespace taper

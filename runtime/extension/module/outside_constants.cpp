@@ -1,0 +1,163 @@
+#include "taper/runtime/extension/module/outside_constants.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/sha256.h"
+#include "taper/runtime/extension/module/verify.h"
+#include "taper/runtime/program/tables.h"
+
+namespace taper {
+namespace {
+
+using internal::ConstantView;
+using Hash = std::array<std::byte, 32>;
+using format::ConstantSource;
+
+Hash hash_of(const ConstantView& c) {
+  Hash hash;
+  std::memcpy(hash.data(), c.key.data(), hash.size());
+  return hash;
+}
+
+std::string name_of(const ConstantView& c, index_t i) {
+  return "constant " + (c.path != nullptr ? std::string(c.path) : std::to_string(i));
+}
+
+std::string type_text(DType dtype, Span<const int64_t> sizes) {
+  std::string text = std::string(taper::name_of(dtype)) + "[";
+  for (index_t i = 0; i < sizes.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(sizes[i]);
+  return text + "]";
+}
+
+/// Where the constants of a weights file lie, which is a program without methods.
+class WeightsFile {
+ public:
+  bool open(MappedFile& file, const std::string& path, const ModuleOptions& options,
+            std::string& why) {
+    const auto access = options.loading == Loading::read ? MappedFile::Access::in_memory
+                                                         : MappedFile::Access::read_only;
+    if (!file.open(path, why, access)) return false;
+    const Result<size_t> size = Program::metadata_bytes(file.bytes());
+    const Region metadata(size.ok() ? size.value() : 64);
+    ErrorInfo info;
+    LoadOptions load;
+    load.info = &info;
+    if (!metadata.is_there()) return why = path + ": out of memory", false;
+    const Result<Program> program = Program::load(file.bytes(), {}, metadata, load);
+    if (!program.ok()) return why = path + ": " + describe(info), false;
+    if (options.verify && verify(program.value(), why) != Error::ok)
+      return why = path + ": " + why, false;
+    const internal::ProgramView& view = program.value().data().view;
+    for (index_t i = 0; i < view.constants.size(); ++i) {
+      const ConstantView c = view.constant(static_cast<uint64_t>(i));
+      const std::byte* elements = internal::dense_constant(file.bytes(), view, c);
+      if (elements != nullptr && !c.key.empty())
+        pieces_[hash_of(c)] = {elements, static_cast<index_t>(c.bytes)};
+    }
+    return true;
+  }
+  /// nullptr: it is not there.
+  const Span<const std::byte>* find(const Hash& hash) const {
+    const auto at = pieces_.find(hash);
+    return at == pieces_.end() ? nullptr : &at->second;
+  }
+
+ private:
+  std::map<Hash, Span<const std::byte>> pieces_;
+};
+
+class Finder {
+ public:
+  Finder(OutsideConstants& found, const std::string& folder, const ModuleOptions& options,
+         std::string& why)
+      : found_(found), folder_(folder), options_(options), why_(why) {}
+
+  bool find_external(const ConstantView& c, index_t i, const format::Constant& table) {
+    const auto* hint = table.external_file();
+    // the file lies in the folder, whatever a program says
+    const std::string name =
+        hint == nullptr ? "" : std::filesystem::path(hint->str()).filename().string();
+    if (name.empty())
+      return fail(name_of(c, i) + " lies in another file, but the program names none");
+    const std::string path = (std::filesystem::path(folder_) / name).string();
+    const auto [at, is_new] = weights_.try_emplace(name);
+    std::string why;
+    if (is_new && !at->second.open(found_.files.emplace_back(), path, options_, why))
+      return fail(name_of(c, i) + " lies in another file: " + why +
+                  "; put the file there, or name its folder (weights_folder)");
+    const Span<const std::byte>* elements = at->second.find(hash_of(c));
+    if (elements == nullptr)
+      return fail(name_of(c, i) + " is not in " + path +
+                  ": the file is of another model or another export");
+    if (static_cast<size_t>(elements->size()) != c.bytes)
+      return fail(name_of(c, i) + " has " + std::to_string(c.bytes) + " bytes, in " + path + " " +
+                  std::to_string(elements->size()));
+    if (options_.verify && sha256(*elements) != hash_of(c))
+      return fail(name_of(c, i) + " has another content in " + path +
+                  ": the file is damaged; copy it again from where it was made");
+    found_.given.emplace_back(
+        c.key, Span<const std::byte>(elements->data(),
+                                     elements->size() + static_cast<index_t>(slack_bytes)));
+    return true;
+  }
+
+  bool find_slot(const ConstantView& c, index_t i) {
+    const char* slot = reinterpret_cast<const char*>(c.key.data());
+    const auto at = options_.slots.find(slot);
+    if (at == options_.slots.end())
+      return fail(name_of(c, i) + " is the slot " + slot + ", of type " +
+                  type_text(c.dtype, c.sizes) + ": give it (slots)");
+    const OwnedTensor& t = at->second;
+    const std::vector<int64_t> sizes(t.sizes.begin(), t.sizes.end());
+    if (t.dtype != c.dtype ||
+        !std::equal(sizes.begin(), sizes.end(), c.sizes.begin(), c.sizes.end()) ||
+        t.bytes.size() != c.bytes)
+      return fail(std::string("slot ") + slot + " takes " + type_text(c.dtype, c.sizes) + ", not " +
+                  type_text(t.dtype, Span<const int64_t>(sizes)));
+    Region region(c.bytes + slack_bytes);
+    if (!region.is_there())
+      return fail(std::string("slot ") + slot + " needs " + std::to_string(c.bytes + slack_bytes) +
+                  " bytes of memory");
+    if (c.bytes > 0) std::memcpy(Span<std::byte>(region).data(), t.bytes.data(), c.bytes);
+    found_.given.emplace_back(slot, Span<std::byte>(region));
+    found_.regions.push_back(std::move(region));
+    return true;
+  }
+
+  bool fail(const std::string& why) { return why_ = why, false; }
+
+ private:
+  OutsideConstants& found_;
+  const std::string& folder_;
+  const ModuleOptions& options_;
+  std::string& why_;
+  std::map<std::string, WeightsFile> weights_;
+};
+
+}  // namespace
+
+bool OutsideConstants::find(const Program& program, const std::string& folder,
+                            const ModuleOptions& options, std::string& why) {
+  const internal::ProgramView& view = program.data().view;
+  Finder finder(*this, folder, options, why);
+  std::map<std::string, bool> is_used;
+  for (const auto& [name, value] : options.slots) is_used[name] = false;
+  for (index_t i = 0; i < view.constants.size(); ++i) {
+    const ConstantView c = view.constant(static_cast<uint64_t>(i));
+    if (c.source == ConstantSource::external && !finder.find_external(c, i, view.constants[i]))
+      return false;
+    if (c.source != ConstantSource::slot) continue;
+    bool& known = is_used[reinterpret_cast<const char*>(c.key.data())];
+    if (!known && !finder.find_slot(c, i)) return false;
+    known = true;
+  }
+  for (const auto& [name, used] : is_used)
+    if (!used) return finder.fail("the program has no slot " + name);
+  return true;
+}
+
+}  // namespace taper

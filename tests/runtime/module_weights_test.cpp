@@ -1,0 +1,155 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "../support/data.h"
+#include "programs.h"
+#include "taper/runtime/extension/module/module.h"
+#include "taper/runtime/extension/module/sha256.h"
+#include "test_kernels.h"
+#include "written.h"
+
+namespace taper::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string hex(Span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte b : sha256(bytes)) {
+    constexpr char digits[] = "0123456789abcdef";
+    text += digits[static_cast<int>(b) / 16], text += digits[static_cast<int>(b) % 16];
+  }
+  return text;
+}
+
+// The examples of FIPS 180-2.
+TEST(sha256, gives_the_digests_of_its_standard) {
+  const auto digest = [](const std::string& text) {
+    return hex(
+        {reinterpret_cast<const std::byte*>(text.data()), static_cast<index_t>(text.size())});
+  };
+  EXPECT_EQ(digest(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(digest("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(digest(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+// forward(x: f32[batch, 4]) -> the row sums of x + w + x. The constant w: f32[8, 4] begins with
+// 1, 2, 3, 4. It lies in model.weights.taper, or in the slot `adapter`.
+ProgramFile weighing(format::ConstantSource source) {
+  ProgramFile p = sums_program();
+  std::vector<float> w(32);
+  w[0] = 1, w[1] = 2, w[2] = 3, w[3] = 4;
+  p.constant<float>("encoder.weight", {8, 4}, w);
+  auto& c = p.constants[0];
+  c.source = source;
+  if (source == format::ConstantSource::slot) c.slot = "adapter";
+  c.external_file = "/elsewhere/model.weights.taper";  // the folder does not count
+  for (const std::byte b : sha256(c.data)) c.hash.push_back(static_cast<uint8_t>(b));
+  MethodTables& m = p.methods[0];
+  m.arguments[1] =
+      m.tensor(m.value(format::Storage::constant, 0, m.shape({m.dims[0], m.literal(4)})));
+  return p;
+}
+ProgramFile weights_file() {
+  ProgramFile weights;
+  weights.constants = weighing(format::ConstantSource::embedded).constants;
+  return weights;
+}
+
+TEST(module, finds_weights_in_a_file_beside_the_program) {
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  const auto weighing_program = weighing(format::ConstantSource::external);
+  const std::string path = written(weighing_program.bytes());
+  const std::string weights = written(weights_file().bytes(), "model.weights.taper");
+  const std::array<float, 4> x = {0, 0, 0, 0};
+  std::array<float, 1> sum;
+  for (const Loading loading : {Loading::map, Loading::read})
+    for (const bool verify : {false, true}) {
+      options.loading = loading, options.verify = verify;
+      Result<Module> model = Module::load(path, kernels, options);
+      ASSERT_TRUE(model.ok()) << message;
+      ASSERT_EQ(model->forward({{x.data(), {1, 4}}}, {sum}), Error::ok) << model->message();
+      EXPECT_EQ(sum[0], 10);
+    }
+
+  const std::string folder = tests::scratch_file("weights").string();
+  std::filesystem::create_directory(folder);
+  std::filesystem::rename(weights, folder + "/model.weights.taper");
+  EXPECT_EQ(Module::load(path, kernels, options).error(), Error::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("constant encoder.weight lies in another file: "));
+  EXPECT_THAT(message, HasSubstr("No such file"));
+  options.weights_folder = folder;
+  EXPECT_TRUE(Module::load(path, kernels, options).ok()) << message;
+  // a program in memory has no folder of its own
+  const AlignedBytes bytes = weighing_program.bytes();
+  EXPECT_TRUE(Module::load(bytes, kernels, options).ok()) << message;
+}
+
+TEST(module, refuses_weights_files_of_other_models) {
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  const std::string path = written(weighing(format::ConstantSource::external).bytes());
+  const auto refused = [&](const AlignedBytes& file) {
+    written(file, "model.weights.taper");
+    EXPECT_EQ(Module::load(path, kernels, options).error(), Error::invalid_argument);
+    return message;
+  };
+  ProgramFile other = weights_file();
+  other.constants[0].hash[31] ^= 1;
+  EXPECT_THAT(refused(other.bytes()), HasSubstr("the file is of another model or another export"));
+  other.constants[0].hash.clear();
+  EXPECT_THAT(refused(other.bytes()), HasSubstr("the file is of another model or another export"));
+  ProgramFile longer = weights_file();
+  longer.constants[0].sizes = {9, 4}, longer.constants[0].data.resize(144);
+  EXPECT_THAT(refused(longer.bytes()), HasSubstr("encoder.weight has 128 bytes, in "));
+  AlignedBytes cut(64);
+  EXPECT_THAT(refused(cut), HasSubstr("this is not a Taper program"));
+  // another content under the same hash: found where the file is read at all
+  ProgramFile forged = weights_file();
+  forged.constants[0].data[3] ^= std::byte{1};
+  options.verify = true;
+  EXPECT_THAT(refused(forged.bytes()), HasSubstr("encoder.weight has another content in "));
+}
+
+TEST(module, fills_slots_with_the_tensors_of_the_application) {
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  const std::string path = written(weighing(format::ConstantSource::slot).bytes());
+  const auto refused = [&] {
+    EXPECT_EQ(Module::load(path, kernels, options).error(), Error::invalid_argument);
+    return message;
+  };
+  EXPECT_THAT(refused(),
+              HasSubstr("constant encoder.weight is the slot adapter, of type f32[8, 4]"));
+  OwnedTensor value{DType::f32, {8, 4}, std::vector<std::byte>(128)};
+  const std::array<float, 4> ones = {1, 1, 1, 1};
+  std::memcpy(value.bytes.data(), ones.data(), 16);
+  options.slots["adapter"] = value;
+  Result<Module> model = Module::load(path, kernels, options);
+  ASSERT_TRUE(model.ok()) << message;
+  options.slots.clear();  // the module has a copy
+  std::array<float, 1> sum;
+  EXPECT_EQ(model->forward({{std::array<float, 4>{}.data(), {1, 4}}}, {sum}), Error::ok);
+  EXPECT_EQ(sum[0], 4);
+
+  options.slots["adapter"] = {DType::i32, {8, 4}, std::vector<std::byte>(128)};
+  EXPECT_THAT(refused(), HasSubstr("slot adapter takes f32[8, 4], not i32[8, 4]"));
+  options.slots["adapter"] = {DType::f32, {32}, std::vector<std::byte>(128)};
+  EXPECT_THAT(refused(), HasSubstr("slot adapter takes f32[8, 4], not f32[32]"));
+  options.slots = {{"adapter", value}, {"adaptor", value}};
+  EXPECT_THAT(refused(), HasSubstr("the program has no slot adaptor"));
+}
+
+}  // namespace
+}  // namespace taper::test
