@@ -23,7 +23,10 @@ struct ExportOptions {
   Target target;       ///< Target("portable"): the portable kernels alone
   bool debug = true;   ///< write source lines and module paths, for errors and profiles
   bool quiet = false;  ///< do not print what was written
-  std::string name;    ///< of the program, for people; default: the file's name
+  /// A weights file for constants of 1 KiB or more. It lies beside the program when that is loaded,
+  /// and several programs can share it. Empty: all constants lie in the program.
+  std::string weights;
+  std::string name;  ///< of the program, for people; default: the file's name
   /// f16 or bf16: stores the weights in this dtype and computes in it. Inputs and outputs keep
   /// their dtypes. passes/to_half.h says what stays f32.
   std::optional<DType> dtype;

@@ -18,6 +18,7 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::string& 
   e.name = options.name.empty() ? name : options.name;
   e.exact = options.exact && !options.dtype;
   e.debug = options.debug;
+  e.weights = options.weights;
   return e;
 }
 

@@ -22,7 +22,7 @@ namespace {
 
 struct ExportArguments {
   std::vector<std::string> files;
-  std::string output, kernels, array, header, name;
+  std::string output, weights, kernels, array, header, name;
   ImportChoice import;
   std::string dtype = "f32";
   std::string target, print_after;
@@ -63,11 +63,17 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
                        file + " is not a .pt2 file; give .pt2 files, or one program (.taper)");
   if (options.output.empty()) throw UsageError("--output FILE.taper is required");
   require_names_of_their_own(options);
+  const auto folder = [](const std::string& file) {
+    return std::filesystem::path(file).lexically_normal().parent_path();
+  };
+  if (!options.weights.empty() && folder(options.weights) != folder(options.output))
+    throw UsageError("--weights", "the file must lie in the folder of the program, " +
+                                      options.output + ", which finds it there");
   ImportChoice import = options.import;
   import.tests = !options.no_tests;
   ExportOptions written;
   written.quiet = true, written.exact = options.exact, written.name = options.name;
-  written.target = target_of(options);
+  written.target = target_of(options), written.weights = options.weights;
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
   if (!options.print_after.empty())
@@ -100,6 +106,7 @@ void export_sources(const std::string& file, const ExportArguments& options, std
 void require_no_options_of_models(const ExportArguments& options) {
   const std::pair<bool, const char*> given[] = {{!options.import.model.empty(), "--model"},
                                                 {!options.import.dims.empty(), "--dim"},
+                                                {!options.weights.empty(), "--weights"},
                                                 {options.exact, "--exact"},
                                                 {!options.print_after.empty(), "--print-after"},
                                                 {options.memory != 0, "--memory"},
@@ -114,7 +121,8 @@ void require_no_options_of_models(const ExportArguments& options) {
 /// What is written takes the place neither of what is read nor of another.
 void require_files_of_their_own(const ExportArguments& options) {
   std::set<std::filesystem::path> files;
-  for (const std::string& file : {options.output, options.kernels, options.array, options.header}) {
+  for (const std::string& file :
+       {options.output, options.weights, options.kernels, options.array, options.header}) {
     if (file.empty()) continue;
     std::error_code none;
     for (const std::string& input : options.files)
@@ -158,6 +166,11 @@ void add_export_command(CommandLine& line, std::ostream& out) {
       .required();
   command.option("-o,--output", options->output, "The program to write from the .pt2 files")
       .value_name("FILE.taper");
+  command
+      .option("--weights", options->weights,
+              "Writes weights of 1 KiB or more to this file, or adds them: programs can share it. "
+              "Keep it beside the program")
+      .value_name("FILE.taper");
   add_import_options(command, options->import);
   const Option exact = command.flag("--exact", options->exact,
                                     "Runs only passes that keep every bit of eager's results");
@@ -199,6 +212,7 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   command.footer(R"(Examples:
   taper export model.pt2 -o model.taper
   taper export encoder.pt2 decoder.pt2 -o speech.taper
+  taper export encoder.pt2 -o encoder.taper --weights speech.weights.taper
   taper export lenet.taper --target portable --kernels lenet_kernels.cpp --header lenet.h)");
   command.does([options, &out] { run_export(*options, out); });
 }

@@ -27,6 +27,7 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
   ModuleOptions options;
   options.threads = threads;
   options.verify = import.verify;
+  options.weights_folder = path.parent_path().string();
   options.loading = import.read ? Loading::read : Loading::map;
   options.message = &message;
   Result<Module> module =

@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <future>
+#include <optional>
 #include <ostream>
 #include <unordered_set>
 
 #include "taper/exporter/emit/extras.h"
 #include "taper/exporter/emit/method_writer.h"
 #include "taper/exporter/emit/program_tables.h"
+#include "taper/exporter/emit/weights_file.h"
 #include "taper/exporter/io/file.h"
 #include "taper/runtime/program/format.h"
 #include "taper/schema/program_generated.h"
@@ -72,11 +75,20 @@ std::vector<Offset<String>> strings(FlatBufferBuilder& b, const std::vector<std:
   return offsets;
 }
 
+/// How a file stores a constant.
+struct Stored {
+  bool is_outside = false;          ///< it lies in the weights file
+  std::optional<ContentHash> hash;  ///< which weights files and constants outside have
+};
+
 /// The constants one behind the other, each at a multiple of 64 with 64 zero bytes behind it.
-Pieces constants_segment(const ProgramTables& tables, std::vector<uint64_t>& offsets) {
+Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>& stored,
+                         std::vector<uint64_t>& offsets) {
   Pieces pieces;
-  for (const ConstantEntry& c : tables.constants()) {
+  for (size_t i = 0; i < stored.size(); ++i) {
+    const ConstantEntry& c = tables.constants()[i];
     offsets.push_back(pieces.size());
+    if (stored[i].is_outside) continue;
     pieces.add({c.payload->bytes.get(), c.payload->size_bytes});
     pieces.pad(slack_bytes);
   }
@@ -129,8 +141,28 @@ struct Segments {
   std::vector<uint64_t> constant_offsets;  // in segment 0
 };
 
+Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntry& c,
+                                        const Stored& stored, uint64_t offset,
+                                        const std::string& weights) {
+  const auto dtype = static_cast<format::DType>(c.payload->dtype);
+  const char* path = c.path.empty() ? nullptr : c.path.c_str();
+  const format::Piece piece(0, segment_alignment, offset, c.payload->size_bytes);
+  std::vector<Offset<format::Encoding>> encodings;
+  std::vector<uint8_t> hash;
+  if (!stored.is_outside)
+    encodings.push_back(format::CreateEncodingDirect(b, nullptr, dtype, nullptr, &piece));
+  if (stored.hash)
+    for (const std::byte byte : *stored.hash) hash.push_back(static_cast<uint8_t>(byte));
+  const std::string name = std::filesystem::path(weights).filename().string();
+  return format::CreateConstantDirect(
+      b, path, dtype, &c.payload->sizes,
+      stored.is_outside ? format::ConstantSource::external : format::ConstantSource::embedded,
+      &encodings, hash.empty() ? nullptr : &hash, stored.is_outside ? name.c_str() : nullptr);
+}
+
 Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& methods,
-               const Segments& segments, const EmitOptions& options) {
+               const Segments& segments, const std::vector<Stored>& stored,
+               const EmitOptions& options) {
   FlatBufferBuilder b;
   std::vector<Offset<format::Kernel>> kernels;
   for (const Signature& s : tables.kernels())
@@ -138,17 +170,9 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
                                                  schema_hash(*s.op), &s.dtypes));
 
   std::vector<Offset<format::Constant>> constants;
-  for (size_t i = 0; i < tables.constants().size(); ++i) {
-    const ConstantEntry& c = tables.constants()[i];
-    const auto dtype = static_cast<format::DType>(c.payload->dtype);
-    const format::Piece piece(0, segment_alignment, segments.constant_offsets[i],
-                              c.payload->size_bytes);
-    const std::vector<Offset<format::Encoding>> encodings{
-        format::CreateEncodingDirect(b, nullptr, dtype, nullptr, &piece)};
-    constants.push_back(format::CreateConstantDirect(b, c.path.empty() ? nullptr : c.path.c_str(),
-                                                     dtype, &c.payload->sizes,
-                                                     format::ConstantSource::embedded, &encodings));
-  }
+  for (size_t i = 0; i < stored.size(); ++i)
+    constants.push_back(constant_table(b, tables.constants()[i], stored[i],
+                                       segments.constant_offsets[i], options.weights));
 
   std::vector<Offset<format::State>> states;
   for (const StateEntry& s : tables.states())
@@ -205,22 +229,35 @@ class Image {
       methods_.push_back(
           write_method(m.name, *m.graph, kernels_, tables_, report.methods.emplace_back()));
     }
+    constexpr size_t least_outside = 1024;
+    for (const ConstantEntry& c : tables_.constants()) {
+      Stored& stored = stored_.emplace_back();
+      if (options.weights.empty() || c.payload->size_bytes < least_outside) continue;
+      stored = {true, content_hash(*c.payload)};
+      report.outside_bytes += static_cast<int64_t>(c.payload->size_bytes);
+    }
+    if (report.outside_bytes > 0) report.weights = options.weights;
     make_segments();
     write_sizes(report);
     require_memory(report);
-    // the size of the metadata does not depend on the segments' places and checksums
-    metadata_bytes_ = lay_out(0).size();
-    size_t place = head_bytes();
-    for (Segment& s : segments_) {
-      s.place = place;
-      place = aligned(place + s.pieces.size());
-    }
-    for (size_t i = 0; i < segments_.size(); ++i) {
-      if (i > 0) behind_.pad();
-      behind_.add(segments_[i].pieces);
-    }
+    place_segments();
     write_report(methods, report);
-    constants_checksum_ = std::async(std::launch::async, [this] { return constants_.checksum(); });
+  }
+
+  /// A weights file with these constants.
+  Image(ProgramTables tables, const EmitOptions& options)
+      : options_(options), kernels_(options.target), tables_(std::move(tables)) {
+    for (const ConstantEntry& c : tables_.constants())
+      stored_.push_back({false, content_hash(*c.payload)});
+    make_segments();
+    place_segments();
+  }
+
+  /// Adds the constants that lie outside.
+  void add_outside(ProgramTables& weights) const {
+    for (size_t i = 0; i < stored_.size(); ++i)
+      if (stored_[i].is_outside)
+        weights.constant(tables_.constants()[i].path, tables_.constants()[i].payload);
   }
 
   size_t head_bytes() const { return aligned(sizeof(FileHeader) + metadata_bytes_); }
@@ -251,9 +288,24 @@ class Image {
     size_t place = 0;  // in the file
   };
 
+  void place_segments() {
+    // the size of the metadata does not depend on the segments' places and checksums
+    metadata_bytes_ = lay_out(0).size();
+    size_t place = head_bytes();
+    for (Segment& s : segments_) {
+      s.place = place;
+      place = aligned(place + s.pieces.size());
+    }
+    for (size_t i = 0; i < segments_.size(); ++i) {
+      if (i > 0) behind_.pad();
+      behind_.add(segments_[i].pieces);
+    }
+    constants_checksum_ = std::async(std::launch::async, [this] { return constants_.checksum(); });
+  }
+
   void make_segments() {
     using Kind = format::SegmentKind;
-    constants_ = constants_segment(tables_, constant_offsets_);
+    constants_ = constants_segment(tables_, stored_, constant_offsets_);
     if (!constants_.empty()) segments_.push_back({Kind::constants, constants_});
     if (options_.debug) {
       Pieces debug;
@@ -278,7 +330,7 @@ class Image {
           s.place, s.pieces.size(),
           s.kind == format::SegmentKind::constants ? constants_checksum : s.pieces.checksum(),
           s.kind);
-    return metadata(tables_, methods_, segments, options_);
+    return metadata(tables_, methods_, segments, stored_, options_);
   }
 
   void write_sizes(Report& report) const {
@@ -319,6 +371,7 @@ class Image {
   const target::KernelTable kernels_;
   ProgramTables tables_;  // keeps the weights
   std::vector<MethodTables> methods_;
+  std::vector<Stored> stored_;  // beside the constants
   std::vector<uint64_t> constant_offsets_;
   Bytes debug_, extras_;  // what pieces point to
   Pieces constants_, behind_;
@@ -329,8 +382,27 @@ class Image {
 
 }  // namespace
 
+namespace {
+
+// Adds the program's constants to its weights file, before the program names that file.
+void write_weights(const Image& program, const EmitOptions& options) {
+  if (options.weights.empty()) return;
+  ProgramTables tables = read_weights(options.weights);
+  const size_t before = tables.constants().size();
+  program.add_outside(tables);
+  if (tables.constants().size() == before) return;
+  EmitOptions plain;
+  plain.debug = false;
+  Image image(std::move(tables), plain);
+  io::write_file(
+      options.weights, image.head_bytes(), [&] { return image.head(); }, image.behind().list());
+}
+
+}  // namespace
+
 Bytes write(const std::vector<Method>& methods, const EmitOptions& options, Report& report) {
   Image image(methods, options, report);
+  write_weights(image, options);
   Bytes bytes = image.head();
   bytes.reserve(image.size());
   for (const auto& piece : image.behind().list()) append(bytes, piece.data(), piece.size());
@@ -343,6 +415,7 @@ Report write(const std::string& path, const std::vector<Method>& methods,
   Image image(methods, options, report);
   report.path = path;
   if (options.writing) options.writing();
+  write_weights(image, options);
   io::write_file(
       path, image.head_bytes(), [&] { return image.head(); }, image.behind().list());
   return report;

@@ -20,8 +20,11 @@ struct Method {
 
 struct EmitOptions {
   Target target;
-  std::string name;                    ///< of the program, for people
-  bool exact = false;                  ///< only exact passes ran: results equal eager's bit for bit
+  std::string name;    ///< of the program, for people
+  bool exact = false;  ///< only exact passes ran: results equal eager's bit for bit
+  /// Constants of 1 KiB or more go to this weights file, which the program then names. One that is
+  /// there keeps what it has: several programs can share it. Empty: all lie in the program.
+  std::string weights;
   bool debug = true;                   ///< writes source lines, module paths and value names
   std::vector<io::BundledTest> tests;  ///< of the methods; for tools
   std::function<void()> writing;       ///< called when all is planned and the file begins

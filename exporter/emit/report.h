@@ -33,6 +33,8 @@ struct Report {
   std::string path;  ///< "" if it was written to memory
   int64_t file_bytes = 0, metadata_bytes = 0, constant_bytes = 0, debug_bytes = 0;
   int64_t state_bytes = 0;
+  std::string weights;        ///< the file of constants that lie elsewhere; "": there are none
+  int64_t outside_bytes = 0;  ///< their elements
   int constants = 0, states = 0;
   int tests = 0;           ///< bundled calls
   int64_t test_bytes = 0;  ///< what they take

@@ -42,7 +42,8 @@ void write_json(std::ostream& out, const Summary& s) {
                       {"type", state.type},
                       {"size_bytes", state.size_bytes}});
   for (const ConstantSummary& c : s.constants)
-    constants.push_back({{"path", c.path}, {"type", c.type}, {"size_bytes", c.size_bytes}});
+    constants.push_back(
+        {{"path", c.path}, {"type", c.type}, {"size_bytes", c.size_bytes}, {"outside", c.outside}});
   for (const KernelSummary& k : s.kernels)
     kernels.push_back(
         {{"signature", k.signature}, {"record", k.record->name}, {"instructions", k.instructions}});

@@ -155,8 +155,12 @@ Summary summarize(const ProgramFile& file) {
                         dense_size(state->dtype(), state->sizes())});
   });
   for_each(table.constants(), [&](const format::Constant* c, uint32_t) {
+    std::string outside;
+    if (c->source() == format::ConstantSource::external)
+      outside = "in " + text_or_empty(c->external_file());
+    if (c->source() == format::ConstantSource::slot) outside = "slot " + text_or_empty(c->slot());
     s.constants.push_back({text_or_empty(c->path()), type_text(c->dtype(), c->sizes()),
-                           dense_size(c->dtype(), c->sizes())});
+                           dense_size(c->dtype(), c->sizes()), outside});
   });
   s.kernels = summarize_kernels(program);
   for (const io::BundledTest& test : bundled_tests(file))

@@ -36,6 +36,7 @@ struct StateSummary {
 struct ConstantSummary {
   std::string path, type;
   int64_t size_bytes;
+  std::string outside;  ///< "in model.weights.taper", "slot adapter"; empty: in the program
 };
 
 struct KernelSummary {

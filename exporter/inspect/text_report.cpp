@@ -126,8 +126,8 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
 
   rows.clear();
   for (const ConstantSummary& c : s.constants)
-    rows.push_back(
-        {"    " + (c.path.empty() ? "(no name)" : c.path), io::bytes_text(c.size_bytes), c.type});
+    rows.push_back({"    " + (c.path.empty() ? "(no name)" : c.path), io::bytes_text(c.size_bytes),
+                    c.type, io::printable(c.outside)});
   constexpr size_t shown = 20;
   std::vector<std::string> lines = in_columns(rows);
   if (!lines.empty()) out << "  constants:\n";

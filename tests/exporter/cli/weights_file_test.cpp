@@ -1,0 +1,98 @@
+// Programs whose weights lie in another file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <numeric>
+
+#include "taper/exporter/cli/taper.h"
+#include "taper/exporter/io/file.h"
+#include "taper/exporter/io/npy.h"
+#include "taper/tests/exporter/cli/programs.h"
+#include "taper/tests/exporter/cli/taper_command.h"
+
+namespace taper::cli {
+namespace {
+
+using testing::HasSubstr;
+using tests::scratch_file;
+
+std::shared_ptr<const ir::Payload> weight(float first) {
+  std::vector<float> elements(32 * 32);
+  std::iota(elements.begin(), elements.end(), first);
+  return ir::Payload::from(elements, {32, 32});
+}
+
+/// forward(x: f32[1, 32]) -> x w + b, with b in the program.
+std::string write_program(const std::string& name, float first, const std::string& weights) {
+  const auto w = weight(first);
+  const auto b = ir::Payload::from<float>(std::vector<float>(32, 1.0f), {32});
+  const auto graph = ir::parse(
+      "graph forward\ninput \"x\" = %x: f32[1, 32]\nconstant \"fc.weight\" = %w: f32[32, 32] " +
+          ir::digest(*w) + "\nconstant \"fc.bias\" = %b: f32[32] " + ir::digest(*b) +
+          "\n%y: f32[1, 32] = addmm(%b, %x, %w, 1, 1)\noutput \"y\" = %y\n",
+      {{ir::digest(*w), w}, {ir::digest(*b), b}});
+  emit::EmitOptions options;
+  options.weights = weights;
+  const std::string path = scratch_file(name).string();
+  emit::write(path, {{"forward", graph.get()}}, options);
+  return path;
+}
+
+/// The bytes of the result, or the message.
+std::string result_of(const std::string& program) {
+  const std::string x = scratch_file("x.npy").string(), y = scratch_file("y.npy").string();
+  io::write_npy(x, io::Array::of<float>({1, 32}, std::vector<float>(32, 0.5f)));
+  const Outcome outcome = taper_command("run", program, "--input", "x=" + x, "--output", y);
+  if (outcome.code != success) return outcome.err;
+  const io::Bytes bytes = io::read_file(y);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+TEST(weights_file, is_shared_by_programs_which_compute_the_same) {
+  const std::string weights = scratch_file("shared.weights.taper").string();
+  std::filesystem::remove(weights);  // of an earlier run
+  const std::string plain = write_program("plain.taper", 1, ""),
+                    first = write_program("first.taper", 1, weights);
+  const auto one = std::filesystem::file_size(weights);
+  EXPECT_GT(std::filesystem::file_size(plain), 4096 + std::filesystem::file_size(first) - 512);
+  const io::Bytes before = io::read_file(weights);
+  const std::string again = write_program("again.taper", 1, weights);
+  EXPECT_EQ(io::read_file(weights), before);
+  const std::string second = write_program("second.taper", 2, weights);
+  EXPECT_GT(std::filesystem::file_size(weights), one + 4096);
+  for (const std::string& program : {first, again}) EXPECT_EQ(result_of(program), result_of(plain));
+  EXPECT_EQ(result_of(second), result_of(write_program("plain2.taper", 2, "")));
+  EXPECT_NE(result_of(second), result_of(plain));
+
+  EXPECT_THAT(taper_command("inspect", first).out, HasSubstr("in shared.weights.taper"));
+  EXPECT_THAT(taper_command("inspect", weights).out, HasSubstr("fc.weight"));
+}
+
+TEST(weights_file, is_missed_and_not_overwritten) {
+  const std::string weights = scratch_file("gone.weights.taper").string();
+  const std::string program = write_program("program.taper", 1, weights);
+  std::filesystem::remove(weights);
+  EXPECT_THAT(result_of(program), HasSubstr("constant fc.weight lies in another file: "));
+
+  const auto refused = [&](const std::string& path) {
+    try {
+      write_program("other.taper", 1, path);
+    } catch (const ExportError& e) {
+      return std::string(e.what());
+    }
+    return std::string("nothing was refused");
+  };
+  EXPECT_THAT(refused(program), HasSubstr("this is a program with methods"));
+  const std::string text = scratch_file("notes.txt").string();
+  std::ofstream(text) << "no weights";
+  EXPECT_THAT(refused(text), HasSubstr("this is not a weights file"));
+
+  const Outcome elsewhere = taper_command("export", tests::linear_model(), "-o", program,
+                                          "--weights", "elsewhere/w.taper");
+  EXPECT_EQ(elsewhere.code, usage);
+  EXPECT_THAT(elsewhere.err, HasSubstr("must lie in the folder of the program"));
+}
+
+}  // namespace
+}  // namespace taper::cli
