@@ -181,16 +181,30 @@ TEST(module, packs_again_what_a_store_holds_in_another_form) {
     if (mend) std::memcpy(&bytes[24], &sum, sizeof sum);
     return bytes;
   };
-  // the header has 64 bytes, then come the key, the size, and a place and a layout
+  // the header has 64 bytes, at 32 the version of the code that packs; then come the key, the size,
+  // and a place and a layout
   for (const std::string& bytes :
        {std::string(), whole.substr(0, 63), whole.substr(0, 64), whole.substr(0, whole.size() - 1),
-        whole + " ", changed(0, 1, true), changed(8, 1, true), changed(whole.size() / 2, 1, false),
-        changed(64, 1, true), changed(72, 1, true), changed(80, 64, true), changed(87, 1, true),
-        changed(88, 3, true), changed(88, 1, true)}) {
+        whole + " ", changed(0, 1, true), changed(8, 1, true), changed(32, 1, true),
+        changed(whole.size() / 2, 1, false), changed(64, 1, true), changed(72, 1, true),
+        changed(80, 64, true), changed(87, 1, true), changed(88, 3, true), changed(88, 1, true)}) {
     std::ofstream(file, std::ios::binary) << bytes;
     EXPECT_EQ(store.packings_of_a_load(path), 1);
     EXPECT_EQ(store.packings_of_a_load(path), 0);
   }
+}
+
+TEST(module, keeps_what_each_version_of_the_packing_code_stores_apart) {
+  const PackStore store;
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  EXPECT_EQ(store.packings_of_a_load(path), 1);
+  const std::filesystem::path file = store.files().at(0);
+  uint64_t version = 0;
+  std::ifstream(file, std::ios::binary).seekg(32).read(reinterpret_cast<char*>(&version), 8);
+  char hex[17];
+  std::snprintf(hex, sizeof hex, "%016llx", static_cast<unsigned long long>(version));
+  EXPECT_NE(version, 0u);
+  EXPECT_THAT(file.filename().string(), testing::EndsWith("-" + std::string(hex) + ".packed"));
 }
 
 TEST(module, packs_without_a_store_that_it_cannot_write) {

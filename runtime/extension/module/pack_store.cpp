@@ -19,12 +19,15 @@ struct StoreHeader {
   uint64_t version;
   uint64_t bytes;     // that follow
   uint64_t checksum;  // over them
-  uint64_t reserved[4];
+  uint64_t packing;   // the version of the code that packed
+  uint64_t reserved[3];
 };
 static_assert(sizeof(StoreHeader) == segment_alignment);
 
 constexpr char store_magic[8] = {'T', 'A', 'P', 'R', 'P', 'A', 'C', 'K'};
-constexpr uint64_t store_version = 1;
+constexpr uint64_t store_version = 2;
+// A hash of the sources that pack: another build may lay out bytes in another way.
+constexpr uint64_t packing_version = TAPER_PACKING_VERSION;
 
 StoreHeader header_of(Span<const std::byte> bytes) {
   StoreHeader h{};
@@ -32,6 +35,7 @@ StoreHeader header_of(Span<const std::byte> bytes) {
   h.version = store_version;
   h.bytes = static_cast<uint64_t>(bytes.size());
   h.checksum = checksum(bytes);
+  h.packing = packing_version;
   return h;
 }
 
@@ -74,9 +78,10 @@ void PackedWeights::save(const std::string& path) const {
 std::string path_in_store(const std::string& folder, const Program& program) {
   for (const format::Segment& s : internal::span_of(program.table().segments()))
     if (s.kind() == format::SegmentKind::constants && s.checksum() == 0) return "";
-  char name[32];
-  std::snprintf(name, sizeof name, "%016llx.packed",
-                static_cast<unsigned long long>(internal::packing_key(program.data())));
+  char name[64];
+  std::snprintf(name, sizeof name, "%016llx-%016llx.packed",
+                static_cast<unsigned long long>(internal::packing_key(program.data())),
+                static_cast<unsigned long long>(packing_version));
   return (std::filesystem::path(folder) / name).string();
 }
 

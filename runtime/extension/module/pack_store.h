@@ -25,7 +25,8 @@ struct PackedWeights {
 };
 
 /// The file for a program in the folder of a store. It is named by the program's metadata, with the
-/// checksums of its weights, and by its kernels, and so by the processor's features. Empty: the
+/// checksums of its weights, by its kernels, and so by the processor's features, and by the version
+/// of the code that packs. Empty: the
 /// program's weights have no checksum, so others could take their place.
 std::string path_in_store(const std::string& folder, const Program& program);
 
