@@ -1,5 +1,8 @@
 #include "taper/kernels/optimized/panels.h"
 
+#include <cstring>
+
+#include "taper/kernels/optimized/microkernel.h"
 #include "taper/kernels/optimized/tasks.h"
 
 namespace taper::optimized {
@@ -26,15 +29,15 @@ size_t bytes_of(const Matrix& m) {
   return static_cast<size_t>(round_up(m.across, panel_width) * m.depth) * sizeof(float);
 }
 
+// With vectors that every processor has: memory is slower than these.
 void pack(const float* from, const Matrix& m, float* to) {
+  const Microkernels& kernels = microkernels<CpuLevel::portable>();
   for (index_t i = 0; i < m.across; i += panel_width, from += panel_width * m.across_stride) {
     const index_t columns = smaller(panel_width, m.across - i);
-    for (index_t k = 0; k < m.depth; ++k, to += panel_width) {
-      const float* row = from + k * m.depth_stride;
-      index_t j = 0;
-      for (; j < columns; ++j) to[j] = row[j * m.across_stride];
-      for (; j < panel_width; ++j) to[j] = 0;
-    }
+    if (columns < panel_width)
+      std::memset(to, 0, static_cast<size_t>(panel_width * m.depth) * sizeof(float));
+    kernels.pack(from, m.across_stride, m.depth_stride, columns, m.depth, to, panel_width);
+    to += panel_width * m.depth;
   }
 }
 
