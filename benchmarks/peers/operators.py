@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """PyTorch eager beside benchmarks/operators.cpp: the calls of operators.json, in turns, in one run.
 
-    python3 benchmarks/peers/operators.py build/release/bin/operators [--only REGEX] [--rounds 2] [--by-ratio] [--below 1] [--document]
+    python3 benchmarks/peers/operators.py build/release/bin/operators [--only REGEX] [--rounds 2] [--by-ratio] [--below 1]
 
-Prints a Markdown table and a summary; with --document as docs/operator_times.md has them. Times are the least of the samples of all rounds, of both sides: what each can do on a
+Prints a Markdown table and a summary. Times are the least of the samples of all rounds, of both sides: what each can do on a
 machine that others use as well. `share`: of the roof, see operators.cpp. `ratio`: PyTorch's time over ours, above 1 where ours
 is faster. Beside an operator that PyTorch does not have stands what it replaces there, see TWINS.
 """
@@ -257,22 +257,6 @@ def print_summary(rows, counts):
         print(f"- `{name}` {text}: " + ", ".join(f"{found[t][1]:.2f} ({t}T)" for t in counts))
 
 
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "an unknown processor"
-
-
-def print_head():
-    print(f"""# Operator times
-
-The table compares calls of single operators in Taper and in PyTorch {torch.__version__.split("+")[0]}, on {processor()}. *1T* and *2T* mean one and two threads.
-[performance.md](performance.md#operators) explains the other columns, and says which calls are slower and why.
-`benchmarks/peers/operators.py build/release/bin/operators --document` wrote this page.
-""")
-
-
 def slowest(row):
     return min(ratio for _, ratio in row[3].values())
 
@@ -286,13 +270,10 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--by-ratio", action="store_true", help="the slowest first")
     parser.add_argument("--below", type=float, default=math.inf, help="only rows with a smaller ratio; the summary counts all")
-    parser.add_argument("--document", action="store_true", help="with a heading")
     options = parser.parse_args()
     cases = json.loads((pathlib.Path(__file__).parents[1] / "operators.json").read_text())["cases"]
     counts = integers(options.threads)
     taper = Taper(options.binary)
-    if options.document:
-        print_head()
     print("| operator | models | arguments | " + " | ".join(f"{t}T: ns/element | GB/s or GFLOP/s | share | ratio" for t in counts) + " |")
     print("| --- |" + " --- |" * (2 + 4 * len(counts)), flush=True)
     rows = []

@@ -15,6 +15,7 @@ constexpr char footer[] = R"(Examples:
   taper run lenet.taper --input digit.png
   taper profile lenet.taper --dim batch=64 --trace lenet.json
   taper export lenet.taper --target portable --kernels lenet_kernels.cpp --header lenet.h
+  taper operators gelu
 
 Exit codes: 0 success, 1 failure (stderr says what went wrong and what to do), 2 wrong usage.)";
 
@@ -37,6 +38,7 @@ int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostre
   add_check_command(line, out);
   add_compare_command(line, out);
   add_export_command(line, out);
+  add_operators_command(line, out);
   return line.run(arguments, out, err);
 }
 

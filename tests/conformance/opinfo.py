@@ -7,8 +7,8 @@
 Each sample of torch.testing's operator database is traced to the ATen overloads that it calls, once with composites kept
 and once, with its gradient, taken apart. Every call of an overload that Taper has a row for becomes a case: its arguments,
 PyTorch's results, and PyTorch's gradients for random gradients of the results. The cases are written in the form of the golden
-files (docs: tests/golden/cases.h) and run by op_goldens. Prints a line an overload and the totals; --counts writes the counts that
-docs/operators.md shows. Samples with complex numbers, sparse or nested tensors are left out and counted.
+files (docs: tests/golden/cases.h) and run by op_goldens. Prints a line an overload and the totals; --counts writes those of each
+operator. Samples with complex numbers, sparse or nested tensors are left out and counted.
 """
 
 import argparse
@@ -363,7 +363,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the case files; default: a temporary one")
     parser.add_argument("--known", default=pathlib.Path(__file__).parent / "known_opinfo.txt", type=pathlib.Path)
     parser.add_argument("--exported", action="store_true", help="as programs, too")
-    parser.add_argument("--counts", type=pathlib.Path, help="write the counts for docs/operators.md")
+    parser.add_argument("--counts", type=pathlib.Path, help="write the counts of each operator")
     arguments = parser.parse_args()
     if not arguments.op_goldens.exists():
         sys.exit(f"{arguments.op_goldens} does not exist: build the target op_goldens first, or give --op-goldens")

@@ -1,7 +1,7 @@
 // Runs golden cases of operators and counts.
 //
-//   op_goldens [--exported] [--known FILE]… [--in-double FILE] [--counts FILE] [--only NAME]…
-//       [--values NAME]… [--verbose] [--errors] FOLDER…
+//   op_goldens [--exported] [--known FILE]… [--in-double FILE] [--counts FILE] [--at-least N]
+//       [--only NAME]… [--values NAME]… [--verbose] [--errors] FOLDER…
 //
 // A FOLDER holds files as in cases.h; a file FOLDER.jsonl holds cases as text, see seeds.h.
 //
@@ -15,6 +15,7 @@
 // --only takes a name as files have it, "torchao.quantize_affine", with all overloads; "aten." may
 // be left out. --values takes the beginning of such a name: gradients are not compared there.
 // --counts writes how many cases of each row passed and ran, those of its in-place twin included.
+// --at-least: exits with 1 if fewer cases pass.
 // --verbose prints every failure and what is missing, --errors the messages of refused calls.
 #include <algorithm>
 #include <cstdio>
@@ -55,6 +56,7 @@ struct Options {
   InDouble in_double;
   bool exported = false, verbose = false, errors = false;
   const char* counts = nullptr;
+  int at_least = 0;
 };
 using CountsByRow = std::map<std::string, Counts>;
 
@@ -198,6 +200,8 @@ int main(int argc, char** argv) try {
       options.in_double = InDouble(argv[++i]);
     else if (std::strcmp(argv[i], "--counts") == 0 && i + 1 < argc)
       options.counts = argv[++i];
+    else if (std::strcmp(argv[i], "--at-least") == 0 && i + 1 < argc)
+      options.at_least = std::stoi(argv[++i]);
     else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc)
       options.only.push_back(argv[++i]);
     else if (std::strcmp(argv[i], "--values") == 0 && i + 1 < argc)
@@ -208,10 +212,11 @@ int main(int argc, char** argv) try {
       options.folders.push_back(argv[i]);
   }
   if (options.folders.empty())
-    return std::fprintf(stderr,
-                        "usage: op_goldens [--exported] [--known FILE]... [--in-double FILE] "
-                        "[--counts FILE] [--only NAME]... [--values NAME]... [--verbose] "
-                        "[--errors] FOLDER...\n"),
+    return std::fprintf(
+               stderr,
+               "usage: op_goldens [--exported] [--known FILE]... [--in-double FILE] "
+               "[--counts FILE] [--at-least N] [--only NAME]... [--values NAME]... [--verbose] "
+               "[--errors] FOLDER...\n"),
            2;
 
   eager::set_threads(2);  // also where the machine has one core
@@ -235,6 +240,10 @@ int main(int argc, char** argv) try {
   print("total", total);
   if (total.run == 0)
     return std::fprintf(stderr, "op_goldens: there are no such cases in the folders\n"), 2;
+  if (total.passed < options.at_least)
+    return std::fprintf(stderr, "op_goldens: %d cases passed, fewer than %d\n", total.passed,
+                        options.at_least),
+           1;
   return total.surprises == 0 ? 0 : 1;
 } catch (const std::exception& e) {
   std::fprintf(stderr, "op_goldens: %s\n", e.what());

@@ -1,13 +1,12 @@
 // What composite operators become in a program: traces the golden cases, and calls written by hand
 // (seeds.h), of each row that has a decomposition.
 //
-//   operator_parts SEEDS FOLDER… > parts.txt
+//   operator_parts SEEDS FOLDER… > exporter/cli/operator_parts.def
 //
-// Prints a line a row, "glu: mul sigmoid": every operator that one of its cases is made of, in the
-// order of the alphabet. Casts, which follow from dtypes, and views, which a program holds as
-// values, are named only where there is nothing else, "cast" and "view"; "nothing" is a row that
-// gives its argument. A row that no trace can hold has no line. The last line counts the cases that
-// are refused because of complex numbers.
+// Prints a line a row, TAPER_PARTS("glu", "mul sigmoid"): every operator that one of its cases is
+// made of, in the order of the alphabet. Casts, which follow from dtypes, and views, which a
+// program holds as values, are named only where there is nothing else, "cast" and "view"; "nothing"
+// is a row that gives its argument. A row that no trace can hold has no line.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -62,22 +61,16 @@ std::set<std::string> parts_of(const CaseFile& file, const Json& golden,
   return parts;
 }
 
-struct Found {
-  std::map<std::string, std::set<std::string>> parts;  // by row
-  int complex = 0;                                     // cases that are refused because of them
-};
+using Found = std::map<std::string, std::set<std::string>>;  // parts by row
 
 void look_at(const CaseFile& file, const Json& golden, Found& found) {
   try {
     const golden::Target target = target_of(file.name, golden);
-    if (target.info->op->category == Category::refused) throw ComplexNumbers();
-    const Call call(file, golden, *target.info);
     if (golden.contains("error") || target.info->decomposition == nullptr) return;
     eager::manual_seed(0);
     std::set<std::string> parts = parts_of(file, golden, target);
-    found.parts[std::string(target.info->name)].merge(parts);
+    found[std::string(target.info->name)].merge(parts);
   } catch (const ComplexNumbers&) {
-    ++found.complex;
   } catch (const NotHere&) {      // there is no such row or dtype
   } catch (const ExportError&) {  // only eager knows the elements that decide
   }
@@ -96,14 +89,17 @@ int main(int argc, char** argv) try {
       const CaseFile file = CaseFile::read(entry.path());
       for (const Json& golden : file.cases) look_at(file, golden, found);
     }
-  for (auto& [row, parts] : found.parts) {
+  std::printf(
+      "// What composite operators, and kernels that do not take all arguments, become: written by "
+      "tests/golden/operator_parts.cpp, which\n// traces every golden case and seed.\n");
+  for (auto& [row, parts] : found) {
     for (const char* minor : {"view", "cast"})
       if (parts.size() > 1) parts.erase(minor);
-    std::string line = row + ":";
-    for (const std::string& part : parts) line += " " + part;
-    std::printf("%s%s\n", line.c_str(), parts.empty() ? " nothing" : "");
+    std::string all;
+    for (const std::string& part : parts) all += (all.empty() ? "" : " ") + part;
+    std::printf("TAPER_PARTS(\"%s\", \"%s\")\n", row.c_str(),
+                all.empty() ? "nothing" : all.c_str());
   }
-  std::printf("(complex_numbers): %d\n", found.complex);
 } catch (const std::exception& e) {
   return std::fprintf(stderr, "operator_parts: %s\n", e.what()), 1;
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "taper/exporter/cli/taper.h"
+#include "taper/exporter/eager/operator_info.h"
 #include "taper/exporter/io/npy.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/tests/exporter/cli/programs.h"
@@ -32,15 +33,17 @@ void expect_one_line(const std::string& text) {
 TEST(taper_command, helps_and_succeeds) {
   const Outcome help = taper_command("--help");
   EXPECT_EQ(help.code, success);
-  for (const char* word : {"inspect", "run", "profile", "export", "Exit codes"})
+  for (const char* word : {"inspect", "run", "profile", "export", "operators", "Exit codes"})
     EXPECT_THAT(help.out, HasSubstr(word));
   EXPECT_EQ(taper_command("run", "--help").code, success);
 }
 
-// The files of the examples are absent, so every example fails. Only a wrong option is wrong usage.
+// The files of the examples are absent, so every example that wants files fails. Only a wrong
+// option is wrong usage.
 TEST(taper_command, gives_examples_that_are_right_usage) {
   int examples = 0;
-  for (const char* command : {"", "inspect", "run", "profile", "check", "compare", "export"}) {
+  for (const char* command :
+       {"", "inspect", "run", "profile", "check", "compare", "export", "operators"}) {
     const Outcome help = *command ? taper_command(command, "--help") : taper_command("--help");
     std::istringstream lines(help.out);
     for (std::string line; std::getline(lines, line);) {
@@ -48,11 +51,53 @@ TEST(taper_command, gives_examples_that_are_right_usage) {
       std::istringstream words(line.substr(8));
       const std::vector<std::string> arguments{std::istream_iterator<std::string>(words), {}};
       std::ostringstream out, err;
-      EXPECT_EQ(run(arguments, out, err), failure) << line << '\n' << err.str();
+      const int expected = arguments.front() == "operators" ? success : failure;
+      EXPECT_EQ(run(arguments, out, err), expected) << line << '\n' << err.str();
       ++examples;
     }
   }
   EXPECT_GE(examples, 20);
+}
+
+// What Taper can compute, and how well. These numbers grow; they must not shrink unnoticed.
+TEST(taper_command, lists_no_fewer_kernels_halves_and_gradients) {
+  std::istringstream lines(taper_command("operators").out);
+  int operators = 0, kernels = 0, native = 0, in_f32 = 0, formulas = 0, gradients = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, halves, gradient, form;
+    if (!(words >> name >> halves >> gradient) || !std::getline(words >> std::ws, form)) continue;
+    ++operators;
+    kernels += form.starts_with("a kernel");
+    native += halves == "native";
+    in_f32 += halves == "widen";
+    formulas += gradient == "formula";
+    gradients += gradient == "formula" || gradient == "parts";
+  }
+  EXPECT_GE(operators, 793);
+  EXPECT_GE(kernels, 315);
+  EXPECT_GE(native, 210);
+  EXPECT_GE(native + in_f32, 349);
+  EXPECT_GE(formulas, 281);
+  EXPECT_GE(gradients, 713);
+}
+
+TEST(taper_command, says_how_operators_are_computed) {
+  const Outcome all = taper_command("operators"), glu = taper_command("operators", "glu"),
+                add = taper_command("operators", "add"), view = taper_command("operators", "view");
+  EXPECT_EQ(all.code, success);
+  // the heading and the number
+  EXPECT_EQ(std::ranges::count(all.out, '\n'), std::ssize(eager::all_operators()) + 2);
+  EXPECT_THAT(glu.out, AllOf(HasSubstr("glu(Tensor self, int dim=-1) -> Tensor"),
+                             HasSubstr("  becomes   mul.Tensor sigmoid\n"),
+                             HasSubstr("  halves    widen\n")));
+  EXPECT_THAT(add.out, AllOf(HasSubstr("add.Tensor("), HasSubstr("add.Scalar("),
+                             HasSubstr("  becomes   a kernel\n"), HasSubstr(" small_integer"),
+                             HasSubstr("  gradient  formula\n"), Not(HasSubstr("addmm("))));
+  EXPECT_THAT(view.out, HasSubstr("  becomes   a view\n"));
+  const Outcome unknown = taper_command("operators", "frobnicate");
+  EXPECT_EQ(unknown.code, failure);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no operator frobnicate"));
 }
 
 TEST(taper_command, answers_wrong_usage_with_2_and_one_line) {
