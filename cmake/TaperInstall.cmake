@@ -111,3 +111,4 @@ foreach(folder IN LISTS header_folders)
   install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/taper
       FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
 endforeach()
+install(DIRECTORY ${TAPER_GENERATED_DIR}/taper/kernels DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/taper FILES_MATCHING PATTERN "*.def")

@@ -331,8 +331,9 @@ constexpr Kernel record(const char* name, CpuFeatures needs,
 
 /// The record of a kernel that needs no preparation: `Error run(Context&, arguments…, results…)`.
 template <const Operator& op, auto run>
-constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
-  return internal::record<op, internal::Run<run>>(name, needs, nullptr);
+constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {},
+                             const Packing* packing = nullptr) {
+  return internal::record<op, internal::Run<run>>(name, needs, nullptr, packing);
 }
 /// The record of a kernel with a plan: `Error prepare(Context&, Plan&, …)`, `Error run(Context&,
 /// const Plan&, …)`. A Plan may say `static constexpr uint32_t overwrites`, see Kernel.
@@ -345,9 +346,10 @@ constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {},
 /// The same with `void end(Plan&)`, with `void scratch_bound(Context&, arguments…, results…)`, or
 /// with both, see Kernel.
 template <const Operator& op, auto prepare, auto run, auto first, auto... more>
-constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {}) {
+constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {},
+                             const Packing* packing = nullptr) {
   using Plan = typename internal::Prepare<prepare>::Plan;
-  Kernel kernel = make_kernel<op, prepare, run>(name, needs);
+  Kernel kernel = make_kernel<op, prepare, run>(name, needs, packing);
   internal::More<first>::template add<op, Plan>(kernel);
   (internal::More<more>::template add<op, Plan>(kernel), ...);
   return kernel;
@@ -414,8 +416,12 @@ struct RuleReader<Extent> {
 
 }  // namespace taper
 
-/// Defines the record `<op>_<variant>`, e.g. `portable::_softmax_f32`. It must stand in the
-/// library's kernels.def.
-#define TAPER_KERNEL(op, variant, ...)                \
-  constexpr decltype(op##_##variant) op##_##variant = \
-      ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#op "_" #variant);
+/// Defines the record `name` of an operator: the features that it needs, its Packing or nullptr,
+/// its functions. The build finds all uses of this macro and lists them: a library's `kernels.def`.
+#define TAPER_RECORD(op, name, needs, packing, ...) \
+  extern const ::taper::Kernel name;                \
+  constexpr ::taper::Kernel name =                  \
+      ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#name, needs, packing);
+
+/// Defines the record `<op>_<variant>`, e.g. `portable::_softmax_f32`, that every machine can run.
+#define TAPER_KERNEL(op, variant, ...) TAPER_RECORD(op, op##_##variant, {}, nullptr, __VA_ARGS__)

@@ -13,7 +13,7 @@ struct Decomposition;
 struct NumberOperator;
 
 /// All that the host knows of an operator, gathered from the constant tables (operators.def, the
-/// rules, the kernels.def of the linked kernel libraries, derivatives.def, decompositions.def).
+/// rules, the records of the linked kernel libraries, derivatives, decompositions).
 struct OperatorInfo {
   const Operator* op = nullptr;
   Schema schema;

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/shapes/attention.h"
 
 namespace taper::optimized {

@@ -16,7 +16,7 @@
 #include <cstring>
 
 #include "taper/kernels/optimized/attention.h"
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/shapes/attention.h"
 

@@ -3,7 +3,7 @@
 
 #include "taper/kernels/optimized/correlation.h"
 #include "taper/kernels/optimized/filter_gradient.h"
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/tasks.h"
 

@@ -1,7 +1,7 @@
 // Tensors of one number, written in wider vectors.
 #include "taper/kernels/portable/creation.h"
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/wide.h"
 #include "taper/kernels/shapes/creation.h"
 

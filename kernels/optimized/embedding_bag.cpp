@@ -1,7 +1,7 @@
 // The portable sums of a table's rows, compiled for AVX2 and AVX-512: the same bits.
 #include "taper/kernels/portable/embedding_bag.h"
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/optimized/wide.h"
 #include "taper/kernels/shapes/indexing.h"

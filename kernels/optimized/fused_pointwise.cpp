@@ -1,7 +1,7 @@
 // Chains of pointwise operators at the level of the single ones, and so with their bits.
 #include "taper/kernels/portable/fused_pointwise.h"
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/wide.h"
 
 #if TAPER_X86_LEVELS

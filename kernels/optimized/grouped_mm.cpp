@@ -2,7 +2,7 @@
 #include "taper/kernels/portable/grouped_mm.h"
 
 #include "taper/kernels/optimized/gemm.h"
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/shapes/matmul.h"
 

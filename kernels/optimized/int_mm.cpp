@@ -134,7 +134,7 @@ HWY_AFTER_NAMESPACE();
 #endif
 
 #if HWY_ONCE
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/shapes/matmul.h"
 
@@ -223,10 +223,9 @@ Error run(Context& context, const Plan& plan, AnyView<const A> self, Mat2 mat2, 
 
 }  // namespace
 
-#define TAPER_INT_MM(variant, A, level)                                                         \
-  constexpr decltype(_int_mm_##variant##_##level) _int_mm_##variant##_##level =                 \
-      ::taper::make_kernel<ops::_int_mm, prepare<CpuLevel::level, A>, run<CpuLevel::level, A>>( \
-          "_int_mm_" #variant "_" #level, features_of(CpuLevel::level));
+#define TAPER_INT_MM(variant, A, level)                                                     \
+  TAPER_RECORD(_int_mm, _int_mm_##variant##_##level, features_of(CpuLevel::level), nullptr, \
+               prepare<CpuLevel::level, A>, run<CpuLevel::level, A>)
 TAPER_INT_MM(i8, int8_t, avx2)
 TAPER_INT_MM(u8, uint8_t, avx2)
 TAPER_INT_MM(i8, int8_t, avx512)

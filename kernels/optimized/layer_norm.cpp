@@ -2,7 +2,7 @@
 // bits.
 #include "taper/kernels/portable/layer_norm.h"
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/portable/batch_norm.h"
 #include "taper/kernels/portable/group_norm.h"

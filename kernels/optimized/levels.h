@@ -32,10 +32,9 @@ constexpr CpuFeatures features_of(CpuLevel level) {
 
 /// Defines `<op>_f32` and, on x86-64, `<op>_f32_avx2` and `<op>_f32_avx512` from function templates
 /// over CpuLevel. The second way gives the records a Packing.
-#define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run, packing)                         \
-  constexpr decltype(name) name =                                                             \
-      ::taper::make_kernel<::taper::ops::op, prepare<CpuLevel::level>, run<CpuLevel::level>>( \
-          #name, features_of(CpuLevel::level), packing);
+#define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run, packing)                     \
+  TAPER_RECORD(op, name, features_of(CpuLevel::level), packing, prepare<CpuLevel::level>, \
+               run<CpuLevel::level>)
 #if TAPER_X86_LEVELS
 #define TAPER_PACKING_KERNEL_LEVELS(op, ...)                  \
   TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, __VA_ARGS__)  \

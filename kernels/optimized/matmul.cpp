@@ -2,7 +2,7 @@
 #include "taper/kernels/shapes/matmul.h"
 
 #include "taper/kernels/optimized/gemm.h"
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/optimized/tasks.h"
@@ -125,10 +125,9 @@ constexpr const Packing* packing_of<ops::linear, float> = &packs_weight;
 
 }  // namespace
 
-#define TAPER_PRODUCT(op, name, level, E, prepare, run)                                       \
-  constexpr decltype(name) name = make_kernel<ops::op, Products<CpuLevel::level, E>::prepare, \
-                                              Products<CpuLevel::level, E>::run>(             \
-      #name, features_of(CpuLevel::level), packing_of<ops::op, E>);
+#define TAPER_PRODUCT(op, name, level, E, prepare, run)                          \
+  TAPER_RECORD(op, name, features_of(CpuLevel::level), (packing_of<ops::op, E>), \
+               Products<CpuLevel::level, E>::prepare, Products<CpuLevel::level, E>::run)
 #if TAPER_X86_LEVELS
 #define TAPER_PRODUCT_LEVELS(op, variant, ...)                \
   TAPER_PRODUCT(op, op##_##variant, portable, __VA_ARGS__)    \

@@ -1,5 +1,5 @@
 // The portable products of doubles, compiled for AVX2 and AVX-512: the same bits.
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/wide.h"
 #include "taper/kernels/portable/matmul_functions.h"
 #include "taper/kernels/portable/matrix_exp.h"

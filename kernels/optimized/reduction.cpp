@@ -1,5 +1,5 @@
 // The portable reductions, compiled for AVX2 and AVX-512: the same bits.
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/portable/reduction_functions.h"
 

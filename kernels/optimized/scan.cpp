@@ -1,7 +1,7 @@
 // The portable running sums, compiled for AVX2 and AVX-512: the same bits.
 #include "taper/kernels/portable/scan.h"
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/small_floats.h"
 
 #if TAPER_X86_LEVELS

@@ -1,7 +1,7 @@
 // The portable softmax, compiled for AVX2 and AVX-512 with fused multiply-adds.
 #include "taper/kernels/portable/softmax.h"
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/wide.h"
 
 #if TAPER_X86_LEVELS

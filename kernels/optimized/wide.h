@@ -48,7 +48,5 @@ struct LoopsAt {
 }  // namespace taper::optimized
 
 /// Defines the record <op>_<variant>_<level>.
-#define TAPER_WIDE_KERNEL(op, variant, level, ...)                                     \
-  constexpr decltype(op##_##variant##_##level) op##_##variant##_##level =              \
-      ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#op "_" #variant "_" #level, \
-                                                          features_of(CpuLevel::level));
+#define TAPER_WIDE_KERNEL(op, variant, level, ...) \
+  TAPER_RECORD(op, op##_##variant##_##level, features_of(CpuLevel::level), nullptr, __VA_ARGS__)

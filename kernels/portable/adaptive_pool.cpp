@@ -1,8 +1,8 @@
 // Adaptive pooling, average and maximum: along a dimension, window i of n covers [floor(i in / n),
 // ceil((i + 1) in / n)).
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/maximum.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/windows.h"
 #include "taper/kernels/shapes/pooling.h"
 

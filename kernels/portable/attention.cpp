@@ -5,9 +5,9 @@
 // finds the weights again from m + log l.
 #include "taper/kernels/portable/attention.h"
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/math.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/attention.h"
 
 namespace taper::portable {

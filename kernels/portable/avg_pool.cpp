@@ -1,7 +1,7 @@
 // Average pooling over 1, 2 or 3 dimensions, and the gradient of the one over 2.
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/division.h"
 #include "taper/kernels/portable/lanes.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/windows.h"
 #include "taper/kernels/shapes/pooling.h"
 

@@ -3,8 +3,8 @@
 #pragma once
 #include <cmath>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/norm.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/row_sums.h"
 #include "taper/kernels/portable/small_rows.h"
 

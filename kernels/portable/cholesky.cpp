@@ -1,8 +1,8 @@
 // A = L L^T for a symmetric positive definite A, of which one half is read.
 #include <cmath>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/matrices.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/linalg.h"
 
 namespace taper::portable {

@@ -8,9 +8,9 @@
 // row-major order.
 #include "taper/kernels/shapes/convolution.h"
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/correlation.h"
 #include "taper/kernels/portable/lanes.h"
-#include "taper/kernels/portable/portable.h"
 
 namespace taper::portable {
 namespace {

@@ -1,6 +1,6 @@
 // Copies between strided tensors, and casts: what all kernels that move data are made of.
 #pragma once
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/walk.h"
 
 namespace taper::portable {

@@ -16,9 +16,9 @@
 // As in PyTorch the gradient is the one for the softmax's input: p must be a log_softmax.
 #include <limits>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/math.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/ctc.h"
 
 namespace taper::portable {

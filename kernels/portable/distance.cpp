@@ -4,9 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/matrices.h"
-#include "taper/kernels/portable/portable.h"
 
 namespace taper::portable {
 namespace {

@@ -1,10 +1,10 @@
 // Sums, means and maxima of rows of a table, bag by bag: read where they lie, and kept nowhere but
 // in registers until a bag is done.
 #pragma once
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/index_check.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/maximum.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/small_floats.h"
 
 namespace taper::portable::embedding_bag {

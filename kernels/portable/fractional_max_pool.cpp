@@ -1,8 +1,8 @@
 // Fractional max pooling (B. Graham, "Fractional Max-Pooling", 2014): windows of one size whose
 // distances a random number of each plane and dimension decides.
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/maximum.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/pooling.h"
 
 namespace taper::portable {

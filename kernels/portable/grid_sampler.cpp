@@ -2,9 +2,9 @@
 // separate: along each, a position is a sum of 1 (nearest), 2 (linear) or 4 (cubic) taps.
 #include <cmath>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/cubic.h"
 #include "taper/kernels/portable/lanes.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/resampling.h"
 
 namespace taper::portable {

@@ -2,9 +2,9 @@
 #pragma once
 #include <cmath>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/norm.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/row_sums.h"
 
 namespace taper::portable::group_norm {

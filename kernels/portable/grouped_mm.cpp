@@ -1,7 +1,7 @@
 // Grouped matrix products: the experts of a mixture, each with the rows that chose it.
 #include "taper/kernels/portable/grouped_mm.h"
 
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/product.h"
 #include "taper/kernels/shapes/matmul.h"
 

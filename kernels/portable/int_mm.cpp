@@ -1,5 +1,5 @@
 // The matrix product of 8-bit integers, summed in 32 bits. Sums wrap around, as in PyTorch.
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/product.h"
 #include "taper/kernels/shapes/matmul.h"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/lines.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/row_sums.h"
 
 namespace taper::portable::layer_norm {

@@ -2,8 +2,8 @@
 // diagonal of ones, and U share one matrix; step k exchanged the rows k and pivots[k] - 1.
 #include <cmath>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/matrices.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/linalg.h"
 
 namespace taper::portable {

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/matrices.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/linalg.h"
 
 namespace taper::portable {

@@ -4,9 +4,9 @@
 //   loss_i = -weight[target_i] self[i, target_i], 0 where target_i is `ignore_index`
 //   mean: sum(loss) / total_weight, total_weight = the sum of weight[target_i] that were not
 //   ignored
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/index_check.h"
 #include "taper/kernels/portable/lines.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/loss.h"
 
 namespace taper::portable {

@@ -1,5 +1,5 @@
 // The positions of true elements, as many as the caller has counted.
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/rows.h"
 #include "taper/kernels/shapes/indexing.h"
 

@@ -3,8 +3,8 @@
 // column's first had not.
 #include <cmath>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/matrices.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/linalg.h"
 
 namespace taper::portable {

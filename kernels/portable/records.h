@@ -2,7 +2,7 @@
 // f16 and bf16 have no arithmetic of their own: where a kernel has no record for them, the host
 // casts them to f32.
 #pragma once
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/kernel.h"
 
 /// record(variant, type, …) for every dtype of numbers, and for every size of an element.
 #define TAPER_NUMBERS(record, ...)                                          \

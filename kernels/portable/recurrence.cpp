@@ -1,7 +1,7 @@
 // y[i] = b[i] + a[i] * y[i - 1] along one dimension: the gradient of running products and sums.
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/lines.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/reduction.h"
 
 namespace taper::portable {

@@ -1,7 +1,7 @@
 // The scans of recurrent layers over the plain matrix product.
 #include "taper/kernels/portable/recurrent.h"
 
-#include "taper/kernels/portable/portable.h"
+#include "taper/kernels/kernel.h"
 
 namespace taper::portable {
 namespace {

@@ -15,8 +15,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/elements.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/walk.h"
 
 namespace taper::portable {

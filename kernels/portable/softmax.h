@@ -6,10 +6,10 @@
 // peak = max(x): subtracting it leaves y unchanged and keeps exp() finite. Two loops each: along
 // dense lines, and across strips of neighbouring lines when other dimensions lie inside.
 #pragma once
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/math.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/row_sums.h"
 #include "taper/kernels/shapes/softmax.h"
 

@@ -1,6 +1,6 @@
 // Triangular systems: T X = B, or X T = B, which is T^T X^T = B^T.
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/matrices.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/linalg.h"
 
 namespace taper::portable {

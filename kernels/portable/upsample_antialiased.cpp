@@ -1,8 +1,8 @@
 // Resampling of images with a filter, and its gradient: rows of the result first, each a sum of
 // rows of the input, then along them.
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/antialiasing.h"
 #include "taper/kernels/portable/lanes.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/shapes/resampling.h"
 
 namespace taper::portable {

@@ -2,9 +2,9 @@
 // weights of 16 bits, each step rounded to bytes.
 #include <cstring>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/antialiasing.h"
 #include "taper/kernels/portable/lanes.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/upsample_taps.h"
 #include "taper/kernels/shapes/resampling.h"
 

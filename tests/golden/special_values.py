@@ -73,12 +73,16 @@ def function_of(name):
 
 @functools.cache
 def differentiable():
-    """The rows with a derivative of their own, and those of them that are elementwise."""
+    """The rows with a derivative of their own, and those of them that are elementwise. A build has made the list."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    lists = glob.glob(f"{folder}/build/*/generated/taper/exporter/eager/derivatives/derivatives.def")
+    if not lists:
+        sys.exit("there is no derivatives.def below build/: build Taper first")
     names = dict(re.findall(r'^TAPER_OP\((\w+),[^"]*"([^("]*)\(', open(f"{folder}/kernels/operators.def").read(), re.M))
-    table = open(f"{folder}/exporter/eager/derivatives/derivatives.def").read()
-    listed = [[names[x] for x in re.findall(r"_NAME\((\w+)\)", t)] for t in (table, *re.findall(r"// pointwise.cpp$(.*?)^//", table, re.M | re.S))]
-    return listed[0], [name for part in listed[1:] for name in part]
+    table = open(max(lists, key=os.path.getmtime)).read()
+    elementwise = open(f"{folder}/exporter/eager/derivatives/pointwise.cpp").read()
+    return ([names[x] for x in re.findall(r"_NAME\((\w+)\)", table)],
+            [names[x] for x in re.findall(r"^TAPER_DERIVATIVE\((\w+)", elementwise, re.M)])
 
 
 def rows():

@@ -21,7 +21,7 @@ struct Decomposition {
   bool (*in_parts)(const Boxed* arguments) = nullptr;
 };
 
-/// All that decompositions.def lists.
+/// All that are defined in this folder.
 std::span<const Decomposition* const> all_decompositions();
 
 namespace internal {
@@ -45,15 +45,11 @@ void need_elements(const Tensor& t, std::string_view op);
 /// 0, 1, …, count - 1 as i64.
 Tensor positions(Dim count);
 
-#define TAPER_DECOMPOSITION_NAME(name) \
-  extern const Decomposition name##_entry;  // not `name`, which is the function that bodies call
-#include "taper/exporter/eager/decompositions/decompositions.def"
-#undef TAPER_DECOMPOSITION_NAME
 }  // namespace decompositions
 }  // namespace taper::eager
 
-/// Defines a decomposition, in namespace taper::eager::decompositions; it must stand in
-/// decompositions.def.
+/// Defines a decomposition, in namespace taper::eager::decompositions. The build finds and lists
+/// it.
 ///
 ///   TAPER_DECOMPOSITION(square) { return {mul(a.tensor<"self">(), a.tensor<"self">())};
 ///   }
@@ -67,6 +63,7 @@ Tensor positions(Dim count);
 
 #define TAPER_DECOMPOSITION_AS(op, rounds_once, in_parts, ...)                                   \
   static Results op##_decomposition(const Arguments<::taper::ops::op>& a);                       \
+  extern const Decomposition op##_entry; /* not `op`, the function that bodies call */           \
   const Decomposition op##_entry{                                                                \
       &::taper::ops::op,                                                                         \
       [](const Boxed* boxed) { return op##_decomposition(Arguments<::taper::ops::op>(boxed)); }, \

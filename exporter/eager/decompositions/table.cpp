@@ -31,6 +31,10 @@ Tensor positions(Dim count) {
   return result;
 }
 
+#define TAPER_DECOMPOSITION_NAME(name) extern const Decomposition name##_entry;
+#include "taper/exporter/eager/decompositions/decompositions.def"
+#undef TAPER_DECOMPOSITION_NAME
+
 }  // namespace decompositions
 
 std::span<const Decomposition* const> all_decompositions() {

@@ -17,7 +17,7 @@ struct Derivative {
   Gradients (*run)(const SavedCall& call, const Gradients& results);
 };
 
-/// All that derivatives.def lists.
+/// All that are defined in this folder.
 std::span<const Derivative* const> all_derivatives();
 
 /// The arguments of the call that is differentiated. Tensors are there if the derivative says that
@@ -75,15 +75,9 @@ consteval uint32_t saves(std::initializer_list<std::string_view> names) {
 }
 }  // namespace internal
 
-namespace derivatives {
-#define TAPER_DERIVATIVE_NAME(name) \
-  extern const Derivative name##_entry;  // not `name`, which is the function that bodies call
-#include "taper/exporter/eager/derivatives/derivatives.def"
-#undef TAPER_DERIVATIVE_NAME
-}  // namespace derivatives
 }  // namespace taper::eager
 
-/// Defines a derivative, in namespace taper::eager::derivatives; it must stand in derivatives.def.
+/// Defines a derivative, in namespace taper::eager::derivatives. The build finds and lists it.
 /// After the operator come the names of what is saved: arguments, and "result" ("result1", …), and
 /// "only result0" if the others, statistics for the backward pass, have no gradient. In the body
 /// `saved` has the call, `dy` the gradient of result 0, `dys` those of all results (undefined:
@@ -96,6 +90,7 @@ namespace derivatives {
 #define TAPER_DERIVATIVE(op, ...)                                                                  \
   static Gradients op##_derivative(const Saved<::taper::ops::op>& saved, const Tensor& dy,         \
                                    const Gradients& dys);                                          \
+  extern const Derivative op##_entry; /* not `op`, which is the function that bodies call */       \
   const Derivative op##_entry{&::taper::ops::op, internal::saves<::taper::ops::op>({__VA_ARGS__}), \
                               [](const SavedCall& call, const Gradients& dys) {                    \
                                 return op##_derivative(Saved<::taper::ops::op>(call), dys[0],      \
