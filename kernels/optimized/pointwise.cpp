@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "taper/kernels/optimized/optimized.h"
+#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/portable/binary_functions.h"
 #include "taper/kernels/portable/division_functions.h"
@@ -143,81 +143,10 @@ namespace taper::optimized {
   TAPER_WIDE(neg, small_float, level, Elementwise<NegateBits, SmallBits, SmallBits>)               \
   TAPER_WIDE(abs, f32, level, Elementwise<portable::Abs<float>, float, float>)                     \
   TAPER_WIDE(abs, small_float, level, Elementwise<ClearSign, SmallBits, SmallBits>)                \
-  TAPER_WIDE_UNARY(sqrt, level, portable::Sqrt<float>)                                             \
-  TAPER_WIDE_UNARY(rsqrt, level, portable::Rsqrt<float>)                                           \
-  TAPER_WIDE_UNARY(reciprocal, level, portable::Reciprocal<float>)                                 \
-  TAPER_WIDE_UNARY(exp, level, portable::Exp<float, Fused>)                                        \
-  TAPER_WIDE_UNARY(log, level, portable::Log<float, Fused>)                                        \
-  TAPER_WIDE_UNARY(sin, level, portable::Sin<float, Fused>)                                        \
-  TAPER_WIDE_UNARY(cos, level, portable::Cos<float, Fused>)                                        \
-  TAPER_WIDE_UNARY(erf, level, portable::Erf<float, Fused>)                                        \
-  TAPER_WIDE_UNARY(tanh, level, portable::Tanh<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(sigmoid, level, portable::Sigmoid<float, Fused>)                                \
-  TAPER_WIDE_UNARY(silu, level, portable::Silu<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(gelu, level, portable::Gelu<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(relu, level, portable::Relu<float>)                                             \
-  TAPER_WIDE_UNARY(hardtanh, level, portable::Hardtanh<float>)                                     \
-  TAPER_WIDE_UNARY(hardswish, level, portable::Hardswish<float>)                                   \
-  TAPER_WIDE_UNARY(hardsigmoid, level, portable::Hardsigmoid<float>)                               \
-  TAPER_WIDE_UNARY(elu, level, portable::Elu<float, Fused>)                                        \
-  TAPER_WIDE_UNARY(softplus, level, portable::Softplus<float, Fused>)                              \
-  TAPER_WIDE_UNARY(leaky_relu, level, portable::LeakyRelu<float>)                                  \
-  TAPER_WIDE_UNARY(clamp, level, portable::Clamp<float>)                                           \
-  TAPER_WIDE_UNARY(add_Scalar, level, portable::AddScalar<float>)                                  \
-  TAPER_WIDE_UNARY(sub_Scalar, level, portable::SubScalar<float>)                                  \
-  TAPER_WIDE_UNARY(pow_Tensor_Scalar, level, portable::PowScalar<float, Fused>)                    \
-  TAPER_WIDE_BINARY(pow_Tensor_Tensor, level, portable::Pow<float, Fused>)                         \
   TAPER_WIDE(pow_Scalar, f32, level,                                                               \
              AfterNumber<portable::ScalarPow<float, Fused>, Scalar, float>)                        \
-  TAPER_WIDE_BINARY(_prelu_kernel, level, portable::Prelu<float>)                                  \
   TAPER_WIDE(bitwise_and_Tensor, bool, level, Elementwise<And, bool, bool, bool>)                  \
   TAPER_WIDE(logical_not, bool, level, Elementwise<portable::LogicalNot<bool>, bool, bool>)        \
-  TAPER_WIDE_UNARY(mul_Scalar, level, WithScalar<portable::Mul, float>)                            \
-  TAPER_WIDE_UNARY(div_Scalar, level, WithScalar<portable::Div, float>)                            \
-  TAPER_WIDE_BINARY(add_Tensor, level, portable::Add<float>)                                       \
-  TAPER_WIDE_BINARY(sub_Tensor, level, portable::Sub<float>)                                       \
-  TAPER_WIDE_BINARY(mul_Tensor, level, portable::Mul<float>)                                       \
-  TAPER_WIDE_BINARY(div_Tensor, level, portable::Div<float>)                                       \
-  TAPER_WIDE_BINARY(maximum, level, portable::Maximum<float>)                                      \
-  TAPER_WIDE_BINARY(minimum, level, portable::Minimum<float>)                                      \
-  TAPER_WIDE_BINARY(threshold_backward, level, portable::ThresholdBackward<float>)                 \
-  TAPER_WIDE_BINARY(gelu_backward, level, portable::GeluBackward<float, Fused>)                    \
-  TAPER_WIDE_BINARY(sigmoid_backward, level, portable::SigmoidBackward<float>)                     \
-  TAPER_WIDE_BINARY(silu_backward, level, portable::SiluBackward<float, Fused>)                    \
-  TAPER_WIDE_BINARY(tanh_backward, level, portable::TanhBackward<float>)                           \
-  TAPER_WIDE_UNARY(sign, level, portable::Sign<float>)                                             \
-  TAPER_WIDE_UNARY(ceil, level, portable::Ceil<float>)                                             \
-  TAPER_WIDE_UNARY(floor, level, portable::Floor<float>)                                           \
-  TAPER_WIDE_UNARY(round, level, portable::Round<float>)                                           \
-  TAPER_WIDE_UNARY(trunc, level, portable::Trunc<float>)                                           \
-  TAPER_WIDE_UNARY(exp2, level, portable::Exp2<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(expm1, level, portable::Expm1<float, Fused>)                                    \
-  TAPER_WIDE_UNARY(log2, level, portable::Log2<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(log10, level, portable::Log10<float, Fused>)                                    \
-  TAPER_WIDE_UNARY(log1p, level, portable::Log1p<float, Fused>)                                    \
-  TAPER_WIDE_UNARY(atanh, level, portable::Atanh<float, Fused>)                                    \
-  TAPER_WIDE_UNARY(tan, level, portable::Tan<float, Fused>)                                        \
-  TAPER_WIDE_UNARY(atan, level, portable::Atan<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(asin, level, portable::Asin<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(acos, level, portable::Acos<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(erfc, level, portable::Erfc<float, Fused>)                                      \
-  TAPER_WIDE_UNARY(erfinv, level, portable::Erfinv<float, Fused>)                                  \
-  TAPER_WIDE_UNARY(lgamma, level, portable::Lgamma<float, Fused>)                                  \
-  TAPER_WIDE_UNARY(special_i1e, level, portable::I1e<float, Fused>)                                \
-  TAPER_WIDE_UNARY(softshrink, level, portable::Softshrink<float>)                                 \
-  TAPER_WIDE_UNARY(hardshrink, level, portable::Hardshrink<float>)                                 \
-  TAPER_WIDE_UNARY(clamp_min, level, WithScalar<portable::Maximum, float>)                         \
-  TAPER_WIDE_UNARY(clamp_max, level, WithScalar<portable::Minimum, float>)                         \
-  TAPER_WIDE_UNARY(fmod_Scalar, level, WithScalar<portable::Fmod, float>)                          \
-  TAPER_WIDE_UNARY(remainder_Scalar, level, WithScalar<portable::Remainder, float>)                \
-  TAPER_WIDE_UNARY(div_Scalar_mode, level, portable::DivScalarMode<float>)                         \
-  TAPER_WIDE_BINARY(div_Tensor_mode, level, portable::DivMode<float>)                              \
-  TAPER_WIDE_BINARY(fmod_Tensor, level, portable::Fmod<float>)                                     \
-  TAPER_WIDE_BINARY(remainder_Tensor, level, portable::Remainder<float>)                           \
-  TAPER_WIDE_BINARY(atan2, level, portable::Atan2<float, Fused>)                                   \
-  TAPER_WIDE_BINARY(hypot, level, portable::Hypot<float, Fused>)                                   \
-  TAPER_WIDE_BINARY(logaddexp, level, portable::Logaddexp<float, Fused>)                           \
-  TAPER_WIDE_BINARY(logaddexp2, level, portable::Logaddexp2<float, Fused>)                         \
   TAPER_WIDE(nan_to_num, f32, level, Elementwise<portable::NanToNum<float>, float, float>)         \
   TAPER_WIDE(lerp_Tensor, f32, level,                                                              \
              Elementwise<portable::Lerp<float>, float, float, float, float>)                       \
@@ -283,6 +212,14 @@ namespace taper::optimized {
              Elementwise<portable::MaskedFill<float>, float, float, bool>)
 TAPER_WIDE_LEVEL(avx2)
 TAPER_WIDE_LEVEL(avx512)
+
+#define TAPER_NONE(...)
+#define TAPER_PLAIN(op, arguments, F, level) TAPER_WIDE_##arguments(op, level, portable::F<float>)
+#define TAPER_FUSED(op, arguments, F, level) \
+  TAPER_WIDE_##arguments(op, level, portable::F<float, Fused>)
+#define TAPER_POINTWISE_ROW(op, arguments, records, F, faster, ...) \
+  TAPER_##faster(op, arguments, F, avx2) TAPER_##faster(op, arguments, F, avx512)
+#include "taper/kernels/pointwise.def"
 
 }  // namespace taper::optimized
 #endif

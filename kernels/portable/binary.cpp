@@ -6,27 +6,6 @@
 namespace taper::portable {
 namespace {
 
-template <class T>
-using MulScalar = WithScalar<Mul, T>;
-template <class T>
-using DivScalar = WithScalar<Div, T>;
-template <class T>
-using FmodScalar = WithScalar<Fmod, T>;
-template <class T>
-using RemainderScalar = WithScalar<Remainder, T>;
-template <class T>
-using AndScalar = WithScalar<BitwiseAnd, T>;
-template <class T>
-using OrScalar = WithScalar<BitwiseOr, T>;
-template <class T>
-using XorScalar = WithScalar<BitwiseXor, T>;
-template <class T>
-using LeftShiftScalar = WithScalar<LeftShift, T>;
-template <class T>
-using RightShiftScalar = WithScalar<RightShift, T>;
-template <class T>
-using CopysignScalar = WithScalar<Copysign, T>;
-
 // Integers cannot be divided by zero: the divisor is looked through first.
 template <class E>
 bool has_zero(const Walk &walk, AnyView<const E> tensor) {
@@ -66,32 +45,9 @@ struct TrueDivideScalar {
 
 }  // namespace
 
-TAPER_BINARY_NUMERIC(add_Tensor, Add)
-TAPER_UNARY_NUMERIC(add_Scalar, AddScalar)
-TAPER_BINARY_NUMERIC(sub_Tensor, Sub)
-TAPER_UNARY_NUMERIC(sub_Scalar, SubScalar)
-TAPER_BINARY_NUMERIC(mul_Tensor, Mul)
-TAPER_UNARY_NUMERIC(mul_Scalar, MulScalar)
-TAPER_BINARY_FLOATING(div_Tensor, Div)
-TAPER_UNARY_FLOATING(div_Scalar, DivScalar)
-TAPER_BINARY_NUMERIC(pow_Tensor_Tensor, Pow)
-TAPER_UNARY_NUMERIC(pow_Tensor_Scalar, PowScalar)
-TAPER_BINARY_NUMERIC(maximum, Maximum)
-TAPER_BINARY_NUMERIC(minimum, Minimum)
-TAPER_BINARY_NUMERIC(fmax, Fmax)
-TAPER_BINARY_NUMERIC(fmin, Fmin)
-TAPER_BINARY_FLOATING(atan2, Atan2)
-TAPER_BINARY_FLOATING(hypot, Hypot)
-TAPER_BINARY_FLOATING(copysign_Tensor, Copysign)
-TAPER_UNARY_FLOATING(copysign_Scalar, CopysignScalar)
-TAPER_BINARY_FLOATING(logaddexp, Logaddexp)
-TAPER_BINARY_FLOATING(logaddexp2, Logaddexp2)
-TAPER_BINARY_FLOATING(xlogy_Tensor, Xlogy)
+#define TAPER_ARITHMETIC(op, arguments, records, F, ...) TAPER_##arguments##_##records(op, F)
+#include "taper/kernels/pointwise.def"
 
-TAPER_BINARY_FLOATING(lerp_Scalar, LerpScalar)
-TAPER_TERNARY_FLOATING(lerp_Tensor, Lerp)
-TAPER_TERNARY_FLOATING(addcdiv, Addcdiv)
-TAPER_TERNARY_FLOATING(addcmul, Addcmul)
 TAPER_POINTWISE(addcmul, i64, Elementwise<Addcmul<int64_t>, int64_t, int64_t, int64_t, int64_t>)
 TAPER_POINTWISE(
     addcmul, small_integer,
@@ -111,35 +67,17 @@ TAPER_POINTWISE(pow_Scalar, small_integer, AfterNumber<ScalarPow<int64_t>, Scala
                Elementwise<F<int64_t>, SmallInteger, SmallInteger, SmallInteger>::prepare, \
                divide_integers<F<int64_t>, SmallInteger __VA_ARGS__>)
 #define TAPER_COMMA ,
-TAPER_BINARY_FLOATING(div_Tensor_mode, DivMode)
 TAPER_INTEGER_DIVISION(div_Tensor_mode, DivMode, TAPER_COMMA Maybe<std::string_view>)
-TAPER_UNARY_NUMERIC(div_Scalar_mode, DivScalarMode)
 TAPER_POINTWISE(div_Tensor_mode, i64_f32, Elementwise<TrueDivide, float, int64_t, int64_t>)
 TAPER_POINTWISE(div_Tensor_mode, small_integer_f32,
                 Elementwise<TrueDivide, float, SmallInteger, SmallInteger>)
 TAPER_POINTWISE(div_Scalar_mode, i64_f32, Elementwise<TrueDivideScalar, float, int64_t>)
 TAPER_POINTWISE(div_Scalar_mode, small_integer_f32,
                 Elementwise<TrueDivideScalar, float, SmallInteger>)
-TAPER_BINARY_FLOATING(fmod_Tensor, Fmod)
 TAPER_INTEGER_DIVISION(fmod_Tensor, Fmod)
-TAPER_UNARY_NUMERIC(fmod_Scalar, FmodScalar)
-TAPER_BINARY_FLOATING(remainder_Tensor, Remainder)
 TAPER_INTEGER_DIVISION(remainder_Tensor, Remainder)
-TAPER_UNARY_NUMERIC(remainder_Scalar, RemainderScalar)
 #undef TAPER_COMMA
 #undef TAPER_INTEGER_DIVISION
-
-TAPER_BINARY_INTEGER(gcd, Gcd)
-TAPER_BINARY_INTEGER(bitwise_and_Tensor, BitwiseAnd)
-TAPER_UNARY_INTEGER(bitwise_and_Scalar, AndScalar)
-TAPER_BINARY_INTEGER(bitwise_or_Tensor, BitwiseOr)
-TAPER_UNARY_INTEGER(bitwise_or_Scalar, OrScalar)
-TAPER_BINARY_INTEGER(bitwise_xor_Tensor, BitwiseXor)
-TAPER_UNARY_INTEGER(bitwise_xor_Scalar, XorScalar)
-TAPER_BINARY_INTEGER(bitwise_left_shift_Tensor, LeftShift)
-TAPER_UNARY_INTEGER(bitwise_left_shift_Tensor_Scalar, LeftShiftScalar)
-TAPER_BINARY_INTEGER(bitwise_right_shift_Tensor, RightShift)
-TAPER_UNARY_INTEGER(bitwise_right_shift_Tensor_Scalar, RightShiftScalar)
 
 TAPER_POINTWISE(clamp_Tensor, f32, ClampByTensors<float>)
 TAPER_POINTWISE(clamp_Tensor, f64, ClampByTensors<double>)

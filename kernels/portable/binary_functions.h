@@ -315,6 +315,40 @@ struct Where {
   T operator()(bool condition, T a, T b) const { return choose(condition, a, b); }
 };
 
+// With a number as the second argument.
+template <class T>
+using ClampMin = WithScalar<Maximum, T>;
+template <class T>
+using ClampMax = WithScalar<Minimum, T>;
+template <class T>
+using MulScalar = WithScalar<Mul, T>;
+template <class T>
+using DivScalar = WithScalar<Div, T>;
+template <class T>
+using AndScalar = WithScalar<BitwiseAnd, T>;
+template <class T>
+using OrScalar = WithScalar<BitwiseOr, T>;
+template <class T>
+using XorScalar = WithScalar<BitwiseXor, T>;
+template <class T>
+using LeftShiftScalar = WithScalar<LeftShift, T>;
+template <class T>
+using RightShiftScalar = WithScalar<RightShift, T>;
+template <class T>
+using CopysignScalar = WithScalar<Copysign, T>;
+template <class T>
+using EqScalar = WithScalar<Eq, T>;
+template <class T>
+using NeScalar = WithScalar<Ne, T>;
+template <class T>
+using LtScalar = WithScalar<Lt, T>;
+template <class T>
+using LeScalar = WithScalar<Le, T>;
+template <class T>
+using GtScalar = WithScalar<Gt, T>;
+template <class T>
+using GeScalar = WithScalar<Ge, T>;
+
 /// Between the bounds, where given; NaN stays, a NaN bound gives NaN.
 template <class T>
 struct ClampTensor {

@@ -7,19 +7,6 @@
 namespace taper::portable {
 namespace {
 
-template <class T>
-using EqScalar = WithScalar<Eq, T>;
-template <class T>
-using NeScalar = WithScalar<Ne, T>;
-template <class T>
-using LtScalar = WithScalar<Lt, T>;
-template <class T>
-using LeScalar = WithScalar<Le, T>;
-template <class T>
-using GtScalar = WithScalar<Gt, T>;
-template <class T>
-using GeScalar = WithScalar<Ge, T>;
-
 /// What a tensor of the dtype makes of a number, as a T.
 template <class T>
 T held(Scalar number, DType dtype) {
@@ -52,24 +39,14 @@ struct LogicalXor {
 
 }  // namespace
 
-#define TAPER_COMPARISON(op, F)                                                \
+#define TAPER_UNARY_COMPARISON(op, F)                                          \
   TAPER_POINTWISE(op, f32, Elementwise<F<float>, bool, float>)                 \
   TAPER_POINTWISE(op, f64, Elementwise<F<double>, bool, double>)               \
   TAPER_POINTWISE(op, small_float, WithHeldNumber<F<float>, bool, SmallFloat>) \
   TAPER_POINTWISE(op, i64, Elementwise<F<int64_t>, bool, int64_t>)             \
   TAPER_POINTWISE(op, small_integer, WithHeldNumber<F<int64_t>, bool, SmallInteger>)
-TAPER_BINARY_PREDICATE(eq_Tensor, Eq)
-TAPER_COMPARISON(eq_Scalar, EqScalar)
-TAPER_BINARY_PREDICATE(ne_Tensor, Ne)
-TAPER_COMPARISON(ne_Scalar, NeScalar)
-TAPER_BINARY_PREDICATE(lt_Tensor, Lt)
-TAPER_COMPARISON(lt_Scalar, LtScalar)
-TAPER_BINARY_PREDICATE(le_Tensor, Le)
-TAPER_COMPARISON(le_Scalar, LeScalar)
-TAPER_BINARY_PREDICATE(gt_Tensor, Gt)
-TAPER_COMPARISON(gt_Scalar, GtScalar)
-TAPER_BINARY_PREDICATE(ge_Tensor, Ge)
-TAPER_COMPARISON(ge_Scalar, GeScalar)
+#define TAPER_COMPARISON(op, arguments, records, F, ...) TAPER_##arguments##_##records(op, F)
+#include "taper/kernels/pointwise.def"
 
 TAPER_POINTWISE(logical_and, bool, Elementwise<LogicalAnd, bool, bool, bool>)
 TAPER_POINTWISE(logical_or, bool, Elementwise<LogicalOr, bool, bool, bool>)

@@ -93,4 +93,10 @@ struct Remainder<float> : Fmod<float> {
   float operator()(float a, float b) const { return rest_of_floor(std::fmod(a, b), b); }
 };
 
+// By a number.
+template <class T>
+using FmodScalar = WithScalar<Fmod, T>;
+template <class T>
+using RemainderScalar = WithScalar<Remainder, T>;
+
 }  // namespace taper::portable

@@ -1,9 +1,12 @@
 // One loop for every pointwise operator: out[i] = f(a[i], b[i], …) with broadcasting, any strides,
 // any dtype.
 //
-// An operator is a small functor over float, double or int64_t, and a line that names its records:
+// An operator is a small functor over float, double or int64_t, and a row of kernels/pointwise.def:
 //
 //   template <class T> struct Maximum { T operator()(T a, T b) const { … } };
+//
+// A record that the table cannot say is a line of its own:
+//
 //   TAPER_POINTWISE(maximum, f32, Elementwise<Maximum<float>, float, float, float>)
 //
 // The only code per operator and type is a loop over dense blocks, which compilers vectorise. Dense
@@ -14,8 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/elements.h"
-#include "taper/kernels/portable/portable.h"
 #include "taper/kernels/portable/walk.h"
 
 namespace taper::portable {
@@ -211,10 +214,11 @@ void block(const void* functor, index_t rows, index_t n, const Rows* in, void* o
   block_of<F, R, E...>(functor, rows, n, in, out, std::index_sequence_for<E...>{});
 }
 
-template <class F, class R, class List, class... E>
-struct ElementwiseKernel;
-template <class F, class R, class... S, class... E>
-struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
+/// What functors with the same arguments share: compiled once for all of them.
+template <class R, class List, class... E>
+struct ElementwiseArguments;
+template <class R, class... S, class... E>
+struct ElementwiseArguments<R, Parameters<S...>, E...> {
   using Plan = Pointwise<static_cast<int>(sizeof...(E))>;
 
   static Error prepare(Context&, Plan& plan, AnyView<const E>... in, S..., View<R> out) {
@@ -223,30 +227,51 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...> {
     (plan.walks[k++].repeat(in.shape(), out.shape()), ...);
     return Error::ok;
   }
+  [[gnu::noinline]] static Error run_loop(BlockFunction loop, const void* functor, Context& context,
+                                          const Plan& plan, AnyView<const E>... in, View<R> out) {
+    int k = 0;
+    const Source sources[] = {Source(*in.ref, plan.walks[k++], computed_dtype<E>(*in.ref))...};
+    run_pointwise(context, plan.count, sources, *out.ref, computed_dtype<R>(*out.ref), loop,
+                  functor);
+    return Error::ok;
+  }
+  /// A loop over floats, where small floats are converted by `floats`.
+  [[gnu::noinline]] static Error run_small_loop(BlockFunction loop, const SmallFloats& floats,
+                                                const void* functor, Context& context,
+                                                const Plan& plan, AnyView<const E>... in,
+                                                View<R> out) {
+    const DType result = out.ref->dtype;
+    const SmallBlocks blocks{
+        loop, functor, &floats, result, static_cast<int>(sizeof...(E)), {in.ref->dtype...}};
+    int k = 0;
+    const Source sources[] = {Source(*in.ref, plan.walks[k++], in.ref->dtype)...};
+    run_pointwise(context, plan.count, sources, *out.ref, result, run_small_blocks, &blocks);
+    return Error::ok;
+  }
+};
+
+template <class F, class R, class List, class... E>
+struct ElementwiseKernel;
+template <class F, class R, class... S, class... E>
+struct ElementwiseKernel<F, R, Parameters<S...>, E...>
+    : ElementwiseArguments<R, Parameters<S...>, E...> {
+  using Shared = ElementwiseArguments<R, Parameters<S...>, E...>;
+  using typename Shared::Plan;
+
   static constexpr BlockFunction loop = &block<F, Compute<R>, Compute<E>...>;
   /// With another compilation of `loop`.
   template <BlockFunction loop_>
   static Error run_with(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,
                         View<R> out) {
     const F f{parameters...};
-    int k = 0;
-    const Source sources[] = {Source(*in.ref, plan.walks[k++], computed_dtype<E>(*in.ref))...};
-    run_pointwise(context, plan.count, sources, *out.ref, computed_dtype<R>(*out.ref), loop_, &f);
-    return Error::ok;
+    return Shared::run_loop(loop_, &f, context, plan, in..., out);
   }
-  /// With another compilation of the loop over floats, where small floats are converted by
-  /// `floats`.
+  /// With another compilation of the loop over floats, and of the conversions.
   template <BlockFunction loop_, const SmallFloats& floats>
   static Error run_small(Context& context, const Plan& plan, AnyView<const E>... in,
                          S... parameters, View<R> out) {
     const F f{parameters...};
-    const DType result = out.ref->dtype;
-    const SmallBlocks blocks{
-        loop_, &f, &floats, result, static_cast<int>(sizeof...(E)), {in.ref->dtype...}};
-    int k = 0;
-    const Source sources[] = {Source(*in.ref, plan.walks[k++], in.ref->dtype)...};
-    run_pointwise(context, plan.count, sources, *out.ref, result, run_small_blocks, &blocks);
-    return Error::ok;
+    return Shared::run_small_loop(loop_, floats, &f, context, plan, in..., out);
   }
   static Error run(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,
                    View<R> out) {
@@ -298,9 +323,11 @@ struct AfterNumber {
   TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float>)    \
   TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double>) \
   TAPER_POINTWISE(op, small_float, Elementwise<F<float>, SmallFloat, SmallFloat>)
-#define TAPER_BINARY_FLOATING(op, F)                                       \
-  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float, float>)     \
-  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double, double>) \
+#define TAPER_BINARY_FLOATS(op, F)                                     \
+  TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float, float>) \
+  TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double, double>)
+#define TAPER_BINARY_FLOATING(op, F) \
+  TAPER_BINARY_FLOATS(op, F)         \
   TAPER_POINTWISE(op, small_float, Elementwise<F<float>, SmallFloat, SmallFloat, SmallFloat>)
 #define TAPER_TERNARY_FLOATING(op, F)                                              \
   TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float, float, float>)      \

@@ -1,6 +1,7 @@
 // Rules of the pointwise operators: the result has the arguments' sizes, broadcast, and their
 // common dtype or bool.
 #pragma once
+#include "taper/kernels/half_precision.h"
 #include "taper/kernels/pointwise_program.h"
 #include "taper/kernels/shapes/broadcast.h"
 
@@ -55,6 +56,29 @@ struct BinaryRule {
   }
 };
 
+/// Three tensors, then S….
+template <Promotion promotion_, Wants wants, bool predicate, class... S>
+struct TernaryRule {
+  static constexpr Promotion promotion = promotion_;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b,
+                    const TensorType<D>& c, S..., TensorType<D>& out) {
+    out.dtype = predicate ? DType::boolean : a.dtype;
+    return dtype_fits(facts, wants, a.dtype) &&
+           facts.require(a.dtype == b.dtype && a.dtype == c.dtype,
+                         TAPER_TEXT("the tensors have different dtypes")) &&
+           broadcast(facts, out, a, b, c);
+  }
+};
+
+/// What the column `records` of pointwise.def says of the result and of f16 and bf16.
+constexpr bool gives_bool(std::string_view records) {
+  return records == "PREDICATE" || records == "COMPARISON";
+}
+constexpr HalfPrecision halves_of(std::string_view records) {
+  return records == "FLOATS" ? HalfPrecision::refuse : HalfPrecision::widen;
+}
+
 /// alpha of add and sub scales in the tensors' dtype.
 template <class D>
 bool alpha_fits(Facts<D>& facts, DType dtype, Scalar alpha) {
@@ -85,84 +109,35 @@ bool known_gelu(Facts<D>& facts, std::string_view approximate) {
 
 }  // namespace internal
 
-#define TAPER_UNARY_RULE(op, ...) \
-  template <>                     \
-  struct Rule<ops::op> : internal::UnaryRule<__VA_ARGS__> {};
-#define TAPER_BINARY_RULE(op, ...) \
-  template <>                      \
-  struct Rule<ops::op> : internal::BinaryRule<__VA_ARGS__> {};
+// A row of the table without `faster`: what `records` says decides the result's dtype, and whether
+// halves are refused.
+#define TAPER_TENSORS_RULE(Tensors, op, records, promotion_, wants, ...)                    \
+  template <>                                                                               \
+  struct Rule<ops::op> : internal::Tensors<Promotion::promotion_, internal::Wants::wants,   \
+                                           internal::gives_bool(#records), ##__VA_ARGS__> { \
+    static constexpr HalfPrecision halves = internal::halves_of(#records);                  \
+  };
+#define TAPER_UNARY_RULE(...) TAPER_TENSORS_RULE(UnaryRule, __VA_ARGS__)
+#define TAPER_BINARY_RULE(...) TAPER_TENSORS_RULE(BinaryRule, __VA_ARGS__)
+#define TAPER_TERNARY_RULE(...) TAPER_TENSORS_RULE(TernaryRule, __VA_ARGS__)
+#define TAPER_RULE(op, arguments, records, ...) TAPER_##arguments##_RULE(op, records, __VA_ARGS__)
+#define TAPER_OWN(...)
+#define TAPER_POINTWISE_ROW(op, arguments, records, F, faster, rule, ...) \
+  TAPER_##rule(op, arguments, records, __VA_ARGS__)
+#include "taper/kernels/pointwise.def"
+#undef TAPER_RULE
+#undef TAPER_OWN
 
-TAPER_UNARY_RULE(abs, Promotion::none, internal::Wants::number, false)
-TAPER_UNARY_RULE(neg, Promotion::none, internal::Wants::number, false)
-TAPER_UNARY_RULE(sign, Promotion::none, internal::Wants::any, false)
-TAPER_UNARY_RULE(relu, Promotion::none, internal::Wants::number, false)
-TAPER_UNARY_RULE(ceil, Promotion::none, internal::Wants::number, false)
-TAPER_UNARY_RULE(floor, Promotion::none, internal::Wants::number, false)
-TAPER_UNARY_RULE(round, Promotion::none, internal::Wants::number, false)
-TAPER_UNARY_RULE(trunc, Promotion::none, internal::Wants::number, false)
-TAPER_UNARY_RULE(isnan, Promotion::none, internal::Wants::any, true)
-TAPER_UNARY_RULE(isinf, Promotion::none, internal::Wants::any, true)
-TAPER_UNARY_RULE(signbit, Promotion::none, internal::Wants::any, true)
-TAPER_UNARY_RULE(logical_not, Promotion::none, internal::Wants::any, true)
-TAPER_UNARY_RULE(bitwise_not, Promotion::none, internal::Wants::integer, false)
-TAPER_UNARY_RULE(nan_to_num, Promotion::none, internal::Wants::any, false, Maybe<double>,
-                 Maybe<double>, Maybe<double>)
-
-#define TAPER_FLOATING_RULE(op) \
-  TAPER_UNARY_RULE(op, Promotion::floating, internal::Wants::floating, false)
-TAPER_FLOATING_RULE(acos)
-TAPER_FLOATING_RULE(acosh)
-TAPER_FLOATING_RULE(asin)
-TAPER_FLOATING_RULE(asinh)
-TAPER_FLOATING_RULE(atan)
-TAPER_FLOATING_RULE(atanh)
-TAPER_FLOATING_RULE(cos)
-TAPER_FLOATING_RULE(cosh)
-TAPER_FLOATING_RULE(digamma)
-TAPER_FLOATING_RULE(erf)
-TAPER_FLOATING_RULE(erfc)
-TAPER_FLOATING_RULE(erfinv)
-TAPER_FLOATING_RULE(exp)
-TAPER_FLOATING_RULE(exp2)
-TAPER_FLOATING_RULE(expm1)
-TAPER_FLOATING_RULE(i0)
-TAPER_FLOATING_RULE(lgamma)
-TAPER_FLOATING_RULE(log)
-TAPER_FLOATING_RULE(log10)
-TAPER_FLOATING_RULE(log1p)
-TAPER_FLOATING_RULE(log2)
-TAPER_FLOATING_RULE(reciprocal)
-TAPER_FLOATING_RULE(rsqrt)
-TAPER_FLOATING_RULE(sigmoid)
-TAPER_FLOATING_RULE(sin)
-TAPER_FLOATING_RULE(sinh)
-TAPER_FLOATING_RULE(sqrt)
-TAPER_FLOATING_RULE(special_i0e)
-TAPER_FLOATING_RULE(special_i1)
-TAPER_FLOATING_RULE(special_i1e)
-TAPER_FLOATING_RULE(special_log_ndtr)
-TAPER_FLOATING_RULE(tan)
-TAPER_FLOATING_RULE(tanh)
-#undef TAPER_FLOATING_RULE
+TAPER_UNARY_RULE(bitwise_not, INTEGER, none, integer)
+TAPER_BINARY_RULE(logical_and, PREDICATE, boolean, any)
+TAPER_BINARY_RULE(logical_or, PREDICATE, boolean, any)
+TAPER_BINARY_RULE(logical_xor, PREDICATE, boolean, any)
+#undef TAPER_UNARY_RULE
+#undef TAPER_BINARY_RULE
+#undef TAPER_TERNARY_RULE
+#undef TAPER_TENSORS_RULE
 
 // ---- activations ----
-
-TAPER_UNARY_RULE(silu, Promotion::none, internal::Wants::floating, false)
-TAPER_UNARY_RULE(mish, Promotion::none, internal::Wants::floating, false)
-TAPER_UNARY_RULE(hardshrink, Promotion::none, internal::Wants::floating, false, Scalar)
-TAPER_BINARY_RULE(_prelu_kernel, Promotion::none, internal::Wants::floating, false)
-TAPER_UNARY_RULE(elu, Promotion::none, internal::Wants::floating, false, Scalar, Scalar, Scalar)
-TAPER_UNARY_RULE(hardtanh, Promotion::none, internal::Wants::number, false, Scalar, Scalar)
-TAPER_UNARY_RULE(leaky_relu, Promotion::none, internal::Wants::floating, false, Scalar)
-TAPER_UNARY_RULE(hardswish, Promotion::none, internal::Wants::floating, false)
-TAPER_UNARY_RULE(hardsigmoid, Promotion::none, internal::Wants::floating, false)
-TAPER_UNARY_RULE(softplus, Promotion::none, internal::Wants::floating, false, Scalar, Scalar)
-TAPER_UNARY_RULE(clamp_min, Promotion::common, internal::Wants::number, false, Scalar)
-TAPER_UNARY_RULE(clamp_max, Promotion::common, internal::Wants::number, false, Scalar)
-TAPER_BINARY_RULE(threshold_backward, Promotion::common, internal::Wants::any, false, Scalar)
-TAPER_BINARY_RULE(sigmoid_backward, Promotion::common, internal::Wants::floating, false)
-TAPER_BINARY_RULE(silu_backward, Promotion::common, internal::Wants::floating, false)
-TAPER_BINARY_RULE(tanh_backward, Promotion::common, internal::Wants::floating, false)
 
 template <>
 struct Rule<ops::softshrink> {
@@ -225,40 +200,6 @@ struct Rule<ops::clamp_Tensor> {
 
 // ---- arithmetic ----
 
-TAPER_BINARY_RULE(mul_Tensor, Promotion::common, internal::Wants::any, false)
-TAPER_UNARY_RULE(mul_Scalar, Promotion::common, internal::Wants::any, false, Scalar)
-TAPER_BINARY_RULE(div_Tensor, Promotion::common_floating, internal::Wants::floating, false)
-TAPER_UNARY_RULE(div_Scalar, Promotion::common_floating, internal::Wants::floating, false, Scalar)
-TAPER_BINARY_RULE(pow_Tensor_Tensor, Promotion::common, internal::Wants::any, false)
-TAPER_BINARY_RULE(fmod_Tensor, Promotion::common, internal::Wants::any, false)
-TAPER_BINARY_RULE(remainder_Tensor, Promotion::common, internal::Wants::any, false)
-TAPER_BINARY_RULE(maximum, Promotion::common, internal::Wants::any, false)
-TAPER_BINARY_RULE(minimum, Promotion::common, internal::Wants::any, false)
-TAPER_BINARY_RULE(fmax, Promotion::common, internal::Wants::any, false)
-TAPER_BINARY_RULE(fmin, Promotion::common, internal::Wants::any, false)
-TAPER_BINARY_RULE(hypot, Promotion::common, internal::Wants::floating, false)
-TAPER_BINARY_RULE(copysign_Tensor, Promotion::common_floating, internal::Wants::floating, false)
-TAPER_UNARY_RULE(copysign_Scalar, Promotion::common_floating, internal::Wants::floating, false,
-                 Scalar)
-TAPER_BINARY_RULE(logaddexp, Promotion::common, internal::Wants::floating, false)
-TAPER_BINARY_RULE(logaddexp2, Promotion::common, internal::Wants::floating, false)
-TAPER_BINARY_RULE(xlogy_Tensor, Promotion::common_floating, internal::Wants::floating, false)
-TAPER_BINARY_RULE(bitwise_left_shift_Tensor, Promotion::common, internal::Wants::shiftable, false)
-TAPER_UNARY_RULE(bitwise_left_shift_Tensor_Scalar, Promotion::common, internal::Wants::shiftable,
-                 false, Scalar)
-TAPER_BINARY_RULE(bitwise_right_shift_Tensor, Promotion::common, internal::Wants::shiftable, false)
-TAPER_UNARY_RULE(bitwise_right_shift_Tensor_Scalar, Promotion::common, internal::Wants::shiftable,
-                 false, Scalar)
-TAPER_BINARY_RULE(lerp_Scalar, Promotion::none, internal::Wants::floating, false, Scalar)
-TAPER_BINARY_RULE(atan2, Promotion::common_floating, internal::Wants::floating, false)
-TAPER_BINARY_RULE(gcd, Promotion::common, internal::Wants::integer, false)
-TAPER_BINARY_RULE(bitwise_and_Tensor, Promotion::common, internal::Wants::integer, false)
-TAPER_UNARY_RULE(bitwise_and_Scalar, Promotion::common, internal::Wants::integer, false, Scalar)
-TAPER_BINARY_RULE(bitwise_or_Tensor, Promotion::common, internal::Wants::integer, false)
-TAPER_UNARY_RULE(bitwise_or_Scalar, Promotion::common, internal::Wants::integer, false, Scalar)
-TAPER_BINARY_RULE(bitwise_xor_Tensor, Promotion::common, internal::Wants::integer, false)
-TAPER_UNARY_RULE(bitwise_xor_Scalar, Promotion::common, internal::Wants::integer, false, Scalar)
-
 namespace internal {
 
 template <bool subtracts>
@@ -282,20 +223,6 @@ struct AddScalarRule {
            alpha_fits(facts, self.dtype, alpha);
   }
 };
-/// Three tensors broadcast together.
-template <Promotion promotion_, Wants wants, class... S>
-struct TernaryRule {
-  static constexpr Promotion promotion = promotion_;
-  template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b,
-                    const TensorType<D>& c, S..., TensorType<D>& out) {
-    out.dtype = a.dtype;
-    return dtype_fits(facts, wants, a.dtype) &&
-           facts.require(a.dtype == b.dtype && a.dtype == c.dtype,
-                         TAPER_TEXT("the tensors have different dtypes")) &&
-           broadcast(facts, out, a, b, c);
-  }
-};
 struct DivisionScalarRule {
   static constexpr Promotion promotion = Promotion::common;
   template <class D>
@@ -315,15 +242,6 @@ template <>
 struct Rule<ops::add_Scalar> : internal::AddScalarRule<false> {};
 template <>
 struct Rule<ops::sub_Scalar> : internal::AddScalarRule<true> {};
-template <>
-struct Rule<ops::addcmul> : internal::TernaryRule<Promotion::common, internal::Wants::any, Scalar> {
-};
-template <>
-struct Rule<ops::addcdiv>
-    : internal::TernaryRule<Promotion::common, internal::Wants::floating, Scalar> {};
-template <>
-struct Rule<ops::lerp_Tensor> : internal::TernaryRule<Promotion::none, internal::Wants::floating> {
-};
 template <>
 struct Rule<ops::fmod_Scalar> : internal::DivisionScalarRule {};
 template <>
@@ -385,23 +303,6 @@ struct Rule<ops::pow_Scalar> {
 };
 
 // ---- comparisons, logic, masks ----
-
-#define TAPER_COMPARISON_RULES(op)                                              \
-  TAPER_BINARY_RULE(op##_Tensor, Promotion::common, internal::Wants::any, true) \
-  TAPER_UNARY_RULE(op##_Scalar, Promotion::common, internal::Wants::any, true, Scalar)
-TAPER_COMPARISON_RULES(eq)
-TAPER_COMPARISON_RULES(ne)
-TAPER_COMPARISON_RULES(lt)
-TAPER_COMPARISON_RULES(le)
-TAPER_COMPARISON_RULES(gt)
-TAPER_COMPARISON_RULES(ge)
-#undef TAPER_COMPARISON_RULES
-TAPER_BINARY_RULE(logical_and, Promotion::boolean, internal::Wants::any, true)
-TAPER_BINARY_RULE(logical_or, Promotion::boolean, internal::Wants::any, true)
-TAPER_BINARY_RULE(logical_xor, Promotion::boolean, internal::Wants::any, true)
-
-#undef TAPER_UNARY_RULE
-#undef TAPER_BINARY_RULE
 
 template <>
 struct Rule<ops::where_self> {
