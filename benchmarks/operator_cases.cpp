@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "taper/exporter/eager/ops/movement.h"
+#include "taper/tests/golden/seeds.h"
 
 namespace taper {
 namespace {
@@ -183,6 +184,9 @@ OperatorCases::OperatorCases(const std::string& path) {
   const Json file = Json::parse(in);
   for (const Json& c : file.at("cases")) cases_.push_back(c);
   file.at("without").get_to(without_);
+  for (const Json& call : golden::pointwise_calls("f32[1,512,768]"))
+    if (const std::string op = call[0]; !has(op) && without_.count(op) == 0)
+      cases_.push_back(Json::array({op, 0, Json(call.begin() + 1, call.end())}));
 }
 bool OperatorCases::has(const std::string& op) const {
   return std::any_of(cases_.begin(), cases_.end(), [&](const Json& c) { return c[0] == op; });

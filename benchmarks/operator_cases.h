@@ -33,7 +33,8 @@ struct OperatorCase {
   double elements(const eager::Tensor& result) const;
 };
 
-/// The names of the file's calls, in its order: "op(arguments)".
+/// The file's calls in its order, named "op(arguments)"; then one of each pointwise row of tensors
+/// that the file lacks.
 class OperatorCases {
  public:
   explicit OperatorCases(const std::string& path);

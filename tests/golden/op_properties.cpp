@@ -4,7 +4,8 @@
 //   op_properties [--variations N] [--seed S] [--seeds FILE]… [--known FILE]… [--only NAME]…
 //       [--verbose] FOLDER…
 //
-// N variations of each overload in the files of the folders, and of each row in the seeds. A
+// N variations of each overload in the files of the folders, and of each row in the seeds. With
+// seeds, a pointwise row without a case has a call of its own (seeds.h). A
 // variation that the operator refuses counts for nothing but the line of its operator; one that
 // crashes, or throws what is no ExportError, fails. Exits with 1 if a property failed, or if no
 // variation of some row of the operator table was accepted; --known lists exceptions by row and
@@ -170,6 +171,10 @@ int main(int argc, char** argv) try {
   for (const std::string& path : options.seeds)
     for (const CaseFile& file : read_seeds(path))
       if (is_chosen(file.name, options)) run_file(file, options, by_row);
+  if (!options.seeds.empty())
+    for (const CaseFile& file : pointwise_seeds())
+      if (!by_row.contains(file.name) && is_chosen(file.name, options))
+        run_file(file, options, by_row);
 
   PropertyCounts total;
   int tested = 0, symbolic = 0, differentiated = 0;

@@ -4,11 +4,11 @@
 //   record_goldens [--variations N] [--known FILE]… [--seeds FILE]… [--all] FOLDER…
 //
 // A FOLDER holds files as in cases.h; a file FOLDER.jsonl holds cases as text, and --seeds calls
-// without results, see seeds.h. Each case runs in eager, gradients included, as often as records
-// fit one of its calls: first the preferred ones are called, then the second ones, and so on to the
-// portable ones. What passes with the preferred ones must pass with the others, but for the cases
-// that --known lists. --variations runs others like each case, too, whose results are not compared:
-// other sizes, strides and dtypes (variation.h).
+// without results, see seeds.h; then pointwise rows have some, too. Each case runs in eager,
+// gradients included, as often as records fit one of its calls: first the preferred ones are
+// called, then the second ones, and so on to the portable ones. What passes with the preferred ones
+// must pass with the others, but for the cases that --known lists. --variations runs others like
+// each case, too, whose results are not compared: other sizes, strides and dtypes (variation.h).
 //
 // Exits with 1 if a record did what it must not; with --all also if a record of this machine was
 // not called.
@@ -139,6 +139,8 @@ int main(int argc, char** argv) try {
         [&](const std::string&, const CaseFile& file) { goldens.run(file); });
   for (const std::string& path : options.seeds)
     for (const CaseFile& file : read_seeds(path)) goldens.run(file);
+  if (!options.seeds.empty())
+    for (const CaseFile& file : pointwise_seeds()) goldens.run(file);
 
   const std::set<std::string> unreached = goldens.unreached();
   const Counts& counts = goldens.counts();

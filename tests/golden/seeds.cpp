@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include "run_case.h"
 
@@ -280,6 +282,34 @@ std::vector<CaseFile> read_seeds(const std::filesystem::path& path) {
   return read_lines(
       path, [](const Json& line) -> const Json& { return line; },
       [](Reader& reader, const Json& line) { reader.read(line); });
+}
+
+std::vector<Json> pointwise_calls(const std::string& tensor) {
+  static const std::set<std::string_view> rows = {
+#define TAPER_POINTWISE_ROW(op, ...) #op,
+#include "taper/kernels/pointwise.def"
+  };
+  std::vector<Json> calls;
+  for (const eager::OperatorInfo* info : eager::all_operators()) {
+    if (!rows.contains(info->op->identifier)) continue;
+    Json call = Json::array({std::string(info->name)});
+    for (int i = 0; i < info->argument_count; ++i)
+      if (info->arguments[i].kind == Kind::tensor && !info->arguments[i].optional)
+        call.push_back(tensor);
+    if (static_cast<int>(call.size()) == info->argument_count + 1) calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+std::vector<CaseFile> pointwise_seeds() {
+  std::vector<CaseFile> files;
+  uint64_t number = 0;
+  for (const Json& call : pointwise_calls("f32[3,7]")) {
+    CaseFile& file = files.emplace_back();
+    file.name = call[0].get<std::string>();
+    Reader(file, *target_of(file.name).info, ++number).read(call);
+  }
+  return files;
 }
 
 std::vector<CaseFile> read_written_cases(const std::filesystem::path& path) {

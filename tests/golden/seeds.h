@@ -27,6 +27,11 @@ namespace taper::golden {
 /// std::runtime_error with the line that is not of this form.
 std::vector<CaseFile> read_seeds(const std::filesystem::path& path);
 
+/// A call of each row of kernels/pointwise.def that takes only tensors: these tensors, as above.
+std::vector<Json> pointwise_calls(const std::string& tensor);
+/// Such calls as seeds: a new row needs no line.
+std::vector<CaseFile> pointwise_seeds();
+
 /// Reads complete cases in the same notation, a line each; special_values.py writes them:
 ///
 ///   {"id": "hypot/zeros0", "call": ["hypot", "f32[2] = 0 1", "f32[2] = 0 -0"],
