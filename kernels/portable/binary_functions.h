@@ -158,6 +158,11 @@ template <class T>
 struct Copysign {
   T operator()(T a, T b) const { return std::copysign(a, b); }
 };
+/// The number of T that lies next to a on the way to b; b itself if they are equal, NaN if one is.
+template <class T>
+struct Nextafter {
+  T operator()(T a, T b) const { return std::nextafter(a, b); }
+};
 /// log(exp(a) + exp(b)) = m + log(1 + exp(-|a - b|)), m the larger; equal infinities stay.
 template <class T, class M = math::Separate>
 struct Logaddexp {

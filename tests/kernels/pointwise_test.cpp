@@ -101,6 +101,37 @@ TEST(pointwise, computes_halves_in_float_and_rounds_once) {
   expect_same_bits(gelu(x), to(gelu(to(x, DType::f32)), DType::bf16));
 }
 
+template <class T>
+void expect_steps_as_std_nextafter() {
+  const T tiny = std::numeric_limits<T>::denorm_min(), most = std::numeric_limits<T>::max();
+  const T infinity = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<T> numbers{0,    T(-0.0), 1,        -1,        tiny, -tiny,
+                               most, -most,   infinity, -infinity, nan};
+  const auto n = static_cast<int64_t>(numbers.size());
+  const std::vector<T> y =
+      nextafter(Tensor::from(numbers, {n, 1}), Tensor::from(numbers, {n})).template to_vector<T>();
+  size_t i = 0;
+  for (const T a : numbers)
+    for (const T b : numbers) {
+      const T expected = std::nextafter(a, b), got = y[i++];
+      EXPECT_TRUE(std::isnan(expected)
+                      ? std::isnan(got)
+                      : got == expected && std::signbit(got) == std::signbit(expected))
+          << a << " towards " << b << ": " << got << ", not " << expected;
+    }
+}
+TEST(pointwise, steps_to_the_next_number_as_std_nextafter) {
+  expect_steps_as_std_nextafter<float>();
+  expect_steps_as_std_nextafter<double>();
+  expect_same_bits(nextafter(scattered(random_tensor({5, 33})), zeros({33})),
+                   nextafter(random_tensor({5, 33}), zeros({33})));
+}
+// The next f32 is not the next half; of integers there is none.
+TEST(pointwise, refuses_nextafter_of_halves_and_integers) {
+  for (const DType d : {DType::f16, DType::bf16, DType::i32})
+    EXPECT_THROW(nextafter(ones({2}).to(d), ones({2}).to(d)), ExportError) << name_of(d);
+}
+
 TEST(pointwise, lets_nan_through_maximum_relu_and_clamp) {
   const Tensor x = Tensor::from(std::vector<float>{NAN, 1}, {2});
   EXPECT_TRUE(std::isnan(maximum(x, zeros({2})).to_vector<float>()[0]));

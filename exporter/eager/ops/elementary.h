@@ -94,6 +94,8 @@ inline Tensor float_power(Scalar self, const Tensor& exponent,
 TAPER_EAGER_BINARY(hypot)
 /// |self| with the sign of other, also of -0.0.
 TAPER_EAGER_TENSOR_OR_NUMBER(copysign)
+/// The next number of the dtype from self on the way to other; f32 or f64. It has no derivative.
+TAPER_EAGER_BINARY(nextafter)
 
 // ---- angles, in radians ----
 
