@@ -24,7 +24,7 @@ struct CheckArguments : RecordedCheck {
 /// One of the calls that the file carries, by a session of its own.
 bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program,
               const CheckArguments& options, std::ostream& out) {
-  RunningMethod running(options.file, program, test.method, eager::threads());
+  RunningMethod running(options.file, program, test.method, eager::threads(), options.import);
   if (test.inputs.size() != running.inputs().size() ||
       test.outputs.size() != static_cast<size_t>(running.method().output_count()))
     throw ExportError(options.file + ": a test of " + test.method +

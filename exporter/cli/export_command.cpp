@@ -94,6 +94,10 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
 
 void export_sources(const std::string& file, const ExportArguments& options, std::ostream& out) {
   const LinkedProgram program = linked_program(file, options.name, target_of(options));
+  if (!options.array.empty() && !program.outside.empty())
+    throw ExportError(file + ": " + program.outside +
+                      " lies in a weights file, which --array does not write; export the model "
+                      "without --weights");
   write(options.kernels, program, write_kernel_table, out);
   write(options.array, program, write_array, out);
   write(options.header, program, write_header, out);

@@ -49,6 +49,12 @@ void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuFeatur
   const Program& program = file.program();
   const index_t count = internal::count_of(program.table().kernels());
   for (index_t i = 0; i < count; ++i) records.insert(&program.kernel(i));
+  const internal::ProgramView& view = program.data().view;
+  for (index_t i = 0; i < view.constants.size(); ++i) {
+    const internal::ConstantView c = view.constant(static_cast<uint64_t>(i));
+    if (c.source == format::ConstantSource::external)
+      linked.outside = c.path != nullptr ? c.path : "a constant";
+  }
   linked.bytes = inspect::without_extras(file);
   linked.load_bytes = file.metadata_bytes();
   linked.session_bytes = program.session_bytes();

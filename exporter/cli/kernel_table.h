@@ -23,7 +23,8 @@ struct LinkedProgram {
   std::string name;              ///< "lenet": what the variables begin with; an identifier
   std::vector<std::byte> bytes;  ///< of the file, without its tests
   std::vector<const Kernel*>
-      kernels;  ///< every record that a loader may take, in the order of preference
+      kernels;          ///< every record that a loader may take, in the order of preference
+  std::string outside;  ///< a constant that lies in another file; "": there is none
   size_t load_bytes, session_bytes;  ///< metadata of Program::load, memory of Session::create
   std::vector<LinkedMethod> methods;
 };

@@ -69,6 +69,22 @@ TEST(weights_file, is_shared_by_programs_which_compute_the_same) {
   EXPECT_THAT(taper_command("inspect", weights).out, HasSubstr("fc.weight"));
 }
 
+TEST(weights_file, is_compared_with_its_checksum_by_check) {
+  const std::string model = scratch_file("checked.taper").string();
+  const std::string weights = scratch_file("checked.weights.taper").string();
+  const Outcome written = taper_command("export", tests::test_data("pt2/experts.pt2").string(),
+                                        "-o", model, "--weights", weights);
+  ASSERT_EQ(written.code, 0) << written.err;
+  ASSERT_TRUE(std::filesystem::exists(weights)) << written.out;
+  EXPECT_EQ(taper_command("check", model).code, 0);
+  EXPECT_THAT(taper_command("export", model, "--array", scratch_file("array.cpp").string()).err,
+              HasSubstr("lies in a weights file, which --array does not write"));
+  std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-100, std::ios::end).put('X');
+  file.close();
+  EXPECT_THAT(taper_command("check", model).err, HasSubstr("the file is damaged"));
+}
+
 TEST(weights_file, is_missed_and_not_overwritten) {
   const std::string weights = scratch_file("gone.weights.taper").string();
   const std::string program = write_program("program.taper", 1, weights);
