@@ -72,6 +72,7 @@ TEST(weights_file, is_shared_by_programs_which_compute_the_same) {
 TEST(weights_file, is_compared_with_its_checksum_by_check) {
   const std::string model = scratch_file("checked.taper").string();
   const std::string weights = scratch_file("checked.weights.taper").string();
+  std::filesystem::remove(weights);  // of an earlier run
   const Outcome written = taper_command("export", tests::test_data("pt2/experts.pt2").string(),
                                         "-o", model, "--weights", weights);
   ASSERT_EQ(written.code, 0) << written.err;
