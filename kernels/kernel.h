@@ -63,15 +63,15 @@ struct Expected {
   DTypeSet dtypes;
 };
 
-/// An argument that a kernel can read in another layout, too. The loader then packs a constant
-/// once, if all that reads it reads it so; `prepare` and `run` look at the argument's `layout`.
-/// Results have the same bits either way.
+/// An argument that a kernel can read in another layout, too. `prepare` and `run` look at the
+/// argument's `layout`. Results have the same bits either way. A constant is packed once, at export
+/// or at load, if all that reads it asks for this layout.
 struct Packing {
   uint8_t argument;
   int8_t unless;  ///< a bool argument: only where it is the literal false. -1: none
   Layout layout;
   /// What the packed tensor takes; 0: this one stays dense. Of `dense` only the shape and dtype
-  /// count.
+  /// count. nullptr: the kernel reads the layout if a file has it, and does not ask for it.
   size_t (*bytes)(const TensorRef& dense);
   void (*pack)(const TensorRef& dense, void* packed);
 };

@@ -4,8 +4,6 @@
 
 namespace taper::optimized {
 
-inline constexpr index_t panel_width = 16;
-
 /// A packed matrix (across, depth).
 struct PackedMatrix {
   const float* data = nullptr;  ///< nullptr: the operand is not packed

@@ -54,6 +54,14 @@ struct Sides {
   T* result;
   index_t source_channels, result_channels;  ///< of one group
   index_t weight_source, weight_result;      ///< from one channel's weights to the next one's
+  index_t weight_tap = 1;                    ///< from one tap to the next
+  index_t panel = 0;  ///< from one panel of filters to the next (Layout); 0: they are dense
+
+  /// The weights of channel `channel` of the result, in all groups. Going forward.
+  const T* filter(index_t channel) const {
+    return panel == 0 ? weight + channel * weight_result
+                      : weight + channel / panel_width * panel + channel % panel_width;
+  }
 };
 
 /// `columns` neighbours of a source row, one step apart each; those outside the row count as
@@ -86,10 +94,9 @@ void tile(const Correlation& g, const Sides<T>& s, index_t image, index_t group,
     const index_t c = group * s.result_channels + channel +
                       (r < rows ? r : 0);  // a missing row repeats the first one
     for (int k = 0; k < columns; ++k) sum[r][k] = s.bias != nullptr ? s.bias[c] : T(0);
-    weight[r] =
-        s.weight +
-        (backward ? group * g.outputs * s.weight_source : group * g.outputs * s.weight_result) +
-        (channel + (r < rows ? r : 0)) * s.weight_result;
+    weight[r] = backward ? s.weight + group * g.outputs * s.weight_source +
+                               (channel + (r < rows ? r : 0)) * s.weight_result
+                         : s.filter(c);
   }
   const T* source = s.source + (image * g.groups + group) * s.source_channels * from_plane;
 
@@ -100,11 +107,11 @@ void tile(const Correlation& g, const Sides<T>& s, index_t image, index_t group,
       for (index_t kh = 0; kh < g.kernel[1]; ++kh) {
         index_t d, h;
         if (!reach.source(0, depth, kd, d) || !reach.source(1, height, kh, h)) {
-          tap += g.kernel[2];
+          tap += g.kernel[2] * s.weight_tap;
           continue;
         }
         const T* row = source + (d * from_extent[1] + h) * from_extent[2];
-        for (index_t kw = 0; kw < g.kernel[2]; ++kw, ++tap) {
+        for (index_t kw = 0; kw < g.kernel[2]; ++kw, tap += s.weight_tap) {
           index_t from = backward ? first + g.padding[2] - kw * g.dilation[2]
                                   : first * g.stride[2] - g.padding[2] + kw * g.dilation[2];
           if (backward && g.stride[2] != 1) {
@@ -162,9 +169,14 @@ void correlate(const Context& context, const Correlation& g, const Sides<T>& s) 
 
 template <class T>
 void from_input(const Context& context, const Correlation& g, const T* x, const T* w, const T* bias,
-                T* y) {
-  correlate<false, T>(context, g,
-                      {x, w, bias, y, g.inputs, g.outputs, g.taps(), g.inputs * g.taps()});
+                T* y, Layout layout = Layout::dense) {
+  const index_t filter = g.inputs * g.taps();
+  Sides<T> s{x, w, bias, y, g.inputs, g.outputs, g.taps(), filter};
+  if (layout != Layout::dense) {
+    s.weight_tap = panel_width, s.panel = panel_width * filter;
+    s.weight_source *= panel_width;
+  }
+  correlate<false, T>(context, g, s);
 }
 template <class T>
 void from_output(const Context& context, const Correlation& g, const T* y, const T* w,
@@ -257,7 +269,7 @@ Error run(Context& context, const Correlation& g, View<const T> input, View<cons
   if (transposed)
     from_output(context, g, input.data(), weight.data(), b, out.data());
   else
-    from_input(context, g, input.data(), weight.data(), b, out.data());
+    from_input(context, g, input.data(), weight.data(), b, out.data(), weight.layout());
   return Error::ok;
 }
 
@@ -300,9 +312,12 @@ Error run_backward(Context& context, const Correlation& g, View<const T> grad_ou
   return Error::ok;
 }
 
+// Filters of f32 that a file may hold in panels.
+constexpr Packing reads_filters{1, 6, Layout::panels_of_first, nullptr, nullptr};
+
 }  // namespace
 
-TAPER_KERNEL(convolution, f32, prepare<float>, run<float>)
+TAPER_RECORD(convolution, convolution_f32, {}, &reads_filters, prepare<float>, run<float>)
 TAPER_KERNEL(convolution, f64, prepare<double>, run<double>)
 TAPER_KERNEL(convolution, i64, prepare<int64_t>, run<int64_t>)
 TAPER_KERNEL(convolution_backward, f32, prepare_backward<float>, run_backward<float>)

@@ -67,6 +67,7 @@ Error mm(Context& context, AnyView<const E> self, AnyView<const E> mat2, View<E>
                  matrix(mat2),
                  {},
                  {modular_data(out.data()), out.size(1), 1}};
+  if (mat2.layout() != Layout::dense) read_panels(p);
   multiply<Loops>(context, p);
   return Error::ok;
 }
@@ -83,6 +84,7 @@ Error addmm(Context& context, AnyView<const E> self, AnyView<const E> mat1, AnyV
                  {modular_data(out.data()), out.size(1), 1}};
   p.alpha = factor<E>(alpha), p.beta = factor<E>(beta);
   if (p.beta == 0) p.addend.data = nullptr;  // a NaN in self does not matter then
+  if (mat2.layout() != Layout::dense) read_panels(p);
   multiply<Loops>(context, p);
   return Error::ok;
 }
@@ -134,6 +136,7 @@ Error linear(Context& context, View<const E> input, View<const E> weight, Maybe<
                  {},
                  {modular_data(out.data()), columns, 1}};
   if (bias) p.addend = {modular_data(bias->data()), 0, bias->numel() == 1 ? 0 : 1};
+  if (weight.layout() != Layout::dense) read_panels(p);
   multiply<Loops>(context, p);
   return Error::ok;
 }

@@ -53,6 +53,7 @@ struct Product {
   Matrix<const C> addend;  ///< addend.data may be nullptr
   Matrix<C> out;
   T alpha = 1, beta = 1;
+  index_t b_panel = 0;  ///< from one panel of b to the next (Layout); 0: b lies as its strides say
 
   void store(index_t i, index_t j, T sum) const {
     if (alpha != 1) sum *= alpha;
@@ -197,9 +198,26 @@ struct WideStrip {
   }
 };
 
+/// A product whose second operand is a constant in panels: b(k, j) as `Layout` says.
+template <class P>
+void read_panels(P& p) {
+  p.b_panel = panel_width * p.k;
+  p.b.row = panel_width, p.b.column = 1;  // within a panel
+}
+
 /// Rows [i, i_end) of columns [j, j_end). `wide`: compiled for wide vectors.
 template <bool wide, class P>
 void block(const P& p, index_t i, index_t i_end, index_t j, index_t j_end) {
+  if (p.b_panel != 0) {  // j is where a panel begins
+    for (; j < j_end; j += panel_width) {
+      P panel = p;
+      panel.b_panel = 0, panel.b.data += j / panel_width * p.b_panel;
+      panel.out.data += j * p.out.column;
+      if (p.addend.data != nullptr) panel.addend.data += j * p.addend.column;
+      block<wide>(panel, i, i_end, 0, j_end - j < panel_width ? j_end - j : panel_width);
+    }
+    return;
+  }
   if (p.a.column == 1 && p.b.row == 1) {
     for (; i + 2 <= i_end; i += 2) {
       index_t c = j;

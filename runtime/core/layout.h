@@ -4,7 +4,8 @@
 namespace taper {
 
 /// How the elements of a constant lie in memory. A kernel record says which layout it can read of
-/// which argument (`Packing`); everything else reads dense elements.
+/// which argument (`Packing`); everything else reads dense elements. Stored in programs: never
+/// change a value.
 ///
 /// In a layout of panels the constant is a matrix (across, depth). Sixteen neighbours of `across`
 /// are a panel: their elements lie side by side for each place along `depth`, and zeros stand for
@@ -18,5 +19,7 @@ enum class Layout : uint8_t {
   panels_of_first = 1,  ///< across: the first dimension; depth: all others, in their order
   panels_of_last = 2,   ///< across: the last of two dimensions; depth: the first
 };
+
+inline constexpr int panel_width = 16;
 
 }  // namespace taper

@@ -4,16 +4,25 @@
 namespace taper::internal {
 namespace {
 
-bool meets(const TensorRef* t, Strides contract) {
+bool meets(const TensorRef* t, Strides contract, Layout readable = Layout::dense) {
+  if (t != nullptr && t->layout != Layout::dense) return t->layout == readable;
   if (t == nullptr || contract == Strides::any) return true;
   if (contract == Strides::dense) return t->shape->is_dense();
   const int last = t->shape->rank - 1;
   return last < 0 || t->shape->sizes[last] <= 1 || t->shape->strides[last] == 1;
 }
 
-bool meets(const Slot& s, const Expected& e) {
+// Whether the kernel takes argument `a` as it lies in memory.
+bool meets(const Kernel& k, const Slot* slots, int a) {
+  const Slot& s = slots[a];
+  const Expected& e = k.expected[a];
   if (e.kind != Kind::tensor) return true;
-  if (!e.list) return meets(s.tensor, e.strides);
+  if (!e.list) {
+    const Packing* p = k.packing;
+    const bool reads =
+        p != nullptr && p->argument == a && (p->unless < 0 || slots[p->unless].integer == 0);
+    return meets(s.tensor, e.strides, reads ? p->layout : Layout::dense);
+  }
   for (uint32_t i = 0; i < s.size; ++i)
     if (!meets(s.tensors[i], e.strides)) return false;
   return true;
@@ -30,7 +39,8 @@ bool is(const TensorRef* t, const TensorType<Extent>& type) {
 Error prepare_copy(MethodData& m, index_t i) {
   const TensorRef &from = *m.instructions[i].arguments[0].tensor,
                   &to = *m.instructions[i].arguments[1].tensor;
-  if (from.shape->same_sizes(*to.shape) && from.shape->is_dense() && to.shape->is_dense())
+  if (from.shape->same_sizes(*to.shape) && meets(&from, Strides::dense) &&
+      meets(&to, Strides::dense))
     return Error::ok;
   return m.fail_at(i, m.fail(Error::invalid_program,
                              TAPER_TEXT("a copy needs two dense tensors of equal sizes")));
@@ -48,11 +58,12 @@ Error prepare(MethodData& m, index_t i) {
   }
   const Kernel& k = *in.kernel;
   for (int a = 0; a < k.expected_count; ++a) {
-    if (meets(in.arguments[a], k.expected[a])) continue;
+    if (meets(k, in.arguments, a)) continue;
     m.info.argument = a;
-    return m.fail_at(i,
-                     fail(m.info, Error::invalid_program,
-                          TAPER_TEXT("argument {} has strides that the kernel does not take"), a));
+    return m.fail_at(
+        i,
+        fail(m.info, Error::invalid_program,
+             TAPER_TEXT("argument {} has strides or a layout that the kernel does not take"), a));
   }
   Facts<Extent> facts;
   TensorType<Extent> results[Schema::max_results];

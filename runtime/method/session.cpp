@@ -83,17 +83,15 @@ Error initialise(SessionData& d, ErrorInfo& info) {
       TAPER_TRY(clear(device, static_cast<std::byte*>(d.states[i]), d.state_bytes[i]));
       continue;
     }
-    const ConstantView c = d.program->view.constant(s.initial());
-    const void* from = dense_constant(d.program->file, d.program->view, c);
-    if (!c.is_embedded() && c.space == 0) from = d.program->constants[s.initial()];
-    if (from == nullptr)
+    const PlacedConstant& initial = d.program->constants[s.initial()];
+    if (initial.data == nullptr || initial.is_packed())
       return fail(info, Error::not_supported,
                   TAPER_TEXT("the initial value of a state is not in the file"), i, 0, 0,
                   s.path()->c_str());
     if (device != nullptr)
-      TAPER_TRY(device->copy_in(d.states[i], from, d.state_bytes[i]));
+      TAPER_TRY(device->copy_in(d.states[i], initial.data, d.state_bytes[i]));
     else
-      std::memcpy(d.states[i], from, d.state_bytes[i]);
+      std::memcpy(d.states[i], initial.data, d.state_bytes[i]);
   }
   for (int space = 1; space < d.program->space_count; ++space)
     TAPER_TRY(d.program->devices[space]->wait());

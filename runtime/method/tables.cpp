@@ -321,7 +321,7 @@ Error fill_tables(MethodData& m) {
     const format::Value& v = m.view.values[i];
     m.values[i] = {nullptr, &m.shapes[v.shape()], static_cast<DType>(v.dtype()),
                    v.storage() == format::Storage::constant
-                       ? m.program->layout_of(v.storage_index())
+                       ? m.program->constants[v.storage_index()].layout
                        : Layout::dense};
   }
   int64_t* pool = m.list_pool;

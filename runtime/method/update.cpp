@@ -13,6 +13,17 @@ RegionIndex region_of(const format::Buffer& b) {
 
 int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[expression]; }
 
+// Whether `bytes` hold a tensor in panels.
+bool holds_panels(size_t bytes, const TensorRef& t) {
+  const Shape& s = *t.shape;
+  const bool last = t.layout == Layout::panels_of_last;
+  const index_t across = s.sizes[last];
+  // no overflow: there are at most as many rows of panels as elements
+  return (last ? s.rank == 2 : s.rank >= 2) && across > 0 &&
+         s.numel() / across * ((across - 1) / panel_width + 1) <=
+             static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype));
+}
+
 Error evaluate_numbers(MethodData& m, Symbols changed) {
   for (Touched t(m, Table::expressions, changed); t.next();)
     if (!evaluate(m.view.expressions.data(), static_cast<size_t>(t.entry), m.symbols, m.numbers,
@@ -315,11 +326,11 @@ Error place_values(MethodData& m, Symbols changed) {
         break;
       }
       case format::Storage::constant: {
-        base = static_cast<std::byte*>(const_cast<void*>(
-            m.program->constants[v.storage_index()]));  // never written: load saw to it
-        const ConstantView c = m.program->view.constant(v.storage_index());
-        if (base == nullptr) return missing_constant(m.info, c, v.storage_index());
-        available = c.bytes;
+        const PlacedConstant& c = m.program->constants[v.storage_index()];
+        base = static_cast<std::byte*>(const_cast<void*>(c.data));  // never written: load saw to it
+        if (base == nullptr) return missing_constant(m.info, m.program->view, v.storage_index());
+        if (!c.is_packed() || (size_at(m, v.offset()) == 0 && holds_panels(c.bytes, t)))
+          available = c.bytes;
         break;
       }
       case format::Storage::state:

@@ -58,14 +58,16 @@ TensorRef dense_view(const ProgramData& p, const Use& use, Shape& shape) {
   const MethodView m(*p.method(use.method));
   const format::Value& v = m.values[use.value];
   (void)fixed_shape(p, m, v, shape);
-  return {const_cast<void*>(p.constants[v.storage_index()]), &shape, static_cast<DType>(v.dtype())};
+  return {const_cast<void*>(p.constants[v.storage_index()].data), &shape,
+          static_cast<DType>(v.dtype())};
 }
 
-// Packed constants follow from the file alone. What lies in a slot does not.
+// Packed constants follow from the file alone. What lies in a slot does not. Some are packed in the
+// file.
 bool may_be_packed(const ProgramData& p, uint32_t constant) {
   const ConstantView c = p.view.constant(constant);
   return c.space == 0 && c.source != format::ConstantSource::slot &&
-         p.constants[constant] != nullptr;
+         p.constants[constant].data != nullptr && !p.constants[constant].is_packed();
 }
 
 bool equal(const Packing& a, const Packing& b) {
@@ -87,7 +89,9 @@ void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
   if (packing != nullptr && (!may_be_packed(p, v.storage_index()) || !fixed_shape(p, m, v, shape)))
     packing = nullptr;
   if (packing != nullptr && is_first) {
-    if (packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype())}) == 0) packing = nullptr;
+    if (packing->bytes == nullptr ||
+        packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype())}) == 0)
+      packing = nullptr;
   } else if (packing != nullptr) {
     // extents of dimensions that are not there are 0, of others they are not
     (void)dense_view(p, use, earlier);
@@ -128,8 +132,8 @@ void add_uses(const Uses& uses, uint32_t method) {
     if (s.source() == format::SymbolSource::element) add(s.first(), nullptr);
 }
 
-// Calls body(constant, use, dense view, where it goes in the memory) for each constant to pack;
-// gives the bytes that all take.
+// Calls body(constant, use, dense view, its entry in the memory) for each constant to pack; gives
+// the bytes that all take.
 template <class Body>
 size_t for_packed(const Uses& uses, const Body& body) {
   const index_t count = uses.p.view.constants.size();
@@ -140,8 +144,9 @@ size_t for_packed(const Uses& uses, const Body& body) {
     if (use.packing == nullptr) continue;
     Shape shape;
     const TensorRef dense = dense_view(uses.p, use, shape);
-    body(i, use, dense, place);
-    place += rounded_up(use.packing->bytes(dense) + slack_bytes);
+    const PackedConstants::Entry entry{place, use.packing->bytes(dense), use.packing->layout, {}};
+    body(i, use, dense, entry);
+    place += rounded_up(static_cast<size_t>(entry.bytes) + slack_bytes);
   }
   return place == nothing ? 0 : place;
 }
@@ -162,7 +167,7 @@ size_t find_packed(const Program& program, Span<std::byte> workspace) {
   for (const format::State& s : p.view.states)  // sessions copy their first values
     if (s.initial() != none) uses.of[s.initial()].value = 0;
   for (index_t i = 0; i < program.method_count(); ++i) add_uses(uses, static_cast<uint32_t>(i));
-  return for_packed(uses, [](index_t, const Use&, const TensorRef&, size_t) {});
+  return for_packed(uses, [](auto...) {});
 }
 
 bool holds_packed(const Program& program, Span<std::byte> workspace, Span<const std::byte> memory) {
@@ -179,8 +184,8 @@ bool holds_packed(const Program& program, Span<std::byte> workspace, Span<const 
   for (index_t i = 0; i < count; ++i)
     right += uses.of[i].packing == nullptr && packed->of(i).layout == Layout::dense;
   const size_t bytes =
-      for_packed(uses, [&](index_t i, const Use& use, const TensorRef&, size_t place) {
-        right += packed->of(i).layout == use.packing->layout && packed->of(i).place == place;
+      for_packed(uses, [&](index_t i, const Use&, const TensorRef&, const auto& entry) {
+        right += std::memcmp(&packed->of(i), &entry, sizeof entry) == 0;
       });
   return right == count && bytes == size;
 }
@@ -188,16 +193,16 @@ bool holds_packed(const Program& program, Span<std::byte> workspace, Span<const 
 Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory) {
   const ProgramData& p = program.data();
   const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
-  const size_t bytes = for_packed(uses, [](index_t, const Use&, const TensorRef&, size_t) {});
+  const size_t bytes = for_packed(uses, [](auto...) {});
   if (static_cast<size_t>(memory.size()) < bytes || bytes == 0) return Error::out_of_memory;
   if (reinterpret_cast<uintptr_t>(memory.data()) % segment_alignment != 0)
     return Error::invalid_argument;
   auto* packed = new (memory.data()) PackedConstants{packing_key(p), bytes};
   const index_t count = p.view.constants.size();
-  for (index_t i = 0; i < count; ++i) packed->of(i) = {0, Layout::dense, {}};
-  (void)for_packed(uses, [&](index_t i, const Use& use, const TensorRef& dense, size_t place) {
-    use.packing->pack(dense, memory.data() + place);
-    packed->of(i) = {place, use.packing->layout, {}};
+  for (index_t i = 0; i < count; ++i) packed->of(i) = {0, 0, Layout::dense, {}};
+  (void)for_packed(uses, [&](index_t i, const Use& use, const TensorRef& dense, const auto& entry) {
+    use.packing->pack(dense, memory.data() + entry.place);
+    packed->of(i) = entry;
   });
   return Error::ok;
 }

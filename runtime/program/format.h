@@ -12,7 +12,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "programs hold little-endian tensors that are used where they lie");
 
 /// The version that this runtime writes and reads; it reads the one before as well.
-inline constexpr uint32_t format_version = 1;
+inline constexpr uint32_t format_version = 2;
 inline constexpr uint32_t oldest_readable_version = 1;
 
 /// Segments, buffers and states start at multiples of this.

@@ -15,7 +15,8 @@ Error internal::check_device_memory(Span<std::byte> memory, int space, ErrorInfo
               segment_alignment);
 }
 
-Error internal::missing_constant(ErrorInfo& info, const ConstantView& c, int64_t i) {
+Error internal::missing_constant(ErrorInfo& info, const ProgramView& p, uint32_t i) {
+  const ConstantView c = p.constant(i);
   switch (c.source) {
     case format::ConstantSource::embedded:
       break;
@@ -160,7 +161,7 @@ Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, u
 
 // The elements of a constant that is not in the file; nullptr: they were not given.
 Error find_given(const internal::ConstantView& c, index_t i, const LoadOptions& options,
-                 const std::byte*& data, ErrorInfo& info) {
+                 const void*& data, ErrorInfo& info) {
   const size_t bytes = c.bytes + slack_bytes;
   for (const GivenConstant& g : options.constants) {
     if (g.key.size() != c.key.size() ||
@@ -185,10 +186,10 @@ Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& inf
     const internal::ConstantView c = p.view.constant(i);
     const int space = c.space;
     const size_t bytes = c.bytes;
-    const std::byte* data = internal::dense_constant(p.file, p.view, c);
-    if (!c.is_embedded()) TAPER_TRY(find_given(c, i, options, data, info));
-    p.constants[i] = data;
-    if (space == 0 || data == nullptr) continue;
+    internal::PlacedConstant& placed = p.constants[i];
+    placed = internal::stored_constant(p.file, p.view, c);
+    if (!c.is_embedded()) TAPER_TRY(find_given(c, i, options, placed.data, info));
+    if (space == 0 || placed.data == nullptr) continue;
     const Span<std::byte> memory = space <= options.device_memory.size()
                                        ? options.device_memory[space - 1]
                                        : Span<std::byte>();
@@ -199,9 +200,9 @@ Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& inf
                   TAPER_TEXT("the device memory for constants is too small"), memory.size());
     used[space] = internal::rounded_up(begin + bytes + slack_bytes);
     std::byte* place = memory.data() + begin;
-    if (Error e = p.devices[space]->copy_in(place, data, bytes); e != Error::ok)
+    if (Error e = p.devices[space]->copy_in(place, placed.data, bytes); e != Error::ok)
       return fail(info, e, TAPER_TEXT("copying a constant failed"), i);
-    p.constants[i] = place;
+    placed.data = place;
   }
   for (int s = 1; s < p.space_count; ++s)
     if (Error e = p.devices[s]->wait(); e != Error::ok)
@@ -219,9 +220,10 @@ Error take_packed(ProgramData& p, Span<const std::byte> memory, ErrorInfo& info)
       packed->key != internal::packing_key(p))
     return fail(info, Error::invalid_argument,
                 TAPER_TEXT("the packed constants are not of this program and its kernels"));
-  p.packed = packed;
   for (index_t i = 0; i < count; ++i)
-    if (p.layout_of(i) != Layout::dense) p.constants[i] = memory.data() + packed->of(i).place;
+    if (const auto& entry = packed->of(i); entry.layout != Layout::dense)
+      p.constants[i] = {memory.data() + entry.place, static_cast<size_t>(entry.bytes),
+                        entry.layout};
   return Error::ok;
 }
 
@@ -229,13 +231,13 @@ Error take_packed(ProgramData& p, Span<const std::byte> memory, ErrorInfo& info)
 struct Parts {
   ProgramData* data;
   const Kernel** kernels;
-  const void** constants;
+  internal::PlacedConstant* constants;
   uint32_t* next;  ///< of each kernel, while these are looked for
 
   Parts(Arena& arena, const format::Program& table)
       : data(arena.take<ProgramData>(1)),
         kernels(arena.take<const Kernel*>(count_of(table.kernels()))),
-        constants(arena.take<const void*>(count_of(table.constants()))),
+        constants(arena.take<internal::PlacedConstant>(count_of(table.constants()))),
         next(arena.take<uint32_t>(count_of(table.kernels()))) {}
 };
 
@@ -268,8 +270,7 @@ Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
     return fail(info, Error::out_of_memory, TAPER_TEXT("{} bytes of metadata are too few"),
                 metadata.size());
   ProgramData& p = *new (parts.data) ProgramData{
-      file, table,  internal::ProgramView(*table), debug, parts.kernels, parts.constants, {},
-      1,    nullptr};
+      file, table, internal::ProgramView(*table), debug, parts.kernels, parts.constants, {}, 1};
   TAPER_TRY(find_devices(p, options, info));
   TAPER_TRY(find_kernels(p, kernels, options, parts.next, info));
   for (index_t i = 0; i < count_of(table->methods()); ++i)
@@ -302,8 +303,6 @@ Result<index_t> Program::find_method(const char* name) const {
     if (std::strcmp(method_name(i), name) == 0) return i;
   return Error::invalid_argument;
 }
-
-bool Program::is_packed(index_t i) const { return data_->layout_of(i) != Layout::dense; }
 
 Error Program::verify_segments(ErrorInfo* info) const {
   TAPER_REQUIRE(data_->is_open(), invalid_argument);

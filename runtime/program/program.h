@@ -109,9 +109,6 @@ class Program {
   /// invalid_argument: the program has no such method.
   Result<index_t> find_method(const char* name) const;
 
-  /// Whether constant `i` lies in `LoadOptions::packed`, not in the file.
-  bool is_packed(index_t i) const;
-
   /// What `Session::create` takes on the host: states and their tables.
   size_t session_bytes() const;
   /// What `Session::create` takes of the memory of space `space` > 0.

@@ -51,11 +51,11 @@ constexpr Field all[] = {
     {constant, Constant::VT_SLOT, Kind::string, 0, false},
     {constant, Constant::VT_SPACE, Kind::value, 1, false},
 
-    {encoding, Encoding::VT_LAYOUT, Kind::string, 0, false},
     {encoding, Encoding::VT_DTYPE, Kind::value, 1, false},
     {encoding, Encoding::VT_SIZES, Kind::vector, 8, false},
     {encoding, Encoding::VT_DATA, Kind::value, sizeof(Piece), false},
     {encoding, Encoding::VT_QUANTIZATION, Kind::value, 4, false},
+    {encoding, Encoding::VT_LAYOUT, Kind::value, 1, false},
 
     {state, State::VT_PATH, Kind::string, 0, true},
     {state, State::VT_KIND, Kind::value, 1, false},

@@ -123,7 +123,8 @@ struct PackedConstants {
 
   struct Entry {
     uint64_t place;  ///< from the start of the memory
-    Layout layout;   ///< dense: not packed
+    uint64_t bytes;
+    Layout layout;  ///< dense: not packed
     uint8_t unused[7];
   };
   Entry& of(index_t constant) { return reinterpret_cast<Entry*>(this + 1)[constant]; }
@@ -136,18 +137,26 @@ struct PackedConstants {
   }
 };
 
+/// Where the elements of a constant lie, and how.
+struct PlacedConstant {
+  const void* data;  ///< nullptr: not in this file, or not in a form that is read here
+  size_t bytes;
+  Layout layout;
+
+  bool is_packed() const { return layout != Layout::dense; }
+};
+
 /// A loaded program: lies at the start of the caller's metadata. Only the count of its sessions
 /// changes after `load`.
 struct ProgramData {
   Span<const std::byte> file;
   const format::Program* table;
   ProgramView view;
-  const format::Debug* debug;   ///< nullptr: stripped
-  const Kernel** kernels;       ///< one for each entry of table->kernels()
-  const void** constants;       ///< address of each constant's elements; nullptr: not in this file
+  const format::Debug* debug;  ///< nullptr: stripped
+  const Kernel** kernels;      ///< one for each entry of table->kernels()
+  PlacedConstant* constants;
   Device* devices[max_spaces];  ///< of each space; nullptr: the host
   int space_count;
-  const PackedConstants* packed;              ///< nullptr: all constants are dense
   mutable std::atomic<uint32_t> sessions{0};  ///< open ones, or `closed`
 
   static constexpr uint32_t closed = UINT32_MAX;
@@ -163,9 +172,6 @@ struct ProgramData {
   /// no reason to keep it.
   Error end_on_devices(DeviceUser user, const void* which) const;
 
-  Layout layout_of(index_t constant) const {
-    return packed != nullptr ? packed->of(constant).layout : Layout::dense;
-  }
   const format::Method* method(index_t i) const {
     return table->methods()->Get(static_cast<uint32_t>(i));
   }
@@ -218,12 +224,19 @@ Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
 /// What packed constants follow from: the file's metadata and the records that were taken.
 uint64_t packing_key(const ProgramData&);
 
-/// The elements of a constant's first dense encoding in the file, nullptr if there is none.
-const std::byte* dense_constant(Span<const std::byte> file, const ProgramView&,
-                                const ConstantView&);
+/// The first encoding of a constant in the file whose elements have its dtype and lie at a multiple
+/// of their size.
+PlacedConstant stored_constant(Span<const std::byte> file, const ProgramView&, const ConstantView&);
+
+/// The elements of the same if it is dense, else nullptr.
+inline const std::byte* dense_constant(Span<const std::byte> file, const ProgramView& p,
+                                       const ConstantView& c) {
+  const PlacedConstant stored = stored_constant(file, p, c);
+  return stored.layout == Layout::dense ? static_cast<const std::byte*>(stored.data) : nullptr;
+}
 
 /// Says why constant `i` cannot be read: not_supported, or invalid_argument if it was not given.
-Error missing_constant(ErrorInfo&, const ConstantView&, int64_t i);
+Error missing_constant(ErrorInfo&, const ProgramView&, uint32_t i);
 
 /// Refuses memory of a device that does not start at a multiple of 64: invalid_argument.
 Error check_device_memory(Span<std::byte> memory, int space, ErrorInfo& info);

@@ -136,13 +136,16 @@ class ProgramVerifier {
     if (!holds(piece))
       return wrong(TAPER_TEXT("the data of constant {} does not lie in the file"), constant,
                    c.path);
-    const Vector sizes = vector_of(&e, format::Encoding::VT_SIZES);
+    const Span<const int64_t> sizes =
+        e.sizes() == nullptr ? c.sizes : vector_of(&e, format::Encoding::VT_SIZES);
     size_t bytes = 0;
-    if (!is_stored_type(static_cast<DType>(e.dtype()), e.sizes() == nullptr ? c.sizes : sizes,
-                        bytes) ||
+    if (!is_stored_type(static_cast<DType>(e.dtype()), sizes, bytes) ||
         !is_quantization(e.quantization()))
       return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, c.path);
-    if (e.layout() == nullptr && piece->size_bytes() != bytes)
+    // `Method::create` sees to it that views of a packed constant do not reach behind it
+    if (e.layout() == format::Layout::dense
+            ? piece->size_bytes() != bytes
+            : e.layout() > format::Layout::panels_of_last || c.space != 0)
       return wrong(TAPER_TEXT("constant {} has another size than its type"), constant, c.path);
     return Error::ok;
   }
@@ -163,10 +166,11 @@ class ProgramVerifier {
       if (initial == none) continue;
       if (p_.constants.has(initial)) {
         const ConstantView c = p_.constant(initial);
-        if (c.has_type && c.dtype == dtype && c.bytes == bytes) continue;
+        if (c.has_type && c.dtype == dtype && c.bytes == bytes && c.space == 0) continue;
       }
-      return wrong(TAPER_TEXT("state {} and its initial value differ in type"), i,
-                   s.path()->c_str());
+      return wrong(
+          TAPER_TEXT("state {} and its initial value differ in type, or that lies on a device"), i,
+          s.path()->c_str());
     }
     return Error::ok;
   }
@@ -282,19 +286,18 @@ Error verify_program(Span<const std::byte> file, const format::Program& table, c
   return ProgramVerifier(file, table, p, info).verify();
 }
 
-const std::byte* dense_constant(Span<const std::byte> file, const ProgramView& p,
-                                const ConstantView& c) {
-  if (!c.is_embedded()) return nullptr;
-  for (const format::Encoding& e : c.encodings) {
-    const format::Piece& piece = *e.data();
-    if (e.layout() != nullptr || static_cast<DType>(e.dtype()) != c.dtype ||
-        piece.size_bytes() != c.bytes)
-      continue;
-    const std::byte* data = file.data() + p.segments[piece.segment()].offset() + piece.offset();
-    if (reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
-      return data;
-  }
-  return nullptr;
+PlacedConstant stored_constant(Span<const std::byte> file, const ProgramView& p,
+                               const ConstantView& c) {
+  if (c.is_embedded())
+    for (const format::Encoding& e : c.encodings) {
+      const format::Piece& piece = *e.data();
+      const std::byte* data = file.data() + p.segments[piece.segment()].offset() + piece.offset();
+      if (static_cast<DType>(e.dtype()) == c.dtype &&
+          (e.layout() != format::Layout::dense || piece.size_bytes() == c.bytes) &&
+          reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
+        return {data, static_cast<size_t>(piece.size_bytes()), static_cast<Layout>(e.layout())};
+    }
+  return {nullptr, c.bytes, Layout::dense};
 }
 
 }  // namespace taper::internal

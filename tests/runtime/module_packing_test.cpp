@@ -8,6 +8,7 @@
 #include "../support/data.h"
 #include "programs.h"
 #include "taper/runtime/extension/module/module.h"
+#include "taper/runtime/program/tables.h"
 #include "test_kernels.h"
 #include "written.h"
 
@@ -72,7 +73,8 @@ TEST(module, packs_weights_once_for_all_modules_of_a_file) {
   {
     Module first = Module::load(path, packing_kernels).value();
     Module second = Module::load(path, packing_kernels).value();
-    EXPECT_TRUE(first.program().is_packed(0) && second.program().is_packed(0));
+    EXPECT_TRUE(first.program().data().constants[0].is_packed() &&
+                second.program().data().constants[0].is_packed());
     EXPECT_EQ(packings, 1);
     expect_weighted(first);
     expect_weighted(second);
@@ -107,7 +109,7 @@ TEST(module, packs_no_weights_that_would_be_there_twice) {
   Module of_bytes = Module::load(Span<const std::byte>(file), packing_kernels).value();
   EXPECT_EQ(packings, 0);
   for (Module* model : {&unpacked, &in_memory, &of_bytes}) {
-    EXPECT_FALSE(model->program().is_packed(0));
+    EXPECT_FALSE(model->program().data().constants[0].is_packed());
     expect_weighted(*model);
   }
 }
@@ -119,7 +121,7 @@ TEST(module, packs_a_program_in_memory_when_it_is_told_to) {
   packings = 0;
   Module first = Module::load(Span<const std::byte>(file), packing_kernels, options).value();
   Module second = Module::load(Span<const std::byte>(file), packing_kernels, options).value();
-  EXPECT_TRUE(first.program().is_packed(0));
+  EXPECT_TRUE(first.program().data().constants[0].is_packed());
   EXPECT_EQ(packings, 2);
   expect_weighted(first);
   expect_weighted(second);
@@ -141,7 +143,7 @@ struct PackStore {
   int packings_of_a_load(const std::string& path) const {
     packings = 0;
     Module model = Module::load(path, packing_kernels, options).value();
-    EXPECT_TRUE(model.program().is_packed(0));
+    EXPECT_TRUE(model.program().data().constants[0].is_packed());
     expect_weighted(model);
     return packings;
   }

@@ -145,7 +145,7 @@ TEST(packing, happens_once_for_all_methods_and_sessions) {
   Loaded loaded = load_packed(w.file, packed);
   ASSERT_EQ(loaded.error(), Error::ok);
   const Program& program = loaded.program->value();
-  EXPECT_TRUE(program.is_packed(0));
+  EXPECT_TRUE(program.data().constants[0].is_packed());
   // what kernels read is not in the file
   std::memset(loaded.file.data() + program.table().segments()->Get(0)->offset(), 0, 24);
   EXPECT_THAT(result_of(loaded), ElementsAre(6, 15));
@@ -160,7 +160,7 @@ TEST(packing, does_not_happen_without_memory_for_it) {
   packings = packed_calls = 0;
   Loaded loaded(Weighing().file, {}, set);
   ASSERT_EQ(loaded.error(), Error::ok);
-  EXPECT_FALSE(loaded.program->value().is_packed(0));
+  EXPECT_FALSE(loaded.program->value().data().constants[0].is_packed());
   EXPECT_THAT(result_of(loaded), ElementsAre(6, 15));
   EXPECT_EQ(packings + packed_calls, 0);
 }
@@ -212,7 +212,7 @@ TEST(packing, follows_the_view_that_kernels_see) {
   const AlignedBytes packed = w.packed();
   Loaded loaded = load_packed(w.file, packed);
   ASSERT_EQ(loaded.error(), Error::ok);
-  EXPECT_TRUE(loaded.program->value().is_packed(0));
+  EXPECT_TRUE(loaded.program->value().data().constants[0].is_packed());
   EXPECT_THAT(result_of(loaded), ElementsAre(5, 7, 9));
 }
 
@@ -286,6 +286,82 @@ TEST(packing, leaves_a_constant_dense_that_is_read_in_another_way_too) {
     EXPECT_EQ(w.packed().size(), 0u) << reader.what;
     Loaded loaded(w.file, {}, set);
     EXPECT_EQ(result_of(loaded), reader.result) << reader.what;
+  }
+}
+
+/// The same program with its constant packed in the file.
+Weighing stored() {
+  Weighing w;
+  auto& c = w.file.constants[w.constant];
+  std::vector<float> panel(3 * 16);
+  const index_t sizes[] = {2, 3};
+  const Shape shape = Shape::dense(sizes);
+  pack_weight({c.data.data(), &shape, DType::f32}, panel.data());
+  c.layout = format::Layout::panels_of_first;
+  c.data.resize(panel.size() * sizeof(float));
+  std::memcpy(c.data.data(), panel.data(), c.data.size());
+  return w;
+}
+
+TEST(stored_layout, is_read_where_it_lies) {
+  const Weighing w = stored();
+  Loaded loaded(w.file, {}, set);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  packings = packed_calls = 0;
+  EXPECT_THAT(result_of(loaded), ElementsAre(6, 15));
+  EXPECT_EQ(packed_calls, 1);
+  EXPECT_TRUE(loaded.program->value().data().constants[0].is_packed());
+  EXPECT_EQ(w.packed().size(), 0u);  // nothing is left to pack
+  EXPECT_EQ(packings, 0);
+}
+
+TEST(stored_layout, is_refused_by_kernels_that_do_not_read_it) {
+  const auto error_of = [](Weighing& w, KernelSet kernels = set) {
+    Loaded loaded(w.file, {}, kernels);
+    EXPECT_EQ(loaded.error(), Error::ok);
+    return loaded.method("forward").error();
+  };
+  Kernel plain = weigh_packed;
+  plain.packing = nullptr;
+  const Kernel* const dense[] = {&plain};
+  const Kernel* const other[] = {&weigh_otherwise};
+  Weighing w = stored();
+  EXPECT_EQ(error_of(w, dense), Error::invalid_program);
+  EXPECT_EQ(error_of(w, other), Error::invalid_program);
+  for (const char* what : {"a kernel that wants it dense", "a flag that is set", "a list"})
+    for (const Reader& reader : readers) {
+      if (std::string_view(reader.what) != what) continue;
+      Weighing other_reader = stored();
+      reader.add(other_reader);
+      EXPECT_EQ(error_of(other_reader), Error::invalid_program) << what;
+    }
+}
+
+TEST(stored_layout, is_not_read_behind_its_end) {
+  struct View {
+    std::vector<int64_t> sizes, strides;
+    int64_t offset = 0;
+  };
+  const View views[] = {
+      {{17, 3}, {3, 1}},                // two panels
+      {{2, 4}, {4, 1}},                 // a deeper one
+      {{1, 2}, {2, 1}, 1},              // a part that begins later
+      {{2, 3}, {100, 1}},               // strides that leave it
+      {{int64_t{1} << 40, 3}, {0, 0}},  // many times the same
+      {{2, int64_t{1} << 60}, {0, 0}},  //
+  };
+  for (const View& view : views) {
+    Weighing w = stored();
+    MethodTables& m = w.m();
+    const uint32_t v =
+        m.value(Storage::constant, w.constant, Weighing::fixed_shape(m, view.sizes, view.strides),
+                DType::f32, view.offset);
+    m.arguments[0] = m.tensor(v);
+    m.arguments[2] = m.tensor(io_tensor(m, {m.literal(view.sizes[0] > 64 ? 1 : view.sizes[0])}));
+    Loaded loaded(w.file, {}, set);
+    EXPECT_EQ(loaded.error(), Error::ok);
+    EXPECT_EQ(loaded.method("forward").error(), Error::invalid_program)
+        << view.sizes[0] << " x " << view.sizes[1];
   }
 }
 

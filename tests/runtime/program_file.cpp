@@ -107,9 +107,8 @@ AlignedBytes ProgramFile::bytes() const {
       const auto dtype = static_cast<format::DType>(c.dtype);
       std::vector<Offset<format::Encoding>> encodings;
       for (int k = 0; c.source == format::ConstantSource::embedded && k < c.encodings; ++k)
-        encodings.push_back(
-            format::CreateEncodingDirect(b, c.layout.empty() ? nullptr : c.layout.c_str(), dtype,
-                                         c.encoded.empty() ? nullptr : &c.encoded, &pieces[i]));
+        encodings.push_back(format::CreateEncodingDirect(
+            b, dtype, c.encoded.empty() ? nullptr : &c.encoded, &pieces[i], 0xffffffff, c.layout));
       constant_offsets.push_back(format::CreateConstantDirect(
           b, c.path.c_str(), dtype, &c.sizes, c.source, &encodings,
           c.hash.empty() ? nullptr : &c.hash,

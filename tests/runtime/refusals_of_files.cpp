@@ -273,7 +273,14 @@ std::vector<Refusal> refusals_of_programs() {
          })}}},
       {"constant {} has another size than its type",
        {{"an element too many", [](Everything& e) { e.file.constants[0].sizes = {5}; }},
-        {"an element too few", [](Everything& e) { e.file.constants[0].sizes = {3}; }}}},
+        {"an element too few", [](Everything& e) { e.file.constants[0].sizes = {3}; }},
+        {"in an unknown layout",
+         [](Everything& e) { e.file.constants[1].layout = static_cast<format::Layout>(3); }},
+        {"packed on a device",
+         [](Everything& e) {
+           e.file.constants[1].layout = format::Layout::panels_of_first;
+           e.file.constants[1].space = 1;
+         }}}},
       {"state {} is damaged",
        {{"no such dtype", state(&ProgramFile::StateEntry::dtype, no_dtype)},
         {"a negative size", state(&ProgramFile::StateEntry::sizes, {-1})},
@@ -287,8 +294,9 @@ std::vector<Refusal> refusals_of_programs() {
          [](Everything& e) {
            for (int i = 0; i < 3; ++i) e.file.state("large", {int64_t{1} << 58}, DType::f32);
          }}}},
-      {"state {} and its initial value differ in type",
+      {"state {} and its initial value differ in type, or that lies on a device",
        {{"no such constant", [](Everything& e) { e.file.states[0].initial = 2; }},
+        {"on a device", [](Everything& e) { e.file.constants[0].space = 1; }},
         {"another dtype of the same size",
          [](Everything& e) {
            e.file.states.push_back({"whole", DType::i32, {4}, 0, 0});

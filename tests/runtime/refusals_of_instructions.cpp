@@ -335,20 +335,22 @@ std::vector<Refusal> refusals_of_sizes() {
       {"symbol {} is bound before the first instruction and cannot be bound again",
        {instruction("an element of an input", &E::bind, &InstructionFields::target, &E::first)}},
       {"constant {} is not in the file in a form that kernels here read",
-       {{"stored with another dtype",
-         [](E& e) {
-           e.then([](WrittenFile& f) {
-             overwrite_field(f.program().constants()->Get(1)->encodings()->Get(0),
-                             format::Encoding::VT_DTYPE, uint8_t{4});
-           });
-         }},
-        {"stored with fewer elements",
-         [](E& e) {
-           e.file.constants[1].encoded = {2};
-           e.file.constants[1].data.resize(8);
-         }},
-        {"packed", [](E& e) { e.file.constants[1].layout = "packed"; }}},
+       {
+           {"stored with another dtype",
+            [](E& e) {
+              e.then([](WrittenFile& f) {
+                overwrite_field(f.program().constants()->Get(1)->encodings()->Get(0),
+                                format::Encoding::VT_DTYPE, uint8_t{4});
+              });
+            }},
+           {"stored with fewer elements",
+            [](E& e) {
+              e.file.constants[1].encoded = {2};
+              e.file.constants[1].data.resize(8);
+            }},
+       },
        Error::not_supported},
+
       {"constant {} lies in another file, which was not given",
        {{"in another file", [](E& e) { lies_elsewhere(e, 1); }}},
        Error::invalid_argument},
@@ -364,7 +366,8 @@ std::vector<Refusal> refusals_of_sizes() {
          [](E& e) {
            lies_elsewhere(e, 0);
            e.table_changes.clear();
-         }}},
+         }},
+        {"packed", [](E& e) { e.file.constants[0].layout = format::Layout::panels_of_first; }}},
        Error::not_supported},
       {"buffer {} has {} bytes", {{"-1", [](E& e) { e.method().buffer(e.method().literal(-1)); }}}},
       {"shape {} has an extent {} with stride {}",
@@ -450,7 +453,7 @@ std::vector<Refusal> refusals_of_sizes() {
            m.lists[e.argument(e.join, 0).content()] =
                changed_value(e, e.q, &ValueFields::shape, m.values[e.total].shape());
          }}}},
-      {"argument {} has strides that the kernel does not take",
+      {"argument {} has strides or a layout that the kernel does not take",
        {{"every second element",
          [](E& e) {
            auto& m = e.method();

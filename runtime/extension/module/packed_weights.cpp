@@ -40,7 +40,7 @@ std::vector<Span<const std::byte>> elements_of(const Program& program) {
   const internal::ProgramData& p = program.data();
   std::vector<Span<const std::byte>> elements;
   for (index_t i = 0; i < p.view.constants.size(); ++i)
-    elements.emplace_back(static_cast<const std::byte*>(p.constants[i]),
+    elements.emplace_back(static_cast<const std::byte*>(p.constants[i].data),
                           static_cast<index_t>(p.view.constant(static_cast<uint64_t>(i)).bytes));
   return elements;
 }
@@ -88,7 +88,9 @@ Error pack_weights(const Origin& origin, Program& program,
   program = packed;
   known = weights = found;
   for (index_t i = 0; i < static_cast<index_t>(originals.size()); ++i)
-    if (program.is_packed(i)) give_back(origin, originals[static_cast<size_t>(i)]);
+    if (const Span<const std::byte> original = originals[static_cast<size_t>(i)];
+        program.data().constants[i].data != original.data())
+      give_back(origin, original);
   return Error::ok;
 }
 
