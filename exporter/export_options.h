@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "taper/exporter/target/target.h"
 #include "taper/runtime/core/dtype.h"
@@ -26,6 +27,9 @@ struct ExportOptions {
   /// A weights file for constants of 1 KiB or more. It lies beside the program when that is loaded,
   /// and several programs can share it. Empty: all constants lie in the program.
   std::string weights;
+  /// Weights that the application gives at load (ModuleOptions::slots), by their paths, such as an
+  /// adapter's. The file has their types and no elements. Passes fold nothing into them.
+  std::vector<std::string> slots;
   std::string name;  ///< of the program, for people; default: the file's name
   /// f16 or bf16: stores the weights in this dtype and computes in it. Inputs and outputs keep
   /// their dtypes. passes/to_half.h says what stays f32.

@@ -21,7 +21,7 @@ namespace taper::cli {
 namespace {
 
 struct ExportArguments {
-  std::vector<std::string> files;
+  std::vector<std::string> files, slots;
   std::string output, weights, kernels, array, header, name;
   ImportChoice import;
   std::string dtype = "f32";
@@ -74,6 +74,7 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   ExportOptions written;
   written.quiet = true, written.exact = options.exact, written.name = options.name;
   written.target = target_of(options), written.weights = options.weights;
+  written.slots = options.slots;
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
   if (!options.print_after.empty())
@@ -111,6 +112,7 @@ void require_no_options_of_models(const ExportArguments& options) {
   const std::pair<bool, const char*> given[] = {{!options.import.model.empty(), "--model"},
                                                 {!options.import.dims.empty(), "--dim"},
                                                 {!options.weights.empty(), "--weights"},
+                                                {!options.slots.empty(), "--slot"},
                                                 {options.exact, "--exact"},
                                                 {!options.print_after.empty(), "--print-after"},
                                                 {options.memory != 0, "--memory"},
@@ -175,6 +177,12 @@ void add_export_command(CommandLine& line, std::ostream& out) {
               "Writes weights of 1 KiB or more to this file, or adds them: programs can share it. "
               "Keep it beside the program")
       .value_name("FILE.taper");
+  command
+      .option(
+          "--slot", options->slots,
+          "A weight that the app gives at load, by its name in the model (ModuleOptions::slots)")
+      .value_name("NAME")
+      .one_value();
   add_import_options(command, options->import);
   const Option exact = command.flag("--exact", options->exact,
                                     "Runs only passes that keep every bit of eager's results");

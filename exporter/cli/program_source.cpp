@@ -103,17 +103,39 @@ std::vector<std::string> notes_of_shared_states(Exporter& exporter,
   return notes;
 }
 
+/// Zeros for the slots of a program.
+std::map<std::string, OwnedTensor> zeros_for(const std::vector<std::string>& slots,
+                                             Exporter& exporter,
+                                             const std::vector<std::string>& methods) {
+  std::map<std::string, OwnedTensor> zeros;
+  for (const std::string& slot : slots)
+    for (const std::string& method : methods) {
+      const ir::State* state = exporter.graph(method).find_state(slot);
+      if (state == nullptr) continue;
+      OwnedTensor& t = zeros[slot];
+      t = {state->value->type.dtype, {}, {}};
+      int64_t bytes = size_bytes(t.dtype);
+      for (int d = 0; d < state->value->type.rank; ++d) {
+        t.sizes.push_back(static_cast<index_t>(state->value->type.sizes[d].value()));
+        bytes *= t.sizes.back();
+      }
+      t.bytes.resize(static_cast<size_t>(bytes));
+    }
+  return zeros;
+}
+
 /// Loads what was written and prepares its methods, as a device does, so that a program which
 /// nobody can run is told of here. That this machine lacks the memory is no fault of it. Throws
 /// ExportError, and a plain file is gone then.
-void require_prepared(const std::filesystem::path& program,
-                      const std::vector<std::string>& methods) {
+void require_prepared(const std::filesystem::path& program, const std::vector<std::string>& methods,
+                      const std::map<std::string, OwnedTensor>& slots) {
   std::error_code none;
   const auto kind = std::filesystem::symlink_status(program, none).type();
   if (!std::filesystem::is_regular_file(program, none)) return;  // a device or a pipe took it
   std::string message;
   ModuleOptions options;
   options.message = &message;
+  options.slots = slots;
   options.verify = true;  // what a failing disk or memory made of it
   Result<Module> module = Module::load(program.string(), options);
   Error error = module.error();
@@ -161,7 +183,7 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
   }
   unknown.require_none();
   emit::Report report = exporter.write(output, options);
-  require_prepared(output, methods);
+  require_prepared(output, methods, zeros_for(options.slots, exporter, methods));
   for (std::string& note : notes_of_shared_states(exporter, methods))
     notes.push_back(std::move(note));
   std::erase(notes, "");

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <unordered_set>
 
+#include "taper/exporter/emit/constant_layouts.h"
 #include "taper/exporter/emit/extras.h"
 #include "taper/exporter/emit/method_writer.h"
 #include "taper/exporter/emit/program_tables.h"
@@ -77,8 +78,14 @@ std::vector<Offset<String>> strings(FlatBufferBuilder& b, const std::vector<std:
 
 /// How a file stores a constant.
 struct Stored {
-  bool is_outside = false;          ///< it lies in the weights file
-  std::optional<ContentHash> hash;  ///< which weights files and constants outside have
+  bool is_outside = false;               ///< it lies in the weights file
+  std::optional<ContentHash> hash;       ///< which weights files and constants outside have
+  std::optional<PackedConstant> packed;  ///< nullopt: its dense elements
+
+  std::span<const std::byte> elements(const ConstantEntry& c) const {
+    if (packed) return packed->bytes;
+    return {c.payload->bytes.get(), c.payload->size_bytes};
+  }
 };
 
 /// The constants one behind the other, each at a multiple of 64 with 64 zero bytes behind it.
@@ -88,8 +95,8 @@ Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>&
   for (size_t i = 0; i < stored.size(); ++i) {
     const ConstantEntry& c = tables.constants()[i];
     offsets.push_back(pieces.size());
-    if (stored[i].is_outside) continue;
-    pieces.add({c.payload->bytes.get(), c.payload->size_bytes});
+    if (stored[i].is_outside || c.is_slot) continue;
+    pieces.add(stored[i].elements(c));
     pieces.pad(slack_bytes);
   }
   return pieces;
@@ -146,18 +153,23 @@ Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntr
                                         const std::string& weights) {
   const auto dtype = static_cast<format::DType>(c.payload->dtype);
   const char* path = c.path.empty() ? nullptr : c.path.c_str();
-  const format::Piece piece(0, segment_alignment, offset, c.payload->size_bytes);
+  const format::Piece piece(0, segment_alignment, offset, stored.elements(c).size());
+  const Layout layout = stored.packed ? stored.packed->layout : Layout::dense;
   std::vector<Offset<format::Encoding>> encodings;
   std::vector<uint8_t> hash;
-  if (!stored.is_outside)
-    encodings.push_back(format::CreateEncodingDirect(b, nullptr, dtype, nullptr, &piece));
+  if (!stored.is_outside && !c.is_slot)
+    encodings.push_back(format::CreateEncodingDirect(b, dtype, nullptr, &piece, none,
+                                                     static_cast<format::Layout>(layout)));
   if (stored.hash)
     for (const std::byte byte : *stored.hash) hash.push_back(static_cast<uint8_t>(byte));
   const std::string name = std::filesystem::path(weights).filename().string();
-  return format::CreateConstantDirect(
-      b, path, dtype, &c.payload->sizes,
-      stored.is_outside ? format::ConstantSource::external : format::ConstantSource::embedded,
-      &encodings, hash.empty() ? nullptr : &hash, stored.is_outside ? name.c_str() : nullptr);
+  return format::CreateConstantDirect(b, path, dtype, &c.payload->sizes,
+                                      c.is_slot           ? format::ConstantSource::slot
+                                      : stored.is_outside ? format::ConstantSource::external
+                                                          : format::ConstantSource::embedded,
+                                      &encodings, hash.empty() ? nullptr : &hash,
+                                      stored.is_outside ? name.c_str() : nullptr,
+                                      c.is_slot ? path : nullptr);
 }
 
 Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& methods,
@@ -220,7 +232,7 @@ size_t aligned(size_t at) {
 class Image {
  public:
   Image(const std::vector<Method>& given, const EmitOptions& options, Report& report)
-      : options_(options), kernels_(options.target) {
+      : options_(options), kernels_(options.target), tables_(options.slots) {
     std::vector<Method> methods = given;
     std::ranges::sort(methods, {}, &Method::name);
     for (const Method& m : methods) {
@@ -229,14 +241,7 @@ class Image {
       methods_.push_back(
           write_method(m.name, *m.graph, kernels_, tables_, report.methods.emplace_back()));
     }
-    constexpr size_t least_outside = 1024;
-    for (const ConstantEntry& c : tables_.constants()) {
-      Stored& stored = stored_.emplace_back();
-      if (options.weights.empty() || c.payload->size_bytes < least_outside) continue;
-      stored = {true, content_hash(*c.payload)};
-      report.outside_bytes += static_cast<int64_t>(c.payload->size_bytes);
-    }
-    if (report.outside_bytes > 0) report.weights = options.weights;
+    store_constants(methods, report);
     make_segments();
     write_sizes(report);
     require_memory(report);
@@ -248,7 +253,7 @@ class Image {
   Image(ProgramTables tables, const EmitOptions& options)
       : options_(options), kernels_(options.target), tables_(std::move(tables)) {
     for (const ConstantEntry& c : tables_.constants())
-      stored_.push_back({false, content_hash(*c.payload)});
+      stored_.push_back({false, content_hash(*c.payload), {}});
     make_segments();
     place_segments();
   }
@@ -287,6 +292,26 @@ class Image {
     Pieces pieces;
     size_t place = 0;  // in the file
   };
+
+  void store_constants(const std::vector<Method>& methods, Report& report) {
+    constexpr size_t least_outside = 1024;
+    ConstantLayouts layouts(kernels_, tables_);
+    for (const Method& m : methods) layouts.add(*m.graph);
+    for (uint32_t i = 0; i < tables_.constants().size(); ++i) {
+      const ir::Payload& payload = *tables_.constants()[i].payload;
+      Stored& stored = stored_.emplace_back();
+      if (!options_.weights.empty() && payload.size_bytes >= least_outside) {
+        stored = {true, content_hash(payload), {}};
+        report.outside_bytes += static_cast<int64_t>(payload.size_bytes);
+      } else if (!options_.target.name.empty()) {
+        stored.packed = layouts.packed(i);
+        if (!stored.packed) continue;
+        ++report.packed_constants;
+        report.packed_bytes += static_cast<int64_t>(stored.packed->bytes.size());
+      }
+    }
+    if (report.outside_bytes > 0) report.weights = options_.weights;
+  }
 
   void place_segments() {
     // the size of the metadata does not depend on the segments' places and checksums

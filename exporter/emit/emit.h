@@ -25,6 +25,9 @@ struct EmitOptions {
   /// Constants of 1 KiB or more go to this weights file, which the program then names. One that is
   /// there keeps what it has: several programs can share it. Empty: all lie in the program.
   std::string weights;
+  /// States that no method writes, by path: the application gives their values at load. They stay
+  /// in the program as constants without elements.
+  std::vector<std::string> slots;
   bool debug = true;                   ///< writes source lines, module paths and value names
   std::vector<io::BundledTest> tests;  ///< of the methods; for tools
   std::function<void()> writing;       ///< called when all is planned and the file begins

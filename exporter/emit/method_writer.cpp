@@ -67,7 +67,11 @@ class MethodWriter {
   MethodTables run() {
     for (const ir::Constant* c : placement_.constants)
       constant_index_.push_back(program_.constant(c->path, c->payload));
-    for (const ir::State& s : graph_.states()) state_index_.push_back(program_.state(s));
+    for (const ir::State& s : graph_.states()) {
+      const bool is_slot = program_.is_slot(s.path);
+      states_.push_back({is_slot ? format::Storage::constant : format::Storage::state,
+                         is_slot ? program_.slot(s) : program_.state(s)});
+    }
     write_buffers();
     write_signature();
     for (const Step& step : placement_.steps) write_step(step);
@@ -211,11 +215,12 @@ class MethodWriter {
     const auto [at, is_new] =
         value_index_.try_emplace(value, static_cast<uint32_t>(t_.values.size()));
     if (!is_new) return at->second;
-    const uint32_t index = place.kind == Place::Kind::buffer     ? buffer_index_[place.index]
-                           : place.kind == Place::Kind::constant ? constant_index_[place.index]
-                                                                 : state_index_[place.index];
+    const Stored stored = place.kind == Place::Kind::state ? states_[place.index]
+                          : place.kind == Place::Kind::buffer
+                              ? Stored{format::Storage::buffer, buffer_index_[place.index]}
+                              : Stored{format::Storage::constant, constant_index_[place.index]};
     const uint32_t offset = expressions_.add(value->type.offset), shape = shape_of(value->type);
-    t_.values.emplace_back(index, offset, shape, none, static_cast<format::Storage>(place.kind),
+    t_.values.emplace_back(stored.index, offset, shape, none, stored.storage,
                            static_cast<format::DType>(value->type.dtype));
     t_.debug_value_names.push_back(program_.debug_text(value->name));
     return at->second;
@@ -407,7 +412,12 @@ class MethodWriter {
   const KnownBounds known_;
   ExpressionTable expressions_;
   MethodTables t_;
-  std::vector<uint32_t> buffer_index_, constant_index_, state_index_;
+  struct Stored {
+    format::Storage storage;
+    uint32_t index;
+  };
+  std::vector<uint32_t> buffer_index_, constant_index_;
+  std::vector<Stored> states_;  // slots are constants
   std::map<std::vector<uint32_t>, uint32_t> shape_index_;
   std::unordered_map<const Value*, uint32_t> value_index_;
   std::unordered_map<const Value*, Condition> conditions_;

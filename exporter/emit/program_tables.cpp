@@ -22,6 +22,14 @@ uint64_t fingerprint(const ir::Payload& p) {
   return checksum({p.bytes.get() + (n - part), static_cast<index_t>(part)}, first);
 }
 
+/// Sizes of states are fixed.
+std::vector<int64_t> sizes_of(const ir::State& state) {
+  const ir::Type& type = state.value->type;
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < type.rank; ++i) sizes.push_back(type.sizes[i].value());
+  return sizes;
+}
+
 bool is_zero(const ir::Payload& p) {
   return std::all_of(p.bytes.get(), p.bytes.get() + p.size_bytes,
                      [](std::byte b) { return b == std::byte{0}; });
@@ -57,10 +65,23 @@ uint32_t ProgramTables::constant(const std::string& path,
   return payload_index_[payload.get()] = index;
 }
 
+uint32_t ProgramTables::slot(const ir::State& state) {
+  ir::Payload payload{state.value->type.dtype, sizes_of(state), nullptr, 0};
+  for (size_t i = 0; i < constants_.size(); ++i) {
+    const ConstantEntry& other = constants_[i];
+    if (!other.is_slot || other.path != state.path) continue;
+    if (other.payload->dtype != payload.dtype || other.payload->sizes != payload.sizes)
+      throw ExportError("the slot " + state.path +
+                        " has another dtype or size in another method of this program");
+    return static_cast<uint32_t>(i);
+  }
+  constants_.push_back({state.path, std::make_shared<const ir::Payload>(std::move(payload)), true});
+  return static_cast<uint32_t>(constants_.size() - 1);
+}
+
 uint32_t ProgramTables::state(const ir::State& state) {
   const ir::Type& type = state.value->type;
-  std::vector<int64_t> sizes;
-  for (int i = 0; i < type.rank; ++i) sizes.push_back(type.sizes[i].value());
+  std::vector<int64_t> sizes = sizes_of(state);
   const bool starts_with_zeros = state.initial == nullptr || is_zero(*state.initial);
   const uint32_t initial = starts_with_zeros ? none : constant(state.path, state.initial);
   for (size_t i = 0; i < states_.size(); ++i) {

@@ -1,12 +1,13 @@
 // What the methods of a program share, each thing once: kernels, constants, states, texts. Internal
 // to the writer.
 #pragma once
+#include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "taper/exporter/ir/graph.h"
@@ -21,7 +22,8 @@ inline constexpr uint32_t none = 0xffffffffu;
 
 struct ConstantEntry {
   std::string path;
-  std::shared_ptr<const ir::Payload> payload;
+  std::shared_ptr<const ir::Payload> payload;  ///< of a slot: its type counts
+  bool is_slot = false;                        ///< the application gives the elements
 };
 struct StateEntry {
   std::string path;
@@ -33,9 +35,16 @@ struct StateEntry {
 
 class ProgramTables {
  public:
+  /// `slots`: the paths of states that are slots.
+  explicit ProgramTables(std::vector<std::string> slots = {}) : slots_(std::move(slots)) {}
+
   uint32_t kernel(const Signature& signature);
   /// Constants with equal dtype, sizes and bytes are one.
   uint32_t constant(const std::string& path, const std::shared_ptr<const ir::Payload>& payload);
+  bool is_slot(const std::string& path) const { return std::ranges::count(slots_, path) > 0; }
+  /// A constant that the application gives, under the state's path. Throws ExportError if methods
+  /// disagree about its type.
+  uint32_t slot(const ir::State& state);
   /// Throws ExportError if methods disagree about a state.
   uint32_t state(const ir::State& state);
   /// A string argument.
@@ -55,6 +64,7 @@ class ProgramTables {
   static uint32_t index_of(std::vector<std::string>& list, std::map<std::string, uint32_t>& index,
                            const std::string& text);
 
+  const std::vector<std::string> slots_;
   std::vector<Signature> kernels_;
   std::map<Signature, uint32_t> kernel_index_;
   std::vector<ConstantEntry> constants_;

@@ -50,6 +50,9 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
   out << "  constants " << bytes_text(r.constant_bytes) << " mapped, " << counted(r.states, "state")
       << ' ' << bytes_text(r.state_bytes) << ", metadata " << bytes_text(r.metadata_bytes)
       << ", debug " << bytes_text(r.debug_bytes);
+  if (r.packed_constants > 0)
+    out << ", " << counted(r.packed_constants, "weight") << " packed for the target, "
+        << bytes_text(r.packed_bytes);
   if (r.outside_bytes > 0) out << ", " << bytes_text(r.outside_bytes) << " in " << r.weights;
   if (r.tests > 0) out << ", " << counted(r.tests, "test") << ' ' << bytes_text(r.test_bytes);
   out << '\n';

@@ -36,8 +36,10 @@ struct Report {
   std::string weights;        ///< the file of constants that lie elsewhere; "": there are none
   int64_t outside_bytes = 0;  ///< their elements
   int constants = 0, states = 0;
-  int tests = 0;           ///< bundled calls
-  int64_t test_bytes = 0;  ///< what they take
+  int packed_constants = 0;  ///< stored in the layouts that the target's kernels ask for
+  int64_t packed_bytes = 0;  ///< what these take
+  int tests = 0;             ///< bundled calls
+  int64_t test_bytes = 0;    ///< what they take
   bool exact = false;
   std::vector<MethodReport> methods;
   std::vector<std::string> notes;  ///< what people should know besides: a test that was left out

@@ -42,8 +42,11 @@ void write_json(std::ostream& out, const Summary& s) {
                       {"type", state.type},
                       {"size_bytes", state.size_bytes}});
   for (const ConstantSummary& c : s.constants)
-    constants.push_back(
-        {{"path", c.path}, {"type", c.type}, {"size_bytes", c.size_bytes}, {"outside", c.outside}});
+    constants.push_back({{"path", c.path},
+                         {"type", c.type},
+                         {"size_bytes", c.size_bytes},
+                         {"outside", c.outside},
+                         {"layout", c.layout}});
   for (const KernelSummary& k : s.kernels)
     kernels.push_back(
         {{"signature", k.signature}, {"record", k.record->name}, {"instructions", k.instructions}});
@@ -65,6 +68,7 @@ void write_json(std::ostream& out, const Summary& s) {
                             {"methods", methods},
                             {"states", states},
                             {"session_bytes", s.session_bytes},
+                            {"packed_bytes", s.packed_bytes},
                             {"constants", constants},
                             {"kernels", kernels},
                             {"tests", tests}};

@@ -1,11 +1,14 @@
 #include "taper/exporter/inspect/summary.h"
 
+#include <cstddef>
 #include <cstring>
 #include <set>
+#include <vector>
 
 #include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/inspect/program_text.h"
 #include "taper/exporter/io/format_text.h"
+#include "taper/runtime/packing/packing.h"
 #include "taper/runtime/program/format.h"
 #include "taper/runtime/program/tables.h"
 
@@ -154,19 +157,29 @@ Summary summarize(const ProgramFile& file) {
                         type_text(state->dtype(), state->sizes()),
                         dense_size(state->dtype(), state->sizes())});
   });
-  for_each(table.constants(), [&](const format::Constant* c, uint32_t) {
+  for_each(table.constants(), [&](const format::Constant* c, uint32_t i) {
     std::string outside;
     if (c->source() == format::ConstantSource::external)
       outside = "in " + text_or_empty(c->external_file());
     if (c->source() == format::ConstantSource::slot) outside = "slot " + text_or_empty(c->slot());
-    s.constants.push_back({text_or_empty(c->path()), type_text(c->dtype(), c->sizes()),
-                           dense_size(c->dtype(), c->sizes()), outside});
+    ConstantSummary& constant = s.constants.emplace_back(
+        ConstantSummary{text_or_empty(c->path()), type_text(c->dtype(), c->sizes()),
+                        dense_size(c->dtype(), c->sizes()), outside, ""});
+    if (const internal::PlacedConstant& placed = program.data().constants[i]; placed.is_packed()) {
+      constant.size_bytes = static_cast<int64_t>(placed.bytes);
+      constant.layout = format::EnumNameLayout(static_cast<format::Layout>(placed.layout));
+    }
   });
   s.kernels = summarize_kernels(program);
   for (const io::BundledTest& test : bundled_tests(file))
     s.tests.push_back({test.method, test.name, test.relative_tolerance, test.size_bytes()});
   s.parts = summarize_parts(file);
   s.session_bytes = static_cast<int64_t>(program.session_bytes());
+  std::vector<std::max_align_t> workspace(packing_workspace(program) / sizeof(std::max_align_t) +
+                                          1);
+  s.packed_bytes = static_cast<int64_t>(
+      find_packed(program, {reinterpret_cast<std::byte*>(workspace.data()),
+                            static_cast<index_t>(packing_workspace(program))}));
   return s;
 }
 

@@ -37,6 +37,7 @@ struct ConstantSummary {
   std::string path, type;
   int64_t size_bytes;
   std::string outside;  ///< "in model.weights.taper", "slot adapter"; empty: in the program
+  std::string layout;   ///< "panels_of_first"; empty: dense
 };
 
 struct KernelSummary {
@@ -71,6 +72,7 @@ struct Summary {
   std::vector<PartSummary> parts;  ///< together the whole file
   int64_t file_bytes = 0;
   int64_t session_bytes = 0;  ///< what a Session needs
+  int64_t packed_bytes = 0;   ///< what a load takes for weights that it packs for this machine
 };
 
 /// Throws ExportError if a method cannot be prepared on this machine.

@@ -107,6 +107,10 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
     rows.push_back({"  " + k.signature, io::counted(k.instructions, "use"), k.record->name});
   for (const std::string& line : in_columns(rows)) out << line << '\n';
 
+  if (s.packed_bytes > 0)
+    out << "\npacked weights   " << io::bytes_text(s.packed_bytes)
+        << ", which a load on this machine fills\n";
+
   rows.clear();
   for (const TestSummary& t : s.tests) {
     std::ostringstream tolerance;
@@ -127,7 +131,7 @@ std::ostream& operator<<(std::ostream& out, const Summary& s) {
   rows.clear();
   for (const ConstantSummary& c : s.constants)
     rows.push_back({"    " + (c.path.empty() ? "(no name)" : c.path), io::bytes_text(c.size_bytes),
-                    c.type, io::printable(c.outside)});
+                    c.type, io::printable(c.outside) + c.layout});
   constexpr size_t shown = 20;
   std::vector<std::string> lines = in_columns(rows);
   if (!lines.empty()) out << "  constants:\n";

@@ -1,7 +1,10 @@
 #include "taper/exporter/trace/trace.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/ir/printer.h"
@@ -149,6 +152,17 @@ std::unique_ptr<ir::Graph> trace_once(const std::string& name, const Function& f
   return graph;
 }
 
+/// "; it reads conv.weight, conv.bias, …"
+std::string some_states(const std::vector<ir::Graph*>& graphs) {
+  constexpr int shown = 6;
+  std::string text;
+  int count = 0;
+  for (const ir::Graph* graph : graphs)
+    for (const ir::State& s : graph->states())
+      if (count++ < shown) text += (text.empty() ? "; it reads " : ", ") + s.path;
+  return count > shown ? text + ", …" : text;
+}
+
 }  // namespace
 
 std::unique_ptr<ir::Graph> trace(const std::string& name, const Function& function,
@@ -163,14 +177,24 @@ std::unique_ptr<ir::Graph> trace(const std::string& name, const Function& functi
   return graph;
 }
 
-void bake_read_only_states(const std::vector<ir::Graph*>& graphs) {
+void bake_read_only_states(const std::vector<ir::Graph*>& graphs,
+                           const std::vector<std::string>& slots) {
   std::set<std::string> written;
   for (const ir::Graph* graph : graphs)
     for (const ir::Write& write : graph->writes()) written.insert(write.state->path);
+  for (const std::string& slot : slots) {
+    if (written.contains(slot))
+      throw ExportError("slot " + slot +
+                        ": the model writes it, so it is a state of the session; Module::set_state "
+                        "gives it a value");
+    if (std::ranges::none_of(graphs, [&](ir::Graph* g) { return g->find_state(slot) != nullptr; }))
+      throw ExportError("slot " + slot + ": the model reads no weight of this name outside of " +
+                        "branches and loops" + some_states(graphs));
+  }
   for (ir::Graph* graph : graphs) {
     for (auto at = graph->states().begin(); at != graph->states().end();) {
       ir::State& state = *at++;
-      if (written.contains(state.path)) continue;
+      if (written.contains(state.path) || std::ranges::count(slots, state.path) > 0) continue;
       graph->replace_uses(state.value.get(), graph->add_constant(state.path, state.initial));
       graph->erase_state(&state);
     }

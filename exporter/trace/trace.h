@@ -49,6 +49,9 @@ std::vector<ir::Value*> trace_parts(ir::Graph& graph, const ir::Node& node);
 
 /// Turns states that none of the graphs writes into constants. A program maps constants from its
 /// file instead of copying them.
-void bake_read_only_states(const std::vector<ir::Graph*>& graphs);
+/// Those with the paths `slots` stay states. Throws ExportError for a slot that is no state or is
+/// written.
+void bake_read_only_states(const std::vector<ir::Graph*>& graphs,
+                           const std::vector<std::string>& slots = {});
 
 }  // namespace taper

@@ -215,5 +215,14 @@ TEST(taper_export, says_what_it_made) {
     EXPECT_THAT(out, HasSubstr(part));
 }
 
+// A program that an earlier version wrote. Its constants have no layout.
+TEST(format_version_1, is_read_and_computes_what_it_computed) {
+  const std::string program = tests::test_data("programs/version_1.taper").string();
+  EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("format 1"));
+  const Outcome o = taper_command("check", program);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("1 test"));
+}
+
 }  // namespace
 }  // namespace taper::cli

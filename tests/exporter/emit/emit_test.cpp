@@ -303,6 +303,70 @@ TEST(emit, shares_constants_and_states_between_methods) {
   EXPECT_FALSE(report.kernels.empty());
 }
 
+/// Weights whose last panel is not full: %f of a convolution, %l of linear, %m of mm, %n of addmm,
+/// which sees it through a view. %d is read as it is, too.
+struct Weighted {
+  ir::Payloads payloads;
+  std::string text;
+  std::vector<Tensor> inputs = {random_tensor({2, 3, 6, 5}, 11), random_tensor({7, 24}, 12)};
+
+  Weighted() {
+    text =
+        "graph forward\ninput \"x\" = %x: f32[2, 3, 6, 5]\ninput \"a\" = %a: f32[7, 24]\n" +
+        constant("f", {40, 3, 3, 3}) + constant("l", {40, 24}) + constant("m", {40, 33}) +
+        constant("n", {20, 33}) + constant("d", {20, 20}) + constant("b", {20}) +
+        "%y: f32[2, 40, 4, 3] = convolution(%x, %f, none, [1, 1], [0, 0], [1, 1], false, [0, 0], "
+        "1)\n"
+        "%p: f32[7, 40] = linear(%a, %l, none)\n"
+        "%q: f32[7, 33] = mm(%p, %m)\n"
+        "%t: f32[33, 20] strides [1, 33] = permute(%n, [1, 0])\n"
+        "%r: f32[7, 20] = addmm(%b, %q, %t, 1, 1)\n"
+        "%s: f32[7, 20] = mm(%r, %d)\n"
+        "output \"y\" = %y\noutput \"s\" = %s\noutput \"d\" = %d\n";
+  }
+  std::string constant(const std::string& name, const std::vector<int64_t>& sizes) {
+    const Tensor t = random_tensor(sizes, static_cast<unsigned>(name[0]));
+    const auto payload = ir::Payload::from<float>(t.to_vector<float>(), sizes);
+    payloads[ir::digest(*payload)] = payload;
+    std::string shape;
+    for (const int64_t n : sizes) shape += (shape.empty() ? "" : ", ") + std::to_string(n);
+    return "constant \"" + name + "\" = %" + name + ": f32[" + shape + "] " + ir::digest(*payload) +
+           "\n";
+  }
+  std::vector<std::byte> write(const Target& target, Report& report) const {
+    const auto graph = ir::parse(text, payloads);
+    EmitOptions o = options();
+    o.target = target;
+    return emit::write({{"forward", graph.get()}}, o, report);
+  }
+};
+
+TEST(emit, stores_weights_as_the_kernels_of_a_named_target_read_them) {
+  const Weighted w;
+  Report any, host, portable;
+  const auto plain = w.write(Target(), any), packed = w.write(Target("host"), host);
+  w.write(Target("portable"), portable);
+  EXPECT_EQ(any.packed_constants, 0);
+  EXPECT_EQ(portable.packed_constants, 0);
+  EXPECT_EQ(host.packed_constants, 4);
+  // across rounded up to 16, times depth: f 48 x 27, l 48 x 24, m 48 x 40, n 32 x 33
+  EXPECT_EQ(host.packed_bytes, 4 * (48 * 27 + 48 * 24 + 48 * 40 + 32 * 33));
+  std::ostringstream text;
+  text << host;
+  EXPECT_THAT(text.str(), testing::HasSubstr("4 weights packed for the target"));
+
+  const auto compare = [&](const std::vector<const Kernel*>& kernels) {
+    Loaded dense(plain, "forward", kernels), stored(packed, "forward", kernels);
+    const auto expected = dense.run(w.inputs), actual = stored.run(w.inputs);
+    ASSERT_EQ(expected.size(), size_t{3});
+    ASSERT_EQ(actual.size(), size_t{3});
+    for (size_t i = 0; i < actual.size(); ++i) expect_same_bits(actual[i], expected[i]);
+  };
+  compare(eager::all_kernels());
+  // a machine that has none of the target's kernels
+  compare(Target("portable").kernels());
+}
+
 TEST(emit, refuses_methods_that_disagree_about_a_state) {
   const auto a =
       ir::parse("graph a\nstate \"s\" = %s: f32[2] parameter zeros\noutput \"y\" = %s\n");

@@ -32,7 +32,9 @@ class Region {
 /// One session of a program and one method of it. Failures end the test with the runtime's message.
 class Loaded {
  public:
-  Loaded(const std::vector<std::byte>& file, const std::string& method) : file_(file.size()) {
+  Loaded(const std::vector<std::byte>& file, const std::string& method,
+         const std::vector<const Kernel*>& kernels = eager::all_kernels())
+      : file_(file.size()) {
     std::copy(file.begin(), file.end(), file_.span().data());
     const Span<const std::byte> bytes(file_.span().data(), static_cast<index_t>(file.size()));
     ErrorInfo info;
@@ -40,7 +42,6 @@ class Loaded {
     EXPECT_TRUE(size.ok()) << "the file's structure is refused";
     if (!size.ok()) return;
     regions_.emplace_back(*size);
-    const auto& kernels = eager::all_kernels();
     LoadOptions load_options;
     load_options.info = &info;
     auto program = Program::load(bytes, {kernels.data(), static_cast<index_t>(kernels.size())},

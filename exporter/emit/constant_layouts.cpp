@@ -1,0 +1,104 @@
+#include "taper/exporter/emit/constant_layouts.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+namespace taper::emit {
+namespace {
+
+bool equal(const Shape& a, const Shape& b) {
+  return a.rank == b.rank && std::equal(a.sizes, a.sizes + a.rank, b.sizes) &&
+         std::equal(a.strides, a.strides + a.rank, b.strides);
+}
+
+/// The shape of a view that shows each element of its constant once; nullopt: it does not, or sizes
+/// are symbols.
+std::optional<Shape> whole_shape(const ir::Type& type, const ir::Payload& payload) {
+  if (!proves_equal(type.offset, 0)) return std::nullopt;
+  Shape shape;
+  shape.rank = type.rank;
+  index_t last = 0;
+  for (int d = 0; d < type.rank; ++d) {
+    if (!type.sizes[d].is_constant() || !type.strides[d].is_constant()) return std::nullopt;
+    shape.sizes[d] = static_cast<index_t>(type.sizes[d].value());
+    shape.strides[d] = static_cast<index_t>(type.strides[d].value());
+    last += (shape.sizes[d] - 1) * shape.strides[d];
+  }
+  const index_t count =
+      static_cast<index_t>(payload.size_bytes) / static_cast<index_t>(size_bytes(payload.dtype));
+  if (count == 0 || shape.numel() != count || last >= count) return std::nullopt;
+  return shape;
+}
+
+/// What all records that a loader of the target may take read alike, and the first one asks for, of
+/// argument `i` of a call.
+const Packing* packing_of(const ir::Node& call, size_t i, const target::Candidates& candidates) {
+  if (candidates.records.empty()) return nullptr;
+  const Packing* first = candidates.records.front()->packing;
+  if (first == nullptr || first->bytes == nullptr || first->argument != i) return nullptr;
+  if (first->unless >= 0) {
+    const bool* flag = std::get_if<bool>(&call.arguments[static_cast<size_t>(first->unless)]);
+    if (flag == nullptr || *flag) return nullptr;
+  }
+  const bool all_read = std::ranges::all_of(candidates.records, [&](const Kernel* k) {
+    return k->packing != nullptr && k->packing->argument == first->argument &&
+           k->packing->unless == first->unless && k->packing->layout == first->layout;
+  });
+  return all_read ? first : nullptr;
+}
+
+}  // namespace
+
+void ConstantLayouts::add(uint32_t constant, const ir::Value& seen, const Packing* packing) {
+  const ir::Payload& payload = *tables_.constants()[constant].payload;
+  const std::optional<Shape> shape = whole_shape(seen.type, payload);
+  if (!shape || (packing != nullptr && packing->bytes({nullptr, &*shape, payload.dtype}) == 0))
+    packing = nullptr;
+  const auto [at, is_first] = uses_.try_emplace(constant, Use{packing, shape.value_or(Shape())});
+  Use& use = at->second;
+  if (packing == nullptr || use.packing == nullptr || use.packing->layout != packing->layout ||
+      !equal(use.shape, *shape))
+    use.packing = nullptr;
+}
+
+void ConstantLayouts::add(const ir::Graph& graph) {
+  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    std::unordered_map<const ir::Value*, uint32_t> entry_of;
+    for (const ir::Constant& c : g.constants())
+      entry_of[c.value.get()] = tables_.constant(c.path, c.payload);
+    const auto add_value = [&](const ir::Value* v, const Packing* packing) {
+      if (v == nullptr) return;
+      const ir::Value* base = ir::base_of(v);
+      if (base->origin == ir::Value::Origin::constant) add(entry_of.at(base), *v, packing);
+    };
+    for (const ir::Node& node : g.nodes()) {
+      if (node.op->category == Category::view) continue;
+      const target::Candidates candidates =
+          target::is_instruction(node) ? kernels_.candidates(node) : target::Candidates();
+      for (size_t i = 0; i < node.arguments.size(); ++i) {
+        const bool is_list = std::holds_alternative<std::vector<ir::Value*>>(node.arguments[i]);
+        const Packing* packing = is_list ? nullptr : packing_of(node, i, candidates);
+        ir::for_each_value(node.arguments[i], [&](const ir::Value* v) { add_value(v, packing); });
+      }
+    }
+    for (const ir::Output& o : g.outputs()) add_value(o.value, nullptr);
+    for (const ir::Write& w : g.writes()) add_value(w.value, nullptr);
+    for (const ir::SymbolBinding& s : g.symbols()) add_value(s.value, nullptr);
+  });
+}
+
+std::optional<PackedConstant> ConstantLayouts::packed(uint32_t i) const {
+  const auto at = uses_.find(i);
+  if (at == uses_.end() || at->second.packing == nullptr) return std::nullopt;
+  for (const StateEntry& s : tables_.states())
+    if (s.initial == i) return std::nullopt;  // sessions copy it
+  const Use& use = at->second;
+  const ir::Payload& payload = *tables_.constants()[i].payload;
+  const TensorRef dense{const_cast<std::byte*>(payload.bytes.get()), &use.shape, payload.dtype};
+  PackedConstant packed{use.packing->layout, std::vector<std::byte>(use.packing->bytes(dense))};
+  use.packing->pack(dense, packed.bytes.data());
+  return packed;
+}
+
+}  // namespace taper::emit

@@ -1,0 +1,119 @@
+// Weights that the application gives at load.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "taper/exporter/cli/taper.h"
+#include "taper/exporter/exporter.h"
+#include "taper/runtime/extension/module/module.h"
+#include "taper/tests/exporter/cli/programs.h"
+#include "taper/tests/exporter/cli/taper_command.h"
+
+namespace taper::cli {
+namespace {
+
+using eager::linear, eager::mm, eager::mul, eager::add;
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using tests::linear_model;
+using tests::scratch_file;
+
+/// y = (x w + b) / 2; w and b are 2 x 2 ones and zeros.
+std::string write_model(const ExportOptions& options, const std::string& written = "") {
+  Tensor w = ones({2, 2}), b = zeros({2});
+  w.set_name("adapter.weight"), b.set_name("adapter.bias");
+  Exporter exporter;
+  exporter.method("forward",
+                  [&](const Tensor& x) {
+                    if (!written.empty()) (written == "adapter.weight" ? w : b).add_(1.0);
+                    return mul(add(mm(x, w), b), 0.5);
+                  },
+                  {{"x", {1, 2}}});
+  const std::string path = scratch_file("slots.taper").string();
+  exporter.write(path, options);
+  return path;
+}
+
+OwnedTensor tensor(const std::vector<index_t>& sizes, const std::vector<float>& elements) {
+  OwnedTensor t{DType::f32, sizes, std::vector<std::byte>(elements.size() * sizeof(float))};
+  std::memcpy(t.bytes.data(), elements.data(), t.bytes.size());
+  return t;
+}
+
+TEST(slots, take_their_elements_from_the_application) {
+  ExportOptions options;
+  options.quiet = true, options.slots = {"adapter.weight"};
+  const std::string program = write_model(options);
+  for (const float factor : {1.0f, 3.0f}) {
+    std::string why;
+    ModuleOptions given;
+    given.message = &why;
+    given.slots["adapter.weight"] = tensor({2, 2}, {factor, 0, 0, 2 * factor});
+    Result<Module> module = Module::load(program, given);
+    ASSERT_TRUE(module.ok()) << why;
+    const std::vector<float> x{10, 100};
+    std::vector<float> y(2);
+    ASSERT_EQ(module->forward({{x.data(), {1, 2}}}, {y}), Error::ok) << module->message();
+    EXPECT_THAT(y, ElementsAre(5 * factor, 100 * factor));
+  }
+  std::string why;
+  ModuleOptions none;
+  none.message = &why;
+  EXPECT_FALSE(Module::load(program, none).ok());
+  EXPECT_THAT(why, HasSubstr("adapter.weight, of type f32[2, 2]: give it"));
+  EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("slot adapter.weight"));
+}
+
+TEST(slots, are_weights_that_the_model_reads_and_does_not_write) {
+  const auto message_of = [](const char* slot, const std::string& written = "") {
+    ExportOptions options;
+    options.quiet = true, options.slots = {slot};
+    try {
+      write_model(options, written);
+    } catch (const ExportError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message_of("adapter.w"), HasSubstr("it reads adapter.weight, adapter.bias"));
+  EXPECT_THAT(message_of("adapter.bias", "adapter.bias"), HasSubstr("the model writes it"));
+}
+
+TEST(slots, are_named_on_the_command_line) {
+  const std::string program = scratch_file("linear_slot.taper").string();
+  const Outcome wrong =
+      taper_command("export", linear_model(), "-o", program, "--slot", "no.weight");
+  EXPECT_EQ(wrong.code, failure);
+  EXPECT_THAT(wrong.err, HasSubstr("slot no.weight: the model reads no weight of this name"));
+  const std::string known = wrong.err.substr(wrong.err.find("it reads ") + 9);
+  const std::string name = known.substr(0, known.find_first_of(",\n"));
+  const Outcome o = taper_command("export", linear_model(), "-o", program, "--slot", name);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("no test of "));
+  EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("slot " + name));
+  EXPECT_EQ(taper_command("export", program, "--slot", name, "--kernels", "k.cpp").code, usage);
+}
+
+TEST(packed_weights, lie_in_the_program_of_a_named_target) {
+  const std::string any = scratch_file("any.taper").string(),
+                    host = scratch_file("host.taper").string();
+  for (const auto& [path, target] : {std::pair{any, Target()}, {host, Target("host")}}) {
+    Exporter exporter;
+    Tensor w = randn({40, 24});
+    w.set_name("fc.weight");
+    exporter.method("forward", [&](const Tensor& x) { return linear(x, w); }, {{"x", {1, 24}}});
+    ExportOptions options;
+    options.quiet = true, options.target = target;
+    exporter.write(path, options);
+  }
+  const std::string first = taper_command("inspect", any).out,
+                    second = taper_command("inspect", host).out;
+  EXPECT_THAT(first, HasSubstr("packed weights   "));
+  EXPECT_THAT(second, Not(HasSubstr("packed weights   ")));
+  EXPECT_THAT(second, HasSubstr("panels_of_first"));
+  EXPECT_THAT(taper_command("inspect", host, "--json").out,
+              HasSubstr("\"layout\": \"panels_of_first\""));
+}
+
+}  // namespace
+}  // namespace taper::cli
