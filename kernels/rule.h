@@ -175,11 +175,13 @@ struct NoRule {};
 /// Specialised for each operator in kernels/shapes/<family>.h:
 ///
 ///   template <> struct Rule<ops::_softmax> {
-///     static constexpr Promotion promotion = Promotion::none;
 ///     template <class D>
 ///     static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool,
 ///     TensorType<D>& out) {…}
 ///   };
+///
+/// `static constexpr Promotion promotion` in front of `shape` says how arguments are brought to
+/// common dtypes; without it, they are taken as they are.
 ///
 /// Parameters follow the row: Tensor → const TensorType<D>&, Tensor? → const TensorType<D>*
 /// (nullptr: absent), Tensor[] and Tensor?[] → TypeList<D>, SymInt → D, SymInt? → Maybe<D>,

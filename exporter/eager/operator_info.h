@@ -83,12 +83,20 @@ struct OperatorFacts {
   bool (*symbolic_rule)(Facts<Dim>&, const Boxed*, TensorType<Dim>*) = nullptr;
   bool (*numeric_rule)(Facts<Extent>&, const Slot*, TensorType<Extent>*) = nullptr;
 };
+/// What the rule of `op` says of its arguments' dtypes, if anything.
+template <const Operator& op>
+consteval Promotion promotion_of() {
+  if constexpr (requires { Rule<op>::promotion; })
+    return Rule<op>::promotion;
+  else
+    return Promotion::none;
+}
 /// The schema and, where its header is included, the rule of `op`.
 template <const Operator& op>
 constexpr OperatorFacts facts_of() {
   OperatorFacts facts{&op, &schema<op>};
   if constexpr (has_rule<op>) {
-    facts.promotion = Rule<op>::promotion, facts.halves = half_precision<op>;
+    facts.promotion = promotion_of<op>(), facts.halves = half_precision<op>;
     facts.symbolic_rule = &run_rule<op, Dim>;
     // kernels bring theirs along, and to compile each rule again takes its time
     if constexpr (op.category != Category::kernel) facts.numeric_rule = &run_rule<op, Extent>;

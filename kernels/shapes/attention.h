@@ -100,7 +100,6 @@ bool flash_attention(Facts<D>& facts, const TensorType<D>& query, const TensorTy
 
 template <>
 struct Rule<ops::scaled_dot_product_attention> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& key,
                     const TensorType<D>& value, const TensorType<D>* attn_mask, double,
@@ -125,7 +124,6 @@ struct Rule<ops::scaled_dot_product_attention> {
 
 template <>
 struct Rule<ops::_scaled_dot_product_flash_attention_for_cpu> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& key,
                     const TensorType<D>& value, double, bool is_causal,
@@ -138,7 +136,6 @@ struct Rule<ops::_scaled_dot_product_flash_attention_for_cpu> {
 
 template <>
 struct Rule<ops::_scaled_dot_product_flash_attention_for_cpu_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_out, const TensorType<D>& query,
                     const TensorType<D>& key, const TensorType<D>& value, const TensorType<D>& out,

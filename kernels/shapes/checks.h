@@ -15,6 +15,14 @@ bool same_sizes(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b,
   return true;
 }
 
+/// A list of sizes names no more dimensions than a tensor may have.
+template <class D>
+bool has_possible_rank(Facts<D>& facts, const DimList<D>& sizes) {
+  return facts.require(sizes.size() <= max_rank,
+                       TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"),
+                       sizes.size(), max_rank);
+}
+
 /// A vector of `count` elements and dtype `dtype`, or absent.
 template <class D>
 bool optional_vector(Facts<D>& facts, const TensorType<D>* v, const D& count, DType dtype,

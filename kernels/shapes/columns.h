@@ -28,7 +28,6 @@ bool read_columns(Facts<D>& facts, const D& height, const D& width, Span<const i
 /// ([batch,] channels, height, width) -> ([batch,] channels × kernel elements, windows)
 template <>
 struct Rule<ops::im2col> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
                     Span<const int64_t> dilation, Span<const int64_t> padding,
@@ -47,7 +46,6 @@ struct Rule<ops::im2col> {
 
 template <>
 struct Rule<ops::col2im> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> output_size,
                     Span<const int64_t> kernel_size, Span<const int64_t> dilation,

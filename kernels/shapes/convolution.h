@@ -106,7 +106,6 @@ bool convolution_shape(Facts<D>& facts, const TensorType<D>& input, const Tensor
 
 template <>
 struct Rule<ops::convolution> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& weight,
                     const TensorType<D>* bias, DimList<D> stride, DimList<D> padding,
@@ -127,7 +126,6 @@ struct Rule<ops::convolution> {
 /// present.
 template <>
 struct Rule<ops::convolution_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& input,
                     const TensorType<D>& weight, Maybe<DimList<D>>, DimList<D> stride,

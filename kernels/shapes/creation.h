@@ -2,17 +2,14 @@
 #pragma once
 #include <cmath>
 
-#include "taper/kernels/rule.h"
+#include "taper/kernels/shapes/checks.h"
 
 namespace taper {
 namespace internal {
 
 template <class D>
 bool listed_sizes(Facts<D>& facts, const DimList<D>& size, TensorType<D>& out) {
-  if (!facts.require(size.size() <= max_rank,
-                     TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"),
-                     size.size(), max_rank))
-    return false;
+  if (!has_possible_rank(facts, size)) return false;
   out.rank = static_cast<int>(size.size());
   for (int i = 0; i < out.rank; ++i) {
     out.sizes[i] = size[i];
@@ -29,7 +26,6 @@ constexpr DType dtype_of(Scalar value) {
 
 template <>
 struct Rule<ops::full> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, DimList<D> size, Scalar fill_value, Maybe<DType> dtype,
                     TensorType<D>& out) {
@@ -39,7 +35,6 @@ struct Rule<ops::full> {
 };
 template <>
 struct Rule<ops::fill_Scalar> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>&, const TensorType<D>& self, Scalar, TensorType<D>& out) {
     out.like(self);
@@ -48,7 +43,6 @@ struct Rule<ops::fill_Scalar> {
 };
 template <>
 struct Rule<ops::scalar_tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>&, Scalar, Maybe<DType> dtype, TensorType<D>& out) {
     out.rank = 0, out.dtype = dtype ? *dtype : DType::f32;
@@ -57,7 +51,6 @@ struct Rule<ops::scalar_tensor> {
 };
 template <>
 struct Rule<ops::empty_memory_format> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, DimList<D> size, Maybe<DType> dtype, TensorType<D>& out) {
     out.dtype = dtype ? *dtype : DType::f32;
@@ -67,7 +60,6 @@ struct Rule<ops::empty_memory_format> {
 /// Results are dense here: the strides asked for are not kept.
 template <>
 struct Rule<ops::empty_strided> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, DimList<D> size, DimList<D> stride, Maybe<DType> dtype,
                     TensorType<D>& out) {
@@ -78,7 +70,6 @@ struct Rule<ops::empty_strided> {
 };
 template <>
 struct Rule<ops::arange_start_step> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, Number<D> start, Number<D> end, Number<D> step,
                     Maybe<DType> dtype, TensorType<D>& out) {
@@ -134,7 +125,6 @@ struct Rule<ops::arange_start_step> {
 };
 template <>
 struct Rule<ops::linspace> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, Scalar, Scalar, int64_t steps, Maybe<DType> dtype,
                     TensorType<D>& out) {

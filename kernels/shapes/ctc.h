@@ -54,7 +54,6 @@ bool check_ctc(Facts<D>& facts, const TensorType<D>& log_probs, const TensorType
 
 template <>
 struct Rule<ops::_ctc_loss> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& log_probs, const TensorType<D>& targets,
                     Span<const int64_t> input_lengths, Span<const int64_t> target_lengths,
@@ -74,7 +73,6 @@ struct Rule<ops::_ctc_loss> {
 
 template <>
 struct Rule<ops::_ctc_loss_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad, const TensorType<D>& log_probs,
                     const TensorType<D>& targets, Span<const int64_t> input_lengths,

@@ -7,7 +7,6 @@ namespace taper {
 /// (…, P, M) and (…, R, M) -> (…, P, R); the leading dimensions broadcast.
 template <>
 struct Rule<ops::_cdist_forward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& x1, const TensorType<D>& x2, double p,
                     Maybe<int64_t> compute_mode, TensorType<D>& out) {
@@ -35,7 +34,6 @@ struct Rule<ops::_cdist_forward> {
 /// (N, M) -> (N (N - 1) / 2)
 template <>
 struct Rule<ops::_pdist_forward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, double p, TensorType<D>& out) {
     if (!facts.require(self.rank == 2, TAPER_TEXT("needs a matrix, got {} dimensions"),

@@ -10,7 +10,6 @@ namespace taper {
 
 template <>
 struct Rule<ops::embedding> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& weight, const TensorType<D>& indices, D,
                     bool, bool, TensorType<D>& out) {
@@ -31,7 +30,6 @@ struct Rule<ops::embedding> {
 
 template <>
 struct Rule<ops::embedding_dense_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& indices,
                     D num_weights, D, bool, TensorType<D>& out) {
@@ -59,7 +57,6 @@ struct Rule<ops::embedding_dense_backward> {
 /// place of the positions of maxima. That offsets ascend only the kernel can see.
 template <>
 struct Rule<ops::_embedding_bag> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& weight, const TensorType<D>& indices,
                     const TensorType<D>& offsets, bool, int64_t mode, bool,
@@ -198,7 +195,6 @@ struct Rule<ops::scatter_value> {
 
 template <>
 struct Rule<ops::index_select> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                     const TensorType<D>& index, TensorType<D>& out) {
@@ -294,7 +290,6 @@ struct Rule<ops::scatter_reduce_two> {
 /// see.
 template <>
 struct Rule<ops::masked_scatter> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mask,
                     const TensorType<D>& source, TensorType<D>& out) {
@@ -308,7 +303,6 @@ struct Rule<ops::masked_scatter> {
 
 template <>
 struct Rule<ops::taper_nonzero> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, D count, TensorType<D>& out) {
     out.dtype = DType::i64, out.rank = 2;
@@ -348,7 +342,6 @@ bool search_shape(Facts<D>& facts, const TensorType<D>& sorted, const TensorType
 
 template <>
 struct Rule<ops::searchsorted_Tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& sorted, const TensorType<D>& self,
                     bool out_int32, bool right, Maybe<std::string_view> side,
@@ -369,7 +362,6 @@ struct Rule<ops::searchsorted_Tensor> {
 };
 template <>
 struct Rule<ops::bucketize_Tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& boundaries,
                     bool out_int32, bool, TensorType<D>& out) {
@@ -500,7 +492,6 @@ struct Rule<ops::index_put> {
 
 template <>
 struct Rule<ops::sort> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool,
                     TensorType<D>& values, TensorType<D>& indices) {
@@ -512,7 +503,6 @@ struct Rule<ops::sort> {
 
 template <>
 struct Rule<ops::topk> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, D k, int64_t dim, bool, bool,
                     TensorType<D>& values, TensorType<D>& indices) {

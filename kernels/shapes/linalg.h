@@ -7,12 +7,13 @@
 namespace taper {
 namespace internal {
 
-/// `rank` and `dtype` are texts: what is wrong with an argument that is not a floating batch of
-/// matrices.
-template <class D>
-bool is_matrix(Facts<D>& facts, const TensorType<D>& t, const char* rank, const char* dtype) {
-  return facts.require(t.rank >= 2, rank, D(t.rank)) && facts.require(is_floating(t.dtype), dtype);
-}
+/// Whether an argument is a floating batch of matrices. `name` is a literal: how messages call it.
+#define TAPER_IS_MATRIX(facts, t, name)                                                           \
+  ((facts).require((t).rank >= 2,                                                                 \
+                   TAPER_TEXT(name " must be a matrix or a batch of them, it has {} dimensions"), \
+                   (t).rank) &&                                                                   \
+   (facts).require(is_floating((t).dtype), TAPER_TEXT(name " must have a floating dtype")))
+
 template <class D>
 bool is_square(Facts<D>& facts, const TensorType<D>& t, const char* text) {
   return facts.equal(t[t.rank - 2], t[t.rank - 1], text);
@@ -49,14 +50,10 @@ bool solution(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, b
 /// (…, m, n) -> L and U in one (…, m, n), the exchanges of rows (…, min(m, n)), info (…)
 template <>
 struct Rule<ops::linalg_lu_factor_ex> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& a, bool pivot, bool, TensorType<D>& lu,
                     TensorType<D>& pivots, TensorType<D>& info) {
-    if (!internal::is_matrix(facts, a,
-                             TAPER_TEXT("A must be a matrix or a batch of them, it has {} "
-                                        "dimensions"),
-                             TAPER_TEXT("A must have a floating dtype")) ||
+    if (!TAPER_IS_MATRIX(facts, a, "A") ||
         !facts.require(pivot, TAPER_TEXT("pivot=False has no kernel, as in PyTorch on the CPU")))
       return false;
     lu.like(a);
@@ -69,18 +66,10 @@ struct Rule<ops::linalg_lu_factor_ex> {
 
 template <>
 struct Rule<ops::linalg_lu_solve> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& lu, const TensorType<D>& pivots,
                     const TensorType<D>& b, bool left, bool, TensorType<D>& out) {
-    if (!internal::is_matrix(facts, lu,
-                             TAPER_TEXT("LU must be a matrix or a batch of them, it has "
-                                        "{} dimensions"),
-                             TAPER_TEXT("LU must have a floating dtype")) ||
-        !internal::is_matrix(facts, b,
-                             TAPER_TEXT("B must be a matrix or a batch of them, it has {} "
-                                        "dimensions"),
-                             TAPER_TEXT("B must have a floating dtype")) ||
+    if (!TAPER_IS_MATRIX(facts, lu, "LU") || !TAPER_IS_MATRIX(facts, b, "B") ||
         !internal::is_square(facts, lu, TAPER_TEXT("LU must be square, it is ({}, {})")) ||
         !facts.require(pivots.dtype == DType::i32, TAPER_TEXT("pivots must be i32")))
       return false;
@@ -95,18 +84,10 @@ struct Rule<ops::linalg_lu_solve> {
 
 template <>
 struct Rule<ops::linalg_solve_triangular> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& b, bool,
                     bool left, bool, TensorType<D>& out) {
-    return internal::is_matrix(facts, self,
-                               TAPER_TEXT("self must be a matrix or a batch of them, it "
-                                          "has {} dimensions"),
-                               TAPER_TEXT("self must have a floating dtype")) &&
-           internal::is_matrix(facts, b,
-                               TAPER_TEXT("B must be a matrix or a batch of them, it has "
-                                          "{} dimensions"),
-                               TAPER_TEXT("B must have a floating dtype")) &&
+    return TAPER_IS_MATRIX(facts, self, "self") && TAPER_IS_MATRIX(facts, b, "B") &&
            internal::is_square(facts, self, TAPER_TEXT("self must be square, it is ({}, {})")) &&
            internal::solution(facts, self, b, left, out);
   }
@@ -114,14 +95,10 @@ struct Rule<ops::linalg_solve_triangular> {
 
 template <>
 struct Rule<ops::linalg_cholesky_ex> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, bool, bool, TensorType<D>& l,
                     TensorType<D>& info) {
-    if (!internal::is_matrix(facts, self,
-                             TAPER_TEXT("self must be a matrix or a batch of them, it "
-                                        "has {} dimensions"),
-                             TAPER_TEXT("self must have a floating dtype")) ||
+    if (!TAPER_IS_MATRIX(facts, self, "self") ||
         !internal::is_square(facts, self, TAPER_TEXT("self must be square, it is ({}, {})")))
       return false;
     l.like(self);
@@ -134,15 +111,11 @@ struct Rule<ops::linalg_cholesky_ex> {
 /// n); "r": (0), (…, k, n)
 template <>
 struct Rule<ops::linalg_qr> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& a, std::string_view mode,
                     TensorType<D>& q, TensorType<D>& r) {
     const bool complete = mode == "complete";
-    if (!internal::is_matrix(facts, a,
-                             TAPER_TEXT("A must be a matrix or a batch of them, it has {} "
-                                        "dimensions"),
-                             TAPER_TEXT("A must have a floating dtype")) ||
+    if (!TAPER_IS_MATRIX(facts, a, "A") ||
         !facts.require(complete || mode == "reduced" || mode == "r",
                        TAPER_TEXT("mode must be \"reduced\", \"complete\" or \"r\"")))
       return false;
@@ -156,16 +129,14 @@ struct Rule<ops::linalg_qr> {
 
 template <>
 struct Rule<ops::linalg_matrix_exp> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out) {
     out.like(self);
-    return internal::is_matrix(facts, self,
-                               TAPER_TEXT("self must be a matrix or a batch of them, it "
-                                          "has {} dimensions"),
-                               TAPER_TEXT("self must have a floating dtype")) &&
+    return TAPER_IS_MATRIX(facts, self, "self") &&
            internal::is_square(facts, self, TAPER_TEXT("self must be square, it is ({}, {})"));
   }
 };
+
+#undef TAPER_IS_MATRIX
 
 }  // namespace taper

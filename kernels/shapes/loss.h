@@ -39,7 +39,6 @@ bool check_nll(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& 
 
 template <>
 struct Rule<ops::nll_loss_forward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& target,
                     const TensorType<D>* weight, int64_t reduction, D, TensorType<D>& output,
@@ -54,7 +53,6 @@ struct Rule<ops::nll_loss_forward> {
 
 template <>
 struct Rule<ops::nll_loss_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& self,
                     const TensorType<D>& target, const TensorType<D>* weight, int64_t reduction, D,

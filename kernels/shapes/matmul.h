@@ -67,7 +67,6 @@ bool product_of_batches(Facts<D>& facts, const TensorType<D>& a, const TensorTyp
 
 template <>
 struct Rule<ops::mm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat2,
                     TensorType<D>& out) {
@@ -77,7 +76,6 @@ struct Rule<ops::mm> {
 
 template <>
 struct Rule<ops::bmm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat2,
                     TensorType<D>& out) {
@@ -87,7 +85,6 @@ struct Rule<ops::bmm> {
 
 template <>
 struct Rule<ops::addmm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat1,
                     const TensorType<D>& mat2, Scalar, Scalar, TensorType<D>& out) {
@@ -98,7 +95,6 @@ struct Rule<ops::addmm> {
 
 template <>
 struct Rule<ops::baddbmm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& batch1,
                     const TensorType<D>& batch2, Scalar, Scalar, TensorType<D>& out) {
@@ -110,7 +106,6 @@ struct Rule<ops::baddbmm> {
 /// (*, in) weight (out, in) bias (out) -> (*, out). A weight (in) gives (*).
 template <>
 struct Rule<ops::linear> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& weight,
                     const TensorType<D>* bias, TensorType<D>& out) {
@@ -137,7 +132,6 @@ struct Rule<ops::linear> {
 /// i8 or u8 (m, k), i8 (k, n) -> i32 (m, n)
 template <>
 struct Rule<ops::_int_mm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat2,
                     TensorType<D>& out) {
@@ -166,7 +160,6 @@ struct Rule<ops::_int_mm> {
 /// What lies behind the last group is zero.
 template <>
 struct Rule<ops::_grouped_mm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mat2,
                     const TensorType<D>* offs, const TensorType<D>* bias, Maybe<DType> out_dtype,

@@ -36,7 +36,6 @@ TensorType<D> dense_type(Facts<D>& facts, const TensorType<D>& self) {
 
 template <>
 struct Rule<ops::clone> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>&, const TensorType<D>& self, TensorType<D>& out) {
     out.like(self);
@@ -45,7 +44,6 @@ struct Rule<ops::clone> {
 };
 template <>
 struct Rule<ops::_to_copy> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>&, const TensorType<D>& self, Maybe<DType> dtype, TensorType<D>& out) {
     out.like(self, dtype ? *dtype : self.dtype);
@@ -55,7 +53,6 @@ struct Rule<ops::_to_copy> {
 /// `src`, expanded and cast to the sizes and dtype of `self`.
 template <>
 struct Rule<ops::copy> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& src,
                     TensorType<D>& out) {
@@ -106,7 +103,6 @@ struct Rule<ops::cat> {
 };
 template <>
 struct Rule<ops::repeat> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> repeats,
                     TensorType<D>& out) {
@@ -134,7 +130,6 @@ struct Rule<ops::repeat> {
 };
 template <>
 struct Rule<ops::flip> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> dims,
                     TensorType<D>& out) {
@@ -151,7 +146,6 @@ struct Rule<ops::flip> {
 };
 template <>
 struct Rule<ops::roll> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> shifts,
                     Span<const int64_t> dims, TensorType<D>& out) {
@@ -168,7 +162,6 @@ struct Rule<ops::roll> {
 /// Pairs (before, after) from the last dimension on; negative ones crop.
 template <>
 struct Rule<ops::constant_pad_nd> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> pad, Scalar,
                     TensorType<D>& out) {
@@ -197,7 +190,6 @@ struct Rule<ops::constant_pad_nd> {
 
 namespace internal {
 struct TriangleRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, D, TensorType<D>& out) {
     out.like(self);
@@ -213,7 +205,6 @@ struct Rule<ops::triu> : internal::TriangleRule {};
 
 template <>
 struct Rule<ops::slice_scatter> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& src,
                     int64_t dim, Maybe<D> start, Maybe<D> end, D step, TensorType<D>& out) {
@@ -225,7 +216,6 @@ struct Rule<ops::slice_scatter> {
 };
 template <>
 struct Rule<ops::select_scatter> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& src,
                     int64_t dim, D index, TensorType<D>& out) {
@@ -236,7 +226,6 @@ struct Rule<ops::select_scatter> {
 };
 template <>
 struct Rule<ops::diagonal_scatter> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& src,
                     int64_t offset, int64_t dim1, int64_t dim2, TensorType<D>& out) {
@@ -249,7 +238,6 @@ struct Rule<ops::diagonal_scatter> {
 /// Sizes, strides and offset count in the result, which is dense, whatever the strides of `self`.
 template <>
 struct Rule<ops::as_strided_scatter> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& src,
                     DimList<D> size, DimList<D> stride, Maybe<D> storage_offset,

@@ -7,6 +7,14 @@ namespace taper {
 
 namespace internal {
 
+/// Whether `v` is absent or has an element for each of `channels`. `name` is a literal: how
+/// messages call it.
+#define TAPER_CHANNEL_VECTOR(facts, v, channels, input, name)                 \
+  optional_vector(facts, v, channels, (input).dtype,                          \
+                  TAPER_TEXT(name " must have 1 dimension, it has {}"),       \
+                  TAPER_TEXT(name " has {} elements, input has {} channels"), \
+                  TAPER_TEXT(name " must have the dtype of input"))
+
 /// input (batch, channels, …), with weight and bias (channels) or absent.
 template <class D>
 bool check_batch_norm(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>* weight,
@@ -17,26 +25,14 @@ bool check_batch_norm(Facts<D>& facts, const TensorType<D>& input, const TensorT
           TAPER_TEXT("input must have at least 2 dimensions (batch, channels, …), it has {}"),
           input.rank))
     return false;
-  return optional_vector(facts, weight, input[1], input.dtype,
-                         TAPER_TEXT("weight must have 1 dimension, it has {}"),
-                         TAPER_TEXT("weight has {} elements, input has {} channels"),
-                         TAPER_TEXT("weight must have the dtype of input")) &&
-         optional_vector(facts, bias, input[1], input.dtype,
-                         TAPER_TEXT("bias must have 1 dimension, it has {}"),
-                         TAPER_TEXT("bias has {} elements, input has {} channels"),
-                         TAPER_TEXT("bias must have the dtype of input"));
+  return TAPER_CHANNEL_VECTOR(facts, weight, input[1], input, "weight") &&
+         TAPER_CHANNEL_VECTOR(facts, bias, input[1], input, "bias");
 }
 template <class D>
 bool check_running(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>* mean,
                    const TensorType<D>* var) {
-  return optional_vector(facts, mean, input[1], input.dtype,
-                         TAPER_TEXT("running_mean must have 1 dimension, it has {}"),
-                         TAPER_TEXT("running_mean has {} elements, input has {} channels"),
-                         TAPER_TEXT("running_mean must have the dtype of input")) &&
-         optional_vector(facts, var, input[1], input.dtype,
-                         TAPER_TEXT("running_var must have 1 dimension, it has {}"),
-                         TAPER_TEXT("running_var has {} elements, input has {} channels"),
-                         TAPER_TEXT("running_var must have the dtype of input"));
+  return TAPER_CHANNEL_VECTOR(facts, mean, input[1], input, "running_mean") &&
+         TAPER_CHANNEL_VECTOR(facts, var, input[1], input, "running_var");
 }
 template <class D>
 void make_vector(TensorType<D>& t, DType dtype, const D& count) {
@@ -59,7 +55,6 @@ bool more_than_one_value(Facts<D>& facts, const TensorType<D>& input) {
 
 template <>
 struct Rule<ops::_native_batch_norm_legit_no_training> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>* weight,
                     const TensorType<D>* bias, const TensorType<D>& running_mean,
@@ -77,7 +72,6 @@ struct Rule<ops::_native_batch_norm_legit_no_training> {
 
 template <>
 struct Rule<ops::_native_batch_norm_legit_no_stats> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>* weight,
                     const TensorType<D>* bias, bool training, double, double, TensorType<D>& out,
@@ -97,7 +91,6 @@ struct Rule<ops::_native_batch_norm_legit_no_stats> {
 
 template <>
 struct Rule<ops::_native_batch_norm_legit_functional> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>* weight,
                     const TensorType<D>* bias, const TensorType<D>& running_mean,
@@ -119,7 +112,6 @@ struct Rule<ops::_native_batch_norm_legit_functional> {
 
 template <>
 struct Rule<ops::native_batch_norm_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_out, const TensorType<D>& input,
                     const TensorType<D>* weight, const TensorType<D>* running_mean,
@@ -205,7 +197,6 @@ void make_row_statistics(TensorType<D>& t, const TensorType<D>& input, int inner
 
 template <>
 struct Rule<ops::native_layer_norm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, DimList<D> normalized_shape,
                     const TensorType<D>* weight, const TensorType<D>* bias, double,
@@ -223,7 +214,6 @@ struct Rule<ops::native_layer_norm> {
 /// Its `normalized_shape` holds no symbols: -1 stands for whatever extent the input has there.
 template <>
 struct Rule<ops::_fused_rms_norm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input,
                     Span<const int64_t> normalized_shape, const TensorType<D>* weight,
@@ -248,7 +238,6 @@ struct Rule<ops::_fused_rms_norm> {
 
 template <>
 struct Rule<ops::native_layer_norm_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_out, const TensorType<D>& input,
                     DimList<D> normalized_shape, const TensorType<D>& mean,
@@ -303,21 +292,14 @@ bool check_group_norm(Facts<D>& facts, const TensorType<D>& input, const TensorT
                  "the channels must be a multiple of the groups: the remainder is {}, not {}")) &&
          facts.equal(input.numel(), n * c * hxw,
                      TAPER_TEXT("input has {} elements, N * C * HxW is {}")) &&
-         optional_vector(facts, weight, c, input.dtype,
-                         TAPER_TEXT("weight must have 1 dimension, it has {}"),
-                         TAPER_TEXT("weight has {} elements, input has {} channels"),
-                         TAPER_TEXT("weight must have the dtype of input")) &&
-         optional_vector(facts, bias, c, input.dtype,
-                         TAPER_TEXT("bias must have 1 dimension, it has {}"),
-                         TAPER_TEXT("bias has {} elements, input has {} channels"),
-                         TAPER_TEXT("bias must have the dtype of input"));
+         TAPER_CHANNEL_VECTOR(facts, weight, c, input, "weight") &&
+         TAPER_CHANNEL_VECTOR(facts, bias, c, input, "bias");
 }
 
 }  // namespace internal
 
 template <>
 struct Rule<ops::native_group_norm> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>* weight,
                     const TensorType<D>* bias, D n, D c, D hxw, int64_t group, double,
@@ -332,7 +314,6 @@ struct Rule<ops::native_group_norm> {
 
 template <>
 struct Rule<ops::native_group_norm_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_out, const TensorType<D>& input,
                     const TensorType<D>& mean, const TensorType<D>& rstd,
@@ -361,5 +342,7 @@ struct Rule<ops::native_group_norm_backward> {
     return true;
   }
 };
+
+#undef TAPER_CHANNEL_VECTOR
 
 }  // namespace taper

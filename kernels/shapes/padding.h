@@ -10,7 +10,6 @@ namespace internal {
 /// reaches less far than the dimension; a replication may crop with negative numbers.
 template <int n, bool reflects>
 struct PadRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> padding,
                     TensorType<D>& out) {
@@ -35,7 +34,6 @@ struct PadRule {
 
 template <int n, bool reflects>
 struct PadBackwardRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& self,
                     DimList<D> padding, TensorType<D>& out) {

@@ -141,7 +141,6 @@ TAPER_BINARY_RULE(logical_xor, PREDICATE, boolean, any)
 
 template <>
 struct Rule<ops::softshrink> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Scalar lambd, TensorType<D>& out) {
     out.like(self);
@@ -151,7 +150,6 @@ struct Rule<ops::softshrink> {
 };
 template <>
 struct Rule<ops::gelu> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, std::string_view approximate,
                     TensorType<D>& out) {
@@ -321,7 +319,6 @@ struct Rule<ops::where_self> {
 /// Mask and self are broadcast together.
 template <>
 struct Rule<ops::masked_fill_Scalar> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& mask, Scalar,
                     TensorType<D>& out) {
@@ -334,7 +331,6 @@ struct Rule<ops::masked_fill_Scalar> {
 /// A chain of pointwise operators; kernels/pointwise_program.h describes the program.
 template <>
 struct Rule<ops::taper_pointwise> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, TypeList<D> inputs, Span<const int64_t> program,
                     Span<const double> constants, TensorType<D>& out) {

@@ -112,7 +112,6 @@ bool pooled_shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t
 
 template <int n>
 struct AveragePoolRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
                     Span<const int64_t> stride, Span<const int64_t> padding, bool ceil_mode, bool,
@@ -125,7 +124,6 @@ struct AveragePoolRule {
 
 template <int n>
 struct MaxPoolRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
                     Span<const int64_t> stride, Span<const int64_t> padding,
@@ -141,7 +139,6 @@ struct MaxPoolRule {
 
 template <int n>
 struct AdaptivePoolRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D, class List>
   static bool shape_of(Facts<D>& facts, const TensorType<D>& self, const List& output_size,
                        TensorType<D>& out) {
@@ -168,7 +165,6 @@ struct AdaptivePoolRule {
 
 template <int n>
 struct AdaptiveMaxPoolRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> output_size,
                     TensorType<D>& out, TensorType<D>& indices) {
@@ -183,7 +179,6 @@ struct AdaptiveMaxPoolRule {
 
 template <>
 struct Rule<ops::avg_pool1d> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
                     Span<const int64_t> stride, Span<const int64_t> padding, bool ceil_mode, bool,
@@ -198,7 +193,6 @@ struct Rule<ops::avg_pool3d> : internal::AveragePoolRule<3> {};
 
 template <>
 struct Rule<ops::avg_pool2d_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& self,
                     Span<const int64_t> kernel_size, Span<const int64_t> stride,
@@ -224,7 +218,6 @@ struct Rule<ops::max_pool3d_with_indices> : internal::MaxPoolRule<3> {};
 
 template <>
 struct Rule<ops::max_pool2d_with_indices_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& self,
                     Span<const int64_t> kernel_size, Span<const int64_t> stride,
@@ -250,7 +243,6 @@ struct Rule<ops::max_pool2d_with_indices_backward> {
 
 template <>
 struct Rule<ops::adaptive_avg_pool1d> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> output_size,
                     TensorType<D>& out) {
@@ -272,7 +264,6 @@ struct Rule<ops::adaptive_max_pool3d> : internal::AdaptiveMaxPoolRule<3> {};
 /// random_samples (batch, channels, 2): numbers in [0, 1) for width and height.
 template <>
 struct Rule<ops::fractional_max_pool2d> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
                     Span<const int64_t> output_size, const TensorType<D>& random_samples,
@@ -305,7 +296,6 @@ struct Rule<ops::fractional_max_pool2d> {
 
 template <>
 struct Rule<ops::_adaptive_avg_pool2d_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& self,
                     TensorType<D>& out) {

@@ -59,7 +59,6 @@ bool is_for_rows(Facts<D>& facts, const TensorType<D>& t, const TensorType<D>& x
 
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, double, int64_t, int64_t, int64_t,
                     DType dtype, TensorType<D>& out) {
@@ -68,7 +67,6 @@ struct Rule<ops::quantized_decomposed_quantize_per_tensor> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_tensor_tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scale,
                     const TensorType<D>& zero_point, int64_t, int64_t, DType dtype,
@@ -79,7 +77,6 @@ struct Rule<ops::quantized_decomposed_quantize_per_tensor_tensor> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_tensor_tensor2> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
                     const TensorType<D>&, const TensorType<D>&, const TensorType<D>&, DType dtype,
@@ -89,7 +86,6 @@ struct Rule<ops::quantized_decomposed_quantize_per_tensor_tensor2> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_channel> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
                     const TensorType<D>& zero_points, int64_t axis, int64_t, int64_t, DType dtype,
@@ -101,7 +97,6 @@ struct Rule<ops::quantized_decomposed_quantize_per_channel> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_token> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
                     const TensorType<D>& zero_points, int64_t, int64_t, DType dtype,
@@ -113,7 +108,6 @@ struct Rule<ops::quantized_decomposed_quantize_per_token> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_channel_group> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
                     const TensorType<D>&, int64_t, int64_t, DType dtype, int64_t,
@@ -124,7 +118,6 @@ struct Rule<ops::quantized_decomposed_quantize_per_channel_group> {
 
 template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, double, int64_t, int64_t, int64_t,
                     DType dtype, Maybe<DType> out_dtype, TensorType<D>& out) {
@@ -134,7 +127,6 @@ struct Rule<ops::quantized_decomposed_dequantize_per_tensor> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_tensor_tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scale,
                     const TensorType<D>& zero_point, int64_t, int64_t, DType dtype,
@@ -145,7 +137,6 @@ struct Rule<ops::quantized_decomposed_dequantize_per_tensor_tensor> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_channel> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
                     const TensorType<D>* zero_points, int64_t axis, int64_t, int64_t, DType dtype,
@@ -157,7 +148,6 @@ struct Rule<ops::quantized_decomposed_dequantize_per_channel> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_token> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
                     const TensorType<D>& zero_points, int64_t, int64_t, DType dtype,
@@ -169,7 +159,6 @@ struct Rule<ops::quantized_decomposed_dequantize_per_token> {
 };
 template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_channel_group> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
                     const TensorType<D>*, int64_t, int64_t, DType dtype, int64_t,

@@ -13,7 +13,6 @@ bool is_random_state(Facts<D>& facts, const TensorType<D>& state, TensorType<D>&
          facts.equal(state[0], D(2), TAPER_TEXT("state has {} elements, needs {}"));
 }
 struct RandomRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& state, DimList<D> size,
                     Maybe<DType> dtype, TensorType<D>& out, TensorType<D>& next_state) {
@@ -31,7 +30,6 @@ template <>
 struct Rule<ops::taper_randn> : internal::RandomRule {};
 template <>
 struct Rule<ops::taper_native_dropout> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& state, const TensorType<D>& input,
                     double p, TensorType<D>& out, TensorType<D>& mask, TensorType<D>& next_state) {

@@ -95,11 +95,20 @@ bool layers(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx
   return true;
 }
 
+/// Cells whose state is h alone.
+struct LayersRule {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx,
+                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
+                    bool, TensorType<D>& output, TensorType<D>& h) {
+    return layers(facts, input, hx, num_layers, bidirectional, output, h);
+  }
+};
+
 }  // namespace internal
 
 template <>
 struct Rule<ops::taper_rnn_scan> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& gates, const TensorType<D>& hx,
                     const TensorType<D>& weight_hh, bool, bool, TensorType<D>& output) {
@@ -111,7 +120,6 @@ struct Rule<ops::taper_rnn_scan> {
 
 template <>
 struct Rule<ops::taper_rnn_scan_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& output,
                     const TensorType<D>& weight_hh, bool, bool, TensorType<D>& grad_gates,
@@ -130,7 +138,6 @@ struct Rule<ops::taper_rnn_scan_backward> {
 
 template <>
 struct Rule<ops::taper_lstm_scan> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& gates, const TensorType<D>& hx,
                     const TensorType<D>& cx, const TensorType<D>& weight_hh, bool,
@@ -149,7 +156,6 @@ struct Rule<ops::taper_lstm_scan> {
 
 template <>
 struct Rule<ops::taper_lstm_scan_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output,
                     const TensorType<D>& grad_cells, const TensorType<D>& cx,
@@ -175,7 +181,6 @@ struct Rule<ops::taper_lstm_scan_backward> {
 
 template <>
 struct Rule<ops::taper_gru_scan> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& gates, const TensorType<D>& hx,
                     const TensorType<D>& weight_hh, const TensorType<D>* bias_hn, bool,
@@ -194,7 +199,6 @@ struct Rule<ops::taper_gru_scan> {
 
 template <>
 struct Rule<ops::taper_gru_scan_backward> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& hx,
                     const TensorType<D>& output, const TensorType<D>& activations,
@@ -218,7 +222,6 @@ struct Rule<ops::taper_gru_scan_backward> {
 
 template <>
 struct Rule<ops::lstm_input> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TypeList<D>& hx,
                     const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
@@ -231,34 +234,10 @@ struct Rule<ops::lstm_input> {
   }
 };
 template <>
-struct Rule<ops::gru_input> {
-  static constexpr Promotion promotion = Promotion::none;
-  template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx,
-                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
-                    bool, TensorType<D>& output, TensorType<D>& h) {
-    return internal::layers(facts, input, hx, num_layers, bidirectional, output, h);
-  }
-};
+struct Rule<ops::gru_input> : internal::LayersRule {};
 template <>
-struct Rule<ops::rnn_tanh_input> {
-  static constexpr Promotion promotion = Promotion::none;
-  template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx,
-                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
-                    bool, TensorType<D>& output, TensorType<D>& h) {
-    return internal::layers(facts, input, hx, num_layers, bidirectional, output, h);
-  }
-};
+struct Rule<ops::rnn_tanh_input> : internal::LayersRule {};
 template <>
-struct Rule<ops::rnn_relu_input> {
-  static constexpr Promotion promotion = Promotion::none;
-  template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& hx,
-                    const TypeList<D>&, bool, int64_t num_layers, double, bool, bool bidirectional,
-                    bool, TensorType<D>& output, TensorType<D>& h) {
-    return internal::layers(facts, input, hx, num_layers, bidirectional, output, h);
-  }
-};
+struct Rule<ops::rnn_relu_input> : internal::LayersRule {};
 
 }  // namespace taper

@@ -92,7 +92,6 @@ struct ReduceRule {
 };
 /// The position of an extreme, or its value and position.
 struct ArgRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Maybe<int64_t> dim, bool keepdim,
                     TensorType<D>& out) {
@@ -104,7 +103,6 @@ struct ArgRule {
   }
 };
 struct ExtremeRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool keepdim,
                     TensorType<D>& values, TensorType<D>& indices) {
@@ -128,7 +126,6 @@ struct ScanRule {
 
 /// Running extremes and where they stand.
 struct RunningExtremeRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, TensorType<D>& values,
                     TensorType<D>& indices) {
@@ -235,7 +232,6 @@ struct Rule<ops::cummin> : internal::RunningExtremeRule {};
 
 template <>
 struct Rule<ops::logcumsumexp> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, TensorType<D>& out) {
     out.like(self);
@@ -245,7 +241,6 @@ struct Rule<ops::logcumsumexp> {
 };
 template <>
 struct Rule<ops::taper_linear_recurrence> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, int64_t dim,
                     TensorType<D>& out) {
@@ -261,7 +256,6 @@ struct Rule<ops::taper_linear_recurrence> {
 // The median is the lower one of two; NaN if there is one.
 template <>
 struct Rule<ops::median> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out) {
     out.rank = 0, out.dtype = self.dtype;
@@ -273,7 +267,6 @@ template <>
 struct Rule<ops::median_dim> : internal::ExtremeRule {};
 template <>
 struct Rule<ops::kthvalue> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, D k, int64_t dim, bool keepdim,
                     TensorType<D>& values, TensorType<D>& indices) {
@@ -287,7 +280,6 @@ struct Rule<ops::kthvalue> {
 
 template <>
 struct Rule<ops::var_correction> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims,
                     Maybe<Scalar>, bool keepdim, TensorType<D>& out) {
@@ -300,7 +292,6 @@ struct Rule<ops::var_correction> {
 };
 template <>
 struct Rule<ops::var_dim> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims, bool,
                     bool keepdim, TensorType<D>& out) {

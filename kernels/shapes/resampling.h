@@ -45,7 +45,6 @@ bool is_scale(Facts<D>&, bool) {  // align_corners
 /// `Tail`: [bool align_corners,] Maybe<double> scale of each dimension.
 template <int n, class... Tail>
 struct UpsampleRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> output_size,
                     Tail... tail, TensorType<D>& out) {
@@ -60,7 +59,6 @@ struct UpsampleRule {
 
 template <int n, class... Tail>
 struct UpsampleBackwardRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, DimList<D> output_size,
                     DimList<D> input_size, Tail... tail, TensorType<D>& out) {
@@ -105,7 +103,6 @@ bool sampled_shape(Facts<D>& facts, const TensorType<D>& input, const TensorType
 
 template <int n>
 struct GridSamplerRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& grid,
                     int64_t interpolation_mode, int64_t padding_mode, bool, TensorType<D>& out) {
@@ -116,7 +113,6 @@ struct GridSamplerRule {
 /// Results: gradients of input and grid; those that `output_mask` leaves out are not present.
 template <int n>
 struct GridSamplerBackwardRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& input,
                     const TensorType<D>& grid, int64_t interpolation_mode, int64_t padding_mode,

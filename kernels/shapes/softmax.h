@@ -7,7 +7,6 @@ namespace taper {
 namespace internal {
 
 struct SoftmaxRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, bool half_to_float,
                     TensorType<D>& out) {
@@ -20,7 +19,6 @@ struct SoftmaxRule {
 };
 
 struct SoftmaxBackwardRule {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& output,
                     int64_t dim, DType input_dtype, TensorType<D>& out) {

@@ -2,6 +2,7 @@
 // sets sizes, strides and the offset of the first element in the storage.
 #pragma once
 #include "taper/kernels/shapes/broadcast.h"
+#include "taper/kernels/shapes/checks.h"
 
 namespace taper {
 namespace internal {
@@ -30,10 +31,7 @@ void copy_dim(const TensorType<D>& from, int i, TensorType<D>& to, int k) {
 template <class D>
 bool infer_sizes(Facts<D>& facts, const TensorType<D>& self, const DimList<D>& sizes,
                  TensorType<D>& out) {
-  if (!facts.require(sizes.size() <= max_rank,
-                     TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"),
-                     sizes.size(), max_rank))
-    return false;
+  if (!has_possible_rank(facts, sizes)) return false;
   out.dtype = self.dtype, out.rank = static_cast<int>(sizes.size());
   int inferred = -1;
   for (int i = 0; i < out.rank; ++i) {
@@ -174,7 +172,6 @@ bool is_countable(Facts<D>& facts, const TensorType<D>& out) {
 
 template <>
 struct Rule<ops::view> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> size,
                     TensorType<D>& out) {
@@ -187,7 +184,6 @@ struct Rule<ops::view> {
 };
 template <>
 struct Rule<ops::permute> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> dims,
                     TensorType<D>& out) {
@@ -209,7 +205,6 @@ struct Rule<ops::permute> {
 };
 template <>
 struct Rule<ops::transpose_int> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim0, int64_t dim1,
                     TensorType<D>& out) {
@@ -224,16 +219,13 @@ struct Rule<ops::transpose_int> {
 };
 template <>
 struct Rule<ops::expand> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> size, bool,
                     TensorType<D>& out) {
     const int missing = static_cast<int>(size.size()) - self.rank;
     if (!facts.require(missing >= 0, TAPER_TEXT("{} sizes for a tensor of rank {}"), size.size(),
                        self.rank) ||
-        !facts.require(size.size() <= max_rank,
-                       TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"),
-                       size.size(), max_rank))
+        !internal::has_possible_rank(facts, size))
       return false;
     out.dtype = self.dtype, out.rank = static_cast<int>(size.size()), out.offset = self.offset;
     for (int i = 0; i < out.rank; ++i) {
@@ -258,7 +250,6 @@ struct Rule<ops::expand> {
 };
 template <>
 struct Rule<ops::select_int> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, D index,
                     TensorType<D>& out) {
@@ -267,7 +258,6 @@ struct Rule<ops::select_int> {
 };
 template <>
 struct Rule<ops::slice_Tensor> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, Maybe<D> start,
                     Maybe<D> end, D step, TensorType<D>& out) {
@@ -276,7 +266,6 @@ struct Rule<ops::slice_Tensor> {
 };
 template <>
 struct Rule<ops::squeeze_dims> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> dims,
                     TensorType<D>& out) {
@@ -296,7 +285,6 @@ struct Rule<ops::squeeze_dims> {
 };
 template <>
 struct Rule<ops::squeeze_dim> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, TensorType<D>& out) {
     return Rule<ops::squeeze_dims>::shape(facts, self, Span<const int64_t>(&dim, 1), out);
@@ -304,7 +292,6 @@ struct Rule<ops::squeeze_dim> {
 };
 template <>
 struct Rule<ops::unsqueeze> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, TensorType<D>& out) {
     if (!facts.require(self.rank < max_rank, TAPER_TEXT("the tensor has {} dimensions already"),
@@ -320,7 +307,6 @@ struct Rule<ops::unsqueeze> {
 };
 template <>
 struct Rule<ops::diagonal> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t offset, int64_t dim1,
                     int64_t dim2, TensorType<D>& out) {
@@ -329,7 +315,6 @@ struct Rule<ops::diagonal> {
 };
 template <>
 struct Rule<ops::alias> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>&, const TensorType<D>& self, TensorType<D>& out) {
     out = self;
@@ -339,15 +324,12 @@ struct Rule<ops::alias> {
 /// The caller sees to it that the elements lie inside the storage, which a rule does not know.
 template <>
 struct Rule<ops::as_strided> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> size, DimList<D> stride,
                     Maybe<D> storage_offset, TensorType<D>& out) {
     if (!facts.require(size.size() == stride.size(), TAPER_TEXT("{} sizes and {} strides"),
                        size.size(), stride.size()) ||
-        !facts.require(size.size() <= max_rank,
-                       TAPER_TEXT("{} dimensions are more than the {} that a tensor may have"),
-                       size.size(), max_rank))
+        !internal::has_possible_rank(facts, size))
       return false;
     out.dtype = self.dtype, out.rank = static_cast<int>(size.size()),
     out.offset = storage_offset ? *storage_offset : self.offset;
@@ -363,7 +345,6 @@ struct Rule<ops::as_strided> {
 };
 template <>
 struct Rule<ops::unfold> {
-  static constexpr Promotion promotion = Promotion::none;
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, int64_t size,
                     int64_t step, TensorType<D>& out) {
