@@ -1,8 +1,6 @@
 // Operators that are others by another name, or of arguments in another form.
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager::decompositions {

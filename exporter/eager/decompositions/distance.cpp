@@ -3,10 +3,7 @@
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager::decompositions {

@@ -3,9 +3,7 @@
 // taken, products with integer weights, sums of integers that stand for numbers.
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/quantization.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::decompositions {
 namespace {

@@ -1,8 +1,7 @@
 #include "taper/exporter/eager/ops/matmul.h"
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::decompositions {
 namespace {

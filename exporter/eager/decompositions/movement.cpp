@@ -2,11 +2,7 @@
 #include "taper/exporter/eager/ops/movement.h"
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/kernels/shapes/broadcast.h"
 
 namespace taper::eager::decompositions {

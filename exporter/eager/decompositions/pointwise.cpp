@@ -4,8 +4,7 @@
 #include <cmath>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager::decompositions {

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::decompositions {
 namespace {

@@ -5,9 +5,7 @@
 #include <limits>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/text.h"
 

@@ -3,9 +3,7 @@
 #include <limits>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::decompositions {
 namespace {

@@ -4,9 +4,7 @@
 #include <numeric>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/kernels/shapes/view.h"
 

@@ -3,13 +3,7 @@
 #include <cmath>
 
 #include "taper/exporter/eager/derivatives/derivative.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::derivatives {
 namespace {

@@ -4,8 +4,7 @@
 // step size quantization", ICLR 2020).
 #include "taper/exporter/eager/decompositions/quantization.h"
 #include "taper/exporter/eager/derivatives/derivative.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::derivatives {
 namespace {

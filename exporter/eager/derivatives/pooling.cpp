@@ -4,10 +4,7 @@
 
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/derivatives/shared.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::derivatives {
 namespace {

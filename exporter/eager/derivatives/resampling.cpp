@@ -3,10 +3,7 @@
 #include "taper/exporter/eager/ops/resampling.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/upsampling.h"
 
 namespace taper::eager::derivatives {

@@ -1,8 +1,6 @@
 // What several derivatives share.
 #pragma once
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::derivatives {
 

@@ -1,8 +1,7 @@
 #include "taper/exporter/eager/ops/softmax.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::derivatives {
 namespace {

@@ -3,9 +3,7 @@
 #include "taper/exporter/eager/ops/view.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::derivatives {
 namespace {
