@@ -28,7 +28,8 @@ class Table {
       for (const Kernel* kernel : set.kernels)
         if (cpu().has(kernel->needs)) add_kernel(*by_row_.at(kernel->op), *kernel);
     for (const Derivative* d : all_derivatives()) by_row_.at(d->op)->derivative = d;
-    for (const Decomposition* d : all_decompositions()) by_row_.at(d->op)->decomposition = d;
+    for (const auto& table : {common_decompositions(), rare_decompositions()})
+      for (const Decomposition* d : table) by_row_.at(d->op)->decomposition = d;
     for (const NumberOperator& n : all_number_operators()) by_row_.at(n.op)->number = &n;
   }
 

@@ -22,7 +22,10 @@ struct Decomposition {
 };
 
 /// All that are defined in this folder.
-std::span<const Decomposition* const> all_decompositions();
+std::span<const Decomposition* const> common_decompositions();
+/// Those in exporter/eager/rare, a library of its own: windows, integrals, and the observers of
+/// quantization-aware training.
+std::span<const Decomposition* const> rare_decompositions();
 
 namespace internal {
 template <const Operator& op>

@@ -1,7 +1,5 @@
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager {
 namespace decompositions {
@@ -37,7 +35,7 @@ Tensor positions(Dim count) {
 
 }  // namespace decompositions
 
-std::span<const Decomposition* const> all_decompositions() {
+std::span<const Decomposition* const> common_decompositions() {
   static constexpr const Decomposition* list[] = {
 #define TAPER_DECOMPOSITION_NAME(name) &decompositions::name##_entry,
 #include "taper/exporter/eager/decompositions/decompositions.def"

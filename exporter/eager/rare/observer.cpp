@@ -7,8 +7,7 @@
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/quantization.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 
 namespace taper::eager::decompositions {
 namespace {

@@ -1,10 +1,6 @@
 // Integrals and slopes of sampled functions.
 #include "taper/exporter/eager/decompositions/decomposition.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
 
 namespace taper::eager::decompositions {
