@@ -19,26 +19,23 @@ Adam::Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decouple
   corrections_.resize(groups.size());
 }
 
-void Adam::begin_step(Location here) {
+void Adam::begin_step() {
   for (size_t group = 0; group < group_count(); ++group) {
     const auto [beta1, beta2] = options(group).betas;
-    corrections_[group] = {one_minus_power(beta1, step_count(), here),
-                           eager::sqrt(one_minus_power(beta2, step_count(), here), here)};
+    corrections_[group] = {one_minus_power(beta1, step_count()),
+                           eager::sqrt(one_minus_power(beta2, step_count()))};
   }
 }
 
-void Adam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                  Location here) {
-  const At at{here};
+void Adam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const AdamOptions& o = options(group);
   const Tensor& lr = lr_tensor(group);
   AdamState& s = state(group, index);
-  update_moments(at, o, decoupled_, parameter, gradient, lr, s);
-  if (o.amsgrad) s.greatest_square.copy_(eager::maximum(s.greatest_square, s.square, here), here);
+  update_moments(o, decoupled_, parameter, gradient, lr, s);
+  if (o.amsgrad) s.greatest_square.copy_(eager::maximum(s.greatest_square, s.square));
   const Corrections& c = corrections_[group];
-  const Tensor root = at.div(at.sqrt(o.amsgrad ? s.greatest_square : s.square), c.root);
-  const Tensor direction = at.div(s.mean, at.add(root, o.eps));
-  parameter.sub_(at.mul(direction, at.div(lr, c.mean)), Scalar(1), here);
+  const Tensor root = eager::sqrt(o.amsgrad ? s.greatest_square : s.square) / c.root;
+  parameter.sub_(s.mean / (root + o.eps) * (lr / c.mean));
 }
 
 std::vector<ParameterGroup<AdamOptions>> AdamW::as_adam(

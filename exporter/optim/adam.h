@@ -33,9 +33,8 @@ class Adam : public WithBetas<AdamOptions, AdamState> {
  protected:
   Adam(const std::vector<ParameterGroup<AdamOptions>>& groups, bool decoupled_weight_decay,
        Location here);
-  void begin_step(Location here) override;
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void begin_step() override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
   /// Of a group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ).

@@ -18,16 +18,14 @@ Adagrad::Adagrad(const std::vector<ParameterGroup<AdagradOptions>>& groups, Loca
   });
 }
 
-void Adagrad::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                     Location here) {
-  const At at{here};
+void Adagrad::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const AdagradOptions& o = options(group);
   Tensor& sum = state(group, index).sum;
-  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
+  const Tensor g = decayed(gradient, o.maximize, parameter, o.weight_decay);
   Tensor lr = lr_tensor(group);
-  if (o.lr_decay != 0) lr = at.div(lr, at.add(at.mul(step_count(), o.lr_decay), 1 - o.lr_decay));
-  sum.add_(at.mul(g, g), Scalar(1), here);
-  parameter.sub_(at.mul(at.div(g, at.add(at.sqrt(sum), o.eps)), lr), Scalar(1), here);
+  if (o.lr_decay != 0) lr = lr / (step_count() * o.lr_decay + (1 - o.lr_decay));
+  sum.add_(g * g);
+  parameter.sub_(g / (eager::sqrt(sum) + o.eps) * lr);
 }
 
 // ---- RMSprop ----
@@ -51,21 +49,19 @@ void RMSprop::set_momentum(double value, size_t group, Location here) {
   options(group).momentum = value;
 }
 
-void RMSprop::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                     Location here) {
-  const At at{here};
+void RMSprop::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const RMSpropOptions& o = options(group);
   RMSpropState& s = state(group, index);
-  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
-  at.average(s.square, o.alpha, at.mul(g, g));
+  const Tensor g = decayed(gradient, o.maximize, parameter, o.weight_decay);
+  average(s.square, o.alpha, g * g);
   Tensor variance = s.square;
   if (o.centered) {
-    at.average(s.mean, o.alpha, g);
-    variance = at.sub(variance, at.mul(s.mean, s.mean));
+    average(s.mean, o.alpha, g);
+    variance = variance - s.mean * s.mean;
   }
-  Tensor d = at.div(g, at.add(at.sqrt(variance), o.eps));
-  if (s.momentum.defined()) d = s.momentum.mul_(Scalar(o.momentum), here).add_(d, Scalar(1), here);
-  parameter.sub_(at.mul(d, lr_tensor(group)), Scalar(1), here);
+  Tensor d = g / (eager::sqrt(variance) + o.eps);
+  if (s.momentum.defined()) d = s.momentum.mul_(o.momentum).add_(d);
+  parameter.sub_(d * lr_tensor(group));
 }
 
 // ---- Adadelta ----
@@ -79,17 +75,14 @@ Adadelta::Adadelta(const std::vector<ParameterGroup<AdadeltaOptions>>& groups, L
   });
 }
 
-void Adadelta::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                      Location here) {
-  const At at{here};
+void Adadelta::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const AdadeltaOptions& o = options(group);
   AdadeltaState& s = state(group, index);
-  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
-  at.average(s.square, o.rho, at.mul(g, g));
-  const Tensor d =
-      at.mul(at.div(at.sqrt(at.add(s.delta, o.eps)), at.sqrt(at.add(s.square, o.eps))), g);
-  at.average(s.delta, o.rho, at.mul(d, d));
-  parameter.sub_(at.mul(d, lr_tensor(group)), Scalar(1), here);
+  const Tensor g = decayed(gradient, o.maximize, parameter, o.weight_decay);
+  average(s.square, o.rho, g * g);
+  const Tensor d = eager::sqrt(s.delta + o.eps) / eager::sqrt(s.square + o.eps) * g;
+  average(s.delta, o.rho, d * d);
+  parameter.sub_(d * lr_tensor(group));
 }
 
 // ---- Adamax ----
@@ -104,18 +97,14 @@ Adamax::Adamax(const std::vector<ParameterGroup<AdamaxOptions>>& groups, Locatio
   });
 }
 
-void Adamax::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                    Location here) {
-  const At at{here};
+void Adamax::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const AdamaxOptions& o = options(group);
   auto& [mean, greatest] = state(group, index);
-  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
-  at.average(mean, o.betas.first, g);
-  greatest.copy_(
-      eager::maximum(at.mul(greatest, o.betas.second), at.add(eager::abs(g, here), o.eps), here),
-      here);
-  const Tensor rate = at.div(lr_tensor(group), one_minus_power(o.betas.first, step_count(), here));
-  parameter.sub_(at.mul(at.div(mean, greatest), rate), Scalar(1), here);
+  const Tensor g = decayed(gradient, o.maximize, parameter, o.weight_decay);
+  average(mean, o.betas.first, g);
+  greatest.copy_(eager::maximum(greatest * o.betas.second, eager::abs(g) + o.eps));
+  const Tensor rate = lr_tensor(group) / one_minus_power(o.betas.first, step_count());
+  parameter.sub_(mean / greatest * rate);
 }
 
 // ---- NAdam ----
@@ -137,36 +126,29 @@ NAdam::NAdam(const std::vector<ParameterGroup<NAdamOptions>>& groups, Location h
   factors_.resize(groups.size());
 }
 
-void NAdam::begin_step(Location here) {
-  const At at{here};
+void NAdam::begin_step() {
   for (size_t group = 0; group < group_count(); ++group) {
     const NAdamOptions& o = options(group);
     const auto momentum_at = [&](const Tensor& t) {
-      const Tensor decay =
-          eager::exp(at.mul(t, std::log(0.96) * o.momentum_decay), here);  // 0.96^(t ψ)
-      return at.add(at.mul(decay, -o.betas.first / 2), o.betas.first);
+      const Tensor decay = eager::exp(t * (std::log(0.96) * o.momentum_decay));  // 0.96^(t ψ)
+      return decay * (-o.betas.first / 2) + o.betas.first;
     };
-    const Tensor now = momentum_at(step_count()), next = momentum_at(at.add(step_count(), 1.0));
-    Tensor& product = products_[group].mul_(now, here);
-    factors_[group] = {one_minus_power(o.betas.second, step_count(), here),
-                       at.div(at.one_minus(now), at.one_minus(product)),
-                       at.div(next, at.one_minus(at.mul(product, next)))};
+    const Tensor now = momentum_at(step_count()), next = momentum_at(step_count() + 1.0);
+    Tensor& product = products_[group].mul_(now);
+    factors_[group] = {one_minus_power(o.betas.second, step_count()),
+                       one_minus(now) / one_minus(product), next / one_minus(product * next)};
   }
 }
 
-void NAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                   Location here) {
-  const At at{here};
+void NAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const NAdamOptions& o = options(group);
   Moments& moments = state(group, index);
   const Tensor& lr = lr_tensor(group);
-  const Tensor g =
-      update_moments(at, o, o.decoupled_weight_decay, parameter, gradient, lr, moments);
+  const Tensor g = update_moments(o, o.decoupled_weight_decay, parameter, gradient, lr, moments);
   const auto& [mean, square] = moments;
   const Factors& f = factors_[group];
-  const Tensor denominator = at.add(at.sqrt(at.div(square, f.correction)), o.eps);
-  const Tensor ahead = at.add(at.mul(g, f.gradient), at.mul(mean, f.mean));
-  parameter.sub_(at.mul(at.div(ahead, denominator), lr), Scalar(1), here);
+  const Tensor denominator = eager::sqrt(square / f.correction) + o.eps;
+  parameter.sub_((g * f.gradient + mean * f.mean) / denominator * lr);
 }
 
 // ---- RAdam ----
@@ -182,39 +164,32 @@ RAdam::RAdam(const std::vector<ParameterGroup<RAdamOptions>>& groups, Location h
   factors_.resize(groups.size());
 }
 
-void RAdam::begin_step(Location here) {
-  const At at{here};
-  const Tensor t = step_count().to(DType::f64, here);  // ρ is a small difference of large numbers
+void RAdam::begin_step() {
+  const Tensor t = step_count().to(DType::f64);  // ρ is a small difference of large numbers
   for (size_t group = 0; group < group_count(); ++group) {
     const auto [beta1, beta2] = options(group).betas;
     const double limit = 2 / (1 - beta2) - 1;
-    const Tensor correction2 = one_minus_power(beta2, t, here);
-    const Tensor rho =
-        at.add(at.mul(at.div(at.mul(t, at.one_minus(correction2)), correction2), -2), limit);
-    const Tensor squared = at.div(
-        at.mul(at.mul(at.add(rho, -4.0), at.add(rho, -2.0)), limit / ((limit - 4) * (limit - 2))),
-        rho);
-    const Tensor is_rectified = eager::gt(rho, Scalar(5), here);
-    const Tensor positive = eager::where(is_rectified, squared, at.mul(squared, 0.0), here);
+    const Tensor correction2 = one_minus_power(beta2, t);
+    const Tensor rho = t * one_minus(correction2) / correction2 * -2.0 + limit;
+    const Tensor squared = (rho - 4.0) * (rho - 2.0) * (limit / ((limit - 4) * (limit - 2))) / rho;
+    const Tensor is_rectified = eager::gt(rho, 5);
+    const Tensor positive = eager::where(is_rectified, squared, squared * 0.0);
     const DType dtype = lr_tensor(group).dtype();
-    factors_[group] = {one_minus_power(beta1, t, here).to(dtype, here),
-                       at.sqrt(at.mul(positive, correction2)).to(dtype, here), is_rectified};
+    factors_[group] = {one_minus_power(beta1, t).to(dtype),
+                       eager::sqrt(positive * correction2).to(dtype), is_rectified};
   }
 }
 
-void RAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                   Location here) {
-  const At at{here};
+void RAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const RAdamOptions& o = options(group);
   Moments& moments = state(group, index);
   const Tensor& lr = lr_tensor(group);
-  update_moments(at, o, o.decoupled_weight_decay, parameter, gradient, lr, moments);
+  update_moments(o, o.decoupled_weight_decay, parameter, gradient, lr, moments);
   const auto& [mean, square] = moments;
   const Factors& f = factors_[group];
-  const Tensor direction = at.div(mean, f.correction);
-  const Tensor scaled = at.div(at.mul(direction, f.rectified), at.add(at.sqrt(square), o.eps));
-  parameter.sub_(at.mul(eager::where(f.is_rectified, scaled, direction, here), lr), Scalar(1),
-                 here);
+  const Tensor direction = mean / f.correction;
+  const Tensor scaled = direction * f.rectified / (eager::sqrt(square) + o.eps);
+  parameter.sub_(eager::where(f.is_rectified, scaled, direction) * lr);
 }
 
 }  // namespace taper::optim

@@ -29,8 +29,7 @@ class Adagrad : public PerParameter<AdagradOptions, AdagradState> {
                    Location here = Location::current());
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 struct RMSpropOptions {
@@ -63,8 +62,7 @@ class RMSprop : public PerParameter<RMSpropOptions, RMSpropState> {
   void set_momentum(double value, size_t group = 0, Location here = Location::current()) override;
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 struct AdadeltaOptions {
@@ -90,8 +88,7 @@ class Adadelta : public PerParameter<AdadeltaOptions, AdadeltaState> {
                     Location here = Location::current());
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 /// The running means of g and g² of the optimizers around Adam.
@@ -118,8 +115,7 @@ class Adamax : public WithBetas<AdamaxOptions, Moments> {
                   Location here = Location::current());
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 struct NAdamOptions {
@@ -144,9 +140,8 @@ class NAdam : public PerParameter<NAdamOptions, Moments> {
                  Location here = Location::current());
 
  protected:
-  void begin_step(Location here) override;
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void begin_step() override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
   /// Of a group in this step: 1 - β₂ᵗ, and the factors of g and m.
@@ -179,9 +174,8 @@ class RAdam : public PerParameter<RAdamOptions, Moments> {
                  Location here = Location::current());
 
  protected:
-  void begin_step(Location here) override;
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void begin_step() override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
   /// Of a group in this step: 1 - β₁ᵗ, r √(1 - β₂ᵗ), and whether ρ > 5.

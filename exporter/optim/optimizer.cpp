@@ -9,14 +9,15 @@
 namespace taper::optim {
 
 void Optimizer::step(Location here) {
+  const PlaceScope scope(here);
   eager::NoGrad guard;
-  if (step_count_.defined()) step_count_.add_(Scalar(1), here);
-  begin_step(here);
+  if (step_count_.defined()) step_count_.add_(1);
+  begin_step();
   for (size_t group = 0; group < groups_.size(); ++group)
     for (size_t i = 0; i < groups_[group].parameters.size(); ++i) {
       const Tensor& parameter = groups_[group].parameters[i];
       if (const Tensor gradient = parameter.grad(); gradient.defined())
-        update(group, i, parameter, gradient, here);
+        update(group, i, parameter, gradient);
     }
 }
 

@@ -89,10 +89,9 @@ class Optimizer {
   const Tensor& step_count() const { return step_count_; }
 
   /// Runs once a step, before the updates.
-  virtual void begin_step(Location) {}
+  virtual void begin_step() {}
   /// Changes parameter `index` of `group`, in place.
-  virtual void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                      Location here) = 0;
+  virtual void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) = 0;
 
   const Tensor& lr_tensor(size_t group) const { return groups_[group].lr; }
   static std::string made_without_momentum(size_t group) {

@@ -49,11 +49,9 @@ class StepLR : public Scheduler {
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1,
          Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   int64_t step_size_;
   double gamma_;
 };
@@ -64,11 +62,9 @@ class MultiStepLR : public Scheduler {
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1,
               Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   std::vector<int64_t> milestones_;
   double gamma_;
 };
@@ -79,11 +75,9 @@ class ConstantLR : public Scheduler {
   ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5,
              Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   double factor_;
   int64_t total_iters_;
 };
@@ -98,11 +92,9 @@ class LinearLR : public Scheduler {
   explicit LinearLR(Optimizer& optimizer, LinearLROptions options = {},
                     Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   LinearLROptions options_;
 };
 
@@ -111,11 +103,9 @@ class ExponentialLR : public Scheduler {
  public:
   ExponentialLR(Optimizer& optimizer, double gamma, Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   double gamma_;
 };
 
@@ -125,11 +115,9 @@ class PolynomialLR : public Scheduler {
   PolynomialLR(Optimizer& optimizer, int64_t total_iters = 5, double power = 1,
                Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   int64_t total_iters_;
   double power_;
 };
@@ -140,11 +128,9 @@ class CosineAnnealingLR : public Scheduler {
   CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min = 0,
                     Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   int64_t t_max_;
   double eta_min_;
 };
@@ -156,10 +142,8 @@ class CosineAnnealingWarmRestarts : public Scheduler {
   CosineAnnealingWarmRestarts(Optimizer& optimizer, int64_t t_0, int64_t t_mult = 1,
                               double eta_min = 0, Location here = Location::current());
 
- protected:
-  double at(double base) const override;
-
  private:
+  double at(double base) const override;
   int64_t t_0_, t_mult_;
   double eta_min_;
 };
@@ -181,12 +165,10 @@ class OneCycleLR : public Scheduler {
  public:
   OneCycleLR(Optimizer& optimizer, OneCycleLROptions options, Location here = Location::current());
 
- protected:
+ private:
   void start(Location here) override;
   double at(double base) const override;
   void set_momentum(Location here) override;
-
- private:
   double between(double start, double top, double end) const;
   OneCycleLROptions options_;
 };
@@ -210,11 +192,9 @@ class CyclicLR : public Scheduler {
  public:
   CyclicLR(Optimizer& optimizer, CyclicLROptions options, Location here = Location::current());
 
- protected:
+ private:
   double at(double base) const override;
   void set_momentum(Location here) override;
-
- private:
   double height() const;
   CyclicLROptions options_;
 };
@@ -225,10 +205,8 @@ class LambdaLR : public Scheduler {
   LambdaLR(Optimizer& optimizer, std::function<double(int64_t epoch)> factor,
            Location here = Location::current());
 
- protected:
-  double at(double base) const override;
-
  private:
+  double at(double base) const override;
   std::function<double(int64_t)> factor_;
 };
 
@@ -238,11 +216,9 @@ class MultiplicativeLR : public Scheduler {
   MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t epoch)> factor,
                    Location here = Location::current());
 
- protected:
+ private:
   double next(double rate, double base) const override;
   double at(double base) const override;
-
- private:
   std::function<double(int64_t)> factor_;
 };
 
@@ -255,10 +231,8 @@ class SequentialLR : public Scheduler {
                std::vector<int64_t> milestones, Location here = Location::current());
   void step(Location here = Location::current()) override;
 
- protected:
-  double at(double base) const override { return base; }
-
  private:
+  double at(double base) const override { return base; }
   std::vector<std::shared_ptr<Scheduler>> schedulers_;
   std::vector<int64_t> milestones_;
   int64_t steps_ = 0;

@@ -23,27 +23,23 @@ void SGD::set_momentum(double value, size_t group, Location here) {
   options(group).momentum = value;
 }
 
-void SGD::begin_step(Location here) {
+void SGD::begin_step() {
   if (!step_count().defined()) return;
-  const At at{here};
-  const Tensor first = eager::eq(step_count(), Scalar(1), here).to(DType::f32, here);
+  const Tensor first = eager::eq(step_count(), 1).to(DType::f32);
   for (size_t group = 0; group < group_count(); ++group) {
     const double dampening = options(group).dampening;  // 1 - dampening + dampening · first
-    gradient_share_[group] = at.add(at.mul(first, dampening), 1 - dampening);
+    gradient_share_[group] = first * dampening + (1 - dampening);
   }
 }
 
-void SGD::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                 Location here) {
-  const At at{here};
+void SGD::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const SGDOptions& o = options(group);
-  Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
+  Tensor g = decayed(gradient, o.maximize, parameter, o.weight_decay);
   if (Tensor& m = state(group, index).momentum; m.defined()) {
-    m.mul_(Scalar(o.momentum), here);
-    m.add_(o.dampening != 0 ? at.mul(g, gradient_share_[group]) : g, Scalar(1), here);
-    g = o.nesterov ? at.add(g, m, o.momentum) : m;
+    m.mul_(o.momentum).add_(o.dampening != 0 ? g * gradient_share_[group] : g);
+    g = o.nesterov ? eager::add(g, m, o.momentum) : m;
   }
-  parameter.sub_(at.mul(g, lr_tensor(group)), Scalar(1), here);
+  parameter.sub_(g * lr_tensor(group));
 }
 
 }  // namespace taper::optim

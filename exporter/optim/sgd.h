@@ -33,9 +33,8 @@ class SGD : public PerParameter<SGDOptions, SGDState> {
   void set_momentum(double value, size_t group = 0, Location here = Location::current()) override;
 
  protected:
-  void begin_step(Location here) override;
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void begin_step() override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
   /// Of each group with dampening: 1 in the first step, 1 - dampening later.

@@ -13,18 +13,15 @@ Lion::Lion(const std::vector<ParameterGroup<LionOptions>>& groups, Location here
   });
 }
 
-void Lion::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                  Location here) {
-  const At at{here};
+void Lion::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const LionOptions& o = options(group);
   const Tensor& lr = lr_tensor(group);
   Tensor& mean = state(group, index).mean;
-  const Tensor g = at.decayed(gradient, o.maximize, parameter, 0);
-  const Tensor direction =
-      eager::sign(at.add(at.mul(mean, o.betas.first), g, 1 - o.betas.first), here);
-  at.shrink(parameter, lr, o.weight_decay);
-  parameter.sub_(at.mul(direction, lr), Scalar(1), here);
-  at.average(mean, o.betas.second, g);
+  const Tensor g = decayed(gradient, o.maximize, parameter, 0);
+  const Tensor direction = eager::sign(eager::add(mean * o.betas.first, g, 1 - o.betas.first));
+  shrink(parameter, lr, o.weight_decay);
+  parameter.sub_(direction * lr);
+  average(mean, o.betas.second, g);
 }
 
 Rprop::Rprop(const std::vector<ParameterGroup<RpropOptions>>& groups, Location here)
@@ -38,25 +35,19 @@ Rprop::Rprop(const std::vector<ParameterGroup<RpropOptions>>& groups, Location h
   });
 }
 
-void Rprop::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                   Location here) {
-  const At at{here};
+void Rprop::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const RpropOptions& o = options(group);
   auto& [previous, step_size] = state(group, index);
-  Tensor g = at.decayed(gradient, o.maximize, parameter, 0);
-  const Tensor agreement = at.mul(g, previous);
-  const Tensor turned = eager::lt(agreement, Scalar(0), here),
-               kept = eager::gt(agreement, Scalar(0), here);
-  const Tensor one = eager::full_like(g, Scalar(1), {}, here);
+  Tensor g = decayed(gradient, o.maximize, parameter, 0);
+  const Tensor agreement = g * previous;
+  const Tensor turned = eager::lt(agreement, 0), kept = eager::gt(agreement, 0);
+  const Tensor one = eager::full_like(g, 1);
   const Tensor factor =
-      eager::where(turned, at.mul(one, o.etas.first),
-                   eager::where(kept, at.mul(one, o.etas.second), one, here), here);
-  step_size.copy_(eager::clamp(at.mul(step_size, factor), Scalar(o.step_sizes.first),
-                               Scalar(o.step_sizes.second), here),
-                  here);
-  g = eager::masked_fill(g, turned, Scalar(0), here);
-  parameter.sub_(at.mul(eager::sign(g, here), step_size), Scalar(1), here);
-  previous.copy_(g, here);
+      eager::where(turned, one * o.etas.first, eager::where(kept, one * o.etas.second, one));
+  step_size.copy_(eager::clamp(step_size * factor, o.step_sizes.first, o.step_sizes.second));
+  g = eager::masked_fill(g, turned, 0);
+  parameter.sub_(eager::sign(g) * step_size);
+  previous.copy_(g);
 }
 
 ASGD::ASGD(const std::vector<ParameterGroup<ASGDOptions>>& groups, Location here)
@@ -68,19 +59,15 @@ ASGD::ASGD(const std::vector<ParameterGroup<ASGDOptions>>& groups, Location here
   });
 }
 
-void ASGD::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                  Location here) {
-  const At at{here};
+void ASGD::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const ASGDOptions& o = options(group);
-  const Tensor &lr = lr_tensor(group), before = at.add(step_count(), -1.0);
-  Tensor& average = state(group, index).average;
-  const Tensor g = at.decayed(gradient, o.maximize, parameter, o.weight_decay);
-  const Tensor slowed = at.add(at.mul(at.mul(before, o.lambd), lr), 1.0);
-  const Tensor eta = at.mul(lr, eager::pow(slowed, Scalar(-o.alpha), here));
-  at.shrink(parameter, eta, o.lambd);
-  parameter.sub_(at.mul(g, eta), Scalar(1), here);
-  const Tensor count = eager::clamp_min(at.add(before, -o.t0), Scalar(1), here);
-  average.add_(at.div(at.sub(parameter, average), count), Scalar(1), here);
+  const Tensor &lr = lr_tensor(group), before = step_count() - 1.0;
+  Tensor& mean = state(group, index).average;
+  const Tensor g = decayed(gradient, o.maximize, parameter, o.weight_decay);
+  const Tensor eta = lr * eager::pow(before * o.lambd * lr + 1.0, -o.alpha);
+  shrink(parameter, eta, o.lambd);
+  parameter.sub_(g * eta);
+  mean.add_((parameter - mean) / eager::clamp_min(before - o.t0, 1));
 }
 
 }  // namespace taper::optim

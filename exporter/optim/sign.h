@@ -25,8 +25,7 @@ class Lion : public WithBetas<LionOptions, LionState> {
                 Location here = Location::current());
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 struct RpropOptions {
@@ -51,8 +50,7 @@ class Rprop : public PerParameter<RpropOptions, RpropState> {
                  Location here = Location::current());
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 struct ASGDOptions {
@@ -82,8 +80,7 @@ class ASGD : public PerParameter<ASGDOptions, ASGDState> {
   const Tensor& average(size_t index, size_t group = 0) { return state(group, index).average; }
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 }  // namespace taper::optim

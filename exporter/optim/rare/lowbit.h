@@ -51,8 +51,7 @@ class LowBitAdam : public WithBetas<LowBitAdamOptions, internal::LowBitMoments> 
                       Location here = Location::current());
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
   internal::LowBitMean make_mean(const std::string& kind, const Tensor& parameter,

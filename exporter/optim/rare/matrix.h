@@ -36,8 +36,7 @@ class Adafactor : public PerParameter<AdafactorOptions, AdafactorState> {
                      Location here = Location::current());
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 struct MuonOptions {
@@ -73,8 +72,7 @@ class Muon : public PerParameter<MuonOptions, MuonState> {
   }
 
  protected:
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
 }  // namespace taper::optim

@@ -44,8 +44,7 @@ class LBFGS : public Optimizer {
 
  protected:
   /// LBFGS needs a closure.
-  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-              Location here) override;
+  void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
   /// The loss and its gradient, all parameters one after the other.

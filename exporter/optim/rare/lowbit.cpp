@@ -1,11 +1,9 @@
-#include "taper/exporter/optim/lowbit.h"
+#include "taper/exporter/optim/rare/lowbit.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/optim/arithmetic.h"
 
 namespace taper::optim {
@@ -101,34 +99,31 @@ std::shared_ptr<const Codebook> make_book(StateFormat format, bool is_signed) {
   return book;
 }
 
-Tensor decode(const LowBitMean& m, const Tensor& like, Location here) {
+Tensor decode(const LowBitMean& m, const Tensor& like) {
   if (m.plain.defined()) return m.plain;
-  const Tensor values = eager::index_select(m.book->decoded, 0, m.codes.to(DType::i64, here), here)
-                            .reshape({m.scale.size(0), Dim(m.book->block)}, here);
-  return eager::mul(values, m.scale.unsqueeze(1, here), here).reshape(like.sizes(), here);
+  const Tensor values = eager::index_select(m.book->decoded, 0, m.codes.to(DType::i64))
+                            .reshape({m.scale.size(0), Dim(m.book->block)});
+  return (values * m.scale.unsqueeze(1)).reshape(like.sizes());
 }
 
-void encode(LowBitMean& m, const Tensor& value, Location here) {
+void encode(LowBitMean& m, const Tensor& value) {
   if (m.plain.defined()) {
-    m.plain.copy_(value, here);
+    m.plain.copy_(value);
     return;
   }
   const Codebook& book = *m.book;
-  const Tensor blocks = value.reshape({m.scale.size(0), Dim(book.block)}, here);
+  const Tensor blocks = value.reshape({m.scale.size(0), Dim(book.block)});
   const Tensor scale =
-      eager::div(eager::clamp_min(eager::amax(eager::abs(blocks, here), {1}, false, here),
-                                  Scalar(1e-12), here),
-                 Scalar(book.greatest), here);
-  const Tensor entry = eager::bucketize(eager::div(blocks, scale.unsqueeze(1, here), here),
-                                        book.boundaries, /*right=*/true, /*out_int32=*/false, here);
-  Tensor codes = eager::index_select(book.codes, 0, entry.reshape({entry.numel()}, here), here);
+      eager::clamp_min(eager::amax(eager::abs(blocks), {1}), 1e-12) / book.greatest;
+  const Tensor entry =
+      eager::bucketize(blocks / scale.unsqueeze(1), book.boundaries, /*right=*/true);
+  Tensor codes = eager::index_select(book.codes, 0, entry.reshape({entry.numel()}));
   if (book.two_a_byte) {
-    const Tensor pairs = codes.reshape({m.codes.size(0), Dim(2)}, here);
-    codes = eager::add(eager::mul(pairs.select(1, 0, here), Scalar(16), here),
-                       pairs.select(1, 1, here), Scalar(1), here);
+    const Tensor pairs = codes.reshape({m.codes.size(0), Dim(2)});
+    codes = pairs.select(1, 0) * 16 + pairs.select(1, 1);
   }
-  m.codes.copy_(codes.to(DType::u8, here), here);
-  m.scale.copy_(scale, here);
+  m.codes.copy_(codes.to(DType::u8));
+  m.scale.copy_(scale);
 }
 
 }  // namespace
@@ -162,28 +157,25 @@ LowBitAdam::LowBitAdam(const std::vector<ParameterGroup<LowBitAdamOptions>>& gro
   });
 }
 
-void LowBitAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient,
-                        Location here) {
-  const At at{here};
+void LowBitAdam::update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) {
   const LowBitAdamOptions& o = options(group);
   const Tensor& lr = lr_tensor(group);
   internal::LowBitMoments& m = state(group, index);
   const Tensor g =
-      at.decayed(gradient, false, parameter, o.decoupled_weight_decay ? 0 : o.weight_decay)
-          .to(DType::f32, here);
-  if (o.decoupled_weight_decay) at.shrink(parameter, lr, o.weight_decay);
+      decayed(gradient, false, parameter, o.decoupled_weight_decay ? 0 : o.weight_decay)
+          .to(DType::f32);
+  if (o.decoupled_weight_decay) shrink(parameter, lr, o.weight_decay);
   const auto averaged = [&](const LowBitMean& mean, double keep, const Tensor& value) {
-    return at.add(at.mul(decode(mean, parameter, here), keep), value, 1 - keep);
+    return eager::add(decode(mean, parameter) * keep, value, 1 - keep);
   };
   const Tensor mean = averaged(m.mean, o.betas.first, g),
-               square = averaged(m.square, o.betas.second, at.mul(g, g));
-  encode(m.mean, mean, here);
-  encode(m.square, square, here);
-  const Tensor rate = at.div(lr, one_minus_power(o.betas.first, step_count(), here)),
-               root = at.sqrt(one_minus_power(o.betas.second, step_count(), here));
-  const Tensor denominator = at.add(at.div(at.sqrt(square), root), o.eps);
-  parameter.sub_(at.mul(at.div(mean, denominator), rate).to(parameter.dtype(), here), Scalar(1),
-                 here);
+               square = averaged(m.square, o.betas.second, g * g);
+  encode(m.mean, mean);
+  encode(m.square, square);
+  const Tensor rate = lr / one_minus_power(o.betas.first, step_count()),
+               root = eager::sqrt(one_minus_power(o.betas.second, step_count()));
+  const Tensor denominator = eager::sqrt(square) / root + o.eps;
+  parameter.sub_((mean / denominator * rate).to(parameter.dtype()));
 }
 
 }  // namespace taper::optim

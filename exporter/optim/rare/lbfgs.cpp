@@ -1,4 +1,4 @@
-#include "taper/exporter/optim/lbfgs.h"
+#include "taper/exporter/optim/rare/lbfgs.h"
 
 #include <algorithm>
 #include <cmath>
@@ -144,8 +144,8 @@ LBFGS::LBFGS(const std::vector<Tensor>& parameters, LBFGSOptions options, Locati
   add_group(parameters, options.lr);
 }
 
-void LBFGS::update(size_t, size_t, Tensor, const Tensor&, Location here) {
-  throw EagerError(here, "LBFGS: step needs a closure that computes the loss");
+void LBFGS::update(size_t, size_t, Tensor, const Tensor&) {
+  throw EagerError(place(), "LBFGS: step needs a closure that computes the loss");
 }
 
 LBFGS::Point LBFGS::evaluate(const Closure& closure) const {
