@@ -1,32 +1,19 @@
 #include "taper/exporter/nn/activation.h"
 
-#include "taper/exporter/eager/call.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
 
 using eager::call;
 
-Tensor ReLU::forward(const Tensor& x, Location here) { return call<ops::relu>(here, x); }
-Tensor ReLU6::forward(const Tensor& x, Location here) { return call<ops::relu6>(here, x); }
-Tensor Sigmoid::forward(const Tensor& x, Location here) { return call<ops::sigmoid>(here, x); }
-Tensor LogSigmoid::forward(const Tensor& x, Location here) {
-  return call<ops::log_sigmoid>(here, x);
-}
-Tensor Tanh::forward(const Tensor& x, Location here) { return call<ops::tanh>(here, x); }
 Tensor Tanhshrink::forward(const Tensor& x, Location here) {
-  return call<ops::sub_Tensor>(here, x, call<ops::tanh>(here, x), Scalar(1));
+  const PlaceScope scope(here);
+  return x - eager::tanh(x);
 }
-Tensor SiLU::forward(const Tensor& x, Location here) { return call<ops::silu>(here, x); }
-Tensor Mish::forward(const Tensor& x, Location here) { return call<ops::mish>(here, x); }
-Tensor SELU::forward(const Tensor& x, Location here) { return call<ops::selu>(here, x); }
-Tensor Hardsigmoid::forward(const Tensor& x, Location here) {
-  return call<ops::hardsigmoid>(here, x);
-}
-Tensor Hardswish::forward(const Tensor& x, Location here) { return call<ops::hardswish>(here, x); }
 Tensor Softsign::forward(const Tensor& x, Location here) {
-  return call<ops::div_Tensor>(
-      here, x, call<ops::add_Scalar>(here, call<ops::abs>(here, x), Scalar(1), Scalar(1)));
+  const PlaceScope scope(here);
+  return x / (eager::abs(x) + 1);
 }
 
 Tensor GELU::forward(const Tensor& x, Location here) {

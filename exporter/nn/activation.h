@@ -2,31 +2,43 @@
 #pragma once
 #include <string>
 
+#include "taper/exporter/eager/call.h"
 #include "taper/exporter/nn/module.h"
 
 namespace taper::nn {
 
-/// Declares a Layer without options.
-#define TAPER_ACTIVATION(Class)                                                        \
-  class Class : public Layer {                                                         \
-   public:                                                                             \
-    Tensor forward(const Tensor& input, Location here = Location::current()) override; \
-  };
+/// A Layer that is one operator of its input alone.
+template <const Operator& op>
+class OperatorLayer : public Layer {
+ public:
+  Tensor forward(const Tensor& input, Location here = Location::current()) override {
+    return eager::call<op>(here, input);
+  }
+};
+using ReLU = OperatorLayer<ops::relu>;               ///< max(x, 0)
+using ReLU6 = OperatorLayer<ops::relu6>;             ///< min(max(x, 0), 6)
+using Sigmoid = OperatorLayer<ops::sigmoid>;         ///< 1 / (1 + exp(-x))
+using LogSigmoid = OperatorLayer<ops::log_sigmoid>;  ///< log(1 / (1 + exp(-x)))
+using Tanh = OperatorLayer<ops::tanh>;
+using SiLU = OperatorLayer<ops::silu>;  ///< x · sigmoid(x)
+using Mish = OperatorLayer<ops::mish>;  ///< x · tanh(log(1 + exp(x)))
+/// Klambauer et al., "Self-normalizing neural networks", 2017
+using SELU = OperatorLayer<ops::selu>;
+using Hardsigmoid = OperatorLayer<ops::hardsigmoid>;  ///< min(max(x + 3, 0), 6) / 6
+using Hardswish = OperatorLayer<ops::hardswish>;      ///< x · hardsigmoid(x)
 
-TAPER_ACTIVATION(ReLU)        ///< max(x, 0)
-TAPER_ACTIVATION(ReLU6)       ///< min(max(x, 0), 6)
-TAPER_ACTIVATION(Sigmoid)     ///< 1 / (1 + exp(-x))
-TAPER_ACTIVATION(LogSigmoid)  ///< log(1 / (1 + exp(-x)))
-TAPER_ACTIVATION(Tanh)
-TAPER_ACTIVATION(Tanhshrink)   ///< x - tanh(x)
-TAPER_ACTIVATION(SiLU)         ///< x · sigmoid(x)
-TAPER_ACTIVATION(Mish)         ///< x · tanh(log(1 + exp(x)))
-TAPER_ACTIVATION(SELU)         ///< Klambauer et al., "Self-normalizing neural networks", 2017
-TAPER_ACTIVATION(Hardsigmoid)  ///< min(max(x + 3, 0), 6) / 6
-TAPER_ACTIVATION(Hardswish)    ///< x · hardsigmoid(x)
-TAPER_ACTIVATION(Softsign)     ///< x / (1 + |x|)
-TAPER_ACTIVATION(Softmax2d)    ///< Softmax over the channels of (N, C, H, W) or (C, H, W)
-#undef TAPER_ACTIVATION
+/// x - tanh(x)
+struct Tanhshrink : Layer {
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+};
+/// x / (1 + |x|)
+struct Softsign : Layer {
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+};
+/// Softmax over the channels of (N, C, H, W) or (C, H, W)
+struct Softmax2d : Layer {
+  Tensor forward(const Tensor& input, Location here = Location::current()) override;
+};
 
 /// x · Φ(x), Φ the normal distribution function; or with "tanh" its usual approximation.
 class GELU : public Layer {

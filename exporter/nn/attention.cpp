@@ -2,23 +2,16 @@
 
 #include <cmath>
 
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/random.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/softmax.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/init.h"
 
 namespace taper::nn {
 namespace {
 
 /// A mask that is added: -infinity where a bool one is true.
-Tensor additive(const Tensor& mask, DType dtype, Location here) {
-  if (mask.dtype() != DType::boolean) return mask.to(dtype, here);
-  return eager::masked_fill(eager::zeros(mask.sizes(), dtype, here), mask, Scalar(-INFINITY), here);
+Tensor additive(const Tensor& mask, DType dtype) {
+  if (mask.dtype() != DType::boolean) return mask.to(dtype);
+  return eager::masked_fill(eager::zeros(mask.sizes(), dtype), mask, Scalar(-INFINITY));
 }
 
 }  // namespace
@@ -51,44 +44,40 @@ MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
   set_names();
 }
 
-Tensor MultiheadAttention::project(const Tensor& x, int64_t part, Location here) const {
+Tensor MultiheadAttention::project(const Tensor& x, int64_t part) const {
   const Dim e(embed_dim_), at(part * embed_dim_);
   const Tensor separate[] = {q_proj_weight, k_proj_weight, v_proj_weight};
   const Tensor weight =
-      in_proj_weight.defined() ? eager::narrow(in_proj_weight, 0, at, e, here) : separate[part];
-  const Tensor bias =
-      in_proj_bias.defined() ? eager::narrow(in_proj_bias, 0, at, e, here) : Tensor();
-  return eager::linear(x, weight, bias, here);
+      in_proj_weight.defined() ? eager::narrow(in_proj_weight, 0, at, e) : separate[part];
+  const Tensor bias = in_proj_bias.defined() ? eager::narrow(in_proj_bias, 0, at, e) : Tensor();
+  return eager::linear(x, weight, bias);
 }
 
-Tensor MultiheadAttention::heads(const Tensor& x, Location here) const {
-  return x
-      .reshape({x.size(0, here), x.size(1, here), Dim(num_heads_), Dim(embed_dim_ / num_heads_)},
-               here)
-      .transpose(1, 2, here);
+Tensor MultiheadAttention::heads(const Tensor& x) const {
+  return x.reshape({x.size(0), x.size(1), Dim(num_heads_), Dim(embed_dim_ / num_heads_)})
+      .transpose(1, 2);
 }
 
 Tensor MultiheadAttention::added_mask(const AttentionArguments& a, const Tensor& query, Dim batch,
-                                      int64_t more, Location here) const {
+                                      int64_t more) const {
   Tensor mask;
   if (a.attn_mask.defined()) {
-    mask = additive(a.attn_mask, query.dtype(), here);
-    if (mask.rank() == 3)
-      mask = mask.reshape({batch, Dim(num_heads_), mask.size(1), mask.size(2)}, here);
+    mask = additive(a.attn_mask, query.dtype());
+    if (mask.rank() == 3) mask = mask.reshape({batch, Dim(num_heads_), mask.size(1), mask.size(2)});
   }
   if (a.key_padding_mask.defined()) {
-    const Tensor keys = additive(a.key_padding_mask, query.dtype(), here)
-                            .reshape({batch, Dim(1), Dim(1), a.key_padding_mask.size(-1)}, here);
-    mask = mask.defined() ? eager::add(mask, keys, 1, here) : keys;
+    const Tensor keys = additive(a.key_padding_mask, query.dtype())
+                            .reshape({batch, Dim(1), Dim(1), a.key_padding_mask.size(-1)});
+    mask = mask.defined() ? mask + keys : keys;
   }
-  if (mask.defined() && more > 0)
-    mask = eager::constant_pad_nd(mask, {Dim(0), Dim(more)}, Scalar(0), here);
+  if (mask.defined() && more > 0) mask = eager::constant_pad_nd(mask, {Dim(0), Dim(more)});
   return mask;
 }
 
 std::tuple<Tensor, Tensor> MultiheadAttention::forward(const Tensor& query, const Tensor& key,
                                                        const Tensor& value,
                                                        const AttentionArguments& a, Location here) {
+  const PlaceScope scope(here);
   const int rank = query.rank();
   if ((rank != 2 && rank != 3) || key.rank() != rank || value.rank() != rank)
     throw EagerError(here,
@@ -97,52 +86,50 @@ std::tuple<Tensor, Tensor> MultiheadAttention::forward(const Tensor& query, cons
                          eager::to_string(query.sizes()) + ", " + eager::to_string(key.sizes()) +
                          " and " + eager::to_string(value.sizes()));
   const auto batch_first = [&](const Tensor& x) {
-    return rank == 2 ? x.unsqueeze(0, here) : options_.batch_first ? x : x.transpose(0, 1, here);
+    return rank == 2 ? x.unsqueeze(0) : options_.batch_first ? x : x.transpose(0, 1);
   };
-  const Tensor q = heads(project(batch_first(query), 0, here), here);
-  Tensor k = project(batch_first(key), 1, here), v = project(batch_first(value), 2, here);
-  const Dim batch = q.size(0, here);
+  const Tensor q = heads(project(batch_first(query), 0));
+  Tensor k = project(batch_first(key), 1), v = project(batch_first(value), 2);
+  const Dim batch = q.size(0);
   int64_t more = 0;
   if (bias_k.defined()) {
     const Dims sizes{batch, Dim(1), Dim(embed_dim_)};
-    k = eager::cat({k, bias_k.expand(sizes, here)}, 1, here);
-    v = eager::cat({v, bias_v.expand(sizes, here)}, 1, here);
+    k = eager::cat({k, bias_k.expand(sizes)}, 1);
+    v = eager::cat({v, bias_v.expand(sizes)}, 1);
     ++more;
   }
   if (options_.add_zero_attn) {
     const Dims pad{Dim(0), Dim(0), Dim(0), Dim(1)};
-    k = eager::constant_pad_nd(k, pad, Scalar(0), here);
-    v = eager::constant_pad_nd(v, pad, Scalar(0), here);
+    k = eager::constant_pad_nd(k, pad);
+    v = eager::constant_pad_nd(v, pad);
     ++more;
   }
-  k = heads(k, here), v = heads(v, here);
-  const Tensor mask = added_mask(a, query, batch, more, here);
+  k = heads(k), v = heads(v);
+  const Tensor mask = added_mask(a, query, batch, more);
   const double dropout = training() ? options_.dropout : 0;
 
   Tensor joined, weights;
   if (!a.need_weights) {
-    joined = eager::scaled_dot_product_attention(q, k, v, mask, dropout, false, {}, false, here);
+    joined = eager::scaled_dot_product_attention(q, k, v, mask, dropout);
   } else {
     const double scale = 1 / std::sqrt(static_cast<double>(embed_dim_ / num_heads_));
-    Tensor scores =
-        eager::matmul(eager::mul(q, Scalar(scale), here), k.transpose(-2, -1, here), here);
-    if (mask.defined()) scores = eager::add(scores, mask, 1, here);
-    weights = eager::softmax(scores, -1, {}, here);
-    weights = eager::dropout(weights, dropout, true, eager::default_generator(), here);
-    joined = eager::matmul(weights, v, here);
+    Tensor scores = eager::matmul(q * scale, k.transpose(-2, -1));
+    if (mask.defined()) scores = scores + mask;
+    weights = eager::softmax(scores, -1);
+    weights = eager::dropout(weights, dropout, true);
+    joined = eager::matmul(weights, v);
   }
-  joined = joined.transpose(1, 2, here);
-  Tensor output =
-      out_proj(joined.reshape({batch, joined.size(1, here), Dim(embed_dim_)}, here), here);
+  joined = joined.transpose(1, 2);
+  Tensor output = out_proj(joined.reshape({batch, joined.size(1), Dim(embed_dim_)}));
   if (!a.need_weights)
     weights = {};
   else if (a.average_attn_weights)
-    weights = eager::mean(weights, {1}, false, std::nullopt, here);
+    weights = eager::mean(weights, {1});
   if (rank == 2) {
-    output = output.squeeze(0, here);
-    if (weights.defined()) weights = weights.squeeze(0, here);
+    output = output.squeeze(0);
+    if (weights.defined()) weights = weights.squeeze(0);
   } else if (!options_.batch_first) {
-    output = output.transpose(0, 1, here);
+    output = output.transpose(0, 1);
   }
   return {output, weights};
 }

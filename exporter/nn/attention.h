@@ -63,12 +63,12 @@ class MultiheadAttention : public Module {
 
  private:
   /// Of `part` 0, 1, 2: query, key, value; (batch, length, …) -> (batch, length, E).
-  Tensor project(const Tensor& x, int64_t part, Location here) const;
+  Tensor project(const Tensor& x, int64_t part) const;
   /// (batch, length, E) -> (batch, heads, length, d)
-  Tensor heads(const Tensor& x, Location here) const;
+  Tensor heads(const Tensor& x) const;
   /// Both masks as one that is added; undefined: none. `more`: keys that are never masked.
   Tensor added_mask(const AttentionArguments& arguments, const Tensor& query, Dim batch,
-                    int64_t more, Location here) const;
+                    int64_t more) const;
 
   int64_t embed_dim_, num_heads_;
   MultiheadAttentionOptions options_;

@@ -1,8 +1,6 @@
 #include "taper/exporter/nn/dropout.h"
 
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/text.h"
 
 namespace taper::nn {
@@ -34,9 +32,8 @@ Tensor FeatureDropout<n>::forward(const Tensor& input, Location here) {
   if (!training() || p_ == 0) return input;
   Dims sizes = input.sizes();  // one factor for each channel
   for (int d = input.rank() - n; d < input.rank(); ++d) sizes[static_cast<size_t>(d)] = 1;
-  const Tensor factors = eager::dropout(eager::ones(sizes, input.dtype(), here), p_, true,
-                                        eager::default_generator(), here);
-  return eager::mul(input, factors, here);
+  const PlaceScope scope(here);
+  return input * eager::dropout(eager::ones(sizes, input.dtype()), p_, true);
 }
 template class FeatureDropout<1>;
 template class FeatureDropout<2>;

@@ -1,13 +1,6 @@
 #include "taper/exporter/nn/embedding.h"
 
-#include <cmath>
-
-#include "taper/exporter/eager/autograd.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
@@ -32,18 +25,15 @@ Tensor make_table(int64_t rows, int64_t columns, const std::optional<int64_t>& g
 }
 
 /// Scales the rows that `indices` name and whose norm is greater than `max_norm`, in place.
-void renormalize(Tensor weight, const Tensor& indices, double max_norm, double norm_type,
-                 Location here) {
+void renormalize(Tensor weight, const Tensor& indices, double max_norm, double norm_type) {
   eager::NoGrad guard;
-  const Tensor flat = indices.reshape({indices.numel()}, here);
-  const Tensor rows = eager::index_select(weight, 0, flat, here);
-  const Tensor norm = call<ops::linalg_vector_norm>(here, rows, Scalar(norm_type), Dims{Dim(1)},
-                                                    true, std::nullopt);
-  const Tensor factor = eager::div(eager::full_like(norm, Scalar(max_norm), {}, here),
-                                   eager::add(norm, Scalar(1e-7), Scalar(1), here), here);
-  const Tensor scaled = eager::where(eager::gt(norm, Scalar(max_norm), here),
-                                     eager::mul(rows, factor, here), rows, here);
-  weight.copy_(eager::index_copy(weight, 0, flat, scaled, here), here);
+  const Tensor flat = indices.reshape({indices.numel()});
+  const Tensor rows = eager::index_select(weight, 0, flat);
+  const Tensor norm =
+      call<ops::linalg_vector_norm>(rows, Scalar(norm_type), Dims{Dim(1)}, true, std::nullopt);
+  const Tensor factor = eager::full_like(norm, max_norm) / (norm + 1e-7);
+  const Tensor scaled = eager::where(eager::gt(norm, max_norm), rows * factor, rows);
+  weight.copy_(eager::index_copy(weight, 0, flat, scaled));
 }
 
 }  // namespace
@@ -57,8 +47,9 @@ Embedding::Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOpt
 }
 
 Tensor Embedding::forward(const Tensor& indices, Location here) {
-  if (options_.max_norm) renormalize(weight, indices, *options_.max_norm, options_.norm_type, here);
-  return call<ops::embedding>(here, weight, indices, Dim(padding_idx_), options_.scale_grad_by_freq,
+  const PlaceScope scope(here);
+  if (options_.max_norm) renormalize(weight, indices, *options_.max_norm, options_.norm_type);
+  return call<ops::embedding>(weight, indices, Dim(padding_idx_), options_.scale_grad_by_freq,
                               false);
 }
 
@@ -72,28 +63,27 @@ EmbeddingBag::EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim,
 
 Tensor EmbeddingBag::forward(const Tensor& indices, const Tensor& offsets,
                              const Tensor& per_sample_weights, Location here) {
+  const PlaceScope scope(here);
   Tensor flat = indices, starts = offsets, factors = per_sample_weights;
   if (indices.rank() == 2) {
     if (offsets.defined())
       throw EagerError(here, "EmbeddingBag: indices (bags, length) need no offsets");
-    const Dim count = indices.numel(), length = indices.size(1, here);
-    flat = indices.reshape({count}, here);
-    const Tensor ones = eager::ones({indices.size(0, here)}, DType::i64, here);  // a bag
-    const Tensor numbers = eager::add(eager::cumsum(ones, 0, {}, here), Scalar(-1), 1, here);
-    starts = length.is_constant()
-                 ? eager::mul(numbers, Scalar(length.value()), here)
-                 : eager::mul(numbers,
-                              eager::sum(eager::ones({length}, DType::i64, here), {}, here), here);
-    if (factors.defined()) factors = factors.reshape({count}, here);
+    const Dim count = indices.numel(), length = indices.size(1);
+    flat = indices.reshape({count});
+    const Tensor ones = eager::ones({indices.size(0)}, DType::i64);  // a bag
+    const Tensor numbers = eager::cumsum(ones, 0) - 1;
+    starts = length.is_constant() ? numbers * length.value()
+                                  : numbers * eager::sum(eager::ones({length}, DType::i64));
+    if (factors.defined()) factors = factors.reshape({count});
   } else if (!offsets.defined()) {
     throw EagerError(here, "EmbeddingBag: indices " + eager::to_string(indices.sizes()) +
                                " need offsets, or two dimensions (bags, length)");
   }
-  if (options_.max_norm) renormalize(weight, flat, *options_.max_norm, options_.norm_type, here);
+  if (options_.max_norm) renormalize(weight, flat, *options_.max_norm, options_.norm_type);
   const bool last = options_.include_last_offset && indices.rank() == 1;
   return std::get<0>(call<ops::_embedding_bag>(
-      here, weight, flat, starts, options_.scale_grad_by_freq, static_cast<int64_t>(options_.mode),
-      false, factors.defined() ? std::optional(factors) : std::nullopt, last, padding_idx_));
+      weight, flat, starts, options_.scale_grad_by_freq, static_cast<int64_t>(options_.mode), false,
+      factors.defined() ? std::optional(factors) : std::nullopt, last, padding_idx_));
 }
 
 }  // namespace taper::nn

@@ -4,9 +4,7 @@
 #include <numbers>
 
 #include "taper/exporter/base/error.h"
-#include "taper/exporter/eager/autograd.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::nn::init {
 namespace {

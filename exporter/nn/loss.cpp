@@ -4,11 +4,7 @@
 #include <numbers>
 
 #include "taper/exporter/eager/decompositions/reduced_loss.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/ctc.h"
-#include "taper/exporter/eager/ops/loss.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::nn {
 namespace {
@@ -26,12 +22,6 @@ Tensor CrossEntropyLoss::forward(const Tensor& input, const Tensor& target, Loca
 }
 Tensor NLLLoss::forward(const Tensor& input, const Tensor& target, Location here) {
   return eager::nll_loss(input, target, weight, reduction(), ignore_index_, here);
-}
-Tensor MSELoss::forward(const Tensor& input, const Tensor& target, Location here) {
-  return eager::mse_loss(input, target, reduction(), here);
-}
-Tensor L1Loss::forward(const Tensor& input, const Tensor& target, Location here) {
-  return eager::l1_loss(input, target, reduction(), here);
 }
 Tensor SmoothL1Loss::forward(const Tensor& input, const Tensor& target, Location here) {
   return eager::smooth_l1_loss(input, target, reduction(), beta_, here);
@@ -74,10 +64,6 @@ Tensor GaussianNLLLoss::forward(const Tensor& input, const Tensor& target, const
   return reduced("GaussianNLLLoss", loss, number(reduction()));
 }
 
-Tensor SoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
-  return call<ops::soft_margin_loss>(here, input, target, number(reduction()));
-}
-
 Tensor MultiLabelSoftMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
   const PlaceScope scope(here);
   const Tensor losses =
@@ -107,10 +93,6 @@ Tensor MultiMarginLoss::forward(const Tensor& input, const Tensor& target, Locat
   return call<ops::multi_margin_loss>(here, input, target, Scalar(options_.p),
                                       Scalar(options_.margin), weight, number(reduction()));
 }
-Tensor MultiLabelMarginLoss::forward(const Tensor& input, const Tensor& target, Location here) {
-  return call<ops::multilabel_margin_loss>(here, input, target, number(reduction()));
-}
-
 Tensor CTCLoss::forward(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
                         const Ints& target_lengths, Location here) {
   const CTCLossOptions& o = options_;

@@ -1,5 +1,6 @@
 // Losses as modules: `CrossEntropyLoss loss; loss(logits, labels).backward();`
 #pragma once
+#include "taper/exporter/eager/call.h"
 #include "taper/exporter/nn/module.h"
 #include "taper/kernels/shapes/loss.h"
 
@@ -46,6 +47,24 @@ class LossOfThree : public Module {
   Reduction reduction_;
 };
 
+/// A Loss that is one operator of input, target and the reduction.
+template <const Operator& op>
+class OperatorLoss : public Loss {
+ public:
+  explicit OperatorLoss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
+  Tensor forward(const Tensor& input, const Tensor& target,
+                 Location here = Location::current()) override {
+    return eager::call<op>(here, input, target, static_cast<int64_t>(reduction()));
+  }
+};
+using MSELoss = OperatorLoss<ops::mse_loss>;  ///< (input - target)²
+using L1Loss = OperatorLoss<ops::l1_loss>;    ///< |input - target|
+/// log(1 + exp(-t x)) for targets 1 and -1.
+using SoftMarginLoss = OperatorLoss<ops::soft_margin_loss>;
+/// Σ max(0, 1 - x_t + x_c) / C over the target classes t and the others c: (N, C) and classes i64
+/// (N, C), those before the first -1.
+using MultiLabelMarginLoss = OperatorLoss<ops::multilabel_margin_loss>;
+
 struct CrossEntropyLossOptions {
   Tensor weight =
       {};  ///< (C), one for each class; `mean` then divides by the weights of the targets
@@ -89,22 +108,6 @@ class NLLLoss : public Loss {
 
  private:
   int64_t ignore_index_;
-};
-
-/// (input - target)²
-class MSELoss : public Loss {
- public:
-  explicit MSELoss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
-  Tensor forward(const Tensor& input, const Tensor& target,
-                 Location here = Location::current()) override;
-};
-
-/// |input - target|
-class L1Loss : public Loss {
- public:
-  explicit L1Loss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
-  Tensor forward(const Tensor& input, const Tensor& target,
-                 Location here = Location::current()) override;
 };
 
 /// d = |input - target|: d² / (2 beta) below beta, else d - beta / 2.
@@ -215,14 +218,6 @@ class GaussianNLLLoss : public LossOfThree {
   GaussianNLLLossOptions options_;
 };
 
-/// log(1 + exp(-t x)) for targets 1 and -1.
-class SoftMarginLoss : public Loss {
- public:
-  explicit SoftMarginLoss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
-  Tensor forward(const Tensor& input, const Tensor& target,
-                 Location here = Location::current()) override;
-};
-
 struct MultiLabelSoftMarginLossOptions {
   Tensor weight = {};  ///< (C), one for each class
   Reduction reduction = Reduction::mean;
@@ -311,15 +306,6 @@ class MultiMarginLoss : public Loss {
 
  private:
   MultiMarginLossOptions options_;
-};
-
-/// Σ max(0, 1 - x_t + x_c) / C over the target classes t and the others c: (N, C) and classes i64
-/// (N, C), those before the first -1.
-class MultiLabelMarginLoss : public Loss {
- public:
-  explicit MultiLabelMarginLoss(Reduction reduction = Reduction::mean) : Loss(reduction) {}
-  Tensor forward(const Tensor& input, const Tensor& target,
-                 Location here = Location::current()) override;
 };
 
 struct CTCLossOptions {

@@ -1,11 +1,7 @@
 #include "taper/exporter/nn/norm.h"
 
-#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/call.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/norm.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/pooling.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
@@ -73,23 +69,22 @@ Tensor BatchNorm::forward(const Tensor& input, Location here) {
 }
 
 Tensor BatchNorm::normalize_and_track(const Tensor& input, Location here) {
+  const PlaceScope scope(here);
   const double momentum =
       options_.momentum.value_or(1);  // 1: the results are this batch's own statistics
   const auto [output, mean, inverse_deviation, new_mean, new_var] =
-      call<ops::_native_batch_norm_legit_functional>(here, input, weight, bias, running_mean,
-                                                     running_var, true, momentum, options_.eps);
+      call<ops::_native_batch_norm_legit_functional>(input, weight, bias, running_mean, running_var,
+                                                     true, momentum, options_.eps);
   eager::NoGrad guard;
-  num_batches_tracked.add_(Scalar(1), here);
+  num_batches_tracked.add_(1);
   if (options_.momentum) {
-    running_mean.copy_(new_mean, here);
-    running_var.copy_(new_var, here);
+    running_mean.copy_(new_mean);
+    running_var.copy_(new_var);
   } else {  // running += (batch - running) / count
-    const Tensor count = num_batches_tracked.to(running_mean.dtype(), here);
+    const Tensor count = num_batches_tracked.to(running_mean.dtype());
     for (auto [running, batch] :
          {std::pair(running_mean, new_mean), std::pair(running_var, new_var)})
-      running.add_(call<ops::div_Tensor>(
-                       here, call<ops::sub_Tensor>(here, batch, running, Scalar(1)), count),
-                   Scalar(1), here);
+      running.add_((batch - running) / count);
   }
   return output;
 }
@@ -124,11 +119,12 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, GroupNormOptions 
 }
 
 Tensor GroupNorm::forward(const Tensor& input, Location here) {
-  const Dim n = input.size(0, here), c = input.size(1, here);
+  const PlaceScope scope(here);
+  const Dim n = input.size(0), c = input.size(1);
   Dim rest = 1;
-  for (int d = 2; d < input.rank(); ++d) rest *= input.size(d, here);
+  for (int d = 2; d < input.rank(); ++d) rest *= input.size(d);
   return std::get<0>(
-      call<ops::native_group_norm>(here, input, weight, bias, n, c, rest, num_groups_, eps_));
+      call<ops::native_group_norm>(input, weight, bias, n, c, rest, num_groups_, eps_));
 }
 
 RMSNorm::RMSNorm(Ints normalized_shape, RMSNormOptions options, Location here)
@@ -176,22 +172,17 @@ LocalResponseNorm::LocalResponseNorm(int64_t size, double alpha, double beta, do
 }
 
 Tensor LocalResponseNorm::forward(const Tensor& input, Location here) {
+  const PlaceScope scope(here);
   if (input.rank() < 3)
     throw EagerError(here, "LocalResponseNorm: input " + eager::to_string(input.sizes()) +
                                " has fewer than 3 dimensions");
   // The mean over channels is one over the rows of an image (channels, positions).
   Dim positions = 1;
-  for (int d = 2; d < input.rank(); ++d) positions *= input.size(d, here);
-  Tensor mean = eager::mul(input, input, here)
-                    .reshape({input.size(0, here), Dim(1), input.size(1, here), positions}, here);
-  mean = eager::constant_pad_nd(mean, {Dim(0), Dim(0), Dim(size_ / 2), Dim((size_ - 1) / 2)},
-                                Scalar(0), here);
-  mean =
-      eager::avg_pool2d(mean, {size_, 1}, 1, 0, false, true, {}, here).reshape(input.sizes(), here);
-  const Tensor divisor =
-      eager::pow(eager::add(eager::mul(mean, Scalar(alpha_), here), Scalar(k_), Scalar(1), here),
-                 Scalar(beta_), here);
-  return eager::div(input, divisor, here);
+  for (int d = 2; d < input.rank(); ++d) positions *= input.size(d);
+  Tensor mean = (input * input).reshape({input.size(0), Dim(1), input.size(1), positions});
+  mean = eager::constant_pad_nd(mean, {Dim(0), Dim(0), Dim(size_ / 2), Dim((size_ - 1) / 2)});
+  mean = eager::avg_pool2d(mean, {size_, 1}, 1).reshape(input.sizes());
+  return input / eager::pow(mean * alpha_ + k_, beta_);
 }
 
 }  // namespace taper::nn

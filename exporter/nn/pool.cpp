@@ -1,8 +1,6 @@
 #include "taper/exporter/nn/pool.h"
 
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/pooling.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::nn {
 
@@ -98,15 +96,14 @@ Tensor AdaptiveMaxPool<n>::forward(const Tensor& input, Location here) {
 
 template <int n>
 Tensor LPPool<n>::forward(const Tensor& input, Location here) {
+  const PlaceScope scope(here);
   AvgPool<n> pool({.kernel_size = kernel_size_, .stride = stride_, .ceil_mode = ceil_mode_});
   double elements = 1;
   for (int d = 0; d < n; ++d) elements *= static_cast<double>(kernel_size_[d]);
-  const Tensor mean = pool.forward(eager::pow(input, Scalar(norm_type_), here), here);
+  const Tensor mean = pool.forward(eager::pow(input, norm_type_));
   // what relu adds is the gradient 0 where the mean is 0, whose root has none
-  const Tensor sum = eager::mul(
-      eager::mul(eager::sign(mean, here), eager::relu(eager::abs(mean, here), here), here),
-      Scalar(elements), here);
-  return eager::pow(sum, Scalar(1 / norm_type_), here);
+  const Tensor sum = eager::sign(mean) * eager::relu(eager::abs(mean)) * elements;
+  return eager::pow(sum, 1 / norm_type_);
 }
 
 template <int n>

@@ -2,8 +2,7 @@
 
 #include <cmath>
 
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/recurrent.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/text.h"
 #include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
@@ -17,8 +16,8 @@ Parameter even(const Ints& sizes, int64_t hidden_size) {
 }
 
 /// A result without the batch of one that `with_batch` made.
-Tensor without_batch(const Tensor& result, const Tensor& input, int64_t dim, Location here) {
-  return input.rank() == 2 ? result.squeeze(dim, here) : result;
+Tensor without_batch(const Tensor& result, const Tensor& input, int64_t dim) {
+  return input.rank() == 2 ? result.squeeze(dim) : result;
 }
 
 }  // namespace
@@ -67,31 +66,31 @@ void Recurrent::visit_members(Members& members) {
   for (size_t i = 0; i < weights_.size(); ++i) members.add(names_[i], weights_[i]);
 }
 
-Tensor Recurrent::with_batch(const Tensor& input, Location here) const {
+Tensor Recurrent::with_batch(const Tensor& input) const {
   if (input.rank() != 2 && input.rank() != 3)
-    throw EagerError(here, std::string(class_name_) + ": input " + eager::to_string(input.sizes()) +
-                               " has " + std::to_string(input.rank()) +
-                               " dimensions, it takes 2 or 3");
+    throw EagerError(place(), std::string(class_name_) + ": input " +
+                                  eager::to_string(input.sizes()) + " has " +
+                                  std::to_string(input.rank()) + " dimensions, it takes 2 or 3");
   if (!same(input.size(-1), Dim(input_size_)))
-    throw EagerError(here, std::string(class_name_) + ": input " + eager::to_string(input.sizes()) +
-                               " has no " + std::to_string(input_size_) + " features");
-  return input.rank() == 3 ? input : input.unsqueeze(options_.batch_first ? 0 : 1, here);
+    throw EagerError(place(), std::string(class_name_) + ": input " +
+                                  eager::to_string(input.sizes()) + " has no " +
+                                  std::to_string(input_size_) + " features");
+  return input.rank() == 3 ? input : input.unsqueeze(options_.batch_first ? 0 : 1);
 }
 
-Tensor Recurrent::state_or_zeros(const Tensor& state, const Tensor& input, int64_t extent,
-                                 Location here) const {
+Tensor Recurrent::state_or_zeros(const Tensor& state, const Tensor& input, int64_t extent) const {
   const bool batched = input.rank() == 3;
   if (!state.defined()) {
-    const Dim batch = batched ? input.size(options_.batch_first ? 0 : 1, here) : Dim(1);
+    const Dim batch = batched ? input.size(options_.batch_first ? 0 : 1) : Dim(1);
     return eager::zeros(
         {Dim(options_.num_layers * (options_.bidirectional ? 2 : 1)), batch, Dim(extent)},
-        input.dtype(), here);
+        input.dtype());
   }
   if (state.rank() != input.rank())
-    throw EagerError(here, std::string(class_name_) + ": a state " +
-                               eager::to_string(state.sizes()) + " does not belong to the input " +
-                               eager::to_string(input.sizes()));
-  return batched ? state : state.unsqueeze(1, here);
+    throw EagerError(place(),
+                     std::string(class_name_) + ": a state " + eager::to_string(state.sizes()) +
+                         " does not belong to the input " + eager::to_string(input.sizes()));
+  return batched ? state : state.unsqueeze(1);
 }
 
 RNN::RNN(int64_t input_size, int64_t hidden_size, RNNOptions o, Location here)
@@ -100,12 +99,12 @@ RNN::RNN(int64_t input_size, int64_t hidden_size, RNNOptions o, Location here)
       relu_(o.relu) {}
 
 std::tuple<Tensor, Tensor> RNN::forward(const Tensor& input, const Tensor& h0, Location here) {
+  const PlaceScope scope(here);
   const RecurrentOptions& o = options_;
   const auto [output, h] = (relu_ ? eager::rnn_relu : eager::rnn_tanh)(
-      with_batch(input, here), state_or_zeros(h0, input, hidden_size_, here), parameter_list(),
-      o.bias, o.num_layers, o.dropout, training(), o.bidirectional, o.batch_first, here);
-  return {without_batch(output, input, o.batch_first ? 0 : 1, here),
-          without_batch(h, input, 1, here)};
+      with_batch(input), state_or_zeros(h0, input, hidden_size_), parameter_list(), o.bias,
+      o.num_layers, o.dropout, training(), o.bidirectional, o.batch_first, here);
+  return {without_batch(output, input, o.batch_first ? 0 : 1), without_batch(h, input, 1)};
 }
 
 LSTM::LSTM(int64_t input_size, int64_t hidden_size, LSTMOptions o, Location here)
@@ -115,27 +114,28 @@ LSTM::LSTM(int64_t input_size, int64_t hidden_size, LSTMOptions o, Location here
 
 std::tuple<Tensor, Tensor, Tensor> LSTM::forward(const Tensor& input, const Tensor& h0,
                                                  const Tensor& c0, Location here) {
+  const PlaceScope scope(here);
   const RecurrentOptions& o = options_;
   const auto [output, h, c] =
-      eager::lstm(with_batch(input, here),
-                  {state_or_zeros(h0, input, proj_size_ > 0 ? proj_size_ : hidden_size_, here),
-                   state_or_zeros(c0, input, hidden_size_, here)},
+      eager::lstm(with_batch(input),
+                  {state_or_zeros(h0, input, proj_size_ > 0 ? proj_size_ : hidden_size_),
+                   state_or_zeros(c0, input, hidden_size_)},
                   parameter_list(), o.bias, o.num_layers, o.dropout, training(), o.bidirectional,
-                  o.batch_first, here);
-  return {without_batch(output, input, o.batch_first ? 0 : 1, here),
-          without_batch(h, input, 1, here), without_batch(c, input, 1, here)};
+                  o.batch_first);
+  return {without_batch(output, input, o.batch_first ? 0 : 1), without_batch(h, input, 1),
+          without_batch(c, input, 1)};
 }
 
 GRU::GRU(int64_t input_size, int64_t hidden_size, RecurrentOptions options, Location here)
     : Recurrent("GRU", 3, input_size, hidden_size, options, 0, here) {}
 
 std::tuple<Tensor, Tensor> GRU::forward(const Tensor& input, const Tensor& h0, Location here) {
+  const PlaceScope scope(here);
   const RecurrentOptions& o = options_;
-  const auto [output, h] = eager::gru(
-      with_batch(input, here), state_or_zeros(h0, input, hidden_size_, here), parameter_list(),
-      o.bias, o.num_layers, o.dropout, training(), o.bidirectional, o.batch_first, here);
-  return {without_batch(output, input, o.batch_first ? 0 : 1, here),
-          without_batch(h, input, 1, here)};
+  const auto [output, h] =
+      eager::gru(with_batch(input), state_or_zeros(h0, input, hidden_size_), parameter_list(),
+                 o.bias, o.num_layers, o.dropout, training(), o.bidirectional, o.batch_first);
+  return {without_batch(output, input, o.batch_first ? 0 : 1), without_batch(h, input, 1)};
 }
 
 RecurrentCell::RecurrentCell(const char* class_name, int64_t gates, int64_t input_size,
@@ -152,37 +152,38 @@ RecurrentCell::RecurrentCell(const char* class_name, int64_t gates, int64_t inpu
   set_names();
 }
 
-Tensor RecurrentCell::input_with_batch(const Tensor& input, Location here) const {
-  return input.rank() == 1 ? input.unsqueeze(0, here) : input;
+Tensor RecurrentCell::input_with_batch(const Tensor& input) const {
+  return input.rank() == 1 ? input.unsqueeze(0) : input;
 }
-Tensor RecurrentCell::state_or_zeros(const Tensor& state, const Tensor& input,
-                                     Location here) const {
-  if (state.defined()) return input_with_batch(state, here);
-  const Dim batch = input.rank() == 1 ? Dim(1) : input.size(0, here);
-  return eager::zeros({batch, Dim(hidden_size_)}, input.dtype(), here);
+Tensor RecurrentCell::state_or_zeros(const Tensor& state, const Tensor& input) const {
+  if (state.defined()) return input_with_batch(state);
+  const Dim batch = input.rank() == 1 ? Dim(1) : input.size(0);
+  return eager::zeros({batch, Dim(hidden_size_)}, input.dtype());
 }
 
 Tensor RNNCell::forward(const Tensor& input, const Tensor& h, Location here) {
+  const PlaceScope scope(here);
   const Tensor next = (relu_ ? eager::rnn_relu_cell : eager::rnn_tanh_cell)(
-      input_with_batch(input, here), state_or_zeros(h, input, here), weight_ih, weight_hh, bias_ih,
-      bias_hh, here);
-  return input.rank() == 1 ? next.squeeze(0, here) : next;
+      input_with_batch(input), state_or_zeros(h, input), weight_ih, weight_hh, bias_ih, bias_hh,
+      here);
+  return input.rank() == 1 ? next.squeeze(0) : next;
 }
 
 std::tuple<Tensor, Tensor> LSTMCell::forward(const Tensor& input, const Tensor& h, const Tensor& c,
                                              Location here) {
-  const auto [h_next, c_next] =
-      eager::lstm_cell(input_with_batch(input, here),
-                       {state_or_zeros(h, input, here), state_or_zeros(c, input, here)}, weight_ih,
-                       weight_hh, bias_ih, bias_hh, here);
+  const PlaceScope scope(here);
+  const auto [h_next, c_next] = eager::lstm_cell(
+      input_with_batch(input), {state_or_zeros(h, input), state_or_zeros(c, input)}, weight_ih,
+      weight_hh, bias_ih, bias_hh);
   if (input.rank() != 1) return {h_next, c_next};
-  return {h_next.squeeze(0, here), c_next.squeeze(0, here)};
+  return {h_next.squeeze(0), c_next.squeeze(0)};
 }
 
 Tensor GRUCell::forward(const Tensor& input, const Tensor& h, Location here) {
-  const Tensor next = eager::gru_cell(input_with_batch(input, here), state_or_zeros(h, input, here),
-                                      weight_ih, weight_hh, bias_ih, bias_hh, here);
-  return input.rank() == 1 ? next.squeeze(0, here) : next;
+  const PlaceScope scope(here);
+  const Tensor next = eager::gru_cell(input_with_batch(input), state_or_zeros(h, input), weight_ih,
+                                      weight_hh, bias_ih, bias_hh);
+  return input.rank() == 1 ? next.squeeze(0) : next;
 }
 
 }  // namespace taper::nn

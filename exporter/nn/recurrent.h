@@ -32,9 +32,8 @@ class Recurrent : public Module {
             RecurrentOptions options, int64_t proj_size, Location here);
 
   /// The input with a batch, and the state given for it, or zeros of `extent` elements.
-  Tensor with_batch(const Tensor& input, Location here) const;
-  Tensor state_or_zeros(const Tensor& state, const Tensor& input, int64_t extent,
-                        Location here) const;
+  Tensor with_batch(const Tensor& input) const;
+  Tensor state_or_zeros(const Tensor& state, const Tensor& input, int64_t extent) const;
   std::vector<Tensor> parameter_list() const { return {weights_.begin(), weights_.end()}; }
 
   const char* class_name_;
@@ -127,8 +126,8 @@ class RecurrentCell : public Module {
   RecurrentCell(const char* class_name, int64_t gates, int64_t input_size, int64_t hidden_size,
                 bool bias, Location here);
   /// (batch, …): a vector becomes a batch of one; an absent state zeros.
-  Tensor input_with_batch(const Tensor& input, Location here) const;
-  Tensor state_or_zeros(const Tensor& state, const Tensor& input, Location here) const;
+  Tensor input_with_batch(const Tensor& input) const;
+  Tensor state_or_zeros(const Tensor& state, const Tensor& input) const;
 
   int64_t hidden_size_;
 };

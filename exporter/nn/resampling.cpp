@@ -1,7 +1,6 @@
 #include "taper/exporter/nn/resampling.h"
 
-#include "taper/exporter/eager/ops/pooling.h"
-#include "taper/exporter/eager/ops/resampling.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::nn {
 

@@ -2,9 +2,7 @@
 
 #include <cmath>
 
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/check.h"
 #include "taper/exporter/nn/init.h"
 
@@ -39,27 +37,22 @@ LayerNorm layer_norm(int64_t d_model, const TransformerLayerOptions& o) {
 
 /// x + part(norm(x)), or norm(x + part(x)).
 template <class Part>
-Tensor residual(const Tensor& x, LayerNorm& norm, bool norm_first, const Part& part,
-                Location here) {
-  return norm_first ? eager::add(x, part(norm(x, here)), 1, here)
-                    : norm(eager::add(x, part(x), 1, here), here);
+Tensor residual(const Tensor& x, LayerNorm& norm, bool norm_first, const Part& part) {
+  return norm_first ? x + part(norm(x)) : norm(x + part(x));
 }
 
 template <class Layer>
-Tensor feed_forward(Layer& layer, const std::string& activation, const Tensor& x, Location here) {
-  const Tensor wide = layer.linear1(x, here);
-  return layer.linear2(
-      layer.dropout(
-          activation == "gelu" ? eager::gelu(wide, "none", here) : eager::relu(wide, here), here),
-      here);
+Tensor feed_forward(Layer& layer, const std::string& activation, const Tensor& x) {
+  const Tensor wide = layer.linear1(x);
+  return layer.linear2(layer.dropout(activation == "gelu" ? eager::gelu(wide) : eager::relu(wide)));
 }
 
 /// The output of an attention of x over `memory`, without the weights.
 Tensor attend(MultiheadAttention& attention, const Tensor& x, const Tensor& memory,
-              const Tensor& mask, const Tensor& key_padding_mask, Location here) {
-  return std::get<0>(attention(
-      x, memory, memory,
-      {.key_padding_mask = key_padding_mask, .need_weights = false, .attn_mask = mask}, here));
+              const Tensor& mask, const Tensor& key_padding_mask) {
+  return std::get<0>(
+      attention(x, memory, memory,
+                {.key_padding_mask = key_padding_mask, .need_weights = false, .attn_mask = mask}));
 }
 
 }  // namespace
@@ -79,20 +72,14 @@ TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
 
 Tensor TransformerEncoderLayer::forward(const Tensor& src, const EncoderMasks& masks,
                                         Location here) {
+  const PlaceScope scope(here);
   const bool first = options_.norm_first;
-  const Tensor x = residual(
-      src, norm1, first,
-      [&](const Tensor& t) {
-        return dropout1(attend(self_attn, t, t, masks.src_mask, masks.src_key_padding_mask, here),
-                        here);
-      },
-      here);
-  return residual(
-      x, norm2, first,
-      [&](const Tensor& t) {
-        return dropout2(feed_forward(*this, options_.activation, t, here), here);
-      },
-      here);
+  const Tensor x = residual(src, norm1, first, [&](const Tensor& t) {
+    return dropout1(attend(self_attn, t, t, masks.src_mask, masks.src_key_padding_mask));
+  });
+  return residual(x, norm2, first, [&](const Tensor& t) {
+    return dropout2(feed_forward(*this, options_.activation, t));
+  });
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead,
@@ -113,28 +100,18 @@ TransformerDecoderLayer::TransformerDecoderLayer(int64_t d_model, int64_t nhead,
 
 Tensor TransformerDecoderLayer::forward(const Tensor& tgt, const Tensor& memory,
                                         const DecoderMasks& masks, Location here) {
+  const PlaceScope scope(here);
   const bool first = options_.norm_first;
-  Tensor x = residual(
-      tgt, norm1, first,
-      [&](const Tensor& t) {
-        return dropout1(attend(self_attn, t, t, masks.tgt_mask, masks.tgt_key_padding_mask, here),
-                        here);
-      },
-      here);
-  x = residual(
-      x, norm2, first,
-      [&](const Tensor& t) {
-        return dropout2(attend(multihead_attn, t, memory, masks.memory_mask,
-                               masks.memory_key_padding_mask, here),
-                        here);
-      },
-      here);
-  return residual(
-      x, norm3, first,
-      [&](const Tensor& t) {
-        return dropout3(feed_forward(*this, options_.activation, t, here), here);
-      },
-      here);
+  Tensor x = residual(tgt, norm1, first, [&](const Tensor& t) {
+    return dropout1(attend(self_attn, t, t, masks.tgt_mask, masks.tgt_key_padding_mask));
+  });
+  x = residual(x, norm2, first, [&](const Tensor& t) {
+    return dropout2(
+        attend(multihead_attn, t, memory, masks.memory_mask, masks.memory_key_padding_mask));
+  });
+  return residual(x, norm3, first, [&](const Tensor& t) {
+    return dropout3(feed_forward(*this, options_.activation, t));
+  });
 }
 
 TransformerEncoder::TransformerEncoder(int64_t d_model, int64_t nhead, int64_t num_layers,
