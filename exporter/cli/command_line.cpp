@@ -57,7 +57,6 @@ std::string full_name(const CLI::App& app) {
 }  // namespace
 
 Option Option::required() { return option_->required(), *this; }
-Option Option::value_name(const char* name) { return option_->type_name(name), *this; }
 Option Option::shows_default() { return option_->capture_default_str(), *this; }
 Option Option::one_value() { return option_->allow_extra_args(false), *this; }
 Option Option::separated_by(char separator) { return option_->delimiter(separator), *this; }
@@ -86,7 +85,11 @@ Option Option::excludes(Option other) { return option_->excludes(other.option_),
 
 template <class T>
 Option Command::option(const char* names, T& value, const char* help) {
-  return Option(command_->add_option(names, value, help));
+  const std::string text = names;
+  const size_t end = text.find(' ');
+  CLI::Option* option = command_->add_option(text.substr(0, end), value, help);
+  if (end != text.npos) option->type_name(text.substr(end + 1));
+  return Option(option);
 }
 template Option Command::option(const char*, std::string&, const char*);
 template Option Command::option(const char*, int&, const char*);

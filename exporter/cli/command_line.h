@@ -34,7 +34,6 @@ class UsageError : public std::runtime_error {
 class Option {
  public:
   Option required();
-  Option value_name(const char* name);  ///< what the help calls the value: "FILE"
   Option shows_default();               ///< the help shows what the variable holds now
   Option one_value();                   ///< takes one value, each time that it is given
   Option separated_by(char separator);  ///< takes several values in one argument
@@ -53,8 +52,9 @@ class Option {
 /// A command that is being described. Its variables must live as long as the command line.
 class Command {
  public:
-  /// `names` are "-o,--output", say; a name without dashes is an argument's. `T`: std::string, int,
-  /// int64_t, double, std::optional<double>, or a vector of std::string or double.
+  /// `names` are "-o,--output FILE", say: the help calls the value FILE. A name without dashes is
+  /// an argument's. `T`: std::string, int, int64_t, double, std::optional<double>, or a vector of
+  /// std::string or double.
   template <class T>
   Option option(const char* names, T& value, const char* help);
   Option flag(const char* names, bool& given, const char* help);

@@ -1,5 +1,4 @@
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <ostream>
 #include <set>
@@ -170,57 +169,45 @@ void add_export_command(CommandLine& line, std::ostream& out) {
       .option("file", options->files,
               "PyTorch models (.pt2), each a method of the program; or one program (.taper)")
       .required();
-  command.option("-o,--output", options->output, "The program to write from the .pt2 files")
-      .value_name("FILE.taper");
-  command
-      .option("--weights", options->weights,
-              "Writes weights of 1 KiB or more to this file, or adds them: programs can share it. "
-              "Keep it beside the program")
-      .value_name("FILE.taper");
+  command.option("-o,--output FILE.taper", options->output,
+                 "The program to write from the .pt2 files");
+  command.option(
+      "--weights FILE.taper", options->weights,
+      "Writes weights of 1 KiB or more to this file, or adds them: programs can share it. "
+      "Keep it beside the program");
   command
       .option(
-          "--slot", options->slots,
+          "--slot NAME", options->slots,
           "A weight that the app gives at load, by its name in the model (ModuleOptions::slots)")
-      .value_name("NAME")
       .one_value();
   add_import_options(command, options->import);
   const Option exact = command.flag("--exact", options->exact,
                                     "Runs only passes that keep every bit of eager's results");
   command
-      .option("--dtype", options->dtype,
+      .option("--dtype DTYPE", options->dtype,
               "Stores weights and computes in f16 or bf16; inputs and outputs keep their dtypes")
       .one_of({"f32", "f16", "bf16"})
       .shows_default()
-      .value_name("DTYPE")
       .excludes(exact);
   command.flag("--no-tests", options->no_tests,
                "Leaves out the test made from a model's example inputs");
+  command.option("--kernels FILE.cpp", options->kernels,
+                 "Writes NAME_kernels: the table of exactly the kernels that the program needs");
+  command.option("--array FILE.cpp", options->array, "Writes NAME_taper: the bytes of the program");
+  command.option("--header FILE.h", options->header,
+                 "Declares both, and says how much memory the program needs");
   command
-      .option("--kernels", options->kernels,
-              "Writes NAME_kernels: the table of exactly the kernels that the program needs")
-      .value_name("FILE.cpp");
-  command.option("--array", options->array, "Writes NAME_taper: the bytes of the program")
-      .value_name("FILE.cpp");
-  command
-      .option("--header", options->header,
-              "Declares both, and says how much memory the program needs")
-      .value_name("FILE.h");
-  command
-      .option("--target", options->target,
+      .option("--target TARGET", options->target,
               "The machine that runs the program; default: any machine of this architecture")
-      .one_of(Target::names())
-      .value_name("TARGET");
+      .one_of(Target::names());
+  command.option("--memory BYTES", options->memory,
+                 "Refuses a program whose activations, inputs, outputs and states take more");
   command
-      .option("--memory", options->memory,
-              "Refuses a program whose activations, inputs, outputs and states take more")
-      .value_name("BYTES");
-  command
-      .option("--print-after", options->print_after,
+      .option("--print-after PASS", options->print_after,
               "Prints the graph after a pass, and what the pass did and why it left nodes alone")
-      .one_of(passes::pass_names())
-      .value_name("PASS");
-  command.option("--name", options->name, "The NAME in the C++ sources; default: the file's name")
-      .value_name("NAME");
+      .one_of(passes::pass_names());
+  command.option("--name NAME", options->name,
+                 "The NAME in the C++ sources; default: the file's name");
   command.footer(R"(Examples:
   taper export model.pt2 -o model.taper
   taper export encoder.pt2 decoder.pt2 -o speech.taper

@@ -21,10 +21,9 @@ std::string check_divisor(const std::string& text) {
 
 void add_input_options(Command& command, InputOptions& options) {
   command
-      .option("--input", options.given,
+      .option("--input [NAME=]FILE", options.given,
               "Sets the next input, or the input NAME, from .npy, .png, .jpg or "
               ".safetensors[:TENSOR]; NAME=NUMBER sets a number")
-      .value_name("[NAME=]FILE")
       .one_value();
   command
       .option("--resize", options.pictures.resize,

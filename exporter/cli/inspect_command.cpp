@@ -62,9 +62,8 @@ void add_inspect_command(CommandLine& line, std::ostream& out) {
   command.option("--method", options->method, "Prints only this method; default: all methods");
   command
       .option(
-          "--graph", options->graph,
+          "--graph FILE", options->graph,
           "Draws the graphs of the methods as a page, FILE.html, on which modules open and close")
-      .value_name("FILE")
       .checked_by(check_picture);
   command.flag("--json", options->json, "Prints JSON instead of text; sizes are in bytes");
   add_import_options(command, options->import);

@@ -143,9 +143,8 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
   command.option("file", options->file, "The program (.taper) or PyTorch model (.pt2)").required();
   command.option("--method", options->method, "The method; default: forward, or the only method");
   command
-      .option("--dim", options->dims,
+      .option("--dim NAME=NUMBER", options->dims,
               "Sets a symbolic size of inputs that are not given; default: 1, or its minimum")
-      .value_name("NAME=NUMBER")
       .one_value();
   add_input_options(command, options->inputs);
   command
@@ -157,10 +156,8 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
   add_verify_option(command, options->import);
   add_read_option(command, options->import);
   command.flag("--by-time", options->by_time, "Sorts by time, the slowest instruction first");
-  command
-      .option("--trace", options->trace,
-              "Writes every event to this file, for Perfetto or chrome://tracing")
-      .value_name("FILE.json");
+  command.option("--trace FILE.json", options->trace,
+                 "Writes every event to this file, for Perfetto or chrome://tracing");
   command.footer(R"(Inputs that are not given are random numbers, or zeros for integers.
 
 Examples:

@@ -1,6 +1,5 @@
 #include "taper/exporter/cli/program_source.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "taper/exporter/cli/command_line.h"
@@ -153,16 +152,14 @@ void require_prepared(const std::filesystem::path& program, const std::vector<st
 }  // namespace
 
 void add_import_options(Command& command, ImportChoice& choice) {
-  command.option("--model", choice.model, "The model to use, if a .pt2 holds several")
-      .value_name("NAME");
+  command.option("--model NAME", choice.model, "The model to use, if a .pt2 holds several");
   command
-      .option("--dim", choice.dims,
+      .option("--dim NAME=LOW..HIGH", choice.dims,
               "Gives a size of a .pt2 narrower bounds. Repeat the option for several sizes.\n"
               "  s77=1..64           a symbol of the file\n"
               "  x.0=batch:1..64     dimension 0 of input x, and its name\n"
               "  x.0=1               dimension 0 of input x, fixed\n"
               "  \"u0*u1=1..16\"      an expression")
-      .value_name("NAME=LOW..HIGH")
       .one_value();
 }
 

@@ -105,28 +105,23 @@ void add_run_command(CommandLine& line, std::ostream& out) {
   add_input_options(command, options->inputs);
   command
       .option(
-          "--output", options->outputs,
+          "--output [NAME=]FILE", options->outputs,
           "Writes an output: NAME=FILE.npy, FILE.npy for the only one, FILE.safetensors for all")
-      .value_name("[NAME=]FILE")
       .one_value();
   command
       .option("--top", options->top,
               "For an output of scores: how many classes to print; 0 prints numbers")
       .shows_default()
       .in_range(0, 1'000'000);
-  command
-      .option("--labels", options->labels,
-              "A text file with the name of each class, one on each line")
-      .value_name("FILE");
+  command.option("--labels FILE", options->labels,
+                 "A text file with the name of each class, one on each line");
   add_threads_option(command, options->threads);
   add_verify_option(command, options->import);
   add_read_option(command, options->import);
-  command
-      .option("--load-states", options->load_states, "Reads states from this file before the run")
-      .value_name("FILE.safetensors");
-  command
-      .option("--save-states", options->save_states, "Writes all states to this file after the run")
-      .value_name("FILE.safetensors");
+  command.option("--load-states FILE.safetensors", options->load_states,
+                 "Reads states from this file before the run");
+  command.option("--save-states FILE.safetensors", options->save_states,
+                 "Writes all states to this file after the run");
   command.footer(R"(Examples:
   taper run lenet.taper --input digit.png
   taper run model.pt2 --input photo.jpg --resize 256 --crop 224 --imagenet --labels labels.txt
