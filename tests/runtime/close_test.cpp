@@ -1,6 +1,5 @@
 // How programs, sessions and methods end: in which order, what is told, and what is left.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <thread>
 
@@ -89,16 +88,14 @@ Error close_all(Program program, Session session, Method method) {
 }
 
 TEST(close, ends_everything_in_three_calls) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   EXPECT_EQ(close_all(loaded.program->value(), loaded.session->value(), method), Error::ok);
 }
 
 // ---- closed handles ----
 
 TEST(close, leaves_a_method_without_anything) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   ASSERT_EQ(execute(method, 2), Error::ok);
   Method copy = method;
   ASSERT_EQ(method.close(), Error::ok);
@@ -204,8 +201,8 @@ TEST(close, lets_the_same_memory_serve_again) {
 // ---- kernels that hold something ----
 
 TEST_F(close_of, methods_is_told_to_kernels_once_for_each_plan) {
-  Loaded loaded(sums_program(), {}, holding_kernels);
-  ASSERT_LOADED(method, loaded);  // `requirements` prepared, too
+  ASSERT_LOADS(method, loaded, sums_program(), {},
+               holding_kernels);  // `requirements` prepared, too
   EXPECT_EQ(held, 2);
   EXPECT_EQ(ended, 2);
   for (const index_t batch : {1, 8, 3}) EXPECT_EQ(execute(method, batch), Error::ok);
@@ -218,8 +215,7 @@ TEST_F(close_of, methods_is_told_to_kernels_once_for_each_plan) {
 }
 
 TEST_F(close_of, plans_whose_later_prepare_failed_is_told) {
-  Loaded loaded(sums_program(), {}, holding_kernels);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program(), {}, holding_kernels);
   refused_size = 3;
   EXPECT_EQ(execute(method, 3), Error::not_supported);
   EXPECT_EQ(held, 2);

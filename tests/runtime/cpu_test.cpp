@@ -1,9 +1,6 @@
 #include "taper/runtime/platform/cpu.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "../support/environment.h"
 

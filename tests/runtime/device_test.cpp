@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "fake_device.h"
 #include "programs.h"
@@ -7,9 +6,6 @@
 namespace taper::test {
 namespace {
 
-using format::InstructionKind;
-using format::Region;
-using format::Storage;
 using testing::ElementsAre;
 using testing::StrEq;
 
@@ -25,7 +21,7 @@ ProgramFile device_program() {
   p.constants[w].space = 1;
   const uint32_t initial = p.constant<float>("initial", {4}, {100, 100, 100, 100});
   const uint32_t total = p.state("total", {4}, DType::f32, initial, 1);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t four = m.shape({m.literal(4)}), bytes = m.literal(16);
   const uint32_t x = m.value(Storage::buffer, m.buffer(bytes, {}, Region::io), four);
   const uint32_t y = m.value(Storage::buffer, m.buffer(bytes), four);
@@ -42,7 +38,6 @@ ProgramFile device_program() {
   m.run(host_add, {m.tensor(y), m.tensor(y), m.tensor(y2)});
   m.input("x", x);
   m.output("y", y2);
-  p.methods.push_back(m);
   return p;
 }
 
@@ -236,7 +231,7 @@ ProgramFile device_io_program() {
   p.spaces = {"cpu", "fake"};
   p.queues = {format::Queue(0), format::Queue(1)};
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32}, 1);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t four = m.shape({m.literal(4)}), bytes = m.literal(16);
   const uint32_t x_buffer = m.buffer(bytes, {}, Region::io, 1);
   const uint32_t x = m.value(Storage::buffer, x_buffer, four),
@@ -248,7 +243,6 @@ ProgramFile device_io_program() {
   m.instruction(InstructionKind::copy, 0, {m.tensor(y), m.tensor(result)}, 0, 1);
   m.input("x", x);
   m.output("y", result);
-  p.methods.push_back(m);
   return p;
 }
 
@@ -286,7 +280,7 @@ TEST(device, is_waited_for_before_a_size_is_read_that_it_writes) {
   p.spaces = {"cpu", "fake"};
   p.queues = {format::Queue(0), format::Queue(1)};
   const uint32_t join = p.kernel(ops::join, {DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t one = m.shape({m.literal(1)}), eight = m.literal(8);
   const uint32_t n = io_tensor(m, {m.literal(1)}, DType::i64), x = io_tensor(m, {m.literal(4)}),
                  y = io_tensor(m, {m.literal(4)});
@@ -305,7 +299,6 @@ TEST(device, is_waited_for_before_a_size_is_read_that_it_writes) {
   m.run(join, {m.tensors({x_part}), m.tensor(y_part)});
   m.input("n", n), m.input("x", x);
   m.output("y", y_part);
-  p.methods.push_back(m);
   OnDevice on(p);
   ASSERT_TRUE(on.method != nullptr && on.method->ok());
   Method& method = on.method->value();

@@ -16,15 +16,6 @@ struct Rule<test::ops::many> {
 
 namespace test {
 
-using format::ArgumentForm;
-using format::ArgumentKind;
-using format::InstructionKind;
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
-
 namespace {
 
 Error run_many(Context&, Maybe<View<const float>>, MaybeViewList<const float>, int64_t count,

@@ -174,6 +174,14 @@ struct Edit {
   const char* what;
   std::function<void(Everything&)> make;
 };
+/// An Edit by expressions of `e`, and of its method's tables `m`.
+#define EDIT(what, ...)                      \
+  Edit {                                     \
+    what, [](Everything& e) {                \
+      [[maybe_unused]] auto& m = e.method(); \
+      __VA_ARGS__;                           \
+    }                                        \
+  }
 /// A refusal in the source, by its message, and all that must meet it.
 struct Refusal {
   const char* message;

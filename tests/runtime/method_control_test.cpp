@@ -1,6 +1,5 @@
 // Branches, loops, sizes that instructions bind, and limits.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 
@@ -9,12 +8,6 @@
 namespace taper::test {
 namespace {
 
-using format::InstructionKind;
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
 using testing::ElementsAre;
 using testing::StrEq;
 
@@ -23,7 +16,7 @@ using testing::StrEq;
 ProgramFile loop_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t shape = m.shape({m.literal(4)}), scalar = m.shape({});
   const uint32_t x = m.value(Storage::buffer, m.buffer(m.literal(16), {}, Region::io), shape);
   const uint32_t count =
@@ -42,13 +35,11 @@ ProgramFile loop_program() {
   m.input("x", x);
   m.input("count", count);
   m.output("y", y);
-  p.methods.push_back(m);
   return p;
 }
 
 TEST(method, loops_and_branches_within_limits) {
-  Loaded loaded(loop_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, loop_program());
   const float x[] = {1, 2, 3, 4};
   for (int64_t count : {3, 0, 10}) {
     ASSERT_EQ(method.set_input(0, x), Error::ok);
@@ -75,7 +66,7 @@ TEST(method, loops_and_branches_within_limits) {
 ProgramFile late_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t one = m.shape({m.literal(1)});
   const uint32_t n =
       m.value(Storage::buffer, m.buffer(m.literal(8), {}, Region::io), one, DType::i64);
@@ -93,13 +84,11 @@ ProgramFile late_program() {
   m.input("n", n);
   m.input("x", whole);
   m.output("y", y);
-  p.methods.push_back(m);
   return p;
 }
 
 TEST(method, binds_symbols_that_instructions_wrote) {
-  Loaded loaded(late_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, late_program());
   float first = 1;
   for (int64_t n : {2, 4, 0, 4, 1, 1}) {
     const float x[] = {first, first + 1, first + 2, first + 3};
@@ -122,7 +111,7 @@ ProgramFile late_total_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   const uint32_t total = p.state("total", {4}, DType::f32);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = io_tensor(m, {m.literal(1)}, DType::i64), x = io_tensor(m, {m.literal(4)});
   const uint32_t copy =
       m.value(Storage::buffer, m.buffer(m.literal(8)), m.shape({m.literal(1)}), DType::i64);
@@ -138,7 +127,6 @@ ProgramFile late_total_program() {
   m.checks.push_back({m.node(Operation::not_equal, NumberType::boolean, k, m.literal(0)),
                       "k is {}, and must not be 0",
                       {k}});
-  p.methods.push_back(m);
   return p;
 }
 
@@ -151,8 +139,7 @@ std::vector<float> total_of(const Loaded& loaded, size_t count) {
 }
 
 TEST(method, forgets_what_instructions_bound_when_it_begins_again) {
-  Loaded loaded(late_total_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, late_total_program());
   const float ones[] = {1, 1, 1, 1};
   const int64_t three = 3;
   ASSERT_EQ(method.set_input(0, &three), Error::ok);
@@ -165,8 +152,7 @@ TEST(method, forgets_what_instructions_bound_when_it_begins_again) {
 
 // Until `k` is bound it is 0, and the check waits; that it is 0 afterwards, too, changes nothing.
 TEST(method, evaluates_checks_when_an_instruction_binds_what_they_ask_for) {
-  Loaded loaded(late_total_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, late_total_program());
   for (const int64_t n : {2, 0, 1}) {
     ASSERT_EQ(method.set_input(0, &n), Error::ok);
     EXPECT_EQ(method.execute(), n == 0 ? Error::invalid_argument : Error::ok) << n;
@@ -181,7 +167,7 @@ TEST(method, prepares_again_what_an_iteration_of_a_loop_resizes) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   const uint32_t total = p.state("total", {4}, DType::f32);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t x = io_tensor(m, {m.literal(4)});
   const uint32_t k = m.of_symbol(m.symbol(SymbolSource::loop_counter, 0, 0, 0, 4));
   const uint32_t part = m.shape({k});
@@ -192,9 +178,7 @@ TEST(method, prepares_again_what_an_iteration_of_a_loop_resizes) {
   m.instruction(InstructionKind::loop_end, 0, {},
                 m.node(Operation::less, NumberType::boolean, k, m.literal(4)));
   m.input("x", x);
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   const float ones[] = {1, 1, 1, 1};
   ASSERT_EQ(method.set_input(0, ones), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
@@ -209,12 +193,11 @@ ProgramFile three_steps_program() {
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   const uint32_t total =
       p.state("total", {2}, DType::f32, p.constant<float>("total.initial", {2}, {10, 20}));
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t two = m.literal(2);
   const uint32_t x = io_tensor(m, {two}), t = m.value(Storage::state, total, m.shape({two}));
   for (int i = 0; i < 3; ++i) m.run(add, {m.tensor(t), m.tensor(x), m.tensor(t)});
   m.input("x", x);
-  p.methods.push_back(m);
   return p;
 }
 
@@ -225,8 +208,7 @@ Limits steps(uint64_t count) {
 }
 
 TEST(method, runs_exactly_as_many_instructions_as_the_limit_says) {
-  Loaded loaded(three_steps_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, three_steps_program());
   const float x[] = {1, 2};
   ASSERT_EQ(method.set_input(0, x), Error::ok);
   for (const int limit : {0, 1, 2, 3, 4}) {
@@ -244,8 +226,7 @@ TEST(method, runs_exactly_as_many_instructions_as_the_limit_says) {
 
 // A copy, a branch, the beginning of the loop, and for each iteration an addition and its end.
 TEST(method, counts_each_iteration_of_a_loop_against_the_limit) {
-  Loaded loaded(loop_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, loop_program());
   const float x[] = {1, 2, 3, 4};
   ASSERT_EQ(method.set_input(0, x), Error::ok);
   for (const int64_t count : {0, 1, 3, 10}) {
@@ -259,8 +240,7 @@ TEST(method, counts_each_iteration_of_a_loop_against_the_limit) {
 
 // Preparing an instruction for a size that was bound just now is no step of its own.
 TEST(method, counts_an_instruction_once_whether_or_not_it_is_prepared_again) {
-  Loaded loaded(late_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, late_program());
   const float x[] = {1, 2, 3, 4};
   ASSERT_EQ(method.set_input(1, x), Error::ok);
   for (const int64_t n : {2, 3, 3, 0}) {
@@ -287,8 +267,7 @@ Kernel cancelling_add() {
 TEST(method, stops_before_the_next_instruction_when_it_is_cancelled) {
   const Kernel add = cancelling_add();
   const Kernel* const set[] = {&add};
-  Loaded loaded(three_steps_program(), {}, set);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, three_steps_program(), {}, set);
   const float x[] = {1, 2};
   ASSERT_EQ(method.set_input(0, x), Error::ok);
   Limits limits;

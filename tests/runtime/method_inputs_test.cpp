@@ -1,27 +1,18 @@
 // What a method takes as input: sizes within its memory, sizes that fit each other, numbers,
 // memory of the caller's.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "programs.h"
 
 namespace taper::test {
 namespace {
 
-using format::ArgumentForm;
-using format::ArgumentKind;
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StrEq;
 
 TEST(method, copies_strided_inputs) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   float columns[] = {1, 5, 2, 6, 3, 7, 4, 8};  // the transpose of (2, 4)
   Shape shape = Shape::dense(std::vector<index_t>{2, 4});
   shape.strides[0] = 1, shape.strides[1] = 2;
@@ -31,8 +22,7 @@ TEST(method, copies_strided_inputs) {
 }
 
 TEST(method, copies_elements_whose_sizes_are_given) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   const float row[] = {1, 2, 3, 4};
   ASSERT_EQ(method.set_input(0, row, {1, 4}), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
@@ -46,8 +36,7 @@ TEST(method, copies_elements_whose_sizes_are_given) {
 
 // A plain pointer says nothing of its batch: neither the largest one nor the last one is meant.
 TEST(method, refuses_elements_without_sizes_where_a_size_is_symbolic) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   const float row[] = {1, 2, 3, 4};
   EXPECT_EQ(method.set_input(0, row), Error::invalid_argument);
   EXPECT_THAT(method.last_error().message, HasSubstr("give the sizes"));
@@ -58,8 +47,7 @@ TEST(method, refuses_elements_without_sizes_where_a_size_is_symbolic) {
 }
 
 TEST(method, uses_bound_memory_without_a_copy) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   Dense<float> x({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   x.elements.resize(8 + 16);  // 64 readable bytes behind
   ASSERT_EQ(method.bind_input(0, x), Error::ok);
@@ -75,8 +63,7 @@ TEST(method, uses_bound_memory_without_a_copy) {
 }
 
 TEST(method, refuses_wrong_inputs_and_says_why) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   Dense<double> doubles({2, 4}, std::vector<double>(8));
   Dense<float> rank({8}, std::vector<float>(8)), columns({2, 5}, std::vector<float>(10)),
       batch({9, 4}, std::vector<float>(36)), none_({0, 4}, {});
@@ -95,8 +82,7 @@ TEST(method, refuses_wrong_inputs_and_says_why) {
 }
 
 TEST(method, refuses_inputs_without_memory_or_shape) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   const Shape shape = Shape::dense(std::vector<index_t>{2, 4});
   EXPECT_EQ(method.set_input(0, TensorRef{nullptr, &shape, DType::f32}), Error::invalid_argument);
   EXPECT_THAT(method.last_error().message, StrEq("input {} has no memory"));
@@ -112,7 +98,7 @@ TEST(method, refuses_inputs_without_memory_or_shape) {
 ProgramFile expressions_program() {
   ProgramFile p;
   const uint32_t join = p.kernel(ops::join, {DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 4)),
                  k = m.of_symbol(m.symbol(SymbolSource::input_extent, 3, 0, 1, 3));
   const uint32_t two_n = m.times(m.literal(2), n),
@@ -125,14 +111,12 @@ ProgramFile expressions_program() {
   m.run(join, {m.tensors({c, d}), m.tensor(cd)});
   m.input("a", a), m.input("b", b), m.input("c", c), m.input("d", d);
   m.output("ab", ab), m.output("cd", cd);
-  p.methods.push_back(m);
   return p;
 }
 
 // Only the memory of the method limits an extent such as 2 n when it is given.
 TEST(method, refuses_an_input_beyond_its_capacity) {
-  Loaded loaded(expressions_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, expressions_program());
   constexpr index_t huge = 1 << 16;
   std::vector<float> many(huge);
   const index_t largest[] = {4, 8, 7, 3};
@@ -157,8 +141,7 @@ TEST(method, refuses_an_input_beyond_its_capacity) {
 }
 
 TEST(method, follows_each_of_several_symbols) {
-  Loaded loaded(expressions_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, expressions_program());
   const auto numbers = [](index_t count, float first) {
     std::vector<float> v;
     for (index_t i = 0; i < count; ++i) v.push_back(first + static_cast<float>(i));
@@ -183,8 +166,7 @@ TEST(method, follows_each_of_several_symbols) {
 }
 
 TEST(method, compares_an_extent_with_its_expression) {
-  Loaded loaded(expressions_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, expressions_program());
   const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
   ASSERT_EQ(method.set_input(0, x, {2}), Error::ok);
   ASSERT_EQ(method.set_input(1, x, {4}), Error::ok);
@@ -213,7 +195,7 @@ TEST(method, compares_an_extent_with_its_expression) {
 ProgramFile shared_symbols_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t batch = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 3)),
                  time = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 1, 1, 4));
   const uint32_t a = io_tensor(m, {batch, time}), b = io_tensor(m, {batch, time}),
@@ -221,13 +203,11 @@ ProgramFile shared_symbols_program() {
   m.run(add, {m.tensor(a), m.tensor(b), m.tensor(y)});
   m.input("a", a), m.input("b", b);
   m.output("y", y);
-  p.methods.push_back(m);
   return p;
 }
 
 TEST(method, compares_the_extents_of_inputs_that_share_symbols) {
-  Loaded loaded(shared_symbols_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, shared_symbols_program());
   std::vector<float> ones(12, 1.0f);
   ones.resize(12 + 16);  // 64 readable bytes behind
   for (const bool bound : {false, true}) {
@@ -259,16 +239,14 @@ TEST(method, follows_more_symbols_than_it_has_bits_for) {
   constexpr uint32_t count = 30;
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, i, 0, 1, 4));
     const uint32_t x = io_tensor(m, {n}), y = io_tensor(m, {n});
     m.run(add, {m.tensor(x), m.tensor(x), m.tensor(y)});
     m.input("x" + std::to_string(i), x), m.output("y" + std::to_string(i), y);
   }
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   const float x[] = {1, 2, 3, 4}, doubled[] = {2, 4, 6, 8};
   const auto resize = [&](index_t i, index_t size) {
     EXPECT_EQ(method.set_input(i, x, {size}), Error::ok);
@@ -293,15 +271,13 @@ TEST(method, follows_more_symbols_than_it_has_bits_for) {
 TEST(method, refuses_extents_below_zero) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 0, 8));
   m.input("x", io_tensor(m, {n}));
   const uint32_t rest = m.shape({m.node(Operation::subtract, NumberType::i64, n, m.literal(4))});
   const uint32_t y = m.value(Storage::buffer, m.buffer(m.literal(16), {0}, Region::io), rest);
   m.run(add, {m.tensor(y), m.tensor(y), m.tensor(y)});
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   for (const index_t size : {4, 3, 0, 8}) {
     const index_t sizes[] = {size};
     ASSERT_EQ(method.resize_input(0, sizes), Error::ok);
@@ -315,8 +291,7 @@ TEST(method, refuses_extents_below_zero) {
 // ---- memory of the caller's ----
 
 TEST(method, binds_memory_that_is_aligned_to_its_elements) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   AlignedBytes memory(16 + 8 + 64);
   const float x[] = {1, 2, 3, 4};
   const Shape shape = Shape::dense(std::vector<index_t>{1, 4});
@@ -338,8 +313,7 @@ TEST(method, binds_memory_that_is_aligned_to_its_elements) {
 }
 
 TEST(method, binds_dense_memory_only) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   float columns[8 + 16] = {1, 5, 2, 6, 3, 7, 4, 8};
   Shape shape = Shape::dense(std::vector<index_t>{2, 4});
   shape.strides[0] = 1, shape.strides[1] = 2;
@@ -349,8 +323,7 @@ TEST(method, binds_dense_memory_only) {
 }
 
 TEST(method, moves_to_other_memory_of_the_same_sizes) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   const Shape shape = Shape::dense(std::vector<index_t>{1, 4});
   float first[4 + 16] = {1, 2, 3, 4}, second[4 + 16] = {5, 6, 7, 8};
   for (const auto& [memory, sum] :
@@ -367,8 +340,7 @@ TEST(method, moves_to_other_memory_of_the_same_sizes) {
 }
 
 TEST(method, gives_bound_memory_back_when_it_resizes_an_input) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   const index_t sizes[] = {1, 4};
   const Shape shape = Shape::dense(sizes);
   float bound[4 + 16] = {1, 2, 3, 4};
@@ -387,7 +359,7 @@ TEST(method, gives_bound_memory_back_when_it_resizes_an_input) {
 TEST(method, reads_nothing_behind_the_tensor_that_is_bound) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t four = m.shape({m.literal(4)});
   const uint32_t buffer = m.buffer(m.literal(4096), {}, Region::io);
   const uint32_t x = m.value(Storage::buffer, buffer, four),
@@ -396,9 +368,7 @@ TEST(method, reads_nothing_behind_the_tensor_that_is_bound) {
   const uint32_t y = io_tensor(m, {m.literal(4)});
   m.run(add, {m.tensor(x), m.tensor(behind), m.tensor(y)});
   m.output("y", y);
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   Dense<float> tensor({4}, {1, 2, 3, 4});
   EXPECT_EQ(method.set_input(0, tensor), Error::ok);
   EXPECT_EQ(method.execute(), Error::ok);
@@ -411,15 +381,13 @@ TEST(method, reads_nothing_behind_the_tensor_that_is_bound) {
 TEST(method, compares_an_extent_with_an_element) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t count = io_tensor(m, {}, DType::i64);
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::element, count, 0, 0, 4));
   const uint32_t x = io_tensor(m, {n}), y = io_tensor(m, {n});
   m.run(add, {m.tensor(x), m.tensor(x), m.tensor(y)});
   m.input("count", count), m.input("x", x), m.output("y", y);
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   const int64_t four = 4;
   std::vector<float> none_at_all(16);
   const Shape shape = Shape::dense(std::vector<index_t>{0});
@@ -439,7 +407,7 @@ TEST(method, compares_an_extent_with_an_element) {
 TEST(method, takes_and_gives_numbers_of_each_type) {
   ProgramFile p;
   const uint32_t fill = p.kernel(ops::fill, {DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t flag = m.symbol(SymbolSource::input_number, 0, 0, 0, 1, NumberType::boolean),
                  scale = m.symbol(SymbolSource::input_number, 1, 0, 0, 0, NumberType::f64);
   m.inputs.push_back({"flag", none, flag, NumberType::boolean});
@@ -453,9 +421,7 @@ TEST(method, takes_and_gives_numbers_of_each_type) {
   m.outputs.push_back(
       {"square", none, m.node(Operation::multiply, NumberType::f64, real, real), NumberType::f64});
   m.outputs.push_back({"flag", none, m.of_symbol(flag, NumberType::boolean), NumberType::boolean});
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   for (const double value : {1.5, -2.25, 0.0, 3.0}) {
     const int64_t is_positive = value > 0;
     ASSERT_EQ(method.set_number(0, is_positive), Error::ok);
@@ -484,20 +450,18 @@ TEST(method, takes_and_gives_numbers_of_each_type) {
 // forward(x: T[2]) -> x[at]
 ProgramFile element_program(DType dtype, NumberType type, uint32_t at = 1) {
   ProgramFile p;
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t x = io_tensor(m, {m.literal(2)}, dtype);
   const uint32_t element = m.symbol(SymbolSource::element, x, at, INT64_MIN, INT64_MAX, type);
   m.input("x", x);
   m.outputs.push_back({"element", none, m.of_symbol(element, type), type});
-  p.methods.push_back(m);
   return p;
 }
 
 template <class T>
 void expect_elements(NumberType type, std::vector<T> values) {
   SCOPED_TRACE(name_of(dtypes_of<T>::dtype));
-  Loaded loaded(element_program(dtypes_of<T>::dtype, type));
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, element_program(dtypes_of<T>::dtype, type));
   for (const T value : values) {
     const T x[] = {T{}, value};
     ASSERT_EQ(method.set_input(0, x), Error::ok);
@@ -523,8 +487,7 @@ TEST(method, reads_elements_of_every_dtype) {
 
 TEST(method, refuses_to_read_an_element_behind_the_last) {
   for (const uint32_t at : {0u, 1u, 2u, 1000u}) {
-    Loaded loaded(element_program(DType::i64, NumberType::i64, at));
-    ASSERT_LOADED(method, loaded);
+    ASSERT_LOADS(method, loaded, element_program(DType::i64, NumberType::i64, at));
     const int64_t x[] = {3, 5};
     ASSERT_EQ(method.set_input(0, x), Error::ok);
     EXPECT_EQ(method.execute(), at < 2 ? Error::ok : Error::invalid_program) << at;

@@ -1,7 +1,6 @@
 // The memory that a caller gives: as much as was asked for suffices, a byte less is refused, and
 // nobody touches what lies behind.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
@@ -14,11 +13,6 @@
 namespace taper::test {
 namespace {
 
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -61,7 +55,7 @@ ProgramFile memory_program() {
   std::iota(counting.begin(), counting.end(), 1.0f);
   const uint32_t weights = p.constant<float>("weights", {columns}, counting),
                  state = p.state("state", {columns}, DType::f32, weights);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 3)),
                  width = m.literal(columns);
   const uint32_t x = io_tensor(m, {n, width}), y = io_tensor(m, {n}), z = io_tensor(m, {width});
@@ -77,7 +71,6 @@ ProgramFile memory_program() {
               m.tensor(m.value(Storage::state, state, vector)), m.tensor(z)});
   m.input("x", x);
   m.output("y", y), m.output("z", z);
-  p.methods.push_back(m);
   return p;
 }
 
@@ -276,11 +269,10 @@ TEST(session, has_readable_bytes_behind_its_last_state) {
     const std::vector<float> ones(static_cast<size_t>(count), 1.0f);
     const uint32_t state =
         p.state("state", {count}, DType::f32, p.constant<float>("ones", {count}, ones));
-    MethodTables m;
+    MethodTables& m = p.methods.emplace_back();
     const uint32_t s = m.value(Storage::state, state, m.shape({m.literal(count)}));
     m.run(add, {m.tensor(s), m.tensor(s), m.tensor(s)});
     m.output("s", s);
-    p.methods.push_back(m);
     GuardedProgram guarded(p);
     ASSERT_TRUE(guarded.session->ok());
     AlignedBytes memory(guarded.needed.total());
@@ -309,7 +301,7 @@ TEST(method, places_a_buffer_above_all_that_it_lies_above) {
   ProgramFile p;
   const uint32_t fill = p.kernel(ops::fill, {DType::f32}),
                  join = p.kernel(ops::join, {DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t a_buffer = m.buffer(m.literal(40 * 4)),
                  b_buffer = m.buffer(m.literal(4), {a_buffer});
   const uint32_t small_buffer = m.buffer(m.literal(4));
@@ -326,9 +318,7 @@ TEST(method, places_a_buffer_above_all_that_it_lies_above) {
   filled(a, 40, 1), filled(b, 1, 2), filled(c, 1, 3);
   m.run(join, {m.tensors({a, b, c}), m.tensor(y)});
   m.output("y", y);
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   ASSERT_EQ(method.execute(), Error::ok);
   std::vector<float> expected(40, 1.0f);
   expected.push_back(2), expected.push_back(3);
@@ -340,14 +330,13 @@ ProgramFile scratch_program(const std::function<uint32_t(MethodTables&, uint32_t
   ProgramFile p;
   const uint32_t sum = p.kernel(ops::sum_rows, {DType::f32, DType::f32});
   const uint32_t state = p.state("state", {64}, DType::f32);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 8));
   const uint32_t one = m.literal(1);
   m.input("x", io_tensor(m, {n}));
   const uint32_t y = io_tensor(m, {one});
   for (const uint32_t columns : {width(m, n), one})
     m.run(sum, {m.tensor(m.value(Storage::state, state, m.shape({one, columns}))), m.tensor(y)});
-  p.methods.push_back(m);
   return p;
 }
 
@@ -401,7 +390,7 @@ ProgramFile shrinking_program(int64_t output_bytes) {
   ProgramFile p;
   const uint32_t fill = p.kernel(ops::fill, {DType::f32}),
                  add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 8));
   const uint32_t rest = m.node(Operation::subtract, NumberType::i64, m.literal(9), n);
   m.input("x", io_tensor(m, {n}));
@@ -413,7 +402,6 @@ ProgramFile shrinking_program(int64_t output_bytes) {
                m.real(1.5), m.absent(), m.tensor(t)});
   m.run(add, {m.tensor(t), m.tensor(t), m.tensor(y)});
   m.output("y", y);
-  p.methods.push_back(m);
   return p;
 }
 

@@ -1,19 +1,12 @@
 // What an instruction writes may lie exactly on what it reads if its kernel allows that, and
 // nowhere else.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "programs.h"
 
 namespace taper::test {
 namespace {
 
-using format::InstructionKind;
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -77,13 +70,11 @@ std::vector<float> numbers_of(const Loaded& loaded) {
 // With n = 5 the four numbers that are read end where those begin that are written.
 TEST(method, checks_for_overlaps_again_when_a_size_changes) {
   ProgramFile p;
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 8));
   m.input("x", io_tensor(m, {n}));
   double_into_the_middle(p, m, n);
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   const auto run = [&](index_t size) {
     const index_t sizes[] = {size};
     EXPECT_EQ(method.resize_input(0, sizes), Error::ok);
@@ -105,7 +96,7 @@ TEST(method, checks_for_overlaps_again_when_a_size_changes) {
 
 TEST(method, checks_for_overlaps_when_an_instruction_has_bound_a_size) {
   ProgramFile p;
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t input = io_tensor(m, {m.literal(1)}, DType::i64);
   const uint32_t copy =
       m.value(Storage::buffer, m.buffer(m.literal(8)), m.shape({m.literal(1)}), DType::i64);
@@ -113,9 +104,7 @@ TEST(method, checks_for_overlaps_when_an_instruction_has_bound_a_size) {
   m.instruction(InstructionKind::copy, 0, {m.tensor(input), m.tensor(copy)});
   m.instruction(InstructionKind::bind, 0);
   double_into_the_middle(p, m, m.of_symbol(m.symbol(SymbolSource::element, copy, 0, 1, 8)));
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   const auto run = [&](int64_t n) {
     EXPECT_EQ(method.set_input(0, &n), Error::ok);
     return method.execute();
@@ -137,7 +126,7 @@ TEST(method, checks_for_overlaps_of_buffers_that_another_size_moves) {
   ProgramFile p;
   const uint32_t join = p.kernel(ops::join, {DType::f32, DType::f32}),
                  fill = p.kernel(ops::fill, {DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 0, 8));
   const uint32_t bytes = m.literal(32), eight = m.shape({m.literal(8)});
   m.input("x", io_tensor(m, {n}));
@@ -150,9 +139,7 @@ TEST(method, checks_for_overlaps_of_buffers_that_another_size_moves) {
   m.run(join, {m.tensors({a}), m.tensor(moving)});
   m.instruction(InstructionKind::copy, 0, {m.tensor(moving), m.tensor(y)});
   m.output("y", y);
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   for (const index_t size : {1, 8, 0, 3}) {
     const index_t sizes[] = {size};
     ASSERT_EQ(method.resize_input(0, sizes), Error::ok);
@@ -170,7 +157,7 @@ ProgramFile negating_program(Read read) {
   ProgramFile p;
   const uint32_t negate = p.kernel(ops::negate, {DType::f32, DType::f32});
   const uint32_t state = numbers_state(p);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 3));
   const uint32_t one = m.literal(1), three = m.literal(3);
   m.input("x", io_tensor(m, {n}));
@@ -179,13 +166,11 @@ ProgramFile negating_program(Read read) {
   if (read == Read::columns) strides = {one, three};
   m.run(negate, {m.tensor(m.value(Storage::state, state, m.shape({n, n}, strides))),
                  m.tensor(m.value(Storage::state, state, m.shape({n, n}, {three, one})))});
-  p.methods.push_back(m);
   return p;
 }
 
 TEST(method, writes_in_place_where_sizes_and_strides_are_equal) {
-  Loaded loaded(negating_program(Read::three_apart));
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, negating_program(Read::three_apart));
   const index_t two[] = {2}, three[] = {3};
   ASSERT_EQ(method.resize_input(0, two), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
@@ -219,13 +204,12 @@ ProgramFile joining_program(std::vector<int64_t> from, int64_t to) {
   ProgramFile p;
   const uint32_t join = p.kernel(ops::join, {DType::f32, DType::f32});
   const uint32_t state = numbers_state(p);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   std::vector<int64_t> parts;
   for (const int64_t first : from)
     parts.push_back(m.value(Storage::state, state, m.shape({m.literal(2)}), DType::f32, first));
   const uint32_t whole = m.shape({m.literal(2 * static_cast<int64_t>(from.size()))});
   m.run(join, {m.tensors(parts), m.tensor(m.value(Storage::state, state, whole, DType::f32, to))});
-  p.methods.push_back(m);
   return p;
 }
 
@@ -245,13 +229,12 @@ TEST(method, copies_onto_the_same_place_and_onto_no_other_that_overlaps) {
   const auto copying = [](int64_t to, int64_t stride = 1) {
     ProgramFile p;
     const uint32_t state = numbers_state(p);
-    MethodTables m;
+    MethodTables& m = p.methods.emplace_back();
     const uint32_t four = m.shape({m.literal(4)}, {m.literal(stride)});
     m.instruction(
         InstructionKind::copy, 0,
         {m.tensor(m.value(Storage::state, state, four)),
          m.tensor(m.value(Storage::state, state, m.shape({m.literal(4)}), DType::f32, to))});
-    p.methods.push_back(m);
     return p;
   };
   EXPECT_EQ(create_error(copying(0)), Error::ok);

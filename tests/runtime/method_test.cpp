@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "programs.h"
 #include "taper/examples/support/allocations.h"
@@ -7,21 +6,11 @@
 namespace taper::test {
 namespace {
 
-using format::ArgumentForm;
-using format::ArgumentKind;
-using format::InstructionKind;
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::StrEq;
 
 TEST(method, runs_its_instructions) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   Dense<float> x({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   ASSERT_EQ(method.set_input(0, x), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
@@ -29,8 +18,7 @@ TEST(method, runs_its_instructions) {
 }
 
 TEST(method, follows_changing_sizes_without_allocating) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   std::vector<float> ones(32, 1.0f);
   const size_t before = allocation_count();
   for (index_t batch : {1, 8, 3, 3, 5, 1}) {
@@ -67,8 +55,7 @@ TEST(method, prepares_again_only_what_changed) {
 }
 
 TEST(method, finds_inputs_and_outputs_by_their_names_only) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   EXPECT_EQ(method.find_input(method.input_name(0)), 0);
   EXPECT_EQ(method.find_output(method.output_name(0)), 0);
   EXPECT_EQ(method.find_input("nope"), -1);
@@ -76,8 +63,7 @@ TEST(method, finds_inputs_and_outputs_by_their_names_only) {
 }
 
 TEST(method, has_nothing_at_an_index_out_of_range) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   for (index_t i : {index_t{-1}, index_t{1}, index_t{1} << 40}) {
     EXPECT_EQ(method.input_name(i), nullptr);
     EXPECT_EQ(method.output_name(i), nullptr);
@@ -101,7 +87,7 @@ TEST(method, has_nothing_at_an_index_out_of_range) {
 ProgramFile checked_program(int64_t largest_b = 4) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   uint32_t value[3], size[2];
   for (uint32_t i = 0; i < 2; ++i) {
     size[i] = m.of_symbol(m.symbol(SymbolSource::input_extent, i, 0, 0, i == 0 ? 4 : largest_b));
@@ -119,13 +105,11 @@ ProgramFile checked_program(int64_t largest_b = 4) {
   m.checks.push_back({m.node(Operation::equal, NumberType::boolean, size[0], size[1]),
                       "a has {} elements, b has {}",
                       {size[0], size[1]}});
-  p.methods.push_back(m);
   return p;
 }
 
 TEST(method, evaluates_checks_and_recovers) {
-  Loaded loaded(checked_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, checked_program());
   Dense<float> two({2}, {1, 2}), three({3}, {1, 2, 3}), empty({0}, {});
   ASSERT_EQ(method.set_input(0, two), Error::ok);
   ASSERT_EQ(method.set_input(1, three), Error::ok);
@@ -144,8 +128,7 @@ TEST(method, evaluates_checks_and_recovers) {
 
 // Inputs start with their largest sizes, 4 and 6, which do not go together.
 TEST(method, runs_nothing_that_its_largest_sizes_exclude) {
-  Loaded loaded(checked_program(6));
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, checked_program(6));
   EXPECT_EQ(method.execute(), Error::invalid_argument);
   EXPECT_THAT(method.last_error().message, StrEq("a has {} elements, b has {}"));
   Dense<float> three({3}, {1, 2, 3});
@@ -159,7 +142,7 @@ TEST(method, runs_nothing_that_its_largest_sizes_exclude) {
 ProgramFile take_program() {
   ProgramFile p;
   const uint32_t take = p.kernel(ops::take, {DType::f32, DType::i64, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t two = m.shape({m.literal(2)});
   const uint32_t i =
       m.value(Storage::buffer, m.buffer(m.literal(16), {}, Region::io), two, DType::i64);
@@ -170,14 +153,12 @@ ProgramFile take_program() {
   m.run(take, {m.tensor(table), m.tensor(i), m.tensor(y)});
   m.input("i", i);
   m.output("y", y);
-  p.methods.push_back(m);
   p.sources = {{"gather.cpp:3"}};
   return p;
 }
 
 TEST(method, says_where_data_was_wrong) {
-  Loaded loaded(take_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, take_program());
   const int64_t good[] = {2, 0}, bad[] = {0, 3};
   ASSERT_EQ(method.set_input(0, good), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
@@ -277,7 +258,7 @@ TEST(method, passes_lists_numbers_and_texts) {
   p.strings = {"a note"};
   const uint32_t fill = p.kernel(ops::fill, {DType::f32}),
                  join = p.kernel(ops::join, {DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   m.inputs.push_back(
       {"n", none, m.symbol(SymbolSource::input_number, 0, 0, 1, 4), NumberType::i64});
   const uint32_t n = m.of_symbol(0), bytes = m.times(n, m.literal(4)),
@@ -295,9 +276,7 @@ TEST(method, passes_lists_numbers_and_texts) {
   m.run(join, {m.tensors({a, b, a}), m.tensor(y)});
   m.output("y", y);
   m.outputs.push_back({"three_n", none, three_n, NumberType::i64});
-  p.methods.push_back(m);
-  Loaded loaded(p);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, p);
   ASSERT_EQ(method.set_number(0, int64_t{2}), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
   EXPECT_THAT(elements(method.output(0)), ElementsAre(1.5, 1.5, 2, 2, 1.5, 1.5));
@@ -311,8 +290,7 @@ TEST(method, passes_lists_numbers_and_texts) {
 }
 
 TEST(method, records_times_where_it_is_asked_to) {
-  Loaded loaded(sums_program());
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program());
   ProfileEvent events[4];
   Profiler profiler;
   profiler.events = events;

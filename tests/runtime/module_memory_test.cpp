@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <fstream>
@@ -12,8 +11,6 @@
 namespace taper::test {
 namespace {
 
-using format::NumberType;
-using format::SymbolSource;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;

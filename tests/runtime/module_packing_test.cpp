@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <filesystem>
@@ -50,13 +49,12 @@ ProgramFile weight_program() {
   std::vector<float> weight(weight_count);
   for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i);
   const uint32_t w = p.constant<float>("w", {weight_count}, weight);
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t n = m.literal(weight_count), x = io_tensor(m, {n}), y = io_tensor(m, {n}),
                  constant = m.value(format::Storage::constant, w, m.shape({n}));
   m.run(add, {m.tensor(x), m.tensor(constant), m.tensor(y)});
   m.input("x", x);
   m.output("y", y);
-  p.methods.push_back(m);
   return p;
 }
 

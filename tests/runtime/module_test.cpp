@@ -1,11 +1,9 @@
 #include "taper/runtime/extension/module/module.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <array>
-#include <atomic>
 #include <filesystem>
 
 #include "../support/data.h"
@@ -18,7 +16,6 @@
 namespace taper::test {
 namespace {
 
-using format::NumberType;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StrEq;
@@ -111,13 +108,12 @@ TEST(module, names_the_range_that_a_batch_is_outside) {
 ProgramFile two_inputs_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t two = m.literal(2);
   const uint32_t a = io_tensor(m, {two}), b = io_tensor(m, {two}), y = io_tensor(m, {two});
   m.run(add, {m.tensor(a), m.tensor(b), m.tensor(y)});
   m.input("a", a), m.input("b", b);
   m.output("y", y);
-  p.methods.push_back(m);
   return p;
 }
 

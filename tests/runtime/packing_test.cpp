@@ -2,7 +2,6 @@
 #include "taper/runtime/packing/packing.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 
@@ -30,7 +29,6 @@ struct Rule<test::ops::weigh> {
 namespace test {
 namespace {
 
-using format::Storage;
 using testing::ElementsAre;
 
 int packings = 0, packed_calls = 0;

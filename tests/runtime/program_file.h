@@ -12,6 +12,15 @@
 
 namespace taper::test {
 
+using format::ArgumentForm;
+using format::ArgumentKind;
+using format::InstructionKind;
+using format::NumberType;
+using format::Operation;
+using format::Region;
+using format::Storage;
+using format::SymbolSource;
+
 inline constexpr uint32_t none = 0xffffffffu;
 
 /// Bytes at a multiple of 64.
@@ -47,7 +56,7 @@ struct MethodTables {
   struct Port {
     std::string name;
     uint32_t value, other;
-    format::NumberType type;
+    NumberType type;
   };
   std::vector<Port> inputs, outputs;  // `other`: a symbol or an expression
   struct Condition {
@@ -58,28 +67,28 @@ struct MethodTables {
   std::vector<Condition> checks;
   std::vector<std::string> symbol_names;  // beside `symbols`
 
-  uint32_t symbol(format::SymbolSource source, uint32_t first, uint32_t second, int64_t low,
-                  int64_t high, format::NumberType type = format::NumberType::i64) {
+  uint32_t symbol(SymbolSource source, uint32_t first, uint32_t second, int64_t low, int64_t high,
+                  NumberType type = NumberType::i64) {
     symbols.emplace_back(low, high, first, second, source, type);
     return size(symbols) - 1;
   }
-  uint32_t literal(int64_t v, format::NumberType type = format::NumberType::i64) {
-    return node(format::Operation::literal, type, 0, 0, 0, v);
+  uint32_t literal(int64_t v, NumberType type = NumberType::i64) {
+    return node(Operation::literal, type, 0, 0, 0, v);
   }
-  uint32_t of_symbol(uint32_t s, format::NumberType type = format::NumberType::i64) {
-    return node(format::Operation::symbol, type, s);
+  uint32_t of_symbol(uint32_t s, NumberType type = NumberType::i64) {
+    return node(Operation::symbol, type, s);
   }
-  uint32_t node(format::Operation op, format::NumberType type, uint32_t a = 0, uint32_t b = 0,
-                uint32_t c = 0, int64_t literal = 0) {
+  uint32_t node(Operation op, NumberType type, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0,
+                int64_t literal = 0) {
     expressions.emplace_back(literal, a, b, c, op, type);
     return size(expressions) - 1;
   }
   uint32_t times(uint32_t a, uint32_t b) {
-    return node(format::Operation::multiply, format::NumberType::i64, a, b);
+    return node(Operation::multiply, NumberType::i64, a, b);
   }
 
   uint32_t buffer(uint32_t bytes, std::vector<uint32_t> below = {},
-                  format::Region region = format::Region::activations, int space = 0) {
+                  Region region = Region::activations, int space = 0) {
     buffers.emplace_back(bytes, size(above), size(below), region, static_cast<uint8_t>(space));
     above.insert(above.end(), below.begin(), below.end());
     return size(buffers) - 1;
@@ -97,7 +106,7 @@ struct MethodTables {
     for (size_t i = sizes.size(); i-- > 0;) strides[i] = stride, stride = times(stride, sizes[i]);
     return shape(sizes, strides);
   }
-  uint32_t value(format::Storage storage, uint32_t index, uint32_t shape, DType dtype = DType::f32,
+  uint32_t value(Storage storage, uint32_t index, uint32_t shape, DType dtype = DType::f32,
                  int64_t offset = 0) {
     values.emplace_back(index, literal(offset), shape, none, storage,
                         static_cast<format::DType>(dtype));
@@ -105,31 +114,28 @@ struct MethodTables {
   }
 
   static format::Argument tensor(uint32_t v) {
-    return {v, 0, format::ArgumentKind::tensor, format::ArgumentForm::literal};
+    return {v, 0, ArgumentKind::tensor, ArgumentForm::literal};
   }
-  static format::Argument absent() {
-    return {0, 0, format::ArgumentKind::tensor, format::ArgumentForm::absent};
-  }
+  static format::Argument absent() { return {0, 0, ArgumentKind::tensor, ArgumentForm::absent}; }
   static format::Argument integer(int64_t v) {
-    return {v, 0, format::ArgumentKind::integer, format::ArgumentForm::literal};
+    return {v, 0, ArgumentKind::integer, ArgumentForm::literal};
   }
   static format::Argument number(uint32_t expression) {
-    return {expression, 0, format::ArgumentKind::integer, format::ArgumentForm::expression};
+    return {expression, 0, ArgumentKind::integer, ArgumentForm::expression};
   }
   static format::Argument real(double v) {
     int64_t bits;
     std::memcpy(&bits, &v, 8);
-    return {bits, 0, format::ArgumentKind::real, format::ArgumentForm::literal};
+    return {bits, 0, ArgumentKind::real, ArgumentForm::literal};
   }
   format::Argument tensors(std::vector<int64_t> v) {
-    return list(v, format::ArgumentKind::tensor, format::ArgumentForm::list);
+    return list(v, ArgumentKind::tensor, ArgumentForm::list);
   }
-  format::Argument list(std::vector<int64_t> v, format::ArgumentKind kind,
-                        format::ArgumentForm form) {
+  format::Argument list(std::vector<int64_t> v, ArgumentKind kind, ArgumentForm form) {
     lists.insert(lists.end(), v.begin(), v.end());
     return {static_cast<int64_t>(lists.size() - v.size()), size(v), kind, form};
   }
-  uint32_t instruction(format::InstructionKind kind, uint32_t target,
+  uint32_t instruction(InstructionKind kind, uint32_t target,
                        std::vector<format::Argument> args = {}, uint32_t condition = 0,
                        int queue = 0) {
     instructions.emplace_back(target, size(arguments), static_cast<uint16_t>(args.size()),
@@ -139,13 +145,13 @@ struct MethodTables {
     return size(instructions) - 1;
   }
   uint32_t run(uint32_t kernel, std::vector<format::Argument> args, int queue = 0) {
-    return instruction(format::InstructionKind::kernel, kernel, args, 0, queue);
+    return instruction(InstructionKind::kernel, kernel, args, 0, queue);
   }
   void input(std::string name, uint32_t value) {
-    inputs.push_back({name, value, none, format::NumberType::i64});
+    inputs.push_back({name, value, none, NumberType::i64});
   }
   void output(std::string name, uint32_t value) {
-    outputs.push_back({name, value, none, format::NumberType::i64});
+    outputs.push_back({name, value, none, NumberType::i64});
   }
 
   template <class T>

@@ -1,6 +1,5 @@
 // Bytes from outside: whatever they are, the answer is a program that runs or an Error.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 

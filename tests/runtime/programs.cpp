@@ -2,15 +2,11 @@
 
 namespace taper::test {
 
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
-
 ProgramFile sums_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   const uint32_t sum = p.kernel(ops::sum_rows, {DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   const uint32_t batch = m.of_symbol(m.symbol(SymbolSource::input_extent, 0, 0, 1, 8));
   const uint32_t matrix = m.shape({batch, m.literal(4)}), vector = m.shape({batch});
   const uint32_t matrix_bytes = m.times(batch, m.literal(16)),
@@ -26,7 +22,6 @@ ProgramFile sums_program() {
   m.run(sum, {m.tensor(t), m.tensor(y)});
   m.input("x", x);
   m.output("y", y);
-  p.methods.push_back(m);
   p.sources = {{"model.cpp:10", "model.cpp:11", "model.cpp:12"}};
   return p;
 }

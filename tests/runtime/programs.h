@@ -42,6 +42,10 @@ Error create_error(const ProgramFile& file);
   ASSERT_TRUE(name##_result.ok()) << name_of(name##_result.error()) << ": "                \
                                   << ((loaded).info.message ? (loaded).info.message : ""); \
   [[maybe_unused]] Method name = name##_result.value()
+/// `loaded` is a Loaded of the arguments behind its name, and `name` its method.
+#define ASSERT_LOADS(name, loaded, ...) \
+  Loaded loaded(__VA_ARGS__);           \
+  ASSERT_LOADED(name, loaded)
 
 /// A dense tensor of host memory.
 template <class T>

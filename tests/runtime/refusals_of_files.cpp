@@ -116,11 +116,11 @@ std::vector<Refusal> refusals_of_files() {
            f.bytes.data()[f.program().segments()->Get(0)->offset()] ^= std::byte{1};
          })}}},
       {"{} bytes of metadata are too few",
-       {{"64 bytes less", [](Everything& e) { e.withheld = 64; }}},
+       {EDIT("64 bytes less", e.withheld = 64)},
        Error::out_of_memory},
       {"the program needs a device that was not given",
-       {{"another name", [](Everything& e) { e.file.spaces[1] = "third"; }},
-        {"the start of its name", [](Everything& e) { e.file.spaces[1] = "firs"; }},
+       {EDIT("another name", e.file.spaces[1] = "third"),
+        EDIT("the start of its name", e.file.spaces[1] = "firs"),
         {"the second of this name", tables([](WrittenFile& f) {
            overwrite_field(f.program().spaces()->Get(1), format::Space::VT_ORDINAL, 1u);
          })}},
@@ -128,7 +128,7 @@ std::vector<Refusal> refusals_of_files() {
       {"no linked kernel fits this operator with the program's dtypes",
        {{"another operator", kernel<std::string>(&ProgramFile::KernelEntry::op, "test::subtract")},
         {"the start of its name", kernel<std::string>(&ProgramFile::KernelEntry::op, "test::ad")},
-        {"another schema", [](Everything& e) { e.file.kernels[0].hash ^= 1; }},
+        EDIT("another schema", e.file.kernels[0].hash ^= 1),
         {"another dtype of an argument",
          kernel(&ProgramFile::KernelEntry::dtypes, {i64, f32, f32})},
         {"another dtype of the result", kernel(&ProgramFile::KernelEntry::dtypes, {f32, f32, i64})},
@@ -137,46 +137,23 @@ std::vector<Refusal> refusals_of_files() {
         {"an argument absent", kernel(&ProgramFile::KernelEntry::dtypes, {f32, absent, f32})}},
        Error::missing_kernel},
       {"the device memory for constants is too small",
-       {{"one byte less", [](Everything& e) { e.withheld_device = 1; }}},
+       {EDIT("one byte less", e.withheld_device = 1)},
        Error::out_of_memory},
       {"constant {} was given {} bytes, or at an odd address; with the slack behind it, it has {}",
-       {{"without slack",
-         [](Everything& e) {
-           give(e, {zeros, 16});
-         }},
-        {"an element too few",
-         [](Everything& e) {
-           give(e, {zeros, 12 + 64});
-         }},
-        {"an element too many",
-         [](Everything& e) {
-           give(e, {zeros, 20 + 64});
-         }},
-        {"nothing", [](Everything& e) { give(e, {}); }},
-        {"moved by a byte",
-         [](Everything& e) {
-           give(e, {zeros + 1, 16 + 64});
-         }}},
+       {EDIT("without slack", give(e, {zeros, 16})),
+        EDIT("an element too few", give(e, {zeros, 12 + 64})),
+        EDIT("an element too many", give(e, {zeros, 20 + 64})), EDIT("nothing", give(e, {})),
+        EDIT("moved by a byte", give(e, {zeros + 1, 16 + 64}))},
        Error::invalid_argument},
       {"the packed constants are not of this program and its kernels",
-       {{"zeros",
-         [](Everything& e) {
-           e.packed = {zeros, 256};
-         }},
-        {"too few",
-         [](Everything& e) {
-           e.packed = {zeros, 8};
-         }},
-        {"moved by 8 bytes",
-         [](Everything& e) {
-           e.packed = {zeros + 8, 128};
-         }}},
+       {EDIT("zeros", e.packed = {zeros, 256}), EDIT("too few", e.packed = {zeros, 8}),
+        EDIT("moved by 8 bytes", e.packed = {zeros + 8, 128})},
        Error::invalid_argument},
       {"copying a constant failed",
-       {{"the device refuses", [](Everything& e) { e.devices[0].refuses_copies = true; }}},
+       {EDIT("the device refuses", e.devices[0].refuses_copies = true)},
        Error::device_failed},
       {"copying constants to space {} failed",
-       {{"the device fails later", [](Everything& e) { e.devices[0].fail_next(); }}},
+       {EDIT("the device fails later", e.devices[0].fail_next())},
        Error::device_failed},
   };
 }
@@ -193,59 +170,48 @@ std::vector<Refusal> refusals_of_programs() {
         {"of 2^64 - 1 bytes", segment(&SegmentFields::size_bytes, -1)},
         {"of an unknown kind", segment(&SegmentFields::kind, 5)}}},
       {"the program uses {} memory spaces, at most {} work here",
-       {{"one too many", [](Everything& e) { e.file.spaces.resize(max_spaces + 1, "third"); }}},
+       {EDIT("one too many", e.file.spaces.resize(max_spaces + 1, "third"))},
        Error::not_supported},
       {"queue 0 must be the host's",
-       {{"of a device", [](Everything& e) { e.file.queues[0] = format::Queue(1); }},
-        {"256 queues", [](Everything& e) { e.file.queues.resize(256); }},
+       {EDIT("of a device", e.file.queues[0] = format::Queue(1)),
+        EDIT("256 queues", e.file.queues.resize(256)),
         {"a list without queues", tables([](WrittenFile& f) {
            const uint32_t nothing = 0;
            std::memcpy(const_cast<uint8_t*>(f.program().queues()->Data()) - 4, &nothing, 4);
          })}}},
       {"queue {} has no memory space",
-       {{"the next space", [](Everything& e) { e.file.queues[2] = format::Queue(3); }}}},
+       {EDIT("the next space", e.file.queues[2] = format::Queue(3))}},
       {"kernel {} is damaged",
        {{"no such space", kernel(&ProgramFile::KernelEntry::space, 3)},
         {"no such dtype", kernel(&ProgramFile::KernelEntry::dtypes, {f32, f32, 10})}}},
       {"quantization {} is damaged",
-       {{"no such scheme",
-         [](Everything& e) {
-           e.file.quantizations[0].scheme = static_cast<format::QuantizationScheme>(3);
-         }},
-        {"no such axis", [](Everything& e) { e.file.quantizations[0].axis = max_rank; }},
-        {"no such scales", [](Everything& e) { e.file.quantizations[0].scales = 2; }},
-        {"no such zero points", [](Everything& e) { e.file.quantizations[0].zero_points = 2; }}}},
+       {EDIT("no such scheme",
+             e.file.quantizations[0].scheme = static_cast<format::QuantizationScheme>(3)),
+        EDIT("no such axis", e.file.quantizations[0].axis = max_rank),
+        EDIT("no such scales", e.file.quantizations[0].scales = 2),
+        EDIT("no such zero points", e.file.quantizations[0].zero_points = 2)}},
       {"constant {} has no valid type",
-       {{"no such dtype", [](Everything& e) { e.file.constants[0].dtype = no_dtype; }},
-        {"a negative size", [](Everything& e) { e.file.constants[0].sizes = {-4}; }},
-        {"nine dimensions",
-         [](Everything& e) { e.file.constants[0].sizes = {4, 1, 1, 1, 1, 1, 1, 1, 1}; }},
-        {"more than can be counted",
-         [](Everything& e) { e.file.constants[0].sizes = {int64_t{1} << 62}; }},
-        {"more than can be counted beside an empty dimension",
-         [](Everything& e) {
-           e.file.constants[0].sizes = {0, int64_t{1} << 40, 1 << 30};
-         }},
+       {EDIT("no such dtype", e.file.constants[0].dtype = no_dtype),
+        EDIT("a negative size", e.file.constants[0].sizes = {-4}),
+        EDIT("nine dimensions", e.file.constants[0].sizes = {4, 1, 1, 1, 1, 1, 1, 1, 1}),
+        EDIT("more than can be counted", e.file.constants[0].sizes = {int64_t{1} << 62}),
+        EDIT("more than can be counted beside an empty dimension",
+             e.file.constants[0].sizes = {0, int64_t{1} << 40, 1 << 30}),
         {"sizes that are not aligned",
          tables([](WrittenFile& f) { misalign(&constant(f), format::Constant::VT_SIZES); })}}},
       {"constant {} is damaged",
        {{"an unknown source", tables([](WrittenFile& f) {
            overwrite_field(&constant(f), format::Constant::VT_SOURCE, uint8_t{3});
          })},
-        {"no such space", [](Everything& e) { e.file.constants[0].space = 3; }},
-        {"17 encodings", [](Everything& e) { e.file.constants[0].encodings = 17; }},
-        {"in another file, without a hash",
-         [](Everything& e) { e.file.constants[1].source = format::ConstantSource::external; }},
-        {"in another file, with a hash of 31 bytes",
-         [](Everything& e) {
-           e.file.constants[1].source = format::ConstantSource::external;
-           e.file.constants[1].hash.assign(31, 7);
-         }},
-        {"a slot without a name",
-         [](Everything& e) {
-           e.file.constants[1].source = format::ConstantSource::slot;
-           e.file.constants[1].hash.assign(32, 7);
-         }}}},
+        EDIT("no such space", e.file.constants[0].space = 3),
+        EDIT("17 encodings", e.file.constants[0].encodings = 17),
+        EDIT("in another file, without a hash",
+             e.file.constants[1].source = format::ConstantSource::external),
+        EDIT("in another file, with a hash of 31 bytes",
+             e.file.constants[1].source = format::ConstantSource::external,
+             e.file.constants[1].hash.assign(31, 7)),
+        EDIT("a slot without a name", e.file.constants[1].source = format::ConstantSource::slot,
+             e.file.constants[1].hash.assign(32, 7))}},
       {"the data of constant {} does not lie in the file",
        {{"no piece",
          tables([](WrittenFile& f) { drop_field(&encoding(f), format::Encoding::VT_DATA); })},
@@ -272,15 +238,11 @@ std::vector<Refusal> refusals_of_programs() {
            overwrite_field(&encoding(f), format::Encoding::VT_QUANTIZATION, 2u);
          })}}},
       {"constant {} has another size than its type",
-       {{"an element too many", [](Everything& e) { e.file.constants[0].sizes = {5}; }},
-        {"an element too few", [](Everything& e) { e.file.constants[0].sizes = {3}; }},
-        {"in an unknown layout",
-         [](Everything& e) { e.file.constants[1].layout = static_cast<format::Layout>(3); }},
-        {"packed on a device",
-         [](Everything& e) {
-           e.file.constants[1].layout = format::Layout::panels_of_first;
-           e.file.constants[1].space = 1;
-         }}}},
+       {EDIT("an element too many", e.file.constants[0].sizes = {5}),
+        EDIT("an element too few", e.file.constants[0].sizes = {3}),
+        EDIT("in an unknown layout", e.file.constants[1].layout = static_cast<format::Layout>(3)),
+        EDIT("packed on a device", e.file.constants[1].layout = format::Layout::panels_of_first,
+             e.file.constants[1].space = 1)}},
       {"state {} is damaged",
        {{"no such dtype", state(&ProgramFile::StateEntry::dtype, no_dtype)},
         {"a negative size", state(&ProgramFile::StateEntry::sizes, {-1})},
@@ -295,14 +257,12 @@ std::vector<Refusal> refusals_of_programs() {
            for (int i = 0; i < 3; ++i) e.file.state("large", {int64_t{1} << 58}, DType::f32);
          }}}},
       {"state {} and its initial value differ in type, or that lies on a device",
-       {{"no such constant", [](Everything& e) { e.file.states[0].initial = 2; }},
-        {"on a device", [](Everything& e) { e.file.constants[0].space = 1; }},
-        {"another dtype of the same size",
-         [](Everything& e) {
-           e.file.states.push_back({"whole", DType::i32, {4}, 0, 0});
-         }},
-        {"more elements", [](Everything& e) { e.file.states[0].sizes = {5}; }},
-        {"fewer elements", [](Everything& e) { e.file.states[0].sizes = {3}; }}}},
+       {EDIT("no such constant", e.file.states[0].initial = 2),
+        EDIT("on a device", e.file.constants[0].space = 1),
+        EDIT("another dtype of the same size",
+             e.file.states.push_back({"whole", DType::i32, {4}, 0, 0})),
+        EDIT("more elements", e.file.states[0].sizes = {5}),
+        EDIT("fewer elements", e.file.states[0].sizes = {3})}},
       {"delegate {} has no blob",
        {{"no piece", tables([](WrittenFile& f) {
            drop_field(f.program().delegates()->Get(0), format::Delegate::VT_BLOB);

@@ -6,13 +6,6 @@
 namespace taper::test {
 namespace {
 
-using format::ArgumentForm;
-using format::ArgumentKind;
-using format::InstructionKind;
-using format::NumberType;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
 using E = Everything;
 
 constexpr long long none_such = 1000;
@@ -110,35 +103,27 @@ std::vector<Refusal> refusals_of_instructions() {
                       number_result = with_result(add_f32, Kind::integer, false, expected[1]);
   return {
       {"lists have more than {} elements",
-       {{"one list",
-         [](E& e) { set(e.argument(e.join, 0), &ArgumentFields::count, (1 << 22) + 1); }},
-        {"two lists of expressions and tensors",
-         [](E& e) {
-           set(e.argument(e.join, 0), &ArgumentFields::count, 1 << 21);
-           set(e.argument(e.fill, 0), &ArgumentFields::count, 1 << 21);
-         }}}},
+       {EDIT("one list", set(e.argument(e.join, 0), &ArgumentFields::count, (1 << 22) + 1)),
+        EDIT("two lists of expressions and tensors",
+             set(e.argument(e.join, 0), &ArgumentFields::count, 1 << 21),
+             set(e.argument(e.fill, 0), &ArgumentFields::count, 1 << 21))}},
       {"the arguments of instruction {} do not stand behind those before",
        {instruction("a gap", &E::many, &InstructionFields::arguments_first, 0),
         instruction("more than there are", &E::many, &InstructionFields::arguments_count,
                     none_such)}},
       {"arguments from {} on belong to no instruction",
-       {{"one more argument",
-         [](E& e) { e.method().arguments.push_back(MethodTables::integer(1)); }}}},
+       {EDIT("one more argument", m.arguments.push_back(MethodTables::integer(1)))}},
       {"instruction {} has no queue",
        {instruction("of a kernel", &E::add, &InstructionFields::queue, 3),
         instruction("of a jump", &E::jump, &InstructionFields::queue, 3)}},
       {"instruction {} has no delegate",
-       {{"no such delegate", [](E& e) { e.method().instruction(InstructionKind::delegate, 1); }}}},
+       {EDIT("no such delegate", m.instruction(InstructionKind::delegate, 1))}},
       {"no delegate of this name is linked",
-       {{"a delegate", [](E& e) { e.method().instruction(InstructionKind::delegate, 0); }}},
+       {EDIT("a delegate", m.instruction(InstructionKind::delegate, 0))},
        Error::not_supported},
       {"extents that kernels write are not supported",
-       {{"a bind",
-         [](E& e) {
-           auto& m = e.method();
-           m.instruction(InstructionKind::bind,
-                         m.symbol(SymbolSource::kernel_extent, e.a, 0, 0, 4));
-         }}},
+       {EDIT("a bind", m.instruction(InstructionKind::bind,
+                                     m.symbol(SymbolSource::kernel_extent, e.a, 0, 0, 4)))},
        Error::not_supported},
       {"the target or condition of instruction {} is damaged",
        {instruction("bind without a symbol", &E::bind, &InstructionFields::target, none_such),
@@ -175,26 +160,20 @@ std::vector<Refusal> refusals_of_instructions() {
                          m.instructions[e.loop_end].condition());
          }},
         with_argument("loop_begin with an argument", &E::loop_begin),
-        {"a loop_end without a loop_begin",
-         [](E& e) { e.method().instruction(InstructionKind::loop_end, e.add, {}, 0); }},
-        {"a loop_end for the loop_begin of another",
-         [](E& e) {
-           auto& m = e.method();
-           m.instruction(InstructionKind::loop_end, e.loop_begin, {},
-                         m.instructions[e.loop_end].condition());
-         }},
+        EDIT("a loop_end without a loop_begin",
+             m.instruction(InstructionKind::loop_end, e.add, {}, 0)),
+        EDIT("a loop_end for the loop_begin of another",
+             m.instruction(InstructionKind::loop_end, e.loop_begin, {},
+                           m.instructions[e.loop_end].condition())),
         {"a loop_end for a jump to it",
          [](E& e) {
            auto& m = e.method();
            const uint32_t to = m.instruction(InstructionKind::jump, m.size(m.instructions) + 1);
            m.instruction(InstructionKind::loop_end, to, {}, m.instructions[e.loop_end].condition());
          }},
-        {"a loop_end that goes forward",
-         [](E& e) {
-           auto& m = e.method();
-           m.instruction(InstructionKind::loop_end, m.size(m.instructions) + 1, {},
-                         m.instructions[e.loop_end].condition());
-         }},
+        EDIT("a loop_end that goes forward",
+             m.instruction(InstructionKind::loop_end, m.size(m.instructions) + 1, {},
+                           m.instructions[e.loop_end].condition())),
         instruction("loop_end with an integer", &E::loop_end, &InstructionFields::condition,
                     &E::one),
         instruction("loop_end with no condition", &E::loop_end, &InstructionFields::condition,
@@ -203,24 +182,19 @@ std::vector<Refusal> refusals_of_instructions() {
       {"instruction {} is of an unknown kind",
        {instruction("kind 9", &E::jump, &InstructionFields::kind, 9)}},
       {"instruction {} cannot copy its arguments",
-       {{"one argument", [](E& e) { take_argument(e, e.copy); }},
+       {EDIT("one argument", take_argument(e, e.copy)),
         argument("from a number", &E::copy, 0, &ArgumentFields::kind, 2),
         argument("to a number", &E::copy, 1, &ArgumentFields::kind, 2),
         argument("from a list", &E::copy, 0, &ArgumentFields::form, 3),
         argument("from nowhere", &E::copy, 0, &ArgumentFields::content, none_such),
         argument("to nowhere", &E::copy, 1, &ArgumentFields::content, -1),
-        {"to another dtype",
-         [](E& e) {
-           set(e.argument(e.copy, 1), &ArgumentFields::content,
-               changed_value(e, e.y, &ValueFields::dtype, 4));
-         }},
+        EDIT("to another dtype", set(e.argument(e.copy, 1), &ArgumentFields::content,
+                                     changed_value(e, e.y, &ValueFields::dtype, 4))),
         argument("to a constant", &E::copy, 1, &ArgumentFields::content, &E::weights),
         argument("to an input", &E::copy, 1, &ArgumentFields::content, &E::spare),
-        {"from one device to another",
-         [](E& e) {
-           set(e.argument(e.to_first, 0), &ArgumentFields::content, e.on_second);
-           set(e.method().instructions[e.to_first], &InstructionFields::queue, 2);
-         }},
+        EDIT("from one device to another",
+             set(e.argument(e.to_first, 0), &ArgumentFields::content, e.on_second),
+             set(m.instructions[e.to_first], &InstructionFields::queue, 2)),
         instruction("by the host's queue", &E::to_first, &InstructionFields::queue, 0),
         instruction("by the queue of another device", &E::to_first, &InstructionFields::queue, 2)}},
       {"instruction {} has no kernel",
@@ -230,8 +204,7 @@ std::vector<Refusal> refusals_of_instructions() {
         instruction("another device's", &E::device_add, &InstructionFields::queue, 2),
         instruction("a device's for the host", &E::add, &InstructionFields::queue, 1)}},
       {"an operator takes {} arguments and results, not {}",
-       {{"one less", [](E& e) { take_argument(e, e.add); }},
-        {"one more", [](E& e) { give_argument(e, e.add); }}}},
+       {EDIT("one less", take_argument(e, e.add)), EDIT("one more", give_argument(e, e.add))}},
       {"results that are lists or numbers are not supported",
        {{"a kernel with a list as its result",
          [](E& e) {
@@ -280,14 +253,10 @@ std::vector<Refusal> refusals_of_instructions() {
         argument("text -1", &E::fill, 2, &ArgumentFields::content, -1),
         argument("no such dtype", &E::many, dtype_one, &ArgumentFields::content, 10),
         argument("dtype -1", &E::many, dtype_one, &ArgumentFields::content, -1),
-        {"boolean 2",
-         [](E& e) {
-           e.argument(e.many, flag_one) = {2, 0, ArgumentKind::boolean, ArgumentForm::literal};
-         }},
-        {"boolean -1",
-         [](E& e) {
-           e.argument(e.many, flag_one) = {-1, 0, ArgumentKind::boolean, ArgumentForm::literal};
-         }},
+        EDIT("boolean 2",
+             e.argument(e.many, flag_one) = {2, 0, ArgumentKind::boolean, ArgumentForm::literal}),
+        EDIT("boolean -1",
+             e.argument(e.many, flag_one) = {-1, 0, ArgumentKind::boolean, ArgumentForm::literal}),
         argument("no such expression", &E::fill, 1, &ArgumentFields::content, none_such),
         argument("expression -1", &E::fill, 1, &ArgumentFields::content, -1),
         form("an integer that is a real expression", 2, ArgumentForm::expression, &E::half),
@@ -301,78 +270,55 @@ std::vector<Refusal> refusals_of_instructions() {
         argument("behind all", &E::join, 0, &ArgumentFields::content, none_such),
         argument("beyond the end", &E::join, 0, &ArgumentFields::count, none_such)}},
       {"an element of a list is damaged or has the wrong type",
-       {{"no such value",
-         [](E& e) { e.method().lists[e.argument(e.join, 0).content()] = none_such; }},
-        {"an absent element where each is needed",
-         [](E& e) { e.method().lists[e.argument(e.join, 0).content()] = -1; }},
-        {"element -2 where some may be absent",
-         [](E& e) { e.method().lists[e.argument(e.many, 1).content()] = -2; }},
-        {"another dtype than the kernel takes",
-         [](E& e) { e.method().lists[e.argument(e.join, 0).content() + 1] = e.copied; }},
-        {"a device's tensor",
-         [](E& e) { e.method().lists[e.argument(e.join, 0).content() + 1] = e.on_first; }},
-        {"a real expression among sizes",
-         [](E& e) { e.method().lists[e.argument(e.fill, 0).content()] = e.half; }},
-        {"an expression among real numbers",
-         [](E& e) {
-           auto& m = e.method();
-           e.argument(e.many, factors) =
-               m.list({e.half}, ArgumentKind::real, ArgumentForm::expression_list);
-         }},
-        {"no such expression among sizes",
-         [](E& e) { e.method().lists[e.argument(e.fill, 0).content() + 1] = none_such; }}}},
+       {EDIT("no such value", m.lists[e.argument(e.join, 0).content()] = none_such),
+        EDIT("an absent element where each is needed",
+             m.lists[e.argument(e.join, 0).content()] = -1),
+        EDIT("element -2 where some may be absent", m.lists[e.argument(e.many, 1).content()] = -2),
+        EDIT("another dtype than the kernel takes",
+             m.lists[e.argument(e.join, 0).content() + 1] = e.copied),
+        EDIT("a device's tensor", m.lists[e.argument(e.join, 0).content() + 1] = e.on_first),
+        EDIT("a real expression among sizes", m.lists[e.argument(e.fill, 0).content()] = e.half),
+        EDIT("an expression among real numbers",
+             e.argument(e.many, factors) =
+                 m.list({e.half}, ArgumentKind::real, ArgumentForm::expression_list)),
+        EDIT("no such expression among sizes",
+             m.lists[e.argument(e.fill, 0).content() + 1] = none_such)}},
   };
 }
 
 std::vector<Refusal> refusals_of_sizes() {
   return {
       {"the size of buffer {} is not known before the first instruction",
-       {{"of a late symbol",
-         [](E& e) {
-           auto& m = e.method();
-           m.buffer(m.of_symbol(e.late));
-         }}}},
+       {EDIT("of a late symbol", m.buffer(m.of_symbol(e.late)))}},
       {"symbol {} is bound before the first instruction and cannot be bound again",
        {instruction("an element of an input", &E::bind, &InstructionFields::target, &E::first)}},
       {"constant {} is not in the file in a form that kernels here read",
-       {
-           {"stored with another dtype",
-            [](E& e) {
-              e.then([](WrittenFile& f) {
-                overwrite_field(f.program().constants()->Get(1)->encodings()->Get(0),
-                                format::Encoding::VT_DTYPE, uint8_t{4});
-              });
-            }},
-           {"stored with fewer elements",
-            [](E& e) {
-              e.file.constants[1].encoded = {2};
-              e.file.constants[1].data.resize(8);
-            }},
-       },
+       {{"stored with another dtype",
+         [](E& e) {
+           e.then([](WrittenFile& f) {
+             overwrite_field(f.program().constants()->Get(1)->encodings()->Get(0),
+                             format::Encoding::VT_DTYPE, uint8_t{4});
+           });
+         }},
+        EDIT("stored with fewer elements", e.file.constants[1].encoded = {2},
+             e.file.constants[1].data.resize(8))},
        Error::not_supported},
 
       {"constant {} lies in another file, which was not given",
-       {{"in another file", [](E& e) { lies_elsewhere(e, 1); }}},
+       {EDIT("in another file", lies_elsewhere(e, 1))},
        Error::invalid_argument},
       {"constant {} is a slot to which nothing was given",
-       {{"a slot",
-         [](E& e) {
-           e.file.constants[1].source = format::ConstantSource::slot;
-           e.file.constants[1].slot = "weights";
-         }}},
+       {EDIT("a slot", e.file.constants[1].source = format::ConstantSource::slot,
+             e.file.constants[1].slot = "weights")},
        Error::invalid_argument},
       {"the initial value of a state is not in the file",
-       {{"in another file",
-         [](E& e) {
-           lies_elsewhere(e, 0);
-           e.table_changes.clear();
-         }},
-        {"packed", [](E& e) { e.file.constants[0].layout = format::Layout::panels_of_first; }}},
+       {EDIT("in another file", lies_elsewhere(e, 0), e.table_changes.clear()),
+        EDIT("packed", e.file.constants[0].layout = format::Layout::panels_of_first)},
        Error::not_supported},
-      {"buffer {} has {} bytes", {{"-1", [](E& e) { e.method().buffer(e.method().literal(-1)); }}}},
+      {"buffer {} has {} bytes", {EDIT("-1", m.buffer(m.literal(-1)))}},
       {"shape {} has an extent {} with stride {}",
-       {{"extent -1", [](E& e) { e.method().shape({e.method().literal(-1)}); }},
-        {"stride -1", [](E& e) { e.method().shape({e.one}, {e.method().literal(-1)}); }},
+       {EDIT("extent -1", m.shape({m.literal(-1)})),
+        EDIT("stride -1", m.shape({e.one}, {m.literal(-1)})),
         {"more elements than can be counted",
          [](E& e) {
            const uint32_t large = e.method().literal(int64_t{1} << 40);
@@ -384,60 +330,34 @@ std::vector<Refusal> refusals_of_sizes() {
            e.method().shape({e.method().literal(0), large, large}, {e.one, e.one, e.one});
          }}}},
       {"input {} does not lie in its buffer",
-       {{"a buffer of one byte",
-         [](E& e) {
-           auto& m = e.method();
-           set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes, e.one);
-         }},
-        {"an input that is not dense",
-         [](E& e) {
-           auto& m = e.method();
-           m.dims[m.shapes[m.values[e.spare].shape()].dims_first() + 3] = m.literal(2);
-         }}}},
+       {EDIT("a buffer of one byte",
+             set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes, e.one)),
+        EDIT("an input that is not dense",
+             m.dims[m.shapes[m.values[e.spare].shape()].dims_first() + 3] = m.literal(2))}},
       {"input {} is not dense",
-       {{"dense at its largest size only",
-         [](E& e) {
-           auto& m = e.method();
-           m.dims[m.shapes[m.values[e.spare].shape()].dims_first() + 2] = m.literal(4);
-           set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes,
-               m.literal(32));
-         }}}},
+       {EDIT("dense at its largest size only",
+             m.dims[m.shapes[m.values[e.spare].shape()].dims_first() + 2] = m.literal(4),
+             set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes,
+                 m.literal(32)))}},
       {"input {} cannot be bound: its buffer is larger",
-       {{"a buffer of 32 bytes at every size",
-         [](E& e) {
-           auto& m = e.method();
-           set(m.buffers[m.values[e.spare].storage_index()], &BufferFields::size_bytes,
-               m.literal(32));
-         }}}},
+       {EDIT("a buffer of 32 bytes at every size", set(m.buffers[m.values[e.spare].storage_index()],
+                                                       &BufferFields::size_bytes, m.literal(32)))}},
       {"value {} has an offset that cannot be",
-       {{"offset -1",
-         [](E& e) {
-           auto& m = e.method();
-           m.values.push_back(m.values[e.q]);
-           set(m.values.back(), &ValueFields::offset, m.literal(-1));
-         }},
-        {"an offset whose bytes cannot be counted",
-         [](E& e) {
-           auto& m = e.method();
-           m.values.push_back(m.values[e.q]);
-           set(m.values.back(), &ValueFields::offset, m.literal(INT64_MAX));
-         }}}},
+       {EDIT("offset -1", m.values.push_back(m.values[e.q]),
+             set(m.values.back(), &ValueFields::offset, m.literal(-1))),
+        EDIT("an offset whose bytes cannot be counted", m.values.push_back(m.values[e.q]),
+             set(m.values.back(), &ValueFields::offset, m.literal(INT64_MAX)))}},
       {"value {} does not lie in its storage of {} bytes",
-       {{"one element further in a buffer",
-         [](E& e) { changed_value(e, e.q, &ValueFields::offset, e.one); }},
-        {"one element further in a constant",
-         [](E& e) { changed_value(e, e.weights, &ValueFields::offset, e.one); }},
-        {"one element further in a state",
-         [](E& e) { changed_value(e, e.total, &ValueFields::offset, e.one); }},
-        {"more elements than the state has",
-         [](E& e) {
-           changed_value(e, e.total, &ValueFields::shape, e.method().values[e.q].shape());
-         }}}},
+       {EDIT("one element further in a buffer", changed_value(e, e.q, &ValueFields::offset, e.one)),
+        EDIT("one element further in a constant",
+             changed_value(e, e.weights, &ValueFields::offset, e.one)),
+        EDIT("one element further in a state",
+             changed_value(e, e.total, &ValueFields::offset, e.one)),
+        EDIT("more elements than the state has",
+             changed_value(e, e.total, &ValueFields::shape, m.values[e.q].shape()))}},
       {"element {} of value {} does not exist",
-       {{"the third of two",
-         [](E& e) { set(e.method().symbols[e.late], &SymbolFields::second, 2); }},
-        {"the third of an input's two",
-         [](E& e) { set(e.method().symbols[e.first], &SymbolFields::second, 2); }}}},
+       {EDIT("the third of two", set(m.symbols[e.late], &SymbolFields::second, 2)),
+        EDIT("the third of an input's two", set(m.symbols[e.first], &SymbolFields::second, 2))}},
       {"what is written overlaps argument {}",
        {{"a copy one element further",
          [](E& e) {
@@ -447,12 +367,9 @@ std::vector<Refusal> refusals_of_sizes() {
            const uint32_t to = changed_value(e, from, &ValueFields::offset, e.one);
            m.instruction(InstructionKind::copy, 0, {m.tensor(from), m.tensor(to)});
          }},
-        {"a kernel on the same place, which it may not overwrite",
-         [](E& e) {
-           auto& m = e.method();
-           m.lists[e.argument(e.join, 0).content()] =
-               changed_value(e, e.q, &ValueFields::shape, m.values[e.total].shape());
-         }}}},
+        EDIT("a kernel on the same place, which it may not overwrite",
+             m.lists[e.argument(e.join, 0).content()] =
+                 changed_value(e, e.q, &ValueFields::shape, m.values[e.total].shape()))}},
       {"argument {} has strides or a layout that the kernel does not take",
        {{"every second element",
          [](E& e) {

@@ -4,12 +4,6 @@
 namespace taper::test {
 namespace {
 
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
-
 constexpr NumberType i64 = NumberType::i64, f64 = NumberType::f64, boolean = NumberType::boolean;
 constexpr uint32_t none_such = 1000;
 
@@ -39,20 +33,13 @@ std::vector<Edit> damaged_expressions() {
       node_field("an operand that does not exist", &ExpressionFields::a, none_such),
       node_field("a second operand that does not exist", &ExpressionFields::b, none_such),
       node_field("a third operand that does not exist", &ExpressionFields::c, none_such),
-      {"an operand that stands behind",
-       [](Everything& e) {
-         auto& m = e.method();
-         m.node(Operation::add, i64, MethodTables::size(m.expressions) + 1, e.one);
-         m.literal(1);
-       }},
-      {"itself as an operand",
-       [](Everything& e) {
-         auto& m = e.method();
-         m.node(Operation::add, i64, e.one, MethodTables::size(m.expressions));
-       }},
-      {"a boolean that is 2", [](Everything& e) { e.method().literal(2, boolean); }},
-      {"a symbol that does not exist", [](Everything& e) { e.method().of_symbol(none_such); }},
-      {"a symbol of another type", [](Everything& e) { e.method().of_symbol(0, f64); }},
+      EDIT("an operand that stands behind",
+           m.node(Operation::add, i64, MethodTables::size(m.expressions) + 1, e.one), m.literal(1)),
+      EDIT("itself as an operand",
+           m.node(Operation::add, i64, e.one, MethodTables::size(m.expressions))),
+      EDIT("a boolean that is 2", m.literal(2, boolean)),
+      EDIT("a symbol that does not exist", m.of_symbol(none_such)),
+      EDIT("a symbol of another type", m.of_symbol(0, f64)),
       node("f64 = f64 // i64", Operation::floor_divide, f64, half, one),
       node("i64 / i64", Operation::true_divide, i64, one, one),
       node("f64 = i64 / f64", Operation::true_divide, f64, one, half),
@@ -155,8 +142,7 @@ std::vector<Refusal> refusals_of_methods() {
       {"expression {} is damaged", damaged_expressions()},
       {"symbol {} is damaged",
        {symbol("an unknown type", SymbolSource::input_number, 1, 0, static_cast<NumberType>(3)),
-        {"a minimum above the maximum",
-         [](E& e) { e.method().symbol(SymbolSource::input_extent, 0, 0, 2, 1); }},
+        EDIT("a minimum above the maximum", m.symbol(SymbolSource::input_extent, 0, 0, 2, 1)),
         symbol("an unknown source", static_cast<SymbolSource>(5), 0),
         symbol("an extent that is f64", SymbolSource::input_extent, 0, 0, f64),
         symbol("an extent of no input", SymbolSource::input_extent, 6),
@@ -178,8 +164,8 @@ std::vector<Refusal> refusals_of_methods() {
            m.symbol(SymbolSource::element, m.size(m.values) - 1, 0, 0, 1);
          }},
         symbol("a counted extent of no value", SymbolSource::kernel_extent, none_such),
-        {"a counted extent of no dimension",
-         [](E& e) { e.method().symbol(SymbolSource::kernel_extent, e.a, 2, 0, 1); }},
+        EDIT("a counted extent of no dimension",
+             m.symbol(SymbolSource::kernel_extent, e.a, 2, 0, 1)),
         symbol("a counter that is f64", SymbolSource::loop_counter, 1, 0, f64),
         symbol("a counter of no instruction", SymbolSource::loop_counter, none_such),
         symbol("a counter of no loop", SymbolSource::loop_counter, 0)}},
@@ -191,8 +177,7 @@ std::vector<Refusal> refusals_of_methods() {
         check("a value that does not exist", [](E&, auto& c) { c.values[0] = none_such; })}},
       {"buffer {} is damaged",
        {buffer("a size that does not exist", 4, &BufferFields::size_bytes, none_such),
-        {"a size that is f64",
-         [](E& e) { set(e.method().buffers[4], &BufferFields::size_bytes, e.half); }},
+        EDIT("a size that is f64", set(m.buffers[4], &BufferFields::size_bytes, e.half)),
         alone("no such space", Region::activations, 3),
         alone("constants", Region::constants),
         alone("states", Region::state),
@@ -207,11 +192,9 @@ std::vector<Refusal> refusals_of_methods() {
            m.buffers.emplace_back(b.size_bytes(), b.above_first(), b.above_count(), b.region(),
                                   uint8_t{0});
          }},
-        {"above itself", [](E& e) { e.method().above[e.method().buffers[5].above_first()] = 5; }},
-        {"above one that stands behind",
-         [](E& e) { e.method().above[e.method().buffers[5].above_first()] = 6; }},
-        {"above one of another region",
-         [](E& e) { e.method().above[e.method().buffers[5].above_first()] = 0; }},
+        EDIT("above itself", m.above[m.buffers[5].above_first()] = 5),
+        EDIT("above one that stands behind", m.above[m.buffers[5].above_first()] = 6),
+        EDIT("above one of another region", m.above[m.buffers[5].above_first()] = 0),
         {"above one of another space",
          [](E& e) {
            auto& m = e.method();
@@ -221,34 +204,24 @@ std::vector<Refusal> refusals_of_methods() {
          }}}},
       {"shape {} is damaged",
        {shape("nine dimensions", &ShapeFields::rank, 9),
-        {"nine dimensions that are there",
-         [](E& e) { e.method().shape(std::vector(9, e.one), std::vector(9, e.one)); }},
+        EDIT("nine dimensions that are there",
+             m.shape(std::vector(9, e.one), std::vector(9, e.one))),
         shape("dimensions that begin outside", &ShapeFields::dims_first, none_such),
-        {"strides outside", [](E& e) { e.method().dims.pop_back(); }},
-        {"a size that does not exist",
-         [](E& e) { e.method().dims[e.method().shapes.back().dims_first()] = none_such; }},
-        {"a stride that is f64", [](E& e) { e.method().dims.back() = e.half; }}}},
+        EDIT("strides outside", m.dims.pop_back()),
+        EDIT("a size that does not exist", m.dims[m.shapes.back().dims_first()] = none_such),
+        EDIT("a stride that is f64", m.dims.back() = e.half)}},
       {"value {} is damaged",
        {value("no such dtype", &E::a, &ValueFields::dtype, 10),
         value("an offset that does not exist", &E::a, &ValueFields::offset, none_such),
         real_for("an offset that is f64", &ValueFields::offset),
         value("no such shape", &E::a, &ValueFields::shape, none_such),
-        {"the shape behind the last",
-         [](E& e) {
-           auto& m = e.method();
-           set(m.values[e.a], &ValueFields::shape, static_cast<long long>(m.shapes.size()));
-         }},
-        {"the buffer behind the last",
-         [](E& e) {
-           auto& m = e.method();
-           set(m.values[e.a], &ValueFields::storage_index,
-               static_cast<long long>(m.buffers.size()));
-         }},
-        {"the expression behind the last as its offset",
-         [](E& e) {
-           auto& m = e.method();
-           set(m.values[e.a], &ValueFields::offset, static_cast<long long>(m.expressions.size()));
-         }},
+        EDIT("the shape behind the last",
+             set(m.values[e.a], &ValueFields::shape, static_cast<long long>(m.shapes.size()))),
+        EDIT("the buffer behind the last", set(m.values[e.a], &ValueFields::storage_index,
+                                               static_cast<long long>(m.buffers.size()))),
+        EDIT(
+            "the expression behind the last as its offset",
+            set(m.values[e.a], &ValueFields::offset, static_cast<long long>(m.expressions.size()))),
         value("no such quantization", &E::a, &ValueFields::quantization, 2),
         value("an unknown storage", &E::a, &ValueFields::storage, 3),
         value("no such buffer", &E::a, &ValueFields::storage_index, none_such),
@@ -257,23 +230,15 @@ std::vector<Refusal> refusals_of_methods() {
         value("no such state", &E::total, &ValueFields::storage_index, 3),
         value("another dtype than its state", &E::total, &ValueFields::dtype, 4)}},
       {"there are more than {} inputs or outputs",
-       {{"4097 inputs",
-         [](E& e) {
-           e.method().inputs.resize(4097, {"more", none, none, NumberType::i64});
-         }},
-        {"4097 outputs",
-         [](E& e) {
-           e.method().outputs.resize(4097, {"more", none, 0, NumberType::i64});
-         }}}},
+       {EDIT("4097 inputs", m.inputs.resize(4097, {"more", none, none, NumberType::i64})),
+        EDIT("4097 outputs", m.outputs.resize(4097, {"more", none, 0, NumberType::i64}))}},
       {"input {} has an unknown type",
-       {{"type 3", [](E& e) { e.method().inputs[1].type = static_cast<NumberType>(3); }}}},
+       {EDIT("type 3", m.inputs[1].type = static_cast<NumberType>(3))}},
       {"input {} does not lie in an io buffer",
-       {{"no such value", [](E& e) { e.method().inputs[0].value = none_such; }},
-        input("an activation", &E::a),
-        input("a constant", &E::weights),
-        input("a state", &E::total)}},
+       {EDIT("no such value", m.inputs[0].value = none_such), input("an activation", &E::a),
+        input("a constant", &E::weights), input("a state", &E::total)}},
       {"input {} does not start its buffer",
-       {{"offset 1", [](E& e) { set(e.method().values[e.x], &ValueFields::offset, e.one); }},
+       {EDIT("offset 1", set(m.values[e.x], &ValueFields::offset, e.one)),
         {"an offset that is 0 only for some sizes",
          [](E& e) {
            auto& m = e.method();
@@ -281,11 +246,10 @@ std::vector<Refusal> refusals_of_methods() {
            set(m.values[e.x], &ValueFields::offset, offset);
          }}}},
       {"output {} does not exist",
-       {{"no such value", [](E& e) { e.method().outputs[0].value = none_such; }},
-        {"no such expression", [](E& e) { e.method().outputs[3].other = none_such; }},
-        {"neither", [](E& e) { e.method().outputs[0].value = none; }}}},
-      {"output {} does not outlast the method",
-       {{"an activation", [](E& e) { e.method().outputs[0].value = e.a; }}}},
+       {EDIT("no such value", m.outputs[0].value = none_such),
+        EDIT("no such expression", m.outputs[3].other = none_such),
+        EDIT("neither", m.outputs[0].value = none)}},
+      {"output {} does not outlast the method", {EDIT("an activation", m.outputs[0].value = e.a)}},
   };
 }
 

@@ -1,17 +1,11 @@
 // A new size is followed to what it touches: nothing else is prepared, and nothing is forgotten.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "programs.h"
 
 namespace taper::test {
 namespace {
 
-using format::NumberType;
-using format::Operation;
-using format::Region;
-using format::Storage;
-using format::SymbolSource;
 using testing::Each;
 using testing::StrEq;
 
@@ -25,7 +19,7 @@ Error set(Method& method, index_t input, index_t size, float value) {
 ProgramFile stacked_sums(uint32_t count) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
-  MethodTables m;
+  MethodTables& m = p.methods.emplace_back();
   std::vector<uint32_t> inputs, sums, outputs;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t n = m.of_symbol(m.symbol(SymbolSource::input_extent, i, 0, 1, 100));
@@ -42,7 +36,6 @@ ProgramFile stacked_sums(uint32_t count) {
     m.run(add, {m.tensor(sums[i]), m.tensor(inputs[i]), m.tensor(outputs[i])});
   for (uint32_t i = 0; i < count; ++i)
     m.input("x" + std::to_string(i), inputs[i]), m.output("y" + std::to_string(i), outputs[i]);
-  p.methods.push_back(m);
   return p;
 }
 
@@ -52,8 +45,7 @@ INSTANTIATE_TEST_SUITE_P(by, touched, testing::Values(1, 2, 3, 5, 8, 23, 24, 40)
 
 TEST_P(touched, sizes_give_the_right_results_and_prepare_nothing_else) {
   const uint32_t count = GetParam();
-  Loaded loaded(stacked_sums(count));
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, stacked_sums(count));
   std::vector<index_t> sizes(count, 3);
   for (uint32_t i = 0; i < count; ++i) ASSERT_EQ(set(method, i, 3, 1.0f + float(i)), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
@@ -78,8 +70,7 @@ TEST_P(touched, sizes_give_the_right_results_and_prepare_nothing_else) {
 }
 
 TEST(sizes, leave_instructions_whose_memory_only_moves) {
-  Loaded loaded(stacked_sums(3));
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, stacked_sums(3));
   for (index_t i = 0; i < 3; ++i) ASSERT_EQ(set(method, i, 20, 1), Error::ok);
   ASSERT_EQ(method.execute(), Error::ok);
   const auto place = [&](index_t i) {
@@ -109,8 +100,7 @@ Error sum(Method& method, index_t rows) {
 
 TEST(scratch, may_be_largest_between_the_smallest_and_the_largest_shapes) {
   bound_floats = 100;
-  Loaded loaded(sums_program(), {}, middle_kernels);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program(), {}, middle_kernels);
   for (const index_t rows : {1, 4, 8, 4}) {
     ASSERT_EQ(sum(method, rows), Error::ok);
     EXPECT_THAT(elements(method.output(0)), Each(12.0f));
@@ -119,8 +109,7 @@ TEST(scratch, may_be_largest_between_the_smallest_and_the_largest_shapes) {
 
 TEST(scratch, is_refused_beyond_the_bound) {
   bound_floats = 50;
-  Loaded loaded(sums_program(), {}, middle_kernels);
-  ASSERT_LOADED(method, loaded);
+  ASSERT_LOADS(method, loaded, sums_program(), {}, middle_kernels);
   EXPECT_EQ(sum(method, 8), Error::ok);
   EXPECT_EQ(sum(method, middle_rows), Error::out_of_memory);
   EXPECT_THAT(method.last_error().message,

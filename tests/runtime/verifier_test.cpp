@@ -1,7 +1,6 @@
 // Each rule of the verifier refuses what breaks it: a table of changes to one program, and the
 // message that each must meet.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
