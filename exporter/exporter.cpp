@@ -1,6 +1,5 @@
 #include "taper/exporter/exporter.h"
 
-#include <algorithm>
 #include <iostream>
 
 #include "taper/exporter/emit/emit.h"

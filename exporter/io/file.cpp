@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <string>
 #include <system_error>
 
 #include "taper/exporter/io/internal/new_file.h"

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
-#include <string>
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/boxing.h"

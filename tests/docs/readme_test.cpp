@@ -1,6 +1,5 @@
 // The programs of README.md and docs/running.md, with the file that README's own training writes.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <filesystem>

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <deque>
 #include <map>
-#include <memory>
 #include <new>
 
 #ifdef __SANITIZE_ADDRESS__

@@ -15,17 +15,10 @@ import sys
 import torch
 
 CASES = {
-    "_native_batch_norm_legit": ["v01", "v12", "v13", "v20"],
-    "native_batch_norm": ["v01", "v15"],
-    "instance_norm": ["v03"],
-    "_scaled_dot_product_flash_attention_for_cpu": ["v01", "v03", "v14"],
-    "_softmax_backward_data": ["v01", "v02"],
-    "binary_cross_entropy": ["v07"],
-    "binary_cross_entropy_with_logits": ["v03", "v09"],
-    "soft_margin_loss": ["v02", "v09"],
-    "cumprod": ["v02"],
-    "cumsum": ["v20"],
-    "gelu": ["v14"],
+    "_native_batch_norm_legit": ["v01", "v12", "v13", "v20"], "native_batch_norm": ["v01", "v15"], "instance_norm": ["v03"],
+    "_scaled_dot_product_flash_attention_for_cpu": ["v01", "v03", "v14"], "_softmax_backward_data": ["v01", "v02"],
+    "binary_cross_entropy": ["v07"], "binary_cross_entropy_with_logits": ["v03", "v09"], "soft_margin_loss": ["v02", "v09"],
+    "cumprod": ["v02"], "cumsum": ["v20"], "gelu": ["v14"],
 }
 DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
           "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8,

@@ -7,15 +7,13 @@
 // made of, in the order of the alphabet. Casts, which follow from dtypes, and views, which a
 // program holds as values, are named only where there is nothing else, "cast" and "view"; "nothing"
 // is a row that gives its argument. A row that no trace can hold has no line.
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
 
 #include "run_case.h"
 #include "seeds.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/passes/passes.h"
 #include "taper/exporter/trace/trace.h"

@@ -5,14 +5,9 @@
 
 #include "compare.h"
 #include "run_exported.h"
-#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/describe.h"
 #include "taper/exporter/eager/dispatch.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/random.h"
-#include "taper/exporter/eager/ops/view.h"
-#include "taper/exporter/eager/threads.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/trace/trace.h"
 

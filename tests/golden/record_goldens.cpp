@@ -13,7 +13,6 @@
 // Exits with 1 if a record did what it must not; with --all also if a record of this machine was
 // not called.
 #include <cstdio>
-#include <cstring>
 
 #include "exact_calls.h"
 #include "known.h"

@@ -1,15 +1,10 @@
 #include "run_case.h"
 
 #include "compare.h"
-#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/describe.h"
 #include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/numbers.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
 
 namespace taper::golden {
 namespace {

@@ -1,18 +1,13 @@
 #include "run_exported.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "compare.h"
-#include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/describe.h"
 #include "taper/exporter/eager/dispatch.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/numbers.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/movement.h"
 #include "taper/exporter/eager/recorder.h"
-#include "taper/exporter/eager/threads.h"
 #include "taper/exporter/exporter.h"
 #include "taper/tests/support/execute.h"
 

@@ -1,12 +1,9 @@
 #include "variation.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <set>
 
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/movement.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::golden {
 namespace {

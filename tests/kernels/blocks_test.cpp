@@ -4,10 +4,7 @@
 
 #include <numeric>
 
-#include "taper/exporter/eager/ops/distance.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/pooling.h"
-#include "taper/exporter/eager/ops/resampling.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::eager {
 namespace {

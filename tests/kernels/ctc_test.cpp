@@ -1,8 +1,6 @@
-#include "taper/exporter/eager/ops/ctc.h"
-
 #include <cmath>
 
-#include "taper/exporter/eager/ops/softmax.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {

@@ -6,14 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "taper/exporter/eager/autograd.h"
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/random.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/view.h"
-#include "taper/exporter/eager/threads.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::eager {
 

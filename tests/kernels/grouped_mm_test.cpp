@@ -1,14 +1,11 @@
 #include <gmock/gmock.h>
 
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/matmul.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/program_check.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::eager {
 namespace {
-
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 Tensor ends(const std::vector<int32_t>& offs) {
   return Tensor::from<int32_t>(offs, {static_cast<int64_t>(offs.size())});
@@ -16,11 +13,6 @@ Tensor ends(const std::vector<int32_t>& offs) {
 Tensor numbers(const std::vector<float>& values, const Ints& sizes) {
   return Tensor::from<float>(values, sizes);
 }
-template <class Call>
-void expect_refusal(const Call& call, const std::string& message) {
-  EXPECT_THAT(call, ThrowsMessage<ExportError>(HasSubstr(message)));
-}
-
 // PyTorch's results, but for the last row, which it leaves open.
 TEST(grouped_mm, multiplies_rows_by_the_matrix_of_their_group) {
   const Tensor x = numbers(
@@ -105,29 +97,28 @@ TEST(grouped_mm, refuses_offs_that_are_no_ascending_rows) {
     return grouped_mm(ones({4, 2}), ones({2, 2, 3}), ends(offs));
   };
   run({0, 4});
-  expect_refusal([&] { run({3, 2}); }, "_grouped_mm: offs must ascend: 2 is outside [3, 4]");
-  expect_refusal([&] { run({-1, 2}); }, "-1 is outside [0, 4]");
-  expect_refusal([&] { run({2, 5}); }, "5 is outside [2, 4]");
-  expect_refusal([&] { run({INT32_MIN, INT32_MAX}); }, "is outside [0, 4]");
+  EXPECT_EXPORT_ERROR(run({3, 2}), "_grouped_mm: offs must ascend: 2 is outside [3, 4]");
+  EXPECT_EXPORT_ERROR(run({-1, 2}), "-1 is outside [0, 4]");
+  EXPECT_EXPORT_ERROR(run({2, 5}), "5 is outside [2, 4]");
+  EXPECT_EXPORT_ERROR(run({INT32_MIN, INT32_MAX}), "is outside [0, 4]");
   const Tensor beyond = Tensor::from<int64_t>({1, (int64_t{1} << 32) + 1}, {2});
-  expect_refusal([&] { grouped_mm(ones({4, 2}), ones({2, 2, 3}), beyond); }, "is outside [1, 4]");
+  EXPECT_EXPORT_ERROR(grouped_mm(ones({4, 2}), ones({2, 2, 3}), beyond), "is outside [1, 4]");
 }
 TEST(grouped_mm, says_what_does_not_fit) {
   const Tensor x = ones({4, 2}), w = ones({2, 2, 3}), offs = ends({1, 4});
-  expect_refusal([&] { grouped_mm(x, ones({2, 3, 3}), offs); }, "2 columns do not fit 3 rows");
-  expect_refusal([&] { grouped_mm(x, w, ends({4})); }, "2 matrices do not fit 1 groups");
-  expect_refusal([&] { grouped_mm(x, w); }, "needs offs where an operand is one matrix");
-  expect_refusal([&] { grouped_mm(w, ones({2, 3, 1}), offs); }, "and only there");
-  expect_refusal([&] { grouped_mm(x, w, offs.to(DType::f32)); }, "offs must be i32 or i64");
-  expect_refusal([&] { grouped_mm(x, w, ones({2, 1}, DType::i32)); }, "offs must have 1 dimension");
-  expect_refusal([&] { grouped_mm(x[0], w, offs); }, "got 1 and 3 dimensions");
-  expect_refusal([&] { grouped_mm(x, w.to(DType::f64), offs); }, "the operands' dtypes differ");
-  expect_refusal([&] { grouped_mm(x.to(DType::i32), w.to(DType::i32), offs); }, "floating");
+  EXPECT_EXPORT_ERROR(grouped_mm(x, ones({2, 3, 3}), offs), "2 columns do not fit 3 rows");
+  EXPECT_EXPORT_ERROR(grouped_mm(x, w, ends({4})), "2 matrices do not fit 1 groups");
+  EXPECT_EXPORT_ERROR(grouped_mm(x, w), "needs offs where an operand is one matrix");
+  EXPECT_EXPORT_ERROR(grouped_mm(w, ones({2, 3, 1}), offs), "and only there");
+  EXPECT_EXPORT_ERROR(grouped_mm(x, w, offs.to(DType::f32)), "offs must be i32 or i64");
+  EXPECT_EXPORT_ERROR(grouped_mm(x, w, ones({2, 1}, DType::i32)), "offs must have 1 dimension");
+  EXPECT_EXPORT_ERROR(grouped_mm(x[0], w, offs), "got 1 and 3 dimensions");
+  EXPECT_EXPORT_ERROR(grouped_mm(x, w.to(DType::f64), offs), "the operands' dtypes differ");
+  EXPECT_EXPORT_ERROR(grouped_mm(x.to(DType::i32), w.to(DType::i32), offs), "floating");
   const Location here = Location::current();
-  expect_refusal([&] { call<ops::_grouped_mm>(here, x, w, offs, ones({3}), std::nullopt); },
-                 "bias");
-  expect_refusal([&] { call<ops::_grouped_mm>(here, x, w, offs, Tensor(), DType::f64); },
-                 "out_dtype must be the dtype of self");
+  EXPECT_EXPORT_ERROR(call<ops::_grouped_mm>(here, x, w, offs, ones({3}), std::nullopt), "bias");
+  EXPECT_EXPORT_ERROR(call<ops::_grouped_mm>(here, x, w, offs, Tensor(), DType::f64),
+                      "out_dtype must be the dtype of self");
 }
 
 TEST(grouped_mm, is_differentiable_twice) {
@@ -153,9 +144,10 @@ TEST(grouped_mm, is_what_transformers_calls_its_fallback) {
   };
   expect_same_bits(fallback(x, w, offs), grouped_mm(x, w, offs));
   expect_same_bits(fallback(x, w, offs.to(DType::i64)), grouped_mm(x, w, offs));
-  expect_refusal([&] { fallback(x, w[0], offs); },
-                 "grouped_mm_fallback: needs input (rows, in) and weight (experts, in, out), got "
-                 "(7, 8) and (8, 5)");
+  EXPECT_EXPORT_ERROR(
+      fallback(x, w[0], offs),
+      "grouped_mm_fallback: needs input (rows, in) and weight (experts, in, out), got "
+      "(7, 8) and (8, 5)");
 }
 
 // A router that sends each row to the expert of the largest score: sizes of groups are data.
@@ -184,8 +176,8 @@ TEST(grouped_mm, stops_a_program_at_wrong_offs) {
       {input("x", {rows, 2}), input("w", {2, 2, 3}), input("offs", {2}, DType::i32)});
   const Tensor x = random_tensor({5, 2}), w = random_tensor({2, 2, 3}, 2);
   expect_same_bits(program.run({x, w, ends({3, 5})})[0], grouped_mm(x, w, ends({3, 5})));
-  expect_refusal([&] { program.run({x, w, ends({3, 6})}); }, "6 is outside [3, 5]");
-  expect_refusal([&] { program.run({x, w, ends({-7, 5})}); }, "-7 is outside [0, 5]");
+  EXPECT_EXPORT_ERROR(program.run({x, w, ends({3, 6})}), "6 is outside [3, 5]");
+  EXPECT_EXPORT_ERROR(program.run({x, w, ends({-7, 5})}), "-7 is outside [0, 5]");
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
-#include "taper/exporter/eager/ops/indexing.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {

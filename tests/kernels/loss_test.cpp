@@ -1,10 +1,6 @@
-#include "taper/exporter/eager/ops/loss.h"
-
 #include <cmath>
 
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/distance.h"
-#include "taper/exporter/eager/ops/softmax.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {

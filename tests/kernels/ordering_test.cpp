@@ -4,8 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "eager_check.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::eager {
 namespace {
@@ -404,9 +405,9 @@ TEST(linspace, of_integers_takes_its_ends_without_their_fractions) {
             (std::vector<int64_t>{0, 1, 3, 5}));
 }
 TEST(composites, name_themselves_in_the_errors_of_their_parts) {
-  EXPECT_THAT(
-      [] { call<ops::addr>(Location{}, ones({2}), ones({2}), ones({3}), Scalar(1), Scalar(1)); },
-      testing::ThrowsMessage<EagerError>(testing::HasSubstr("addr: in addmm: ")));
+  EXPECT_THROW_MESSAGE(
+      call<ops::addr>(Location{}, ones({2}), ones({2}), ones({3}), Scalar(1), Scalar(1)),
+      "addr: in addmm: ");
 }
 
 }  // namespace

@@ -2,19 +2,12 @@
 #include <gmock/gmock.h>
 
 #include "taper/tests/kernels/program_check.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::eager {
 namespace {
 
-using testing::HasSubstr;
-using testing::ThrowsMessage;
-
 const Location here = Location::current();
-
-template <class Call>
-void expect_refusal(const Call& call, const std::string& message) {
-  EXPECT_THAT(call, ThrowsMessage<EagerError>(HasSubstr(message)));
-}
 
 /// 7 rows of 12 numbers of 4 bits, two in a byte.
 Tensor table() {
@@ -56,19 +49,16 @@ TEST(embedding_4bit, says_what_does_not_fit) {
   const auto run = [&](const Tensor& weight, const Tensor& scales, const Tensor& zero = {}) {
     return embedded(weight, scales, zero, word);
   };
-  expect_refusal([&] { run(table().to(DType::i8), ones({7})); }, "weight must be a matrix of u8");
-  expect_refusal([&] { run(table(), ones({6})); }, "weight_scales (6) must be floating");
-  expect_refusal([&] { run(table(), ones({7, 5})); }, "5 groups must divide the 12 features");
-  expect_refusal([&] { run(table(), ones({7, 12})); }, "into pieces of 2 or more");
-  expect_refusal(
-      [&] {
-        run(table(), ones({7}), ones({7, 1}));
-      },
-      "weight_zero_points (7, 1) must have the sizes of weight_scales, (7)");
-  expect_refusal([&] { embedded(table(), ones({7}), {}, word, 0, 15); },
-                 "the integers must lie in [-8, 7], the call says [0, 15]");
-  expect_refusal([&] { embedded(table(), ones({7}), {}, full({1}, 7, DType::i64)); },
-                 "index 7 is outside [0, 7)");
+  EXPECT_THROW_MESSAGE(run(table().to(DType::i8), ones({7})), "weight must be a matrix of u8");
+  EXPECT_THROW_MESSAGE(run(table(), ones({6})), "weight_scales (6) must be floating");
+  EXPECT_THROW_MESSAGE(run(table(), ones({7, 5})), "5 groups must divide the 12 features");
+  EXPECT_THROW_MESSAGE(run(table(), ones({7, 12})), "into pieces of 2 or more");
+  EXPECT_THROW_MESSAGE(run(table(), ones({7}), ones({7, 1})),
+                       "weight_zero_points (7, 1) must have the sizes of weight_scales, (7)");
+  EXPECT_THROW_MESSAGE(embedded(table(), ones({7}), {}, word, 0, 15),
+                       "the integers must lie in [-8, 7], the call says [0, 15]");
+  EXPECT_THROW_MESSAGE(embedded(table(), ones({7}), {}, full({1}, 7, DType::i64)),
+                       "index 7 is outside [0, 7)");
 }
 
 TEST(mixed_linear, takes_any_number_of_rows_in_a_program) {
@@ -80,11 +70,9 @@ TEST(mixed_linear, takes_any_number_of_rows_in_a_program) {
   };
   expect_same_bits_in_program(f, {input("x", {Dim::symbol("rows", 1, 6), 8})},
                               {{random_tensor({1, 8})}, {random_tensor({6, 8})}});
-  expect_refusal(
-      [&] {
-        call<ops::quantized_decomposed_mixed_linear>(here, ones({2, 8}), weight, ones({5, 3}),
-                                                     Tensor(), std::nullopt);
-      },
+  EXPECT_THROW_MESSAGE(
+      call<ops::quantized_decomposed_mixed_linear>(here, ones({2, 8}), weight, ones({5, 3}),
+                                                   Tensor(), std::nullopt),
       "weight_scales (5, 3) must have one row for each of weight's, and groups that divide one");
 }
 
@@ -128,12 +116,9 @@ TEST(fused_moving_avg_obs_fake_quant, moves_its_range_towards_that_of_the_input)
   EXPECT_EQ(most.item(), 1);
   observe(Tensor::from<float>({-9, 9, 0}, {3}), zeros({1}, DType::i64));
   EXPECT_EQ(least.item(), -2);
-  expect_refusal(
-      [&] {
-        observe(ones({2, 3}), on, true);
-      },
-      "running_min and running_max (1) must have 2 elements");
-  expect_refusal([&] { observe(ones({2}), on, true); }, "those of dimension 0");
+  EXPECT_THROW_MESSAGE(observe(ones({2, 3}), on, true),
+                       "running_min and running_max (1) must have 2 elements");
+  EXPECT_THROW_MESSAGE(observe(ones({2}), on, true), "those of dimension 0");
 }
 
 }  // namespace

@@ -6,12 +6,12 @@
 #include "taper/exporter/eager/run_kernel.h"
 #include "taper/exporter/exporter.h"
 #include "taper/tests/kernels/eager_check.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::eager {
 namespace {
 
 using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 const Location here = Location::current();
 
@@ -20,11 +20,6 @@ Tensor vector_of(const std::vector<float>& values) {
 }
 Tensor integers(const std::vector<int64_t>& values, DType dtype = DType::i64) {
   return to(Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())}), dtype);
-}
-
-template <class Call>
-void expect_refusal(const Call& call, const std::string& message) {
-  EXPECT_THAT(call, ThrowsMessage<EagerError>(HasSubstr(message)));
 }
 
 // ---- dtypes and ranges
@@ -38,26 +33,27 @@ TEST(quantize_per_tensor, takes_only_f32_and_half_precision) {
   for (const DType dtype : {DType::f32, DType::f16, DType::bf16})
     EXPECT_EQ(quantize(zeros({2}, dtype), -128, 127, DType::i8).dtype(), DType::i8);
   for (const DType dtype : {DType::f64, DType::i32, DType::boolean})
-    expect_refusal([&] { quantize(zeros({2}, dtype), -128, 127, DType::i8); },
-                   "quantized_decomposed::quantize_per_tensor: input must be f32, f16 or bf16");
+    EXPECT_THROW_MESSAGE(
+        quantize(zeros({2}, dtype), -128, 127, DType::i8),
+        "quantized_decomposed::quantize_per_tensor: input must be f32, f16 or bf16");
 }
 TEST(quantize_per_tensor, refuses_a_dtype_that_is_no_small_integer) {
   for (const DType dtype : {DType::f32, DType::i64, DType::boolean})
-    expect_refusal([&] { quantize(zeros({2}), 0, 1, dtype); },
-                   "the dtype must be u8, i8, i16 or i32, not " + std::string(name_of(dtype)));
+    EXPECT_THROW_MESSAGE(
+        quantize(zeros({2}), 0, 1, dtype),
+        "the dtype must be u8, i8, i16 or i32, not " + std::string(name_of(dtype)));
 }
 TEST(quantize_per_tensor, refuses_a_range_that_the_dtype_does_not_hold) {
-  expect_refusal([] { quantize(zeros({2}), -129, 127, DType::i8); },
-                 "[quant_min, quant_max] = [-129, 127] must be a range within [-128, 127] of i8");
-  expect_refusal([] { quantize(zeros({2}), 0, 256, DType::u8); }, "within [0, 255] of u8");
-  expect_refusal([] { quantize(zeros({2}), 3, 2, DType::i8); }, "[3, 2] must be a range");
+  EXPECT_THROW_MESSAGE(
+      quantize(zeros({2}), -129, 127, DType::i8),
+      "[quant_min, quant_max] = [-129, 127] must be a range within [-128, 127] of i8");
+  EXPECT_THROW_MESSAGE(quantize(zeros({2}), 0, 256, DType::u8), "within [0, 255] of u8");
+  EXPECT_THROW_MESSAGE(quantize(zeros({2}), 3, 2, DType::i8), "[3, 2] must be a range");
 }
 TEST(quantize_per_tensor, refuses_a_scale_of_several_elements) {
-  expect_refusal(
-      [] {
-        call<ops::quantized_decomposed_quantize_per_tensor_tensor>(
-            here, zeros({4}), vector_of({1, 2}), integers({0}), int64_t{-8}, int64_t{7}, DType::i8);
-      },
+  EXPECT_THROW_MESSAGE(
+      call<ops::quantized_decomposed_quantize_per_tensor_tensor>(
+          here, zeros({4}), vector_of({1, 2}), integers({0}), int64_t{-8}, int64_t{7}, DType::i8),
       "scale (2) must have one element");
 }
 
@@ -67,8 +63,8 @@ TEST(dequantize_per_tensor, refuses_other_dtypes_than_the_call_says_and_no_integ
         here, zeros({2}, given), 0.5, int64_t{0}, int64_t{0}, int64_t{127}, dtype, std::nullopt);
   };
   run(DType::i8, DType::i8);
-  expect_refusal([&] { run(DType::u8, DType::i8); }, "input must be i8, as the call says, not u8");
-  expect_refusal([&] { run(DType::f32, DType::f32); }, "the dtype must be u8, i8, i16 or i32");
+  EXPECT_THROW_MESSAGE(run(DType::u8, DType::i8), "input must be i8, as the call says, not u8");
+  EXPECT_THROW_MESSAGE(run(DType::f32, DType::f32), "the dtype must be u8, i8, i16 or i32");
 }
 
 TEST(choose_qparams, refuses_a_range_without_zero) {
@@ -76,8 +72,8 @@ TEST(choose_qparams, refuses_a_range_without_zero) {
     call<ops::quantized_decomposed_choose_qparams_tensor>(here, ones({2}), low, high, 1e-7,
                                                           DType::i8);
   };
-  expect_refusal([&] { choose(1, 127); }, "[1, 127] must contain 0 and another integer");
-  expect_refusal([&] { choose(0, 0); }, "[0, 0] must contain 0 and another integer");
+  EXPECT_THROW_MESSAGE(choose(1, 127), "[1, 127] must contain 0 and another integer");
+  EXPECT_THROW_MESSAGE(choose(0, 0), "[0, 0] must contain 0 and another integer");
 }
 
 // ---- shapes
@@ -89,23 +85,13 @@ Tensor quantize_channels(const Tensor& x, const Tensor& scales, int64_t axis) {
 
 TEST(quantize_per_channel, wants_one_scale_for_each_channel) {
   EXPECT_EQ(to_string(quantize_channels(zeros({2, 3}), ones({3}), -1).sizes()), "(2, 3)");
-  expect_refusal(
-      [] {
-        quantize_channels(zeros({2, 3}), ones({1}), 1);
-      },
-      "scales (1) must have size (3), that of (2, 3) along axis 1");
-  expect_refusal(
-      [] {
-        quantize_channels(zeros({2, 3}), ones({3, 1}), 1);
-      },
-      "scales (3, 1) must have size (3)");
-  expect_refusal(
-      [] {
-        quantize_channels(zeros({2, 3}), ones({3}), 2);
-      },
-      "dim 2 is outside [-2, 2)");
-  expect_refusal([] { quantize_channels(zeros({}), ones({1}), 0); },
-                 "a tensor of rank 0 has no channels");
+  EXPECT_THROW_MESSAGE(quantize_channels(zeros({2, 3}), ones({1}), 1),
+                       "scales (1) must have size (3), that of (2, 3) along axis 1");
+  EXPECT_THROW_MESSAGE(quantize_channels(zeros({2, 3}), ones({3, 1}), 1),
+                       "scales (3, 1) must have size (3)");
+  EXPECT_THROW_MESSAGE(quantize_channels(zeros({2, 3}), ones({3}), 2), "dim 2 is outside [-2, 2)");
+  EXPECT_THROW_MESSAGE(quantize_channels(zeros({}), ones({1}), 0),
+                       "a tensor of rank 0 has no channels");
 }
 
 TEST(quantize_per_token, wants_one_scale_for_each_row) {
@@ -114,7 +100,7 @@ TEST(quantize_per_token, wants_one_scale_for_each_row) {
         here, zeros({2, 3, 4}), scales, zeros_like(scales), int64_t{-8}, int64_t{7}, DType::i8);
   };
   run(ones({2, 3, 1}));
-  expect_refusal([&] { run(ones({2, 1, 1})); }, "must have one element for each of 6 rows");
+  EXPECT_THROW_MESSAGE(run(ones({2, 1, 1})), "must have one element for each of 6 rows");
 }
 
 TEST(quantize_per_channel_group, wants_groups_that_divide_the_rows_and_one_scale_for_each) {
@@ -127,21 +113,15 @@ TEST(quantize_per_channel_group, wants_groups_that_divide_the_rows_and_one_scale
   call<ops::quantized_decomposed_quantize_per_channel_group>(here, zeros({2, 0}), zeros({2, 0}),
                                                              zeros({2, 0}), int64_t{-8}, int64_t{7},
                                                              DType::i8, int64_t{4});
-  expect_refusal(
-      [] {
-        call<ops::quantized_decomposed_quantize_per_channel_group>(
-            here, zeros({2, 0}), zeros({2, 1}), zeros({2, 1}), int64_t{-8}, int64_t{7}, DType::i8,
-            int64_t{4});
-      },
-      "scales (2, 1) must have one element for each of 0 groups");
-  expect_refusal([&] { run(ones({2, 2}), 128); }, "group_size 128 does not divide");
-  expect_refusal([&] { run(ones({2, 2}), 4); }, "group_size 4 does not divide");
-  expect_refusal([&] { run(ones({2, 6}), 1); }, "group_size 1 must be at least 2");
-  expect_refusal(
-      [&] {
-        run(ones({2, 3}), 3);
-      },
-      "scales (2, 3) must have one element for each of 4 groups");
+  EXPECT_THROW_MESSAGE(call<ops::quantized_decomposed_quantize_per_channel_group>(
+                           here, zeros({2, 0}), zeros({2, 1}), zeros({2, 1}), int64_t{-8},
+                           int64_t{7}, DType::i8, int64_t{4}),
+                       "scales (2, 1) must have one element for each of 0 groups");
+  EXPECT_THROW_MESSAGE(run(ones({2, 2}), 128), "group_size 128 does not divide");
+  EXPECT_THROW_MESSAGE(run(ones({2, 2}), 4), "group_size 4 does not divide");
+  EXPECT_THROW_MESSAGE(run(ones({2, 6}), 1), "group_size 1 must be at least 2");
+  EXPECT_THROW_MESSAGE(run(ones({2, 3}), 3),
+                       "scales (2, 3) must have one element for each of 4 groups");
 }
 
 TEST(dequantize_affine, refuses_another_dtype_and_other_blocks) {
@@ -151,9 +131,9 @@ TEST(dequantize_affine, refuses_another_dtype_and_other_blocks) {
                                          DType::f32);
   };
   run(DType::i8, {1, 4});
-  expect_refusal([&] { run(DType::u8, {1, 4}); }, "input must be i8, as the call says, not u8");
-  expect_refusal([&] { run(DType::i8, {1, 3}); }, "block_size (1, 3) does not divide (4, 8)");
-  expect_refusal([&] { run(DType::i8, {4}); }, "one entry for each dimension");
+  EXPECT_THROW_MESSAGE(run(DType::u8, {1, 4}), "input must be i8, as the call says, not u8");
+  EXPECT_THROW_MESSAGE(run(DType::i8, {1, 3}), "block_size (1, 3) does not divide (4, 8)");
+  EXPECT_THROW_MESSAGE(run(DType::i8, {4}), "one entry for each dimension");
 }
 
 // Its results leave out a dimension that is one block.
@@ -300,15 +280,12 @@ TEST(fake_quantize, takes_scale_and_zero_point_from_tensors) {
   EXPECT_EQ(grad({sum(y)}, {x})[0].to_vector<float>(), (std::vector<float>{0, 1, 0}));
 }
 TEST(fake_quantize, refuses_integers_and_an_empty_range) {
-  expect_refusal([] { fake_quantized(zeros({2}, DType::i32)); },
-                 "fake_quantize_per_tensor_affine: the input must be floating, not i32");
-  expect_refusal([] { fake_quantized(zeros({2}), 3, 2); },
-                 "quant_min 3 is greater than quant_max 2");
-  expect_refusal(
-      [] {
-        call<ops::fake_quantize_per_channel_affine>(here, zeros({2, 3}), ones({2}), zeros({2}),
-                                                    int64_t{1}, int64_t{-8}, int64_t{7});
-      },
+  EXPECT_THROW_MESSAGE(fake_quantized(zeros({2}, DType::i32)),
+                       "fake_quantize_per_tensor_affine: the input must be floating, not i32");
+  EXPECT_THROW_MESSAGE(fake_quantized(zeros({2}), 3, 2), "quant_min 3 is greater than quant_max 2");
+  EXPECT_THROW_MESSAGE(
+      call<ops::fake_quantize_per_channel_affine>(here, zeros({2, 3}), ones({2}), zeros({2}),
+                                                  int64_t{1}, int64_t{-8}, int64_t{7}),
       "scale (2) must have size (3)");
 }
 

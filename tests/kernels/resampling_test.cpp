@@ -1,9 +1,6 @@
-#include "taper/exporter/eager/ops/resampling.h"
-
 #include <cmath>
 
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/eager_check.h"
 
 namespace taper::eager {

@@ -2,10 +2,7 @@
 // small whole numbers are exact in any order; where a formula rounds, it is written out in f64.
 #include <tuple>
 
-#include "taper/exporter/eager/ops/convolution.h"
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/norm.h"
-#include "taper/exporter/eager/ops/softmax.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/kernels/blocks.h"
 
 namespace taper::eager {

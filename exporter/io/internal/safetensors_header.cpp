@@ -1,7 +1,6 @@
 #include "taper/exporter/io/internal/safetensors_header.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
 
 #include "taper/exporter/io/array.h"

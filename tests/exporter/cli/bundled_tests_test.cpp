@@ -1,9 +1,5 @@
 // Calls that travel in a program with what they give: written, shown, run and cut off.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <fstream>
-#include <sstream>
 
 #include "taper/exporter/cli/kernel_table.h"
 #include "taper/exporter/cli/taper.h"
@@ -16,13 +12,13 @@
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 #include "taper/tests/support/checksums.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::cli {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-using testing::ThrowsMessage;
 using tests::linear_model;
 using tests::scratch_file;
 
@@ -127,8 +123,7 @@ TEST(bundled_tests, are_refused_where_they_share_bytes) {
     }
   }
   tests::write_checksums(bytes);
-  EXPECT_THAT([&] { inspect::bundled_tests(loaded(bytes)); },
-              ThrowsMessage<ExportError>(HasSubstr("export it again")));
+  EXPECT_EXPORT_ERROR(inspect::bundled_tests(loaded(bytes)), "export it again");
 }
 
 TEST(taper_check, runs_the_tests_that_a_program_carries) {

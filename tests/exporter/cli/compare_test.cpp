@@ -1,6 +1,5 @@
 // `taper compare`.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <sstream>

@@ -1,6 +1,5 @@
 // Models of PyTorch: exported, checked, and run as they are.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>

@@ -1,7 +1,6 @@
 #include "taper/exporter/cli/picture.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "taper/exporter/base/error.h"
 

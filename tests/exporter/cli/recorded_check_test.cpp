@@ -1,7 +1,6 @@
 // Recorded calls of several models, of buffers with several names, of halves and of training
 // graphs.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
 
@@ -14,7 +13,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 using tests::scratch_file;
 
 std::string data(const std::string& name) { return tests::test_data(name).string(); }

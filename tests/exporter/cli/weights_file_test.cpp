@@ -1,6 +1,5 @@
 // Programs whose weights lie in another file.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fstream>
 #include <numeric>

@@ -1,6 +1,5 @@
 // Which results belong together, and what a comparison says of them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <sstream>
 

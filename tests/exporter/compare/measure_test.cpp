@@ -2,7 +2,6 @@
 #include "taper/exporter/compare/measure.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>

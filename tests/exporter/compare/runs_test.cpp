@@ -1,6 +1,5 @@
 // Runs of models of PyTorch and of programs made of them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 
@@ -16,9 +15,7 @@
 namespace taper::compare {
 namespace {
 
-using testing::Each;
 using testing::HasSubstr;
-using testing::Property;
 
 io::Array random_array(std::vector<int64_t> sizes) {
   io::Array array = io::Array::zeros(DType::f32, std::move(sizes));

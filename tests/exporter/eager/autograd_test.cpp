@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "taper/exporter/eager/eager.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::eager {
 namespace {
@@ -74,25 +75,18 @@ TEST(autograd, gives_the_gradient_of_a_tensor_in_the_middle) {
 }
 TEST(autograd, says_which_input_is_unused) {
   const Tensor x = leaf({2}, {1}), other = leaf({2}, {1});
-  EXPECT_THAT(
-      [&] {
-        grad({sum(x * 2)}, {x, other});
-      },
-      ThrowsMessage<EagerError>(HasSubstr("do not depend on input 1")));
+  EXPECT_THROW_MESSAGE(grad({sum(x * 2)}, {x, other}), "do not depend on input 1");
   EXPECT_FALSE(grad({sum(x * 2)}, {x, other}, {}, false, false, true)[1].defined());
 }
 TEST(autograd, needs_one_element_to_start_from) {
   const Tensor x = leaf({1, 2}, {2});
-  EXPECT_THAT(
-      [&] { (x * 2).backward(); },
-      ThrowsMessage<EagerError>(HasSubstr("a tensor of size (2) needs a gradient to start from")));
+  EXPECT_THROW_MESSAGE((x * 2).backward(), "a tensor of size (2) needs a gradient to start from");
   (x * 2).backward(Tensor::from<float>({1, 10}, {2}));
   EXPECT_THAT(values(x.grad()), ElementsAre(2, 20));
 }
 TEST(autograd, says_when_there_is_no_history) {
-  EXPECT_THAT(
-      [] { Tensor::from<float>({1}, {1}).backward(); },
-      ThrowsMessage<EagerError>(HasSubstr("does not require a gradient and has no history")));
+  EXPECT_THROW_MESSAGE(Tensor::from<float>({1}, {1}).backward(),
+                       "does not require a gradient and has no history");
 }
 TEST(autograd, records_nothing_inside_no_grad) {
   const Tensor x = leaf({2}, {1});
@@ -103,7 +97,7 @@ TEST(autograd, frees_saved_values_and_says_so) {
   const Tensor x = leaf({2}, {1});
   const Tensor y = sum(x * x);
   y.backward();
-  EXPECT_THAT([&] { y.backward(); }, ThrowsMessage<EagerError>(HasSubstr("retain_graph = true")));
+  EXPECT_THROW_MESSAGE(y.backward(), "retain_graph = true");
 }
 TEST(autograd, keeps_the_graph_when_asked) {
   const Tensor x = leaf({2}, {1});
@@ -182,14 +176,12 @@ TEST(autograd, refuses_what_a_custom_function_must_not_give) {
   const CustomFunction shape{"shape", forward,
                              [](const std::vector<Tensor>&, const std::vector<Tensor>&,
                                 const Gradients&) { return Gradients{ones({7})}; }};
-  EXPECT_THAT([&] { sum(apply(shape, {x})[0]).backward(); },
-              ThrowsMessage<EagerError>(HasSubstr("gradient of size (7) for input 0")));
+  EXPECT_THROW_MESSAGE(sum(apply(shape, {x})[0]).backward(), "gradient of size (7) for input 0");
   const CustomFunction nothing{"nothing", nullptr, nullptr};
-  EXPECT_THAT([&] { apply(nothing, {x}); },
-              ThrowsMessage<EagerError>(HasSubstr("needs both forward and backward")));
+  EXPECT_THROW_MESSAGE(apply(nothing, {x}), "needs both forward and backward");
   const CustomFunction empty{
       "empty", [](const std::vector<Tensor>&) { return std::vector<Tensor>(1); }, shape.backward};
-  EXPECT_THAT([&] { apply(empty, {x}); }, ThrowsMessage<EagerError>(HasSubstr("undefined")));
+  EXPECT_THROW_MESSAGE(apply(empty, {x}), "undefined");
 }
 TEST(autograd, notices_that_a_custom_functions_result_was_overwritten) {
   const CustomFunction exponential{
@@ -201,12 +193,11 @@ TEST(autograd, notices_that_a_custom_functions_result_was_overwritten) {
   Tensor y = apply(exponential, {x})[0];
   const Tensor total = sum(y * 1.0);
   no_grad([&] { return y.mul_(Scalar(100)); });
-  EXPECT_THAT([&] { total.backward(); },
-              ThrowsMessage<EagerError>(HasSubstr("result 0 of exponential was overwritten")));
+  EXPECT_THROW_MESSAGE(total.backward(), "result 0 of exponential was overwritten");
 
   const Tensor again = sum(apply(exponential, {x})[0]);
   again.backward();
-  EXPECT_THAT([&] { again.backward(); }, ThrowsMessage<EagerError>(HasSubstr("retain_graph")));
+  EXPECT_THROW_MESSAGE(again.backward(), "retain_graph");
 }
 TEST(autograd, gives_a_custom_function_zeros_for_a_result_that_nobody_used) {
   const CustomFunction both{"both",
@@ -222,9 +213,8 @@ TEST(autograd, gives_a_custom_function_zeros_for_a_result_that_nobody_used) {
 TEST(autograd, refuses_a_hook_that_changes_a_gradients_size) {
   const Tensor x = leaf({1, 2, 3}, {3});
   x.register_hook([](const Tensor&) { return ones({2}); });
-  EXPECT_THAT([&] { sum(x * 2).backward(); },
-              ThrowsMessage<EagerError>(HasSubstr("a hook gave a gradient of f32 (2)")));
-  EXPECT_THAT([&] { x.register_hook(nullptr); }, ThrowsMessage<EagerError>(HasSubstr("empty")));
+  EXPECT_THROW_MESSAGE(sum(x * 2).backward(), "a hook gave a gradient of f32 (2)");
+  EXPECT_THROW_MESSAGE(x.register_hook(nullptr), "empty");
 }
 TEST(autograd, names_an_undefined_tensor) {
   const Tensor none;

@@ -1,21 +1,11 @@
 // Composite operators where their arguments are at the edge of what they take. Their values are
 // those of PyTorch in tests/data/pt2/operator_names.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
-#include "taper/exporter/eager/ops/creation.h"
-#include "taper/exporter/eager/ops/indexing.h"
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/norm.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/random.h"
-#include "taper/exporter/eager/ops/reduction.h"
-#include "taper/exporter/eager/ops/resampling.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/eager.h"
 
 namespace taper::eager {
 namespace {

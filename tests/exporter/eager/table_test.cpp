@@ -1,6 +1,5 @@
 // The table of operators: what each category promises is there.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 #include "taper/exporter/emit/emit.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
@@ -12,6 +11,7 @@
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/verifier.h"
 #include "taper/tests/exporter/emit/loaded.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper::emit {
 namespace {
@@ -379,11 +379,8 @@ TEST(emit, refuses_methods_that_disagree_about_a_state) {
 TEST(emit, refuses_two_methods_of_one_name) {
   const auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[2]\noutput \"y\" = %x\n");
   Report report;
-  EXPECT_THAT(
-      [&] {
-        write({{"a", graph.get()}, {"a", graph.get()}}, options(), report);
-      },
-      testing::ThrowsMessage<ExportError>(testing::HasSubstr("two methods have the name a")));
+  EXPECT_EXPORT_ERROR(write({{"a", graph.get()}, {"a", graph.get()}}, options(), report),
+                      "two methods have the name a");
 }
 
 }  // namespace

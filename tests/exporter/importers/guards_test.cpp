@@ -1,7 +1,6 @@
 #include "taper/exporter/importers/pt2/guards.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/pt2/pt2.h"

@@ -1,8 +1,5 @@
 // Programs in f16 and bf16 against the f32 results of PyTorch.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/exporter.h"

@@ -2,7 +2,6 @@
 #include "taper/exporter/importers/pt2/pt2.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>

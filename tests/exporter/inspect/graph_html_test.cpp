@@ -1,7 +1,6 @@
 #include "taper/exporter/inspect/graph_html.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,7 +1,6 @@
 #include "taper/exporter/inspect/method_graph.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/exporter.h"

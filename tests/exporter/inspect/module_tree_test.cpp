@@ -1,7 +1,6 @@
 #include "taper/exporter/inspect/module_tree.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <random>
 

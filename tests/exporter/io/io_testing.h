@@ -1,6 +1,5 @@
 #pragma once
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,6 @@
 #include "taper/exporter/nn/init.h"
 
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/random.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/nn/nn.h"
 #include "taper/tests/exporter/nn/golden.h"
 

@@ -156,6 +156,12 @@ Factory with(const char* name, T fallback) {
   return [=](const Json& a) { return make_layer<L>(argument<T>(a, name, fallback)); };
 }
 
+/// A layer that is made of the arguments `a`.
+#define LAYER(name, ...)                            \
+  {                                                 \
+    name, [](const Json& a) { return __VA_ARGS__; } \
+  }
+
 }  // namespace
 
 std::map<std::string, Factory> layer_factories() {
@@ -173,135 +179,92 @@ std::map<std::string, Factory> layer_factories() {
       {"BatchNorm1d", batch_norm<nn::BatchNorm1d>},
       {"BatchNorm2d", batch_norm<nn::BatchNorm2d>},
       {"BatchNorm3d", batch_norm<nn::BatchNorm3d>},
-      {"Bilinear",
-       [](const Json& a) {
-         return of_two(std::make_shared<nn::Bilinear>(
-             a["in1_features"].get<int64_t>(), a["in2_features"].get<int64_t>(),
-             a["out_features"].get<int64_t>(), nn::LinearOptions{argument(a, "bias", true)}));
-       }},
+      LAYER("Bilinear",
+            of_two(std::make_shared<nn::Bilinear>(
+                a["in1_features"].get<int64_t>(), a["in2_features"].get<int64_t>(),
+                a["out_features"].get<int64_t>(), nn::LinearOptions{argument(a, "bias", true)}))),
       {"CELU", with<nn::CELU>("alpha", 1.0)},
       {"ChannelShuffle", with<nn::ChannelShuffle>("groups", int64_t{1})},
-      {"CircularPad2d",
-       [](const Json& a) { return make_layer<nn::CircularPad2d>(sides<2>(a["padding"])); }},
-      {"ConstantPad1d",
-       [](const Json& a) {
-         return make_layer<nn::ConstantPad1d>(sides<1>(a["padding"]), a["value"].get<double>());
-       }},
+      LAYER("CircularPad2d", make_layer<nn::CircularPad2d>(sides<2>(a["padding"]))),
+      LAYER("ConstantPad1d",
+            make_layer<nn::ConstantPad1d>(sides<1>(a["padding"]), a["value"].get<double>())),
       {"Conv1d", conv<1>},
       {"Conv2d", conv<2>},
       {"Conv3d", conv<3>},
       {"ConvTranspose1d", conv_transpose<1>},
       {"ConvTranspose2d", conv_transpose<2>},
       {"ConvTranspose3d", conv_transpose<3>},
-      {"CosineSimilarity",
-       [](const Json& a) {
-         return of_two(std::make_shared<nn::CosineSimilarity>(argument<int64_t>(a, "dim", 1),
-                                                              argument(a, "eps", 1e-8)));
-       }},
+      LAYER("CosineSimilarity", of_two(std::make_shared<nn::CosineSimilarity>(
+                                    argument<int64_t>(a, "dim", 1), argument(a, "eps", 1e-8)))),
       {"ELU", with<nn::ELU>("alpha", 1.0)},
       {"Embedding", embedding},
       {"EmbeddingBag", embedding_bag},
-      {"Flatten",
-       [](const Json& a) {
-         return make_layer<nn::Flatten>(argument<int64_t>(a, "start_dim", 1),
-                                        argument<int64_t>(a, "end_dim", -1));
-       }},
-      {"Fold",
-       [](const Json& a) {
-         return make_layer<nn::Fold>(extents<2>(a, "output_size", 1),
-                                     extents<2>(a, "kernel_size", 1), windows(a));
-       }},
+      LAYER("Flatten", make_layer<nn::Flatten>(argument<int64_t>(a, "start_dim", 1),
+                                               argument<int64_t>(a, "end_dim", -1))),
+      LAYER("Fold", make_layer<nn::Fold>(extents<2>(a, "output_size", 1),
+                                         extents<2>(a, "kernel_size", 1), windows(a))),
       {"GELU", with<nn::GELU>("approximate", std::string("none"))},
       {"GLU", with<nn::GLU>("dim", int64_t{-1})},
-      {"GroupNorm",
-       [](const Json& a) {
-         return make_layer<nn::GroupNorm>(
-             a["num_groups"].get<int64_t>(), a["num_channels"].get<int64_t>(),
-             nn::GroupNormOptions{argument(a, "eps", 1e-5), argument(a, "affine", true)});
-       }},
+      LAYER("GroupNorm",
+            make_layer<nn::GroupNorm>(
+                a["num_groups"].get<int64_t>(), a["num_channels"].get<int64_t>(),
+                nn::GroupNormOptions{argument(a, "eps", 1e-5), argument(a, "affine", true)})),
       {"Hardshrink", with<nn::Hardshrink>("lambd", 0.5)},
       {"Hardsigmoid", plain<nn::Hardsigmoid>},
       {"Hardswish", plain<nn::Hardswish>},
-      {"Hardtanh",
-       [](const Json& a) {
-         return make_layer<nn::Hardtanh>(argument(a, "min_val", -1.0), argument(a, "max_val", 1.0));
-       }},
+      LAYER("Hardtanh",
+            make_layer<nn::Hardtanh>(argument(a, "min_val", -1.0), argument(a, "max_val", 1.0))),
       {"InstanceNorm1d", instance_norm<nn::InstanceNorm1d>},
       {"InstanceNorm2d", instance_norm<nn::InstanceNorm2d>},
       {"InstanceNorm3d", instance_norm<nn::InstanceNorm3d>},
       {"LPPool1d", lp_pool<1>},
       {"LPPool2d", lp_pool<2>},
-      {"LayerNorm",
-       [](const Json& a) {
-         return make_layer<nn::LayerNorm>(
-             normalized_shape(a),
-             nn::LayerNormOptions{.eps = argument(a, "eps", 1e-5),
-                                  .elementwise_affine = argument(a, "elementwise_affine", true),
-                                  .bias = argument(a, "bias", true)});
-       }},
+      LAYER("LayerNorm",
+            make_layer<nn::LayerNorm>(
+                normalized_shape(a),
+                nn::LayerNormOptions{.eps = argument(a, "eps", 1e-5),
+                                     .elementwise_affine = argument(a, "elementwise_affine", true),
+                                     .bias = argument(a, "bias", true)})),
       {"LeakyReLU", with<nn::LeakyReLU>("negative_slope", 0.01)},
-      {"Linear",
-       [](const Json& a) {
-         return make_layer<nn::Linear>(a["in_features"].get<int64_t>(),
-                                       a["out_features"].get<int64_t>(),
-                                       nn::LinearOptions{argument(a, "bias", true)});
-       }},
+      LAYER("Linear", make_layer<nn::Linear>(a["in_features"].get<int64_t>(),
+                                             a["out_features"].get<int64_t>(),
+                                             nn::LinearOptions{argument(a, "bias", true)})),
       {"LocalResponseNorm", with<nn::LocalResponseNorm>("size", int64_t{1})},
       {"LogSigmoid", plain<nn::LogSigmoid>},
       {"LogSoftmax", with<nn::LogSoftmax>("dim", int64_t{0})},
       {"MaxPool2d", max_pool},
       {"Mish", plain<nn::Mish>},
-      {"PReLU",
-       [](const Json& a) {
-         return make_layer<nn::PReLU>(argument<int64_t>(a, "num_parameters", 1),
-                                      argument(a, "init", 0.25));
-       }},
-      {"PairwiseDistance",
-       [](const Json& a) {
-         return of_two(std::make_shared<nn::PairwiseDistance>(argument(a, "p", 2.0)));
-       }},
+      LAYER("PReLU", make_layer<nn::PReLU>(argument<int64_t>(a, "num_parameters", 1),
+                                           argument(a, "init", 0.25))),
+      LAYER("PairwiseDistance",
+            of_two(std::make_shared<nn::PairwiseDistance>(argument(a, "p", 2.0)))),
       {"PixelShuffle", with<nn::PixelShuffle>("upscale_factor", int64_t{1})},
       {"PixelUnshuffle", with<nn::PixelUnshuffle>("downscale_factor", int64_t{1})},
-      {"RMSNorm",
-       [](const Json& a) {
-         return make_layer<nn::RMSNorm>(
-             normalized_shape(a),
-             nn::RMSNormOptions{.eps = optional_argument<double>(a, "eps"),
-                                .elementwise_affine = argument(a, "elementwise_affine", true)});
-       }},
+      LAYER("RMSNorm",
+            make_layer<nn::RMSNorm>(
+                normalized_shape(a),
+                nn::RMSNormOptions{.eps = optional_argument<double>(a, "eps"),
+                                   .elementwise_affine = argument(a, "elementwise_affine", true)})),
       {"ReLU6", plain<nn::ReLU6>},
-      {"ReflectionPad2d",
-       [](const Json& a) { return make_layer<nn::ReflectionPad2d>(sides<2>(a["padding"])); }},
-      {"ReplicationPad3d",
-       [](const Json& a) { return make_layer<nn::ReplicationPad3d>(sides<3>(a["padding"])); }},
+      LAYER("ReflectionPad2d", make_layer<nn::ReflectionPad2d>(sides<2>(a["padding"]))),
+      LAYER("ReplicationPad3d", make_layer<nn::ReplicationPad3d>(sides<3>(a["padding"]))),
       {"SELU", plain<nn::SELU>},
       {"SiLU", plain<nn::SiLU>},
       {"Softmax", with<nn::Softmax>("dim", int64_t{0})},
       {"Softmax2d", plain<nn::Softmax2d>},
       {"Softmin", with<nn::Softmin>("dim", int64_t{0})},
-      {"Softplus",
-       [](const Json& a) {
-         return make_layer<nn::Softplus>(argument(a, "beta", 1.0), argument(a, "threshold", 20.0));
-       }},
+      LAYER("Softplus",
+            make_layer<nn::Softplus>(argument(a, "beta", 1.0), argument(a, "threshold", 20.0))),
       {"Softshrink", with<nn::Softshrink>("lambd", 0.5)},
       {"Softsign", plain<nn::Softsign>},
       {"Tanhshrink", plain<nn::Tanhshrink>},
-      {"Threshold",
-       [](const Json& a) {
-         return make_layer<nn::Threshold>(a["threshold"].get<double>(), a["value"].get<double>());
-       }},
-      {"Unflatten",
-       [](const Json& a) {
-         return make_layer<nn::Unflatten>(a["dim"].get<int64_t>(),
-                                          a["unflattened_size"].get<eager::Ints>());
-       }},
-      {"Unfold",
-       [](const Json& a) {
-         return make_layer<nn::Unfold>(extents<2>(a, "kernel_size", 1), windows(a));
-       }},
+      LAYER("Threshold",
+            make_layer<nn::Threshold>(a["threshold"].get<double>(), a["value"].get<double>())),
+      LAYER("Unflatten", make_layer<nn::Unflatten>(a["dim"].get<int64_t>(),
+                                                   a["unflattened_size"].get<eager::Ints>())),
+      LAYER("Unfold", make_layer<nn::Unfold>(extents<2>(a, "kernel_size", 1), windows(a))),
       {"Upsample", upsample},
-      {"ZeroPad2d",
-       [](const Json& a) { return make_layer<nn::ZeroPad2d>(sides<2>(a["padding"])); }},
+      LAYER("ZeroPad2d", make_layer<nn::ZeroPad2d>(sides<2>(a["padding"]))),
   };
 }
 

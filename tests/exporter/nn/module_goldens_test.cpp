@@ -1,7 +1,6 @@
 // Every module of PyTorch's golden files, call by call: outputs, gradients of inputs and
 // parameters, buffers afterwards.
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/tests/exporter/nn/factories.h"
 
 namespace taper::tests {

@@ -1,7 +1,6 @@
 #include "taper/exporter/nn/module.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 

@@ -6,11 +6,8 @@
 #include <cmath>
 
 #include "taper/exporter/data/images.h"
-#include "taper/exporter/eager/autograd.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/eager/files.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/reduction.h"
 #include "taper/exporter/io/torch_legacy.h"
 #include "taper/exporter/nn/nn.h"
 #include "taper/tests/support/data.h"

@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "taper/exporter/eager/ops/loss.h"
-#include "taper/exporter/eager/ops/matmul.h"
-#include "taper/exporter/eager/ops/movement.h"
-#include "taper/exporter/eager/ops/pointwise.h"
-#include "taper/exporter/eager/ops/view.h"
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/optim/optim.h"
 #include "taper/tests/exporter/nn/golden.h"
 

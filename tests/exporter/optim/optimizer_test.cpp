@@ -1,7 +1,6 @@
 #include "taper/exporter/optim/optimizer.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 

@@ -1,7 +1,6 @@
 #include "taper/exporter/passes/passes.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>

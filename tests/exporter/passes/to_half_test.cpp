@@ -3,7 +3,6 @@
 #include "taper/exporter/passes/to_half.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
@@ -23,7 +22,6 @@ using testing::ElementsAre;
 using testing::FloatEq;
 using testing::FloatNear;
 using testing::HasSubstr;
-using testing::Not;
 
 /// A graph of text, with constants by name.
 class Text {

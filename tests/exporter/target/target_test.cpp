@@ -1,7 +1,6 @@
 #include "taper/exporter/target/target.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 

@@ -1,6 +1,5 @@
 // Branches and loops: the same functions in eager and as programs.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "taper/tests/exporter/trace/runs_like_eager.h"
 

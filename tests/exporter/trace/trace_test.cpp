@@ -5,6 +5,7 @@
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/ir/verifier.h"
+#include "taper/tests/support/throw_message.h"
 
 namespace taper {
 namespace {
@@ -80,8 +81,7 @@ TEST(trace, keeps_as_strided_inside_the_storage) {
                  {input("x", {n})});
   };
   EXPECT_TRUE(strided(8, 4, 1)->checks().empty());
-  EXPECT_THAT([&] { strided(8, 4, 2); },
-              ThrowsMessage<EagerError>(HasSubstr("lie outside the storage of 8 elements")));
+  EXPECT_THROW_MESSAGE(strided(8, 4, 2), "lie outside the storage of 8 elements");
   EXPECT_EQ(strided(Dim::symbol("n", 1, 8), 4, 0)->checks().size(), 1u);
   EXPECT_TRUE(strided(Dim::symbol("n", 7, 8), 4, 0)->checks().empty());
 }
@@ -430,8 +430,7 @@ TEST(trace, of_sizes_that_depend_on_data_and_must_be_equal_makes_no_program) {
   Exporter exporter;
   exporter.method("forward", [](const Tensor& x) { return masked_select(x, x > 0) + ones({3}); },
                   {input("x", {8})});
-  EXPECT_THAT([&] { exporter.write(ExportOptions{}); },
-              ThrowsMessage<ExportError>(HasSubstr("depends on data")));
+  EXPECT_EXPORT_ERROR(exporter.write(ExportOptions{}), "depends on data");
 }
 TEST(trace, refuses_results_whose_sizes_depend_on_data_that_nothing_can_count) {
   EXPECT_THAT(refusal([](const Tensors& in) { return Tensors{one_hot(in[0].to(DType::i64))}; }),

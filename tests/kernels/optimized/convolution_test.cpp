@@ -1,4 +1,3 @@
-#include <array>
 #include <cmath>
 
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"

@@ -1,7 +1,6 @@
 // Products of f16 and bf16: sums of floats, rounded once.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "taper/runtime/platform/pthreadpool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
