@@ -80,13 +80,8 @@ def torchvision_models():
 
     def mvit():
         block = lambda heads, inputs, outputs, stride: models.video.mvit.MSBlockConfig(
-            num_heads=heads,
-            input_channels=inputs,
-            output_channels=outputs,
-            kernel_q=[3, 3, 3],
-            kernel_kv=[3, 3, 3],
-            stride_q=stride,
-            stride_kv=[1, 2, 2],
+            num_heads=heads, input_channels=inputs, output_channels=outputs, kernel_q=[3, 3, 3], kernel_kv=[3, 3, 3],
+            stride_q=stride, stride_kv=[1, 2, 2],
         )
         return Example(
             models.video.MViT(
@@ -128,32 +123,24 @@ def torchvision_models():
     ]:
         yield Model(name, "torchvision", "CNN", classifier(name, size, **options))
     yield Model(
-        "vgg11_bn",
-        "torchvision",
-        "CNN",
+        "vgg11_bn", "torchvision", "CNN",
         lambda: Example(models.VGG(models.vgg.make_layers(models.vgg.cfgs["A"], True), 10, False), images(32)),
     )
     yield Model("vit", "torchvision", "vision transformer", vit)
     for name in ("swin_t", "swin_v2_t"):
         yield Model(name, "torchvision", "vision transformer", classifier(name))
     yield Model(
-        "maxvit",
-        "torchvision",
-        "vision transformer",
+        "maxvit", "torchvision", "vision transformer",
         lambda: Example(models.MaxVit((64, 64), 16, 4, [16, 32], [1, 1], 8, 0.0, num_classes=10), images(64)),
     )
     for name in ("fcn_resnet50", "deeplabv3_mobilenet_v3_large", "lraspp_mobilenet_v3_large"):
         yield Model(name, "torchvision", "segmentation", segmenter(name))
     yield Model(
-        "resnet18_fpn",
-        "torchvision",
-        "detection",
+        "resnet18_fpn", "torchvision", "detection",
         backbone(lambda: fpn.resnet_fpn_backbone(backbone_name="resnet18", weights=None)),
     )
     yield Model(
-        "mobilenet_fpn",
-        "torchvision",
-        "detection",
+        "mobilenet_fpn", "torchvision", "detection",
         backbone(lambda: fpn.mobilenet_backbone("mobilenet_v3_large", weights=None, fpn=True)),
     )
     for name in (
@@ -164,9 +151,7 @@ def torchvision_models():
         "fasterrcnn_mobilenet_v3_large_320_fpn",
     ):
         yield Model(
-            name,
-            "torchvision, without the filter of boxes",
-            "detection",
+            name, "torchvision, without the filter of boxes", "detection",
             detector_head(name, 300 if name == "ssd300_vgg16" else 96),
         )
     yield Model("r3d_18", "torchvision", "video", video("r3d_18", size=32))
@@ -202,11 +187,8 @@ TIMM_TRANSFORMERS = (
 )
 # of 12 layers two say as much
 TIMM_OPTIONS = {
-    "beit_base_patch16_224": {"depth": 2},
-    "samvit_base_patch16": {"depth": 2, "img_size": 128},
-    "cait_xxs24_224": {"depth": 2},
-    "vit_small_patch16_dinov3": {"depth": 4},
-    "convmixer_768_32": {"depth": 4},
+    "beit_base_patch16_224": {"depth": 2}, "samvit_base_patch16": {"depth": 2, "img_size": 128},
+    "cait_xxs24_224": {"depth": 2}, "vit_small_patch16_dinov3": {"depth": 4}, "convmixer_768_32": {"depth": 4},
 }
 
 
@@ -236,48 +218,22 @@ def timm_models():
 # ---- transformers
 
 SMALL = dict(
-    hidden_size=32,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    intermediate_size=64,
-    vocab_size=VOCABULARY,
-    max_position_embeddings=64,
-    pad_token_id=0,
-    bos_token_id=1,
-    eos_token_id=2,
+    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=VOCABULARY,
+    max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
 )
 SMALL_PAIR = dict(
-    d_model=32,
-    encoder_layers=2,
-    decoder_layers=2,
-    encoder_attention_heads=4,
-    decoder_attention_heads=4,
-    encoder_ffn_dim=64,
-    decoder_ffn_dim=64,
-    vocab_size=VOCABULARY,
-    max_position_embeddings=64,
-    pad_token_id=0,
-    bos_token_id=1,
-    eos_token_id=2,
-    decoder_start_token_id=1,
-    forced_eos_token_id=None,
+    d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64,
+    decoder_ffn_dim=64, vocab_size=VOCABULARY, max_position_embeddings=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+    decoder_start_token_id=1, forced_eos_token_id=None,
 )
 KEY_VALUE = dict(num_key_value_heads=2, head_dim=8)
 T5 = dict(
     d_model=32, d_kv=8, d_ff=64, num_layers=2, num_decoder_layers=2, num_heads=4, vocab_size=VOCABULARY, decoder_start_token_id=0
 )
 SPEECH = dict(
-    hidden_size=32,
-    num_hidden_layers=2,
-    num_attention_heads=4,
-    intermediate_size=64,
-    conv_dim=(16, 16, 16),
-    conv_stride=(5, 4, 4),
-    conv_kernel=(10, 4, 4),
-    num_feat_extract_layers=3,
-    num_conv_pos_embeddings=16,
-    num_conv_pos_embedding_groups=4,
-    vocab_size=VOCABULARY,
+    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, conv_dim=(16, 16, 16),
+    conv_stride=(5, 4, 4), conv_kernel=(10, 4, 4), num_feat_extract_layers=3, num_conv_pos_embeddings=16,
+    num_conv_pos_embedding_groups=4, vocab_size=VOCABULARY,
 )
 VISION = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=64, patch_size=16)
 
@@ -360,18 +316,8 @@ DECODERS = {
     "Lfm2ForCausalLM": dict(num_key_value_heads=2, layer_types=["conv", "full_attention"]),
     "GptOssForCausalLM": dict(**KEY_VALUE, num_local_experts=4, num_experts_per_tok=2, sliding_window=8),
     "DeepseekV3ForCausalLM": dict(
-        num_key_value_heads=4,
-        n_routed_experts=4,
-        n_group=2,
-        topk_group=1,
-        num_experts_per_tok=2,
-        moe_intermediate_size=32,
-        first_k_dense_replace=1,
-        kv_lora_rank=16,
-        q_lora_rank=16,
-        qk_rope_head_dim=8,
-        qk_nope_head_dim=8,
-        v_head_dim=8,
+        num_key_value_heads=4, n_routed_experts=4, n_group=2, topk_group=1, num_experts_per_tok=2, moe_intermediate_size=32,
+        first_k_dense_replace=1, kv_lora_rank=16, q_lora_rank=16, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8,
     ),
     "OpenAIGPTLMHeadModel": {},
     "GPTBigCodeForCausalLM": {},
@@ -390,14 +336,8 @@ PAIRS = {
     "SwitchTransformersModel": dict(**T5, num_experts=2, num_sparse_encoder_layers=1, num_sparse_decoder_layers=1),
     "LEDModel": dict(**SMALL_PAIR, attention_window=4, max_encoder_position_embeddings=64, max_decoder_position_embeddings=64),
     "ProphetNetModel": dict(
-        hidden_size=32,
-        num_encoder_layers=2,
-        num_decoder_layers=2,
-        num_encoder_attention_heads=4,
-        num_decoder_attention_heads=4,
-        encoder_ffn_dim=64,
-        decoder_ffn_dim=64,
-        vocab_size=VOCABULARY,
+        hidden_size=32, num_encoder_layers=2, num_decoder_layers=2, num_encoder_attention_heads=4,
+        num_decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64, vocab_size=VOCABULARY,
     ),
     "PLBartModel": SMALL_PAIR,
     "BigBirdPegasusModel": dict(**SMALL_PAIR, attention_type="original_full"),
@@ -430,16 +370,9 @@ AUDIO = {
     ),
     "MoonshineModel": (
         dict(
-            hidden_size=32,
-            intermediate_size=64,
-            encoder_num_hidden_layers=2,
-            decoder_num_hidden_layers=2,
-            encoder_num_attention_heads=4,
-            decoder_num_attention_heads=4,
-            vocab_size=VOCABULARY,
-            bos_token_id=1,
-            eos_token_id=2,
-            pad_token_id=0,
+            hidden_size=32, intermediate_size=64, encoder_num_hidden_layers=2, decoder_num_hidden_layers=2,
+            encoder_num_attention_heads=4, decoder_num_attention_heads=4, vocab_size=VOCABULARY, bos_token_id=1,
+            eos_token_id=2, pad_token_id=0,
         ),
         (2000,),
         "input_values",
@@ -447,27 +380,15 @@ AUDIO = {
     "Wav2Vec2BertModel": (dict(SPEECH, feature_projection_input_dim=16), (40, 16), "input_features"),
     "MimiModel": (
         dict(
-            SMALL,
-            num_filters=4,
-            codebook_dim=16,
-            codebook_size=32,
-            vector_quantization_hidden_dimension=16,
-            upsampling_ratios=[4, 2],
-            num_quantizers=4,
-            head_dim=8,
-            num_key_value_heads=4,
-            upsample_groups=32,
+            SMALL, num_filters=4, codebook_dim=16, codebook_size=32, vector_quantization_hidden_dimension=16,
+            upsampling_ratios=[4, 2], num_quantizers=4, head_dim=8, num_key_value_heads=4, upsample_groups=32,
         ),
         (1, 640),
         "input_values",
     ),
     "DacModel": (
         dict(
-            encoder_hidden_size=8,
-            decoder_hidden_size=64,
-            downsampling_ratios=[2, 4],
-            upsampling_ratios=[4, 2],
-            n_codebooks=2,
+            encoder_hidden_size=8, decoder_hidden_size=64, downsampling_ratios=[2, 4], upsampling_ratios=[4, 2], n_codebooks=2,
             codebook_size=32,
         ),
         (1, 640),
@@ -478,8 +399,7 @@ VISION_NAMES = {
     "ViTModel": ("vision transformer", VISION, 64),
     "SegformerForSemanticSegmentation": (
         "segmentation",
-        dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=32),
-        64,
+        dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=32), 64,
     ),
     "YolosForObjectDetection": ("detection", dict(VISION, image_size=[64, 64], num_detection_tokens=10), 64),
     "Dinov2Model": ("vision transformer", dict(VISION, patch_size=16), 64),
@@ -489,12 +409,8 @@ VISION_NAMES = {
     "DPTForDepthEstimation": (
         "segmentation",
         dict(
-            VISION,
-            num_hidden_layers=4,
-            backbone_out_indices=[0, 1, 2, 3],
-            neck_hidden_sizes=[16, 16, 32, 32],
-            fusion_hidden_size=16,
-            is_hybrid=False,
+            VISION, num_hidden_layers=4, backbone_out_indices=[0, 1, 2, 3], neck_hidden_sizes=[16, 16, 32, 32],
+            fusion_hidden_size=16, is_hybrid=False,
         ),
         64,
     ),
@@ -503,13 +419,10 @@ VISION_NAMES = {
     "CvtModel": ("vision transformer", dict(embed_dim=[16, 32, 64], num_heads=[1, 2, 4], depth=[1, 2, 3]), 64),
     "GLPNForDepthEstimation": (
         "segmentation",
-        dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16),
-        64,
+        dict(hidden_sizes=[16, 16, 32, 32], depths=[1, 1, 1, 1], num_attention_heads=[1, 1, 2, 2], decoder_hidden_size=16), 64,
     ),
     "Swin2SRForImageSuperResolution": (
-        "segmentation",
-        dict(image_size=32, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4),
-        32,
+        "segmentation", dict(image_size=32, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4), 32,
     ),
     "MobileViTForSemanticSegmentation": ("segmentation", dict(image_size=64), 64),
     "PvtModel": ("vision transformer", dict(image_size=64), 64),
@@ -619,16 +532,8 @@ def transformers_models():
         return build(
             "PatchTSTForPrediction",
             dict(
-                num_input_channels=3,
-                context_length=32,
-                patch_length=8,
-                patch_stride=8,
-                d_model=16,
-                num_attention_heads=2,
-                num_hidden_layers=2,
-                ffn_dim=32,
-                prediction_length=8,
-                loss="mse",
+                num_input_channels=3, context_length=32, patch_length=8, patch_stride=8, d_model=16, num_attention_heads=2,
+                num_hidden_layers=2, ffn_dim=32, prediction_length=8, loss="mse",
             ),
             ["past_values"],
             [torch.randn(BATCH, 32, 3)],
