@@ -62,7 +62,8 @@ TEST(module, says_in_words_what_is_wrong) {
   const std::vector<float> x(40);
   std::vector<float> y(3);
   EXPECT_EQ(model.forward({{doubles.data(), {2, 4}}}, {y}), Error::invalid_argument);
-  EXPECT_THAT(model.message(), HasSubstr("x: an input is f64, and must be f32"));
+  EXPECT_THAT(model.message(),
+              StrEq("x (input 0): an input is f64, and must be f32; given f64 (2, 4)"));
   EXPECT_EQ(model.forward({Input::number(1.5)}, {y}), Error::invalid_argument);
   EXPECT_THAT(model.message(),
               StrEq("x (input 0) takes a tensor, not a number: f32 of 2 dimensions"));
@@ -115,6 +116,26 @@ ProgramFile two_inputs_program() {
   m.input("a", a), m.input("b", b);
   m.output("y", y);
   return p;
+}
+
+TEST(module, names_the_input_that_takes_a_number) {
+  ProgramFile p = sums_program();
+  MethodTables& m = p.methods[0];
+  m.inputs.push_back({"input 0", none, m.symbol(format::SymbolSource::input_number, 1, 0, 1, 4),
+                      format::NumberType::i64});
+  Module model = Module::load(written(p.bytes()), kernels).value();
+  const std::array<float, 8> x = {};
+  std::array<float, 2> y;
+  const auto refused = [&](const Input& number) {
+    EXPECT_EQ(model.forward({{x.data(), {2, 4}}, number}, {y}), Error::invalid_argument);
+    return model.message();
+  };
+  EXPECT_EQ(refused({x.data(), {2, 4}}),
+            "input 0 (input 1) takes a number, not a tensor; given f32 (2, 4)");
+  EXPECT_EQ(refused(Input::number(1.5)),
+            "input 0: input 1 takes an integer, not a number with a fraction");
+  EXPECT_EQ(model.forward({{x.data(), {2, 4}}, Input::number(int64_t{3})}, {y}), Error::ok)
+      << model.message();
 }
 
 TEST(module, takes_as_many_inputs_as_the_method_has) {

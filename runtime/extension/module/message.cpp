@@ -6,7 +6,7 @@
 
 namespace taper {
 
-std::string describe(const ErrorInfo& info) {
+std::string describe(const ErrorInfo& info, const char* input) {
   std::string place;
   const auto add = [&place](const std::string& part) {
     place += (place.empty() ? "" : ", ") + part;
@@ -18,9 +18,9 @@ std::string describe(const ErrorInfo& info) {
     add((info.instruction >= 0 ? "argument " : "input ") + std::to_string(info.argument));
   const bool names_subject =
       info.message != nullptr && std::strstr(info.message, "{subject}") != nullptr;
-  const bool subject_first = info.subject != nullptr && !names_subject;
-  std::string text = subject_first ? info.subject : place;
-  if (subject_first && !place.empty()) text += " (" + place + ")";
+  const char* const first = names_subject || info.subject == nullptr ? input : info.subject;
+  std::string text = first != nullptr ? first : place;
+  if (first != nullptr && !place.empty()) text += " (" + place + ")";
   if (!text.empty()) text += ": ";
   if (info.message == nullptr) return text + name_of(info.error);
   int next = 0;

@@ -9,6 +9,8 @@ namespace taper {
 /// a DType, and `{subject}` the subject:
 ///   "test::take (gather.cpp:3, instruction 0, argument 1): index 3 is outside
 ///   [0, 3)"
-std::string describe(const ErrorInfo& info);
+/// `input`: the name of the input that `info.argument` numbers, if the caller knows one:
+///   "x (input 0): batch = 10 is outside 1..8"
+std::string describe(const ErrorInfo& info, const char* input = nullptr);
 
 }  // namespace taper

@@ -195,24 +195,42 @@ struct Module::Parts {
     return &methods.emplace(name, created).first->second;
   }
 
-  // "x (input 0): batch = 10 is outside 1..8; given f32 (10, 4)"
-  static std::string input_message(const Method& method, index_t i, const Input& in) {
-    std::string text = describe(method.last_error());
-    const std::string place = "input " + std::to_string(i);
-    const size_t at = text.find(place);
-    if (at == 0 || (at != text.npos && in.is_number_))
-      text =
-          std::string(method.input_name(i)) + " (" + place + ")" + text.substr(at + place.size());
-    if (in.is_number_) {
-      const TensorRef tensor = method.input(i);
-      if (tensor.shape == nullptr) return text;
-      return text + ": " + name_of(tensor.dtype) + " of " + std::to_string(tensor.shape->rank) +
-             " dimensions";
-    }
-    text += std::string("; given ") + name_of(in.dtype_) + " (";
+  // "x (input 0)"
+  static std::string input_name(const Method& method, index_t i) {
+    return std::string(method.input_name(i)) + " (input " + std::to_string(i) + ")";
+  }
+
+  // "f32 (10, 4)"
+  static std::string type_text(const Input& in) {
+    std::string text = std::string(name_of(in.dtype_)) + " (";
     for (int d = 0; d < in.shape_.rank; ++d)
       text += (d > 0 ? ", " : "") + std::to_string(in.shape_.sizes[d]);
     return text + ")";
+  }
+
+  // Whether input `i` takes what is given, a tensor or a number; its type and value are checked
+  // later.
+  Error check_kind(const Method& method, index_t i, const Input& in) {
+    const TensorRef expected = method.input(i);
+    if (!in.has_rank_)
+      return fail(Error::invalid_argument, input_name(method, i) + " has more than 8 dimensions");
+    if (in.is_number_ && expected.shape != nullptr)
+      return fail(Error::invalid_argument,
+                  input_name(method, i) +
+                      " takes a tensor, not a number: " + name_of(expected.dtype) + " of " +
+                      std::to_string(expected.shape->rank) + " dimensions");
+    if (!in.is_number_ && expected.shape == nullptr)
+      return fail(Error::invalid_argument,
+                  input_name(method, i) + " takes a number, not a tensor; given " + type_text(in));
+    return Error::ok;
+  }
+
+  // "x (input 0): batch = 10 is outside 1..8; given f32 (10, 4)"
+  static std::string input_message(const Method& method, index_t i, const Input& in) {
+    ErrorInfo info = method.last_error();
+    if (in.is_number_) return info.subject = method.input_name(i), describe(info);
+    info.argument = static_cast<int32_t>(i);
+    return describe(info, method.input_name(i)) + "; given " + type_text(in);
   }
 
   // Sets the inputs and executes.
@@ -225,9 +243,7 @@ struct Module::Parts {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Input& in = inputs[i];
       const index_t index = static_cast<index_t>(i);
-      if (!in.has_rank_)
-        return fail(Error::invalid_argument,
-                    std::string(method->input_name(index)) + " has more than 8 dimensions");
+      TAPER_TRY(check_kind(*method, index, in));
       const Error e =
           !in.is_number_ ? method->set_input(
                                index, TensorRef{const_cast<void*>(in.data_), &in.shape_, in.dtype_})

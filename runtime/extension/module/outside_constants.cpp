@@ -40,7 +40,12 @@ class WeightsFile {
             std::string& why) {
     const auto access = options.loading == Loading::read ? MappedFile::Access::in_memory
                                                          : MappedFile::Access::read_only;
-    if (!file.open(path, why, access)) return false;
+    if (!file.open(path, why, access)) {
+      std::error_code none;
+      if (std::filesystem::status(path, none).type() == std::filesystem::file_type::not_found)
+        why += "; put the file there, or name its folder (weights_folder)";
+      return false;
+    }
     const Result<size_t> size = Program::metadata_bytes(file.bytes());
     const Region metadata(size.ok() ? size.value() : 64);
     ErrorInfo info;
@@ -48,7 +53,10 @@ class WeightsFile {
     load.info = &info;
     if (!metadata.is_there()) return why = path + ": out of memory", false;
     const Result<Program> program = Program::load(file.bytes(), {}, metadata, load);
-    if (!program.ok()) return why = path + ": " + describe(info), false;
+    if (!program.ok())
+      return why = path + ": " + describe(info) +
+                   "; the file is damaged or no weights file: copy it again from where it was made",
+             false;
     if (options.verify && verify(program.value(), why) != Error::ok)
       return why = path + ": " + why, false;
     const internal::ProgramView& view = program.value().data().view;
@@ -87,8 +95,7 @@ class Finder {
     const auto [at, is_new] = weights_.try_emplace(name);
     std::string why;
     if (is_new && !at->second.open(found_.files.emplace_back(), path, options_, why))
-      return fail(name_of(c, i) + " lies in another file: " + why +
-                  "; put the file there, or name its folder (weights_folder)");
+      return fail(name_of(c, i) + " lies in another file: " + why);
     const Span<const std::byte>* elements = at->second.find(hash_of(c));
     if (elements == nullptr)
       return fail(name_of(c, i) + " is not in " + path +
