@@ -87,9 +87,16 @@ template <class T>
 Option Command::option(const char* names, T& value, const char* help) {
   const std::string text = names;
   const size_t end = text.find(' ');
-  CLI::Option* option = command_->add_option(text.substr(0, end), value, help);
-  if (end != text.npos) option->type_name(text.substr(end + 1));
-  return Option(option);
+  CLI::Option* added = command_->add_option(text.substr(0, end), value, help);
+  if (end != text.npos) added->type_name(text.substr(end + 1));
+  Option option(added);
+  // an unset variable of a shell gives such a value; no file or name is empty
+  const auto what_is_wrong = +[](const std::string& value) {
+    return value.empty() ? std::string("the value is empty") : std::string();
+  };
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>)
+    option.checked_by(what_is_wrong);
+  return option;
 }
 template Option Command::option(const char*, std::string&, const char*);
 template Option Command::option(const char*, int&, const char*);

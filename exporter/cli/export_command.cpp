@@ -54,6 +54,15 @@ Target target_of(const ExportArguments& options) {
   return target;
 }
 
+/// The file with the folder in the one spelling that names it: neither links, "..", nor relative.
+std::filesystem::path in_canonical_folder(const std::filesystem::path& file) {
+  std::error_code failed;
+  const std::filesystem::path folder =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(file).parent_path(), failed);
+  return (failed ? std::filesystem::absolute(file).lexically_normal().parent_path() : folder) /
+         file.filename();
+}
+
 // Models become a program, which may become sources at once.
 std::string export_models(const ExportArguments& options, std::ostream& out) {
   for (const std::string& file : options.files)
@@ -63,7 +72,7 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   if (options.output.empty()) throw UsageError("--output FILE.taper is required");
   require_names_of_their_own(options);
   const auto folder = [](const std::string& file) {
-    return std::filesystem::path(file).lexically_normal().parent_path();
+    return in_canonical_folder(file).parent_path();
   };
   if (!options.weights.empty() && folder(options.weights) != folder(options.output))
     throw UsageError("--weights", "the file must lie in the folder of the program, " +
@@ -88,6 +97,9 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
     report = export_models({options.files.begin(), options.files.end()}, options.output, import,
                            written);
   }
+  if (!options.weights.empty() && report.weights.empty())
+    report.notes.push_back("no weight has 1 KiB or more, so none went to " + options.weights +
+                           ": the program needs no other file");
   out << report;
   return options.output;
 }
@@ -133,7 +145,7 @@ void require_files_of_their_own(const ExportArguments& options) {
     for (const std::string& input : options.files)
       if (std::filesystem::equivalent(input, file, none))
         throw UsageError(file, "this is an input file; write to another file");
-    if (!files.insert(std::filesystem::path(file).lexically_normal()).second)
+    if (!files.insert(in_canonical_folder(file)).second)
       throw UsageError(file, "two outputs have this name; give each its own file");
   }
 }

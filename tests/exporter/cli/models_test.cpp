@@ -90,6 +90,17 @@ TEST(taper_export, says_what_it_needs_for_a_model) {
   EXPECT_THAT(taper_command("export", linear_model(), linear_model(), "-o", "x.taper").err,
               HasSubstr("rename one"));
 }
+TEST(taper_export, refuses_empty_values) {
+  for (const char* option : {"-o", "--weights", "--kernels", "--model", "--dim"}) {
+    const Outcome o = taper_command("export", linear_model(), "-o", "x.taper", option, "");
+    EXPECT_EQ(o.code, usage) << option;
+    EXPECT_THAT(o.err, HasSubstr("the value is empty")) << option;
+  }
+  for (const char* command : {"run", "inspect", "profile", "check", "export"})
+    EXPECT_THAT(taper_command(command, "").err, HasSubstr("file: the value is empty")) << command;
+  EXPECT_THAT(taper_command("run", linear_model(), "--input", "").err,
+              HasSubstr("--input: the value is empty"));
+}
 TEST(taper_export, narrows_only_symbols_that_the_model_has) {
   const std::string program = tests::scratch_file("narrow.taper").string();
   const auto exported = [&](const std::string& bounds) {

@@ -13,7 +13,7 @@
 namespace taper::cli {
 namespace {
 
-using testing::HasSubstr;
+using testing::HasSubstr, testing::Not;
 using tests::scratch_file;
 
 std::shared_ptr<const ir::Payload> weight(float first) {
@@ -108,6 +108,48 @@ TEST(weights_file, is_missed_and_not_overwritten) {
                                           "--weights", "elsewhere/w.taper");
   EXPECT_EQ(elsewhere.code, usage);
   EXPECT_THAT(elsewhere.err, HasSubstr("must lie in the folder of the program"));
+}
+
+TEST(weights_file, lies_in_the_programs_folder_however_that_is_spelled) {
+  const std::filesystem::path folder = scratch_file("folder"), link = scratch_file("link");
+  std::filesystem::create_directory(folder);
+  std::filesystem::remove(link);
+  std::filesystem::create_directory_symlink(folder, link);
+  const std::string program = (folder / "model.taper").string(),
+                    model = tests::test_data("pt2/experts.pt2").string();
+  for (const std::filesystem::path& same :
+       {std::filesystem::relative(folder), folder / ".." / "folder", link}) {
+    const std::filesystem::path weights = same / "w.taper";
+    std::filesystem::remove(weights);
+    const Outcome o = taper_command("export", model, "-o", program, "--weights", weights.string());
+    EXPECT_EQ(o.code, success) << o.err;
+    EXPECT_TRUE(std::filesystem::exists(weights)) << weights;
+    EXPECT_EQ(taper_command("check", program).code, success);
+    EXPECT_THAT(
+        taper_command("export", model, "-o", program, "--weights", (same / "model.taper").string())
+            .err,
+        HasSubstr("two outputs have this name"));
+  }
+}
+
+TEST(weights_file, is_not_written_where_no_weight_is_large) {
+  const std::string program = scratch_file("small.taper").string(),
+                    weights = scratch_file("small.weights.taper").string();
+  const Outcome o =
+      taper_command("export", tests::linear_model(), "-o", program, "--weights", weights);
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("no weight has 1 KiB or more, so none went to " + weights));
+  EXPECT_FALSE(std::filesystem::exists(weights));
+}
+
+TEST(weights_file, is_asked_to_be_copied_again_where_it_is_damaged) {
+  const std::string weights = scratch_file("cut.weights.taper").string();
+  const std::string program = write_program("cut.taper", 1, weights);
+  std::ofstream(weights) << "cut short";
+  EXPECT_THAT(result_of(program), HasSubstr("copy it again from where it was made"));
+  EXPECT_THAT(result_of(program), Not(HasSubstr("put the file there")));
+  std::filesystem::remove(weights);
+  EXPECT_THAT(result_of(program), HasSubstr("No such file or directory; put the file there"));
 }
 
 }  // namespace
