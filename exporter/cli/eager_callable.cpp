@@ -96,8 +96,7 @@ class EagerModelCall : public Callable {
     std::vector<std::string> extents;
     for (const Dim size : input.sizes) {
       if (const Symbol* s = size.as_symbol())
-        described.ranges += "; dimension " + std::to_string(extents.size()) + " (" + s->name +
-                            ") must lie in " + std::to_string(s->minimum) + ".." +
+        described.ranges += "; " + s->name + " must lie in " + std::to_string(s->minimum) + ".." +
                             (s->maximum < max_extent ? std::to_string(s->maximum) : "");
       extents.push_back(size.to_string());
       described.sizes.push_back(size.is_constant() ? size.value() : any_extent);

@@ -24,7 +24,7 @@ std::optional<pt2::LoadOptions::Bounds> parse_bounds(const std::string& text) {
   return pt2::LoadOptions::Bounds{*low, *high};
 }
 
-/// "s77=1..512", "x.0=batch:1..512", "x.0=batch", "u0*u1=1..16"
+/// "x.0=1..512", "x.0=batch:1..512", "x.0=batch", "u0*u1=1..16"
 std::pair<std::string, pt2::LoadOptions::DimOption> parse_dim(const std::string& text) {
   const size_t sign = text.find('='), colon = text.find(':', sign);
   pt2::LoadOptions::DimOption option;

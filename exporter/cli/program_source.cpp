@@ -156,10 +156,11 @@ void add_import_options(Command& command, ImportChoice& choice) {
   command
       .option("--dim NAME=LOW..HIGH", choice.dims,
               "Gives a size of a .pt2 narrower bounds. Repeat the option for several sizes.\n"
-              "  s77=1..64           a symbol of the file\n"
-              "  x.0=batch:1..64     dimension 0 of input x, and its name\n"
-              "  x.0=1               dimension 0 of input x, fixed\n"
-              "  \"u0*u1=1..16\"      an expression")
+              "  x.0=1..64           dimension 0 of input x\n"
+              "  x.0=batch:1..64     the same, and its name\n"
+              "  x.0=1               the same, fixed\n"
+              "  u0=1..64            a size that depends on data\n"
+              "  \"u0*x.0=1..16\"     an expression")
       .one_value();
 }
 

@@ -20,7 +20,7 @@ class Command;
 /// by `--verify`; both by `--read`.
 struct ImportChoice {
   std::string model;              ///< of an archive that holds several
-  std::vector<std::string> dims;  ///< "s77=1..512": bounds of symbols
+  std::vector<std::string> dims;  ///< "x.0=1..512": bounds of sizes
   bool tests = false;             ///< keeps the example inputs, with what they give, as tests
   bool verify = false;            ///< compares a program's weights with their checksums
   bool read = false;              ///< into memory, instead of mapping the file

@@ -21,12 +21,13 @@ std::vector<int64_t> symbol_values(const RunningMethod& running,
   const format::Method& m = table_of(running);
   const inspect::MethodText text(running.program(), running.index());
   std::vector<int64_t> values;
-  std::vector<std::string> names;
+  std::vector<std::string> names, places;
   for (uint32_t i = 0; i < internal::count_of(m.symbols()); ++i) {
     const format::Symbol& s = *m.symbols()->Get(i);
     values.push_back(std::clamp<int64_t>(1, s.minimum(), s.maximum()));
-    names.push_back(text.symbol(i));
-    const auto at = chosen.find(names.back());
+    names.push_back(text.symbol(i)), places.push_back(text.symbol_place(s));
+    const auto by_name = chosen.find(names.back());
+    const auto at = by_name == chosen.end() ? chosen.find(places.back()) : by_name;
     if (at == chosen.end()) continue;
     if (at->second < s.minimum() || at->second > s.maximum())
       throw ExportError(names.back() + " = " + std::to_string(at->second) + " is outside " +
@@ -34,7 +35,8 @@ std::vector<int64_t> symbol_values(const RunningMethod& running,
     values.back() = at->second;
   }
   for (const auto& [name, value] : chosen)
-    if (std::ranges::find(names, name) == names.end())
+    if (std::ranges::find(names, name) == names.end() &&
+        std::ranges::find(places, name) == places.end())
       throw ExportError("the method has no symbolic size " + name + "; " +
                         (names.empty() ? "all its sizes are fixed"
                                        : "its symbolic sizes are " + io::joined(names)));

@@ -112,7 +112,16 @@ std::string MethodText::expression(uint32_t index) const { return written(*this,
 
 std::string MethodText::symbol(uint32_t index) const {
   const auto* names = table_->symbol_names();
-  return index < internal::count_of(names) ? names->Get(index)->str() : "s" + std::to_string(index);
+  if (index < internal::count_of(names)) return names->Get(index)->str();
+  const std::string place = symbol_place(*table_->symbols()->Get(index));
+  return place.empty() ? "s" + std::to_string(index) : place;
+}
+
+std::string MethodText::symbol_place(const format::Symbol& symbol) const {
+  const auto input_name = [&] { return table_->inputs()->Get(symbol.first())->name()->str(); };
+  if (symbol.source() == format::SymbolSource::input_extent)
+    return input_name() + "." + std::to_string(symbol.second());
+  return symbol.source() == format::SymbolSource::input_number ? input_name() : "";
 }
 
 std::string MethodText::symbol_source(const format::Symbol& symbol) const {

@@ -17,8 +17,11 @@ class MethodText {
 
   /// "batch", "batch * 16 + 4".
   std::string expression(uint32_t index) const;
+  /// The name in the file; "x.0", the place, if the file has none.
   std::string symbol(uint32_t index) const;
-  /// "input images, dimension 0": where a symbol gets its value.
+  /// "x.0": dimension 0 of input x; "n": the number in input n. "" if no input sets the symbol.
+  std::string symbol_place(const format::Symbol& symbol) const;
+  /// "dimension 0 of images": where a symbol gets its value.
   std::string symbol_source(const format::Symbol& symbol) const;
   /// "f32[batch, 10]".
   std::string type(uint32_t value) const;

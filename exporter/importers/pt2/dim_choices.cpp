@@ -46,10 +46,6 @@ void for_each_size(const ExportedProgram& program, const F& f) {
   }
 }
 
-std::string place_text(const std::string& input, int dim) {
-  return dim < 0 ? input : input + "." + std::to_string(dim);
-}
-
 bool is_expression(std::string_view key) { return key.find_first_of("*+-/%() ") != key.npos; }
 
 bool is_identifier(std::string_view name) {
@@ -58,16 +54,6 @@ bool is_identifier(std::string_view name) {
   };
   return !name.empty() && letter(name[0]) &&
          std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
-/// "s7, s9": the symbols in an expression of PyTorch.
-std::string symbols_in(std::string_view expression) {
-  std::string list;
-  for (size_t at = expression.find("Symbol("); at != expression.npos;
-       at = expression.find("Symbol(", at + 1))
-    if (const std::optional<std::string> symbol = symbol_in(expression.substr(at)))
-      list += (list.empty() ? "" : ", ") + *symbol;
-  return list;
 }
 
 /// "x.0" as PyTorch names the input, with '_' between the parts of a nested one: "d.a.0" is
@@ -90,26 +76,35 @@ std::optional<Place> place_of(std::string_view key) {
 class Chooser {
  public:
   explicit Chooser(const ExportedProgram& program) : program_(program) {
-    for (const Dimension& d : dimensions_of(program)) known_.insert(d.symbol);
+    const std::vector<Dimension> dimensions = dimensions_of(program);
+    for (const Dimension& d : dimensions) choices_.names[d.symbol] = d.symbol;
+    for (const Dimension& d : dimensions)
+      if (!d.place.empty() && !is_symbol(d.place)) choices_.names[d.symbol] = d.place;
   }
 
   DimChoices run(const std::map<std::string, LoadOptions::DimOption>& dims) {
     for (const auto& [key, dimension] : dims) {
-      if (is_expression(key))
-        promise(key, dimension);
-      else if (const std::optional<std::string> symbol = symbol_of(key))
+      if (is_expression(key)) continue;
+      if (const std::optional<std::string> symbol = symbol_of(key))
         choose(key, *symbol, dimension);
       else
         choices_.unknown.push_back(key);
     }
+    for (const auto& [symbol, chosen] : choices_.symbols)
+      if (!chosen.name.empty()) choices_.names[symbol] = chosen.name;
     require_different_names();
+    for (const auto& [key, dimension] : dims)
+      if (is_expression(key)) promise(key, dimension);
     return std::move(choices_);
   }
 
  private:
+  bool is_symbol(const std::string& name) const { return choices_.names.contains(name); }
+  const std::string& shown(const std::string& symbol) const { return choices_.names.at(symbol); }
+
   /// The symbol that a key names, by itself or by its place.
   std::optional<std::string> symbol_of(const std::string& key) const {
-    if (known_.contains(key)) return key;
+    if (is_symbol(key)) return key;
     const std::optional<Place> place = place_of(key);
     std::optional<std::string> symbol;
     for_each_size(program_, [&](const std::string& input, int dim, const SymInt& size) {
@@ -121,12 +116,21 @@ class Chooser {
                           " and cannot change: it was fixed when the model was exported; export it "
                           "again with dynamic_shapes");
       symbol = symbol_in(std::get<std::string>(size));
-      if (!symbol)
-        throw ExportError("the size of " + key + " is computed from " +
-                          symbols_in(std::get<std::string>(size)) +
-                          "; give the bounds of that instead: --dim NAME=LOW..HIGH");
+      if (!symbol) refuse_computed(key, std::get<std::string>(size));
     });
     return symbol;
+  }
+
+  [[noreturn]] void refuse_computed(const std::string& key, const std::string& size) const {
+    std::string list, first;
+    for (size_t at = size.find("Symbol("); at != size.npos; at = size.find("Symbol(", at + 1))
+      if (const auto symbol = symbol_in(std::string_view(size).substr(at));
+          symbol && is_symbol(*symbol)) {
+        if (first.empty()) first = shown(*symbol);
+        list += (list.empty() ? "" : ", ") + shown(*symbol);
+      }
+    throw ExportError("the size of " + key + " is computed from " + list +
+                      "; give bounds of that instead: --dim " + first + "=LOW..HIGH");
   }
 
   void choose(const std::string& key, const std::string& symbol,
@@ -137,14 +141,16 @@ class Chooser {
     LoadOptions::DimOption& chosen = choices_.symbols[symbol];
     const bool same_bounds = !chosen.bounds || !given.bounds || *chosen.bounds == *given.bounds;
     const bool same_name = chosen.name.empty() || given.name.empty() || chosen.name == given.name;
+    const std::string& other = keys_.try_emplace(symbol, key).first->second;
     if (!same_bounds || !same_name)
-      throw ExportError(key + " is " + symbol +
-                        ", which another --dim sets differently; give it once");
-    if (given.bounds) chosen.bounds = checked(symbol, *given.bounds);
+      throw ExportError(other + " and " + key +
+                        " are one size, which --dim sets in two ways; give it once");
+    if (given.bounds) chosen.bounds = checked(key, symbol, *given.bounds);
     if (!given.name.empty()) chosen.name = given.name;
   }
 
-  LoadOptions::Bounds checked(const std::string& symbol, LoadOptions::Bounds given) {
+  LoadOptions::Bounds checked(const std::string& key, const std::string& symbol,
+                              LoadOptions::Bounds given) {
     const auto found = program_.ranges.find(symbol);
     const Range range = found == program_.ranges.end() ? Range{} : found->second;
     const int64_t low = range.minimum.value_or(0), high = range.maximum.value_or(unbounded);
@@ -152,7 +158,7 @@ class Chooser {
     const bool may_be_one = is_size && low == traced_minimum && given.minimum == 1;
     if (given.maximum > high || given.maximum < (may_be_one ? 1 : low) ||
         (given.minimum < low && !may_be_one))
-      throw ExportError("the bounds " + text_of(given.minimum, given.maximum) + " of " + symbol +
+      throw ExportError("the bounds " + text_of(given.minimum, given.maximum) + " of " + key +
                         " do not lie inside those of the .pt2, " + text_of(low, high) +
                         "; export the model again with other bounds" +
                         (is_size && given.minimum < low && low == traced_minimum
@@ -160,28 +166,39 @@ class Chooser {
                              : ""));
     if (may_be_one)
       choices_.notes.push_back(
-          "the size " + symbol +
+          "the size " + key +
           " may be 1, as you say. PyTorch traced it as 2 or more: a model that treats size 1 in "
           "another way (squeeze, an if) does not do so here; compare a call of size 1 with "
           "PyTorch");
     return given;
   }
 
+  /// The symbol that a name in an expression means: also one that another --dim gave.
+  std::optional<std::string> symbol_in_expression(const std::string& name) const {
+    if (const std::optional<std::string> symbol = symbol_of(name)) return symbol;
+    for (const auto& [symbol, shown] : choices_.names)
+      if (shown == name) return symbol;
+    return std::nullopt;
+  }
+
   void promise(const std::string& key, const LoadOptions::DimOption& given) {
     if (!given.bounds || !given.name.empty())
       throw ExportError("\"" + key + "\" is an expression: give its bounds, \"" + key +
                         "=LOW..HIGH\"");
+    Promise promise{key, {}, *given.bounds};
+    bool all_known = true;
     Dim expression = 0;
     try {
-      expression = ir::parse_dim(key, [this](std::string_view name) {
-        return symbols_.try_emplace(std::string(name), Dim::symbol(std::string(name), 1))
-            .first->second;
+      expression = ir::parse_dim(key, [&](std::string_view part) {
+        const std::string name(part);
+        const std::optional<std::string> symbol = symbol_in_expression(name);
+        all_known = all_known && symbol.has_value();
+        promise.symbols[name] = symbol.value_or(name);
+        return symbols_.try_emplace(symbol.value_or(name), Dim::symbol(name, 1)).first->second;
       });
     } catch (const ExportError& e) {
       throw ExportError("\"" + key + "\" is no expression over sizes: " + e.what());
     }
-    Promise promise{key, {}, *given.bounds};
-    for (const Symbol* symbol : expression.symbols()) promise.symbols.push_back(symbol->name);
     if (promise.symbols.empty())
       throw ExportError("\"" + key + "\" names no size; an example is \"u0*u1=1..16\"");
     for (const auto& [other, bounds] : promised_)
@@ -189,8 +206,6 @@ class Chooser {
         throw ExportError("\"" + key + "\" is " + expression.to_string() +
                           ", which another --dim sets differently; give it once");
     promised_.emplace_back(expression, *given.bounds);
-    const bool all_known = std::ranges::all_of(
-        promise.symbols, [&](const std::string& name) { return known_.contains(name); });
     if (all_known)
       choices_.promises.push_back(std::move(promise));
     else
@@ -199,19 +214,20 @@ class Chooser {
 
   void require_different_names() const {
     std::map<std::string, std::string> symbols;  // by name
-    for (const std::string& symbol : known_) {
-      const auto chosen = choices_.symbols.find(symbol);
-      const bool renamed = chosen != choices_.symbols.end() && !chosen->second.name.empty();
-      const std::string& name = renamed ? chosen->second.name : symbol;
+    for (const auto& [symbol, name] : choices_.names)
       if (const auto [other, is_new] = symbols.emplace(name, symbol); !is_new)
-        throw ExportError(other->second + " and " + symbol +
+        throw ExportError(key_of(other->second) + " and " + key_of(symbol) +
                           " are different sizes for PyTorch; they cannot both be called " + name);
-    }
+  }
+  /// What the caller called it, or what everybody does.
+  const std::string& key_of(const std::string& symbol) const {
+    const auto key = keys_.find(symbol);
+    return key == keys_.end() ? shown(symbol) : key->second;
   }
 
   const ExportedProgram& program_;
-  std::set<std::string> known_;
-  std::map<std::string, Dim> symbols_;  ///< of all expressions
+  std::map<std::string, std::string> keys_;  ///< that chose something of a symbol
+  std::map<std::string, Dim> symbols_;       ///< of all expressions
   std::vector<std::pair<Dim, LoadOptions::Bounds>> promised_;
   DimChoices choices_;
 };
@@ -226,8 +242,11 @@ std::optional<std::string> symbol_in(std::string_view expression) {
 }
 
 std::string Dimension::to_string() const {
-  const std::string range = text_of(minimum, maximum);
-  return place.empty() ? symbol + " (" + range + ")" : place + " (" + symbol + ", " + range + ")";
+  return (place.empty() ? symbol : place) + " (" + text_of(minimum, maximum) + ")";
+}
+
+std::string place_text(const std::string& input, int dim) {
+  return dim < 0 ? input : input + "." + std::to_string(dim);
 }
 
 std::vector<Dimension> dimensions_of(const ExportedProgram& program) {

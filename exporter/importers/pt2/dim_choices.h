@@ -17,17 +17,24 @@ std::optional<std::string> symbol_in(std::string_view expression);
 
 /// Bounds of an expression over symbols that the program does not prove: the caller promises them.
 struct Promise {
-  std::string text;                  ///< "u0*u1"
-  std::vector<std::string> symbols;  ///< in it, by PyTorch's names
+  std::string text;  ///< "u0*x.0"
+  std::map<std::string, std::string>
+      symbols;  ///< PyTorch's name of each name in it: "s77" of "x.0"
   LoadOptions::Bounds bounds;
 };
 
 struct DimChoices {
   std::map<std::string, LoadOptions::DimOption> symbols;  ///< by PyTorch's name
+  /// What people read instead of PyTorch's name, for every symbol: the name that the caller gave,
+  /// else the first place of the size ("x.0"), else PyTorch's name.
+  std::map<std::string, std::string> names;
   std::vector<Promise> promises;
   std::vector<std::string> unknown;  ///< keys that name nothing in this program
   std::vector<std::string> notes;    ///< what people should know of it
 };
+
+/// Dimension `dim` of an input as --dim takes it: "x.0". A number, `dim` -1, is its input: "n".
+std::string place_text(const std::string& input, int dim);
 
 /// The program's symbols, in the order of its inputs, then those that depend on data.
 std::vector<Dimension> dimensions_of(const ExportedProgram& program);

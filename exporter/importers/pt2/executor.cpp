@@ -1,6 +1,7 @@
 #include "taper/exporter/importers/pt2/executor.h"
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <set>
 
@@ -35,7 +36,30 @@ Number number_of(const Boxed& boxed) {
   return n;
 }
 
-/// A check of the program, made of an assertion that only a run decides.
+/// PyTorch's message of an assertion that it derived, with the names that people read: "… x.0 <= 4"
+/// instead of "… s77 <= 4". Other messages are the user's.
+std::string with_names(const std::string& message, const std::map<std::string, Dim>& symbols) {
+  if (!message.starts_with("Runtime assertion failed for expression ")) return message;
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::string text;
+  for (auto at = message.begin(); at != message.end();) {
+    const auto end = std::find_if_not(at, message.end(), is_word);
+    const auto symbol = symbols.find(std::string(at, end));
+    if (symbol == symbols.end())
+      text.append(at, end);
+    else
+      text += symbol->second.as_symbol() != nullptr || symbol->second.is_constant()
+                  ? symbol->second.to_string()
+                  : "(" + symbol->second.to_string() + ")";
+    at = end;
+    if (at != message.end()) text += *at++;
+  }
+  return text;
+}
+
+/// Adds an assertion that only a run decides to the checks of the program.
 void assume(const Number& condition, std::string message) {
   eager::Recorder* recorder = eager::recorder();
   if (recorder == nullptr || !condition.condition) return;
@@ -45,7 +69,7 @@ void assume(const Number& condition, std::string message) {
 }
 std::string text_of(const Boxed& b) { return std::string(b.text, b.size); }
 
-/// The same of a tensor's only element, which must not be 0.
+/// Adds a check that a tensor's only element is not 0.
 void assume_element(const Tensor& tensor, std::string message) {
   const Tensor holds = eager::ne(tensor, Scalar(int64_t{0}));
   const eager::CountBounds bounds(0, 1, "assertion");
@@ -192,9 +216,9 @@ std::vector<GraphValue> Executor::call_number_operator(const Node& node, const O
     const Number condition = number(node.inputs.at(0).value);
     if (!condition.is_known()) {
       if (condition.tensor.defined())
-        assume_element(condition.tensor, text_of(boxed.at(1)));
+        assume_element(condition.tensor, with_names(text_of(boxed.at(1)), symbols_));
       else
-        assume(condition, text_of(boxed.at(1)));
+        assume(condition, with_names(text_of(boxed.at(1)), symbols_));
       return {};
     }
   }
@@ -320,10 +344,11 @@ ElementSymbol Executor::element_in_results(const Node& node) const {
 }
 
 void require(const Promise& promise, const std::map<std::string, Dim>& symbols) {
-  for (const std::string& name : promise.symbols)
-    if (!symbols.contains(name)) return;
-  const Dim value = ir::parse_dim(
-      promise.text, [&](std::string_view name) { return symbols.at(std::string(name)); });
+  for (const auto& [name, symbol] : promise.symbols)
+    if (!symbols.contains(symbol)) return;
+  const Dim value = ir::parse_dim(promise.text, [&](std::string_view name) {
+    return symbols.at(promise.symbols.at(std::string(name)));
+  });
   const auto& [low, high] = promise.bounds;
   const std::string message = promise.text + " must lie in " + std::to_string(low) + ".." +
                               std::to_string(high) + ", because --dim said so at export";
@@ -340,7 +365,8 @@ void Executor::learn(const SymInt& expression, Dim value) {
   const std::optional<std::string> symbol = text != nullptr ? symbol_in(*text) : std::nullopt;
   if (!symbol || !symbols_.emplace(*symbol, value).second) return;
   for (const Promise& promise : assumptions_.promises)
-    if (std::ranges::find(promise.symbols, *symbol) != promise.symbols.end())
+    if (std::ranges::any_of(promise.symbols,
+                            [&](const auto& name) { return name.second == *symbol; }))
       require(promise, symbols_);
 }
 

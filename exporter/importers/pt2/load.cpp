@@ -160,7 +160,6 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   data->written = written_inputs(program);
   data->assumptions = {symbols.elements(), choices.promises};
   data->unknown_dims = choices.unknown, data->notes = choices.notes;
-  std::vector<eager::Dims*> sizes;
   data->inputs.reserve(program.inputs.size());
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     const InputSpec& spec = program.inputs[i];
@@ -213,9 +212,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
       input.number = symbols.expression(*text);
     }
   }
-  for (Input& input : data->inputs)
-    if (input.kind == Input::Kind::tensor) sizes.push_back(&input.sizes);
-  symbols.solve(sizes);
+  symbols.solve(data->inputs);
   data->symbols.insert(symbols.by_name().begin(), symbols.by_name().end());
   Guards guards =
       parse_guards(program.guards,

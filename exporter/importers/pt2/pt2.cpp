@@ -39,11 +39,14 @@ class Binding {
  public:
   explicit Binding(const std::string& model) : model_(model) {}
 
-  void bind(const std::string& place, Dim declared, Dim given, const Input& input) {
+  /// A size of the input; `dim` -1: the input's number.
+  void bind(int dim, Dim declared, Dim given, const Input& input) {
     if (const Symbol* s = declared.as_symbol(); s != nullptr && !values_.contains(s)) {
+      const std::string name = s->name == place_text(input.name, dim) ? "" : " (" + s->name + ")";
       if (proves_less(given, s->minimum) || proves_less(s->maximum, given))
-        throw ExportError(model_ + ": input " + input.name + ": " + place + " (" + s->name +
-                          ") is " + given.to_string() + ", and must lie in " +
+        throw ExportError(model_ + ": input " + input.name + ": " +
+                          (dim < 0 ? "the number" : "dimension " + std::to_string(dim)) + name +
+                          " is " + given.to_string() + ", and must lie in " +
                           std::to_string(s->minimum) + ".." + std::to_string(s->maximum));
       values_[s] = given;
     }
@@ -121,8 +124,8 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
                         ", got " + taper::name_of(inputs[i].dtype()) + " " +
                         eager::to_string(inputs[i].sizes()));
     for (size_t d = 0; d < input.sizes.size(); ++d)
-      binding.bind("dimension " + std::to_string(d), input.sizes[d],
-                   inputs[i].size(static_cast<int64_t>(d)), input);
+      binding.bind(static_cast<int>(d), input.sizes[d], inputs[i].size(static_cast<int64_t>(d)),
+                   input);
   }
   for (size_t i = 0; i < inputs.size(); ++i)
     for (size_t d = 0; d < expected[i]->sizes.size(); ++d)
@@ -142,7 +145,7 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
     if (input.kind == Input::Kind::number) {
       const Dim number =
           eager::element_as_dim(tensor, input.number.lower(), input.number.upper(), {});
-      binding.bind("the number", input.number, number, input);
+      binding.bind(-1, input.number, number, input);
       if (input.number.is_constant() && proves_different(number, input.number))
         throw ExportError(data.name + ": input " + input.name + " must be " +
                           input.number.to_string() + ", it is " + number.to_string());

@@ -36,11 +36,12 @@ struct LoadOptions {
   /// What is said of a dimension: its bounds, inside those of the program, its name, or both.
   struct DimOption {
     std::optional<Bounds> bounds;
-    std::string name;  ///< instead of PyTorch's "s77"; empty: that
+    std::string name;  ///< of the symbol; empty: the place, "x.0", or PyTorch's "u0" without one
   };
-  /// By symbol ("s77", "u0"), by place ("x.0" is dimension 0 of input x), or of an expression over
-  /// symbols ("u0*u1"), which the program then checks when it runs. Bounds of a symbol lie inside
-  /// those of the program: PyTorch may have decided by them what the model does.
+  /// The keys are places ("x.0" is dimension 0 of input x), PyTorch's symbols ("s77", "u0"), and
+  /// expressions over both ("u0*x.0"). The program checks bounds of an expression when it runs.
+  /// Bounds of a symbol must lie inside those of the file: PyTorch may have used them to decide
+  /// what the model does.
   std::map<std::string, DimOption> dims;
 };
 
@@ -49,7 +50,7 @@ struct Dimension {
   std::string symbol;  ///< PyTorch's name: "s77", "u0"
   std::string place;   ///< the first input that has it, "x.0"; empty: it depends on data
   int64_t minimum = 0, maximum = std::numeric_limits<int64_t>::max();
-  std::string to_string() const;  ///< "x.0 (s77, 2..64)"
+  std::string to_string() const;  ///< "x.0 (2..64)", "u0 (0..)"
 };
 
 /// An argument of the model's call.

@@ -45,9 +45,8 @@ Range Symbols::range_of(const std::string& name) const {
 }
 
 const std::string& Symbols::name_of(const std::string& symbol) const {
-  const auto chosen = choices_.symbols.find(symbol);
-  return chosen == choices_.symbols.end() || chosen->second.name.empty() ? symbol
-                                                                         : chosen->second.name;
+  const auto name = choices_.names.find(symbol);
+  return name == choices_.names.end() ? symbol : name->second;
 }
 
 // The program also bounds expressions, under their text: "8*s16".
@@ -93,21 +92,23 @@ Dim Symbols::size(const SymInt& size) {
   return expression(std::get<std::string>(size));
 }
 
-void Symbols::solve(const std::vector<eager::Dims*>& sizes) {
+void Symbols::solve(std::vector<Input>& inputs) {
   std::set<const Symbol*> alone, all;
-  for (const eager::Dims* list : sizes)
-    for (const Dim d : *list) {
+  for (const Input& input : inputs)
+    for (const Dim d : input.sizes) {
       for (const Symbol* s : d.symbols()) all.insert(s);
       if (d.as_symbol() != nullptr) alone.insert(d.as_symbol());
     }
   for (auto& [name, s] : symbols_) {
     if (!all.contains(s.as_symbol()) || alone.contains(s.as_symbol())) continue;
     std::optional<Linear> form;
-    for (const eager::Dims* list : sizes)
-      for (const Dim d : *list)
-        if (!form) form = linear_in(d, s);
+    std::string place;
+    for (const Input& input : inputs)
+      for (size_t d = 0; d < input.sizes.size(); ++d)
+        if (!form && (form = linear_in(input.sizes[d], s)))
+          place = place_text(input.name, static_cast<int>(d));
     if (!form)
-      throw ExportError("symbol " + name +
+      throw ExportError("symbol " + name_of(name) +
                         " occurs in the inputs' sizes only inside expressions that cannot be "
                         "solved for it");
     const Dim whole = s * form->factor + form->summand;
@@ -116,11 +117,11 @@ void Symbols::solve(const std::vector<eager::Dims*>& sizes) {
     const bool is_chosen = chosen != choices_.symbols.end() && chosen->second.bounds.has_value();
     const Range range = is_chosen ? Range{} : range_of_expression(whole);
     const int64_t least = image(*form, s.lower()), most = image(*form, s.upper());
-    const Dim extent = Dim::symbol(name_of(name) + "_extent", range.minimum.value_or(least),
-                                   range.maximum.value_or(most));
+    const Dim extent =
+        Dim::symbol(place, range.minimum.value_or(least), range.maximum.value_or(most));
     const Dim::Substitution replaced{{s.as_symbol(), (extent - form->summand) / form->factor}};
-    for (eager::Dims* list : sizes)
-      for (Dim& d : *list) d = same(d, whole) ? extent : d.substitute(replaced);
+    for (Input& input : inputs)
+      for (Dim& d : input.sizes) d = same(d, whole) ? extent : d.substitute(replaced);
     s = s.substitute(replaced);
   }
 }

@@ -28,10 +28,10 @@ class Symbols {
   /// Names and bounds of the symbols that get their values from elements of tensors ("u0").
   std::map<std::string, ElementSymbol> elements() const;
 
-  /// Sees to it that every symbol of `sizes`, the inputs' sizes, stands alone in some of them, so
-  /// that a call binds it: where only `2*s + 1` occurs, that becomes a symbol, and s follows from
-  /// it.
-  void solve(const std::vector<eager::Dims*>& sizes);
+  /// Rewrites the inputs' sizes so that each of their symbols is a whole size somewhere: a call
+  /// binds symbols there. If x has only the size `2*s + 1`, that size becomes the symbol x.0, and s
+  /// becomes `(x.0 - 1)//2`.
+  void solve(std::vector<Input>& inputs);
 
   /// The symbols of the inputs' sizes by PyTorch's name, in terms of the sizes that bind them.
   const std::map<std::string, Dim, std::less<>>& by_name() const { return symbols_; }

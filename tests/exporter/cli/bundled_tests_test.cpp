@@ -205,7 +205,7 @@ TEST(taper_export, writes_a_program_of_halves) {
 TEST(taper_export, says_what_it_made) {
   const std::string program = scratch_file("linear.taper").string();
   const std::string out = taper_command("export", linear_model(), "-o", program).out;
-  for (const char* part : {"1 method", "forward(x: f32[s", "in 1..", "operators: 1 ",
+  for (const char* part : {"1 method", "forward(x: f32[x.0, ", "in 1..", "operators: 1 ",
                            "activations ", "lower bound", "constants ", "0 states"})
     EXPECT_THAT(out, HasSubstr(part));
 }

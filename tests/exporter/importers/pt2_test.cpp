@@ -464,7 +464,7 @@ TEST(pt2_dims, are_named_by_symbol_and_by_place) {
   const auto between = [](int64_t low, int64_t high, const std::string& name = "") {
     return LoadOptions::DimOption{LoadOptions::Bounds{low, high}, name};
   };
-  EXPECT_EQ(named_results({}).dimensions().at(0).to_string(), "x.0 (s25, 2..64)");
+  EXPECT_EQ(named_results({}).dimensions().at(0).to_string(), "x.0 (2..64)");
   for (const char* key : {"s25", "x.0", "past_keys_0.0", "past.keys.0.0"}) {
     const Model model = named_results({{key, between(3, 8, "batch")}});
     EXPECT_EQ(first_size(model).name, "batch") << key;
@@ -473,6 +473,8 @@ TEST(pt2_dims, are_named_by_symbol_and_by_place) {
     EXPECT_THAT(model.unknown_dims(), ElementsAre()) << key;
   }
   EXPECT_EQ(first_size(named_results({{"x.0", {{}, "batch"}}})).maximum, 64);
+  EXPECT_EQ(first_size(named_results({})).name, "x.0");
+  EXPECT_EQ(first_size(named_results({{"s25", {LoadOptions::Bounds{3, 8}, ""}}})).name, "x.0");
   EXPECT_TRUE(named_results({{"x.0", between(5, 5)}}).inputs()[0].sizes[0].is_constant());
   EXPECT_THAT(named_results({{"y.0", between(1, 2)}, {"x.2", between(1, 2)}}).unknown_dims(),
               ElementsAre("x.2", "y.0"));
@@ -499,7 +501,7 @@ TEST(pt2_dims, are_refused_with_a_reason) {
   EXPECT_THAT(refusal([&] {
                 named_results({{"x.0", {few, ""}}, {"s25", {LoadOptions::Bounds{2, 9}, ""}}});
               }),
-              HasSubstr("another --dim sets differently"));
+              HasSubstr("s25 and x.0 are one size, which --dim sets in two ways"));
 }
 TEST(pt2_dims, are_refused_where_expressions_contradict) {
   const auto load = [](const std::string& other, int64_t most) {
@@ -513,6 +515,41 @@ TEST(pt2_dims, are_refused_where_expressions_contradict) {
   EXPECT_THAT(load("u1*u0", 13), HasSubstr("another --dim sets differently"));
   EXPECT_EQ(load("u1*u0", 12), "nothing was refused");
   EXPECT_THAT(load("3*4", 13), HasSubstr("names no size"));
+}
+// Its only size is 2 n: the size itself gets the name that a caller can see.
+TEST(pt2_dims, are_named_by_place_where_only_an_expression_occurs) {
+  LoadOptions options;
+  options.dims["x.0"].name = "batch";
+  const Model model = Model::load(tests::test_data("pt2_refused/unbounded.pt2"), options);
+  EXPECT_EQ(first_size(model).name, "batch");
+  EXPECT_EQ(model.inputs().at(1).sizes.at(0).to_string(), "pairs.0");
+}
+TEST(pt2_dims, bound_expressions_of_places_and_of_given_names) {
+  const auto load = [](const std::string& size) {
+    LoadOptions options;
+    options.dims["x.0"].name = "rows";
+    options.dims[size + " + u0"].bounds = LoadOptions::Bounds{1, 12};
+    return Model::load(tests::test_data("pt2/position_in_cache.pt2"), options);
+  };
+  for (const char* size : {"x.0", "rows"}) {
+    Model model = load(size);
+    EXPECT_THAT(model.unknown_dims(), ElementsAre()) << size;
+    const auto position = [](int64_t at) { return Tensor::from(std::vector<int64_t>{at}, {}); };
+    EXPECT_THAT(refusal([&] {
+                  model.forward({eager::ones({8, 2}), position(5)});
+                }),
+                HasSubstr(std::string(size) + " + u0 must lie in 1..12"));
+    EXPECT_EQ(refusal([&] {
+                model.forward({eager::ones({8, 2}), position(4)});
+              }),
+              "nothing was refused");
+    const eager::NoGrad guard;
+    Exporter exporter;
+    exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+    EXPECT_THAT(ir::to_string(exporter.graph("forward")),
+                HasSubstr("Runtime assertion failed for expression rows + u0 <= 16"));
+  }
+  EXPECT_THAT(load("y.0").unknown_dims(), ElementsAre("y.0 + u0"));
 }
 // The product of two sizes that data decides is bounded by a check of the program.
 TEST(pt2_dims, bound_expressions) {
