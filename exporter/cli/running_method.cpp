@@ -62,7 +62,7 @@ std::vector<Callable::Input> describe_inputs(const Program& program, index_t met
     input.name = in.name()->str();
     input.is_number = in.value() == internal::none;
     if (input.is_number) {
-      input.text = input.name + ": " + format::EnumNameNumberType(in.type());
+      input.text = input.name + ": " + inspect::type_text(in.type());
       continue;
     }
     input.text = input.name + ": " + text.type(in.value());

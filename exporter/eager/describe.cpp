@@ -97,7 +97,9 @@ std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
 std::string describe_failure(const OperatorInfo& info, const Boxed* arguments,
                              const ErrorInfo& failure, Error error) {
   return compose(info, arguments,
-                 failure.message ? fill(failure.message, failure.values) : taper::name_of(error));
+                 failure.message != nullptr      ? fill(failure.message, failure.values)
+                 : error == Error::out_of_memory ? "there is not enough memory"
+                                                 : "the kernel does not accept the arguments");
 }
 
 }  // namespace taper::eager

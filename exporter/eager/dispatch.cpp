@@ -145,7 +145,7 @@ bool widens(const OperatorInfo& info, const Boxed* arguments, const Location& he
   if (info.halves == HalfPrecision::refuse)
     throw MissingKernelError(here, std::string(info.name) +
                                        ": no kernel for f16 and bf16, and f32 would give another "
-                                       "result; if that is meant, cast with to(DType::f32)");
+                                       "result; if that is meant, cast the arguments to f32");
   if (info.decomposition != nullptr) return info.decomposition->rounds_once;
   return some_kernel_fits(info, arguments, widened);
 }

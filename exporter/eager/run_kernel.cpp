@@ -201,7 +201,7 @@ void run_kernel(const OperatorInfo& info, const Boxed* arguments, Tensor* result
   if (kernel == nullptr)
     throw MissingKernelError(here, std::string(info.name) + ": no kernel for " +
                                        dtypes_of_arguments(info, arguments) +
-                                       "; cast the arguments with to(DType::f32)");
+                                       "; cast the arguments to f32");
 
   const int result_count = info.schema.result_count;
   for (int k = 0; k < result_count; ++k) {

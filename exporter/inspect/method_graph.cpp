@@ -44,8 +44,7 @@ class GraphBuilder {
   int next_node() const { return static_cast<int>(graph_.nodes.size()); }
 
   void add_input(const format::Input& in) {
-    const std::string type =
-        in.value() != none ? text_.type(in.value()) : format::EnumNameNumberType(in.type());
+    const std::string type = in.value() != none ? text_.type(in.value()) : type_text(in.type());
     if (in.value() != none) write(in.value(), next_node());
     graph_.nodes.push_back({GraphNode::Kind::input, in.name()->str(), {type}, {}, "", ""});
   }

@@ -196,6 +196,12 @@ const format::InstructionDebug* MethodText::instruction_debug(uint32_t index) co
   return method_debug_->instructions()->Get(index);
 }
 
+const char* type_text(format::NumberType type) {
+  return type == format::NumberType::i64   ? "integer"
+         : type == format::NumberType::f64 ? "real"
+                                           : "bool";
+}
+
 std::string type_text(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes) {
   std::vector<std::string> parts;
   for (const int64_t n : internal::span_of(sizes)) parts.push_back(std::to_string(n));

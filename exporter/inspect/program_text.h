@@ -46,6 +46,8 @@ class MethodText {
   const format::MethodDebug* method_debug_ = nullptr;
 };
 
+/// What an input that is no tensor takes: "integer", "real" or "bool".
+const char* type_text(format::NumberType type);
 /// "f32[6, 1, 5, 5]".
 std::string type_text(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes);
 /// "mm(f32, f32) -> f32": the dtypes that a program asks of a kernel. Absent arguments are "-".

@@ -61,9 +61,8 @@ MethodSummary summarize_method(const ProgramFile& file, index_t index) {
   MethodSummary s;
   s.name = m.name()->str();
   for_each(m.inputs(), [&](const format::Input* in, uint32_t) {
-    s.inputs.push_back(
-        in->name()->str() + ": " +
-        (in->value() != none ? text.type(in->value()) : format::EnumNameNumberType(in->type())));
+    s.inputs.push_back(in->name()->str() + ": " +
+                       (in->value() != none ? text.type(in->value()) : type_text(in->type())));
   });
   for_each(m.outputs(), [&](const format::Output* o, uint32_t) {
     s.outputs.push_back(

@@ -265,6 +265,8 @@ TEST(module, formats_errors_for_people) {
   info.message = "index {} is outside [0, {})";
   info.values[0] = 7, info.values[1] = 5, info.source = "model.cpp:10", info.subject = "take";
   EXPECT_EQ(describe(info), "take (model.cpp:10, instruction 3): index 7 is outside [0, 5)");
+  info.message = nullptr;
+  EXPECT_EQ(describe(info), "take (model.cpp:10, instruction 3): an argument does not fit");
 }
 
 TEST(module, reads_and_writes_states_by_path) {

@@ -5,6 +5,34 @@
 #include "taper/runtime/core/dtype.h"
 
 namespace taper {
+namespace {
+
+// For an error without a text.
+const char* words_of(Error error) {
+  switch (error) {
+    case Error::ok:
+      return "nothing is wrong";
+    case Error::invalid_program:
+      return "the program is damaged";
+    case Error::invalid_argument:
+      return "an argument does not fit";
+    case Error::missing_kernel:
+      return "no kernel fits";
+    case Error::out_of_memory:
+      return "there is not enough memory";
+    case Error::not_supported:
+      return "this build does not support it";
+    case Error::limit_reached:
+      return "a limit was reached";
+    case Error::device_failed:
+      return "the device failed";
+    case Error::busy:
+      return "it is in use";
+  }
+  return "it failed";
+}
+
+}  // namespace
 
 std::string describe(const ErrorInfo& info, const char* input) {
   std::string place;
@@ -22,7 +50,7 @@ std::string describe(const ErrorInfo& info, const char* input) {
   std::string text = first != nullptr ? first : place;
   if (first != nullptr && !place.empty()) text += " (" + place + ")";
   if (!text.empty()) text += ": ";
-  if (info.message == nullptr) return text + name_of(info.error);
+  if (info.message == nullptr) return text + words_of(info.error);
   int next = 0;
   for (const char* c = info.message; *c != '\0'; ++c) {
     if (next < 3 && std::strncmp(c, "{}", 2) == 0)

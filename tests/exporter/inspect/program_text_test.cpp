@@ -18,5 +18,12 @@ TEST(method_text, calls_a_size_without_a_name_by_its_place) {
   EXPECT_EQ(text.symbol_place(*text.table().symbols()->Get(0)), "x.0");
 }
 
+TEST(method_text, says_what_a_number_is) {
+  using Type = format::NumberType;
+  EXPECT_STREQ(type_text(Type::i64), "integer");
+  EXPECT_STREQ(type_text(Type::f64), "real");
+  EXPECT_STREQ(type_text(Type::boolean), "bool");
+}
+
 }  // namespace
 }  // namespace taper::inspect
