@@ -44,8 +44,8 @@ TAPER_EAGER_UNARY(silu)
 TAPER_EAGER_UNARY(hardswish)
 /// x tanh(log(1 + exp(x))): D. Misra, "Mish", arXiv:1908.08681.
 TAPER_EAGER_UNARY(mish)
-/// x Φ(x), Φ the normal distribution (Hendrycks and Gimpel, arXiv:1606.08415); `approximate`:
-/// "none", or "tanh" for the approximation by tanh.
+/// x Φ(x), where Φ is the distribution function of the normal distribution (Hendrycks and Gimpel,
+/// arXiv:1606.08415). `approximate` is "none", or "tanh" for the approximation with tanh.
 inline Tensor gelu(const Tensor& self, std::string_view approximate = "none",
                    Location here = Location::current()) {
   return call<ops::gelu>(here, self, approximate);
@@ -89,29 +89,29 @@ TAPER_EAGER_UNARY_IN_PLACE(relu)
 /// `sigmoid` in place.
 TAPER_EAGER_UNARY_IN_PLACE(sigmoid)
 
-// ---- what derivatives call: the derivative times grad_output, of one shape and dtype ----
+// ---- backward functions: grad_output times the derivative, of one shape and dtype ----
 
 /// grad_output where self > threshold, else 0.
 inline Tensor threshold_backward(const Tensor& grad_output, const Tensor& self, Scalar threshold,
                                  Location here = Location::current()) {
   return call<ops::threshold_backward>(here, grad_output, self, threshold);
 }
-/// Of gelu, from its argument.
+/// The gradient of gelu, from its argument.
 inline Tensor gelu_backward(const Tensor& grad_output, const Tensor& self,
                             std::string_view approximate, Location here = Location::current()) {
   return call<ops::gelu_backward>(here, grad_output, self, approximate);
 }
-/// Of sigmoid, from its result.
+/// The gradient of sigmoid, from its result.
 inline Tensor sigmoid_backward(const Tensor& grad_output, const Tensor& output,
                                Location here = Location::current()) {
   return call<ops::sigmoid_backward>(here, grad_output, output);
 }
-/// Of tanh, from its result.
+/// The gradient of tanh, from its result.
 inline Tensor tanh_backward(const Tensor& grad_output, const Tensor& output,
                             Location here = Location::current()) {
   return call<ops::tanh_backward>(here, grad_output, output);
 }
-/// Of silu, from its argument.
+/// The gradient of silu, from its argument.
 inline Tensor silu_backward(const Tensor& grad_output, const Tensor& self,
                             Location here = Location::current()) {
   return call<ops::silu_backward>(here, grad_output, self);
@@ -123,7 +123,7 @@ inline Tensor silu_backward(const Tensor& grad_output, const Tensor& self,
   inline Tensor& name##_(Tensor& self, Location here = Location::current()) { \
     return call_in_place<ops::name>(here, self);                              \
   }
-/// The function of its name, in place.
+/// The function of this name, in place.
 TAPER_EAGER_ACTIVATION_IN_PLACE(relu6)
 TAPER_EAGER_ACTIVATION_IN_PLACE(silu)
 TAPER_EAGER_ACTIVATION_IN_PLACE(hardswish)

@@ -28,7 +28,7 @@ TAPER_EAGER_UNARY(reciprocal)
 
 // ---- sums and products ----
 
-/// self + alpha other; of bool, their "or".
+/// self + alpha other. For bool: "or".
 inline Tensor add(const Tensor& self, const Tensor& other, Scalar alpha = 1,
                   Location here = Location::current()) {
   return call<ops::add_Tensor>(here, self, other, alpha);
@@ -63,7 +63,7 @@ inline Tensor rsub(const Tensor& self, Scalar other, Scalar alpha = 1,
                    Location here = Location::current()) {
   return call<ops::rsub_Scalar>(here, self, other, alpha);
 }
-/// self other, the product; of bool, their "and".
+/// self times other. For bool: "and".
 TAPER_EAGER_TENSOR_OR_NUMBER(mul)
 /// `mul` by another name.
 inline Tensor multiply(const Tensor& self, const Tensor& other,
@@ -75,12 +75,12 @@ inline Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& t
                       Scalar value = 1, Location here = Location::current()) {
   return call<ops::addcmul>(here, self, tensor1, tensor2, value);
 }
-/// self + value tensor1 / tensor2; refuses integers alone.
+/// self + value tensor1 / tensor2. An error if all tensors are integers.
 inline Tensor addcdiv(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                       Scalar value = 1, Location here = Location::current()) {
   return call<ops::addcdiv>(here, self, tensor1, tensor2, value);
 }
-/// self + weight (end - self); of one floating dtype.
+/// self + weight (end - self). All have one floating dtype.
 inline Tensor lerp(const Tensor& self, const Tensor& end, Scalar weight,
                    Location here = Location::current()) {
   return call<ops::lerp_Scalar>(here, self, end, weight);
@@ -124,40 +124,40 @@ inline Tensor floor_divide(const Tensor& self, const Tensor& other,
 inline Tensor floor_divide(const Tensor& self, Scalar other, Location here = Location::current()) {
   return call<ops::floor_divide_Scalar>(here, self, other);
 }
-/// The rest of a division rounded towards zero: it has the sign of `self`, as in C.
+/// The remainder of a division that rounds towards zero. It has the sign of `self`, as in C.
 TAPER_EAGER_TENSOR_OR_NUMBER(fmod)
-/// The rest of a division rounded towards minus infinity: it has the sign of `other`, as Python's
-/// %.
+/// The remainder of a division that rounds towards minus infinity. It has the sign of `other`, as
+/// in Python.
 TAPER_EAGER_TENSOR_OR_NUMBER(remainder)
 /// The same of a number.
 inline Tensor remainder(Scalar self, const Tensor& other, Location here = Location::current()) {
   return call<ops::remainder_Scalar_Tensor>(here, self, other);
 }
-/// The greatest common divisor of integers, 0 of 0 and 0.
+/// The greatest common divisor of integers; gcd(0, 0) is 0.
 TAPER_EAGER_BINARY(gcd)
-/// The least common multiple of integers, 0 where one of them is 0.
+/// The least common multiple of integers; 0 where one of them is 0.
 TAPER_EAGER_BINARY(lcm)
 
-// ---- the larger and the smaller of two; of bool, too ----
+// ---- the larger and the smaller of two elements; bool is accepted, too ----
 
 /// The larger of two; NaN if either is.
 TAPER_EAGER_BINARY(maximum)
 /// The smaller of two; NaN if either is.
 TAPER_EAGER_BINARY(minimum)
-/// The larger of two; a number rather than NaN.
+/// The larger of two. If one of them is NaN, the other one.
 TAPER_EAGER_BINARY(fmax)
-/// The smaller of two; a number rather than NaN.
+/// The smaller of two. If one of them is NaN, the other one.
 TAPER_EAGER_BINARY(fmin)
-/// `maximum` by another name; of one tensor, its largest element: reduction.h.
+/// Another name of `maximum`. With one tensor, `max` gives its largest element: see reduction.h.
 inline Tensor max(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::max_other>(here, self, other);
 }
-/// `minimum` by another name; of one tensor, its smallest element: reduction.h.
+/// Another name of `minimum`. With one tensor, `min` gives its smallest element: see reduction.h.
 inline Tensor min(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::min_other>(here, self, other);
 }
 
-// ---- in place; sums, products and quotients are members of Tensor ----
+// ---- in place; add_, mul_, div_ and others are members of Tensor ----
 
 /// self += value tensor1 tensor2
 inline Tensor& addcmul_(Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
@@ -197,7 +197,7 @@ inline Tensor operator-(Scalar a, Operand b) {
 }
 /// `mul`
 inline Tensor operator*(Scalar a, Operand b) { return call<ops::mul_Scalar>(b.here, b.tensor, a); }
-/// a times the `reciprocal` of b, as PyTorch computes it.
+/// a times `reciprocal(b)`, which is how PyTorch computes it.
 inline Tensor operator/(Scalar a, Operand b) {
   return call<ops::mul_Scalar>(b.here, call<ops::reciprocal>(b.here, b.tensor), a);
 }

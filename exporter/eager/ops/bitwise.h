@@ -1,10 +1,11 @@
-// Bits of integers and bool; reals are refused. Shapes, dtypes and other errors: pointwise.h.
+// Bits of integers and bool. Floating dtypes are refused. Shapes, dtypes and other errors:
+// pointwise.h.
 #pragma once
 #include "taper/exporter/eager/ops/signatures.h"
 
 namespace taper::eager {
 
-/// ~x; of bool, not x.
+/// ~x. For bool: "not".
 TAPER_EAGER_UNARY(bitwise_not)
 /// The bits that both have.
 TAPER_EAGER_TENSOR_OR_NUMBER(bitwise_and)
@@ -12,22 +13,22 @@ TAPER_EAGER_TENSOR_OR_NUMBER(bitwise_and)
 TAPER_EAGER_TENSOR_OR_NUMBER(bitwise_or)
 /// The bits that exactly one of them has.
 TAPER_EAGER_TENSOR_OR_NUMBER(bitwise_xor)
-/// The same, the number first.
+/// The same with the number first.
 inline Tensor bitwise_and(Scalar self, const Tensor& other, Location here = Location::current()) {
   return call<ops::bitwise_and_Scalar_Tensor>(here, self, other);
 }
-/// The same, the number first.
+/// The same with the number first.
 inline Tensor bitwise_or(Scalar self, const Tensor& other, Location here = Location::current()) {
   return call<ops::bitwise_or_Scalar_Tensor>(here, self, other);
 }
-/// The same, the number first.
+/// The same with the number first.
 inline Tensor bitwise_xor(Scalar self, const Tensor& other, Location here = Location::current()) {
   return call<ops::bitwise_xor_Scalar_Tensor>(here, self, other);
 }
 
-// ---- shifts of integers; a count that is negative or not below the width shifts everything out
+// ---- shifts of integers; a negative count, or one of the width or more, shifts all bits out ----
 
-/// self 2^other, what does not fit cut off.
+/// self 2^other. Bits that do not fit are cut off.
 inline Tensor bitwise_left_shift(const Tensor& self, const Tensor& other,
                                  Location here = Location::current()) {
   return call<ops::bitwise_left_shift_Tensor>(here, self, other);
@@ -42,7 +43,7 @@ inline Tensor bitwise_left_shift(Scalar self, const Tensor& other,
                                  Location here = Location::current()) {
   return call<ops::bitwise_left_shift_Scalar_Tensor>(here, self, other);
 }
-/// self / 2^other, rounded towards minus infinity: the sign fills in.
+/// self / 2^other, rounded towards minus infinity: copies of the sign bit move in.
 inline Tensor bitwise_right_shift(const Tensor& self, const Tensor& other,
                                   Location here = Location::current()) {
   return call<ops::bitwise_right_shift_Tensor>(here, self, other);

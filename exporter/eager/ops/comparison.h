@@ -1,5 +1,5 @@
-// Comparisons and logic, whose results are bool, and selections by a condition. They take every
-// dtype. Shapes, dtypes and errors: pointwise.h.
+// Comparisons and logic, which give bool, and choices by a condition. They take every dtype.
+// Shapes, dtypes and errors: pointwise.h.
 #pragma once
 #include "taper/exporter/eager/ops/signatures.h"
 
@@ -45,7 +45,7 @@ TAPER_EAGER_UNARY(isreal)
 /// Whether it has the sign bit set: also -0.0 and some NaN.
 TAPER_EAGER_UNARY(signbit)
 
-// ---- logic; elements other than zero, NaN among them, count as true ----
+// ---- logic; every element other than zero counts as true, NaN too ----
 
 /// Whether it is zero.
 TAPER_EAGER_UNARY(logical_not)
@@ -58,12 +58,12 @@ TAPER_EAGER_BINARY(logical_xor)
 
 // ---- choices; all three arguments are broadcast ----
 
-/// self where the bool tensor `condition` is true, else other; both of the common dtype.
+/// self where the bool tensor `condition` is true, else other. The result has the common dtype.
 inline Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other,
                     Location here = Location::current()) {
   return call<ops::where_self>(here, condition, self, other);
 }
-/// The same of two numbers: i64 of integers, else f32.
+/// The same with two numbers. Two integers give i64, else the result is f32.
 inline Tensor where(const Tensor& condition, Scalar self, Scalar other,
                     Location here = Location::current()) {
   return call<ops::where_Scalar>(here, condition, self, other);
@@ -78,12 +78,12 @@ inline Tensor where(const Tensor& condition, Scalar self, const Tensor& other,
                     Location here = Location::current()) {
   return call<ops::where_ScalarSelf>(here, condition, self, other);
 }
-/// `value` where the bool tensor `mask` is true, else self, in the dtype of self.
+/// `value` where the bool tensor `mask` is true, else self. The result has the dtype of self.
 inline Tensor masked_fill(const Tensor& self, const Tensor& mask, Scalar value,
                           Location here = Location::current()) {
   return call<ops::masked_fill_Scalar>(here, self, mask, value);
 }
-/// The same, `value` a tensor without dimensions.
+/// The same with a 0-dim tensor for `value`.
 inline Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value,
                           Location here = Location::current()) {
   return call<ops::masked_fill_Tensor>(here, self, mask, value);

@@ -1,25 +1,27 @@
-// Convolution: cross-correlation with (out, in / groups, k…), over (batch, in, x…) or (in, x…).
+// Convolution, as PyTorch computes it: cross-correlation of an input (batch, in, x…) or (in, x…)
+// with a weight (out, in / groups, k…).
 //
 //   result extent = (extent + 2 padding - dilation (kernel - 1) - 1) / stride + 1
 //
-// Transposed: the same read backwards, the gradient of a convolution with respect to its input,
-// with weight (in, out / groups, k…).
+// Transposed convolution is the gradient of a convolution with respect to its input. Its weight is
+// (in, out / groups, k…).
 //
 //   result extent = (extent - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1
 //
 // All arguments have one floating dtype; bias is (out). `stride`, `padding`, `dilation` and
-// `output_padding` have one number for all dimensions or one for each, in elements; `groups`
-// divides in and out: group g of the input makes group g of the result. Errors: ranks, channels or
-// dtypes that do not fit each other, a kernel larger than the padded input, an output_padding not
-// below stride or dilation. How a convolution is computed, and that its result does not depend on
-// threads: docs/numerics.md.
+// `output_padding` take one number for all dimensions or one for each, in elements. `groups` must
+// divide in and out: group g of the result is computed from group g of the input.
+//
+// Errors: ranks, channels or dtypes that do not fit each other; a kernel larger than the padded
+// input; an output_padding that is not below stride or dilation. docs/numerics.md says how a
+// convolution is computed. Its result does not depend on threads.
 #pragma once
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/ops/each.h"
 
 namespace taper::eager {
 
-/// Padding by a word: `valid` adds none, `same` keeps the extents (stride must be 1).
+/// Padding by name: `valid` adds none, `same` keeps the extents (stride must be 1).
 enum class ConvPadding : bool { valid, same };
 
 /// (batch, in, x) -> (batch, out, y), or without the batch.
@@ -43,7 +45,7 @@ inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bi
   return call<ops::conv3d>(here, input, weight, bias, stride.dims(), padding.dims(),
                            dilation.dims(), groups);
 }
-/// `conv1d` with as much padding as a word says.
+/// `conv1d` with padding by name.
 inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
@@ -51,7 +53,7 @@ inline Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bi
                                    padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
-/// `conv2d` with as much padding as a word says.
+/// `conv2d` with padding by name.
 inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
@@ -59,7 +61,7 @@ inline Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bi
                                    padding == ConvPadding::same ? "same" : "valid", dilation.dims(),
                                    groups);
 }
-/// `conv3d` with as much padding as a word says.
+/// `conv3d` with padding by name.
 inline Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Each& stride, ConvPadding padding, const Each& dilation = 1,
                      Dim groups = 1, Location here = Location::current()) {
@@ -91,8 +93,8 @@ inline Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const 
   return call<ops::conv_transpose3d_input>(here, input, weight, bias, stride.dims(), padding.dims(),
                                            output_padding.dims(), groups, dilation.dims());
 }
-/// The general form of the functions above: one to three dimensions by the rank of input, with a
-/// batch, transposed or not. The lists have one number for each dimension.
+/// The general form of the functions above. The rank of the input, which has a batch, decides
+/// between one, two and three dimensions. The lists have one number for each dimension.
 inline Tensor convolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
                           const Dims& stride, const Dims& padding, const Dims& dilation,
                           bool transposed, const Dims& output_padding, Dim groups,

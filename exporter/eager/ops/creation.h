@@ -1,5 +1,5 @@
-// Tensors made of numbers. The default `dtype` is f32 unless a line says otherwise. `size` may hold
-// symbols while tracing. Errors: a negative size, a dtype that cannot hold the numbers.
+// Tensors made from numbers. The default `dtype` is f32 unless a line says otherwise. `size` may
+// hold symbols while tracing. Errors: a negative size, a dtype that cannot hold the numbers.
 #pragma once
 #include <optional>
 
@@ -7,80 +7,80 @@
 
 namespace taper::eager {
 
-// ---- of one number: (size…) ----
+// ---- tensors of a size, filled with one number ----
 
 /// Every element is `value`. The default `dtype` follows from the value: bool, i64 or f32.
 inline Tensor full(const Dims& size, Scalar value, std::optional<DType> dtype = {},
                    Location here = Location::current()) {
   return call<ops::full>(here, size, value, dtype);
 }
-/// Of 0.
+/// Every element is 0.
 inline Tensor zeros(const Dims& size, DType dtype = DType::f32,
                     Location here = Location::current()) {
   return call<ops::full>(here, size, Scalar(0), std::optional(dtype));
 }
-/// Of 1.
+/// Every element is 1.
 inline Tensor ones(const Dims& size, DType dtype = DType::f32,
                    Location here = Location::current()) {
   return call<ops::full>(here, size, Scalar(1), std::optional(dtype));
 }
-/// Of no particular numbers: to be written.
+/// The elements have no defined value: write them before you read them.
 inline Tensor empty(const Dims& size, DType dtype = DType::f32,
                     Location here = Location::current()) {
   return call<ops::empty_memory_format>(here, size, std::optional(dtype));
 }
-/// The same with elements at `stride`, in elements, one for each size.
+/// The same with given strides: one for each size, counted in elements.
 inline Tensor empty_strided(const Dims& size, const Dims& stride, DType dtype = DType::f32,
                             Location here = Location::current()) {
   return call<ops::empty_strided>(here, size, stride, std::optional(dtype));
 }
-/// A tensor without dimensions.
+/// A 0-dim tensor.
 inline Tensor scalar_tensor(Scalar value, std::optional<DType> dtype = {},
                             Location here = Location::current()) {
   return call<ops::scalar_tensor>(here, value, dtype);
 }
 
-// ---- like a tensor: of its sizes, and its dtype unless another is given ----
+// ---- like `self`: the same sizes, and the same dtype unless another is given ----
 
-/// Of `value` everywhere.
+/// Every element is `value`.
 inline Tensor full_like(const Tensor& self, Scalar value, std::optional<DType> dtype = {},
                         Location here = Location::current()) {
   return call<ops::full_like>(here, self, value, dtype);
 }
-/// Of 0.
+/// Every element is 0.
 inline Tensor zeros_like(const Tensor& self, std::optional<DType> dtype = {},
                          Location here = Location::current()) {
   return call<ops::zeros_like>(here, self, dtype);
 }
-/// Of 1.
+/// Every element is 1.
 inline Tensor ones_like(const Tensor& self, std::optional<DType> dtype = {},
                         Location here = Location::current()) {
   return call<ops::ones_like>(here, self, dtype);
 }
-/// Of no particular numbers.
+/// The elements have no defined value.
 inline Tensor empty_like(const Tensor& self, std::optional<DType> dtype = {},
                          Location here = Location::current()) {
   return call<ops::empty_like>(here, self, dtype);
 }
 
-// ---- of another size than a tensor, and its dtype unless another is given ----
+// ---- other sizes than `self`, and the same dtype unless another is given ----
 
-/// Of `value` everywhere.
+/// Every element is `value`.
 inline Tensor new_full(const Tensor& self, const Dims& size, Scalar value,
                        std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::new_full>(here, self, size, value, dtype);
 }
-/// Of 0.
+/// Every element is 0.
 inline Tensor new_zeros(const Tensor& self, const Dims& size, std::optional<DType> dtype = {},
                         Location here = Location::current()) {
   return call<ops::new_zeros>(here, self, size, dtype);
 }
-/// Of 1.
+/// Every element is 1.
 inline Tensor new_ones(const Tensor& self, const Dims& size, std::optional<DType> dtype = {},
                        Location here = Location::current()) {
   return call<ops::new_ones>(here, self, size, dtype);
 }
-/// Of no particular numbers.
+/// The elements have no defined value.
 inline Tensor new_empty(const Tensor& self, const Dims& size, std::optional<DType> dtype = {},
                         Location here = Location::current()) {
   return call<ops::new_empty>(here, self, size, dtype);
@@ -88,13 +88,13 @@ inline Tensor new_empty(const Tensor& self, const Dims& size, std::optional<DTyp
 
 // ---- ranges ----
 
-/// start, start + step, … below end (above it, if step is negative): ceil((end - start) / step)
-/// numbers. i64 if all three are integers. Errors: step 0, or away from end.
+/// start, start + step, … up to but without end: ceil((end - start) / step) numbers. The default
+/// dtype is i64 if all three are integers. Errors: a step that is 0 or leads away from end.
 inline Tensor arange(Scalar start, Scalar end, Scalar step = 1, std::optional<DType> dtype = {},
                      Location here = Location::current()) {
   return call<ops::arange_start_step>(here, start, end, step, dtype);
 }
-/// 0, 1, … below end.
+/// 0, 1, 2, … up to but without end.
 inline Tensor arange(Scalar end, std::optional<DType> dtype = {},
                      Location here = Location::current()) {
   return call<ops::arange>(here, end, dtype);
@@ -104,18 +104,18 @@ inline Tensor linspace(Scalar start, Scalar end, int64_t steps, std::optional<DT
                        Location here = Location::current()) {
   return call<ops::linspace>(here, start, end, steps, dtype);
 }
-/// base^x for the x of `linspace`.
+/// base^x for each x of `linspace`.
 inline Tensor logspace(Scalar start, Scalar end, int64_t steps, double base = 10,
                        std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::logspace>(here, start, end, steps, base, dtype);
 }
-/// The frequencies of a discrete Fourier transform of n samples at a distance of d, in cycles a
-/// unit of d: 0, 1, …, then the negative ones, over n d.
+/// The frequencies of a discrete Fourier transform of n samples at a distance of d, in cycles per
+/// unit of d. They are 0, 1, … and then the negative ones, divided by n d.
 inline Tensor fft_fftfreq(int64_t n, double d = 1, std::optional<DType> dtype = {},
                           Location here = Location::current()) {
   return call<ops::fft_fftfreq>(here, n, d, dtype);
 }
-/// Those of a transform of real samples, which are not negative: (n / 2 + 1).
+/// The frequencies of a transform of real samples, none of them negative: (n / 2 + 1).
 inline Tensor fft_rfftfreq(int64_t n, double d = 1, std::optional<DType> dtype = {},
                            Location here = Location::current()) {
   return call<ops::fft_rfftfreq>(here, n, d, dtype);
@@ -127,13 +127,13 @@ inline Tensor fft_rfftfreq(int64_t n, double d = 1, std::optional<DType> dtype =
 inline Tensor eye(Dim n, std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::eye>(here, n, dtype);
 }
-/// Ones on the diagonal of (n, m), else zeros.
+/// (n, m) with ones on the diagonal and zeros elsewhere.
 inline Tensor eye(Dim n, Dim m, std::optional<DType> dtype = {},
                   Location here = Location::current()) {
   return call<ops::eye_m>(here, n, m, dtype);
 }
-/// The positions (2, count) of a matrix's elements on and below a diagonal, row by row: i64 rows
-/// and columns. The diagonal lies `offset` above the main one. The matrix is (row, col).
+/// The positions of the elements on and below a diagonal of a (row, col) matrix, row by row: i64
+/// (2, count), first the rows, then the columns. The diagonal lies `offset` above the main one.
 inline Tensor tril_indices(int64_t row, int64_t col, int64_t offset = 0,
                            std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::tril_indices>(here, row, col, offset, dtype);
@@ -143,17 +143,18 @@ inline Tensor triu_indices(int64_t row, int64_t col, int64_t offset = 0,
                            std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::triu_indices>(here, row, col, offset, dtype);
 }
-/// 1 at the position of each class (i64), else 0, along a new last dimension of size `num_classes`:
-/// (…) -> (…, num_classes). -1 takes as many as needed; a trace cannot know that number. Errors: a
-/// class that is negative or too large.
+/// A new last dimension with 1 at the position of each class (i64) and 0 elsewhere: (…) -> (…,
+/// num_classes). -1 stands for the number of classes that occur; a trace cannot know that number.
+/// Errors: a class that is negative or too large.
 inline Tensor one_hot(const Tensor& self, int64_t num_classes = -1,
                       Location here = Location::current()) {
   return call<ops::one_hot>(here, self, num_classes);
 }
 
-// ---- windows of a signal: (window_length), values up to 1, of a floating dtype ----
-// A periodic window repeats after its length; a symmetric window ends as it begins. In the formulas
-// k < window_length, and n is window_length for a periodic window, else window_length - 1:
+// ---- windows of a signal: (window_length), of a floating dtype, with values up to 1 ---- A
+// periodic window repeats after its length; a symmetric window ends as it begins. In the formulas k
+// runs from 0 to window_length - 1. n is window_length for a periodic window, else window_length -
+// 1.
 
 /// (1 - cos(2πk / n)) / 2
 inline Tensor hann_window(int64_t window_length, bool periodic = true,

@@ -10,13 +10,12 @@ namespace taper::eager {
 /// repetitions and blanks between.
 ///
 ///   log_probs        (time, batch, classes) or (time, classes): a log_softmax over the classes
-///   targets          classes, none `blank`: (batch, length), or all one after the other, or
-///                    (length)
+///   targets          classes, none `blank`: (batch, length), (length), or all targets one after
+///   the
+///                    other
 ///   input_lengths    how many steps of each example count
-///   target_lengths   how long each target is; the mean divides each loss by it first
-///   zero_infinity    losses of targets that are too long for their input, which are infinite,
-///   count
-///                    as zero
+///   target_lengths   how long each target is; the mean divides each loss by this length first
+///   zero_infinity    a target that is too long for its input has an infinite loss: count it as 0
 ///
 /// Takes f32 and f64. The result is (batch); it is 0-dim if it is reduced or if there is no batch.
 /// Errors: a length outside its dimension, a class outside [0, classes).

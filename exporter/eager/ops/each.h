@@ -5,8 +5,8 @@
 
 namespace taper::eager {
 
-/// One number for all dimensions of a window, or one for each: `2`, `{2, 3}`; `{}`: none, the
-/// operator's own choice.
+/// One number for all dimensions of a window (`2`), or one for each (`{2, 3}`). `{}` leaves the
+/// choice to the operator.
 class Each {
  public:
   Each() = default;

@@ -26,7 +26,7 @@ TAPER_EAGER_UNARY(log1p)
 TAPER_EAGER_BINARY(logaddexp)
 /// The same to base 2.
 TAPER_EAGER_BINARY(logaddexp2)
-/// self log(other). Where self is 0: 0, or NaN if other is NaN.
+/// self log(other). Where self is 0, the result is 0, or NaN if other is NaN.
 inline Tensor xlogy(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::xlogy_Tensor>(here, self, other);
 }
@@ -38,7 +38,7 @@ inline Tensor xlogy(const Tensor& self, Scalar other, Location here = Location::
 inline Tensor xlogy(Scalar self, const Tensor& other, Location here = Location::current()) {
   return call<ops::xlogy_Scalar_Self>(here, self, other);
 }
-/// self log1p(other). Where self is 0: 0, or NaN if other is NaN.
+/// self log1p(other). Where self is 0, the result is 0, or NaN if other is NaN.
 inline Tensor xlog1py(const Tensor& self, const Tensor& other,
                       Location here = Location::current()) {
   return call<ops::special_xlog1py>(here, self, other);
@@ -62,16 +62,17 @@ inline Tensor ldexp(const Tensor& self, const Tensor& other, Location here = Loc
 TAPER_EAGER_UNARY(sqrt)
 /// 1 / √x
 TAPER_EAGER_UNARY(rsqrt)
-/// self to the power `exponent`, in the common dtype. Integers give integers: 0 where the power is
-/// not whole.
+/// self to the power `exponent`, in the common dtype. Integers give integers, and 0 where the power
+/// is not a whole number.
 inline Tensor pow(const Tensor& self, const Tensor& exponent, Location here = Location::current()) {
   return call<ops::pow_Tensor_Tensor>(here, self, exponent);
 }
-/// The same by a number; throws for integers and a negative integer.
+/// The same with a number for `exponent`. Throws if self is an integer and the number a negative
+/// integer.
 inline Tensor pow(const Tensor& self, Scalar exponent, Location here = Location::current()) {
   return call<ops::pow_Tensor_Scalar>(here, self, exponent);
 }
-/// The same of a number.
+/// The same with a number for `self`.
 inline Tensor pow(Scalar self, const Tensor& exponent, Location here = Location::current()) {
   return call<ops::pow_Scalar>(here, self, exponent);
 }
@@ -80,21 +81,21 @@ inline Tensor float_power(const Tensor& self, const Tensor& exponent,
                           Location here = Location::current()) {
   return call<ops::float_power_Tensor_Tensor>(here, self, exponent);
 }
-/// The same by a number.
+/// The same with a number for `exponent`.
 inline Tensor float_power(const Tensor& self, Scalar exponent,
                           Location here = Location::current()) {
   return call<ops::float_power_Tensor_Scalar>(here, self, exponent);
 }
-/// The same of a number.
+/// The same with a number for `self`.
 inline Tensor float_power(Scalar self, const Tensor& exponent,
                           Location here = Location::current()) {
   return call<ops::float_power_Scalar>(here, self, exponent);
 }
 /// √(self² + other²), without overflow.
 TAPER_EAGER_BINARY(hypot)
-/// |self| with the sign of other, also of -0.0.
+/// |self| with the sign of other. The sign of -0.0 counts, too.
 TAPER_EAGER_TENSOR_OR_NUMBER(copysign)
-/// The next number of the dtype from self on the way to other; f32 or f64. It has no derivative.
+/// The next number after self, towards other, that the dtype has; f32 or f64. It has no derivative.
 TAPER_EAGER_BINARY(nextafter)
 
 // ---- angles, in radians ----

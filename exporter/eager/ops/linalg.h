@@ -1,7 +1,7 @@
 // Linear algebra: systems, inverses, determinants, factorisations. A matrix is the last two
 // dimensions of a tensor; the dimensions before it are a batch. `info` (i32) has a number for each
-// matrix, 0 for success. All take f32 and f64. Errors: a matrix that must be square and is not,
-// sizes or dtypes that do not fit each other.
+// matrix; 0 means success. All functions take f32 and f64. Errors: a matrix that must be square and
+// is not, sizes or dtypes that do not fit each other.
 #pragma once
 #include <optional>
 #include <tuple>
@@ -10,15 +10,15 @@
 
 namespace taper::eager {
 
-/// Solves A X = B for X, or X A = B with `left` false. A is (…, n, n). B is (…, n, k), whose batch
-/// broadcasts with that of A; or (…, n): vectors with the batch of A. Throws if a matrix is
-/// singular.
+/// Solves A X = B for X, or X A = B with `left` false. A is (…, n, n). B is (…, n, k), and its
+/// batch broadcasts with that of A. Or B is (…, n): vectors with the batch of A. Throws if a matrix
+/// is singular.
 inline Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left = true,
                            Location here = Location::current()) {
   return call<ops::linalg_solve>(here, A, B, left);
 }
-/// (X, info). It does not throw: info says which element of U's diagonal is zero, counted from 1. X
-/// then has no meaning.
+/// (X, info). Does not throw: if a matrix is singular, info says which diagonal element of U is
+/// zero, counted from 1, and X has no meaning.
 inline std::tuple<Tensor, Tensor> linalg_solve_ex(const Tensor& A, const Tensor& B,
                                                   bool left = true, bool check_errors = false,
                                                   Location here = Location::current()) {
@@ -38,12 +38,12 @@ inline std::tuple<Tensor, Tensor> linalg_inv_ex(const Tensor& A, bool check_erro
 inline Tensor linalg_det(const Tensor& A, Location here = Location::current()) {
   return call<ops::linalg_det>(here, A);
 }
-/// (sign, log |det A|), both (…): -1, 0 or 1, and minus infinity where it is 0.
+/// (sign, log |det A|), both (…). The sign is -1, 0 or 1; the logarithm of 0 is minus infinity.
 inline std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A,
                                                  Location here = Location::current()) {
   return call<ops::linalg_slogdet>(here, A);
 }
-/// log det self, (…, n, n) -> (…), NaN where the determinant is negative.
+/// log det self: (…, n, n) -> (…). NaN where the determinant is negative.
 inline Tensor logdet(const Tensor& self, Location here = Location::current()) {
   return call<ops::logdet>(here, self);
 }
@@ -76,34 +76,34 @@ inline Tensor linalg_solve_triangular(const Tensor& self, const Tensor& B, bool 
   return call<ops::linalg_solve_triangular>(here, self, B, upper, left, unitriangular);
 }
 
-/// The lower triangular L with L L^T = self, of which the lower half is read. With `upper`: the
-/// upper triangular U with U^T U = self, of which the upper half is read. Throws if self is not
+/// The lower triangular L with L L^T = self; only the lower half of self is read. With `upper`: the
+/// upper triangular U with U^T U = self; only the upper half is read. Throws if self is not
 /// positive definite. The gradient is symmetric.
 inline Tensor linalg_cholesky(const Tensor& self, bool upper = false,
                               Location here = Location::current()) {
   return call<ops::linalg_cholesky>(here, self, upper);
 }
-/// (L, info). It does not throw: info is the order of the first leading minor that is not positive.
-/// L then has no meaning.
+/// (L, info). Does not throw: if self is not positive definite, info is the order of the first
+/// leading minor that is not positive, and L has no meaning.
 inline std::tuple<Tensor, Tensor> linalg_cholesky_ex(const Tensor& self, bool upper = false,
                                                      bool check_errors = false,
                                                      Location here = Location::current()) {
   return call<ops::linalg_cholesky_ex>(here, self, upper, check_errors);
 }
-/// X of A X = self, where input2 is the factor of A that `linalg_cholesky` gives.
+/// The X with A X = self, where input2 is the factor of A that `linalg_cholesky` gives.
 inline Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper = false,
                              Location here = Location::current()) {
   return call<ops::cholesky_solve>(here, self, input2, upper);
 }
-/// The inverse of the matrix whose factor is self.
+/// The inverse of a matrix from its factor, self, that `linalg_cholesky` gives.
 inline Tensor cholesky_inverse(const Tensor& self, bool upper = false,
                                Location here = Location::current()) {
   return call<ops::cholesky_inverse>(here, self, upper);
 }
 
-/// (Q, R): A (…, m, n) as a product of orthogonal columns Q (…, m, k) and an upper triangular R (…,
-/// k, n), where k is min(m, n), or m if `mode` is "complete"; with "r" Q is empty. R's diagonal may
-/// be negative. Differentiable for "reduced", and for "complete" where m <= n.
+/// (Q, R) with Q R = A. A is (…, m, n). The columns of Q (…, m, k) are orthogonal, and R (…, k, n)
+/// is upper triangular. k is min(m, n), or m if `mode` is "complete"; with "r" Q is empty. R's
+/// diagonal may be negative. Differentiable for "reduced", and for "complete" where m <= n.
 inline std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mode = "reduced",
                                             Location here = Location::current()) {
   return call<ops::linalg_qr>(here, A, mode);
@@ -113,18 +113,19 @@ inline std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, std::string_view mo
 inline Tensor linalg_matrix_exp(const Tensor& self, Location here = Location::current()) {
   return call<ops::linalg_matrix_exp>(here, self);
 }
-/// self, (…, m, m), multiplied n times; the inverse -n times if n is negative.
+/// self, (…, m, m), to the power n. For a negative n: the inverse to the power -n.
 inline Tensor linalg_matrix_power(const Tensor& self, int64_t n,
                                   Location here = Location::current()) {
   return call<ops::linalg_matrix_power>(here, self, n);
 }
-/// The product of two or more matrices, in the order that takes the fewest multiplications.
-/// Symbolic sizes are multiplied from the left. The first and the last may be vectors.
+/// The product of two or more matrices, in the order that takes the fewest multiplications. If
+/// sizes are symbolic, matrices are multiplied from the left. The first and the last may be
+/// vectors.
 inline Tensor linalg_multi_dot(const std::vector<Tensor>& tensors,
                                Location here = Location::current()) {
   return call<ops::linalg_multi_dot>(here, tensors);
 }
-/// The same for matrices alone, one or more.
+/// The same for one or more matrices, without vectors.
 inline Tensor chain_matmul(const std::vector<Tensor>& matrices,
                            Location here = Location::current()) {
   return call<ops::chain_matmul>(here, matrices);
@@ -135,15 +136,15 @@ inline Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1,
                             Location here = Location::current()) {
   return call<ops::linalg_vecdot>(here, x, y, dim);
 }
-/// The largest sum of absolute values of a column (ord 1) or of a row (ord infinity). Negative
-/// orders take the smallest sum. The matrices lie in the two dimensions `dim`. Other orders are
-/// refused.
+/// Order 1: the largest sum of the absolute values of a column. Order infinity: that of a row.
+/// Orders -1 and -infinity: the smallest sum. Other orders are refused. `dim` names the rows and
+/// the columns of the matrices.
 inline Tensor linalg_matrix_norm(const Tensor& self, Scalar ord, const Ints& dim = {-2, -1},
                                  bool keepdim = false, std::optional<DType> dtype = {},
                                  Location here = Location::current()) {
   return call<ops::linalg_matrix_norm>(here, self, ord, dim, keepdim, dtype);
 }
-/// The root of the sum of squares: the only `ord` is "fro".
+/// The square root of the sum of squares. The only `ord` is "fro".
 inline Tensor linalg_matrix_norm(const Tensor& self, const char* ord = "fro",
                                  const Ints& dim = {-2, -1}, bool keepdim = false,
                                  std::optional<DType> dtype = {},
@@ -151,7 +152,8 @@ inline Tensor linalg_matrix_norm(const Tensor& self, const char* ord = "fro",
   return call<ops::linalg_matrix_norm_str_ord>(here, self, ord, dim, keepdim, dtype);
 }
 
-/// The diagonal of two dimensions as the last one, a view; `offset` > 0 above it. Of every dtype.
+/// A view of a diagonal of dim1 and dim2, as the last dimension. The diagonal lies `offset` above
+/// the main one. Takes every dtype.
 inline Tensor linalg_diagonal(const Tensor& A, int64_t offset = 0, int64_t dim1 = -2,
                               int64_t dim2 = -1, Location here = Location::current()) {
   return call<ops::linalg_diagonal>(here, A, offset, dim1, dim2);

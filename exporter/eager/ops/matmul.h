@@ -1,7 +1,6 @@
 // Matrix products. All arguments and the result have one dtype: f32, f64, an integer, f16 or bf16.
 // f16 and bf16 are computed in f32. A row of a result depends neither on the number of rows nor on
-// threads (docs/numerics.md). Errors: ranks, inner sizes or dtypes that do not fit each
-// other.
+// threads (docs/numerics.md). Errors: ranks, inner sizes or dtypes that do not fit each other.
 #pragma once
 #include <concepts>
 #include <optional>
@@ -16,12 +15,12 @@ namespace taper::eager {
 inline Tensor mm(const Tensor& self, const Tensor& mat2, Location here = Location::current()) {
   return call<ops::mm>(here, self, mat2);
 }
-/// (batch, m, k) (batch, k, n) -> (batch, m, n), a product for each of a batch.
+/// (batch, m, k) (batch, k, n) -> (batch, m, n): one product for each element of a batch.
 inline Tensor bmm(const Tensor& self, const Tensor& mat2, Location here = Location::current()) {
   return call<ops::bmm>(here, self, mat2);
 }
-/// beta self + alpha mat1 mat2, (m, k) (k, n); self broadcasts to (m, n). With beta 0 self's values
-/// do not matter, not even NaN.
+/// beta self + alpha mat1 mat2: (m, k) (k, n) -> (m, n). self broadcasts to (m, n). With beta 0,
+/// the values of self are not read, so NaN there does no harm.
 inline Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, Scalar beta = 1,
                     Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::addmm>(here, self, mat1, mat2, beta, alpha);
@@ -31,14 +30,14 @@ inline Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& ba
                       Scalar beta = 1, Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::baddbmm>(here, self, batch1, batch2, beta, alpha);
 }
-/// (…, in) with weight (out, in) and bias (out) -> (…, out): input weight^T + bias.
+/// input weight^T + bias: (…, in) -> (…, out), with weight (out, in) and bias (out).
 inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                      Location here = Location::current()) {
   return call<ops::linear>(here, input, weight, bias);
 }
 /// The product of vectors, matrices or batches of matrices: (…, m, k) (…, k, n) -> (…, m, n).
-/// Leading dimensions broadcast. A vector counts as a row on the left and as a column on the right;
-/// the result does not have that dimension.
+/// Leading dimensions broadcast. A vector is a row on the left and a column on the right, and the
+/// result does not have that dimension.
 inline Tensor matmul(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::matmul>(here, self, other);
 }
@@ -46,20 +45,19 @@ inline Tensor matmul(const Tensor& self, const Tensor& other, Location here = Lo
 inline Tensor mv(const Tensor& self, const Tensor& vec, Location here = Location::current()) {
   return call<ops::mv>(here, self, vec);
 }
-/// The products of groups, each with its own matrix: (m, k) (groups, k, n) -> (m, n). The rows of
-/// group g end before offs[g] and follow those of group g - 1; rows behind the last group are zero.
-/// `offs` (i32 or i64) may divide the columns of mat2 instead: (groups, m, k) (k, n) -> (m, n); or
-/// it may divide k: (m, k) (k, n) -> (groups, m, n). Without `offs` two batches are multiplied, as
-/// by `bmm`.
+/// Products of groups, each with its own matrix: (m, k) (groups, k, n) -> (m, n). Group g has the
+/// rows from offs[g - 1] up to but without offs[g]; rows behind the last group become zero. `offs`
+/// (i32 or i64) may also divide the columns of mat2: (groups, m, k) (k, n) -> (m, n). Or it divides
+/// k: (m, k) (k, n) -> (groups, m, n). Without `offs`, two batches are multiplied, as by `bmm`.
 inline Tensor grouped_mm(const Tensor& self, const Tensor& mat2, const Tensor& offs = {},
                          Location here = Location::current()) {
   return call<ops::_grouped_mm>(here, self, mat2, offs, std::nullopt, std::nullopt);
 }
-/// (k) (k) -> (), the sum of products of two vectors.
+/// (k) (k) -> (): the sum of the products of two vectors.
 inline Tensor dot(const Tensor& self, const Tensor& tensor, Location here = Location::current()) {
   return call<ops::dot>(here, self, tensor);
 }
-/// `dot` by its name for complex numbers.
+/// `dot`. PyTorch has this second name for complex numbers.
 inline Tensor vdot(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::vdot>(here, self, other);
 }
@@ -67,8 +65,8 @@ inline Tensor vdot(const Tensor& self, const Tensor& other, Location here = Loca
 inline Tensor inner(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::inner>(here, self, other);
 }
-/// beta self + alpha times the sum of all batch1 batch2, (b, m, k) (b, k, n); self broadcasts to
-/// (m, n).
+/// beta self + alpha times the sum of all products batch1 batch2: (b, m, k) (b, k, n) -> (m, n).
+/// self broadcasts to (m, n).
 inline Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
                      Scalar beta = 1, Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::addbmm>(here, self, batch1, batch2, beta, alpha);
@@ -83,29 +81,28 @@ inline Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, S
                    Scalar alpha = 1, Location here = Location::current()) {
   return call<ops::addr>(here, self, vec1, vec2, beta, alpha);
 }
-/// Kronecker's product: every element of self times the whole of other, in its place; sizes
-/// multiply, from the last dimension on.
+/// The Kronecker product: each element of self is replaced by that element times the whole of
+/// other. The sizes multiply, from the last dimension on.
 inline Tensor kron(const Tensor& self, const Tensor& other, Location here = Location::current()) {
   return call<ops::kron>(here, self, other);
 }
-/// input1[…, i] weight[o, i, j] input2[…, j] + bias[o], summed over i and j -> (…, o).
+/// The sum over i and j of input1[…, i] weight[o, i, j] input2[…, j], plus bias[o]: (…, o).
 inline Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
                        const Tensor& bias = {}, Location here = Location::current()) {
   return call<ops::bilinear>(here, input1, input2, weight, bias);
 }
-/// The cross product of vectors of 3 along `dim`, which must have this extent; the other dimensions
-/// broadcast.
+/// The cross product of vectors of 3 elements along `dim`. The other dimensions broadcast.
 inline Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim = -1,
                            Location here = Location::current()) {
   return call<ops::linalg_cross>(here, self, other, dim);
 }
-/// The same; without `dim`, along the first dimension with 3 elements.
+/// The same. Without `dim`: along the first dimension that has 3 elements.
 inline Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim = {},
                     Location here = Location::current()) {
   return call<ops::cross>(here, self, other, dim);
 }
-/// Sums of products over the dimensions dims_self of self and dims_other of other, pair by pair of
-/// one size: the other dimensions of self, then those of other.
+/// The sum of products over pairs of dimensions: dims_self[i] of self with dims_other[i] of other,
+/// which have one size. The result has the other dimensions of self, then those of other.
 inline Tensor tensordot(const Tensor& self, const Tensor& other, const Ints& dims_self,
                         const Ints& dims_other, Location here = Location::current()) {
   return call<ops::tensordot>(here, self, other, dims_self, dims_other);
@@ -120,16 +117,17 @@ Tensor tensordot(const Tensor& self, const Tensor& other, T dims,
   for (T i = 0; i < dims; ++i) last.push_back(i - dims), first.push_back(i);
   return tensordot(self, other, last, first, here);
 }
-/// The sum of products that `equation` describes: "bij,bjk->bik". Letters name dimensions. Letters
-/// that the right side leaves out are summed. A letter that a term repeats takes the diagonal.
-/// "..." stands for the other dimensions, which broadcast. Without "->" the result has the letters
-/// that occur once, in alphabetical order. Operands are multiplied from the left, or as `path`
-/// says: pairs of positions in the list of operands; each product goes to its end.
+/// The sum of products that `equation` describes, such as "bij,bjk->bik". Letters name dimensions.
+/// If the right side leaves out a letter, its dimension is summed. If a term repeats a letter, its
+/// diagonal is taken. "..." stands for the other dimensions, which broadcast. Without "->", the
+/// result has the letters that occur once, in alphabetical order. Operands are multiplied from the
+/// left, or in the order of `path`: pairs of positions in the list of operands. The product of a
+/// pair is added at the end of the list.
 inline Tensor einsum(std::string_view equation, const std::vector<Tensor>& tensors,
                      const std::optional<Ints>& path = {}, Location here = Location::current()) {
   return call<ops::einsum>(here, equation, tensors, path);
 }
-/// (m) (n) -> (m, n), the product of each with each.
+/// (m) (n) -> (m, n): each element of self times each element of vec2.
 inline Tensor outer(const Tensor& self, const Tensor& vec2, Location here = Location::current()) {
   return call<ops::outer>(here, self, vec2);
 }

@@ -1,7 +1,6 @@
 // Copies, casts, joins, and new arrangements of elements. They take every dtype, and the result has
 // the same dtype. Tensors that are joined are cast to a common dtype. `dim` may be negative.
-// Errors: a dim that
-// self does not have, sizes that do not fit each other.
+// Errors: a dim that self does not have, sizes that do not fit each other.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -19,8 +18,8 @@ inline Tensor clone(const Tensor& self, Location here = Location::current()) {
 inline Tensor contiguous(const Tensor& self, Location here = Location::current()) {
   return call<ops::contiguous>(here, self);
 }
-/// `self` if it has the dtype, else a copy. A real number is rounded towards zero to an integer;
-/// docs/numerics.md says what happens if the integer cannot hold it.
+/// `self` if it has the dtype, else a copy. A real number becomes an integer by rounding towards
+/// zero. docs/numerics.md says what happens if the integer cannot hold it.
 inline Tensor to(const Tensor& self, DType dtype, Location here = Location::current()) {
   return call<ops::to_dtype>(here, self, dtype, false);
 }
@@ -29,48 +28,48 @@ inline Tensor type_as(const Tensor& self, const Tensor& other,
                       Location here = Location::current()) {
   return call<ops::type_as>(here, self, other);
 }
-/// Joined along an existing dimension; all other sizes must be equal. Vectors without elements do
-/// not count.
+/// The tensors, joined along a dimension that they have. All other sizes must be equal. Vectors
+/// without elements do not count.
 inline Tensor cat(const std::vector<Tensor>& tensors, int64_t dim = 0,
                   Location here = Location::current()) {
   return call<ops::cat>(here, tensors, dim);
 }
-/// Joined along a new dimension; all sizes must be equal.
+/// The tensors, joined along a new dimension. All sizes must be equal.
 inline Tensor stack(const std::vector<Tensor>& tensors, int64_t dim = 0,
                     Location here = Location::current()) {
   return call<ops::stack>(here, tensors, dim);
 }
-/// The whole tensor repeated along each dimension, and along new ones in front: sizes multiply.
+/// The whole tensor, repeated repeats[d] times along each dimension. A longer list adds dimensions
+/// in front.
 inline Tensor repeat(const Tensor& self, const Dims& repeats, Location here = Location::current()) {
   return call<ops::repeat>(here, self, repeats);
 }
-/// `repeat` as NumPy has it: a short list counts from the last dimension.
+/// `repeat` as NumPy defines it: a short list counts from the last dimension.
 inline Tensor tile(const Tensor& self, const Dims& dims, Location here = Location::current()) {
   return call<ops::tile>(here, self, dims);
 }
-/// Coordinates from vectors: result k repeats the k-th vector along all dimensions but k: (n₀),
-/// (n₁), … -> (n₀, n₁, …) each. `indexing`: "ij", or "xy" with the first two
-/// dimensions exchanged.
+/// Grids of coordinates from vectors: (n₀), (n₁), … -> (n₀, n₁, …) each. Result k repeats vector k
+/// along all dimensions but k. `indexing` is "ij", or "xy" to exchange the first two dimensions.
 inline std::vector<Tensor> meshgrid(const std::vector<Tensor>& tensors,
                                     std::string_view indexing = "ij",
                                     Location here = Location::current()) {
   return call<ops::meshgrid_indexing>(here, tensors, indexing);
 }
-/// self with the elements that `as_strided` sees replaced by `src`.
+/// A copy of self, where `src` replaces the elements that `as_strided` would give.
 inline Tensor as_strided_scatter(const Tensor& self, const Tensor& src, const Dims& size,
                                  const Dims& stride, std::optional<Dim> storage_offset = {},
                                  Location here = Location::current()) {
   return call<ops::as_strided_scatter>(here, self, src, size, stride, storage_offset);
 }
-/// Joined along the second dimension, of vectors the first.
+/// The tensors, joined along the second dimension; vectors along the first.
 inline Tensor hstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::hstack>(here, tensors);
 }
-/// Joined along the first dimension; vectors are rows.
+/// The tensors, joined along the first dimension; vectors are rows.
 inline Tensor vstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::vstack>(here, tensors);
 }
-/// Joined along the third dimension, as `atleast_3d` has it.
+/// The tensors, joined along the third dimension after `atleast_3d`.
 inline Tensor dstack(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::dstack>(here, tensors);
 }
@@ -80,38 +79,39 @@ inline Tensor repeat_interleave(const Tensor& self, Dim repeats, std::optional<i
                                 Location here = Location::current()) {
   return call<ops::repeat_interleave_self_int>(here, self, repeats, dim, std::nullopt);
 }
-/// Turned `k` quarters from the first of `dims` towards the second.
+/// `k` quarter turns from the first of `dims` towards the second.
 inline Tensor rot90(const Tensor& self, int64_t k = 1, const Ints& dims = {0, 1},
                     Location here = Location::current()) {
   return call<ops::rot90>(here, self, k, dims);
 }
-/// Zeros with the last dimension of `self` on a diagonal of two new ones: (…, n) -> (…, n +
-/// |offset|, n + |offset|).
+/// The last dimension of `self` on a diagonal of two new dimensions, and zeros elsewhere: (…, n) ->
+/// (…, n + |offset|, n + |offset|).
 inline Tensor diag_embed(const Tensor& self, int64_t offset = 0, int64_t dim1 = -2,
                          int64_t dim2 = -1, Location here = Location::current()) {
   return call<ops::diag_embed>(here, self, offset, dim1, dim2);
 }
-/// The differences of neighbours along `dim`, taken n times; the extent shrinks by n. Of bool:
-/// whether neighbours differ. `prepend` and `append` are joined to the ends first.
+/// The differences of neighbours along `dim`, n times; the extent shrinks by n. For bool: whether
+/// neighbours differ. `prepend` and `append` are joined to the ends first.
 inline Tensor diff(const Tensor& self, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {},
                    const Tensor& append = {}, Location here = Location::current()) {
   return call<ops::diff>(here, self, n, dim, prepend, append);
 }
-/// `self` with every element made `value`, a tensor without dimensions.
+/// A tensor like self, with every element equal to `value`, a 0-dim tensor.
 inline Tensor fill(const Tensor& self, const Tensor& value, Location here = Location::current()) {
   return call<ops::fill_Tensor>(here, self, value);
 }
-/// The order along `dims` reversed.
+/// The elements in reverse order along `dims`.
 inline Tensor flip(const Tensor& self, const Ints& dims, Location here = Location::current()) {
   return call<ops::flip>(here, self, dims);
 }
-/// Elements moved by `shifts`. Elements that leave at the end come back in front. Without `dims`,
-/// self is flattened first and gets its sizes back.
+/// The elements, moved by `shifts`. Elements that leave at the end come back in front. Without
+/// `dims`, self is flattened first and gets its sizes back.
 inline Tensor roll(const Tensor& self, const Dims& shifts, const Ints& dims = {},
                    Location here = Location::current()) {
   return call<ops::roll>(here, self, shifts, dims);
 }
-/// `value` put around self: pairs (before, after) from the last dimension on; negative ones crop.
+/// self with `value` around it. `pad` lists pairs (before, after), from the last dimension on.
+/// Negative numbers crop.
 inline Tensor constant_pad_nd(const Tensor& self, const Dims& pad, Scalar value = 0,
                               Location here = Location::current()) {
   return call<ops::constant_pad_nd>(here, self, pad, value);
@@ -125,33 +125,34 @@ inline Tensor tril(const Tensor& self, Dim diagonal = 0, Location here = Locatio
 inline Tensor triu(const Tensor& self, Dim diagonal = 0, Location here = Location::current()) {
   return call<ops::triu>(here, self, diagonal);
 }
-/// `self` with the elements that `slice` sees replaced by `src`, of their sizes.
+/// A copy of self, where `src` replaces the elements that `slice` would give. `src` has their
+/// sizes.
 inline Tensor slice_scatter(const Tensor& self, const Tensor& src, int64_t dim = 0,
                             std::optional<Dim> start = {}, std::optional<Dim> end = {},
                             Dim step = 1, Location here = Location::current()) {
   return call<ops::slice_scatter>(here, self, src, dim, start, end, step);
 }
-/// The same for `select`.
+/// The same with the elements that `select` would give.
 inline Tensor select_scatter(const Tensor& self, const Tensor& src, int64_t dim, Dim index,
                              Location here = Location::current()) {
   return call<ops::select_scatter>(here, self, src, dim, index);
 }
-/// The same for `diagonal`.
+/// The same with the elements that `diagonal` would give.
 inline Tensor diagonal_scatter(const Tensor& self, const Tensor& src, int64_t offset = 0,
                                int64_t dim1 = 0, int64_t dim2 = 1,
                                Location here = Location::current()) {
   return call<ops::diagonal_scatter>(here, self, src, offset, dim1, dim2);
 }
 
-/// The order along the first dimension reversed.
+/// The elements in reverse order along the first dimension.
 inline Tensor flipud(const Tensor& self, Location here = Location::current()) {
   return call<ops::flipud>(here, self);
 }
-/// The order along the second dimension reversed.
+/// The elements in reverse order along the second dimension.
 inline Tensor fliplr(const Tensor& self, Location here = Location::current()) {
   return call<ops::fliplr>(here, self);
 }
-/// Joined along the second dimension; vectors are columns.
+/// The tensors, joined along the second dimension; vectors are columns.
 inline Tensor column_stack(const std::vector<Tensor>& tensors,
                            Location here = Location::current()) {
   return call<ops::column_stack>(here, tensors);
@@ -160,16 +161,16 @@ inline Tensor column_stack(const std::vector<Tensor>& tensors,
 inline Tensor diag(const Tensor& self, int64_t diagonal = 0, Location here = Location::current()) {
   return call<ops::diag>(here, self, diagonal);
 }
-/// The elements as one line on a diagonal of a matrix, zero elsewhere.
+/// A matrix with the elements of self, flattened, on a diagonal, and zeros elsewhere.
 inline Tensor diagflat(const Tensor& self, int64_t offset = 0,
                        Location here = Location::current()) {
   return call<ops::diagflat>(here, self, offset);
 }
-/// The matrices on the diagonal of one, zero elsewhere; vectors are rows.
+/// A matrix with the matrices on its diagonal, and zeros elsewhere; vectors are rows.
 inline Tensor block_diag(const std::vector<Tensor>& tensors, Location here = Location::current()) {
   return call<ops::block_diag>(here, tensors);
 }
-/// All choices of an element of each vector, as rows: (n₀ n₁ …, number of vectors).
+/// All combinations of one element of each vector, as rows: (n₀ n₁ …, number of vectors).
 inline Tensor cartesian_prod(const std::vector<Tensor>& tensors,
                              Location here = Location::current()) {
   return call<ops::cartesian_prod>(here, tensors);
@@ -187,18 +188,19 @@ inline Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_firs
                            Location here = Location::current()) {
   return call<ops::pad_sequence>(here, sequences, batch_first, padding_value, padding_side);
 }
-/// The inverse of a broadcast from `size`: repeated elements are summed. The result has the sizes
-/// `size`.
+/// The inverse of a broadcast from `size`: the repeated elements are summed. The result has the
+/// sizes `size`.
 inline Tensor sum_to_size(const Tensor& self, const Dims& size,
                           Location here = Location::current()) {
   return call<ops::sum_to_size>(here, self, size);
 }
-/// The powers 0 … N - 1 of each element, in a new last dimension; without N, as many as the extent.
+/// The powers 0 … N - 1 of each element, in a new last dimension. Without N: as many as the extent
+/// of the last dimension.
 inline Tensor linalg_vander(const Tensor& x, std::optional<Dim> N = {},
                             Location here = Location::current()) {
   return call<ops::linalg_vander>(here, x, N);
 }
-/// The same of a vector, from the largest power down unless `increasing`.
+/// The same of a vector, with the largest power first unless `increasing`.
 inline Tensor vander(const Tensor& x, std::optional<int64_t> N = {}, bool increasing = false,
                      Location here = Location::current()) {
   return call<ops::vander>(here, x, N, increasing);

@@ -1,9 +1,8 @@
-// Normalisation: y = (x - mean) / sqrt(var + eps) * weight + bias, with mean and (biased) variance
-// over a set of elements that differs from function to function. The result has the sizes and the
+// Normalisation: y = (x - mean) / sqrt(var + eps) * weight + bias. Each function below says over
+// which elements the mean and the (biased) variance are taken. The result has the sizes and the
 // dtype of `input`, which is floating. f16 and bf16 are computed in f32; their weights and
 // statistics may be f32. `weight` (1), `bias` (0) and the statistics may be left out. Errors: sizes
-// that do not fit the
-// input's.
+// that do not fit the input's.
 #pragma once
 #include <optional>
 
@@ -29,8 +28,8 @@ inline Tensor layer_norm(const Tensor& input, const Dims& normalized_shape,
                          Location here = Location::current()) {
   return call<ops::layer_norm>(here, input, normalized_shape, weight, bias, eps, false);
 }
-/// Over each of `num_groups` groups of channels of each image of (batch, channels, …); weight and
-/// bias (channels), a number that num_groups divides. Wu and He, arXiv:1803.08494.
+/// Over each of `num_groups` groups of channels of each image of (batch, channels, …). `num_groups`
+/// must divide channels. weight and bias are (channels). Wu and He, arXiv:1803.08494.
 inline Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight = {},
                          const Tensor& bias = {}, double eps = 1e-5,
                          Location here = Location::current()) {
@@ -53,8 +52,8 @@ inline Tensor rms_norm(const Tensor& input, const Dims& normalized_shape, const 
   return call<ops::rms_norm>(here, input, normalized_shape, weight, eps);
 }
 
-/// v g / |v|, where |v| is the length of each slice of v along dim (of the whole v for -1). g has
-/// the sizes of these lengths. Salimans and Kingma, arXiv:1602.07868.
+/// v g / |v|, where |v| is the length of each slice of v along dim; -1 takes the length of the
+/// whole v. g has the sizes of these lengths. Salimans and Kingma, arXiv:1602.07868.
 inline Tensor weight_norm(const Tensor& v, const Tensor& g, int64_t dim = 0,
                           Location here = Location::current()) {
   return call<ops::_weight_norm>(here, v, g, dim);

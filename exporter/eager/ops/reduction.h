@@ -1,11 +1,13 @@
-// Sums, means, norms, extremes, running sums. Quantiles: quantile.h; integrals: integration.h.
+// Sums, means, norms, minima, maxima and running sums. Quantiles: quantile.h; integrals:
+// integration.h.
 //
 // `dim` may be negative. Without it, or with an empty list, all dimensions are reduced. The reduced
 // dimensions are removed, or stay with size 1 if `keepdim`. Positions are i64. self is cast to
 // `dtype` first, and the result has this dtype. f16 and bf16 are computed in f32. The order of a
 // sum depends only on the shape (docs/numerics.md).
 //
-// Errors: a dim that self does not have, a dtype that a line rules out, the extreme of no elements.
+// Errors: a dim that self does not have, a dtype that a line rules out, the minimum or maximum of
+// no elements.
 #pragma once
 #include <optional>
 #include <tuple>
@@ -16,9 +18,9 @@
 
 namespace taper::eager {
 
-// ---- sums and products; of bool and integers in i64 unless `dtype` says otherwise ----
+// ---- sums and products; bool and integers are summed in i64 unless `dtype` says otherwise ----
 
-/// The sum of all elements, 0 of none.
+/// The sum of all elements; 0 if there are none.
 inline Tensor sum(const Tensor& self, std::optional<DType> dtype = {},
                   Location here = Location::current()) {
   return call<ops::sum>(here, self, dtype);
@@ -33,7 +35,7 @@ inline Tensor nansum(const Tensor& self, const Ints& dim = {}, bool keepdim = fa
                      std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::nansum>(here, self, dim, keepdim, dtype);
 }
-/// The product of all elements, 1 of none.
+/// The product of all elements; 1 if there are none.
 inline Tensor prod(const Tensor& self, std::optional<DType> dtype = {},
                    Location here = Location::current()) {
   return call<ops::prod>(here, self, dtype);
@@ -47,7 +49,7 @@ inline Tensor prod(const Tensor& self, int64_t dim, bool keepdim = false,
 inline Tensor trace(const Tensor& self, Location here = Location::current()) {
   return call<ops::trace>(here, self);
 }
-/// The number (i64) of elements that are not zero, along a dimension or of all.
+/// How many elements are not zero (i64), along a dimension or in all.
 inline Tensor count_nonzero(const Tensor& self, std::optional<int64_t> dim = {},
                             Location here = Location::current()) {
   return call<ops::count_nonzero>(here, self, dim);
@@ -63,9 +65,9 @@ inline Tensor logsumexp(const Tensor& self, const Ints& dim, bool keepdim = fals
   return call<ops::logsumexp>(here, self, dim, keepdim);
 }
 
-// ---- means and variances; of a floating dtype, or `dtype` ----
+// ---- means and variances; self or `dtype` is floating ----
 
-/// The mean of all elements, NaN of none.
+/// The mean of all elements; NaN if there are none.
 inline Tensor mean(const Tensor& self, std::optional<DType> dtype = {},
                    Location here = Location::current()) {
   return call<ops::mean>(here, self, dtype);
@@ -104,17 +106,17 @@ inline std::tuple<Tensor, Tensor> std_mean(const Tensor& self, const Ints& dim =
   return call<ops::std_mean_correction>(here, self, dim, correction, keepdim);
 }
 
-// ---- norms; of a floating dtype ----
+// ---- norms of a floating self ----
 
-/// (sum of |self|^ord)^(1 / ord); the largest |self| for infinity, the smallest for -infinity, the
-/// number of elements that are not zero for 0.
+/// (sum of |self|^ord)^(1 / ord). Order infinity: the largest |self|. Order -infinity: the
+/// smallest. Order 0: how many elements are not zero.
 inline Tensor vector_norm(const Tensor& self, Scalar ord = 2, const Ints& dim = {},
                           bool keepdim = false, std::optional<DType> dtype = {},
                           Location here = Location::current()) {
   return call<ops::linalg_vector_norm>(here, self, ord, Dims(dim.begin(), dim.end()), keepdim,
                                        dtype);
 }
-/// `vector_norm` of order p of all elements.
+/// `vector_norm` of order p, of all elements.
 inline Tensor norm(const Tensor& self, Scalar p = 2, Location here = Location::current()) {
   return call<ops::norm_Scalar>(here, self, p);
 }
@@ -141,20 +143,20 @@ inline Tensor linalg_norm(const Tensor& self, std::optional<Scalar> ord = {},
                           std::optional<DType> dtype = {}, Location here = Location::current()) {
   return call<ops::linalg_norm>(here, self, ord, dim, keepdim, dtype);
 }
-/// The p-norm of self - other, which broadcast.
+/// The p-norm of self - other; both broadcast.
 inline Tensor dist(const Tensor& self, const Tensor& other, Scalar p = 2,
                    Location here = Location::current()) {
   return call<ops::dist>(here, self, other, p);
 }
-/// self, where each slice along dim with a p-norm above maxnorm is scaled down to maxnorm.
+/// A copy of self. Each slice along dim whose p-norm is above maxnorm is scaled down to maxnorm.
 inline Tensor renorm(const Tensor& self, Scalar p, int64_t dim, Scalar maxnorm,
                      Location here = Location::current()) {
   return call<ops::renorm>(here, self, p, dim, maxnorm);
 }
 
-// ---- extremes; NaN if there is one ----
+// ---- minima and maxima; NaN if an element is NaN ----
 
-/// The largest element. A gradient is shared evenly among equal ones.
+/// The largest element. Equal elements share a gradient evenly.
 inline Tensor amax(const Tensor& self, const Ints& dim = {}, bool keepdim = false,
                    Location here = Location::current()) {
   return call<ops::amax>(here, self, dim, keepdim);
@@ -164,7 +166,7 @@ inline Tensor amin(const Tensor& self, const Ints& dim = {}, bool keepdim = fals
                    Location here = Location::current()) {
   return call<ops::amin>(here, self, dim, keepdim);
 }
-/// The largest of all elements. A gradient is shared evenly among equal ones.
+/// The largest of all elements. Equal elements share a gradient evenly.
 inline Tensor max(const Tensor& self, Location here = Location::current()) {
   return call<ops::max>(here, self);
 }
@@ -172,8 +174,8 @@ inline Tensor max(const Tensor& self, Location here = Location::current()) {
 inline Tensor min(const Tensor& self, Location here = Location::current()) {
   return call<ops::min>(here, self);
 }
-/// (values, positions) of the largest elements along `dim`: the first of equal ones, which has the
-/// gradient.
+/// (values, positions) of the largest elements along `dim`. Among equal elements the first one
+/// counts, and gets the gradient.
 inline std::tuple<Tensor, Tensor> max(const Tensor& self, int64_t dim, bool keepdim = false,
                                       Location here = Location::current()) {
   return call<ops::max_dim>(here, self, dim, keepdim);
@@ -183,13 +185,14 @@ inline std::tuple<Tensor, Tensor> min(const Tensor& self, int64_t dim, bool keep
                                       Location here = Location::current()) {
   return call<ops::min_dim>(here, self, dim, keepdim);
 }
-/// (smallest, largest) element along `dim`, or of all.
+/// (smallest, largest) element along `dim`, or of all elements.
 inline std::tuple<Tensor, Tensor> aminmax(const Tensor& self, std::optional<int64_t> dim = {},
                                           bool keepdim = false,
                                           Location here = Location::current()) {
   return call<ops::aminmax>(here, self, dim, keepdim);
 }
-/// The position of the first largest element along `dim`, or among all in row-major order.
+/// The position of the first largest element along `dim`. Without `dim`: among all elements, in
+/// row-major order.
 inline Tensor argmax(const Tensor& self, std::optional<int64_t> dim = {}, bool keepdim = false,
                      Location here = Location::current()) {
   return call<ops::argmax>(here, self, dim, keepdim);
@@ -200,40 +203,39 @@ inline Tensor argmin(const Tensor& self, std::optional<int64_t> dim = {}, bool k
   return call<ops::argmin>(here, self, dim, keepdim);
 }
 
-// ---- whether elements are other than zero: bool, of u8 u8 ----
+// ---- tests for elements other than zero; the result is bool, or u8 if self is u8 ----
 
-/// Whether any element is.
+/// Whether any element is not zero.
 inline Tensor any(const Tensor& self, Location here = Location::current()) {
   return call<ops::any>(here, self);
 }
-/// Whether any element along a dimension is.
+/// The same along a dimension.
 inline Tensor any(const Tensor& self, int64_t dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::any_dim>(here, self, dim, keepdim);
 }
-/// Whether any element over several dimensions is. An empty list reduces nothing: each element is
-/// tested alone.
+/// The same over several dimensions. An empty list reduces nothing: each element is tested alone.
 inline Tensor any(const Tensor& self, const Ints& dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::any_dims>(here, self, dim, keepdim);
 }
-/// Whether all elements are.
+/// Whether all elements are other than zero.
 inline Tensor all(const Tensor& self, Location here = Location::current()) {
   return call<ops::all>(here, self);
 }
-/// Whether all elements along a dimension are.
+/// The same along a dimension.
 inline Tensor all(const Tensor& self, int64_t dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::all_dim>(here, self, dim, keepdim);
 }
-/// Whether all elements over several dimensions are. An empty list reduces nothing: each element is
-/// tested alone.
+/// The same over several dimensions. An empty list reduces nothing: each element is tested alone.
 inline Tensor all(const Tensor& self, const Ints& dim, bool keepdim = false,
                   Location here = Location::current()) {
   return call<ops::all_dims>(here, self, dim, keepdim);
 }
 
-/// `all` of a bool tensor; other dtypes are refused. Assertions of PyTorch's models hold it.
+/// `all` of a bool tensor; other dtypes are refused. PyTorch calls it in assertions of exported
+/// models.
 inline Tensor _is_all_true(const Tensor& self, Location here = Location::current()) {
   return call<ops::_is_all_true>(here, self);
 }
@@ -242,33 +244,33 @@ inline Tensor _is_any_true(const Tensor& self, Location here = Location::current
   return call<ops::_is_any_true>(here, self);
 }
 
-// ---- running reductions along `dim`: of the sizes of self ----
+// ---- running reductions along `dim`; the result has the sizes of self ----
 
-/// Sums up to each element.
+/// The sum of the elements up to each one.
 inline Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
                      Location here = Location::current()) {
   return call<ops::cumsum>(here, self, dim, dtype);
 }
-/// Products up to each element.
+/// The product of the elements up to each one.
 inline Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
                       Location here = Location::current()) {
   return call<ops::cumprod>(here, self, dim, dtype);
 }
-/// (values, positions) of the largest elements so far; the last of equal ones.
+/// (values, positions) of the largest elements so far. Among equal elements the last one counts.
 inline std::tuple<Tensor, Tensor> cummax(const Tensor& self, int64_t dim,
                                          Location here = Location::current()) {
   return call<ops::cummax>(here, self, dim);
 }
-/// (values, positions) of the smallest elements so far; the last of equal ones.
+/// (values, positions) of the smallest elements so far. Among equal elements the last one counts.
 inline std::tuple<Tensor, Tensor> cummin(const Tensor& self, int64_t dim,
                                          Location here = Location::current()) {
   return call<ops::cummin>(here, self, dim);
 }
-/// log(cumsum(exp(self))), without overflow; of a floating dtype.
+/// log(cumsum(exp(self))), without overflow. self is floating.
 inline Tensor logcumsumexp(const Tensor& self, int64_t dim, Location here = Location::current()) {
   return call<ops::logcumsumexp>(here, self, dim);
 }
-/// y[i] = b[i] + a[i] y[i - 1]; a[0] does not count. a and b have the same sizes and dtype, f32 or
+/// y[i] = b[i] + a[i] y[i - 1]; a[0] is not read. a and b have the same sizes and dtype, f32 or
 /// f64.
 inline Tensor linear_recurrence(const Tensor& a, const Tensor& b, int64_t dim,
                                 Location here = Location::current()) {

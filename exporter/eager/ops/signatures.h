@@ -1,4 +1,4 @@
-// The usual signatures of elementwise functions: one documented line a function.
+// The usual signatures of elementwise functions, so that a function is one documented line.
 #pragma once
 #include "taper/exporter/eager/call.h"
 

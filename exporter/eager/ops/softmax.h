@@ -7,8 +7,8 @@
 
 namespace taper::eager {
 
-/// exp(self) normalised to sum 1 along `dim`. self is cast to `dtype` first, and the result has
-/// this dtype.
+/// exp(self), scaled so that the sum along `dim` is 1. self is cast to `dtype` first, and the
+/// result has this dtype.
 inline Tensor softmax(const Tensor& self, int64_t dim, std::optional<DType> dtype = {},
                       Location here = Location::current()) {
   return call<ops::softmax_int>(here, self, dim, dtype);
@@ -18,16 +18,14 @@ inline Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> 
                           Location here = Location::current()) {
   return call<ops::log_softmax_int>(here, self, dim, dtype);
 }
-/// softmax(query key^T scale + mask) value, for (…, length, features) with leading dimensions that
-/// broadcast.
-///   attn_mask   bool: true = attend; or a float that is added; it broadcasts to (…, queries, keys)
-///   dropout_p   probability with which each attention weight is dropped, the others scaled up
-///   is_causal   query i attends to keys up to i
-///   scale       1 / sqrt(features) if not given
-///   enable_gqa  each head of key and value serves several of query (dimension -3)
-/// A query that may attend to nothing gives zeros. Vaswani et al., arXiv:1706.03762; computed
-/// without the matrix of all scores (Dao et al., arXiv:2205.14135) where a kernel takes the
-/// arguments.
+/// softmax(query key^T scale + mask) value. The tensors are (…, length, features), and the leading
+/// dimensions broadcast.
+///   attn_mask   bool: true = attend; or a float that is added. Broadcasts to (…, queries, keys)
+///   dropout_p   the probability with which an attention weight is dropped; the others are scaled
+///   up is_causal   query i attends only to keys up to i scale       1 / sqrt(features) if not
+///   given enable_gqa  each head of key and value serves several heads of query (dimension -3)
+/// A query that may attend to nothing gives zeros. Vaswani et al., arXiv:1706.03762. Kernels that
+/// take the arguments never hold the matrix of all scores (Dao et al., arXiv:2205.14135).
 inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key,
                                            const Tensor& value, const Tensor& attn_mask = {},
                                            double dropout_p = 0, bool is_causal = false,

@@ -1,7 +1,7 @@
-// Special functions, elementwise: Abramowitz and Stegun, "Handbook of Mathematical Functions",
+// Special functions, elementwise. Abramowitz and Stegun, "Handbook of Mathematical Functions",
 // 1964, has their definitions; kernels/portable/special_functions.h says how they are computed.
-// Shapes, dtypes and errors: pointwise.h. Integers and bool give f32; an argument outside the
-// domain gives NaN, a pole an infinity.
+// Shapes, dtypes and errors: pointwise.h. Integers and bool give f32. An argument outside the
+// domain gives NaN; a pole gives an infinity.
 #pragma once
 #include <optional>
 
@@ -21,7 +21,7 @@ TAPER_EAGER_UNARY(erfinv)
 inline Tensor ndtr(const Tensor& self, Location here = Location::current()) {
   return call<ops::special_ndtr>(here, self);
 }
-/// log Φ(x), also where Φ is too small for a number.
+/// log Φ(x), also where Φ(x) is too small for a number.
 inline Tensor log_ndtr(const Tensor& self, Location here = Location::current()) {
   return call<ops::special_log_ndtr>(here, self);
 }
@@ -61,12 +61,12 @@ inline Tensor i1e(const Tensor& self, Location here = Location::current()) {
 
 // ---- probabilities ----
 
-/// log(x / (1 - x)); with `eps`, of x brought into [eps, 1 - eps].
+/// log(x / (1 - x)). With `eps`, x is limited to [eps, 1 - eps] first.
 inline Tensor logit(const Tensor& self, std::optional<double> eps = {},
                     Location here = Location::current()) {
   return call<ops::logit>(here, self, eps);
 }
-/// -x log(x), 0 at 0, minus infinity of negative numbers.
+/// -x log(x). 0 gives 0, and negative numbers give minus infinity.
 inline Tensor entr(const Tensor& self, Location here = Location::current()) {
   return call<ops::special_entr>(here, self);
 }

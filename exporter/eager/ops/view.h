@@ -1,6 +1,6 @@
-// Views: tensors of every dtype that share the storage of their argument. All of them see a write
+// Views: tensors that share the storage of their argument, of every dtype. All of them see a write
 // through any of them. Sizes, strides and positions are in elements. `dim` may be negative. Errors:
-// a dim that self does not have, sizes that do not fit its own.
+// a dim that self does not have, sizes that do not fit those of self.
 #pragma once
 #include <optional>
 #include <vector>
@@ -39,7 +39,8 @@ inline Tensor flatten(const Tensor& self, int64_t start_dim = 0, int64_t end_dim
                       Location here = Location::current()) {
   return call<ops::flatten_using_ints>(here, self, start_dim, end_dim);
 }
-/// Divides a dimension into several. Their sizes multiply to its own; one size may be -1.
+/// One dimension, divided into several. The product of their sizes is its size; one of them may be
+/// -1.
 inline Tensor unflatten(const Tensor& self, int64_t dim, const Dims& sizes,
                         Location here = Location::current()) {
   return call<ops::unflatten_int>(here, self, dim, sizes);
@@ -51,21 +52,21 @@ inline Tensor unflatten(const Tensor& self, int64_t dim, const Dims& sizes,
 inline Tensor permute(const Tensor& self, const Ints& dims, Location here = Location::current()) {
   return call<ops::permute>(here, self, dims);
 }
-/// Two dimensions exchanged.
+/// self with two dimensions exchanged.
 inline Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1,
                         Location here = Location::current()) {
   return call<ops::transpose_int>(here, self, dim0, dim1);
 }
-/// `transpose` by NumPy's name.
+/// Another name of `transpose`, from NumPy.
 inline Tensor swapaxes(const Tensor& self, int64_t axis0, int64_t axis1,
                        Location here = Location::current()) {
   return call<ops::swapaxes>(here, self, axis0, axis1);
 }
-/// A matrix transposed; tensors of fewer dimensions as they are.
+/// The transpose of a matrix. A tensor of fewer dimensions stays as it is.
 inline Tensor t(const Tensor& self, Location here = Location::current()) {
   return call<ops::t>(here, self);
 }
-/// The last two dimensions exchanged.
+/// self with the last two dimensions exchanged.
 inline Tensor mT(const Tensor& self, Location here = Location::current()) {
   return call<ops::mT>(here, self);
 }
@@ -73,12 +74,12 @@ inline Tensor mT(const Tensor& self, Location here = Location::current()) {
 inline Tensor numpy_T(const Tensor& self, Location here = Location::current()) {
   return call<ops::numpy_T>(here, self);
 }
-/// One dimension moved to another place.
+/// self with one dimension moved to another place.
 inline Tensor movedim(const Tensor& self, int64_t source, int64_t destination,
                       Location here = Location::current()) {
   return call<ops::movedim_int>(here, self, source, destination);
 }
-/// Each dimension of `source` moved to that of `destination`.
+/// self with dimension source[i] moved to place destination[i].
 inline Tensor movedim(const Tensor& self, const Ints& source, const Ints& destination,
                       Location here = Location::current()) {
   return call<ops::movedim_intlist>(here, self, source, destination);
@@ -86,23 +87,24 @@ inline Tensor movedim(const Tensor& self, const Ints& source, const Ints& destin
 
 // ---- dimensions of size 1 ----
 
-/// Without the dimensions of size 1.
+/// self without its dimensions of size 1.
 inline Tensor squeeze(const Tensor& self, Location here = Location::current()) {
   return call<ops::squeeze>(here, self);
 }
-/// Without `dim` if its size is 1.
+/// self without dimension `dim`, if its size is 1.
 inline Tensor squeeze(const Tensor& self, int64_t dim, Location here = Location::current()) {
   return call<ops::squeeze_dim>(here, self, dim);
 }
-/// Without those of `dims` whose size is 1.
+/// self without those of `dims` whose size is 1.
 inline Tensor squeeze(const Tensor& self, const Ints& dims, Location here = Location::current()) {
   return call<ops::squeeze_dims>(here, self, dims);
 }
-/// With a new dimension of size 1, which will be `dim`.
+/// self with a new dimension of size 1 at place `dim`.
 inline Tensor unsqueeze(const Tensor& self, int64_t dim, Location here = Location::current()) {
   return call<ops::unsqueeze>(here, self, dim);
 }
-/// Repeats dimensions of size 1, and new ones in front; -1 keeps a size. No element is copied.
+/// self with dimensions of size 1 repeated, and new ones in front; -1 keeps a size. No element is
+/// copied.
 inline Tensor expand(const Tensor& self, const Dims& sizes, Location here = Location::current()) {
   return call<ops::expand>(here, self, sizes, false);
 }
@@ -111,39 +113,39 @@ inline Tensor expand_as(const Tensor& self, const Tensor& other,
                         Location here = Location::current()) {
   return call<ops::expand_as>(here, self, other);
 }
-/// `expand` by NumPy's name.
+/// Another name of `expand`, from NumPy.
 inline Tensor broadcast_to(const Tensor& self, const Dims& size,
                            Location here = Location::current()) {
   return call<ops::broadcast_to>(here, self, size);
 }
-/// All tensors expanded to the sizes that they broadcast to.
+/// The tensors, each expanded to the sizes that they all broadcast to.
 inline std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors,
                                              Location here = Location::current()) {
   return call<ops::broadcast_tensors>(here, tensors);
 }
-/// At least one dimension: () becomes (1).
+/// self with at least one dimension: () becomes (1).
 inline Tensor atleast_1d(const Tensor& self, Location here = Location::current()) {
   return call<ops::atleast_1d>(here, self);
 }
-/// At least two dimensions; new ones in front.
+/// self with at least two dimensions: (n) becomes (1, n).
 inline Tensor atleast_2d(const Tensor& self, Location here = Location::current()) {
   return call<ops::atleast_2d>(here, self);
 }
-/// At least three dimensions: (n) becomes (1, n, 1), (m, n) becomes (m, n, 1).
+/// self with at least three dimensions: (n) becomes (1, n, 1), (m, n) becomes (m, n, 1).
 inline Tensor atleast_3d(const Tensor& self, Location here = Location::current()) {
   return call<ops::atleast_3d>(here, self);
 }
-/// The same of each tensor.
+/// The same for each tensor.
 inline std::vector<Tensor> atleast_1d(const std::vector<Tensor>& tensors,
                                       Location here = Location::current()) {
   return call<ops::atleast_1d_Sequence>(here, tensors);
 }
-/// The same of each tensor.
+/// The same for each tensor.
 inline std::vector<Tensor> atleast_2d(const std::vector<Tensor>& tensors,
                                       Location here = Location::current()) {
   return call<ops::atleast_2d_Sequence>(here, tensors);
 }
-/// The same of each tensor.
+/// The same for each tensor.
 inline std::vector<Tensor> atleast_3d(const std::vector<Tensor>& tensors,
                                       Location here = Location::current()) {
   return call<ops::atleast_3d_Sequence>(here, tensors);
@@ -151,8 +153,8 @@ inline std::vector<Tensor> atleast_3d(const std::vector<Tensor>& tensors,
 
 // ---- parts ----
 
-/// Row `index` of `dim`, which is removed. A negative index counts from the end. An index outside
-/// is an error.
+/// Slice `index` along `dim`, which is removed. A negative index counts from the end. An index
+/// outside is an error.
 inline Tensor select(const Tensor& self, int64_t dim, Dim index,
                      Location here = Location::current()) {
   return call<ops::select_int>(here, self, dim, index);
@@ -164,7 +166,8 @@ inline Tensor slice(const Tensor& self, int64_t dim, std::optional<Dim> start = 
                     Location here = Location::current()) {
   return call<ops::slice_Tensor>(here, self, dim, start, end, step);
 }
-/// `length` elements from `start` on, which counts from the end if negative. They must lie inside.
+/// `length` elements from `start` on. A negative start counts from the end. The elements must lie
+/// inside.
 inline Tensor narrow(const Tensor& self, int64_t dim, Dim start, Dim length,
                      Location here = Location::current()) {
   return call<ops::narrow>(here, self, dim, start, length);
@@ -175,19 +178,19 @@ inline Tensor narrow(const Tensor& self, int64_t dim, const Tensor& start, Dim l
                      Location here = Location::current()) {
   return call<ops::narrow_Tensor>(here, self, dim, start, length);
 }
-/// The diagonal of two dimensions, as the last dimension; `offset` > 0 above it.
+/// A diagonal of dim1 and dim2, as the last dimension. It lies `offset` above the main one.
 inline Tensor diagonal(const Tensor& self, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1,
                        Location here = Location::current()) {
   return call<ops::diagonal>(here, self, offset, dim1, dim2);
 }
-/// Windows of `size` elements, one every `step`, as a new last dimension. `dim` then counts the
-/// windows.
+/// Windows of `size` elements, one every `step`, as a new last dimension. Dimension `dim` then
+/// counts the windows.
 inline Tensor unfold(const Tensor& self, int64_t dim, int64_t size, int64_t step,
                      Location here = Location::current()) {
   return call<ops::unfold>(here, self, dim, size, step);
 }
-/// The given sizes and strides over the storage, from `storage_offset` on (default: that of self).
-/// Throws if they reach outside the storage.
+/// The given sizes and strides over the storage of self, from `storage_offset` on (default: that of
+/// self). Throws if they reach outside the storage.
 inline Tensor as_strided(const Tensor& self, const Dims& size, const Dims& stride,
                          std::optional<Dim> storage_offset = {},
                          Location here = Location::current()) {
@@ -201,41 +204,42 @@ inline std::vector<Tensor> split(const Tensor& self, Dim split_size, int64_t dim
                                  Location here = Location::current()) {
   return call<ops::split_Tensor>(here, self, split_size, dim);
 }
-/// Pieces of the sizes given, which must add up to the extent.
+/// Pieces of these sizes along `dim`. The sizes must add up to the extent.
 inline std::vector<Tensor> split(const Tensor& self, const Dims& sizes, int64_t dim = 0,
                                  Location here = Location::current()) {
   return call<ops::split_with_sizes>(here, self, sizes, dim);
 }
-/// At most `chunks` pieces of equal size, the last may be smaller.
+/// At most `chunks` pieces of equal size; the last one may be smaller.
 inline std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim = 0,
                                  Location here = Location::current()) {
   return call<ops::chunk>(here, self, chunks, dim);
 }
-/// `sections` pieces along `dim`. If the extent is not a multiple, the first pieces are larger by
-/// one.
+/// `sections` pieces along `dim`. If `sections` does not divide the extent, the first pieces are
+/// larger by one.
 inline std::vector<Tensor> tensor_split(const Tensor& self, Dim sections, int64_t dim = 0,
                                         Location here = Location::current()) {
   return call<ops::tensor_split_sections>(here, self, sections, dim);
 }
-/// The pieces that end before each index (as in a slice, from the end if negative), and the rest.
+/// Pieces that end before each index, and the rest. A negative index counts from the end, as in a
+/// slice.
 inline std::vector<Tensor> tensor_split(const Tensor& self, const Dims& indices, int64_t dim = 0,
                                         Location here = Location::current()) {
   return call<ops::tensor_split_indices>(here, self, indices, dim);
 }
-/// The same with the number of sections, or the vector of indices, in an i64 tensor. In a traced
-/// program, indices are read at run time. A number of sections cannot be read then: it is an error.
+/// The same with an i64 tensor: the number of sections, or a vector of indices. In a traced
+/// program, indices are read at run time. A number of sections cannot be traced: an error.
 inline std::vector<Tensor> tensor_split(const Tensor& self,
                                         const Tensor& tensor_indices_or_sections, int64_t dim = 0,
                                         Location here = Location::current()) {
   return call<ops::tensor_split_tensor_indices_or_sections>(here, self, tensor_indices_or_sections,
                                                             dim);
 }
-/// `sections` equal pieces along the second dimension, of vectors the first.
+/// `sections` equal pieces along the second dimension; of a vector, along the first.
 inline std::vector<Tensor> hsplit(const Tensor& self, Dim sections,
                                   Location here = Location::current()) {
   return call<ops::hsplit_int>(here, self, sections.value());
 }
-/// `sections` equal pieces along the first dimension of a matrix or more.
+/// `sections` equal pieces along the first dimension; self has two dimensions or more.
 inline std::vector<Tensor> vsplit(const Tensor& self, Dim sections,
                                   Location here = Location::current()) {
   return call<ops::vsplit_int>(here, self, sections.value());
@@ -260,13 +264,13 @@ inline std::vector<Tensor> dsplit(const Tensor& self, const Ints& indices,
                                   Location here = Location::current()) {
   return call<ops::dsplit_array>(here, self, indices);
 }
-/// Every row of `dim`, which is removed.
+/// Every slice along `dim`, which is removed.
 inline std::vector<Tensor> unbind(const Tensor& self, int64_t dim = 0,
                                   Location here = Location::current()) {
   return call<ops::unbind_int>(here, self, dim);
 }
 
-// ---- in place: the handle `self` becomes one on the view. Other handles keep the old shape. ----
+// ---- in place: the handle `self` now stands for the view. Other handles keep the old shape. ----
 
 /// `unsqueeze` in place.
 inline Tensor& unsqueeze_(Tensor& self, int64_t dim, Location here = Location::current()) {
@@ -285,12 +289,11 @@ inline Tensor& transpose_(Tensor& self, int64_t dim0, int64_t dim1,
 inline Tensor& t_(Tensor& self, Location here = Location::current()) {
   return call_in_place<ops::t>(here, self);
 }
-/// `self` becomes a handle on the same data, cut off from the tape.
+/// Cuts `self` off from the tape: it then holds the same data and records no gradient.
 inline Tensor& detach_(Tensor& self, Location here = Location::current()) {
   return self = call<ops::detach_>(here, self);
 }
-/// `self` becomes its first elements in row-major order, with the sizes `size`. New elements are
-/// zero.
+/// Gives `self` the sizes `size` and its first elements in row-major order. New elements are zero.
 inline Tensor& resize_(Tensor& self, const Dims& size, Location here = Location::current()) {
   return self = call<ops::resize_>(here, self, size);
 }
