@@ -1,6 +1,6 @@
-// The one alias algorithm: a view is a base and a chain of steps from it. Eager autograd and the
-// tracer use it to give views of a written base their new values, and to write through views: base'
-// = scatter_back(chain, base, value).
+// How aliases work, for eager autograd and the tracer: a view is its base and a chain of steps from
+// there. After a write, `replay` computes the view again. A write through a view changes the base:
+// base' = scatter_back(chain, base, value).
 #pragma once
 #include <memory>
 #include <string>
@@ -27,24 +27,26 @@ struct ViewStep {
   std::vector<Ints> integers;
 };
 
-/// Makes `view`, just computed by `info(arguments)` from argument 0, part of its source's chain.
+/// Makes `view`, which `info(arguments)` just computed from argument 0, part of the chain of
+/// argument 0.
 void link_view(const Tensor& view, const OperatorInfo& info, const Boxed* arguments);
 
-/// The chain applied to `base` (of the sizes of the original base).
+/// Applies the chain to `base`, which has the sizes of the original base.
 Tensor replay(const ViewStep* chain, const Tensor& base, Location here);
 
-/// `base` with the elements that the chain sees replaced by `value`.
+/// A copy of `base`, where `value` replaces the elements that the chain selects.
 Tensor scatter_back(const ViewStep* chain, const Tensor& base, const Tensor& value, Location here);
 
-/// Gives `self` the values of `value` (same sizes, dtype of the same or a lower category), in
-/// memory, on the tape, and in the trace; through its base if it is a view. `writer`: the
-/// operator's schema or name, static storage.
+/// Writes the values of `value` into `self`: in memory, on the tape and in the trace. If self is a
+/// view, the write goes through its base. `value` has the same sizes, and the same dtype or one of
+/// a lower category. `writer` is the operator's schema or name, in static storage.
 void write(const Tensor& self, const Tensor& value, const char* writer, Location here);
 
-/// "add_" of the schema "add.Tensor(…)".
+/// The name of the in-place twin: "add_" for the schema "add.Tensor(…)".
 std::string in_place_name(const char* writer);
 
-/// Copies elements between tensors of equal sizes and dtype, any strides. No tape, no version.
+/// Copies elements between tensors of equal sizes and dtype, with any strides. Neither the tape nor
+/// the version counter sees it.
 void copy_elements(const Tensor& destination, const Tensor& source);
 
 }  // namespace taper::eager

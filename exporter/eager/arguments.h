@@ -1,5 +1,5 @@
-// Arguments by name, checked against the row when compiled: what derivatives and decompositions
-// read.
+// Reads arguments of a call by name. The names are compared with the row at compile time. For
+// derivatives and decompositions.
 #pragma once
 #include <algorithm>
 #include <string_view>
@@ -17,7 +17,7 @@ struct Name {
   constexpr std::string_view view() const { return {text, n - 1}; }
 };
 
-/// The position of a parameter among those that reach kernels, or -1.
+/// The position of a parameter among the parameters that reach kernels; -1 if there is none.
 constexpr int position_of(const Schema& s, std::string_view name) {
   int position = 0;
   for (int i = 0; i < s.parameter_count; ++i) {

@@ -1,4 +1,5 @@
-// Attention written in other operators: what its decompositions and its second derivative share.
+// Attention written in other operators: the part that its decompositions and its second derivative
+// share.
 #pragma once
 #include "taper/exporter/eager/call.h"
 
@@ -9,15 +10,16 @@ struct Attention {
   bool causal = false;
   std::optional<double> scale;
 
-  /// 1 / sqrt(features) if none is given.
+  /// The scale that was given, else 1 / sqrt(features).
   double scale_of_scores() const;
   /// query key^T scale, masked: (…, queries, keys).
   Tensor scores() const;
-  /// What the values are multiplied by.
+  /// The weights that multiply the values.
   Tensor weights(const Tensor& scores) const;
 };
 
-/// Each head of `t` (…, heads, length, features) as often as one of `query` has its turn.
+/// The heads of `t` (…, heads, length, features), each repeated so often that there are as many as
+/// heads of `query`.
 Tensor repeat_heads(const Tensor& t, const Tensor& query);
 
 }  // namespace taper::eager

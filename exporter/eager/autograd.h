@@ -44,8 +44,8 @@ class Node {
   virtual Location here() const { return {}; }
   /// Frees what was saved for backward.
   virtual void release() {}
-  /// The gradient of input `i` in that input's own shape and dtype, where the operator broadcast or
-  /// promoted it.
+  /// The gradient of input `i`, in that input's own shape and dtype: undoes the broadcast and the
+  /// promotion.
   virtual Tensor fit(size_t, const Tensor& gradient) const { return gradient; }
   /// Whether this node adds up the gradient of a leaf. Such a node runs last, and `grad` finds the
   /// leaf's gradient there.
@@ -76,17 +76,17 @@ struct Autograd {
       0;  ///< of a base: counts the writes that changed its `grad_fn`; its views follow
 };
 
-/// A tensor kept for backward. It notices if the elements were overwritten.
+/// A tensor that is kept for backward. It notices if somebody overwrote the elements.
 class SavedTensor {
  public:
   SavedTensor() = default;
   /// An argument of the call.
   explicit SavedTensor(const Tensor& tensor);
-  /// Result `result` of the node that keeps it. It is held without the node; otherwise the node
-  /// would keep itself alive.
+  /// Result `result` of the node that keeps it. The link to the node is left out; otherwise the
+  /// node would keep itself alive.
   SavedTensor(const Tensor& tensor, int result);
-  /// The tensor as it was, on the tape. `owner` is the node that keeps it, needed for a result.
-  /// Throws EagerError if the storage was written since then; the message names both places.
+  /// The tensor as it was, on the tape. A result needs `owner`, the node that keeps it. Throws
+  /// EagerError if the storage was written since then; the message names both places.
   Tensor unpack(const OperatorInfo& user, const Location& here,
                 const std::weak_ptr<Node>& owner) const;
 
@@ -98,38 +98,38 @@ class SavedTensor {
   uint64_t version_ = 0;
 };
 
-/// The arguments of a call, kept for backward: tensors where the derivative asks for them, sizes
-/// and dtypes of all.
+/// The arguments of a call, kept for backward. It keeps the sizes and dtypes of all tensors, and
+/// the tensors that the derivative asks for.
 class SavedCall {
  public:
   SavedCall(const OperatorInfo& info, const Boxed* arguments, const Tensor* results,
             const Location& here, Node* owner);
-  /// Keeps the results that the derivative asks for. `owner`: the node that has this call.
+  /// Keeps the results that the derivative asks for. `owner` is the node of this call.
   void save_results(const Tensor* results, const std::shared_ptr<Node>& owner);
 
   const OperatorInfo& info() const { return *info_; }
   Location here() const { return here_; }
-  /// Without tensors.
+  /// The arguments, but their tensors are empty.
   const Boxed* arguments() const { return boxed_.data(); }
   /// What was saved of an argument or a result; undefined if it was absent.
   Tensor tensor(int argument) const;
   std::vector<Tensor> tensors(int argument) const;
   Tensor result(int k) const;
-  /// Whether somebody wants the gradient of an argument (of one element at least, if it is a list).
+  /// Whether anybody wants the gradient of an argument; of a list, the gradient of any element.
   bool needs(int argument) const;
 
   /// Sizes and dtype of a tensor argument, or of an element of a list.
   Dims sizes(int argument, int element = 0) const { return sizes_of(first_[argument] + element); }
   DType dtype(int argument) const { return types_[static_cast<size_t>(first_[argument])].dtype; }
-  /// Of a view's source: strides and offset too, as they were.
+  /// The type of a view's source as it was, with strides and offset.
   TensorType<Dim> source_type() const;
   int element_count(int argument) const { return first_[argument + 1] - first_[argument]; }
-  /// The same of the i-th tensor among all arguments, those of lists counted one by one.
+  /// The sizes of tensor i. It counts all tensors, those in lists one by one.
   std::span<const Dim> input_sizes(size_t i) const {
     return {extents_.data() + types_[i].first, static_cast<size_t>(types_[i].rank)};
   }
   DType input_dtype(size_t i) const { return types_[i].dtype; }
-  /// Of result k, for gradients of results that nobody used.
+  /// The sizes of result k, for the gradient of a result that nobody used.
   Dims result_sizes(int k) const { return sizes_of(first_[info_->argument_count] + k); }
   DType result_dtype(int k) const {
     return types_[static_cast<size_t>(first_[info_->argument_count] + k)].dtype;
@@ -168,10 +168,10 @@ class SavedCall {
 
 // ---- modes ----
 
-/// Whether operators are put on the tape, on this thread.
+/// Whether this thread records operators on the tape.
 bool grad_enabled();
 
-/// While it lives, nothing is put on the tape: `NoGrad guard;`
+/// While a NoGrad lives, this thread records nothing on the tape: `NoGrad guard;`
 class NoGrad {
  public:
   explicit NoGrad(bool enabled = false);
@@ -182,15 +182,15 @@ class NoGrad {
  private:
   bool before_;
 };
-/// `no_grad([&] { … })`
+/// Calls a function without the tape: `no_grad([&] { … })`
 template <class F>
 auto no_grad(F&& f) {
   NoGrad guard;
   return f();
 }
 
-/// While it lives, `backward` checks every gradient for NaN and names the forward line whose
-/// derivative made the first one.
+/// While it lives, `backward` checks every gradient for NaN. The error names the forward line whose
+/// derivative made the first NaN.
 class DetectAnomaly {
  public:
   DetectAnomaly();
@@ -204,15 +204,15 @@ class DetectAnomaly {
 
 // ---- functions ----
 
-/// d(sum of outputs · grad_outputs) / d(inputs), without changing any `grad()`. An undefined
-/// element of `grad_outputs` stands for 1; its output must have one element. If the outputs do not
-/// depend on an input, `grad` throws; with `allow_unused`, the gradient of that input is undefined.
+/// d(sum of outputs · grad_outputs) / d(inputs). Does not change any `grad()`. An undefined element
+/// of `grad_outputs` stands for 1; its output must have one element. If the outputs do not depend
+/// on an input, `grad` throws; with `allow_unused`, the gradient of that input is undefined.
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& grad_outputs = {}, bool create_graph = false,
                          bool retain_graph = false, bool allow_unused = false,
                          Location here = Location::current());
 
-/// The graph behind a tensor, one line a node, newest first.
+/// The graph that computed a tensor: one line for each node, the newest first.
 std::string graph_of(const Tensor& tensor);
 
 /// A user's differentiable function. The tape does not record `forward`. `backward` gets the
@@ -241,18 +241,18 @@ std::string gradgradcheck(const std::function<Tensor(const std::vector<Tensor>&)
 
 /// The edge that a gradient of this tensor takes; an empty one if it wants none.
 Edge gradient_edge(const Tensor& tensor);
-/// Puts a call on the tape: gives `results` their `grad_fn`.
+/// Records a call on the tape: gives `results` their `grad_fn`.
 void record_on_tape(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
                     const Location& here);
-/// Gives `tensor` the history of `source` (which has the same values).
+/// Gives `tensor` the history of `source`, which has the same values.
 void take_history(const Tensor& tensor, const Tensor& source);
 /// The gradient of an argument that was broadcast or promoted, in the argument's own sizes and
 /// dtype.
 Tensor fit_gradient(const Tensor& gradient, std::span<const Dim> sizes, DType dtype);
-/// What a hook gave in place of a gradient; throws EagerError unless it is of the same size and
-/// dtype.
+/// The tensor that a hook returned in place of a gradient. Throws EagerError if its sizes or dtype
+/// differ from those of the gradient.
 Tensor checked_replacement(const Tensor& gradient, const Tensor& replaced, const Location& here);
-/// An alias of the same elements, off the tape.
+/// A new handle on the same elements, off the tape.
 Tensor shallow(const Tensor& tensor);
 
 }  // namespace taper::eager

@@ -1,5 +1,5 @@
-// Arguments of an operator call, with their C++ types erased: what dispatch, the tape and the
-// tracer see. Not owning.
+// The arguments of a call without their C++ types, for dispatch, the tape and the tracer. A Boxed
+// does not own what it points to.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace taper::eager {
 
-/// One argument. Tensors are held by pointer, integers as `Dim` (they may be symbolic).
+/// One argument. A tensor is a pointer. An integer is a `Dim`, because it may be symbolic.
 struct Boxed {
   Kind kind = Kind::none;  ///< of a Scalar: integer, real or boolean
   bool list = false, present = false;
@@ -106,7 +106,7 @@ struct Boxed {
 
 namespace taper {
 
-/// Rules over symbolic extents read boxed arguments.
+/// How rules over symbolic extents read boxed arguments.
 template <>
 struct RuleReader<Dim> {
   using Argument = eager::Boxed;

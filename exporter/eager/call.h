@@ -1,5 +1,5 @@
-// The typed call: what a public line in ops/<family>.h is made of. Names, number and types of its
-// arguments are compared with the operator's row when it is compiled.
+// The typed call, for the public lines in ops/<family>.h. The compiler compares the names, the
+// number and the types of the arguments with the operator's row.
 #pragma once
 #include <atomic>
 #include <initializer_list>
@@ -53,8 +53,8 @@ constexpr bool fits(const Parameter& p) {
     return std::is_convertible_v<T, std::string_view> && p.kind == Kind::string;
 }
 
-/// The index of the first argument that does not fit the row; the number of arguments if some are
-/// missing; -1: all fit.
+/// The index of the first argument that does not fit the row. The number of arguments if some are
+/// missing. -1 if all fit.
 consteval int misfit(const Schema& s, std::initializer_list<bool (*)(const Parameter&)> arguments) {
   const int count = static_cast<int>(arguments.size());
   int n = 0;
@@ -74,7 +74,7 @@ struct CallAndRowDifferAtArgument {
   static constexpr bool none = true;
 };
 
-/// A row's entry in the table of operators, looked up at the first call.
+/// The entry of a row in the table of operators. It is looked up at the first call.
 class Callee {
  public:
   constexpr explicit Callee(const Operator& op) : op_(op) {}
@@ -112,8 +112,8 @@ Boxed box(const A& a, const Parameter& p) {
     return Boxed::of(a);
 }
 
-// The calls themselves, apart from the operator's row: there are some hundred combinations of
-// arguments, and every file that includes operators compiles a call of each row.
+// The calls themselves do not depend on the operator's row. So they are compiled once for each of
+// some hundred combinations of argument types, and not for each row in each file.
 
 template <size_t... i>
 auto tuple_of(Tensor* results, std::index_sequence<i...>) {
@@ -146,8 +146,9 @@ void call_in_place(const OperatorInfo& info, const Location& here, Tensor& self,
 
 }  // namespace internal
 
-/// Calls an operator with all the arguments of its row that reach kernels, in order:
-/// `call<ops::_softmax>(here, self, dim, false)`. Gives a Tensor, or a tuple for several results.
+/// Calls an operator with all arguments of its row that reach kernels, in order:
+/// `call<ops::_softmax>(here, self, dim, false)`. Returns a Tensor, or a tuple if there are several
+/// results.
 template <const Operator& op, class... A>
 auto call(const Location& here, const A&... a) {
   static_assert(internal::CallAndRowDifferAtArgument<internal::misfit(
@@ -159,7 +160,7 @@ auto call(const Location& here, const A&... a) {
     return internal::call<schema<op>.result_count>(info, here, a...);
 }
 
-/// The same at the place of the scope: what decompositions and derivatives call.
+/// The same, at the place of the scope. Decompositions and derivatives call this.
 template <const Operator& op, class... A>
 auto call(const A&... a) {
   return call<op>(place(), a...);

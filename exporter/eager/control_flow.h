@@ -26,7 +26,7 @@
 
 namespace taper::eager {
 
-/// A body: from tensors to tensors.
+/// A function from tensors to tensors.
 using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 /// then(operands) if the only element of `pred` is not 0, else otherwise(operands). In a trace both
@@ -48,17 +48,17 @@ struct Scanned {
   std::vector<Tensor> results;  ///< of a step; of all: stacked along a new first dimension
 };
 
-/// Runs carried, y = step(carried, slices) for the slices of `xs` along their first dimension,
-/// which must have the same extent in all `xs`. Each step gets what the step before it carried.
-/// `reverse` goes from the last slice to the first; each result still stands at the place of its
-/// slice. In a trace that stacks results there must be at least one slice. The derivative computes
-/// each step again.
+/// Runs `carried, y = step(carried, slices)` for each slice of `xs` along the first dimension. All
+/// `xs` must have the same extent there. Each step gets what the step before it carried. `reverse`
+/// goes from the last slice to the first; each result still stands at the place of its slice. In a
+/// trace that stacks results there must be at least one slice. The derivative computes each step
+/// again.
 Scanned scan(const std::function<Scanned(const std::vector<Tensor>& carried,
                                          const std::vector<Tensor>& slices)>& step,
              const std::vector<Tensor>& initial, const std::vector<Tensor>& xs,
              bool reverse = false, Location here = Location::current());
 
-/// body(slices) for the slices of `xs` along their first dimension, results stacked.
+/// Calls body(slices) for each slice of `xs` along the first dimension, and stacks the results.
 std::vector<Tensor> map(const Body& body, const std::vector<Tensor>& xs,
                         Location here = Location::current());
 

@@ -1,14 +1,14 @@
-// What the decompositions and the derivatives of linear algebra read out of a factorisation P L U.
+// Functions that the decompositions and the derivatives of linear algebra apply to factors P L U.
 #pragma once
 #include "taper/exporter/eager/call.h"
 
 namespace taper::eager {
 
-/// Whether `b` stands for vectors, not matrices, beside a matrix of sizes `a`: it has one
-/// dimension, or the sizes of `a` but the last.
+/// Whether `b` holds vectors, not matrices, for a matrix of sizes `a`. It does if it has one
+/// dimension, or the sizes of `a` without the last.
 bool is_vector_of(const Dims& a, const Dims& b);
 
-/// P y, or P^T y with `back` false: the exchanges of rows that `pivots` name, of the rows of `y`.
+/// P^T y, or P y with `back`: exchanges the rows of `y` that `pivots` name.
 Tensor exchange_rows(const Tensor& pivots, const Tensor& y, bool back);
 /// The determinant of P: 1 or -1.
 Tensor sign_of_exchanges(const Tensor& pivots, DType dtype);

@@ -11,7 +11,7 @@
 
 namespace taper::eager {
 
-/// The array as a tensor. Both share the memory; nothing is copied.
+/// The array as a tensor. Both share the memory: nothing is copied.
 inline Tensor tensor_of(const io::Array& array) {
   return Tensor::borrow(array.bytes.get(), array.dtype, array.sizes, array.bytes);
 }

@@ -10,13 +10,13 @@ struct NamedKernelSet {
   const char* name;  ///< "portable"
   KernelSet kernels;
 };
-/// The kernel libraries that this build links, faster ones first. Eager runs these kernels.
+/// The kernel libraries that this build links, the faster ones first. Eager runs these kernels.
 std::vector<NamedKernelSet> kernel_sets();
 
 /// The same records as one list.
 const std::vector<const Kernel*>& all_kernels();
 
-/// What this machine offers to them. The processor is asked once.
+/// The features of this machine's processor. It is asked once.
 CpuFeatures cpu();
 
 }  // namespace taper::eager

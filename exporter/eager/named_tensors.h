@@ -6,7 +6,7 @@
 
 namespace taper::eager {
 
-/// What a safetensors file holds, and the state of a module or an optimizer.
+/// The content of a safetensors file, and the state of a module or an optimizer.
 using NamedTensors = std::map<std::string, Tensor>;
 
 }  // namespace taper::eager

@@ -1,5 +1,5 @@
 // Operators that give a number instead of a tensor, or check an assumption: the categories
-// `symbolic` and `check` of the table. They have no kernel; their meaning stands in numbers.cpp.
+// `symbolic` and `check` of the table. They have no kernel; numbers.cpp computes them.
 #pragma once
 #include <span>
 #include <string>
@@ -16,18 +16,18 @@ struct NumberOperator {
 };
 std::span<const NumberOperator> all_number_operators();
 
-/// Calls such an operator. `arguments` are all those that reach kernels. Returns an integer
-/// (symbolic while tracing), a real or a boolean; a check returns nothing.
+/// Calls such an operator. `arguments` are all arguments that reach kernels. Returns an integer,
+/// which is symbolic while tracing, a real or a boolean. A check returns nothing.
 ///
 /// While tracing, an assumption about symbols becomes a check of the graph, unless the ranges of
-/// the symbols prove it. A number in a tensor's elements is refused. Throws EagerError if the
-/// assumption does not hold, or if `info` has another category.
+/// the symbols prove it. It is an error to ask for a number in the elements of a traced tensor.
+/// Throws EagerError if the assumption does not hold, or if `info` has another category.
 Boxed dispatch_number(const OperatorInfo& info, const Boxed* arguments, const Location& here);
 
-/// What an assertion without a message says if it does not hold.
+/// The message of an assertion that has none.
 inline constexpr std::string_view nameless_assertion = "an assertion of the model does not hold";
 
-/// What `_linalg_check_errors` says if info has an element other than 0.
+/// The message of `_linalg_check_errors` if info has an element other than 0.
 std::string message_of_info(std::string_view function);
 
 }  // namespace taper::eager

@@ -12,8 +12,8 @@ struct Derivative;
 struct Decomposition;
 struct NumberOperator;
 
-/// All that the host knows of an operator, gathered from the constant tables (operators.def, the
-/// rules, the records of the linked kernel libraries, derivatives, decompositions).
+/// All that the host knows about an operator. It comes from the constant tables: operators.def, the
+/// rules, the records of the linked kernel libraries, derivatives, decompositions.
 struct OperatorInfo {
   const Operator* op = nullptr;
   Schema schema;
@@ -21,8 +21,8 @@ struct OperatorInfo {
   Promotion promotion = Promotion::none;
   HalfPrecision halves = HalfPrecision::widen;
   uint32_t promoted = 0;  ///< bit i: argument i, a tensor or a Scalar, takes part in promotion
-  /// The shape rule over symbolic and numeric extents; nullptr: the operator has none. The numeric
-  /// one of an operator with kernels comes with them.
+  /// The shape rule over symbolic and over numeric extents; nullptr: the operator has none. For an
+  /// operator with kernels, the numeric rule comes from its kernels.
   bool (*symbolic_rule)(Facts<Dim>&, const Boxed*, TensorType<Dim>*) = nullptr;
   bool (*numeric_rule)(Facts<Extent>&, const Slot*, TensorType<Extent>*) = nullptr;
   std::vector<const Kernel*> kernels;  ///< in the order of preference
@@ -33,8 +33,8 @@ struct OperatorInfo {
   Parameter arguments[Schema::max_parameters];  ///< those that reach kernels, in the row's order
 };
 
-/// The entry of a row, or of a user's operator that was added. Throws ExportError for an unknown
-/// operator.
+/// The entry of a row of the table, or of an operator that the user added. Throws ExportError for
+/// an unknown operator.
 const OperatorInfo& info_of(const Operator& op);
 /// By PyTorch's name, "add.Tensor"; nullptr if there is no such row.
 const OperatorInfo* find_operator(std::string_view name);
@@ -50,7 +50,7 @@ const std::vector<const OperatorInfo*>& all_operators();
 ///
 /// Throws ExportError if there is an operator of that name or row already.
 void add_operator(OperatorInfo info);
-/// The kernels of all operators that were added.
+/// The kernels of all operators that users added.
 std::vector<const Kernel*> added_kernels();
 
 /// Calls `f(i, tensor)` for each tensor among the arguments and in their lists, until one call
@@ -74,7 +74,7 @@ constexpr bool takes_part_in_promotion(const Parameter& p) {
   return p.kind == Kind::tensor || p.kind == Kind::scalar;
 }
 
-/// What the compiler knows of an operator.
+/// The facts about an operator that the compiler computes.
 struct OperatorFacts {
   const Operator* op;
   const Schema* schema;

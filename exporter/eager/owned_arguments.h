@@ -1,4 +1,5 @@
-// Calls put together at run time: by the name of an overload, with arguments that are kept here.
+// Calls that are put together at run time, by the name of an overload. OwnedArguments keeps their
+// arguments.
 #pragma once
 #include <deque>
 #include <string>
@@ -10,15 +11,15 @@
 
 namespace taper::eager {
 
-/// What PyTorch calls an overload: a row, or its twin that writes argument 0.
+/// An overload in PyTorch's sense: a row, or its in-place twin, which writes argument 0.
 struct Overload {
   const OperatorInfo* info = nullptr;  ///< nullptr: there is no such row
   bool in_place = false;
 };
-/// "add.Tensor", "add_.Tensor", "relu_".
+/// Finds "add.Tensor", "add_.Tensor" or "relu_".
 Overload find_overload(std::string_view name);
 
-/// Boxes arguments that nobody else keeps alive. Lists and texts stay where they are.
+/// Boxes arguments and keeps them alive. Lists and texts stay at their addresses.
 class OwnedArguments {
  public:
   OwnedArguments() = default;
@@ -33,9 +34,10 @@ class OwnedArguments {
     return Boxed::of(std::string_view(texts_.emplace_back(std::move(text))));
   }
   Boxed hold(std::vector<double> list) { return Boxed::of(reals_.emplace_back(std::move(list))); }
-  /// Integers as the parameter takes them: symbolic or not; one that stands for `int[n]` n times.
+  /// A list of integers as the parameter takes it: symbolic or not. For `int[n]`, one integer
+  /// stands for n.
   Boxed hold(const Parameter& parameter, Dims list);
-  /// The parameter's default, absent if it has none.
+  /// The parameter's default; absent if it has none.
   Boxed fallback(const Parameter& parameter);
 
  private:

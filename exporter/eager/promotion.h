@@ -1,5 +1,5 @@
-// Type promotion: the one host function that brings arguments to common dtypes before rules and
-// kernels see them.
+// Type promotion: casts arguments to common dtypes before rules and kernels see them. No other code
+// of the host does this.
 #pragma once
 #include <functional>
 #include <vector>
@@ -9,28 +9,28 @@
 
 namespace taper::eager {
 
-/// The dtype that both convert to: bool < integers < floating, the wider wins, u8 with a signed
-/// type widens (PyTorch's table).
+/// The dtype that both convert to, by PyTorch's table. bool < integers < floating; the wider one
+/// wins. u8 and i8 give i16.
 DType promote_types(DType a, DType b);
 
-/// The common dtype of the arguments `among` (bit i: argument i) by PyTorch's rule. Tensors with
-/// dimensions decide. A 0-dim tensor, and after it a Scalar, counts only if its category (bool <
-/// integer < floating) is higher.
+/// The common dtype of some arguments, by PyTorch's rule; bit i of `among` stands for argument i.
+/// Tensors with dimensions decide. A 0-dim tensor, and after it a Scalar, counts only if its
+/// category (bool < integer < floating) is higher.
 DType result_type(const OperatorInfo& info, const Boxed* arguments, uint32_t among);
 
-/// Keeps the tensors alive that arguments were cast to.
+/// Keeps the results of casts alive.
 struct Casts {
   std::vector<Tensor> tensors;
   std::vector<std::vector<Tensor>> lists;
 };
-/// Replaces the tensors of the arguments `which` (bit i: argument i) by casts to what `target`
-/// makes of their dtype.
+/// Casts the tensors of some arguments (bit i of `which`: argument i) to the dtype that `target`
+/// makes of theirs.
 void recast(const OperatorInfo& info, uint32_t which, Boxed* arguments, Casts& casts,
             const std::function<DType(DType)>& target, const Location& here);
 /// Replaces tensor arguments by casts where the operator's `Promotion` asks for it.
 void promote(const OperatorInfo& info, Boxed* arguments, Casts& casts, const Location& here);
 
-/// The tensor in another dtype, differentiably; itself if it has it.
+/// The tensor in another dtype, differentiably. If it has the dtype already, the tensor itself.
 Tensor cast(const Tensor& tensor, DType dtype, const Location& here = Location::current());
 
 }  // namespace taper::eager

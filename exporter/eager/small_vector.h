@@ -7,8 +7,8 @@
 
 namespace taper::eager {
 
-/// A vector whose first `n` elements lie in the object itself: for the lists of one call, which are
-/// short. Members as in std::vector, as far as they are needed; it can be moved, not copied.
+/// A vector whose first `n` elements lie in the object itself, for the short lists of one call. It
+/// has some members of std::vector. It can be moved but not copied.
 template <class T, size_t n>
 class SmallVector {
   static_assert(std::is_nothrow_move_constructible_v<T>);
@@ -72,7 +72,7 @@ class SmallVector {
     clear();
     if (data_ != inside()) std::allocator<T>().deallocate(data_, capacity_);
   }
-  /// `*this` holds nothing.
+  /// Takes the elements of `other`; `*this` must be empty.
   void take(SmallVector& other) {
     if (other.data_ != other.inside()) {
       data_ = other.data_, size_ = other.size_, capacity_ = other.capacity_;

@@ -7,18 +7,17 @@
 
 namespace taper::eager {
 
-/// Bytes that tensors share: 64-byte aligned, with 64 readable bytes behind. Tensors hold it by
-/// shared_ptr; its address is the identity that alias analysis and the tracer go by.
+/// Bytes that tensors share. They are 64-byte aligned, with 64 readable bytes behind. Tensors hold
+/// a Storage by shared_ptr. Its address is the identity that alias analysis and the tracer use.
 class Storage {
   struct Behind {};
 
  public:
-  /// Uninitialised memory, in one block with the object itself; from a cache of freed blocks where
-  /// one fits.
+  /// Uninitialised memory, in one block with the object. A freed block is used again if it fits.
   static std::shared_ptr<Storage> allocate(size_t bytes);
-  /// Somebody else's memory, kept alive by `owner`.
+  /// Memory of somebody else, which `owner` keeps alive.
   Storage(void* data, size_t bytes, std::shared_ptr<const void> owner);
-  /// No memory: a traced tensor's storage is an identity and a size only.
+  /// No memory: the storage of a traced tensor is only an identity and a size.
   struct Symbolic {};
   explicit Storage(Symbolic) {}
   /// For `allocate`: the bytes lie behind the object.
@@ -29,7 +28,7 @@ class Storage {
   std::byte* data() const { return data_; }
   size_t size_bytes() const { return bytes_; }
 
-  /// Counts writes. What autograd saved is only valid while the version stays.
+  /// Counts writes. A tensor that autograd saved is valid only while the version stays the same.
   uint64_t version() const { return version_; }
   Location last_write() const { return last_write_; }
   const char* last_writer() const { return last_writer_; }
@@ -47,7 +46,7 @@ class Storage {
   Location last_write_;
 };
 
-/// Bytes that tensors hold now, and that the cache keeps for reuse.
+/// The bytes that tensors hold now, and the bytes that the cache keeps for reuse.
 struct MemoryUse {
   size_t live_bytes, cached_bytes;
 };

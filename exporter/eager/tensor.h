@@ -207,11 +207,11 @@ std::string to_string(const Dims& sizes);
 /// Whether the sizes are the same. Symbols are compared as expressions. Never throws, unlike `==`.
 bool same_sizes(const Dims& a, const Dims& b);
 
-/// How a view was made: `op` with these arguments, applied to its source. One step of the chain
-/// from the base.
+/// How a view was made: `op` with these arguments, applied to its source. It is one step of the
+/// chain from the base.
 struct ViewStep;
 
-/// What stands behind a handle.
+/// The object behind a handle.
 struct TensorImpl {
   std::shared_ptr<Storage> storage;
   Shape shape;                                ///< without meaning while `symbolic`
@@ -234,7 +234,7 @@ struct TensorImpl {
   void bind() { ref = {storage->data() + offset * size_bytes(ref.dtype), &shape, ref.dtype}; }
 };
 
-// What dispatch asks of every argument of every call.
+// The checks that dispatch makes for every argument of every call.
 inline const TensorImpl& Tensor::checked(Location here) const {
   if (!impl_) refuse_undefined(here);
   return *impl_;

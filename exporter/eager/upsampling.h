@@ -11,7 +11,7 @@ namespace taper::eager {
 
 using Scales = std::array<std::optional<double>, 3>;
 
-/// The resampled dimensions of an upsample_* or of its gradient: it has a scale for each.
+/// The dimensions that an upsample_* row or its gradient resamples. It has a scale for each.
 template <const Operator& op>
 constexpr int resampled_dims() {
   int n = 0;
@@ -20,7 +20,7 @@ constexpr int resampled_dims() {
   return n;
 }
 
-/// `op` of a tensor and sizes; `align_corners` where the row has it.
+/// Calls `op` with a tensor and sizes, and with `align_corners` if the row has it.
 template <const Operator& op, class... Sizes>
 Tensor call_upsample(bool align_corners, const Scales& scales, const Tensor& tensor,
                      const Sizes&... sizes) {

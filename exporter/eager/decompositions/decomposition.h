@@ -1,5 +1,5 @@
-// Composite operators written in other operators: what runs, and is traced, where no kernel for the
-// whole fits.
+// Decompositions: composite operators, written in other operators. They run, and are traced, where
+// no kernel computes the whole operator.
 #pragma once
 #include <initializer_list>
 #include <string_view>
@@ -39,11 +39,14 @@ consteval uint32_t follows(std::initializer_list<std::string_view> names) {
 
 namespace decompositions {
 
-/// `dim` counted from the front; throws if self has no such dimension. A scalar counts as rank 1.
+/// `dim`, counted from the front. Throws if self has no such dimension. A 0-dim tensor counts as
+/// rank 1.
 int64_t checked_dim(int64_t dim, int64_t rank, std::string_view op, const Tensor& self);
-/// With dimensions of size 1 put around (or, above 2, behind) what `t` has: at least `rank`.
+/// `t` with new dimensions of size 1, so that it has at least `rank`. They stand in front, and for
+/// rank 3 behind.
 Tensor with_rank(int rank, Tensor t);  // view.cpp
-/// Throws if the elements of `t`, on which the size of a result depends, are not known: in a trace.
+/// Throws if the elements of `t` are not known, as in a trace. The size of a result depends on
+/// them.
 void need_elements(const Tensor& t, std::string_view op);
 /// 0, 1, …, count - 1 as i64.
 Tensor positions(Dim count);
@@ -58,9 +61,9 @@ Tensor positions(Dim count);
 ///   }
 #define TAPER_DECOMPOSITION(op) TAPER_DECOMPOSITION_AS(op, false, nullptr)
 
-/// The same for arithmetic that is one kernel in PyTorch: of f16 and bf16 arguments it is computed
-/// in f32, and only the results are rounded. They have the dtype that the arguments promote to;
-/// where PyTorch's follow some of them alone, those are named behind the operator.
+/// The same for arithmetic that is one kernel in PyTorch. With f16 and bf16 arguments it is
+/// computed in f32, and only the results are rounded. The results have the dtype that all arguments
+/// promote to. If they follow only some arguments, name these after the operator.
 #define TAPER_DECOMPOSITION_ROUNDED_ONCE(op, ...) \
   TAPER_DECOMPOSITION_AS(op, true, nullptr, __VA_ARGS__)
 

@@ -1,11 +1,11 @@
-// What losses end with.
+// The reduction at the end of losses.
 #pragma once
 #include "taper/exporter/eager/tensor.h"
 
 namespace taper::eager::decompositions {
 
-/// The elements' losses, their mean or their sum. Throws, in the name of the operator `name`, if
-/// `reduction` is none of the three.
+/// The losses of the elements, their mean or their sum. Throws if `reduction` is none of the three.
+/// The message begins with `name`, the operator.
 Tensor reduced(const char* name, const Tensor& loss, int64_t reduction);
 
 }  // namespace taper::eager::decompositions

@@ -1,5 +1,5 @@
-// Derivatives: written in eager operators, so that they can be differentiated again, traced, and
-// stepped through.
+// Derivatives, written in eager operators. So they can be differentiated again, traced, and
+// debugged step by step.
 #pragma once
 #include <array>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace taper::eager {
 
-/// What the tape needs to know of an operator.
+/// The facts about an operator that the tape needs.
 struct Derivative {
   const Operator* op;
   uint32_t saves;  ///< bit i: argument i (of those that reach kernels) is kept for backward; bit 16
@@ -20,8 +20,8 @@ struct Derivative {
 /// All that are defined in this folder.
 std::span<const Derivative* const> all_derivatives();
 
-/// The arguments of the call that is differentiated. Tensors are there if the derivative says that
-/// it saves them; the sizes and dtypes of all tensor arguments always are.
+/// The arguments of the call that is differentiated. A tensor is there if the derivative says that
+/// it saves the tensor. The sizes and dtypes of all tensor arguments are always there.
 template <const Operator& op>
 class Saved : public Arguments<op> {
  public:
@@ -78,10 +78,10 @@ consteval uint32_t saves(std::initializer_list<std::string_view> names) {
 }  // namespace taper::eager
 
 /// Defines a derivative, in namespace taper::eager::derivatives. The build finds and lists it.
-/// After the operator come the names of what is saved: arguments, and "result" ("result1", …), and
-/// "only result0" if the others, statistics for the backward pass, have no gradient. In the body
-/// `saved` has the call, `dy` the gradient of result 0, `dys` those of all results (undefined:
-/// none).
+/// After the operator come the names of what is saved: arguments, and "result" ("result1", …).
+/// "only result0" says that the other results have no gradient, because they are statistics for the
+/// backward pass. In the body, `saved` is the call, `dy` the gradient of result 0, and `dys` the
+/// gradients of all results; undefined means none.
 ///
 ///   TAPER_DERIVATIVE(_softmax, "result") {
 ///     const Tensor y = saved.result();

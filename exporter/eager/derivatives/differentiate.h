@@ -6,9 +6,9 @@
 
 namespace taper::eager::derivatives {
 
-/// The derivative of `function` at `inputs`, by writing it out in differentiable operators and
-/// walking that tape. For second derivatives, where a formula would be long and gain nothing.
-///   wanted        whether the gradient of an input is wanted; its input must be defined then
+/// The derivative of `function` at `inputs`. Runs the function on a tape of its own and walks back.
+/// For second derivatives, where a formula would be long and not faster.
+///   wanted        whether the gradient of an input is wanted; that input must be defined
 ///   gradients     of the function's results; undefined: none
 Gradients differentiate(
     const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& function,
