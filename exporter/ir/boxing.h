@@ -1,4 +1,4 @@
-// A node's arguments as eager's dispatch and shape rules take them.
+// Boxes a node's arguments for eager's dispatch and for shape rules.
 #pragma once
 #include <deque>
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace taper::ir {
 
-/// Owns what the boxed lists point to. `arguments` must outlive it.
+/// Owns the lists that boxed arguments point to. `arguments` must outlive it.
 class BoxedArguments {
  public:
-  /// The tensor that stands for a value: elements when a graph is run, a type only when shapes are
-  /// inferred.
+  /// The tensor that stands for a value. It has elements when a graph runs, and only a type when
+  /// shapes are inferred.
   using Lookup = std::function<eager::Tensor(Value*)>;
 
   BoxedArguments(const eager::OperatorInfo& info, const std::vector<Argument>& arguments,
@@ -33,16 +33,16 @@ class BoxedArguments {
   std::deque<eager::Ints> integers_;
 };
 
-/// The results' types of a call by the operator's shape rule: dense, or for a view strides and
-/// offset in its base's storage. What the rule could not prove is added to `checks`. Throws
-/// ExportError where the rule refuses.
+/// The types of a call's results, by the operator's shape rule. They are dense; a view has strides
+/// and an offset in its base's storage. Assumptions that the rule could not prove are added to
+/// `checks`. Throws ExportError if the rule refuses.
 std::vector<Type> infer(const Operator& op, const std::vector<Argument>& arguments,
                         std::vector<Check>& checks);
 
-/// Appends a call whose result types are inferred and whose checks become the graph's.
+/// Infers the result types of a call and appends the call. Its checks become checks of the graph.
 Node* append(Graph& graph, const Operator& op, std::vector<Argument> arguments,
              Location location = {}, std::string module = {});
-/// The same, before a node.
+/// The same, with the call before a node.
 Node* insert_before(Graph& graph, Node* before, const Operator& op, std::vector<Argument> arguments,
                     Location location = {}, std::string module = {});
 

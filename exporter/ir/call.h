@@ -1,4 +1,5 @@
-// A node's arguments by name, checked against the operator's row when compiled: what passes read.
+// Reads a node's arguments by name, for passes. The names are compared with the operator's row at
+// compile time.
 #pragma once
 #include <cassert>
 #include <type_traits>
@@ -16,7 +17,7 @@ consteval Parameter parameter() {
   return schema<op>.parameters[schema<op>.find(name.view())];
 }
 
-/// What `Argument` holds for a parameter.
+/// The type that `Argument` holds for a parameter.
 template <const Operator& op, eager::Name name>
 consteval auto held() {
   constexpr Parameter p = parameter<op, name>();
@@ -57,10 +58,10 @@ class Call {
   template <eager::Name name>
   static constexpr size_t position = static_cast<size_t>(eager::position<op, name>());
 
-  /// The argument `name`, of the type that follows from the row:
+  /// The argument `name`. The row decides its type:
   ///   Tensor → Value*, nullptr if absent · a list → const vector& · Scalar → const Scalar*,
-  ///   nullptr if it is symbolic · an optional number, list or text → a pointer, nullptr if absent
-  ///   · any other → its value
+  ///   nullptr if symbolic · an optional number, list or text → a pointer, nullptr if absent · any
+  ///   other → its value
   template <eager::Name name>
   decltype(auto) get() const {
     using T = typename decltype(internal::held<op, name>())::type;
@@ -82,7 +83,7 @@ class Call {
   const Node& node_;
 };
 
-/// The tensor argument `name` of a call of one of `list`; nullptr for a call of another operator.
+/// The tensor argument `name` of `node`, if the node calls one of `list`; else nullptr.
 template <eager::Name name, const Operator&... list>
 Value* tensor_of_any(const Node& node) {
   Value* found = nullptr;
@@ -91,7 +92,7 @@ Value* tensor_of_any(const Node& node) {
   return found;
 }
 
-/// What a view looks at: the first argument of each row of category `view`.
+/// The tensor that a view looks at: the first argument in each row of category `view`.
 inline Value* viewed(const Node& view) {
   assert(view.op->category == Category::view);
   return std::get<Value*>(view.arguments[0]);

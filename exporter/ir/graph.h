@@ -1,5 +1,5 @@
-// The one intermediate representation: ATen operators over values with symbolic shapes, states, and
-// the lines they came from.
+// The intermediate representation: ATen operators over values with symbolic shapes, states, and the
+// source lines of the nodes.
 #pragma once
 #include <cstddef>
 #include <list>
@@ -38,7 +38,7 @@ struct Payload {
   }
 };
 
-/// What an argument may be; which one follows from the operator's row:
+/// The value of an argument. The operator's row decides which type it has:
 ///   absent optional → monostate · Tensor → Value* · Tensor[] and Tensor?[] → vector<Value*>
 ///   (nullptr: absent element) · int, SymInt → Dim · int[], SymInt[], bool[] → vector<Dim> · float
 ///   → double · bool → bool · Scalar → Scalar · str → string · ScalarType → DType
@@ -68,9 +68,9 @@ struct Node {
   Location location;                            ///< in the user's model
   std::string module;                           ///< "features.3.conv"
   std::list<Node>::iterator position;
-  /// Of a branch or a loop (ir/control_flow.h), else none. A body is closed: it has an input for
-  /// each operand, constants, symbols and checks of its own, and neither states nor writes. Symbols
-  /// of the graphs around it may occur in it.
+  /// The bodies of a branch or a loop (ir/control_flow.h). A body is closed: it has an input for
+  /// each operand, and constants, symbols and checks of its own. It has neither states nor writes.
+  /// Symbols of the graphs around it may occur in it.
   std::vector<std::unique_ptr<Graph>> bodies;
 
   Value* result(size_t i = 0) const { return results[i].get(); }
@@ -129,8 +129,8 @@ struct SymbolBinding {
   Value* value = nullptr;
 };
 
-/// A function as a list of nodes in an order that computes every value before it is used. Owns
-/// nodes and values, whose addresses stay valid until they are erased. Not copyable.
+/// A function: a list of nodes, in an order that computes every value before it is used. The graph
+/// owns nodes and values; their addresses stay valid until they are erased. Not copyable.
 class Graph {
  public:
   explicit Graph(std::string name = "forward") : name_(std::move(name)) {}
@@ -141,7 +141,7 @@ class Graph {
 
   // ---- the signature ----
   Value* add_input(std::string name, const Type& type);
-  /// A number that the caller gives: `number` is a symbol, to be bound with source `input_number`.
+  /// Adds a number that the caller gives. `number` is a symbol; bind it with source `input_number`.
   void add_number_input(std::string name, Dim number);
   void add_output(std::string name, Value* value);
   void add_number_output(std::string name, Dim number);
@@ -150,9 +150,10 @@ class Graph {
   Value* add_constant(std::string path, std::shared_ptr<const Payload> payload);
   /// Replaces an earlier write to the same state.
   void add_write(State* state, Value* value);
-  /// Every symbol that occurs in a type or an argument needs one.
+  /// Says where a symbol gets its value. Every symbol that occurs in a type or an argument needs a
+  /// binding.
   void bind_symbol(SymbolBinding binding) { symbols_.push_back(std::move(binding)); }
-  /// Records an assumption, each once.
+  /// Records an assumption. Equal assumptions are recorded once.
   void add_check(const Check& check);
 
   std::vector<Input>& inputs() { return inputs_; }
@@ -176,7 +177,8 @@ class Graph {
   std::list<Node>& nodes() { return nodes_; }
   const std::list<Node>& nodes() const { return nodes_; }
 
-  /// Appends a call. `types` has one entry a result; one that is not `present` gives no value.
+  /// Appends a call. `types` has one entry for each result; an entry that is not `present` gives no
+  /// value.
   Node* append(const Operator& op, std::vector<Argument> arguments, std::span<const Type> types,
                Location location = {}, std::string module = {});
   /// The same, before `before`.
@@ -189,7 +191,7 @@ class Graph {
 
   // ---- editing ----
   void set_argument(Node* node, size_t i, Argument argument);
-  /// All uses of `old`, the graph's outputs and writes among them, become uses of `replacement`.
+  /// Replaces `old` by `replacement` in all nodes, outputs and writes.
   void replace_uses(Value* old, Value* replacement);
   /// The same in one node.
   void replace_uses_in(Node* node, Value* old, Value* replacement);
@@ -200,18 +202,18 @@ class Graph {
   /// Removes a state that nobody reads or writes.
   void erase_state(State* state);
   bool is_used(const Value* value) const;
-  /// Whether it is an output or is written to a state.
+  /// Whether the value is an output or is written to a state.
   bool is_returned(const Value* value) const;
 
-  /// `stem`, or `stem_1`, …: a name that no value has yet. Characters other than letters, digits,
+  /// A name that no value has yet: `stem`, or `stem_1`, …. Characters other than letters, digits,
   /// '_' and '.' become '_'.
   std::string fresh_name(std::string_view stem);
-  /// Gives a value a name that no other has.
+  /// Gives a value a name, which no other value may have.
   void rename(Value* value, const std::string& name);
   /// Gives a value its name in the user's model. If another value of the model already has this
   /// name, the value gets a similar one. A value that got this name from its operator is renamed.
   void name_by_user(Value* value, std::string_view name);
-  /// For a value that takes the place of another.
+  /// Exchanges two names. For a value that takes the place of another.
   void swap_names(Value* a, Value* b);
 
  private:
@@ -235,8 +237,8 @@ class Graph {
   std::map<std::string, int, std::less<>> counters_;
 };
 
-/// Calls `visit(Value*)` for every tensor that an argument, or all of a node's, holds; absent ones
-/// are skipped.
+/// Calls `visit(Value*)` for every tensor in an argument, or in all arguments of a node. Absent
+/// tensors are skipped.
 template <class Visit>
 void for_each_value(const Argument& argument, Visit&& visit) {
   if (auto* one = std::get_if<Value*>(&argument)) {
@@ -251,7 +253,7 @@ void for_each_value(const Node& node, Visit&& visit) {
   for (const Argument& a : node.arguments) for_each_value(a, visit);
 }
 
-/// The same for every symbolic number.
+/// Calls `visit` for every symbolic number in an argument or a node.
 template <class Visit>
 void for_each_dim(const Argument& argument, Visit&& visit) {
   if (auto* one = std::get_if<Dim>(&argument))
@@ -268,11 +270,10 @@ void for_each_graph(AnyGraph& graph, Visit&& visit) {
     for (auto& body : node.bodies) for_each_graph<AnyGraph>(*body, visit);
 }
 
-/// "relu at lenet.cpp:14 (fc1)": how errors and reports call a node.
+/// The name of a node in errors and reports: "relu at lenet.cpp:14 (fc1)".
 std::string describe(const Node& node);
 
-/// The value whose storage `value` looks into: itself, or the base of the chain of views that it
-/// ends.
+/// The value whose storage `value` shares: the value itself, or, for a view, the base of its chain.
 const Value* base_of(const Value* value);
 Value* base_of(Value* value);
 

@@ -1,5 +1,5 @@
-// Runs a graph through eager, node by node: the reference of a program, calibration, per-node
-// comparison, and, while something records, a new trace of the same function.
+// Runs a graph through eager, node by node. Tests compare programs with it. It also serves
+// calibration, the comparison of nodes and, inside a trace, recording the same function again.
 #pragma once
 #include <functional>
 #include <map>
@@ -18,7 +18,8 @@ struct Interpretation {
   std::map<std::string, eager::Tensor> written_states;  ///< the new elements of states by path
 };
 
-/// Results are dense in a graph. Eager's of a composite may be views that its parts made.
+/// Makes a node's results dense, as the graph says. Eager's results of a composite may be views
+/// that its parts made.
 void make_results_dense(const Node& node, std::vector<eager::Tensor>& results);
 
 class Interpreter {
@@ -28,27 +29,28 @@ class Interpreter {
   Interpreter(const Graph& body, Dim::Substitution symbols)
       : graph_(body), outer_symbols_(std::move(symbols)) {}
 
-  /// The elements of a state to start from, by path; without one, its first value.
+  /// Sets the elements that a state starts with. Without this, a state starts with its first value.
   void set_state(const std::string& path, eager::Tensor tensor) {
     states_[path] = std::move(tensor);
   }
-  /// Sees each value once it is computed.
+  /// Calls `observer` with each value as soon as it is computed.
   void observe(std::function<void(const Value&, const eager::Tensor&)> observer) {
     observer_ = std::move(observer);
   }
 
-  /// One tensor an input, in order; of number inputs a 0-dim i64 tensor. Inputs may be traced.
-  /// Tests the graph's checks as soon as their symbols are bound; those that only a run of the new
-  /// trace decides are checks of that, too. Throws ExportError naming the node and what does not
-  /// fit.
+  /// `inputs` has one tensor for each input, in order; a number is a 0-dim i64 tensor. Inputs may
+  /// be traced. The graph's checks are tested as soon as their symbols are bound. In a trace, a
+  /// check that only a run decides becomes a check of the new trace. Throws ExportError, which
+  /// names the node and the reason.
   Interpretation run(const std::vector<eager::Tensor>& inputs);
 
  private:
   void bind_symbols(const std::vector<eager::Tensor>& inputs);
-  /// Those that lie in results of `node`; nullptr: in inputs, states and constants.
+  /// Binds the symbols that are elements of the results of `node`. nullptr: those of inputs, states
+  /// and constants.
   void bind_elements(const Node* node);
   void bind(Dim symbol, Dim number);
-  /// Gives those that nothing decides yet.
+  /// Tests the checks. Returns those that cannot be decided yet.
   std::vector<Check> test_checks() const;
   void run_node(const Node& node);
   std::vector<eager::Tensor> call(const Node& node) const;
@@ -65,9 +67,9 @@ class Interpreter {
   Dim::Substitution outer_symbols_, symbols_;
 };
 
-/// A tensor over a constant's or a state's elements, not copied. It must not be written.
+/// A tensor on the elements of a constant or a state, without a copy. It must not be written.
 eager::Tensor tensor_of(const std::shared_ptr<const Payload>& payload);
-/// The elements of a tensor, copied to row-major order.
+/// A copy of a tensor's elements, in row-major order.
 std::shared_ptr<const Payload> payload_of(const eager::Tensor& tensor);
 
 }  // namespace taper::ir

@@ -1,5 +1,5 @@
-// Reads a graph from the text that the printer writes: tests, bug reports, and graphs written by
-// hand.
+// Reads a graph from the text that the printer writes. For tests, bug reports, and graphs written
+// by hand.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace taper::ir {
 
-/// `payloads` has the elements that the text names by digest. Printing the result gives the same
-/// text. Throws ExportError with the line, what was expected and what stands there.
+/// `payloads` holds the elements that the text names by digest. Printing the result gives the same
+/// text. Throws ExportError with the line, the expectation and the text that stands there.
 std::unique_ptr<Graph> parse(std::string_view text, const Payloads& payloads = {});
 
-/// An expression as `Dim::to_string` writes it; `symbol` gives the symbol of a name.
+/// An expression in the form of `Dim::to_string`. `symbol` gives the symbol of a name.
 Dim parse_dim(std::string_view text, const std::function<Dim(std::string_view)>& symbol);
 
 }  // namespace taper::ir

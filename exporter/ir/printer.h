@@ -22,17 +22,17 @@
 
 namespace taper::ir {
 
-/// Elements of constants and states by their digest, which stands in the text.
+/// The elements of constants and states, by the digest that stands in the text.
 using Payloads = std::map<std::string, std::shared_ptr<const Payload>>;
 
 std::string to_string(const Graph& graph);
 std::ostream& operator<<(std::ostream& out, const Graph& graph);
-/// One node's line, and its bodies.
+/// The line of a node, and its bodies.
 std::string to_string(const Node& node);
-/// "add.Tensor(%x, %y, 1)": what a node computes, without where it came from.
+/// What a node computes, without its source: "add.Tensor(%x, %y, 1)".
 std::string call_text(const Node& node);
 
-/// 16 hexadecimal digits over dtype, sizes and bytes.
+/// A checksum of dtype, sizes and bytes: 16 hexadecimal digits.
 std::string digest(const Payload& payload);
 Payloads payloads_of(const Graph& graph);
 

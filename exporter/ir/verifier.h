@@ -5,15 +5,16 @@
 
 namespace taper::ir {
 
-/// Checks that a graph is what every pass may rely on:
+/// Checks the rules of a graph, on which every pass relies:
 ///   - every value is computed before it is used, and knows its users
-///   - arguments are of the kinds that the operator's row says, and results have the types that its
-///   shape rule gives
+///   - the row of an operator decides the kinds of its arguments, and its shape rule the types of
+///   its
+///     results
 ///   - states are dense, of fixed sizes, and written with their dtype and sizes; outputs exist
 ///   - names are unique, and every symbol that occurs has one source
 ///
-/// Runs after each pass in debug builds. Throws ExportError with the node and what is wrong;
-/// `after` names the pass.
+/// Runs after each pass in debug builds. Throws ExportError with the node and the fault; `after`
+/// names the pass.
 void verify(const Graph& graph, std::string_view after = "");
 
 }  // namespace taper::ir

@@ -1,5 +1,5 @@
-// Which nodes of an f32 graph compute in halves, as far as the graph alone says it. Internal to
-// to_half.
+// Decides which nodes of an f32 graph compute in halves, as far as the graph alone decides it.
+// Internal to to_half.
 #pragma once
 #include <unordered_map>
 #include <unordered_set>
@@ -11,24 +11,24 @@ namespace taper::passes {
 
 inline bool is_view(const ir::Node& node) { return node.op->category == Category::view; }
 
-/// Each dimension is 1, or that of `to`.
+/// Whether each dimension is 1, or equal to that of `to`.
 bool broadcasts_to(const ir::Type& from, const ir::Type& to);
 
 class HalfPlan {
  public:
-  /// Looks at the whole graph, in which nothing is a half yet.
+  /// Looks at the whole graph before any value is a half.
   HalfPlan(const ir::Graph& graph, DType half, const target::KernelTable& kernels);
 
-  /// The types of a node's results if all its f32 tensors are halves; nullptr: there is no kernel
-  /// for that.
+  /// The types of a node's results if all its f32 tensors become halves; nullptr: there is no
+  /// kernel for that.
   const std::vector<ir::Type>* types_in_half(const ir::Node& node) const;
-  /// Powers, exponentials and sums leave the range or the precision of halves while their operands
-  /// do not. PyTorch's autocast computes them in f32, too.
+  /// Whether a node's results may leave the range or the precision of halves although its operands
+  /// do not: powers, exponentials and sums. PyTorch's autocast computes them in f32, too.
   static bool grows(const ir::Node& node);
-  /// What a node takes or replaces a part of; nullptr: of nothing. To cast all of that may be far
-  /// more work: a scan does so in each round.
+  /// The value from which a node takes a part, or in which it replaces one; nullptr: none. To cast
+  /// the whole value may be far more work: inside a scan, in each round.
   static const ir::Value* takes_part_of(const ir::Node& node);
-  /// Whether a node leads to integers, element by element, and to nothing else.
+  /// Whether integers are all that follows from a node, by elementwise nodes.
   bool leads_to_integers(const ir::Node& node) const { return to_integers_.contains(&node); }
   /// Whether all readers of a result read f32. The result is that of an elementwise node or a view.
   bool leads_to_f32(const ir::Node& node) const { return to_f32_.contains(&node); }

@@ -17,12 +17,12 @@ class HalfType {
 
   DType dtype() const { return dtype_; }
   float largest() const { return dtype_ == DType::f16 ? 65504.0f : 0x1.fep127f; }
-  /// Finite, and beyond the largest number.
+  /// Whether x is finite and beyond the largest number.
   bool is_too_large(float x) const;
-  /// Not zero, and rounded to zero.
+  /// Whether x is not zero and is rounded to zero.
   bool is_too_small(float x) const;
 
-  /// Elements of f32 rounded to nearest even; finite ones stay finite.
+  /// The elements of an f32 payload, rounded to nearest even. Finite elements stay finite.
   std::shared_ptr<const ir::Payload> convert(const ir::Payload& payload) const;
 
  private:

@@ -1,4 +1,4 @@
-// Patterns of calls: what a pass looks for, as one expression.
+// Patterns of calls: a pass says in one expression what it looks for.
 //
 //   const Variable conv, w;
 //   const Pattern norm = call<ops::_native_batch_norm_legit_no_training>(
@@ -6,8 +6,9 @@
 //                                                    arg<"transposed">(number(false))))));
 //   if (const auto found = find(norm, node)) fold((*found)[conv]->node, (*found)[w]);
 //
-// Arguments that are not named may be anything. A variable that stands several times is the same
-// value each time: a square is commutative<ops::mul_Tensor, "self", "other">(any(x), any(x)).
+// An argument that the pattern does not name may be anything. A variable that occurs several times
+// stands for the same value each time: a square is commutative<ops::mul_Tensor, "self",
+// "other">(any(x), any(x)).
 #pragma once
 #include <functional>
 #include <optional>
@@ -27,7 +28,7 @@ class Variable {
   Variable& operator=(const Variable&) = delete;
 };
 
-/// What variables stand for.
+/// The values that variables stand for.
 class Match {
  public:
   /// nullptr: an absent argument, or a variable of an alternative that was not taken.
@@ -49,7 +50,8 @@ Pattern absent_or(Pattern pattern);
 Pattern either(Pattern first, Pattern second);
 Pattern as(const Variable& variable, Pattern pattern);  ///< names what `pattern` matches
 
-/// The first result of a node whose call matches; the arguments that count, by position.
+/// Matches the first result of a node whose call fits. The pattern lists the arguments that matter,
+/// by position.
 Pattern result_of(const Operator& op, std::vector<std::pair<size_t, Pattern>> arguments);
 
 template <eager::Name name>
@@ -60,7 +62,7 @@ template <eager::Name name>
 NamedPattern<name> arg(Pattern pattern) {
   return {std::move(pattern)};
 }
-/// The first result of a call of `op`, whose row has these arguments.
+/// Matches the first result of a call of `op`. The patterns are for the arguments of these names.
 template <const Operator& op, eager::Name... names>
 Pattern call(NamedPattern<names>... arguments) {
   return result_of(op, {{ir::Call<op>::template position<names>, std::move(arguments.pattern)}...});
@@ -71,7 +73,7 @@ Pattern commutative(const Pattern& a, const Pattern& b) {
   return either(call<op>(arg<left>(a), arg<right>(b)), call<op>(arg<left>(b), arg<right>(a)));
 }
 
-/// What the variables stand for if the first result of `node` fits.
+/// The values of the variables, if the first result of `node` fits the pattern.
 std::optional<Match> find(const Pattern& pattern, const ir::Node& node);
 
 }  // namespace taper::passes::match

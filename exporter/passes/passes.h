@@ -1,4 +1,4 @@
-// Passes over ir::Graph, one a file, and the sequence in which an export runs them.
+// Passes over ir::Graph, each in its own file, and the order in which an export runs them.
 #pragma once
 #include <functional>
 #include <iosfwd>
@@ -18,7 +18,7 @@ struct Note {
   std::string text;  ///< "its weight is no constant"
 };
 
-/// What passes know beside the graph, and where they say what they did.
+/// What a pass may use besides the graph. It also collects the notes of passes.
 class PassContext {
  public:
   /// `dtype`: f16 or bf16, if the program is to compute in halves.
@@ -33,7 +33,7 @@ class PassContext {
 
   void did(const ir::Node& node, std::string what) { note(node, false, std::move(what)); }
   void declined(const ir::Node& node, std::string why) { note(node, true, std::move(why)); }
-  /// What was said since the last call.
+  /// The notes since the last call.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
 
  private:
@@ -43,13 +43,13 @@ class PassContext {
   std::vector<Note> notes_;
 };
 
-// Each edits the graph and returns how many nodes it removed or replaced; 0: nothing to do.
+// Each pass edits the graph and returns how many nodes it removed or replaced; 0: nothing to do.
 
 /// Removes nodes whose results nobody uses, and unused constants. Checks stay.
 int remove_dead_code(ir::Graph& graph, PassContext& context);
 
-/// Computes nodes whose arguments are all constants. Eager's kernels compute them, so the bits are
-/// those of the program. A result that is much larger than its arguments stays a node.
+/// Computes nodes whose arguments are all constants, with eager's kernels. So the bits are those of
+/// the program. A node whose result is much larger than its arguments stays.
 int fold_constants(ir::Graph& graph, PassContext& context);
 
 /// Keeps one of several calls of the same operator on the same arguments. This holds for all
@@ -57,8 +57,8 @@ int fold_constants(ir::Graph& graph, PassContext& context);
 int merge_common_subexpressions(ir::Graph& graph, PassContext& context);
 
 /// Rewrites conv → batch norm (inference, constants) as one convolution: w' = w * g / sqrt(var +
-/// eps) and b' = (b - mean) * g / sqrt(var + eps) + beta, computed in double. Approximate: rounds
-/// in another order.
+/// eps) and b' = (b - mean) * g / sqrt(var + eps) + beta, computed in double. Approximate, because
+/// it rounds in another order.
 int fold_batch_norm(ir::Graph& graph, PassContext& context);
 
 /// Replaces trees of f32 pointwise operators over equal sizes by one `taper::pointwise`
@@ -66,8 +66,9 @@ int fold_batch_norm(ir::Graph& graph, PassContext& context);
 /// element goes through the same functions.
 int fuse_pointwise(ir::Graph& graph, PassContext& context);
 
-/// Takes operators apart that the target has no kernel for: each becomes the operators of its
-/// decomposition, and so do these. Exact: eager computes such an operator by the same parts.
+/// Takes apart the operators that the target has no kernel for. Each becomes the operators of its
+/// decomposition, and so do these. Exact, because eager computes such an operator by the same
+/// parts.
 int decompose(ir::Graph& graph, PassContext& context);
 
 struct Pass {
@@ -81,9 +82,9 @@ struct Pass {
   int (*run)(ir::Graph& graph, PassContext& context);
 };
 
-/// What an export runs, in this order.
+/// The passes of an export, in this order.
 const std::vector<Pass>& all_passes();
-/// Each once.
+/// The names of the passes, each once.
 std::vector<std::string> pass_names();
 
 struct PassResult {
@@ -91,11 +92,11 @@ struct PassResult {
   int changes = 0;
   std::vector<Note> notes;
 };
-/// "after fold_batch_norm: 3 changes" and a line for each note, each behind '#'.
+/// Prints "after fold_batch_norm: 3 changes" and a line for each note. Each line begins with '#'.
 std::ostream& operator<<(std::ostream& out, const PassResult& result);
 
-/// Runs the passes that `context` asks for over a graph and the bodies in it. `after` sees the
-/// graph after each. Debug builds verify it then.
+/// Runs the passes that `context` asks for over a graph and its bodies. `after` gets the graph
+/// after each pass. Debug builds also verify it.
 using AfterPass = std::function<void(const PassResult&, const ir::Graph&)>;
 std::vector<PassResult> run_passes(ir::Graph& graph, PassContext& context,
                                    const AfterPass& after = {});

@@ -1,6 +1,6 @@
-// From an eager function to a graph. The function runs on tensors with symbolic sizes and no
-// elements, and every operator that it calls becomes a node, including those of backward() and of
-// the optimizer's step.
+// Traces an eager function to a graph. The function runs on tensors with symbolic sizes and without
+// elements. Every operator that it calls becomes a node, including those of backward() and of the
+// optimizer's step.
 #pragma once
 #include <functional>
 #include <memory>
@@ -18,7 +18,7 @@ struct InputSpec {
   eager::Dims sizes;
   DType dtype = DType::f32;
 };
-/// `input("images", {batch, 1, 28, 28})`
+/// Describes an input: `input("images", {batch, 1, 28, 28})`
 inline InputSpec input(std::string name, eager::Dims sizes, DType dtype = DType::f32) {
   return {std::move(name), std::move(sizes), dtype};
 }
@@ -42,9 +42,9 @@ std::unique_ptr<ir::Graph> trace(
     const std::vector<InputSpec>& inputs, const std::vector<std::string>& output_names = {},
     Location here = Location::current());
 
-/// Records the decomposition of a node's operator in front of the node. Returns what takes the
-/// place of each result; nullptr for one that is not computed. Throws EagerError, which names the
-/// line.
+/// Records the decomposition of a node's operator before the node. Returns the values that replace
+/// the node's results; nullptr for a result that is not computed. Throws EagerError, which names
+/// the line.
 std::vector<ir::Value*> trace_parts(ir::Graph& graph, const ir::Node& node);
 
 /// Turns states that none of the graphs writes into constants. A program maps constants from its

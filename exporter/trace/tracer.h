@@ -11,12 +11,12 @@
 
 namespace taper {
 
-/// Functionalizes while it records: a storage has one current value, a write gives it a new one,
-/// and a view that was taken before the write follows its chain again from the new value
-/// (eager/alias.h).
+/// Turns writes in place into new values while it records. A storage has one current value, and a
+/// write gives it a new one. A view that was taken before the write follows its chain again from
+/// the new value (eager/alias.h).
 ///
-/// The bodies of branches and loops are recorded by tracers of their own: what they use of the
-/// outside becomes an input.
+/// A tracer of its own records each body of a branch or loop. A tensor from outside that the body
+/// uses becomes an input of the body.
 class Tracer final : public eager::Recorder {
  public:
   explicit Tracer(ir::Graph& graph);
@@ -28,11 +28,11 @@ class Tracer final : public eager::Recorder {
   eager::Tensor add_input(const std::string& name, const eager::Dims& sizes, DType dtype);
   /// A tensor that stands for a value of the graph.
   eager::Tensor stand_for(ir::Value* value);
-  /// The graph's value of a tensor at this moment.
+  /// The value that a tensor has in the graph at this moment.
   ir::Value* value_of(const eager::Tensor& tensor, Location here);
   /// Records the writes to states. Call it once, at the end.
   void finish();
-  /// The last operator that was recorded: where errors without a place of their own happened.
+  /// The place of the last operator that was recorded. Errors without a place of their own name it.
   Location last() const { return last_; }
 
   std::vector<eager::Tensor> branch(const eager::Tensor& pred,
@@ -65,7 +65,7 @@ class Tracer final : public eager::Recorder {
     uint64_t generation = 0;     // counts writes
     bool written = false;
   };
-  /// What `TensorImpl::trace_value` points to.
+  /// The object that `TensorImpl::trace_value` points to.
   struct Seen {
     uint64_t tracer;  ///< its number: a later tracer may have its address
     ir::Value* value;
