@@ -1,11 +1,11 @@
-// Operators that PyTorch has under several names: files hold the name that the model called.
+// PyTorch has several names for some operators. Files hold the name that the model called.
 #pragma once
 #include "taper/exporter/importers/pt2/program.h"
 
 namespace taper::pt2 {
 
-/// Gives a call of "torch.ops.aten.arccos.default" the name, and the arguments' names, of the
-/// operator that it is another name of; leaves others alone.
+/// If a call uses another name of an operator ("torch.ops.aten.arccos.default"), gives the call the
+/// main name and the main names of the arguments. Leaves other calls alone.
 void resolve_alias(Node& node);
 
 }  // namespace taper::pt2

@@ -1,5 +1,5 @@
-// The container of an exported program: its three generations (torch 2.6–2.7, 2.8, 2.9 and later)
-// as one.
+// The container of an exported program. It hides the differences between its three generations
+// (torch 2.6–2.7, 2.8, 2.9 and later).
 #pragma once
 #include <map>
 #include <memory>
@@ -16,31 +16,31 @@ namespace taper::pt2 {
 
 class Archive {
  public:
-  /// Reads the directory of an archive in memory, which must outlive this, and finds out what it
-  /// holds; `name` stands in front of messages. Throws io::FileError for anything but an exported
-  /// program: it says what the file is instead, and what to do.
+  /// Reads the directory of an archive in memory, which must outlive this object. Messages begin
+  /// with `name`. Throws io::FileError for any file that is not an exported program; the message
+  /// says what the file is, and what to do.
   Archive(std::span<const std::byte> file, std::string name);
 
   /// The models in the archive, in alphabetical order.
   const std::vector<std::string>& models() const { return models_; }
-  /// The model asked for; for an empty name "model", or the only one. Throws io::FileError that
-  /// lists the models.
+  /// The model of this name. For an empty name: "model", or the only model. Throws io::FileError,
+  /// which lists the models.
   const std::string& choose(const std::string& model) const;
 
   std::string_view program_json(const std::string& model) const;
 
-  /// The file of `torch.save` with the arguments that the model was exported with; empty if the
+  /// The file of `torch.save` with the arguments that the model was exported with. Empty if the
   /// archive holds none.
   std::span<const std::byte> example_inputs(const std::string& model) const;
 
   /// A model's stored tensors by path: parameters, buffers, constants.
   class Payloads {
    public:
-    /// The tensor of a path, looked up among the weights or the constants first. Throws
-    /// io::FileError: there is none, its record is damaged, pickled or has no data, its dtype is
-    /// not known to Taper.
+    /// The tensor of a path. It is looked up among the weights or the constants first. Throws
+    /// io::FileError if there is none, if its record is damaged, pickled or without data, or if
+    /// Taper does not have its dtype.
     io::StoredTensor at(const std::string& path, bool constants_first) const;
-    /// A plain tensor inside of the tensor subclass of a path. Throws io::FileError.
+    /// A plain tensor inside the tensor subclass of a path. Throws io::FileError.
     io::StoredTensor inner(const std::string& path, const std::string& attribute) const;
 
    private:

@@ -1,4 +1,4 @@
-// Whether a program hangs together.
+// Whether the parts of a program fit each other.
 #pragma once
 #include <string>
 
@@ -6,8 +6,9 @@
 
 namespace taper::pt2 {
 
-/// Every name is defined once and before it is used, in subgraphs too; tensors have types; inputs
-/// and outputs fit the signature. Throws io::FileError, led by `file`, that says where not.
+/// Checks that every name is defined once and before it is used, in subgraphs too; that tensors
+/// have types; that inputs and outputs fit the signature. Throws io::FileError, which begins with
+/// `file` and says where the fault is.
 void check_program(const ExportedProgram& program, const std::string& file);
 
 }  // namespace taper::pt2

@@ -1,4 +1,4 @@
-// What the caller says of a program's dimensions (LoadOptions::dims), put in terms of its symbols.
+// Translates what the caller says about dimensions (LoadOptions::dims) to the program's symbols.
 #pragma once
 #include <map>
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace taper::pt2 {
 
-/// The symbol that an expression of PyTorch is: "s77" of "Symbol('s77', integer=True)"; nothing for
-/// other expressions.
+/// The symbol in an expression of PyTorch that is only a symbol: "s77" for "Symbol('s77',
+/// integer=True)". Nothing for other expressions.
 std::optional<std::string> symbol_in(std::string_view expression);
 
-/// Bounds of an expression over symbols that the program does not prove: the caller promises them.
+/// Bounds of an expression over symbols. The program does not prove them; the caller promises them.
 struct Promise {
   std::string text;  ///< "u0*x.0"
   std::map<std::string, std::string>
@@ -25,22 +25,23 @@ struct Promise {
 
 struct DimChoices {
   std::map<std::string, LoadOptions::DimOption> symbols;  ///< by PyTorch's name
-  /// What people read instead of PyTorch's name, for every symbol: the name that the caller gave,
-  /// else the first place of the size ("x.0"), else PyTorch's name.
+  /// The name of every symbol for people: the name that the caller gave, else the first place of
+  /// the size ("x.0"), else PyTorch's name.
   std::map<std::string, std::string> names;
   std::vector<Promise> promises;
   std::vector<std::string> unknown;  ///< keys that name nothing in this program
   std::vector<std::string> notes;    ///< what people should know of it
 };
 
-/// Dimension `dim` of an input as --dim takes it: "x.0". A number, `dim` -1, is its input: "n".
+/// Dimension `dim` of an input in the notation of --dim: "x.0". With `dim` -1, a number: its input,
+/// "n".
 std::string place_text(const std::string& input, int dim);
 
-/// The program's symbols, in the order of its inputs, then those that depend on data.
+/// The program's symbols: first those of the inputs, in order, then those that depend on data.
 std::vector<Dimension> dimensions_of(const ExportedProgram& program);
 
-/// Throws ExportError for bounds outside those of the program, for a place whose size is no symbol,
-/// and for two keys that contradict each other.
+/// Throws ExportError for bounds outside those of the program, for a place whose size is fixed or
+/// computed, and for two keys that contradict each other.
 DimChoices choose_dims(const ExportedProgram& program,
                        const std::map<std::string, LoadOptions::DimOption>& dims);
 

@@ -1,5 +1,5 @@
-// Runs an exported graph through eager, node by node: its results at once, or, inside a trace, a
-// graph of Taper's.
+// Runs an exported graph through eager, node by node. It computes results at once. Inside a trace,
+// it makes a graph of Taper's.
 #pragma once
 #include <map>
 #include <optional>
@@ -16,10 +16,10 @@
 
 namespace taper::pt2 {
 
-/// What a name in a graph stands for; an absent result is std::monostate.
+/// The value of a name in a graph. An absent result is std::monostate.
 using GraphValue = std::variant<std::monostate, eager::Tensor, Number>;
 
-/// Something in a graph that cannot be run, wherever it occurs.
+/// A part of a graph that cannot be run, with all its occurrences.
 struct Unsupported {
   std::string what;    ///< "aten::linalg_qr"
   std::string remedy;  ///< what to do about it; may be empty
@@ -28,42 +28,44 @@ struct Unsupported {
   std::string module;  ///< of the first node
   Location location;   ///< of the first node, in the user's model
 };
-/// Every operator and dtype of a graph and its subgraphs that has no counterpart, each once, in the
-/// order of occurrence.
+/// Every operator and dtype of a graph and its subgraphs that Taper does not have, each once, in
+/// the order of occurrence.
 std::vector<Unsupported> find_unsupported(const Graph& graph);
 
-/// What an operator calls an argument of a node. Its twin that writes in place names the first one
-/// `self`, the row may name it otherwise: dropout_(self, p, train) and dropout(input, p, train).
+/// The operator's name for an argument of a node. The in-place twin calls the first argument
+/// `self`, but the row may have another name: dropout_(self, p, train) and dropout(input, p,
+/// train).
 std::string_view parameter_name(const eager::Overload& overload, std::string_view given);
-/// Why an operator does not take an argument: "must be a list of tensors". Empty: it takes it, as
-/// far as that is known before a run.
+/// Why an operator does not take an argument: "must be a list of tensors". Empty if it takes the
+/// argument, as far as that is known before a run.
 std::string refusal_of(const Parameter& parameter, const Argument& argument);
 
-/// Whether an argument is a number, known or not.
+/// Whether an argument is a number, whether its value is known or not.
 bool is_number(const Argument& argument);
 
-/// What is said of symbols that data decides.
+/// What PyTorch and the caller say about symbols that data decides.
 struct Assumptions {
   std::map<std::string, ElementSymbol> elements;  ///< by PyTorch's name
   std::vector<Promise> promises;
 };
-/// Holds the promise to what it says: refuses a call that breaks it, or makes it a check of the
-/// program that is traced. Does nothing as long as a symbol of it is missing in `symbols`.
+/// Refuses a call that breaks the promise. In a trace, makes the promise a check of the program.
+/// Does nothing as long as one of its symbols is missing in `symbols`.
 void require(const Promise& promise, const std::map<std::string, Dim>& symbols);
 
 /// Runs a graph whose operators are all supported. One run at a time.
 class Executor {
  public:
-  /// `symbols` are those that are known, by PyTorch's names: of the inputs, or outside of a body.
+  /// `symbols` has the symbols that are known, by PyTorch's names: those of the inputs, or those
+  /// around a body.
   Executor(const Graph& graph, const Assumptions& assumptions, std::map<std::string, Dim> symbols)
       : graph_(graph), assumptions_(assumptions), symbols_(std::move(symbols)) {}
 
-  /// Sees each node's results.
+  /// Gets each node's results.
   using Observer = std::function<void(const Node&, const std::vector<GraphValue>&)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
-  /// `inputs` beside graph.inputs; gives what stands beside graph.outputs. Throws ExportError that
-  /// names the node.
+  /// `inputs` are the values of graph.inputs, in order. Returns the values of graph.outputs. Throws
+  /// ExportError, which names the node.
   std::vector<GraphValue> run(std::vector<GraphValue> inputs);
 
  private:
@@ -81,7 +83,7 @@ class Executor {
   const eager::Tensor& tensor(const TensorName& name) const;
   Number number(const Argument& argument) const;
   std::vector<GraphValue> values(const Argument& list) const;
-  /// A subgraph as a function, which needs this executor no more.
+  /// A subgraph as a function. The function does not need this executor any more.
   using Body = std::function<std::vector<GraphValue>(std::vector<GraphValue> inputs)>;
   Body body(const Argument& graph, bool follows_dtypes = false) const;
   std::vector<GraphValue> call_cond(const Node& node) const;
@@ -104,8 +106,8 @@ class Executor {
   std::map<std::string, Dim> symbols_;                ///< that are known so far, by PyTorch's names
   const std::string modules_ = eager::module_path();  ///< around the whole graph
   Observer observer_;
-  /// In an autocast region, whose graph holds no casts: floating arguments are brought to the dtype
-  /// that the graph says of the result.
+  /// Set in an autocast region, whose graph holds no casts: floating arguments are cast to the
+  /// dtype that the graph says for the result.
   bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
   bool goes_on_ = true;  ///< after a node that failed in a trace; not in bodies
@@ -113,14 +115,14 @@ class Executor {
   Memories copies_;  ///< the memory of what PyTorch could give as a view
 };
 
-/// "cond" and the others that `Executor` runs.
+/// Whether `Executor` runs this higher-order operator: "cond" and some others.
 bool is_supported_higher_order(std::string_view name);
-/// The call that stands in `with_effects(token, operator, arguments…)`: tokens put calls that do
-/// something besides in an order, and the nodes stand in it. Nothing if `node` is none of these.
+/// The call inside `with_effects(token, operator, arguments…)`. The tokens only put calls with side
+/// effects in order, and the nodes have that order already. Nothing if `node` is another call.
 std::optional<Node> effect_of(const Node& node);
 
-/// The line of the user's model that a node comes from, by its stack trace: the innermost frame
-/// outside PyTorch.
+/// The line of the user's model that a node comes from: the innermost frame of its stack trace that
+/// is outside PyTorch.
 Location location_of(const Node& node);
 
 }  // namespace taper::pt2

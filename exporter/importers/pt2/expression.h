@@ -1,4 +1,4 @@
-// Sizes as PyTorch writes them: SymPy's constructor form (`srepr`).
+// Reads size expressions in PyTorch's form, which is SymPy's constructor form (`srepr`):
 //
 //   Add(Mul(Integer(16), Symbol('s15', positive=True, integer=True)), Integer(16))
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace taper::pt2 {
 
-/// The integer that an expression stands for; `symbol` gives the value of a name. Assumptions
-/// (`positive=True`) are ignored. Throws ExportError for what is not an expression, is nested
-/// deeper than any that PyTorch writes, uses a function that has no integer result here (reals,
-/// comparisons), or overflows.
+/// The integer that an expression stands for. `symbol` gives the value of a name. Assumptions
+/// (`positive=True`) are ignored. Throws ExportError if the text is no expression, is nested deeper
+/// than any that PyTorch writes, uses a function without an integer result (reals, comparisons), or
+/// overflows.
 Dim parse_expression(std::string_view text, const std::function<Dim(const std::string&)>& symbol);
 
 }  // namespace taper::pt2

@@ -1,4 +1,5 @@
-// What PyTorch assumed about the sizes of a call when it exported a program: `guards_code`.
+// The assumptions that PyTorch made about the sizes of a call when it exported a program:
+// `guards_code`.
 #pragma once
 #include <functional>
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace taper::pt2 {
 
-/// The number that a guard's text means: extent `dim` of the tensor argument `input`, or the
-/// integer argument itself. Nothing: there is none.
+/// The number that a text in a guard means: extent `dim` of the tensor argument `input`, or,
+/// without `dim`, the integer argument itself. Nothing if there is none.
 using GuardNumber =
     std::function<std::optional<Dim>(const std::string& input, std::optional<int64_t> dim)>;
 
@@ -18,7 +19,7 @@ struct Guards {
   std::vector<Check> checks;        ///< but for those that the ranges of the symbols prove
   std::vector<std::string> unread;  ///< of other forms: alternatives, other functions
 };
-/// Guards as checks. Arguments inside of others are called as PyTorch calls them, "d_a":
+/// Reads guards as checks. An argument inside another one has PyTorch's name, "d_a":
 ///
 ///   L['d']['a'].size()[0] == (L['xs'][0].size()[0] // 2)
 Guards parse_guards(const std::vector<std::string>& guards, const GuardNumber& number);

@@ -1,4 +1,5 @@
-// Tensor subclasses, such as torchao's quantized weights: a graph reads the plain tensors inside.
+// Tensor subclasses, such as torchao's quantized weights. A graph reads the plain tensors inside
+// them.
 #pragma once
 #include <map>
 #include <string>
@@ -7,14 +8,14 @@
 
 namespace taper::pt2 {
 
-/// A plain tensor inside of a parameter or buffer.
+/// A plain tensor inside a parameter or buffer.
 struct InnerTensor {
   std::string path;       ///< of the parameter: "fc.weight"
   std::string attribute;  ///< "qdata"; "outer.inner" inside of a subclass that is inside
 };
 
-/// Makes inputs of what `access_subclass_inner_tensor` reads from weights: the graph then takes
-/// "fc.weight.qdata", and no such node is left. Gives the new inputs by their paths.
+/// Replaces nodes `access_subclass_inner_tensor` that read weights: each becomes an input, such as
+/// "fc.weight.qdata". Returns the new inputs by their paths.
 std::map<std::string, InnerTensor> take_out_inner_tensors(ExportedProgram& program);
 
 }  // namespace taper::pt2

@@ -1,4 +1,4 @@
-// JSON that says where it stands: "graph_module.graph.nodes[3].target: must be a text".
+// JSON whose errors say where they are: "graph_module.graph.nodes[3].target: must be a text".
 #pragma once
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -8,12 +8,14 @@
 
 namespace taper::pt2 {
 
-/// Parses a text. Texts under `dropped` keys are not kept. Throws io::FileError, led by `file`, for
-/// damage, keys that stand twice in an object, and nesting deeper than files of PyTorch have.
+/// Parses a text. Drops the texts under `dropped` keys. Throws io::FileError, which begins with
+/// `file`, for damage, for a key that an object has twice, and for deeper nesting than PyTorch's
+/// files have.
 nlohmann::json parse_json(std::string_view text, const std::string& file,
                           const std::vector<std::string_view>& dropped = {});
 
-/// A value on its path from the root. Not owning: lives on the stack while the value is read.
+/// A value, and the path to it from the root. It owns nothing and lives on the stack while the
+/// value is read.
 class Json {
  public:
   Json(const nlohmann::json& value, const std::string& file) : value_(value), file_(file) {}
@@ -36,7 +38,7 @@ class Json {
     for (auto m = value_.begin(); m != value_.end(); ++m)
       f(m.key(), Json(m.value(), *this, m.key().c_str(), 0));
   }
-  /// Calls f(tag, Json) for the one member of a union.
+  /// Calls f(tag, Json) for the only member of a union.
   template <class F>
   auto choice(F&& f) const {
     if (!value_.is_object() || value_.size() != 1)

@@ -1,5 +1,5 @@
-// Where tensors lie. PyTorch's results often keep the strides of their arguments, results here are
-// row-major: what looks at memory may find something else there.
+// The layout of tensors in memory. PyTorch's results often keep the strides of their arguments, but
+// Taper's results are row-major. So operators that look at memory may find other elements.
 #pragma once
 #include <memory>
 #include <set>
@@ -9,13 +9,13 @@
 
 namespace taper::pt2 {
 
-/// The memory that a tensor looks at, one for all views of a tensor.
+/// The memory that a tensor looks at. All views of a tensor have one memory.
 const std::shared_ptr<eager::Storage>& memory_of(const eager::Tensor& tensor);
-/// Memories, told apart also from others that come to lie where one of them was.
+/// A set of memories. It does not mistake new memory for old memory that had the same address.
 using Memories = std::set<std::weak_ptr<eager::Storage>, std::owner_less<>>;
 
-/// Throws ExportError if `tensor`, which the file records as `meta` under `name`, has other strides
-/// than PyTorch's. Strides that are no numbers are not compared.
+/// Throws ExportError if the strides of `tensor` differ from PyTorch's, which the file records in
+/// `meta` under `name`. Strides that are no numbers are not compared.
 void require_strides(const eager::Tensor& tensor, const std::string& name, const TensorMeta& meta);
 
 }  // namespace taper::pt2

@@ -1,4 +1,4 @@
-// What stands behind a `Model`.
+// The data of a `Model`.
 #pragma once
 #include <map>
 #include <set>

@@ -1,4 +1,4 @@
-// Which inputs of a program are written.
+// Finds the inputs that a program writes.
 #pragma once
 #include <set>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace taper::pt2 {
 
-/// The names of the user's inputs that a program changes: by its signature, or by operators that
-/// write one of them or a view of it.
+/// The names of the user's inputs that a program changes. Its signature names them, or an operator
+/// writes one of them or a view of one.
 std::set<std::string> written_inputs(const ExportedProgram& program);
 
 }  // namespace taper::pt2

@@ -1,4 +1,5 @@
-// Python's numbers in an exported graph: what `sym_size`, `item` and arithmetic on them give.
+// Python's numbers in an exported graph: the results of `sym_size`, `item` and arithmetic with
+// them.
 #pragma once
 #include <optional>
 #include <span>
@@ -8,10 +9,9 @@
 
 namespace taper::pt2 {
 
-/// An int, float or bool. Integers are `Dim`, so they can be sizes; a real is a quotient of two
-/// integers where it is one, so that `int(n / 2)` can be a size, too; a boolean may be a comparison
-/// that only a run will decide, so that it can be a check. Whatever else depends on the run is a
-/// 0-dim tensor.
+/// An int, float or bool. An integer is a `Dim`, so it can be a size. A real may be a quotient of
+/// two integers, so that `int(n / 2)` can be a size, too. A boolean may be a comparison that only a
+/// run decides, so it can be a check. Every other number that depends on the run is a 0-dim tensor.
 struct Number {
   Kind kind = Kind::integer;       ///< integer, real or boolean
   Dim numerator, denominator = 1;  ///< integer; boolean: 0 or 1; real: their quotient
@@ -26,27 +26,28 @@ struct Number {
   static Number of(eager::Tensor value);
   static Number of(Check condition);
 
-  /// i64, f64 or bool.
+  /// The dtype of a tensor of the number: i64, f64 or bool.
   DType dtype() const;
   bool is_dim() const { return !tensor.defined() && kind == Kind::integer; }
   bool is_known() const;
-  /// Of a number that is known.
+  /// The value; it must be known.
   Scalar value() const;
-  /// As a size or an index. Throws EagerError if only the run's elements tell it, or if it is no
-  /// integer.
+  /// The number as a size or an index. Throws EagerError if only the elements of a run tell it, or
+  /// if it is no integer.
   Dim dim() const;
-  /// As a 0-dim tensor of `dtype`.
+  /// The number as a 0-dim tensor of `dtype`.
   eager::Tensor as_tensor(DType dtype) const;
 };
 
-/// A function on numbers by its name in the graph: "_operator.add", "math.trunc", "torch.sym_max".
+/// A function on numbers that a graph calls by name: "_operator.add", "math.trunc",
+/// "torch.sym_max".
 using NumberFunction = Number (*)(std::span<const Number> operands);
 struct NamedNumberFunction {
   std::string_view name;
   int operands;
   NumberFunction run;
 };
-/// nullptr: there is none of this name.
+/// The function of this name; nullptr if there is none.
 const NamedNumberFunction* find_number_function(std::string_view name);
 
 }  // namespace taper::pt2

@@ -1,4 +1,4 @@
-// What a model calls its results: the keys of a dict that it returns.
+// The names of a model's results: the keys of a dict that it returns.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,9 +8,9 @@
 namespace taper::pt2 {
 
 /// A name for each result that the user's function returns, in the order of the program's outputs:
-/// "logits" of a dict, "past.0" of a tuple in it, fields of named tuples and dataclasses. Empty for
-/// a result under no key, such as an element of a plain tuple. Nothing if the file does not say
-/// how the results nest.
+/// "logits" for a dict, "past.0" for a tuple in it, fields of named tuples and dataclasses. The
+/// name is empty for a result under no key, such as an element of a plain tuple. The list is empty
+/// if the file does not say how the results nest.
 std::vector<std::string> output_names(const ExportedProgram& program);
 
 }  // namespace taper::pt2

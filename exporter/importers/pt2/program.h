@@ -1,5 +1,5 @@
-// What stands in a `.pt2` archive's JSON, as C++: PyTorch's export schema, major version 8 (torch
-// 2.6 to 2.15). Names are the schema's own (torch/_export/serde/schema.py).
+// The JSON of a `.pt2` archive as C++: PyTorch's export schema, major version 8 (torch 2.6 to
+// 2.15). Names are the schema's own (torch/_export/serde/schema.py).
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,10 +19,10 @@ struct Graph;
 /// An integer, or the text of an expression over symbols: "Add(Symbol('s0', …), Integer(1))".
 using SymInt = std::variant<int64_t, std::string>;
 
-/// A dtype by the schema's number, which may be one that Taper does not have.
+/// A dtype by its number in the schema. Taper may not have it.
 struct ScalarType {
   int number = 0;
-  /// Nothing for complex numbers, fp8 and unsigned integers of more than 8 bits.
+  /// Nothing for complex numbers, fp8 and unsigned integers wider than 8 bits.
   std::optional<DType> dtype() const;
   std::string name() const;  ///< "complex64"
   bool operator==(const ScalarType&) const = default;
@@ -60,7 +60,7 @@ struct OtherArgument {
   std::string tag;
 };
 
-/// `as_none` is std::monostate; numbers that are known, also those of SymIntArgument, are plain.
+/// `as_none` is std::monostate. A number that is known is a plain number, also in SymIntArgument.
 using Argument =
     std::variant<std::monostate, TensorName, std::vector<TensorName>, NumberName, int64_t,
                  std::vector<std::variant<int64_t, NumberName>>, double, std::vector<double>, bool,
@@ -68,7 +68,7 @@ using Argument =
                  Layout, Device, GraphArgument, OtherArgument>;
 using IntegerList = std::vector<std::variant<int64_t, NumberName>>;
 
-/// The first value that an argument names; "" if it names none.
+/// The first value that an argument names; "" if there is none.
 std::string name_of(const Argument& argument);
 
 struct NamedArgument {
@@ -85,7 +85,7 @@ struct Node {
   std::string module;       ///< path of the innermost module: "features.3.conv"
   std::string stack_trace;  ///< as Python prints it
 
-  /// The first result, for messages.
+  /// The first result and the target, for messages.
   std::string describe() const;
 };
 
@@ -93,7 +93,7 @@ struct Graph {
   std::vector<Argument> inputs, outputs;
   std::vector<Node> nodes;
   std::map<std::string, TensorMeta, std::less<>> tensor_values;
-  /// Integers, booleans and reals among the values: a number, or an expression's text.
+  /// The integers, booleans and reals among the values: a number, or the text of an expression.
   std::map<std::string, std::variant<int64_t, double, bool, std::string>, std::less<>> numbers;
 };
 
@@ -152,12 +152,13 @@ struct ExportedProgram {
   bool functional = false;  ///< after run_decompositions()
 };
 
-/// Reads the JSON of a model and checks that it hangs together: every name is defined once and
-/// before it is used, signatures are as long as the lists that they describe, tensors have types.
-/// `name` stands in front of messages. Throws io::FileError, which says where in the JSON.
+/// Reads the JSON of a model and checks that its parts fit each other: every name is defined once
+/// and before it is used, signatures are as long as the lists that they describe, tensors have
+/// types. Messages begin with `name`. Throws io::FileError, which says where in the JSON the fault
+/// is.
 ExportedProgram parse_program(std::string_view json, const std::string& name);
 
-/// A payload config: which record holds a tensor.
+/// A payload config: says which record holds a tensor.
 struct PayloadMeta {
   std::string path_name;
   bool use_pickle = false;

@@ -27,13 +27,13 @@
 namespace taper::pt2 {
 
 struct LoadOptions {
-  /// The model to load from an archive that holds several; empty: "model", or the only one.
+  /// The name of the model in an archive of several. Empty: "model", or the only one.
   std::string model;
   struct Bounds {
     int64_t minimum, maximum;
     bool operator==(const Bounds&) const = default;
   };
-  /// What is said of a dimension: its bounds, inside those of the program, its name, or both.
+  /// What you say about a dimension: its bounds, its name, or both.
   struct DimOption {
     std::optional<Bounds> bounds;
     std::string name;  ///< of the symbol; empty: the place, "x.0", or PyTorch's "u0" without one
@@ -89,11 +89,11 @@ using Observer = std::function<void(const Computed&)>;
 /// One model of an archive.
 class Model : public nn::Module {
  public:
-  /// Maps the file, checks it completely and uses the weights in place; a weight is copied only if
-  /// it is written. Throws io::FileError for a damaged file and for a file of another kind. Throws
+  /// Maps the file, checks all of it and uses the weights in place; a weight is copied only if it
+  /// is written. Throws io::FileError for a damaged file and for a file of another kind. Throws
   /// ExportError, which lists every operator and dtype that Taper does not have.
   static Model load(const std::filesystem::path& path, const LoadOptions& options = {});
-  /// The same from bytes in memory, which `owner` keeps alive. Messages begin with `name`.
+  /// The same for a file in memory, which `owner` keeps alive. Messages begin with `name`.
   static Model parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
                      const std::string& name, const LoadOptions& options = {});
   /// The models in an archive.
@@ -102,13 +102,13 @@ class Model : public nn::Module {
   /// All arguments in the order of the call, constants included.
   const std::vector<Input>& inputs() const;
   const std::vector<Output>& outputs() const;
-  /// The sizes that may change, as the file has them. Includes those that depend on data.
+  /// The sizes that may change, with the file's bounds. Sizes that depend on data are among them.
   std::vector<Dimension> dimensions() const;
   /// Keys of LoadOptions::dims that name nothing in this model.
   const std::vector<std::string>& unknown_dims() const;
-  /// What people should know about the import.
+  /// Notes about the import that people should know.
   const std::vector<std::string>& notes() const;
-  /// Assumptions of PyTorch about the sizes of a call that Taper does not understand and does not
+  /// PyTorch's assumptions about the sizes of a call that Taper does not understand and does not
   /// check, as Python expressions. A call that breaks one may give wrong results.
   const std::vector<std::string>& unread_guards() const;
   /// The version of torch that wrote the file: "2.15.0".
@@ -124,14 +124,13 @@ class Model : public nn::Module {
   std::vector<nn::Tensor> forward(const std::vector<nn::Tensor>& inputs,
                                   const Observer& observer = {});
 
-  /// The arguments that the model was exported with, as `forward` takes them; empty if the file
+  /// The arguments that the model was exported with, as `forward` takes them. Empty if the file
   /// does not hold them. Throws io::FileError if they cannot be read or do not fit the model.
   std::optional<std::vector<nn::Tensor>> example_inputs() const;
 
   /// The arguments of Exporter::method: the function to trace, its inputs and its outputs. Outputs
   /// that are None are left out. Inputs that the model writes are further outputs, in a trace and
-  /// outside.
-  /// `observer` as in `forward`.
+  /// outside. `observer` as in `forward`.
   std::function<std::vector<nn::Tensor>(const std::vector<nn::Tensor>&)> function(
       const Observer& observer = {});
   std::vector<taper::InputSpec> input_specs() const;

@@ -1,4 +1,5 @@
-// The symbols of a program's sizes: made from its ranges, bound by the inputs of a call.
+// The symbols in a program's sizes. The program's ranges bound them, and the inputs of a call give
+// them values.
 #pragma once
 #include <map>
 #include <string>
@@ -17,11 +18,11 @@ struct ElementSymbol {
 
 class Symbols {
  public:
-  /// `choices` go before the program's ranges and names.
+  /// `choices` override the program's ranges and names.
   Symbols(const ExportedProgram& program, const DimChoices& choices)
       : program_(program), choices_(choices) {}
 
-  /// A size with the program's own symbols. Throws ExportError.
+  /// A size of the program, as an expression over its symbols. Throws ExportError.
   Dim size(const SymInt& size);
   Dim expression(const std::string& text);
 
@@ -33,7 +34,8 @@ class Symbols {
   /// becomes `(x.0 - 1)//2`.
   void solve(std::vector<Input>& inputs);
 
-  /// The symbols of the inputs' sizes by PyTorch's name, in terms of the sizes that bind them.
+  /// The symbols of the inputs' sizes, by PyTorch's names. Each is an expression over the sizes
+  /// that a call binds.
   const std::map<std::string, Dim, std::less<>>& by_name() const { return symbols_; }
 
  private:

@@ -1,4 +1,4 @@
-// What the targets of nodes are called here.
+// Taper's names for the targets of nodes.
 #pragma once
 #include <optional>
 #include <string>
@@ -14,8 +14,8 @@ std::optional<std::string> operator_name(std::string_view target);
 /// "torch.ops.higher_order.cond" → "cond"; nothing for other kinds of targets.
 std::optional<std::string_view> higher_order_name(std::string_view target);
 
-/// An operator that runs: it has a kernel, a decomposition or a layout rule. `info` is nullptr if
-/// there is none.
+/// The operator, if it can run: it has a kernel, a decomposition, or is a view with a shape rule.
+/// Otherwise `info` is nullptr.
 eager::Overload find_runnable(std::string_view name);
 
 }  // namespace taper::pt2
