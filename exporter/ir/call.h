@@ -59,9 +59,9 @@ class Call {
   static constexpr size_t position = static_cast<size_t>(eager::position<op, name>());
 
   /// The argument `name`. The row decides its type:
-  ///   Tensor → Value*, nullptr if absent · a list → const vector& · Scalar → const Scalar*,
-  ///   nullptr if symbolic · an optional number, list or text → a pointer, nullptr if absent · any
-  ///   other → its value
+  ///   Tensor → Value*, nullptr if absent · a list → const vector& · any other → its value
+  ///   Scalar → const Scalar*, nullptr if symbolic
+  ///   an optional number, list or text → a pointer, nullptr if absent
   template <eager::Name name>
   decltype(auto) get() const {
     using T = typename decltype(internal::held<op, name>())::type;

@@ -7,9 +7,8 @@ namespace taper::ir {
 
 /// Checks the rules of a graph, on which every pass relies:
 ///   - every value is computed before it is used, and knows its users
-///   - the row of an operator decides the kinds of its arguments, and its shape rule the types of
-///   its
-///     results
+///   - arguments are of the kinds that the operator's row says
+///   - results have the types that its shape rule gives
 ///   - states are dense, of fixed sizes, and written with their dtype and sizes; outputs exist
 ///   - names are unique, and every symbol that occurs has one source
 ///

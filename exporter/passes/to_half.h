@@ -12,12 +12,10 @@ namespace taper::passes {
 ///
 /// Some values stay f32, because halves cannot hold them:
 ///   - values that follow only from integers and constants, until they meet the model's data:
-///   positions,
-///     masks, dequantized weights;
+///     positions, masks, dequantized weights;
 ///   - values that become integers: the arithmetic that quantizes;
 ///   - powers, exponentials and sums, until they meet data: norms;
-///   - results of a computation with a number beyond the range of the dtype, such as -3.4e38 or
-///   1e-12;
+///   - results of a computation with a number beyond the range of the dtype, such as 1e-12;
 ///   - 1-dim constants that f32 kernels read: biases, which are small.
 /// A finite number that does not fit becomes the largest finite number, never an infinity. An
 /// operator that takes or replaces a part of an f32 value does so in f32, and only the part is
