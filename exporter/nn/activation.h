@@ -1,4 +1,4 @@
-// Activations as modules, for Sequential. Each is the operator of its name.
+// Activations as modules, for Sequential. Each computes the operator of its name.
 #pragma once
 #include <string>
 
@@ -40,7 +40,7 @@ struct Softmax2d : Layer {
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
 };
 
-/// x · Φ(x), Φ the normal distribution function; or with "tanh" its usual approximation.
+/// x · Φ(x), where Φ is the normal distribution function. "tanh" takes its usual approximation.
 class GELU : public Layer {
  public:
   explicit GELU(std::string approximate = "none") : approximate_(std::move(approximate)) {}
@@ -60,7 +60,7 @@ class LeakyReLU : public Layer {
   double negative_slope_;
 };
 
-/// As LeakyReLU with a slope that is trained: one for all, or one for each channel (dimension 1).
+/// LeakyReLU with a trained slope: one for all, or one for each channel (dimension 1).
 class PReLU : public Layer {
  public:
   explicit PReLU(int64_t num_parameters = 1, double init = 0.25);
@@ -140,7 +140,7 @@ class Hardshrink : public Layer {
   double lambd_;
 };
 
-/// exp(x) normalised to sum 1 along `dim`.
+/// exp(x), scaled so that the sum along `dim` is 1.
 class Softmax : public Layer {
  public:
   explicit Softmax(int64_t dim) : dim_(dim) {}

@@ -16,12 +16,12 @@ struct MultiheadAttentionOptions {
 };
 
 struct AttentionArguments {
-  /// (batch, keys), or (keys) without a batch: bool, true = this key counts for nothing; or a
-  /// float that is added to the scores.
+  /// (batch, keys), or (keys) without a batch. bool: true = this key does not count. Float: added
+  /// to the scores.
   Tensor key_padding_mask = {};
   bool need_weights = true;  ///< false: only the output, by a faster way
-  /// (queries, keys) or (batch · heads, queries, keys): bool, true = not allowed; or a float that
-  /// is added to the scores.
+  /// (queries, keys) or (batch · heads, queries, keys). bool: true = not allowed. Float: added to
+  /// the scores.
   Tensor attn_mask = {};
   bool average_attn_weights = true;  ///< over the heads
 };
@@ -29,12 +29,12 @@ struct AttentionArguments {
 /// Vaswani et al., "Attention is all you need", 2017. With E = embed_dim, d = E / heads:
 ///   head_i = softmax(Q_i K_iᵀ / √d + masks) V_i,  Q = query W_qᵀ + b_q, K, V likewise
 ///   output = [head_1 … head_h] out_proj
-/// query (queries, batch, E), key (keys, batch, kdim), value (keys, batch, vdim); or without batch.
-/// Results: output like query; the weights (batch, queries, keys), or (batch, heads, queries, keys)
-/// where they are not averaged, or undefined.
-/// If kdim and vdim are E, in_proj_weight (3 E, E) holds the three projections. Otherwise they are
-/// q_proj_weight, k_proj_weight and v_proj_weight. Projections start as xavier_uniform, biases at
-/// 0, bias_k and bias_v as xavier_normal.
+/// Arguments: query (queries, batch, E), key (keys, batch, kdim), value (keys, batch, vdim); or all
+/// without batch. Results: the output, like query; and the weights (batch, queries, keys). Without
+/// averaging the weights are (batch, heads, queries, keys). They are undefined if they are not
+/// needed. If kdim and vdim are E, in_proj_weight (3 E, E) holds the three projections. Otherwise
+/// they are q_proj_weight, k_proj_weight and v_proj_weight. Initial values: xavier_uniform for
+/// projections, 0 for biases, xavier_normal for bias_k and bias_v.
 class MultiheadAttention : public Module {
  public:
   MultiheadAttention(int64_t embed_dim, int64_t num_heads, MultiheadAttentionOptions options = {},

@@ -8,14 +8,14 @@
 
 namespace taper::nn {
 
-/// Modules of one kind; a member of this type is listed as "blocks.0", "blocks.1", ….
+/// Modules of one kind. The elements of a member are called "blocks.0", "blocks.1", ….
 template <class M>
 using ModuleList = std::vector<M>;
 
 namespace internal {
 
-/// A user's module with `Tensor forward(Tensor)` as a Layer. Its members keep their paths: it adds
-/// no level of its own.
+/// Makes a Layer of a user's module with `Tensor forward(Tensor)`. The paths of its members stay
+/// the same.
 template <class M>
 class AsLayer : public Layer {
  public:
@@ -45,7 +45,7 @@ class Sequential : public Layer {
     (push_back(std::move(modules)), ...);
   }
 
-  /// Any module with `Tensor forward(Tensor)`.
+  /// Appends any module with `Tensor forward(Tensor)`.
   template <std::derived_from<Module> M>
   void push_back(M module) {
     if constexpr (std::derived_from<M, Layer>)

@@ -7,8 +7,8 @@
 
 namespace taper::nn {
 
-/// Rows around the input; or "same": as many as keep its extents (stride 1 only), or
-/// "valid": none.
+/// The number of elements of padding on each side; or a word: "same" keeps the extents (stride 1
+/// only), "valid" adds none.
 template <int n>
 struct Padding {
   Extents<n> extents = 0;
@@ -37,8 +37,8 @@ struct ConvOptions {
 ///   x (batch, in, size…) or (in, size…), weight (out, in / groups, kernel…), bias (out)
 ///     -> (batch, out, size…)
 ///   size = (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1, rounded down
-/// Weight and bias start even in ±1/√(in / groups · kernel). Throws EagerError if the channels are
-/// no multiple of groups, or "same" meets a stride.
+/// Initial weight and bias: uniform in ±1/√(in / groups · kernel). Throws EagerError if the
+/// channels are no multiple of groups, or if "same" has a stride.
 template <int n>
 class Conv : public Layer {
  public:
@@ -73,8 +73,8 @@ struct ConvTransposeOptions {
 /// The transpose of Conv as a linear map (its gradient):
 ///   x (batch, in, size…) or (in, size…), weight (in, out / groups, kernel…), bias (out)
 ///   size = (size - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1
-/// `output_size`, where given, is the size of the result; its output_padding follows from it.
-/// Weight and bias start even in ±1/√(out / groups · kernel).
+/// If `output_size` is given, it is the size of the result, and output_padding follows from it.
+/// Initial weight and bias: uniform in ±1/√(out / groups · kernel).
 template <int n>
 class ConvTranspose : public Layer {
  public:

@@ -1,11 +1,12 @@
-// Layers that change their input at random while training and do nothing in eval(). They draw from
+// Layers that change their input at random in training, and do nothing in eval(). They draw from
 // eager's default generator.
 #pragma once
 #include "taper/exporter/nn/module.h"
 
 namespace taper::nn {
 
-/// Zeroes each element with probability p and divides the others by 1 - p. Srivastava et al., 2014.
+/// Makes each element zero with probability p, and divides the others by 1 - p. Srivastava et al.,
+/// 2014.
 class Dropout : public Layer {
  public:
   /// Throws EagerError unless 0 <= p <= 1.
@@ -16,7 +17,7 @@ class Dropout : public Layer {
   double p_;
 };
 
-/// Zeroes whole channels: of (N, C, size…) or (C, size…) with n spatial dimensions.
+/// Makes whole channels zero, for (N, C, size…) or (C, size…) with n spatial dimensions.
 template <int n>
 class FeatureDropout : public Layer {
  public:
@@ -30,8 +31,8 @@ using Dropout1d = FeatureDropout<1>;
 using Dropout2d = FeatureDropout<2>;
 using Dropout3d = FeatureDropout<3>;
 
-/// Dropout that keeps mean 0 and variance 1: elements become -λα, then everything is scaled and
-/// shifted. Klambauer et al., "Self-normalizing neural networks", 2017.
+/// Dropout that keeps mean 0 and variance 1: dropped elements become -λα, then everything is scaled
+/// and shifted. Klambauer et al., "Self-normalizing neural networks", 2017.
 class AlphaDropout : public Layer {
  public:
   explicit AlphaDropout(double p = 0.5, Location here = Location::current());

@@ -6,17 +6,18 @@
 namespace taper::nn {
 
 struct EmbeddingOptions {
-  /// Its row starts at zero and gets no gradient; counted from the end if negative. Absent: none.
+  /// This row starts with zeros and gets no gradient. A negative index counts from the end. Absent:
+  /// no such row.
   std::optional<int64_t> padding_idx = std::nullopt;
   bool scale_grad_by_freq = false;  ///< divide each row's gradient by how often it occurs
-  /// Before a lookup, each row that is looked up and has a greater norm is scaled to this norm, in
+  /// Before a lookup, each row that is looked up and has a larger norm is scaled to this norm, in
   /// place.
   std::optional<double> max_norm = std::nullopt;
   double norm_type = 2;  ///< of that norm
 };
 
-/// Rows of a table: indices i64 (…) -> (…, dim). weight (count, dim) starts normal with
-/// deviation 1.
+/// Rows of a table: indices i64 (…) -> (…, dim). The initial weight (count, dim) is normal with
+/// standard deviation 1.
 class Embedding : public Layer {
  public:
   Embedding(int64_t num_embeddings, int64_t embedding_dim, EmbeddingOptions options = {},
@@ -40,9 +41,9 @@ struct EmbeddingBagOptions {
   double norm_type = 2;
 };
 
-/// The sum, mean or maximum of the rows of a bag of indices -> (bags, dim): indices (bags, length),
-/// or all of them one after the other with the `offsets` at which the bags begin.
-/// `per_sample_weights`: a factor for each index, with mode sum.
+/// The sum, mean or maximum of the rows that each bag of indices names: (bags, dim). The indices
+/// are (bags, length), or all bags one after the other, where `offsets` says where each begins.
+/// `per_sample_weights` is a factor for each index; mode sum only.
 class EmbeddingBag : public Module {
  public:
   EmbeddingBag(int64_t num_embeddings, int64_t embedding_dim, EmbeddingBagOptions options = {},

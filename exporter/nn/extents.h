@@ -7,7 +7,7 @@
 
 namespace taper::nn {
 
-/// One number for each of `n` spatial dimensions; one number alone stands for all: `.kernel_size =
+/// One number for each of `n` spatial dimensions. A single number stands for all: `.kernel_size =
 /// 5`, `.kernel_size = {3, 5}`.
 template <int n>
 struct Extents {

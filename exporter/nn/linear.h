@@ -12,7 +12,7 @@ struct LinearOptions {
 
 /// y = x · weightᵀ + bias
 ///   x (…, in), weight (out, in), bias (out) -> (…, out)
-/// Both start even in ±1/√in.
+/// Initial weight and bias: uniform in ±1/√in.
 class Linear : public Layer {
  public:
   Linear(int64_t in_features, int64_t out_features, LinearOptions options = {},
@@ -53,7 +53,7 @@ class Unflatten : public Layer {
 
 /// y_k = x1ᵀ weight_k x2 + bias_k
 ///   x1 (…, in1), x2 (…, in2), weight (out, in1, in2), bias (out) -> (…, out)
-/// Both start even in ±1/√in1.
+/// Initial weight and bias: uniform in ±1/√in1.
 class Bilinear : public Module {
  public:
   Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features,
@@ -64,8 +64,8 @@ class Bilinear : public Module {
   Tensor forward(const Tensor& input1, const Tensor& input2, Location here = Location::current());
 };
 
-/// The cosine of the angle between vectors along `dim`, of two inputs that broadcast. Norms below
-/// eps count as eps.
+/// The cosine of the angle between vectors along `dim`. The two inputs broadcast. A norm below eps
+/// counts as eps.
 class CosineSimilarity : public Module {
  public:
   explicit CosineSimilarity(int64_t dim = 1, double eps = 1e-8) : dim_(dim), eps_(eps) {}

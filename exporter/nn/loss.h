@@ -6,10 +6,10 @@
 
 namespace taper::nn {
 
-/// How the losses of the elements become the result: none, mean, sum.
+/// What the losses of the elements become: none leaves them, mean and sum combine them.
 using taper::Reduction;
 
-/// A module of an input and a target.
+/// A loss of an input and a target.
 class Loss : public Module {
  public:
   explicit Loss(Reduction reduction) : reduction_(reduction) {}
@@ -28,7 +28,7 @@ class Loss : public Module {
   Reduction reduction_;
 };
 
-/// A module of three tensors, such as two inputs and a target.
+/// A loss of three tensors, such as two inputs and a target.
 class LossOfThree : public Module {
  public:
   explicit LossOfThree(Reduction reduction) : reduction_(reduction) {}
@@ -72,8 +72,8 @@ struct CrossEntropyLossOptions {
   Reduction reduction = Reduction::mean;
   double label_smoothing = 0;  ///< the part of the target that is spread evenly over all classes
 };
-/// -log softmax(input)[target]: logits (N, C, size…) and classes i64 (N, size…), or probabilities
-/// (N, C, size…).
+/// -log softmax(input)[target]. The input is logits (N, C, size…). The target is classes i64 (N,
+/// size…), or probabilities (N, C, size…).
 class CrossEntropyLoss : public Loss {
  public:
   explicit CrossEntropyLoss(CrossEntropyLossOptions options = {})
@@ -96,7 +96,7 @@ struct NLLLossOptions {
   int64_t ignore_index = -100;
   Reduction reduction = Reduction::mean;
 };
-/// -input[target]: log probabilities (N, C, size…) and classes i64 (N, size…).
+/// -input[target]. The input is log probabilities (N, C, size…), the target classes i64 (N, size…).
 class NLLLoss : public Loss {
  public:
   explicit NLLLoss(NLLLossOptions options = {})
@@ -122,7 +122,7 @@ class SmoothL1Loss : public Loss {
   double beta_;
 };
 
-/// d = |input - target|: d² / 2 below delta, else delta (d - delta / 2).
+/// With d = |input - target|: d² / 2 where d < delta, else delta (d - delta / 2).
 class HuberLoss : public Loss {
  public:
   explicit HuberLoss(Reduction reduction = Reduction::mean, double delta = 1)
@@ -138,7 +138,7 @@ struct BCELossOptions {
   Tensor weight = {};  ///< broadcast over the elements
   Reduction reduction = Reduction::mean;
 };
-/// -(t log x + (1 - t) log(1 - x)) of probabilities x; the logarithms are at least -100.
+/// -(t log x + (1 - t) log(1 - x)), where x are probabilities. The logarithms are at least -100.
 class BCELoss : public Loss {
  public:
   explicit BCELoss(BCELossOptions options = {}) : Loss(options.reduction), weight(options.weight) {}
@@ -153,7 +153,7 @@ struct BCEWithLogitsLossOptions {
   Tensor pos_weight = {};  ///< multiplies the loss of positive targets
   Reduction reduction = Reduction::mean;
 };
-/// The same of sigmoid(input), computed without overflow.
+/// BCELoss of sigmoid(input), computed without overflow.
 class BCEWithLogitsLoss : public Loss {
  public:
   explicit BCEWithLogitsLoss(BCEWithLogitsLossOptions options = {})
@@ -170,7 +170,7 @@ struct KLDivLossOptions {
   bool batch_mean = false;  ///< the sum divided by the extent of dimension 0, whatever `reduction`
                             ///< says: the divergence proper
 };
-/// t (log t - input) of log probabilities.
+/// t (log t - input), where the input is log probabilities.
 class KLDivLoss : public Loss {
  public:
   explicit KLDivLoss(KLDivLossOptions options = {})
@@ -205,8 +205,8 @@ struct GaussianNLLLossOptions {
   double eps = 1e-6;  ///< smaller variances count as this
   Reduction reduction = Reduction::mean;
 };
-/// (log var + (input - target)² / var) / 2 of input, target and var; var has the input's shape,
-/// or 1 as its last extent, or lacks the last dimension. Its gradient is that without eps.
+/// (log var + (input - target)² / var) / 2. var has the input's shape, or 1 as its last extent, or
+/// lacks the last dimension. eps does not enter the gradient.
 class GaussianNLLLoss : public LossOfThree {
  public:
   explicit GaussianNLLLoss(GaussianNLLLossOptions options = {})
@@ -222,7 +222,7 @@ struct MultiLabelSoftMarginLossOptions {
   Tensor weight = {};  ///< (C), one for each class
   Reduction reduction = Reduction::mean;
 };
-/// The mean over the classes of BCEWithLogits: logits and targets 0 or 1, (N, C) or (C).
+/// The mean of BCEWithLogits over the classes. Logits and targets (0 or 1) are (N, C) or (C).
 class MultiLabelSoftMarginLoss : public Loss {
  public:
   explicit MultiLabelSoftMarginLoss(MultiLabelSoftMarginLossOptions options = {})
@@ -233,7 +233,7 @@ class MultiLabelSoftMarginLoss : public Loss {
                  Location here = Location::current()) override;
 };
 
-/// For targets 1 and -1: x, or max(0, margin - x).
+/// x where the target is 1, and max(0, margin - x) where it is -1.
 class HingeEmbeddingLoss : public Loss {
  public:
   explicit HingeEmbeddingLoss(double margin = 1, Reduction reduction = Reduction::mean)
@@ -245,7 +245,8 @@ class HingeEmbeddingLoss : public Loss {
   double margin_;
 };
 
-/// For targets 1 and -1, of two batches of vectors: 1 - cos, or max(0, cos - margin).
+/// Of two batches of vectors: 1 - cos where the target is 1, and max(0, cos - margin) where it is
+/// -1.
 class CosineEmbeddingLoss : public LossOfThree {
  public:
   explicit CosineEmbeddingLoss(double margin = 0, Reduction reduction = Reduction::mean)
@@ -257,7 +258,7 @@ class CosineEmbeddingLoss : public LossOfThree {
   double margin_;
 };
 
-/// max(0, margin - t (x1 - x2)) for targets 1 and -1.
+/// max(0, margin - t (x1 - x2)), where targets are 1 and -1.
 class MarginRankingLoss : public LossOfThree {
  public:
   explicit MarginRankingLoss(double margin = 0, Reduction reduction = Reduction::mean)
@@ -294,7 +295,8 @@ struct MultiMarginLossOptions {
   Tensor weight = {};  ///< (C), one for each class
   Reduction reduction = Reduction::mean;
 };
-/// Σ max(0, margin - x_target + x_c)^p / C over the other classes c: (N, C) and classes i64 (N).
+/// Σ max(0, margin - x_target + x_c)^p / C over the classes c other than the target. Input (N, C),
+/// target i64 (N).
 class MultiMarginLoss : public Loss {
  public:
   explicit MultiMarginLoss(MultiMarginLossOptions options = {})
@@ -313,14 +315,15 @@ struct CTCLossOptions {
   Reduction reduction = Reduction::mean;
   bool zero_infinity = false;  ///< targets that are too long for their input count as zero
 };
-/// Graves et al., "Connectionist temporal classification", 2006; arguments as eager::ctc_loss.
+/// Graves et al., "Connectionist temporal classification", 2006. The arguments are those of
+/// eager::ctc_loss.
 class CTCLoss : public Module {
  public:
   explicit CTCLoss(CTCLossOptions options = {}) : options_(options) {}
   TAPER_MODULE()
   Tensor forward(const Tensor& log_probs, const Tensor& targets, const Ints& input_lengths,
                  const Ints& target_lengths, Location here = Location::current());
-  /// Lengths in tensors are read: not while tracing.
+  /// Reads the lengths from tensors, so it cannot be traced.
   Tensor forward(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
                  const Tensor& target_lengths, Location here = Location::current());
 

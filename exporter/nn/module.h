@@ -27,11 +27,11 @@ using eager::Ints;
 using eager::NamedTensors;
 using eager::Tensor;
 
-/// A tensor that training changes. A module's member of type `Tensor` is a buffer instead: state
-/// that is saved but not trained.
+/// A tensor that training changes. A member of type `Tensor` is a buffer instead: it is saved but
+/// not trained.
 struct Parameter : Tensor {
   Parameter() = default;
-  /// Wants a gradient from now on.
+  /// The parameter wants a gradient from now on.
   Parameter(const Tensor& value, Location here = Location::current()) : Tensor(value) {
     set_requires_grad(true, here);
   }
@@ -55,8 +55,8 @@ class Module {
   Module& operator=(const Module&) = default;
   virtual ~Module() = default;
 
-  /// Shows the members to `members`, each with its name. TAPER_MODULE writes this function. Write
-  /// it yourself if members are made at run time.
+  /// Passes each member and its name to `members`. TAPER_MODULE writes this function. Write it
+  /// yourself if members are made at run time.
   virtual void visit_members(Members& members);
 
   /// This module's parameters and those of the modules in it, in the order of TAPER_MODULE, each
@@ -116,15 +116,15 @@ class Members {
  public:
   virtual ~Members() = default;
 
-  /// TAPER_MODULE expands to a call of this: the names as written in the source, separated by
-  /// commas, and the members.
+  /// TAPER_MODULE expands to a call of this function: the names as they stand in the source,
+  /// separated by commas, and the members.
   template <class... M>
   void all([[maybe_unused]] std::string_view names, M&... members) {
     (add(next(names), members), ...);
   }
 
-  /// A parameter, a buffer (undefined ones do not count), a module, a pointer to a module, or a
-  /// std::vector of any of these, whose elements are called "blocks.0", "blocks.1".
+  /// Adds a parameter, a buffer (an undefined one is left out), a module, a pointer to a module, or
+  /// a std::vector of any of these. The elements of a vector are called "blocks.0", "blocks.1".
   template <class M>
   void add(const std::string& name, M& member) {
     if constexpr (std::is_base_of_v<Module, M>)
@@ -159,7 +159,7 @@ class Members {
 
 namespace internal {
 
-/// The last data member of a class with TAPER_MODULE: names the members that stand above it.
+/// The last data member of a class with TAPER_MODULE. It names the members above it.
 struct Naming {
   template <class M>
   explicit Naming(M* module) {
@@ -167,7 +167,7 @@ struct Naming {
   }
 };
 
-/// forward(…) under the module's name.
+/// Calls forward(…) under the module's name.
 template <class M, class... A>
 auto run(M& module, A&&... arguments) {
   eager::ModuleScope scope(module.name());

@@ -7,8 +7,8 @@ namespace taper::nn {
 
 struct BatchNormOptions {
   double eps = 1e-5;
-  /// How much of a new batch enters the running statistics. Absent: their plain average over all
-  /// batches.
+  /// The share of a new batch in the running statistics. Absent: they are the plain average over
+  /// all batches.
   std::optional<double> momentum = 0.1;
   bool affine = true;               ///< with weight and bias
   bool track_running_stats = true;  ///< without: a batch's own statistics also in eval()
@@ -16,9 +16,9 @@ struct BatchNormOptions {
 
 /// y = (x - mean) / √(variance + eps) · weight + bias, for each channel (dimension 1):
 ///   x (N, C) or (N, C, size…) -> the same shape
-/// While training, mean and (biased) variance are those of the batch. They also update the running
-/// statistics, with the unbiased variance. eval() uses the running statistics. At the start weight
-/// is 1, bias 0, running_mean 0, running_var 1.
+/// In training, mean and (biased) variance are those of the batch. They also update the running
+/// statistics, with the unbiased variance. eval() uses the running statistics. Initial values:
+/// weight 1, bias 0, running_mean 0, running_var 1.
 class BatchNorm : public Layer {
  public:
   Parameter weight, bias;                                 ///< (C)
@@ -38,19 +38,19 @@ class BatchNorm : public Layer {
   const char* class_name_;
 };
 
-/// Of (N, C) or (N, C, L).
+/// For (N, C) or (N, C, L).
 struct BatchNorm1d : BatchNorm {
   explicit BatchNorm1d(int64_t num_features, BatchNormOptions options = {},
                        Location here = Location::current())
       : BatchNorm(num_features, options, 2, 3, "BatchNorm1d", here) {}
 };
-/// Of (N, C, H, W).
+/// For (N, C, H, W).
 struct BatchNorm2d : BatchNorm {
   explicit BatchNorm2d(int64_t num_features, BatchNormOptions options = {},
                        Location here = Location::current())
       : BatchNorm(num_features, options, 4, 4, "BatchNorm2d", here) {}
 };
-/// Of (N, C, D, H, W).
+/// For (N, C, D, H, W).
 struct BatchNorm3d : BatchNorm {
   explicit BatchNorm3d(int64_t num_features, BatchNormOptions options = {},
                        Location here = Location::current())
@@ -63,8 +63,8 @@ struct LayerNormOptions {
   bool bias = true;
 };
 
-/// Normalises over the last dimensions, whose extents are `normalized_shape`, then weight and bias
-/// of that shape.
+/// Normalises over the last dimensions, whose extents are `normalized_shape`. weight and bias have
+/// that shape.
 class LayerNorm : public Layer {
  public:
   explicit LayerNorm(Ints normalized_shape, LayerNormOptions options = {},
@@ -87,7 +87,7 @@ struct GroupNormOptions {
   bool affine = true;
 };
 
-/// Normalises each of `num_groups` groups of neighbouring channels of an example: x (N, C, size…)
+/// Normalises each of `num_groups` groups of neighbouring channels of each example: x (N, C, size…)
 /// -> the same shape.
 class GroupNorm : public Layer {
  public:
@@ -134,8 +134,8 @@ struct InstanceNormOptions {
   bool track_running_stats = false;  ///< with running statistics, which eval() then uses
 };
 
-/// A batch norm of each example alone: x (N, C, size…) or (C, size…) -> the same shape. The
-/// averages over the batch update the running statistics. Ulyanov et al., "Instance
+/// Normalises each example as a batch of its own: x (N, C, size…) or (C, size…) -> the same shape.
+/// The averages over the batch update the running statistics. Ulyanov et al., "Instance
 /// normalization: the missing ingredient for fast stylization", 2016.
 class InstanceNorm : public Layer {
  public:
@@ -168,8 +168,8 @@ struct InstanceNorm3d : InstanceNorm {
       : InstanceNorm(num_features, options, 3, here) {}
 };
 
-/// y_c = x_c (k + alpha / size · Σ x²)^-beta, the sum over `size` neighbouring channels: x (N, C,
-/// size…) with at least one size. Krizhevsky et al., "ImageNet classification …", 2012.
+/// y_c = x_c (k + alpha / size · Σ x²)^-beta. The sum goes over `size` neighbouring channels. x is
+/// (N, C, size…) with at least one size. Krizhevsky et al., "ImageNet classification …", 2012.
 class LocalResponseNorm : public Layer {
  public:
   explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1,

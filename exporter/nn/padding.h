@@ -1,5 +1,5 @@
-// Elements around the last n dimensions, as layers. `padding`: one number for all sides, or pairs
-// (before, after) from the last dimension on; negative ones crop.
+// Layers that pad the last n dimensions. `padding` is one number for all sides, or pairs (before,
+// after) from the last dimension on. Negative numbers crop.
 #pragma once
 #include <array>
 #include <concepts>
@@ -16,7 +16,7 @@ enum class PaddingMode {
   circular    ///< what leaves at one end comes back at the other
 };
 
-/// What eager::pad calls it.
+/// The mode's name for eager::pad.
 const char* word(PaddingMode mode);
 
 /// One number, or two for each dimension.
@@ -32,7 +32,7 @@ struct Sides {
   requires(sizeof...(T) == 2 * n) Sides(T... each) : values{static_cast<int64_t>(each)...} {}
 };
 
-/// A layer that pads by one of the modes; `value` where the mode is zeros.
+/// A layer that pads in one of the modes. `value` is for the mode zeros.
 template <int n>
 class Pad : public Layer {
  public:

@@ -17,14 +17,14 @@ struct MaxPoolOptions {
   bool ceil_mode = false;  ///< round the number of windows up
 };
 
-/// The greatest element of each window.
+/// The largest element of each window.
 template <int n>
 class MaxPool : public Layer {
  public:
   explicit MaxPool(MaxPoolOptions<n> options) : options_(options) {}
   explicit MaxPool(int64_t kernel_size) : options_{.kernel_size = kernel_size} {}
   Tensor forward(const Tensor& input, Location here = Location::current()) override;
-  /// Also where each maximum lies in its plane, i64: what MaxUnpool takes.
+  /// The same, and the position of each maximum in its plane, i64, for MaxUnpool.
   std::pair<Tensor, Tensor> with_indices(const Tensor& input, Location here = Location::current());
 
  private:
@@ -65,7 +65,7 @@ using AvgPool1d = AvgPool<1>;
 using AvgPool2d = AvgPool<2>;
 using AvgPool3d = AvgPool<3>;
 
-/// The sizes that an adaptive pooling gives; an absent one keeps the input's. `3` stands for all.
+/// The output sizes of an adaptive pooling. An absent size keeps the input's. `3` stands for all.
 template <int n>
 class AdaptivePool : public Layer {
  public:
@@ -82,7 +82,7 @@ class AdaptivePool : public Layer {
   std::array<std::optional<int64_t>, n> sizes_;
 };
 
-/// The means of windows that are chosen so that the output size comes out.
+/// The means of windows that are chosen to give the output size.
 template <int n>
 class AdaptiveAvgPool : public AdaptivePool<n> {
  public:
@@ -93,7 +93,7 @@ using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
 using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
 using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
 
-/// The greatest elements of such windows.
+/// The largest elements of such windows.
 template <int n>
 class AdaptiveMaxPool : public AdaptivePool<n> {
  public:
@@ -104,7 +104,7 @@ using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
 using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
 using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
 
-/// (Σ x^p)^(1/p) over each window; 0 where the sum is not positive.
+/// (Σ x^p)^(1/p) over each window, and 0 where the sum is not positive.
 template <int n>
 class LPPool : public Layer {
  public:
@@ -123,8 +123,8 @@ using LPPool1d = LPPool<1>;
 using LPPool2d = LPPool<2>;
 using LPPool3d = LPPool<3>;
 
-/// Zeros, and each element of the input where MaxPool::with_indices found it. Without
-/// `output_size`: (size - 1) stride - 2 padding + kernel_size.
+/// Each element of the input at the position where MaxPool::with_indices found it, and zeros
+/// elsewhere. Without `output_size`: (size - 1) stride - 2 padding + kernel_size.
 template <int n>
 class MaxUnpool : public Module {
  public:

@@ -1,6 +1,7 @@
 // Recurrent layers and their cells. The parameters have PyTorch's names: weight_ih_l0,
 // weight_hh_l0, bias_ih_l0, bias_hh_l0, with _l1 in the next layer and _reverse in the other
-// direction; of cells weight_ih, weight_hh, bias_ih, bias_hh. All start even in ±1/√hidden_size.
+// direction. Those of cells are weight_ih, weight_hh, bias_ih, bias_hh. Initial values: uniform in
+// ±1/√hidden_size.
 #pragma once
 #include <tuple>
 #include <vector>
@@ -17,10 +18,10 @@ struct RecurrentOptions {
   bool bidirectional = false;  ///< a second direction, whose outputs stand behind the first one's
 };
 
-/// What RNN, LSTM and GRU share. With D = 1 or 2 directions and H = hidden_size:
+/// The common part of RNN, LSTM and GRU. With D = 1 or 2 directions and H = hidden_size:
 ///   input   (time, batch, in), or (batch, time, in) with batch_first, or (time, in)
-///   states  (layers · D, batch, H), or (layers · D, H) beside (time, in); absent: zeros
-///   output  the last layer's, (time, batch, D · H) or as the input
+///   states  (layers · D, batch, H), or (layers · D, H) for an input (time, in); absent: zeros
+///   output  the last layer's, (time, batch, D · H) or in the order of the input
 class Recurrent : public Module {
  public:
   void visit_members(Members& members) override;
@@ -113,8 +114,8 @@ class GRU : public Recurrent {
   }
 };
 
-/// What the cells share: one step of one layer. input (batch, in) or (in), states (batch, H) or
-/// (H), zeros if absent.
+/// The common part of the cells: one step of one layer. input (batch, in) or (in), states (batch,
+/// H) or (H), zeros if absent.
 class RecurrentCell : public Module {
  public:
   Parameter weight_ih, weight_hh, bias_ih, bias_hh;  ///< the biases: undefined without
@@ -148,7 +149,7 @@ class RNNCell : public RecurrentCell {
   bool relu_;
 };
 
-/// Gives h and c.
+/// Returns h and c.
 class LSTMCell : public RecurrentCell {
  public:
   LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true,

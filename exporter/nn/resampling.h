@@ -9,7 +9,7 @@
 
 namespace taper::nn {
 
-/// (…, C r², H, W) -> (…, C, H r, W r): r² channels become the elements of a square. Shi et al.,
+/// (…, C r², H, W) -> (…, C, H r, W r): r² channels become a square of elements. Shi et al.,
 /// "Real-time single image and video super-resolution …", 2016.
 class PixelShuffle : public Layer {
  public:
@@ -20,7 +20,7 @@ class PixelShuffle : public Layer {
   int64_t factor_;
 };
 
-/// Its inverse.
+/// The inverse of PixelShuffle.
 class PixelUnshuffle : public Layer {
  public:
   explicit PixelUnshuffle(int64_t downscale_factor) : factor_(downscale_factor) {}
@@ -30,7 +30,7 @@ class PixelUnshuffle : public Layer {
   int64_t factor_;
 };
 
-/// Channels (groups, rest) become (rest, groups).
+/// Sees channels as (groups, rest) and exchanges them to (rest, groups).
 class ChannelShuffle : public Layer {
  public:
   explicit ChannelShuffle(int64_t groups) : groups_(groups) {}
@@ -47,7 +47,7 @@ struct UpsampleOptions {
   std::string mode = "nearest";
   bool align_corners = false;
 };
-/// (N, C, size…) at another resolution, as eager::interpolate.
+/// (N, C, size…) at another resolution; see eager::interpolate.
 class Upsample : public Layer {
  public:
   explicit Upsample(UpsampleOptions options, Location here = Location::current());
@@ -75,7 +75,7 @@ class Unfold : public Layer {
   WindowOptions options_;
 };
 
-/// Such columns added up in an image of `output_size`.
+/// The sum of such columns in an image of `output_size`.
 class Fold : public Layer {
  public:
   Fold(Extents<2> output_size, Extents<2> kernel_size, WindowOptions options = {})

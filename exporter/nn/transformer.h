@@ -27,7 +27,8 @@ struct DecoderMasks {
   Tensor tgt_mask = {}, memory_mask = {}, tgt_key_padding_mask = {}, memory_key_padding_mask = {};
 };
 
-/// Self-attention, then linear2(activation(linear1(x))), each added to its input and normalised.
+/// Self-attention, then linear2(activation(linear1(x))). Each result is added to its input and
+/// normalised.
 class TransformerEncoderLayer : public Module {
  public:
   TransformerEncoderLayer(int64_t d_model, int64_t nhead, TransformerLayerOptions options = {},
@@ -64,7 +65,7 @@ class TransformerDecoderLayer : public Module {
   TransformerLayerOptions options_;
 };
 
-/// `num_layers` encoder layers and, if `final_norm`, a LayerNorm behind them.
+/// `num_layers` encoder layers, followed by a LayerNorm if `final_norm`.
 class TransformerEncoder : public Module {
  public:
   TransformerEncoder(int64_t d_model, int64_t nhead, int64_t num_layers,
@@ -96,7 +97,7 @@ struct TransformerOptions {
   TransformerLayerOptions layer = {};
 };
 
-/// Encoder and decoder, each with a final norm. Weights start as xavier_uniform.
+/// Encoder and decoder, each with a final norm. Initial weights: xavier_uniform.
 class Transformer : public Module {
  public:
   explicit Transformer(TransformerOptions options = {}, Location here = Location::current());

@@ -37,7 +37,7 @@ class Adam : public WithBetas<AdamOptions, AdamState> {
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
-  /// Of a group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ).
+  /// The factors of a group in this step: 1 - β₁ᵗ and √(1 - β₂ᵗ).
   struct Corrections {
     Tensor mean, root;
   };
@@ -54,8 +54,8 @@ struct AdamWOptions {
   bool maximize = false;
 };
 
-/// Loshchilov and Hutter, "Decoupled weight decay regularization", 2019: Adam whose weight decay
-/// does not enter the moments, p = p - lr · weight_decay · p before the step.
+/// Loshchilov and Hutter, "Decoupled weight decay regularization", 2019: Adam, but weight decay
+/// does not enter the moments. Before the step, p = p - lr · weight_decay · p.
 class AdamW : public Adam {
  public:
   explicit AdamW(const std::vector<Tensor>& parameters, AdamWOptions options = {},

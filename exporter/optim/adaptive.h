@@ -91,7 +91,7 @@ class Adadelta : public PerParameter<AdadeltaOptions, AdadeltaState> {
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 };
 
-/// The running means of g and g² of the optimizers around Adam.
+/// The running means of g and g² of Adam's relatives.
 struct Moments {
   Tensor mean, square;
 };
@@ -144,7 +144,7 @@ class NAdam : public PerParameter<NAdamOptions, Moments> {
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
-  /// Of a group in this step: 1 - β₂ᵗ, and the factors of g and m.
+  /// The factors of a group in this step: 1 - β₂ᵗ, and those of g and m.
   struct Factors {
     Tensor correction, gradient, mean;
   };
@@ -178,7 +178,7 @@ class RAdam : public PerParameter<RAdamOptions, Moments> {
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
-  /// Of a group in this step: 1 - β₁ᵗ, r √(1 - β₂ᵗ), and whether ρ > 5.
+  /// The numbers of a group in this step: 1 - β₁ᵗ, r √(1 - β₂ᵗ), and whether ρ > 5.
   struct Factors {
     Tensor correction, rectified, is_rectified;
   };

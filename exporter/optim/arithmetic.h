@@ -35,8 +35,8 @@ inline void shrink(Tensor& parameter, const Tensor& lr, double weight_decay) {
   if (weight_decay != 0) parameter.mul_(lr * -weight_decay + 1.0);
 }
 
-/// The gradient as Adam and its kin use it, decayed, after the means of it and of its square have
-/// taken it in; with decoupled weight decay the parameter shrinks instead.
+/// The gradient for Adam and its relatives, with weight decay. The running means of the gradient
+/// and of its square take it in first. With decoupled weight decay the parameter shrinks instead.
 template <class Options, class Moments>
 Tensor update_moments(const Options& o, bool decoupled_weight_decay, Tensor& parameter,
                       const Tensor& gradient, const Tensor& lr, Moments& moments) {

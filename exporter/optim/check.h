@@ -8,8 +8,8 @@
 
 namespace taper::optim {
 
-/// What constructors ask of their arguments. Throws EagerError at the line that makes an optimizer
-/// or a scheduler: "train.cpp:12: Adam: eps must be 0 or more, got -1".
+/// Checks the arguments of constructors. Throws EagerError at the line that makes an optimizer or a
+/// scheduler: "train.cpp:12: Adam: eps must be 0 or more, got -1".
 struct Check {
   const char* type;
   Location here;
@@ -20,7 +20,7 @@ struct Check {
   void option(bool holds, const char* name, double value, const char* allowed) const {
     require(holds, std::string(name) + " must be " + allowed + ", got " + eager::to_text(value));
   }
-  // NaN is refused by all of these.
+  // All of these refuse NaN.
   void not_negative(std::initializer_list<std::pair<const char*, double>> options) const {
     for (const auto& [name, value] : options) option(value >= 0, name, value, "0 or more");
   }

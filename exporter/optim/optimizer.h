@@ -1,6 +1,6 @@
-// The base of all optimizers. An update is ordinary eager code under no_grad, in place, so a whole
-// training step can be traced. All state tensors exist from construction on. In a program they
-// become states with names such as "optimizer.lr", "optimizer.step",
+// The base of all optimizers. An update is ordinary eager code, in place and off the tape. So a
+// whole training step can be traced. All state tensors exist from construction on. In a program
+// they become states with names such as "optimizer.lr", "optimizer.step",
 // "optimizer.momentum.conv1.weight".
 #pragma once
 #include <optional>
@@ -41,10 +41,10 @@ class Optimizer {
     return groups_.at(group).parameters;
   }
   /// The learning rate that `set_lr` or a scheduler set last. An exported program has its own state
-  /// "optimizer.lr"; write that one on the device.
+  /// "optimizer.lr"; on the device, write that state.
   double lr(size_t group = 0) const { return groups_.at(group).lr_value; }
   void set_lr(double value, size_t group = 0, Location here = Location::current());
-  /// The rate that schedulers count from: that at the first scheduler's construction.
+  /// The rate from which schedulers compute: the rate when the first scheduler was made.
   double initial_lr(size_t group = 0);
 
   /// The momentum of SGD, or the first beta of Adam; OneCycleLR and CyclicLR change it. It is a
@@ -66,7 +66,7 @@ class Optimizer {
     std::optional<double> initial_lr;
   };
 
-  /// `made`: the class and the line of its constructor's caller, for the errors there.
+  /// `made` is the class and the line that called its constructor, for errors.
   explicit Optimizer(Check made) : made_(made) {}
   const Check& check() const { return made_; }
   /// Throws EagerError if there are no parameters, if one is given twice, or if one is not a leaf
@@ -74,12 +74,12 @@ class Optimizer {
   void add_group(const std::vector<Tensor>& parameters, double lr);
   /// A new state tensor, "optimizer.<kind>".
   Tensor make_state(const std::string& kind, const Tensor& value);
-  /// "optimizer.<kind>.<parameter's name>".
+  /// A new state tensor, "optimizer.<kind>.<parameter's name>".
   Tensor make_state(const std::string& kind, const Tensor& parameter, const Tensor& value) {
     return make_state(kind + "." + parameter_name(parameter), value);
   }
   Tensor make_zeros(const std::string& kind, const Tensor& like);
-  /// The same of value `value` and other sizes.
+  /// The same with one value everywhere, and sizes of its own.
   Tensor make_full(const std::string& kind, const Tensor& like, const eager::Dims& sizes,
                    double value);
   /// A 0-dim f32 state of value 0.
@@ -107,13 +107,13 @@ class Optimizer {
   Tensor step_count_;
 };
 
-/// An optimizer whose groups have `Options`, with an `lr` among them, and whose parameters have a
-/// `State` each.
+/// An optimizer whose groups have `Options`, which include `lr`. Each parameter has a `State`.
 template <class Options, class State>
 class PerParameter : public Optimizer {
  protected:
   using Optimizer::Optimizer;
-  /// `make(parameter, options)` gives a parameter's state; constructors of derived classes call it.
+  /// Makes the states: `make(parameter, options)` gives a parameter's state. Constructors of
+  /// derived classes call this.
   template <class Make>
   void add_groups(const std::vector<ParameterGroup<Options>>& groups, const Make& make) {
     for (const ParameterGroup<Options>& group : groups) {
@@ -134,7 +134,7 @@ class PerParameter : public Optimizer {
   std::vector<std::vector<State>> states_;
 };
 
-/// One whose momentum is the first of its `betas`.
+/// An optimizer whose momentum is the first of its `betas`.
 template <class Options, class State>
 class WithBetas : public PerParameter<Options, State> {
  public:
@@ -148,7 +148,7 @@ class WithBetas : public PerParameter<Options, State> {
 };
 
 /// Scales all gradients by one factor, in place, so that their common norm is at most `max_norm`.
-/// norm_type: 1, 2, …, or INFINITY. Gives the norm before, a 0-dim tensor.
+/// norm_type: 1, 2, …, or INFINITY. Returns the norm before the scaling, a 0-dim tensor.
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2,
                        Location here = Location::current());
 /// Clips each element of all gradients to ±clip_value, in place.

@@ -26,12 +26,12 @@ class Scheduler {
   explicit Scheduler(Optimizer& optimizer);
   /// Sets the rates of epoch 0.
   virtual void start(Location here);
-  /// The rate of this epoch from that of the one before (epoch 0: from the current one), so that
-  /// schedulers can be chained.
+  /// The rate of this epoch, computed from the rate of the epoch before; in epoch 0, from the
+  /// current rate. So schedulers can be chained.
   virtual double next(double rate, double base) const { return (void)rate, at(base); }
-  /// The rate of this epoch from the base rate alone.
+  /// The rate of this epoch, computed from the base rate alone.
   virtual double at(double base) const = 0;
-  /// Moves the momentum, where a scheduler does.
+  /// Changes the momentum, in schedulers that do so.
   virtual void set_momentum(Location) {}
   Optimizer& optimizer() const { return optimizer_; }
 
@@ -43,7 +43,7 @@ class Scheduler {
   int64_t epoch_ = 0;
 };
 
-/// rate · gamma every `step_size` epochs.
+/// Multiplies the rate by gamma every `step_size` epochs.
 class StepLR : public Scheduler {
  public:
   StepLR(Optimizer& optimizer, int64_t step_size, double gamma = 0.1,
@@ -56,7 +56,8 @@ class StepLR : public Scheduler {
   double gamma_;
 };
 
-/// rate · gamma at each of the epochs `milestones`; one that is named twice counts twice.
+/// Multiplies the rate by gamma at each epoch in `milestones`. An epoch that is named twice counts
+/// twice.
 class MultiStepLR : public Scheduler {
  public:
   MultiStepLR(Optimizer& optimizer, std::vector<int64_t> milestones, double gamma = 0.1,
@@ -69,7 +70,7 @@ class MultiStepLR : public Scheduler {
   double gamma_;
 };
 
-/// base · factor until `total_iters` epochs are over, then base.
+/// base · factor during the first `total_iters` epochs, then base.
 class ConstantLR : public Scheduler {
  public:
   ConstantLR(Optimizer& optimizer, double factor = 1.0 / 3, int64_t total_iters = 5,
@@ -86,7 +87,7 @@ struct LinearLROptions {
   double start_factor = 1.0 / 3, end_factor = 1;
   int64_t total_iters = 5;
 };
-/// From base · start_factor in a straight line to base · end_factor, in `total_iters` epochs.
+/// Goes from base · start_factor in a straight line to base · end_factor, in `total_iters` epochs.
 class LinearLR : public Scheduler {
  public:
   explicit LinearLR(Optimizer& optimizer, LinearLROptions options = {},
@@ -98,7 +99,7 @@ class LinearLR : public Scheduler {
   LinearLROptions options_;
 };
 
-/// rate · gamma every epoch.
+/// Multiplies the rate by gamma every epoch.
 class ExponentialLR : public Scheduler {
  public:
   ExponentialLR(Optimizer& optimizer, double gamma, Location here = Location::current());
@@ -122,7 +123,7 @@ class PolynomialLR : public Scheduler {
   double power_;
 };
 
-/// eta_min + (base - eta_min) (1 + cos(π epoch / t_max)) / 2; goes on beyond t_max, up again.
+/// eta_min + (base - eta_min) (1 + cos(π epoch / t_max)) / 2. After t_max, the rate rises again.
 class CosineAnnealingLR : public Scheduler {
  public:
   CosineAnnealingLR(Optimizer& optimizer, int64_t t_max, double eta_min = 0,
@@ -135,7 +136,7 @@ class CosineAnnealingLR : public Scheduler {
   double eta_min_;
 };
 
-/// The first half of that cosine, again and again: t_0 epochs, then t_mult times as many, …
+/// The falling half of that cosine, again and again: t_0 epochs, then t_mult times as many, ….
 /// Loshchilov and Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
 class CosineAnnealingWarmRestarts : public Scheduler {
  public:
@@ -159,8 +160,8 @@ struct OneCycleLROptions {
   double final_div_factor = 1e4;  ///< ends at that / final_div_factor
   bool three_phase = false;  ///< falls to the start in as many steps as it rose, then to the end
 };
-/// Up to max_lr and down to nearly nothing, once. Smith and Topin, "Super-convergence", 2018.
-/// Throws EagerError beyond total_steps.
+/// Rises to max_lr and falls to nearly 0, once. Smith and Topin, "Super-convergence", 2018. Throws
+/// EagerError beyond total_steps.
 class OneCycleLR : public Scheduler {
  public:
   OneCycleLR(Optimizer& optimizer, OneCycleLROptions options, Location here = Location::current());
@@ -186,7 +187,7 @@ struct CyclicLROptions {
   bool cycle_momentum = true;
   double base_momentum = 0.8, max_momentum = 0.9;
 };
-/// Up and down between base_lr and max_lr. Smith, "Cyclical learning rates for training neural
+/// Rises and falls between base_lr and max_lr. Smith, "Cyclical learning rates for training neural
 /// networks", 2017.
 class CyclicLR : public Scheduler {
  public:
@@ -210,7 +211,7 @@ class LambdaLR : public Scheduler {
   std::function<double(int64_t)> factor_;
 };
 
-/// rate · factor(epoch), from epoch 1 on.
+/// Multiplies the rate by factor(epoch), from epoch 1 on.
 class MultiplicativeLR : public Scheduler {
  public:
   MultiplicativeLR(Optimizer& optimizer, std::function<double(int64_t epoch)> factor,
@@ -222,11 +223,11 @@ class MultiplicativeLR : public Scheduler {
   std::function<double(int64_t)> factor_;
 };
 
-/// One scheduler after the other: the second takes over at epoch milestones[0], and so on; each
+/// One scheduler after the other. The second one takes over at epoch milestones[0], and so on. Each
 /// begins at its own epoch 0.
 class SequentialLR : public Scheduler {
  public:
-  /// Throws EagerError unless there is one milestone fewer than schedulers.
+  /// Throws EagerError unless there is one milestone less than there are schedulers.
   SequentialLR(Optimizer& optimizer, std::vector<std::shared_ptr<Scheduler>> schedulers,
                std::vector<int64_t> milestones, Location here = Location::current());
   void step(Location here = Location::current()) override;
@@ -238,7 +239,7 @@ class SequentialLR : public Scheduler {
   int64_t steps_ = 0;
 };
 
-/// Several schedulers at once: their factors multiply.
+/// Several schedulers at once. Their factors multiply.
 class ChainedScheduler {
  public:
   explicit ChainedScheduler(std::vector<std::shared_ptr<Scheduler>> schedulers)
@@ -264,7 +265,7 @@ struct ReduceLROnPlateauOptions {
   double min_lr = 0;
   double eps = 1e-8;  ///< a smaller change of the rate is left out
 };
-/// rate · factor when a metric has stopped improving.
+/// Multiplies the rate by factor when a metric has stopped improving.
 class ReduceLROnPlateau {
  public:
   explicit ReduceLROnPlateau(Optimizer& optimizer, ReduceLROnPlateauOptions options = {},

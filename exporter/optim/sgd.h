@@ -6,7 +6,7 @@ namespace taper::optim {
 struct SGDOptions {
   double lr = 1e-3;
   double momentum = 0;
-  /// How much less than all of a gradient enters the momentum, from the second step on.
+  /// The share of a gradient that does not enter the momentum, from the second step on.
   double dampening = 0;
   double weight_decay = 0;  ///< adds weight_decay · parameter to the gradient
   bool nesterov = false;    ///< needs momentum and no dampening
@@ -37,7 +37,7 @@ class SGD : public PerParameter<SGDOptions, SGDState> {
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
-  /// Of each group with dampening: 1 in the first step, 1 - dampening later.
+  /// For each group with dampening: 1 in the first step, 1 - dampening later.
   std::vector<Tensor> gradient_share_;
 };
 

@@ -39,8 +39,8 @@ struct RpropState {
 };
 /// Riedmiller and Braun, "A direct adaptive method for faster backpropagation learning", 1993.
 /// Every element has a step size. It grows while the gradient keeps its sign. When the sign
-/// changes, the step size shrinks and the element stays. lr is read at construction only.
-/// States: lr, prev.<parameter>, step_size.<parameter>.
+/// changes, the step size shrinks and the element stays. lr is read only at construction. States:
+/// lr, prev.<parameter>, step_size.<parameter>.
 class Rprop : public PerParameter<RpropOptions, RpropState> {
  public:
   explicit Rprop(const std::vector<Tensor>& parameters, RpropOptions options = {},

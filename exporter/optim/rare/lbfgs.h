@@ -13,7 +13,8 @@ struct LBFGSOptions {
   double tolerance_grad = 1e-7;    ///< stops where no element of the gradient is greater
   double tolerance_change = 1e-9;  ///< stops where parameters or loss change by less
   int64_t history_size = 100;
-  /// A line search for the strong Wolfe conditions; otherwise every iteration moves by lr.
+  /// Searches along the line for the strong Wolfe conditions. Without it, every iteration moves by
+  /// lr.
   bool strong_wolfe = false;
 };
 
@@ -47,7 +48,7 @@ class LBFGS : public Optimizer {
   void update(size_t group, size_t index, Tensor parameter, const Tensor& gradient) override;
 
  private:
-  /// The loss and its gradient, all parameters one after the other.
+  /// The loss and its gradient, with all parameters in one vector.
   struct Point {
     double loss = 0;
     Vector gradient;

@@ -6,8 +6,9 @@
 
 namespace taper::optim {
 
-/// How LowBitAdam keeps its running means. A block of neighbouring elements shares a scale, its
-/// greatest magnitude (fp8: over 448); an element is the nearest entry of a table, times the scale.
+/// The format of LowBitAdam's running means. A block of neighbouring elements shares a scale: its
+/// largest magnitude (fp8: divided by 448). An element is the nearest entry of a table, times the
+/// scale.
 enum class StateFormat {
   eight_bit,  ///< blocks of 256; tables with dynamic exponents, one with and one without signs
   four_bit,   ///< blocks of 128, two codes a byte, the first in the high bits
@@ -26,7 +27,7 @@ struct LowBitAdamOptions {
 namespace internal {
 struct Codebook;  // a table, and what finds the nearest entry
 
-/// A running mean: plain, or in codes.
+/// A running mean: plain, or as codes.
 struct LowBitMean {
   Tensor plain;         ///< of a parameter of fewer than 4096 elements or of broken blocks
   Tensor codes, scale;  ///< u8 (bytes), f32 (blocks)
@@ -37,11 +38,11 @@ struct LowBitMoments {
 };
 }  // namespace internal
 
-/// Adam and AdamW whose states take one byte an element or half of one. Dettmers et al., "8-bit
+/// Adam and AdamW with states of one byte or half a byte for each element. Dettmers et al., "8-bit
 /// optimizers via block-wise quantization", 2022; Li et al., "Memory efficient optimizers with
-/// 4-bit states", 2023. In every step a state is decoded, updated in f32, used, and encoded again.
-/// States: lr, step, and for each parameter exp_avg.codes, exp_avg.scale, exp_avg_sq.codes and
-/// exp_avg_sq.scale; of small parameters exp_avg and exp_avg_sq in f32.
+/// 4-bit states", 2023. Each step decodes a state, updates it in f32, uses it, and encodes it
+/// again. States: lr, step, and for each parameter exp_avg.codes, exp_avg.scale, exp_avg_sq.codes
+/// and exp_avg_sq.scale. Small parameters have exp_avg and exp_avg_sq in f32 instead.
 class LowBitAdam : public WithBetas<LowBitAdamOptions, internal::LowBitMoments> {
  public:
   explicit LowBitAdam(const std::vector<Tensor>& parameters, LowBitAdamOptions options = {},

@@ -47,17 +47,18 @@ struct MuonOptions {
   std::array<double, 3> coefficients{3.4445, -4.775, 2.0315};  ///< of the polynomial
   double eps = 1e-7;
   int64_t newton_schulz_steps = 5;
-  /// What the rate of an (n, m) matrix is multiplied with: √max(1, n / m), or 0.2 √max(n, m), which
-  /// gives updates the size of AdamW's.
+  /// The factor for the rate of an (n, m) matrix: √max(1, n / m), or 0.2 √max(n, m), which gives
+  /// updates as large as AdamW's.
   enum class Rate { original, match_rms_adamw } rate = Rate::original;
 };
 struct MuonState {
   Tensor momentum;
 };
-/// Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024: the momentum
-/// m = momentum · m + (1 - momentum) g, made nearly orthogonal by a Newton-Schulz iteration in
-/// bf16, x = a x + (b x xᵀ + c (x xᵀ)²) x. For matrices only: give biases and embeddings to AdamW.
-/// Throws EagerError for parameters of another rank. States: lr, momentum.<parameter>.
+/// Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024. The update is
+/// the momentum m = momentum · m + (1 - momentum) g, made nearly orthogonal by a Newton-Schulz
+/// iteration in bf16: x = a x + (b x xᵀ + c (x xᵀ)²) x. For matrices only: give biases and
+/// embeddings to AdamW. Throws EagerError for parameters of another rank. States: lr,
+/// momentum.<parameter>.
 class Muon : public PerParameter<MuonOptions, MuonState> {
  public:
   explicit Muon(const std::vector<Tensor>& parameters, MuonOptions options = {},
