@@ -1,4 +1,4 @@
-// What becomes of f16 and bf16 where no kernel takes them. Device code.
+// How an operator treats f16 and bf16 where no kernel takes them. Device code.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -13,8 +13,8 @@ enum class HalfPrecision : uint8_t {
            ///< meant, as in nextafter
 };
 
-/// What the rule of an operator says: `static constexpr HalfPrecision halves =
-/// HalfPrecision::refuse` beside `promotion`; without it, `widen`.
+/// The policy of an operator. Its rule says `static constexpr HalfPrecision halves =
+/// HalfPrecision::refuse` beside `promotion`; without that it is `widen`.
 template <const Operator& op, class = void>
 inline constexpr HalfPrecision half_precision = HalfPrecision::widen;
 template <const Operator& op>

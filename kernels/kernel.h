@@ -1,4 +1,4 @@
-// What a kernel is: ordinary typed functions, and the record that a program links. Device code.
+// A kernel: ordinary typed functions, and the record that a program links. Device code.
 #pragma once
 #include <cstddef>
 #include <string_view>
@@ -31,7 +31,7 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == 16);
 
-/// What a kernel may use besides its arguments.
+/// The things that a kernel may use besides its arguments.
 struct Context {
   void* scratch =
       nullptr;  ///< in `run`: what `prepare` asked for, 64-byte aligned, content undefined
@@ -39,12 +39,12 @@ struct Context {
   const Threads* threads = nullptr;
   ErrorInfo* info = nullptr;
 
-  /// For `prepare`: `run` will find at least this many bytes at `scratch`. Must not shrink when
-  /// extents grow, unless the record has a `scratch_bound`, which calls this as well.
+  /// For `prepare`: asks for at least this many bytes at `scratch` in `run`. The number must not
+  /// shrink when extents grow, unless the record has a `scratch_bound`, which calls this as well.
   void need_scratch(size_t bytes) {
     if (bytes > scratch_bytes) scratch_bytes = bytes;
   }
-  /// Reports what is wrong with the data of an argument and returns the error: `return
+  /// Reports what is wrong with the data of an argument, and returns the error: `return
   /// context.fail(invalid_argument, …)`.
   Error fail(Error error, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0) {
     if (info != nullptr) {
@@ -55,7 +55,7 @@ struct Context {
   }
 };
 
-/// What the loader and eager check an argument against.
+/// The loader and eager compare an argument with this.
 struct Expected {
   Kind kind;
   bool list, optional, written;
@@ -76,8 +76,8 @@ struct Packing {
   void (*pack)(const TensorRef& dense, void* packed);
 };
 
-/// A kernel for one operator, one dtype combination, one set of CPU features: what a firmware's
-/// table names and a profile shows.
+/// A kernel for one operator, one combination of dtypes and one set of CPU features. A firmware's
+/// table names it, and a profile shows it.
 struct Kernel {
   const Operator* op;
   const char* name;  ///< "_softmax_f32"
@@ -95,21 +95,21 @@ struct Kernel {
   Error (*run)(Context&, const void* plan, const Slot*);
   /// Gives back what the plan holds outside of its own bytes; nullptr: it holds nothing.
   ///
-  /// The plan of such a record is all zeros before its first `prepare`. `prepare` runs again on the
-  /// same plan when a shape changes: it keeps, replaces or gives back what the plan holds already.
-  /// Whoever prepared calls `end` once, after the last `run`, if any `prepare` succeeded. So a
-  /// `prepare` that fails leaves the plan as it was, or another one that `end` can take.
+  /// The plan of such a record is all zeros before its first `prepare`. When a shape changes,
+  /// `prepare` runs again on the same plan, and keeps, replaces or gives back what the plan holds
+  /// already. If any `prepare` succeeded, its caller calls `end` once, after the last `run`. So a
+  /// `prepare` that fails leaves the plan as it was, or leaves another plan that `end` can take.
   void (*end)(void* plan);
-  /// Asks for the most scratch that `prepare` asks for when no extent is larger than here; nullptr:
-  /// what `prepare` itself asks for here. A method asks once, at the maximum of every symbol. So
-  /// the kernel may choose another algorithm for smaller shapes.
+  /// Asks for the most scratch that `prepare` may ask for when no extent is larger than here;
+  /// nullptr: that is what `prepare` asks for here. A method calls this once, at the maximum of
+  /// every symbol. So the kernel may choose another algorithm for smaller shapes.
   void (*scratch_bound)(Context&, const Slot*);
   const Packing* packing = nullptr;  ///< nullptr: all arguments are dense
 };
 inline constexpr int max_plan_bytes = 1024;
 
-/// The first record of a set is taken that fits and whose features the machine has: faster ones
-/// come first.
+/// Faster records come first. The first record that fits, and whose features the machine has, is
+/// taken.
 using KernelSet = Span<const Kernel* const>;
 
 // ---- from slots to typed parameters ----
@@ -371,7 +371,7 @@ template <>
 struct RuleReader<Extent> {
   using Argument = Slot;
 
-  /// Keeps an optional tensor's type alive while the rule runs.
+  /// Keeps the type of an optional tensor alive while the rule runs.
   struct OptionalType {
     TensorType<Extent> type;
     operator const TensorType<Extent>*() const { return type.present ? &type : nullptr; }
@@ -416,8 +416,9 @@ struct RuleReader<Extent> {
 
 }  // namespace taper
 
-/// Defines the record `name` of an operator: the features that it needs, its Packing or nullptr,
-/// its functions. The build finds all uses of this macro and lists them: a library's `kernels.def`.
+/// Defines the record `name` of an operator, with the features that it needs, its Packing or
+/// nullptr, and its functions. The build finds all uses of this macro and lists them in a library's
+/// `kernels.def`.
 #define TAPER_RECORD(op, name, needs, packing, ...) \
   extern const ::taper::Kernel name;                \
   constexpr ::taper::Kernel name =                  \

@@ -1,15 +1,15 @@
-// The operator table as objects. Including this costs little: a row is parsed only where it is
-// named.
+// The operator table as objects. To include this costs little, because a row is parsed only where
+// it is named.
 #pragma once
 #include "taper/kernels/schema.h"
 
 namespace taper {
 
-/// What must exist for an operator; see operators.def.
+/// What an operator is; see operators.def.
 enum class Category : uint8_t { kernel, view, composite, symbolic, check, refused };
 
-/// An operator: its ATen schema. Users declare their own in the same way, in their own namespace;
-/// the table is open.
+/// An operator: its ATen schema. The table is open: users declare their own operators in the same
+/// way, in their own namespace.
 struct Operator {
   const char* identifier;  ///< "add_Tensor": what C++ calls it
   Category category;
@@ -22,9 +22,9 @@ constexpr uint64_t hash_of(std::string_view s) {
   for (char c : s) h = (h ^ static_cast<uint8_t>(c)) * 1099511628211ull;
   return h;
 }
-/// What a program stores of a row beside its name, so that a changed row is noticed.
+/// The hash of a row that a program stores beside the name. It shows whether the row has changed.
 constexpr uint64_t schema_hash(const Operator& op) { return hash_of(op.text); }
-/// "add.Tensor": PyTorch's name, what a program stores.
+/// PyTorch's name, which a program stores: "add.Tensor".
 constexpr std::string_view name_of(const Operator& op) {
   const std::string_view text = op.text;
   return {op.text, text.find('(')};  // not substr: it may throw
@@ -37,7 +37,7 @@ namespace ops {
 #undef TAPER_OP
 }  // namespace ops
 
-/// The parsed row; instantiated only where it is named.
+/// The parsed row. It is instantiated only where it is named.
 template <const Operator& op>
 inline constexpr Schema schema = parse_schema(op.text);
 

@@ -1,10 +1,10 @@
-// The program of `taper::pointwise`: a chain of f32 pointwise operators as one kernel. The
-// exporter's pass writes it (exporter/passes/fuse_pointwise.cpp), the kernel runs it over blocks of
-// elements. Results are bit-identical to the separate kernels: each opcode computes one element
+// The program of `taper::pointwise`: a chain of f32 pointwise operators as one kernel. A pass of
+// the exporter writes it (exporter/passes/fuse_pointwise.cpp), and the kernel runs it over blocks
+// of elements. Results have the same bits as the separate kernels: each opcode computes one element
 // with the same function as the kernel of its row.
 //
-// `inputs` are f32 and dense; each has the result's sizes or is a 0-dim tensor, whose element goes
-// with every element of the others. `program` holds `pointwise_width` integers an instruction:
+// `inputs` are f32 and dense. Each has the result's sizes, or is a 0-dim tensor whose element goes
+// with every element of the others. `program` has `pointwise_width` integers for each instruction:
 //
 //   opcode, destination, a, b, c
 //
@@ -12,9 +12,8 @@
 //   0 … inputs - 1                 an input
 //   inputs … inputs + registers    a register that an earlier instruction wrote
 //   -1, -2, …                      constants[0], constants[1], …, rounded to f32
-// A destination is a register, numbered from 0 and below `pointwise_max_registers`; it may be one
-// that the same instruction reads. The last instruction writes the result, whatever its destination
-// says.
+// A destination is a register: a number from 0 to below `pointwise_max_registers`. The same
+// instruction may read it. The last instruction always writes the result.
 #pragma once
 #include <cstdint>
 
@@ -94,8 +93,8 @@ constexpr PointwiseInstruction pointwise_instruction(Span<const int64_t> program
           {program[at + 2], program[at + 3], program[at + 4]}};
 }
 
-/// Whether a program, possibly from a hostile file, can be run: known opcodes, operands that exist
-/// and were written before. The shape rule asks this, so the kernel need not.
+/// Whether a program can be run, even one from a hostile file: its opcodes are known, and its
+/// operands exist and were written before. The shape rule asks this, so the kernel need not.
 constexpr bool is_valid_pointwise(Span<const int64_t> program, index_t inputs, index_t constants) {
   if (inputs < 1 || inputs > pointwise_max_inputs || program.size() == 0 ||
       program.size() % pointwise_width != 0 ||

@@ -1,7 +1,8 @@
-// Shape rules: what an operator asks of its arguments and what its results will be. One function
-// per operator, a template over the extent type: `Extent`, overflow-checked integers, in eager and
-// in every `prepare`; `Dim`, symbolic, when tracing and importing. A rule is the memory-safety
-// boundary: kernels trust the shapes and dtypes that it accepted.
+// Shape rules: what an operator demands of its arguments, and what its results are. A rule is one
+// function for each operator, a template over the extent type. With `Extent`, overflow-checked
+// integers, it runs in eager and before every `prepare`. With `Dim`, symbolic sizes, it runs while
+// tracing and importing. Rules keep memory safe: kernels trust the shapes and dtypes that a rule
+// accepted.
 #pragma once
 #include <limits>
 #include <string_view>
@@ -16,8 +17,7 @@
 namespace taper {
 
 /// An extent whose arithmetic cannot overflow silently: a result outside int64 is `invalid()` and
-/// stays so.
-/// `/` and `%` round towards minus infinity, as in Python.
+/// stays so. `/` and `%` round towards minus infinity, as in Python.
 struct Extent {
   static constexpr int64_t poison = std::numeric_limits<int64_t>::min();
   int64_t value;
@@ -44,8 +44,7 @@ struct Extent {
   friend constexpr Extent operator%(Extent a, Extent b) { return a - (a / b) * b; }
 };
 
-/// A tensor's type during shape inference. `strides` and `offset` matter to layout rules (views)
-/// only.
+/// A tensor's type during shape inference. Only layout rules (views) use `strides` and `offset`.
 template <class D>
 struct TensorType {
   DType dtype = DType::f32;
@@ -63,7 +62,7 @@ struct TensorType {
     for (int i = 0; i < rank; ++i) n = n * sizes[i];
     return n;
   }
-  /// Takes dtype and sizes of another.
+  /// Takes the dtype and the sizes of another type.
   void like(const TensorType& other) { like(other, other.dtype); }
   void like(const TensorType& other, DType d) {
     dtype = d, rank = other.rank;
@@ -90,20 +89,20 @@ struct DimList {
   D operator[](index_t i) const { return read(source, i); }
 };
 
-/// A `Scalar` whose integer may be an extent: what a rule takes that makes sizes of it. A rule that
-/// takes a plain `Scalar` may look at its kind; of a symbolic one the value is not known there.
+/// A `Scalar` for rules that make sizes of it: its integer may be an extent. A rule that takes a
+/// plain `Scalar` may look at its kind, but not at the value of a symbolic one.
 template <class D>
 struct Number {
   bool is_real = false, is_bool = false;
   D integer = D(0);
   double real = 0;
 };
-/// Whether an extent is a number, and which.
+/// Whether an extent is a number; `value` is then that number.
 inline bool is_number(Extent e, int64_t& value) { return value = e.value, true; }
 
-/// What a rule may ask about extents: it never writes `if (a == b)`. `Facts<Extent>` computes;
-/// `Facts<Dim>` (host) proves by ranges, or records a check that the program evaluates when symbols
-/// are bound.
+/// The questions that a rule may ask about extents; it never writes `if (a == b)`. `Facts<Extent>`
+/// computes the answer. `Facts<Dim>` (host) proves it by ranges, or records a check that the
+/// program evaluates when symbols are bound.
 ///
 /// Messages are static texts with up to three `{}` for extents: "dim {} is outside [{}, {})". The
 /// caller adds the operator's name in front and the arguments behind: `softmax: dim 3 is outside
@@ -122,7 +121,8 @@ struct Facts<Extent> {
       failed = true, message = text, values[0] = a.value, values[1] = b.value, values[2] = c.value;
     return holds;
   }
-  /// Broadcasting asks this: an extent that is not *known* to be one is taken to be another number.
+  /// Whether an extent is known to be one. Broadcasting asks this: any other extent counts as
+  /// another number.
   bool is_one(Extent d) { return d.value == 1; }
   bool equal(Extent a, Extent b, const char* text, Extent c = 0) {
     return require(a.value == b.value, text, a, b, c);
@@ -131,15 +131,15 @@ struct Facts<Extent> {
     return require(a.value >= b.value, text, a, b);
   }
   bool less(Extent a, Extent b, const char* text) { return require(a.value < b.value, text, a, b); }
-  /// True where it is known; never adds a check. For choices that both ways are right (can this be
-  /// a view?).
+  /// Whether equality is known; never adds a check. For choices that are right either way, such as
+  /// whether a result can be a view.
   bool proves_equal(Extent a, Extent b) { return a.value == b.value; }
   bool proves_less(Extent a, Extent b) { return a.value < b.value; }
   Extent max(Extent a, Extent b) { return a.value > b.value ? a : b; }
   Extent min(Extent a, Extent b) { return a.value < b.value ? a : b; }
 };
 
-/// Brings `dim` into [0, rank); a scalar counts as rank 1.
+/// Brings `dim` into [0, rank). A 0-dim tensor counts as rank 1.
 template <class D>
 bool normalize_dim(Facts<D>& facts, int64_t& dim, int rank,
                    const char* text = TAPER_TEXT("dim {} is outside [{}, {})")) {
@@ -149,9 +149,9 @@ bool normalize_dim(Facts<D>& facts, int64_t& dim, int rank,
   return true;
 }
 
-/// How an operator brings its tensor arguments to common dtypes before a kernel sees them; done by
-/// one host function (exporter/eager/promotion.h), as visible casts. Rules and kernels may rely on
-/// it.
+/// How the tensor arguments of an operator come to common dtypes before a kernel sees them. One
+/// host function does it (exporter/eager/promotion.h), with visible casts. Rules and kernels may
+/// rely on it.
 enum class Promotion : uint8_t {
   none,    ///< arguments are taken as they are
   common,  ///< all tensor arguments (and Scalars) to their common dtype: add, where, cat, maximum,
@@ -196,9 +196,9 @@ struct Rule : internal::NoRule {};
 template <const Operator& op>
 inline constexpr bool has_rule = !std::is_base_of_v<internal::NoRule, Rule<op>>;
 
-/// How a rule's parameter is read from an argument. Specialised for `Extent` over slots (kernel.h)
-/// and for `Dim` over the host's boxed arguments (exporter/eager/boxed.h): `using Argument`,
-/// `template <class P> static P read(const Argument&)`.
+/// How a rule's parameter is read from an argument: for `Extent` from slots (kernel.h), for `Dim`
+/// from the host's boxed arguments (exporter/eager/boxed.h). A specialisation has `using Argument`
+/// and `template <class P> static P read(const Argument&)`.
 template <class D>
 struct RuleReader;
 
@@ -232,7 +232,8 @@ bool apply_rule(bool (*rule)(Facts<D>&, P...), Facts<D>& facts,
 
 }  // namespace internal
 
-/// Runs an operator's rule on erased arguments (those that reach kernels, in the row's order).
+/// Runs an operator's rule on arguments without their C++ types: those that reach kernels, in the
+/// row's order.
 template <const Operator& op, class D>
 bool run_rule(Facts<D>& facts, const typename RuleReader<D>::Argument* arguments,
               TensorType<D>* results) {

@@ -6,7 +6,7 @@
 
 namespace taper {
 
-/// What an argument is. Stored in programs: never change a value.
+/// The kind of an argument. Stored in programs: never change a value.
 enum class Kind : uint8_t {
   none = 0,
   tensor = 1,
@@ -31,8 +31,8 @@ struct Parameter {
   uint8_t length = 0;  ///< int[2] -> 2
 };
 
-/// `add.Tensor(Tensor self, …) -> Tensor`, parsed. `error` says what is wrong with the text,
-/// nullptr if nothing.
+/// `add.Tensor(Tensor self, …) -> Tensor`, parsed. `error` says what is wrong with the text;
+/// nullptr if nothing is.
 struct Schema {
   static constexpr int max_parameters = 14, max_results = 5;
   std::string_view name;
@@ -51,7 +51,7 @@ struct Schema {
 namespace internal {
 
 // Written for the compiler's interpreter, which reads some 400 schemas in every file that calls
-// operators: it pays for each call, hardly for a table or a builtin.
+// operators. There each call takes time, but a table or a builtin takes hardly any.
 
 constexpr bool same(std::string_view text, const char* word) {
   return __builtin_memcmp(text.data(), word, text.size()) == 0;  // `word` is as long
@@ -220,8 +220,8 @@ constexpr Schema parse_schema(std::string_view text) {
   return s;
 }
 
-/// Parameters that only say where or how a result is stored are settled on the host and never reach
-/// a rule or a kernel.
+/// Whether rules and kernels get a parameter. The host settles those that only say where or how a
+/// result is stored.
 constexpr bool reaches_kernel(const Parameter& p) {
   return p.kind != Kind::layout && p.kind != Kind::device && p.kind != Kind::memory_format &&
          p.kind != Kind::generator &&

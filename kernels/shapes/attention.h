@@ -1,6 +1,5 @@
 // The rule of attention: query (…, queries, features), key (…, keys, features), value (…, keys,
-// values)
-// -> (…, queries, values).
+// values) -> (…, queries, values).
 #pragma once
 #include "taper/kernels/shapes/broadcast.h"
 #include "taper/kernels/shapes/checks.h"
@@ -8,7 +7,7 @@
 namespace taper {
 namespace internal {
 
-/// What lies in front of the last two dimensions.
+/// The dimensions before the last two.
 template <class D>
 TensorType<D> leading(const TensorType<D>& t) {
   TensorType<D> batch = t;
@@ -16,7 +15,8 @@ TensorType<D> leading(const TensorType<D>& t) {
   return batch;
 }
 
-/// A head of `t` serves several of the query: its batch with as many heads as that has.
+/// A head of `t` serves several heads of the query: the batch of `t`, with as many heads as the
+/// query has.
 template <class D>
 bool share_heads(Facts<D>& facts, const TensorType<D>& query, TensorType<D>& batch) {
   const D heads = query[query.rank - 3];
@@ -31,7 +31,8 @@ bool share_heads(Facts<D>& facts, const TensorType<D>& query, TensorType<D>& bat
   return true;
 }
 
-/// What every form of attention asks of query, key and value; their leading dimensions aside.
+/// The requirements of every form of attention for query, key and value, but for their leading
+/// dimensions.
 template <class D>
 bool attend(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& key,
             const TensorType<D>& value, const TensorType<D>* attn_mask, bool is_causal) {
@@ -50,7 +51,7 @@ bool attend(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& ke
                      TAPER_TEXT("there are {} keys and {} values"));
 }
 
-/// The mask broadcasts to the scores, of which `batch` has the leading dimensions.
+/// The mask broadcasts to the scores. `batch` has the leading dimensions of the scores.
 template <class D>
 bool masks_scores(Facts<D>& facts, const TensorType<D>& mask, const TensorType<D>& batch,
                   const TensorType<D>& query, const TensorType<D>& key) {
@@ -59,9 +60,9 @@ bool masks_scores(Facts<D>& facts, const TensorType<D>& mask, const TensorType<D
   return expands_to(facts, mask, scores);
 }
 
-/// Flash attention: the leading dimensions do not broadcast, but a head of key and value may serve
+/// Flash attention. The leading dimensions do not broadcast, but a head of key and value may serve
 /// several of the query. Gives the types of the output and of the logarithms of the sums of
-/// exponentials, which stay f32 for f16 and bf16.
+/// exponentials. These logarithms stay f32 for f16 and bf16.
 template <class D>
 bool flash_attention(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& key,
                      const TensorType<D>& value, const TensorType<D>* attn_mask, bool is_causal,

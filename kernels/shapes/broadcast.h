@@ -4,7 +4,7 @@
 
 namespace taper::internal {
 
-/// Widens the sizes of `out` so that `in` can be repeated to them.
+/// Widens the sizes of `out` so that `in` broadcasts to them.
 template <class D>
 bool broadcast_into(Facts<D>& facts, TensorType<D>& out, const TensorType<D>& in) {
   const int rank = out.rank > in.rank ? out.rank : in.rank;
@@ -30,14 +30,14 @@ bool broadcast_into(Facts<D>& facts, TensorType<D>& out, const TensorType<D>& in
   return true;
 }
 
-/// The sizes of all inputs broadcast together. Sets rank and sizes of `out`.
+/// The sizes to which all inputs broadcast. Sets rank and sizes of `out`.
 template <class D, class... T>
 bool broadcast(Facts<D>& facts, TensorType<D>& out, const T&... in) {
   out.rank = 0;
   return (broadcast_into(facts, out, in) && ...);
 }
 
-/// `in` can be repeated to exactly the sizes of `target`.
+/// Requires that `in` broadcasts to exactly the sizes of `target`.
 template <class D>
 bool expands_to(Facts<D>& facts, const TensorType<D>& in, const TensorType<D>& target) {
   if (!facts.require(in.rank <= target.rank, TAPER_TEXT("rank {} does not broadcast to rank {}"),

@@ -4,8 +4,8 @@
 
 namespace taper::internal {
 
-/// a and b have the same rank and extents. `ranks` and `extents` are texts with two `{}`: that of
-/// a, that of b.
+/// Requires that a and b have the same rank and extents. `ranks` and `extents` are texts with two
+/// `{}`, for those of a and of b.
 template <class D>
 bool same_sizes(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, const char* ranks,
                 const char* extents) {
@@ -32,8 +32,8 @@ bool optional_vector(Facts<D>& facts, const TensorType<D>* v, const D& count, DT
           facts.equal((*v)[0], count, count_text) && facts.require(v->dtype == dtype, dtype_text));
 }
 
-/// The bytes of a result fit into 64 bits. A result whose sizes are numbers among the arguments,
-/// not extents of a tensor, could otherwise ask for any amount of memory.
+/// Requires that the bytes of a result fit into 64 bits. If the sizes of a result are numbers among
+/// the arguments, and not extents of a tensor, a call could otherwise ask for any amount of memory.
 template <class D>
 bool has_countable_bytes(Facts<D>& facts, const TensorType<D>& t) {
   D bytes(size_bytes(t.dtype));
@@ -41,7 +41,7 @@ bool has_countable_bytes(Facts<D>& facts, const TensorType<D>& t) {
   return facts.at_least(bytes, D(0), TAPER_TEXT("the result is too large to count its bytes"));
 }
 
-/// The integers that tensors of indices may have.
+/// Whether tensors of indices may have this dtype.
 constexpr bool is_index(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
 
 }  // namespace taper::internal

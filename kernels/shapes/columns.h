@@ -6,7 +6,7 @@
 namespace taper {
 namespace internal {
 
-/// The windows of (…, height, width), in `count` columns of `rows` elements for each channel.
+/// The windows of (…, height, width): `count` columns, with `rows` elements for each channel.
 template <class D>
 bool read_columns(Facts<D>& facts, const D& height, const D& width, Span<const int64_t> kernel_size,
                   Span<const int64_t> dilation, Span<const int64_t> padding,

@@ -5,13 +5,14 @@
 namespace taper {
 namespace internal {
 
-/// A parameter with one element for all spatial dimensions, or one each.
+/// Element i of a list, which has one element for all spatial dimensions or one for each.
 template <class D>
 D spatial(const DimList<D>& list, int i) {
   return list[list.size() == 1 ? 0 : i];
 }
 
-/// Far above any real one, and small enough that sums and products of two stay far from overflow.
+/// Requires a number below a limit that is far above any real one, and so small that sums and
+/// products of two stay far from overflow.
 template <class D>
 bool is_small(Facts<D>& facts, D step) {
   return facts.less(step, D(int64_t{1} << 30),
@@ -31,7 +32,7 @@ bool convolved_extent(Facts<D>& facts, D in, D kernel, D stride, D padding, D di
   return true;
 }
 
-/// The same of a transposed convolution: (in - 1) stride - 2 padding + dilation (kernel - 1) +
+/// The same for a transposed convolution: (in - 1) stride - 2 padding + dilation (kernel - 1) +
 /// output_padding + 1
 template <class D>
 bool transposed_extent(Facts<D>& facts, D in, D kernel, D stride, D padding, D dilation,
@@ -45,8 +46,8 @@ bool transposed_extent(Facts<D>& facts, D in, D kernel, D stride, D padding, D d
   return facts.at_least(out, D(1), TAPER_TEXT("the result's extent {} is below {}"));
 }
 
-/// input (batch, in, x…), weight (out, in/groups, k…) or transposed (in, out/groups, k…), bias
-/// (out) -> (batch, out, y…)
+/// input (batch, in, x…), weight (out, in/groups, k…), bias (out) -> (batch, out, y…). A transposed
+/// convolution has weight (in, out/groups, k…).
 template <class D>
 bool convolution_shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& weight,
                        const DimList<D>& stride, const DimList<D>& padding,
@@ -122,7 +123,7 @@ struct Rule<ops::convolution> {
   }
 };
 
-/// Results: gradients of input, weight and bias; those that `output_mask` leaves out are not
+/// Results: the gradients of input, weight and bias. Those that `output_mask` leaves out are not
 /// present.
 template <>
 struct Rule<ops::convolution_backward> {

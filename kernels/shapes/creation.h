@@ -1,4 +1,4 @@
-// Rules of operators that make tensors out of numbers.
+// Rules of operators that make tensors from numbers.
 #pragma once
 #include <cmath>
 
@@ -17,7 +17,7 @@ bool listed_sizes(Facts<D>& facts, const DimList<D>& size, TensorType<D>& out) {
   }
   return true;
 }
-/// The dtype of a number where none is asked for.
+/// The dtype of a number if the call names none.
 constexpr DType dtype_of(Scalar value) {
   return value.is_real ? DType::f32 : value.is_bool ? DType::boolean : DType::i64;
 }
@@ -57,7 +57,7 @@ struct Rule<ops::empty_memory_format> {
     return internal::listed_sizes(facts, size, out);
   }
 };
-/// Results are dense here: the strides asked for are not kept.
+/// Results are dense here: the requested strides are not kept.
 template <>
 struct Rule<ops::empty_strided> {
   template <class D>
@@ -108,7 +108,7 @@ struct Rule<ops::arange_start_step> {
     out.sizes[0] = D(static_cast<int64_t>(count));
     return true;
   }
-  // exact also where a double is not
+  // exact also where a double would round
   template <class D>
   static bool of_integers(Facts<D>& facts, Extent from, Extent to, Extent by, TensorType<D>& out) {
     if (!facts.require(by.value != 0, TAPER_TEXT("step must not be 0")) ||

@@ -6,8 +6,8 @@
 namespace taper {
 namespace internal {
 
-/// log_probs (time, batch, classes); targets (batch, length), or all of them one after the other;
-/// one input length in [0, time] and one target length for each example.
+/// log_probs (time, batch, classes); targets (batch, length), or all targets one after the other;
+/// for each example an input length in [0, time] and a target length.
 template <class D>
 bool check_ctc(Facts<D>& facts, const TensorType<D>& log_probs, const TensorType<D>& targets,
                Span<const int64_t> input_lengths, Span<const int64_t> target_lengths, int64_t blank,

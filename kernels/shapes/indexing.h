@@ -1,6 +1,6 @@
-// Rules of operators that take indices as data: embedding, gather and scatter, advanced indexing;
-// and of sorting, which makes indices. Whether an index lies inside its dimension only the kernel
-// can see.
+// Rules of operators that take indices as data: embedding, gather and scatter, advanced indexing.
+// Also sorting, which makes indices. Only the kernel can see whether an index lies inside its
+// dimension.
 #pragma once
 #include "taper/kernels/rule.h"
 #include "taper/kernels/shapes/broadcast.h"
@@ -53,8 +53,9 @@ struct Rule<ops::embedding_dense_backward> {
   }
 };
 
-/// Results: a row for each bag, the bag of each index, the indices of each bag, and these again in
-/// place of the positions of maxima. That offsets ascend only the kernel can see.
+/// Results: a row for each bag; the bag of each index; the number of indices of each bag; and these
+/// numbers again, in place of the positions of maxima. Only the kernel can see whether offsets
+/// ascend.
 template <>
 struct Rule<ops::_embedding_bag> {
   template <class D>
@@ -101,15 +102,15 @@ struct Rule<ops::_embedding_bag> {
 
 namespace internal {
 
-/// The extent of dimension i; a scalar counts as one element along one dimension.
+/// The extent of dimension i. A 0-dim tensor counts as one element along one dimension.
 template <class D>
 D extent_of(const TensorType<D>& t, int i) {
   return t.rank == 0 ? D(1) : t[i];
 }
 inline int at_least_one(int rank) { return rank > 0 ? rank : 1; }
 
-/// index has self's rank, and outside `dim` no extent above self's. An index without elements fits
-/// everything.
+/// Requires that index has self's rank and, outside `dim`, no larger extent than self. An index
+/// without elements fits every self.
 template <class D>
 bool check_index_along(Facts<D>& facts, const TensorType<D>& self, int64_t& dim,
                        const TensorType<D>& index) {
@@ -127,7 +128,7 @@ bool check_index_along(Facts<D>& facts, const TensorType<D>& self, int64_t& dim,
   return true;
 }
 
-/// What scatter reads: src has self's dtype, and no extent below index's.
+/// Requires of the source of a scatter that it has self's dtype and no smaller extent than index.
 template <class D>
 bool check_source(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& index,
                   const TensorType<D>& src) {
@@ -144,7 +145,7 @@ bool check_source(Facts<D>& facts, const TensorType<D>& self, const TensorType<D
   return true;
 }
 
-/// `index` is a vector of slices along `dim` (or one).
+/// Requires that `index` is a vector of slices along `dim`, or one slice.
 template <class D>
 bool check_slice_index(Facts<D>& facts, const TensorType<D>& self, int64_t& dim,
                        const TensorType<D>& index) {
@@ -208,7 +209,7 @@ struct Rule<ops::index_select> {
 
 namespace internal {
 
-/// `source` has a slice for each index, of the size of self's.
+/// Requires that `source` has a slice for each index, with the sizes of a slice of self.
 template <class D>
 bool slices_shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim,
                   const TensorType<D>& index, const TensorType<D>& source, TensorType<D>& out) {
@@ -286,8 +287,8 @@ struct Rule<ops::scatter_reduce_two> {
   }
 };
 
-/// self and mask are broadcast together; how many elements of source that needs only the kernel can
-/// see.
+/// self and mask are broadcast together. Only the kernel can see how many elements of source that
+/// takes.
 template <>
 struct Rule<ops::masked_scatter> {
   template <class D>
@@ -316,7 +317,7 @@ struct Rule<ops::taper_nonzero> {
 
 namespace internal {
 
-/// The places of `self` in lines of `sorted`: one line for all, or one for each line of self.
+/// The positions of `self` in lines of `sorted`: one line for all, or one for each line of self.
 template <class D>
 bool search_shape(Facts<D>& facts, const TensorType<D>& sorted, const TensorType<D>& self,
                   bool out_int32, TensorType<D>& out) {

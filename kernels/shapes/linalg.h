@@ -1,5 +1,5 @@
-// Shape rules of the factorisations of matrices and of what solves by them. A matrix is the last
-// two dimensions of a tensor; those before are a batch.
+// Shape rules of factorisations of matrices, and of operators that solve systems with them. A
+// matrix is the last two dimensions of a tensor; those before are a batch.
 #pragma once
 #include "taper/kernels/shapes/broadcast.h"
 #include "taper/kernels/shapes/checks.h"
@@ -18,15 +18,15 @@ template <class D>
 bool is_square(Facts<D>& facts, const TensorType<D>& t, const char* text) {
   return facts.equal(t[t.rank - 2], t[t.rank - 1], text);
 }
-/// Sets the sizes of `out` to the batch of `of` without its last `own` dimensions.
+/// Sets the sizes of `out` to the batch of `of`: its sizes without the last `own` dimensions.
 template <class D>
 void batch_of(const TensorType<D>& of, DType dtype, TensorType<D>& out, int own = 2) {
   out.like(of, dtype);
   out.rank -= own;
 }
 
-/// The solution of a system with a square matrix `a`: `b`, its batch widened by that of `a`.
-/// `left`: A X = B, else X A = B.
+/// The solution of a system with a square matrix `a`: like `b`, with a batch that broadcasts with
+/// that of `a`. `left`: A X = B, else X A = B.
 template <class D>
 bool solution(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b, bool left,
               TensorType<D>& out) {

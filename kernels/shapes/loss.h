@@ -5,7 +5,7 @@
 
 namespace taper {
 
-/// How a loss sums its elements. PyTorch's values.
+/// How a loss combines its elements. PyTorch's values.
 enum class Reduction : int64_t { none = 0, mean = 1, sum = 2 };
 
 namespace internal {

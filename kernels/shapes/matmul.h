@@ -5,14 +5,15 @@
 namespace taper {
 namespace internal {
 
-/// Both operands have one dtype that can be multiplied.
+/// Requires that both operands have one dtype that can be multiplied.
 template <class D>
 bool multipliable(Facts<D>& facts, const TensorType<D>& a, const TensorType<D>& b) {
   return facts.require(a.dtype == b.dtype, TAPER_TEXT("the operands' dtypes differ")) &&
          facts.require(a.dtype != DType::boolean, TAPER_TEXT("bool cannot be multiplied"));
 }
 
-/// A product's summand broadcasts to it: dimensions from the right are one or equal.
+/// Requires that the summand of a product broadcasts to it: from the right, dimensions are one or
+/// equal.
 template <class D>
 bool broadcasts_to(Facts<D>& facts, const TensorType<D>& summand, const TensorType<D>& out) {
   if (!facts.require(summand.dtype == out.dtype,
@@ -150,14 +151,13 @@ struct Rule<ops::_int_mm> {
 };
 
 /// Products of groups, each with its own matrix. Two batches, (groups, m, k) and (groups, k, n),
-/// give (groups, m, n). Where an operand is one matrix, group g is what lies in [offs[g - 1],
-/// offs[g]) of
+/// give (groups, m, n). If an operand is one matrix, group g is the range [offs[g - 1], offs[g]) of
 ///
 ///   the rows of self     (m, k) (groups, k, n) -> (m, n)
 ///   the columns of mat2  (groups, m, k) (k, n) -> (m, n)
 ///   both, along k        (m, k) (k, n)         -> (groups, m, n)
 ///
-/// What lies behind the last group is zero.
+/// The part behind the last group becomes zero.
 template <>
 struct Rule<ops::_grouped_mm> {
   template <class D>

@@ -5,7 +5,7 @@
 namespace taper {
 namespace internal {
 
-/// A write into the part of `self` that `part` describes: `src` has the part's sizes, or is
+/// A write into the part of `self` that `part` describes. `src` has the part's sizes, or is
 /// expanded to them.
 template <class D>
 bool scatter_shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<D>& src,
@@ -23,7 +23,7 @@ bool scatter_shape(Facts<D>& facts, const TensorType<D>& self, const TensorType<
       return false;
   return true;
 }
-/// `self` as it lies in the result: dense, from element 0.
+/// The layout of `self` in the result: dense, from element 0.
 template <class D>
 TensorType<D> dense_type(Facts<D>& facts, const TensorType<D>& self) {
   TensorType<D> dense;
@@ -235,7 +235,8 @@ struct Rule<ops::diagonal_scatter> {
            internal::scatter_shape(facts, self, src, part, out);
   }
 };
-/// Sizes, strides and offset count in the result, which is dense, whatever the strides of `self`.
+/// Sizes, strides and offset refer to the result, which is dense whatever the strides of `self`
+/// are.
 template <>
 struct Rule<ops::as_strided_scatter> {
   template <class D>

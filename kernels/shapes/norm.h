@@ -38,7 +38,7 @@ template <class D>
 void make_vector(TensorType<D>& t, DType dtype, const D& count) {
   t.dtype = dtype, t.rank = 1, t.sizes[0] = count;
 }
-/// A result that only training has: its statistics, or no elements.
+/// A result for training only: the statistics, or no elements.
 template <class D>
 void make_statistics(TensorType<D>& t, const TensorType<D>& input, bool training) {
   make_vector(t, input.dtype, training ? input[1] : D(0));
@@ -151,8 +151,8 @@ struct Rule<ops::native_batch_norm_backward> {
 
 namespace internal {
 
-/// `normalized_shape` are the last extents of input; weight and bias have exactly that shape.
-/// `inner` counts them.
+/// Requires that `normalized_shape` are the last extents of input, and that weight and bias have
+/// exactly that shape. `inner` is the number of these extents.
 template <class D>
 bool check_layer_norm(Facts<D>& facts, const TensorType<D>& input,
                       const DimList<D>& normalized_shape, const TensorType<D>* weight,
@@ -211,7 +211,7 @@ struct Rule<ops::native_layer_norm> {
   }
 };
 
-/// Its `normalized_shape` holds no symbols: -1 stands for whatever extent the input has there.
+/// `normalized_shape` holds no symbols here: -1 stands for any extent of the input.
 template <>
 struct Rule<ops::_fused_rms_norm> {
   template <class D>
@@ -276,7 +276,7 @@ struct Rule<ops::native_layer_norm_backward> {
 
 namespace internal {
 
-/// input holds N·C·HxW elements; C divides into `group` groups; weight (C).
+/// Requires that input holds N·C·HxW elements, that `group` divides C, and that weight is (C).
 template <class D>
 bool check_group_norm(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>* weight,
                       const TensorType<D>* bias, const D& n, const D& c, const D& hxw,

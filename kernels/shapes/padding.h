@@ -6,8 +6,8 @@
 namespace taper {
 namespace internal {
 
-/// Pairs (before, after) from the last dimension on. A reflection leaves the edge out, so it
-/// reaches less far than the dimension; a replication may crop with negative numbers.
+/// Pairs (before, after) from the last dimension on. A reflection leaves the edge out, so it must
+/// be smaller than the extent. A replication may crop with negative numbers.
 template <int n, bool reflects>
 struct PadRule {
   template <class D>

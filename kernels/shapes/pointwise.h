@@ -1,5 +1,5 @@
-// Rules of the pointwise operators: the result has the arguments' sizes, broadcast, and their
-// common dtype or bool.
+// Rules of the pointwise operators. The result has the sizes to which the arguments broadcast. Its
+// dtype is their common dtype, or bool.
 #pragma once
 #include "taper/kernels/half_precision.h"
 #include "taper/kernels/pointwise_program.h"
@@ -8,7 +8,7 @@
 namespace taper {
 namespace internal {
 
-/// What an operator asks of its dtype.
+/// The dtypes that an operator takes.
 enum class Wants : uint8_t { any, number, floating, integer, shiftable };
 
 template <class D>
@@ -29,7 +29,7 @@ bool dtype_fits(Facts<D>& facts, Wants wants, DType dtype) {
   return false;
 }
 
-/// One tensor, then S…; a result of its dtype, or bool.
+/// One tensor, then S…. The result has its dtype, or is bool.
 template <Promotion promotion_, Wants wants, bool predicate, class... S>
 struct UnaryRule {
   static constexpr Promotion promotion = promotion_;
@@ -71,7 +71,7 @@ struct TernaryRule {
   }
 };
 
-/// What the column `records` of pointwise.def says of the result and of f16 and bf16.
+/// The meaning of column `records` of pointwise.def for the result and for f16 and bf16.
 constexpr bool gives_bool(std::string_view records) {
   return records == "PREDICATE" || records == "COMPARISON";
 }
@@ -79,7 +79,7 @@ constexpr HalfPrecision halves_of(std::string_view records) {
   return records == "FLOATS" ? HalfPrecision::refuse : HalfPrecision::widen;
 }
 
-/// alpha of add and sub scales in the tensors' dtype.
+/// Requires that the tensors' dtype fits the kind of alpha in add and sub.
 template <class D>
 bool alpha_fits(Facts<D>& facts, DType dtype, Scalar alpha) {
   return facts.require(is_floating(dtype) || !alpha.is_real,
@@ -92,7 +92,7 @@ bool known_rounding(Facts<D>& facts, const Maybe<std::string_view>& mode) {
   return facts.require(!mode || *mode == "floor" || *mode == "trunc",
                        TAPER_TEXT("rounding_mode must be floor or trunc, or be left out"));
 }
-/// Without a rounding mode the quotient of integers is no integer.
+/// The dtype of a quotient. Without a rounding mode, the quotient of integers is no integer.
 inline DType quotient_dtype(DType dtype, const Maybe<std::string_view>& mode) {
   return mode || is_floating(dtype) ? dtype : DType::f32;
 }
@@ -109,7 +109,7 @@ bool known_gelu(Facts<D>& facts, std::string_view approximate) {
 
 }  // namespace internal
 
-// A row of the table without `faster`: what `records` says decides the result's dtype, and whether
+// A row of the table without `faster`. `records` decides the dtype of the result, and whether
 // halves are refused.
 #define TAPER_TENSORS_RULE(Tensors, op, records, promotion_, wants, ...)                    \
   template <>                                                                               \

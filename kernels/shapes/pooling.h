@@ -6,18 +6,18 @@
 
 namespace taper {
 
-/// One dimension of a window: how far it reaches and how far it moves, in elements.
+/// One dimension of a window: its size and its step, in elements.
 struct Window {
   int64_t kernel, stride, padding, dilation;
 };
 
-/// Element i of an `int[n]` argument; a list of one stands for all dimensions.
+/// Element i of an `int[n]` argument. A list of one element stands for all dimensions.
 inline int64_t each(Span<const int64_t> list, int i) {
   return list.size() == 1 ? list[0] : list[i];
 }
 
 /// The windows of n dimensions. An empty `stride` means the kernel's size, an empty `dilation` 1.
-/// `half_padded`: no window may lie in the padding altogether.
+/// `half_padded`: no window may lie in the padding as a whole.
 template <int n, class D>
 bool read_windows(Facts<D>& facts, Span<const int64_t> kernel_size, Span<const int64_t> stride,
                   Span<const int64_t> padding, Span<const int64_t> dilation, Window* windows,
@@ -61,8 +61,8 @@ bool read_windows(Facts<D>& facts, Span<const int64_t> kernel_size, Span<const i
   return true;
 }
 
-/// How many windows fit: floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1; with
-/// `ceil_mode` the quotient is rounded up, and a last window that would start in the right padding
+/// How many windows fit: floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1. With
+/// `ceil_mode` the quotient is rounded up, but a last window that would start in the right padding
 /// is dropped.
 template <class D>
 bool window_count(Facts<D>& facts, const D& in, const Window& w, bool ceil_mode, D& out) {
@@ -79,7 +79,7 @@ bool window_count(Facts<D>& facts, const D& in, const Window& w, bool ceil_mode,
 
 namespace internal {
 
-/// Checks (channels, …) or (batch, channels, …) with n pooled dimensions; only the batch may be
+/// Requires (channels, …) or (batch, channels, …) with n pooled dimensions. Only the batch may be
 /// empty.
 template <int n, class D>
 bool check_pooled(Facts<D>& facts, const TensorType<D>& self) {

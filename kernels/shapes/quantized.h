@@ -1,5 +1,5 @@
-// Rules of the operators that quantize and dequantize: sizes of the input, in the dtype that the
-// call names, and scales that fit these sizes.
+// Rules of operators that quantize and dequantize. Results have the sizes of the input and the
+// dtype that the call names. Scales must fit these sizes.
 #pragma once
 #include "taper/kernels/rule.h"
 #include "taper/kernels/shapes/checks.h"
@@ -31,7 +31,7 @@ bool is_single(Facts<D>& facts, const TensorType<D>& t) {
                      TAPER_TEXT("scale and zero_point must have one element, not {}"));
 }
 
-/// A vector with an element for each index of x along `axis`.
+/// Requires a vector with one element for each index of x along `axis`.
 template <class D>
 bool is_along(Facts<D>& facts, const TensorType<D>& vector, int64_t axis, const TensorType<D>& x) {
   return facts.require(x.rank > 0, TAPER_TEXT("a tensor of rank 0 has no channels")) &&
@@ -43,7 +43,7 @@ bool is_along(Facts<D>& facts, const TensorType<D>& vector, int64_t axis, const 
                      TAPER_TEXT("there are {} scales or zero points for {} channels"));
 }
 
-/// One element for each row of x, which broadcasts over the row.
+/// Requires one element for each row of x, which broadcasts over the row.
 template <class D>
 bool is_for_rows(Facts<D>& facts, const TensorType<D>& t, const TensorType<D>& x) {
   if (!facts.require(t.rank == x.rank && x.rank > 0 && facts.is_one(t[x.rank - 1]),

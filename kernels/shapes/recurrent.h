@@ -1,5 +1,6 @@
-// Rules of recurrent layers, and of the scans that they are made of: one layer in one direction.
-// Extents: time, batch, hidden; `gates` holds `count` parts of hidden elements a step.
+// Rules of recurrent layers, and of scans, from which layers are made: a scan is one layer in one
+// direction. Extents: time, batch, hidden. In each step, `gates` holds `count` parts of hidden
+// elements.
 #pragma once
 #include "taper/kernels/rule.h"
 #include "taper/kernels/shapes/checks.h"
@@ -63,7 +64,7 @@ void make_state(TensorType<D>& t, const TensorType<D>& steps, const D& hidden) {
   t.dtype = steps.dtype, t.rank = 2;
   t[0] = steps[1], t[1] = hidden;
 }
-/// The type of the state that belongs to the steps `output` (time, batch, hidden).
+/// The type of the state for the steps `output` (time, batch, hidden).
 template <class D>
 bool state_of(Facts<D>& facts, const TensorType<D>& output, TensorType<D>& state) {
   if (!facts.require(output.rank == 3,

@@ -1,4 +1,4 @@
-// Rules of reductions, of searches for an extreme, and of running sums.
+// Rules of reductions, of the search for minima and maxima, and of running sums.
 #pragma once
 #include "taper/kernels/rule.h"
 #include "taper/kernels/shapes/checks.h"
@@ -6,7 +6,7 @@
 namespace taper {
 namespace internal {
 
-/// Drops the dimensions of a set (bit i: dimension i), or makes them one.
+/// Removes the dimensions of a set (bit i: dimension i), or gives them size 1.
 template <class D>
 void drop_dims(const TensorType<D>& self, uint32_t set, bool keepdim, TensorType<D>& out) {
   out.rank = 0;
@@ -17,7 +17,7 @@ void drop_dims(const TensorType<D>& self, uint32_t set, bool keepdim, TensorType
 }
 inline uint32_t every_dim(int rank) { return (1u << rank) - 1; }
 
-/// The set of a list of dimensions, each named once; an empty list means all.
+/// The set of a list of dimensions. Each may occur once; an empty list means all.
 template <class D>
 bool dim_set(Facts<D>& facts, int rank, Span<const int64_t> dims, uint32_t& set) {
   set = dims.empty() ? every_dim(rank) : 0;
@@ -40,7 +40,7 @@ bool dim_set(Facts<D>& facts, int rank, int64_t dim, uint32_t& set) {
   return true;
 }
 
-/// A maximum of nothing does not exist.
+/// Requires an element along each reduced dimension: no elements have no maximum.
 template <class D>
 bool has_elements(Facts<D>& facts, const TensorType<D>& self, uint32_t set) {
   for (int i = 0; i < self.rank; ++i)
@@ -56,7 +56,7 @@ bool needs_floating(Facts<D>& facts, DType dtype) {
   return facts.require(is_floating(dtype), TAPER_TEXT("needs a floating dtype; give dtype="));
 }
 
-/// boolean: of u8 it is u8, as in PyTorch.
+/// The dtype of a result. `boolean` of u8 is u8, as in PyTorch.
 enum class Result : uint8_t { same, floating, boolean };
 
 template <Result result, class D>
@@ -90,7 +90,7 @@ struct ReduceRule {
            (!needs_elements || has_elements(facts, self, set));
   }
 };
-/// The position of an extreme, or its value and position.
+/// The position of a minimum or maximum, or its value and position.
 struct ArgRule {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Maybe<int64_t> dim, bool keepdim,
@@ -124,7 +124,7 @@ struct ScanRule {
   }
 };
 
-/// Running extremes and where they stand.
+/// Running minima or maxima and their positions.
 struct RunningExtremeRule {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, int64_t dim, TensorType<D>& values,
@@ -137,7 +137,8 @@ struct RunningExtremeRule {
 
 using SomeDims = Maybe<Span<const int64_t>>;
 
-/// any.dims, all.dims: an empty list reduces nothing here; only an absent one means all.
+/// The rows any.dims and all.dims. An empty list reduces nothing here; only an absent one means
+/// all.
 struct TruthRule {
   static constexpr Promotion promotion = Promotion::truth;
   template <class D>
@@ -169,7 +170,7 @@ TAPER_REDUCE_RULE(prod_dim_int, Promotion::integer_sum, internal::Result::same, 
                   Maybe<DType>)
 // integers without `dtype` become i64 and are refused
 TAPER_REDUCE_ALL_RULE(mean, Promotion::integer_sum, internal::Result::floating, false, Maybe<DType>)
-/// The smallest and the largest element, and sums of negative powers, of nothing do not exist.
+/// No elements have no minimum and no maximum, nor a sum of negative powers.
 template <>
 struct Rule<ops::linalg_vector_norm> {
   static constexpr Promotion promotion = Promotion::integer_sum;
@@ -253,7 +254,7 @@ struct Rule<ops::taper_linear_recurrence> {
   }
 };
 
-// The median is the lower one of two; NaN if there is one.
+// The median is the lower of two middle elements. If an element is NaN, it is NaN.
 template <>
 struct Rule<ops::median> {
   template <class D>

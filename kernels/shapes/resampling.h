@@ -6,7 +6,7 @@
 namespace taper {
 namespace internal {
 
-/// `sizes` for n dimensions, each at least 1.
+/// Requires `sizes` for n dimensions, each at least 1.
 template <int n, class D>
 bool positive_sizes(Facts<D>& facts, const DimList<D>& sizes) {
   if (!facts.require(sizes.size() == n, TAPER_TEXT("output_size must have {} elements, it has {}"),
@@ -19,7 +19,7 @@ bool positive_sizes(Facts<D>& facts, const DimList<D>& sizes) {
   return true;
 }
 
-/// (batch, channels, …) of which only the batch may be empty.
+/// Requires (batch, channels, …). Only the batch may be empty.
 template <int n, class D>
 bool check_image(Facts<D>& facts, const TensorType<D>& t, const char* rank_text) {
   if (!facts.require(t.rank == n + 2, rank_text, n + 2, t.rank)) return false;
@@ -30,7 +30,7 @@ bool check_image(Facts<D>& facts, const TensorType<D>& t, const char* rank_text)
   return true;
 }
 
-/// The scale factor of a dimension serves the kernel: positions are computed from it. It never
+/// Requires a valid scale factor of a dimension. The kernel computes positions from it; it never
 /// decides a size.
 template <class D>
 bool is_scale(Facts<D>& facts, const Maybe<double>& scale) {
@@ -110,7 +110,7 @@ struct GridSamplerRule {
   }
 };
 
-/// Results: gradients of input and grid; those that `output_mask` leaves out are not present.
+/// Results: the gradients of input and grid. Those that `output_mask` leaves out are not present.
 template <int n>
 struct GridSamplerBackwardRule {
   template <class D>

@@ -1,5 +1,5 @@
-// Layout rules: a view reads its argument's storage at other strides and does no arithmetic. Each
-// sets sizes, strides and the offset of the first element in the storage.
+// Layout rules. A view reads its argument's storage with other strides and computes nothing. Each
+// rule sets the sizes, the strides and the offset of the first element in the storage.
 #pragma once
 #include "taper/kernels/shapes/broadcast.h"
 #include "taper/kernels/shapes/checks.h"
@@ -27,7 +27,7 @@ void copy_dim(const TensorType<D>& from, int i, TensorType<D>& to, int k) {
   to.sizes[k] = from.sizes[i], to.strides[k] = from.strides[i];
 }
 
-/// Sizes of `out` from a list in which one may be -1, to be inferred from the number of elements.
+/// Sizes of `out` from a list. One of them may be -1: it follows from the number of elements.
 template <class D>
 bool infer_sizes(Facts<D>& facts, const TensorType<D>& self, const DimList<D>& sizes,
                  TensorType<D>& out) {
@@ -70,8 +70,8 @@ bool infer_sizes(Facts<D>& facts, const TensorType<D>& self, const DimList<D>& s
 }
 
 /// Strides of `out`, whose sizes are set, over the elements of `self` in row-major order; false if
-/// there are none. Runs of dimensions that lie one behind the other are cut anew; a new dimension
-/// must not reach over two of them.
+/// there are none. Dimensions that lie one behind the other form a run. A new dimension must lie
+/// within one run.
 template <class D>
 bool view_strides(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out) {
   out.offset = self.offset;
@@ -94,15 +94,15 @@ bool view_strides(Facts<D>& facts, const TensorType<D>& self, TensorType<D>& out
   return k < 0;
 }
 
-/// A position counted from the end if negative, brought into [0, size].
+/// A position, brought into [0, size]. A negative position counts from the end.
 template <class D>
 D clamp_position(Facts<D>& facts, D position, D size) {
   if (facts.proves_less(position, D(0))) position = position + size;
   return facts.max(facts.min(position, size), D(0));
 }
 
-/// The elements of one dimension that `slice` names: `out` = self with that dimension's size,
-/// stride and offset.
+/// The part of one dimension that `slice` names: `out` is self with another size, stride and offset
+/// there.
 template <class D>
 bool slice_layout(Facts<D>& facts, const TensorType<D>& self, int64_t dim, const Maybe<D>& start,
                   const Maybe<D>& end, D step, TensorType<D>& out) {
@@ -121,7 +121,7 @@ bool slice_layout(Facts<D>& facts, const TensorType<D>& self, int64_t dim, const
   return true;
 }
 
-/// Row `index` of one dimension.
+/// Slice `index` along one dimension.
 template <class D>
 bool select_layout(Facts<D>& facts, const TensorType<D>& self, int64_t dim, D index,
                    TensorType<D>& out) {
@@ -161,7 +161,7 @@ bool diagonal_layout(Facts<D>& facts, const TensorType<D>& self, int64_t offset,
   return true;
 }
 
-/// A view may have more elements than memory: their number must still be one.
+/// A view may have more elements than memory has, but their number must fit into 64 bits.
 template <class D>
 bool is_countable(Facts<D>& facts, const TensorType<D>& out) {
   return facts.at_least(out.numel(), D(0),
@@ -321,7 +321,7 @@ struct Rule<ops::alias> {
     return true;
   }
 };
-/// The caller sees to it that the elements lie inside the storage, which a rule does not know.
+/// The caller ensures that the elements lie inside the storage, which a rule does not know.
 template <>
 struct Rule<ops::as_strided> {
   template <class D>
