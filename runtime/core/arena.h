@@ -7,17 +7,17 @@
 
 namespace taper {
 
-/// Takes pieces off a region that the caller owns; never gives back. A *measuring* arena has no
-/// region: it counts what the same calls would take and hands out nullptr, so that one code path
-/// both measures and builds.
+/// Takes pieces of a region that the caller owns. Pieces are never given back. A *measuring* arena
+/// has no region: it hands out nullptr and counts what the same calls would take. So the same code
+/// measures and builds.
 class Arena {
  public:
   static Arena measuring() { return Arena(); }
   explicit Arena(Span<std::byte> region)
       : begin_(region.data()), size_(static_cast<size_t>(region.size())), measuring_(false) {}
 
-  /// `count` objects, not initialised, or nullptr: check `exhausted()`, not the pointer (a
-  /// measuring arena has none).
+  /// `count` objects, not initialised; nullptr if there is no room. Check `exhausted()`, not the
+  /// pointer: a measuring arena always gives nullptr.
   template <class T>
   T* take(index_t count, size_t alignment = alignof(T)) {
     return static_cast<T*>(take_bytes(count, sizeof(T), alignment));
@@ -28,7 +28,7 @@ class Arena {
 
   bool is_measuring() const { return measuring_; }
   bool exhausted() const { return exhausted_; }
-  /// Bytes taken so far, and the slack an unaligned region needs on top.
+  /// The bytes taken so far, with the slack that an unaligned region needs.
   size_t used() const { return used_; }
 
  private:

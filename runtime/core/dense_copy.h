@@ -6,8 +6,8 @@
 
 namespace taper {
 
-/// Copies the elements of a tensor of any strides to `to`, in row-major order: `from.size_bytes()`
-/// bytes, which must not overlap those of `from`.
+/// Copies the elements of a tensor with any strides to `to`, in row-major order. `to` has
+/// `from.size_bytes()` bytes, which must not overlap those of `from`.
 inline void copy_dense(const TensorRef& from, std::byte* to) {
   const size_t element = static_cast<size_t>(size_bytes(from.dtype));
   const Shape& s = *from.shape;

@@ -28,7 +28,7 @@ constexpr bool is_floating(DType d) { return d >= DType::f16 && d <= DType::f64;
 constexpr bool is_half(DType d) { return d == DType::f16 || d == DType::bf16; }
 constexpr bool is_integral(DType d) { return d >= DType::u8 && d <= DType::i64; }
 
-/// "f32", "i64", "bool", …: the spelling used in messages and reports.
+/// The name in messages and reports: "f32", "i64", "bool", ….
 const char* name_of(DType d);
 
 /// A set of dtypes, one bit each.
@@ -62,14 +62,14 @@ struct BFloat16 {
   }
 };
 
-/// An element of a kernel that only moves data.
+/// An element of n bytes, for kernels that only move data.
 template <int n>
 struct Bytes {
   unsigned char byte[n];
 };
 
-/// The dtype of a C++ type, and the dtypes that a kernel over it accepts (`Bytes<n>`: all of that
-/// size).
+/// The dtype of a C++ type, and the dtypes that a kernel over this type accepts. For `Bytes<n>`:
+/// all dtypes of that size.
 template <class T>
 struct dtypes_of;
 #define TAPER_DTYPE(type, dtype_)                       \

@@ -22,7 +22,7 @@ enum class [[nodiscard]] Error : uint8_t{
 /// The enumerator's name: "out_of_memory".
 const char* name_of(Error error);
 
-/// Where and why something failed. Plain data, kept by the object that returned the `Error`; texts
+/// Where and why something failed. Plain data, kept by the object that returned the `Error`. Texts
 /// are static; `source` and `subject` lie in the bytes of the program.
 struct ErrorInfo {
   Error error = Error::ok;
@@ -40,7 +40,8 @@ struct ErrorInfo {
 
 }  // namespace taper
 
-/// Texts of conditions are kept where somebody reads them, and cost nothing on a microcontroller.
+/// Host builds keep the texts of errors. A build for a microcontroller leaves them out, so they
+/// cost nothing there.
 #ifdef TAPER_NO_MESSAGES
 #define TAPER_TEXT(text) nullptr
 #else

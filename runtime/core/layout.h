@@ -7,13 +7,13 @@ namespace taper {
 /// which argument (`Packing`); everything else reads dense elements. Stored in programs: never
 /// change a value.
 ///
-/// In a layout of panels the constant is a matrix (across, depth). Sixteen neighbours of `across`
-/// are a panel: their elements lie side by side for each place along `depth`, and zeros stand for
-/// those beyond the last one. Panels follow each other without gaps:
+/// In a layout of panels the constant is a matrix (across, depth). Sixteen neighbours along
+/// `across` are a panel. Their elements lie side by side for each place along `depth`. Zeros fill
+/// up the last panel. Panels follow each other without gaps:
 ///
 ///   element (i, k) at (i / 16 * depth + k) * 16 + i % 16
 ///
-/// Nothing in it depends on the machine: a vector of any width up to 16 lies within one panel.
+/// No layout depends on the machine: a vector of any width up to 16 lies within one panel.
 enum class Layout : uint8_t {
   dense = 0,            ///< where the strides say
   panels_of_first = 1,  ///< across: the first dimension; depth: all others, in their order

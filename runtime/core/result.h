@@ -8,7 +8,7 @@
 
 namespace taper {
 
-/// A value, or the reason why there is none. Holds a `T` in place: no heap, no exceptions.
+/// A value, or the error that there is instead. It holds the `T` in place: no heap, no exceptions.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -29,7 +29,7 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
   Error error() const { return error_; }
 
-  /// The value. Asking a failed Result for it is a programming error, which stops the program in
+  /// The value. It is a programming error to ask a failed Result for it; this stops the program in
   /// every build.
   T& value() & {
     if (!ok()) __builtin_trap();

@@ -8,7 +8,7 @@ namespace taper {
 /// A count of elements, or a distance between them: 64 bits on a phone, 32 on a Cortex-M.
 using index_t = std::ptrdiff_t;
 
-/// A pointer and a count. Borrowed, never owned.
+/// A pointer and a count. A Span borrows the elements and never owns them.
 template <class T>
 class Span {
  public:
@@ -16,7 +16,7 @@ class Span {
   constexpr Span(T* data, index_t size) : data_(data), size_(size) {}
   template <std::size_t n>
   constexpr Span(T (&array)[n]) : data_(array), size_(static_cast<index_t>(n)) {}
-  /// From anything with `data()` and `size()`: std::vector, std::array, another Span.
+  /// Made of anything with `data()` and `size()`: std::vector, std::array, another Span.
   template <class C, class = std::enable_if_t<
                          std::is_convertible_v<decltype(std::declval<C&>().data()), T*>>>
   constexpr Span(C&& container)

@@ -20,7 +20,8 @@ struct Shape {
     for (int i = 0; i < rank; ++i) n *= sizes[i];
     return n;
   }
-  /// Row-major without gaps. Strides of extents 0 and 1 do not matter.
+  /// Whether elements lie in row-major order without gaps. Strides of extents 0 and 1 do not
+  /// matter.
   bool is_dense() const {
     index_t expected = 1;
     for (int i = rank - 1; i >= 0; --i) {
@@ -36,7 +37,8 @@ struct Shape {
       if (sizes[i] != other.sizes[i]) return false;
     return true;
   }
-  /// Sizes that no memory holds give strides without meaning; who takes the shape refuses it.
+  /// Sizes beyond all memory give strides without meaning. The function that takes the shape
+  /// refuses it.
   void make_dense() {
     size_t stride = 1;  // unsigned: may wrap
     for (int i = rank - 1; i >= 0; --i) {
@@ -53,7 +55,8 @@ struct Shape {
   }
 };
 
-/// A tensor as kernels see it: where its first element lies, its shape, its type. Borrowed memory.
+/// A tensor as kernels see it: the address of its first element, its shape and its dtype. It
+/// borrows the memory.
 struct TensorRef {
   void* data = nullptr;
   const Shape* shape = nullptr;
@@ -63,15 +66,15 @@ struct TensorRef {
   index_t size_bytes() const { return shape->numel() * ::taper::size_bytes(dtype); }
 };
 
-/// What a kernel asks of an argument's strides. Where it is not met, the exporter and eager insert
-/// a visible `clone`.
+/// The strides that a kernel accepts for an argument. If an argument has others, the exporter and
+/// eager insert a visible `clone`.
 enum class Strides : uint8_t {
   dense,  ///< row-major without gaps
   rows,   ///< the last dimension is dense, the others are free
   any,    ///< free
 };
 
-/// A `TensorRef` whose dtype (at load) and strides (at export, again in `prepare`) were checked.
+/// A `TensorRef` that was checked: its dtype at load, its strides at export and again in `prepare`.
 template <class T, Strides strides = Strides::dense>
 struct View {
   using element = T;
@@ -101,7 +104,7 @@ struct Maybe {
   const T* operator->() const { return &value; }
 };
 
-/// `Tensor[]`.
+/// A list of tensors, `Tensor[]`.
 template <class T, Strides strides = Strides::dense>
 struct ViewList {
   const TensorRef* const* refs = nullptr;
@@ -109,7 +112,7 @@ struct ViewList {
   View<T, strides> operator[](index_t i) const { return {refs[i]}; }
 };
 
-/// `Tensor?[]`: an absent element has `ref == nullptr`.
+/// A list of tensors that may be absent, `Tensor?[]`: then the element has `ref == nullptr`.
 template <class T, Strides strides = Strides::dense>
 struct MaybeViewList {
   const TensorRef* const* refs = nullptr;

@@ -1,10 +1,11 @@
-// A method ready to run: plain tables that the loader fills, or a linked program has as constants.
+// A method that is ready to run: plain tables. The loader fills them, or a linked program has them
+// as constants.
 #pragma once
 #include "taper/kernels/kernel.h"
 
 namespace taper {
 
-/// What the loop does with an instruction.
+/// What `execute` does with an instruction.
 enum class Step : uint8_t {
   kernel,         ///< run the kernel on the caller's thread
   stale,          ///< a symbol was bound since the last `prepare`: prepare, then do `fresh`

@@ -1,4 +1,4 @@
-// What a Method keeps, and the steps that fill it. Only methods include this.
+// The data of a Method, and the steps that fill it. Only methods include this.
 #pragma once
 #include "taper/runtime/core/arena.h"
 #include "taper/runtime/method/instruction.h"
@@ -8,20 +8,20 @@
 
 namespace taper::internal {
 
-/// Symbols as bits. Those bound before the first instruction and those bound by instructions
-/// ("late") never share a bit; when there are more symbols than bits, some share one, and what
-/// depends on either is computed again when one changes.
+/// A set of symbols, as bits. Symbols that are bound before the first instruction never share a bit
+/// with those that instructions bind ("late" ones). If there are more symbols than bits, some share
+/// a bit. Then an entry that depends on one of them is computed again when any of them changes.
 using Symbols = uint32_t;
 inline constexpr int early_bits = 24, late_bits = 8;
 inline constexpr Symbols late_symbols = ~Symbols{0} << early_bits;
 inline constexpr Symbols all_symbols = ~Symbols{0};  ///< "everything, literals too"
 
-/// Whether something that depends on `bits` is computed again.
+/// Whether an entry that depends on `bits` must be computed again.
 inline bool needs(Symbols bits, Symbols changed) {
   return changed == all_symbols || (bits & changed) != 0;
 }
 
-/// Where a buffer lies in its region.
+/// The place of a buffer in its region.
 struct Block {
   size_t place, bytes;
   size_t capacity;   ///< io: bytes at the maximum of every symbol, for ever
@@ -41,10 +41,10 @@ enum class Table : uint8_t {
 };
 inline constexpr int table_count = 7;
 
-/// Which entries of each table depend on which symbols. Entries with the same dependence are a
-/// group: a chain of ascending indices that `none` ends. When there are more groups than places,
-/// the last one takes all the others, and what depends on some of its symbols counts as depending
-/// on all.
+/// Which entries of each table depend on which symbols. Entries that depend on the same symbols are
+/// a group: a chain of ascending indices that ends with `none`. If there are more groups than
+/// places, the last one takes all others. Each of its entries then counts as dependent on all
+/// symbols of the group.
 struct Groups {
   index_t sizes[table_count];  ///< entries of each table
   index_t count, capacity;
@@ -73,7 +73,7 @@ class Touched {
   uint32_t at_[most];
 };
 
-/// An input as the caller gave it.
+/// An input as the caller set it.
 struct Given {
   Shape shape;     ///< of a tensor; dense
   int64_t number;  ///< an i64, a boolean, or the bits of an f64
@@ -130,51 +130,52 @@ struct MethodData {
   Error fail(Error e, const char* message, int64_t a = 0, int64_t b = 0, int64_t c = 0);
 #endif
   void clear_info();
-  /// Says in `info` that instruction `i` failed, and what the debug table says of it.
+  /// Records in `info` that instruction `i` failed, with its source from the debug table.
   Error fail_at(index_t i, Error e);
-  /// nullptr of a closed method.
+  /// The method's name; nullptr if the method is closed.
   const char* name() const { return table != nullptr ? table->name()->c_str() : nullptr; }
-  /// What the debug table says of instruction `i`, nullptr if nothing.
+  /// A text of the debug table about instruction `i`; nullptr if there is none.
   const char* debug_text(index_t i, uint32_t (format::InstructionDebug::*text)() const) const;
 };
 
-/// Takes the tables of a method, all zeros, from an arena that clears (nothing is written while it
-/// measures); false if memory does not suffice.
+/// Takes the tables of a method, all zeros, from an arena that clears its pieces. False if memory
+/// does not suffice. While the arena measures, nothing is written.
 bool take_tables(Arena&, const ProgramData&, MethodData&);
 
-/// Fills tables with what does not change: dependences, dtypes, arguments, kernels. invalid_program
-/// if a buffer's size depends on a late symbol.
+/// Fills the parts of the tables that do not change: dependences, dtypes, arguments, kernels.
+/// invalid_program if the size of a buffer depends on a late symbol.
 Error fill_tables(MethodData&);
 
-/// Gives every symbol its maximum, computes all sizes, and prepares every instruction. Addresses
-/// are not known yet: tensors have none. Afterwards `regions[…].peak` and `context.scratch_bytes`
-/// say what memory is needed, and `consistent` whether a call may have these sizes.
+/// Gives every symbol its maximum, computes all sizes, and prepares every instruction. Tensors have
+/// no addresses yet. Afterwards `regions[…].peak` and `context.scratch_bytes` say how much memory
+/// is needed, and `consistent` says whether a call may have these sizes.
 Error prepare_at_maximum(MethodData&);
 
-/// Whether symbol `i` may have this value: "batch = 20 is outside 1..16".
+/// Checks that symbol `i` may have this value: "batch = 20 is outside 1..16".
 Error check_range(MethodData&, index_t i, int64_t value);
 
-/// Binds the symbols that inputs and states decide, and updates what depends on those that changed.
+/// Binds the symbols that inputs and states decide, and updates the entries that depend on changed
+/// symbols.
 Error bind_inputs(MethodData&);
 
-/// Reads a late symbol from its tensor, or sets it to `counter`, and marks what depends on it.
+/// Reads a late symbol from its tensor, or sets it to `counter`, and marks the entries that depend
+/// on it.
 Error bind_late(MethodData&, uint32_t symbol, int64_t counter = 0);
 
-/// Recomputes the addresses of values from regions and places, and checks that they lie within
-/// their storage.
+/// Computes the addresses of values again, from regions and places, and checks that values lie
+/// within their storage.
 Error place_values(MethodData&, Symbols changed);
 
-/// Bytes from the first to behind the last element; false if they cannot be counted.
+/// The bytes from the first element to the end of the last one. False if they cannot be counted.
 bool extent_bytes(const TensorRef&, size_t& bytes);
 
-/// Checks that no result of an instruction overlaps another argument where its kernel does not
-/// allow it.
+/// Checks that no result of an instruction overlaps another argument, unless its kernel allows it.
 Error check_overlaps(MethodData&, index_t instruction);
 
-/// Shape rule, stride contracts, `prepare`.
+/// Runs the shape rule, checks the strides, and calls `prepare`.
 Error prepare(MethodData&, index_t instruction);
 
-/// Tells the kernels of plans that were prepared that these end.
+/// Calls `end` for all plans that were prepared.
 void end_plans(MethodData&);
 
 }  // namespace taper::internal

@@ -14,7 +14,7 @@ struct SessionOptions {
   ErrorInfo* info = nullptr;                  ///< where and why `create` failed; may be nullptr
 };
 
-/// A state as it lies in memory: dense, of fixed size.
+/// A state in memory: dense, of fixed size.
 struct StateView {
   const char* path = nullptr;
   void* data = nullptr;  ///< an opaque address if the state lies on a device: use `read_state` and
@@ -26,31 +26,30 @@ struct StateView {
 };
 
 /// The states of one use of a program: weights in training, caches, random numbers, an optimizer.
-/// Its methods read and write them; a second conversation, or a second training run, is a second
+/// Its methods read and write them. A second conversation, or a second training run, needs a second
 /// Session. One thread at a time.
 ///
-/// A handle on the memory given to `create`, which must outlive it, or `close`. Of a closed session
-/// as long as its memory is intact: there are no states, and calls return invalid_argument.
+/// A Session is a handle on the memory given to `create`, which must outlive it, or `close`. A
+/// closed session whose memory is intact has no states, and its calls return invalid_argument.
 class Session {
  public:
   /// Places the states in `memory` (`program.session_bytes()`) and gives them their initial values.
-  /// What is left of the memory serves methods that are created without memory of their own; when
-  /// the last open method is closed, they have given it back.
-  /// Errors: out_of_memory; not_supported if an initial value is not in the file; invalid_argument
-  /// if the program is closed.
+  /// The rest of the memory serves methods that are created without memory of their own. They have
+  /// given it back when the last open method is closed. Errors: out_of_memory; not_supported if an
+  /// initial value is not in the file; invalid_argument if the program is closed.
   static Result<Session> create(const Program& program, Span<std::byte> memory,
                                 const SessionOptions& options = {});
 
-  /// Ends the session: afterwards its memory may go, and one less is open of the program. Devices
-  /// of the program are told. Errors: as of `Program::close`, for methods that are open.
+  /// Ends the session. Then you may free its memory, and the program has one open session less.
+  /// Devices of the program are told. Errors: as for `Program::close`, if methods are open.
   Error close(ErrorInfo* info = nullptr);
 
   Program program() const;
 
   index_t state_count() const;
-  /// Of `state_count()`; another `i` gives an empty one.
+  /// State `i`, below `state_count()`; another `i` gives an empty one.
   StateView state(index_t i) const;
-  /// invalid_argument: no state has this path.
+  /// The index of the state with this path. invalid_argument: there is none.
   Result<index_t> find_state(const char* path) const;
 
   /// Copies a state out or in. `bytes` has exactly `state(i).size_bytes` bytes, dense. No method
@@ -60,7 +59,7 @@ class Session {
 
   /// Gives all states their initial values again.
   Error reset();
-  /// Takes all states of another session of the same program.
+  /// Copies all states of another session of the same program.
   Error copy_states(const Session& other);
 
   internal::SessionData& data() const { return *data_; }

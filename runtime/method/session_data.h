@@ -1,4 +1,4 @@
-// What a Session keeps. Only sessions and methods include this.
+// The data of a Session. Only sessions and methods include this.
 #pragma once
 #include "taper/runtime/core/arena.h"
 #include "taper/runtime/program/tables.h"
@@ -17,7 +17,8 @@ struct SessionData {
   bool is_open;
 };
 
-/// What `Session::create` takes from host memory, in this order; also when measuring.
+/// The parts that `Session::create` takes from host memory, in this order. It takes the same when
+/// it measures.
 struct SessionParts {
   SessionData* data;
   void** states;

@@ -1,4 +1,4 @@
-// What a processor offers beyond the compiler's baseline. Device code.
+// The features of a processor beyond the compiler's baseline. Device code.
 #pragma once
 #include <cstdint>
 
@@ -55,7 +55,7 @@ constexpr const char* name_of(CpuFeature feature) {
   return internal::cpu_feature_names[static_cast<int>(feature)];
 }
 
-/// A feature with those that every processor has that has it.
+/// A feature, with the features that every processor with it has, too.
 constexpr CpuFeatures with_implied(CpuFeature feature) {
   switch (feature) {
     case CpuFeature::avx512:
@@ -72,16 +72,16 @@ constexpr CpuFeatures with_implied(CpuFeature feature) {
   }
 }
 
-/// What this machine and its operating system run. Asks the processor on every call, and a virtual
-/// machine may take 100 microseconds to answer: ask once and keep the set.
+/// The features of this machine that its operating system supports. Asks the processor on every
+/// call, and a virtual machine may take 100 microseconds to answer. So ask once and keep the set.
 ///
 /// On Linux, macOS and BSD the environment variable TAPER_CPU limits the set to the features that
-/// it names, separated by commas, with those that they imply: `avx2`, `avx2,avx_vnni`, or
-/// `portable` for none. With any other word in it the set is empty.
+/// it names, separated by commas, and those that they imply: `avx2`, `avx2,avx_vnni`, or `portable`
+/// for none. If it contains any other word, the set is empty.
 CpuFeatures cpu_features();
 
-/// The value of TAPER_CPU if it holds a word that names no feature, else nullptr: for a message to
-/// the user.
+/// The value of TAPER_CPU if it contains a word that names no feature, for a message to the user;
+/// else nullptr.
 const char* unknown_cpu_features();
 
 }  // namespace taper

@@ -3,15 +3,15 @@
 
 namespace taper {
 
-/// A thread pool as kernels see it: somebody else's, handed in. Without one, everything runs on the
+/// A thread pool as kernels see it. It belongs to the caller. Without one, everything runs on the
 /// caller's thread.
 ///
-/// A kernel's result never depends on `count`: tasks are cut by the shape of the work, not by the
-/// number of threads.
+/// A kernel's result never depends on `count`: the shape of the work decides how it is cut into
+/// tasks, and not the number of threads.
 struct Threads {
   int count = 1;  ///< threads that share the work, the caller's included
   void* pool = nullptr;
-  /// Calls `task(context, i)` once for each i in [0, tasks), in any order and in parallel; returns
+  /// Calls `task(context, i)` once for each i in [0, tasks), in any order and in parallel. Returns
   /// when all are done.
   void (*run)(void* pool, void (*task)(void* context, index_t i), void* context,
               index_t tasks) = nullptr;

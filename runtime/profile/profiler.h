@@ -1,4 +1,4 @@
-// Times of instructions, as fixed-size records in the caller's memory.
+// Records the times of instructions, with fixed size, in the caller's memory.
 #pragma once
 #include <cstdint>
 
@@ -6,15 +6,15 @@
 
 namespace taper {
 
-/// One execution of one instruction. What the instruction is, `Method::instruction` tells.
+/// One execution of one instruction. `Method::instruction` describes the instruction.
 struct ProfileEvent {
   uint32_t instruction;
   uint32_t queue;       ///< 0: the times are those of the work; else of enqueueing it
   uint64_t begin, end;  ///< in the clock's unit
 };
 
-/// Give it to `Method::set_profiler`. A runtime built without TAPER_PROFILE has no code for it and
-/// records nothing.
+/// Give it to `Method::set_profiler`. A runtime that was built without TAPER_PROFILE records
+/// nothing.
 struct Profiler {
   Span<ProfileEvent> events;
   uint64_t (*now)() = nullptr;  ///< a steady clock, in a unit that the caller knows

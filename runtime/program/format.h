@@ -17,15 +17,15 @@ inline constexpr uint32_t oldest_readable_version = 1;
 
 /// Segments, buffers and states start at multiples of this.
 inline constexpr size_t segment_alignment = 64;
-/// Readable bytes behind every buffer, state and constant: kernels may load them, and use nothing
-/// of what they load.
+/// Readable bytes behind every buffer, state and constant. Kernels may load them but must not use
+/// them.
 inline constexpr size_t slack_bytes = 64;
-/// What the program's first byte must be aligned to.
+/// The alignment of a program's first byte.
 inline constexpr size_t file_alignment = 16;
 
 inline constexpr char file_magic[8] = {'T', 'A', 'P', 'E', 'R', '\r', '\n', '\x1a'};
 
-/// Offset 0 of every program.
+/// The bytes at offset 0 of every program.
 struct FileHeader {
   char magic[8];
   uint32_t version;
@@ -38,8 +38,8 @@ static_assert(sizeof(FileHeader) == 64);
 
 constexpr uint64_t checksum_of_nothing = 14695981039346656037ull;
 
-/// FNV-1a over 64-bit words (the last one padded with zeros), folded once a word so that high bits
-/// reach low ones. `h`: the checksum of what stands in front, in whole words.
+/// FNV-1a over 64-bit words, folded once for each word, so that high bits reach low ones. The last
+/// word is padded with zeros. `h` is the checksum of the bytes before, which are whole words.
 inline uint64_t checksum(Span<const std::byte> bytes, uint64_t h = checksum_of_nothing) {
   const size_t n = static_cast<size_t>(bytes.size());
   for (size_t i = 0; i < n; i += 8) {

@@ -1,6 +1,6 @@
-// Whether bytes are one of the file's FlatBuffers. FlatBuffers generates a function for each table
-// that asks this; here it is one function for all tables, and a list of their fields, which takes a
-// tenth of the code. A test compares the list with the schema.
+// Checks whether bytes are one of the file's FlatBuffers. FlatBuffers would generate a function for
+// each table. Here one function serves all tables, with a list of their fields. This takes a tenth
+// of the code. A test compares the list with the schema.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -49,8 +49,8 @@ struct Field {
 /// All fields, ordered by owner.
 Span<const Field> fields();
 
-/// Whether `bytes`, at an address that is a multiple of 8, are a FlatBuffer with this root. Then
-/// its accessors read nothing outside. What the numbers mean is not looked at.
+/// Whether `bytes`, at an address that is a multiple of 8, are a FlatBuffer with this root. If so,
+/// accessors read nothing outside. The meaning of the numbers is not checked.
 bool is_valid(Span<const std::byte> bytes, Table root);
 
 }  // namespace taper::internal::structure

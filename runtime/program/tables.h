@@ -1,5 +1,5 @@
-// The loader's view of a program: FlatBuffers' accessors as spans, and what `Program::load` adds to
-// them. Only the loader, sessions and methods include this; applications see program.h.
+// The loader's view of a program: FlatBuffers' vectors as spans, and the data that `Program::load`
+// adds. Only the loader, sessions and methods include this. Applications use program.h.
 #pragma once
 #include <atomic>
 
@@ -62,15 +62,15 @@ class Tables {
   index_t size_ = 0;
 };
 
-/// A constant's fields, read by one function: accessors in many places take more code.
+/// A constant's fields. One function reads them, because accessors in many places take more code.
 struct ConstantView {
   explicit ConstantView(const format::Constant&);
 
   const char* path;  ///< may be nullptr
   Span<const int64_t> sizes;
   Tables<format::Encoding> encodings;
-  /// What a constant that is not embedded is found by: the name of its slot, or its SHA-256. Empty
-  /// if it has none.
+  /// The key of a constant that is not embedded: the name of its slot, or its SHA-256. Empty if it
+  /// has none.
   Span<const std::byte> key;
   DType dtype;
   format::ConstantSource source;
@@ -81,7 +81,8 @@ struct ConstantView {
   bool is_embedded() const { return source == format::ConstantSource::embedded; }
 };
 
-/// What methods share. Views stay in the file: reading them costs nothing but a load.
+/// The tables that methods share. The views stay in the file; to read them costs nothing but a
+/// load.
 struct ProgramView {
   explicit ProgramView(const format::Program& p);
 
@@ -131,7 +132,7 @@ struct PackedConstants {
   const Entry& of(index_t constant) const {
     return const_cast<PackedConstants*>(this)->of(constant);
   }
-  /// Of the start with its entries.
+  /// The bytes of the start with its entries.
   static constexpr size_t bytes_of(index_t constants) {
     return sizeof(PackedConstants) + static_cast<size_t>(constants) * sizeof(Entry);
   }
@@ -161,33 +162,33 @@ struct ProgramData {
 
   static constexpr uint32_t closed = UINT32_MAX;
   bool is_open() const { return sessions.load(std::memory_order_relaxed) != closed; }
-  /// False: the program is closed.
+  /// Counts one more session. False: the program is closed.
   bool add_session() const {
     uint32_t open = sessions.load(std::memory_order_relaxed);
     while (open != closed && !sessions.compare_exchange_weak(open, open + 1)) {
     }
     return open != closed;
   }
-  /// Tells the devices that `user` ends, when they have nothing left to do. An error of theirs is
-  /// no reason to keep it.
+  /// Tells the devices that `user` ends, once they have nothing left to do. Even if a device
+  /// reports an error, `user` ends.
   Error end_on_devices(DeviceUser user, const void* which) const;
 
   const format::Method* method(index_t i) const {
     return table->methods()->Get(static_cast<uint32_t>(i));
   }
-  /// The queue's space. A program without queues has queue 0, on the host.
+  /// The space of a queue. A program without queues has queue 0, on the host.
   int space_of_queue(int queue) const {
     return view.queues.empty() ? 0 : view.queues[queue].space();
   }
 };
 
-/// The space that a value of the method lies in.
+/// The space in which a value of the method lies.
 int space_of(const ProgramData& p, const MethodView& m, const format::Value& v);
 
-/// Whether a value of storage `buffer` lies in the buffer of an input. Inputs were verified.
+/// Whether a value of storage `buffer` lies in the buffer of an input. The inputs were verified.
 bool is_input_buffer(const MethodView& m, const format::Value& v);
 
-/// To the next multiple of 64, where buffers, states and regions start. Inputs are far below
+/// Rounds up to a multiple of 64, where buffers, states and regions start. `bytes` is far below
 /// SIZE_MAX.
 constexpr size_t rounded_up(size_t bytes) {
   return (bytes + segment_alignment - 1) / segment_alignment * segment_alignment;
@@ -197,7 +198,8 @@ constexpr size_t rounded_up(size_t bytes) {
 Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t b, int64_t c,
            const char* subject);
 #ifdef TAPER_NO_MESSAGES
-/// Without texts their numbers say nothing: not passing them saves a kilobyte.
+/// For builds without texts, where the numbers would say nothing. Not to pass them saves a
+/// kilobyte.
 Error fail(ErrorInfo& info, Error error);
 inline Error fail(ErrorInfo& info, Error error, const char*, int64_t = 0, int64_t = 0,
                   int64_t = 0) {
@@ -210,18 +212,19 @@ inline Error fail(ErrorInfo& info, Error error, const char* message, int64_t a =
 }
 #endif
 
-/// elements * size_bytes(dtype) of a list of sizes; false if a size is negative or the product
-/// exceeds memory.
+/// The size of a dense tensor: elements * size_bytes(dtype). False if a size is negative or the
+/// product exceeds memory.
 bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes);
 
-/// Verifies what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and
-/// order in the program's tables (the first) and, once kernels are resolved, in its methods (the
-/// second). Afterwards nothing needs to be checked again but sizes.
+/// Verify what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and
+/// order. The first function verifies the program's tables. The second verifies its methods, once
+/// kernels are resolved. Afterwards only sizes need checks.
 Error verify_program(Span<const std::byte> file, const format::Program&, const ProgramView&,
                      ErrorInfo&);
 Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
 
-/// What packed constants follow from: the file's metadata and the records that were taken.
+/// The key of packed constants. It depends on the file's metadata and on the records that were
+/// taken.
 uint64_t packing_key(const ProgramData&);
 
 /// The first encoding of a constant in the file whose elements have its dtype and lie at a multiple

@@ -9,11 +9,11 @@
 
 namespace taper {
 
-/// A file's bytes, mapped where the system can and the caller wants, otherwise read. At an address
-/// that is a multiple of 64.
+/// A file's bytes, at an address that is a multiple of 64. They are mapped if the system can and
+/// the caller wants it, otherwise read.
 ///
-/// Of a file that is mapped, nobody may cut off a part meanwhile: to touch that part ends the
-/// program with SIGBUS.
+/// Nobody may shorten a file while it is mapped: to touch the missing part ends the program with
+/// SIGBUS.
 class MappedFile {
  public:
   enum class Access : uint8_t {
@@ -35,8 +35,7 @@ class MappedFile {
     return !std::less<>()(bytes.data(), data_) && !std::less<>()(data_ + size_, bytes.end());
   }
 
-  /// Identifies a mapped file by more than its name: device, inode number, size, and the time of
-  /// the last write.
+  /// Identifies a mapped file by device, inode number, size, and the time of the last write.
   using Identity = std::array<uint64_t, 5>;
   const Identity& identity() const { return identity_; }
 

@@ -5,11 +5,10 @@
 
 namespace taper {
 
-/// An error as a person reads it. In a text, `{}` is the next of the values, `{dtype}` the next as
-/// a DType, and `{subject}` the subject:
-///   "test::take (gather.cpp:3, instruction 0, argument 1): index 3 is outside
-///   [0, 3)"
-/// `input`: the name of the input that `info.argument` numbers, if the caller knows one:
+/// An error in words. In a text, `{}` is the next of the values, `{dtype}` the next one as a DType,
+/// and `{subject}` the subject:
+///   "take (gather.cpp:3, instruction 0, argument 1): index 3 is outside [0, 3)"
+/// `input` is the name of the input whose index is `info.argument`, if the caller knows one:
 ///   "x (input 0): batch = 10 is outside 1..8"
 std::string describe(const ErrorInfo& info, const char* input = nullptr);
 

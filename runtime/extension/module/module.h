@@ -1,4 +1,4 @@
-/// Runs programs with a heap and files at hand: what phones, laptops and servers link.
+/// Runs programs where there is a heap and a file system. For phones, laptops and servers.
 ///
 ///   std::string why;
 ///   taper::ModuleOptions options;
@@ -21,7 +21,7 @@
 
 namespace taper {
 
-/// An input of a call: somebody else's dense elements, or a number.
+/// An input of a call: a number, or dense elements that belong to the caller.
 class Input {
  public:
   template <class T>
@@ -32,7 +32,7 @@ class Input {
       : data_(elements), dtype_(dtypes_of<T>::dtype), has_rank_(sizes.size() <= max_rank) {
     if (has_rank_) shape_ = Shape::dense(Span<const index_t>(sizes));
   }
-  /// A tensor of any strides.
+  /// A tensor with any strides.
   Input(const TensorRef& tensor)
       : data_(tensor.data), shape_(*tensor.shape), dtype_(tensor.dtype) {}
 
@@ -52,8 +52,8 @@ class Input {
   double real_ = 0;
 };
 
-/// Where a result is copied to: a container with exactly as many elements (std::vector, std::array,
-/// Span).
+/// The place for a copy of a result: a container with exactly as many elements (std::vector,
+/// std::array, Span).
 class OutputBuffer {
  public:
   template <class C, class T = std::remove_pointer_t<decltype(std::declval<C&>().data())>,
@@ -67,7 +67,7 @@ class OutputBuffer {
   DType dtype;
 };
 
-/// A result with memory of its own, dense.
+/// A dense result with memory of its own.
 struct OwnedTensor {
   DType dtype = DType::f32;
   std::vector<index_t> sizes;
@@ -82,19 +82,19 @@ struct OwnedTensor {
 
 /// How `Module::load` reads a file.
 enum class Loading : uint8_t {
-  /// Maps the file: it is open at once, only what is used is read, and processes share the memory.
-  /// The file must stay as it is while the module lives. To replace a file, write the new one
-  /// beside it and rename.
+  /// Maps the file. It is open at once, only the parts that are used are read, and processes share
+  /// the memory. The file must stay as it is while the module lives. To replace a file, write the
+  /// new one beside it and rename it.
   map,
-  /// Reads the file into memory of the module: what happens to the file later does not matter.
+  /// Reads the file into memory of the module. Later changes of the file do not matter.
   read,
 };
 
-/// Which weights `Module::load` packs once for the kernels that run here. Calls are faster, results
-/// have the same bits. The packed weights take memory of the process.
+/// Which weights `Module::load` packs once for the kernels that run here. Calls are faster, and
+/// results have the same bits. The packed weights take memory of the process.
 enum class PackWeights : uint8_t {
-  /// Those of a mapped file, whose pages are given back to the system: no weight is in memory
-  /// twice. Modules of one file share the packed weights.
+  /// The weights of a mapped file. Their pages are given back to the system, so no weight is in
+  /// memory twice. Modules of one file share the packed weights.
   of_mapped_files,
   always,  ///< also those of a program in memory, which then holds them a second time
   never,
@@ -104,17 +104,17 @@ struct ModuleOptions {
   /// A pool that the caller keeps, such as ThreadPool(4).threads(). nullptr: one thread.
   const Threads* threads = nullptr;
   Loading loading = Loading::map;
-  /// Compares the weights with their checksums, and those of other files with their SHA-256. Off,
-  /// because this reads the whole file, which takes about a second for every 2 GB that are in
+  /// Compares the weights with their checksums, and those of other files with their SHA-256. This
+  /// is off by default, because it reads the whole file: about a second for every 2 GB that are in
   /// memory already.
   bool verify = false;
   PackWeights pack_weights = PackWeights::of_mapped_files;
   /// A folder that keeps packed weights for the next load, in files of about the weights' size.
-  /// They are mapped, so processes share them. Who may write there decides what models compute.
-  /// Empty: none. A file that is damaged is written again; old files stay until you delete them.
+  /// They are mapped, so processes share them. Whoever may write there decides what models compute.
+  /// Empty: none. A damaged file is written again. Old files stay until you delete them.
   std::string pack_store;
-  /// Where the files lie that hold a program's weights, if the program does not. Empty: beside the
-  /// program. Such a file is mapped as the program is.
+  /// The folder of the files that hold a program's weights, if the program does not hold them.
+  /// Empty: the program's folder. Such a file is mapped as the program is.
   std::string weights_folder;
   /// The constants that the program leaves to the application, by the names of their slots. The
   /// module copies them.
@@ -126,19 +126,19 @@ struct ModuleOptions {
 /// that calls this function links all of them, several megabytes.
 KernelSet default_kernels();
 
-/// A program with one session, and a method for each entry point that was called, all with memory
-/// of its own. The destructor closes them: what was taken out of the module must not be used later.
+/// A program with one session, and with a method for each entry point that was called. All have
+/// memory of their own. The destructor closes them: do not use anything of the module afterwards.
 ///
 /// One thread at a time: a call while another thread is inside does nothing and returns `busy`.
-/// Give each thread a Module of its own; those of one file share the mapped weights.
+/// Give each thread a Module of its own. Modules of one file share the mapped weights.
 class Module {
  public:
   /// Loads a file with these kernels, such as the table that `taper export --kernels` writes. The
   /// app links no other kernels.
   ///
   /// Errors: invalid_argument (no such file), invalid_program, missing_kernel. This and all other
-  /// calls may return out_of_memory: the system does not give the memory that the program needs.
-  /// Then `message` says how many bytes.
+  /// calls may return out_of_memory if the system does not give the memory that the program needs;
+  /// then `message` says how many bytes.
   static Result<Module> load(const std::string& path, KernelSet kernels,
                              const ModuleOptions& options = {});
   /// The same with a program in memory, at a multiple of 16 bytes. It must outlive the module.
@@ -159,19 +159,20 @@ class Module {
   }
   Error run(const std::string& method, const std::vector<Input>& inputs,
             const std::vector<OutputBuffer>& outputs);
-  /// Calls a method and gives its results; numbers are tensors without dimensions.
+  /// Calls a method and returns its results. A number is a 0-dim tensor.
   Result<std::vector<OwnedTensor>> execute(const std::string& method,
                                            const std::vector<Input>& inputs);
 
-  /// The method itself, created on the first call: for inputs without a copy, limits, profiles.
-  /// Calls of a Method never return `busy`: keep them on one thread. The module closes it.
+  /// The method itself, created on the first call. Use it for inputs without a copy, limits and
+  /// profiles. Calls of a Method never return `busy`, so keep them on one thread. The module closes
+  /// it.
   Result<Method> method(const std::string& name);
   Program program() const;
   Session& session();
 
   std::vector<std::string> method_names() const;
   std::vector<std::string> state_names() const;
-  /// invalid_argument: no such state, or another dtype or size.
+  /// Reads or writes a state. invalid_argument: no such state, or another dtype or size.
   Result<OwnedTensor> state(const std::string& path);
   Error set_state(const std::string& path, const OwnedTensor& value);
 
@@ -184,7 +185,8 @@ class Module {
   std::unique_ptr<Parts> parts_;
 };
 
-// Inline, so that the library itself never names all kernels: only an app that calls these does.
+// Inline, so that the library itself does not name all kernels: only an app that calls these
+// functions does.
 inline Result<Module> Module::load(const std::string& path, const ModuleOptions& options) {
   return load(path, default_kernels(), options);
 }

@@ -10,15 +10,15 @@
 
 namespace taper {
 
-/// The constants of a program that are not in its file: those of weights files, mapped, and those
-/// of the application, copied.
+/// The constants of a program that are not in its file. Those of weights files are mapped, those of
+/// the application are copied.
 struct OutsideConstants {
   std::deque<MappedFile> files;
   std::vector<Region> regions;
   std::vector<GivenConstant> given;  ///< what LoadOptions::constants takes
 
-  /// Finds them all. `folder`: where the weights files lie. False: `why` says which one is missing,
-  /// or does not fit.
+  /// Finds all of them. `folder` is the folder of the weights files. False: `why` says which
+  /// constant is missing or does not fit.
   bool find(const Program& program, const std::string& folder, const ModuleOptions& options,
             std::string& why);
 };

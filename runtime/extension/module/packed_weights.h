@@ -8,7 +8,7 @@
 
 namespace taper {
 
-/// What a program was loaded from.
+/// The file and the options that a program was loaded with.
 struct Origin {
   const MappedFile& file;
   const OutsideConstants& outside;
@@ -18,10 +18,10 @@ struct Origin {
   std::string store;  ///< the folder of the pack store; empty: none
 };
 
-/// Loads `program` once more, with its weights packed. If it lies in a mapped file, the file's
-/// pages that held them are given back, and programs of one file that use the same kernels share
+/// Loads `program` once more, with its weights packed. If the program lies in a mapped file, the
+/// pages of the original weights are given back. Programs of one file with the same kernels share
 /// the packed weights as long as one of them keeps `weights`. If nothing is worth packing, or there
-/// is no memory for it, `program` stays as it was and `weights` empty. Errors: those of
+/// is no memory for it, `program` stays as it was and `weights` stays empty. Errors: those of
 /// `Program::load`.
 Error pack_weights(const Origin& origin, Program& program,
                    std::shared_ptr<const PackedWeights>& weights);

@@ -6,8 +6,8 @@
 namespace taper {
 
 /// Memory for a program, all zeros, at a multiple of 64. It is reserved at once, but the system
-/// gives a page only when the page is touched: a method that could take a batch of 4096 and runs a
-/// batch of 1 pays for 1.
+/// gives a page only when the page is touched. A method that could take a batch of 4096 pays only
+/// for the batch that it runs.
 class Region {
  public:
   enum class Use {
@@ -15,7 +15,7 @@ class Region {
     part,  ///< the region may be larger than the machine's memory
   };
 
-  /// Look at `is_there()`: the system may refuse.
+  /// Check `is_there()` afterwards: the system may refuse.
   explicit Region(size_t size, Use use = Use::all);
   Region(Region&& other) noexcept;
   Region(const Region&) = delete;
