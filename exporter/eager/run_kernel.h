@@ -10,8 +10,7 @@ bool some_kernel_fits(const OperatorInfo& info, const Boxed* arguments,
 /// Runs the first kernel that takes the dtypes: the rule, memory for the results, prepare, run.
 ///
 ///   self   argument 0. If the kernel may write over it and nothing else reads it, it becomes
-///   result 0.
-///          nullptr: all results are new
+///          result 0. nullptr: all results are new
 ///
 /// Throws MissingKernelError, or EagerError with the reason that the rule or the kernel gave.
 void run_kernel(const OperatorInfo& info, const Boxed* arguments, Tensor* results,

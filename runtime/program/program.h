@@ -74,9 +74,8 @@ class Program {
   /// Verifies the file and finds its kernels.
   ///
   ///   file       the whole program, at an address that is a multiple of 16; used where it lies
-  ///   kernels    for each kernel of the program, the first record is taken that fits the operator,
-  ///   its
-  ///              schema, the dtypes and the machine's CPU
+  ///   kernels    for each kernel of the program, the first record is taken that fits the
+  ///              operator, its schema, the dtypes and the machine's CPU
   ///   metadata   `metadata_bytes(file)` bytes
   ///
   /// Allocates nothing. Errors: invalid_program (damaged, hostile, of an unknown version),

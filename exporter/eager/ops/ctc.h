@@ -10,9 +10,8 @@ namespace taper::eager {
 /// repetitions and blanks between.
 ///
 ///   log_probs        (time, batch, classes) or (time, classes): a log_softmax over the classes
-///   targets          classes, none `blank`: (batch, length), (length), or all targets one after
-///   the
-///                    other
+///   targets          classes, none `blank`: (batch, length), (length), or all targets one
+///                    after the other
 ///   input_lengths    how many steps of each example count
 ///   target_lengths   how long each target is; the mean divides each loss by this length first
 ///   zero_infinity    a target that is too long for its input has an infinite loss: count it as 0

@@ -21,9 +21,10 @@ inline Tensor log_softmax(const Tensor& self, int64_t dim, std::optional<DType> 
 /// softmax(query key^T scale + mask) value. The tensors are (…, length, features), and the leading
 /// dimensions broadcast.
 ///   attn_mask   bool: true = attend; or a float that is added. Broadcasts to (…, queries, keys)
-///   dropout_p   the probability with which an attention weight is dropped; the others are scaled
-///   up is_causal   query i attends only to keys up to i scale       1 / sqrt(features) if not
-///   given enable_gqa  each head of key and value serves several heads of query (dimension -3)
+///   dropout_p   the probability of dropping an attention weight; the others are scaled up
+///   is_causal   query i attends only to keys up to i
+///   scale       1 / sqrt(features) if not given
+///   enable_gqa  each head of key and value serves several heads of query (dimension -3)
 /// A query that may attend to nothing gives zeros. Vaswani et al., arXiv:1706.03762. Kernels that
 /// take the arguments never hold the matrix of all scores (Dao et al., arXiv:2205.14135).
 inline Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key,
