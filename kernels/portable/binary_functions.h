@@ -12,13 +12,6 @@
 
 namespace taper::portable {
 
-/// A function of two elements that is one formula.
-#define TAPER_FUNCTION_OF_TWO(Result, Name, formula)      \
-  template <class T>                                      \
-  struct Name {                                           \
-    Result operator()(T a, T b) const { return formula; } \
-  };
-
 /// a + alpha b, b a tensor.
 template <class T>
 struct Add {
@@ -34,8 +27,14 @@ struct Sub {
   explicit Sub(Scalar alpha) : alpha(alpha.to<T>()) {}
   T operator()(T a, T b) const { return wrapping_sub(a, wrapping_mul(alpha, b)); }
 };
-TAPER_FUNCTION_OF_TWO(T, Mul, wrapping_mul(a, b))
-TAPER_FUNCTION_OF_TWO(T, Div, a / b)
+template <class T>
+struct Mul {
+  T operator()(T a, T b) const { return wrapping_mul(a, b); }
+};
+template <class T>
+struct Div {
+  T operator()(T a, T b) const { return a / b; }
+};
 
 /// a + alpha b, b a number.
 template <class T>
@@ -130,11 +129,23 @@ struct ScalarPow {
   T operator()(T exponent) const { return power<M>(base, exponent); }
 };
 
-TAPER_FUNCTION_OF_TWO(T, Maximum, a != a || a > b ? a : b)
-TAPER_FUNCTION_OF_TWO(T, Minimum, a != a || a < b ? a : b)
+template <class T>
+struct Maximum {
+  T operator()(T a, T b) const { return a != a || a > b ? a : b; }
+};
+template <class T>
+struct Minimum {
+  T operator()(T a, T b) const { return a != a || a < b ? a : b; }
+};
 /// The same, but a number wins over NaN.
-TAPER_FUNCTION_OF_TWO(T, Fmax, b != b || a > b ? a : b)
-TAPER_FUNCTION_OF_TWO(T, Fmin, b != b || a < b ? a : b)
+template <class T>
+struct Fmax {
+  T operator()(T a, T b) const { return b != b || a > b ? a : b; }
+};
+template <class T>
+struct Fmin {
+  T operator()(T a, T b) const { return b != b || a < b ? a : b; }
+};
 template <class T, class M = math::Separate>
 struct Atan2 {
   T operator()(T a, T b) const { return math::atan2<M>(a, b); }
@@ -143,9 +154,15 @@ template <class T, class M = math::Separate>
 struct Hypot {
   T operator()(T a, T b) const { return math::hypot<M>(a, b); }
 };
-TAPER_FUNCTION_OF_TWO(T, Copysign, std::copysign(a, b))
+template <class T>
+struct Copysign {
+  T operator()(T a, T b) const { return std::copysign(a, b); }
+};
 /// The number of T that lies next to a on the way to b; b itself if they are equal, NaN if one is.
-TAPER_FUNCTION_OF_TWO(T, Nextafter, std::nextafter(a, b))
+template <class T>
+struct Nextafter {
+  T operator()(T a, T b) const { return std::nextafter(a, b); }
+};
 /// log(exp(a) + exp(b)) = m + log(1 + exp(-|a - b|)), m the larger; equal infinities stay.
 template <class T, class M = math::Separate>
 struct Logaddexp {
@@ -190,9 +207,18 @@ struct Gcd {
     return a < 0 ? 0 - bits : bits;
   }
 };
-TAPER_FUNCTION_OF_TWO(T, BitwiseAnd, a& b)
-TAPER_FUNCTION_OF_TWO(T, BitwiseOr, a | b)
-TAPER_FUNCTION_OF_TWO(T, BitwiseXor, a ^ b)
+template <class T>
+struct BitwiseAnd {
+  T operator()(T a, T b) const { return a & b; }
+};
+template <class T>
+struct BitwiseOr {
+  T operator()(T a, T b) const { return a | b; }
+};
+template <class T>
+struct BitwiseXor {
+  T operator()(T a, T b) const { return a ^ b; }
+};
 
 /// What is shifted out of an int64_t has left every narrower integer too. A negative count shifts
 /// all out.
@@ -203,14 +229,35 @@ struct LeftShift {
   }
 };
 /// Fills with the sign.
-TAPER_FUNCTION_OF_TWO(T, RightShift, a >> (b < 0 || b > 63 ? 63 : b))
+template <class T>
+struct RightShift {
+  T operator()(T a, T b) const { return a >> (b < 0 || b > 63 ? 63 : b); }
+};
 
-TAPER_FUNCTION_OF_TWO(bool, Eq, a == b)
-TAPER_FUNCTION_OF_TWO(bool, Ne, a != b)
-TAPER_FUNCTION_OF_TWO(bool, Lt, a < b)
-TAPER_FUNCTION_OF_TWO(bool, Le, a <= b)
-TAPER_FUNCTION_OF_TWO(bool, Gt, a > b)
-TAPER_FUNCTION_OF_TWO(bool, Ge, a >= b)
+template <class T>
+struct Eq {
+  bool operator()(T a, T b) const { return a == b; }
+};
+template <class T>
+struct Ne {
+  bool operator()(T a, T b) const { return a != b; }
+};
+template <class T>
+struct Lt {
+  bool operator()(T a, T b) const { return a < b; }
+};
+template <class T>
+struct Le {
+  bool operator()(T a, T b) const { return a <= b; }
+};
+template <class T>
+struct Gt {
+  bool operator()(T a, T b) const { return a > b; }
+};
+template <class T>
+struct Ge {
+  bool operator()(T a, T b) const { return a >= b; }
+};
 
 /// a + value b c
 template <class T>
@@ -407,7 +454,5 @@ struct GeluBackward {
     approximate ? visitor(GeluTanhBackward<T, M>()) : visitor(GeluErfBackward<T, M>());
   }
 };
-
-#undef TAPER_FUNCTION_OF_TWO
 
 }  // namespace taper::portable

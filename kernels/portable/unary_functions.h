@@ -12,13 +12,6 @@
 
 namespace taper::portable {
 
-/// A function of one element that is one formula.
-#define TAPER_FUNCTION_OF_ONE(Result, Name, formula) \
-  template <class T>                                 \
-  struct Name {                                      \
-    Result operator()(T x) const { return formula; } \
-  };
-
 template <class T>
 struct Abs {
   T operator()(T x) const {
@@ -28,11 +21,24 @@ struct Abs {
       return std::fabs(x);
   }
 };
-TAPER_FUNCTION_OF_ONE(T, Neg, wrapping_neg(x))
-TAPER_FUNCTION_OF_ONE(T, Sign, static_cast<T>((x > T(0)) - (x < T(0))))
+template <class T>
+struct Neg {
+  T operator()(T x) const { return wrapping_neg(x); }
+};
+template <class T>
+struct Sign {
+  T operator()(T x) const { return static_cast<T>((x > T(0)) - (x < T(0))); }
+};
 /// max(x, 0); NaN and -0 stay.
-TAPER_FUNCTION_OF_ONE(T, Relu, x < T(0) ? T(0) : x)
+template <class T>
+struct Relu {
+  T operator()(T x) const { return x < T(0) ? T(0) : x; }
+};
 
+template <class T, class M = math::Separate>
+struct Exp {
+  T operator()(T x) const { return math::exp<M>(x); }
+};
 template <class T, class M = math::Separate>
 struct Log {
   T operator()(T x) const { return math::log<M>(x); }
@@ -44,9 +50,30 @@ struct Log<float, M> {
   static float easy(float x) { return math::log_of_normal<M>(math::bits_of(x), 0.0f); }
   float operator()(float x) const { return math::log<M>(x); }
 };
-TAPER_FUNCTION_OF_ONE(T, Sqrt, std::sqrt(x))
-TAPER_FUNCTION_OF_ONE(T, Rsqrt, T(1) / std::sqrt(x))
-TAPER_FUNCTION_OF_ONE(T, Reciprocal, T(1) / x)
+template <class T, class M = math::Separate>
+struct Tanh {
+  T operator()(T x) const { return math::tanh<M>(x); }
+};
+template <class T, class M = math::Separate>
+struct Sigmoid {
+  T operator()(T x) const { return math::sigmoid<M>(x); }
+};
+template <class T, class M = math::Separate>
+struct Erf {
+  T operator()(T x) const { return math::erf<M>(x); }
+};
+template <class T>
+struct Sqrt {
+  T operator()(T x) const { return std::sqrt(x); }
+};
+template <class T>
+struct Rsqrt {
+  T operator()(T x) const { return T(1) / std::sqrt(x); }
+};
+template <class T>
+struct Reciprocal {
+  T operator()(T x) const { return T(1) / x; }
+};
 
 template <class T, int quarters, class M = math::Separate>
 struct Sine {
@@ -93,16 +120,12 @@ TAPER_ELEMENTARY_FUNCTION(Atan, atan)
 TAPER_ELEMENTARY_FUNCTION(Atanh, atanh)
 TAPER_ELEMENTARY_FUNCTION(Cosh, cosh)
 TAPER_ELEMENTARY_FUNCTION(Sinh, sinh)
-TAPER_ELEMENTARY_FUNCTION(Erf, erf)
 TAPER_ELEMENTARY_FUNCTION(Erfc, erfc)
-TAPER_ELEMENTARY_FUNCTION(Exp, exp)
 TAPER_ELEMENTARY_FUNCTION(Exp2, exp2)
 TAPER_ELEMENTARY_FUNCTION(Expm1, expm1)
 TAPER_ELEMENTARY_FUNCTION(Log1p, log1p)
 TAPER_ELEMENTARY_FUNCTION(Log2, log2)
 TAPER_ELEMENTARY_FUNCTION(Log10, log10)
-TAPER_ELEMENTARY_FUNCTION(Sigmoid, sigmoid)
-TAPER_ELEMENTARY_FUNCTION(Tanh, tanh)
 #undef TAPER_ELEMENTARY_FUNCTION
 
 // Roundings leave integers alone. `round` takes halves to the even neighbour.
@@ -122,7 +145,10 @@ TAPER_ROUNDING(Trunc, trunc)
 TAPER_ROUNDING(Round, nearbyint)
 #undef TAPER_ROUNDING
 
-TAPER_FUNCTION_OF_ONE(bool, IsNan, x != x)
+template <class T>
+struct IsNan {
+  bool operator()(T x) const { return x != x; }
+};
 template <class T>
 struct IsInf {
   bool operator()(T x) const {
@@ -154,7 +180,10 @@ struct LogicalNot {
     }
   }
 };
-TAPER_FUNCTION_OF_ONE(T, BitwiseNot, ~x)
+template <class T>
+struct BitwiseNot {
+  T operator()(T x) const { return ~x; }
+};
 
 // ---- activations ----
 
@@ -302,7 +331,5 @@ struct NanToNum {
     }
   }
 };
-
-#undef TAPER_FUNCTION_OF_ONE
 
 }  // namespace taper::portable
