@@ -81,6 +81,7 @@ bool HalfPlan::grows(const Node& node) {
       &ops::cumsum,
       &ops::cumprod,
       &ops::var_correction,
+      &ops::var_mean_correction,
       &ops::linalg_vector_norm,
   };
   static const match::Variable x;

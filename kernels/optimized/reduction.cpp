@@ -26,6 +26,12 @@ template <class Loops, class E>
 using SmallestOfAll = Reduce<Loops, Smallest, E>;
 template <class Loops, class E>
 using VarianceOf = Variance<Loops, E, Maybe<Scalar>>;
+template <class Loops, class E>
+using DeviationOf = Variance<Loops, E, Maybe<Scalar>, Spread::deviation>;
+template <class Loops, class E>
+using VarianceAndMeanOf = VarianceAndMean<Loops, E, Spread::variance>;
+template <class Loops, class E>
+using DeviationAndMeanOf = VarianceAndMean<Loops, E, Spread::deviation>;
 
 }  // namespace
 
@@ -48,7 +54,10 @@ using VarianceOf = Variance<Loops, E, Maybe<Scalar>>;
   TAPER_WIDE_FLOATS(max, level, LargestOfAll)                      \
   TAPER_WIDE_FLOATS(min, level, SmallestOfAll)                     \
   TAPER_WIDE_FLOATS(linalg_vector_norm, level, VectorNorm)         \
-  TAPER_WIDE_FLOATS(var_correction, level, VarianceOf)
+  TAPER_WIDE_FLOATS(var_correction, level, VarianceOf)             \
+  TAPER_WIDE_FLOATS(std_correction, level, DeviationOf)            \
+  TAPER_WIDE_FLOATS(var_mean_correction, level, VarianceAndMeanOf) \
+  TAPER_WIDE_FLOATS(std_mean_correction, level, DeviationAndMeanOf)
 TAPER_WIDE_LEVEL(avx2)
 TAPER_WIDE_LEVEL(avx512)
 

@@ -208,8 +208,21 @@ TAPER_VECTOR_NORM(small_float, SmallFloat)
 TAPER_VARIANCE(var_correction, f32, float, Maybe<Scalar>)
 TAPER_VARIANCE(var_correction, f64, double, Maybe<Scalar>)
 TAPER_VARIANCE(var_correction, small_float, SmallFloat, Maybe<Scalar>)
+TAPER_VARIANCE(std_correction, f32, float, Maybe<Scalar>, Spread::deviation)
+TAPER_VARIANCE(std_correction, f64, double, Maybe<Scalar>, Spread::deviation)
+TAPER_VARIANCE(std_correction, small_float, SmallFloat, Maybe<Scalar>, Spread::deviation)
 TAPER_VARIANCE(var_dim, f32, float, bool)
 TAPER_VARIANCE(var_dim, f64, double, bool)
 TAPER_VARIANCE(var_dim, small_float, SmallFloat, bool)
+
+#define TAPER_VARIANCE_AND_MEAN(op, variant, ...)                                \
+  TAPER_KERNEL(op, variant, (VarianceAndMean<PlainLoops, __VA_ARGS__>::prepare), \
+               (VarianceAndMean<PlainLoops, __VA_ARGS__>::run))
+TAPER_VARIANCE_AND_MEAN(var_mean_correction, f32, float, Spread::variance)
+TAPER_VARIANCE_AND_MEAN(var_mean_correction, f64, double, Spread::variance)
+TAPER_VARIANCE_AND_MEAN(var_mean_correction, small_float, SmallFloat, Spread::variance)
+TAPER_VARIANCE_AND_MEAN(std_mean_correction, f32, float, Spread::deviation)
+TAPER_VARIANCE_AND_MEAN(std_mean_correction, f64, double, Spread::deviation)
+TAPER_VARIANCE_AND_MEAN(std_mean_correction, small_float, SmallFloat, Spread::deviation)
 
 }  // namespace taper::portable

@@ -192,32 +192,46 @@ inline double correction_of(const Maybe<Scalar>& correction, bool) {
 }
 inline double correction_of(bool unbiased, bool) { return unbiased ? 1 : 0; }
 
-/// The variance of the elements of one result, where squares in f32 overflow.
-inline float variance_in_double(const Source& source, const Reduction& plan, index_t result,
-                                double divisor) {
+/// The sum in double of map(x) over the elements of one result.
+template <class T, class Map>
+double sum_in_double(const Source& source, const Reduction& plan, index_t result, const Map& map) {
   const index_t first = result / plan.inner * plan.reduced * plan.inner + result % plan.inner;
-  const auto sum_of = [&](const auto& map) {
-    float buffer[tile_width];
-    double sum = 0;
-    for (index_t at = 0; at < plan.reduced;) {
-      const index_t left = plan.reduced - at, n = plan.inner > 1      ? 1
-                                                  : left < tile_width ? left
-                                                                      : tile_width;
-      const auto* x =
-          static_cast<const float*>(read_block(source, first + at * plan.inner, n, buffer));
-      for (index_t i = 0; i < n; ++i) sum += map(static_cast<double>(x[i]));
-      at += n;
-    }
-    return sum;
-  };
-  const double mean = sum_of([](double x) { return x; }) / static_cast<double>(plan.reduced);
-  const double sum = sum_of([mean](double x) { return (x - mean) * (x - mean); });
-  return static_cast<float>(sum / divisor);
+  T buffer[tile_width];
+  double sum = 0;
+  for (index_t at = 0; at < plan.reduced;) {
+    const index_t left = plan.reduced - at, n = plan.inner > 1      ? 1
+                                                : left < tile_width ? left
+                                                                    : tile_width;
+    const auto* x = static_cast<const T*>(read_block(source, first + at * plan.inner, n, buffer));
+    for (index_t i = 0; i < n; ++i) sum += map(static_cast<double>(x[i]));
+    at += n;
+  }
+  return sum;
+}
+/// Where a sum in f32 overflows. The mean of finite numbers is finite. It is a running mean: as in
+/// PyTorch, one with an infinity becomes NaN with the next element.
+template <class T>
+double mean_in_double(const Source& source, const Reduction& plan, index_t result) {
+  double mean = plan.reduced > 0 ? 0 : std::numeric_limits<double>::quiet_NaN(), count = 0;
+  sum_in_double<T>(source, plan, result, [&](double x) { return mean += (x - mean) / ++count; });
+  return mean;
+}
+/// Where squares in f32 overflow or lose their digits.
+template <class T>
+double variance_in_double(const Source& source, const Reduction& plan, index_t result,
+                          double divisor) {
+  const double mean = mean_in_double<T>(source, plan, result);
+  const double sum =
+      sum_in_double<T>(source, plan, result, [mean](double x) { return (x - mean) * (x - mean); });
+  return sum / divisor;
 }
 
-/// Two passes: means, then mean squares of the distances to them. Scratch: the means, then partial
-/// sums.
-template <class Loops, class E, class Correction>
+enum class Spread : uint8_t { variance, deviation };
+
+/// The variance or its root, in two passes: means, then mean squares of the distances to them.
+/// Scratch: the means, then partial sums. A line of f32 whose sums leave the range is computed in
+/// double.
+template <class Loops, class E, class Correction, Spread spread = Spread::variance>
 struct Variance {
   using T = Compute<E>;
   using Dims = Maybe<Span<const int64_t>>;
@@ -229,34 +243,73 @@ struct Variance {
   }
   static Error run(Context& context, const Reduction& plan, AnyView<const E> self, Dims,
                    Correction correction, bool keepdim, View<E> out) {
-    const DType computes = internal::computed_dtype<E>(*self.ref);
-    const Source source = source_of<Loops>(*self.ref, plan.walk, computes);
+    compute(context, plan, *self.ref, correction_of(correction, keepdim), *out.ref, nullptr);
+    return Error::ok;
+  }
+
+ protected:
+  static bool is_finite(T x) { return x - x == 0; }
+
+  static void compute(Context& context, const Reduction& plan, const TensorRef& self,
+                      double correction, const TensorRef& out, const TensorRef* mean_out) {
+    const DType computes = internal::computed_dtype<E>(self);
+    const Source source = source_of<Loops>(self, plan.walk, computes);
     T* const means = static_cast<T*>(context.scratch);
     T* const partial = means + plan.results();
     Mean<T> mean{};
     mean.count = static_cast<T>(plan.reduced);
+    const auto emit_mean = emit_to(mean_out != nullptr ? *mean_out : out, computes);
     reduce<Loops>(context.threads, plan, source, mean, static_cast<const T*>(nullptr), partial,
-                  [means](index_t at, index_t n, const T* values) {
-                    for (index_t k = 0; k < n; ++k) means[at + k] = values[k];
+                  [&](index_t at, index_t n, const T* values) {
+                    for (index_t k = 0; k < n; ++k) {
+                      means[at + k] = is_finite(values[k])
+                                          ? values[k]
+                                          : static_cast<T>(mean_in_double<T>(source, plan, at + k));
+                    }
+                    if (mean_out != nullptr) emit_mean(at, n, means + at);
                   });
-    const double divisor = static_cast<double>(plan.reduced) - correction_of(correction, keepdim);
+    const double divisor = static_cast<double>(plan.reduced) - correction;
     Deviation<T> deviation{};
     deviation.divisor = static_cast<T>(divisor > 0 ? divisor : 0);
-    const auto emit = emit_to(*out.ref, computes);
+    const auto emit = emit_to(out, computes);
     reduce<Loops>(context.threads, plan, source, deviation, static_cast<const T*>(means), partial,
                   [&](index_t at, index_t n, const T* values) {
-                    if constexpr (std::is_same_v<T, float>) {
-                      T finite[tile_width];
-                      for (index_t k = 0; k < n; ++k)
-                        finite[k] = !(values[k] - values[k] == 0) &&
-                                            means[at + k] == means[at + k] && divisor > 0
-                                        ? variance_in_double(source, plan, at + k, divisor)
-                                        : values[k];
-                      emit(at, n, finite);
-                    } else {
-                      emit(at, n, values);
-                    }
+                    T finished[tile_width];
+                    for (index_t k = 0; k < n; ++k)
+                      finished[k] = finish(source, plan, at + k, values[k], means[at + k], divisor);
+                    emit(at, n, finished);
                   });
+  }
+
+ private:
+  static T finish(const Source& source, const Reduction& plan, index_t result, T variance, T mean,
+                  double divisor) {
+    constexpr bool root = spread == Spread::deviation;
+    if constexpr (std::is_same_v<T, float>) {
+      constexpr T few_digits = 1e-30f;  // squares nearer to 0 are no normal numbers
+      const bool lost = !is_finite(variance) || (root && variance < few_digits);
+      if (lost && is_finite(mean) && divisor > 0) {
+        const double exact = variance_in_double<T>(source, plan, result, divisor);
+        return static_cast<T>(root ? std::sqrt(exact) : exact);
+      }
+    }
+    return root ? std::sqrt(variance) : variance;
+  }
+};
+
+/// And the mean.
+template <class Loops, class E, Spread spread>
+struct VarianceAndMean : Variance<Loops, E, Maybe<Scalar>, spread> {
+  using Alone = Variance<Loops, E, Maybe<Scalar>, spread>;
+  using typename Alone::Dims;
+  static Error prepare(Context& context, Reduction& plan, AnyView<const E> self, Dims dims,
+                       Maybe<Scalar> correction, bool keepdim, View<E> out, View<E>) {
+    return Alone::prepare(context, plan, self, dims, correction, keepdim, out);
+  }
+  static Error run(Context& context, const Reduction& plan, AnyView<const E> self, Dims,
+                   Maybe<Scalar> correction, bool keepdim, View<E> out, View<E> mean) {
+    Alone::compute(context, plan, *self.ref, correction_of(correction, keepdim), *out.ref,
+                   mean.ref);
     return Error::ok;
   }
 };

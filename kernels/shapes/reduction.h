@@ -292,6 +292,23 @@ struct Rule<ops::var_correction> {
   }
 };
 template <>
+struct Rule<ops::std_correction> : Rule<ops::var_correction> {};
+template <>
+struct Rule<ops::var_mean_correction> {
+  static constexpr Promotion promotion = Promotion::none;
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims,
+                    Maybe<Scalar> correction, bool keepdim, TensorType<D>& out,
+                    TensorType<D>& mean) {
+    if (!Rule<ops::var_correction>::shape(facts, self, dims, correction, keepdim, out))
+      return false;
+    mean.like(out);
+    return true;
+  }
+};
+template <>
+struct Rule<ops::std_mean_correction> : Rule<ops::var_mean_correction> {};
+template <>
 struct Rule<ops::var_dim> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, internal::SomeDims dims, bool,

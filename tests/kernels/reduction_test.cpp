@@ -178,6 +178,37 @@ TEST(var, is_finite_where_squares_are_not) {  // PyTorch's numbers
   EXPECT_TRUE(std::isnan(var(Tensor::from<float>({1e19f, NAN, 4e19f}, {3})).item()));
 }
 
+TEST(std, has_the_range_of_the_elements) {  // PyTorch's numbers: their squares are double
+  const Tensor x = Tensor::from<float>(
+      {3e38f, -3e38f, 0, 3e38f, 3e38f, 1e38f, 1e-25f, 3e-25f, 2e-25f, 7, 7, 7}, {4, 3});
+  const auto [deviations, means] = std_mean(x, Ints{1});
+  const std::vector<float> d = deviations.to_vector<float>(), m = means.to_vector<float>();
+  for (const auto& [got, want] : {std::pair{d[0], 3e38f},
+                                  {d[1], 1.1547006e38f},
+                                  {d[2], 1e-25f},
+                                  {d[3], 0.f},
+                                  {m[1], 2.3333334e38f},
+                                  {m[2], 2e-25f},
+                                  {m[3], 7.f}})
+    EXPECT_FLOAT_EQ(got, want);
+  const Tensor turned = contiguous(transpose(x, 0, 1));
+  expect_same_bits(std(turned, Ints{0}), deviations);
+  expect_same_bits(std::get<1>(var_mean(turned, Ints{0})), means);
+  expect_same_bits(std::get<0>(var_mean(x, Ints{1})), var(x, Ints{1}));
+}
+
+TEST(std, has_a_gradient_of_0_where_it_is_0) {
+  const Tensor x = Tensor::from<float>({7, 7, 7, 1, 2, 3}, {2, 3}).set_requires_grad();
+  const Tensor dx = grad({std(x, Ints{1})}, {x}, {ones({2})}, true)[0];
+  const std::vector<float> half{0, 0, 0, -0.5f, 0, 0.5f};
+  EXPECT_EQ(dx.to_vector<float>(), half);
+  const std::vector<float> second = grad({sum(dx * dx)}, {x})[0].to_vector<float>();
+  for (const float s : second) EXPECT_NEAR(s, 0, 1e-6f);
+  const auto [deviation, mean] = std_mean(x, Ints{1});
+  for (const float g : grad({mean}, {x}, {ones({2})})[0].to_vector<float>())
+    EXPECT_FLOAT_EQ(g, 1.f / 3);
+}
+
 TEST(var, has_a_gradient_with_a_correction_above_the_count) {  // PyTorch's numbers
   const Tensor x = Tensor::from<float>({1, 2, 3}, {3}).set_requires_grad();
   const Tensor v = var(x, Ints{0}, 5.0);

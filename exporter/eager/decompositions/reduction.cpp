@@ -13,18 +13,6 @@ namespace taper::eager::decompositions {
 namespace {
 
 template <const Operator& op>
-Scalar correction_of(const Arguments<op>& a) {
-  return a.template has<"correction">() ? a.template scalar<"correction">() : Scalar(1);
-}
-
-/// The square root, whose gradient at 0 is 0, not infinity: the root is taken of 1 there, and
-/// replaced.
-Tensor root(const Tensor& square) {
-  const Tensor zero = eq(square, 0);
-  return masked_fill(sqrt(masked_fill(square, zero, 1)), zero, 0);
-}
-
-template <const Operator& op>
 Scalar correction_by_bias(const Arguments<op>& a) {
   return a.template boolean<"unbiased">() ? 1 : 0;
 }
@@ -45,30 +33,14 @@ std::optional<DType> dtype_of(const Arguments<op>& a) {
 }  // namespace
 
 TAPER_DECOMPOSITION(sum) { return {sum(a.tensor<"self">(), Ints{}, false, dtype_of(a))}; }
-TAPER_DECOMPOSITION_ROUNDED_ONCE(std_correction) {
-  return {
-      root(var(a.tensor<"self">(), a.integers<"dim">(), correction_of(a), a.boolean<"keepdim">()))};
-}
 TAPER_DECOMPOSITION(std_dim) {
   return {
       std(a.tensor<"self">(), a.integers<"dim">(), correction_by_bias(a), a.boolean<"keepdim">())};
-}
-TAPER_DECOMPOSITION(std_mean_correction) {
-  const Tensor self = a.tensor<"self">();
-  const Ints dim = a.integers<"dim">();
-  const bool keepdim = a.boolean<"keepdim">();
-  return {std(self, dim, correction_of(a), keepdim), mean(self, dim, keepdim)};
 }
 TAPER_DECOMPOSITION(var_mean_dim) {
   auto [variance, mean] = var_mean(a.tensor<"self">(), a.integers<"dim">(), correction_by_bias(a),
                                    a.boolean<"keepdim">());
   return {variance, mean};
-}
-TAPER_DECOMPOSITION_ROUNDED_ONCE(var_mean_correction) {
-  const Tensor self = a.tensor<"self">();
-  const Ints dim = a.integers<"dim">();
-  const bool keepdim = a.boolean<"keepdim">();
-  return {var(self, dim, correction_of(a), keepdim), mean(self, dim, keepdim)};
 }
 // m + log(sum(exp(x - m))): m = max(x) keeps exp finite, and is 0 where it is infinite itself. m
 // counts as a constant: its gradient cancels.

@@ -193,19 +193,62 @@ TAPER_DERIVATIVE(linalg_vector_norm, "self", "result") {
 }
 
 /// 2 dy (x - mean) / (count - correction)
-static Gradients variance(const Tensor& dy, const Tensor& x, const Ints& dims, double correction) {
+static Tensor of_variance(const Tensor& dy, const Tensor& x, const Ints& dims, double correction) {
   const Dims sizes = x.sizes();
   const Tensor scaled =
       divided_by_count(with_dims_kept(dy, sizes, dims) * 2, sizes, dims, correction);
-  return {scaled * (x - mean(x, dims, true))};
+  return scaled * (x - mean(x, dims, true));
 }
+/// The gradient of a variance from that of its root; 0 where the root is 0.
+static Tensor of_root(const Tensor& dy, const Tensor& root) {
+  const Tensor zero = eq(root, 0);
+  return masked_fill(dy / (masked_fill(root, zero, 1) * 2), zero, 0);
+}
+template <class S>
+static double correction_of(const S& saved) {
+  return saved.template has<"correction">() ? saved.template real<"correction">() : 1;
+}
+static DType computed(DType dtype) { return dtype == DType::f64 ? dtype : DType::f32; }
+
 TAPER_DERIVATIVE(var_correction, "self") {
-  return variance(dy, saved.tensor<"self">(), saved.integers<"dim">(),
-                  saved.has<"correction">() ? saved.real<"correction">() : 1);
+  return {of_variance(dy, saved.tensor<"self">(), saved.integers<"dim">(), correction_of(saved))};
 }
 TAPER_DERIVATIVE(var_dim, "self") {
-  return variance(dy, saved.tensor<"self">(), saved.integers<"dim">(),
-                  saved.boolean<"unbiased">() ? 1 : 0);
+  return {of_variance(dy, saved.tensor<"self">(), saved.integers<"dim">(),
+                      saved.boolean<"unbiased">() ? 1 : 0)};
+}
+TAPER_DERIVATIVE(std_correction, "self", "result") {
+  const DType dtype = saved.dtype_of<"self">(), wide = computed(dtype);
+  const Tensor of_square = of_root(dy.to(wide), saved.result().to(wide));
+  return {of_variance(of_square, saved.tensor<"self">().to(wide), saved.integers<"dim">(),
+                      correction_of(saved))
+              .to(dtype)};
+}
+
+/// Of a variance, `of_square`, and of the mean beside it; one of them may be undefined.
+template <class S>
+static Gradients variance_and_mean(const S& saved, const Tensor& of_square, const Tensor& of_mean) {
+  const DType dtype = saved.template dtype_of<"self">(), wide = computed(dtype);
+  const Dims sizes = saved.template sizes<"self">();
+  const Ints dims = saved.template integers<"dim">();
+  Tensor dx;
+  if (of_square.defined())
+    dx = of_variance(of_square, saved.template tensor<"self">().to(wide), dims,
+                     correction_of(saved));
+  if (of_mean.defined()) {
+    const Tensor more = spread(divided_by_count(of_mean.to(wide), sizes, dims), sizes, dims);
+    dx = dx.defined() ? dx + more : more;
+  }
+  return {dx.to(dtype)};
+}
+TAPER_DERIVATIVE(var_mean_correction, "self") {
+  const DType wide = computed(saved.dtype_of<"self">());
+  return variance_and_mean(saved, dy.defined() ? dy.to(wide) : dy, dys[1]);
+}
+TAPER_DERIVATIVE(std_mean_correction, "self", "result0") {
+  const DType wide = computed(saved.dtype_of<"self">());
+  return variance_and_mean(saved, dy.defined() ? of_root(dy.to(wide), saved.result().to(wide)) : dy,
+                           dys[1]);
 }
 
 /// Running sums from the end.
