@@ -12,13 +12,17 @@ namespace {
 constexpr index_t grain = 16384;
 
 /// L in place of the lower half of a dense matrix, a column at a time. Gives the order of the first
-/// leading minor that is not positive, or 0; what would follow it stays.
+/// leading minor that is not positive, whose square stands in its place, or 0; what would follow it
+/// stays. So does LAPACK.
 template <class T>
 int32_t factor(const Threads* threads, T* a, index_t n) {
   for (index_t j = 0; j < n; ++j) {
     T* const row = a + j * n;
     const T square = row[j] - sum_of<T>(j, [=](index_t k) { return row[k] * row[k]; });
-    if (!(square > 0)) return static_cast<int32_t>(j + 1);  // nor NaN
+    if (!(square > 0)) {  // nor NaN
+      row[j] = square;
+      return static_cast<int32_t>(j + 1);
+    }
     const T diagonal = row[j] = std::sqrt(square);
     const index_t per_task = j < grain ? grain / (j + 1) : 1;
     parallel_for(threads, pieces(n - j - 1, per_task), [&](index_t task) {

@@ -41,12 +41,13 @@ struct Elimination {
     }
   }
 
-  /// The row from k on with the largest element in column k; NaN counts as the largest.
+  /// The row from k on with the largest element in column k. NaN is none, but stays in row k, as
+  /// LAPACK has it.
   index_t pivot_row(index_t k) const {
     index_t best = k;
     T largest = std::fabs(row(k)[k]);
-    for (index_t i = k + 1; i < m && largest == largest; ++i)
-      if (const T size = std::fabs(row(i)[k]); !(size <= largest)) best = i, largest = size;
+    for (index_t i = k + 1; i < m; ++i)
+      if (const T size = std::fabs(row(i)[k]); size > largest) best = i, largest = size;
     return best;
   }
 

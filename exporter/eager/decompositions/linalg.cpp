@@ -119,12 +119,13 @@ TAPER_DECOMPOSITION(linalg_inv) {
   return {inverse};
 }
 
-// ---- determinants: the product of U's diagonal, negated by each exchange of rows ----
+// ---- determinants: the product of U's diagonal, negated by each exchange of rows. The factors
+// are those of the transposed matrix, as PyTorch's of a row-major one ----
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(_linalg_det) {
   const Tensor matrix = a.tensor<"A">();
   need_square(matrix, "_linalg_det", "A");
-  const Factors f = factors_of(matrix, false);
+  const Factors f = factors_of(mT(matrix), false);
   return {determinant_by(f.lu, f.pivots), f.lu, f.pivots};
 }
 TAPER_DECOMPOSITION(linalg_det) {
@@ -134,11 +135,11 @@ TAPER_DECOMPOSITION(linalg_det) {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(_linalg_slogdet) {
   const Tensor matrix = a.tensor<"A">();
   need_square(matrix, "_linalg_slogdet", "A");
-  const Factors f = factors_of(matrix, false);
+  const Factors f = factors_of(mT(matrix), false);
   const Tensor diagonal_of_u = diagonal(f.lu, 0, -2, -1);
   const Tensor sign_of_u = prod(sign(diagonal_of_u), -1);
   return {mul(sign_of_u, sign_of_exchanges(f.pivots, matrix.dtype())),
-          sum(log(abs(diagonal_of_u)), {-1}), f.lu, f.pivots};
+          sum(log(abs(diagonal_of_u)), {-1}), f.lu.detach(), f.pivots};
 }
 TAPER_DECOMPOSITION(linalg_slogdet) {
   const auto [sign, logarithm, lu, pivots] = call<ops::_linalg_slogdet>(a.tensor<"A">());
@@ -169,6 +170,9 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(cholesky_solve) {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(cholesky_inverse) {
   const Tensor factor = a.tensor<"self">();
   need_square(factor, "cholesky_inverse", "self");
+  // Looks at the elements in eager. A trace does not know them.
+  if (!factor.is_traced() && any(eq(diagonal(factor, 0, -2, -1), 0)).item<bool>())
+    refuse("cholesky_inverse", "the diagonal of self has a zero: there is no inverse", factor);
   return {cholesky_solve(eye(factor.size(-1), factor.dtype()), factor, a.boolean<"upper">())};
 }
 
@@ -183,6 +187,7 @@ TAPER_DECOMPOSITION(linalg_matrix_power) {
   if (n == 0) return {clone(expand(eye(self.size(-1), self.dtype()), self.sizes()))};
   if (n == 1) return {clone(self)};
   Tensor square = n < 0 ? linalg_inv(self) : self, power;
+  if (n == 3 || n == -3) return {matmul(matmul(square, square), square)};  // as PyTorch: it shows
   for (uint64_t left = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);;) {
     if (left % 2 == 1) power = power.defined() ? matmul(power, square) : square;
     left /= 2;

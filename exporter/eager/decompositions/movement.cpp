@@ -322,9 +322,13 @@ TAPER_DECOMPOSITION(meshgrid) { return meshgrid(a.tensors<"tensors">()); }
 
 namespace {
 
-/// x to the powers `exponents` (columns) in a new last dimension.
-Tensor powers_of(const Tensor& x, const Tensor& exponents) {
-  return pow(unsqueeze(x, -1), exponents);
+/// x to the powers 0 … count - 1 in a new last dimension: products one after the other.
+Tensor powers_of(const Tensor& x, const Dim& count) {
+  const Tensor column = unsqueeze(x, -1), one = ones_like(column);
+  if (proves_equal(count, Dim(0))) return narrow(cumprod(one, -1), -1, 0, 0);
+  Dims sizes = column.sizes();
+  sizes.back() = count - Dim(1);
+  return cat({cumprod(one, -1), cumprod(expand(column, sizes), -1)}, -1);
 }
 
 }  // namespace
@@ -332,15 +336,14 @@ Tensor powers_of(const Tensor& x, const Tensor& exponents) {
 TAPER_DECOMPOSITION(vander) {
   const Tensor x = a.tensor<"x">();
   if (x.rank() != 1) throw EagerError("vander: needs a vector, not " + to_string(x.sizes()));
-  const Dim columns = a.has<"N">() ? Dim(a.integer<"N">()) : x.size(0);
-  const Tensor powers = powers_of(x, positions(columns));
+  const Tensor powers = powers_of(x, a.has<"N">() ? Dim(a.integer<"N">()) : x.size(0));
   return {a.boolean<"increasing">() ? powers : flip(powers, {1})};
 }
 TAPER_DECOMPOSITION(linalg_vander) {
   const Tensor x = a.tensor<"x">();
   if (x.rank() == 0 && !a.has<"N">())
     throw EagerError("linalg_vander: N must be given for x without dimensions");
-  return {powers_of(with_rank(1, x), positions(a.has<"N">() ? a.dim<"N">() : x.size(-1)))};
+  return {powers_of(with_rank(1, x), a.has<"N">() ? a.dim<"N">() : x.size(-1))};
 }
 
 }  // namespace taper::eager::decompositions

@@ -90,13 +90,15 @@ TAPER_DERIVATIVE(linalg_lu_solve, "LU", "pivots", "result") {
   return {add(tril(matmul(turned, mT(u)), -1), triu(matmul(mT(l), turned))), {}, db};
 }
 
-TAPER_DERIVATIVE(_linalg_solve_ex, "only result0", "A", "result") {
+TAPER_DERIVATIVE(_linalg_solve_ex, "only result0", "A", "result", "result1", "result2") {
   if (!dy.defined()) return {{}, {}};
   const bool left = saved.boolean<"left">(),
              vector = is_vector_of(saved.sizes<"A">(), saved.sizes<"B">());
   const auto as_matrix = [&](const Tensor& t) { return vector ? unsqueeze(t, -1) : t; };
-  const Tensor a = saved.tensor<"A">();
-  const Tensor db = solved(mT(a), as_matrix(dy), left);
+  const Tensor db =
+      grad_enabled()  // which differentiates the factors, too
+          ? solved(mT(saved.tensor<"A">()), as_matrix(dy), left)
+          : linalg_lu_solve(saved.result(1), saved.result(2), as_matrix(dy), left, true);
   return {saved.needs<"A">() ? of_matrix(db, as_matrix(saved.result()), left) : Tensor(),
           vector ? squeeze(db, -1) : db};
 }
@@ -113,14 +115,14 @@ TAPER_DERIVATIVE(_linalg_det, "only result0", "A", "result1", "result2") {
   if (!dy.defined()) return {Tensor()};
   Tensor lu = saved.result(1), pivots = saved.result(2);
   if (grad_enabled())  // which differentiates the factors, too
-    std::tie(lu, pivots, std::ignore) = linalg_lu_factor_ex(saved.tensor<"A">());
+    std::tie(lu, pivots, std::ignore) = linalg_lu_factor_ex(mT(saved.tensor<"A">()));
   const double small = lu.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
                                                 : std::numeric_limits<float>::epsilon();
   const Tensor zero = eq(diagonal(lu, 0, -2, -1), 0);
   lu = add(lu, diag_embed(mul(cast(zero, lu.dtype()), small)));
   const Tensor scaled = mul(dy, determinant_by(lu, pivots));
   const Tensor diagonal = mul(unsqueeze(unsqueeze(scaled, -1), -1), eye(lu.size(-1), lu.dtype()));
-  return {linalg_lu_solve(lu, pivots, diagonal, true, true)};
+  return {linalg_lu_solve(lu, pivots, diagonal, true, false)};
 }
 
 TAPER_DERIVATIVE(linalg_cholesky_ex, "only result0", "result") {
