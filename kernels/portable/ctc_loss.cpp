@@ -103,7 +103,7 @@ T run_forward(const Example<T>& e, T* alpha, index_t width, T* gates) {
   for (index_t t = 1; t < e.time; ++t) {
     const T* before = alpha + (t - 1) * width;
     T* now = alpha + t * width;
-    now[0] = before[0];
+    now[0] = log_add(before[0], minus_infinity<T>);  // itself, but NaN for infinity
     if (e.states > 1) {
       now[1] = log_add(before[1], before[0]);
       add_ways(before + 2, -1, gates + 2, e.states - 2, now + 2);
@@ -171,7 +171,8 @@ void run_backward(const Example<T>& e, const T* alpha, index_t width, Rows<T> ro
     for (index_t k = 0; k < classes; ++k) row[k] = none;
     for (index_t s = 0; s < e.states; ++s) row[e.label(s)] += shares[s];
     TAPER_INDEPENDENT_ITERATIONS
-    for (index_t k = 0; k < classes; ++k) row[k] = grad * (math::exp(p[k]) - row[k]);
+    for (index_t k = 0; k < classes; ++k)  // NaN for a class of probability 0, as PyTorch
+      row[k] = grad * (math::exp(p[k]) - row[k] + (p[k] - p[k]));
     e.add_log_probs(t, beta);
     T* const spare = behind;
     behind = beta, beta = spare;

@@ -1,5 +1,7 @@
 // Resampling of images with a filter, and its gradient: rows of the result first, each a sum of
 // rows of the input, then along them.
+#include <cstring>
+
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/antialiasing.h"
 #include "taper/kernels/portable/lanes.h"
@@ -77,6 +79,9 @@ void sum_rows(const T* x, const T* weight, index_t count, index_t width, T* y) {
 
 constexpr index_t rows_per_task = 8;
 
+/// A dimension whose size stays is copied, whatever the scale factor, as in PyTorch.
+bool is_kept(const Axis& axis) { return axis.in == axis.out; }
+
 template <class T>
 void resample(const Threads* threads, const Resampling& p, const Tables<T>& tables, const T* x,
               T* out) {
@@ -90,10 +95,17 @@ void resample(const Threads* threads, const Resampling& p, const Tables<T>& tabl
     for (index_t row = begin; row < end; ++row) {
       const index_t plane = row / height, h = row % height;
       const Window window = rows.window(h);
-      sum_rows(x + (plane * p.axis[1].in + window.first) * in, rows.weights(h), window.count, in,
-               line);
+      const T* across = x + (plane * p.axis[1].in + (is_kept(p.axis[1]) ? h : window.first)) * in;
+      if (!is_kept(p.axis[1])) {
+        sum_rows(across, rows.weights(h), window.count, in, line);
+        across = line;
+      }
+      if (is_kept(p.axis[2])) {
+        std::memcpy(out + row * width, across, static_cast<size_t>(width) * sizeof(T));
+        continue;
+      }
       for (index_t w = 0; w < width; ++w) {
-        const T *from = line + columns.window(w).first, *weight = columns.weights(w);
+        const T *from = across + columns.window(w).first, *weight = columns.weights(w);
         T sum = 0;
         for (index_t k = 0; k < columns.window(w).count; ++k) sum += weight[k] * from[k];
         out[row * width + w] = sum;

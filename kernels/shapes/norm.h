@@ -82,6 +82,10 @@ struct Rule<ops::_native_batch_norm_legit_no_stats> {
             TAPER_TEXT(
                 "training must be true: without running statistics there is nothing else to use")))
       return false;
+    for (int i = 0; i < input.rank; ++i)
+      if (!facts.at_least(input[i], D(1),
+                          TAPER_TEXT("input has an extent of {}; statistics need at least {}")))
+        return false;
     out.like(input);
     internal::make_statistics(save_mean, input, true);
     internal::make_statistics(save_invstd, input, true);

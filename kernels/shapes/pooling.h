@@ -80,16 +80,18 @@ bool window_count(Facts<D>& facts, const D& in, const Window& w, bool ceil_mode,
 namespace internal {
 
 /// Requires (channels, …) or (batch, channels, …) with n pooled dimensions. Only the batch may be
-/// empty.
+/// empty, and with `channels_may_be_empty` the channels.
 template <int n, class D>
-bool check_pooled(Facts<D>& facts, const TensorType<D>& self) {
+bool check_pooled(Facts<D>& facts, const TensorType<D>& self, bool channels_may_be_empty = false) {
   if (!facts.require(self.rank == n + 1 || self.rank == n + 2,
                      TAPER_TEXT("self must have {} or {} dimensions, it has {}"), n + 1, n + 2,
                      self.rank))
     return false;
-  for (int i = self.rank - n - 1; i < self.rank; ++i)
+  for (int i = self.rank - n - (channels_may_be_empty ? 0 : 1); i < self.rank; ++i)
     if (!facts.at_least(self[i], D(1),
-                        TAPER_TEXT("self has an extent of {}; only the batch may be empty")))
+                        channels_may_be_empty
+                            ? TAPER_TEXT("self has an extent of {}; a plane must not be empty")
+                            : TAPER_TEXT("self has an extent of {}; only the batch may be empty")))
       return false;
   return true;
 }
@@ -141,11 +143,11 @@ template <int n>
 struct AdaptivePoolRule {
   template <class D, class List>
   static bool shape_of(Facts<D>& facts, const TensorType<D>& self, const List& output_size,
-                       TensorType<D>& out) {
+                       TensorType<D>& out, bool channels_may_be_empty) {
     if (!facts.require(output_size.size() == n,
                        TAPER_TEXT("output_size must have {} elements, it has {}"), n,
                        output_size.size()) ||
-        !check_pooled<n>(facts, self))
+        !check_pooled<n>(facts, self, channels_may_be_empty))
       return false;
     out.like(self);
     for (int i = 0; i < n; ++i) {
@@ -159,7 +161,7 @@ struct AdaptivePoolRule {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, DimList<D> output_size,
                     TensorType<D>& out) {
-    return shape_of(facts, self, output_size, out);
+    return shape_of(facts, self, output_size, out, n < 3);  // as in PyTorch
   }
 };
 
@@ -168,7 +170,7 @@ struct AdaptiveMaxPoolRule {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> output_size,
                     TensorType<D>& out, TensorType<D>& indices) {
-    if (!AdaptivePoolRule<n>::shape_of(facts, self, output_size, out)) return false;
+    if (!AdaptivePoolRule<n>::shape_of(facts, self, output_size, out, false)) return false;
     indices.like(out, DType::i64);
     return facts.require(self.dtype != DType::boolean,
                          TAPER_TEXT("self must be a number, not bool"));
@@ -246,7 +248,7 @@ struct Rule<ops::adaptive_avg_pool1d> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> output_size,
                     TensorType<D>& out) {
-    return internal::AdaptivePoolRule<1>::shape_of(facts, self, output_size, out);
+    return internal::AdaptivePoolRule<1>::shape_of(facts, self, output_size, out, true);
   }
 };
 template <>
@@ -271,7 +273,7 @@ struct Rule<ops::fractional_max_pool2d> {
     Window windows[2];
     if (!read_windows<2>(facts, kernel_size, {}, Span<const int64_t>(&no_padding, 1), {},
                          windows) ||
-        !internal::AdaptivePoolRule<2>::shape_of(facts, self, output_size, out))
+        !internal::AdaptivePoolRule<2>::shape_of(facts, self, output_size, out, false))
       return false;
     for (int i = 0; i < 2; ++i)
       if (!facts.at_least(D(output_size[i]), D(1),
@@ -299,7 +301,7 @@ struct Rule<ops::_adaptive_avg_pool2d_backward> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& grad_output, const TensorType<D>& self,
                     TensorType<D>& out) {
-    if (!internal::check_pooled<2>(facts, self) ||
+    if (!internal::check_pooled<2>(facts, self, true) ||
         !facts.require(grad_output.rank == self.rank,
                        TAPER_TEXT("grad_output has {} dimensions, self {}"), grad_output.rank,
                        self.rank))

@@ -19,13 +19,18 @@ bool positive_sizes(Facts<D>& facts, const DimList<D>& sizes) {
   return true;
 }
 
-/// Requires (batch, channels, …). Only the batch may be empty.
+/// Requires (batch, channels, …). Only the batch may be empty, and with `channels_may_be_empty` the
+/// channels.
 template <int n, class D>
-bool check_image(Facts<D>& facts, const TensorType<D>& t, const char* rank_text) {
+bool check_image(Facts<D>& facts, const TensorType<D>& t, const char* rank_text,
+                 bool channels_may_be_empty = false) {
   if (!facts.require(t.rank == n + 2, rank_text, n + 2, t.rank)) return false;
-  for (int i = 1; i < t.rank; ++i)
-    if (!facts.at_least(t[i], D(1),
-                        TAPER_TEXT("the tensor has an extent of {}; only the batch may be empty")))
+  for (int i = channels_may_be_empty ? 2 : 1; i < t.rank; ++i)
+    if (!facts.at_least(
+            t[i], D(1),
+            channels_may_be_empty
+                ? TAPER_TEXT("the tensor has an extent of {}; an image must not be empty")
+                : TAPER_TEXT("the tensor has an extent of {}; only the batch may be empty")))
       return false;
   return true;
 }
@@ -81,7 +86,7 @@ struct UpsampleBackwardRule {
 template <int n, class D>
 bool sampled_shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& grid,
                    int64_t interpolation_mode, int64_t padding_mode, TensorType<D>& out) {
-  if (!check_image<n>(facts, input, TAPER_TEXT("input must have {} dimensions, it has {}")) ||
+  if (!check_image<n>(facts, input, TAPER_TEXT("input must have {} dimensions, it has {}"), true) ||
       !facts.require(grid.rank == n + 2, TAPER_TEXT("grid must have {} dimensions, it has {}"),
                      n + 2, grid.rank) ||
       !facts.require(grid.dtype == input.dtype,

@@ -23,7 +23,7 @@ Tensor by_products(const Tensor& x1, const Tensor& x2) {
 Tensor direction(const Tensor& x, int64_t dim, double eps) {
   Tensor length = vector_norm(x, 2, {dim}, true);
   const Tensor own = length.detach();
-  length = add(length, sub(clamp_min(own, eps), own));
+  length = add(length, masked_fill(rsub(own, eps), logical_not(lt(own, eps)), 0));
   return div(x, length);
 }
 

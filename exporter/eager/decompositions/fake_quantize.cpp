@@ -48,8 +48,13 @@ template <const Operator& op>
 Grid<Tensor> grid_of_tensors(const Arguments<op>& a) {
   return grid_of(a.template tensor<"scale">(), a.template tensor<"zero_point">(), schema<op>.name);
 }
+void need_channels(const Tensor& scale, std::string_view op) {
+  if (scale.rank() == 1 && proves_equal(scale.size(0), Dim(0)))
+    throw EagerError(std::string(op) + ": there is no channel, and no scale");
+}
 template <const Operator& op>
 Grid<Tensor> grid_along_axis(const Arguments<op>& a) {
+  need_channels(a.template tensor<"scale">(), schema<op>.name);
   return grid_along(a.template integer<"axis">(), a.template tensor<"self">(),
                     a.template tensor<"scale">(), a.template tensor<"zero_point">(),
                     schema<op>.name);
@@ -76,6 +81,8 @@ TAPER_DECOMPOSITION(fake_quantize_per_channel_affine) {
 }
 TAPER_DECOMPOSITION(quantized_decomposed_fake_quant_per_channel) {
   const Tensor input = a.tensor<"input">();
+  need_channels(a.tensor<"scales">(),
+                schema<ops::quantized_decomposed_fake_quant_per_channel>.name);
   const Grid grid =
       grid_along(a.integer<"axis">(), input, a.tensor<"scales">(), a.tensor<"zero_points">(),
                  schema<ops::quantized_decomposed_fake_quant_per_channel>.name);

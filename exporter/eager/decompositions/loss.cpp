@@ -256,10 +256,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(kl_div) {
   const Tensor x = a.tensor<"self">(), t = a.tensor<"target">();
   if (a.boolean<"log_target">())
     return {reduced("kl_div", mul(exp(t), sub(t, x)), a.integer<"reduction">())};
-  // t log(t) is 0 at 0; where it is replaced, log has an argument with a finite derivative
-  const Tensor empty = eq(t, Scalar(0));
-  const Tensor entropy = mul(t, log(masked_fill(t, empty, Scalar(1))));
-  return {reduced("kl_div", sub(entropy, mul(t, x)), a.integer<"reduction">())};
+  // t log(t) is 0 at 0, where its derivative does not exist
+  return {reduced("kl_div", sub(xlogy(t, t), mul(t, x)), a.integer<"reduction">())};
 }
 
 }  // namespace taper::eager::decompositions

@@ -23,8 +23,7 @@ Tensor as_batch(const char* name, const Tensor& self) {
 // log(1 + exp(-target self)), target 1 or -1
 TAPER_DECOMPOSITION_ROUNDED_ONCE(soft_margin_loss, "self") {
   const Tensor self = a.tensor<"self">();
-  // log(1 + exp(-target self)) without overflow
-  const Tensor loss = neg(call<ops::log_sigmoid>(mul(self, a.tensor<"target">())));
+  const Tensor loss = log1p(exp(mul(neg(self), a.tensor<"target">())));
   return {reduced("soft_margin_loss", loss, a.integer<"reduction">())};
 }
 
@@ -91,9 +90,9 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(poisson_nll_loss) {
                                          : sub(x, mul(target, log(add(x, a.real<"eps">()))));
   if (a.boolean<"full">()) {
     constexpr double two_pi = 6.28318530717958647693;
-    const Tensor small = le(target, 1), t = masked_fill(target, small, 1);
-    const Tensor stirling = add(sub(mul(t, log(t)), t), mul(log(mul(t, two_pi)), 0.5));
-    loss = add(loss, masked_fill(stirling, small, 0));
+    const Tensor stirling =
+        add(sub(mul(target, log(target)), target), mul(log(mul(target, two_pi)), 0.5));
+    loss = add(loss, masked_fill(stirling, le(target, 1), 0));
   }
   return {reduced("poisson_nll_loss", loss, a.integer<"reduction">())};
 }
@@ -123,7 +122,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(multi_margin_loss, "self") {
     throw EagerError(std::string(name) + ": weight must be (" + classes.to_string() + "), it is " +
                      to_string(weight.sizes()));
   const Tensor target = reshape(given, {batch, Dim(1)});
-  Tensor z = what_is_positive(add(sub(x, gather(x, 1, target)), a.scalar<"margin">()));
+  Tensor z = what_is_positive(add(rsub(gather(x, 1, target), a.scalar<"margin">()), x));
   if (p == 2) z = mul(z, z);
   if (weight.defined())
     z = mul(z, reshape(index_select(weight, 0, reshape(target, {batch})), {batch, Dim(1)}));
@@ -146,8 +145,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(multilabel_margin_loss) {
   const Tensor counts = cumprod(to(ge(target, 0), DType::i64), 1);
   const Tensor classes = mul(target, counts);
   const Tensor is_target = gt(scatter_add(zeros(x.sizes(), DType::i64), 1, classes, counts), 0);
-  const Tensor z = what_is_positive(
-      add(sub(unsqueeze(x, 1), unsqueeze(gather(x, 1, classes), 2)), 1));  // (batch, target, class)
+  const Tensor z = what_is_positive(add(rsub(unsqueeze(gather(x, 1, classes), 2), 1),
+                                        unsqueeze(x, 1)));  // (batch, target, class)
   const Tensor ignored = logical_or(unsqueeze(is_target, 1), unsqueeze(eq(counts, 0), 2));
   const Tensor total = sum(masked_fill(z, ignored, 0), {1, 2});
   const Tensor loss = div(total, Scalar(static_cast<double>(x.size(1).value())));

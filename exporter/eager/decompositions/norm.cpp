@@ -60,14 +60,22 @@ Results normalize(const char* name, BatchNorm b) {
   return {out, mean, invstd};
 }
 
+/// The first of these results. Of no elements there are no statistics; as in PyTorch, such an input
+/// may be a vector, and the first weight and bias stand for all.
+Tensor normalize_if_any(const char* name, const BatchNorm& b) {
+  for (const Dim& d : b.input.sizes()) {
+    if (!proves_equal(d, Dim(0))) continue;
+    Tensor out = clone(b.input);
+    if (b.weight.defined()) out = mul(out, select(b.weight, 0, 0));
+    if (b.bias.defined()) out = add(out, select(b.bias, 0, 0));
+    return out;
+  }
+  return normalize(name, b)[0];
+}
+
 }  // namespace
 
-TAPER_DECOMPOSITION(batch_norm) {
-  const Tensor input = a.tensor<"input">();
-  // PyTorch takes a vector without elements, though it has no channels
-  if (input.rank() == 1 && proves_equal(input.size(0), Dim(0))) return {clone(input)};
-  return {normalize("batch_norm", read(a))[0]};
-}
+TAPER_DECOMPOSITION(batch_norm) { return {normalize_if_any("batch_norm", read(a))}; }
 TAPER_DECOMPOSITION(native_batch_norm) { return normalize("native_batch_norm", read(a)); }
 TAPER_DECOMPOSITION(_native_batch_norm_legit) {
   return normalize("_native_batch_norm_legit", read(a));
@@ -86,10 +94,10 @@ TAPER_DECOMPOSITION(instance_norm) {
   sizes[0] = 1, sizes[1] = batch * channels;
   Tensor running_mean = a.tensor<"running_mean">(), running_var = a.tensor<"running_var">();
   const Tensor means = repeated(running_mean), vars = repeated(running_var);
-  const Tensor out = normalize(
+  const Tensor out = normalize_if_any(
       "instance_norm",
       {input.reshape(sizes), repeated(a.tensor<"weight">()), repeated(a.tensor<"bias">()), means,
-       vars, a.boolean<"use_input_stats">(), a.real<"momentum">(), a.real<"eps">()})[0];
+       vars, a.boolean<"use_input_stats">(), a.real<"momentum">(), a.real<"eps">()});
   if (a.boolean<"use_input_stats">() && running_mean.defined()) {
     NoGrad guard;
     running_mean.copy_(mean(means.reshape({batch, channels}), {0}));
@@ -147,6 +155,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_norm) {
     for (int64_t i = 0; i < v.rank(); ++i)
       if (i != dim) others.push_back(i);
   }
+  for (const Dim& d : v.sizes())  // no length that g could be divided by
+    if (proves_equal(d, Dim(0))) return {mul(v, a.tensor<"g">())};
   // of a vector each slice is one element, and nothing is summed
   const Tensor length = !whole && others.empty() ? abs(v) : vector_norm(v, 2, others, !whole);
   return {mul(v, div(a.tensor<"g">(), length))};

@@ -16,6 +16,11 @@ Tensor unpooled(const char* name, int n, const A& a) {
   bool alike = self.rank() == indices.rank();
   for (int i = 0; alike && i < self.rank(); ++i)
     alike = proves_equal(self.size(i), indices.size(i));
+  bool is_empty = false;  // but for the batch, or the channels without a batch
+  for (int i = 1; i < self.rank(); ++i) is_empty = is_empty || proves_equal(self.size(i), Dim(0));
+  if (is_empty)
+    throw EagerError(std::string(name) + ": only the first size of self may be 0, it is " +
+                     to_string(self.sizes()));
   if ((self.rank() != n + 1 && self.rank() != n + 2) || !alike ||
       plane.size() != static_cast<size_t>(n) ||
       std::any_of(plane.begin(), plane.end(), [](Dim d) { return proves_less(d, Dim(0)); }))

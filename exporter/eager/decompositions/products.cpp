@@ -83,6 +83,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(bilinear) {
     if (proves_different(x.size(i), y.size(i)))
       refuse_shapes("bilinear", "inputs that differ in their last size alone", x, y);
   }
+  if (proves_equal(x.size(-1), Dim(0)) || proves_equal(y.size(-1), Dim(0)))
+    refuse_shapes("bilinear", "inputs with features", x, y);
   const Dim out = weight.size(0), m = weight.size(1), n = weight.size(2);
   sizes.back() = out;
   // (count, m) (m, out n) -> (count, out, n) (count, n, 1)

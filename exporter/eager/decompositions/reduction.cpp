@@ -191,10 +191,14 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(renorm) {
   Ints others;
   for (int64_t d = 0; d < self.rank(); ++d)
     if (d != dim) others.push_back(d);
-  const Tensor size = vector_norm_of(self, p, others, true, {}, "renorm");
-  const Tensor too_long = gt(size, most);
-  const Tensor factor = mul(reciprocal(add(size, 1e-7)), most);
-  return {mul(self, masked_fill(factor, logical_not(too_long), 1))};
+  const auto size = [&](const Tensor& t) {
+    return vector_norm_of(t, p, others, true, {}, "renorm");
+  };
+  const Tensor stays = logical_not(gt(size(self.detach()), most));
+  // what stays has no part in the factors, nor in their gradient: not even a NaN
+  const Tensor shortened = masked_fill(self, stays, 1);
+  const Tensor factor = mul(reciprocal(add(size(shortened), 1e-7)), most);
+  return {where(stays, self, mul(shortened, factor))};
 }
 
 }  // namespace taper::eager::decompositions

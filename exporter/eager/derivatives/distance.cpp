@@ -35,6 +35,8 @@ Tensor of_difference(const Tensor& dy, const Tensor& d, const Tensor& distance, 
 TAPER_DERIVATIVE(_cdist_forward, "x1", "x2", "result") {
   const Tensor x1 = saved.tensor<"x1">(), x2 = saved.tensor<"x2">(), distance = saved.result();
   const double p = saved.real<"p">();
+  for (const Dim& d : distance.sizes())  // no distance: no gradient, not even of NaN
+    if (proves_equal(d, Dim(0))) return {zeros_like(x1), zeros_like(x2)};
   if (p == 2) {  // Σ w (x1 - x2) is two matrix products: no difference need be stored
     const Tensor w = over(dy, distance);
     return {x1 * sum(w, {-1}, true) - matmul(w, x2),

@@ -17,7 +17,8 @@ std::vector<Tensor> normalization_gradients(const Tensor& dy, const Tensor& x, c
   const auto average = [&](const Tensor& t) { return mean(t, over, true); };
   const Tensor m = average(x), center = mean_value + (m - m.detach());
   const Tensor variance = average((x - center) * (x - center));
-  const Tensor rstd = rsqrt(pow(rstd_value, -2) + (variance - variance.detach()));
+  const Tensor change = rstd_value * rstd_value * (variance - variance.detach());
+  const Tensor rstd = rstd_value * rsqrt(change + 1);
   const Tensor xhat = (x - center) * rstd, g = weight.defined() ? dy * weight : dy;
   return {rstd * (g - average(g) - xhat * average(g * xhat)), dy * xhat, dy};
 }

@@ -238,11 +238,12 @@ TAPER_DERIVATIVE(tanh_backward, "grad_output", "output") {
   const Tensor y = saved.tensor<"output">();
   return {tanh_backward(dy, y), dy * saved.tensor<"grad_output">() * (-2 * y)};
 }
-// s(1 - s)(2 + x(1 - 2s))
+// The derivative of (g s)(1 + x(1 - s)), factor by factor as in PyTorch, which an infinite g shows.
 TAPER_DERIVATIVE(silu_backward, "grad_output", "self") {
-  const Tensor x = saved.tensor<"self">(), s = sigmoid(x);
-  return {silu_backward(dy, x),
-          dy * saved.tensor<"grad_output">() * (s * (1 - s) * (2 + x * (1 - 2 * s)))};
+  const Tensor x = saved.tensor<"self">(), g = saved.tensor<"grad_output">(), s = sigmoid(x),
+               scaled = dy * (g * s);
+  const Tensor of_sigmoid = dy * (1 + x * (1 - s)) * g - scaled * x;
+  return {silu_backward(dy, x), scaled * (1 - s) + sigmoid_backward(of_sigmoid, s)};
 }
 // φ(x)(2 - x²); with u = k(x + c x³), t = tanh(u): (1 - t²)(u' + x u''/2 - x t u'²)
 TAPER_DERIVATIVE(gelu_backward, "grad_output", "self") {

@@ -61,11 +61,12 @@ Tensor slope(const Tensor& self, int64_t dim, double spacing, int64_t edge_order
   };
   const auto edge = [&](int64_t i, int64_t next, int64_t second, double sign) {
     const Tensor step = sub(at(next), at(i));
-    if (edge_order == 1) return mul(step, Scalar(sign / spacing));
+    if (edge_order == 1) return div(step, Scalar(sign * spacing));
     const Tensor far = sub(at(second), at(next));
     return mul(sub(mul(step, 1.5), far, 0.5), Scalar(sign / spacing));
   };
-  const Tensor inner = mul(sub(part(2, extent), part(0, extent - Dim(2))), Scalar(0.5 / spacing));
+  const Tensor wide = sub(part(2, extent), part(0, extent - Dim(2)));
+  const Tensor inner = mul(div(wide, Scalar(spacing)), 0.5);
   return cat({edge(0, 1, 2, 1), inner, edge(-1, -2, -3, -1)}, dim);
 }
 template <const Operator& op>

@@ -64,16 +64,19 @@ Tensor is_on(const Tensor& flag, std::string_view what) {
 }
 
 /// The extremes of x, or of its rows, in the sizes of the running ones.
-Range range_of(const Tensor& x, bool of_rows, const Tensor& running) {
+Range range_of(const Tensor& x, bool of_rows, const Range& running) {
   Ints reduced;
   for (int64_t d = of_rows ? 1 : 0; d < x.rank(); ++d) reduced.push_back(d);
   const Dim count = of_rows ? x.size(0) : Dim(1);
-  if (proves_different(running.numel(), count))
-    throw EagerError(std::string(name) + ": running_min and running_max " +
-                     to_string(running.sizes()) + " must have " + count.to_string() +
+  const Dims sizes = running.least.sizes();
+  if (proves_different(running.least.numel(), count))
+    throw EagerError(std::string(name) + ": running_min and running_max " + to_string(sizes) +
+                     " must have " + count.to_string() +
                      " elements: run the model once before it is exported");
-  const auto sized = [&](const Tensor& t) { return reshape(t, running.sizes()); };
+  const auto sized = [&](const Tensor& t) { return reshape(t, sizes); };
   if (x.rank() == 0) return {sized(x), sized(x)};
+  for (const Dim& d : x.sizes())  // nothing is observed
+    if (proves_equal(d, Dim(0))) return running;
   return {sized(amin(x, reduced)), sized(amax(x, reduced))};
 }
 
@@ -95,7 +98,7 @@ TAPER_DECOMPOSITION(_fused_moving_avg_obs_fq_helper) {
   const Tensor observes = is_on(a.tensor<"observer_on">(), "observer_on"),
                snaps = is_on(a.tensor<"fake_quant_on">(), "fake_quant_on");
 
-  const Range now = range_of(x, of_rows, running_min);
+  const Range now = range_of(x, of_rows, {running_min, running_max});
   const auto moved = [&](const Tensor& running, const Tensor& to) {
     const Tensor step = mul(sub(to, running), Scalar(a.real<"averaging_const">()));
     const Tensor next = where(isinf(running), to, add(running, step));
