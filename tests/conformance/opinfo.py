@@ -31,6 +31,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8,
           torch.uint8, torch.bool]
+SAMPLES, LIMIT = 8, 120  # with which known_opinfo.txt was written
 # The tolerances of torch.testing.assert_close.
 TOLERANCE = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7), torch.float16: (1e-3, 1e-5),
              torch.bfloat16: (1.6e-2, 1e-5)}
@@ -358,8 +359,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--op-goldens", default=ROOT / "build/release/bin/op_goldens", type=pathlib.Path)
     parser.add_argument("--only", action="append", default=[], help="an overload, as in add.Tensor; may be repeated")
-    parser.add_argument("--samples", type=int, default=8, help="float32 samples an OpInfo; a quarter for other dtypes")
-    parser.add_argument("--limit", type=int, default=120, help="cases an overload")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="float32 samples an OpInfo; a quarter for other dtypes")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="cases an overload")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for the case files; default: a temporary one")
     parser.add_argument("--known", default=pathlib.Path(__file__).parent / "known_opinfo.txt", type=pathlib.Path)
     parser.add_argument("--exported", action="store_true", help="as programs, too")
@@ -380,6 +381,8 @@ def main():
                 full = name if "." in name else name + ".default"
                 file.write(folder / f"aten.{full}.safetensors")
         command = [arguments.op_goldens, "--verbose", "--known", arguments.known]
+        if arguments.only or (arguments.samples, arguments.limit) != (SAMPLES, LIMIT):
+            command.append("--some")
         if arguments.exported:
             command.append("--exported")
         if arguments.counts:

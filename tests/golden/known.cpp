@@ -3,8 +3,14 @@
 #include <algorithm>
 #include <fstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace taper::golden {
+namespace {
+
+constexpr std::string_view on_some_processors = "on some processors: ";
+
+}  // namespace
 
 void Known::read(const std::filesystem::path& path) {
   std::ifstream in(path);
@@ -27,7 +33,7 @@ void Known::read(const std::filesystem::path& path) {
 bool Known::depends_on_the_processor(const std::string& name) const {
   const auto [begin, end] = lines_.equal_range(name);
   return begin != end && std::all_of(begin, end, [](const auto& entry) {
-           return entry.second.reason.starts_with("on some processors: ");
+           return entry.second.reason.starts_with(on_some_processors);
          });
 }
 
@@ -36,6 +42,27 @@ const std::string* Known::reason(const std::string& name, const std::string& mes
   for (auto at = begin; at != end; ++at)
     if (message.starts_with(at->second.beginning)) return &at->second.reason;
   return nullptr;
+}
+
+std::vector<std::string> Known::stale(const std::string& name,
+                                      const std::vector<std::string>& messages) const {
+  std::vector<std::string> beginnings;
+  const auto [begin, end] = lines_.equal_range(name);
+  for (auto at = begin; at != end; ++at) {
+    const Line& line = at->second;
+    if (!line.reason.starts_with(on_some_processors) &&
+        std::ranges::none_of(messages, [&](const std::string& message) {
+          return message.starts_with(line.beginning);
+        }))
+      beginnings.push_back(line.beginning);
+  }
+  return beginnings;
+}
+
+std::set<std::string> Known::names() const {
+  std::set<std::string> names;
+  for (const auto& [name, line] : lines_) names.insert(name);
+  return names;
 }
 
 }  // namespace taper::golden

@@ -9,6 +9,7 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,11 @@ class Known {
   bool depends_on_the_processor(const std::string& name) const;
   /// Why what `message` says of `name` may be, or nullptr.
   const std::string* reason(const std::string& name, const std::string& message) const;
+  /// What the brackets of lines about this very name hold, of lines that none of the messages
+  /// needs and that are not about some processors only.
+  std::vector<std::string> stale(const std::string& name,
+                                 const std::vector<std::string>& messages) const;
+  std::set<std::string> names() const;
 
  private:
   struct Line {

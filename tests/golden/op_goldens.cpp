@@ -1,21 +1,24 @@
 // Runs golden cases of operators and counts.
 //
 //   op_goldens [--exported] [--known FILE]… [--in-double FILE] [--counts FILE] [--at-least N]
-//       [--only NAME]… [--values NAME]… [--verbose] [--errors] FOLDER…
+//       [--only NAME]… [--values NAME]… [--some] [--verbose] [--errors] FOLDER…
 //
 // A FOLDER holds files as in cases.h; a file FOLDER.jsonl holds cases as text, see seeds.h.
 //
 // In eager; with --exported each case is also traced, written as a program and run. Prints a line
 // an overload (cases run, passed, failed, without kernel, refused because of complex numbers,
 // decided by data: no program can hold them) and one of totals; exits with 1 if a case did not pass
-// and --known does not list it with what goes wrong (known.h), or if one that it lists passes. Not
-// to be listed are complex numbers, and operators that read a number, as programs.
+// and --known does not list it with what goes wrong (known.h); or if --known lists what does not go
+// wrong in eager, or a case that there is not. Not to be listed are complex numbers, and operators
+// that read a number, as programs.
 // --in-double: where PyTorch computed in half precision, its exact results count as well
 // (in_double.h).
 // --only takes a name as files have it, "torchao.quantize_affine", with all overloads; "aten." may
 // be left out. --values takes the beginning of such a name: gradients are not compared there.
 // --counts writes how many cases of each row passed and ran, those of its in-place twin included.
 // --at-least: exits with 1 if fewer cases pass.
+// --some: the cases are some of those that --known is about; those that are not there count for
+// nothing.
 // --verbose prints every failure and what is missing, --errors the messages of refused calls.
 #include <algorithm>
 #include <cstdio>
@@ -54,11 +57,12 @@ struct Options {
   std::vector<std::string> folders, only, values;
   Known known;
   InDouble in_double;
-  bool exported = false, verbose = false, errors = false;
+  bool exported = false, verbose = false, errors = false, some = false;
   const char* counts = nullptr;
   int at_least = 0;
 };
 using CountsByRow = std::map<std::string, Counts>;
+using Names = std::set<std::string>;
 
 void print(const std::string& name, const Counts& c) {
   std::printf(
@@ -144,12 +148,33 @@ bool is_expected(const std::string& id, const std::string& row, const Verdict& v
   });
 }
 
-void run_file(const CaseFile& file, const Options& options, CountsByRow& by_row, Counts& total) {
+/// Counts what the lists say of a failing case, and what is right by now.
+int count_stale(const std::string& id, const Verdict& verdict, const Options& options) {
+  // of a program that fails, nothing is said of what eager gives
+  if (verdict.outcome != Outcome::failed || options.exported) return 0;
+  const std::vector<std::string> stale = options.known.stale(id, lines_of(verdict.reason));
+  for (const std::string& beginning : stale)
+    std::printf("    KNOWN TO FAIL, but it does not: %s [%s]\n", id.c_str(), beginning.c_str());
+  return static_cast<int>(stale.size());
+}
+int count_unknown_cases(const Known& known, const Names& ids) {
+  int unknown = 0;
+  for (const std::string& name : known.names()) {
+    if (ids.contains(name)) continue;
+    ++unknown;
+    std::printf("    KNOWN TO FAIL, but there is no such case: %s\n", name.c_str());
+  }
+  return unknown;
+}
+
+void run_file(const CaseFile& file, const Options& options, CountsByRow& by_row, Counts& total,
+              Names& ids) {
   Counts counts;
   for (const Json& golden : file.cases) {
     std::string row;
     const Verdict verdict = run(file, golden, options, row);
     const std::string id = golden.at("id").get<std::string>(), line = id + ": " + verdict.reason;
+    ids.insert(id);
     const bool expected = is_expected(id, row, verdict, options.known);
     // the counts are the same on every processor
     const Outcome counted =
@@ -171,6 +196,7 @@ void run_file(const CaseFile& file, const Options& options, CountsByRow& by_row,
     } else if (options.verbose) {
       std::printf("    known: %s\n", line.c_str());
     }
+    counts.surprises += count_stale(id, verdict, options);
   }
   print(file.name, counts);
   total.add(counts);
@@ -192,6 +218,8 @@ int main(int argc, char** argv) try {
       options.exported = true;
     else if (std::strcmp(argv[i], "--verbose") == 0)
       options.verbose = true;
+    else if (std::strcmp(argv[i], "--some") == 0)
+      options.some = true;
     else if (std::strcmp(argv[i], "--errors") == 0)
       options.errors = true;
     else if (std::strcmp(argv[i], "--known") == 0 && i + 1 < argc)
@@ -212,24 +240,27 @@ int main(int argc, char** argv) try {
       options.folders.push_back(argv[i]);
   }
   if (options.folders.empty())
-    return std::fprintf(
-               stderr,
-               "usage: op_goldens [--exported] [--known FILE]... [--in-double FILE] "
-               "[--counts FILE] [--at-least N] [--only NAME]... [--values NAME]... [--verbose] "
-               "[--errors] FOLDER...\n"),
+    return std::fprintf(stderr,
+                        "usage: op_goldens [--exported] [--known FILE]... [--in-double FILE] "
+                        "[--counts FILE] [--at-least N] [--only NAME]... [--values NAME]... "
+                        "[--some] [--verbose] "
+                        "[--errors] FOLDER...\n"),
            2;
 
   eager::set_threads(2);  // also where the machine has one core
   Counts total;
   CountsByRow by_row;
+  Names ids;
   for (const std::string& folder : options.folders)
     for_each_case_file(
         folder, [&](const std::string& name) { return is_chosen(name, options); },
         [&](const std::string& name, CaseFile& file) {
           if (!has_gradients(name, options))
             for (Json& golden : file.cases) golden.erase("grads");
-          run_file(file, options, by_row, total);
+          run_file(file, options, by_row, total, ids);
         });
+  if (options.only.empty() && !options.some)
+    total.surprises += count_unknown_cases(options.known, ids);
   if (options.counts != nullptr) {
     std::ofstream out(options.counts);
     for (const auto& [row, c] : by_row)
