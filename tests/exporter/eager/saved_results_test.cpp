@@ -76,6 +76,8 @@ std::map<const Operator*, Call> calls_of_rules() {
   RULE(prod, x, std::nullopt);
   RULE(prod_dim_int, x, 1, false, std::nullopt);
   RULE(linalg_vector_norm, x, Scalar(2.0), Dims{1}, false, std::nullopt);
+  RULE(std_correction, x, Ints{1}, Scalar(1), false);
+  RULE(std_mean_correction, x, Ints{1}, Scalar(1), false);
   RULE(cumprod, x, 1, std::nullopt);
   RULE(taper_linear_recurrence, x, y, 1);
   RULE(logcumsumexp, x, 1);
