@@ -20,7 +20,8 @@ inline void copy_dense(const TensorRef& from, std::byte* to) {
   const std::byte* const data = static_cast<const std::byte*>(from.data);
   index_t at[max_rank] = {}, offset = 0;
   for (index_t i = 0; i < n; ++i, to += element) {
-    std::memcpy(to, data + static_cast<size_t>(offset) * element, element);
+    std::memcpy(to, data + offset * static_cast<index_t>(element),
+                element);  // strides may be negative
     for (int d = s.rank - 1; d >= 0; --d) {
       offset += s.strides[d];
       if (++at[d] < s.sizes[d]) break;
