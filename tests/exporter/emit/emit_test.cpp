@@ -2,7 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
 #include <random>
 #include <sstream>
 
@@ -35,8 +36,10 @@ Tensor random_tensor(const std::vector<int64_t>& sizes, unsigned seed) {
 
 void expect_same_bits(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(eager::to_string(a.sizes()), eager::to_string(b.sizes()));
-  const auto x = a.to_vector<float>(), y = b.to_vector<float>();
-  EXPECT_EQ(std::memcmp(x.data(), y.data(), x.size() * sizeof(float)), 0) << a << "\n" << b;
+  const auto bits = [](float element) { return std::bit_cast<uint32_t>(element); };
+  EXPECT_TRUE(std::ranges::equal(a.to_vector<float>(), b.to_vector<float>(), {}, bits, bits))
+      << a << "\n"
+      << b;
 }
 
 /// Writes the graph, runs it on the runtime, and compares outputs and states with eager's, bit for
