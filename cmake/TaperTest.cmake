@@ -33,7 +33,7 @@ endfunction()
 
 # Tests wait for their compilation, not for their own code; the libraries that they test are optimized. Tests of functions
 # that stand in headers (OPTIMIZED) are compiled as the portable kernels, which use them.
-set(test_optimization $<$<CONFIG:Release>:-O0>)
+set(test_optimization -O0)
 set(kernel_optimization $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math)
 
 # taper_precompile_test_headers(name headers… [LIBRARIES libraries…])

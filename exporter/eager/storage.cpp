@@ -13,8 +13,8 @@
 
 // Under the address sanitizer the cache's blocks, and what lies behind the slack of others, are out
 // of bounds.
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
+#if __has_include(<sanitizer/asan_interface.h>)
+#include <sanitizer/asan_interface.h>  // without the sanitizer they do nothing
 #else
 #define ASAN_POISON_MEMORY_REGION(address, size) (static_cast<void>(address))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) (static_cast<void>(address))

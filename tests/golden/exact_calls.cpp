@@ -8,7 +8,9 @@
 #include <map>
 #include <new>
 
-#ifdef __SANITIZE_ADDRESS__
+#include "taper/tests/support/sanitizers.h"
+
+#ifdef TAPER_ADDRESS_SANITIZER
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #else
@@ -23,7 +25,7 @@ constexpr size_t slack = 64;
 std::string current_case;
 const char* current_record = "";
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TAPER_ADDRESS_SANITIZER
 
 /// Memory of which only `size` bytes, and `readable` more behind, may be touched.
 class Walled {
@@ -228,7 +230,7 @@ Error ExactCalls::call(const Kernel& kernel, Context& context, const Slot* slots
 }
 
 void now_running(const std::string& id) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TAPER_ADDRESS_SANITIZER
   if (current_case.empty())
     __sanitizer_set_death_callback([] {
       std::fprintf(stderr, "in case %s, record %s\n", current_case.c_str(), current_record);

@@ -5,6 +5,7 @@
 
 #include "programs.h"
 #include "taper/runtime/extension/module/module.h"
+#include "taper/tests/support/sanitizers.h"
 #include "test_kernels.h"
 #include "written.h"
 
@@ -71,7 +72,7 @@ size_t peak_memory() {
 
 // A bound costs address space: memory is that of the sizes which are run.
 TEST(module, pays_for_the_batch_it_runs_and_not_for_the_largest) {
-#if defined(__SANITIZE_THREAD__)
+#ifdef TAPER_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer needs the addresses itself";
 #endif
   for (const int64_t largest : {int64_t{1} << 26, int64_t{1} << 40}) {

@@ -12,6 +12,7 @@
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
 #include "taper/tests/support/environment.h"
+#include "taper/tests/support/sanitizers.h"
 
 namespace taper::cli {
 namespace {
@@ -477,7 +478,7 @@ TEST(taper_run, says_what_is_missing_or_does_not_fit) {
 }
 
 TEST(taper_run, says_how_much_memory_it_cannot_have) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TAPER_ADDRESS_SANITIZER) || defined(TAPER_THREAD_SANITIZER)
   GTEST_SKIP() << "the sanitizer ends the program instead";
 #endif
   const auto program = tests::write_program(
