@@ -277,7 +277,7 @@ struct Rule<ops::pow_Tensor_Scalar> {
     out.like(self);
     return facts.require(is_floating(self.dtype) || exponent.is_real || exponent.integer >= 0,
                          TAPER_TEXT("an integer to the negative power {}: use a floating tensor"),
-                         exponent.to<int64_t>());
+                         exponent.is_real ? 0 : exponent.integer);
   }
 };
 template <>

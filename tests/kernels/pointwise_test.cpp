@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "eager_check.h"
 #include "taper/tests/support/throw_message.h"
@@ -121,6 +123,16 @@ void expect_steps_as_std_nextafter() {
           << a << " towards " << b << ": " << got << ", not " << expected;
     }
 }
+TEST(pointwise, raises_to_an_infinite_power_as_std_pow) {
+  const std::vector<float> bases = {-2, -1, -0.5f, 0, 0.5f, 1, 2};
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const float exponent : {infinity, -infinity}) {
+    std::vector<float> want;
+    for (const float base : bases) want.push_back(std::pow(base, exponent));
+    EXPECT_EQ(pow(Tensor::from(bases, {7}), exponent).to_vector<float>(), want);
+  }
+}
+
 TEST(pointwise, steps_to_the_next_number_as_std_nextafter) {
   expect_steps_as_std_nextafter<float>();
   expect_steps_as_std_nextafter<double>();
