@@ -11,7 +11,7 @@ namespace {
 
 bool same_bytes(const ir::Payload& a, const ir::Payload& b) {
   return a.dtype == b.dtype && a.sizes == b.sizes &&
-         std::memcmp(a.bytes.get(), b.bytes.get(), a.size_bytes) == 0;
+         std::equal(a.bytes.get(), a.bytes.get() + a.size_bytes, b.bytes.get());
 }
 
 /// Equal for equal payloads: of large ones from the two ends and the size.

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <type_traits>
 
 #include "taper/runtime/core/dtype.h"
 #include "taper/runtime/core/layout.h"
@@ -137,9 +138,15 @@ struct Scalar {
   constexpr Scalar(double v) : is_real(true), real(v) {}
   template <class T>
   Scalar(T*) = delete;  ///< nor text: a pointer would become a bool
-  /// The value as the C++ type `T`.
+  /// The value as the C++ type `T`. A real becomes an integer towards zero; NaN and a real that no
+  /// int64_t holds become the smallest int64_t, which wraps to the width of a smaller integer.
   template <class T>
   constexpr T to() const {
+    constexpr double limit = 9223372036854775808.0;
+    if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
+      if (is_real)
+        return static_cast<T>(real >= -limit && real < limit ? static_cast<int64_t>(real)
+                                                             : INT64_MIN);
     return is_real ? static_cast<T>(real) : static_cast<T>(integer);
   }
 };

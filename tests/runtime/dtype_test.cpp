@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "taper/runtime/core/tensor_ref.h"
+
 namespace taper {
 namespace {
 
@@ -63,6 +65,18 @@ TEST(half, is_the_nearest_number_and_in_the_middle_the_even_one) { expect_neares
 
 TEST(bfloat16, is_the_nearest_number_and_in_the_middle_the_even_one) {
   expect_nearest<BFloat16>(7, 127);
+}
+
+TEST(scalar, becomes_an_integer_without_undefined_steps) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(Scalar(-2.9).to<int64_t>(), -2);
+  EXPECT_EQ(Scalar(300.5).to<uint8_t>(), 44);
+  EXPECT_EQ(Scalar(-0x1p63).to<int64_t>(), INT64_MIN);
+  for (const double none : {nan, 1e300, -1e300, 0x1p63, HUGE_VAL}) {
+    EXPECT_EQ(Scalar(none).to<int64_t>(), INT64_MIN) << none;
+    EXPECT_EQ(Scalar(none).to<int8_t>(), 0) << none;
+  }
+  EXPECT_TRUE(Scalar(0.5).to<bool>());
 }
 
 }  // namespace
