@@ -1,5 +1,6 @@
 #include "taper/exporter/cli/program_source.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "taper/exporter/cli/command_line.h"
@@ -87,13 +88,14 @@ auto of_model(const std::filesystem::path& path, const Add& add) {
 }
 
 /// What models of one file have in common and change. A reader of the report may not want that: two
-/// models that know nothing of each other may have caches of one name.
+/// models that know nothing of each other may have caches of one name. Slots do not change.
 std::vector<std::string> notes_of_shared_states(Exporter& exporter,
-                                                const std::vector<std::string>& methods) {
+                                                const std::vector<std::string>& methods,
+                                                const std::vector<std::string>& slots) {
   std::map<std::string, std::vector<std::string>> users;  // of states that some model writes
   for (const std::string& method : methods)
     for (const ir::State& state : exporter.graph(method).states())
-      users[state.path].push_back(method);
+      if (std::ranges::count(slots, state.path) == 0) users[state.path].push_back(method);
   std::vector<std::string> notes;
   for (const auto& [path, names] : users)
     if (names.size() > 1)
@@ -182,7 +184,7 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
   unknown.require_none();
   emit::Report report = exporter.write(output, options);
   require_prepared(output, methods, zeros_for(options.slots, exporter, methods));
-  for (std::string& note : notes_of_shared_states(exporter, methods))
+  for (std::string& note : notes_of_shared_states(exporter, methods, options.slots))
     notes.push_back(std::move(note));
   std::erase(notes, "");
   report.notes.insert(report.notes.begin(), notes.begin(), notes.end());

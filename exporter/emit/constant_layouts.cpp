@@ -96,7 +96,9 @@ std::optional<PackedConstant> ConstantLayouts::packed(uint32_t i) const {
   const Use& use = at->second;
   const ir::Payload& payload = *tables_.constants()[i].payload;
   const TensorRef dense{const_cast<std::byte*>(payload.bytes.get()), &use.shape, payload.dtype};
-  PackedConstant packed{use.packing->layout, std::vector<std::byte>(use.packing->bytes(dense))};
+  PackedConstant packed{use.packing->layout,
+                        {use.shape.sizes, use.shape.sizes + use.shape.rank},
+                        std::vector<std::byte>(use.packing->bytes(dense))};
   use.packing->pack(dense, packed.bytes.data());
   return packed;
 }

@@ -14,6 +14,7 @@ namespace taper::emit {
 /// A constant of a file that is not dense.
 struct PackedConstant {
   Layout layout;
+  std::vector<int64_t> sizes;  ///< as the kernels see them
   std::vector<std::byte> bytes;
 };
 

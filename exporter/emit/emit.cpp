@@ -155,10 +155,12 @@ Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntr
   const char* path = c.path.empty() ? nullptr : c.path.c_str();
   const format::Piece piece(0, segment_alignment, offset, stored.elements(c).size());
   const Layout layout = stored.packed ? stored.packed->layout : Layout::dense;
+  const std::vector<int64_t>* sizes =
+      stored.packed && stored.packed->sizes != c.payload->sizes ? &stored.packed->sizes : nullptr;
   std::vector<Offset<format::Encoding>> encodings;
   std::vector<uint8_t> hash;
   if (!stored.is_outside && !c.is_slot)
-    encodings.push_back(format::CreateEncodingDirect(b, dtype, nullptr, &piece, none,
+    encodings.push_back(format::CreateEncodingDirect(b, dtype, sizes, &piece, none,
                                                      static_cast<format::Layout>(layout)));
   if (stored.hash)
     for (const std::byte byte : *stored.hash) hash.push_back(static_cast<uint8_t>(byte));

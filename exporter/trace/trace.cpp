@@ -194,7 +194,11 @@ void bake_read_only_states(const std::vector<ir::Graph*>& graphs,
   for (ir::Graph* graph : graphs) {
     for (auto at = graph->states().begin(); at != graph->states().end();) {
       ir::State& state = *at++;
-      if (written.contains(state.path) || std::ranges::count(slots, state.path) > 0) continue;
+      if (written.contains(state.path)) continue;
+      if (std::ranges::count(slots, state.path) > 0) {
+        state.kind = ir::StateKind::buffer;  // nobody trains it
+        continue;
+      }
       graph->replace_uses(state.value.get(), graph->add_constant(state.path, state.initial));
       graph->erase_state(&state);
     }

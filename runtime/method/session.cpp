@@ -86,8 +86,8 @@ Error initialise(SessionData& d, ErrorInfo& info) {
     const PlacedConstant& initial = d.program->constants[s.initial()];
     if (initial.data == nullptr || initial.is_packed())
       return fail(info, Error::not_supported,
-                  TAPER_TEXT("the initial value of a state is not in the file"), i, 0, 0,
-                  s.path()->c_str());
+                  TAPER_TEXT("the initial value of a state is not in the file, or is packed there"),
+                  i, 0, 0, s.path()->c_str());
     if (device != nullptr)
       TAPER_TRY(device->copy_in(d.states[i], initial.data, d.state_bytes[i]));
     else

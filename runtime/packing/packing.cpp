@@ -137,6 +137,7 @@ void add_uses(const Uses& uses, uint32_t method) {
 template <class Body>
 size_t for_packed(const Uses& uses, const Body& body) {
   const index_t count = uses.p.view.constants.size();
+  size_t embedded = 0;  // dense bytes of the file
   size_t place = rounded_up(PackedConstants::bytes_of(count));
   const size_t nothing = place;
   for (index_t i = 0; i < count; ++i) {
@@ -144,6 +145,10 @@ size_t for_packed(const Uses& uses, const Body& body) {
     if (use.packing == nullptr) continue;
     Shape shape;
     const TensorRef dense = dense_view(uses.p, use, shape);
+    // a hostile file may say that many constants are the same bytes
+    if (uses.p.view.constant(static_cast<uint64_t>(i)).is_embedded())
+      embedded += uses.p.constants[i].bytes;
+    if (embedded > static_cast<size_t>(uses.p.file.size())) return 0;
     const PackedConstants::Entry entry{place, use.packing->bytes(dense), use.packing->layout, {}};
     body(i, use, dense, entry);
     place += rounded_up(static_cast<size_t>(entry.bytes) + slack_bytes);

@@ -244,9 +244,9 @@ struct Parts {
 }  // namespace
 
 uint64_t internal::packing_key(const ProgramData& p) {
-  FileHeader h;
-  std::memcpy(&h, p.file.data(), sizeof h);
-  uint64_t key = h.metadata_checksum;
+  uint64_t key;
+  std::memcpy(&key, p.file.data() + offsetof(FileHeader, metadata_checksum), sizeof key);
+  key += sizeof(PackedConstants::Entry);  // memory of another form has another key
   for (index_t i = 0; i < p.view.kernels.size(); ++i) {
     const char* name = p.kernels[i]->name;
     key = checksum(

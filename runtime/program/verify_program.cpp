@@ -146,7 +146,8 @@ class ProgramVerifier {
     if (e.layout() == format::Layout::dense
             ? piece->size_bytes() != bytes
             : e.layout() > format::Layout::panels_of_last || c.space != 0)
-      return wrong(TAPER_TEXT("constant {} has another size than its type"), constant, c.path);
+      return wrong(TAPER_TEXT("constant {} has another size than its type, or an unknown layout"),
+                   constant, c.path);
     return Error::ok;
   }
 
@@ -285,6 +286,11 @@ Error verify_program(Span<const std::byte> file, const format::Program& table, c
                      ErrorInfo& info) {
   return ProgramVerifier(file, table, p, info).verify();
 }
+
+static_assert(static_cast<int>(format::Layout::MAX) == static_cast<int>(Layout::panels_of_last) &&
+                  static_cast<int>(format::Layout::panels_of_first) ==
+                      static_cast<int>(Layout::panels_of_first),
+              "the schema and runtime/core/layout.h have the same layouts");
 
 PlacedConstant stored_constant(Span<const std::byte> file, const ProgramView& p,
                                const ConstantView& c) {

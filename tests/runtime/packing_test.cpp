@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "programs.h"
+#include "taper/runtime/program/tables.h"
 
 namespace taper::test {
 namespace ops {

@@ -237,7 +237,7 @@ std::vector<Refusal> refusals_of_programs() {
         {"no such quantization", tables([](WrittenFile& f) {
            overwrite_field(&encoding(f), format::Encoding::VT_QUANTIZATION, 2u);
          })}}},
-      {"constant {} has another size than its type",
+      {"constant {} has another size than its type, or an unknown layout",
        {EDIT("an element too many", e.file.constants[0].sizes = {5}),
         EDIT("an element too few", e.file.constants[0].sizes = {3}),
         EDIT("in an unknown layout", e.file.constants[1].layout = static_cast<format::Layout>(3)),

@@ -311,7 +311,7 @@ std::vector<Refusal> refusals_of_sizes() {
        {EDIT("a slot", e.file.constants[1].source = format::ConstantSource::slot,
              e.file.constants[1].slot = "weights")},
        Error::invalid_argument},
-      {"the initial value of a state is not in the file",
+      {"the initial value of a state is not in the file, or is packed there",
        {EDIT("in another file", lies_elsewhere(e, 0), e.table_changes.clear()),
         EDIT("packed", e.file.constants[0].layout = format::Layout::panels_of_first)},
        Error::not_supported},

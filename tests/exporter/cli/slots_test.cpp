@@ -22,6 +22,7 @@ using tests::scratch_file;
 std::string write_model(const ExportOptions& options, const std::string& written = "") {
   Tensor w = ones({2, 2}), b = zeros({2});
   w.set_name("adapter.weight"), b.set_name("adapter.bias");
+  w.set_requires_grad(true);  // as a module's parameter
   Exporter exporter;
   exporter.method("forward",
                   [&](const Tensor& x) {
@@ -62,6 +63,17 @@ TEST(slots, take_their_elements_from_the_application) {
   EXPECT_FALSE(Module::load(program, none).ok());
   EXPECT_THAT(why, HasSubstr("adapter.weight, of type f32[2, 2]: give it"));
   EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("slot adapter.weight"));
+}
+
+TEST(slots, have_the_dtype_of_the_export) {
+  ExportOptions options;
+  options.quiet = true, options.slots = {"adapter.weight"}, options.dtype = DType::f16;
+  std::string why;
+  ModuleOptions given;
+  given.message = &why;
+  given.slots["adapter.weight"] = tensor({2, 2}, {1, 0, 0, 1});
+  EXPECT_FALSE(Module::load(write_model(options), given).ok());
+  EXPECT_THAT(why, HasSubstr("slot adapter.weight takes f16[2, 2], not f32[2, 2]"));
 }
 
 TEST(slots, are_weights_that_the_model_reads_and_does_not_write) {
