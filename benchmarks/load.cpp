@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <utility>
 
 #include "taper/runtime/extension/module/module.h"
 #include "taper/runtime/platform/cpu.h"
@@ -68,10 +67,11 @@ int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (argc < 2) return std::fprintf(stderr, "usage: load PROGRAM...\n"), 2;
   for (int i = 1; i < argc; ++i)
-    for (const auto& [name, function] :
-         {std::pair{"load ", load}, std::pair{"load_and_prepare ", load_and_prepare}})
-      benchmark::RegisterBenchmark((name + std::string(argv[i])).c_str(), function, argv[i])
+    for (const bool prepares : {false, true}) {
+      const std::string name = (prepares ? "load_and_prepare " : "load ") + std::string(argv[i]);
+      benchmark::RegisterBenchmark(name.c_str(), prepares ? load_and_prepare : load, argv[i])
           ->Unit(benchmark::kMicrosecond);
+    }
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

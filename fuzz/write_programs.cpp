@@ -29,6 +29,18 @@ struct Perceptron : nn::Module {
   Tensor forward(Tensor x) { return fc2(relu(fc1(x))); }  // (batch, 5) -> (batch, 3)
 };
 
+/// Layers whose weights lie in panels, of which the last ones are not full.
+struct Packed : nn::Module {
+  nn::Conv2d conv{4, 24, {.kernel_size = 3, .groups = 2}};
+  nn::Linear fc{24, 18};
+  Tensor matrix = eager::randn({17, 18});
+  TAPER_MODULE(conv, fc, matrix)
+
+  Tensor forward(Tensor x) {  // (batch, 4, 3, 3) -> (batch, 17)
+    return mm(fc(relu(flatten(conv(x), 1))), permute(matrix, {1, 0}));
+  }
+};
+
 /// Words, a recurrent layer, and the loss of a sequence whose places in time are not known.
 struct Speech : nn::Module {
   nn::Embedding embedding{7, 5};
@@ -69,6 +81,13 @@ int main(int count, char** arguments) {
     exporter.method("forward", [&](Tensor x) { return model.forward(std::move(x)); },
                     {input("images", {batch, 1, 8, 8})});
     exporter.write(folder / "convolution.taper", {.target = Target("portable")});
+  }
+  {
+    Packed model;
+    Exporter exporter;
+    exporter.method("forward", [&](Tensor x) { return model.forward(std::move(x)); },
+                    {input("images", {batch, 4, 3, 3})});
+    exporter.write(folder / "packed.taper", {.target = Target("x86-64-v3")});
   }
   {
     Convolutions model;

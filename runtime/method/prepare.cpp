@@ -5,8 +5,9 @@ namespace taper::internal {
 namespace {
 
 bool meets(const TensorRef* t, Strides contract, Layout readable = Layout::dense) {
-  if (t != nullptr && t->layout != Layout::dense) return t->layout == readable;
-  if (t == nullptr || contract == Strides::any) return true;
+  if (t == nullptr) return true;
+  if (t->layout != Layout::dense) return t->layout == readable;
+  if (contract == Strides::any) return true;
   if (contract == Strides::dense) return t->shape->is_dense();
   const int last = t->shape->rank - 1;
   return last < 0 || t->shape->sizes[last] <= 1 || t->shape->strides[last] == 1;

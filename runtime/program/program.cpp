@@ -246,7 +246,7 @@ struct Parts {
 uint64_t internal::packing_key(const ProgramData& p) {
   uint64_t key;
   std::memcpy(&key, p.file.data() + offsetof(FileHeader, metadata_checksum), sizeof key);
-  key += sizeof(PackedConstants::Entry);  // memory of another form has another key
+  key = ~key;  // memory that was packed before entries said their bytes has another one
   for (index_t i = 0; i < p.view.kernels.size(); ++i) {
     const char* name = p.kernels[i]->name;
     key = checksum(

@@ -41,17 +41,19 @@ const Kernel packed_add = [] {
 }();
 const Kernel* const packing_kernels[] = {&packed_add};
 
-// forward(x: f32[n]) -> x + w
-constexpr int64_t weight_count = 1 << 16;
+// forward(x: f32[16, n]) -> x + w
+constexpr int64_t weight_count = 1 << 16, columns = weight_count / 16;
 ProgramFile weight_program() {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   std::vector<float> weight(weight_count);
   for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i);
-  const uint32_t w = p.constant<float>("w", {weight_count}, weight);
+  const uint32_t w = p.constant<float>("w", {16, columns}, weight);
   MethodTables& m = p.methods.emplace_back();
-  const uint32_t n = m.literal(weight_count), x = io_tensor(m, {n}), y = io_tensor(m, {n}),
-                 constant = m.value(format::Storage::constant, w, m.shape({n}));
+  const uint32_t rows = m.literal(16), n = m.literal(columns), x = io_tensor(m, {rows, n}),
+                 y = io_tensor(m, {rows, n}),
+                 constant =
+                     m.value(format::Storage::constant, w, m.shape({rows, n}, {n, m.literal(1)}));
   m.run(add, {m.tensor(x), m.tensor(constant), m.tensor(y)});
   m.input("x", x);
   m.output("y", y);
@@ -61,7 +63,7 @@ ProgramFile weight_program() {
 void expect_weighted(Module& model) {
   const std::vector<float> x(weight_count, 1.0f);
   std::vector<float> y(weight_count);
-  ASSERT_EQ(model.forward({{x.data(), {weight_count}}}, {y}), Error::ok) << model.message();
+  ASSERT_EQ(model.forward({{x.data(), {16, columns}}}, {y}), Error::ok) << model.message();
   for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], 1 + static_cast<float>(i));
 }
 

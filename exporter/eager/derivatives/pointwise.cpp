@@ -341,6 +341,11 @@ TAPER_DERIVATIVE(copysign_Tensor, "self", "result") {
 TAPER_DERIVATIVE(copysign_Scalar, "self", "result") {
   return {copied_sign(dy, saved.tensor<"self">(), saved.result())};
 }
+// A step towards itself has no gradient.
+TAPER_DERIVATIVE(nextafter, "self", "other") {
+  const Tensor self = saved.tensor<"self">(), other = saved.tensor<"other">();
+  return {masked_fill(dy, eq(self, other), 0), zeros_like(dy)};
+}
 // Equal arguments share the gradient; of two NaN, self gets it.
 TAPER_DERIVATIVE(fmax, "self", "other") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
