@@ -1,5 +1,6 @@
 #include "taper/exporter/exporter.h"
 
+#include <algorithm>
 #include <iostream>
 
 #include "taper/exporter/emit/emit.h"

@@ -298,16 +298,15 @@ class Image {
   void store_constants(const std::vector<Method>& methods, Report& report) {
     constexpr size_t least_outside = 1024;
     ConstantLayouts layouts(kernels_, tables_);
-    for (const Method& m : methods) layouts.add(*m.graph);
+    if (!options_.target.name.empty())
+      for (const Method& m : methods) layouts.add(*m.graph);
     for (uint32_t i = 0; i < tables_.constants().size(); ++i) {
       const ir::Payload& payload = *tables_.constants()[i].payload;
       Stored& stored = stored_.emplace_back();
       if (!options_.weights.empty() && payload.size_bytes >= least_outside) {
         stored = {true, content_hash(payload), {}};
         report.outside_bytes += static_cast<int64_t>(payload.size_bytes);
-      } else if (!options_.target.name.empty()) {
-        stored.packed = layouts.packed(i);
-        if (!stored.packed) continue;
+      } else if (stored.packed = layouts.packed(i); stored.packed) {
         ++report.packed_constants;
         report.packed_bytes += static_cast<int64_t>(stored.packed->bytes.size());
       }
