@@ -34,7 +34,6 @@ endfunction()
 # Tests wait for their compilation, not for their own code; the libraries that they test are optimized. Tests of functions
 # that stand in headers (OPTIMIZED) are compiled as the portable kernels, which use them.
 set(test_optimization -O0)
-set(kernel_optimization $<$<CONFIG:Release>:-O3> -fno-math-errno -fno-trapping-math)
 
 # taper_precompile_test_headers(name headers… [LIBRARIES libraries…])
 #
@@ -72,7 +71,7 @@ function(taper_test name)
   set(above_eager ${arg_LIBRARIES})
   list(FILTER above_eager EXCLUDE REGEX "exporter_(dim|io)$")
   if(arg_OPTIMIZED)
-    target_compile_options(${name} PRIVATE ${kernel_optimization})
+    target_compile_options(${name} PRIVATE ${taper_vectorize})
   elseif(above_eager MATCHES "taper::exporter")
     target_compile_options(${name} PRIVATE ${test_optimization})
     target_precompile_headers(${name} REUSE_FROM taper_eager_test_headers)
