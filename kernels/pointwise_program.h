@@ -16,6 +16,7 @@
 // instruction may read it. The last instruction always writes the result.
 #pragma once
 #include <cstdint>
+#include <limits>
 
 #include "taper/runtime/core/span.h"
 
@@ -51,8 +52,12 @@ enum class PointwiseOp : int64_t {
   gelu_backward = 25,       ///< a: grad_output, b: self; approximate = "none"
   gelu_tanh_backward = 26,  ///< a: grad_output, b: self; approximate = "tanh"
   pow = 27,                 ///< a to the power b, as pow.Tensor_Scalar; b is a constant
+  hardtanh = 28,            ///< a between b and c, which are constants
+  leaky_relu = 29,          ///< b: negative_slope, a constant
+  hardswish = 30,
+  hardsigmoid = 31,
 };
-inline constexpr int pointwise_op_count = 28;
+inline constexpr int pointwise_op_count = 32;
 
 inline constexpr int pointwise_width = 5;
 inline constexpr int pointwise_max_registers = 8;
@@ -63,6 +68,7 @@ inline constexpr int pointwise_max_instructions = 32;
 constexpr int operand_count(PointwiseOp op) {
   switch (op) {
     case PointwiseOp::threshold_backward:
+    case PointwiseOp::hardtanh:
       return 3;
     case PointwiseOp::add:
     case PointwiseOp::sub:
@@ -75,6 +81,7 @@ constexpr int operand_count(PointwiseOp op) {
     case PointwiseOp::gelu_backward:
     case PointwiseOp::gelu_tanh_backward:
     case PointwiseOp::pow:
+    case PointwiseOp::leaky_relu:
       return 2;
     default:
       return 1;
@@ -91,6 +98,22 @@ constexpr PointwiseInstruction pointwise_instruction(Span<const int64_t> program
   return {static_cast<PointwiseOp>(program[at]),
           program[at + 1],
           {program[at + 2], program[at + 3], program[at + 4]}};
+}
+
+/// Whether a program does nothing but bring its first input between two numbers, as relu, relu6 and
+/// hardtanh do: x < low ? low : x > high ? high : x. A convolution does that in registers.
+struct Bounds {
+  bool present = false;
+  float low = 0, high = 0;
+};
+inline Bounds bounds_of(Span<const int64_t> program, Span<const double> constants) {
+  if (program.size() != pointwise_width) return {};
+  const PointwiseInstruction step = pointwise_instruction(program, 0);
+  if (step.operands[0] != 0) return {};
+  if (step.op == PointwiseOp::relu) return {true, 0, std::numeric_limits<float>::infinity()};
+  if (step.op != PointwiseOp::hardtanh) return {};
+  return {true, static_cast<float>(constants[-step.operands[1] - 1]),
+          static_cast<float>(constants[-step.operands[2] - 1])};
 }
 
 /// Whether a program can be run, even one from a hostile file: its opcodes are known, and its
@@ -112,8 +135,10 @@ constexpr bool is_valid_pointwise(Span<const int64_t> program, index_t inputs, i
         return false;
       if (v >= inputs && !written[v - inputs]) return false;
     }
-    if (op == PointwiseOp::pow && operands[1] >= 0) return false;
-    if (op == PointwiseOp::threshold_backward && operands[2] >= 0) return false;
+    const bool takes_number =
+        op == PointwiseOp::pow || op == PointwiseOp::leaky_relu || op == PointwiseOp::hardtanh;
+    if (takes_number && operands[1] >= 0) return false;
+    if (operand_count(op) == 3 && operands[2] >= 0) return false;
     written[destination] = true;
   }
   return true;

@@ -1,15 +1,16 @@
 // Chains of pointwise operators at the level of the single ones, and so with their bits.
-#include "taper/kernels/portable/fused_pointwise.h"
+#include "taper/kernels/optimized/fused_pointwise.h"
 
-#include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/wide.h"
 
 #if TAPER_X86_LEVELS
 namespace taper::optimized {
 
-#define TAPER_WIDE(level)                                                  \
-  TAPER_WIDE_KERNEL(taper_pointwise, f32, level, portable::fused::prepare, \
-                    portable::fused::run<LoopsAt<CpuLevel::level>, portable::math::Fused>)
+#define TAPER_WIDE(level)                                                                  \
+  TAPER_WIDE_KERNEL(taper_pointwise, f32, level, portable::fused::prepare,                 \
+                    portable::fused::run<LoopsAt<CpuLevel::level>, portable::math::Fused>) \
+  const portable::fused::RunProgram run_##level##_program =                                \
+      portable::fused::run_program<LoopsAt<CpuLevel::level>, portable::math::Fused>;
 TAPER_WIDE(avx2)
 TAPER_WIDE(avx512)
 

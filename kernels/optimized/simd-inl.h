@@ -53,6 +53,10 @@ HWY_INLINE Vec add(Vec a, Vec b) { return a + b; }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
 /// max(v, 0), and NaN stays NaN.
 HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
+/// x < low ? low : x > high ? high : x, so that NaN stays NaN.
+HWY_INLINE Vec between(Vec x, Vec low, Vec high) {
+  return x < low ? low : x > high ? high : x;
+}
 /// The first `count` floats of a vector, at most `lanes`; others are loaded as 0 and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {
   Vec v = broadcast(0);
@@ -132,6 +136,10 @@ HWY_INLINE Vec add(Vec a, Vec b) { return hn::Add(a, b); }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return hn::Mul(a, b); }
 /// max(v, 0), and NaN stays NaN.
 HWY_INLINE Vec relu(Vec v) { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v); }
+/// x < low ? low : x > high ? high : x, so that NaN stays NaN.
+HWY_INLINE Vec between(Vec x, Vec low, Vec high) {
+  return hn::IfThenElse(hn::Lt(x, low), low, hn::IfThenElse(hn::Gt(x, high), high, x));
+}
 /// The first `count` floats of a vector, at most `lanes`; others are loaded as 0 and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {
   return hn::MaskedLoad(hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), from);

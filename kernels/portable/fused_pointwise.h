@@ -18,6 +18,13 @@ void step(const F& f, index_t n, const Rows* in, float* out) {
                                                          n, in, static_cast<void*>(out));
 }
 
+/// hardtanh with its bounds as operands.
+struct Between {
+  float operator()(float x, float low, float high) const {
+    return x < low ? low : x > high ? high : x;
+  }
+};
+
 /// One instruction over n elements. `parameter`: the last operand of those that take a number.
 template <class Loops, class M>
 void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float* out) {
@@ -79,6 +86,14 @@ void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float
     case PointwiseOp::gelu_tanh_backward:
       return step<Loops, GeluBackward<float, M>, float, float>(GeluBackward<float, M>("tanh"), n,
                                                                in, out);
+    case PointwiseOp::hardtanh:
+      return step<Loops, Between, float, float, float>({}, n, in, out);
+    case PointwiseOp::leaky_relu:
+      return step<Loops, LeakyRelu<float>, float>(LeakyRelu<float>(parameter), n, in, out);
+    case PointwiseOp::hardswish:
+      return step<Loops, Hardswish<float>, float>({}, n, in, out);
+    case PointwiseOp::hardsigmoid:
+      return step<Loops, Hardsigmoid<float>, float>({}, n, in, out);
     case PointwiseOp::pow:
       return step<Loops, PowScalar<float, M>, float>(PowScalar<float, M>(parameter), n, in, out);
   }
@@ -94,38 +109,66 @@ inline Error prepare(Context&, InPlace&, ViewList<const float>, Span<const int64
   return Error::ok;
 }
 
+/// What a program reads: tensors of the result's sizes, and single elements.
+struct ProgramInputs {
+  index_t count = 0;
+  const float* data[pointwise_max_inputs];
+  bool is_number[pointwise_max_inputs];
+
+  void add(View<const float> input) { add(input.data(), input.rank() == 0); }
+  void add(const float* elements, bool number) {
+    data[count] = elements, is_number[count++] = number;
+  }
+};
+
+/// Runs a program for the elements [begin, end) of the result. Each input may be the result itself.
+template <class Loops, class M>
+void run_program(Span<const int64_t> program, Span<const double> constants,
+                 const ProgramInputs& inputs, index_t begin, index_t end, float* out) {
+  alignas(64) float registers[pointwise_max_registers][block], numbers[3][block];
+  const index_t steps = program.size() / pointwise_width;
+  for (index_t at = begin; at < end; at += block) {
+    const index_t n = end - at < block ? end - at : block;
+    for (index_t i = 0; i < steps; ++i) {
+      const PointwiseInstruction step = pointwise_instruction(program, i);
+      Rows in[3] = {};
+      double parameter = 0;
+      for (int k = 0; k < operand_count(step.op); ++k) {
+        const int64_t v = step.operands[k];
+        if (v >= inputs.count) {
+          in[k].data = registers[v - inputs.count];
+        } else if (v >= 0 && !inputs.is_number[v]) {
+          in[k].data = inputs.data[v] + at;
+        } else {
+          parameter = v < 0 ? constants[-v - 1] : *inputs.data[v];
+          for (index_t j = 0; j < n; ++j) numbers[k][j] = static_cast<float>(parameter);
+          in[k].data = numbers[k];
+        }
+      }
+      run_step<Loops, M>(step.op, parameter, n, in,
+                         i + 1 == steps ? out + at : registers[step.destination]);
+    }
+  }
+}
+
 template <class Loops, class M>
 Error run(Context& context, const InPlace&, ViewList<const float> inputs,
           Span<const int64_t> program, Span<const double> constants, View<float> out) {
-  const index_t count = out.numel(), steps = program.size() / pointwise_width;
+  ProgramInputs in;
+  for (index_t i = 0; i < inputs.count; ++i) in.add(inputs[i]);
+  const index_t count = out.numel();
   parallel_for(context.threads, (count + pointwise_grain - 1) / pointwise_grain, [&](index_t task) {
-    alignas(64) float registers[pointwise_max_registers][block], numbers[3][block];
-    const index_t begin = task * pointwise_grain,
-                  end = begin + pointwise_grain < count ? begin + pointwise_grain : count;
-    for (index_t at = begin; at < end; at += block) {
-      const index_t n = end - at < block ? end - at : block;
-      for (index_t i = 0; i < steps; ++i) {
-        const PointwiseInstruction step = pointwise_instruction(program, i);
-        Rows in[3] = {};
-        double parameter = 0;
-        for (int k = 0; k < operand_count(step.op); ++k) {
-          const int64_t v = step.operands[k];
-          if (v >= inputs.count) {
-            in[k].data = registers[v - inputs.count];
-          } else if (v >= 0 && inputs[v].rank() > 0) {
-            in[k].data = inputs[v].data() + at;
-          } else {
-            parameter = v < 0 ? constants[-v - 1] : *inputs[v].data();
-            for (index_t j = 0; j < n; ++j) numbers[k][j] = static_cast<float>(parameter);
-            in[k].data = numbers[k];
-          }
-        }
-        run_step<Loops, M>(step.op, parameter, n, in,
-                           i + 1 == steps ? out.data() + at : registers[step.destination]);
-      }
-    }
+    const index_t begin = task * pointwise_grain;
+    run_program<Loops, M>(program, constants, in, begin,
+                          begin + pointwise_grain < count ? begin + pointwise_grain : count,
+                          out.data());
   });
   return Error::ok;
 }
+
+/// `run_program` at one level, compiled once.
+using RunProgram = void (*)(Span<const int64_t> program, Span<const double> constants,
+                            const ProgramInputs& inputs, index_t begin, index_t end, float* out);
+extern const RunProgram run_portable_program;
 
 }  // namespace taper::portable::fused

@@ -1,0 +1,358 @@
+// taper::convolution: two spatial dimensions, channels last. The sums have the bits of
+// convolution's at the same level: over the channels of a group, then its taps, in blocks of
+// `gemm_depth_block`. Design and figures: the pixel tile and the blocks of a sum are those that do
+// best for NHWC on AVX2 among several that were measured (docs/performance.md, "Convolutions").
+#include <cstring>
+
+#include "taper/kernels/optimized/fused_pointwise.h"
+#include "taper/kernels/optimized/gemm.h"
+#include "taper/kernels/optimized/pixel_tiles.h"
+#include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/portable/channels_last.h"
+#include "taper/kernels/shapes/channels_last.h"
+
+namespace taper::optimized {
+namespace {
+
+using In = View<const float>;
+using Ints = Span<const int64_t>;
+using portable::Correlation, portable::fused::ProgramInputs;
+
+index_t bytes_of_floats(index_t count) {
+  return round_up(count * index_t{sizeof(float)}, scratch_alignment);
+}
+
+// How the work is cut: into tasks of some rows of an image's results, and some of a group's
+// channels. A task that meets padding first copies the rows that it reads, between zeros.
+struct Plan {
+  Correlation c;
+  bool is_depthwise, pads, packs;
+  index_t band;   // rows of results
+  index_t parts;  // of a group's channels; of all channels if depthwise
+  index_t chunk;  // pixels whose inputs stay in the nearest caches
+  index_t slots, bytes_per_slot, packed_bytes, shared_bytes;
+  size_t scratch_bytes() const {
+    return static_cast<size_t>(shared_bytes + slots * bytes_per_slot);
+  }
+};
+
+index_t depth_of(const Correlation& c) { return c.inputs * c.taps(); }
+index_t padded_width(const Correlation& c) { return c.in[2] + 2 * c.padding[2]; }
+// The rows of the padded image below `band` rows of results.
+index_t rows_below(const Correlation& c, index_t band) {
+  return (band - 1) * c.stride[1] + (c.kernel[1] - 1) * c.dilation[1] + 1;
+}
+// A group's channels as panels; all channels, if depthwise.
+index_t panel_channels(const Plan& p) { return p.is_depthwise ? p.c.groups : p.c.outputs; }
+index_t panel_depth(const Plan& p) { return depth_of(p.c); }
+index_t panel_groups(const Plan& p) { return p.is_depthwise ? 1 : p.c.groups; }
+index_t floats_of_group(const Plan& p) {
+  return round_up(panel_channels(p), panel_width) * panel_depth(p);
+}
+
+Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weight,
+                      int thread_count) {
+  constexpr index_t image_floats = 64 * 1024;  // stay in the second-level cache
+  constexpr index_t chunk_floats = 40 * 1024, least_chunk = 24, most_chunk = 384;
+  constexpr index_t least_work = 1 << 18;  // multiply-adds worth a task
+
+  Plan p{};
+  p.c = c;
+  p.is_depthwise = c.inputs == 1 && c.outputs == 1 && c.kernel[1] <= DepthwiseRow::most_tap_rows;
+  p.pads = !p.is_depthwise && (c.padding[1] > 0 || c.padding[2] > 0);
+  p.packs =
+      weight == Layout::dense || (!p.is_depthwise && c.groups > 1 && c.outputs % panel_width != 0);
+  p.slots = thread_count;
+
+  const index_t rows = larger(1, c.out[1]), pixel = c.groups * c.inputs,
+                row = larger(1, padded_width(c) * pixel);
+  p.band = rows;
+  while (p.pads && p.band > 1 && rows_below(c, p.band) * row > image_floats) --p.band;
+  p.bytes_per_slot = !p.pads
+                         ? 0
+                         : bytes_of_floats(smaller(rows_below(c, rows) * row,
+                                                   larger(image_floats, rows_below(c, 1) * row)) +
+                                           panel_width);
+
+  p.parts = 1;
+  const index_t channels = panel_channels(p),
+                columns = p.is_depthwise ? panel_width : tiles.columns();
+  const index_t row_work = channels * depth_of(c) * larger(1, c.out[2]);
+  const index_t wanted = thread_count > 1 ? 4 * index_t{thread_count} : 1;
+  const auto tasks = [&] {
+    return larger(1, c.batch) * panel_groups(p) * ceil_div(rows, p.band) * p.parts;
+  };
+  const auto cut_rows = [&] {
+    while (tasks() < wanted && p.band > 1 && p.band * row_work >= 2 * least_work)
+      p.band = ceil_div(p.band, 2);
+    p.band = ceil_div(rows, ceil_div(rows, p.band));
+  };
+  const auto cut_channels = [&] {
+    const index_t most = smaller(ceil_div(channels, columns), p.band * row_work / least_work);
+    p.parts = larger(1, smaller(most, ceil_div(wanted, tasks())));
+  };
+  // each thread reads all of what is not cut: the weights, or the image
+  if (channels * depth_of(c) > c.in_plane() * c.inputs && !p.is_depthwise) {
+    cut_channels();
+    if (p.parts == 1) cut_rows();
+  } else {
+    cut_rows();
+    cut_channels();
+  }
+  const index_t inputs = larger(1, c.inputs * c.stride[1] * c.stride[2]);
+  p.chunk =
+      smaller(most_chunk, larger(least_chunk, chunk_floats / inputs / least_chunk * least_chunk));
+
+  p.packed_bytes = p.packs ? bytes_of_floats(panel_groups(p) * floats_of_group(p)) : 0;
+  p.shared_bytes =
+      p.packed_bytes +
+      (p.is_depthwise ? 0 : round_up(depth_of(c) * index_t{sizeof(int32_t)}, scratch_alignment));
+  return p;
+}
+
+// What a run needs beside its plan.
+struct Convolution {
+  const PixelTiles& tiles;
+  const Plan& plan;
+  const float* input;
+  const float* weight;     // in panels, group by group
+  const int32_t* offsets;  // nullptr: one tap
+  Finish finish;
+  portable::fused::RunProgram run_program;  // nullptr: `finish` is all
+  Ints program;
+  Span<const double> constants;
+  ProgramInputs inputs;
+  float* out;
+
+  index_t out_channels() const { return plan.c.groups * plan.c.outputs; }
+  index_t in_channels() const { return plan.c.groups * plan.c.inputs; }
+
+  // The program for some channels of `count` pixels, which lie one behind the other.
+  void finish_pixels(index_t pixel, index_t count, index_t channel, index_t channels) const {
+    if (run_program == nullptr) return;
+    const index_t all = out_channels();
+    if (channels == all)
+      return run_program(program, constants, inputs, pixel * all, (pixel + count) * all, out);
+    for (index_t i = pixel; i < pixel + count; ++i)
+      run_program(program, constants, inputs, i * all + channel, i * all + channel + channels, out);
+  }
+};
+
+// ---- dense ----
+
+// The rows below a band between zeros: (rows, padded width, channels).
+void copy_padded(const Correlation& c, const float* image, index_t channels, index_t first_row,
+                 index_t rows, float* to) {
+  const index_t left = c.padding[2] * channels, middle = c.in[2] * channels,
+                row = padded_width(c) * channels;
+  const auto zero = [](float* at, index_t count) {
+    std::memset(at, 0, static_cast<size_t>(count) * sizeof(float));
+  };
+  for (index_t i = 0; i < rows; ++i, to += row) {
+    const index_t from = first_row + i - c.padding[1];
+    if (from < 0 || from >= c.in[1]) {
+      zero(to, row);
+      continue;
+    }
+    zero(to, left);
+    std::memcpy(to + left, image + from * middle, static_cast<size_t>(middle) * sizeof(float));
+    zero(to + left + middle, left);
+  }
+}
+
+// The results [first, last) of a band, counted pixel by pixel, for the channels [begin, end) of a
+// group. `rows`: the image's rows below the band.
+void run_chunk(const Convolution& v, const float* rows, index_t group, index_t first, index_t last,
+               index_t begin, index_t end, float* out) {
+  const Plan& p = v.plan;
+  const Correlation& c = p.c;
+  const float* pixel[512];
+  const index_t width = p.pads ? padded_width(c) : c.in[2], channels = v.in_channels();
+  index_t y = first / c.out[2], x = first % c.out[2];
+  for (index_t i = 0; i < last - first; ++i) {
+    pixel[i] = rows + (y * c.stride[1] * width + x * c.stride[2]) * channels + group * c.inputs;
+    if (++x == c.out[2]) x = 0, ++y;
+  }
+  const index_t depth = depth_of(c), count = last - first;
+  const PackedMatrix weight{v.weight + group * (p.packs ? floats_of_group(p) : 0), depth};
+  const index_t channel0 = p.packs ? 0 : group * c.outputs;  // within `weight`
+  for (index_t j = begin; j < end; j += v.tiles.columns()) {
+    Finish finish = v.finish;
+    if (finish.bias != nullptr) finish.bias += group * c.outputs + j;
+    PixelSums s;
+    s.columns = smaller(v.tiles.columns(), end - j);
+    const index_t vectors = ceil_div(s.columns, v.tiles.lanes),
+                  tiles = ceil_div(count, v.tiles.pixels[vectors - 1]);
+    s.vector_step = v.tiles.lanes == panel_width ? weight.panel_floats() : v.tiles.lanes;
+    s.to_pixel = v.out_channels();
+    for (index_t k = 0; k == 0 || k < depth; k += gemm_depth_block) {
+      s.depth = smaller(gemm_depth_block, depth - k), s.first = k;
+      s.offsets = v.offsets == nullptr ? nullptr : v.offsets + k;
+      s.weight = weight.at(channel0 + j, k);
+      s.adds = k > 0;
+      s.finish = k + gemm_depth_block >= depth ? &finish : nullptr;
+      for (index_t t = 0; t < tiles; ++t) {
+        const index_t from = part_begin(count, tiles, t), to = part_begin(count, tiles, t + 1);
+        s.to = out + from * s.to_pixel + group * c.outputs + j;
+        v.tiles.tile[to - from - 1][vectors - 1](s, pixel + from);
+      }
+    }
+  }
+}
+
+void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
+  const Plan& p = v.plan;
+  const Correlation& c = p.c;
+  const index_t bands = ceil_div(c.out[1], p.band), panels = ceil_div(c.outputs, v.tiles.columns());
+  parallel_for_slots(
+      threads, c.batch * c.groups * bands * p.parts, p.slots, [&](index_t task, index_t slot) {
+        const index_t part = task % p.parts, band = task / p.parts % bands,
+                      group = task / (p.parts * bands) % c.groups,
+                      image = task / (p.parts * bands * c.groups);
+        const index_t first_row = band * p.band, last_row = smaller(c.out[1], first_row + p.band);
+        const index_t begin = part_begin(panels, p.parts, part) * v.tiles.columns(),
+                      end = smaller(c.outputs,
+                                    part_begin(panels, p.parts, part + 1) * v.tiles.columns());
+        if (begin >= end) return;
+        const float* from = v.input + image * c.in_plane() * v.in_channels();
+        const float* rows = from + first_row * c.stride[1] * c.in[2] * v.in_channels();
+        if (p.pads) {
+          float* copy = reinterpret_cast<float*>(slots + slot * p.bytes_per_slot);
+          copy_padded(c, from, v.in_channels(), first_row * c.stride[1],
+                      rows_below(c, last_row - first_row), copy);
+          rows = copy;
+        }
+        const index_t count = (last_row - first_row) * c.out[2],
+                      pixel0 = (image * c.out[1] + first_row) * c.out[2],
+                      chunks = ceil_div(count, p.chunk);
+        for (index_t i = 0; i < chunks; ++i) {
+          const index_t first = part_begin(count, chunks, i),
+                        last = part_begin(count, chunks, i + 1);
+          run_chunk(v, rows, group, first, last, begin, end,
+                    v.out + (pixel0 + first) * v.out_channels());
+          v.finish_pixels(pixel0 + first, last - first, group * c.outputs + begin, end - begin);
+        }
+      });
+}
+
+// ---- depthwise ----
+
+void run_depthwise(const Convolution& v, const Threads* threads) {
+  alignas(64) static constexpr float zeros[2 * panel_width] = {};
+  const Plan& p = v.plan;
+  const Correlation& c = p.c;
+  const index_t bands = ceil_div(c.out[1], p.band), panels = ceil_div(c.groups, panel_width);
+  parallel_for(threads, c.batch * bands * p.parts, [&](index_t task) {
+    const index_t part = task % p.parts, band = task / p.parts % bands,
+                  image = task / (p.parts * bands);
+    const index_t begin = part_begin(panels, p.parts, part) * panel_width,
+                  end = smaller(c.groups, part_begin(panels, p.parts, part + 1) * panel_width);
+    if (begin >= end) return;
+    DepthwiseRow r;
+    r.tap_rows = c.kernel[1], r.tap_columns = c.kernel[2];
+    r.stride = c.stride[2], r.padding = c.padding[2], r.dilation = c.dilation[2];
+    r.width = c.in[2], r.result_width = c.out[2];
+    r.weight = PackedMatrix{v.weight, c.taps()}.at(begin, 0);
+    r.channels = end - begin, r.to_pixel = c.groups;
+    r.finish = v.finish;
+    if (r.finish.bias != nullptr) r.finish.bias += begin;
+    const float* from = v.input + image * c.in_plane() * c.groups + begin;
+    for (index_t y = band * p.band; y < smaller(c.out[1], (band + 1) * p.band); ++y) {
+      for (index_t i = 0; i < r.tap_rows; ++i) {
+        const index_t row = y * c.stride[1] - c.padding[1] + i * c.dilation[1];
+        const bool inside = row >= 0 && row < c.in[1];
+        r.rows[i] = inside ? from + row * c.in[2] * c.groups : zeros;
+        r.row_steps[i] = inside ? c.groups : 0;
+      }
+      const index_t pixel = (image * c.out[1] + y) * c.out[2];
+      r.to = v.out + pixel * c.groups + begin;
+      v.tiles.depthwise_row(r);
+      v.finish_pixels(pixel, c.out[2], begin, end - begin);
+    }
+  });
+}
+
+// ---- weights ----
+
+// Brings weights into panels, each group's from the beginning of one.
+void pack_weights(const Microkernels& kernels, const Plan& p, In weight, float* to,
+                  const Threads* threads) {
+  const index_t channels = panel_channels(p), depth = panel_depth(p),
+                panels = ceil_div(channels, panel_width);
+  const PackedMatrix packed{weight.data(), depth};
+  parallel_for(threads, panel_groups(p) * panels, [&](index_t task) {
+    const index_t group = task / panels, j = task % panels * panel_width,
+                  count = smaller(panel_width, channels - j), first = group * channels + j;
+    float* panel = to + group * floats_of_group(p) + j * depth;
+    if (count < panel_width)
+      std::memset(panel, 0, static_cast<size_t>(panel_width * depth) * sizeof(float));
+    if (weight.layout() == Layout::dense)
+      return kernels.pack(weight.data() + first * depth, depth, 1, count, depth, panel,
+                          panel_width);
+    for (index_t k = 0; k < depth; ++k)
+      for (index_t i = 0; i < count; ++i) panel[k * panel_width + i] = *packed.at(first + i, k);
+  });
+}
+
+// ---- the records ----
+
+template <CpuLevel level>
+Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints stride,
+              Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints,
+              Span<const double>, View<float> out) {
+  plan = plan_convolution(pixel_tiles<level>(),
+                          portable::image_correlation(input.shape(), out.shape(), weight.shape(),
+                                                      stride, padding, dilation, groups),
+                          weight.layout(), thread_count(context.threads));
+  context.need_scratch(plan.scratch_bytes());
+  return Error::ok;
+}
+
+template <CpuLevel level>
+Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bias, Ints, Ints, Ints,
+          int64_t, ViewList<const float> others, Ints program, Span<const double> constants,
+          View<float> out) {
+  const Correlation& c = plan.c;
+  std::byte* scratch = static_cast<std::byte*>(context.scratch);
+  Convolution v{pixel_tiles<level>(), plan, input.data(), weight.data()};
+  v.program = program, v.constants = constants, v.out = out.data();
+  v.finish.bias = bias ? bias->data() : nullptr;
+  if (const Bounds bounds = bounds_of(program, constants); bounds.present) {
+    v.finish.is_bounded = true, v.finish.low = bounds.low, v.finish.high = bounds.high;
+  } else if (!program.empty()) {
+    v.run_program = program_runner<level>();
+    v.inputs.add(out.data(), false);
+    for (index_t i = 0; i < others.count; ++i) v.inputs.add(others[i]);
+  }
+  if (plan.packs) {
+    pack_weights(microkernels<level>(), plan, weight, reinterpret_cast<float*>(scratch),
+                 context.threads);
+    v.weight = reinterpret_cast<const float*>(scratch);
+  }
+  if (plan.is_depthwise) {
+    run_depthwise(v, context.threads);
+    return Error::ok;
+  }
+  if (c.taps() > 1) {
+    int32_t* offset = reinterpret_cast<int32_t*>(scratch + plan.packed_bytes);
+    v.offsets = offset;
+    const index_t width = plan.pads ? padded_width(c) : c.in[2], channels = v.in_channels();
+    for (index_t i = 0; i < c.inputs; ++i)
+      for (index_t ky = 0; ky < c.kernel[1]; ++ky)
+        for (index_t kx = 0; kx < c.kernel[2]; ++kx)
+          *offset++ = static_cast<int32_t>(
+              (ky * c.dilation[1] * width + kx * c.dilation[2]) * channels + i);
+  }
+  run_dense(v, scratch + plan.shared_bytes, context.threads);
+  return Error::ok;
+}
+
+// Filters that are constants are packed once, those of depthwise convolutions, too.
+constexpr Packing packs_filters{1, -1, Layout::panels_of_first, bytes_of_panels_of_first,
+                                pack_panels_of_first};
+
+}  // namespace
+
+TAPER_PACKING_KERNEL_LEVELS(taper_convolution, prepare, run, &packs_filters)
+
+}  // namespace taper::optimized

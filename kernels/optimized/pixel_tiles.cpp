@@ -1,0 +1,270 @@
+#include "taper/kernels/optimized/pixel_tiles.h"
+
+#include <utility>
+
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "taper/kernels/optimized/pixel_tiles.cpp"
+#include "hwy/foreach_target.h"
+#include "taper/kernels/optimized/simd-inl.h"
+
+#ifndef TAPER_UNROLL
+#define TAPER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace taper::optimized {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int panel_vectors = panel_width / lanes;
+
+// Finished sums, which are stored: whole vectors, or the first `count` lanes of one.
+struct Finisher {
+  const Finish& f;
+  Vec low, high;
+  explicit HWY_INLINE Finisher(const Finish& finish)
+      : f(finish), low(broadcast(finish.low)), high(broadcast(finish.high)) {}
+
+  HWY_INLINE Vec operator()(Vec sum, Vec bias) const {
+    if (f.bias != nullptr) sum = add(sum, bias);
+    return f.is_bounded ? between(sum, low, high) : sum;
+  }
+};
+
+// ---- dense: each result sees all channels of its group ----
+
+template <bool has_offsets, int pixels, int vectors>
+HWY_INLINE void sum_up(const PixelSums& s, const float* const* pixel, Vec (&sum)[pixels][vectors]) {
+  TAPER_UNROLL
+  for (int p = 0; p < pixels; ++p) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) sum[p][v] = broadcast(0);
+  const float* from[pixels];
+  TAPER_UNROLL
+  for (int p = 0; p < pixels; ++p) from[p] = pixel[p] + (has_offsets ? 0 : s.first);
+  const float* weight = s.weight;
+  const index_t step = s.vector_step, depth = s.depth;
+  const int32_t* offsets = s.offsets;
+  const auto meet = [&](index_t k, index_t at) HWY_ATTR {
+    Vec w[vectors];
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) w[v] = load(weight + k * panel_width + v * step);
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p) {
+      const Vec x = broadcast(from[p][at]);
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) sum[p][v] = multiply_add(x, w[v], sum[p][v]);
+    }
+  };
+  index_t k = 0;
+  for (; k + 4 <= depth; k += 4, weight += 4 * panel_width) {
+    TAPER_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (has_offsets)
+        meet(i, offsets[k + i]);
+      else
+        meet(i, i);
+    }
+    TAPER_UNROLL
+    for (int p = 0; p < pixels && !has_offsets; ++p) from[p] += 4;
+  }
+  for (index_t i = 0; k < depth; ++k, ++i) meet(i, has_offsets ? offsets[k] : i);
+}
+
+template <int pixels, int vectors>
+void tile(const PixelSums& s, const float* const* pixel) {
+  Vec sum[pixels][vectors];
+  if (s.offsets != nullptr)
+    sum_up<true>(s, pixel, sum);
+  else
+    sum_up<false>(s, pixel, sum);
+
+  const index_t rest = s.columns - (vectors - 1) * lanes;  // of the last vector
+  const auto write = [&](const auto& finish) HWY_ATTR {
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p) {
+      float* to = s.to + p * s.to_pixel;
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v, to += lanes) {
+        if (v + 1 < vectors || rest == lanes) {
+          store(finish(s.adds ? add(load(to), sum[p][v]) : sum[p][v], v), to);
+        } else {
+          store_first(finish(s.adds ? add(load_first(to, rest), sum[p][v]) : sum[p][v], v), to,
+                      rest);
+        }
+      }
+    }
+  };
+  if (s.finish == nullptr) return write([](Vec x, int) HWY_ATTR { return x; });
+  const Finisher finisher(*s.finish);
+  Vec bias[vectors];
+  TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) {
+    const float* from = s.finish->bias + v * lanes;
+    bias[v] = s.finish->bias == nullptr          ? broadcast(0)
+              : v + 1 < vectors || rest == lanes ? load(from)
+                                                 : load_first(from, rest);
+  }
+  write([&](Vec x, int v) HWY_ATTR { return finisher(x, bias[v]); });
+}
+
+// ---- depthwise: a result sees one channel ----
+
+constexpr int depthwise_vectors = panel_vectors < 2 ? 1 : 2, depthwise_pixels = 6;
+
+struct Depthwise {
+  const DepthwiseRow& r;
+  Finisher finish;
+  index_t channel, rest;  // of the last vector: the lanes that count
+
+  const float* weights() const {
+    return PackedMatrix{r.weight, r.tap_rows * r.tap_columns}.at(channel, 0);
+  }
+  template <int vectors>
+  HWY_INLINE void write(float* to, const Vec (&sum)[vectors]) const {
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) {
+      const float* bias = r.finish.bias + channel + v * lanes;
+      const bool whole = v + 1 < vectors || rest == lanes, has_bias = r.finish.bias != nullptr;
+      const Vec b = !has_bias ? broadcast(0) : whole ? load(bias) : load_first(bias, rest);
+      if (whole)
+        store(finish(sum[v], b), to + v * lanes);
+      else
+        store_first(finish(sum[v], b), to + v * lanes, rest);
+    }
+  }
+
+  // Pixels whose taps all lie between the left and the right edge.
+  template <int pixels, int vectors>
+  void inner(index_t x) const {
+    Vec sum[pixels][vectors];
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p) TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) sum[p][v] = broadcast(0);
+    const float* weight = weights();
+    for (index_t i = 0; i < r.tap_rows; ++i) {
+      const index_t step = r.row_steps[i], pixel = step * r.stride;
+      const float* from = r.rows[i] + (x * r.stride - r.padding) * step + (step != 0 ? channel : 0);
+      for (index_t j = 0; j < r.tap_columns;
+           ++j, from += r.dilation * step, weight += panel_width) {
+        Vec w[vectors];
+        TAPER_UNROLL
+        for (int v = 0; v < vectors; ++v) w[v] = load(weight + v * lanes);
+        TAPER_UNROLL
+        for (int p = 0; p < pixels; ++p) TAPER_UNROLL
+        for (int v = 0; v < vectors; ++v)
+          sum[p][v] = multiply_add(load(from + p * pixel + v * lanes), w[v], sum[p][v]);
+      }
+    }
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p) write(r.to + (x + p) * r.to_pixel + channel, sum[p]);
+  }
+
+  template <int vectors>
+  void edge(index_t x) const {
+    Vec sum[vectors];
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) sum[v] = broadcast(0);
+    const float* weight = weights();
+    for (index_t i = 0; i < r.tap_rows; ++i)
+      for (index_t j = 0; j < r.tap_columns; ++j, weight += panel_width) {
+        const index_t at = x * r.stride - r.padding + j * r.dilation;
+        const bool inside = at >= 0 && at < r.width && r.row_steps[i] != 0;
+        const float* from = r.rows[i] + (inside ? at * r.row_steps[i] + channel : 0);
+        TAPER_UNROLL
+        for (int v = 0; v < vectors; ++v)
+          sum[v] = multiply_add(inside ? load(from + v * lanes) : broadcast(0),
+                                load(weight + v * lanes), sum[v]);
+      }
+    write(r.to + x * r.to_pixel + channel, sum);
+  }
+
+  template <int vectors>
+  void row() const {
+    const index_t reach = (r.tap_columns - 1) * r.dilation;
+    index_t x = 0;
+    const auto is_inner = [&](index_t first, index_t last) {
+      return first * r.stride >= r.padding && last * r.stride - r.padding + reach < r.width;
+    };
+    while (x < r.result_width) {
+      const auto fits = [&](index_t n) {
+        return x + n <= r.result_width && is_inner(x, x + n - 1);
+      };
+      if (fits(depthwise_pixels))
+        inner<depthwise_pixels, vectors>(x), x += depthwise_pixels;
+      else if (fits(5))
+        inner<5, vectors>(x), x += 5;
+      else if (fits(4))
+        inner<4, vectors>(x), x += 4;
+      else if (fits(2))
+        inner<2, vectors>(x), x += 2;
+      else if (fits(1))
+        inner<1, vectors>(x), x += 1;
+      else
+        edge<vectors>(x), x += 1;
+    }
+  }
+};
+
+void depthwise_row(const DepthwiseRow& r) {
+  const Finisher finish(r.finish);
+  constexpr index_t width = depthwise_vectors * lanes;
+  for (index_t channel = 0; channel < r.channels; channel += width) {
+    const index_t left = r.channels - channel;
+    if (left > (depthwise_vectors - 1) * lanes)
+      Depthwise{r, finish, channel, left < width ? left - (depthwise_vectors - 1) * lanes : lanes}
+          .row<depthwise_vectors>();
+    else
+      Depthwise{r, finish, channel, left}.row<1>();
+  }
+}
+
+// ---- the table ----
+
+// A tile's sums, a vector of weights for each of its vectors, and an input fit into the registers.
+constexpr int most_vectors = lanes == panel_width ? 3 : 2;
+constexpr int pixels_of(int vectors) {
+  const int most = (registers - 1 - vectors) / vectors;
+  return most < PixelTiles::most_pixels ? most : PixelTiles::most_pixels;
+}
+
+template <int pixels, int vectors>
+constexpr PixelTile tile_or_none() {
+  if constexpr (vectors <= most_vectors && pixels <= pixels_of(vectors))
+    return tile<pixels, vectors>;
+  else
+    return nullptr;
+}
+template <size_t... p>
+constexpr PixelTiles make_table(std::index_sequence<p...>) {
+  return {lanes,
+          most_vectors,
+          {pixels_of(1), pixels_of(2), pixels_of(3)},
+          {{tile_or_none<p + 1, 1>(), tile_or_none<p + 1, 2>(), tile_or_none<p + 1, 3>()}...},
+          depthwise_row};
+}
+constexpr PixelTiles table = make_table(std::make_index_sequence<PixelTiles::most_pixels>());
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace taper::optimized
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taper::optimized {
+
+// A compiler whose baseline is above a level leaves the level out: its place is taken by the
+// baseline.
+constexpr PixelTiles pixel_tiles_portable = HWY_STATIC_DISPATCH(table);
+#if TAPER_X86_LEVELS
+#if HWY_TARGETS & HWY_AVX2
+constexpr PixelTiles pixel_tiles_avx2 = N_AVX2::table;
+#else
+constexpr PixelTiles pixel_tiles_avx2 = HWY_STATIC_DISPATCH(table);
+#endif
+constexpr PixelTiles pixel_tiles_avx512 = N_AVX3::table;
+#endif
+
+}  // namespace taper::optimized
+#endif
