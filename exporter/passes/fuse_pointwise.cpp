@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -73,6 +74,44 @@ Steps threshold_backward(const Node& n) {
            {Operand{call.get<"grad_output">()}, Operand{call.get<"self">()},
             number(threshold->to<float>())}}};
 }
+/// x between two numbers, of which the first is not above the second.
+Steps between(const Value* x, float low, float high) {
+  if (!(low <= high)) return {};
+  return {{PointwiseOp::hardtanh, {Operand{x}, number(low), number(high)}}};
+}
+constexpr float infinity = std::numeric_limits<float>::infinity();
+Steps hardtanh(const Node& n) {
+  const ir::Call<ops::hardtanh> call(n);
+  const Scalar *low = call.get<"min_val">(), *high = call.get<"max_val">();
+  if (low == nullptr || high == nullptr) return {};
+  return between(call.get<"self">(), low->to<float>(), high->to<float>());
+}
+/// Bounds are numbers; absent ones are infinite.
+Steps clamp(const Node& n) {
+  const ir::Call<ops::clamp> call(n);
+  if (std::holds_alternative<Dim>(n.arguments[call.position<"min">]) ||
+      std::holds_alternative<Dim>(n.arguments[call.position<"max">]))
+    return {};
+  const Scalar *low = call.get<"min">(), *high = call.get<"max">();
+  return between(call.get<"self">(), low != nullptr ? low->to<float>() : -infinity,
+                 high != nullptr ? high->to<float>() : infinity);
+}
+Steps clamp_min(const Node& n) {
+  const ir::Call<ops::clamp_min> call(n);
+  const Scalar* low = call.get<"min">();
+  return low == nullptr ? Steps() : between(call.get<"self">(), low->to<float>(), infinity);
+}
+Steps clamp_max(const Node& n) {
+  const ir::Call<ops::clamp_max> call(n);
+  const Scalar* high = call.get<"max">();
+  return high == nullptr ? Steps() : between(call.get<"self">(), -infinity, high->to<float>());
+}
+Steps leaky_relu(const Node& n) {
+  const ir::Call<ops::leaky_relu> call(n);
+  const Scalar* slope = call.get<"negative_slope">();
+  if (slope == nullptr) return {};
+  return {{PointwiseOp::leaky_relu, {Operand{call.get<"self">()}, number(slope->to<float>())}}};
+}
 /// Either form of gelu.
 template <const Operator& op, PointwiseOp erf, PointwiseOp tanh, eager::Name... names>
 Steps gelu(const Node& n) {
@@ -97,6 +136,13 @@ Steps steps_of(const Node& n) {
       {&ops::sigmoid, plain<ops::sigmoid, Op::sigmoid, "self">},
       {&ops::erf, plain<ops::erf, Op::erf, "self">},
       {&ops::silu, plain<ops::silu, Op::silu, "self">},
+      {&ops::hardtanh, hardtanh},
+      {&ops::clamp, clamp},
+      {&ops::clamp_min, clamp_min},
+      {&ops::clamp_max, clamp_max},
+      {&ops::leaky_relu, leaky_relu},
+      {&ops::hardswish, plain<ops::hardswish, Op::hardswish, "self">},
+      {&ops::hardsigmoid, plain<ops::hardsigmoid, Op::hardsigmoid, "self">},
       {&ops::gelu, gelu<ops::gelu, Op::gelu, Op::gelu_tanh, "self">},
       {&ops::mul_Tensor, plain<ops::mul_Tensor, Op::mul, "self", "other">},
       {&ops::div_Tensor, plain<ops::div_Tensor, Op::div, "self", "other">},
@@ -139,7 +185,9 @@ class Program {
  public:
   explicit Program(const std::unordered_set<const Node*>& members) : members_(members) {}
 
-  bool build(const Node& root) {
+  /// `first`: becomes input 0; nullptr: any does.
+  bool build(const Node& root, Value* first = nullptr) {
+    if (first != nullptr) inputs_.push_back(first);
     collect_inputs(root);
     if (inputs_.size() > pointwise_max_inputs) return false;
     emit(root);
@@ -237,21 +285,58 @@ class Fuser {
   bool fuse(Node* root) {
     std::unordered_set<const Node*> members{root};
     grow(*root, members);
-    if (members.size() < 2) return false;
+    Node* convolution = convolution_below(*root, members);
+    if (members.size() < 2 && convolution == nullptr) return false;
     Program program(members);
-    if (!program.build(*root)) {
+    if (!program.build(*root, convolution != nullptr ? convolution->result() : nullptr)) {
       context_.declined(*root, "its tree of " + std::to_string(members.size()) +
                                    " operators has too many inputs, constants or values at a time");
       return false;
     }
-    Node* node = ir::insert_before(graph_, root, ops::taper_pointwise,
-                                   {program.inputs(), program.program(), program.constants()},
-                                   root->location, root->module);
+    const std::string tree = "a tree of " + std::to_string(members.size()) +
+                             (members.size() == 1 ? " operator" : " operators");
+    Node* node = convolution != nullptr
+                     ? behind(convolution, root, program)
+                     : ir::insert_before(graph_, root, ops::taper_pointwise,
+                                         {program.inputs(), program.program(), program.constants()},
+                                         root->location, root->module);
     graph_.replace_uses(root->result(), node->result());
     graph_.swap_names(root->result(), node->result());
-    context_.did(*root, "ends a tree of " + std::to_string(members.size()) + " operators");
+    context_.did(*root, convolution != nullptr
+                            ? "ends " + tree + " behind " + ir::describe(*convolution)
+                            : "ends " + tree);
     for (const Node* m : members) absorbed_.insert(m);
     return true;
+  }
+
+  /// The last convolution with channels last whose result only the tree reads; nullptr: none.
+  Node* convolution_below(const Node& root, const std::unordered_set<const Node*>& members) const {
+    Node* last = nullptr;
+    for (const Node* member : members)
+      ir::for_each_value(*member, [&](const Value* v) {
+        if (v->node == nullptr || v->node->op != &ops::taper_convolution ||
+            !ir::Call<ops::taper_convolution>(*v->node).get<"program">().empty() ||
+            !ir::same_sizes(v->type, root.result()->type) || graph_.is_returned(v) ||
+            !std::ranges::all_of(v->users,
+                                 [&](const Node* user) { return members.contains(user); }) ||
+            position_.at(&root) - position_.at(v->node) > short_while)
+          return;
+        if (last == nullptr || position_.at(v->node) > position_.at(last)) last = v->node;
+      });
+    return last;
+  }
+
+  /// The convolution with the program behind it, where the tree ends.
+  Node* behind(Node* convolution, Node* root, const Program& program) {
+    using Convolution = ir::Call<ops::taper_convolution>;
+    std::vector<ir::Argument> arguments = convolution->arguments;
+    const std::vector<Value*> inputs = program.inputs();
+    arguments[Convolution::position<"others">] =
+        std::vector<Value*>(inputs.begin() + 1, inputs.end());
+    arguments[Convolution::position<"program">] = program.program();
+    arguments[Convolution::position<"constants">] = program.constants();
+    return ir::insert_before(graph_, root, ops::taper_convolution, std::move(arguments),
+                             convolution->location, convolution->module);
   }
 
   /// Adds the nodes whose only reader is `node`.
@@ -276,11 +361,12 @@ class Fuser {
   /// Computing `source` where `node` stands makes its arguments live longer: fine for one, or for a
   /// short while.
   bool is_worth_it(const Node& source, const Node& node) const {
-    constexpr int short_while = 8;
     int whole = 0;
     ir::for_each_value(source, [&](const Value* v) { whole += v->type.rank > 0; });
     return whole <= 1 || position_.at(&node) - position_.at(&source) <= short_while;
   }
+
+  static constexpr int short_while = 8;  ///< nodes
 
   ir::Graph& graph_;
   PassContext& context_;
