@@ -28,6 +28,11 @@ Reduction plan_reduction(const Shape& shape, uint32_t dims) {
       plan.reduced *= shape.sizes[d], plan.walk.add(shape.sizes[d], shape.strides[d]);
   for (int d = inner_begin; d < shape.rank; ++d)
     plan.inner *= shape.sizes[d], plan.walk.add(shape.sizes[d], shape.strides[d]);
+  const int last = plan.walk.rank - 1;
+  const bool lie_beside = plan.rows && last > 0 && plan.reduced > 1 &&
+                          plan.walk.sizes[last] == plan.reduced && plan.walk.strides[last] != 1 &&
+                          plan.walk.strides[last - 1] == 1;
+  plan.beside = lie_beside ? plan.walk.sizes[last - 1] : 1;
   plan.pieces = plan.reduced <= piece_length ? 1 : (plan.reduced + piece_length - 1) / piece_length;
   return plan;
 }
@@ -72,27 +77,26 @@ void internal::convert_rows(const Source& source, index_t first, index_t stride,
 namespace {
 
 /// Calls `body(result index, width, piece, first reduced element, count)` for every tile and piece,
-/// in parallel.
+/// in parallel. A tile has at most `tile` of the `line` results that are computed side by side.
 template <class Body>
-void for_each_piece(const Threads* threads, const Reduction& plan, const Body& body) {
-  const index_t tiles_across = plan.rows ? 1 : (plan.inner + tile_width - 1) / tile_width;
-  const index_t items = plan.outer * tiles_across * plan.pieces;
-  const index_t work =
-      (plan.reduced < piece_length ? plan.reduced : piece_length) * (plan.rows ? 1 : tile_width);
+void for_each_piece(const Threads* threads, const Reduction& plan, index_t line, index_t tile,
+                    const Body& body) {
+  const index_t tiles = (line + tile - 1) / tile;
+  const index_t items = plan.results() / line * tiles * plan.pieces;
+  const index_t work = (plan.reduced < piece_length ? plan.reduced : piece_length) * tile;
   const index_t items_per_task =
       work < 2 * piece_length ? 2 * piece_length / (work > 0 ? work : 1) : 1;
   parallel_for(threads, (items + items_per_task - 1) / items_per_task, [&](index_t task) {
     const index_t end = (task + 1) * items_per_task < items ? (task + 1) * items_per_task : items;
     index_t item = task * items_per_task, piece = item % plan.pieces,
-            tile = item / plan.pieces % tiles_across, row = item / plan.pieces / tiles_across;
+            at = item / plan.pieces % tiles, row = item / plan.pieces / tiles;
     for (; item < end; ++item) {
-      const index_t left = plan.inner - tile * tile_width, from = piece * piece_length;
+      const index_t left = line - at * tile, from = piece * piece_length;
       const index_t count = plan.reduced - from < piece_length ? plan.reduced - from : piece_length;
-      body(row * plan.inner + tile * tile_width, left < tile_width ? left : tile_width, piece, from,
-           count);
+      body(row * line + at * tile, left < tile ? left : tile, piece, from, count);
       if (++piece < plan.pieces) continue;
       piece = 0;
-      if (++tile == tiles_across) tile = 0, ++row;
+      if (++at == tiles) at = 0, ++row;
     }
   });
 }
@@ -127,10 +131,19 @@ void internal::reduce(const Threads* threads, const Reduction& plan, const Sourc
     return;
   }
   char* const pieces = static_cast<char*>(partial);
-  for_each_piece(threads, plan,
+  const bool beside = plan.beside > 1 && loops.rows_beside != nullptr && !source.converts;
+  const index_t line = beside ? plan.beside : plan.inner, tile = beside      ? beside_width
+                                                                 : plan.rows ? 1
+                                                                             : tile_width;
+  const index_t stride = plan.walk.strides[plan.walk.rank - 1];
+  for_each_piece(threads, plan, line > 0 ? line : 1, tile,
                  [&](index_t result, index_t width, index_t piece, index_t from, index_t count) {
                    alignas(int64_t) Values values;
-                   if (plan.rows) {
+                   if (beside) {
+                     const index_t first = plan.walk.offset_of(result * plan.reduced);
+                     loops.rows_beside(op, source, first + from * stride, stride, count, width,
+                                       shift_of(result), values);
+                   } else if (plan.rows) {
                      loops.row(op, source, result * plan.reduced + from, count, shift_of(result),
                                values);
                    } else {

@@ -27,6 +27,9 @@ struct Reduction {
   index_t reduced;       ///< elements of one result
   bool rows;
   index_t pieces;  ///< of one result
+  /// Rows: how many results have their elements side by side in memory, as the channels of an image
+  /// that lie last do; each result's own elements are equally far from each other. 1: none.
+  index_t beside;
 
   index_t results() const { return outer * inner; }
 };
@@ -35,6 +38,8 @@ struct Reduction {
 inline constexpr index_t piece_length = 16384;
 /// … and side by side (columns).
 inline constexpr index_t tile_width = 128;
+/// Rows whose elements lie side by side and that are summed together.
+inline constexpr index_t beside_width = 64;
 
 /// `dims`: bit i set: dimension i is reduced.
 Reduction plan_reduction(const Shape& shape, uint32_t dims);
@@ -200,6 +205,52 @@ T reduce_row(const Op& op, const Source& source, index_t first, index_t n, T shi
   return all.result(op);
 }
 
+/// Rows that lie side by side: `width` results of n elements, `stride` apart, at most a tile. Each
+/// one's additions are those of reduce_row.
+template <class Op, class T>
+void reduce_rows_beside(const Op& op, const T* x, index_t stride, index_t n, index_t width,
+                        const T* shift, T* result) {
+  constexpr index_t lanes = 16, block = tile_width;
+  static_assert(piece_length / block < 256);
+  T sums[lanes][beside_width], levels[9][beside_width];
+  uint64_t blocks = 0;
+  for (index_t left = n; left > 0; left -= block, x += block * stride) {
+    const index_t count = left < block ? left : block;
+    for (auto& lane : sums)
+      for (index_t c = 0; c < width; ++c) lane[c] = Op::identity();
+    for (index_t i = 0; i < count; ++i) {
+      const T* element = x + i * stride;
+      T* lane = sums[i % lanes];
+      TAPER_INDEPENDENT_ITERATIONS
+      for (index_t c = 0; c < width; ++c)
+        lane[c] = op.combine(lane[c], op.map(element[c], Op::shifts ? shift[c] : T()));
+    }
+    for (index_t k = count % lanes; k > 0 && k < lanes; ++k) {
+      TAPER_INDEPENDENT_ITERATIONS
+      for (index_t c = 0; c < width; ++c) sums[k][c] = op.combine(sums[k][c], Op::identity());
+    }
+    for (index_t half = lanes / 2; half > 0; half /= 2)
+      for (index_t k = 0; k < half; ++k) {
+        T *low = sums[k], *high = sums[k + half];
+        TAPER_INDEPENDENT_ITERATIONS
+        for (index_t c = 0; c < width; ++c) low[c] = op.combine(low[c], high[c]);
+      }
+    // as class Pairwise does
+    int level = 0;
+    for (uint64_t b = blocks++; b & 1; b >>= 1, ++level) {
+      TAPER_INDEPENDENT_ITERATIONS
+      for (index_t c = 0; c < width; ++c) sums[0][c] = op.combine(levels[level][c], sums[0][c]);
+    }
+    for (index_t c = 0; c < width; ++c) levels[level][c] = sums[0][c];
+  }
+  for (index_t c = 0; c < width; ++c) result[c] = Op::identity();
+  for (int level = 0; blocks != 0; blocks >>= 1, ++level) {
+    if ((blocks & 1) == 0) continue;
+    TAPER_INDEPENDENT_ITERATIONS
+    for (index_t c = 0; c < width; ++c) result[c] = op.combine(levels[level][c], result[c]);
+  }
+}
+
 /// `count` results, unfinished, whose elements, n each and at most a block, lie densely one behind
 /// the other.
 template <class Op, class T>
@@ -287,6 +338,9 @@ struct ReductionLoops {
   /// One result, or a piece of it: n elements.
   void (*row)(const void* op, const Source& source, index_t first, index_t n, const void* shift,
               void* value);
+  /// `width` results whose elements lie side by side, or a piece of them; nullptr: one by one.
+  void (*rows_beside)(const void* op, const Source& source, index_t first, index_t stride,
+                      index_t n, index_t width, const void* shift, void* values);
   /// `width` results side by side, or a piece of them: n rows, `stride` apart.
   void (*columns)(const void* op, const Source& source, index_t first, index_t stride, index_t n,
                   index_t width, const void* shift, void* values);
@@ -326,6 +380,13 @@ struct LoopsOf {
     *static_cast<T*>(value) = Loops::template call<reduce_row<Sums, T>>(
         sums(op), source, first, n, Op::shifts ? *static_cast<const T*>(shift) : T());
   }
+  static void rows_beside(const void* op, const Source& source, index_t first, index_t stride,
+                          index_t n, index_t width, const void* shift, void* values) {
+    if constexpr (!Op::chooses)
+      Loops::template call<reduce_rows_beside<Sums, T>>(
+          sums(op), static_cast<const T*>(source.at(first)), stride, n, width,
+          static_cast<const T*>(shift), static_cast<T*>(values));
+  }
   static void columns(const void* op, const Source& source, index_t first, index_t stride,
                       index_t n, index_t width, const void* shift, void* values) {
     Loops::template call<reduce_columns<Sums, T>>(sums(op), source, first, stride, n, width,
@@ -341,8 +402,9 @@ struct LoopsOf {
     T* const v = static_cast<T*>(values);
     for (index_t i = 0; i < n; ++i) v[i] = static_cast<const Op*>(op)->finish(v[i]);
   }
-  static constexpr ReductionLoops table{sizeof(T), Op::shifts, short_rows, row,
-                                        columns,   join,       finish};
+  static constexpr ReductionLoops table{
+      sizeof(T), Op::shifts, short_rows, row, Op::chooses ? nullptr : rows_beside,
+      columns,   join,       finish};
 };
 
 /// Where finished results go: call(context, first result, n, values).
