@@ -157,6 +157,15 @@ TWINS = {
 }
 
 
+def with_channels_last(pool):
+    """A pooling of (N, H, W, C). PyTorch sees a view (N, C, H, W), in its memory format channels_last."""
+    return lambda x, *parameters: pool(x.permute(0, 3, 1, 2), *parameters).permute(0, 2, 3, 1)
+
+
+TWINS["taper::max_pool2d"] = with_channels_last(torch.nn.functional.max_pool2d)
+TWINS["taper::avg_pool2d"] = with_channels_last(torch.nn.functional.avg_pool2d)
+
+
 def operator(name):
     if name in TWINS:
         return TWINS[name]

@@ -1,5 +1,7 @@
 // Max pooling over 2 or 3 dimensions, with the position of each maximum in its plane, and its
 // gradient.
+#include "taper/kernels/portable/max_pool.h"
+
 #include "taper/kernels/portable/index_check.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/maximum.h"
@@ -82,6 +84,7 @@ Error backward(Context& context, View<const T> grad_output, View<const T> self, 
   TAPER_KERNEL(max_pool##n##d_with_indices, variant, prepare<n, T>, forward<T>)
 TAPER_NUMBERS(TAPER_MAX_POOL, 2)
 TAPER_NUMBERS(TAPER_MAX_POOL, 3)
+TAPER_KERNEL(max_pool2d, f32, max_pool::prepare<float>, max_pool::forward<PlainLoops, float>)
 TAPER_KERNEL(max_pool2d_with_indices_backward, f32, backward<float>)
 TAPER_KERNEL(max_pool2d_with_indices_backward, f64, backward<double>)
 

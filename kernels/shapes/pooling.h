@@ -214,6 +214,17 @@ struct Rule<ops::avg_pool2d_backward> {
 };
 
 template <>
+struct Rule<ops::max_pool2d> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,
+                    Span<const int64_t> stride, Span<const int64_t> padding,
+                    Span<const int64_t> dilation, bool ceil_mode, TensorType<D>& out) {
+    TensorType<D> indices;
+    return internal::MaxPoolRule<2>::shape(facts, self, kernel_size, stride, padding, dilation,
+                                           ceil_mode, out, indices);
+  }
+};
+template <>
 struct Rule<ops::max_pool2d_with_indices> : internal::MaxPoolRule<2> {};
 template <>
 struct Rule<ops::max_pool3d_with_indices> : internal::MaxPoolRule<3> {};

@@ -63,10 +63,10 @@ TAPER_DECOMPOSITION(max_pool1d) {
   const auto pair = [](const Ints& list, int64_t first) {
     return list.empty() ? Ints() : Ints{first, list[0]};
   };
-  const Tensor pooled = std::get<0>(call<ops::max_pool2d_with_indices>(
-      self.unsqueeze(-2), pair(a.integers<"kernel_size">(), 1), pair(a.integers<"stride">(), 1),
-      pair(a.integers<"padding">(), 0), pair(a.integers<"dilation">(), 1),
-      a.boolean<"ceil_mode">()));
+  const Tensor pooled =
+      call<ops::max_pool2d>(self.unsqueeze(-2), pair(a.integers<"kernel_size">(), 1),
+                            pair(a.integers<"stride">(), 1), pair(a.integers<"padding">(), 0),
+                            pair(a.integers<"dilation">(), 1), a.boolean<"ceil_mode">());
   return {pooled.squeeze(-2)};
 }
 
