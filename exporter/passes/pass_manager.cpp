@@ -13,6 +13,7 @@ const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
       {"remove_dead_code", always, remove_dead_code},
       {"fold_constants", always, fold_constants},
+      {"drop_unused_results", always, drop_unused_results},
       {"fold_batch_norm", unless_exact, fold_batch_norm},
       // what matches whole operators stands above
       {"decompose", always, decompose},

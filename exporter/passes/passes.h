@@ -56,6 +56,10 @@ int fold_constants(ir::Graph& graph, PassContext& context);
 /// operators, because random numbers are functions of a state.
 int merge_common_subexpressions(ir::Graph& graph, PassContext& context);
 
+/// Makes a `max_pool2d` of each max_pool2d_with_indices whose indices nobody uses, where the target
+/// has a kernel for that. Exact: both give the same values.
+int drop_unused_results(ir::Graph& graph, PassContext& context);
+
 /// Rewrites conv → batch norm (inference, constants) as one convolution: w' = w * g / sqrt(var +
 /// eps) and b' = (b - mean) * g / sqrt(var + eps) + beta, computed in double. Approximate, because
 /// it rounds in another order.

@@ -105,6 +105,40 @@ TEST(merge_common_subexpressions, keeps_one_of_equal_calls) {
                                                          "add.Tensor", "add.Tensor"}));
 }
 
+TEST(drop_unused_results, gives_the_same_bits_without_indices) {
+  const std::string parameters = ", [3, 3], [2, 2], [1, 1], [1, 1], false)";
+  const auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f32[2, 3, 8, 9]\n%y: f32[2, 3, 4, 5], %i: i64[2, 3, 4, 5] = "
+      "max_pool2d_with_indices(%x" +
+      parameters + "  @ \"net.py\" 14 \"forward\" in \"pool\"\noutput \"y\" = %y\n");
+  const Tensor x = random_tensor({2, 3, 8, 9}, 1);
+  const auto before = run(*graph, {x});
+  PassContext context;
+  EXPECT_EQ(drop_unused_results(*graph, context), 1);
+  ir::verify(*graph);
+  EXPECT_EQ(operators(*graph), (std::vector<std::string>{"max_pool2d"}));
+  EXPECT_EQ(graph->nodes().front().result()->name, "y");
+  EXPECT_EQ(context.take_notes().at(0).node, "max_pool2d at net.py:14 (pool)");
+  expect_same_bits(run(*graph, {x}), before);
+}
+
+TEST(drop_unused_results, leaves_a_call_whose_indices_are_used_or_whose_dtype_has_no_kernel) {
+  const auto graph = ir::parse(
+      "graph f\ninput \"x\" = %x: f32[3, 8, 8]\ninput \"z\" = %z: f64[3, 8, 8]\n"
+      "%y: f32[3, 4, 4], %i: i64[3, 4, 4] = max_pool2d_with_indices(%x, [2, 2], [], [0, 0], [1, "
+      "1], false)\n"
+      "%w: f64[3, 4, 4], %j: i64[3, 4, 4] = max_pool2d_with_indices(%z, [2, 2], [], [0, 0], [1, "
+      "1], false)\n"
+      "output \"y\" = %y\noutput \"i\" = %i\noutput \"w\" = %w\n");
+  PassContext context;
+  EXPECT_EQ(drop_unused_results(*graph, context), 0);
+  EXPECT_EQ(graph->nodes().size(), 2u);
+  const std::vector<Note> notes = context.take_notes();
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_TRUE(notes[0].declined);
+  EXPECT_EQ(notes[0].text, "the target has no kernel for max_pool2d of this dtype");
+}
+
 TEST(fold_batch_norm, gives_the_same_numbers_within_rounding) {
   for (const std::string bias : {"none", "%b"}) {
     ir::Payloads payloads;
