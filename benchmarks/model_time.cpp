@@ -1,0 +1,182 @@
+// The time of a whole model, asked for a slice at a time: how peers/models.py takes turns with it.
+//
+//   model_time PROGRAM.taper THREADS OUTPUT INPUT...
+//                                 runs `forward` once on the inputs, and writes its first output.
+//                                 All of them are files of plain dense elements. Then reads lines
+//                                 "seconds" and answers each with a line of JSON: the times of
+//                                 calls in these seconds.
+//   model_time --peak THREADS     prints what the machine can do now: multiply-adds in registers,
+//                                 and reads of memory
+//
+// Between two lines the program sleeps. Its threads sleep too, unless TAPER_SPIN is set.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "taper/benchmarks/gemm_peak.h"
+#include "taper/runtime/extension/module/module.h"
+#include "taper/runtime/platform/cpu.h"
+#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+
+using namespace taper;
+
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  std::fprintf(stderr, "model_time: %s\n", what.c_str());
+  std::exit(1);
+}
+
+double milliseconds(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+double best_of(int samples, const std::function<void()>& work) {
+  double best = 1e30;
+  for (int i = 0; i < samples; ++i) best = std::min(best, milliseconds(work));
+  return best;
+}
+
+// ---- the machine ----
+
+FmaLoop fma_loop() {
+#if TAPER_X86_LEVELS
+  if (cpu_features().has(CpuFeature::avx512)) return fma_loop_avx512;
+  if (cpu_features().has(CpuFeature::avx2)) return fma_loop_avx2;
+#endif
+  return fma_loop_portable;
+}
+
+/// Far more than a cache holds.
+constexpr index_t memory_bytes = index_t{256} << 20;
+
+/// Eight sums, so that no addition waits for the one before it.
+uint64_t sum_of(const uint64_t* words, index_t count) {
+  uint64_t sums[8] = {};
+  for (index_t i = 0; i + 8 <= count; i += 8)
+    for (index_t k = 0; k < 8; ++k) sums[k] += words[i + k];
+  uint64_t total = 0;
+  for (const uint64_t sum : sums) total += sum;
+  return total;
+}
+
+void print_peak(int threads) {
+  const ThreadPool pool(threads);
+  const FmaLoop loop = fma_loop();
+  std::vector<uint64_t> results(static_cast<size_t>(threads));  // so that nothing is optimized away
+  constexpr index_t rounds = 200000;
+  const double fma_ms = best_of(100, [&] {
+    parallel_for(pool.threads(), threads, [&](index_t i) {
+      results[static_cast<size_t>(i)] += static_cast<uint64_t>(loop.run(rounds));
+    });
+  });
+
+  const index_t words = memory_bytes / 8 / threads;
+  const std::vector<uint64_t> memory(static_cast<size_t>(words * threads), 1);
+  const double read_ms = best_of(8, [&] {
+    parallel_for(pool.threads(), threads, [&](index_t i) {
+      results[static_cast<size_t>(i)] += sum_of(memory.data() + i * words, words);
+    });
+  });
+  if (results[0] == 0) fail("the loops computed nothing");
+  std::printf("{\"gflops\": %.1f, \"gbps\": %.1f}\n",
+              2e-6 * rounds * static_cast<double>(loop.per_round) * threads / fma_ms,
+              8e-6 * static_cast<double>(words * threads) / read_ms);
+}
+
+// ---- a model ----
+
+class Model {
+ public:
+  Model(const std::string& path, int threads, const std::vector<std::string>& inputs)
+      : pool_(threads, std::getenv("TAPER_SPIN") == nullptr ? Idle::sleep : Idle::spin),
+        module_(load(path, threads > 1 ? pool_.threads() : nullptr)),
+        method_(forward(module_)) {
+    if (static_cast<size_t>(method_.input_count()) != inputs.size())
+      fail(path + " takes " + std::to_string(method_.input_count()) + " inputs");
+    for (index_t i = 0; i < method_.input_count(); ++i) read(i, inputs[static_cast<size_t>(i)]);
+  }
+
+  void run() {
+    if (method_.execute() != Error::ok) fail("the call failed");
+  }
+
+  void write_output(const std::string& path) const {
+    const TensorRef t = method_.output(0);
+    if (t.shape == nullptr || !t.shape->is_dense()) fail("the first output is not dense");
+    std::ofstream file(path, std::ios::binary);
+    file.write(static_cast<const char*>(t.data), static_cast<std::streamsize>(t.size_bytes()));
+    if (!file) fail(path + " cannot be written");
+  }
+
+ private:
+  static Module load(const std::string& path, const Threads* threads) {
+    std::string why;
+    ModuleOptions options;
+    options.threads = threads, options.message = &why;
+    Result<Module> loaded = Module::load(path, options);
+    if (!loaded.ok()) fail(why);
+    return std::move(loaded).value();
+  }
+
+  static Method forward(Module& module) {
+    const Result<Method> created = module.method("forward");
+    if (!created.ok()) fail(module.message());
+    return created.value();
+  }
+
+  /// Input `i` lies in the method's memory and stays there from call to call.
+  void read(index_t i, const std::string& path) {
+    const TensorRef t = method_.input(i);
+    if (t.shape == nullptr) fail("an input is a number");
+    std::ifstream file(path, std::ios::binary);
+    if (!file.read(static_cast<char*>(t.data), static_cast<std::streamsize>(t.size_bytes())) ||
+        file.peek() != std::ifstream::traits_type::eof())
+      fail(path + " does not have " + std::to_string(t.size_bytes()) + " bytes");
+  }
+
+  ThreadPool pool_;
+  Module module_;
+  Method method_;
+};
+
+/// Calls for about so long, at least one.
+void print_slice(Model& model, double seconds) {
+  std::vector<double> times;
+  for (double spent = 0; spent < 1e3 * seconds || times.empty(); spent += times.back())
+    times.push_back(milliseconds([&] { model.run(); }));
+  std::sort(times.begin(), times.end());
+  std::printf("{\"best_ms\": %.6f, \"median_ms\": %.6f, \"calls\": %zu}\n", times.front(),
+              times[times.size() / 2], times.size());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  const bool peak = args.size() == 2 && args[0] == "--peak";
+  const int threads = args.size() < 2 ? 0 : std::atoi(args[1].c_str());
+  if ((!peak && args.size() < 4) || threads < 1 || threads > max_threads)
+    return std::fprintf(stderr,
+                        "usage: model_time PROGRAM THREADS OUTPUT INPUT...\n"
+                        "       model_time --peak THREADS\n"),
+           2;
+  if (peak) return print_peak(threads), 0;
+
+  Model model(args[0], threads, {args.begin() + 3, args.end()});
+  model.run();
+  model.write_output(args[2]);
+  std::printf("{}\n");
+  std::fflush(stdout);
+  for (double seconds; std::cin >> seconds; std::fflush(stdout)) print_slice(model, seconds);
+  return 0;
+}

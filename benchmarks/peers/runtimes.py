@@ -1,0 +1,222 @@
+"""The peers of models.py: how each one gets a model, and how a worker process runs it.
+
+    runtimes.py write KIND NAME FOLDER         writes a model of model_zoo.py to FOLDER, as KIND: "torch", or a peer below
+    runtimes.py work PEER THREADS OUTPUT FOLDER
+                                               runs the model once, and writes its output. Then reads lines "seconds" and answers
+                                               each with a line of JSON, as benchmarks/model_time.cpp does
+
+A peer is imported only in its own process, where the number of threads is set before. Its threads may spin after a call. So models.py
+waits a moment before it asks the next one.
+"""
+import importlib.metadata
+import json
+import os
+import pathlib
+import statistics
+import sys
+import time
+
+import numpy
+
+
+def saved_model(folder):
+    import torch
+    return torch.load(folder / "model.pt", weights_only=False)
+
+
+def inputs_of(folder):
+    about = json.loads((folder / "about.json").read_text())
+    return [numpy.fromfile(folder / f"input{i}.bin", x["dtype"]).reshape(x["shape"]) for i, x in enumerate(about["inputs"])]
+
+
+def tensors_of(folder):
+    import torch
+    return tuple(torch.from_numpy(x) for x in inputs_of(folder))
+
+
+# ---- the peers -----------------------------------------------------------------------------------------------------------------
+# `needs`: packages. `file`: what `write` leaves in the folder, if the peer does not take the PyTorch model itself.
+# `load` gives a function that makes one call and returns the first output as an array.
+
+
+class OnnxRuntime:
+    title, package, needs, file = "ONNX Runtime", "onnxruntime", ["onnxruntime", "onnx", "onnxscript"], "model.onnx"
+
+    @staticmethod
+    def write(folder):
+        import torch
+        torch.onnx.export(saved_model(folder), tensors_of(folder), folder / "model.onnx", dynamo=True, external_data=False)
+
+    @staticmethod
+    def load(folder, threads):
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        session = onnxruntime.InferenceSession(folder / "model.onnx", options, providers=["CPUExecutionProvider"])
+        feeds = {i.name: x for i, x in zip(session.get_inputs(), inputs_of(folder))}
+        return lambda: session.run(None, feeds)[0]
+
+
+class OpenVino:
+    title, package, needs, file = "OpenVINO", "openvino", ["openvino"], "model.xml"
+
+    @staticmethod
+    def write(folder):
+        import openvino
+        import torch
+        program = torch.export.load(folder / "model.pt2")
+        openvino.save_model(openvino.convert_model(program), folder / "model.xml", compress_to_fp16=False)
+
+    @staticmethod
+    def load(folder, threads):
+        import openvino
+        compiled = openvino.Core().compile_model(folder / "model.xml", "CPU", {
+            "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"})
+        request = compiled.create_infer_request()
+        for i, x in enumerate(inputs_of(folder)):
+            tensor = openvino.Tensor(openvino.Type(x.dtype), x.shape)  # a tensor around `x` would not keep it alive
+            tensor.data[:] = x
+            request.set_input_tensor(i, tensor)
+
+        def call():
+            request.infer(share_outputs=True)
+            return request.get_output_tensor(0).data
+
+        return call
+
+
+class ExecuTorch:
+    title, package, needs, file = "ExecuTorch", "executorch", ["executorch"], "model.pte"
+
+    @staticmethod
+    def write(folder):
+        import torch
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+        from executorch.exir import to_edge_transform_and_lower
+        lowered = to_edge_transform_and_lower(torch.export.load(folder / "model.pt2"), partitioner=[XnnpackPartitioner()])
+        (folder / "model.pte").write_bytes(lowered.to_executorch().buffer)
+
+    @staticmethod
+    def load(folder, threads):
+        import executorch.extension.pybindings.portable_lib as lib
+        lib._unsafe_reset_threadpool(threads)
+        module = lib._load_for_executorch(str(folder / "model.pte"))
+        inputs = tensors_of(folder)
+        return lambda: module.forward(inputs)[0].numpy()
+
+
+class TorchEager:
+    title, package, needs, file = "torch eager", "torch", ["torch"], None
+
+    @staticmethod
+    def load(folder, threads):
+        import torch
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        model, inputs = saved_model(folder), tensors_of(folder)
+        return lambda: model(*inputs).numpy()
+
+
+class TorchCompile:
+    title, package, needs, file = "torch.compile", "torch", ["torch"], None
+
+    @staticmethod
+    def load(folder, threads):
+        import torch
+        import torch._inductor.config
+        torch._inductor.config.freezing = True  # weights are constants, packed once
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        model, inputs = torch.compile(saved_model(folder)), tensors_of(folder)
+        return lambda: model(*inputs).numpy()
+
+
+class LiteRt:
+    title, package, needs, file = "LiteRT", "ai-edge-litert", ["ai_edge_litert", "litert_torch"], "model.tflite"
+
+    @staticmethod
+    def write(folder):
+        import litert_torch
+        litert_torch.convert(saved_model(folder), tensors_of(folder)).export(str(folder / "model.tflite"))
+
+    @staticmethod
+    def load(folder, threads):
+        from ai_edge_litert.interpreter import Interpreter
+        interpreter = Interpreter(str(folder / "model.tflite"), num_threads=threads)
+        interpreter.allocate_tensors()
+        for where, x in zip(interpreter.get_input_details(), inputs_of(folder)):
+            interpreter.set_tensor(where["index"], x)
+        output = interpreter.get_output_details()[0]["index"]
+
+        def call():
+            interpreter.invoke()
+            return interpreter.get_tensor(output)
+
+        return call
+
+
+PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "executorch": ExecuTorch, "eager": TorchEager, "compile": TorchCompile,
+         "litert": LiteRt}
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------------------
+
+
+def write_torch(name, folder):
+    """The model for PyTorch and for `taper export`, its inputs and its result."""
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    import model_zoo
+    folder.mkdir(parents=True, exist_ok=True)
+    model, inputs = model_zoo.build(name)
+    with torch.no_grad(), FlopCounterMode(display=False) as flops:
+        expected = model(*inputs)
+    if not expected.isfinite().all():
+        raise ValueError("results are not finite")
+    torch.save(model, folder / "model.pt")
+    expected.numpy().tofile(folder / "expected.bin")
+    for i, x in enumerate(inputs):
+        x.numpy().tofile(folder / f"input{i}.bin")
+    about = {"flops": flops.get_total_flops(), "inputs": [{"dtype": str(x.numpy().dtype), "shape": list(x.shape)} for x in inputs]}
+    (folder / "about.json").write_text(json.dumps(about))
+    torch.export.save(torch.export.export(model, inputs), folder / "model.pt2")  # last: models.py looks for this file
+
+
+# ---- the worker ----------------------------------------------------------------------------------------------------------------
+
+
+def times_of(call, seconds):
+    """Milliseconds of each call, for about so long."""
+    times, end = [], time.perf_counter() + seconds
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter_ns()
+        call()
+        times.append((time.perf_counter_ns() - start) / 1e6)
+    return times
+
+
+def work(peer, threads, output, folder):
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # libraries may print; only answers go to models.py
+    call = PEERS[peer].load(folder, threads)
+    numpy.ascontiguousarray(call()).tofile(output)
+    print(json.dumps({"version": importlib.metadata.version(PEERS[peer].package)}), file=answers)
+    for line in sys.stdin:
+        times = times_of(call, float(line))
+        print(json.dumps({"best_ms": min(times), "median_ms": statistics.median(times), "calls": len(times)}), file=answers)
+
+
+def main():
+    mode, what, *args = sys.argv[1:]
+    folder = pathlib.Path(args[-1])
+    if mode == "work":
+        work(what, int(args[0]), args[1], folder)
+    elif what == "torch":
+        write_torch(args[0], folder)
+    else:
+        PEERS[what].write(folder)
+
+
+if __name__ == "__main__":
+    main()
