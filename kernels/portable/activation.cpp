@@ -1,4 +1,4 @@
-// Activations, and what their derivatives call.
+// Activation functions, and the functions that their derivatives call.
 #include "taper/kernels/portable/binary_functions.h"
 #include "taper/kernels/portable/unary_functions.h"
 #include "taper/kernels/shapes/pointwise.h"
@@ -6,7 +6,7 @@
 namespace taper::portable {
 namespace {
 
-// The largest finite numbers of f16 and bf16 are not those of the f32 in which they are computed.
+// f16 and bf16 are computed in f32, but their largest finite numbers are smaller than those of f32.
 struct NanToNumSmall : Elementwise<NanToNum<float>, SmallFloat, SmallFloat> {
   using Base = Elementwise<NanToNum<float>, SmallFloat, SmallFloat>;
   static Error run(Context& context, const Plan& plan, AnyView<const SmallFloat> x,

@@ -1,5 +1,5 @@
-// Adaptive pooling, average and maximum: along a dimension, window i of n covers [floor(i in / n),
-// ceil((i + 1) in / n)).
+// Adaptive average and maximum pooling. Along a dimension of extent `in`, window i of n covers
+// [floor(i in / n), ceil((i + 1) in / n)).
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/maximum.h"
@@ -15,7 +15,7 @@ struct Adaptive : Pooled {
   index_t end(int d, index_t i) const { return pieces((i + 1) * in[d], out[d]); }
 };
 
-/// Calls body(number of the window, elements in it, visit) in row-major order, where visit(f) calls
+/// Calls body(number of the window, elements in it, visit) in row-major order. visit(f) calls
 /// f(first element, count) for each row of the window.
 template <class Body>
 void for_each_window(const Adaptive& p, const Body& body) {
@@ -32,8 +32,9 @@ void for_each_window(const Adaptive& p, const Body& body) {
       }
 }
 
-/// The averages of the windows that lie side by side at (a, b): first the rows of as many of them
-/// as fit are added to one line, then its stretches are summed.
+/// The averages of the windows at depth a and height b, which lie side by side. The function takes
+/// as many of them at a time as fit into one line. It adds their rows to the line, then sums the
+/// part of the line that belongs to each window.
 template <class T>
 void row_of_windows(const Adaptive& p, const T* x, index_t a, index_t b, T* y) {
   constexpr index_t longest = 256;
@@ -42,7 +43,7 @@ void row_of_windows(const Adaptive& p, const T* x, index_t a, index_t b, T* y) {
   for (index_t c = 0, next; c < p.out[2]; c = next) {
     const index_t first = p.begin(2, c);
     index_t last = p.end(2, c);
-    T sum = 0;  // of a window that is too long for the line: piece by piece
+    T sum = 0;  // a window that is too long for the line is summed piece by piece
     T line[longest];
     const auto add_rows = [&](index_t from, index_t n) {
       for (index_t i = 0; i < n; ++i) line[i] = 0;

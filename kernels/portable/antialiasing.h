@@ -1,12 +1,12 @@
-// Resampling along one dimension with a filter as wide as the step between positions of the result,
-// so that a smaller picture does not alias: which elements a position is made of, as ATen's
-// UpSampleKernel.cpp has it.
+// Resampling along one dimension without aliasing: the filter is as wide as the step between two
+// positions of the result. `Antialiasing` says which elements a position is computed from, as in
+// ATen's UpSampleKernel.cpp.
 #pragma once
 #include "taper/kernels/portable/upsample_taps.h"
 
 namespace taper::portable {
 
-// A filter is 0 from `reach` on, on both sides.
+// A filter is 0 at a distance of `reach` and beyond, on both sides.
 struct Triangle {
   static constexpr double reach = 1;
   static double at(double x) {
@@ -38,19 +38,19 @@ class Antialiasing {
         step_(axis.step<double>(align_corners)),
         scale_(step_ > 1 ? step_ : 1) {}
 
-  /// The most elements that a position is made of.
+  /// The largest number of elements that a position is computed from.
   index_t most() const {
     const double count = 2 * std::ceil(Filter::reach * scale_) + 1;
     return static_cast<index_t>(count < in_ ? count : in_);
   }
-  /// At least out * most(), and no less for larger extents.
+  /// At least out * most(). Larger extents never give a smaller number, as scratch requires.
   static index_t most_of_all(const Axis& axis) {
     const double out = static_cast<double>(axis.out), in = static_cast<double>(axis.in),
                  steps = axis.scale && out / *axis.scale > 2 * in ? out / *axis.scale : 2 * in,
                  count = 2 * Filter::reach * (steps + out) + 3 * out;
     return static_cast<index_t>(count < out * in ? count : out * in);
   }
-  /// Calls put(k, weight of the k-th element) for what position i is made of.
+  /// Calls put(k, weight) for the k-th element that position i is computed from.
   template <class Put>
   Window position(index_t i, const Put& put) const {
     const double support = Filter::reach * scale_, center = step_ * (static_cast<double>(i) + 0.5),

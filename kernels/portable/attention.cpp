@@ -1,8 +1,8 @@
-// Attention, query by query, without the matrix of scores: blocks of keys one after the other. Each
-// query keeps its peak m, the sum l of exp(score - m), and the sum of exp(score - m) value; when a
-// later block raises the peak, both sums are scaled by exp(m_old - m_new). (M. Milakov, N.
-// Gimelshein, "Online normalizer calculation for softmax", arXiv:1805.02867.) The backward pass
-// finds the weights again from m + log l.
+// Attention without the matrix of scores: each query takes the keys block by block. A query keeps
+// its peak m, the sum l of exp(score - m), and the sum of exp(score - m) value. When a later block
+// raises the peak, both sums are multiplied by exp(m_old - m_new). (M. Milakov, N. Gimelshein,
+// "Online normalizer calculation for softmax", arXiv:1805.02867.) The backward pass recomputes the
+// weights from m + log l.
 #include "taper/kernels/portable/attention.h"
 
 #include "taper/kernels/kernel.h"
@@ -51,7 +51,7 @@ class Scores {
 
   const T scale;
 
-  /// How many keys, from the first on, query i may attend to as far as is_causal says.
+  /// Query i may attend to the first keys(i) keys, as far as is_causal says.
   index_t keys(index_t i) const { return is_causal_ && i < plan_.keys ? i + 1 : plan_.keys; }
   /// The first query that may attend to key j.
   index_t first_query(index_t j) const { return is_causal_ ? j : 0; }
@@ -98,7 +98,7 @@ void attend(Context& context, const AttentionHeads& plan, const Scores<T>& score
         weights[j] = scores(q, k + (at + j) * plan.key.row, mask_row + (at + j) * plan.mask.column);
         peak = weights[j] > peak ? weights[j] : peak;
       }
-      // a peak of -inf: nothing to attend to yet
+      // a peak of -inf: no key to attend to yet
       const T shift = shift_of(peak), factor = before == peak ? 1 : math::exp(before - peak);
       for_each_element(n, [&](index_t j) { weights[j] = math::exp(weights[j] - shift); });
       sum = sum * factor + sum_of<T>(n, [&](index_t j) { return weights[j]; });
@@ -149,9 +149,9 @@ Error run_flash(Context& context, const AttentionHeads& plan, In<T> query, In<T>
 //   dquery_i = Σ_j ds_ij key_j         dkey_j = Σ_i ds_ij query_i
 //
 // (T. Dao, "FlashAttention-2", arXiv:2307.08691, section 2.3.) If the keys are one block, d is
-// Σ_j p_ij dout_i · value_j / Σ_j p_ij: the same, but it rounds less where one weight is nearly 1
-// and ds nearly 0. Each query, then each key, sums what is its own, so that no sum is split among
-// threads.
+// computed as Σ_j p_ij dout_i · value_j / Σ_j p_ij. This is the same number, but it rounds less
+// where one weight is nearly 1 and ds is nearly 0. One task computes all of a query's gradient,
+// another all of a key's, so no sum is split among threads.
 template <class T>
 Error prepare_backward(Context& context, AttentionGradientHeads& plan, In<T> grad_out, In<T> query,
                        In<T> key, In<T> value, In<T> out, View<const T>, double dropout_p, bool,

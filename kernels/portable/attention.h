@@ -1,4 +1,4 @@
-// What attention kernels share: where the matrices of each head lie, and what a mask does.
+// What the attention kernels share: where the matrices of each head lie, and how a mask works.
 #pragma once
 #include <cmath>
 
@@ -7,17 +7,17 @@
 namespace taper {
 namespace portable {
 
-/// T: is added to a score; bool: true attends
+/// A T is added to a score. A bool says whether the query attends to the key: true attends.
 template <class T>
 struct MaskElement {};
 template <class T>
 using AttentionMask = Maybe<AnyView<const MaskElement<T>>>;
 
-/// Where the matrix of one head begins, for a tensor whose leading dimensions broadcast to those of
+/// Where the matrix of one head begins. The leading dimensions of the tensor broadcast to those of
 /// the result.
 struct Heads {
   index_t strides[max_rank] = {};
-  index_t sharing = 1;  ///< heads of the query that one head serves (in the last leading dimension)
+  index_t sharing = 1;  ///< query heads that one head serves (in the last leading dimension)
   index_t row = 0, column = 0;
 };
 
@@ -49,15 +49,15 @@ struct AttentionHeads {
   }
 };
 
-/// What the backward pass reads besides. Keys and values have `groups` heads, each of which serves
-/// `sharing` heads of the query: heads [group * sharing, (group + 1) * sharing).
+/// What the backward pass needs besides. Keys and values have `groups` heads. Head `group` serves
+/// `sharing` heads of the query: [group * sharing, (group + 1) * sharing).
 struct AttentionGradientHeads : AttentionHeads {
   Heads grad_out, out;
   index_t groups, sharing;
 };
 
-/// Random numbers need a state argument, which the row lacks: the exporter writes attention with
-/// dropout in its parts.
+/// Dropout needs a state argument for its random numbers, which the row lacks. The exporter writes
+/// attention with dropout as its single steps.
 inline Error no_dropout(Context& context) {
   return context.fail(Error::invalid_argument,
                       TAPER_TEXT("dropout_p must be 0 in a program; export attention with dropout "
@@ -92,8 +92,8 @@ inline double attention_scale(const Maybe<double>& scale, index_t features) {
   return features > 0 ? 1 / std::sqrt(static_cast<double>(features)) : 1;
 }
 
-/// What the weights of a query are computed from: exp(score - shift). If all of its scores are
-/// -inf, so is the logarithm of their sum, and exp(-inf - -inf) is not asked for.
+/// The weights of a query are exp(score - shift). If all its scores are -inf, so is logsumexp;
+/// another shift then avoids exp(-inf - -inf).
 template <class T>
 T shift_of(T logsumexp) {
   return logsumexp == -HUGE_VALF ? 0 : logsumexp;

@@ -1,9 +1,9 @@
-// Batch normalisation, input (batch, channels, …), and its gradient.
+// Batch normalisation of an input (batch, channels, …), and its gradient.
 //
 //   y = (x - mean) invstd weight + bias,  invstd = 1 / sqrt(var + eps)
 //
-// Training takes mean and variance (biased) of each channel of the batch, evaluation the running
-// ones. Sums run along the rows of a channel in T and over the rows in double. (S. Ioffe, C.
+// Training uses the mean and the biased variance of each channel of the batch; evaluation uses the
+// running ones. The sum along a row is in T, the sum over the rows in double. (S. Ioffe, C.
 // Szegedy, "Batch Normalization", ICML 2015.)
 #include "taper/kernels/portable/batch_norm.h"
 
@@ -15,7 +15,7 @@ using namespace batch_norm;
 
 namespace {
 
-/// The mean of a channel, and the sum of the squared distances from it.
+/// The mean of a channel, and the sum of squared distances from the mean.
 template <class T>
 void statistics(const Channels& c, const T* input, index_t channel, double& mean, double& squares) {
   double sum = 0;
@@ -32,7 +32,8 @@ void statistics(const Channels& c, const T* input, index_t channel, double& mean
   }
 }
 
-/// Normalises by the batch; `keep(channel, mean, unbiased variance)` gets the statistics.
+/// Normalises by the statistics of the batch, and passes them to `keep(channel, mean, unbiased
+/// variance)`.
 template <class T, class Keep>
 void train(const Context& context, View<const T> input, const Maybe<View<const T>>& weight,
            const Maybe<View<const T>>& bias, double eps, View<T> out, View<T> save_mean,
@@ -62,7 +63,8 @@ Error no_stats(Context& context, View<const T> input, Maybe<View<const T>> weigh
   return Error::ok;
 }
 
-/// The running statistics move towards the batch's by `momentum`; evaluation hands them through.
+/// Training moves the running statistics towards those of the batch by `momentum`. Evaluation
+/// returns them unchanged.
 template <class T>
 Error functional(Context& context, View<const T> input, Maybe<View<const T>> weight,
                  Maybe<View<const T>> bias, View<const T> running_mean, View<const T> running_var,

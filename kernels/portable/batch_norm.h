@@ -1,5 +1,5 @@
-// Batch normalisation by given statistics, and the gradient, over `Loops` (elements.h). Formulas in
-// batch_norm.cpp.
+// Batch normalisation with given statistics, and the gradient, over `Loops` (elements.h).
+// batch_norm.cpp has the formulas.
 #pragma once
 #include <cmath>
 
@@ -27,8 +27,8 @@ void normalize(index_t n, const T* x, T mean, T scale, T shift, T* y) {
   for_each_element(n, [=](index_t i) { y[i] = (x[i] - mean) * scale + shift; });
 }
 
-/// Statistics and parameters may be f16 or bf16, as the input; all is computed in T and rounded
-/// once.
+/// Statistics and parameters may be f16 or bf16, like the input. All arithmetic is in T, and the
+/// result is rounded once.
 template <class Loops, class E>
 void evaluate(const Context& context, View<const E> input, const Maybe<View<const E>>& weight,
               const Maybe<View<const E>>& bias, View<const E> running_mean,
@@ -56,7 +56,7 @@ Error no_training(Context& context, View<const E> input, Maybe<View<const E>> we
   return Error::ok;
 }
 
-/// One channel of a gradient; dx is nullptr if it is not asked for.
+/// One channel of a gradient. dx is nullptr if it is not needed.
 template <class T>
 struct ChannelGradient {
   Channels shape;
@@ -66,7 +66,7 @@ struct ChannelGradient {
   T mean, invstd, weight;
 };
 
-/// Gives the gradients of weight and bias.
+/// Computes the channel's gradients of weight and bias, and its dx.
 template <class T>
 void channel_gradient(const ChannelGradient<T>& g, T* grad_weight, T* grad_bias) {
   const Channels& c = g.shape;

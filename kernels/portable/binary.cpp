@@ -6,7 +6,7 @@
 namespace taper::portable {
 namespace {
 
-// Integers cannot be divided by zero: the divisor is looked through first.
+// Integers cannot be divided by zero, so all divisors are checked first.
 template <class E>
 bool has_zero(const Walk &walk, AnyView<const E> tensor) {
   constexpr index_t block = block_size<int64_t>;
@@ -28,7 +28,7 @@ Error divide_integers(Context &context, const Pointwise<2> &plan, AnyView<const 
   return Elementwise<F, E, E, E>::run(context, plan, self, other, parameters..., out);
 }
 
-// Integers without a rounding mode: a quotient in float.
+// Division of integers without a rounding mode gives a float.
 struct TrueDivide {
   using parameters = Parameters<Maybe<std::string_view>>;
   explicit TrueDivide(Maybe<std::string_view>) {}
@@ -59,7 +59,7 @@ TAPER_POINTWISE(pow_Scalar, small_float, AfterNumber<ScalarPow<float>, Scalar, S
 TAPER_POINTWISE(pow_Scalar, i64, AfterNumber<ScalarPow<int64_t>, Scalar, int64_t>)
 TAPER_POINTWISE(pow_Scalar, small_integer, AfterNumber<ScalarPow<int64_t>, Scalar, SmallInteger>)
 
-// Scalar divisors are checked by the rules, tensors here.
+// The shape rules check divisors that are numbers; the kernels here check tensors.
 #define TAPER_INTEGER_DIVISION(op, F, ...)                                                 \
   TAPER_KERNEL(op, i64, Elementwise<F<int64_t>, int64_t, int64_t, int64_t>::prepare,       \
                divide_integers<F<int64_t>, int64_t __VA_ARGS__>)                           \

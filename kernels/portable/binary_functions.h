@@ -1,5 +1,5 @@
-// What the pointwise operators of two and three tensors, or of a tensor and a number, compute. T is
-// float, double or int64_t.
+// The functors of pointwise operators with two or three tensors, or with a tensor and a number. T
+// is float, double or int64_t.
 #pragma once
 #include <cmath>
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace taper::portable {
 
-/// a + alpha b, b a tensor.
+/// a + alpha b for a tensor b.
 template <class T>
 struct Add {
   using parameters = Parameters<Scalar>;
@@ -36,7 +36,7 @@ struct Div {
   T operator()(T a, T b) const { return a / b; }
 };
 
-/// a + alpha b, b a number.
+/// a + alpha b for a number b.
 template <class T>
 struct AddScalar {
   using parameters = Parameters<Scalar, Scalar>;
@@ -52,7 +52,7 @@ struct SubScalar {
   T operator()(T a) const { return wrapping_sub(a, b); }
 };
 
-/// A function of two tensors with a number as its second argument.
+/// Makes a functor of a tensor and a number from one of two tensors.
 template <template <class> class F, class T>
 struct WithScalar {
   using parameters = Parameters<Scalar>;
@@ -65,7 +65,7 @@ struct WithScalar {
   bool is_hard(T a) const { return f.is_hard(a, b); }
 };
 
-/// Integers by squaring, wrapping around; 1/a^|b| rounds towards zero.
+/// a^b for integers, by repeated squaring; overflow wraps around. 1 / a^|b| rounds towards zero.
 template <class M, class T>
 T power(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -82,7 +82,7 @@ template <class T, class M = math::Separate>
 struct Pow {
   T operator()(T a, T b) const { return power<M>(a, b); }
 };
-/// Squares and cubes without a power.
+/// Squares and cubes by multiplication.
 template <class T>
 struct Square {
   T operator()(T a) const { return wrapping_mul(a, a); }
@@ -91,7 +91,8 @@ template <class T>
 struct Cube {
   T operator()(T a) const { return wrapping_mul(wrapping_mul(a, a), a); }
 };
-/// PyTorch takes the root for an exponent of 0.5: of -inf that is NaN, the power would be inf.
+/// PyTorch uses the square root for an exponent of 0.5. For -inf the root is NaN; the power would
+/// be inf.
 template <class T>
 struct SquareRoot {
   T operator()(T a) const { return std::sqrt(a); }
@@ -121,7 +122,7 @@ struct PowScalar {
     visitor(PowGeneral<T, M>{exponent});
   }
 };
-/// base^exponent, the base a number.
+/// base^exponent, where the base is a number.
 template <class T, class M = math::Separate>
 struct ScalarPow {
   T base;
@@ -137,7 +138,7 @@ template <class T>
 struct Minimum {
   T operator()(T a, T b) const { return a != a || a < b ? a : b; }
 };
-/// The same, but a number wins over NaN.
+/// The larger of a and b; NaN only if both are NaN.
 template <class T>
 struct Fmax {
   T operator()(T a, T b) const { return b != b || a > b ? a : b; }
@@ -158,12 +159,14 @@ template <class T>
 struct Copysign {
   T operator()(T a, T b) const { return std::copysign(a, b); }
 };
-/// The number of T that lies next to a on the way to b; b itself if they are equal, NaN if one is.
+/// The number of T next to a in the direction of b. It is b if both are equal, and NaN if one is
+/// NaN.
 template <class T>
 struct Nextafter {
   T operator()(T a, T b) const { return std::nextafter(a, b); }
 };
-/// log(exp(a) + exp(b)) = m + log(1 + exp(-|a - b|)), m the larger; equal infinities stay.
+/// log(exp(a) + exp(b)) = m + log(1 + exp(-|a - b|)), where m is the larger. Two equal infinities
+/// give that infinity.
 template <class T, class M = math::Separate>
 struct Logaddexp {
   T operator()(T a, T b) const {
@@ -172,7 +175,7 @@ struct Logaddexp {
     return a == b ? same : y;
   }
 };
-/// The same to base 2.
+/// log2(2^a + 2^b), in the same way.
 template <class T, class M = math::Separate>
 struct Logaddexp2 {
   T operator()(T a, T b) const {
@@ -182,7 +185,7 @@ struct Logaddexp2 {
     return a == b ? same : y;
   }
 };
-/// a log(b), and 0 for a = 0 unless b is NaN.
+/// a log(b); 0 if a = 0, unless b is NaN.
 template <class T, class M = math::Separate>
 struct Xlogy {
   T operator()(T a, T b) const {
@@ -191,7 +194,7 @@ struct Xlogy {
   }
 };
 
-/// By Euclid's algorithm, without the sign: of the most negative number and 0 it wraps around.
+/// Euclid's algorithm, without the sign. gcd(the most negative integer, 0) wraps around.
 template <class T>
 struct Gcd {
   T operator()(T a, T b) const {
@@ -220,15 +223,15 @@ struct BitwiseXor {
   T operator()(T a, T b) const { return a ^ b; }
 };
 
-/// What is shifted out of an int64_t has left every narrower integer too. A negative count shifts
-/// all out.
+/// Narrower integers are shifted as int64_t: a bit that leaves an int64_t has left them too. A
+/// negative count gives 0.
 template <class T>
 struct LeftShift {
   T operator()(T a, T b) const {
     return b < 0 || b > 63 ? 0 : static_cast<T>(static_cast<uint64_t>(a) << b);
   }
 };
-/// Fills with the sign.
+/// Fills with copies of the sign bit. A negative count leaves nothing but them.
 template <class T>
 struct RightShift {
   T operator()(T a, T b) const { return a >> (b < 0 || b > 63 ? 63 : b); }
@@ -277,7 +280,7 @@ struct Addcdiv {
   explicit Addcdiv(Scalar value) : value(value.to<T>()) {}
   T operator()(T a, T b, T c) const { return a + value * b / c; }
 };
-/// From a to b, from the nearer end: weight 1 gives exactly b.
+/// From a to b, computed from the nearer end, so that weight 1 gives exactly b.
 template <class T>
 struct Lerp {
   T operator()(T a, T b, T weight) const {
@@ -292,7 +295,8 @@ struct LerpScalar {
   T operator()(T a, T b) const { return Lerp<T>()(a, b, weight); }
 };
 
-/// a where the condition holds, else b; by bits, as a choice between elements would stay a branch.
+/// a if the condition holds, else b. Selects by bits: the compiler would make a choice between
+/// elements a branch.
 template <class T>
 T choose(bool condition, T a, T b) {
   using Bits = std::conditional_t<
@@ -307,7 +311,7 @@ T choose(bool condition, T a, T b) {
   std::memcpy(&result, &chosen, sizeof(T));
   return result;
 }
-/// b where the mask is set, else a: `masked_fill`.
+/// b where the mask is true, else a: `masked_fill`.
 template <class T>
 struct MaskedFill {
   using parameters = Parameters<Scalar>;
@@ -320,7 +324,7 @@ struct Where {
   T operator()(bool condition, T a, T b) const { return choose(condition, a, b); }
 };
 
-// With a number as the second argument.
+// With a number as second argument.
 template <class T>
 using ClampMin = WithScalar<Maximum, T>;
 template <class T>
@@ -354,7 +358,7 @@ using GtScalar = WithScalar<Gt, T>;
 template <class T>
 using GeScalar = WithScalar<Ge, T>;
 
-/// Between the bounds, where given; NaN stays, a NaN bound gives NaN.
+/// Limits x to the bounds that are present. A NaN in x stays; a NaN bound gives NaN.
 template <class T>
 struct ClampTensor {
   bool has_low, has_high;
@@ -363,7 +367,7 @@ struct ClampTensor {
     return has_high && (y > high || high != high) ? high : y;
   }
 };
-/// The kernel of clamp.Tensor: bounds that are absent read `self` again, which bounds nothing.
+/// The kernel of clamp.Tensor. In place of an absent bound it reads `self`, which limits nothing.
 template <class E>
 struct ClampByTensors {
   using T = Compute<E>;
@@ -400,7 +404,7 @@ struct Prelu {
   T operator()(T x, T weight) const { return x > T(0) ? x : weight * x; }
 };
 
-// ---- derivatives of activations: of the incoming gradient and the saved tensor ----
+// ---- derivatives of activations, as functions of the incoming gradient and the saved tensor ----
 
 template <class T>
 struct ThresholdBackward {

@@ -1,4 +1,4 @@
-// A = L L^T for a symmetric positive definite A, of which one half is read.
+// A = L L^T for a symmetric positive definite A. Only one half of A is read.
 #include <cmath>
 
 #include "taper/kernels/kernel.h"
@@ -8,18 +8,18 @@
 namespace taper::portable {
 namespace {
 
-/// Products that are worth a task.
+/// A task has about this many products.
 constexpr index_t grain = 16384;
 
-/// L in place of the lower half of a dense matrix, a column at a time. Gives the order of the first
-/// leading minor that is not positive, whose square stands in its place, or 0; what would follow it
-/// stays. So does LAPACK.
+/// Replaces the lower half of a dense matrix by L, column by column. Returns 0, or the order of the
+/// first leading minor that is not positive. In that case the value that is not positive stands on
+/// the diagonal, and the columns behind it are unchanged, as in LAPACK.
 template <class T>
 int32_t factor(const Threads* threads, T* a, index_t n) {
   for (index_t j = 0; j < n; ++j) {
     T* const row = a + j * n;
     const T square = row[j] - sum_of<T>(j, [=](index_t k) { return row[k] * row[k]; });
-    if (!(square > 0)) {  // nor NaN
+    if (!(square > 0)) {  // also true for NaN
       row[j] = square;
       return static_cast<int32_t>(j + 1);
     }

@@ -1,5 +1,5 @@
-// im2col, which copies the windows of an image into the columns of a matrix, and col2im, which adds
-// such columns up in an image. Each is the gradient of the other.
+// im2col copies the windows of an image into the columns of a matrix. col2im adds such columns to
+// an image. Each is the gradient of the other.
 #include "taper/kernels/shapes/columns.h"
 
 #include "taper/kernels/portable/rows.h"
@@ -8,7 +8,7 @@
 namespace taper::portable {
 namespace {
 
-/// The windows of an image whose matrix of columns has `kernel elements` rows for each channel.
+/// The windows of an image. Its matrix of columns has kernel_elements() rows for each channel.
 Windows windows_in(const Shape& image, Span<const int64_t> kernel_size,
                    Span<const int64_t> dilation, Span<const int64_t> padding,
                    Span<const int64_t> stride) {
@@ -24,8 +24,9 @@ index_t kernel_elements(const Windows& p) {
   return static_cast<index_t>(p.window[1].kernel * p.window[2].kernel);
 }
 
-/// Calls f(where windows begin to meet the image, where they end, offset in the image of the first)
-/// for each row of windows and tap `k` of the kernel; an offset goes up by the stride.
+/// For tap `k` of the kernel, calls f(row, begin, end, offset) for each row of windows. Windows
+/// [begin, end) meet the image there, the first of them at `offset`; each further one lies a stride
+/// behind.
 template <class F>
 void for_each_line(const Windows& p, index_t k, const F& f) {
   const index_t width = static_cast<index_t>(p.window[2].kernel);

@@ -7,7 +7,7 @@
 namespace taper::portable {
 namespace {
 
-/// What a tensor of the dtype makes of a number, as a T.
+/// A number as an element of `dtype`, read back as a T.
 template <class T>
 T held(Scalar number, DType dtype) {
   const Element element = element_of(number, dtype);
@@ -16,8 +16,9 @@ T held(Scalar number, DType dtype) {
   return value;
 }
 
-/// An Elementwise whose last parameter is a number that first becomes an element of self's dtype,
-/// as in PyTorch: x == 0.1 is true of halves made of 0.1, and masked_fill with 0.1 fills with true.
+/// An Elementwise whose last parameter is a number. As in PyTorch, the number first becomes an
+/// element of self's dtype. So a half that holds 0.1 rounded equals 0.1, and masked_fill of a bool
+/// tensor with 0.1 fills with true.
 template <class F, class R, class Self, class... E>
 struct WithHeldNumber : Elementwise<F, R, Self, E...> {
   using Base = Elementwise<F, R, Self, E...>;
@@ -52,7 +53,7 @@ TAPER_POINTWISE(logical_and, bool, Elementwise<LogicalAnd, bool, bool, bool>)
 TAPER_POINTWISE(logical_or, bool, Elementwise<LogicalOr, bool, bool, bool>)
 TAPER_POINTWISE(logical_xor, bool, Elementwise<LogicalXor, bool, bool, bool>)
 
-// of bool the same as the bitwise ones
+// on bool these are the bitwise operators
 TAPER_POINTWISE(bitwise_and_Tensor, bool, Elementwise<LogicalAnd, bool, bool, bool>)
 TAPER_POINTWISE(bitwise_or_Tensor, bool, Elementwise<LogicalOr, bool, bool, bool>)
 TAPER_POINTWISE(bitwise_xor_Tensor, bool, Elementwise<LogicalXor, bool, bool, bool>)

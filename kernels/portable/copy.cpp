@@ -1,4 +1,4 @@
-// clone, _to_copy, copy: copies and casts of any strides.
+// clone, _to_copy, copy: copies and casts between any strides.
 #include "taper/kernels/portable/copy.h"
 
 #include <cstring>
@@ -11,8 +11,7 @@
 namespace taper::portable {
 namespace {
 
-/// Cuts two walks over the same elements where either one's dimensions end, so that both have the
-/// same extents.
+/// Splits the dimensions of two walks over the same elements until both have the same extents.
 void align(const Walk& a, const Walk& b, Walk& a_cut, Walk& b_cut) {
   index_t sizes[max_rank], a_strides[max_rank], b_strides[max_rank];
   int rank = 0, i = a.rank - 1, j = b.rank - 1;
@@ -39,7 +38,7 @@ void align(const Walk& a, const Walk& b, Walk& a_cut, Walk& b_cut) {
   }
 }
 
-/// n elements; strides in elements.
+/// Copies n elements; strides are in elements.
 template <int bytes>
 inline void copy_line(const char* from, index_t from_stride, char* to, index_t to_stride,
                       index_t n) {
@@ -49,7 +48,7 @@ inline void copy_line(const char* from, index_t from_stride, char* to, index_t t
   for (index_t i = 0; i < n; ++i) y[i * to_stride] = x[i * from_stride];
 }
 
-/// Writes n dense elements to those of a walk from `first` on.
+/// Writes n dense elements to a walk, from its element number `first` on.
 void write_block(char* data, const Walk& walk, int bytes, index_t first, index_t n,
                  const char* from) {
   const int inner = walk.rank - 1;
@@ -74,8 +73,8 @@ void write_block(char* data, const Walk& walk, int bytes, index_t first, index_t
   }
 }
 
-/// Elements [first, end) of two walks with the same extents: line by line, whole planes of lines at
-/// once.
+/// Copies elements [first, end) between two walks with the same extents: line by line, or many
+/// lines of a plane at once.
 template <int bytes>
 void copy_lines(const char* from, const Walk& from_walk, char* to, const Walk& to_walk,
                 index_t first, index_t end) {
@@ -117,13 +116,13 @@ void copy_lines(int bytes, const char* from, const Walk& from_walk, char* to, co
   }
 }
 
-// ---- transposition: the source is dense along another dimension than the result ----
+// ---- transposition: source and result are dense along different dimensions ----
 
-// A tile's rows are whole lines of the cache on both sides.
+// A row of a tile is whole cache lines in the source and in the result.
 constexpr index_t tile = 32, tile_rows = 64;
 
-/// A dense result (outer, rows, columns) whose columns lie `column` apart in the source and whose
-/// rows lie densely there.
+/// A dense result (outer, rows, columns). In the source, rows lie densely and columns are `column`
+/// elements apart.
 struct Transposition {
   Walk outer;
   index_t count = 0, rows, columns, column;
@@ -139,7 +138,7 @@ bool is_transposition(const Walk& from, const Walk& to, Transposition& t) {
   t.rows = from.sizes[dense], t.columns = from.sizes[last], t.column = from.strides[last];
   t.count = 1;
   t.outer = Walk();
-  t.outer.rank = from.rank - 1;  // the result's rows, but for the dense dimension
+  t.outer.rank = from.rank - 1;  // the result's rows without the dense dimension
   for (int d = 0; d < last; ++d) {
     t.outer.sizes[d] = d == dense ? 1 : from.sizes[d], t.outer.strides[d] = from.strides[d];
     t.count *= t.outer.sizes[d];
@@ -147,7 +146,8 @@ bool is_transposition(const Walk& from, const Walk& to, Transposition& t) {
   return true;
 }
 
-/// Where the row 0 of outer element i begins in the dense result, and rows' distance there.
+/// Gives where row 0 of outer element i begins in the source (`from`) and in the result (`to`), and
+/// the distance `row` between rows of the result.
 void place_of(const Transposition& t, index_t i, index_t& from, index_t& to, index_t& row) {
   index_t stride = t.columns;
   from = to = 0, row = 0;
@@ -177,14 +177,15 @@ TAPER_UNSIGNED(4, 32)
 TAPER_UNSIGNED(8, 64)
 #undef TAPER_UNSIGNED
 
-/// The lower (or upper) halves of a and b, element by element in turn.
+/// Takes elements of a and b in turn, from their lower (or upper) halves.
 template <class V, bool upper, size_t... i>
 V interleave(V a, V b, std::index_sequence<i...>) {
   constexpr size_t n = sizeof...(i), first = upper ? n / 2 : 0;
   return __builtin_shufflevector(a, b, (first + i / 2 + (i % 2) * n)...);
 }
 
-/// A square of n by n elements, n = 16 bytes of them, in log2(n) rounds of interleaving.
+/// Transposes a square of n by n elements, where n elements are 16 bytes, in log2(n) rounds of
+/// interleaving.
 template <int bytes>
 void transpose_square(const char* from, index_t from_row, char* to, index_t to_row) {
   using V = typename Unsigned<bytes>::Vector;
@@ -202,9 +203,10 @@ void transpose_square(const char* from, index_t from_row, char* to, index_t to_r
   for (int r = 0; r < n; ++r) std::memcpy(to + r * to_row, &line[r], 16);
 }
 
-/// Squares at the edges move back into the tile and write some elements twice. The result's rows
-/// are gathered in a buffer: in the first-level cache lines that lie a power of two apart would
-/// displace each other. `ahead`: the tile that will be asked for next, or nullptr.
+/// Squares at the edges move back into the tile, so some elements are written twice. The result's
+/// rows are gathered in a buffer, because cache lines that lie a power of two apart would evict
+/// each other from the first-level cache. `ahead` is the tile to fetch for the next call, or
+/// nullptr.
 template <int bytes>
 void transpose_tile(const char* from, index_t column, index_t rows, index_t columns, char* to,
                     index_t row, const char* ahead) {
@@ -252,7 +254,7 @@ void transpose_tile(int bytes, const char* from, index_t column, index_t rows, i
 
 void transpose(const Threads* threads, const Transposition& t, int bytes, const char* from,
                char* to) {
-  // a task: some tiles side by side in the result; the next one reads on in the same columns
+  // a task takes some tiles side by side in the result; the next task continues in the same columns
   constexpr index_t group = 12 * tile;
   const index_t across = (t.columns + group - 1) / group,
                 down = (t.rows + tile_rows - 1) / tile_rows;
@@ -272,7 +274,7 @@ void transpose(const Threads* threads, const Transposition& t, int bytes, const 
   });
 }
 
-/// The elements are the same bytes in both.
+/// Whether an element is the same bytes in both dtypes.
 bool same_bytes(DType from, DType to) {
   return from == to || (from == DType::boolean && size_bytes(to) == 1);
 }
@@ -302,8 +304,8 @@ void copy_elements(const Threads* threads, const TensorRef& from, const Walk& fr
       copy_lines(bytes, source, from_cut, target, to_cut, begin, end);
     });
   }
-  // A cast goes through a type that holds every value of the source: ten conversions in and ten
-  // out, not a hundred.
+  // A cast goes through a type that holds every value of the source. So ten conversions in and ten
+  // out are enough, instead of a hundred.
   const bool short_floats = is_floating(from.dtype) && from.dtype != DType::f64 &&
                             is_floating(dtype) && dtype != DType::f64;
   const DType through = short_floats              ? DType::f32
@@ -329,7 +331,7 @@ void copy_elements(const Threads* threads, const TensorRef& from, const Walk& fr
 
 namespace {
 
-/// Both walks of a copy whose result is dense.
+/// The walks of source and result. The result is dense.
 struct Copy {
   static constexpr uint32_t overwrites = 1;
   Walk from, to;
@@ -364,7 +366,7 @@ Error cast(Context& context, const Copy& plan, AnyView<const AnyElement> self, M
 }
 
 struct CopyFrom {
-  static constexpr uint32_t overwrites = 1;  // whose elements are not read
+  static constexpr uint32_t overwrites = 1;  // its elements are not read
   Walk from, to;
 };
 Error prepare_copy(Context&, CopyFrom& plan, AnyView<const AnyElement>,

@@ -1,4 +1,4 @@
-// Tensors made of numbers: full, fill, scalar_tensor, empty, arange, linspace.
+// Tensors made from numbers: full, fill, scalar_tensor, empty, arange, linspace.
 #include "taper/kernels/portable/creation.h"
 
 #include "taper/kernels/shapes/creation.h"
@@ -20,7 +20,7 @@ Error scalar_tensor(Context& context, Scalar value, Maybe<DType>, View<AnyElemen
   fill<PlainLoops>(context, out, value);
   return Error::ok;
 }
-// Undefined elements are zeros, so that results stay a function of the arguments.
+// `empty` gives zeros, so that a result depends on nothing but the arguments.
 Error empty(Context& context, Span<const int64_t>, Maybe<DType>, View<AnyElement> out) {
   fill<PlainLoops>(context, out, 0);
   return Error::ok;
@@ -56,7 +56,7 @@ Error arange(Context& context, Scalar start, Scalar, Scalar step, Maybe<DType>,
     const double from = start.to<double>(), by = step.to<double>();
     generate<double>(context, out, [=](index_t i) { return from + static_cast<double>(i) * by; });
   } else {
-    // in the result's integers, as PyTorch does: a step of 0.5 is one of 0
+    // computed in integers, as in PyTorch: a step of 0.5 becomes 0
     const int64_t from = start.to<int64_t>(), by = step.to<int64_t>();
     generate<int64_t>(context, out,
                       [=](index_t i) { return wrapping_add(from, wrapping_mul<int64_t>(i, by)); });
@@ -64,8 +64,8 @@ Error arange(Context& context, Scalar start, Scalar, Scalar step, Maybe<DType>,
   return Error::ok;
 }
 
-// From both ends to the middle, so that the last element is exactly `end`. The ends are first of
-// the result's kind: integers without their fractions.
+// Computed from both ends to the middle, so that the last element is exactly `end`. For an integer
+// result, the ends first lose their fractions.
 Error linspace(Context& context, Scalar start, Scalar end, int64_t steps, Maybe<DType>,
                View<AnyElement> out) {
   const auto number = [&](Scalar s) {

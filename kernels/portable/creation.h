@@ -1,4 +1,4 @@
-// Tensors of one number, over `Loops` (elements.h).
+// Tensors filled with one number, over `Loops` (elements.h).
 #pragma once
 #include <cstring>
 
@@ -7,7 +7,7 @@
 
 namespace taper::portable {
 
-/// A number again and again, until the vectors of every machine are full.
+/// Copies of one number, enough for the widest vector of any machine.
 struct FillLine {
   static constexpr index_t size = 64;
   char bytes[size];
@@ -23,7 +23,7 @@ struct FillLine {
 };
 
 inline void repeat_line(const FillLine& line, index_t size, char* to) {
-  const FillLine own = line;  // which `to` cannot be part of
+  const FillLine own = line;  // a copy that cannot be part of `to`
   index_t i = 0;
   for (; i + FillLine::size <= size; i += FillLine::size)
     std::memcpy(to + i, own.bytes, FillLine::size);
@@ -39,7 +39,7 @@ void fill(Context& context, const View<AnyElement>& out, Scalar value) {
     const index_t first = task * pointwise_grain,
                   n = count - first < pointwise_grain ? count - first : pointwise_grain;
     char* to = static_cast<char*>(out.ref->data) + first * bytes;
-    if (is_one_byte)  // zeros, mostly: the C library knows the fastest way
+    if (is_one_byte)  // mostly zeros; memset is the fastest way
       std::memset(to, line.bytes[0], static_cast<size_t>(n * bytes));
     else
       Loops::template call<repeat_line>(line, n * bytes, to);
@@ -54,7 +54,7 @@ Error full(Context& context, Span<const int64_t>, Scalar value, Maybe<DType>,
 }
 
 struct Filling {
-  static constexpr uint32_t overwrites = 1;  // whose elements are not read
+  static constexpr uint32_t overwrites = 1;  // its elements are not read
 };
 inline Error prepare_fill(Context&, Filling&, AnyView<const AnyElement>, Scalar, View<AnyElement>) {
   return Error::ok;

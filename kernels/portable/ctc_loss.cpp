@@ -2,18 +2,18 @@
 // al., "Connectionist temporal classification: labelling unsegmented sequence data with recurrent
 // neural networks", ICML 2006.
 //
-// A target l₁ … l_n is extended to blank l₁ blank … l_n blank, states s = 0 … 2n. With p =
-// log_probs,
+// A target l₁ … l_n is extended to blank l₁ blank … l_n blank. This gives states s = 0 … 2n. With p
+// = log_probs,
 //
-//   alpha[t, s] = p[t, label s] + log Σ exp alpha[t - 1, from],   from = s, s - 1 and, if s is a
-//   label
-//                 other than that of s - 2, s - 2;  alpha[0] has the states 0 and 1
+//   alpha[t, s] = p[t, label s] + log Σ exp alpha[t - 1, from],
+//                  from = s, s - 1, and s - 2 if s is a label other than that of s - 2;
+//                  alpha[0] has the states 0 and 1
 //   loss        = -log(exp alpha[T - 1, 2n] + exp alpha[T - 1, 2n - 1])
-//   beta        the same from the end, without p[t, label s]
-//   d loss / d p[t, k] = exp p[t, k] - Σ exp(alpha + beta + loss)[t, s],   over the states s with
-//                 label k
+//   beta        = the same from the end, without p[t, label s]
+//   d loss / d p[t, k] = exp p[t, k] - Σ exp(alpha + beta + loss)[t, s],
+//                  over the states s with label k
 //
-// As in PyTorch the gradient is the one for the softmax's input: p must be a log_softmax.
+// As in PyTorch, the gradient is with respect to the input of the softmax: p must be a log_softmax.
 #include <limits>
 
 #include "taper/kernels/kernel.h"
@@ -38,7 +38,7 @@ T log_add(T a, T b, T c = minus_infinity<T>) {
 /// One example of the batch.
 template <class T>
 struct Example {
-  const T* log_probs;  ///< of step 0; `step` further on that of step 1
+  const T* log_probs;  ///< of step 0; those of the next step lie `step` elements further on
   index_t step, time, states;
   const int64_t* target;
   int64_t blank;
@@ -49,14 +49,14 @@ struct Example {
   void add_log_probs(index_t t, T* row) const {
     for (index_t s = 0; s < states; ++s) row[s] += log_prob(t, s);
   }
-  /// gates[s] is 0 if state s can be reached from s - 2.
+  /// gates[s] is 0 if state s can be reached from s - 2, else -infinity.
   void fill_gates(T* gates) const {
     for (index_t s = 0; s < states; ++s)
       gates[s] = s >= 2 && label(s) != label(s - 2) ? T(0) : minus_infinity<T>;
   }
 };
 
-/// sum[i] = log Σ exp over the states i, i + way and, if the gate is open, i + 2 way.
+/// sum[i] = log Σ exp over the states i, i + way and, if its gate is open, i + 2 way.
 template <class T>
 void add_ways(const T* row, index_t way, const T* gates, index_t n, T* sum) {
   const T *next = row + way, *after = next + way;
@@ -83,7 +83,7 @@ struct Batch {
     return {log_probs.data() + b * classes, log_probs.size(1) * classes,   input_lengths[b],
             2 * target_lengths[b] + 1,      targets.data() + target_at(b), blank};
   }
-  /// The targets that count must name classes.
+  /// Targets must name classes. Only the first target_lengths of them count.
   Error check(Context& context) const {
     for (index_t b = 0; b < target_lengths.size(); ++b)
       for (index_t i = 0, at = target_at(b); i < target_lengths[b]; ++i)
@@ -94,7 +94,7 @@ struct Batch {
   }
 };
 
-/// Fills alpha (time, width) and gives the loss.
+/// Fills alpha (time, width) and returns the loss.
 template <class T>
 T run_forward(const Example<T>& e, T* alpha, index_t width, T* gates) {
   if (e.time == 0) return e.states == 1 ? T(0) : -minus_infinity<T>;
@@ -103,7 +103,7 @@ T run_forward(const Example<T>& e, T* alpha, index_t width, T* gates) {
   for (index_t t = 1; t < e.time; ++t) {
     const T* before = alpha + (t - 1) * width;
     T* now = alpha + t * width;
-    now[0] = log_add(before[0], minus_infinity<T>);  // itself, but NaN for infinity
+    now[0] = log_add(before[0], minus_infinity<T>);  // changes nothing, but turns infinity into NaN
     if (e.states > 1) {
       now[1] = log_add(before[1], before[0]);
       add_ways(before + 2, -1, gates + 2, e.states - 2, now + 2);
@@ -138,8 +138,8 @@ Error forward(Context& context, const Plan&, View<const T> log_probs, View<const
   return Error::ok;
 }
 
-/// Rows of states that the gradient of an example needs, each with two that cannot be reached
-/// behind it.
+/// Rows of states that the gradient of one example needs. Behind each row are two states that
+/// cannot be reached.
 template <class T>
 struct Rows {
   static constexpr index_t count = 4, beyond = 2;
@@ -151,7 +151,7 @@ struct Rows {
   }
 };
 
-/// The gradient of one example, one row of classes every `e.step` elements.
+/// The gradient of one example. Its rows of classes are `e.step` elements apart.
 template <class T>
 void run_backward(const Example<T>& e, const T* alpha, index_t width, Rows<T> rows, index_t classes,
                   T loss, T grad, T* out) {
@@ -167,11 +167,11 @@ void run_backward(const Example<T>& e, const T* alpha, index_t width, Rows<T> ro
     for (index_t s = 0; s < e.states; ++s) shares[s] = math::exp(before[s] + beta[s] + loss);
     T* const row = out + t * e.step;
     const T* p = e.log_probs + t * e.step;
-    const T none = loss - loss;  // NaN for an impossible target, as PyTorch
+    const T none = loss - loss;  // NaN if the target is impossible, as in PyTorch
     for (index_t k = 0; k < classes; ++k) row[k] = none;
     for (index_t s = 0; s < e.states; ++s) row[e.label(s)] += shares[s];
     TAPER_INDEPENDENT_ITERATIONS
-    for (index_t k = 0; k < classes; ++k)  // NaN for a class of probability 0, as PyTorch
+    for (index_t k = 0; k < classes; ++k)  // NaN for a class of probability 0, as in PyTorch
       row[k] = grad * (math::exp(p[k]) - row[k] + (p[k] - p[k]));
     e.add_log_probs(t, beta);
     T* const spare = behind;
@@ -199,7 +199,8 @@ Error backward(Context& context, const Plan&, View<const T> grad, View<const T> 
   parallel_for(context.threads, loss.size(0), [&](index_t b) {
     const Example<T> e = batch.example(b);
     T* rows = out.data() + b * classes;
-    // Steps behind the input's length count for nothing; nor does an impossible target, if asked.
+    // Steps beyond the input's length do not count. With zero_infinity, an impossible target does
+    // not count either.
     const T nll = loss.data()[b];
     const bool skipped = zero_infinity && nll == -minus_infinity<T>;
     for (index_t t = skipped ? 0 : e.time; t < time; ++t)

@@ -1,10 +1,10 @@
-// Cubic convolution (R. Keys, "Cubic convolution interpolation for digital image processing", 1981)
-// with a = -0.75, as PyTorch has it.
+// Cubic convolution with a = -0.75, as in PyTorch (R. Keys, "Cubic convolution interpolation for
+// digital image processing", 1981).
 #pragma once
 
 namespace taper::portable {
 
-/// The weights of the elements at -1, 0, 1 and 2 for the position t in [0, 1].
+/// The weights of the elements at -1, 0, 1 and 2 for a position t in [0, 1].
 template <class T>
 void cubic_weights(T t, T* weight) {
   constexpr T a = T(-0.75);
@@ -12,7 +12,7 @@ void cubic_weights(T t, T* weight) {
   const auto far = [](T x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; };
   weight[0] = far(t + 1), weight[1] = near(t), weight[2] = near(1 - t), weight[3] = far(2 - t);
 }
-/// Their derivatives with respect to t.
+/// The derivatives of the weights with respect to t.
 template <class T>
 void cubic_slopes(T t, T* slope) {
   constexpr T a = T(-0.75);

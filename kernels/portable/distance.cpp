@@ -1,4 +1,4 @@
-// Distances between vectors: the norm of order p of their difference, summed as lanes.h says.
+// Distances between vectors: the p-norm of their difference. lanes.h says how it is summed.
 #include "taper/kernels/shapes/distance.h"
 
 #include <cmath>
@@ -11,13 +11,13 @@
 namespace taper::portable {
 namespace {
 
-/// NaN for NaN, 0 for numbers.
+/// NaN if x is NaN, else 0.
 template <class T>
 T nan_of(T x) {
   return x == x ? T(0) : x;
 }
 
-// The distance of two vectors of n elements, a function for each kind of p.
+// The distance of two vectors of n elements: one function for each kind of p.
 template <class T>
 struct Differing {
   T operator()(index_t n, const T* a, const T* b) const {
@@ -46,7 +46,8 @@ template <class Distance>
 inline constexpr bool is_euclidean = false;
 template <class T>
 inline constexpr bool is_euclidean<Euclidean<T>> = true;
-/// Of the numbers among the differences: PyTorch's cdist passes NaN over, its pdist does not.
+/// The largest of the differences that are not NaN. PyTorch's cdist ignores NaN; its pdist does
+/// not.
 template <class T>
 struct LargestNumber {
   T operator()(index_t n, const T* a, const T* b) const {
@@ -65,7 +66,7 @@ struct LargestNumber {
     return lane[0];
   }
 };
-/// NaN is found apart: the larger of two numbers is one instruction.
+/// NaN is looked for apart, because the larger of two numbers is one instruction.
 template <class T>
 struct Largest {
   T operator()(index_t n, const T* a, const T* b) const {
@@ -82,7 +83,7 @@ struct Minkowski {
   }
 };
 
-/// `Infinite`: the distance of order infinity.
+/// `Infinite` is the function for p = infinity.
 template <class T, class Infinite, class Visitor>
 void with_distance(double p, const Visitor& visitor) {
   if (p == 0)
@@ -97,8 +98,8 @@ void with_distance(double p, const Visitor& visitor) {
     visitor(Minkowski<T>{static_cast<T>(p)});
 }
 
-/// Calls row(length) with the length of vectors: as a constant where points of a plane or of space
-/// have Euclidean distances, whose few terms then need no loop.
+/// Calls row(length) with the length of the vectors. For Euclidean distances of points in the plane
+/// or in space, the length is a compile-time constant, so that the few terms need no loop.
 template <class Distance, class Row>
 void with_length(const Distance&, index_t length, const Row& row) {
   if constexpr (is_euclidean<Distance>) {

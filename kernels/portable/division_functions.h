@@ -1,5 +1,5 @@
-// Division and its rests, rounded in every way. T is float, double or int64_t; zero divisors of
-// integers are refused before.
+// The functors of division and its rests, with every rounding. T is float, double or int64_t. The
+// kernels refuse integer divisors of zero before.
 #pragma once
 #include <cmath>
 #include <string_view>
@@ -58,7 +58,7 @@ struct DivScalarMode {
     visitor(WithScalar<Div, T>(b));
   }
 };
-/// The rest of a division rounded towards zero: it has the sign of a.
+/// The rest of a division rounded towards zero. It has the sign of a.
 template <class T>
 struct Fmod {
   T operator()(T a, T b) const {
@@ -75,14 +75,14 @@ struct Fmod<float> {
   static float easy(float a, float b) { return easy_rest(a, b); }
   float operator()(float a, float b) const { return std::fmod(a, b); }
 };
-/// The same with the sign of b, given that rest.
+/// Makes of that rest the one with the sign of b.
 template <class T>
 T rest_of_floor(T rest, T b) {
   const T other = wrapping_add(rest, b);
   const bool opposite = (rest != T(0)) & ((rest < T(0)) != (b < T(0)));
   return opposite ? other : rest;
 }
-/// The rest of a division rounded towards minus infinity: it has the sign of b.
+/// The rest of a division rounded towards minus infinity. It has the sign of b.
 template <class T>
 struct Remainder {
   T operator()(T a, T b) const { return rest_of_floor(Fmod<T>()(a, b), b); }
@@ -93,7 +93,7 @@ struct Remainder<float> : Fmod<float> {
   float operator()(float a, float b) const { return rest_of_floor(std::fmod(a, b), b); }
 };
 
-// By a number.
+// Division by a number.
 template <class T>
 using FmodScalar = WithScalar<Fmod, T>;
 template <class T>

@@ -1,15 +1,16 @@
-// The less common elementary functions of float, like those of math.h: free of branches and of
-// library calls. Most are computed in double, whose spare digits take what cancels, and rounded
-// once; the polynomials without another source are our own minimax fits. For double, the C library.
+// The less common elementary functions of float. Like those of math.h they have no branches and
+// call no library. Most are computed in double and rounded once: the spare digits of double make up
+// for cancellation. Polynomials without another source are our own minimax fits. For double the C
+// library is used.
 //
 // Errors against the functions in double, measured by tests/kernels/math_test over a sample of all
-// floats: 0.6 units in the last place, but for exp2 (1.2) and expm1 (1.6).
+// floats: 0.6 units in the last place, except for exp2 (1.2) and expm1 (1.6).
 #pragma once
 #include "taper/kernels/portable/math.h"
 
 namespace taper::portable::math {
 
-// What a function takes from the C library for double.
+// Defines a function that calls the C library for double.
 #define TAPER_LIBRARY_IN_DOUBLE(name) \
   template <class M = Separate>       \
   inline double name(double x) {      \
@@ -38,7 +39,7 @@ inline float not_a_number() { return float_of(0x7fc00000u); }
 
 template <class M = Separate>
 inline float exp2(float x) {
-  // beyond these the result is infinity or 0; NaN passes
+  // beyond these bounds the result is infinity or 0; NaN passes
   float a = 129.0f < x ? 129.0f : x;
   a = -151.0f > a ? -151.0f : a;
   constexpr float magic = 12582912.0f;
@@ -50,24 +51,25 @@ inline float exp2(float x) {
   return y * power_of_two(half) * power_of_two(k - half);
 }
 
-/// 2^n (exp(r) - 1) + (2^n - 1), halved and doubled, as n reaches 128.
+/// 2^n (exp(r) - 1) + (2^n - 1). Computed with 2^(n - 1) and doubled, because n reaches 128.
 template <class M = Separate>
 inline float expm1(float x) {
   float a = 89.0f < x ? 89.0f : x;
-  a = -25.0f > a ? -25.0f : a;  // -1 from -17.4 on
+  a = -25.0f > a ? -25.0f : a;  // the result is -1 below -17.4
   uint32_t n;
   const float y = reduced_expm1<M>(a, n), half_power = power_of_two(n - 1);
   const float result = 2.0f * M::multiply_add(y, half_power, half_power - 0.5f);
-  return x == 0.0f ? x : result;  // -0
+  return x == 0.0f ? x : result;  // keeps -0
 }
 
-/// e^x in double, within 2^-29 of itself, where that is in float's range; far beyond otherwise.
+/// e^x in double, within a relative error of 2^-29, if the result is in float's range. Otherwise it
+/// is far beyond that range.
 template <class M>
 inline double exp_in_double(double x) {
   return exp2_in_double<M>(limit(x * 1.44269504088896340736, 512.0));
 }
 
-/// (e^x - e^-x) / 2, and near 0 an odd polynomial.
+/// (e^x - e^-x) / 2; near 0 an odd polynomial.
 template <class M = Separate>
 inline float sinh(float x) {
   const double z = x, s = z * z, e = exp_in_double<M>(z);
@@ -89,15 +91,15 @@ inline float cosh(float x) {
 
 // ---- logarithms ----
 
-/// log(1 + x) in double for finite x > -1, within 2^-36 of itself: where 1 + x needs no exponent, x
-/// is its mantissa's distance to 1, unrounded.
+/// log(1 + x) in double for finite x > -1, within a relative error of 2^-36. If 1 + x has exponent
+/// 0, its mantissa's distance to 1 is x itself, which is not rounded.
 template <class M>
 inline double log1p_in_double(double x) {
   double e;
   const double rounded = mantissa_less_one(1.0 + x, e);
   return 0.69314718055994530942 * log2_of_parts<M>(e == 0.0 ? x : rounded, e);
 }
-/// A logarithm of x, given what a formula for finite x > 0 says.
+/// A logarithm of x for every x, given the result y of a formula for finite x > 0.
 inline float logarithm_at_ends(float x, float y) {
   y = x == HUGE_VALF ? x : y;
   y = x == 0.0f ? -HUGE_VALF : y;
@@ -115,12 +117,12 @@ inline float log10(float x) {
 }
 template <class M = Separate>
 inline float log1p(float x) {
-  // 1 + x is 0 for -1 only: it is exact there
+  // 1 + x is exact for x = -1, the only x for which it is 0
   const float y = logarithm_at_ends(1.0f + x, static_cast<float>(log1p_in_double<M>(x)));
-  return x == 0.0f ? x : y;  // -0
+  return x == 0.0f ? x : y;  // keeps -0
 }
 
-/// log(x + sqrt(x^2 + 1)), without what cancels near 0.
+/// log(x + sqrt(x^2 + 1)), in a form that does not cancel near 0.
 template <class M = Separate>
 inline float asinh(float x) {
   const float size = std::fabs(x);
@@ -128,7 +130,7 @@ inline float asinh(float x) {
   const float y = static_cast<float>(log1p_in_double<M>(z + s / (1.0 + std::sqrt(1.0 + s))));
   return std::copysign(size < HUGE_VALF ? y : size, x);
 }
-/// log(x + sqrt(x^2 - 1)), with t = x - 1, which is exact.
+/// log(x + sqrt(x^2 - 1)), computed from t = x - 1, which is exact.
 template <class M = Separate>
 inline float acosh(float x) {
   const double t = static_cast<double>(x) - 1.0;
@@ -148,8 +150,8 @@ inline float atanh(float x) {
 
 // ---- angles ----
 
-/// For |x| < trigonometric_limit: x = n pi / 2 + r as in quarter_turns, and sin r / cos r, or for
-/// odd n -cos r / sin r.
+/// For |x| < trigonometric_limit: x = n pi / 2 + r as in quarter_turns. The tangent is sin r / cos
+/// r for even n, and -cos r / sin r for odd n.
 template <class M = Separate>
 inline float tangent(float x) {
   constexpr double magic = 6755399441055744.0;
@@ -170,7 +172,7 @@ inline float tangent(float x) {
   return static_cast<float>(above / double_of((sine & odd) | (cosine & ~odd)));
 }
 
-/// atan(t) for t in [0, 1], within 2^-28 of itself.
+/// atan(t) for t in [0, 1], within a relative error of 2^-28.
 template <class M>
 inline double atan_in_double(double t) {
   const double s = t * t;
@@ -192,10 +194,10 @@ inline float atan(float x) {
   const double angle = atan_in_double<M>(z > 1.0 ? inverse : z);
   return std::copysign(static_cast<float>(z > 1.0 ? half_pi - angle : angle), x);
 }
-/// The angle of the point (x, y) from the axis of x.
+/// The angle of the point (x, y) from the x axis.
 template <class M = Separate>
 inline float atan2(float y, float x) {
-  // infinities become numbers far beyond float, whose ratios are those of the limits; NaN passes
+  // infinities become numbers far beyond float's range; their ratios give the limits. NaN passes
   constexpr double infinite = 1e300;
   double height = std::fabs(y), width = std::fabs(x);
   height = infinite < height ? infinite : height;
@@ -205,7 +207,7 @@ inline float atan2(float y, float x) {
   double angle = atan_in_double<M>(less / (more == 0.0 ? 1.0 : more));
   angle = steep ? half_pi - angle : angle;
   const double other = 2.0 * half_pi - angle;
-  angle = std::copysign(1.0, static_cast<double>(x)) < 0.0 ? other : angle;  // -0 too
+  angle = std::copysign(1.0, static_cast<double>(x)) < 0.0 ? other : angle;  // also for -0
   return std::copysign(static_cast<float>(angle), y);
 }
 template <class M = Separate>
@@ -213,7 +215,7 @@ inline double atan2(double y, double x) {
   return std::atan2(y, x);
 }
 
-/// asin(x), within 2^-27 of itself: above 1/2, pi / 2 - 2 asin(sqrt((1 - x) / 2)).
+/// asin(x), within a relative error of 2^-27. Above 1/2 it is pi / 2 - 2 asin(sqrt((1 - x) / 2)).
 template <class M>
 inline double asin_in_double(double x) {
   const double z = std::fabs(x), rest = 0.5 * (1.0 - z), root = std::sqrt(rest);
@@ -236,7 +238,7 @@ inline float acos(float x) {
   return static_cast<float>(half_pi - asin_in_double<M>(x));
 }
 
-/// sqrt(a^2 + b^2), which cannot overflow in double; infinite beside an infinity.
+/// sqrt(a^2 + b^2), which cannot overflow in double. Infinity if a or b is infinite.
 template <class M = Separate>
 inline float hypot(float a, float b) {
   const double x = a, y = b, square = M::multiply_add(x, x, y * y);
@@ -248,12 +250,12 @@ inline double hypot(double a, double b) {
   return std::hypot(a, b);
 }
 
-// ---- the complement of the error function ----
+// ---- the complementary error function ----
 
-/// exp(-x^2) t p(t), t = 1 / (1 + 0.3 x), for x >= 0; 2 minus that on the other side.
+/// For x >= 0, exp(-x^2) t p(t) with t = 1 / (1 + 0.3 x). For x < 0, 2 minus erfc(-x).
 template <class M = Separate>
 inline float erfc(float x) {
-  const double size = std::fabs(x), z = size < 10.3 ? size : 10.3;  // beyond it 0
+  const double size = std::fabs(x), z = size < 10.3 ? size : 10.3;  // the result is 0 beyond
   const double t = 1.0 / M::multiply_add(z, 0.3, 1.0);
   double p = 0.0546114699592338;
   p = M::multiply_add(p, t, -0.32600371371271797);

@@ -1,9 +1,9 @@
 // Element types that stand for several dtypes, so that one kernel body serves them all.
 //
-// Arithmetic exists for three types: float, double, int64_t. The other dtypes are converted block
-// by block on their way in and out of a kernel's loop (walk.h): f16 and bf16 compute in float;
-// bool, u8, i8, i16 and i32 compute in int64_t and wrap to their width when stored, which is what
-// two's complement arithmetic of that width gives.
+// Arithmetic exists for three types: float, double and int64_t. A kernel's loop converts the other
+// dtypes block by block on their way in and out (walk.h). f16 and bf16 are computed in float. bool,
+// u8, i8, i16 and i32 are computed in int64_t and wrap to their width when they are stored, which
+// is two's complement arithmetic of that width.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -41,8 +41,8 @@ struct dtypes_of<portable::AnyElement> {
 
 namespace portable {
 
-/// The type in which a kernel computes on elements of `E`: float, double, int64_t; bool and bytes
-/// stay what they are.
+/// The type in which a kernel computes on elements of `E`: float, double or int64_t. bool and bytes
+/// stay as they are.
 template <class E>
 struct compute_of {
   using type = E;
@@ -62,7 +62,7 @@ struct compute_of<NarrowNumber> {
 template <class E>
 using Compute = typename compute_of<E>::type;
 
-/// Integer arithmetic wraps around, also where C++ calls the overflow of a signed type undefined.
+/// Integer arithmetic wraps around, even where overflow of a signed type is undefined in C++.
 template <class T>
 constexpr T wrapping_add(T a, T b) {
   if constexpr (std::is_integral_v<T>)
@@ -92,8 +92,8 @@ constexpr T wrapping_neg(T a) {
     return -a;  // 0 - a would lose the sign of zero
 }
 
-/// How a kernel's driver calls the functions that hold its loops: these as they are;
-/// kernels/optimized/wide.h has the same for functions compiled for wider vectors.
+/// How a kernel's driver calls the functions that hold its loops. This one calls them as they are.
+/// kernels/optimized/wide.h has others, for functions compiled for wider vectors.
 struct PlainLoops {
   template <auto f, class... A>
   static auto call(A&&... a) {
@@ -106,21 +106,21 @@ struct PlainLoops {
 }  // namespace portable
 }  // namespace taper
 
-/// Says that a loop's iterations are independent: its output lies exactly on an input, or overlaps
-/// none.
+/// Says that the iterations of a loop are independent: the output lies exactly on an input, or
+/// overlaps none.
 #if defined(__clang__)
 #define TAPER_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TAPER_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
 #endif
 
-/// Before a short loop over lanes whose count the compiler knows: gcc would unroll it into single
-/// elements before it looks for vectors.
+/// Stands before a short loop over lanes whose count is a compile-time constant. Without it, gcc
+/// unrolls the loop into single elements before it looks for vectors.
 #if defined(__clang__)
 #define TAPER_LANES _Pragma("clang loop vectorize(assume_safety)")
 #else
 #define TAPER_LANES _Pragma("GCC ivdep") _Pragma("GCC unroll 1")
 #endif
 
-/// Before an outer loop of a few rounds whose inner loop then has a count that the compiler knows.
+/// Stands before an outer loop of a few rounds. Unrolled, its inner loop has a compile-time count.
 #define TAPER_UNROLLED _Pragma("GCC unroll 8")

@@ -1,4 +1,4 @@
-// Rows of a table by their number, and the gradient of the table.
+// Rows of a table by their numbers, and the gradient of the table.
 #include <algorithm>
 #include <cstring>
 
@@ -22,7 +22,7 @@ Error forward(Context& context, View<const E> weight, View<const I> indices, int
   return Error::ok;
 }
 
-/// How often each word occurs, for `scale_grad_by_freq`.
+/// The scratch holds how often each word occurs, for `scale_grad_by_freq`.
 template <class T, class I>
 Error prepare_backward(Context& context, int32_t&, View<const T>, View<const I>,
                        int64_t num_weights, int64_t, bool scale_grad_by_freq, View<T>) {
@@ -30,8 +30,8 @@ Error prepare_backward(Context& context, int32_t&, View<const T>, View<const I>,
   return Error::ok;
 }
 
-/// Row w is the sum of grad_output's rows where indices are w, in their order; `padding_idx` gets
-/// none.
+/// Row w of the gradient is the sum of grad_output's rows where the index is w, in their order. Row
+/// `padding_idx` gets nothing.
 template <class T, class I>
 Error backward(Context& context, const int32_t&, View<const T> grad_output, View<const I> indices,
                int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq, View<T> out) {

@@ -1,5 +1,5 @@
-// Sums, means and maxima of rows of a table, bag by bag: read where they lie, and kept nowhere but
-// in registers until a bag is done.
+// Sums, means and maxima of a table's rows, bag by bag. Rows are read where they lie; until a bag
+// is done its result stays in registers.
 #pragma once
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/index_check.h"
@@ -11,7 +11,8 @@ namespace taper::portable::embedding_bag {
 
 enum class Mode : int64_t { sum, mean, max };
 
-/// Offsets must begin with 0, ascend, and stay among the `count` indices; `closed`: end with it.
+/// Offsets must begin with 0, ascend, and not exceed `count`, the number of indices. If `closed`,
+/// the last offset must be `count`.
 template <class I>
 Error check_offsets(Context& context, View<const I> offsets, index_t count, bool closed) {
   const I* at = offsets.data();
@@ -26,10 +27,10 @@ Error check_offsets(Context& context, View<const I> offsets, index_t count, bool
                       count);
 }
 
-/// The type in which elements of T are added up.
+/// The type in which elements of T are summed.
 template <class T>
 using Wide = std::conditional_t<std::is_arithmetic_v<T>, T, float>;
-/// `widen(n, x, y)`: n elements of f16 or bf16 as floats.
+/// `widen(n, x, y)` converts n elements of f16 or bf16 to float.
 struct PlainWidening {
   template <class T>
   static void widen(index_t n, const T* x, float* y) {
@@ -37,13 +38,13 @@ struct PlainWidening {
   }
 };
 
-/// Rows [begin, end) of those that indices name, less padding: `taken` of them.
+/// One bag: indices [begin, end), of which `taken` are not padding.
 template <class T, class I>
 struct Bag {
   const T* table;  // (words, width)
   index_t width;
-  const I* word;    // `count` in all bags
-  const T* weight;  // of each; nullptr: 1
+  const I* word;    // the indices of all bags, `count` of them
+  const T* weight;  // one for each index; nullptr: all are 1
   int64_t padding;
   Mode mode;
   index_t count, begin, end, taken;
@@ -57,7 +58,7 @@ struct Bag {
   }
 };
 
-/// Columns [first, first + n) of a bag's result; n is `lanes`, or with `rest` less.
+/// Computes columns [first, first + n) of a bag's result. n is `lanes`, or less if `rest`.
 template <class Widening, int lanes, bool rest, class T, class I, class Take>
 void take_columns(const Bag<T, I>& bag, index_t first, index_t n, T* out, const Take& take) {
   using A = Wide<T>;
@@ -65,8 +66,8 @@ void take_columns(const Bag<T, I>& bag, index_t first, index_t n, T* out, const 
   A value[lanes];
   for (A& v : value) v = bag.mode == Mode::max && bag.taken > 0 ? lowest<A>() : A(0);
   for (index_t i = bag.begin; i < bag.end; ++i) {
-    // Rows lie anywhere: the processor cannot foresee which comes next. The first columns ask for
-    // all, beyond the bag too.
+    // The processor cannot predict where the next row lies, so rows are prefetched. The pass over
+    // the first columns prefetches whole rows, also those of the next bag.
     if (first == 0 && i + ahead < bag.count) {
       const T* next = bag.table + static_cast<index_t>(bag.word[i + ahead]) * bag.width;
       for (index_t c = 0; c < bag.width; c += cache_line) __builtin_prefetch(next + c);
@@ -107,7 +108,7 @@ void take_rows(const Bag<T, I>& bag, T* out, const Take& take) {
     take_columns<Widening, lanes, true>(bag, first, bag.width - first, out, take);
 }
 
-/// Rows are taken in order. Halves compute in float, and are rounded once.
+/// Takes rows in order. f16 and bf16 are computed in float and rounded once.
 template <class Widening, class T, class I>
 void reduce_bag(const Bag<T, I>& bag, T* out) {
   using A = Wide<T>;

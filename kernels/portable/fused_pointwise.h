@@ -1,13 +1,13 @@
-// taper::pointwise: a chain of pointwise operators, block by block, so that what lies between them
-// stays in registers of 256 elements instead of tensors. Each step is the loop of the operator's
-// own kernel at the same CPU level, so that every bit is the same.
+// taper::pointwise computes a chain of pointwise operators block by block. Values between the
+// operators are rows of 256 elements instead of tensors. Each step is the loop of the operator's
+// own kernel at the same CPU level, so every bit is the same.
 #pragma once
 #include "taper/kernels/pointwise_program.h"
 #include "taper/kernels/portable/binary_functions.h"
 #include "taper/kernels/portable/unary_functions.h"
 #include "taper/kernels/shapes/pointwise.h"
 
-/// `Loops` as everywhere (elements.h), `M`: how formulas multiply and add (math.h).
+/// `Loops` is explained in elements.h. `M` says how formulas multiply and add (math.h).
 namespace taper::portable::fused {
 
 inline constexpr index_t block = block_size<float>;
@@ -25,7 +25,8 @@ struct Between {
   }
 };
 
-/// One instruction over n elements. `parameter`: the last operand of those that take a number.
+/// Runs one instruction on n elements. `parameter` is the last operand of operators that take a
+/// number.
 template <class Loops, class M>
 void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float* out) {
   switch (op) {
@@ -99,7 +100,7 @@ void run_step(PointwiseOp op, double parameter, index_t n, const Rows* in, float
   }
 }
 
-/// The result may lie on any input: each block is read before it is written.
+/// The result may lie on any input, because each block is read before it is written.
 struct InPlace {
   static constexpr uint32_t overwrites = 1;
 };

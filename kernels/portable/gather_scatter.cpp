@@ -1,6 +1,6 @@
-// Elements picked and written by a tensor of indices along one dimension: gather, index_select,
+// Elements read and written at a tensor of indices along one dimension: gather, index_select,
 // scatter, scatter_add, index_add, index_copy, index_fill. Writes happen in the row-major order of
-// the index, so the last of several to one place wins, and sums are the same each time.
+// the index. So the last of several writes to one place wins, and sums are the same each time.
 #include <algorithm>
 #include <cstring>
 
@@ -12,13 +12,14 @@
 namespace taper::portable {
 namespace {
 
-/// Reads elements of x, to y. Where a line of x stays near and most of it is read, it is fetched
-/// from one end to the other first: the processor cannot foresee the order of the indices.
+/// Copies elements of x to y. The processor cannot predict the order of the indices. So if a line
+/// of x fits into the first-level cache and most of it is read, the line is prefetched from one end
+/// to the other.
 template <class E>
 struct Pick : WalkBody {
   E* y;
   const E* x;
-  index_t fetched;  ///< elements of a line
+  index_t fetched;  ///< elements of a line that are prefetched
   Pick(E* y, const E* x, index_t fetched) : y(y), x(x), fetched(fetched) {}
   void line(index_t from) const {
     constexpr index_t cache_line = 64 / static_cast<index_t>(sizeof(E));
@@ -40,7 +41,7 @@ template <class E>
 Error gather(Context& context, const Along& a, View<const E> self, int64_t,
              View<const int64_t> index, bool, View<E> out) {
   if (index.numel() == 0) return Error::ok;
-  constexpr index_t near_bytes = 16 * 1024;  // stay in the first-level cache
+  constexpr index_t near_bytes = 16 * 1024;  // fits into the first-level cache
   const bool reads_most = a.step.target == 1 && 4 * a.length >= a.extent &&
                           a.extent * static_cast<index_t>(sizeof(E)) <= near_bytes;
   const Pick<E> pick(out.data(), self.data(), reads_most ? a.extent : 0);
@@ -83,7 +84,7 @@ Error scatter_add(Context& context, const AlongInPlace& a, View<const T> self, i
                      Each([=](index_t to, index_t from) { y[to] = wrapping_add(y[to], x[from]); }));
 }
 
-/// A Scalar as an element of the tensor's dtype.
+/// A Scalar as an element of `dtype`.
 template <class E>
 E element_for(Scalar value, DType dtype) {
   const Element element = element_of(value, dtype);

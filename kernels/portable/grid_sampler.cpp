@@ -1,5 +1,6 @@
-// Sampling an image or a volume at positions that a grid gives, and the gradients. Coordinates
-// separate: along each, a position is a sum of 1 (nearest), 2 (linear) or 4 (cubic) taps.
+// Samples an image or a volume at positions that a grid gives, and the gradients. Each coordinate
+// is handled on its own: along its dimension, a position is a sum of 1 (nearest), 2 (linear) or 4
+// (cubic) taps.
 #include <cmath>
 
 #include "taper/kernels/kernel.h"
@@ -13,7 +14,7 @@ namespace {
 enum Interpolation : int64_t { linear = 0, nearest = 1, cubic = 2 };
 enum Padding : int64_t { zeros = 0, border = 1, reflection = 2 };
 
-/// Always three dimensions: missing ones come first and have extent 1.
+/// Always three spatial dimensions: missing ones come first and have extent 1.
 struct Plan {
   index_t batch, channels, in[3], positions;
   int n;
@@ -30,12 +31,12 @@ Plan plan_of(const Shape& input, const Shape& grid, int n, int64_t interpolation
   return p;
 }
 
-/// The position of a coordinate in [0, size) after padding; `slope` is multiplied by its
-/// derivative.
+/// Where a coordinate lies in the image after padding. Multiplies `slope` by the derivative of this
+/// step.
 template <class T>
 T padded(const Plan& p, T x, index_t size, T& slope) {
   if (p.padding == Padding::reflection) {
-    // between the centres of the outermost elements, or between their outer edges
+    // padding ends at the centres of the outermost elements, or at their outer edges
     const T low = p.align_corners ? T(0) : T(-0.5),
             span = static_cast<T>(p.align_corners ? size - 1 : size);
     if (span == 0) {
@@ -57,7 +58,8 @@ T padded(const Plan& p, T x, index_t size, T& slope) {
   return x;
 }
 
-/// The elements along one dimension that a coordinate reads; -1: outside, where there are zeros.
+/// The elements along one dimension that a coordinate reads. -1 stands for an element outside,
+/// which is 0.
 template <class T>
 struct Taps {
   int count = 1;
@@ -72,10 +74,10 @@ Taps<T> taps_at(const Plan& p, T coordinate, index_t size) {
   T x = coordinate * half + middle, slope = half;
   if (p.interpolation != Interpolation::cubic) x = padded(p, x, size, slope);
   constexpr T limit = T(1 << 30);
-  if (!(x > -limit && x < limit)) x = -100, slope = 0;  // also NaN: far outside
+  if (!(x > -limit && x < limit)) x = -100, slope = 0;  // also for NaN: a place far outside
   const bool is_nearest = p.interpolation == Interpolation::nearest;
   index_t from = is_nearest ? std::lrint(x) : static_cast<index_t>(x);
-  if (!is_nearest && static_cast<T>(from) > x) --from;  // rounded down
+  if (!is_nearest && static_cast<T>(from) > x) --from;  // rounds down
   const T rest = x - static_cast<T>(from);
   Taps<T> taps;
   if (p.interpolation == Interpolation::linear) {
@@ -105,14 +107,14 @@ struct Sample {
   index_t at[16];
   T weight[16];
 
-  /// The sum over `taps` elements of a plane.
+  /// The weighted sum of `taps` elements of a plane.
   template <int taps>
   T sum(const T* x) const {
     T sum = 0;
     for (int k = 0; k < taps; ++k) sum += weight[k] * x[at[k]];
     return sum;
   }
-  /// Their number is known but at the edges.
+  /// The number of taps is a compile-time constant, except at the edges.
   T of(const T* x) const {
     switch (count) {
       case 1:
@@ -130,8 +132,8 @@ struct Sample {
     }
   }
 
-  /// `coordinates`: n of them, that of the last dimension first. `slope`, if asked for: derivatives
-  /// of each weight with respect to them.
+  /// `coordinates`: one for each dimension, the last dimension first. `slope`, if not nullptr, gets
+  /// the derivatives of each weight with respect to the coordinates.
   void read(const Plan& p, const T* coordinates, T (*slope)[3] = nullptr) {
     count = 0;
     Taps<T> taps[3];
@@ -153,7 +155,7 @@ struct Sample {
   }
 };
 
-/// Positions that are looked at side by side, so that a plane is read and written in runs.
+/// Positions that are computed together, so that a plane is read and written in runs.
 constexpr index_t block = 16;
 
 template <int n, class T>
@@ -190,7 +192,7 @@ Error prepare_backward(Context&, Plan& p, View<const T>, View<const T> input, Vi
   p = plan_of(input.shape(), grid.shape(), n, interpolation, padding, align_corners);
   return Error::ok;
 }
-/// Gradients of an element that several positions read add up in their order.
+/// Several positions may read one element. Their gradients are added in the order of the positions.
 template <class T>
 Error run_backward(Context& context, const Plan& p, View<const T> grad_output, View<const T> input,
                    View<const T> grid, int64_t, int64_t, bool, Span<const int64_t>,

@@ -1,8 +1,9 @@
-// Group normalisation of (N, C, HxW), and its gradient: statistics over the channels of each group.
+// Group normalisation of (N, C, HxW), and its gradient. Each group of channels has its own
+// statistics.
 //
 //   y = xhat weight + bias,  xhat = (x - mean) rstd,  rstd = 1 / sqrt(var + eps)
-//   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight;  dweight = sum(dy xhat),  dbias =
-//   sum(dy)
+//   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight
+//   dweight = sum(dy xhat),  dbias = sum(dy)
 //
 // (Y. Wu, K. He, "Group Normalization", ECCV 2018.)
 #include "taper/kernels/portable/group_norm.h"

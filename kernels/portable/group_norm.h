@@ -1,4 +1,4 @@
-// Group normalisation, over `Loops` (elements.h). Formulas in group_norm.cpp.
+// Group normalisation, over `Loops` (elements.h). group_norm.cpp has the formulas.
 #pragma once
 #include <cmath>
 
@@ -60,7 +60,8 @@ Error forward(Context& context, View<const T> input, Maybe<View<const T>> weight
   return Error::ok;
 }
 
-/// The gradient of one group of one image. `sums`: of dy and of dy xhat, for each channel.
+/// The gradient of one group of one image. `sums` holds the sums of dy and of dy xhat for each
+/// channel.
 template <class T>
 struct GroupGradient {
   index_t channels, plane;
@@ -96,9 +97,9 @@ void group_gradient(const GroupGradient<T>& g) {
   }
 }
 
-/// Scratch: the sums of each channel of each image.
+/// The scratch holds the sums of each channel of each image.
 struct Groups {
-  index_t images, groups, channels, plane;  ///< channels of a group
+  index_t images, groups, channels, plane;  ///< `channels`: those of one group
 };
 
 template <class T>

@@ -1,4 +1,5 @@
-// Grouped matrix products: the experts of a mixture, each with the rows that chose it.
+// Grouped matrix products, as in a mixture of experts: each expert multiplies the rows that chose
+// it.
 #include "taper/kernels/portable/grouped_mm.h"
 
 #include "taper/kernels/kernel.h"

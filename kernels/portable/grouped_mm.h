@@ -1,4 +1,4 @@
-// How a grouped matrix product (kernels/shapes/matmul.h) falls apart into plain ones.
+// Splits a grouped matrix product (kernels/shapes/matmul.h) into plain ones.
 #pragma once
 #include "taper/kernels/kernel.h"
 
@@ -22,7 +22,7 @@ inline int64_t group_end(const AnyView<const GroupEnd>& offs, index_t group) {
                                     : static_cast<const int64_t*>(data)[at];
 }
 
-/// The groups must follow each other in [0, extent): they are addresses.
+/// The ends of the groups must ascend within [0, extent], because they are used as addresses.
 inline Error check_group_ends(Context& context, const AnyView<const GroupEnd>& offs,
                               index_t extent) {
   int64_t begin = 0;
@@ -37,8 +37,8 @@ inline Error check_group_ends(Context& context, const AnyView<const GroupEnd>& o
   return Error::ok;
 }
 
-/// Calls `body(product)` for each group, and once, with an empty sum, for what lies behind the last
-/// one. Nothing is computed where offs is wrong.
+/// Calls `body(product)` for each group. What lies behind the last group gets one more call, with
+/// an empty sum. If offs is wrong, nothing is computed.
 template <class E, class Body>
 Error for_each_group(Context& context, const AnyView<const E>& self, const AnyView<const E>& mat2,
                      const GroupEnds& offs, const View<E>& out, const Body& body) {

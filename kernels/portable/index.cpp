@@ -1,6 +1,6 @@
-// Advanced indexing: self[indices] and writes to it. Index tensors broadcast to one space; where
-// the dimensions they replace are neighbours, the space takes their place in the result, else it
-// comes first. Negative indices count from the end.
+// Advanced indexing: self[indices], and writes to it. The index tensors broadcast to one space. If
+// the dimensions that they replace are neighbours, the space takes their place in the result;
+// otherwise it comes first. Negative indices count from the end.
 #include <cstring>
 
 #include "taper/kernels/portable/index_walk.h"
@@ -11,8 +11,8 @@
 namespace taper::portable {
 namespace {
 
-/// How self[indices] is walked, chunk by chunk. `tail` elements that lie together in self make a
-/// chunk.
+/// How the elements of self[indices] are visited, chunk by chunk. A chunk is `tail` elements that
+/// lie together in self.
 struct Selection {
   /// One index tensor.
   struct Index {
@@ -20,17 +20,18 @@ struct Selection {
     index_t extent, stride;     ///< of the dimension of self that it replaces
     index_t strides[max_rank];  ///< of its own elements along the walked dimensions; 0: broadcast
   };
-  int32_t rank, count;  ///< walked dimensions; index tensors
+  int32_t rank, count;  ///< number of walked dimensions; number of index tensors
   index_t chunks, tail;
-  int32_t joined;               ///< dimensions of self in the tail
-  index_t first, first_beside;  ///< where the walk begins in self, and in what lies beside it
+  int32_t joined;               ///< how many dimensions of self form the tail
+  index_t first, first_beside;  ///< where the walk begins in self, and in the tensor beside it
   index_t sizes[max_rank];
-  index_t strides[max_rank];  ///< of self along the walked dimensions; 0 along the indices' space
-  index_t beside[max_rank];   ///< of what is written from self, or to it
+  index_t
+      strides[max_rank];  ///< of self along the walked dimensions; 0 along the space of the indices
+  index_t beside[max_rank];  ///< of the tensor that is written from self, or to it
   Index index[max_rank];
 };
 
-/// Dimensions of self behind the last indexed one, at most `most_joined`, are moved together.
+/// At most `most_joined` dimensions of self behind the last indexed one form the tail.
 Selection select(const Shape& self, MaybeViewList<const int64_t> indices, int most_joined) {
   Selection s;
   s.count = 0, s.rank = 0, s.joined = 0, s.first = 0, s.first_beside = 0;
@@ -88,25 +89,26 @@ Error check(Context& context, const Selection& s, MaybeViewList<const int64_t> i
   return Error::ok;
 }
 
-/// An index, where it stands on a line of the walk: the place it names is so far into self.
+/// How far into self the place lies that index `i` names.
 inline index_t place(int64_t i, index_t extent, index_t stride) {
   return static_cast<index_t>(i < 0 ? i + extent : i) * stride;
 }
 
-/// Some chunks along the last dimension.
+/// Some chunks along the last walked dimension.
 struct Chunks {
   static constexpr index_t most_listed = 64;
   index_t count;
-  index_t self, step_self;      ///< where the first lies; to the next, but for what an index says
-  index_t beside, step_beside;  ///< the same in what lies beside self
-  const int64_t* index;         ///< the only one that changes along the dimension
+  index_t self,
+      step_self;  ///< place of the first chunk; distance to the next, without the index's part
+  index_t beside, step_beside;  ///< the same in the tensor beside self
+  const int64_t* index;         ///< the only index that changes along the dimension
   index_t step_index, extent, stride;
-  const index_t* listed;  ///< where several change: the places in self
+  const index_t* listed;  ///< if several indices change: the places in self; else nullptr
 
-  /// Calls body(offset in self, offset beside it) for each.
+  /// Calls body(offset in self, offset beside self) for each chunk.
   template <class Body>
   void for_each(const Body& body) const {
-    const Chunks c = *this;  // in registers, whatever the body writes
+    const Chunks c = *this;  // a copy, so that it stays in registers whatever the body writes
     if (c.listed != nullptr)
       for (index_t k = 0, to = c.beside; k < c.count; ++k, to += c.step_beside)
         body(c.listed[k], to);
@@ -117,7 +119,7 @@ struct Chunks {
   }
 };
 
-/// Hands chunks [begin, end) to `take`, in order: the walk is compiled once for all bodies.
+/// Passes chunks [begin, end) to `take`, in order. The walk is compiled only once for all bodies.
 void walk_chunks(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
                  index_t end, void (*take)(const void* body, const Chunks&), const void* body) {
   if (begin >= end) return;
@@ -127,7 +129,7 @@ void walk_chunks(const Selection& s, MaybeViewList<const int64_t> indices, index
     at[d] = rest % s.sizes[d], rest /= s.sizes[d];
   const int last = s.rank - 1;
   for (index_t chunk = begin; chunk < end;) {
-    // along the last dimension; what it leaves alone is found once
+    // along the last dimension; what does not change along it is computed once
     index_t offset = s.first, beside = s.first_beside;
     for (int d = 0; d < last; ++d) offset += at[d] * s.strides[d], beside += at[d] * s.beside[d];
     const int64_t* moving[max_rank];
@@ -185,7 +187,7 @@ void walk_chunks(const Selection& s, MaybeViewList<const int64_t> indices, index
     }
   }
 }
-/// Calls body(chunks) for chunks [begin, end), some at a time.
+/// Calls body(chunks) for chunks [begin, end), a few at a time.
 template <class Body>
 void for_each_chunks(const Selection& s, MaybeViewList<const int64_t> indices, index_t begin,
                      index_t end, const Body& body) {
@@ -223,13 +225,14 @@ Error index(Context& context, const Selection& s, View<const E> self,
   return Error::ok;
 }
 
-/// What index_put walks, beside values. Work is shared out along one dimension, of which the
-/// indices say nothing: what is written at one place of it is never written at another.
+/// The walk of index_put. Tasks share out one dimension that no index replaces. So two tasks never
+/// write to the same element.
 struct Writes : Selection {
   static constexpr uint32_t overwrites = 1;
-  index_t tail_beside;  ///< from one element of a tail to the next in values
-  int32_t shared;       ///< the dimension walked, or -1: the tail
-  index_t units, unit;  ///< its extent, in units of so many elements
+  index_t tail_beside;  ///< distance in values between two elements of a tail
+  int32_t shared;       ///< the dimension that tasks share out, or -1: the tail
+  index_t units,
+      unit;  ///< its extent is `units` times `unit` elements (the last unit may be shorter)
 
   Writes part(index_t begin, index_t end) const {
     Writes w = *this;
@@ -247,10 +250,11 @@ Error prepare_put(Context& context, Writes& w, View<const T> self,
                   MaybeViewList<const int64_t> indices, AnyView<const T> values, bool accumulate,
                   View<T>) {
   static_cast<Selection&>(w) = select(self.shape(), indices, 1);
-  const bool has_tail = w.joined > 0 && values.rank() > 0;  // a tail is values' last dimension
+  const bool has_tail =
+      w.joined > 0 && values.rank() > 0;  // the last dimension of values is a tail
   const int walked = values.rank() - has_tail;
   w.tail_beside = has_tail && values.size(-1) != 1 ? values.stride(-1) : 0;
-  constexpr index_t unit = 16;  // of a tail: mostly a line of the cache
+  constexpr index_t unit = 16;  // elements of a tail; mostly a cache line
   w.shared = -1, w.units = pieces(w.tail, unit), w.unit = unit;
   for (int d = 0; d < w.rank; ++d) {
     const int own = d - (w.rank - walked);
@@ -262,8 +266,8 @@ Error prepare_put(Context& context, Writes& w, View<const T> self,
   return Error::ok;
 }
 
-/// Calls the body for each element written, in the row-major order of the indices: the last of
-/// several to one place wins, sums are ordered.
+/// Calls the body for each element written, in the row-major order of the indices. So the last of
+/// several writes to one place wins, and sums have one order.
 template <class Body>
 void write_part(const Writes& w, MaybeViewList<const int64_t> indices, const Body& body) {
   for_each_chunks(w, indices, 0, w.chunks, [=, n = w.tail, step = w.tail_beside](const Chunks& c) {
@@ -277,7 +281,7 @@ void write_part(const Writes& w, MaybeViewList<const int64_t> indices, const Bod
       });
   });
 }
-/// As many parts as threads, as each part reads all indices again.
+/// At most as many parts as threads, because each part reads all indices again.
 template <class Body>
 void write(const Threads* threads, const Writes& w, MaybeViewList<const int64_t> indices,
            const Body& body) {
@@ -293,7 +297,7 @@ void write(const Threads* threads, const Writes& w, MaybeViewList<const int64_t>
   });
 }
 
-/// out += values at the indices. Halves are summed in float, in scratch, and rounded once.
+/// out += values at the indices. f16 and bf16 are summed in float, in scratch, and rounded once.
 template <class T>
 void accumulate_at(Context& context, const Writes& w, MaybeViewList<const int64_t> indices,
                    const T* values, T* out) {

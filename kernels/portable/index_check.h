@@ -1,4 +1,4 @@
-// Whether indices lie where they may: the one check of every kernel that takes data for addresses.
+// The bounds check of indices, for every kernel that uses data as addresses.
 #pragma once
 #include <atomic>
 
@@ -7,11 +7,11 @@
 
 namespace taper::portable {
 
-/// Whether all of some indices lie in [lowest, end), lowest <= 0 <= end.
+/// Whether all indices lie in [lowest, end), where lowest <= 0 <= end.
 template <class I>
 bool are_inside(const I* at, index_t count, index_t end, index_t lowest = 0) {
-  // Outside, one of the two distances is negative, though they may wrap around. Their signs are
-  // collected without a branch, so that the loop vectorises.
+  // For an index outside, one of the two differences is negative, even if they wrap around. Their
+  // signs are collected without a branch, so that the loop vectorises.
   const auto low = static_cast<uint64_t>(lowest), last = static_cast<uint64_t>(end) - 1;
   uint64_t signs = 0;
   for (index_t i = 0; i < count; ++i) {
@@ -21,8 +21,8 @@ bool are_inside(const I* at, index_t count, index_t end, index_t lowest = 0) {
   return signs >> 63 == 0;
 }
 
-/// Every index must lie in [lowest, end), or be `allowed`. Errors: `text` with the first that does
-/// not, and the range.
+/// Every index must lie in [lowest, end), or equal `allowed`. Otherwise fails with `text`, the
+/// first wrong index and the range.
 template <class I>
 Error check_indices(Context& context, View<const I> index, index_t end, index_t lowest = 0,
                     const char* text = TAPER_TEXT("index {} is outside [{}, {})"),

@@ -24,15 +24,16 @@ bool are_inside(Indices index, index_t first, index_t count, index_t extent) {
   return index.wide ? portable::are_inside(static_cast<const int64_t*>(at), count, extent)
                     : portable::are_inside(static_cast<const int32_t*>(at), count, extent);
 }
-// Places [first, end) along the dimension and columns [left, right) of a group. False if an index
-// is outside: then its row is left out, and what follows.
+// Walks places [first, end) along the dimension and columns [left, right) of a group. Returns false
+// if an index is outside; then the indices checked with it and all that follow are left out.
 bool walk_part(const Along& a, index_t group, index_t first, index_t end, index_t left,
                index_t right, Indices index, const WalkCalls& calls) {
   const Offsets begin = a.begin(group);
   const index_t place = a.step.target;
   if (a.columns == 1) {
     calls.line(calls.body, begin.target);
-    constexpr index_t near = 1024;  // indices that stay in the first-level cache once checked
+    constexpr index_t near =
+        1024;  // so many indices stay in the first-level cache after their check
     for (index_t k = first; k < end; k += near) {
       const index_t n = end - k < near ? end - k : near;
       if (a.checks && !are_inside(index, begin.index + k, n, a.extent)) return false;

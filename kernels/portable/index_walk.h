@@ -1,5 +1,5 @@
-// Walking indices along one dimension of a tensor beside a tensor that has an element for each:
-// what gather, scatter and their kin share with the operators on slices.
+// Walks indices along one dimension of a tensor, beside a second tensor with an element for each
+// index. gather, scatter and the operators on slices share this.
 #pragma once
 #include <cstring>
 
@@ -12,23 +12,24 @@ inline int normalized(int64_t dim, int rank) {
   return static_cast<int>(dim < 0 ? dim + (rank > 0 ? rank : 1) : dim);
 }
 
-/// A place in, or a step through, the tensor that is indexed, the one beside the indices, and the
-/// indices.
+/// Three offsets, or three strides: of the tensor that is indexed (target), of the tensor beside
+/// the indices (source), and of the indices.
 struct Offsets {
   index_t target, source, index;
 };
 
-/// How they are walked. Dimensions but the indexed one are joined where all three tensors allow it:
-/// they make groups; the last one behind the indexed dimension makes columns.
+/// The plan of a walk. Dimensions other than the indexed one are joined if all three tensors allow
+/// it. The last of them, if it lies behind the indexed dimension, becomes `columns`; the others
+/// become `groups`.
 struct Along {
-  index_t extent;   ///< of the target: what the indices may name
+  index_t extent;   ///< of the target along the dimension: the range of the indices
   index_t length;   ///< indices along the dimension
-  Offsets step;     ///< along it; of the target, from one place that an index names to the next
+  Offsets step;     ///< strides along the dimension; `target`: between two places that indices name
   index_t columns;  ///< 1 if nothing lies behind the dimension
-  Offsets column;   ///< from one to the next; `index` is 0 if columns share their indices
+  Offsets column;   ///< strides between columns; `index` is 0 if columns share their indices
   index_t groups;
   int32_t rank;  ///< dimensions of the groups
-  bool checks;   ///< walks check indices as they read them; else it has been done
+  bool checks;   ///< the walk checks indices as it reads them; false: they are checked already
   index_t sizes[max_rank];
   Offsets steps[max_rank];
 
@@ -52,7 +53,7 @@ Along plan_along(int rank, int dim, const index_t* sizes, index_t extent, const 
   Along a;
   a.extent = extent, a.length = 1, a.step = {1, 1, 1}, a.rank = 0;
   a.columns = 1, a.column = {1, 1, 1}, a.groups = 1, a.checks = true;
-  bool behind = false;  // the last dimension of the groups lies behind `dim`
+  bool behind = false;  // whether the last dimension of the groups lies behind `dim`
   for (int i = 0; i < rank; ++i) {
     if (i == dim) a.length = sizes[i], a.step = step_of(i);
     if (i == dim || sizes[i] == 1) continue;
@@ -73,17 +74,17 @@ Along plan_along(int rank, int dim, const index_t* sizes, index_t extent, const 
   return a;
 }
 
-/// A scalar counts as one dimension.
+/// A scalar counts as a tensor with one dimension.
 inline index_t extent_along(const Shape& s, int dim) { return s.rank == 0 ? 1 : s.sizes[dim]; }
 inline index_t stride_along(const Shape& s, int dim) { return s.rank == 0 ? 1 : s.strides[dim]; }
 
 }  // namespace internal
 
-/// `index` has target's rank; `source` is at least as large.
+/// `index` has target's rank. `source` is at least as large as `index`.
 inline Along along(const Shape& target, int64_t dim, const Shape& index, const Shape& source) {
   const index_t one = 1;
   const int d = normalized(dim, target.rank);
-  if (index.numel() == 0) return {};  // and of any rank
+  if (index.numel() == 0) return {};  // it may have any rank then
   return internal::plan_along(
       index.rank > 0 ? index.rank : 1, d, index.rank > 0 ? index.sizes : &one,
       internal::extent_along(target, d), [&](int i) {
@@ -91,8 +92,8 @@ inline Along along(const Shape& target, int64_t dim, const Shape& index, const S
                        internal::stride_along(index, i)};
       });
 }
-/// `source` has a slice of the target for each of a vector of indices, which are few: they are
-/// checked before the walk.
+/// For each index of a vector, `source` has a slice of the target. These indices are few, so they
+/// are checked before the walk.
 inline Along along_slices(const Shape& target, int64_t dim, const Shape& source) {
   const index_t one = 1;
   const int d = normalized(dim, target.rank);
@@ -106,12 +107,13 @@ inline Along along_slices(const Shape& target, int64_t dim, const Shape& source)
   return a;
 }
 
-/// A body of the walks below computes an element, `slice` several in a row; `line` is told where a
-/// line of the target begins, of which elements will be asked for in no order.
+/// The base of bodies for the walks below. A body computes one element, or several in a row with
+/// `slice`. `line` gets the place where a line of the target begins, before elements of the line
+/// are visited in any order.
 struct WalkBody {
   void line(index_t) const {}
 };
-/// Moves elements: from `from` beside the indices to `to`.
+/// Copies an element: from[source], beside the indices, to to[target].
 template <class E>
 struct Move : WalkBody {
   Move(E* to, const E* from) : to(to), from(from) {}
@@ -133,7 +135,7 @@ struct Each : WalkBody {
   }
 };
 
-/// Dense indices, of 64 or 32 bits.
+/// Dense indices of 64 or 32 bits.
 struct Indices {
   const void* data;
   bool wide;
@@ -141,15 +143,16 @@ struct Indices {
   Indices(const int32_t* data) : data(data), wide(false) {}
 };
 
-/// How a walk calls a body: the walk itself is compiled once for all.
+/// The functions of a body, so that the walk is compiled only once for all bodies.
 struct WalkCalls {
   const void* body;
-  /// For n elements, each with its own of n indices: the k-th at `at` + k `next`, and in the target
+  /// Visits n elements with n indices. Element k lies at `at` + k * `next`, and in the target
   /// index[k] * `place` further.
   void (*pick)(const void* body, index_t n, const void* indices, index_t place, const Offsets& at,
                const Offsets& next);
-  /// For n slices of `length` elements, each with one of n indices, `next` apart in itself: the
-  /// k-th at `at` + k `next_slice` of the source, and at index[k] * `place` in the target.
+  /// Visits n slices of `length` elements with n indices. Slice k begins at `at`, plus k *
+  /// `next_slice` in the source and index[k] * `place` in the target. Elements of a slice are
+  /// `next` apart.
   void (*slices)(const void* body, index_t n, const void* indices, index_t place, const Offsets& at,
                  index_t next_slice, index_t length, const Offsets& next);
   void (*line)(const void* body, index_t target);
@@ -197,14 +200,14 @@ bool walk_indices_in_any_order(const Threads* threads, const Along& a, Indices i
 
 }  // namespace internal
 
-/// Calls walk(group, left, right) in parallel for all groups and columns of work where a group
-/// moves `length` x `columns` elements. Columns are shared out only if groups are few, and in as
-/// many parts as there are threads, as each part reads all indices again: for work of which no part
-/// touches what another writes, so that results do not depend on the cut.
+/// Calls walk(group, left, right) in parallel for all groups and columns. A group moves `length` x
+/// `columns` elements. Columns are shared out only if there are few groups, and into at most as
+/// many parts as threads, because each part reads all indices again. No part may touch what another
+/// writes, so results do not depend on the cut.
 template <class Walk>
 void parallel_columns(const Threads* threads, index_t groups, index_t length, index_t columns,
                       const Walk& walk) {
-  constexpr index_t unit = 16;  // columns: mostly a line of the cache
+  constexpr index_t unit = 16;  // in columns; mostly a cache line
   const index_t width = length * columns, units = pieces(columns, unit);
   index_t parts = threads == nullptr || groups >= unit ? 1 : threads->count;
   if (parts > units) parts = units;
@@ -218,9 +221,10 @@ void parallel_columns(const Threads* threads, index_t groups, index_t length, in
   });
 }
 
-/// Calls body(offset in the target, offset in the source) for each index, and body.slice for
-/// columns that share theirs; those that meet in an element of the target one after the other, in
-/// order, others in parallel. False if an index is outside: then some are left out.
+/// Calls body(offset in the target, offset in the source) for each index, or body.slice if columns
+/// share their indices. Calls for the same element of the target come one after the other, in
+/// order; others may run in parallel. Returns false if an index is outside; then some indices are
+/// left out.
 template <class I, class Body>
 bool for_each_index(const Threads* threads, const Along& a, const I* index, const Body& body) {
   return internal::walk_indices(threads, a, index, internal::calls_of<I>(body));
@@ -232,13 +236,13 @@ bool for_each_index_in_any_order(const Threads* threads, const Along& a, const I
   return internal::walk_indices_in_any_order(threads, a, index, internal::calls_of<I>(body));
 }
 
-/// The plan of a kernel whose result 0 may lie on self, so that a write into a long tensor costs
-/// what it writes.
+/// The plan of a kernel whose result 0 may lie on self. Then a write into a long tensor takes only
+/// as long as the elements that it writes.
 struct AlongInPlace : Along {
   static constexpr uint32_t overwrites = 1;
 };
 
-/// out = self, of the same size and dtype.
+/// out = self. Both have the same size and dtype.
 void copy_unless_in_place(const Threads* threads, const TensorRef& self, const TensorRef& out);
 
 template <class E>
@@ -246,8 +250,8 @@ void copy_unless_in_place(const Threads* threads, View<const E> self, View<E> ou
   copy_unless_in_place(threads, *self.ref, *out.ref);
 }
 
-/// `out` becomes self, and body, which changes it, is called for each index. In place, an index
-/// outside leaves self as it was.
+/// Copies self to `out` and calls body, which changes `out`, for each index. In place, an index
+/// outside leaves self unchanged.
 template <class E, class I, class Body>
 Error write_along(Context& context, Along a, View<const E> self, View<const I> index, View<E> out,
                   const Body& body) {

@@ -9,7 +9,7 @@ namespace {
 template <class A>
 Error int_mm(Context& context, AnyView<const A> self, AnyView<const int8_t> mat2,
              View<int32_t> out) {
-  // modulo 2^32, in which overflow is defined
+  // unsigned, so that overflow is defined: modulo 2^32
   uint32_t* const sums = reinterpret_cast<uint32_t*>(out.data());
   multiply(context, Product<uint32_t, A, int8_t>{out.size(0),
                                                  out.size(1),

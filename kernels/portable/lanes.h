@@ -1,6 +1,6 @@
 // Sums in a fixed order that vectorises: eight interleaved partial sums, joined by a fixed tree.
-// The order depends on the count alone, so results do not depend on threads, alignment or strides;
-// and eight chains round less than one.
+// The order depends only on the count, so results do not depend on threads, alignment or strides.
+// Eight chains also round less than one.
 #pragma once
 #include "taper/kernels/portable/elements.h"
 #include "taper/runtime/core/span.h"
@@ -21,8 +21,8 @@ T join_lanes(const T (&lane)[lanes]) {
   }
 }
 
-/// body(0) … body(n - 1), in independent iterations, sixteen at a time: a length that the compiler
-/// knows is one it vectorises.
+/// Calls body(0) … body(n - 1), which must be independent. The loop takes sixteen at a time,
+/// because compilers vectorise a loop whose count is a constant.
 template <class Body>
 inline void for_each_element(index_t n, const Body& body) {
   constexpr int chunk = 16, rest = 4;
@@ -49,8 +49,7 @@ T sum_of(index_t n, const Term& term) {
   return join_lanes(lane);
 }
 
-/// Two sums over the same elements at once: `add(i, first, second)` adds what element i gives to
-/// each.
+/// Two sums over the same elements. `add(i, first, second)` adds element i's part to each.
 template <class T, class Add>
 void two_sums_of(index_t n, T& first, T& second, const Add& add) {
   T a[lane_count] = {}, b[lane_count] = {};
@@ -61,7 +60,7 @@ void two_sums_of(index_t n, T& first, T& second, const Add& add) {
   first = join_lanes(a), second = join_lanes(b);
 }
 
-/// How many pieces of at most `piece` cover n.
+/// How many pieces of at most `piece` elements cover n.
 constexpr index_t pieces(index_t n, index_t piece) { return (n + piece - 1) / piece; }
 
 }  // namespace taper::portable

@@ -1,8 +1,8 @@
 // Layer normalisation over the last dimensions, its gradient, and RMS normalisation.
 //
 //   y = xhat weight + bias,  xhat = (x - mean) rstd,  rstd = 1 / sqrt(var + eps)   for each row
-//   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight;  dweight = sum(dy xhat),  dbias =
-//   sum(dy)   over the rows
+//   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight
+//   dweight = sum(dy xhat),  dbias = sum(dy)   over the rows
 //
 // (J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer Normalization", 2016.)
 //

@@ -1,4 +1,4 @@
-// Layer and RMS normalisation of rows, over `Loops` (elements.h). Formulas in layer_norm.cpp.
+// Layer and RMS normalisation of rows, over `Loops` (elements.h). layer_norm.cpp has the formulas.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -21,7 +21,7 @@ inline Rows rows_of(const Shape& input, index_t inner) {
   return r;
 }
 
-/// What a range of rows is made of; weight and bias may be absent.
+/// The tensors that a range of rows is computed from. weight and bias may be absent.
 template <class T>
 struct Range {
   index_t rows, width;
@@ -109,7 +109,7 @@ Error rms_forward(Context& context, View<const T> input, Span<const int64_t> nor
   return Error::ok;
 }
 
-/// What a gradient is made of; weight and results may be absent.
+/// The tensors of a gradient. weight and results may be absent.
 template <class T>
 struct Gradient {
   Rows shape;
@@ -147,11 +147,11 @@ void input_gradient(const Gradient<T>& g, index_t first, index_t end) {
   }
 }
 
-/// Columns of a task that sums over the rows.
+/// Columns of one task that sums over the rows.
 inline constexpr index_t gradient_columns = 64;
 
-/// The gradients of weight and bias in the columns [first, first + count): four rows at a time, and
-/// 64 before they are added to the others, so that long sums round little.
+/// The gradients of weight and bias in columns [first, first + count). Takes four rows at a time.
+/// Sums of 64 rows are then added to the others, so that long sums round little.
 template <class T>
 void parameter_gradients(const Gradient<T>& g, index_t first, index_t count) {
   constexpr index_t columns = gradient_columns, step = 4, block = 64;

@@ -1,5 +1,6 @@
-// Lines of a dense tensor as entries to bring in order (ordering.h): what sort, topk, median and
-// kthvalue share. Short lines go to threads as wholes, long ones one after the other, each to all.
+// Lines of a dense tensor as entries to put in order (ordering.h). sort, topk, median and kthvalue
+// share this. Each short line is one thread's work. Long lines are taken one after the other, each
+// by all threads.
 #pragma once
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lines.h"
@@ -7,40 +8,40 @@
 
 namespace taper::portable {
 
-/// How lines are taken: `width` neighbours at a time, as they share cache lines where they are not
-/// dense themselves.
+/// How lines are taken: `width` neighbours at a time, because neighbouring lines that are not dense
+/// share cache lines.
 struct LinePlan {
   Lines lines;
   index_t width;
-  index_t slots;  ///< strips at a time, each with scratch of its own
+  index_t slots;  ///< strips that are computed at a time; each has scratch of its own
   size_t slot_bytes;
   bool long_lines;
 };
 
 inline constexpr index_t widest_entry_strip = 16;
 
-/// Neighbouring lines as entries of type E, and room to bring them in order.
+/// Neighbouring lines as entries of type E, and memory to put them in order.
 template <class E>
 struct EntryStrip {
   const Threads* threads;
   index_t width, extent;
   E* lines[widest_entry_strip];
-  E* spare;  ///< room for one line more
+  E* spare;  ///< room for one more line
   index_t* places;
 };
 
 namespace internal {
 
-/// Lines as long as this are worth all threads.
+/// A line of this length is worth all threads.
 inline constexpr index_t long_line = 65536;
-/// Entries of a strip of more than one line.
+/// The largest number of entries in a strip of more than one line.
 inline constexpr index_t strip_entries = 16384;
-/// Entries between a strip's lines: a power of two from one to the next would have all of them
-/// compete for the same few places of a cache.
+/// A gap, in entries, between the lines of a strip. At a distance that is a power of two, all lines
+/// would compete for the same few places of a cache.
 inline constexpr index_t line_gap = 8;
 
-/// What a slot takes, at least: a strip's entries counted so that they grow with its lines'
-/// extent, as scratch must not shrink.
+/// At least the scratch of a slot. The number never shrinks when a line's extent grows, as scratch
+/// requires.
 inline size_t slot_bytes(index_t extent, index_t widest, size_t entry_bytes) {
   const index_t most = extent > strip_entries            ? extent
                        : extent * widest > strip_entries ? strip_entries
@@ -74,7 +75,7 @@ Error prepare_lines(Context& context, LinePlan& plan, const Lines& lines) {
   if (static_cast<uint64_t>(n) > most_entries<T>)
     return context.fail(Error::not_supported, TAPER_TEXT("a line of {} elements is too long"), n);
   const index_t threads = context.threads != nullptr ? context.threads->count : 1,
-                // where strips are all there is to share out, a part for each thread
+                // if strips are the only thing to share out, each thread gets a part
       side = lines.inner == 0 ? 1 : pieces(lines.inner, lines.outer < threads ? threads : 1),
                 widest = side < widest_entry_strip ? side : widest_entry_strip;
   plan.lines = lines;
@@ -89,8 +90,8 @@ Error prepare_lines(Context& context, LinePlan& plan, const Lines& lines) {
   return Error::ok;
 }
 
-/// Calls body(strip, x, first): the strip's entries are loaded, in the order of the elements or
-/// (down) of their opposites; its first line begins at x and is number `first` of all.
+/// Calls body(strip, x, first) for every strip. Its entries are loaded; if `down`, larger elements
+/// come first in their order. The strip's first line begins at x and is line number `first` of all.
 template <class T, class Body>
 void for_each_strip(const Context& context, const LinePlan& plan, const T* self, bool down,
                     const Body& body) {

@@ -1,4 +1,4 @@
-// A tensor seen along one dimension.
+// A tensor as lines along one dimension.
 #pragma once
 #include "taper/kernels/portable/lanes.h"
 #include "taper/runtime/core/tensor_ref.h"
@@ -6,7 +6,7 @@
 
 namespace taper::portable {
 
-/// A dense tensor as (outer, extent, inner): `extent` elements, `inner` apart, make a line. A
+/// A dense tensor as (outer, extent, inner). A line is `extent` elements that lie `inner` apart. A
 /// scalar is one line of one element.
 struct Lines {
   index_t outer, extent, inner;
@@ -20,8 +20,8 @@ inline Lines lines_along(const Shape& shape, int64_t dim) {
   return lines;
 }
 
-/// Calls body(first, end) for ranges of `count` lines in parallel, in tasks of about 4096 elements:
-/// a line takes `width`.
+/// Calls body(first, end) for ranges of `count` lines in parallel. A line has `width` elements; a
+/// task has about 4096.
 template <class Body>
 void parallel_ranges(const Threads* threads, index_t count, index_t width, const Body& body) {
   const index_t per_task = pieces(4096, width > 0 ? width : 1);
@@ -31,7 +31,7 @@ void parallel_ranges(const Threads* threads, index_t count, index_t width, const
   });
 }
 
-/// The same with a call a line: body(0) … body(count - 1).
+/// Calls body(0) … body(count - 1), in the same tasks.
 template <class Body>
 void parallel_lines(const Threads* threads, index_t count, index_t width, const Body& body) {
   parallel_ranges(threads, count, width, [&](index_t first, index_t end) {

@@ -1,5 +1,5 @@
-// A = P L U by elimination with exchanges of rows, and the systems solved by it. L, without its
-// diagonal of ones, and U share one matrix; step k exchanged the rows k and pivots[k] - 1.
+// A = P L U by elimination with row exchanges, and the solution of systems with it. L, without its
+// diagonal of ones, and U share one matrix. Step k exchanged the rows k and pivots[k] - 1.
 #include <cmath>
 
 #include "taper/kernels/kernel.h"
@@ -9,9 +9,9 @@
 namespace taper::portable {
 namespace {
 
-/// Columns that are eliminated before the rest of the matrix follows, in one pass over it.
+/// Columns that are eliminated before the rest of the matrix is updated, in one pass over it.
 constexpr index_t panel_columns = 32;
-/// Elements of the rest that are worth a task.
+/// A task updates about this many elements of the rest.
 constexpr index_t grain = 16384;
 
 /// One matrix (m, n), dense.
@@ -41,8 +41,8 @@ struct Elimination {
     }
   }
 
-  /// The row from k on with the largest element in column k. NaN is none, but stays in row k, as
-  /// LAPACK has it.
+  /// The row from k on with the largest element in column k. A NaN is never the largest, but a NaN
+  /// in row k stays there, as in LAPACK.
   index_t pivot_row(index_t k) const {
     index_t best = k;
     T largest = std::fabs(row(k)[k]);
@@ -51,7 +51,8 @@ struct Elimination {
     return best;
   }
 
-  /// Columns [first, last). Gives the first whose pivot is zero, counted from 1, or 0.
+  /// Eliminates columns [first, last). Returns the first column whose pivot is zero, counted from
+  /// 1, or 0.
   int32_t eliminate_panel(index_t first, index_t last, int32_t* pivots) const {
     int32_t zero = 0;
     for (index_t k = first; k < last; ++k) {
@@ -59,7 +60,7 @@ struct Elimination {
       pivots[k] = static_cast<int32_t>(p + 1);
       for (index_t c = 0; p != k && c < n; ++c) exchange(row(k)[c], row(p)[c]);
       const T pivot = row(k)[k];
-      if (pivot == 0) {  // so is all that stands below it
+      if (pivot == 0) {  // then all elements below it are zero or NaN
         if (zero == 0) zero = static_cast<int32_t>(k + 1);
         continue;
       }
@@ -71,7 +72,8 @@ struct Elimination {
     return zero;
   }
 
-  /// The whole; gives the first zero on U's diagonal, counted from 1, or 0.
+  /// Factors the whole matrix. Returns the place of the first zero on U's diagonal, counted from 1,
+  /// or 0.
   int32_t factor(const Threads* threads, int32_t* pivots) const {
     const index_t steps = m < n ? m : n;
     int32_t zero = 0;
@@ -133,7 +135,7 @@ Error prepare_solve(Context&, Batches& plan, AnyView<const T> lu, AnyView<const 
   return Error::ok;
 }
 
-/// P L U X = B, or its transpose U^T L^T P^T X = B.
+/// Solves P L U X = B, or its transpose U^T L^T P^T X = B.
 template <class T>
 Error solve(Context& context, const Batches& plan, AnyView<const T> lu,
             AnyView<const int32_t> pivots, AnyView<const T> b, bool left, bool adjoint,

@@ -1,4 +1,4 @@
-// The elements of a tensor, one after the other, to the places where a mask is true.
+// Writes the elements of a tensor, one after the other, to the places where a mask is true.
 #include "taper/kernels/portable/copy.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/lanes.h"
@@ -20,8 +20,8 @@ Error prepare(Context&, Masked& plan, AnyView<const AnyElement> self, AnyView<co
 }
 
 /// Calls body(mask, first element, elements) for blocks of elements [begin, end). The mask is read
-/// as bytes: one that is neither 0 nor 1 counts as true, as the number of true places guards
-/// memory.
+/// as bytes, and every byte but 0 counts as true: memory is safe only if counting and writing
+/// agree.
 template <class Body>
 void for_each_block(const Source& mask, index_t begin, index_t end, const Body& body) {
   uint8_t buffer[block_bytes];
@@ -37,7 +37,7 @@ void write_true(const Source& mask, index_t begin, index_t end, const void* sour
   for_each_block(mask, begin, end, [&](const uint8_t* m, index_t first, index_t n) {
     E* const to = static_cast<E*>(out) + first;
     for (index_t i = 0; i < n; ++i) {
-      // chosen by bits, as a branch could not be foreseen
+      // chosen by bits, because a branch could not be predicted
       const index_t takes = m[i] != 0;
       const auto own = reinterpret_cast<uintptr_t>(to + i),
                  next = reinterpret_cast<uintptr_t>(from);
@@ -54,7 +54,7 @@ Error run(Context& context, const Masked& plan, AnyView<const AnyElement> self,
   const index_t count = out.numel();
   if (count == 0) return Error::ok;
   const Source places(*mask.ref, plan.mask, DType::boolean);
-  // in parts, of which each knows where in the source it begins once all have counted
+  // in parts; after all parts have counted, each knows where in the source it begins
   constexpr index_t most = 64, least = 8 * block_bytes;
   const index_t per_part = count > most * least ? pieces(count, most) : least,
                 parts = pieces(count, per_part);

@@ -1,12 +1,12 @@
-// exp, log, pow, sin, cos, tanh, sigmoid and erf for float, free of branches and of library calls,
-// so that loops over them vectorise and give the same bits on every machine and at every position
-// of a loop. For double, the C library.
+// exp, log, pow, sin, cos, tanh, sigmoid and erf for float, without branches and library calls. So
+// loops over them vectorise, and they give the same bits on every machine and at every position of
+// a loop. For double the C library is used.
 //
-// The polynomials are those of S. L. Moshier's Cephes Mathematical Library, single precision (expf,
-// logf, sinf, tanhf, ndtrf: https://www.netlib.org/cephes), where nothing else is said. Errors
-// against correctly rounded results, measured by tests/kernels/math_test: below 1 unit in the last
-// place for exp, log and pow (0.6), 1.5 for sin and cos, 1.4 for tanh, 2.6 for erf; sigmoid is 0
-// where exp(-x) overflows, below -88.7.
+// Unless said otherwise, the polynomials are those of S. L. Moshier's Cephes Mathematical Library,
+// single precision (expf, logf, sinf, tanhf, ndtrf: https://www.netlib.org/cephes). Errors against
+// correctly rounded results, measured by tests/kernels/math_test: below 1 unit in the last place
+// for exp, log and pow (0.6), 1.5 for sin and cos, 1.4 for tanh, 2.6 for erf. sigmoid is 0 where
+// exp(-x) overflows, below -88.7.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -36,7 +36,7 @@ inline double double_of(uint64_t u) {
   return x;
 }
 
-/// How a formula multiplies and adds: rounding twice, or once where the processor has an
+/// How a formula multiplies and adds: with two roundings, or with one if the processor has an
 /// instruction for it.
 struct Separate {
   template <class T>
@@ -49,10 +49,10 @@ struct Fused {
   static double multiply_add(double a, double b, double c) { return __builtin_fma(a, b, c); }
 };
 
-/// x = n ln2 + r with |r| <= ln2 / 2: exp(r) - 1, and n in the low bits of `shifted`.
+/// With x = n ln2 + r and |r| <= ln2 / 2: returns exp(r) - 1, and n in the low bits of `shifted`.
 template <class M>
 inline float reduced_expm1(float x, uint32_t& shifted) {
-  // adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits
+  // adding 1.5 * 2^23 rounds to an integer, which then stands in the low bits
   constexpr float magic = 12582912.0f;
   const float y = M::multiply_add(x, 1.44269504088896341f, magic), n = y - magic;
   shifted = bits_of(y);
@@ -65,17 +65,17 @@ inline float reduced_expm1(float x, uint32_t& shifted) {
   p = M::multiply_add(p, r, 5.0000001201e-1f);
   return M::multiply_add(p, r * r, r);
 }
-/// 2^n, n in [-126, 127] or -127 for 0, from the bits of n + 1.5 * 2^23.
+/// 2^n for n in [-126, 127], and 0 for n = -127. `shifted` holds the bits of n + 1.5 * 2^23.
 inline float power_of_two(uint32_t shifted) { return float_of((shifted << 23) + 0x3f800000u); }
 
 template <class M = Separate>
 inline float exp(float x) {
-  // Beyond these the result is 0 or infinity; NaN passes both comparisons.
+  // Beyond these bounds the result is 0 or infinity. NaN passes both comparisons.
   x = x > 89.0f ? 89.0f : x;
   x = x < -104.0f ? -104.0f : x;
   uint32_t k;
   const float y = reduced_expm1<M>(x, k) + 1.0f;
-  // 2^n in two steps: n reaches 128 and, for subnormal results, -150.
+  // 2^n in two steps, because n reaches 128 and, for subnormal results, -150.
   k -= 0x4b400000u;
   const uint32_t half = static_cast<uint32_t>(static_cast<int32_t>(k) >> 1);
   return y * power_of_two(half) * power_of_two(k - half);
@@ -85,7 +85,7 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-/// exp(x) for |x| <= 88, where it is a normal number: without what other arguments need.
+/// exp(x) for |x| <= 88, where the result is a normal number. Omits the steps for other arguments.
 template <class M = Separate>
 inline float exp_near(float x) {
   uint32_t n;
@@ -93,7 +93,7 @@ inline float exp_near(float x) {
   return y * power_of_two(n);
 }
 
-/// log(x) of a positive normal number whose bits are u, plus `add` times log 2.
+/// log(x) + `add` log(2), for a positive normal number x with the bits u.
 template <class M = Separate>
 inline float log_of_normal(uint32_t u, float add) {
   // x = 2^e m, m in [sqrt(1/2), sqrt(2)); 0x3f3504f3 is sqrt(1/2)
@@ -131,8 +131,8 @@ inline double log(double x) {
   return std::log(x);
 }
 
-/// log(1 + x) for x >= 0: log(u) of u = 1 + x as it was rounded, times x / (u - 1), which makes up
-/// for that. W. Kahan, "Mathematics Written in Sand" (1983).
+/// log(1 + x) for x >= 0. With u = 1 + x as rounded, it is log(u) x / (u - 1): the factor makes up
+/// for the rounding. W. Kahan, "Mathematics Written in Sand" (1983).
 template <class M = Separate>
 inline float log1p_positive(float x) {
   const float u = 1.0f + x, d = u - 1.0f;
@@ -143,7 +143,7 @@ inline double log1p_positive(double x) {
   return std::log1p(x);
 }
 
-/// 2^r for |r| <= 1/2, within 2e-9 of itself but for rounding; our own fit.
+/// 2^r for |r| <= 1/2, within a relative error of 2e-9 besides rounding. Our own fit.
 template <class M>
 inline float power_of_two_near(float r) {
   float q = 1.534581197e-4f;
@@ -158,7 +158,7 @@ inline float power_of_two_near(float r) {
 template <class M = Separate>
 inline float tanh(float x) {
   const float z = std::fabs(x);
-  // Near 0 an odd polynomial.
+  // Near 0, an odd polynomial.
   const float s = x * x;
   float p = -5.70498872745e-3f;
   p = M::multiply_add(p, s, 2.06390887954e-2f);
@@ -166,7 +166,8 @@ inline float tanh(float x) {
   p = M::multiply_add(p, s, 1.33314422036e-1f);
   p = M::multiply_add(p, s, -3.33332819422e-1f);
   const float small = M::multiply_add(p * s, x, x);
-  // Elsewhere 1 - 2 / (exp(2z) + 1), exp(2z) = 2^(n + r). From 10 on that is 1; NaN passes.
+  // Elsewhere 1 - 2 / (exp(2z) + 1), where exp(2z) = 2^(n + r). From z = 10 on, the result is 1.
+  // NaN passes.
   constexpr float magic = 12582912.0f, scale = 2.88539008177792681f;
   const float a = 10.0f < z ? 10.0f : z;
   const float shifted = M::multiply_add(a, scale, magic), n = shifted - magic;
@@ -181,13 +182,13 @@ inline double tanh(double x) {
   return std::tanh(x);
 }
 
-/// sin and cos are formulas below this magnitude; beyond it and for NaN they are the C library's.
+/// Below this magnitude sin and cos are formulas. From it on, and for NaN, they call the C library.
 inline constexpr float trigonometric_limit = 524288.0f;
 inline bool is_beyond_trigonometric_limit(float x) { return !(std::fabs(x) < trigonometric_limit); }
 
-/// x = n pi / 2 + r with |r| <= pi / 4: r, and n in the low bits of `bits`. In double, where n
-/// times the leading 33 bits of pi / 2 is exact; with fused multiply-adds in float, where x - n c
-/// is exact for the leading 24 bits c.
+/// With x = n pi / 2 + r and |r| <= pi / 4: returns r, and n in the low bits of `bits`. Computed in
+/// double, n times the leading 33 bits of pi / 2 is exact. With fused multiply-adds it is computed
+/// in float, where x - n c is exact for the leading 24 bits c of pi / 2.
 template <class M = Separate>
 inline float quarter_turns(float x, uint32_t& bits) {
   if constexpr (std::is_same_v<M, Fused>) {
@@ -206,7 +207,7 @@ inline float quarter_turns(float x, uint32_t& bits) {
   }
 }
 
-/// sin(x + quarters pi / 2): by n mod 4 it is +-sin r or +-cos r.
+/// sin(x + quarters pi / 2). By n mod 4, it is +-sin r or +-cos r.
 template <class M = Separate>
 inline float sine(float x, int64_t quarters) {
   uint32_t bits;
@@ -224,10 +225,10 @@ inline float sine(float x, int64_t quarters) {
   const uint32_t odd = 0u - (quarter & 1u);
   const float y =
       float_of(((bits_of(cos_r) & odd) | (bits_of(sin_r) & ~odd)) ^ ((quarter & 2u) << 30));
-  return quarters == 0 && x == 0.0f ? x : y;  // -0
+  return quarters == 0 && x == 0.0f ? x : y;  // keeps -0
 }
 
-/// 1 / (1 + exp(-x)), and 0 for x < -88
+/// 1 / (1 + exp(-x)); 0 for x < -88.
 template <class M = Separate>
 inline float sigmoid(float x) {
   const float high = x > 88.0f ? 88.0f : x, z = high < -88.0f ? -88.0f : high;
@@ -239,7 +240,7 @@ inline double sigmoid(double x) {
   return 1 / (1 + exp<M>(-x));
 }
 
-/// exp(x) for x <= 0, and 0 below the normal numbers.
+/// exp(x) for x <= 0. Results below the normal numbers become 0.
 template <class M = Separate>
 inline float exp_of_negative(float x) {
   const float y = exp_near<M>(x < -87.0f ? -87.0f : x);
@@ -250,7 +251,7 @@ inline double exp_of_negative(double x) {
   return std::exp(x);
 }
 
-/// exp(x) - 1 for x <= 0, and above as far as 88: 2^n (exp(r) - 1) + (2^n - 1).
+/// exp(x) - 1 for x <= 88, as 2^n (exp(r) - 1) + (2^n - 1).
 template <class M = Separate>
 inline float expm1_near(float x) {
   const float high = x > 88.0f ? 88.0f : x;
@@ -263,7 +264,7 @@ inline double expm1_near(double x) {
   return std::expm1(x);
 }
 
-/// log(1 + u) for u in [0, 1]: what rounding 1 + u loses is added to first order.
+/// log(1 + u) for u in [0, 1]. The error of rounding 1 + u is corrected to first order.
 template <class M = Separate>
 inline float log1p_near(float u) {
   const float w = 1.0f + u;
@@ -274,13 +275,14 @@ inline double log1p_near(double u) {
   return std::log1p(u);
 }
 
-/// exp(-x^2 / 2) = 2^(n + r) to 2e-5 of itself, near 0 to 2e-7; and 0 below the normal numbers.
+/// exp(-x^2 / 2) = 2^(n + r), within a relative error of 2e-5, near 0 of 2e-7. Results below the
+/// normal numbers become 0.
 template <class M = Separate>
 inline float bell(float x) {
   constexpr float magic = 12582912.0f;
   const float y = x * x * -0.72134752044448170f, a = -127.0f > y ? -127.0f : y;  // NaN passes
   const float shifted = a + magic, r = a - (shifted - magic);
-  float p = 1.327647227e-3f;  // 2^r within 8e-8 of itself; our own fit
+  float p = 1.327647227e-3f;  // 2^r within a relative error of 8e-8; our own fit
   p = M::multiply_add(p, r, 9.675541335e-3f);
   p = M::multiply_add(p, r, 5.550713272e-2f);
   p = M::multiply_add(p, r, 2.402211972e-1f);
@@ -293,9 +295,10 @@ inline double bell(double x) {
   return std::exp(-0.5 * x * x);
 }
 
-/// The normal distribution function, given bell(x): bell(x) times a polynomial in 1 / (1 + c |x|)
-/// without constant term (the form of C. Hastings, "Approximations for digital computers", 1955;
-/// our own fit), or 1 minus that. Within 2e-7, and within 2e-5 of itself in the lower tail.
+/// The normal distribution function, given bell(x). In the lower tail it is bell(x) times a
+/// polynomial in 1 / (1 + c |x|) without constant term; in the upper tail, 1 minus that. (The form
+/// is from C. Hastings, "Approximations for digital computers", 1955; the fit is our own.) Absolute
+/// error 2e-7, relative error in the lower tail 2e-5.
 template <class M = Separate>
 inline float normal_cdf(float x, float bell_of_x) {
   const float t = 1.0f / M::multiply_add(0.3375f, std::fabs(x), 1.0f);
@@ -317,7 +320,7 @@ inline double normal_cdf(double x, double) {
 template <class M = Separate>
 inline float erf(float x) {
   const float z = std::fabs(x), s = x * x;
-  // |x| < 1: x times a polynomial in x^2.
+  // x| < 1: x times a polynomial in x^2.
   float p = 7.853861353153693e-5f;
   p = M::multiply_add(p, s, -8.010193625184903e-4f);
   p = M::multiply_add(p, s, 5.188327685732524e-3f);
@@ -326,8 +329,8 @@ inline float erf(float x) {
   p = M::multiply_add(p, s, -3.761262582423300e-1f);
   p = M::multiply_add(p, s, 1.128379165726710e+0f);
   const float small = x * p;
-  // Elsewhere 1 - exp(-x^2) / |x| times a polynomial in 1 / x^2, one for |x| < 2 and one beyond.
-  // |x| = 4 gives 1 already.
+  // Elsewhere 1 - exp(-x^2) / |x| times a polynomial in 1 / x^2. There is one polynomial for |x| <
+  // 2 and one beyond. |x| = 4 gives 1 already.
   const float a = z < 4.0f ? z : 4.0f;
   const float q = 1.0f / (a < 1.0f ? 1.0f : a), t = q * q;
   float near = 2.326819970068386e-2f;
@@ -357,16 +360,16 @@ inline double erf(double x) {
   return std::erf(x);
 }
 
-/// x = 2^e m with m in [sqrt(1/2), sqrt(2)), of a finite x > 0: m - 1, and e.
+/// For a finite x > 0, x = 2^e m with m in [sqrt(1/2), sqrt(2)). Returns m - 1, and e.
 inline double mantissa_less_one(double x, double& e) {
   constexpr uint64_t one = 0x3ff0000000000000u, sqrt_half = 0x3fe6a09e667f3bcdu;
   const uint64_t u = bits_of(x), shifted = u - sqrt_half + one, exponent = shifted >> 52;
-  // 2^52 + exponent, whose low bits are the exponent's
+  // as a double this is 2^52 + biased exponent: the low bits hold the exponent
   e = double_of(0x4330000000000000u | exponent) - 4503599627371519.0;
   return double_of(u - (exponent << 52) + one) - 1.0;
 }
-/// e + log2(1 + d) for d in [sqrt(1/2) - 1, sqrt(2) - 1), within 2^-37 of itself: log2(1 + d) = s
-/// p(s^2), s = d / (2 + d). Our own fit.
+/// e + log2(1 + d) for d in [sqrt(1/2) - 1, sqrt(2) - 1), within a relative error of 2^-37. log2(1
+/// + d) = s p(s^2) with s = d / (2 + d). Our own fit.
 template <class M>
 inline double log2_of_parts(double d, double e) {
   const double s = d / (d + 2.0), t = s * s;
@@ -377,14 +380,14 @@ inline double log2_of_parts(double d, double e) {
   p = M::multiply_add(p, t, 2.885390081790081);
   return M::multiply_add(s, p, e);
 }
-/// log2(x) of a finite x > 0 in double, within 2^-37 of itself.
+/// log2(x) of a finite x > 0 in double, within a relative error of 2^-37.
 template <class M>
 inline double log2_in_double(double x) {
   double e;
   const double d = mantissa_less_one(x, e);
   return log2_of_parts<M>(d, e);
 }
-/// 2^x in double, within 2^-29 of itself, for |x| < 1000; our own fit.
+/// 2^x in double for |x| < 1000, within a relative error of 2^-29. Our own fit.
 template <class M>
 inline double exp2_in_double(double x) {
   constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
@@ -399,8 +402,8 @@ inline double exp2_in_double(double x) {
   return p * double_of((bits_of(shifted) << 52) + 0x3ff0000000000000u);
 }
 
-/// x with a magnitude of at most `bound`, NaN too. By bits: what a comparison of numbers chooses
-/// would stay a branch in `pow`.
+/// Limits the magnitude of x to `bound`, also that of NaN. Works on bits, because a choice between
+/// numbers would stay a branch in `pow`.
 inline float limit(float x, float bound) {
   const uint32_t sign = bits_of(x) & 0x80000000u, u = bits_of(x) - sign, most = bits_of(bound);
   return float_of((u < most ? u : most) | sign);
@@ -412,8 +415,8 @@ inline double limit(double x, double bound) {
 }
 
 /// x^y as in IEEE 754: 2^(y log2 |x|) in double, so that float's own subnormals and infinities need
-/// no care. The logarithms of zero and infinity are so large that any exponent but 0 leads beyond
-/// float, as exponents beyond 1e10 do for all x but 1.
+/// no care. The logarithms of zero and infinity are so large that every exponent except 0 leads
+/// beyond float's range. Exponents beyond 1e10 do so for every x except 1.
 template <class M = Separate>
 inline float pow(float x, float y) {
   constexpr double huge = 1e290;
@@ -421,7 +424,8 @@ inline float pow(float x, float y) {
   const double exponent = limit(y, 1e10f);
   const double power = exponent * (log2_in_double<M>(z) + (above + below));
   float result = static_cast<float>(exp2_in_double<M>(limit(power, 512.0)));
-  // a negative number has a power if the exponent is whole, as all from 2^24 on are: even ones
+  // a negative number has a power if the exponent is whole; from 2^24 on all exponents are whole
+  // and even
   const float near = limit(y, 16777216.0f);
   const int32_t whole = static_cast<int32_t>(near);
   const float rest = static_cast<float>(whole) - near;

@@ -4,7 +4,7 @@
 namespace taper::portable {
 namespace {
 
-// Weights of f32 that a file may hold in panels.
+// A file may hold f32 weights in panels.
 constexpr Packing reads_mat2_of_mm{1, -1, Layout::panels_of_last, nullptr, nullptr};
 constexpr Packing reads_mat2_of_addmm{2, -1, Layout::panels_of_last, nullptr, nullptr};
 constexpr Packing reads_weight{1, -1, Layout::panels_of_first, nullptr, nullptr};

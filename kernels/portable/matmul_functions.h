@@ -1,14 +1,13 @@
-// Matrix products: mm, bmm, addmm, baddbmm, linear, over `Loops` (elements.h). The arithmetic
-// stands in product.h. Integers wrap around at their width; small floats are summed as f32 and
-// rounded once.
+// Matrix products: mm, bmm, addmm, baddbmm, linear, over `Loops` (elements.h). product.h has the
+// arithmetic. Integers wrap around at their width. Small floats are summed as f32 and rounded once.
 #pragma once
 #include "taper/kernels/portable/product.h"
 #include "taper/kernels/shapes/matmul.h"
 
 namespace taper::portable {
 
-/// What integers are computed in, so that overflow is defined: the products of narrower ones fit
-/// into int.
+/// The type in which integers are computed: an unsigned one, so that overflow is defined. Products
+/// of narrower integers fit into int.
 template <class E>
 struct modular {
   using type = E;
@@ -37,13 +36,13 @@ using SumOf = std::conditional_t<is_small_float<E>, float, Modular<E>>;
 template <class E>
 using ProductOf = Product<SumOf<E>, Modular<E>, Modular<E>, Modular<E>>;
 
-/// The last two dimensions of a view.
+/// The matrix in the last two dimensions of a view.
 template <class E>
 Matrix<const Modular<E>> matrix(AnyView<const E> v) {
   return {modular_data(v.data()), v.stride(-2), v.stride(-1)};
 }
-/// One that is repeated over the result's last two dimensions where it has extent 1 or no such
-/// dimension.
+/// A matrix that is repeated over the result's last two dimensions, where it lacks the dimension or
+/// has extent 1.
 template <class E>
 Matrix<const Modular<E>> repeated(AnyView<const E> v) {
   const auto stride = [&](int i) { return v.rank() >= i && v.size(-i) != 1 ? v.stride(-i) : 0; };
@@ -83,7 +82,7 @@ Error addmm(Context& context, AnyView<const E> self, AnyView<const E> mat1, AnyV
                  repeated(self),
                  {modular_data(out.data()), out.size(1), 1}};
   p.alpha = factor<E>(alpha), p.beta = factor<E>(beta);
-  if (p.beta == 0) p.addend.data = nullptr;  // a NaN in self does not matter then
+  if (p.beta == 0) p.addend.data = nullptr;  // then a NaN in self does not matter
   if (mat2.layout() != Layout::dense) read_panels(p);
   multiply<Loops>(context, p);
   return Error::ok;
@@ -121,8 +120,8 @@ Error baddbmm(Context& context, AnyView<const E> self, AnyView<const E> batch1,
   return Error::ok;
 }
 
-/// out (rows, out) = input (rows, in) weight (out, in)^T + bias (out); leading dimensions count as
-/// rows.
+/// out (rows, out) = input (rows, in) weight (out, in)^T + bias (out). All leading dimensions
+/// together are the rows.
 template <class E, class Loops = PlainLoops>
 Error linear(Context& context, View<const E> input, View<const E> weight, Maybe<View<const E>> bias,
              View<E> out) {

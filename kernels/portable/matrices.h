@@ -1,4 +1,4 @@
-// Batches of matrices, and the solution of triangular systems: what the factorisations share.
+// Batches of matrices, and triangular systems. All factorisations share these.
 #pragma once
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/product.h"
@@ -6,15 +6,15 @@
 
 namespace taper::portable {
 
-/// How many matrices a shape has: the product of its extents but the last `own`.
+/// How many matrices a shape has: the product of its extents without the last `own`.
 inline index_t matrix_count(const Shape& shape, int own = 2) {
   index_t n = 1;
   for (int d = 0; d + own < shape.rank; ++d) n *= shape.sizes[d];
   return n;
 }
 
-/// Where the matrices of an operand begin, in the order of the result's, over whose batch it is
-/// repeated. `own`: the operand's dimensions behind its batch.
+/// Where the matrices of an operand begin, in the order of the result's matrices. The operand is
+/// repeated over the result's batch. Its last `own` dimensions are not part of the batch.
 inline Walk walk_of_matrices(const Shape& operand, const Shape& result, int own = 2) {
   Shape batch = operand, space = result;
   batch.rank -= own, space.rank -= 2;
@@ -37,8 +37,8 @@ void exchange(T& a, T& b) {
   a = b, b = t;
 }
 
-/// Threads for the inside of one matrix, where there is only one; many are shared out whole. The
-/// result is the same: every element is computed by one task.
+/// The threads that compute one matrix together: only if there is a single matrix. Otherwise each
+/// thread takes whole matrices. One task computes each element, so the result is the same.
 inline const Threads* inner_threads(const Context& context, index_t count) {
   return count == 1 ? context.threads : nullptr;
 }
@@ -46,8 +46,8 @@ inline const Threads* outer_threads(const Context& context, index_t count) {
   return count == 1 ? nullptr : context.threads;
 }
 
-/// Half of a square matrix, to solve T x = b. The lower half is solved from the first row on, the
-/// upper one from the last. `unit`: its diagonal counts as ones and is not read.
+/// One half of a square matrix, to solve T x = b. The lower half is solved from the first row on,
+/// the upper half from the last. If `unit`, the diagonal counts as ones and is not read.
 template <class T>
 struct Triangle {
   Matrix<const T> a;
@@ -62,9 +62,8 @@ Triangle<T> transposed(const Triangle<T>& t) {
 /// Columns that are solved side by side.
 inline constexpr index_t strip_columns = 16;
 
-/// The unknowns number first … first + rows - 1 of `columns` columns side by side, as a system
-/// whose rows are taken from the first: chains of sums that do not wait for each other. Each sum
-/// has one order.
+/// Computes unknowns first … first + rows - 1 of `columns` columns side by side. The system's rows
+/// are solved from the first on. The sums do not wait for each other, and each has one order.
 template <int rows, int columns, bool dense, class T>
 void substitute_rows(const Matrix<const T>& a, bool unit, const Matrix<T>& x, index_t first) {
   const index_t step = dense ? 1 : x.column;
@@ -91,7 +90,7 @@ void substitute_columns(const Triangle<T>& t, const Matrix<T>& x) {
   constexpr int rows = columns == 1 ? 8 : 4;  // as many as registers hold
   Matrix<const T> a = t.a;
   Matrix<T> unknown = x;
-  if (t.upper) {  // from the last row and column on
+  if (t.upper) {  // the system in reverse: the last row and column come first
     a = {t.a.at(t.n - 1, t.n - 1), -t.a.row, -t.a.column};
     unknown = {x.at(t.n - 1, 0), -x.row, x.column};
   }
@@ -111,9 +110,9 @@ void substitute(const Triangle<T>& t, const Matrix<T>& x, index_t width) {
   x.column == 1 ? substitute<true>(t, x, width) : substitute<false>(t, x, width);
 }
 
-/// Calls `solve(matrix, x, width)` for every strip of columns of the right sides in `out`. First it
-/// copies the columns of `b` there. If the system is X A = B (`left` false), it copies the rows of
-/// `b`, so that `solve` always meets a system A X = B.
+/// Calls `solve(matrix, x, width)` for every strip of columns of the right sides in `out`. Before,
+/// it copies the columns of `b` to the strip. If the system is X A = B (`left` false), it copies
+/// the rows of `b` instead, so `solve` always gets a system A X = B.
 template <class T, class Solve>
 void for_each_right_side(const Context& context, AnyView<const T> b, const Walk& batch_of_b,
                          bool left, View<T> out, const Solve& solve) {

@@ -1,7 +1,7 @@
-// The exponential of a matrix, over `Loops` (elements.h): by its series after halving and before
-// squaring: exp(A) = exp(A / 2^s)^(2^s) (Higham, "Functions of matrices", 10.3). With s so large
-// that the norm of A / 2^s is below 1/2, what the series leaves out behind A^15 is below 2^-60.
-// Each squaring doubles a relative error, so f32 is computed in f64.
+// The exponential of a matrix, over `Loops` (elements.h). exp(A) = exp(A / 2^s)^(2^s): A is halved
+// s times, the series computes the exponential, and the result is squared s times (Higham,
+// "Functions of matrices", 10.3). With s so large that the norm of A / 2^s is below 1/2, the terms
+// behind A^15 are below 2^-60. Each squaring doubles a relative error, so f32 is computed in f64.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -13,12 +13,12 @@
 
 namespace taper::portable {
 
-/// Matrices that are computed at a time: each has scratch of its own.
+/// At most so many matrices are computed at the same time. Each has scratch of its own.
 inline constexpr index_t most_slots = 16;
-/// A, its square, cube and fourth power, and two for the series and its squares.
+/// A, its square, cube and fourth power, and two buffers for the series and its squares.
 inline constexpr index_t buffers = 6;
 
-/// The largest sum of a row's absolute values; NaN if there is one.
+/// The largest sum of the absolute values of a row. NaN if there is a NaN.
 inline double norm_of(const double* a, index_t n) {
   double norm = 0;
   for (index_t i = 0; i < n; ++i) {
@@ -33,10 +33,10 @@ template <class Loops>
 struct Exponential {
   Context& context;
   index_t n;
-  double* a;  ///< `buffers` matrices, the first of which is the argument
+  double* a;  ///< `buffers` matrices; the first is the argument
   double* buffer(int i) const { return a + i * n * n; }
 
-  /// out = x y + out, or x y.
+  /// out = x y + out if `adds`, else x y.
   void multiply(const double* x, const double* y, double* out, bool adds) const {
     portable::multiply<Loops>(
         context,
@@ -57,7 +57,7 @@ struct Exponential {
           (i % (n + 1) == 0 ? over[0] : 0) + over[1] * a[i] + (over[2] * a2[i] + over[3] * a3[i]);
   }
 
-  /// Gives where exp(a) lies; `a` becomes another.
+  /// Returns where exp(a) lies. Overwrites `a`.
   const double* compute() const {
     double *y = buffer(4), *next = buffer(5);
     const double norm = norm_of(a, n);

@@ -1,4 +1,4 @@
-// The largest of some elements, as pooling defines it.
+// The largest of several elements, as pooling defines it.
 #pragma once
 #include <limits>
 
@@ -6,15 +6,15 @@
 
 namespace taper::portable {
 
-/// What is below every value.
+/// Less than or equal to every value.
 template <class T>
 constexpr T lowest() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                               : std::numeric_limits<T>::min();
 }
 
-/// The greater, or the lesser; NaN wins. In this form a branch is left for NaN alone, which can be
-/// foreseen.
+/// The greater or the lesser of two; NaN wins. In this form the only branch is for NaN, which a
+/// processor predicts well.
 template <class T>
 constexpr T greater_of(T a, T b) {
   const T greater = b > a ? b : a;
@@ -26,10 +26,10 @@ constexpr T lesser_of(T a, T b) {
   return b != b ? b : lesser;
 }
 
-/// The largest element seen and its position: the first of equal ones; a NaN wins over everything.
+/// The largest element seen, and its position: the first of equal ones. A NaN wins over everything.
 template <class T>
 struct Peak {
-  index_t at;  ///< of the first element that there is
+  index_t at;  ///< starts at the first element of the window
   T value = lowest<T>();
 
   void see(T v, index_t position) {

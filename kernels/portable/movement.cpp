@@ -1,4 +1,4 @@
-// Kernels that place elements anew: repeat, flip, roll, constant_pad_nd, tril, triu.
+// Kernels that move elements: repeat, flip, roll, constant_pad_nd, tril, triu.
 #include "taper/kernels/shapes/movement.h"
 
 #include <cstring>
@@ -55,7 +55,7 @@ Error flip(Context& context, AnyView<const T> self, Span<const int64_t> dims, Vi
   return Error::ok;
 }
 
-// Without dims the tensor is rolled as one line.
+// Without dims, the tensor is rolled as one line.
 template <class T>
 Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
            Span<const int64_t> dims, View<T> out) {
@@ -66,7 +66,7 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
     const Walk walk = Walk::of(self.shape());
     const Source source(*self.ref, walk, self.dtype());
     const index_t shift = modulo(static_cast<index_t>(shifts[0] % count), count);
-    // elements [first, end) of the result, which are as many from `from` on
+    // elements [first, end) of the result come from `from` on
     const auto copy = [&](index_t first, index_t end, index_t from) {
       T* const y = out.data() + first;
       const void* const x = read_block(source, from, end - first, y);
@@ -98,7 +98,7 @@ Error roll(Context& context, AnyView<const T> self, Span<const int64_t> shifts,
   return Error::ok;
 }
 
-/// The same element n times: zeros mostly, for which the C library knows the fastest way.
+/// Writes the same element n times. Mostly it is zero, and then memset is the fastest way.
 template <class T>
 void fill_run(T element, bool is_zero, index_t n, T* y) {
   if (is_zero && n >= 16)
@@ -142,13 +142,14 @@ Error constant_pad_nd(Context& context, AnyView<const T> self, Span<const int64_
   return Error::ok;
 }
 
-// Keeps the elements with column - row <= diagonal (lower) or >= diagonal (upper), zero elsewhere.
+// Keeps elements with column - row <= diagonal (lower) or >= diagonal (upper). All others become
+// zero.
 template <class T, bool lower>
 Error triangle(Context& context, AnyView<const T> self, int64_t diagonal, View<T> out) {
   const Shape& shape = out.shape();
   const int last = shape.rank - 1;
   const index_t width = shape.sizes[last], step = self.stride(last), rows = shape.sizes[last - 1];
-  // farther away than this, every row is whole or empty
+  // beyond these distances every row is all kept or all zero
   const int64_t shift = diagonal < -rows - 1 ? -rows - 1 : diagonal > width ? width : diagonal;
   for_each_row(context.threads, shape, [&](const index_t* at, index_t row) {
     const T* x = self.data();

@@ -1,9 +1,9 @@
 // The negative log-likelihood loss of log-probabilities (batch, classes) or (classes), and its
 // gradient.
 //
-//   loss_i = -weight[target_i] self[i, target_i], 0 where target_i is `ignore_index`
-//   mean: sum(loss) / total_weight, total_weight = the sum of weight[target_i] that were not
-//   ignored
+//   loss_i = -weight[target_i] self[i, target_i]; 0 if target_i is `ignore_index`
+//   mean: sum(loss) / total_weight, where total_weight is the sum of weight[target_i] over the
+//   targets that are not ignored
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/index_check.h"
 #include "taper/kernels/portable/lines.h"
@@ -33,12 +33,12 @@ Error forward(Context& context, View<const T> self, View<const int64_t> target,
       output.data()[i] = loss;
     else
       sum += loss;
-    // as PyTorch: unreduced losses of a batch have no total weight
+    // as in PyTorch: without reduction, a batch has no total weight
     if (reduction != static_cast<int64_t>(Reduction::none) || self.rank() == 1) total += w;
   }
   total_weight.data()[0] = static_cast<T>(total);
   if (reduction == static_cast<int64_t>(Reduction::mean))
-    output.data()[0] = static_cast<T>(sum / total);  // 0 / 0: NaN, as PyTorch
+    output.data()[0] = static_cast<T>(sum / total);  // 0 / 0 is NaN, as in PyTorch
   if (reduction == static_cast<int64_t>(Reduction::sum)) output.data()[0] = static_cast<T>(sum);
   return Error::ok;
 }

@@ -1,4 +1,4 @@
-// The positions of true elements, as many as the caller has counted.
+// The positions of the true elements. The caller has counted them.
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/rows.h"
 #include "taper/kernels/shapes/indexing.h"
@@ -19,7 +19,7 @@ Error run(Context& context, const Nothing&, View<const bool> self, int64_t count
   int64_t found = 0;
   for_each_row(nullptr, shape, [&](const index_t* at, index_t row) {
     constexpr index_t block = 256;
-    // a byte of a file may be any
+    // a bool from a file may be any byte
     const auto* const x = reinterpret_cast<const uint8_t*>(self.data() + row * width);
     for (index_t begin = 0; begin < width; begin += block) {
       const index_t end = width - begin < block ? width : begin + block;

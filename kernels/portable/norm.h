@@ -4,7 +4,7 @@
 
 namespace taper::portable {
 
-/// Element i of a weight or bias, `fallback` without one.
+/// Element i of a weight or bias, or `fallback` if it is absent.
 template <class T>
 T value_or(const Maybe<View<const T>>& v, index_t i, T fallback) {
   return v ? v->data()[i] : fallback;

@@ -1,7 +1,7 @@
-// Elements in order. Each element becomes an entry: its position, and an integer that is ordered as
-// the values are. Entries are sorted, or the one of a rank is found, digit by digit in linear time.
-// No two entries are equal, so every way gives the order of a stable sort. Threads and the cut of
-// the work do not matter.
+// Puts elements in order. Each element becomes an entry: an integer that is ordered like the
+// values, and the element's position. Entries are sorted digit by digit in linear time, or the
+// entry of one rank is found in this way. No two entries are equal. So every algorithm gives the
+// order of a stable sort, whatever the threads and the cut of the work.
 #pragma once
 #include <cstring>
 #include <limits>
@@ -19,7 +19,8 @@ using KeyOf = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
 template <class Key>
 inline constexpr Key sign_of = Key{1} << (8 * sizeof(Key) - 1);
 
-/// An unsigned integer that goes up with the value: both zeros have one, every NaN has the last.
+/// An unsigned integer that rises with the value. Both zeros have the same one; every NaN has the
+/// largest.
 template <class T>
 KeyOf<T> rising_key(T x) {
   using Key = KeyOf<T>;
@@ -31,12 +32,12 @@ KeyOf<T> rising_key(T x) {
     return static_cast<Key>(static_cast<Key>(x) - static_cast<Key>(std::numeric_limits<T>::min()));
   }
 }
-/// Whether several values have the key.
+/// Whether several values share the key.
 template <class T>
 bool is_shared(KeyOf<T> key) {
   return std::is_floating_point_v<T> && (key == sign_of<KeyOf<T>> || key == ~KeyOf<T>{0});
 }
-/// The value of a key that has only one.
+/// The value of a key that no other value shares.
 template <class T>
 T value_of(KeyOf<T> key) {
   using Key = KeyOf<T>;
@@ -50,7 +51,7 @@ T value_of(KeyOf<T> key) {
   }
 }
 
-/// A key of 32 bits and a position in one word.
+/// A key of 32 bits and a position, in one word.
 class ShortEntry {
  public:
   ShortEntry() = default;
@@ -77,17 +78,17 @@ class LongEntry {
   uint64_t key_;
   index_t at_;
 };
-/// Of an element of type T.
+/// The type of entry for an element of type T.
 template <class T>
 using EntryOf = std::conditional_t<sizeof(T) == 8, LongEntry, ShortEntry>;
-/// Lines are at most so long.
+/// The longest line of elements of type T.
 template <class T>
 inline constexpr uint64_t most_entries = sizeof(T) == 8 ? std::numeric_limits<int64_t>::max()
                                                         : std::numeric_limits<uint32_t>::max();
 
-/// Values of a digit, and entries that one task counts or moves.
+/// The number of values of a digit, and the entries that one task counts or moves.
 inline constexpr index_t radix = 256, chunk_entries = 16384;
-/// Numbers that the work on n entries leaves in `places`.
+/// How many numbers the work on n entries stores in `places`.
 constexpr index_t places_of(index_t n) { return radix * pieces(n, chunk_entries); }
 
 namespace internal {
@@ -101,7 +102,8 @@ void for_each_chunk(const Threads* threads, index_t n, const Body& body) {
   });
 }
 
-/// to[0, n) = from[0, n) in order, by counting the entries before each: nothing is predicted.
+/// to[0, n) = from[0, n) in order. Counts the entries before each one, so there is no branch to
+/// predict.
 template <class E>
 void sort_few(const E* from, index_t n, E* to) {
   for (index_t i = 0; i < n; ++i) {
@@ -111,8 +113,8 @@ void sort_few(const E* from, index_t n, E* to) {
   }
 }
 
-/// Joins the runs [left, right) and [right, end). A choice is a number, so that nothing is
-/// predicted.
+/// Merges the runs [left, right) and [right, end). A choice is arithmetic, so there is no branch to
+/// predict.
 template <class E>
 void merge(const E* left, const E* right, const E* end, E* to) {
   const E* const left_end = right;
@@ -126,7 +128,8 @@ void merge(const E* left, const E* right, const E* end, E* to) {
   for (; right < end; ++right) *to++ = *right;
 }
 
-/// Sorts n entries, few hundred at most, between two buffers: the one that holds them in the end.
+/// Sorts n entries, at most a few hundred, with two buffers. Returns the buffer that holds the
+/// result.
 template <class E>
 E* merge_sort(E* from, index_t n, E* to) {
   constexpr index_t few = 8;
@@ -144,7 +147,7 @@ E* merge_sort(E* from, index_t n, E* to) {
   return to;
 }
 
-/// The bits in which keys differ.
+/// The bits in which some keys differ.
 template <class E>
 uint64_t varying_bits(const E* entries, index_t n) {
   uint64_t varying = 0;
@@ -158,7 +161,7 @@ index_t digit_of(const E& entry, int shift) {
   return static_cast<index_t>(entry.key() >> shift & (radix - 1));
 }
 
-/// places[chunk * radix + d]: how many entries of a chunk have the digit d.
+/// places[chunk * radix + d] = how many entries of a chunk have the digit d.
 template <class E>
 void count_digits(const Threads* threads, const E* entries, index_t n, int shift, index_t* places) {
   for_each_chunk(threads, n, [=](index_t chunk, index_t first, index_t end) {
@@ -168,7 +171,7 @@ void count_digits(const Threads* threads, const E* entries, index_t n, int shift
   });
 }
 
-/// Moves entries so that a digit goes up; those with an equal one stay as they stand.
+/// Moves entries into the order of one digit. Entries with the same digit keep their order.
 template <class E>
 void sort_by_digit(const Threads* threads, const E* from, index_t n, int shift, E* to,
                    index_t* places) {
@@ -187,8 +190,8 @@ void sort_by_digit(const Threads* threads, const E* from, index_t n, int shift, 
 
 }  // namespace internal
 
-/// Sorts n entries between two buffers: the one that holds them in the end. `places`: room for
-/// places_of(n) numbers.
+/// Sorts n entries with two buffers, and returns the buffer that holds the result. `places` has
+/// room for places_of(n) numbers.
 template <class E>
 E* sort_entries(const Threads* threads, E* from, index_t n, E* to, index_t* places) {
   using namespace internal;
@@ -196,7 +199,7 @@ E* sort_entries(const Threads* threads, E* from, index_t n, E* to, index_t* plac
   const uint64_t varying = varying_bits(from, n);
   int digits = 0;
   for (int shift = 0; shift < 64; shift += 8) digits += (varying >> shift & (radix - 1)) != 0;
-  // a digit costs its counters beside its entries
+  // each digit costs its counters, besides the entries
   if (n < 32 * digits) return merge_sort(from, n, to);
   for (int shift = 0; shift < 64; shift += 8) {
     if ((varying >> shift & (radix - 1)) == 0) continue;
@@ -207,8 +210,8 @@ E* sort_entries(const Threads* threads, E* from, index_t n, E* to, index_t* plac
   return from;
 }
 
-/// Copies the entries that `accept` takes, in their order, to `to`, which may be `from` on one
-/// thread: how many they are.
+/// Copies the entries that `accept` takes to `to`, in their order, and returns their number. On one
+/// thread, `to` may be `from`.
 template <class E, class Accept>
 index_t keep_entries(const Threads* threads, const E* from, index_t n, const Accept& accept, E* to,
                      index_t* places) {
@@ -223,20 +226,20 @@ index_t keep_entries(const Threads* threads, const E* from, index_t n, const Acc
   internal::for_each_chunk(threads, n, [=](index_t chunk, index_t first, index_t) {
     const E* x = from + first;
     E* y = to + (chunk > 0 ? places[chunk - 1] : 0);
-    // writes an entry and steps on if it is kept: nothing is predicted
+    // writes every entry, and steps on only if it is kept: no branch to predict
     for (E* const end = to + places[chunk]; y < end; ++x) *y = *x, y += accept(*x);
   });
   return kept;
 }
 
-/// The entry number `rank` of n sorted ones, n > rank. `other`: room for n entries; the entries
-/// stay as they are.
+/// The entry that would have number `rank` if the n entries were sorted, n > rank. `other` has room
+/// for n entries. `entries` does not change.
 template <class E>
 E entry_of_rank(const Threads* threads, const E* entries, index_t n, index_t rank, E* other,
                 index_t* places) {
   using namespace internal;
   constexpr index_t few = 16;
-  // what the first digit leaves is seldom much, and one thread compresses it in place
+  // few entries are left after the first digit, and then one thread filters them in place
   for (; n > few; entries = other, threads = nullptr) {
     const uint64_t varying = varying_bits(entries, n);
     if (varying == 0) return entries[rank];

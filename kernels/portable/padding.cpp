@@ -1,4 +1,4 @@
-// Padding by reflection and by replication, and its gradients: element i of a padded dimension is
+// Padding by reflection and by replication, and the gradients. Element i of a padded dimension is
 // element source(i - before) of the tensor.
 #include "taper/kernels/shapes/padding.h"
 
@@ -7,14 +7,15 @@
 namespace taper::portable {
 namespace {
 
-/// Where the element at position i, which may lie outside, comes from in [0, size).
+/// The element in [0, size) that position i, which may lie outside, is copied from.
 template <bool reflects>
 index_t source(index_t i, index_t size) {
   if (reflects) return i < 0 ? -i : i >= size ? 2 * (size - 1) - i : i;
   return i < 0 ? 0 : i >= size ? size - 1 : i;
 }
 
-/// The padding before each dimension of a tensor; the numbers come from its last one on.
+/// The padding before each dimension of a tensor. The row gives these numbers from the last
+/// dimension on.
 struct Before {
   index_t at[max_rank] = {};
 
@@ -53,7 +54,8 @@ constexpr auto reflect = &forward<T, true>;
 template <class T>
 constexpr auto replicate = &forward<T, false>;
 
-/// The gradients of an element's copies add up in row-major order, plane by plane.
+/// An element may have several copies. Their gradients are added in row-major order, plane by
+/// plane.
 template <class T, bool reflects>
 Error backward(Context& context, View<const T> grad_output, AnyView<const T> self,
                Span<const int64_t> padding, View<T> out) {

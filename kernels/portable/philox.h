@@ -1,7 +1,8 @@
-// Philox 4x32-10: four random words as a function of a key and a counter, so that element i of a
-// tensor needs no other element. J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random numbers:
-// as easy as 1, 2, 3", SC 2011. The constants are the paper's; tests/kernels/random_test compares
-// with the known answers that its authors publish (Random123, kat_vectors).
+// Philox 4x32-10: four random words as a function of a key and a counter. So element i of a tensor
+// does not depend on other elements. J. Salmon, M. Moraes, R. Dror, D. Shaw, "Parallel random
+// numbers: as easy as 1, 2, 3", SC 2011. The constants are those of the paper.
+// tests/kernels/random_test compares with the known answers that its authors publish (Random123,
+// kat_vectors).
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -23,31 +24,31 @@ inline PhiloxWords philox(PhiloxWords counter, uint32_t key0, uint32_t key1) {
   return counter;
 }
 
-/// Groups that are made at once, in vectors: word k of group g is word[k][g].
+/// Groups that are computed together, in vectors. Word k of group g is word[k][g].
 struct PhiloxGroups {
   static constexpr int count = 16;
   uint32_t word[4][count];
 };
 
-/// A stream of groups of four words: the seed is the key, the group's number the counter.
+/// A stream of groups of four words. The seed is the key; the number of the group is the counter.
 class PhiloxStream {
  public:
   PhiloxStream(int64_t seed, int64_t offset)
       : seed_(static_cast<uint64_t>(seed)), offset_(static_cast<uint64_t>(offset)) {}
-  /// The groups from number `first` on.
+  /// `count` groups, from number `first` on.
   PhiloxGroups groups(int64_t first) const;
 
  private:
   uint64_t seed_, offset_;
 };
 
-/// `bits` random bits as a number in [0, 1): every value a multiple of 2^-bits.
+/// The first `bits` bits of a word as a number in [0, 1): a multiple of 2^-bits.
 template <int bits>
 float uniform(uint32_t word) {
   return static_cast<float>(static_cast<int32_t>(word >> (32 - bits))) *
          (1.0f / static_cast<float>(1u << bits));
 }
-/// A word as a number: it becomes the low bits of 2^52's significand.
+/// A word as a double: it is placed in the low bits of 2^52's significand.
 inline double number_of(uint32_t word) {
   const uint64_t bits = 0x4330000000000000u | word;
   double number;

@@ -3,18 +3,18 @@
 namespace taper::portable {
 namespace {
 
-// Elements [first, first + n), block by block through buffers.
+// Computes elements [first, first + n), block by block through buffers.
 void run_blocks(Span<const Source> sources, const TensorRef& out, DType computes, BlockFunction f,
                 const void* functor, index_t first, index_t n) {
   constexpr int max_sources = 3;
   alignas(16) char buffers[max_sources + 1][block_bytes];
   Rows in[max_sources] = {};
   bool filled[max_sources] =
-      {};  // a constant argument's buffer is filled once: no later block is longer
+      {};  // the buffer of a constant argument is filled once: no later block is longer
   const int out_bytes = size_bytes(out.dtype);
   const bool stores = computes != out.dtype;
   const Store store = storer(computes, out.dtype);
-  constexpr index_t block = block_bytes / 8;  // as many as fit of the widest type
+  constexpr index_t block = block_bytes / 8;  // as many elements as fit of the widest type
   for (index_t at = first, end = first + n; at < end; at += block) {
     const index_t count = end - at < block ? end - at : block;
     for (index_t k = 0; k < sources.size(); ++k) {
@@ -28,8 +28,8 @@ void run_blocks(Span<const Source> sources, const TensorRef& out, DType computes
   }
 }
 
-// Arguments that broadcast: every row of the innermost dimension lies densely or repeats one
-// element.
+// For arguments that broadcast. Each row along the innermost dimension is dense, or repeats one
+// element. Rows have at least this length.
 constexpr index_t least_row = 16;
 
 bool have_rows(Span<const Source> sources, index_t count, index_t& row) {
@@ -42,7 +42,7 @@ bool have_rows(Span<const Source> sources, index_t count, index_t& row) {
     if (walk.sizes[inner] < row && inner > 0) row = walk.sizes[inner];
   }
   if (row < least_row) return false;
-  // the rows of an argument with fewer dimensions are longer
+  // an argument with fewer dimensions has longer rows
   for (const Source& source : sources)
     if (source.walk->sizes[source.walk->rank - 1] % row != 0) return false;
   return true;
@@ -56,7 +56,7 @@ void run_rows(Span<const Source> sources, const TensorRef& out, BlockFunction f,
   for (index_t k = 0; k < sources.size(); ++k) cursors[k] = Cursor(*sources[k].walk, first);
   for (index_t at = first, end = first + n; at < end;) {
     const index_t rest = row - at % row, length = end - at < rest ? end - at : rest;
-    // as many whole rows as follow one another at one stride in every argument
+    // takes as many whole rows as lie at one stride in every argument
     index_t rows = length == row ? (end - at) / row : 1;
     Rows in[max_sources];
     for (index_t k = 0; k < sources.size(); ++k) {
@@ -81,8 +81,8 @@ void run_rows(Span<const Source> sources, const TensorRef& out, BlockFunction f,
   }
 }
 
-// Matrices of which some arguments are transposed: their columns lie densely. What lies in one
-// cache line belongs to as many rows, so those are read together, a tile at a time.
+// For matrices with transposed arguments, whose columns are dense. One cache line of a transposed
+// argument holds elements of several rows. So these rows are computed together, a tile at a time.
 constexpr index_t line_bytes = 64, tile_columns = 32;
 
 struct Tiles {
@@ -130,7 +130,7 @@ void read_tile(const Source& source, index_t first, index_t rows, index_t column
   }
 }
 
-// Rows [row, row + rows) of one matrix, which begin at element `first`.
+// Computes rows [row, row + rows) of one matrix, which begins at element `first`.
 void run_tiles(Span<const Source> sources, const TensorRef& out, DType computes, BlockFunction f,
                const void* functor, const Tiles& tiles, index_t first, index_t rows) {
   constexpr int max_sources = 3;

@@ -1,18 +1,18 @@
-// One loop for every pointwise operator: out[i] = f(a[i], b[i], …) with broadcasting, any strides,
-// any dtype.
+// One loop for every pointwise operator: out[i] = f(a[i], b[i], …), with broadcasting, any strides
+// and any dtype.
 //
 // An operator is a small functor over float, double or int64_t, and a row of kernels/pointwise.def:
 //
 //   template <class T> struct Maximum { T operator()(T a, T b) const { … } };
 //
-// A record that the table cannot say is a line of its own:
+// A record that the table cannot express has a line of its own:
 //
 //   TAPER_POINTWISE(maximum, f32, Elementwise<Maximum<float>, float, float, float>)
 //
-// The only code per operator and type is a loop over dense blocks, which compilers vectorise. Dense
-// arguments are read where they lie; others pass block by block through a buffer (walk.h), so that
-// strides, broadcasting and narrow dtypes cost no code. Work is cut into tasks of a fixed number of
-// elements: threads do not change a result, nor does the cut, as elements are independent.
+// The only code for each operator and type is a loop over dense blocks, which compilers vectorise.
+// Dense arguments are read where they lie. Others are copied block by block to a buffer (walk.h),
+// so strides, broadcasting and narrow dtypes need no code of their own. A task has a fixed number
+// of elements. Elements are independent, so neither threads nor tasks change a result.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -29,36 +29,36 @@ inline constexpr index_t pointwise_grain = 32768;
 /// What `prepare` finds out about the shapes of n arguments.
 template <int n>
 struct Pointwise {
-  static constexpr uint32_t overwrites = (1u << n) - 1;  // reads a block before it writes it
+  static constexpr uint32_t overwrites = (1u << n) - 1;  // a block is read before it is written
   index_t count;
   Walk walks[n];
 };
 
-/// Rows of an argument: dense each, or one element that repeats.
+/// Rows of an argument. Each row is dense, or one element that repeats.
 struct Rows {
   const void* data;
   bool repeats = false;
   index_t stride = 0;  ///< from one row to the next, in elements
 };
 
-/// Computes `rows` rows of `n` elements: arguments `in`, dense result `out`; `functor` is the
-/// operator's with its parameters. The only argument of a function of one does not repeat.
+/// Computes `rows` rows of `n` elements: arguments `in`, dense result `out`. `functor` is the
+/// operator's functor with its parameters. If there is only one argument, it does not repeat.
 using BlockFunction = void (*)(const void* functor, index_t rows, index_t n, const Rows* in,
                                void* out);
 
-/// Runs `f` over all elements. `out` is dense; `computes` is the dtype in which `f` gives its
+/// Runs `f` over all elements. `out` is dense. `computes` is the dtype in which `f` writes its
 /// result.
 void run_pointwise(const Context& context, index_t count, Span<const Source> sources,
                    const TensorRef& out, DType computes, BlockFunction f, const void* functor);
 
-/// How a CPU level converts f16 and bf16, n elements of the given dtype.
+/// How a CPU level converts n elements of f16 or bf16.
 struct SmallFloats {
   void (*widen)(DType dtype, index_t n, const void* from, float* to);
   void (*narrow)(DType dtype, index_t n, const float* from, void* to);
 };
 
-/// A loop over floats for arguments and a result of which some are f16 or bf16: the functor of
-/// `run_small_blocks`, a BlockFunction that converts a block at a time.
+/// A loop over floats, for arguments or a result in f16 or bf16. It is the functor of the
+/// BlockFunction `run_small_blocks`, which converts one block at a time.
 struct SmallBlocks {
   BlockFunction loop;
   const void* functor;
@@ -69,7 +69,8 @@ struct SmallBlocks {
 };
 void run_small_blocks(const void* small_blocks, index_t rows, index_t n, const Rows* in, void* out);
 
-/// Parameters of an operator that are not tensors, as its functor's constructor takes them.
+/// The types of an operator's parameters that are not tensors, as the constructor of its functor
+/// takes them.
 template <class... S>
 struct Parameters {};
 
@@ -84,7 +85,7 @@ struct parameters_of<F, std::void_t<typename F::parameters>> {
   using type = typename F::parameters;
 };
 
-/// The dtype that a tensor's elements have when the functor sees them.
+/// The dtype in which the functor gets a tensor's elements.
 template <class E>
 DType computed_dtype(const TensorRef& ref) {
   if constexpr (std::is_same_v<Compute<E>, E>)
@@ -93,13 +94,13 @@ DType computed_dtype(const TensorRef& ref) {
     return dtypes_of<Compute<E>>::dtype;
 }
 
-/// Of functors that say `has_easy`.
+/// Whether a functor declares `has_easy`.
 template <class F, class = void>
 inline constexpr bool has_easy = false;
 template <class F>
 inline constexpr bool has_easy<F, std::enable_if_t<F::has_easy>> = true;
 
-/// Elements that a loop over several types of element computes at a time: a cache line, or more.
+/// Elements that a loop over several element types computes at a time: a cache line, or more.
 template <class... E>
 constexpr int lanes_of() {
   int lanes = 64;
@@ -108,7 +109,8 @@ constexpr int lanes_of() {
   return lanes < 16 ? 16 : lanes;
 }
 
-/// One row of an argument. An element that repeats is held `lanes` times, and read again and again.
+/// One row of an argument. An element that repeats is stored `lanes` times, and these copies are
+/// read again and again.
 template <class E, int lanes>
 struct Row {
   const E* data;
@@ -129,7 +131,7 @@ void apply_lanes(const F& f, R* y, const E*... x) {
   TAPER_LANES
   for (int l = 0; l < lanes; ++l) y[l] = f(x[l]...);
 }
-/// Elements begin … end - 1 of a row.
+/// Computes elements begin … end - 1 of a row.
 template <int lanes, class F, class R, class... E>
 void apply_row(const F f, index_t begin, index_t end, R* y, const Row<E, lanes>&... x) {
   index_t k = begin;
@@ -164,7 +166,7 @@ bool any_is_hard(const F f, index_t begin, index_t end, const Row<E, lanes>& x) 
   for (index_t k = begin; k < end; ++k) hard |= f.is_hard(x.data[k]);
   return hard != 0;
 }
-/// Parts without a hard element take a loop without a branch.
+/// Parts without a hard element use a loop without a branch.
 template <int lanes, class F, class R, class... E>
 void apply_easy(const F f, index_t n, R* y, const Row<E, lanes>&... x) {
   constexpr index_t part = 256;
@@ -186,9 +188,10 @@ template <class F>
 inline constexpr bool
     has_cases<F, std::void_t<decltype(std::declval<const F&>().visit(AnyVisitor()))>> = true;
 
-/// A functor whose parameters choose between formulas has `visit`, which hands the chosen one on: a
-/// loop each, not a branch an element. One that is a formula for most arguments and a call for the
-/// others has `easy`, the formula, and `is_hard`, and says so: `has_easy` = true.
+/// If parameters choose between formulas, the functor has `visit`, which passes the chosen formula
+/// on. So each formula has a loop of its own, without a branch for each element. If a formula
+/// covers only most arguments, the functor declares `has_easy` = true. Then `easy` is the formula,
+/// `is_hard` finds the other arguments, and the functor itself computes them.
 template <class F, class R, class... E, size_t... i>
 void block_of(const void* functor, index_t rows, index_t n, const Rows* in, void* out,
               std::index_sequence<i...>) {
@@ -214,7 +217,7 @@ void block(const void* functor, index_t rows, index_t n, const Rows* in, void* o
   block_of<F, R, E...>(functor, rows, n, in, out, std::index_sequence_for<E...>{});
 }
 
-/// What functors with the same arguments share: compiled once for all of them.
+/// What functors with the same argument types share. It is compiled once for all of them.
 template <class R, class List, class... E>
 struct ElementwiseArguments;
 template <class R, class... S, class... E>
@@ -235,7 +238,7 @@ struct ElementwiseArguments<R, Parameters<S...>, E...> {
                   functor);
     return Error::ok;
   }
-  /// A loop over floats, where small floats are converted by `floats`.
+  /// Runs a loop over floats, and converts f16 and bf16 by `floats`.
   [[gnu::noinline]] static Error run_small_loop(BlockFunction loop, const SmallFloats& floats,
                                                 const void* functor, Context& context,
                                                 const Plan& plan, AnyView<const E>... in,
@@ -259,14 +262,14 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...>
   using typename Shared::Plan;
 
   static constexpr BlockFunction loop = &block<F, Compute<R>, Compute<E>...>;
-  /// With another compilation of `loop`.
+  /// Runs with another compilation of `loop`.
   template <BlockFunction loop_>
   static Error run_with(Context& context, const Plan& plan, AnyView<const E>... in, S... parameters,
                         View<R> out) {
     const F f{parameters...};
     return Shared::run_loop(loop_, &f, context, plan, in..., out);
   }
-  /// With another compilation of the loop over floats, and of the conversions.
+  /// Runs with another compilation of the loop over floats, and other conversions.
   template <BlockFunction loop_, const SmallFloats& floats>
   static Error run_small(Context& context, const Plan& plan, AnyView<const E>... in,
                          S... parameters, View<R> out) {
@@ -281,15 +284,15 @@ struct ElementwiseKernel<F, R, Parameters<S...>, E...>
 
 }  // namespace internal
 
-/// The kernel of functor F: result elements R, arguments E…. A functor with parameters declares
-/// their types in the row's order, `using parameters = Parameters<Scalar, Scalar>`, and takes them
-/// in its constructor.
+/// The kernel of functor F with result elements R and arguments E…. A functor with parameters
+/// declares their types in the row's order, as `using parameters = Parameters<Scalar, Scalar>`. Its
+/// constructor takes the parameters.
 template <class F, class R, class... E>
 using Elementwise =
     internal::ElementwiseKernel<F, R, typename internal::parameters_of<F>::type, E...>;
 
-/// The same of one argument E that stands behind a number P in the row: pow.Scalar, polygamma. F
-/// takes the number in its constructor.
+/// The same for one argument E that comes after a number P in the row: pow.Scalar, polygamma. The
+/// constructor of F takes the number.
 template <class F, class P, class E>
 struct AfterNumber {
   static Error prepare(Context&, Pointwise<1>& plan, P, AnyView<const E> in, View<E> out) {
@@ -318,7 +321,7 @@ struct AfterNumber {
 #define TAPER_POINTWISE(op, variant, ...) \
   TAPER_KERNEL(op, variant, __VA_ARGS__::prepare, __VA_ARGS__::run)
 
-/// Records of an operator of one, two or three arguments of one dtype, over the floating dtypes …
+/// Records of an operator with one, two or three arguments of one dtype, over the floating dtypes …
 #define TAPER_UNARY_FLOATING(op, F)                                \
   TAPER_POINTWISE(op, f32, Elementwise<F<float>, float, float>)    \
   TAPER_POINTWISE(op, f64, Elementwise<F<double>, double, double>) \
@@ -342,7 +345,7 @@ struct AfterNumber {
   TAPER_POINTWISE(op, i64, Elementwise<F<int64_t>, int64_t, int64_t, int64_t>) \
   TAPER_POINTWISE(op, small_integer,                                           \
                   Elementwise<F<int64_t>, SmallInteger, SmallInteger, SmallInteger>)
-/// … over all.
+/// … over both.
 #define TAPER_UNARY_NUMERIC(op, F) TAPER_UNARY_FLOATING(op, F) TAPER_UNARY_INTEGER(op, F)
 #define TAPER_BINARY_NUMERIC(op, F) TAPER_BINARY_FLOATING(op, F) TAPER_BINARY_INTEGER(op, F)
 

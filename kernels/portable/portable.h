@@ -1,4 +1,4 @@
-// The portable kernels: plain C++ that runs anywhere, the reference of every faster one.
+// The portable kernels: plain C++ that runs anywhere. Every faster kernel is compared with them.
 #pragma once
 #include "taper/kernels/kernel.h"
 
@@ -8,8 +8,8 @@ namespace taper::portable {
 #include "taper/kernels/portable/kernels.def"
 #undef TAPER_KERNEL_NAME
 
-/// Every portable kernel. A program that links this links them all; a firmware names those it needs
-/// instead.
+/// Every portable kernel. A program that links this set links them all. A firmware names only the
+/// kernels that it needs.
 extern const KernelSet all;
 
 }  // namespace taper::portable

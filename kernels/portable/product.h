@@ -1,10 +1,10 @@
-// The matrix product below mm, linear and their relatives, and below recurrent layers.
+// The matrix product that mm, linear and their relatives, and recurrent layers, are built on.
 //
-// Every element is one dot product over k, in eight interleaved partial sums joined by a fixed tree
-// (lanes.h). Two loops compute it, bit for bit alike: one runs along k where both operands are
-// dense along it (linear), one runs along the result's columns (mm). So a row depends neither on
+// Every element is one dot product over k: eight interleaved partial sums, joined by a fixed tree
+// (lanes.h). Two loops compute it with the same bits. One runs along k, if both operands are dense
+// along it (linear). The other runs along the result's columns (mm). So a row depends neither on
 // the other rows nor on how the operands lie in memory. Nothing is packed and no scratch is used:
-// this is the version for small machines and the reference of the optimized one.
+// this version is for small machines, and the optimized one is compared with it.
 #pragma once
 #include <cstring>
 
@@ -15,7 +15,7 @@
 
 namespace taper::portable {
 
-/// A matrix in memory: strides in elements. 0 repeats.
+/// A matrix in memory. Strides are in elements; a stride of 0 repeats.
 template <class T>
 struct Matrix {
   T* data;
@@ -26,7 +26,7 @@ struct Matrix {
 template <class E>
 inline constexpr bool is_small_float = std::is_same_v<E, Half> || std::is_same_v<E, BFloat16>;
 
-/// An element as what is computed in, and back.
+/// Converts an element to the type of the arithmetic, and back.
 template <class T, class E>
 T widened(E x) {
   if constexpr (is_small_float<E>)
@@ -42,18 +42,18 @@ E narrowed(T x) {
     return static_cast<E>(x);
 }
 
-/// out = alpha (a b) + beta addend, each without its factor if that is 1; (m, k) (k, n) -> (m, n).
-/// The operands, and the result, may be narrower than what is computed.
+/// out = alpha (a b) + beta addend, for (m, k) (k, n) -> (m, n). A factor of 1 is left out. The
+/// operands and the result may be narrower than the type of the arithmetic.
 template <class T, class A = T, class B = A, class C = T>
 struct Product {
   using Sum = T;
   index_t m, n, k;
   Matrix<const A> a;
   Matrix<const B> b;
-  Matrix<const C> addend;  ///< addend.data may be nullptr
+  Matrix<const C> addend;  ///< absent if addend.data is nullptr
   Matrix<C> out;
   T alpha = 1, beta = 1;
-  index_t b_panel = 0;  ///< from one panel of b to the next (Layout); 0: b lies as its strides say
+  index_t b_panel = 0;  ///< the distance between panels of b (Layout); 0: b has its strides
 
   void store(index_t i, index_t j, T sum) const {
     if (alpha != 1) sum *= alpha;
@@ -65,7 +65,7 @@ struct Product {
   }
 };
 
-/// `rows` x `columns` dot products of vectors that are dense along k.
+/// Computes `rows` x `columns` dot products of vectors that are dense along k.
 template <int rows, int columns, class T, class A, class B, class C>
 void dense_along_k(const Product<T, A, B, C>& p, index_t i, index_t j) {
   T lane[rows][columns][lane_count] = {};
@@ -88,8 +88,9 @@ void dense_along_k(const Product<T, A, B, C>& p, index_t i, index_t j) {
 
 inline constexpr int strip = 16;  // columns that are summed side by side
 
-/// `rows` x `width` dot products, `width` at most `strip`, for operands of any strides. One partial
-/// sum at a time, so that a strip of it stays in registers.
+/// Computes `rows` x `width` dot products for operands of any strides; `width` is at most `strip`.
+/// Only one of the eight partial sums is computed at a time, so that a strip of it stays in
+/// registers.
 template <int rows, bool full, bool dense_columns, class T, class A, class B, class C>
 void along_columns(const Product<T, A, B, C>& p, index_t i, index_t j, int width) {
   if (full) width = strip;
@@ -115,9 +116,8 @@ void along_columns(const Product<T, A, B, C>& p, index_t i, index_t j, int width
     }
 }
 
-/// The same for processors with registers for all partial sums of some rows at a time. b is read
-/// once, into a strip of its own: lines of the cache at the stride of a row get in each other's
-/// way.
+/// The same for processors with enough registers for all partial sums of some rows. Rows of b at a
+/// large stride would evict each other from the cache. So b is read once, into a strip of its own.
 template <class P>
 struct WideStrip {
   using T = typename P::Sum;
@@ -138,7 +138,7 @@ struct WideStrip {
         rows(i_end - i < most_rows ? i_end - i : most_rows),
         columns(j_end - j < width ? j_end - j : width) {}
 
-  /// b's rows [k, k + depth).
+  /// Copies rows [k, k + depth) of b.
   void copy(index_t k, index_t depth) {
     for (index_t d = 0; d < depth; ++d) {
       const T* from = p.b.at(k + d, j);
@@ -150,7 +150,7 @@ struct WideStrip {
       }
     }
   }
-  /// Their part in the sums of `count` rows from i + r on.
+  /// Adds the part of those rows to the sums of `count` rows from i + r on.
   template <int count>
   void add(index_t r, index_t k, index_t depth) {
     Row sum[count][lane_count];
@@ -191,24 +191,24 @@ struct WideStrip {
       if (r < rows) add<1>(r, k, depth);
     }
     for (index_t r = 0; r < rows; ++r) {
-      const Row* s = sums[r];  // as join_lanes has it
+      const Row* s = sums[r];  // in the order of join_lanes
       const Row total = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
       store(i + r, total);
     }
   }
 };
 
-/// A product whose second operand is a constant in panels: b(k, j) as `Layout` says.
+/// Prepares a product whose second operand is a constant in panels: b(k, j) lies as `Layout` says.
 template <class P>
 void read_panels(P& p) {
   p.b_panel = panel_width * p.k;
-  p.b.row = panel_width, p.b.column = 1;  // within a panel
+  p.b.row = panel_width, p.b.column = 1;  // strides within a panel
 }
 
-/// Rows [i, i_end) of columns [j, j_end). `wide`: compiled for wide vectors.
+/// Computes rows [i, i_end) of columns [j, j_end). `wide`: the code is compiled for wide vectors.
 template <bool wide, class P>
 void block(const P& p, index_t i, index_t i_end, index_t j, index_t j_end) {
-  if (p.b_panel != 0) {  // j is where a panel begins
+  if (p.b_panel != 0) {  // a panel begins at j
     for (; j < j_end; j += panel_width) {
       P panel = p;
       panel.b_panel = 0, panel.b.data += j / panel_width * p.b_panel;
@@ -255,7 +255,8 @@ void block(const P& p, index_t i, index_t i_end, index_t j, index_t j_end) {
   }
 }
 
-/// `batch` products, `next(p, i)` moving p from the first to number i. `Loops`: see elements.h.
+/// Computes `batch` products. next(p, i) moves p from the first product to number i. `Loops`: see
+/// elements.h.
 template <class Loops = PlainLoops, class P, class Next>
 void multiply(const Context& context, index_t batch, const P& product, const Next& next) {
   constexpr bool wide = !std::is_same_v<Loops, PlainLoops>;

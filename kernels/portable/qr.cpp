@@ -1,6 +1,6 @@
 // A = Q R by Householder's reflections H = I - tau v v^T (Golub and Van Loan, "Matrix
-// computations", 5.2.2), with the signs of LAPACK: an element of R's diagonal has the sign that its
-// column's first had not.
+// computations", 5.2.2). Signs are those of LAPACK: an element of R's diagonal has the opposite
+// sign of the first element of the column that is reflected.
 #include <cmath>
 
 #include "taper/kernels/kernel.h"
@@ -10,14 +10,14 @@
 namespace taper::portable {
 namespace {
 
-/// Matrices that are factored at a time: each has a copy of its own.
+/// At most so many matrices are factored at the same time. Each has a copy of its own.
 constexpr index_t most_slots = 16;
-/// Columns that a task turns, and elements below which there is one task.
+/// Columns that one task reflects. Work on fewer than `grain` elements is one task.
 constexpr index_t strip = 32;
 constexpr index_t grain = 16384;
 
-/// A dense copy (m, n) that becomes R above its diagonal and the reflections' v below it, without
-/// their first element, which is 1; then their tau.
+/// A dense copy (m, n). It becomes R on and above its diagonal, and below it the vectors v of the
+/// reflections without their first element, which is 1. Behind the matrix stand the tau.
 template <class T>
 struct Reflections {
   T* a;
@@ -26,17 +26,17 @@ struct Reflections {
   T* tau() const { return a + m * n; }
   static index_t elements(index_t m, index_t n) { return m * n + (m < n ? m : n); }
 
-  /// Makes reflection k, which turns column k into a multiple of the unit vector.
+  /// Computes reflection k, which maps column k to a multiple of the unit vector.
   void make(index_t k) const {
     T* const x = a + k * n + k;
-    // divided by the largest element, which keeps the squares finite
+    // divides by the largest element, so that squares stay finite
     T largest = 0;
     for (index_t i = 1; i < m - k; ++i) {
       const T size = std::fabs(x[i * n]);
       if (!(size <= largest)) largest = size;
     }
     tau()[k] = 0;
-    if (largest == 0) return;  // it is one
+    if (largest == 0) return;  // the column is a multiple already
     if (std::fabs(x[0]) > largest) largest = std::fabs(x[0]);
     const T norm = largest * std::sqrt(sum_of<T>(m - k, [=](index_t i) {
                      const T scaled = x[i * n] / largest;
@@ -48,7 +48,8 @@ struct Reflections {
     x[0] = beta;
   }
 
-  /// Applies it to the rows from k on of columns [begin, end) of y, a strip of columns at a time.
+  /// Applies reflection k to the rows from k on of columns [begin, end) of y, one strip of columns
+  /// at a time.
   void apply(const Threads* threads, index_t k, T* y, index_t row, index_t begin,
              index_t end) const {
     const T factor = tau()[k];
@@ -74,12 +75,12 @@ struct Reflections {
   }
 };
 
-/// The first columns of the product of all reflections: (m, columns).
+/// The first `columns` columns of the product of all reflections: (m, columns).
 template <class T>
 void write_q(const Threads* threads, const Reflections<T>& h, T* q, index_t columns) {
   for (index_t i = 0; i < h.m; ++i)
     for (index_t j = 0; j < columns; ++j) q[i * columns + j] = i == j ? T(1) : T(0);
-  // the columns before k are those of the identity, which reflection k leaves
+  // columns before k are still those of the identity, and reflection k does not change them
   for (index_t k = h.count() - 1; k >= 0; --k) h.apply(threads, k, q, columns, k, columns);
 }
 

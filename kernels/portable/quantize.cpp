@@ -1,6 +1,6 @@
-// Quantization to integers and back, as PyTorch's reference computes them
-// (torch.ao.quantization.fx._decomposed): an integer q stands for scale * (q - zero_point). Each
-// operation rounds, and half goes to the even integer.
+// Quantization to integers and back: an integer q stands for scale * (q - zero_point). Results are
+// those of PyTorch's reference (torch.ao.quantization.fx._decomposed). Each operation rounds;
+// halves go to the even integer.
 #include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/unary_functions.h"
 #include "taper/kernels/shapes/quantized.h"
@@ -8,9 +8,9 @@
 namespace taper {
 
 namespace portable {
-struct UptoF32 {};     ///< f32, f16, bf16: what is quantized, in f32 or f64
-struct AnyFloat {};    ///< f64, too
-struct AnyInteger {};  ///< what zero points are
+struct UptoF32 {};     ///< f32, f16, bf16: the input of quantization, computed in f32 or f64
+struct AnyFloat {};    ///< those and f64
+struct AnyInteger {};  ///< the integers that a zero point may be
 }  // namespace portable
 template <>
 struct dtypes_of<portable::UptoF32> {
@@ -31,7 +31,7 @@ namespace {
 template <class T>
 constexpr DType dtype_of = dtypes_of<T>::dtype;
 
-/// The integers of a call.
+/// The range of a call's integers.
 template <class T>
 struct Range {
   T low, high;
@@ -46,7 +46,7 @@ struct Range {
 // ---- one scale
 
 struct Quantize {
-  using Result = double;  ///< which becomes any integer
+  using Result = double;  ///< then converted to any integer
   float inverse, zero;
   Range<float> range;
   double operator()(float x) const { return range.clamp(Round<float>()(x * inverse) + zero); }
@@ -62,7 +62,7 @@ Error prepare_one(Pointwise<1>& plan, AnyView<const E> input) {
   plan = {input.numel(), {Walk::of(input.shape())}};
   return Error::ok;
 }
-/// Loads elements as Q, which F takes.
+/// Loads the elements as Q, the argument type of F.
 template <class Q, class F>
 Error run_one(Context& context, const Pointwise<1>& plan, const F& f, const TensorRef& input,
               const TensorRef& out) {
@@ -130,7 +130,7 @@ Error dequantize_tensors(Context& context, const Pointwise<1>& plan, Integers in
   return run_one<int64_t>(context, plan, f, *input.ref, *out.ref);
 }
 
-// ---- a scale for each channel or row, of type S, in which is computed
+// ---- a scale of type S for each channel or row; S is also the type of the arithmetic
 
 template <class S>
 struct QuantizeChannel {
@@ -140,7 +140,8 @@ struct QuantizeChannel {
     return range.clamp(Round<S>()(x * (1 / scale)) + static_cast<S>(zero));
   }
 };
-/// The zero point is added before rounding, so other ties go up.
+/// Here the zero point is added before rounding. So a half rounds differently if the zero point is
+/// odd.
 template <class S>
 struct QuantizeRow {
   using Result = double;
@@ -162,7 +163,7 @@ struct DequantizeRow {
   S operator()(int64_t q, S scale, int64_t zero) const { return static_cast<S>(q - zero) * scale; }
 };
 
-/// A vector with an element for each index along `axis` of a space.
+/// A vector, repeated over `space`: one element for each index along `axis`.
 Walk along(const Shape& vector, int64_t axis, const Shape& space) {
   const int dim = static_cast<int>(axis < 0 ? axis + space.rank : axis);
   Shape channels = space;
@@ -171,7 +172,7 @@ Walk along(const Shape& vector, int64_t axis, const Shape& space) {
   return Walk::broadcast(channels, space);
 }
 
-/// Loads the three arguments as F takes them.
+/// Loads the three arguments in the types that F takes.
 template <class S, class Q, class F>
 Error run_three(Context& context, const Pointwise<3>& plan, const F& f, const TensorRef& input,
                 const TensorRef& scales, const TensorRef& zero_points, const TensorRef& out) {
@@ -184,7 +185,7 @@ Error run_three(Context& context, const Pointwise<3>& plan, const F& f, const Te
   return Error::ok;
 }
 
-/// What absent zero points are.
+/// The value of zero points that are absent.
 constexpr int64_t nought = 0;
 constexpr Shape no_dimensions = {};
 

@@ -1,6 +1,6 @@
-// Random tensors. `state` is {seed, offset}: the stream's key, and the number of the first group of
-// four words that is not used yet. f32, f16 and bf16 take a word an element, f64 two; the next
-// state's offset is behind the last group used.
+// Random tensors. `state` is {seed, offset}: the key of the stream, and the number of its first
+// unused group of four words. An element of f32, f16 or bf16 takes one word, one of f64 two. The
+// next state's offset comes after the last group used.
 #include "taper/kernels/shapes/random.h"
 
 #include <cmath>
@@ -13,16 +13,17 @@
 namespace taper::portable {
 namespace {
 
-/// Elements that a group of words gives.
+/// Elements that one group of words gives.
 template <class T>
 inline constexpr index_t group_size = sizeof(T) == 8 ? 2 : 4;
-/// Elements that are made at once.
+/// Elements that are computed together.
 template <class T>
 inline constexpr index_t batch = group_size<T>* PhiloxGroups::count;
 
 struct Uniform {
   DType dtype;
-  // As many bits as the dtype's significand holds: more would round up to 1.
+  // Takes as many bits as the significand of the dtype holds. With more bits, a number could round
+  // up to 1.
   void operator()(const PhiloxGroups& groups, float* y) const {
     if (dtype == DType::f32)
       fill<24>(groups, y);
@@ -45,8 +46,8 @@ struct Uniform {
       y[2 * g] = uniform53(w[0][g], w[1][g]), y[2 * g + 1] = uniform53(w[2][g], w[3][g]);
   }
 };
-/// G. Box, M. Muller, "A note on the generation of random normal deviates", 1958: two normals of
-/// two uniforms.
+/// Two normal numbers from two uniform ones: G. Box, M. Muller, "A note on the generation of random
+/// normal deviates", 1958.
 struct Normal {
   DType dtype;
   static float sine(float x, int quarters) { return math::sine(x, quarters); }
@@ -107,7 +108,7 @@ Error random(Context& context, View<const int64_t> state, Span<const int64_t>, M
   return Error::ok;
 }
 
-// x * 0 with probability p, else x / (1 - p). Like PyTorch, a dropped NaN or infinity stays NaN.
+// x * 0 with probability p, else x / (1 - p). As in PyTorch, a dropped NaN or infinity becomes NaN.
 template <class E>
 Error native_dropout(Context& context, View<const int64_t> state, AnyView<const E> input, double p,
                      View<E> out, View<bool> mask, View<int64_t> next_state) {

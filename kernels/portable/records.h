@@ -1,10 +1,10 @@
-// Records of kernels that are templates over their element, for every dtype or every size of one.
-// f16 and bf16 have no arithmetic of their own: where a kernel has no record for them, the host
-// casts them to f32.
+// Records of kernels that are templates over their element type: one for every dtype, or for every
+// element size. f16 and bf16 have no arithmetic of their own. If a kernel has no record for them,
+// the host casts them to f32.
 #pragma once
 #include "taper/kernels/kernel.h"
 
-/// record(variant, type, …) for every dtype of numbers, and for every size of an element.
+/// Writes record(variant, type, …) for every numeric dtype, and for every element size.
 #define TAPER_NUMBERS(record, ...)                                          \
   record(f32, float, __VA_ARGS__) record(f64, double, __VA_ARGS__)          \
       record(i64, int64_t, __VA_ARGS__) record(i32, int32_t, __VA_ARGS__)   \
@@ -18,7 +18,7 @@
 #define TAPER_PREPARE_AND_RUN_OF(variant, T, op, prepare, run) \
   TAPER_KERNEL(op, variant, prepare<T>, run<T>)
 
-/// The records of a kernel that computes numbers; of one that takes bool, too; of one that moves
+/// The records of a kernel that computes numbers; of one that also takes bool; of one that moves
 /// elements, with and without `prepare`.
 #define TAPER_BY_NUMBER(op, run) TAPER_NUMBERS(TAPER_RUN_OF, op, run)
 #define TAPER_BY_DTYPE(op, prepare, run)                    \

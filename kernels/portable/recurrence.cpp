@@ -1,4 +1,4 @@
-// y[i] = b[i] + a[i] * y[i - 1] along one dimension: the gradient of running products and sums.
+// y[i] = b[i] + a[i] * y[i - 1] along one dimension: the gradient of running sums and products.
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/lines.h"

@@ -1,4 +1,4 @@
-// The scans of recurrent layers over the plain matrix product.
+// The scans of recurrent layers with the plain matrix product.
 #include "taper/kernels/portable/recurrent.h"
 
 #include "taper/kernels/kernel.h"

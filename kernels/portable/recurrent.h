@@ -1,5 +1,5 @@
 // One layer of a recurrent network in one direction: a scan over the steps, forward and backward.
-// h, c: the state before a step; x: the input's part of the gates; W: weight_hh.
+// h, c: the state before a step. x: the input's part of the gates. W: weight_hh.
 //
 //   rnn   h' = f(x + h Wᵀ), f = tanh or relu
 //   lstm  (i, f, g, o) = (σ, σ, tanh, σ)(x + h Wᵀ),  c' = f c + i g,  h' = o tanh(c')
@@ -8,12 +8,14 @@
 //         (Cho et al., "Learning phrase representations …", 2014, with the reset gate after the
 //         product, as cuDNN and PyTorch have it)
 //
-// The functions are templates over how a matrix product is computed, `P`:
+// The functions are templates over `P`, which says how to compute a matrix product:
 //   T                               the element type
-//   Plan, plan(context, …, m, n, k) the plan of a product, and the bytes of scratch that it needs
+//   Plan, plan(context, …, m, n, k) the plan of a product; `plan` returns the scratch it needs, in
+//                                   bytes
 //   run(context, plan, product)     computes a portable::Product<T>
-//   steps_worth_a_copy              from so many steps on, Wᵀ is laid out in the scratch first, by
-//   transpose(…)                    unless it is 0
+//   steps_worth_a_copy              from so many steps on, Wᵀ is copied to the scratch first;
+//                                   0: never
+//   transpose(…)                    makes this copy
 #pragma once
 #include "taper/kernels/portable/math.h"
 #include "taper/kernels/portable/product.h"
@@ -30,7 +32,7 @@ Sizes sizes_of(View<const T> steps, View<const T> weight_hh) {
   return {steps.size(0), steps.size(1), weight_hh.size(1)};
 }
 
-/// Up to two products of a step, and where in the scratch what else is kept lies.
+/// Up to two products of a step, and where in the scratch other data lies.
 template <class P>
 struct Plan {
   typename P::Plan product[2];
@@ -39,14 +41,14 @@ struct Plan {
 
 constexpr size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/// Whether Wᵀ is copied.
+/// Whether Wᵀ is copied to the scratch.
 template <class P>
 constexpr bool copies_weight(const Sizes& s) {
   return P::steps_worth_a_copy > 0 && s.time >= P::steps_worth_a_copy;
 }
 
-/// Plans products of `columns[i]` columns over `depth`, `weight` elements of a copied weight, and
-/// `rest` elements.
+/// Plans products with `columns[i]` columns and depth `depth`. Also asks for scratch for a copied
+/// weight of `weight` elements and for `rest` more elements.
 template <class P>
 Error make_plan(Context& context, Plan<P>& plan, index_t rows, Span<const index_t> columns,
                 index_t depth, index_t weight, index_t rest) {
@@ -58,25 +60,25 @@ Error make_plan(Context& context, Plan<P>& plan, index_t rows, Span<const index_
   plan.weight_at = aligned(bytes);
   plan.rest_at = plan.weight_at + aligned(static_cast<size_t>(weight) * sizeof(typename P::T));
   context.need_scratch(plan.rest_at + static_cast<size_t>(rest) * sizeof(typename P::T) +
-                       64);  // as behind every buffer
+                       64);  // a gap, as behind every buffer
   return Error::ok;
 }
 
-/// Calls body(t, before) for each step in the layer's direction; `before` is the step whose state
-/// it begins with, -1 for the first one.
+/// Calls body(t, before) for each step in the layer's direction. The step begins with the state of
+/// step `before`; the first step has -1.
 template <class Body>
 void for_each_step(index_t time, bool reverse, const Body& body) {
   for (index_t i = 0; i < time; ++i)
     reverse ? body(time - 1 - i, i == 0 ? -1 : time - i) : body(i, i - 1);
 }
-/// The same, last step first.
+/// The same, from the last step to the first.
 template <class Body>
 void for_each_step_back(index_t time, bool reverse, const Body& body) {
   for (index_t i = time - 1; i >= 0; --i)
     reverse ? body(time - 1 - i, i == 0 ? -1 : time - i) : body(i, i - 1);
 }
 
-/// body(example), some 2048 elements a task.
+/// Calls body(example) for every example, with about 2048 elements in a task.
 template <class Body>
 void for_each_example(const Context& context, const Sizes& s, const Body& body) {
   const index_t chunk = s.hidden < 2048 ? 2048 / (s.hidden > 0 ? s.hidden : 1) : 1;
@@ -85,7 +87,7 @@ void for_each_example(const Context& context, const Sizes& s, const Body& body) 
   });
 }
 
-/// Wᵀ, as the products of the steps read it.
+/// Wᵀ, as the products of each step read it.
 template <class P>
 Matrix<const typename P::T> transposed_weight(const Context& context, const Plan<P>& plan,
                                               const Sizes& s, View<const typename P::T> weight) {
@@ -101,7 +103,7 @@ Matrix<const typename P::T> transposed_weight(const Context& context, const Plan
   return {weight.data(), 1, columns};
 }
 
-/// out (batch, count) = h Wᵀ + addend, W's rows from `first` on.
+/// out (batch, count) = h Wᵀ + addend, with the rows of W from `first` on.
 template <class T>
 Product<T> hidden_part(const Sizes& s, const T* h, Matrix<const T> transposed, index_t first,
                        index_t count, Matrix<const T> addend, Matrix<T> out) {
@@ -113,7 +115,7 @@ Product<T> hidden_part(const Sizes& s, const T* h, Matrix<const T> transposed, i
           addend,
           out};
 }
-/// out (batch, hidden) = d (batch, count) W + addend
+/// out (batch, hidden) = d (batch, count) W + addend.
 template <class T>
 Product<T> carried_back(const Sizes& s, const T* d, View<const T> weight, const T* addend, T* out) {
   const index_t count = weight.size(0), h = s.hidden;
@@ -169,7 +171,7 @@ Error rnn_backward(Context& context, const Plan<P>& plan, View<const T> grad_out
                    View<const T> output, View<const T> weight, bool relu, bool reverse,
                    View<T> grad_gates, View<T> grad_hx) {
   const Sizes s = sizes_of(grad_output, weight);
-  fill_zero(grad_hx);  // what the steps behind hand back
+  fill_zero(grad_hx);  // the gradient that comes from the next step
   for_each_step_back(s.time, reverse, [&](index_t t, index_t) {
     T* d = grad_gates.data() + t * s.state();
     for_each_example(context, s, [&](index_t b) {
@@ -242,7 +244,7 @@ Error lstm_backward(Context& context, const Plan<P>& plan, View<const T> grad_ou
                     View<T> grad_gates, View<T> grad_hx, View<T> grad_cx) {
   const Sizes s = sizes_of(grad_output, weight);
   const index_t n = s.hidden, width = 4 * n;
-  fill_zero(grad_hx), fill_zero(grad_cx);  // what the steps behind hand back
+  fill_zero(grad_hx), fill_zero(grad_cx);  // the gradients that come from the next step
   for_each_step_back(s.time, reverse, [&](index_t t, index_t before) {
     const T* c = before < 0 ? cx.data() : cells.data() + before * s.state();
     T* d = grad_gates.data() + t * s.batch * width;
@@ -325,7 +327,7 @@ Error gru_backward(Context& context, const Plan<P>& plan, View<const T> grad_out
   const Sizes s = sizes_of(grad_output, weight);
   const index_t n = s.hidden;
   T* direct = reinterpret_cast<T*>(static_cast<std::byte*>(context.scratch) + plan.rest_at);
-  fill_zero(grad_hx);  // what the steps behind hand back
+  fill_zero(grad_hx);  // the gradient that comes from the next step
   for_each_step_back(s.time, reverse, [&](index_t t, index_t before) {
     const T* h = before < 0 ? hx.data() : output.data() + before * s.state();
     T* d = grad_hidden_gates.data() + t * s.batch * 3 * n;

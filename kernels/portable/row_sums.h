@@ -1,5 +1,5 @@
-// Sums along a row for loops that are compiled for wide vectors, too: sixteen interleaved partial
-// sums, joined by a fixed tree. Like those of lanes.h they depend on the count alone.
+// Sums along a row, for loops that are also compiled for wide vectors: sixteen interleaved partial
+// sums, joined by a fixed tree. As in lanes.h, the order depends only on the count.
 #pragma once
 #include "taper/kernels/portable/lanes.h"
 

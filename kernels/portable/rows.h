@@ -1,4 +1,4 @@
-// Kernels that fill a dense result row by row, each row from a place that its coordinates decide.
+// Kernels that fill a dense result row by row. The coordinates of a row decide where it comes from.
 #pragma once
 #include <cstring>
 
@@ -7,9 +7,9 @@
 
 namespace taper::portable {
 
-/// Calls `row(coordinates, first)` for every row of a dense tensor: the coordinates of its first
-/// element, the last one 0, and its number. In parallel, in tasks of a fixed number of elements. A
-/// tensor without dimensions is one row of one element.
+/// Calls `row(coordinates, first)` for every row of a dense tensor, in parallel. `coordinates` are
+/// those of the row's first element, so the last one is 0. `first` is the number of this element. A
+/// task has a fixed number of elements. A scalar is one row of one element.
 template <class Row>
 void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
   const index_t width = shape.rank == 0 ? 1 : shape.sizes[shape.rank - 1];
@@ -31,9 +31,9 @@ void for_each_row(const Threads* threads, const Shape& shape, const Row& row) {
   });
 }
 
-/// Rows as long as they can be, up to some thousand elements: joins the last dimension of `in` and
-/// `out` with the one before while both lie densely and equally there. `shift`: how far a dimension
-/// is moved, one whose number is not 0 ends that; nullptr: none is.
+/// Makes rows longer, up to a few thousand elements. Joins the last dimension of `in` and `out`
+/// with the one before, as long as it is dense and equal in both. `shift` says how far each
+/// dimension is moved; a dimension that moves is not joined. nullptr: none moves.
 inline void join_rows(Shape& in, Shape& out, index_t* shift) {
   constexpr index_t longest = 4096;
   while (in.rank > 1 && out.rank > 1) {
@@ -50,8 +50,9 @@ inline void join_rows(Shape& in, Shape& out, index_t* shift) {
   }
 }
 
-/// A copy of `size` bytes that may be few: a call would take longer than moving those. All are
-/// loaded before they are stored: a store to a like address in another page would hold loads up.
+/// Copies `size` bytes. For few bytes, a call of memcpy would take longer than the copy. All bytes
+/// are loaded before any is stored: a store whose address is equal but for the page would delay the
+/// loads.
 inline void copy_bytes(const void* from, void* to, index_t size) {
   char line[128];
   if (size == 128) {
@@ -70,13 +71,13 @@ template <class T>
 void copy_run(const T* x, index_t step, index_t n, T* y) {
   if (step == 1 && n > 0)
     copy_bytes(x, y, n * static_cast<index_t>(sizeof(T)));
-  else if (step == -1)  // a step that the compiler knows
+  else if (step == -1)  // a step that is a compile-time constant
     for (index_t i = 0; i < n; ++i) y[i] = x[-i];
   else
     for (index_t i = 0; i < n; ++i) y[i] = x[i * step];
 }
 
-/// A Scalar as an element of any dtype: `element` holds size_bytes(dtype) bytes.
+/// A Scalar as an element of any dtype. Its bytes are the first size_bytes(dtype) of `bytes`.
 struct Element {
   alignas(8) char bytes[8];
 };

@@ -1,4 +1,4 @@
-// Running sums, products and extremes along a dimension.
+// Running sums, products, maxima and minima along a dimension.
 #include "taper/kernels/portable/scan.h"
 
 #include <cmath>
@@ -25,14 +25,16 @@ struct RunningLogSum {
   }
 };
 
-/// The extreme of x[0] … x[k], and the last position where it stands; NaN stays.
+/// The extreme of x[0] … x[k], and the last position where it occurs. Once there is a NaN, it
+/// stays.
 template <class Order, class T>
 class Extremes {
  public:
   explicit Extremes(int64_t* indices) : indices_(indices) {
     for (index_t k = 0; k < strip_width; ++k) best_[k] = Order::last, at_[k] = 0;
   }
-  /// Element `first` of the line goes to element `to` of the result.
+  /// Reads element number `first` of the line and the following ones, and writes to the result from
+  /// element `to` on.
   void line(const T* x, index_t n, index_t first, T* y, index_t to) {
     int64_t* const indices = indices_ + to;
     const auto see = [=](index_t i) {
@@ -71,7 +73,7 @@ class Extremes {
   int64_t* indices_;
 };
 
-/// With a dtype, which the host has settled.
+/// For rows with a dtype, which the host has resolved.
 template <template <class> class Running, class E>
 using ScanTo = Scan<PlainLoops, Running, E, Maybe<DType>>;
 

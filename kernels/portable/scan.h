@@ -1,4 +1,4 @@
-// The loops of running sums and the like, over `Loops` (elements.h).
+// The loops of running sums and similar operators, over `Loops` (elements.h).
 #pragma once
 #include "taper/kernels/portable/pointwise.h"
 #include "taper/kernels/portable/small_rows.h"
@@ -12,7 +12,7 @@ struct RunningSum {
   static constexpr T start = T(0);
   static T next(T a, T x) { return wrapping_add(a, x); }
 };
-/// Where the lines of a strip stand: after y[k] = x[0] + … + x[k]. Floats accumulate in double.
+/// Running sums of the lines of a strip: y[k] = x[0] + … + x[k]. Floats are summed in double.
 template <template <class> class Running, class T>
 class Sums {
   using Accumulator = std::conditional_t<std::is_same_v<T, float>, double, T>;
@@ -22,12 +22,12 @@ class Sums {
   Sums() {
     for (Accumulator& sum : sums_) sum = Step::start;
   }
-  /// The next n elements of the only line.
+  /// Takes the next n elements of a strip with a single line.
   void line(const T* x, index_t n, index_t, T* y, index_t) {
     Accumulator sum = sums_[0];
     index_t i = 0;
     if constexpr (std::is_same_v<Step, RunningSum<double>> && std::is_same_v<T, float>)
-      for (; i + 4 <= n; i += 4) {  // only one addition in four waits for the one before
+      for (; i + 4 <= n; i += 4) {  // only one addition in four depends on the one before
         const double a = x[i], ab = a + x[i + 1], c = x[i + 2], cd = c + x[i + 3];
         y[i] = static_cast<float>(sum + a), y[i + 1] = static_cast<float>(sum + ab);
         y[i + 2] = static_cast<float>(sum + (ab + c));
@@ -38,7 +38,7 @@ class Sums {
       sum = Step::next(sum, static_cast<Accumulator>(x[i])), y[i] = static_cast<T>(sum);
     sums_[0] = sum;
   }
-  /// The next element of n lines.
+  /// Takes the next element of each of n lines.
   void row(const T* x, index_t n, index_t, T* y, index_t) {
     TAPER_INDEPENDENT_ITERATIONS
     for (index_t k = 0; k < n; ++k) {
@@ -60,7 +60,7 @@ void next_of_lines(State& state, const T* x, index_t n, index_t position, T* y, 
   state.row(x, n, position, y, to);
 }
 
-/// Lets a State, made for each strip from `given`, see the strip's elements in order.
+/// Makes a State from `given` for each strip, and shows it the elements of the strip in order.
 template <class Loops, class State, class T, class E, class... Given>
 void scan(const Context& context, const WalkedLines& plan, AnyView<const E> self, View<E> out,
           Given... given) {

@@ -1,4 +1,4 @@
-// cat, and writes into a part of a tensor: copies to a strided region of the result.
+// cat, and writes to a part of a tensor: copies to a strided region of the result.
 #include <cstring>
 
 #include "taper/kernels/portable/copy.h"
@@ -8,8 +8,8 @@
 namespace taper::portable {
 namespace {
 
-// Dense tensors whose parts of a row of the result are a few lines of the cache: row by row, so
-// that the result is written from one end to the other. False if that does not fit.
+// Copies row by row, so that the result is written from one end to the other. Returns false unless
+// the tensors are dense and few, and their parts of a row are short, but a cache line or more.
 bool cat_rows(const Context& context, const ViewList<const AnyElement, Strides::any>& tensors,
               int dim, const View<AnyElement>& out) {
   constexpr int most = 8;
@@ -58,14 +58,14 @@ Error cat(Context& context, ViewList<const AnyElement, Strides::any> tensors, in
   return Error::ok;
 }
 
-/// `self`, and a region of the result that gets `src`.
+/// `self`, and the region of the result that `src` is copied to.
 struct Part {
   static constexpr uint32_t overwrites = 1;
   Walk self, src, region;
   index_t offset, count;
 };
 
-/// The result's type with the strides in which it lies.
+/// The type of the result, with its own strides.
 TensorType<Extent> type_of_result(const View<AnyElement>& out) { return type_of(out.ref); }
 
 Error plan_part(Part& plan, const AnyView<const AnyElement>& self,

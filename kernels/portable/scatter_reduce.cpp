@@ -1,5 +1,6 @@
-// Elements gathered at the places that an index names by a sum, a product, a mean or an extreme:
-// scatter_reduce and index_reduce. Row-major order of the index, so results are the same each time.
+// Reduces the elements that an index sends to the same place, by sum, product, mean, maximum or
+// minimum: scatter_reduce and index_reduce. They are taken in the row-major order of the index, so
+// results are the same each time.
 #include <algorithm>
 #include <limits>
 
@@ -18,7 +19,7 @@ T highest() {
                                               : std::numeric_limits<T>::max();
 }
 
-/// Integers are rounded towards minus infinity.
+/// Integers round towards minus infinity.
 template <class T>
 T mean_of(T sum, index_t count) {
   if constexpr (std::is_floating_point_v<T>) return sum / static_cast<T>(count);
@@ -47,13 +48,13 @@ Error prepare_index(Context& context, AlongInPlace& plan, View<const T> self, in
   return Error::ok;
 }
 
-/// `out` becomes self, and takes in the elements of `src` where the indices say. For "mean" the
-/// scratch has room for a number for each element of out.
+/// Copies self to `out`, and reduces into it the elements of `src`. For "mean", the scratch holds a
+/// count for each element of out.
 template <class T>
 Error run(Context& context, const AlongInPlace& plan, View<const T> self, int64_t,
           View<const int64_t> index, View<const T> src, std::string_view reduce, bool include_self,
           View<T> out) {
-  // first, so that in place an index outside leaves self as it was
+  // checked first: in place, an index outside then leaves self unchanged
   TAPER_TRY(check_indices(context, index, plan.extent));
   Along a = plan;
   a.checks = false;

@@ -1,5 +1,5 @@
-// Loops that look for rare elements: several are tested at once, and looked at one by one only
-// where one of them is such an element.
+// Loops that look for rare elements. Several elements are tested together. Only if one of them
+// passes are they looked at one by one.
 #pragma once
 #include "taper/kernels/portable/elements.h"
 

@@ -1,4 +1,4 @@
-// Places of values among sorted ones, by halving: searchsorted and bucketize.
+// The places of values among sorted ones, by binary search: searchsorted and bucketize.
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/lines.h"
 #include "taper/kernels/portable/records.h"
@@ -7,7 +7,7 @@
 namespace taper::portable {
 namespace {
 
-/// Values of one line that are sorted; with `order`, value i is at[order[i]].
+/// The sorted values of one line. With `order`, value i is at[order[i]].
 template <class T>
 struct Sorted {
   const T* at;
@@ -16,7 +16,8 @@ struct Sorted {
   T operator[](index_t i) const { return order ? at[static_cast<index_t>(order[i])] : at[i]; }
 };
 
-/// How many are less than x; with `right`, not greater than x. NaN counts as the greatest.
+/// How many values are less than x, or with `right`, not greater than x. NaN counts as the
+/// greatest.
 template <class T>
 index_t place_of(const Sorted<T>& sorted, T x, bool right) {
   index_t begin = 0, end = sorted.count;
@@ -31,7 +32,8 @@ index_t place_of(const Sorted<T>& sorted, T x, bool right) {
   return begin;
 }
 
-/// `lines` of sorted values for as many lines of self, or one for all.
+/// Searches each line of self in the sorted line of the same number, or in the only one
+/// (`one_line`).
 template <class T>
 void search(Context& context, Sorted<T> sorted, bool one_line, index_t width, View<const T> self,
             bool right, View<AnyElement> out) {

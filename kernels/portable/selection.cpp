@@ -1,5 +1,5 @@
-// median and kthvalue: the element of a rank, found without sorting. NaN counts as the largest
-// value; of equal ones the first in the line is the first in order.
+// median and kthvalue: the element of one rank, found without sorting. NaN counts as the largest
+// value. Equal values are ordered by position.
 #include <limits>
 
 #include "taper/kernels/portable/line_entries.h"
@@ -9,7 +9,7 @@
 namespace taper::portable {
 namespace {
 
-/// `rank_in(line, n)` says which element of a line of entries to take, by its number in order.
+/// `rank_in(line, n)` gives the rank of the element to take from a line of n entries.
 template <class T, class Rank>
 void pick(Context& context, const LinePlan& plan, const T* self, T* values, int64_t* indices,
           const Rank& rank_in) {
@@ -27,7 +27,7 @@ void pick(Context& context, const LinePlan& plan, const T* self, T* values, int6
       });
 }
 
-/// The rank of the lower median; of the first NaN if there is one.
+/// The rank of the lower median, or of the first NaN if there is one.
 template <class T>
 index_t rank_of_median(const EntryOf<T>* entries, index_t n) {
   index_t nans = 0;

@@ -1,5 +1,5 @@
-// The conversions of f16 and bf16 without branches and calls, so that loops over them vectorise;
-// the bits of Half's and BFloat16's own.
+// Conversions of f16 and bf16 without branches and calls, so that loops over them vectorise. The
+// bits are those of Half and BFloat16.
 #pragma once
 #include "taper/kernels/portable/math.h"
 #include "taper/runtime/core/dtype.h"
@@ -9,7 +9,7 @@ namespace taper::portable {
 inline float to_float(Half h) {
   const uint32_t sign = static_cast<uint32_t>(h.bits & 0x8000u) << 16, magnitude = h.bits & 0x7fffu;
   const int32_t size = static_cast<int32_t>(magnitude);
-  // subnormal: as the mantissa of a number between 2^-14 and 2^-13, less 2^-14
+  // a subnormal: the mantissa of a number between 2^-14 and 2^-13, minus 2^-14
   const float smallest = math::float_of(0x38800000u);
   const float subnormal = math::float_of(0x38800000u | (magnitude << 13)) - smallest;
   const uint32_t rebiased = (magnitude << 13) + (size < 0x7c00 ? 0x38000000u : 0x70000000u);
@@ -19,12 +19,14 @@ template <class To>
 To to_small(float value);
 template <>
 inline Half to_small(float value) {
-  // magnitudes are compared as signed numbers, for which every instruction set has vectors
+  // magnitudes are compared as signed integers: every instruction set has this comparison for
+  // vectors
   const uint32_t u = math::bits_of(value), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
   const int32_t size = static_cast<int32_t>(magnitude);
   const uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
   const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  // below 2^-14: added to 1/2, whose last place is the smallest subnormal, it is rounded to places
+  // below 2^-14, adding 1/2 rounds to the places of a subnormal: the last place of 1/2 is the
+  // smallest subnormal
   const uint32_t subnormal = math::bits_of(math::float_of(magnitude) + 0.5f) - 0x3f000000u;
   const uint32_t finite = size < 0x38800000 ? subnormal : normal;
   const uint32_t rest = size > 0x7f800000 ? nan : 0x7c00u;

@@ -1,5 +1,5 @@
-// How drivers over `Loops` (elements.h) read and write f16 and bf16: block by block through a
-// buffer of floats, by a CPU level's conversions.
+// How drivers over `Loops` (elements.h) read and write f16 and bf16: block by block, through a
+// buffer of floats, with the conversions of a CPU level.
 #pragma once
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/small_floats.h"
@@ -7,7 +7,7 @@
 
 namespace taper::portable {
 
-/// `self` as the loops of a level read it.
+/// `self` as a source for the loops of a CPU level.
 template <class Loops>
 Source source_of(const TensorRef& self, const Walk& walk, DType computes) {
   Source source(self, walk, computes);
@@ -15,8 +15,8 @@ Source source_of(const TensorRef& self, const Walk& walk, DType computes) {
   return source;
 }
 
-/// Calls body(n, x, y) for elements [first, first + count) of two dense tensors: once, where they
-/// lie; or, of f16 and bf16, for each block.
+/// Calls body(n, x, y) for elements [first, first + count) of two dense tensors: once, on the
+/// tensors' own memory, or once for each block of f16 or bf16.
 template <class Loops, class E, class Body>
 void for_each_part(const TensorRef& in, const TensorRef& out, index_t first, index_t count,
                    const Body& body) {
@@ -40,7 +40,7 @@ void for_each_part(const TensorRef& in, const TensorRef& out, index_t first, ind
   }
 }
 
-/// Element i as a number to compute with.
+/// Element i, converted to the type of the arithmetic.
 template <class E>
 Compute<E> value_of(const View<const E>& v, index_t i) {
   if constexpr (std::is_same_v<Compute<E>, E>)

@@ -3,8 +3,9 @@
 //   softmax      y = exp(x - peak) / sum(exp(x - peak))      dx = y (dy - sum(y dy))
 //   log_softmax  y = x - peak - log(sum(exp(x - peak)))      dx = dy - exp(y) sum(dy)
 //
-// peak = max(x): subtracting it leaves y unchanged and keeps exp() finite. Two loops each: along
-// dense lines, and across strips of neighbouring lines when other dimensions lie inside.
+// peak = max(x): subtracting it leaves y unchanged and keeps exp() finite. Each function has two
+// loops: one along dense lines, and one across strips of neighbouring lines if other dimensions lie
+// inside.
 #pragma once
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/lanes.h"
@@ -17,8 +18,8 @@ namespace taper::portable::softmax {
 
 inline constexpr int strip = 16;
 
-/// Calls row(offset) for each line if lines are dense, else columns(offset, width) for each strip
-/// of at most 16 lines.
+/// If lines are dense, calls row(offset) for each line. Otherwise calls columns(offset, width) for
+/// each strip of at most 16 lines.
 template <class Row, class Columns>
 void for_each_line(const Context& context, const Lines& lines, const Row& row,
                    const Columns& columns) {
@@ -55,7 +56,8 @@ T peak_of(const T* x, index_t n) {
   return peak[0];
 }
 
-/// y = exp(x - peak), and their sum: element i goes to lane i % 16, the lanes are added in pairs.
+/// y = exp(x - peak). Returns the sum of y: element i goes to lane i % 16, and lanes are added in
+/// pairs.
 template <class T, class M>
 T exponentials(const T* x, T* y, index_t n, T peak) {
   constexpr int lanes = 16;
@@ -103,7 +105,7 @@ void backward_row(const T* dy, const T* y, T* dx, index_t n) {
       n, [=](index_t i) { dx[i] = log ? dy[i] - math::exp<M>(y[i]) * sum : y[i] * (dy[i] - sum); });
 }
 
-/// `full`: width is 16, a length that the compiler knows.
+/// `full`: width is 16, so that the loop's count is a compile-time constant.
 template <class T, bool log, bool full, class M>
 void forward_strip(const T* x, T* y, index_t n, index_t inner, int width) {
   if (full) width = strip;

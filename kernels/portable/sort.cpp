@@ -1,4 +1,4 @@
-// sort and topk along one dimension. NaN counts as the largest value, and equal ones stay in their
+// sort and topk along one dimension. NaN counts as the largest value. Equal values keep their
 // order.
 #include "taper/kernels/portable/line_entries.h"
 #include "taper/kernels/portable/records.h"
@@ -8,9 +8,9 @@
 namespace taper::portable {
 namespace {
 
-/// Writes the `kept` first entries of each of a strip's lines, which are in order: those of the
-/// line that begins at x to where `values` and `indices` begin. Elements of a line are `step`
-/// apart.
+/// Writes the first `kept` entries of each line of a strip, which are in order. The strip's first
+/// line begins at x. Its values and positions go to `values` and `indices`. Elements of a line are
+/// `step` apart.
 template <class T>
 void store_strip(const EntryStrip<EntryOf<T>>& strip, index_t kept, bool down, const T* x,
                  index_t step, T* values, int64_t* indices) {
@@ -57,8 +57,8 @@ Error run(Context& context, const LinePlan& plan, View<const T> self, int64_t, b
   return Error::ok;
 }
 
-/// The first elements of a line in their order, held in the result while the line goes by: an
-/// element that comes before the last one takes its place further up.
+/// The first elements of a line in their order, kept in the result while the line is read. An
+/// element that comes before the last of them is inserted.
 template <class T, bool down>
 struct First {
   index_t count, step, held;
@@ -75,20 +75,21 @@ struct First {
       values[at * step] = values[(at - 1) * step], indices[at * step] = indices[(at - 1) * step];
     values[at * step] = x, indices[at * step] = position;
   }
-  /// What is inserted later must come before this.
+  /// An element that is inserted later must come before this value.
   T bound() const { return values[(count - 1) * step]; }
 };
 
-/// So many are found by insertion.
+/// At most so many elements are found by insertion.
 constexpr index_t most_inserted = 128;
 
-/// Whether one of x[0, screened) may come before its bound: it does, or a NaN is there. Few do.
+/// Whether one of x[0, screened) may come before its bound. It does, or one of the two is NaN. This
+/// is rare.
 template <class T, bool down>
 bool any_before(const T* x, const T* bounds) {
   return any_of([=](int l) { return down ? !(x[l] <= bounds[l]) : !(x[l] >= bounds[l]); });
 }
 
-/// Of one line of n elements.
+/// Inserts the elements of one line of n.
 template <class T, bool down>
 void insert_line(const T* x, index_t n, First<T, down> first) {
   index_t i = 0;
@@ -98,7 +99,7 @@ void insert_line(const T* x, index_t n, First<T, down> first) {
     for (; i < end; ++i)
       if (First<T, down>::before(x[i], bound)) first.insert(x[i], i), bound = first.bound();
   };
-  // while few have been seen, most groups hold one to insert
+  // at the start, most groups hold an element to insert
   see(screened * first.count < n ? screened * first.count : n);
   while (i + screened <= n) {
     T bounds[screened];
@@ -108,7 +109,8 @@ void insert_line(const T* x, index_t n, First<T, down> first) {
   }
   see(n);
 }
-/// Of `width` lines side by side, at most as many as are screened, whose elements are `step` apart.
+/// Inserts the elements of `width` lines side by side, at most `screened`. Elements of a line are
+/// `step` apart.
 template <class T, bool down>
 void insert_lines(const T* x, index_t step, index_t n, index_t width, First<T, down>* first) {
   index_t i = 0;

@@ -1,7 +1,7 @@
-// The inverse of the error function, the gamma function's logarithm with its derivatives, modified
-// Bessel functions, and the normal distribution's logarithm. All are computed in double, but for
-// the first: they are rare, and half of their formulas cancel. Where a float's digits take less,
-// there is a second form.
+// The inverse of the error function, the logarithm of the gamma function with its derivatives,
+// modified Bessel functions, and the logarithm of the normal distribution. All but the first are
+// computed in double: they are rare, and half of their formulas cancel. Where float needs fewer
+// terms, there is a second form.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace taper::portable::math {
 
 inline constexpr double pi = 3.14159265358979323846;
 
-/// The y with erf(y) = x. The start is M. Giles, "Approximating the erfinv function", GPU Computing
-/// Gems Jade edition (2012), right to single precision; double takes two of Halley's steps from
-/// there, with the distance to 1 computed by erfc where x is near it.
+/// The y with erf(y) = x. The start is from M. Giles, "Approximating the erfinv function", GPU
+/// Computing Gems Jade edition (2012); it is exact to single precision. double takes two of
+/// Halley's steps from there. Near 1, erfc computes the distance to 1.
 template <class M, class T>
 inline T erfinv_start(T x) {
   const T w = -log<M>((T(1) - x) * (T(1) + x));
@@ -48,7 +48,7 @@ template <class M = Separate>
 inline double erfinv(double x) {
   double y = erfinv_start<Separate>(x);
   if (!std::isfinite(y)) return y;
-  // nearer to 1 than a float comes: from erfc(y) = exp(-y²) / (y √π)
+  // nearer to 1 than a float can be: from erfc(y) = exp(-y²) / (y √π)
   if (const double rest = 1 - std::fabs(x); rest < 1e-7) {
     const double l = -std::log(rest * std::sqrt(pi));
     y = std::copysign(std::sqrt(l - 0.5 * std::log(l)), x);
@@ -63,8 +63,8 @@ inline double erfinv(double x) {
   return y;
 }
 
-/// log Γ(2 + z) for |z| <= 1/2: Abramowitz and Stegun 6.1.33. 26 terms are right to the last digit
-/// of a double, 13 of a float.
+/// log Γ(2 + z) for |z| <= 1/2: Abramowitz and Stegun 6.1.33. 26 terms give all digits of a double,
+/// 13 those of a float.
 template <int terms>
 inline double log_gamma_near_two(double z) {
   // (-1)^k (ζ(k) - 1) / k, k = 2 …
@@ -78,7 +78,7 @@ inline double log_gamma_near_two(double z) {
       4.769810169363980566e-8,   -2.271109460894316491e-8,  1.083865921489695409e-8,
       -5.183475041970046655e-9,  2.483674543802478317e-9,   -1.192140140586091207e-9,
       5.731367241678862013e-10,  -2.759522885124233145e-10};
-  // even and odd powers apart: two chains of half the length
+  // even and odd powers are summed apart: two chains of half the length
   const double z2 = z * z;
   double even = 0, odd = 0;
   for (int k = (terms - 1) / 2 * 2; k >= 0; k -= 2) {
@@ -87,8 +87,8 @@ inline double log_gamma_near_two(double z) {
   }
   return z * (0.42278433509846713940 + z * (even + z * odd));  // 1 - γ
 }
-/// log Γ(x) for x > 0: by Stirling's series from 10 on, Abramowitz and Stegun 6.1.41; below by Γ(x
-/// + 1) = x Γ(x) from log Γ near 2, so that the zeros at 1 and 2 are ones.
+/// log Γ(x) for x > 0. From 10 on, Stirling's series: Abramowitz and Stegun 6.1.41. Below, Γ(x + 1)
+/// = x Γ(x) leads to log Γ near 2, so that the result is exactly 0 at 1 and 2.
 template <int terms>
 inline double log_gamma_positive(double x) {
   if (x < 0.5) return log_gamma_near_two<terms>(x) - std::log(x * (1 + x));
@@ -108,11 +108,11 @@ inline double log_gamma_positive(double x) {
   tail = tail * r2 + 1.0 / 12;
   return (x - 0.5) * std::log(x) - x + 0.91893853320467274178 + tail * r;
 }
-/// x less the nearest integer: exact, and what functions with poles or zeros at all of them need.
+/// x minus the nearest integer, which is exact. Functions with poles or zeros at all integers need
+/// it.
 inline double from_integer(double x) { return x - std::round(x); }
 
-/// log |Γ(x)|; Γ(x) Γ(1 - x) = π / sin(πx) on the other side of 0. Too long to repeat at every
-/// call.
+/// log |Γ(x)|. Up to -1/2 by Γ(x) Γ(1 - x) = π / sin(πx). Not inlined, because it is long.
 template <int terms = 26>
 __attribute__((noinline)) double lgamma(double x) {
   if (x != x) return x;
@@ -124,9 +124,9 @@ __attribute__((noinline)) double lgamma(double x) {
   return std::log(pi / std::fabs(std::sin(pi * off))) - log_gamma_positive<terms>(1 - x);
 }
 
-/// log Γ(x) for a float 0 < x < infinity, to its digits: one formula for all, without a branch.
-/// Below 2.5 as above, from log Γ near 2; beyond by Stirling's series for x + 6 and Γ(x + 1) = x
-/// Γ(x).
+/// log Γ(x) for a float 0 < x < infinity, to all digits of a float: one formula without a branch.
+/// Below 2.5 it starts from log Γ near 2, as above. Beyond, it uses Stirling's series for x + 6 and
+/// Γ(x + 1) = x Γ(x).
 template <class M>
 inline double log_gamma_of_float(double x) {
   const bool small = x < 2.5, tiny = x < 0.5, low = x < 1.5;
@@ -145,8 +145,8 @@ inline double log_gamma_of_float(double x) {
   return base - 0.69314718055994530942 * log_of_shift;
 }
 
-/// Γ'(x) / Γ(x): from 10 on the asymptotic series. Below 10, ψ(x + 1) = ψ(x) + 1 / x leads there;
-/// below 0, ψ(x) = ψ(1 - x) - π / tan(πx). Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
+/// Γ'(x) / Γ(x). From 10 on, the asymptotic series. Below 10, ψ(x + 1) = ψ(x) + 1 / x leads there.
+/// Below 0, ψ(x) = ψ(1 - x) - π / tan(πx). Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18.
 inline double digamma(double x) {
   if (x == 0) return std::copysign(HUGE_VAL, -x);
   double reflected = 0;
@@ -178,12 +178,12 @@ inline double inverse_power(double q, int64_t s) {
   return 1 / power;
 }
 /// ζ(s, q) = Σ 1 / (q + k)^s over k >= 0, for s > 1 and q > 0. The first terms are added one by
-/// one, from q = `first` on the Euler-Maclaurin formula gives the rest. `first` = 10 is enough for
+/// one. From q = `first` on, the Euler-Maclaurin formula gives the rest. `first` = 10 is enough for
 /// the last digits of a double, 3 for those of a float.
 inline double hurwitz_zeta_positive(int64_t s, double q, int first) {
   const double e = static_cast<double>(s);
   double sum = 0;
-  // from here on every term of the formula is less than half of the one before
+  // from here on, each term of the formula is less than half of the one before
   const double start = first + (s < 200 ? e / 2 : 100);
   for (; q < start; q += 1) sum += inverse_power(q, s);
   const double power = inverse_power(q, s);
@@ -202,13 +202,13 @@ inline double hurwitz_zeta_positive(int64_t s, double q, int first) {
   }
   return sum;
 }
-/// The same for any q and whole s: below 0 the terms on that side are a difference of two such
-/// sums.
+/// The same for any q and whole s. The terms below 0 are a difference of two such sums.
 inline double hurwitz_zeta(int64_t s, double q, int first) {
   if (q != q) return q;
   if (q > 0) return std::isinf(q) ? 0 : hurwitz_zeta_positive(s, q, first);
   const double off = from_integer(q);
-  if (off == 0 || off != off) return s == 2 && off != off ? off : HUGE_VAL;  // -infinity: PyTorch's
+  if (off == 0 || off != off)
+    return s == 2 && off != off ? off : HUGE_VAL;  // -infinity: as in PyTorch
   // q = whole + part, 0 < part < 1
   const double part = off > 0 ? off : 1 + off, rest = off > 0 ? 1 - off : -off;
   const double below =
@@ -218,14 +218,14 @@ inline double hurwitz_zeta(int64_t s, double q, int first) {
 /// The n-th derivative of digamma: (-1)^(n + 1) n! ζ(n + 1, x). Abramowitz and Stegun 6.4.10.
 inline double polygamma(int64_t n, double x, int first = 10) {
   if (n == 0) return digamma(x);
-  if (n > 1000) n = 1000 + n % 2;  // both factors have long left the range of double
+  if (n > 1000) n = 1000 + n % 2;  // both factors are far outside the range of double
   double factor = n % 2 == 0 ? -1 : 1;
   for (int64_t k = 2; k <= n; ++k) factor *= static_cast<double>(k);
   return factor * hurwitz_zeta(n + 1, x, first);
 }
 
-/// The modified Bessel function of the first kind and of order 0 or 1, times exp(-|x|). Up to |x| =
-/// 20 its power series (Abramowitz and Stegun 9.6.10), whose terms are all positive; from there on
+/// exp(-|x|) times the modified Bessel function of the first kind, of order 0 or 1. Up to |x| = 20
+/// by its power series (Abramowitz and Stegun 9.6.10), whose terms are all positive. Beyond by
 /// 9.7.1, whose smallest term is below 1e-17.
 inline double scaled_bessel_i(int order, double x) {
   const double size = std::fabs(x);
@@ -246,13 +246,13 @@ inline double scaled_bessel_i(int order, double x) {
   }
   return order == 1 && x < 0 ? -sum : sum;
 }
-/// Without the factor; infinite where it leaves the range.
+/// The same without the factor exp(-|x|). Infinite where it exceeds the range.
 inline double bessel_i(int order, double x) {
   const double scaled = scaled_bessel_i(order, x), half = std::exp(std::fabs(x) / 2);
   return scaled * half * half;
 }
 
-/// For float, by polynomials of our own fit, within 2^-29: up to 8 of x^2, beyond of 1 / |x|.
+/// For float, polynomials of our own fit, within 2^-29: in x^2 up to 8, and in 1 / |x| beyond.
 template <class M, class... C>
 inline double polynomial(double x, double first, C... next) {
   double p = first;
@@ -299,15 +299,14 @@ template <int order, class M = Separate>
 inline float bessel_i_of_float(float x) {
   const double z = std::fabs(x), small = 8.0 < z ? 8.0 : z;
   double large = z < 8.0 ? 8.0 : z;
-  large = 200.0 < large ? 200.0 : large;  // infinite
+  large = 200.0 < large ? 200.0 : large;  // infinite there
   const double far = scaled_bessel_i_far<order, M>(large) * exp_in_double<M>(large);
   const float y = static_cast<float>(z < 8.0 ? bessel_i_near<order, M>(small) : far);
   const float result = x == x ? y : x;
   return order == 0 ? result : std::copysign(result, x);
 }
 
-/// The logarithm of the normal distribution's function. Far below 0 by Abramowitz and
-/// Stegun 26.2.12.
+/// The logarithm of the normal distribution function. Far below 0 by Abramowitz and Stegun 26.2.12.
 inline double log_ndtr(double x) {
   const double z = x * std::sqrt(0.5);
   if (x > -1) return std::log1p(-std::erfc(z) / 2);

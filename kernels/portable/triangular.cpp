@@ -1,4 +1,4 @@
-// Triangular systems: T X = B, or X T = B, which is T^T X^T = B^T.
+// Triangular systems: T X = B, or X T = B. The second is T^T X^T = B^T.
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/matrices.h"
 #include "taper/kernels/shapes/linalg.h"

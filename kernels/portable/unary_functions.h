@@ -1,5 +1,4 @@
-// What the pointwise operators of one tensor compute, one functor each. T is float, double or
-// int64_t.
+// The functors of pointwise operators with one tensor. T is float, double or int64_t.
 #pragma once
 #include <cstring>
 #include <limits>
@@ -29,7 +28,7 @@ template <class T>
 struct Sign {
   T operator()(T x) const { return static_cast<T>((x > T(0)) - (x < T(0))); }
 };
-/// max(x, 0); NaN and -0 stay.
+/// max(x, 0). NaN and -0 stay.
 template <class T>
 struct Relu {
   T operator()(T x) const { return x < T(0) ? T(0) : x; }
@@ -106,7 +105,7 @@ struct Tan<float, M> {
   float operator()(float x) const { return is_hard(x) ? std::tan(x) : easy(x); }
 };
 
-// The functions of elementary.h under the operators' names.
+// The functions of elementary.h under the names of the operators.
 #define TAPER_ELEMENTARY_FUNCTION(Name, function)            \
   template <class T, class M = math::Separate>               \
   struct Name {                                              \
@@ -128,7 +127,7 @@ TAPER_ELEMENTARY_FUNCTION(Log2, log2)
 TAPER_ELEMENTARY_FUNCTION(Log10, log10)
 #undef TAPER_ELEMENTARY_FUNCTION
 
-// Roundings leave integers alone. `round` takes halves to the even neighbour.
+// Rounding leaves integers as they are. `round` rounds halves to the even neighbour.
 #define TAPER_ROUNDING(Name, function)     \
   template <class T>                       \
   struct Name {                            \
@@ -158,7 +157,7 @@ struct IsInf {
       return std::fabs(x) == static_cast<T>(HUGE_VALF);
   }
 };
-/// Also of zeros and NaN.
+/// Zeros and NaN have a sign, too.
 template <class T>
 struct SignBit {
   bool operator()(T x) const {
@@ -187,7 +186,7 @@ struct BitwiseNot {
 
 // ---- activations ----
 
-/// x Φ(x), with Φ the normal distribution function, or its approximation by tanh: Hendrycks and
+/// x Φ(x), where Φ is the normal distribution function or its approximation by tanh. Hendrycks and
 /// Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415.
 template <class T, class M = math::Separate>
 struct GeluErf {
@@ -215,7 +214,7 @@ template <class T, class M = math::Separate>
 struct Silu {
   T operator()(T x) const { return x * math::sigmoid<M>(x); }
 };
-/// x tanh(log(1 + exp(x))) = x n / (n + 2) with n = exp(x) (exp(x) + 2). From 20 on the factor
+/// x tanh(log(1 + exp(x))) = x n / (n + 2) with n = exp(x) (exp(x) + 2). From x = 20 on, the factor
 /// is 1.
 template <class T, class M = math::Separate>
 struct Mish {
@@ -224,7 +223,7 @@ struct Mish {
     return x > T(20) ? x : y;
   }
 };
-/// x without what lies within lambd of 0; NaN stays.
+/// x moved towards 0 by lambd; 0 if |x| <= lambd. NaN stays.
 template <class T>
 struct Softshrink {
   using parameters = Parameters<Scalar>;
@@ -283,7 +282,7 @@ struct Hardsigmoid {
     return (low > T(6) ? T(6) : low) / T(6);
   }
 };
-/// log(1 + exp(beta x)) / beta, and x itself where beta x > threshold
+/// log(1 + exp(beta x)) / beta; x itself if beta x > threshold.
 template <class T, class M = math::Separate>
 struct Softplus {
   using parameters = Parameters<Scalar, Scalar>;
@@ -298,7 +297,7 @@ struct Softplus {
     return z > threshold ? x : y;
   }
 };
-/// Between `min` and `max`, where given; NaN stays, a NaN bound gives NaN.
+/// Limits x to `min` and `max`, if present. A NaN in x stays; a NaN bound gives NaN.
 template <class T>
 struct Clamp {
   using parameters = Parameters<Maybe<Scalar>, Maybe<Scalar>>;
@@ -311,7 +310,7 @@ struct Clamp {
     return has_high && (y > high || high != high) ? high : y;
   }
 };
-/// NaN and the infinities replaced; where no value is given by 0 and the largest finite numbers.
+/// Replaces NaN and the infinities. Without given values, by 0 and the largest finite numbers.
 template <class T>
 struct NanToNum {
   using parameters = Parameters<Maybe<double>, Maybe<double>, Maybe<double>>;

@@ -1,5 +1,6 @@
-// Resampling by nearest, linear and cubic interpolation, and its gradients. Dimensions separate:
-// along each, a position of the result is a sum of 1, 2 or 4 taps, tabulated once a run.
+// Resampling by nearest, linear and cubic interpolation, and the gradients. Each dimension is
+// handled on its own: along it, a position of the result is a sum of 1, 2 or 4 taps. A run first
+// makes a table of them.
 #include "taper/kernels/portable/lanes.h"
 #include "taper/kernels/portable/rows.h"
 #include "taper/kernels/portable/upsample_taps.h"
@@ -8,8 +9,8 @@
 namespace taper::portable {
 namespace {
 
-/// The taps of every position of every dimension; a dimension that is missing has one tap of
-/// weight 1. Weights are of type W, positions of nearest methods of type P.
+/// The taps of every position of every dimension. A missing dimension has one tap of weight 1. W is
+/// the type of weights, P the type of positions of nearest methods.
 template <Method method, class W, class P>
 struct Table {
   using Tap = Taps<W, taps_of(method)>;
@@ -20,7 +21,7 @@ struct Table {
   static size_t bytes(const Resampling& p) {
     return static_cast<size_t>(p.axis[0].out + p.axis[1].out + p.axis[2].out) * sizeof(Tap);
   }
-  /// `strides`: of the input's n dimensions.
+  /// `strides`: those of the input's n dimensions.
   Table(const Resampling& p, const index_t* strides, int n, void* scratch) {
     Tap* to = static_cast<Tap*>(scratch);
     one.weight[0] = 1;
@@ -44,8 +45,8 @@ struct Table {
       }
     }
   }
-  /// Calls f(offset of a row of the input, its weight) for the rows that result row (depth, height)
-  /// is made of.
+  /// Calls f(offset of an input row, its weight) for the rows that result row (depth, height) is
+  /// computed from.
   template <class F>
   void for_each_row_of(index_t depth, index_t height, const F& f) const {
     const Tap &d = taps[0][depth], &h = taps[1][height];
@@ -54,8 +55,8 @@ struct Table {
   }
 };
 
-/// A stretch of a row of the result, as the sum of rows of the input that are resampled along their
-/// length alone. These are held: the next row of the result mostly needs them, too.
+/// Computes a stretch of a result row from input rows that are first resampled along the row. The
+/// resampled rows are kept, because the next result row mostly needs them, too.
 template <class T, int taps, int max_rows>
 class RowStretch {
  public:
@@ -108,7 +109,7 @@ class RowStretch {
   T weight_[max_rows], line_[max_rows][most];
 };
 
-/// What the operators of a method share: they differ in the dimensions of their images.
+/// What the operators of one method share. They differ in the number of image dimensions.
 template <Method method, class T>
 struct Resample {
   using W = std::conditional_t<is_nearest(method), float, T>;
@@ -131,7 +132,7 @@ struct Resample {
       });
     } else {
       const index_t height = p.axis[1].out, rows = p.axis[0].out * height, width = p.axis[2].out;
-      // rows enough that most find what they need
+      // so many rows that most find their resampled input rows kept
       const index_t per_task = width < pointwise_grain ? pointwise_grain / (width + 1) + 1 : 1;
       parallel_for(context.threads, pieces(p.planes * rows, per_task), [&](index_t task) {
         const index_t begin = task * per_task, left = p.planes * rows - begin,
@@ -152,7 +153,7 @@ struct Resample {
       });
     }
   }
-  /// Each gradient goes to the taps of its position, in row-major order, plane by plane.
+  /// Adds each gradient to the taps of its position, in row-major order, plane by plane.
   static void backward(Context& context, const Resampling& p, View<const T> grad_output,
                        View<T> out) {
     const Positions table(p, out.shape().strides + 2, out.rank() - 2, context.scratch);
@@ -174,7 +175,7 @@ struct Resample {
   }
 };
 
-/// `Tail`: what follows the sizes in the row: [bool align_corners,] the scales.
+/// `Tail` are the row's parameters after the sizes: [bool align_corners,] the scales.
 template <Method method, class T, class... Tail>
 struct Upsample : Resample<method, T> {
   using Resample<method, T>::forward, Resample<method, T>::backward;

@@ -1,5 +1,5 @@
-// Resampling of images with a filter, and its gradient: rows of the result first, each a sum of
-// rows of the input, then along them.
+// Resampling of images with a filter, and the gradient. A result row is first computed as a sum of
+// input rows, then resampled along the row.
 #include <cstring>
 
 #include "taper/kernels/kernel.h"
@@ -10,7 +10,7 @@
 namespace taper::portable {
 namespace {
 
-/// What every position of a dimension is made of, tabulated once a run.
+/// The window and weights of every position along a dimension. A run makes this table first.
 template <class T>
 class Table {
  public:
@@ -39,7 +39,7 @@ class Table {
   index_t most_;
 };
 
-/// The tables of an image's rows and columns, and what is left of the scratch behind them.
+/// The tables of an image's rows and columns, and the scratch behind them.
 template <class T>
 struct Tables {
   Table<T> rows, columns;
@@ -60,7 +60,7 @@ struct Tables {
   }
 };
 
-/// y = the sum of `count` rows of the input, each times its weight.
+/// y = the sum of `count` input rows, each multiplied by its weight.
 template <class T>
 void sum_rows(const T* x, const T* weight, index_t count, index_t width, T* y) {
   for (index_t i = 0; i < width; ++i) y[i] = 0;
@@ -79,7 +79,7 @@ void sum_rows(const T* x, const T* weight, index_t count, index_t width, T* y) {
 
 constexpr index_t rows_per_task = 8;
 
-/// A dimension whose size stays is copied, whatever the scale factor, as in PyTorch.
+/// As in PyTorch, a dimension that keeps its size is copied, whatever the scale factor is.
 bool is_kept(const Axis& axis) { return axis.in == axis.out; }
 
 template <class T>
@@ -114,7 +114,8 @@ void resample(const Threads* threads, const Resampling& p, const Tables<T>& tabl
   });
 }
 
-/// Each row of gradients goes to a row as long as the input's, and that to the rows it is made of.
+/// Adds each row of gradients to a line of the input's length first, and this line to the input
+/// rows of its window.
 template <class T>
 void spread(const Threads* threads, const Resampling& p, const Tables<T>& tables, const T* grad,
             T* out) {
@@ -144,7 +145,7 @@ template <class Filter, class T>
 struct Antialiased {
   using Scale = Maybe<double>;
 
-  /// `tasks` have a row of the input each.
+  /// Each of the `tasks` needs a row of the input's length.
   static void need(Context& context, const Resampling& p, index_t tasks) {
     context.need_scratch(Tables<T>::template bytes<Filter>(p) +
                          static_cast<size_t>(tasks * p.axis[2].in) * sizeof(T));

@@ -1,5 +1,5 @@
-// The geometry of resampling, for kernels: how far positions of the result are apart, and which
-// elements of the input each is made of.
+// The geometry of resampling, for kernels: the distance between positions of the result, and the
+// elements of the input that each position is computed from.
 #pragma once
 #include <cmath>
 
@@ -16,7 +16,7 @@ struct Axis {
   index_t in, out;
   Maybe<double> scale;
 
-  /// The distance of two positions of the result, in elements of the input.
+  /// The distance between two neighbouring positions of the result, in elements of the input.
   template <class T>
   T step(bool align_corners) const {
     if (align_corners) return out > 1 ? static_cast<T>(in - 1) / static_cast<T>(out - 1) : T(0);
@@ -29,7 +29,7 @@ struct Resampling {
   index_t planes;
   Axis axis[3];
   bool align_corners;
-  bool is_small_image;  ///< two dimensions whose results are at most 128 together
+  bool is_small_image;  ///< two dimensions whose results have at most 128 positions together
 
   index_t in_plane() const { return axis[0].in * axis[1].in * axis[2].in; }
 };
@@ -57,13 +57,13 @@ Resampling resampling_of(const Shape& in, const Shape& out, Maybe<double> first,
 
 template <class W, int count>
 struct Taps {
-  index_t at[count];  ///< in elements from the first of the line
+  index_t at[count];  ///< in elements from the beginning of the line
   W weight[count];
 };
 
-/// The element that result `i` of a nearest method takes. A position within rounding of a whole
-/// number decides for one element or the next, so PyTorch's own roundings are followed: T is the
-/// type of positions, and floats are what is rounded down.
+/// The element that position `i` of the result takes, for a nearest method. Where a position is a
+/// whole number, rounding decides between two elements. So this follows PyTorch's own roundings: T
+/// is the type of positions, and a float is rounded down.
 template <Method method, class T>
 index_t nearest_at(const Axis& axis, index_t i) {
   static_assert(is_nearest(method));
@@ -72,9 +72,8 @@ index_t nearest_at(const Axis& axis, index_t i) {
   const index_t last = axis.in - 1;
   return at < static_cast<float>(last) ? static_cast<index_t>(at) : last;
 }
-/// The same for one of an image's dimensions in PyTorch's kernel for small images (is_small_image):
-/// positions are floats of all dtypes, and where a size stays or doubles, the scale is not looked
-/// at.
+/// The same for a dimension of an image in PyTorch's kernel for small images (is_small_image).
+/// There, positions are floats for every dtype. If a size stays or doubles, the scale is ignored.
 template <Method method>
 index_t nearest_in_small_image(const Axis& axis, index_t i) {
   if (method == Method::nearest && axis.out == axis.in) return i;
@@ -82,7 +81,8 @@ index_t nearest_in_small_image(const Axis& axis, index_t i) {
   return nearest_at<method, float>(axis, i);
 }
 
-/// The taps of result `i` of a linear or cubic method. `stride`: of the input.
+/// The taps of position `i` of the result, for a linear or cubic method. `stride`: that of the
+/// input.
 template <Method method, class W>
 Taps<W, taps_of(method)> taps_at(const Axis& axis, W step, bool align_corners, index_t stride,
                                  index_t i) {
@@ -100,7 +100,7 @@ Taps<W, taps_of(method)> taps_at(const Axis& axis, W step, bool align_corners, i
   rest = rest < 0 ? 0 : rest > 1 ? 1 : rest;
   if constexpr (method == Method::linear) {
     taps.weight[0] = 1 - rest, taps.weight[1] = rest;
-    const bool stays = axis.in == axis.out;  // a NaN in the next element is not looked at
+    const bool stays = axis.in == axis.out;  // then a NaN in the next element does not matter
     for (int k = 0; k < 2; ++k) taps.at[k] = inside(stays ? first : first + k);
   } else if constexpr (method == Method::cubic) {
     cubic_weights(rest, taps.weight);

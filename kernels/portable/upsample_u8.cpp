@@ -1,5 +1,5 @@
-// Resampling of images of bytes, as PyTorch has it: first along rows, then along columns, with
-// weights of 16 bits, each step rounded to bytes.
+// Resampling of images of bytes, as in PyTorch: first along rows, then along columns. Weights have
+// 16 bits, and each step rounds to bytes.
 #include <cstring>
 
 #include "taper/kernels/kernel.h"
@@ -11,7 +11,7 @@
 namespace taper::portable {
 namespace {
 
-/// Two or four taps. An element that several of them read has the sum of their weights.
+/// Two or four taps. If several taps read the same element, it gets the sum of their weights.
 template <Method method>
 class Interpolation {
  public:
@@ -36,9 +36,10 @@ class Interpolation {
   bool align_corners_;
 };
 
-/// What every position of a dimension is made of: the sum of weight times element over
-/// 2^precision, with as many bits behind the point as let the largest weight fit. Behind the
-/// weights of a position are zeros to the next multiple of `group`.
+/// The elements and weights of every position along a dimension. A position is the sum of weight
+/// times element, divided by 2^precision. The precision is the highest for which the largest weight
+/// fits into 16 bits. Behind the weights of a position, zeros fill up to the next multiple of
+/// `group`.
 class ByteTable {
  public:
   static constexpr index_t group = 16;
@@ -67,7 +68,7 @@ class ByteTable {
     }
   }
 
-  /// Position i of the line x. Reads up to `group` bytes behind it.
+  /// Position i of the line x. Reads up to `group` bytes beyond it.
   uint8_t along(const uint8_t* x, index_t i) const {
     const int16_t* weight = weights_ + i * most_;
     x += windows_[i].first;
@@ -76,7 +77,7 @@ class ByteTable {
     for (int l = 0; l < group; ++l) sum += weight[k + l] * static_cast<int16_t>(x[k + l]);
     return rounded(sum);
   }
-  /// Position i of each of `width` lines that are the columns of x.
+  /// Position i of each of `width` lines, which are the columns of x.
   void across(const uint8_t* x, index_t width, index_t i, uint8_t* y) const {
     constexpr index_t block = 128;
     x += windows_[i].first * width;
@@ -116,7 +117,8 @@ Error prepare(Context& context, Resampling& p, View<const uint8_t> self, Span<co
   return Error::ok;
 }
 
-/// Along rows into `narrowed`, then along columns; a dimension that keeps its size stays.
+/// Resamples along rows into `narrowed`, then along columns. A dimension that keeps its size is not
+/// resampled.
 void resample(const Threads* threads, const Resampling& p, const ByteTable& rows,
               const ByteTable& columns, const uint8_t* x, uint8_t* narrowed, uint8_t* out) {
   const Axis &down = p.axis[1], &right = p.axis[2];

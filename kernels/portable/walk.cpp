@@ -39,7 +39,7 @@ void load(const void* from, index_t stride, index_t n, void* to) {
   }
 }
 
-// Elements of the same size, whatever they mean.
+// Loads elements as bytes, whatever they mean.
 template <int bytes>
 void load_bytes(const void* from, index_t stride, index_t n, void* to) {
   if (stride == 1) {
@@ -247,7 +247,7 @@ const void* read_block(const Source& source, index_t first, index_t n, void* buf
   Cursor at(walk, first);
   if (!source.converts && inner_stride == 1 && at.left(inner) >= n) return source.at(at.offset());
 
-  // Convert run by run; each run ends where the innermost dimension does.
+  // Converts run by run. Each run ends where the innermost dimension ends.
   char* to = static_cast<char*>(buffer);
   while (true) {
     const index_t run = at.left(inner) < n ? at.left(inner) : n;

@@ -1,5 +1,5 @@
-// Walking strided tensors in row-major order, block by block: what pointwise kernels, reductions
-// and copies share.
+// Visits the elements of strided tensors in row-major order, block by block. Pointwise kernels,
+// reductions and copies share this.
 #pragma once
 #include <cstdint>
 
@@ -7,40 +7,43 @@
 
 namespace taper::portable {
 
-/// One tensor's elements in the row-major order of an index space, with as few dimensions as its
-/// strides allow.
+/// The elements of one tensor in the row-major order of an index space, with as few dimensions as
+/// the strides allow.
 struct Walk {
   int32_t rank = 1;  ///< at least 1
   index_t sizes[max_rank];
   index_t strides[max_rank];  ///< in elements; 0 repeats
 
-  /// One element. Dimensions from `rank` on are left as they are: this is made in every `prepare`.
+  /// One element. Leaves dimensions from `rank` on uninitialised, because every `prepare` makes a
+  /// Walk.
   Walk() { sizes[0] = strides[0] = 1; }
-  /// The element number i of the space lies at offset i.
+  /// Whether element number i of the space lies at offset i.
   bool is_linear() const { return rank == 1 && (strides[0] == 1 || sizes[0] == 1); }
-  /// Every element of the space is the same one.
+  /// Whether all elements of the space are the same one.
   bool is_constant() const { return rank == 1 && strides[0] == 0; }
-  /// Drops extents of one and joins dimensions that lie one behind the other.
+  /// Adds an inner dimension. Drops extents of 1 and joins dimensions that lie one behind the
+  /// other.
   void add(index_t size, index_t stride);
   index_t offset_of(index_t element) const;
 
   static Walk of(const Shape& shape);
-  /// `operand` repeated over `space`, whose trailing dimensions it matches or is one in.
+  /// `operand` repeated over `space`. Each dimension of `operand` matches a trailing one of
+  /// `space`, or has extent 1.
   static Walk broadcast(const Shape& operand, const Shape& space);
-  /// Becomes that.
+  /// Makes this walk `broadcast(operand, space)`.
   void repeat(const Shape& operand, const Shape& space);
 };
 
-/// A place in a walk that moves on.
+/// A place in a walk, which moves forward.
 class Cursor {
  public:
   Cursor() = default;
   Cursor(const Walk& walk, index_t element);
   index_t offset() const { return offset_; }
-  /// What is left of a dimension.
+  /// How many places of dimension d are left.
   index_t left(int d) const { return walk_->sizes[d] - position_[d]; }
   index_t position(int d) const { return position_[d]; }
-  /// By n <= left(d) places of dimension d.
+  /// Moves by n <= left(d) places of dimension d.
   void advance(int d, index_t n) {
     position_[d] += n, offset_ += n * walk_->strides[d];
     for (; d > 0 && position_[d] == walk_->sizes[d]; --d) {
@@ -54,32 +57,32 @@ class Cursor {
   index_t offset_, position_[max_rank];
 };
 
-/// Elements that a block buffer holds: 1 KiB of them, so that a handful of buffers stays in the
-/// first-level cache.
+/// The size of a block buffer: 1 KiB, so that a few buffers stay in the first-level cache.
 inline constexpr index_t block_bytes = 1024;
 template <class T>
 inline constexpr index_t block_size = block_bytes / static_cast<index_t>(sizeof(T));
 
-/// Copies n elements that lie `stride` apart to a dense buffer, converting them.
+/// Copies n elements that lie `stride` apart to a dense buffer, and converts them.
 using Load = void (*)(const void* from, index_t stride, index_t n, void* to);
-/// Copies n dense elements to a dense tensor, converting them.
+/// Copies n dense elements to a dense tensor, and converts them.
 using Store = void (*)(const void* from, index_t n, void* to);
 
-/// From `from` to the compute type `to`: f32, f64 or i64, or no conversion if equal.
+/// Converts from any dtype to the compute type `to`: f32, f64 or i64. If `from` equals `to`,
+/// copies.
 Load loader(DType from, DType to);
-/// From a compute type (f32, f64, i64, or no conversion if equal) to any dtype. A real becomes an
-/// integer towards zero; NaN and what no i64 holds become the smallest i64; an i64 wraps to the
-/// width of a smaller integer.
+/// Converts from a compute type (f32, f64, i64) to any dtype. If both are equal, copies. A real
+/// number becomes an integer by rounding towards zero; NaN and numbers outside i64 become the
+/// smallest i64. An i64 wraps to the width of a smaller integer.
 Store storer(DType from, DType to);
 
 /// A tensor to read through a walk.
 struct Source {
   const void* data;
   const Walk* walk;
-  Load load;  ///< nullptr: elements are read where they lie
+  Load load;  ///< nullptr: elements can be read where they lie
   int16_t element_bytes;
-  int16_t buffer_bytes;  ///< of an element as the kernel computes on it
-  bool converts;         ///< the two are different
+  int16_t buffer_bytes;  ///< bytes of an element in the kernel's compute type
+  bool converts;         ///< whether the two dtypes differ
 
   Source(const TensorRef& ref, const Walk& walk, DType compute)
       : data(ref.data),
@@ -94,8 +97,9 @@ struct Source {
   bool is_direct() const { return walk->is_linear() && !converts; }
 };
 
-/// Elements [first, first + n) of the space: where they lie, if densely and without need of
-/// conversion; else copied to `buffer`, which has room for n elements of the compute type.
+/// Elements [first, first + n) of the space. Returns where they lie, if they are dense and need no
+/// conversion. Otherwise copies them to `buffer`, which has room for n elements of the compute
+/// type.
 const void* read_block(const Source& source, index_t first, index_t n, void* buffer);
 
 }  // namespace taper::portable

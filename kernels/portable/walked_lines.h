@@ -1,6 +1,7 @@
-// Lines of a tensor with any strides, block by block, and in the type in which a kernel computes:
-// what the places of extremes and running sums share. Lines that lie side by side are taken as
-// strips, row by row, so that neighbours in memory are neighbours in time and in a vector.
+// Lines of a tensor with any strides, read block by block in the type in which a kernel computes.
+// Running sums, and the positions of maxima and minima, share this. Lines that lie side by side
+// form strips, which are read row by row. So elements that are neighbours in memory are read
+// together, in one vector.
 #pragma once
 #include <limits>
 
@@ -10,10 +11,10 @@
 
 namespace taper::portable {
 
-/// Neighbours in a strip, and elements of a line in a block.
+/// Lines in a strip, and elements of a line in a block.
 inline constexpr index_t strip_width = 64;
 
-/// The elements of the walk are in the order of a dense tensor of the lines.
+/// The walk visits the elements in the order in which a dense tensor holds the lines.
 struct WalkedLines {
   Lines lines;
   Walk walk;
@@ -21,14 +22,15 @@ struct WalkedLines {
   static WalkedLines along(const Shape& shape, int64_t dim) {
     return {lines_along(shape, dim), Walk::of(shape)};
   }
-  /// One line of all elements.
+  /// All elements as one line.
   static WalkedLines whole(const Shape& shape) { return {{1, shape.numel(), 1}, Walk::of(shape)}; }
 
   index_t across() const { return pieces(lines.inner, strip_width); }
   index_t strips() const { return lines.outer * across(); }
 };
 
-/// A strip, by its number: the number of its first line, the first element of that, and its lines.
+/// Strip number `number`: the number of its first line, the place of that line's first element, and
+/// how many lines it has.
 struct Strip {
   index_t line, first, width;
   Strip(const WalkedLines& plan, index_t number) {
@@ -39,7 +41,7 @@ struct Strip {
   }
 };
 
-/// Reads blocks of at most strip_width elements: where they lie if it can.
+/// Reads blocks of at most strip_width elements. If possible, it reads them where they lie.
 template <class T>
 class BlockReader {
  public:
@@ -57,8 +59,8 @@ class BlockReader {
   T buffer_[strip_width];
 };
 
-/// Writes blocks to a dense tensor, which may have another type: a block is made at `place` and
-/// then handed over by `store`.
+/// Writes blocks to a dense tensor, which may have another type. A block is computed at `place`;
+/// then `store` writes it.
 template <class T>
 class BlockWriter {
  public:
@@ -80,8 +82,8 @@ class BlockWriter {
   T buffer_[strip_width];
 };
 
-/// The order in which an extreme is the first. `before(a, b)`: a is strictly before b; NaN is
-/// before all else. Nothing is behind `last`.
+/// The order of maxima and minima: `before(a, b)` says whether a comes strictly before b. NaN comes
+/// before everything else. No value comes after `last`.
 template <class T>
 struct Greater {
   static constexpr T last = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
@@ -100,7 +102,7 @@ struct Less {
 /// The record of a kernel that is a struct.
 #define TAPER_LINES(op, variant, ...) \
   TAPER_KERNEL(op, variant, __VA_ARGS__::prepare, __VA_ARGS__::run)
-/// Over all dtypes of numbers, with the order of an extreme or the operation of a scan.
+/// Records over all numeric dtypes, with the order of an extreme or the operation of a scan.
 #define TAPER_LINES_NUMERIC(op, Kernel, F)            \
   TAPER_LINES(op, f32, Kernel<F, float>)              \
   TAPER_LINES(op, f64, Kernel<F, double>)             \

@@ -6,8 +6,8 @@
 
 namespace taper::portable {
 
-/// The last dimensions of `planes` equal parts, and what they are pooled to. Always three
-/// dimensions: missing ones come first and have extent 1.
+/// The last dimensions of a tensor with `planes` equal parts, and the sizes to which they are
+/// pooled. Always three dimensions: missing ones come first and have extent 1.
 struct Pooled {
   index_t planes = 1;
   index_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
@@ -24,15 +24,16 @@ inline Pooled pooled_of(const Shape& self, const Shape& result, int n) {
   return p;
 }
 
-/// Windows of one size at equal distances.
+/// Windows of one size, at equal distances.
 struct Windows : Pooled {
   Window window[3];
 
-  /// Where tap k of window `o` lies along dimension d; it may be outside.
+  /// The place of tap k of window `o` along dimension d. It may lie outside the input.
   index_t tap(int d, index_t o, index_t k) const {
     return static_cast<index_t>(o * window[d].stride - window[d].padding + k * window[d].dilation);
   }
-  /// Where the first tap of window `o` that meets the input lies; -1 if all lie in the padding.
+  /// The place of the first tap of window `o` that lies inside the input; -1 if all taps lie in the
+  /// padding.
   index_t first_inside(int d, index_t o) const {
     const index_t step = static_cast<index_t>(window[d].dilation);
     index_t at = tap(d, o, 0);
@@ -63,8 +64,8 @@ inline Windows windows_of(const Shape& self, const Shape& result, Span<const int
   return p;
 }
 
-/// Calls body(row of x, from, step, begin, end) for each tap that meets the input in the row of
-/// windows at (depth, height): windows [begin, end) meet it at from, from + step, ….
+/// Calls body(row of x, from, step, begin, end) for each tap that lies inside for the row of
+/// windows at (depth, height). Windows [begin, end) read it at from, from + step, ….
 template <class Body>
 void for_each_tap(const Windows& p, index_t depth, index_t height, const Body& body) {
   for (index_t kd = 0; kd < p.window[0].kernel; ++kd) {
