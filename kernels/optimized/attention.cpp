@@ -1,12 +1,12 @@
-// Attention without the matrix of scores: a block of queries meets one block of
-// keys after the other, and each query keeps its peak m, the sum l of exp(score - m), and the sum
-// of exp(score - m) value; when a later block raises the peak, both sums are scaled by exp(m_old -
-// m_new). (As in portable/attention.cpp; blocks of queries: M. N. Rabe, C. Staats, "Self-attention
-// does not need O(n^2) memory", arXiv:2112.05682.)
+// Attention without the matrix of scores: a block of queries takes the keys block by block. Each
+// query keeps its peak m, the sum l of exp(score - m), and the sum of exp(score - m) value. When a
+// later block raises the peak, both sums are multiplied by exp(m_old - m_new). (As in
+// portable/attention.cpp. Blocks of queries: M. N. Rabe, C. Staats, "Self-attention does not need
+// O(n^2) memory", arXiv:2112.05682.)
 //
-// The blocks of keys are the same for every query, so that a query's result depends neither on its
-// neighbours nor on threads. Causal attention skips the keys behind a block of queries: a NaN among
-// their values is not seen.
+// The blocks of keys are the same for every query. So the result of a query depends neither on its
+// neighbours nor on threads. Causal attention skips the keys behind a block of queries, so a NaN
+// among their values has no effect.
 #include "taper/kernels/optimized/attention.h"
 
 #include <cstring>
@@ -29,8 +29,8 @@ struct Plan : portable::AttentionHeads {
   index_t slots, gemm_bytes, bytes_per_slot;
 };
 
-/// One query for each head, and heads that share keys: these are the queries of one head then, so
-/// that keys are read once.
+/// If each head has one query, the heads that share keys become one head with several queries. Then
+/// keys are read once.
 void join_shared_heads(Plan& plan) {
   const index_t sharing = plan.key.sharing;
   if (plan.queries != 1 || sharing <= 1 || plan.value.sharing != sharing) return;
@@ -65,8 +65,8 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, Mask mas
 
 // ---- one query ----
 
-/// scores -> exp(scores - peak), after `peak` rose to theirs; gives their sum. A peak of -inf
-/// (there was nothing to attend to yet) counts as 0.
+/// scores -> exp(scores - peak), after `peak` has risen to the largest score. Returns their sum. A
+/// peak of -inf (no key to attend to yet) counts as 0.
 template <class M>
 float exponentials(float* scores, index_t n, float* peak) {
   float most[lanes], sum[lanes] = {};
@@ -112,10 +112,10 @@ template <CpuLevel level>
 class Block {
  public:
   const Plan& plan;
-  Scores<level> scores;  // of the head
+  Scores<level> scores;  // those of the head
   const float* value;
-  index_t first, count;    // queries
-  float *out, *logsumexp;  // of these; the logarithms may be nullptr
+  index_t first, count;    // of the queries
+  float *out, *logsumexp;  // of these queries; `logsumexp` may be nullptr
   Scratch scratch;
 
   void run() const {
@@ -146,7 +146,7 @@ class Block {
   }
 
  private:
-  /// Scores of query r become weights; gives the scale of what was summed before.
+  /// Turns the scores of query r into weights. Returns the factor for the sums of earlier blocks.
   float weigh(index_t r, index_t at, index_t n) const {
     const index_t width = round_up(n, lanes);
     float* const row = scratch.scores + r * width;
@@ -154,7 +154,7 @@ class Block {
     float& peak = scratch.peaks[r];
     const float before = peak;
     const float sum = AtLevel<level, exponentials<Arithmetic<level>>>::call(row, width, &peak);
-    // exp(-inf - -inf): nothing was summed before
+    // avoids exp(-inf - -inf) if there were no sums before
     const float factor = before == peak ? 1 : portable::math::exp(before - peak);
     scratch.sums[r] = scratch.sums[r] * factor + sum;
     return factor;

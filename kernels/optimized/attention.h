@@ -1,5 +1,5 @@
-// What the forward and the backward pass of attention share: the scores of a block of queries and a
-// block of keys.
+// What the forward and the backward pass of attention share: the scores of a block of queries with
+// a block of keys.
 #pragma once
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/tasks.h"
@@ -10,7 +10,7 @@
 
 namespace taper::optimized::attention {
 
-inline constexpr index_t lanes = 16;  ///< rows of scores are padded to a multiple, with -inf
+inline constexpr index_t lanes = 16;  ///< rows of scores are padded with -inf to a multiple of this
 
 using In = AnyView<const float>;
 using Mask = portable::AttentionMask<float>;
@@ -22,7 +22,7 @@ inline index_t bytes_of(index_t floats) {
   return round_up(floats * index_t{sizeof(float)}, scratch_alignment);
 }
 
-// By bits: a choice between numbers stays a branch.
+// Selects by bits: the compiler would make a choice between numbers a branch.
 inline float shown_if(float score, uint8_t attends) {
   using namespace portable::math;
   const uint32_t keep = 0u - attends;
@@ -37,8 +37,8 @@ inline void hide(float* scores, index_t n, const uint8_t* attends, index_t strid
   }
 }
 
-/// scores -> scale scores + mask. A pass along the rows of both: the tiles of a product would read
-/// the mask in pieces of a dozen rows.
+/// scores -> scale scores + mask, in a pass along the rows of both. The tiles of a product would
+/// read the mask in pieces of a dozen rows.
 inline void scale_and_mask(float* scores, index_t n, float scale, const float* mask,
                            index_t stride) {
   if (stride == 1) {
@@ -67,13 +67,14 @@ class Scores {
         is_causal_(is_causal) {}
 
   const float scale;
-  const float *const query_row, *const key_row;  ///< the first ones
+  const float *const query_row, *const key_row;  ///< the first rows of query and key
 
-  /// How many keys `queries` queries from the first on may attend to, as far as is_causal says.
+  /// How many keys the first `queries` queries may attend to, as far as is_causal says.
   index_t keys_of(index_t queries) const {
     return is_causal_ ? smaller(heads_.keys, queries) : heads_.keys;
   }
-  /// Of queries [first, first + count) and keys [at, at + n); finished by `mask`, row by row.
+  /// The scores of queries [first, first + count) and keys [at, at + n), before the mask. Call
+  /// `mask` for each row to complete them.
   void multiply(index_t first, index_t count, index_t at, index_t n, float* scores,
                 void* gemm_scratch) const {
     Gemm g;
@@ -85,7 +86,7 @@ class Scores {
     if (!adds_mask_) g.alpha = scale;
     run_gemm(microkernels<level>(), plan_, g, gemm_scratch, nullptr);
   }
-  /// Masks the row of a query, and pads it.
+  /// Masks one query's row of scores, and pads it.
   void mask(index_t query, index_t at, index_t n, float* scores) const {
     const index_t place = query * heads_.mask.row + at * heads_.mask.column;
     if (adds_mask_)

@@ -1,18 +1,18 @@
 // The backward pass of attention without the matrix of scores (T. Dao, "FlashAttention-2: Faster
-// Attention with Better Parallelism and Work Partitioning", arXiv:2307.08691, section 2.3): a block
-// of queries meets a block of keys, whose weights p = exp(score - logsumexp) are computed again.
+// Attention with Better Parallelism and Work Partitioning", arXiv:2307.08691, section 2.3). For a
+// block of queries and a block of keys, the weights p = exp(score - logsumexp) are computed again.
 // With d = Σ_f dout out, of query i:
 //
 //   dvalue_j = Σ_i p_ij dout_i         ds_ij = scale p_ij (dout_i · value_j - d_i)
 //   dquery_i = Σ_j ds_ij key_j         dkey_j = Σ_i ds_ij query_i
 //
-// If the keys are one block, d is Σ_j p_ij dout_i · value_j / Σ_j p_ij: the same, but it rounds
-// less where one weight is nearly 1 and ds nearly 0.
+// If the keys are one block, d is computed as Σ_j p_ij dout_i · value_j / Σ_j p_ij. This is the
+// same number, but it rounds less where one weight is nearly 1 and ds is nearly 0.
 //
-// A group is a head of keys and values with the heads of the query that share it. Groups run in
-// parallel; if they are fewer than threads, then their blocks of keys and their blocks of queries
-// do, each computing the weights for itself: seven products in place of five. Either way each sum
-// takes its blocks in the same order, so the bits are the same.
+// A group is a head of keys and values, with the heads of the query that share it. Groups run in
+// parallel. If there are fewer groups than threads, blocks of keys run in parallel, and so do
+// blocks of queries. Then both compute the weights for themselves: seven products instead of five.
+// In both cases each sum takes its blocks in the same order, so the bits are the same.
 #include <cstring>
 
 #include "taper/kernels/optimized/attention.h"
@@ -35,7 +35,7 @@ struct Plan : portable::AttentionGradientHeads {
 
   index_t query_blocks() const { return ceil_div(queries, query_block); }
   index_t key_blocks() const { return ceil_div(keys, key_block); }
-  index_t part_size() const {  // of a product that is added to a sum
+  index_t part_size() const {  // the largest product that is added to a sum
     return larger(smaller(queries, most_queries) * features,
                   smaller(keys, most_keys) * larger(features, values));
   }
@@ -74,7 +74,7 @@ Error prepare(Context& context, Plan& plan, In grad_out, In query, In key, In va
   return Error::ok;
 }
 
-/// scores -> weights p; gives their mean slope, Σ p slope / Σ p.
+/// scores -> weights p. Returns their mean slope, Σ p slope / Σ p.
 template <class M>
 float weigh(float* scores, const float* slopes, index_t n, float shift) {
   float sum[lanes] = {}, sum_of_slopes[lanes] = {};
@@ -108,7 +108,7 @@ void add(float* y, const float* x, index_t n) {
   for (index_t i = 0; i < n; ++i) y[i] += x[i];
 }
 
-/// What every task reads and writes; pointers to the first elements of whole tensors.
+/// The tensors of every task, by pointers to their first elements.
 struct Tensors {
   In grad_out, query, key, value, out;
   Mask mask;
@@ -122,8 +122,8 @@ struct Range {
   index_t begin, end;
 };
 
-/// What some blocks of queries and of keys of one group give to the gradients of the queries, or of
-/// the keys and values, or of both.
+/// Computes what some blocks of queries and some blocks of keys of one group add to the gradients:
+/// of the queries (`to_queries`), or of keys and values (`to_keys`), or of both.
 template <CpuLevel level>
 class Task {
  public:
@@ -135,7 +135,7 @@ class Task {
   bool to_queries = true, to_keys = true;
   void* gemm = parts.bytes(plan.gemm_bytes);
   float *weights = parts.floats(plan.block_size()), *slopes = parts.floats(plan.block_size()),
-        *part = parts.floats(plan.part_size());  // a product, before it is added
+        *part = parts.floats(plan.part_size());  // one product, before it is added
 
   void run() const {
     clear();
@@ -149,7 +149,7 @@ class Task {
   }
 
  private:
-  /// A matrix, from some row on.
+  /// A matrix from one of its rows on.
   struct Rows {
     const float* data;
     index_t row, column;
@@ -183,7 +183,7 @@ class Task {
     zero(grad_value(keys(key_blocks.begin)), grad_value(keys(key_blocks.end)));
   }
 
-  /// Queries from `first` on and keys from `at` on.
+  /// Takes the block of queries from `first` on and the block of keys from `at` on.
   void meet(const Scores<level>& scores, index_t head, index_t first, index_t at) const {
     const index_t m = smaller(plan.query_block, plan.queries - first),
                   seen = scores.keys_of(first + m),

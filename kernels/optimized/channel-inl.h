@@ -1,5 +1,5 @@
-// Channels of a convolution that meet few inputs (Channel). Included once per level by
-// foreach_target.h: no #pragma once.
+// Channels of a convolution with few inputs (Channel). foreach_target.h includes this file once for
+// each level, so it has no #pragma once.
 #if defined(TAPER_KERNELS_OPTIMIZED_CHANNEL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPER_KERNELS_OPTIMIZED_CHANNEL_INL_H_
 #undef TAPER_KERNELS_OPTIMIZED_CHANNEL_INL_H_
@@ -31,8 +31,8 @@ HWY_INLINE void finish_vector(const Channel& c, Vec sum, Vec bias, float* to) {
     store(sum, to);
 }
 
-// Rows and columns from (y, x) on; its vectors lie `gap` apart. `partial`: one vector, of which the
-// channel's width is a part.
+// Computes `rows` rows from (y, x) on. The vectors of a row lie `gap` apart. `partial`: there is
+// one vector, and the channel's width is only a part of it.
 template <int rows, int vectors, bool partial>
 void channel_tile(const Channel& c, index_t y, index_t x, index_t gap) {
   Vec sum[rows][vectors];
@@ -55,7 +55,7 @@ void channel_tile(const Channel& c, index_t y, index_t x, index_t gap) {
   for (int v = 0; v < vectors; ++v) finish_vector<partial>(c, sum[r][v], bias, to + v * gap);
 }
 
-// Tiles that reach over an edge are moved back: some elements are computed twice.
+// A tile that would reach over an edge is moved back, so some elements are computed twice.
 template <int rows, int vectors, bool partial = false>
 void channel_rows(const Channel& c, index_t gap) {
   if constexpr (rows > 1)
@@ -68,9 +68,9 @@ void channel_rows(const Channel& c, index_t gap) {
   }
 }
 
-// The same for rows of taps that see one another's rows of the image: what is loaded is multiplied
-// for every row of the result that it belongs to. From the first line of the image down, each sum
-// still meets its taps in their order.
+// The same if several rows of taps read the same row of the image. A row is loaded once, and
+// multiplied for every row of the result that it belongs to. The rows of the image are taken from
+// the first on, so each sum still adds its taps in their order.
 template <int tap_rows, int step, int rows, int vectors>
 struct SharedTile {
   const Channel& c;
@@ -80,7 +80,7 @@ struct SharedTile {
 
   template <int line>
   HWY_INLINE void meet(const float* weight, const index_t* offsets) {
-    // rows of the result, of which `line` is at most the last one
+    // the first and the last row of the result that `line` belongs to
     constexpr int first = line < tap_rows ? 0 : (line - tap_rows) / step + 1,
                   last = smaller(rows - 1, line / step);
     offsets += line % step * c.tap_columns;
@@ -129,7 +129,7 @@ void shared_rows(const Channel& c, index_t gap) {
   }
 }
 
-// Images of few rows are not worth it, nor are narrow ones where vectors are.
+// This does not pay for images of few rows, nor for narrow images if vectors are narrow.
 template <int tap_rows, int step>
 bool shared(const Channel& c) {
   if (c.tap_rows != tap_rows || c.row_step != step || c.height < 4) return false;

@@ -1,4 +1,4 @@
-// Tensors of one number, written in wider vectors.
+// Tensors filled with one number, written with wider vectors.
 #include "taper/kernels/portable/creation.h"
 
 #include "taper/kernels/optimized/levels.h"

@@ -1,4 +1,4 @@
-// The portable sums of a table's rows, compiled for AVX2 and AVX-512: the same bits.
+// The portable sums of a table's rows, compiled for AVX2 and AVX-512. The bits are the same.
 #include "taper/kernels/portable/embedding_bag.h"
 
 #include "taper/kernels/optimized/levels.h"
@@ -10,7 +10,8 @@
 namespace taper::optimized {
 namespace {
 
-/// By the processor's instructions. A NaN becomes quiet, as it does when the result is narrowed.
+/// Converts with the processor's instructions. A NaN becomes quiet, as it does when a result is
+/// narrowed.
 template <CpuLevel level>
 struct QuickWidening {
   template <class T>

@@ -9,7 +9,7 @@ namespace {
 
 using portable::Correlation;
 
-/// The results whose tap k lies inside the image along a dimension.
+/// The results whose tap k lies inside the image, along one dimension.
 struct Inside {
   index_t begin, end, first;  ///< `first`: where the tap of result `begin` lies
   Inside(const Correlation& c, int d, index_t k) {
@@ -21,14 +21,14 @@ struct Inside {
   }
 };
 
-/// The sum of y x over rows of a plane; element i of a row of x is x[i * step].
+/// The sum of y x over the rows of a plane. Element i of a row of x is x[i * step].
 struct PlaneProduct {
   index_t rows, width, y_row, x_row, step;
   const float *y, *x;
 };
 constexpr int lanes = 32;
 
-/// Adds term(i) to lane i % 32.
+/// Adds term(i) to lane i % 32 for each i < n.
 template <class Term>
 void add_terms(index_t n, float (&lane)[lanes], const Term& term) {
   index_t i = 0;

@@ -1,4 +1,5 @@
-// Chains of pointwise operators at the level of the single ones, and so with their bits.
+// Chains of pointwise operators at the same levels as the single operators, so that they have the
+// same bits.
 #include "taper/kernels/optimized/fused_pointwise.h"
 
 #include "taper/kernels/optimized/wide.h"

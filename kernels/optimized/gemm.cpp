@@ -5,21 +5,21 @@
 namespace taper::optimized {
 namespace {
 
-// A packed block of a, (row_block, gemm_depth_block), stays in the second-level cache while the
-// columns of b go by.
+// A packed block of a, (row_block, gemm_depth_block), stays in the second-level cache while it is
+// multiplied with the columns of b.
 constexpr index_t most_rows = 512;
 
-// A block of small floats is summed as f32 in scratch, and stays in the second-level cache, too.
+// A block of small floats is summed as f32 in scratch. It also stays in the second-level cache.
 constexpr index_t most_small_rows = 256, most_small_columns = 512;
 static_assert(most_small_columns <= piece_floats);
 
-// Below this many multiply-adds a task is not worth handing to another thread.
+// A task with fewer multiply-adds than this is not worth handing to another thread.
 constexpr index_t least_work = 1 << 18;
-// What starting a small product costs, in multiply-adds.
+// The cost of starting a small product, in multiply-adds.
 constexpr index_t product_overhead = 1 << 11;
 
-// Gives finished sums, from (row, column) of product i on, to c as small floats. `addend`: floats
-// for a row.
+// Rounds finished sums to small floats and writes them to c, from (row, column) of product i on.
+// `addend` has room for the floats of a row.
 void round_block(const GemmBlock& sums, const Gemm& g, index_t i, index_t row, index_t column,
                  float* addend) {
   const index_t bytes = size_bytes(g.dtype);
@@ -45,8 +45,8 @@ void round_block(const GemmBlock& sums, const Gemm& g, index_t i, index_t row, i
   }
 }
 
-// The scratch of a slot, for blocks of so many rows and columns: how many bytes, and where its
-// parts lie.
+// Cuts the scratch of a slot for blocks of this size. Returns its bytes; if `at` is not nullptr,
+// `s` says where the parts lie.
 index_t cut_scratch(const Microkernels& kernels, index_t rows, index_t columns, index_t k,
                     bool is_small, bool b_is_packed, std::byte* at, GemmScratch& s) {
   const index_t depth = smaller(k, gemm_depth_block);
@@ -67,7 +67,8 @@ index_t cut_scratch(const Microkernels& kernels, index_t rows, index_t columns, 
   return bytes;
 }
 
-// One of the blocks that the products are cut into: `down` x `across` in each.
+// Computes one of the blocks that the products are cut into. Each product has `down` x `across`
+// blocks.
 void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, index_t down,
                index_t across, index_t number, const GemmScratch& s) {
   const index_t i = number / (down * across), place = number - i * down * across;
@@ -120,8 +121,8 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
   plan.row_block = ceil_div(rows, ceil_div(rows, most_rows_here));
   plan.column_block = most_columns_here;
 
-  // Two tasks a thread, so that a slow one does not keep the others waiting. Cutting rows packs
-  // b again, cutting columns packs a again: cut the longer side.
+  // Two tasks for each thread, so that a slow one does not keep the others waiting. Cutting rows
+  // packs b again, and cutting columns packs a again. So the longer side is cut.
   const index_t wish = thread_count > 1 ? 2 * thread_count : 1;
   const auto tasks = [&] {
     return batch * ceil_div(m, plan.row_block) * ceil_div(n, plan.column_block);
@@ -135,7 +136,7 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
       break;
   }
 
-  // What a larger shape would not need less of.
+  // The scratch must not shrink for a larger shape, so it is that of the largest blocks.
   GemmScratch scratch;
   plan.slots = thread_count;
   plan.bytes_per_slot = cut_scratch(kernels, smaller(rows, most_rows_here), most_columns_here, k,

@@ -1,5 +1,5 @@
-// The matrix product below mm, bmm, addmm, baddbmm and linear: of f32, and of f16 and bf16, which
-// are widened where f32 is packed.
+// The matrix product of mm, bmm, addmm, baddbmm and linear: of f32, and of f16 and bf16, which are
+// widened when they are packed.
 #pragma once
 #include "taper/kernels/optimized/pair_tiles.h"
 #include "taper/kernels/portable/pointwise.h"
@@ -8,26 +8,27 @@ namespace taper::optimized {
 
 /// c[i] = activation(alpha a[i] b[i] + beta addend[i]) for i in [0, batch), with
 ///
-///   a  (m, k)  any strides         b  (k, n)  any strides, so that a transposed operand costs
-///   nothing extra c  (m, n)  dense rows          addend: of any strides; a bias has a row or
-///   column stride of 0
+///   a       (m, k)  any strides
+///   b       (k, n)  any strides, so that a transposed operand costs nothing extra
+///   c       (m, n)  dense rows
+///   addend          any strides; a bias has a row or column stride of 0
 ///
-/// Extents may be 0; k = 0 gives a zero product. c overlaps nothing.
+/// Extents may be 0; k = 0 gives a zero product. c overlaps no operand.
 ///
-/// Result: the sum over k is cut into blocks of `gemm_depth_block`; each block is one chain of
-/// multiply-adds, and the blocks are added in order. So an element depends on its row of a, its
-/// column of b and the CPU level alone: not on m, n, batch, strides, scratch or threads. Small
-/// floats are multiplied and summed as f32 and rounded once, behind the epilogue. With fused
-/// multiply-adds the order is the same at all levels, and so are the bits; only `pairs` are summed
-/// two by two, by an instruction of its own, and have bits of their own.
+/// The sum over k is cut into blocks of `gemm_depth_block`. Each block is one chain of
+/// multiply-adds, and the blocks are added in order. So an element depends only on its row of a,
+/// its column of b and the CPU level: not on m, n, batch, strides, scratch or threads. Small floats
+/// are multiplied and summed as f32, and rounded once, after the epilogue. All levels with fused
+/// multiply-adds have the same order, and so the same bits. Only `pairs` differ: their own
+/// instruction sums two products at a time.
 struct Gemm {
   index_t batch = 1, m = 0, n = 0, k = 0;
-  DType dtype = DType::f32;                      ///< of a, b, c and addend
+  DType dtype = DType::f32;                      ///< that of a, b, c and addend
   const portable::SmallFloats* small = nullptr;  ///< how f16 and bf16 are converted
-  const PairTiles* pairs = nullptr;              ///< of bf16; nullptr: products are those of f32
+  const PairTiles* pairs = nullptr;              ///< for bf16; nullptr: multiplied as f32
   const void* a = nullptr;
   const void* b = nullptr;
-  bool b_is_packed = false;  ///< f32 in panels of its columns (panels.h): one matrix, no strides
+  bool b_is_packed = false;  ///< b is f32 in panels of columns (panels.h): one matrix, no strides
   void* c = nullptr;
   index_t a_batch = 0, a_row = 0, a_column = 1;
   index_t b_batch = 0, b_row = 0, b_column = 1;
@@ -39,7 +40,8 @@ struct Gemm {
 
 inline constexpr index_t gemm_depth_block = 256;
 
-/// How the work is cut, chosen once per shape: tasks of (row_block, column_block) elements of c.
+/// How the work is cut, chosen once for each shape. A task is (row_block, column_block) elements of
+/// c.
 struct GemmPlan {
   index_t row_block, column_block;
   index_t slots;  ///< tasks that run at the same time, each with its own part of the scratch
@@ -48,7 +50,7 @@ struct GemmPlan {
   size_t scratch_bytes() const { return static_cast<size_t>(slots * bytes_per_slot); }
 };
 
-/// The plan for a shape. `thread_count` is a wish: a plan runs with any `Threads`.
+/// The plan for a shape. `thread_count` is only a wish: a plan runs with any `Threads`.
 GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
                    int thread_count, DType dtype = DType::f32, bool b_is_packed = false);
 

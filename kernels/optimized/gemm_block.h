@@ -1,4 +1,4 @@
-// A block of a matrix product: what one task computes. For gemm.cpp alone.
+// A block of a matrix product: the work of one task. Only gemm.cpp includes this.
 #pragma once
 #include <cstring>
 
@@ -12,30 +12,30 @@ namespace taper::optimized {
 struct GemmScratch {
   float* a;         ///< panels of (depth, rows of a tile)
   float* b;         ///< panels of (depth, columns of a tile)
-  index_t* b_rows;  ///< where a row of a panel of b begins
-  float* sums;      ///< c as f32, (row_block, column_block), if it holds small floats
-  float* piece;     ///< what small floats are widened to, piece by piece
+  index_t* b_rows;  ///< where each row of a panel of b begins
+  float* sums;      ///< c as f32, (row_block, column_block), if c holds small floats
+  float* piece;     ///< memory for widened small floats, piece by piece
 };
 
 struct GemmBlock {
-  /// b is packed some panels of (gemm_depth_block, columns of a tile) at a time, so that memory is
-  /// read in long runs; while they are multiplied, the next ones are asked for.
+  /// So many panels of (gemm_depth_block, columns of a tile) of b are packed at a time, so that
+  /// memory is read in long runs. While they are multiplied, the next ones are prefetched.
   static constexpr index_t panels_at_once = 8;
 
   const Microkernels& kernels;
   const PairTiles* pairs;  ///< nullptr: f32 is multiplied
-  index_t k;               ///< of the whole product
-  Operand a, b;            ///< from the block's first row, and first column, on
-  PackedMatrix packed;     ///< in place of b: all columns, of which the block's begin at
+  index_t k;               ///< that of the whole product
+  Operand a, b;            ///< from the block's first row, and its first column, on
+  PackedMatrix packed;  ///< in place of b: all columns; those of the block begin at packed_column
   index_t packed_column;
-  float* c;  ///< its first element
+  float* c;  ///< the first element of the block
   index_t c_row;
   index_t rows, columns;
   Epilogue epilogue;
   GemmScratch scratch;
 
   /// Computes c, as f32.
-  // All ways give the same bits. Pairs have one way.
+  // All loops give the same bits. Pairs have only one loop.
   void run() const {
     const bool few_rows = rows <= Microkernels::most_rows_of_long,
                dense_columns = b.depth_stride == 1 && b.across_stride != 1;
@@ -50,10 +50,10 @@ struct GemmBlock {
   }
 
  private:
-  // Up to so many panels of columns, a is not packed.
+  // With at most so many panels of columns, a is not packed.
   static constexpr index_t few_panels = 4;
 
-  // (depth, columns) of b, from row k and column j of the block on.
+  // A part (depth, columns) of b, from row k and column j of the block on.
   struct Source {
     index_t k, j, depth, columns;
   };
@@ -62,7 +62,7 @@ struct GemmBlock {
   index_t first(index_t panel) const { return part_begin(rows, panels(), panel); }
   index_t rows_of(index_t panel) const { return first(panel + 1) - first(panel); }
   index_t depth(index_t k) const { return smaller(gemm_depth_block, this->k - k); }
-  // of a panel: rows of floats or of pairs
+  // rows of a panel: of floats, or of pairs
   index_t length(index_t depth) const { return pairs != nullptr ? ceil_div(depth, 2) : depth; }
 
   void pack(const Operand& operand, index_t i, index_t k, index_t across, index_t depth, float* to,
@@ -74,13 +74,13 @@ struct GemmBlock {
       optimized::pack(kernels, operand, i, k, across, depth, to, to_row, scratch.piece);
   }
 
-  // Rows of the k-th place of a block of b lie at b_rows[k].
+  // Row k of a block of b lies at b_rows[k].
   void set_b_rows(index_t stride) const {
     for (index_t i = 0; i < smaller(gemm_depth_block, k) + Microkernels::rows_ahead; ++i)
       scratch.b_rows[i] = i * stride;
   }
 
-  // Packs a panel of a, and asks for the next one, which is packed after a tile.
+  // Packs panel p of a. Prefetches the next panel, which is packed after a tile.
   void pack_a(index_t k, index_t p) const {
     pack(a, first(p), k, rows_of(p), depth(k), scratch.a + first(p) * length(depth(k)), rows_of(p));
     if (a.depth_stride != 1 || p + 1 == panels()) return;
@@ -88,8 +88,8 @@ struct GemmBlock {
       a.prefetch(r, k, depth(k));
   }
 
-  // Packs a block of b as panels: a few rows across all of them where rows are contiguous, whole
-  // columns where these are.
+  // Packs a block of b as panels. If the rows of b are contiguous, it packs a few rows of all
+  // panels at a time. If the columns are, it packs whole columns.
   void pack_b(const Source& s) const {
     const index_t width = kernels.columns(), length = this->length(s.depth);
     const index_t rows = b.depth_stride == 1 ? s.depth : 16;
@@ -102,7 +102,7 @@ struct GemmBlock {
              scratch.b + j * length + this->length(k) * width, width);
   }
 
-  // Asks for the i-th of `parts` parts of a block of b.
+  // Prefetches part i of `parts` parts of a block of b.
   void prefetch_b(const Source& s, index_t parts, index_t i) const {
     const bool by_rows = b.across_stride == 1;
     if (!by_rows && b.depth_stride != 1) return;
@@ -112,12 +112,13 @@ struct GemmBlock {
                  by_rows ? s.columns : s.depth);
   }
 
-  // So few columns that packing a would take longer than reading it where it lies.
+  // Whether there are so few columns that packing a would take longer than reading it where it
+  // lies.
   bool reads_a_in_place() const {
     return !a.is_small() && a.depth_stride == 1 && columns <= few_panels * kernels.columns();
   }
 
-  // The epilogue of some rows and columns from (row, column) of the block on, if there is one.
+  // Applies the epilogue to some rows and columns, from (row, column) of the block on.
   void finish(index_t row, index_t rows, index_t column, index_t columns) const {
     if (epilogue.is_identity()) return;
     Epilogue local = epilogue;
@@ -126,8 +127,8 @@ struct GemmBlock {
     kernels.finish(rows, columns, c + row * c_row + column, c_row, local);
   }
 
-  // A tile's share of c: of panel p, from `column` on, where run(sums, row stride, adds) computes
-  // the tile. One that is narrower than its vectors is computed beside c.
+  // Computes a tile of c: panel p, from `column` on. run(sums, row stride, adds) does the
+  // arithmetic. A tile that is narrower than its vectors is first computed outside c.
   template <class Run>
   void place_tile(index_t vectors, index_t p, index_t k, index_t column, index_t columns,
                   const Run& run) const {
@@ -143,7 +144,7 @@ struct GemmBlock {
     if (k + depth(k) == this->k) finish(row, rows, column, columns);
   }
 
-  // `tile` is nullptr: that of rows and vectors.
+  // `tile` is nullptr: the tile of this many rows and vectors.
   void multiply(Tile tile, index_t vectors, index_t p, index_t k, const float* b_block,
                 index_t column, index_t columns) const {
     const index_t rows = rows_of(p), row = first(p);
@@ -162,11 +163,12 @@ struct GemmBlock {
     });
   }
 
-  // Many rows: each element of b is packed once and read by every panel of a.
+  // For many rows: each element of b is packed once, and every panel of a reads it.
   void run_packed() const {
     const index_t width = kernels.columns(), group = panels_at_once * width;
     set_b_rows(width);
-    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {  // once for an empty sum
+    for (index_t k = 0; k == 0 || k < this->k;
+         k += gemm_depth_block) {  // at least once, also if k is 0
       for (index_t first = 0; first < columns; first += group) {
         const index_t last = smaller(columns, first + group);
         pack_b({k, first, depth(k), last - first});
@@ -189,7 +191,8 @@ struct GemmBlock {
     }
   }
 
-  // b was packed at load. Few rows read it once, from memory, in several panels side by side.
+  // For a b that was packed at load. If there are few rows, b is read once from memory, several
+  // panels side by side.
   void run_panels() const {
     const bool has_long = rows <= Microkernels::most_rows_of_long,
                packs_a = !has_long && !reads_a_in_place();
@@ -217,7 +220,7 @@ struct GemmBlock {
     }
   }
 
-  // One panel of rows: b is read where it lies.
+  // For one panel of rows: b is read where it lies.
   void run_in_place() const {
     set_b_rows(b.depth_stride);
     const bool has_long = rows <= Microkernels::most_rows_of_long;
@@ -237,7 +240,7 @@ struct GemmBlock {
     }
   }
 
-  // Few rows, and the columns of b lie densely: these are read where they lie.
+  // For few rows and dense columns of b: the columns are read where they lie.
   void run_along_columns() const {
     kernels.row_tile[rows - 1](k, gemm_depth_block, a.floats(0, 0), a.across_stride, a.depth_stride,
                                b.floats(0, 0), b.across_stride, columns, c, c_row);

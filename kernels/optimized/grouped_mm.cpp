@@ -1,4 +1,4 @@
-// Grouped matrix products over the matrix product of gemm.h.
+// Grouped matrix products with the matrix product of gemm.h.
 #include "taper/kernels/portable/grouped_mm.h"
 
 #include "taper/kernels/optimized/gemm.h"
@@ -13,7 +13,7 @@ using Matrix = AnyView<const float>;
 using portable::GroupEnds;
 using portable::GroupProduct;
 
-// Scratch for one group that has everything: the plan of a smaller one needs no more of it.
+// Scratch for a group that has all rows. The plan of a smaller group needs no more.
 template <CpuLevel level>
 Error prepare(Context& context, GemmPlan& plan, Matrix self, Matrix mat2, GroupEnds, Maybe<Matrix>,
               Maybe<DType>, View<float>) {
@@ -33,7 +33,7 @@ Error run(Context& context, const GemmPlan& plan, Matrix self, Matrix mat2, Grou
     g.a = self.data() + p.self, g.a_row = self.stride(-2), g.a_column = self.stride(-1);
     g.b = mat2.data() + p.mat2, g.b_row = mat2.stride(-2), g.b_column = mat2.stride(-1);
     g.c = out.data() + p.out, g.c_row = out.size(-1);
-    // how many rows a group has, only its data says
+    // the number of rows of a group is known only from the data
     const GemmPlan part = plan_gemm(kernels, 1, p.m, p.n, p.k, static_cast<int>(plan.slots));
     run_gemm(kernels, part, g, context.scratch, context.threads);
   });

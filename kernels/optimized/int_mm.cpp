@@ -1,4 +1,4 @@
-// _int_mm, for operands that lie densely along k: what lies otherwise is turned first. 8-bit
+// _int_mm, for operands that are dense along k. Others are first copied into this layout. 8-bit
 // integers are widened to 16 bits, multiplied, and added in pairs to 32-bit sums. Integers can be
 // added in any order, so the bits are those of the portable kernel.
 #include <utility>
@@ -18,14 +18,15 @@
 #define TAPER_INT_MM_TILES
 namespace taper::optimized {
 
-/// c(r, j) = the sum over k of a(r, k) b(j, k), all lines dense.
+/// c(r, j) = the sum over k of a(r, k) b(j, k). All lines are dense.
 template <class A>
 using DotTile = void (*)(index_t depth, const A* a, index_t a_line, const int8_t* b, index_t b_line,
                          int32_t* c, index_t c_line);
 
 inline constexpr int most_dot_rows = 4, most_dot_columns = 4;
 
-/// to(i, k) = from(k, i) for bytes: `lines` of `depth`. Lines of `from` lie `step` apart.
+/// to(i, k) = from(k, i) for bytes: `lines` lines of `depth` bytes. Lines of `from` lie `step`
+/// apart.
 using TurnBytes = void (*)(const uint8_t* from, index_t step, index_t lines, index_t depth,
                            uint8_t* to);
 
@@ -54,7 +55,7 @@ template <class T>
 HWY_INLINE hn::Vec<Wide> widened(const T* from) {
   return hn::PromoteTo(Wide(), hn::LoadU(hn::Rebind<T, Wide>(), from));
 }
-/// The first `count`, then zeros. Reads a whole vector.
+/// The first `count` elements, then zeros. Reads a whole vector.
 template <class T>
 HWY_INLINE hn::Vec<Wide> widened_first(const T* from, index_t count) {
   const hn::Rebind<T, Wide> d;
@@ -90,7 +91,7 @@ void tile(index_t depth, const A* HWY_RESTRICT a, index_t a_line, const int8_t* 
       c[r * c_line + j] = hn::GetLane(hn::SumOfLanes(Sums(), sum[r][j]));
 }
 
-// Interleaving lines i and i + 8 of sixteen, four times, exchanges lines and columns.
+// Interleaving the lines i and i + 8 of sixteen lines, four times, exchanges lines and columns.
 void turn(const uint8_t* from, index_t step, index_t lines, index_t depth, uint8_t* to) {
   constexpr index_t side = 16;
   const hn::FixedTag<uint8_t, 16> d;
@@ -113,7 +114,7 @@ void turn(const uint8_t* from, index_t step, index_t lines, index_t depth, uint8
       to[i * depth + k] = from[k * step + i];
 }
 
-// As many sums as leave registers for the lines that they come from.
+// So many sums that registers remain for the lines that they are computed from.
 constexpr int tile_columns = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 constexpr int third = tile_columns < 3 ? tile_columns : 3;
 
@@ -148,11 +149,12 @@ template <CpuLevel level, class A>
 constexpr const DotTiles<A>& dot_tiles() {
 #if HWY_TARGETS & HWY_AVX2
   if constexpr (level == CpuLevel::avx2) return N_AVX2::tiles<A>;
-#endif  // else the compiler's baseline is above it
+#endif  // otherwise the compiler's baseline is above this level
   return N_AVX3::tiles<A>;
 }
 
-/// Lines of 8-bit integers in scratch, dense along k. Kernels read up to 64 bytes behind them.
+/// The scratch for lines of 8-bit integers that are dense along k. Kernels read up to 64 bytes
+/// behind them.
 constexpr index_t bytes_of(index_t lines, index_t depth) {
   return round_up(lines * depth + 64, scratch_alignment);
 }
@@ -205,8 +207,8 @@ Error run(Context& context, const Plan& plan, AnyView<const A> self, Mat2 mat2, 
     make_dense(context.threads, tiles.turn, b, b_line, mat2.stride(0), n, depth, copy);
     b = copy, b_line = depth;
   }
-  // A few columns stay in the first-level cache while the rows of a block go by, and those in the
-  // second.
+  // Of a block, the columns of a tile stay in the first-level cache while the block's rows go by;
+  // the rows stay in the second-level cache.
   constexpr index_t block = 64;
   const index_t across = ceil_div(n, block);
   parallel_for(context.threads, ceil_div(m, block) * across, [&](index_t task) {

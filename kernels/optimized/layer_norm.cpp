@@ -1,5 +1,5 @@
-// The portable normalisations of rows, groups and channels, compiled for AVX2 and AVX-512: the same
-// bits.
+// The portable normalisations of rows, groups and channels, compiled for AVX2 and AVX-512. The bits
+// are the same.
 #include "taper/kernels/portable/layer_norm.h"
 
 #include "taper/kernels/optimized/levels.h"

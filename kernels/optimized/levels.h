@@ -1,5 +1,5 @@
-// The instruction sets for which this library compiles its loops, and how a record is made for
-// each.
+// The instruction sets for which this library compiles its loops, and how to define a record for
+// each of them.
 #pragma once
 #include "taper/kernels/kernel.h"
 
@@ -11,10 +11,10 @@
 
 namespace taper::optimized {
 
-/// A choice of instructions for one compilation of a loop. The order is of what they can do.
+/// The instructions for one compilation of a loop. Each level includes the ones before it.
 enum class CpuLevel : uint8_t { portable, avx2, avx512, avx512_bf16 };
 
-/// What a machine must have to run it.
+/// The features that a machine must have to run a level.
 constexpr CpuFeatures features_of(CpuLevel level) {
   switch (level) {
     case CpuLevel::avx2:
@@ -31,7 +31,7 @@ constexpr CpuFeatures features_of(CpuLevel level) {
 }  // namespace taper::optimized
 
 /// Defines `<op>_f32` and, on x86-64, `<op>_f32_avx2` and `<op>_f32_avx512` from function templates
-/// over CpuLevel. The second way gives the records a Packing.
+/// over CpuLevel. The second macro gives the records a Packing.
 #define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run, packing)                     \
   TAPER_RECORD(op, name, features_of(CpuLevel::level), packing, prepare<CpuLevel::level>, \
                run<CpuLevel::level>)

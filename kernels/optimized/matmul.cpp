@@ -1,4 +1,4 @@
-// mm, bmm, addmm, baddbmm and linear of f32, f16 and bf16 over the matrix product of gemm.h.
+// mm, bmm, addmm, baddbmm and linear of f32, f16 and bf16, with the matrix product of gemm.h.
 #include "taper/kernels/shapes/matmul.h"
 
 #include "taper/kernels/optimized/gemm.h"
@@ -13,8 +13,8 @@ namespace {
 template <class E>
 using Matrix = AnyView<const E>;
 
-// Operands may be matrices or batches of them: the last two dimensions, and the one before if there
-// is one.
+// Operands may be matrices or batches of matrices. The last two dimensions are the matrix; the
+// dimension before them, if any, is the batch.
 template <class E>
 Gemm product(Matrix<E> a, Matrix<E> b, View<E> out) {
   Gemm g;
@@ -30,7 +30,7 @@ Gemm product(Matrix<E> a, Matrix<E> b, View<E> out) {
 }
 
 // beta self + alpha product, where self broadcasts to the result. As in PyTorch, beta = 0 ignores
-// self, even its NaN.
+// self, even if it holds NaN.
 template <class E>
 Gemm product_plus(Matrix<E> self, Matrix<E> a, Matrix<E> b, Scalar beta, Scalar alpha,
                   View<E> out) {
@@ -78,7 +78,7 @@ Error run(Context& context, const GemmPlan& plan, Gemm g) {
   return Error::ok;
 }
 
-// The kernels of a level and an element.
+// The kernels of one level and one element type.
 template <CpuLevel level, class E>
 struct Products {
   static Error prepare_product(Context& context, GemmPlan& plan, Matrix<E> self, Matrix<E> mat2,
@@ -107,7 +107,7 @@ struct Products {
   }
 };
 
-// Second operands of f32 that are packed once, if they are constants.
+// f32 second operands that are constants are packed once.
 constexpr Packing packs_mat2_of_mm{1, -1, Layout::panels_of_last, bytes_of_panels_of_last,
                                    pack_panels_of_last};
 constexpr Packing packs_mat2_of_addmm{2, -1, Layout::panels_of_last, bytes_of_panels_of_last,

@@ -1,4 +1,4 @@
-// The portable products of doubles, compiled for AVX2 and AVX-512: the same bits.
+// The portable products of doubles, compiled for AVX2 and AVX-512. The bits are the same.
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/wide.h"
 #include "taper/kernels/portable/matmul_functions.h"

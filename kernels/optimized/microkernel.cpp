@@ -18,16 +18,16 @@ namespace taper::optimized {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The accumulators and one row of b stay in registers, the elements of a come from memory as
-// broadcasts.
+// The sums and one row of b stay in registers. The elements of a are broadcast from memory.
 constexpr int most_rows = registers == 32 ? 12 : 6, most_vectors = 2;
 
-// a(r, k) lies at a[k * rows + r] if it is packed, else at a[r * a_row + k].
+// If a is packed, a(r, k) lies at a[k * rows + r], otherwise at a[r * a_row + k].
 template <int rows, int vectors, bool packed>
 HWY_INLINE void tile_of(index_t depth, const float* HWY_RESTRICT a, index_t a_row,
                         const float* HWY_RESTRICT b, const index_t* HWY_RESTRICT b_rows,
                         float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
-  // every third row: a processor adds once or twice `a_row` for nothing
+  // pointers to every third row: the addressing modes of a processor reach the two rows behind for
+  // free
   const float* third[(rows + 2) / 3];
   for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
   Vec sum[rows][vectors];
@@ -35,8 +35,8 @@ HWY_INLINE void tile_of(index_t depth, const float* HWY_RESTRICT a, index_t a_ro
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
   for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
 
-  // Lines of c are asked for one after the other while the sums grow, so that they are near at the
-  // end.
+  // One line of c after the other is prefetched while the sums are computed, so that all are in the
+  // cache at the end.
   index_t k = 0;
   for (int part = 0; part < rows; ++part) {
     TAPER_UNROLL
@@ -113,9 +113,9 @@ void turned_tile(index_t depth, const float* HWY_RESTRICT a, const index_t* HWY_
 
 // ---- packing ----
 
-// Columns [0, across) of to[k][i] = from[i][k], `width` of them at a time; the last ones may be
-// written twice. Sixteen places along k are read at once: whole lines of the cache, which would
-// not stay there where the stride is a power of two.
+// Computes columns [0, across) of to[k][i] = from[i][k], `width` columns at a time. The last
+// columns may be written twice. Sixteen places along k are read together: a whole cache line. At a
+// stride that is a power of two, the line would not stay in the cache for a second read.
 template <int width>
 void pack_transposed(const float* from, index_t across_stride, index_t across, index_t depth,
                      float* to, index_t to_row) {
@@ -159,7 +159,7 @@ void pack(const float* from, index_t across_stride, index_t depth_stride, index_
       to[k * to_row + i] = from[i * across_stride + k * depth_stride];
 }
 
-// ---- epilogue, and what else is done to results ----
+// ---- epilogue, and other work on results ----
 
 void narrow(index_t rows, const float* from, index_t width, index_t columns, float* c,
             index_t c_row, bool add_to_c) {
@@ -200,7 +200,7 @@ void finish(index_t rows, index_t columns, float* c, index_t c_row, const Epilog
 
 // ---- rows of an image ----
 
-// Whole vectors: what lies behind them is written after them.
+// Writes whole vectors. Elements behind `count` are overwritten later.
 void zero(index_t count, float* to) {
   for (index_t i = 0; i < count; i += lanes) store(broadcast(0), to + i);
 }
@@ -215,7 +215,7 @@ void copy_row(const float* from, index_t step, index_t count, float* to) {
   for (; step == 2 && i + lanes < count; i += lanes)
     store(even(load(from + 2 * i), load(from + 2 * i + lanes)), to + i);
   if (step == 2 && count >= lanes) {
-    i = count - lanes;  // nothing behind the last element is read
+    i = count - lanes;  // so that nothing behind the last element is read
     store(even(load(from + 2 * i), load_first(from + 2 * i + lanes, lanes - 1)), to + i);
     return;
   }
@@ -248,10 +248,10 @@ float sum(const float* from, index_t count) {
 
 // ---- the table ----
 
-// As many vectors as leave registers for a row of b and an element of a.
+// So many vectors that registers remain for a row of b and an element of a.
 constexpr int long_vectors(int rows) { return smaller(16, registers * 3 / 4 / rows); }
 
-// Whole panels, of which a processor's prefetchers can follow so many.
+// Whole panels, and only as many as the prefetchers of a processor can follow.
 constexpr int long_panel_vectors(int rows) {
   const int most = smaller(8, registers / 2 / rows);
   return most >= vectors_of_panel ? most / vectors_of_panel * vectors_of_panel : most_vectors;
@@ -296,8 +296,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace taper::optimized {
 
-// A compiler whose baseline is above a level leaves the level out: its place is taken by the
-// baseline.
+// If the compiler's baseline is above a level, the compiler leaves the level out. The baseline
+// takes its place.
 constexpr Microkernels microkernels_portable = HWY_STATIC_DISPATCH(table);
 #if TAPER_X86_LEVELS
 #if HWY_TARGETS & HWY_AVX2

@@ -1,4 +1,4 @@
-// The arithmetic below every matrix product and convolution, once per CPU level.
+// The innermost loops of all matrix products and convolutions, once for each CPU level.
 #pragma once
 #include "taper/kernels/optimized/levels.h"
 
@@ -6,7 +6,7 @@ namespace taper::optimized {
 
 enum class Activation : uint8_t { none, relu };
 
-/// What happens to a finished product: y = activation(alpha product + beta addend), each operation
+/// The last step of a product: y = activation(alpha product + beta addend). Each operation is
 /// rounded.
 struct Epilogue {
   float alpha = 1, beta = 1;
@@ -20,32 +20,32 @@ struct Epilogue {
   }
 };
 
-/// A tile of a product: c = a b, or c += a b with `add`, where a is (rows, depth), b (depth,
-/// vectors * lanes) and
+/// A tile of a product: c = a b, or c += a b if `add`. a is (rows, depth), b is (depth, vectors *
+/// lanes), and
 ///   a(r, k) = a[k * rows + r]       packed by `pack`
-///   b(k, j) = b[b_rows[k] + j]      the rows of b may lie anywhere: packed, or in an image.
-///   `rows_ahead` more entries
-///                                   behind `depth` are read as hints of what comes next
+///   b(k, j) = b[b_rows[k] + j]      rows of b may lie anywhere: packed, or in an image.
+///   `rows_ahead`
+///                                   more entries behind `depth` are read, as hints for prefetching
 ///   c(r, j) = c[r * c_row + j]
-/// Each element is one chain of fused multiply-adds from zero with k ascending (at the portable
-/// level of x86, which has no FMA, a product and a sum), then at most one addition to c: the same
-/// bits in every tile, whatever its size.
+/// Each element is one chain of fused multiply-adds from zero with k ascending. (The portable level
+/// of x86 has no FMA: there it is a product and a sum.) Then c is added at most once. So the bits
+/// are the same in every tile, whatever its size.
 using Tile = void (*)(index_t depth, const float* a, const float* b, const index_t* b_rows,
                       float* c, index_t c_row, bool add);
 
-/// The same where a is not packed: a(r, k) = a[r * a_row + k].
+/// The same for an a that is not packed: a(r, k) = a[r * a_row + k].
 using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const float* b,
                              const index_t* b_rows, float* c, index_t c_row, bool add);
 
-/// The same with the roles turned: the rows of a lie anywhere, as the neighbours of an image do,
-/// and those of b at any distance:
+/// The same with exchanged roles: the rows of a lie anywhere, like the neighbours in an image, and
+/// the rows of b lie at any distance:
 ///   a(r, k) = a[a_columns[k] + r]   vector v of b's row k begins at b[k * b_row + v * b_vector]
 using TurnedTile = void (*)(index_t depth, const float* a, const index_t* a_columns, const float* b,
                             index_t b_row, index_t b_vector, float* c, index_t c_row, bool add);
 
-/// The same where a is any strided matrix and b is packed (panels.h), from its first element of a
-/// vector on: a(r, k) = a[r * a_row + k * a_column]. A panel lies `b_panel` floats behind the one
-/// before it. Tiles that are wider than a panel begin with one.
+/// The same for any strided matrix a, and a packed b (panels.h) whose pointer is the first element
+/// of a vector: a(r, k) = a[r * a_row + k * a_column]. Panels lie `b_panel` floats apart. A tile
+/// that is wider than a panel begins at the start of one.
 using PanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t a_column,
                            const float* b, index_t b_panel, float* c, index_t c_row, bool add);
 
@@ -54,27 +54,28 @@ using PanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t
 using Pack = void (*)(const float* from, index_t across_stride, index_t depth_stride,
                       index_t across, index_t depth, float* to, index_t to_row);
 
-/// For few rows of a and a b whose columns lie densely, as the rows of a transposed weight do: the
-/// rows of c over `columns` of them, read where they lie. a(r, k) = a[r * a_row + k * a_column],
-/// b(k, j) = b[k + j * b_column]. The sums over k are blocks of `depth_block`, added in order: the
-/// bits of tiles that are called block by block.
+/// For few rows of a, and a b with dense columns, like the transpose of a weight. Computes
+/// `columns` columns of the rows of c, and reads b where it lies. a(r, k) = a[r * a_row + k *
+/// a_column], b(k, j) = b[k + j * b_column]. The sums over k are blocks of `depth_block`, added in
+/// order. So the bits are those of tiles that are called block by block.
 using RowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t a_row,
                          index_t a_column, const float* b, index_t b_column, index_t columns,
                          float* c, index_t c_row);
 
-/// The same, bit for bit, where b holds small floats, f16 or bf16, and a is dense along k. With
-/// `add` the blocks are added to c, so that a long k may come in parts of whole blocks.
+/// The same, with the same bits, for a b of small floats (f16 or bf16), and an a that is dense
+/// along k. If `add`, the blocks are added to c, so that a long k can be computed in parts of whole
+/// blocks.
 using SmallRowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t a_row,
                               const void* b, index_t b_column, index_t columns, float* c,
                               index_t c_row, bool add);
 
-/// One channel of a convolution that meets few inputs:
+/// One channel of a convolution with few inputs:
 ///   to(y, x) = activation(bias + sum over k of weight[k] from[offsets[k] + y * pitch + x])
-/// with k ascending, in the roundings of a Tile. A width below `lanes` is read as whole vectors.
-/// The taps are blocks of `tap_rows` rows of `tap_columns`. With a `row_step`, a row of taps sees
-/// what the one `row_step` before it sees a row further down, within a block:
+/// k ascends, and the roundings are those of a Tile. A width below `lanes` is read as whole
+/// vectors. The taps are blocks of `tap_rows` rows of `tap_columns`. If `row_step` is not 0, a row
+/// of taps reads one image row below the row of taps that comes `row_step` before it in the block:
 ///   offsets[k + row_step * tap_columns] = offsets[k] + pitch
-/// so that what is loaded for one row of the result serves others. 0: nothing is known.
+/// Then one load serves several rows of the result.
 struct Channel {
   index_t taps, tap_rows, tap_columns, row_step;
   const float* weight;
@@ -87,9 +88,9 @@ struct Channel {
   Activation activation;
 };
 
-/// Rows of an image between zeros: to[i * columns + j] for i in [0, rows), j in [0, columns) is
-/// from[(i - top) * from_row + (j - left) * step] inside [top, bottom) x [left, right), else 0.
-/// `step` is positive. Up to `lanes` more zeros may be written behind the last row.
+/// Copies rows of an image with zeros around them. For i in [0, rows) and j in [0, columns), to[i *
+/// columns + j] is from[(i - top) * from_row + (j - left) * step] inside [top, bottom) x [left,
+/// right), else 0. `step` is positive. Up to `lanes` more zeros may be written behind the last row.
 struct Padded {
   const float* from;
   index_t from_row, step;
@@ -109,7 +110,8 @@ struct Microkernels {
   TileInPlace tile_in_place[most_rows][most_vectors];
   TurnedTile turned_tile[most_rows][most_vectors];
   PanelTile panel_tile[most_rows][most_vectors];
-  /// For few rows, whose time goes to reading b once from memory: tiles that read it in long runs.
+  /// Tiles for few rows. Their time is spent on reading b once from memory, so they read it in long
+  /// runs.
   struct Long {
     int vectors;
     Tile tile;
@@ -117,17 +119,18 @@ struct Microkernels {
   struct LongPanel {
     int vectors;
     PanelTile tile;
-  } long_panel_tile[most_rows_of_long];  ///< the same, where b is packed
+  } long_panel_tile[most_rows_of_long];  ///< the same for a packed b
   RowTile row_tile[most_rows_of_long];   ///< [rows - 1]
   SmallRowTile f16_row_tile[most_rows_of_long], bf16_row_tile[most_rows_of_long];
   Pack pack;
-  /// Copies rows of dense lines of `width` floats, whole vectors, to `columns` of c or adds them.
+  /// Copies `columns` columns of some rows to c, or adds them. Rows of `from` are `width` floats,
+  /// which is whole vectors.
   void (*narrow)(index_t rows, const float* from, index_t width, index_t columns, float* c,
                  index_t c_row, bool add);
   void (*finish)(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue);
   void (*channel)(const Channel&);
   void (*pad)(const Padded&);
-  float (*sum)(const float* from, index_t count);  ///< in an order that depends on `count` alone
+  float (*sum)(const float* from, index_t count);  ///< the order depends only on `count`
 
   int columns() const { return lanes * vectors; }
 };
@@ -137,7 +140,7 @@ extern const Microkernels microkernels_portable;
 extern const Microkernels microkernels_avx2, microkernels_avx512;
 #endif
 
-/// The microkernels of a level, whether this machine has it or not.
+/// The microkernels of a level, whether or not this machine can run it.
 template <CpuLevel level>
 constexpr const Microkernels& microkernels() {
 #if TAPER_X86_LEVELS

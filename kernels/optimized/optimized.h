@@ -1,4 +1,4 @@
-// The SIMD kernels: what a model spends its time in, once per CPU level.
+// The SIMD kernels, once for each CPU level: those on which models spend their time.
 #pragma once
 #include "taper/kernels/optimized/levels.h"
 

@@ -45,7 +45,7 @@ void pack_pairs(const Microkernels& kernels, const PairTiles& tiles, const Opera
       tiles.interleave(across, at(0, k), k + 1 < depth ? at(0, k + 1) : zeros, to + k / 2 * to_row);
     return;
   }
-  // rows of pairs, which are then turned as rows of floats are
+  // packs rows of pairs, and transposes them like rows of floats
   const index_t most = piece_floats / across;
   for (index_t k = 0; k < depth; k += 2 * most) {
     const index_t length = smaller(2 * most, depth - k), pairs = ceil_div(length, 2);

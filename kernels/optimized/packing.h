@@ -5,8 +5,8 @@
 
 namespace taper::optimized {
 
-/// A strided matrix (depth, across) of f32, or of f16 or bf16, which are widened as they are
-/// packed: the rows of a or the columns of b, each along k.
+/// A strided matrix (depth, across): the rows of a, or the columns of b, each along k. f16 and bf16
+/// are widened to f32 when they are packed.
 struct Operand {
   const void* data;
   index_t across_stride, depth_stride;
@@ -21,11 +21,11 @@ struct Operand {
   const void* at(index_t i, index_t k) const {
     return at_offset(i * across_stride + k * depth_stride);
   }
-  /// If it holds f32.
+  /// For an operand that holds f32.
   const float* floats(index_t i, index_t k) const {
     return static_cast<const float*>(data) + i * across_stride + k * depth_stride;
   }
-  /// Asks for `count` elements that lie one behind the other.
+  /// Prefetches `count` consecutive elements.
   void prefetch(index_t i, index_t k, index_t count) const {
     constexpr index_t line = 64;
     const char* from = static_cast<const char*>(at(i, k));
@@ -34,20 +34,21 @@ struct Operand {
   }
 };
 
-/// The `count` elements of row i of a small operand from k on, as floats.
+/// Widens `count` elements of row i of a small operand, from k on.
 void widen_row(const Operand& operand, index_t i, index_t k, index_t count, float* to);
 
-/// Floats of scratch through which small floats go, and the most rows or columns packed at once.
+/// The floats of scratch that small floats pass through, and the most rows or columns that are
+/// packed at once.
 inline constexpr index_t piece_floats = 4096, most_across = 32;
 static_assert(most_across >= Microkernels::most_vectors * Microkernels::most_lanes);
 
 /// Copies a part of an operand: to[k * to_row + j] = operand(i + j, depth_first + k) for j in [0,
-/// across), k in [0, depth). `across`: at most most_across. `piece`: for small floats.
+/// across), k in [0, depth). `across` is at most most_across. `piece` is scratch for small floats.
 void pack(const Microkernels& kernels, const Operand& operand, index_t i, index_t depth_first,
           index_t across, index_t depth, float* to, index_t to_row, float* piece);
 
-/// The same of bf16 by pairs along k: to[p * to_row + j] holds the elements depth_first + 2 p and
-/// the one behind it.
+/// The same for bf16, in pairs along k: to[p * to_row + j] holds element depth_first + 2 p and the
+/// next one.
 void pack_pairs(const Microkernels& kernels, const PairTiles& tiles, const Operand& operand,
                 index_t i, index_t depth_first, index_t across, index_t depth, Pair* to,
                 index_t to_row, float* piece);

@@ -40,7 +40,8 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) void tile(index_t depth, 
   }
 }
 
-// With a mask of all lanes: in the plain ones GCC 12 sees an uninitialized value.
+// These intrinsics get a mask of all lanes. In those without a mask, GCC 12 warns of an
+// uninitialized value.
 #define TAPER_TARGET __attribute__((target("avx512f,avx512bw")))
 constexpr unsigned short all = 0xffff;
 

@@ -1,22 +1,22 @@
-// Products of bf16 by instructions that multiply pairs of them (AVX512-BF16): two multiply-adds
-// where f32 has one.
+// Products of bf16 with instructions that multiply pairs (AVX512-BF16): two multiply-adds in place
+// of one of f32.
 #pragma once
 #include "taper/kernels/optimized/microkernel.h"
 
 namespace taper::optimized {
 
-/// Two neighbours along k, the first in the lower half. The last of an odd k has zero for the
-/// other.
+/// Two neighbours along k; the first is the lower half. If k is odd, the upper half of the last
+/// pair is zero.
 using Pair = uint32_t;
 
 /// A tile as in microkernel.h, over `depth` pairs of packed operands: a(r, p) = a[p * rows + r],
-/// b(p, j) = b[p * b_row + j]. An element is one chain of sums of two products with p ascending,
-/// each rounded to f32; subnormal values count as zero, as the instruction has it.
+/// b(p, j) = b[p * b_row + j]. An element is one chain over p ascending. Each step adds two
+/// products and rounds to f32. Subnormal values count as zero, as in the instruction.
 using PairTile = void (*)(index_t depth, const Pair* a, const Pair* b, index_t b_row, float* c,
                           index_t c_row, bool add);
 
 struct PairTiles {
-  /// [rows - 1][vectors - 1] of those of the Microkernels
+  /// [rows - 1][vectors - 1], like the tiles of Microkernels.
   PairTile tile[Microkernels::most_rows][Microkernels::most_vectors];
   /// to[i] = (even[i], odd[i]) for i in [0, count)
   void (*interleave)(index_t count, const BFloat16* even, const BFloat16* odd, Pair* to);
@@ -26,7 +26,7 @@ struct PairTiles {
 extern const PairTiles pair_tiles_avx512_bf16;
 #endif
 
-/// The tiles of a level; nullptr: its products of bf16 are products of f32.
+/// The tiles of a level. nullptr: this level multiplies bf16 as f32.
 template <CpuLevel level>
 constexpr const PairTiles* pair_tiles() {
 #if TAPER_X86_LEVELS

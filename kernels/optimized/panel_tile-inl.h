@@ -1,5 +1,5 @@
-// Tiles of a product whose b was packed at load (PanelTile). Included once per level by
-// foreach_target.h: no #pragma once.
+// Tiles of a product whose b was packed at load (PanelTile). foreach_target.h includes this file
+// once for each level, so it has no #pragma once.
 #if defined(TAPER_KERNELS_OPTIMIZED_PANEL_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPER_KERNELS_OPTIMIZED_PANEL_TILE_INL_H_
 #undef TAPER_KERNELS_OPTIMIZED_PANEL_TILE_INL_H_
@@ -28,7 +28,8 @@ void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index
                 bool add_to_c) {
   constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
   constexpr index_t ahead = Microkernels::rows_ahead * panel_width;
-  // every third row: a processor adds once or twice `a_row` for nothing
+  // pointers to every third row: the addressing modes of a processor reach the two rows behind for
+  // free
   const float* third[(rows + 2) / 3];
   for (int r = 0; r < rows; r += 3) third[r / 3] = a + r * a_row;
   const float* panel[panels];

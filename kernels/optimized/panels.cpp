@@ -12,7 +12,7 @@ struct Matrix {
   index_t across = 0, depth = 0, across_stride = 0, depth_stride = 0;
 };
 
-// Of dense weights of any rank, or of a matrix of any strides. Empty: none of these.
+// For dense weights of any rank, or a matrix with any strides. Other shapes give an empty matrix.
 Matrix matrix_of_first(const Shape& s) {
   if (s.rank == 2) return {s.sizes[0], s.sizes[1], s.strides[0], s.strides[1]};
   if (s.rank < 2 || !s.is_dense() || s.sizes[0] == 0) return {};
@@ -29,7 +29,7 @@ size_t bytes_of(const Matrix& m) {
   return static_cast<size_t>(round_up(m.across, panel_width) * m.depth) * sizeof(float);
 }
 
-// With vectors that every processor has: memory is slower than these.
+// Uses the vectors that every processor has: memory is slower than they are.
 void pack(const float* from, const Matrix& m, float* to) {
   const Microkernels& kernels = microkernels<CpuLevel::portable>();
   for (index_t i = 0; i < m.across; i += panel_width, from += panel_width * m.across_stride) {

@@ -1,4 +1,4 @@
-// Weights in panels of sixteen, as the loader packs them once: see Layout.
+// Weights in panels of sixteen, as the loader packs them once. See Layout.
 #pragma once
 #include "taper/kernels/kernel.h"
 
@@ -15,13 +15,13 @@ struct PackedMatrix {
   }
 };
 
-/// The bytes of an f32 matrix in panels; 0 if it has fewer than sixteen columns, which would be
+/// The bytes of an f32 matrix in panels. 0 if it has fewer than sixteen columns: a panel would be
 /// mostly zeros.
 size_t bytes_of_panels_of_first(const TensorRef& dense);
 size_t bytes_of_panels_of_last(const TensorRef& dense);
 void pack_panels_of_first(const TensorRef& dense, void* packed);
 void pack_panels_of_last(const TensorRef& dense, void* packed);
-/// The same for weights of convolutions, of which those with one input channel are never packed.
+/// The same for weights of convolutions. Weights with one input channel are never packed.
 size_t bytes_of_filter_panels(const TensorRef& dense);
 
 }  // namespace taper::optimized

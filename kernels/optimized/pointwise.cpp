@@ -1,7 +1,7 @@
 // The portable pointwise loops, compiled for AVX2 and AVX-512. Every element goes through the same
-// IEEE 754 operations in the same order, so a record gives the portable one's bits; but for the
-// elementary functions, which use fused multiply-adds at these levels. fused_pointwise.cpp holds
-// the same functions.
+// IEEE 754 operations in the same order, so the bits are those of the portable record. Only the
+// elementary functions differ: at these levels they use fused multiply-adds. fused_pointwise.cpp
+// has the same functions.
 #include "taper/kernels/portable/pointwise.h"
 
 #include <cstring>
@@ -49,8 +49,9 @@ void cast_rows(const void*, index_t rows, index_t n, const portable::Rows* in, v
     cast(n, static_cast<const From*>(in->data) + r * in->stride, static_cast<To*>(out) + r * n);
 }
 
-// Reals to integers, towards zero. What a 32-bit integer holds has an instruction at every level;
-// beyond, a 64-bit one counts, and beyond that its least value, as in the portable cast.
+// Real numbers to integers, rounded towards zero. If a 32-bit integer holds the result, every level
+// has an instruction for it. Otherwise a 64-bit conversion is used. Numbers outside i64 become the
+// smallest i64, as in the portable cast.
 template <class To>
 struct Truncate {
   using parameters = portable::Parameters<Maybe<DType>>;
@@ -68,7 +69,7 @@ struct Truncate {
 using FromHalf = Elementwise<Cast<Half, float>, float, Half>;
 using ToHalf = Elementwise<Cast<float, Half>, Half, float>;
 
-// The sign bit of a small float, without converting it.
+// The sign bit of a small float, without a conversion.
 struct SmallBits {
   uint16_t bits;
 };
@@ -110,7 +111,7 @@ namespace taper::optimized {
   TAPER_WIDE_KERNEL(                                \
       op, small_float, level, __VA_ARGS__::prepare, \
       __VA_ARGS__::run_small<AtLevel<CpuLevel::level, loop>::call, small_floats<CpuLevel::level>>)
-// An operator over floats: f32, and small floats around the same loop.
+// An operator over floats: f32, and small floats with the same loop.
 #define TAPER_WIDE_UNARY(op, level, ...)                                                 \
   TAPER_WIDE(op, f32, level, Elementwise<__VA_ARGS__, float, float>)                     \
   TAPER_WIDE_SMALL(op, level, TAPER_GROUP(Elementwise<__VA_ARGS__, float, float>::loop), \

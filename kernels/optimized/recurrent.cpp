@@ -1,4 +1,4 @@
-// The scans of recurrent layers over the packed matrix product of gemm.h.
+// The scans of recurrent layers with the packed matrix product of gemm.h.
 #include "taper/kernels/portable/recurrent.h"
 
 #include "taper/kernels/optimized/gemm.h"
@@ -14,7 +14,7 @@ template <CpuLevel level>
 struct Packed {
   using T = float;
   using Plan = GemmPlan;
-  // Row by row, a few examples are multiplied with the weight where it lies.
+  // For a few examples, the product goes row by row and reads the weight where it lies.
   static constexpr index_t steps_worth_a_copy = 4;
 
   static void transpose(const Context& context, const T* from, index_t rows, index_t columns,
@@ -42,7 +42,7 @@ struct Packed {
   }
 };
 
-// A record is made of templates over the level alone.
+// The templates of a record may depend only on the level.
 #define TAPER_SCAN(name)                                                    \
   template <CpuLevel level>                                                 \
   constexpr auto prepare_##name = recurrent::prepare_##name<Packed<level>>; \

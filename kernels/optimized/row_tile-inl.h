@@ -1,5 +1,5 @@
-// Few rows times columns of b that lie densely (RowTile and SmallRowTile). Included once per level
-// by foreach_target.h: no #pragma once.
+// Few rows times dense columns of b (RowTile and SmallRowTile). foreach_target.h includes this file
+// once for each level, so it has no #pragma once.
 #if defined(TAPER_KERNELS_OPTIMIZED_ROW_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPER_KERNELS_OPTIMIZED_ROW_TILE_INL_H_
 #undef TAPER_KERNELS_OPTIMIZED_ROW_TILE_INL_H_
@@ -19,7 +19,7 @@ namespace taper::optimized {
 namespace HWY_NAMESPACE {
 namespace {
 
-// turned[k][j] = from[k + j * stride] for k in [0, depth), j in [0, columns), 0 beyond.
+// turned[k][j] = from[k + j * stride] for k in [0, depth), j in [0, columns); 0 for other j.
 void turn(const float* from, index_t stride, index_t columns, index_t depth,
           float (*turned)[lanes]) {
   for (index_t k = 0; k < depth; ++k)
@@ -30,7 +30,7 @@ template <int rows>
 void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, index_t a_row,
               index_t a_column, const float* HWY_RESTRICT b, index_t b_column, index_t columns,
               float* HWY_RESTRICT c, index_t c_row) {
-  constexpr int step = 16;  // a line of the cache from each column
+  constexpr int step = 16;  // one cache line of each column
   alignas(64) float copy[step][lanes];
   for (index_t begin = 0; begin == 0 || begin < columns; begin += lanes) {
     // the last columns may be computed twice
@@ -77,11 +77,11 @@ void row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRICT a, i
   }
 }
 
-// How columns of small floats, read along k, become vectors across columns. `vectors` of them stand
-// side by side, so that their chains hide the latency of each other. for_each_place calls
-// multiply(k + i, v, column) for i in [0, length), in order for each v: element k + i of the
-// columns from[v * lanes] to from[v * lanes + lanes - 1]. `length` is `step`, or less if not
-// `whole`.
+// How columns of small floats, which are read along k, become vectors across columns. `vectors` of
+// them are computed side by side, so that each chain hides the latency of the others.
+// for_each_place calls multiply(k + i, v, column) for i in [0, length), in order for each v.
+// `column` holds element k + i of the columns from[v * lanes] to from[v * lanes + lanes - 1]. If
+// `whole`, `length` is `step`; otherwise it is less.
 template <class E, int rows>
 struct SmallColumns;
 
@@ -129,7 +129,7 @@ void small_row_tile(index_t depth, index_t depth_block, const float* HWY_RESTRIC
   constexpr int vectors = Columns::vectors, width = vectors * lanes;
   for (index_t j = 0; j < columns; j += width) {
     const index_t here = columns - j < width ? columns - j : width;
-    const E* from[width];  // beyond the last column that one again, for nobody
+    const E* from[width];  // beyond the last column: that column again; its results are not used
     for (index_t i = 0; i < width; ++i)
       from[i] = static_cast<const E*>(b) + (j + (i < here ? i : here - 1)) * b_column;
     for (index_t first = 0; first == 0 || first < depth; first += depth_block) {

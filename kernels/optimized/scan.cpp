@@ -1,4 +1,4 @@
-// The portable running sums, compiled for AVX2 and AVX-512: the same bits.
+// The portable running sums, compiled for AVX2 and AVX-512. The bits are the same.
 #include "taper/kernels/portable/scan.h"
 
 #include "taper/kernels/optimized/levels.h"

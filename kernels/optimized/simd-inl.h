@@ -1,6 +1,6 @@
-// Vectors of f32 for the CPU level that is being compiled: Google Highway's, or four floats of the
-// compiler's own where Highway has no SIMD (x86 below SSSE3, unknown machines). Included once per
-// level by foreach_target.h: no #pragma once.
+// Vectors of f32 for the CPU level that is being compiled. They are those of Google Highway. Where
+// Highway has no SIMD (x86 below SSSE3, unknown machines), they are four floats in the compiler's
+// own vectors. foreach_target.h includes this file once for each level, so it has no #pragma once.
 #if defined(TAPER_KERNELS_OPTIMIZED_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TAPER_KERNELS_OPTIMIZED_SIMD_INL_H_
 #undef TAPER_KERNELS_OPTIMIZED_SIMD_INL_H_
@@ -17,17 +17,21 @@ HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {
 
-// Beside the vectors: transposed<width> gives four of them, element i of line[k] from[i *
-// across_stride + k]. transpose<width, groups> writes to[k * to_row + i] = from[i * across_stride +
-// k] for i in [0, width), k in [0, 4 groups). Width 4, 8 or 16, but no more than `lanes`.
-// load_square gives `lanes` of them.
+// Functions besides the vectors themselves:
 //
-// load_pairs<lanes> loads such lines of bf16, two neighbours a lane: `turned`, lane c of line p
-// holds from[c][k + 2 p] and from[c][k + 2 p + 1]. lower_halves and upper_halves widen them.
+// transposed<width> returns four vectors: element i of line[k] is from[i * across_stride + k].
+// load_square returns `lanes` such vectors. transpose<width, groups> writes to[k * to_row + i] =
+// from[i * across_stride + k] for i in [0, width), k in [0, 4 groups). `width` is 4, 8 or 16, and
+// at most `lanes`.
 //
-// turn_small turns f16: to[i * to_row + c] = from[c][k + i] for i in [0, small_lines), c in [0, 8).
+// load_pairs<lanes> loads four such lines of bf16, with two neighbours in each lane. After
+// `turned`, lane c of line p holds from[c][k + 2 p] and from[c][k + 2 p + 1]. lower_halves and
+// upper_halves widen them.
 //
-// Both may read up to 64 bytes behind a column's end.
+// turn_small transposes f16: to[i * to_row + c] = from[c][k + i] for i in [0, small_lines), c in
+// [0, 8).
+//
+// load_pairs and turn_small may read up to 64 bytes behind the end of a column.
 
 template <class V>
 struct Lines {
@@ -51,13 +55,13 @@ HWY_INLINE Vec multiply_add(Vec a, Vec b, Vec c) {
 }  // two roundings: there is no FMA at this level
 HWY_INLINE Vec add(Vec a, Vec b) { return a + b; }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
-/// max(v, 0), and NaN stays NaN.
+/// max(v, 0); NaN stays.
 HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
 /// x < low ? low : x > high ? high : x, so that NaN stays NaN.
 HWY_INLINE Vec between(Vec x, Vec low, Vec high) {
   return x < low ? low : x > high ? high : x;
 }
-/// The first `count` floats of a vector, at most `lanes`; others are loaded as 0 and not stored.
+/// The first `count` floats of a vector, at most `lanes`. Others are loaded as 0, and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {
   Vec v = broadcast(0);
   for (int i = 0; i < lanes; ++i)
@@ -91,7 +95,7 @@ HWY_INLINE void turn_small(const E* const* from, index_t k, E* to, index_t to_ro
     for (index_t c = 0; c < 8; ++c) to[i * to_row + c] = from[c][k + i];
 }
 
-/// The elements 0, 2, 4, … of a and b one behind the other.
+/// Elements 0, 2, 4, … of a, then of b.
 HWY_INLINE Vec even(Vec a, Vec b) { return __builtin_shufflevector(a, b, 0, 2, 4, 6); }
 
 template <int width>
@@ -134,13 +138,13 @@ HWY_INLINE Vec broadcast(float x) { return hn::Set(Tag(), x); }
 HWY_INLINE Vec multiply_add(Vec a, Vec b, Vec c) { return hn::MulAdd(a, b, c); }
 HWY_INLINE Vec add(Vec a, Vec b) { return hn::Add(a, b); }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return hn::Mul(a, b); }
-/// max(v, 0), and NaN stays NaN.
+/// max(v, 0); NaN stays.
 HWY_INLINE Vec relu(Vec v) { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v); }
 /// x < low ? low : x > high ? high : x, so that NaN stays NaN.
 HWY_INLINE Vec between(Vec x, Vec low, Vec high) {
   return hn::IfThenElse(hn::Lt(x, low), low, hn::IfThenElse(hn::Gt(x, high), high, x));
 }
-/// The first `count` floats of a vector, at most `lanes`; others are loaded as 0 and not stored.
+/// The first `count` floats of a vector, at most `lanes`. Others are loaded as 0, and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {
   return hn::MaskedLoad(hn::FirstN(Tag(), static_cast<size_t>(count)), Tag(), from);
 }
@@ -155,7 +159,7 @@ HWY_INLINE Vec load_small(const E* from) {
   const hn::Rebind<Small, Tag> d;
   return hn::PromoteTo(Tag(), hn::LoadU(d, reinterpret_cast<const Small*>(from)));
 }
-// Four pairs from column i in lanes [4 i, 4 i + 4).
+// Lanes [4 i, 4 i + 4) hold four pairs of column 4 i.
 template <int width>
 HWY_INLINE auto load_some_pairs(const BFloat16* const* from, index_t k) {
   const hn::FixedTag<float, width> d;
@@ -179,7 +183,7 @@ HWY_INLINE Vec upper_halves(Vec pairs) {
   return hn::BitCast(Tag(), hn::And(hn::BitCast(d, pairs), hn::Set(d, 0xffff0000u)));
 }
 
-// Blocks of eight: the i-th one to to[8 i * to_row].
+// Stores block i of eight elements to to[8 i * to_row].
 template <class D, class V>
 HWY_INLINE void store_blocks(D d, V v, uint16_t* to, index_t to_row) {
   if constexpr (hn::MaxLanes(D()) == 8) {
@@ -225,10 +229,10 @@ HWY_INLINE void turn_small(const E* const* from, index_t k, E* to, index_t to_ro
   four_lines(upper);
 }
 
-/// The elements 0, 2, 4, … of a and b one behind the other.
+/// Elements 0, 2, 4, … of a, then of b.
 HWY_INLINE Vec even(Vec a, Vec b) { return hn::ConcatEven(Tag(), b, a); }
 
-// `width` floats: four from each of width / 4 places that are `stride` apart.
+// `width` floats: four from each of width / 4 places, which are `stride` apart.
 template <int width>
 HWY_INLINE auto load_fours(const float* from, index_t stride) {
   const hn::FixedTag<float, width> d;
@@ -242,7 +246,7 @@ HWY_INLINE auto load_fours(const float* from, index_t stride) {
 template <int width>
 using VecOf = hn::Vec<hn::FixedTag<float, width> >;
 
-// Four by four elements in each block of four lanes.
+// Transposes 4 x 4 elements in each block of four lanes.
 template <int width>
 HWY_INLINE Lines<VecOf<width> > load_lines(const float* from, index_t across_stride) {
   return {{load_fours<width>(from, 4 * across_stride),
@@ -276,8 +280,9 @@ HWY_INLINE auto transposed(const float* from, index_t across_stride) {
 }
 
 #if HWY_TARGET == HWY_AVX3
-// Both halves of a line of the cache at once: lines whose stride is a power of two would not wait
-// for the second half. Blocks of four lanes are exchanged between four lines, then lanes in blocks.
+// Loads both halves of a cache line together. At a stride that is a power of two, the line would be
+// evicted before the second half is loaded. Blocks of four lanes are exchanged between four lines,
+// then lanes within blocks.
 HWY_INLINE void load_square(const float* from, index_t across_stride, Vec* line) {
   const hn::FixedTag<float, 8> half;
   Vec low[8], high[8];

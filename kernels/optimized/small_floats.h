@@ -12,7 +12,7 @@
 
 namespace taper::optimized {
 
-/// `count` elements at a time, by a level's instructions. NaNs become quiet.
+/// Converts `count` elements at a time with a level's instructions. NaNs become quiet.
 template <CpuLevel level>
 struct SmallLanes {
   static constexpr index_t count = 1;
@@ -61,7 +61,8 @@ struct SmallLanes<CpuLevel::avx2> {
 };
 #undef TAPER_TARGET
 
-// With a mask of all lanes: in the plain ones GCC 12 sees an uninitialized value.
+// These intrinsics get a mask of all lanes. In those without a mask, GCC 12 warns of an
+// uninitialized value.
 #define TAPER_TARGET __attribute__((target("avx512f,avx512bw,avx512vl")))
 template <>
 struct SmallLanes<CpuLevel::avx512> {
@@ -104,7 +105,8 @@ void narrow(index_t n, const float* x, E* y) {
   for (; i + Lanes::count <= n; i += Lanes::count) Lanes::narrow(x + i, y + i);
   for (; i < n; ++i) y[i] = portable::to_small<E>(x[i]);
 }
-/// For results that are narrowed again, which makes every NaN quiet, as the instruction does here.
+/// For results that are narrowed again. Narrowing makes every NaN quiet, so the instruction may do
+/// so, too.
 template <CpuLevel level, class E>
 void widen_quietly(index_t n, const E* x, float* y) {
   using Lanes = SmallLanes<level>;
@@ -112,7 +114,7 @@ void widen_quietly(index_t n, const E* x, float* y) {
   for (; i + Lanes::count <= n; i += Lanes::count) Lanes::widen(x + i, y + i);
   for (; i < n; ++i) y[i] = portable::to_float(x[i]);
 }
-/// With the bits of every NaN, as the portable loop has them.
+/// Keeps the bits of every NaN, like the portable loop.
 template <CpuLevel level>
 void widen(index_t n, const Half* x, float* y) {
   constexpr index_t part = 256;
@@ -134,7 +136,7 @@ template <CpuLevel level, class E>
 void narrow_block(index_t n, const float* from, void* to) {
   narrow<level>(n, from, static_cast<E*>(to));
 }
-/// n elements of f16 or bf16, whose NaNs become quiet.
+/// Widens n elements of f16 or bf16. NaNs become quiet.
 template <CpuLevel level>
 void widen_small(DType dtype, index_t n, const void* from, float* to) {
   if (dtype == DType::f16)
@@ -149,7 +151,7 @@ void narrow_small(DType dtype, index_t n, const float* from, void* to) {
   else
     AtLevel<level, &narrow_block<level, BFloat16>>::call(n, from, to);
 }
-/// For run_small and the matrix products.
+/// The conversions for run_small and the matrix products.
 template <CpuLevel level>
 inline constexpr portable::SmallFloats small_floats{widen_small<level>, narrow_small<level>};
 #if TAPER_X86_LEVELS
@@ -158,7 +160,7 @@ inline constexpr portable::SmallFloats small_floats<CpuLevel::avx512_bf16> =
     small_floats<CpuLevel::avx512>;
 #endif
 
-/// The loader (walk.h) of a small float at a level.
+/// The Load (walk.h) of a small float at a level.
 template <class E, CpuLevel level>
 void load_small(const void* from, index_t stride, index_t n, void* to) {
   constexpr DType dtype = std::is_same_v<E, Half> ? DType::f16 : DType::bf16;
@@ -174,7 +176,7 @@ void store_small(const void* from, index_t n, void* to) {
   narrow_small<level>(dtype, n, static_cast<const float*>(from), to);
 }
 
-/// A driver's loops at a level, which read and write small floats through its conversions.
+/// The loops of a driver at a level, which convert small floats with the level's instructions.
 template <CpuLevel level>
 struct SmallLoopsAt : LoopsAt<level> {
   static portable::Load loader(DType from, DType to) {

@@ -1,11 +1,11 @@
 // The gradient of a convolution's weight, and of its bias.
 //
-//   w[o, i, k] = sum over images n and positions p of y[n, o, p] x[n, i, p * stride - padding + k *
-//   dilation]
+//   w[o, i, k] = sum over images n and positions p of
+//                y[n, o, p] x[n, i, p * stride - padding + k * dilation]
 //
-// is a product over positions. x is copied with its channels innermost and its padding in place, so
-// that what one position multiplies for one row of the kernel, (columns of the kernel, channels),
-// is one stretch of memory: a row of b.
+// is a product over positions. x is copied with its channels innermost, and with its padding. Then
+// the elements that one position multiplies for one row of the kernel, (columns of the kernel,
+// channels), lie one behind the other in memory: they are a row of b.
 #include <cstring>
 
 #include "taper/kernels/optimized/correlation.h"
@@ -19,16 +19,16 @@ index_t bytes_of_floats(index_t count) {
   return round_up(count * index_t{sizeof(float)}, scratch_alignment);
 }
 
-// Small weights have several partial sums; large ones have one, and tasks share its rows.
+// Small weights have several partial sums. Large weights have one, and tasks share its rows.
 constexpr index_t small_weight = 64 * 1024, medium_weight = 256 * 1024;  // floats
-constexpr index_t copy_floats = 64 * 1024;  // stay in the second-level cache
+constexpr index_t copy_floats = 64 * 1024;  // fits into the second-level cache
 
-// Everything that follows from the shape. Images are summed in `chunks` partial sums, which are
+// All numbers that follow from the shape. Images are summed in `chunks` partial sums, which are
 // added in order at the end.
 struct Layout {
   index_t channels;         // inputs times depth taps: channels of the copy
   index_t columns;          // of the copy
-  index_t windows, window;  // stretches in a row of the kernel, elements of one
+  index_t windows, window;  // stretches in a row of the kernel, and the elements of one
   index_t partial_row,
       partial;  // floats of a row of a partial sum (one output, one window), of the whole
   index_t chunks, output_block, blocks;
@@ -60,7 +60,8 @@ struct Layout {
   }
 };
 
-// x of one image and group, channels innermost, for the output rows [y0, y0 + band) at depth z.
+// Copies x of one image and group, channels innermost, for the output rows [y0, y0 + band) at depth
+// z.
 void fill_copy(const Microkernels& kernels, const Correlation& c, const Layout& l, const float* x,
                index_t z, index_t y0, float* copy) {
   std::memset(copy, 0, static_cast<size_t>(l.copy_size()) * sizeof(float));
@@ -82,10 +83,10 @@ void fill_copy(const Microkernels& kernels, const Correlation& c, const Layout& 
 struct Scratch {
   float* copy;
   float* panel;   // (gemm_depth_block, rows of a tile) of y
-  index_t* rows;  // where a position's window begins in the copy
+  index_t* rows;  // where the window of a position begins in the copy
 };
 
-// Adds one image's share, for a range of outputs, to a partial sum.
+// Adds one image's part, for a range of outputs, to a partial sum.
 void add_image(const Microkernels& kernels, const Correlation& c, const Layout& l, const float* x,
                const float* y, index_t first_output, index_t last_output, float* partial,
                const Scratch& s) {
@@ -123,7 +124,7 @@ CorrelationPlan plan_weight_gradient(const Microkernels& kernels, const Correlat
                                      int thread_count) {
   const Layout l(kernels, c);
   const index_t row = l.columns * l.channels, rows = (c.out[1] - 1) * c.stride[1] + l.tall;
-  // What a larger shape would not need less of.
+  // The scratch must not shrink for a larger shape, so these are upper bounds.
   index_t partials = l.chunks * l.partial;
   if (l.partial > small_weight) partials = larger(partials, smaller(c.batch, 8) * small_weight);
   if (l.partial > medium_weight) partials = larger(partials, smaller(c.batch, 4) * medium_weight);

@@ -1,14 +1,15 @@
-// Plain functions compiled for wider vectors: every element goes through the same IEEE 754
-// operations in the same order (nothing is contracted or reassociated), so the result has the
-// portable bits, unless the function asks for fused multiply-adds.
+// Plain functions compiled for wider vectors. Every element goes through the same IEEE 754
+// operations in the same order: nothing is contracted or reassociated. So the bits are those of the
+// portable function, unless the function asks for fused multiply-adds.
 #pragma once
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/portable/walk.h"
 
 namespace taper::optimized {
 
-/// `AtLevel<level, f>::call(arguments…)` is f(arguments…), compiled for `level`. What f calls must
-/// be visible here and inlinable: a function that is called would stay narrow.
+/// `AtLevel<level, f>::call(arguments…)` is f(arguments…), compiled for `level`. The functions that
+/// f calls must be visible here and inlinable: a function that is not inlined would not use the
+/// wider vectors.
 template <CpuLevel level, auto f>
 struct AtLevel;
 
@@ -34,7 +35,7 @@ TAPER_AT_LEVEL(avx512, "avx512f,avx512vl,avx512dq,avx512bw,f16c" TAPER_WIDEST)
 #undef TAPER_WIDEST
 #endif
 
-/// A driver's loops (portable::PlainLoops) at a level.
+/// The loops of a driver (portable::PlainLoops) at a level.
 template <CpuLevel level>
 struct LoopsAt {
   template <auto f, class... A>
