@@ -7,29 +7,29 @@ namespace {
 
 using namespace internal;
 
-// What all kernels that read a constant agree on.
+// How kernels read a constant, if all that read it agree.
 struct Use {
-  const Packing* packing;  // nullptr: they do not, or want it dense
-  uint32_t method, value;  // one of the equal views that they see; value `none`: nobody reads it
+  const Packing* packing;  // nullptr: they do not agree, or want it dense
+  uint32_t method, value;  // one of their equal views of it; value `none`: nobody reads it
 };
 static_assert(sizeof(Use) <= 16);
 
 struct Uses {
   const ProgramData& p;
-  Use* of;  // each constant
+  Use* of;  // one for each constant
 };
 
 using format::ArgumentForm;
 using format::ArgumentKind;
 
-// The value of a literal; -1 for what is none, or negative.
+// The value of a literal. -1 if the expression is not a literal, or is negative.
 int64_t literal(const MethodView& m, uint32_t expression) {
   const format::Expression& e = m.expressions[expression];
   return e.operation() == format::Operation::literal && e.literal() >= 0 ? e.literal() : -1;
 }
 
-// The shape of a view that is the same for all sizes of inputs, and shows each element of its
-// constant once; false if it does not. Values have the dtype of their constant.
+// The shape of a view that is the same for all input sizes and shows each element of its constant
+// once. Returns false for other views. A view has the dtype of its constant.
 bool fixed_shape(const ProgramData& p, const MethodView& m, const format::Value& v, Shape& shape) {
   const ConstantView c = p.view.constant(v.storage_index());
   const format::Shape& s = m.shapes[v.shape()];
@@ -53,7 +53,7 @@ bool fixed_shape(const ProgramData& p, const MethodView& m, const format::Value&
   return last < count;
 }
 
-// Of a constant that is packed.
+// The view of a constant that is packed.
 TensorRef dense_view(const ProgramData& p, const Use& use, Shape& shape) {
   const MethodView m(*p.method(use.method));
   const format::Value& v = m.values[use.value];
@@ -62,8 +62,8 @@ TensorRef dense_view(const ProgramData& p, const Use& use, Shape& shape) {
           static_cast<DType>(v.dtype())};
 }
 
-// Packed constants follow from the file alone. What lies in a slot does not. Some are packed in the
-// file.
+// Packed constants must follow from the file alone, so constants in slots are left out. Some
+// constants are packed in the file already.
 bool may_be_packed(const ProgramData& p, uint32_t constant) {
   const ConstantView c = p.view.constant(constant);
   return c.space == 0 && c.source != format::ConstantSource::slot &&
@@ -74,7 +74,8 @@ bool equal(const Packing& a, const Packing& b) {
   return a.layout == b.layout && a.bytes == b.bytes && a.pack == b.pack;
 }
 
-// Value `i` of a method is read by a kernel that packs it, or in another way.
+// Notes that something reads value `i` of a method: a kernel with this packing, or, for nullptr,
+// something that wants it dense.
 void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
              const Packing* packing) {
   const ProgramData& p = uses.p;
@@ -93,7 +94,7 @@ void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
         packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype())}) == 0)
       packing = nullptr;
   } else if (packing != nullptr) {
-    // extents of dimensions that are not there are 0, of others they are not
+    // unused places of `sizes` are 0 and used ones are not, so this also compares the ranks
     (void)dense_view(p, use, earlier);
     if (std::memcmp(shape.sizes, earlier.sizes, sizeof shape.sizes) != 0 ||
         std::memcmp(shape.strides, earlier.strides, sizeof shape.strides) != 0)
@@ -132,12 +133,12 @@ void add_uses(const Uses& uses, uint32_t method) {
     if (s.source() == format::SymbolSource::element) add(s.first(), nullptr);
 }
 
-// Calls body(constant, use, dense view, its entry in the memory) for each constant to pack; gives
-// the bytes that all take.
+// Calls body(constant, use, dense view, its entry in the memory) for each constant to pack. Returns
+// the bytes that all of them take.
 template <class Body>
 size_t for_packed(const Uses& uses, const Body& body) {
   const index_t count = uses.p.view.constants.size();
-  size_t embedded = 0;  // dense bytes of the file
+  size_t embedded = 0;  // dense bytes of constants in the file
   size_t place = rounded_up(PackedConstants::bytes_of(count));
   const size_t nothing = place;
   for (index_t i = 0; i < count; ++i) {
@@ -145,7 +146,7 @@ size_t for_packed(const Uses& uses, const Body& body) {
     if (use.packing == nullptr) continue;
     Shape shape;
     const TensorRef dense = dense_view(uses.p, use, shape);
-    // a hostile file may say that many constants are the same bytes
+    // a hostile file may use the same bytes for many constants
     if (uses.p.view.constant(static_cast<uint64_t>(i)).is_embedded())
       embedded += uses.p.constants[i].bytes;
     if (embedded > static_cast<size_t>(uses.p.file.size())) return 0;
@@ -169,7 +170,7 @@ size_t find_packed(const Program& program, Span<std::byte> workspace) {
     return 0;
   const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
   for (index_t i = 0; i < p.view.constants.size(); ++i) uses.of[i] = {nullptr, 0, none};
-  for (const format::State& s : p.view.states)  // sessions copy their first values
+  for (const format::State& s : p.view.states)  // sessions copy the first values of states
     if (s.initial() != none) uses.of[s.initial()].value = 0;
   for (index_t i = 0; i < program.method_count(); ++i) add_uses(uses, static_cast<uint32_t>(i));
   return for_packed(uses, [](auto...) {});
