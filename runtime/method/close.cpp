@@ -60,10 +60,10 @@ Error Method::close() {
   const Error e = m.program->end_on_devices(DeviceUser::method, &m.context);
   if (e != Error::ok) (void)m.fail(e, TAPER_TEXT("queued work of the method failed"));
   internal::end_plans(m);
-  // whatever asks for an input, an output or an instruction finds none
+  // then a call finds no input, output or instruction
   m.view.inputs = {}, m.view.outputs = {}, m.view.instructions = {};
   m.table = nullptr;
-  m.info.subject = m.info.source = nullptr;  // they lie in the program
+  m.info.subject = m.info.source = nullptr;  // both lie in the program
   if (--m.session->methods == 0) m.session->arena = m.session->unused;
   return e;
 }

@@ -1,4 +1,4 @@
-// The loop.
+// The loop that runs a method's instructions.
 #include "taper/runtime/method/method.h"
 #include "taper/runtime/method/method_data.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 using internal::MethodData;
 
-// Counts the iterations of the loop at `at`, and binds the symbols that show the count.
+// Sets the iteration count of the loop at `at`, and the symbols that show it.
 Error set_counter(MethodData& m, index_t at, uint32_t iterations) {
   m.instructions[at].control.iterations = iterations;
   for (uint32_t s = m.instructions[at].control.target; s != internal::none; s = m.same_counter[s])
@@ -15,7 +15,7 @@ Error set_counter(MethodData& m, index_t at, uint32_t iterations) {
   return Error::ok;
 }
 
-// The numbers of late symbols must not change under work that still waits in a queue.
+// Late symbols must not change while queued work still uses their numbers.
 Error wait_for_all(MethodData& m) {
   for (int s = 1; s < m.program->space_count; ++s)
     if (Error e = m.program->devices[s]->wait(); e != Error::ok)
@@ -35,8 +35,8 @@ Error copy(MethodData& m, const Instruction& i) {
   return device.copy_within(to.data, from.data, bytes);
 }
 
-// Everything that is not a prepared kernel on the caller's thread. `next` is where the method goes
-// on.
+// Does every step but a prepared kernel on the caller's thread. `next` is the instruction that
+// follows.
 Error do_step(MethodData& m, index_t at, index_t& next) {
   Instruction& i = m.instructions[at];
   if (i.step == Step::stale) {
@@ -45,7 +45,7 @@ Error do_step(MethodData& m, index_t at, index_t& next) {
     TAPER_TRY(internal::prepare(m, at));
   }
   switch (i.step) {
-    case Step::stale:  // `prepare` left none
+    case Step::stale:  // `prepare` has replaced it
       break;
     case Step::kernel:
       return i.kernel->run(m.context, i.plan, i.arguments);
@@ -83,7 +83,7 @@ Error do_step(MethodData& m, index_t at, index_t& next) {
   return Error::invalid_program;
 }
 
-// Whatever `run` returned, with everything that waits done.
+// Ends `execute` after `e`: first waits for all queued work.
 Error finish(MethodData& m, index_t at, Error e) {
   if (e != Error::ok) (void)m.fail_at(at, e);
   const Error late = wait_for_all(m);

@@ -13,7 +13,7 @@ using internal::none;
 using internal::ProgramData;
 using internal::rounded_up;
 
-// What every method takes of `metadata`, in this order; also when measuring.
+// Takes from `metadata` what every method needs, always in this order; the same when measuring.
 MethodData* take(Arena& arena, const ProgramData& program, MethodData& m) {
   MethodData* place = arena.take<MethodData>(1);
   return internal::take_tables(arena, program, m) ? place : nullptr;
@@ -31,7 +31,7 @@ MethodData empty(const ProgramData& program, internal::SessionData* session, ind
                     0};
 }
 
-// Tables, and every instruction prepared, without addresses.
+// Builds the tables and prepares every instruction. Tensors have no addresses yet.
 Error build(Arena& arena, const ProgramData& program, internal::SessionData* session, index_t index,
             const Threads* threads, MethodData*& built, ErrorInfo& info) {
   MethodData m = empty(program, session, index);
@@ -71,7 +71,7 @@ size_t device_bytes(const MethodData& m, int space) {
          with_slack(m.regions[space][internal::io].peak);
 }
 
-// A region given by the caller, or `bytes` of the arena.
+// Uses the region that the caller gave, or takes `bytes` from the arena.
 Error take_region(Arena& arena, Span<std::byte> given, size_t bytes, const char* message,
                   Span<std::byte>& region, ErrorInfo& info) {
   if (given.empty()) {
@@ -115,7 +115,7 @@ Error take_regions(MethodData& m, Arena& arena, const MethodMemory& memory, Erro
   return Error::ok;
 }
 
-// The index of an input's or output's value; `none`: a number.
+// The index of the value of an input or output; `none` if it is a number.
 uint32_t value_of_input(const MethodData& m, index_t i) { return m.view.inputs[i].value(); }
 uint32_t value_of_output(const MethodData& m, index_t i) { return m.view.outputs[i].value(); }
 const char* name_of_input(const MethodData& m, index_t i) {
@@ -145,7 +145,7 @@ const format::Expression& extent_of(const MethodData& m, index_t i, int d) {
   return m.view.expressions[m.view.dims[shape.dims_first() + static_cast<uint32_t>(d)]];
 }
 
-// Whether extent `d` of input `i` may be `size`; `execute` looks again, at all inputs together.
+// Whether extent `d` of input `i` may be `size`. `execute` checks again, with all inputs together.
 Error check_extent(MethodData& m, index_t i, int d, int64_t size) {
   const format::Expression& e = extent_of(m, i, d);
   Error error = Error::ok;
@@ -173,7 +173,7 @@ Error check_input(MethodData& m, index_t i, DType dtype, int rank) {
   return Error::ok;
 }
 
-// Takes a new shape; the block must hold it.
+// Accepts a new shape if the block can hold it.
 Error take_shape(MethodData& m, index_t i, Span<const index_t> sizes, size_t capacity) {
   for (int d = 0; d < sizes.size(); ++d) TAPER_TRY(check_extent(m, i, d, sizes[d]));
   int64_t wide[max_rank] = {};
@@ -190,7 +190,7 @@ Error take_shape(MethodData& m, index_t i, Span<const index_t> sizes, size_t cap
   return Error::ok;
 }
 
-// Points the input's buffer to the caller's memory, or back to the method's.
+// Lets the input's buffer be the caller's memory, or the method's own again.
 void bind_block(MethodData& m, index_t i, std::byte* memory) {
   internal::Block& block = block_of(m, i);
   if (block.bound == memory) return;

@@ -24,8 +24,8 @@ inline bool needs(Symbols bits, Symbols changed) {
 /// The place of a buffer in its region.
 struct Block {
   size_t place, bytes;
-  size_t capacity;   ///< io: bytes at the maximum of every symbol, for ever
-  std::byte* bound;  ///< io: the caller's memory instead, see Method::bind_input
+  size_t capacity;   ///< io: the bytes at the maximum of every symbol; never changes
+  std::byte* bound;  ///< io: the caller's memory, used instead; see Method::bind_input
   Symbols bits;      ///< of its size and its place
 };
 
@@ -65,7 +65,7 @@ class Touched {
   index_t entry = -1;
 
  private:
-  static constexpr int most = 8;  // groups that are merged; of more, the whole table is taken
+  static constexpr int most = 8;  // so many groups are merged; for more, the whole table is taken
   int count_ = 0;                 // `all`: the whole table
   static constexpr int all = -1;
   index_t size_;
@@ -117,9 +117,10 @@ struct MethodData {
   Profiler* profiler;
   bool inputs_changed;  ///< a shape or number was given since the last `execute`
   bool consistent;      ///< false: an update failed half-way, and everything must be computed again
-  bool placed;  ///< regions are there: `context.scratch_bytes` is what we have, not what we need
-  bool has_elements;  ///< early symbols that are elements of tensors: read at every `execute`
-  bool has_late;      ///< late symbols
+  bool placed;  ///< regions exist; `context.scratch_bytes` is the size we have, no longer the size
+                ///< we need
+  bool has_elements;  ///< some early symbols are elements of tensors, read at every `execute`
+  bool has_late;      ///< there are late symbols
   Symbols unbound;    ///< late symbols that no instruction has bound in this `execute`, and
                       ///< elements of inputs that are not read yet
 

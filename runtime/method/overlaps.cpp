@@ -1,4 +1,4 @@
-// Whether what an instruction writes overlaps what it reads.
+// Checks whether the memory that an instruction writes overlaps memory that it reads.
 #include "taper/runtime/method/method_data.h"
 
 namespace taper::internal {
@@ -13,7 +13,7 @@ Error check_overlaps(MethodData& m, index_t i) {
   const auto overlap = [](const TensorRef& a, const TensorRef& b) {
     size_t a_bytes = 0, b_bytes = 0;
     (void)extent_bytes(a, a_bytes),
-        (void)extent_bytes(b, b_bytes);  // place_values saw that they can be counted
+        (void)extent_bytes(b, b_bytes);  // place_values has checked that both can be counted
     const uintptr_t x = reinterpret_cast<uintptr_t>(a.data),
                     y = reinterpret_cast<uintptr_t>(b.data);
     return x < y + b_bytes && y < x + a_bytes && a_bytes != 0 && b_bytes != 0;

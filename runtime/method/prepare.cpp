@@ -1,4 +1,4 @@
-// Preparing one instruction: its shape rule, the strides that its kernel takes, its plan.
+// Prepares one instruction: runs its shape rule, checks strides, and makes its plan.
 #include "taper/runtime/method/method_data.h"
 
 namespace taper::internal {
@@ -13,7 +13,7 @@ bool meets(const TensorRef* t, Strides contract, Layout readable = Layout::dense
   return last < 0 || t->shape->sizes[last] <= 1 || t->shape->strides[last] == 1;
 }
 
-// Whether the kernel takes argument `a` as it lies in memory.
+// Whether the kernel can read argument `a` in its present strides and layout.
 bool meets(const Kernel& k, const Slot* slots, int a) {
   const Slot& s = slots[a];
   const Expected& e = k.expected[a];

@@ -9,7 +9,8 @@ namespace {
 
 size_t bytes_of(const format::State& s) {
   size_t bytes = 0;
-  (void)dense_bytes(span_of(s.sizes()), static_cast<DType>(s.dtype()), bytes);  // load verified it
+  (void)dense_bytes(span_of(s.sizes()), static_cast<DType>(s.dtype()),
+                    bytes);  // load has verified this
   return bytes;
 }
 
@@ -63,7 +64,7 @@ Error place_device_states(SessionData& d, Span<const Span<std::byte>> memory, Er
   return Error::ok;
 }
 
-// Zeros on a device come from this, a piece at a time.
+// Source of zeros for a device, copied piece by piece.
 constexpr std::byte zeros[64] = {};
 
 Error clear(Device* device, std::byte* to, size_t bytes) {
@@ -136,7 +137,7 @@ Result<Session> Session::create(const Program& program, Span<std::byte> memory,
   ErrorInfo unread;
   ErrorInfo& info = options.info != nullptr ? *options.info : unread;
   const internal::ProgramData& p = program.data();
-  // counted first, so that no other thread closes the program meanwhile
+  // counted first, so that no other thread can close the program meanwhile
   if (!p.add_session())
     return fail(info, Error::invalid_argument, TAPER_TEXT("the program is closed"));
   SessionData* d = nullptr;

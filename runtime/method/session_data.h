@@ -10,10 +10,9 @@ struct SessionData {
   const Threads* threads;
   void** states;  ///< the address of each state, in its space
   size_t* state_bytes;
-  Arena arena;   ///< what is left of the session's memory: methods without memory of their own take
-                 ///< from it
-  Arena unused;  ///< the same without any method
-  uint32_t methods;  ///< open ones
+  Arena arena;       ///< the rest of the session's memory, for methods without memory of their own
+  Arena unused;      ///< the same rest before any method was created
+  uint32_t methods;  ///< number of open ones
   bool is_open;
 };
 

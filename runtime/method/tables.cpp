@@ -1,4 +1,4 @@
-// From the file's tables to those that run: what does not change while the method lives.
+// Turns the tables of the file into the tables that run, as far as they never change.
 #include "taper/runtime/method/method_data.h"
 
 namespace taper::internal {
@@ -8,7 +8,7 @@ using format::ArgumentForm;
 using format::ArgumentKind;
 using format::InstructionKind;
 
-// Bound by an instruction, not before the first one.
+// Whether an instruction binds the symbol, so that it has no value before the first instruction.
 bool is_late(const MethodData& m, const format::Symbol& s) {
   switch (s.source()) {
     case format::SymbolSource::input_extent:
@@ -55,7 +55,7 @@ void fill_dependences(MethodData& m) {
   }
 }
 
-// Of the shape and the offset, and with `moves` of the buffer's place, too.
+// The symbols of the value's shape and offset; with `moves`, also those of its buffer's place.
 Symbols bits_of_value(const MethodData& m, int64_t i, bool moves) {
   if (i < 0) return 0;
   const format::Value& v = m.view.values[static_cast<index_t>(i)];
@@ -94,7 +94,7 @@ Symbols bits_of_instruction(const MethodData& m, index_t i, bool moves) {
   return bits;
 }
 
-// What entry `i` of a table depends on, its memory included.
+// The symbols that entry `i` of a table depends on, including the place of its memory.
 Symbols bits_of(const MethodData& m, Table table, index_t i) {
   switch (table) {
     case Table::expressions:
@@ -116,7 +116,7 @@ Symbols bits_of(const MethodData& m, Table table, index_t i) {
   }
 }
 
-// The group of entries that depend on `bits`.
+// The group of the entries that depend on `bits`.
 index_t group_of(Groups& g, Symbols bits) {
   for (index_t i = 0; i < g.count; ++i)
     if (g.bits[i] == bits) return i;
@@ -139,7 +139,7 @@ void fill_groups(MethodData& m) {
     }
 }
 
-// A buffer moves when one changes that it lies above. Io buffers keep their places.
+// A buffer moves if a buffer that lies below it changes. Io buffers keep their places.
 void fill_blocks(MethodData& m) {
   for (index_t i = 0; i < m.view.buffers.size(); ++i) {
     const format::Buffer& b = m.view.buffers[i];
@@ -150,8 +150,8 @@ void fill_blocks(MethodData& m) {
   }
 }
 
-// `pool` is what lists of tensors and of expressions lie in; taken in the same order as take_tables
-// counts it.
+// `pool` is the memory for lists of tensors and of expressions. It is used in the order in which
+// take_tables counts it.
 void fill_slot(MethodData& m, const format::Argument& a, Slot& s, int64_t*& pool) {
   s.kind = static_cast<Kind>(a.kind());
   s.present = a.form() != ArgumentForm::absent;
@@ -171,7 +171,7 @@ void fill_slot(MethodData& m, const format::Argument& a, Slot& s, int64_t*& pool
         s.integer = a.content();
       break;
     case ArgumentForm::expression:
-      break;  // fill_numbers writes it
+      break;  // fill_numbers fills it
     case ArgumentForm::expression_list:
       s.integers = pool;
       pool += a.count();
@@ -179,7 +179,7 @@ void fill_slot(MethodData& m, const format::Argument& a, Slot& s, int64_t*& pool
     case ArgumentForm::list: {
       const int64_t* elements = m.view.lists.data() + a.content();
       if (a.kind() != ArgumentKind::tensor) {
-        s.integers = elements;  // reals too: their bits
+        s.integers = elements;  // for reals: their bits
         break;
       }
       const TensorRef** tensors = reinterpret_cast<const TensorRef**>(pool);
@@ -201,7 +201,7 @@ int space_of_argument(const MethodData& m, const format::Argument& a) {
   return space_of(*m.program, m.view, m.view.values[static_cast<index_t>(a.content())]);
 }
 
-// The symbols that show the counter of the loop at instruction `i` become a chain.
+// Chains the symbols that show the counter of the loop at instruction `i`. Returns the first.
 uint32_t counters_of(MethodData& m, index_t i) {
   uint32_t first = none;
   for (index_t s = m.view.symbols.size(); s-- > 0;) {
@@ -240,7 +240,7 @@ Step step_of(const MethodData& m, const format::Instruction& in) {
 
 }  // namespace
 
-// Without symbols nothing changes; n symbols make at most 2^n - 1 groups.
+// Without symbols nothing changes. n symbols give at most 2^n - 1 groups.
 index_t group_capacity(index_t symbols) {
   return symbols < 5 ? (index_t{1} << symbols) - 1 : index_t{24};
 }

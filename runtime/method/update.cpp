@@ -1,4 +1,4 @@
-// From symbols to shapes: what is computed again when a size changes.
+// Computes everything that depends on symbols again, when a size changes.
 #include "taper/runtime/method/method_data.h"
 #include "taper/runtime/program/expressions.h"
 
@@ -13,12 +13,12 @@ RegionIndex region_of(const format::Buffer& b) {
 
 int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[expression]; }
 
-// Whether `bytes` hold a tensor in panels.
+// Whether a tensor in panels fits into `bytes`.
 bool holds_panels(size_t bytes, const TensorRef& t) {
   const Shape& s = *t.shape;
   const bool last = t.layout == Layout::panels_of_last;
   const index_t across = s.sizes[last];
-  // no overflow: there are at most as many rows of panels as elements
+  // cannot overflow: there are at most as many rows of panels as elements
   return (last ? s.rank == 2 : s.rank >= 2) && across > 0 &&
          s.numel() / across * ((across - 1) / panel_width + 1) <=
              static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype));
@@ -48,7 +48,7 @@ Error test_checks(MethodData& m, Symbols changed) {
   return Error::ok;
 }
 
-// Where the topmost buffer of a region ends.
+// The end of the topmost buffer of a region.
 size_t peak_of(const MethodData& m, int space, RegionIndex region) {
   size_t peak = 0;
   for (index_t i = 0; i < m.view.buffers.size(); ++i) {
@@ -59,10 +59,10 @@ size_t peak_of(const MethodData& m, int space, RegionIndex region) {
   return peak;
 }
 
-// place = max(end of the buffers below). Io buffers keep the place that the maximum gave them,
-// because they keep their content.
+// A buffer starts where the highest of the buffers below it ends. Io buffers keep the places that
+// they had at the maximum, because they keep their content.
 Error place_buffers(MethodData& m, Symbols changed, bool at_maximum) {
-  int full = -1;  // a space whose activations do not suffice
+  int full = -1;  // a space whose activation memory is too small
   for (Touched t(m, Table::buffers, changed); t.next();) {
     const index_t i = t.entry;
     const format::Buffer& b = m.view.buffers[i];
@@ -112,13 +112,12 @@ Error fill_shapes(MethodData& m, Symbols changed) {
     for (index_t k = 0; k < s.rank(); ++k) {
       int64_t size = size_at(m, m.view.dims[s.dims_first() + k]);
       int64_t stride = size_at(m, m.view.dims[s.dims_first() + s.rank() + k]);
-      // n - 1 of an n that is not known yet
+      // such as n - 1, while n is not known yet
       if ((m.shape_bits[i] & m.unbound) != 0) {
         if (size < 0) size = 0;
         if (stride < 0) stride = 0;
       }
-      // the product counts elements also where a stride is 0, and is kept even if another extent is
-      // 0
+      // counts elements even where a stride is 0, and limits the count even if another extent is 0
       if (size < 0 || size > PTRDIFF_MAX || stride < 0 || stride > PTRDIFF_MAX ||
           __builtin_mul_overflow(product, static_cast<index_t>(size > 0 ? size : 1), &product))
         return m.fail(Error::invalid_program,
@@ -126,7 +125,8 @@ Error fill_shapes(MethodData& m, Symbols changed) {
       shape.sizes[k] = static_cast<index_t>(size), shape.strides[k] = static_cast<index_t>(stride);
       empty |= size == 0;
     }
-    // Without elements strides mean nothing, and may be anything: kernels still step by them.
+    // Without elements the strides of the file may be anything. But kernels still step by them, so
+    // they become dense.
     product = 1;
     for (int k = shape.rank; empty && k-- > 0;) {
       shape.strides[k] = product;
@@ -143,14 +143,14 @@ void fill_numbers(MethodData& m, Symbols changed) {
     if (a.form() == format::ArgumentForm::expression) {
       s.integer = m.numbers[a.content()];
     } else if (a.form() == format::ArgumentForm::expression_list) {
-      int64_t* numbers = const_cast<int64_t*>(s.integers);  // lies in list_pool
+      int64_t* numbers = const_cast<int64_t*>(s.integers);  // points into list_pool
       for (uint32_t k = 0; k < a.count(); ++k)
         numbers[k] = m.numbers[m.view.lists[static_cast<index_t>(a.content() + k)]];
     }
   }
 }
 
-// Everything that follows from symbols, but `prepare`. All early symbols are bound.
+// Computes everything that follows from symbols, except `prepare`. All early symbols are bound.
 Error update(MethodData& m, Symbols changed, bool at_maximum) {
   TAPER_TRY(evaluate_numbers(m, changed));
   if (!at_maximum) TAPER_TRY(test_checks(m, changed));
@@ -164,7 +164,7 @@ bool has_arguments_to_prepare(const Instruction& i) {
   return i.fresh == Step::kernel || (i.fresh >= Step::device_kernel && i.fresh < Step::bind);
 }
 
-// Gives symbol `i` a value; adds its bit to `changed` if it is a new one.
+// Gives symbol `i` a value. If the value is new, adds the symbol's bit to `changed`.
 Error set_symbol(MethodData& m, index_t i, int64_t value, Symbols& changed) {
   TAPER_TRY(check_range(m, i, value));
   if (m.symbols[i] != value)
@@ -174,7 +174,7 @@ Error set_symbol(MethodData& m, index_t i, int64_t value, Symbols& changed) {
 
 int64_t least(const format::Symbol& s) { return s.type() == NumberType::i64 ? s.minimum() : 0; }
 
-// An element of a host tensor as a number of the symbol's type.
+// Reads an element of a host tensor as a number of the symbol's type.
 Error read_element(MethodData& m, const format::Symbol& s, int64_t& result) {
   const TensorRef& t = m.values[s.first()];
   if (!t.shape->is_dense() || static_cast<int64_t>(s.second()) >= t.shape->numel())
@@ -238,8 +238,9 @@ Error update_and_prepare(MethodData& m, Symbols changed) {
   return Error::ok;
 }
 
-// Late symbols, and elements of inputs too, as small as they may be until they are bound, so that
-// views sized by them fit whatever the other sizes are.
+// Sets late symbols, and with `elements` also elements of inputs, to their minimum until they are
+// bound. Then views whose sizes depend on them fit into their storage, whatever the other sizes
+// are.
 Error forget(MethodData& m, bool elements, Symbols& changed) {
   for (index_t i = 0; i < m.view.symbols.size(); ++i) {
     const format::Symbol& s = m.view.symbols[i];
@@ -252,7 +253,8 @@ Error forget(MethodData& m, bool elements, Symbols& changed) {
   return Error::ok;
 }
 
-// Each input has the shape that its value has now, and no value reads behind what was bound to it.
+// Compares the shape given for each input with the shape that its value has now. No value may read
+// behind memory that the caller bound.
 Error compare_inputs(MethodData& m) {
   for (index_t i = 0; i < m.view.inputs.size(); ++i) {
     const format::Input& in = m.view.inputs[i];
@@ -327,7 +329,8 @@ Error place_values(MethodData& m, Symbols changed) {
       }
       case format::Storage::constant: {
         const PlacedConstant& c = m.program->constants[v.storage_index()];
-        base = static_cast<std::byte*>(const_cast<void*>(c.data));  // never written: load saw to it
+        base = static_cast<std::byte*>(
+            const_cast<void*>(c.data));  // never written: load has checked this
         if (base == nullptr) return missing_constant(m.info, m.program->view, v.storage_index());
         if (!c.is_packed() || (size_at(m, v.offset()) == 0 && holds_panels(c.bytes, t)))
           available = c.bytes;
@@ -344,8 +347,9 @@ Error place_values(MethodData& m, Symbols changed) {
         __builtin_mul_overflow(static_cast<size_t>(elements),
                                static_cast<size_t>(size_bytes(t.dtype)), &offset))
       return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
-    if (extent == 0) offset = 0;  // without elements it lies nowhere
-    // sizes that checks exclude: nothing runs before others are bound, and placed again
+    if (extent == 0) offset = 0;  // without elements its place does not matter
+    // Checks exclude these sizes. Nothing runs until other sizes are bound and values are placed
+    // again.
     const bool impossible = !m.placed && m.unbound == all_symbols;
     if (impossible && (offset > available || extent > available - offset)) {
       t.data = nullptr;
@@ -361,16 +365,16 @@ Error place_values(MethodData& m, Symbols changed) {
 }
 
 Error prepare_at_maximum(MethodData& m) {
-  // First at the minimum: a size that shrinks as a symbol grows asks for the most scratch there.
-  // What cannot be there is no error, as no call may be so small.
+  // First at the minimum: if a size shrinks when a symbol grows, the most scratch is needed there.
+  // Sizes that are impossible there are no error, because no call has them.
   for (const bool at_maximum : {false, true}) {
     for (index_t i = 0; i < m.view.symbols.size(); ++i) {
       const format::Symbol& s = m.view.symbols[i];
       m.symbols[i] = at_maximum && s.type() == NumberType::i64 ? s.maximum() : least(s);
     }
-    // Checks may exclude that all symbols are at their maximum together: a position and a length
-    // whose sum stays below a limit. Shapes may be negative then. What cannot be there is prepared
-    // when the sizes are known.
+    // Checks may exclude that all symbols have their maximum at the same time. An example: a
+    // position and a length whose sum stays below a limit. Then some shapes may be negative.
+    // Instructions with such shapes are prepared when the sizes are known.
     m.unbound = 0;
     const bool possible = at_maximum && evaluate_numbers(m, all_symbols) == Error::ok &&
                           test_checks(m, all_symbols) == Error::ok;
@@ -379,7 +383,8 @@ Error prepare_at_maximum(MethodData& m) {
       if (at_maximum) return e;
       continue;
     }
-    m.consistent = possible;  // else nothing runs before everything is prepared for its sizes
+    m.consistent =
+        possible;  // otherwise nothing runs before everything is prepared for the actual sizes
     for (index_t i = 0; i < m.view.instructions.size(); ++i) {
       const bool fixed = m.instructions[i].depends == 0;
       if (!has_arguments_to_prepare(m.instructions[i]) || (fixed && !at_maximum)) continue;
@@ -389,7 +394,7 @@ Error prepare_at_maximum(MethodData& m) {
   for (index_t i = 0; i < m.view.inputs.size(); ++i) {
     const uint32_t value = m.view.inputs[i].value();
     if (value == none) continue;
-    // The caller may write the largest input before any sizes are checked.
+    // The caller may write the largest possible input before any sizes are checked.
     const TensorRef& t = m.values[value];
     size_t bytes = 0;
     if (!t.shape->is_dense() || !extent_bytes(t, bytes) ||
@@ -405,7 +410,7 @@ Error bind_inputs(MethodData& m) {
   Symbols changed = m.consistent ? 0 : all_symbols;
   m.unbound = 0;
   TAPER_TRY(forget(m, false, changed));
-  Symbols elements = 0;  // that are read again
+  Symbols elements = 0;  // bits of the elements that must be read again
   if (m.inputs_changed || !m.consistent) {
     for (index_t i = 0; i < m.view.symbols.size(); ++i) {
       const format::Symbol& s = m.view.symbols[i];
@@ -414,7 +419,7 @@ Error bind_inputs(MethodData& m) {
       if (s.source() == format::SymbolSource::input_number)
         TAPER_TRY(set_symbol(m, i, m.given[s.first()].number, changed));
     }
-    // elements are read from values that lie where the new sizes put them
+    // the new sizes decide where the values lie that elements are read from
     if (changed != 0) {
       TAPER_TRY(forget(m, true, changed));
       elements = m.unbound & ~late_symbols;
@@ -437,7 +442,7 @@ Error bind_inputs(MethodData& m) {
   }
   if (changed == 0) return Error::ok;
   TAPER_TRY(update_and_prepare(m, changed));
-  m.consistent = false;  // an element may decide what an input must be
+  m.consistent = false;  // the required shape of an input may depend on an element
   TAPER_TRY(compare_inputs(m));
   m.consistent = true;
   return Error::ok;
