@@ -22,9 +22,9 @@ inline int64_t bits_of(double d) {
   return bits;
 }
 
-/// Evaluates node `i`, whose operands were evaluated before. `values` holds one number for each
-/// expression, `symbols` one for each symbol. The nodes were verified. False: the result is not an
-/// i64, a divisor is zero, or an exponent is negative.
+/// Evaluates node `i`; its operands have been evaluated before. `values` holds one number for each
+/// expression, `symbols` one for each symbol. The nodes have been verified. Returns false if the
+/// result is not an i64, a divisor is zero, or an exponent is negative.
 bool evaluate(const format::Expression* expressions, size_t i, const int64_t* symbols,
               const int64_t* values, int64_t& result);
 

@@ -43,7 +43,7 @@ Error invalid(ErrorInfo& info, const char* message, int64_t a = 0, int64_t b = 0
   return fail(info, Error::invalid_program, message, a, b);
 }
 
-// The header, the checksum, and FlatBuffers' own verification.
+// Checks the header, the checksum and the FlatBuffers structure.
 Error open(Span<const std::byte> file, const format::Program*& table, ErrorInfo& info) {
   if (reinterpret_cast<uintptr_t>(file.data()) % file_alignment != 0)
     return fail(info, Error::invalid_argument,
@@ -78,7 +78,7 @@ Error open(Span<const std::byte> file, const format::Program*& table, ErrorInfo&
   return internal::verify_program(file, *table, internal::ProgramView(*table), info);
 }
 
-// The debug segment, if there is one.
+// Finds the debug segment, if there is one.
 Error open_debug(Span<const std::byte> file, const format::Program& table,
                  const format::Debug*& debug, ErrorInfo& info) {
   for (const format::Segment& s : internal::span_of(table.segments())) {
@@ -93,12 +93,12 @@ Error open_debug(Span<const std::byte> file, const format::Program& table,
   return Error::ok;
 }
 
-// Whether the operator has this name: the part of its schema before the parenthesis.
+// Whether the operator has this name, which is its schema up to the parenthesis.
 bool has_name(const Operator& op, const flatbuffers::String& name) {
   return std::strncmp(op.text, name.c_str(), name.size()) == 0 && op.text[name.size()] == '(';
 }
 
-/// Whether a record fits the stored operator, schema and dtypes.
+/// Whether a record has the stored operator, schema and dtypes.
 bool fits(const Kernel& k, const format::Kernel& wanted) {
   if (!has_name(*k.op, *wanted.op()) || schema_hash(*k.op) != wanted.schema_hash()) return false;
   const Span<const uint8_t> dtypes = internal::span_of(wanted.dtypes());
@@ -128,10 +128,10 @@ Error find_devices(ProgramData& p, const LoadOptions& options, ErrorInfo& info) 
   return Error::ok;
 }
 
-// `next`: a number for each kernel of the program.
+// Finds a record for each kernel of the program. `next` has one number for each of them.
 Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, uint32_t* next,
                    ErrorInfo& info) {
-  // Each set is gone through once. What the program wants is chained by the hash of its operator.
+  // Goes through each set only once. The wanted kernels are chained by the hash of their operator.
   constexpr uint32_t chains = 64;
   uint32_t first[chains];
   for (uint32_t& f : first) f = internal::none;
@@ -159,7 +159,8 @@ Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, u
   return Error::ok;
 }
 
-// The elements of a constant that is not in the file; nullptr: they were not given.
+// Finds the elements of a constant that is not in the file. `data` stays as it is if they were not
+// given.
 Error find_given(const internal::ConstantView& c, index_t i, const LoadOptions& options,
                  const void*& data, ErrorInfo& info) {
   const size_t bytes = c.bytes + slack_bytes;
@@ -179,7 +180,8 @@ Error find_given(const internal::ConstantView& c, index_t i, const LoadOptions& 
   return Error::ok;
 }
 
-// Constants stay in the file, or where they were given; those of a device are copied to its memory.
+// Constants stay in the file, or where the caller has them. Constants of a device are copied to its
+// memory.
 Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& info) {
   size_t used[max_spaces] = {};
   for (index_t i = 0; i < p.view.constants.size(); ++i) {
@@ -210,7 +212,7 @@ Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& inf
   return Error::ok;
 }
 
-// Constants that were packed for these kernels are read there.
+// Uses the packed constants in `memory`, if they were packed for these kernels.
 Error take_packed(ProgramData& p, Span<const std::byte> memory, ErrorInfo& info) {
   const auto* packed = reinterpret_cast<const internal::PackedConstants*>(memory.data());
   const size_t size = static_cast<size_t>(memory.size());
@@ -227,12 +229,12 @@ Error take_packed(ProgramData& p, Span<const std::byte> memory, ErrorInfo& info)
   return Error::ok;
 }
 
-// What `load` takes of the metadata, in this order; also when measuring.
+// The memory that `load` takes from the metadata, always in this order; the same when measuring.
 struct Parts {
   ProgramData* data;
   const Kernel** kernels;
   internal::PlacedConstant* constants;
-  uint32_t* next;  ///< of each kernel, while these are looked for
+  uint32_t* next;  ///< one for each kernel, only while kernels are looked for
 
   Parts(Arena& arena, const format::Program& table)
       : data(arena.take<ProgramData>(1)),
@@ -246,7 +248,8 @@ struct Parts {
 uint64_t internal::packing_key(const ProgramData& p) {
   uint64_t key;
   std::memcpy(&key, p.file.data() + offsetof(FileHeader, metadata_checksum), sizeof key);
-  key = ~key;  // memory that was packed before entries said their bytes has another one
+  key =
+      ~key;  // so that memory packed by older versions, whose entries lack `bytes`, has another key
   for (index_t i = 0; i < p.view.kernels.size(); ++i) {
     const char* name = p.kernels[i]->name;
     key = checksum(
@@ -287,7 +290,7 @@ Result<size_t> Program::metadata_bytes(Span<const std::byte> file) {
   TAPER_TRY(open(file, table, info));
   Arena arena = Arena::measuring();
   Parts parts(arena, *table);
-  return arena.used() + alignof(ProgramData);  // the caller's memory may be aligned to nothing
+  return arena.used() + alignof(ProgramData);  // the caller's memory may have any alignment
 }
 
 index_t Program::method_count() const {

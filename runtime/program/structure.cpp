@@ -119,7 +119,7 @@ constexpr Field all[] = {
 };
 constexpr uint8_t field_count = sizeof all / sizeof *all;
 
-// all[first[t]] is the first field of table t, all[first[t + 1]] that of the next table.
+// The fields of table t begin at all[first.of[t]] and end before all[first.of[t + 1]].
 struct Firsts {
   uint8_t of[table_count + 1] = {};
 };
@@ -146,8 +146,8 @@ class Structure {
   bool has_root(Table root) { return is_target(0, Kind::tables, root); }
 
  private:
-  // Whether a valid offset stands at `place`, and leads to what its field says; of a vector of
-  // tables or strings, to an element.
+  // Whether `place` holds a valid offset to what the field says. For a vector of tables or strings,
+  // `place` is an element of the vector.
   bool is_target(size_t place, Kind kind, uint8_t content) {
     const flatbuffers::uoffset_t offset = verifier_.VerifyOffset(place);
     if (offset == 0) return false;
@@ -159,9 +159,9 @@ class Structure {
                                       takes(size_t{content} * count_at(at));
   }
 
-  // Writers give each vector bytes of its own, so all vectors together are smaller than the file.
-  // Without this limit, a file of a megabyte could name one long vector in each of many tables, and
-  // verifying it would take hours.
+  // Writers give each vector its own bytes, so all vectors together are smaller than the file.
+  // Without this limit, a file of a megabyte could use one long vector in many tables. Verifying
+  // such a file would take hours.
   bool takes(size_t bytes) {
     if (bytes > left_) return false;
     left_ -= bytes;
@@ -193,7 +193,7 @@ class Structure {
 
   bool is_field(size_t at, const Field& f) {
     switch (f.kind) {
-      case Kind::value:  // its alignment: the largest power of two in its size
+      case Kind::value:  // the alignment of a field: the largest power of two that divides its size
         return verifier_.VerifyAlignment(at, f.content & -f.content) &&
                verifier_.Verify(at, f.content);
       case Kind::strings:

@@ -16,7 +16,8 @@ inline constexpr uint32_t none = 0xffffffffu;
 
 template <class T>
 Span<const T> span_of(const flatbuffers::Vector<const T*>* structs) {
-  if (structs == nullptr || structs->size() == 0) return {};  // an empty one may lie at any address
+  if (structs == nullptr || structs->size() == 0)
+    return {};  // an empty vector may lie at any address
   return {reinterpret_cast<const T*>(structs->Data()), static_cast<index_t>(structs->size())};
 }
 template <class T>
@@ -75,14 +76,13 @@ struct ConstantView {
   DType dtype;
   format::ConstantSource source;
   uint8_t space;
-  bool has_type;  ///< its dtype and sizes can be
+  bool has_type;  ///< the dtype and sizes are valid
   size_t bytes;   ///< of its dense elements, if it has a type
 
   bool is_embedded() const { return source == format::ConstantSource::embedded; }
 };
 
-/// The tables that methods share. The views stay in the file; to read them costs nothing but a
-/// load.
+/// The tables that methods share. The views point into the file; reading one costs only a load.
 struct ProgramView {
   explicit ProgramView(const format::Program& p);
 
@@ -99,7 +99,7 @@ struct ProgramView {
 
 /// The tables of a method.
 struct MethodView {
-  explicit MethodView(const format::Method& m);  // one copy: the runtime is small
+  explicit MethodView(const format::Method& m);  // not inline, which keeps the runtime small
 
   Tables<format::Input> inputs;
   Tables<format::Output> outputs;
@@ -116,8 +116,8 @@ struct MethodView {
   Span<const format::Instruction> instructions;
 };
 
-/// The start of the memory for packed constants. An entry for each constant follows, then the
-/// constants.
+/// The beginning of the memory for packed constants. Then comes an entry for each constant, then
+/// the constants themselves.
 struct PackedConstants {
   uint64_t key;    ///< packing_key of the program
   uint64_t bytes;  ///< of the whole memory
@@ -132,23 +132,23 @@ struct PackedConstants {
   const Entry& of(index_t constant) const {
     return const_cast<PackedConstants*>(this)->of(constant);
   }
-  /// The bytes of the start with its entries.
+  /// The bytes of this beginning, with the entries.
   static constexpr size_t bytes_of(index_t constants) {
     return sizeof(PackedConstants) + static_cast<size_t>(constants) * sizeof(Entry);
   }
 };
 
-/// Where the elements of a constant lie, and how.
+/// Where and how the elements of a constant lie.
 struct PlacedConstant {
-  const void* data;  ///< nullptr: not in this file, or not in a form that is read here
+  const void* data;  ///< nullptr: not in this file, or in no form that this runtime reads
   size_t bytes;
   Layout layout;
 
   bool is_packed() const { return layout != Layout::dense; }
 };
 
-/// A loaded program: lies at the start of the caller's metadata. Only the count of its sessions
-/// changes after `load`.
+/// A loaded program, at the start of the caller's metadata. After `load`, only its count of
+/// sessions changes.
 struct ProgramData {
   Span<const std::byte> file;
   const format::Program* table;
@@ -158,7 +158,7 @@ struct ProgramData {
   PlacedConstant* constants;
   Device* devices[max_spaces];  ///< of each space; nullptr: the host
   int space_count;
-  mutable std::atomic<uint32_t> sessions{0};  ///< open ones, or `closed`
+  mutable std::atomic<uint32_t> sessions{0};  ///< number of open ones, or `closed`
 
   static constexpr uint32_t closed = UINT32_MAX;
   bool is_open() const { return sessions.load(std::memory_order_relaxed) != closed; }
@@ -185,7 +185,8 @@ struct ProgramData {
 /// The space in which a value of the method lies.
 int space_of(const ProgramData& p, const MethodView& m, const format::Value& v);
 
-/// Whether a value of storage `buffer` lies in the buffer of an input. The inputs were verified.
+/// Whether a value, whose storage is a buffer, lies in the buffer of an input. The inputs have been
+/// verified.
 bool is_input_buffer(const MethodView& m, const format::Value& v);
 
 /// Rounds up to a multiple of 64, where buffers, states and regions start. `bytes` is far below
@@ -198,8 +199,8 @@ constexpr size_t rounded_up(size_t bytes) {
 Error fail(ErrorInfo& info, Error error, const char* message, int64_t a, int64_t b, int64_t c,
            const char* subject);
 #ifdef TAPER_NO_MESSAGES
-/// For builds without texts, where the numbers would say nothing. Not to pass them saves a
-/// kilobyte.
+/// For builds without message texts, in which the numbers would mean nothing. Not passing them
+/// saves a kilobyte.
 Error fail(ErrorInfo& info, Error error);
 inline Error fail(ErrorInfo& info, Error error, const char*, int64_t = 0, int64_t = 0,
                   int64_t = 0) {
@@ -216,9 +217,9 @@ inline Error fail(ErrorInfo& info, Error error, const char* message, int64_t a =
 /// product exceeds memory.
 bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes);
 
-/// Verify what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and
-/// order. The first function verifies the program's tables. The second verifies its methods, once
-/// kernels are resolved. Afterwards only sizes need checks.
+/// Verifies what FlatBuffers' verifier does not: every index, offset, count, enumerator, type and
+/// order. The first function verifies the program's tables. The second verifies its methods, after
+/// the kernels were found. Afterwards only sizes need checks.
 Error verify_program(Span<const std::byte> file, const format::Program&, const ProgramView&,
                      ErrorInfo&);
 Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
@@ -227,11 +228,11 @@ Error verify_method(const ProgramData&, const format::Method&, ErrorInfo&);
 /// taken.
 uint64_t packing_key(const ProgramData&);
 
-/// The first encoding of a constant in the file whose elements have its dtype and lie at a multiple
-/// of their size.
+/// The first encoding of a constant that is in the file, has the constant's dtype, and lies at a
+/// multiple of the element size.
 PlacedConstant stored_constant(Span<const std::byte> file, const ProgramView&, const ConstantView&);
 
-/// The elements of the same if it is dense, else nullptr.
+/// The elements of that encoding if it is dense, else nullptr.
 inline const std::byte* dense_constant(Span<const std::byte> file, const ProgramView& p,
                                        const ConstantView& c) {
   const PlacedConstant stored = stored_constant(file, p, c);

@@ -1,4 +1,4 @@
-// What may be wrong with a method's tables. See tables.h.
+// Verifies a method's tables. See tables.h.
 #include "taper/runtime/program/tables.h"
 
 namespace taper::internal {
@@ -10,7 +10,7 @@ using format::InstructionKind;
 using format::NumberType;
 using format::Operation;
 
-// Lists may be shared by arguments, so a small file could ask for many elements.
+// Several arguments may share a list, so a small file could ask for very many elements.
 constexpr int64_t max_list_elements = int64_t{1} << 22;
 constexpr int64_t max_inputs = 4096;
 
@@ -79,7 +79,7 @@ class MethodVerifier {
     if (e.operation() == Operation::symbol)
       return within(e.a(), m_.symbols) && m_.symbols[static_cast<index_t>(e.a())].type() == t;
 
-    // operands that an operation does not use are 0, and so exist too
+    // operands that an operation does not use are 0, so they exist, too
     const uint32_t own = static_cast<uint32_t>(i);
     if (e.a() >= own || e.b() >= own || e.c() >= own) return false;
     const NumberType a = m_.expressions[e.a()].type(), b = m_.expressions[e.b()].type(),
@@ -181,7 +181,7 @@ class MethodVerifier {
   // ---- memory and values ----
 
   Error memory() {
-    uint64_t listed = 0;  // each buffer has a list of its own, so together they fit in `above`
+    uint64_t listed = 0;  // each buffer has its own list, so all lists together fit into `above`
     for (index_t i = 0; i < m_.buffers.size(); ++i) {
       const format::Buffer& b = m_.buffers[i];
       bool valid =
@@ -272,7 +272,8 @@ class MethodVerifier {
     return Error::ok;
   }
 
-  // The buffers of inputs belong to the caller; constants to everybody.
+  // The buffers of inputs belong to the caller, and constants to everybody, so neither may be
+  // written.
   bool may_be_written(const format::Value& v) const {
     if (v.storage() == format::Storage::constant) return false;
     if (!is_io(v)) return true;
@@ -294,8 +295,8 @@ class MethodVerifier {
   }
 
   Error instructions() {
-    // arguments stand behind each other, so each belongs to one instruction, which says what it
-    // must be
+    // arguments follow one another, so each belongs to exactly one instruction, which decides its
+    // type
     index_t next = 0;
     for (index_t i = 0; i < m_.instructions.size(); ++i) {
       const format::Instruction& in = m_.instructions[i];
@@ -368,7 +369,7 @@ class MethodVerifier {
       const format::Argument& to = m_.arguments[in.arguments_first() + 1];
       if (is_single_tensor(from) && is_single_tensor(to)) {
         const format::Value &a = m_.values[from.content()], &b = m_.values[to.content()];
-        // a copy between two devices goes through the host, so that one queue alone does it
+        // a copy between two devices must go through the host, so that one queue can do each copy
         const int from_space = space_of(p_, m_, a), to_space = space_of(p_, m_, b);
         const int device = from_space != 0 ? from_space : to_space;
         if (a.dtype() == b.dtype() && may_be_written(b) &&
@@ -481,7 +482,7 @@ class MethodVerifier {
   const format::Method& table_;
   const MethodView m_;
   ErrorInfo& info_;
-  int space_ = 0;  // of the kernel whose arguments are looked at
+  int space_ = 0;  // that of the kernel whose arguments are verified
 };
 
 #ifdef TAPER_NO_MESSAGES

@@ -1,11 +1,11 @@
-// What may be wrong with the tables that methods share. See tables.h.
+// Verifies the tables that methods share. See tables.h.
 #include "taper/runtime/program/format.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::internal {
 namespace {
 
-// A vector of a table, read by one function: this costs half of what the accessors do.
+// A vector of a table, read by one function. The accessors would take twice as much code.
 struct Vector {
   const uint8_t* elements;
   index_t size;
@@ -23,11 +23,12 @@ struct Vector {
 __attribute__((noinline)) Vector vector_of(const void* table, flatbuffers::voffset_t field) {
   const auto* v = static_cast<const flatbuffers::Table*>(table)
                       ->GetPointer<const flatbuffers::Vector<uint8_t>*>(field);
-  if (v == nullptr || v->size() == 0) return {};  // an empty one may lie at any address
+  if (v == nullptr || v->size() == 0) return {};  // an empty vector may lie at any address
   return {v->Data(), static_cast<index_t>(v->size())};
 }
 
-// Dtype and sizes of a dense tensor; `bytes` is what its elements take.
+// Whether a dense tensor may have this dtype and these sizes. `bytes` gets the size of its
+// elements.
 bool is_stored_type(DType dtype, Span<const int64_t> sizes, size_t& bytes) {
   return reinterpret_cast<uintptr_t>(sizes.data()) % alignof(int64_t) == 0 && is_valid(dtype) &&
          dense_bytes(sizes, dtype, bytes);
@@ -65,7 +66,7 @@ class ProgramVerifier {
     return Error::ok;
   }
 
-  // The piece, with the slack behind it, lies in its segment.
+  // Whether the piece, with the slack behind it, lies in its segment.
   bool holds(const format::Piece* piece) const {
     if (piece == nullptr || piece->segment() >= static_cast<uint64_t>(p_.segments.size()))
       return false;
@@ -142,7 +143,7 @@ class ProgramVerifier {
     if (!is_stored_type(static_cast<DType>(e.dtype()), sizes, bytes) ||
         !is_quantization(e.quantization()))
       return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, c.path);
-    // `Method::create` sees to it that views of a packed constant do not reach behind it
+    // `Method::create` checks that views of a packed constant do not reach behind it
     if (e.layout() == format::Layout::dense
             ? piece->size_bytes() != bytes
             : e.layout() > format::Layout::panels_of_last || c.space != 0)
@@ -152,7 +153,7 @@ class ProgramVerifier {
   }
 
   Error states() {
-    uint64_t total = 0;  // sums of state sizes cannot overflow later
+    uint64_t total = 0;  // limited, so that later sums of state sizes cannot overflow
     for (index_t i = 0; i < p_.states.size(); ++i) {
       const format::State& s = p_.states[i];
       const DType dtype = static_cast<DType>(s.dtype());
@@ -268,7 +269,7 @@ bool is_input_buffer(const MethodView& m, const format::Value& v) {
 
 bool dense_bytes(Span<const int64_t> sizes, DType dtype, size_t& bytes) {
   if (sizes.size() > max_rank) return false;
-  // empty tensors too must not have extents whose product is beyond counting
+  // the other extents of an empty tensor must have a countable product, too
   index_t product = size_bytes(dtype);
   bool empty = false;
   for (const int64_t n : sizes) {
