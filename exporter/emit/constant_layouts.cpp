@@ -12,8 +12,8 @@ bool equal(const Shape& a, const Shape& b) {
          std::equal(a.strides, a.strides + a.rank, b.strides);
 }
 
-/// The shape of a view that shows each element of its constant once; nullopt: it does not, or sizes
-/// are symbols.
+/// The shape of a view that shows each element of its constant once. nullopt for other views, and
+/// if a size or stride is a symbol.
 std::optional<Shape> whole_shape(const ir::Type& type, const ir::Payload& payload) {
   if (!proves_equal(type.offset, 0)) return std::nullopt;
   Shape shape;
@@ -31,8 +31,8 @@ std::optional<Shape> whole_shape(const ir::Type& type, const ir::Payload& payloa
   return shape;
 }
 
-/// What all records that a loader of the target may take read alike, and the first one asks for, of
-/// argument `i` of a call.
+/// The packing of argument `i` that the first record asks for. nullptr unless every record that a
+/// loader of the target may choose can read the same layout.
 const Packing* packing_of(const ir::Node& call, size_t i, const target::Candidates& candidates) {
   if (candidates.records.empty()) return nullptr;
   const Packing* first = candidates.records.front()->packing;
@@ -92,7 +92,7 @@ std::optional<PackedConstant> ConstantLayouts::packed(uint32_t i) const {
   const auto at = uses_.find(i);
   if (at == uses_.end() || at->second.packing == nullptr) return std::nullopt;
   for (const StateEntry& s : tables_.states())
-    if (s.initial == i) return std::nullopt;  // sessions copy it
+    if (s.initial == i) return std::nullopt;  // sessions copy the constant
   const Use& use = at->second;
   const ir::Payload& payload = *tables_.constants()[i].payload;
   const TensorRef dense{const_cast<std::byte*>(payload.bytes.get()), &use.shape, payload.dtype};

@@ -1,4 +1,4 @@
-// Which constants a program stores in the layouts that its target's kernels ask for.
+// Decides which constants a program stores in the layouts that its target's kernels ask for.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -11,31 +11,32 @@
 
 namespace taper::emit {
 
-/// A constant of a file that is not dense.
+/// A constant that is not stored as dense elements.
 struct PackedConstant {
   Layout layout;
-  std::vector<int64_t> sizes;  ///< as the kernels see them
+  std::vector<int64_t> sizes;  ///< the sizes that kernels see
   std::vector<std::byte> bytes;
 };
 
-/// Looks at all that reads the constants of a program. One is packed if all that reads it is
-/// kernels that want the same layout of it, through the same view, on every machine of the target:
-/// the rule of `find_packed` (runtime/packing/packing.h), which packs the others at load.
+/// Looks at everything that reads a program's constants. A constant is packed if only kernels read
+/// it, and if on every machine of the target they want the same layout through the same view. This
+/// is the rule of `find_packed` (runtime/packing/packing.h), which packs the remaining ones at
+/// load.
 class ConstantLayouts {
  public:
   ConstantLayouts(const target::KernelTable& kernels, ProgramTables& tables)
       : kernels_(kernels), tables_(tables) {}
 
-  /// A method's graph, with its bodies, as it was written.
+  /// Adds a method's graph with its bodies, in the form in which it is written.
   void add(const ir::Graph& graph);
 
-  /// Entry `i` of the constants; nullopt: it stays dense.
+  /// Constant number `i`. nullopt: it stays dense.
   std::optional<PackedConstant> packed(uint32_t i) const;
 
  private:
   struct Use {
     const Packing* packing;  // nullptr: something wants it dense
-    Shape shape;             // as all that read it see it
+    Shape shape;             // the shape in which everything that reads it sees it
   };
   void add(uint32_t constant, const ir::Value& seen, const Packing* packing);
 

@@ -25,15 +25,14 @@ using flatbuffers::Offset;
 using flatbuffers::String;
 using Bytes = std::vector<std::byte>;
 
-/// Bytes one behind the other, which belong to others: weights are not copied until they are
-/// written.
+/// A sequence of bytes that belong to others: weights are copied only when they are written.
 class Pieces {
  public:
   void add(std::span<const std::byte> bytes) {
     pieces_.push_back(bytes);
     size_ += bytes.size();
   }
-  /// `slack` zeros, and as many more as lead to a multiple of `segment_alignment`.
+  /// Adds `slack` zeros, and then as many as lead to a multiple of `segment_alignment`.
   void pad(size_t slack = 0) {
     static constexpr std::byte zeros[slack_bytes + segment_alignment]{};
     const size_t end =
@@ -48,7 +47,8 @@ class Pieces {
   bool empty() const { return size_ == 0; }
   const std::vector<std::span<const std::byte>>& list() const { return pieces_; }
 
-  /// Of all of them; each begins at a whole word, or with zeros that fill the last one.
+  /// The checksum of all pieces. Each piece begins at a whole word, or with the zeros that fill the
+  /// last word.
   uint64_t checksum() const {
     uint64_t h = checksum_of_nothing;
     size_t at = 0;
@@ -79,7 +79,7 @@ std::vector<Offset<String>> strings(FlatBufferBuilder& b, const std::vector<std:
 /// How a file stores a constant.
 struct Stored {
   bool is_outside = false;               ///< it lies in the weights file
-  std::optional<ContentHash> hash;       ///< which weights files and constants outside have
+  std::optional<ContentHash> hash;       ///< only for constants outside, and in weights files
   std::optional<PackedConstant> packed;  ///< nullopt: its dense elements
 
   std::span<const std::byte> elements(const ConstantEntry& c) const {
@@ -88,7 +88,7 @@ struct Stored {
   }
 };
 
-/// The constants one behind the other, each at a multiple of 64 with 64 zero bytes behind it.
+/// The constants in order, each at a multiple of 64 and followed by 64 zero bytes.
 Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>& stored,
                          std::vector<uint64_t>& offsets) {
   Pieces pieces;
@@ -102,7 +102,7 @@ Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>&
   return pieces;
 }
 
-/// The tensors of tests, likewise.
+/// The tensors of tests, laid out in the same way.
 Pieces assets_segment(const std::vector<io::BundledTest>& tests, std::vector<uint64_t>& offsets) {
   Pieces pieces;
   for (const io::Array* tensor : tensors_of(tests)) {
@@ -211,7 +211,7 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
   return bytes;
 }
 
-/// Every record that a loader may take for the program, in the order of preference.
+/// Every record that a loader may choose for the program, in order of preference.
 std::vector<const Kernel*> records_for(const std::vector<Method>& methods,
                                        const target::KernelTable& kernels) {
   std::unordered_set<const Kernel*> found;
@@ -228,9 +228,9 @@ size_t aligned(size_t at) {
   return (at + segment_alignment - 1) / segment_alignment * segment_alignment;
 }
 
-/// A program's file: what was made for it, and the weights where they lie. The head, header and
-/// metadata, holds the checksums of the segments behind it; that of the constants is a pass over
-/// all weights, which goes on while they are written.
+/// A program's file: the parts that were made for it, and the weights where they lie. The head
+/// (header and metadata) holds the checksums of the segments that follow it. The checksum of the
+/// constants reads all weights, so it is computed while they are written.
 class Image {
  public:
   Image(const std::vector<Method>& given, const EmitOptions& options, Report& report)
@@ -251,7 +251,7 @@ class Image {
     write_report(methods, report);
   }
 
-  /// A weights file with these constants.
+  /// Makes a weights file with these constants.
   Image(ProgramTables tables, const EmitOptions& options)
       : options_(options), kernels_(options.target), tables_(std::move(tables)) {
     for (const ConstantEntry& c : tables_.constants())
@@ -260,7 +260,7 @@ class Image {
     place_segments();
   }
 
-  /// Adds the constants that lie outside.
+  /// Adds to `weights` the constants that are not stored in the program.
   void add_outside(ProgramTables& weights) const {
     for (size_t i = 0; i < stored_.size(); ++i)
       if (stored_[i].is_outside)
@@ -269,10 +269,10 @@ class Image {
 
   size_t head_bytes() const { return aligned(sizeof(FileHeader) + metadata_bytes_); }
   size_t size() const { return head_bytes() + behind_.size(); }
-  /// The segments and what lies between them.
+  /// What follows the head: the segments, with the padding between them.
   const Pieces& behind() const { return behind_; }
 
-  /// Header and metadata. Waits for the checksum; call it once.
+  /// The header and the metadata. Waits for the checksum of the constants; call it once.
   Bytes head() {
     const Bytes table = lay_out(constants_checksum_.get());
     FileHeader header{};
@@ -315,7 +315,7 @@ class Image {
   }
 
   void place_segments() {
-    // the size of the metadata does not depend on the segments' places and checksums
+    // the size of the metadata does not depend on places and checksums of segments
     metadata_bytes_ = lay_out(0).size();
     size_t place = head_bytes();
     for (Segment& s : segments_) {
@@ -339,7 +339,7 @@ class Image {
       segments_.push_back({Kind::debug, debug});
     }
     if (options_.tests.empty()) return;
-    // at the end, so that stripping them only cuts the file
+    // at the end, so that cutting the file strips them
     std::vector<uint64_t> offsets;
     const Pieces assets = assets_segment(options_.tests, offsets);
     Pieces extras;
@@ -395,15 +395,15 @@ class Image {
 
   const EmitOptions& options_;
   const target::KernelTable kernels_;
-  ProgramTables tables_;  // keeps the weights
+  ProgramTables tables_;  // keeps the weights alive
   std::vector<MethodTables> methods_;
-  std::vector<Stored> stored_;  // beside the constants
+  std::vector<Stored> stored_;  // one for each constant
   std::vector<uint64_t> constant_offsets_;
-  Bytes debug_, extras_;  // what pieces point to
+  Bytes debug_, extras_;  // pieces point into these
   Pieces constants_, behind_;
   std::vector<Segment> segments_;
   size_t metadata_bytes_ = 0;
-  std::future<uint64_t> constants_checksum_;  // the last member: it reads the others
+  std::future<uint64_t> constants_checksum_;  // the last member, because it reads the others
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Symbolic numbers as the file's expression table. Internal to the writer.
+// Converts symbolic numbers to the expression table of the file. Internal to the writer.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -17,7 +17,7 @@ class ExpressionTable {
   uint32_t add(Dim dim);
   /// The index of a boolean expression.
   uint32_t add(const Check& check);
-  /// Symbol `index` of the method, a boolean, as an expression.
+  /// An expression that is symbol `index` of the method, a boolean.
   uint32_t add_boolean_symbol(uint32_t index);
   uint32_t symbol_index(const Symbol* symbol) const;
 

@@ -38,11 +38,12 @@ class Flattener {
         add({StepKind::kernel, &node});
       else
         continue;
-      bind_symbols(graph, &node);  // a number that this node computed is read at once
+      bind_symbols(graph, &node);  // numbers that this node has computed are read at once
     }
   }
 
-  /// Those in results of `producer`; nullptr: in inputs of a body.
+  /// Adds a bind step for each symbol that is in a result of `producer`; nullptr: in an input of a
+  /// body.
   void bind_symbols(const ir::Graph& graph, const ir::Node* producer) {
     for (const ir::SymbolBinding& s : graph.symbols())
       if (s.value != nullptr && s.value->node == producer &&
@@ -55,7 +56,8 @@ class Flattener {
     add_nodes(graph);
   }
 
-  /// Reads a predicate now, because a later instruction may change it. Constants and inputs stay.
+  /// Reads a predicate now, because a later instruction may change it. Constants and inputs do not
+  /// change.
   void test(const Value* predicate, const ir::Node& node) {
     if (flat_.root_of(predicate)->origin == Value::Origin::result)
       add({StepKind::test, &node, predicate});
@@ -80,8 +82,8 @@ class Flattener {
     flat_.steps[static_cast<size_t>(over)].target = here();
   }
 
-  // The condition is the first thing of a round; where it fails, the round goes straight to its
-  // end, which asks for the same boolean.
+  // A round begins with the condition. If it is false, the round jumps to its end, which tests the
+  // same boolean.
   void loop(const ir::Node& node) {
     const std::vector<Value*> operands = ir::operands_of(node);
     const size_t carries = node.results.size();
@@ -107,7 +109,7 @@ class Flattener {
   }
 
   Flattened flat_;
-  int loop_ = -1;  // the innermost one
+  int loop_ = -1;  // the innermost loop
 };
 
 }  // namespace

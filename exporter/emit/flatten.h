@@ -1,4 +1,4 @@
-// A graph and the bodies in it as one sequence of steps. Internal to placement.
+// A graph and its bodies as one sequence of steps. Internal to placement.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -9,23 +9,24 @@ namespace taper::emit {
 
 struct Loop {
   int begin, end;  ///< the steps loop_begin and loop_end
-  int around;      ///< the loop around it; -1: none
+  int around;      ///< the loop that contains this one; -1: none
 };
 
 struct Flattened {
   std::vector<Step> steps;
   std::vector<Loop> loops;
-  std::vector<int> loop_of;  ///< beside the steps: the innermost loop around each; -1: none
-  /// What lies where another value does, by nature: inputs of bodies on their operands, or on the
-  /// result of the loop that carries them. Bases only. `root_of` shortens chains.
+  std::vector<int> loop_of;  ///< one for each step: the innermost loop that contains it; -1: none
+  /// Values that always share the storage of another value. Inputs of a body lie on the operand, or
+  /// on the loop's result that carries them. Only values that are no views have entries. `root_of`
+  /// shortens chains.
   mutable std::unordered_map<const ir::Value*, const ir::Value*> aliases;
 
-  /// The value whose storage `value` looks into, through views and aliases.
+  /// The value whose storage holds `value`, found through views and aliases.
   const ir::Value* root_of(const ir::Value* value) const;
 };
 
-/// Every result of a branch or loop is given its value by copy steps; placement drops those that it
-/// can do without.
+/// Copy steps write the results of branches and loops. Placement drops the copies that are not
+/// needed.
 Flattened flatten(const ir::Graph& graph);
 
 }  // namespace taper::emit

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t no_limit = std::numeric_limits<int64_t>::max();
 
-/// number * factors, of which no factor is a number.
+/// number * factors. No factor is a constant.
 struct Term {
   int64_t number = 1;
   std::vector<Dim> factors;
@@ -36,7 +36,7 @@ std::vector<Dim> summands_of(Dim d) {
   return parts.kind == DimKind::add ? parts.operands : std::vector<Dim>{d};
 }
 
-/// `all` without `part`; nothing if `part` is not in it.
+/// `all` without the factors in `part`; nullopt if one of them is not in `all`.
 std::optional<std::vector<Dim>> without(std::vector<Dim> all, const std::vector<Dim>& part) {
   for (const Dim factor : part) {
     const auto at = std::ranges::find_if(all, [&](Dim d) { return same(d, factor); });
@@ -54,12 +54,12 @@ KnownBounds::KnownBounds(std::span<const Check> checks) {
       if (c.comparison == Comparison::less) learn(c.left + 1, c.right);
       if (c.comparison == Comparison::less_equal) learn(c.left, c.right);
       if (c.comparison == Comparison::equal) learn(c.left, c.right), learn(c.right, c.left);
-    } catch (const ExportError&) {  // leaves 64 bits: nothing to learn
+    } catch (const ExportError&) {  // the numbers leave int64, so nothing is learnt
     }
   }
 }
 
-// number * product + rest <= 0, where rest is at least `least`: product <= -least / number.
+// From number * product + rest <= 0 and rest >= least follows product <= -least / number.
 void KnownBounds::learn(Dim smaller, Dim larger) {
   const Dim difference = smaller - larger;
   for (const Dim summand : summands_of(difference)) {

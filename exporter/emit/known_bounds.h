@@ -1,4 +1,4 @@
-// What the checks of a method say about sizes: a run that goes on has passed all of them.
+// What the checks of a method say about sizes. A run only continues if it has passed all of them.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,18 +8,19 @@
 
 namespace taper::emit {
 
-/// Upper bounds of size expressions that are closer than the ranges of their symbols alone:
-/// `u0*u1 <= 16` bounds `u0*u1*4` by 64, though u0 and u1 may each be 16.
+/// Upper bounds of sizes that use the checks, and not only the ranges of symbols. `u0*u1 <= 16`
+/// bounds `u0*u1*4` by 64, even if u0 and u1 may each be 16.
 class KnownBounds {
  public:
   explicit KnownBounds(std::span<const Check> checks);
-  /// The largest value of `size` in a run that passes the checks; the end of int64: no limit known.
+  /// The largest value of `size` in a run that passes the checks. The largest int64 means that no
+  /// limit is known.
   int64_t upper(Dim size) const;
-  /// The same of a symbol: `u0*u1 <= 16` bounds u0 by 16 if u1 is at least 1.
+  /// The same for a symbol: `u0*u1 <= 16` bounds u0 by 16 if u1 is at least 1.
   int64_t upper_of_symbol(Dim symbol) const;
 
  private:
-  /// The product of `factors`, which are no numbers, is at most `upper`.
+  /// The product of `factors`, none of which is a constant, is at most `upper`.
   struct Product {
     std::vector<Dim> factors;
     int64_t upper;

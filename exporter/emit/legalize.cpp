@@ -33,8 +33,8 @@ class Legalizer {
     return clones_;
   }
 
-  /// Of the body of a loop: what is carried to place k must not be what place j holds, which may
-  /// have its next value by then.
+  /// For the body of a loop: output k must not be the input at another carried place j, because
+  /// place j may hold its next value by then.
   int keep_apart() {
     for (size_t k = 0; k < graph_.outputs().size(); ++k) {
       ir::Output& o = graph_.outputs()[k];
@@ -52,7 +52,7 @@ class Legalizer {
            (contract == Strides::rows ? ir::has_dense_rows(v->type) : ir::is_dense(v->type));
   }
 
-  /// Puts clones in place of the values that argument i cannot take as they are.
+  /// Replaces the values that argument i cannot take as they are by clones.
   template <class Takes>
   void arguments_of(ir::Node& node, const Takes& takes) {
     for (size_t i = 0; i < node.arguments.size(); ++i) {
@@ -84,7 +84,7 @@ class Legalizer {
   bool may_be_written(const Value* v) const {
     return is_whole(v) && ir::base_of(v)->origin != Value::Origin::state;
   }
-  /// Dense from the start of its storage.
+  /// Whether the value is dense and begins at the start of its storage.
   static bool is_whole(const Value* v) {
     return ir::is_dense(v->type) && proves_equal(v->type.offset, 0);
   }

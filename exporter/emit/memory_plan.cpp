@@ -17,8 +17,8 @@ int64_t round_up(int64_t n) {
   return (n + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
 }
 
-/// The time that needs the most bytes, whatever the plan is. The buffers that live then lie on each
-/// other, each rounded up but the topmost one.
+/// The time at which the most bytes are needed, in every plan. The buffers that live at this time
+/// lie on each other. All but the topmost one take their rounded size.
 struct Load {
   int64_t bytes = 0;
   int time = 0;
@@ -35,11 +35,11 @@ Load greatest_load(const std::vector<Life>& lives, const Sizes& sizes) {
     changes.push_back({lives[i].first, true, bytes, padding});
     changes.push_back({lives[i].last + 1, false, bytes, padding});
   }
-  // at one time, deaths go before births
+  // at the same time, deaths come before births
   std::ranges::sort(changes, {}, [](const Change& c) { return std::tuple(c.time, c.is_birth); });
   Load most;
   int64_t bytes = 0;
-  std::multiset<int64_t> paddings;  // of those that live
+  std::multiset<int64_t> paddings;  // of the buffers that live
   for (const Change& c : changes) {
     if (!c.is_birth) {
       bytes -= c.bytes, paddings.erase(paddings.find(c.padding));
@@ -52,8 +52,9 @@ Load greatest_load(const std::vector<Life>& lives, const Sizes& sizes) {
   return most;
 }
 
-/// The settings of all symbols to plan for, the maximum first: then the minimum, the middle, and
-/// each symbol alone at its maximum.
+/// The settings of the symbols to plan for. The first is the maximum of all; then come the minimum,
+/// the middle, and the maximum of one symbol with the minimum of the others, for the first few
+/// symbols.
 std::vector<Dim::Bindings> settings_of(const std::vector<PlannedBuffer>& buffers) {
   std::set<std::pair<uint64_t, const Symbol*>> symbols;  // in the order in which they were made
   for (const PlannedBuffer& b : buffers)
@@ -81,18 +82,19 @@ std::vector<Life> lives_of(const std::vector<PlannedBuffer>& buffers) {
   return lives;
 }
 
-/// For each buffer the ones directly below it, if the buffers are laid on each other in this order.
+/// For each buffer, the buffers directly below it, if they are stacked in this order.
 ///
-/// Seen from above, pieces of buffers cover the line of time. A new buffer covers a part of the
-/// line. There it lies directly above each buffer that is seen as long as it lives: every other one
-/// lies below one of these. The new buffer removes the pieces that it covers and adds at most
-/// three, so the lists have at most three entries a buffer together.
-/// Adds the pieces that it looks at to `steps`.
+/// Seen from above, the line of time is covered by pieces of buffers. A new buffer covers a part of
+/// the line. It lies directly above each buffer of which one piece spans the whole time that both
+/// live. Every other buffer under it lies below one of these. The new buffer removes the pieces
+/// that it covers and adds at most three. So all lists together have at most three entries for each
+/// buffer. Adds the number of pieces that were looked at to `steps`.
 std::vector<std::vector<int>> lists_of(const Sequence& order, const std::vector<Life>& lives,
                                        int64_t& steps) {
   constexpr int nobody = -1;
   std::vector<std::vector<int>> above(order.size());
-  std::map<int, int> seen{{std::numeric_limits<int>::min(), nobody}};  // from when on: whom
+  std::map<int, int> seen{{std::numeric_limits<int>::min(),
+                           nobody}};  // time from which a piece is seen, and its buffer
   const auto cut_at = [&](int time) {
     const auto piece = std::prev(seen.upper_bound(time));
     return piece->first == time ? piece : seen.emplace(time, piece->second).first;
@@ -150,7 +152,8 @@ class Planner {
     return sequence;
   }
 
-  /// From the time that needs the most, which is packed without gaps then, and from both ends.
+  /// Sweeps from the time that needs the most bytes, where buffers are then packed without gaps,
+  /// and from both ends.
   void try_sweeps(size_t setting) {
     const Sizes& sizes = rounded_[setting];
     const int fullest = greatest_load(lives_, sizes_[setting]).time;
@@ -164,7 +167,8 @@ class Planner {
         if (!is_settled()) consider(packer_.sweep(sizes, start, sequence), sequence, setting);
   }
 
-  /// Large buffers first, long-lived ones first, in order of time, …
+  /// Searches with several sequences: large buffers first, long-lived buffers first, in order of
+  /// time, …
   void try_searches(size_t setting) {
     const Sizes& sizes = rounded_[setting];
     const std::vector<Life>& lives = lives_;
@@ -188,7 +192,7 @@ class Planner {
         consider(packer_.search(rounded_[setting], sequence, tightest), sequence, setting);
   }
 
-  /// A plan, the sequence of placing that it comes from, and the sum of its peaks over the other
+  /// A plan, the sequence of placing that led to it, and the sum of its peaks at the other
   /// settings.
   struct Candidate {
     MemoryPlan plan;
@@ -202,13 +206,13 @@ class Planner {
   bool is_settled() const {
     return sizes_.size() == 1 && !best_.plan.order.empty() && best_.plan.peak_bytes == bound_;
   }
-  /// Up to what the alignment takes.
+  /// Whether the plan reaches the bound, apart from rounding to the alignment.
   bool reaches_bound() const { return round_up(best_.plan.peak_bytes) == round_up(bound_); }
 
-  /// Remembers what these places at a setting say about the order, if it is the best.
+  /// Derives an order from these places at a setting, and keeps it if it is the best so far.
   void consider(const Places& places, const Sequence& sequence, size_t setting) {
     Candidate c{{}, sequence};
-    // what is empty lies below what begins at the same place
+    // an empty buffer lies below others that begin at the same place
     c.plan.order = sorted_by([&](int i) { return std::tuple(places[i], sizes_[setting][i] > 0); });
     c.plan.above = lists_of(c.plan.order, lives_, steps_);
     Places ignored;
@@ -218,8 +222,8 @@ class Planner {
     if (best_.plan.order.empty() || c.cost() < best_.cost()) best_ = std::move(c);
   }
 
-  /// Moves buffers that reach the peak to the front of the sequence, as long as that helps now and
-  /// then.
+  /// Moves buffers that reach the peak to the front of the sequence, and searches again, for a
+  /// limited number of rounds.
   void improve() {
     constexpr int rounds = 200;
     const Sizes& sizes = rounded_[0];
@@ -237,7 +241,7 @@ class Planner {
   const std::vector<Life> lives_;
   int first_, last_;
   Packer packer_;
-  std::vector<Sizes> sizes_, rounded_;  // for each setting
+  std::vector<Sizes> sizes_, rounded_;  // one for each setting
   int64_t bound_ = 0, steps_ = 0;
   Candidate best_;
 };

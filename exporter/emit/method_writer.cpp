@@ -21,8 +21,8 @@ std::vector<Check> checks_of(const ir::Graph& graph) {
   return all;
 }
 
-/// The symbols' maxima, as far down as checks beside them push them: a number that is read from a
-/// tensor and then indexes four rows is at most 3 in a run that goes on.
+/// The maxima of the symbols. Checks that come with symbols can lower them: a number that is read
+/// from a tensor and then indexes four rows is at most 3 in a run that continues.
 std::map<const Symbol*, int64_t> maxima_of(const ir::Graph& graph) {
   std::map<const Symbol*, int64_t> maxima;
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
@@ -86,7 +86,7 @@ class MethodWriter {
   }
 
  private:
-  /// Those of the graph and of the bodies in it.
+  /// The symbols of the graph and of its bodies.
   static std::vector<ir::SymbolBinding> symbols_of(const ir::Graph& graph) {
     std::vector<ir::SymbolBinding> all;
     ir::for_each_graph(graph, [&](const ir::Graph& g) {
@@ -97,11 +97,13 @@ class MethodWriter {
 
   // ---- memory ----
 
-  /// Symbols that instructions bind are not known when buffers are placed: their maximum counts.
-  /// The memory is that of all symbols at their maximum: a size that is larger elsewhere, 16 - n,
-  /// counts as the largest that it can be, and one that checks bound counts as their bound.
-  /// The caller may ask for an input before it says any size, so inputs and outputs have room for
-  /// all symbols at their maximum (`io`).
+  /// The size of a buffer, as the device can compute it when it places buffers.
+  /// Symbols that instructions bind are not known then, so their maximum counts.
+  /// The memory of a method is measured with every symbol at its maximum. A size that is largest
+  /// elsewhere, such as 16 - n, counts as its largest value. A size that checks limit counts as at
+  /// most this limit.
+  /// The caller may ask for an input before any size is given. So inputs and outputs (`io`) have
+  /// room for all symbols at their maximum.
   Dim size_before_execution(Dim size, bool io) const {
     const std::vector<const Symbol*> used = size.symbols();
     Dim::Substitution late;
@@ -142,8 +144,8 @@ class MethodWriter {
                       "; else Dim::symbol(\"" + symbol.name + "\", 1, 256)");
   }
 
-  /// A program is prepared with every symbol at its maximum, where an extent that depends on data
-  /// must be able to equal what it has to equal.
+  /// The device prepares a program with every symbol at its maximum. A size that depends on data
+  /// and must equal another one must be able to do so there.
   void require_possible(const Check& check) const {
     if (check.comparison != Comparison::equal) return;
     Dim::Substitution most;
@@ -263,7 +265,7 @@ class MethodWriter {
                                    0, kind);
     };
     const auto target = static_cast<uint32_t>(step.target);
-    std::string name;  // of what the instruction writes or reads
+    std::string name;  // of the value that the instruction writes or reads
     switch (step.kind) {
       case Step::Kind::kernel:
         write_arguments(*step.node);
@@ -307,7 +309,7 @@ class MethodWriter {
         program_.debug_text(name));
   }
 
-  /// The boolean in a tensor: a symbol of the method, and the expression that is the symbol.
+  /// The boolean in a tensor: a symbol of the method, and an expression that is this symbol.
   struct Condition {
     uint32_t symbol, expression;
   };
@@ -335,7 +337,7 @@ class MethodWriter {
   }
 
   format::Argument argument_of(const Parameter& parameter, const ir::Argument& argument) {
-    // bool[] travels as integers
+    // bool[] is stored as integers
     const ArgumentKind kind = parameter.kind == Kind::scalar || parameter.list
                                   ? ArgumentKind::integer
                                   : kind_of(parameter.kind);
@@ -408,7 +410,7 @@ class MethodWriter {
   MethodReport& report_;
   Placement placement_;
   const std::vector<ir::SymbolBinding> symbols_;
-  const std::map<const Symbol*, int64_t> maxima_;  ///< of all of them
+  const std::map<const Symbol*, int64_t> maxima_;  ///< of all symbols
   const KnownBounds known_;
   ExpressionTable expressions_;
   MethodTables t_;

@@ -1,4 +1,4 @@
-// One method's tables, ready to be written. Internal to the writer.
+// The tables of one method, ready to be written. Internal to the writer.
 #pragma once
 #include <string>
 #include <vector>
@@ -45,8 +45,8 @@ struct MethodTables {
   std::vector<uint32_t> debug_value_names;
 };
 
-/// Legalizes, places and plans `graph`, which it edits, and makes the method's tables. Adds to
-/// `program` what the method needs, such as constants, and adds the method to `report`.
+/// Legalizes, places and plans `graph`, which is edited, and makes the method's tables. Adds what
+/// the method needs, such as constants, to `program`, and adds the method to `report`.
 MethodTables write_method(const std::string& name, ir::Graph& graph,
                           const target::KernelTable& kernels, ProgramTables& program,
                           MethodReport& report);

@@ -12,26 +12,26 @@
 namespace taper::emit {
 namespace {
 
-/// The number of pairs that meet.
+/// The number of pairs of blocks that live at the same time.
 int64_t count_pairs(const std::vector<Life>& lives) {
   std::vector<int> firsts, lasts;
   for (const Life& life : lives) firsts.push_back(life.first), lasts.push_back(life.last);
   std::ranges::sort(firsts);
   std::ranges::sort(lasts);
-  int64_t meetings = 0;  // each pair counts for both, and each block meets itself
+  int64_t meetings = 0;  // counts each pair twice, and each block with itself
   for (const Life& life : lives)
     meetings += (std::ranges::upper_bound(firsts, life.last) - firsts.begin()) -
                 (std::ranges::lower_bound(lasts, life.first) - lasts.begin());
   return (meetings - static_cast<int64_t>(lives.size())) / 2;
 }
 
-/// Memory without an upper end of which some is taken. Two gaps never touch.
+/// Memory without an upper end, of which some is taken. Two gaps never touch.
 class FreeSpace {
  public:
   /// Everything below `top` is taken.
   explicit FreeSpace(int64_t top) : top_(top) {}
 
-  /// The place of `bytes` in the tightest gap, the lowest of equal ones, or on top.
+  /// Takes `bytes` from the tightest gap (the lowest of equal ones), or on top. Returns the place.
   int64_t take(int64_t bytes) {
     const auto tightest = by_size_.lower_bound({bytes, 0});
     if (tightest == by_size_.end()) return std::exchange(top_, top_ + bytes);
@@ -57,7 +57,7 @@ class FreeSpace {
   }
 
  private:
-  using Gaps = std::map<int64_t, int64_t>;  // sizes by place
+  using Gaps = std::map<int64_t, int64_t>;  // size of a gap by its place
 
   void add(int64_t place, int64_t bytes) { gaps_[place] = bytes, by_size_.emplace(bytes, place); }
   void remove(Gaps::iterator gap) {
@@ -79,7 +79,7 @@ Places Packer::sweep(const Sizes& sizes, int start, const Sequence& sequence) {
   Sequence stacked, later, earlier;
   int64_t top = 0;
   for (const int i : sequence) {
-    if (sizes[i] == 0) continue;  // lies anywhere
+    if (sizes[i] == 0) continue;  // it may lie anywhere
     if (lives_[i].first > start) {
       later.push_back(i);
     } else if (lives_[i].last < start) {
@@ -102,7 +102,7 @@ void Packer::sweep_onwards(const Sizes& sizes, const Sequence& stacked, const Se
   Sequence by_begin = arriving;
   std::ranges::stable_sort(by_begin, {}, [&](int i) { return std::tuple(begin(i), -sizes[i]); });
 
-  using Leaving = std::pair<int, int>;  // its end, and the block
+  using Leaving = std::pair<int, int>;  // the end of a block, and the block
   std::priority_queue<Leaving, std::vector<Leaving>, std::greater<>> living;
   int64_t top = 0;
   for (const int i : stacked) living.emplace(end(i), i), top = places[i] + sizes[i];

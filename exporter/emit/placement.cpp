@@ -14,8 +14,8 @@ using StepKind = Step::Kind;
 
 constexpr int never = std::numeric_limits<int>::max();
 
-/// When the storage of a root is used, through whatever view; positions are those of steps, and
-/// outputs are read behind the last one.
+/// When the storage of a root is used, through any view. Uses are positions of steps; outputs are
+/// read after the last step.
 struct Uses {
   std::vector<int> reads, writes;
   bool is_number = false;  ///< a step reads a number from it
@@ -74,11 +74,12 @@ class Placer {
       }
   }
 
-  // ---- copies that nobody needs ----
+  // ---- copies that are not needed ----
 
-  /// The innermost loop around a step; -1: none.
+  /// The innermost loop that contains a step; -1: none.
   int loop_around(int at) const { return at < end() ? flat_.loop_of[static_cast<size_t>(at)] : -1; }
-  /// A read in a loop of something from before it happens again in the last round.
+  /// The last time that a read happens. A read in a loop of a value that was written before the
+  /// loop happens again in the last round.
   int last_time(int read, int written) const {
     int last = read;
     for (int i = loop_around(read); i >= 0;) {
@@ -90,14 +91,17 @@ class Placer {
     return last;
   }
 
-  /// Drops the copy at step `at` if its source may lie in its destination from the start: if the
-  /// source is made here and fills it, nobody reads or writes the destination's old elements since
-  /// the source is written, and from here on the source does not change, and nobody reads it once
-  /// the destination does.
+  /// Drops the copy at step `at` if its source may lie in its destination from the start. This
+  /// needs four things:
+  ///   - a node of this method makes the source, and the source fills the destination;
+  ///   - from the time that the source is written, nobody reads or writes the destination's old
+  ///   elements;
+  ///   - after the copy, the source does not change;
+  ///   - nobody reads the source after the destination has changed.
   void try_to_drop(int at) {
     const Step& s = step(at);
     const Value *from = root_of(s.from), *to = root_of(s.to);
-    if (from == to) return;  // already there: keep_steps drops it
+    if (from == to) return;  // it lies there already: keep_steps drops the copy
     if (from->origin != Value::Origin::result || !fills(*from, *to) || !fills(*s.from, *to)) return;
     const Uses &source = uses(from), &destination = uses(to);
     const bool to_state = to->origin == Value::Origin::state;
@@ -129,7 +133,7 @@ class Placer {
     return from.type.dtype == to.type.dtype && proves_equal(from.type.numel(), to.type.numel());
   }
 
-  /// Whether the step that first writes `from` may read `to` where it writes.
+  /// Whether the step that first writes `from` may read `to` at the place where it writes.
   bool may_begin_on(int at, const Value* from, const Value* to) const {
     const Step& s = step(at);
     if (s.kind == StepKind::copy) return root_of(s.from) == to;
@@ -201,7 +205,7 @@ class Placer {
     new_buffer(root, outputs_.contains(root));
   }
 
-  /// Gives result 0 the buffer of an argument that dies here.
+  /// Gives result 0 the buffer of an argument that is last used here.
   bool take_over(const ir::Node& node, const Value* result, int at) {
     bool taken = false;
     ir::for_each_value(node, [&](const Value* v) {
@@ -221,7 +225,7 @@ class Placer {
     return taken;
   }
 
-  /// A buffer is needed as long as any value in it.
+  /// A buffer is needed as long as one of the values in it is.
   void extend_lives() {
     for (const auto& [root, place] : result_.places) {
       if (place.kind != Place::Kind::buffer) continue;
@@ -249,7 +253,7 @@ class Placer {
     return s.kind != StepKind::copy || root_of(s.from) != root_of(s.to);
   }
 
-  /// Leaves out copies of something to itself, and jumps over nothing.
+  /// Leaves out copies of a value to itself, and jumps that skip no step.
   void keep_steps() {
     std::vector<bool> kept(steps_.size());
     for (int at = end() - 1; at >= 0; --at) {
@@ -261,7 +265,7 @@ class Placer {
       }
       kept[static_cast<size_t>(at)] = needed;
     }
-    std::vector<int> position;  // in the end
+    std::vector<int> position;  // positions in the final sequence
     int next = 0;
     for (const bool k : kept) position.push_back(next), next += k ? 1 : 0;
     position.push_back(next);

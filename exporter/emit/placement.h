@@ -1,5 +1,5 @@
-// Where the values of a method lie: which share a buffer, which lie in a state, and from when to
-// when a buffer is needed. Branches and loops become jumps here.
+// The places of a method's values: which values share a buffer or lie in a state, and from when
+// until when a buffer is needed. Branches and loops become jumps here.
 #pragma once
 #include <span>
 #include <unordered_map>
@@ -12,7 +12,7 @@ namespace taper::emit {
 
 using target::Candidates;
 
-/// The storage of a value that is no view. Stored in programs: never change a value.
+/// The storage of a value that is not a view. Stored in programs: never change a value.
 struct Place {
   enum class Kind : uint8_t { buffer = 0, constant = 1, state = 2 };
   Kind kind;
@@ -21,24 +21,25 @@ struct Place {
 
 struct Buffer {
   Dim size_bytes;
-  int first, last;  ///< steps between which it is needed, both included
-  bool io;          ///< holds an input or an output, so it outlasts the call
+  int first, last;  ///< steps between which it is needed, inclusive
+  bool io;  ///< holds an input or an output, so it is needed during the whole call and after it
 };
 
-/// What the device does, in order.
+/// An action of the device, in order.
 struct Step {
   enum class Kind : uint8_t {
     kernel,
-    copy,         ///< `from` to `to`
+    copy,         ///< copies `from` to `to`
     bind,         ///< reads `symbol`
     test,         ///< reads the boolean `from`
     jump,         ///< to step `target`
-    jump_unless,  ///< the same, unless `from` was true when it was read
-    loop_begin,   ///< `target` is its end
-    loop_end,     ///< goes on behind its beginning `target` if `from` was true when it was read
+    jump_unless,  ///< jumps to `target` unless `from` was true when it was read
+    loop_begin,   ///< `target` is its loop_end
+    loop_end,     ///< if `from` was true when it was read, goes on after the loop_begin `target`
   };
   Kind kind;
-  const ir::Node* node = nullptr;  ///< kernel; otherwise the branch or loop that the step is of
+  const ir::Node* node =
+      nullptr;  ///< the kernel's node, or the branch or loop to which the step belongs
   const ir::Value *from = nullptr, *to = nullptr;
   const ir::SymbolBinding* symbol = nullptr;
   int target = 0;
@@ -47,10 +48,10 @@ struct Step {
 struct Placement {
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
-  std::vector<const ir::Constant*> constants;          ///< of the graph and of the bodies in it
-  std::unordered_map<const ir::Value*, Place> places;  ///< of every value that is no view
-  int written_in_place = 0;                            ///< states
-  int reused = 0;                                      ///< results that overwrite an argument
+  std::vector<const ir::Constant*> constants;          ///< those of the graph and of its bodies
+  std::unordered_map<const ir::Value*, Place> places;  ///< of every value that is not a view
+  int written_in_place = 0;                            ///< number of states
+  int reused = 0;  ///< number of results that overwrite an argument
 
   Place place_of(const ir::Value* value) const { return places.at(ir::base_of(value)); }
 };
@@ -62,7 +63,7 @@ struct Placement {
 Placement place_values(const ir::Graph& graph,
                        const std::map<const ir::Node*, Candidates>& candidates);
 
-/// Whether a run reads the number in `value` on its way; else before the first step.
+/// Whether the number in `value` is read during a run. Otherwise it is read before the first step.
 bool is_late(const Placement& placement, const ir::Graph& graph, const ir::Value* value);
 
 }  // namespace taper::emit

@@ -14,7 +14,7 @@ bool same_bytes(const ir::Payload& a, const ir::Payload& b) {
          std::equal(a.bytes.get(), a.bytes.get() + a.size_bytes, b.bytes.get());
 }
 
-/// Equal for equal payloads: of large ones from the two ends and the size.
+/// Equal for equal payloads. For large payloads, it covers the two ends and the size.
 uint64_t fingerprint(const ir::Payload& p) {
   constexpr size_t end = 4096;
   const size_t n = p.size_bytes, part = std::min(n, end);
@@ -22,7 +22,7 @@ uint64_t fingerprint(const ir::Payload& p) {
   return checksum({p.bytes.get() + (n - part), static_cast<index_t>(part)}, first);
 }
 
-/// Sizes of states are fixed.
+/// The sizes of a state are always fixed.
 std::vector<int64_t> sizes_of(const ir::State& state) {
   const ir::Type& type = state.value->type;
   std::vector<int64_t> sizes;

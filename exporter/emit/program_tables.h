@@ -1,5 +1,5 @@
-// What the methods of a program share, each thing once: kernels, constants, states, texts. Internal
-// to the writer.
+// What the methods of a program share: kernels, constants, states and texts, each stored once.
+// Internal to the writer.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr uint32_t none = 0xffffffffu;
 
 struct ConstantEntry {
   std::string path;
-  std::shared_ptr<const ir::Payload> payload;  ///< of a slot: its type counts
+  std::shared_ptr<const ir::Payload> payload;  ///< for a slot, only its type counts
   bool is_slot = false;                        ///< the application gives the elements
 };
 struct StateEntry {
@@ -30,7 +30,7 @@ struct StateEntry {
   ir::StateKind kind;
   DType dtype;
   std::vector<int64_t> sizes;
-  uint32_t initial;  ///< a constant, none: zeros
+  uint32_t initial;  ///< a constant; none: zeros
 };
 
 class ProgramTables {
@@ -39,17 +39,17 @@ class ProgramTables {
   explicit ProgramTables(std::vector<std::string> slots = {}) : slots_(std::move(slots)) {}
 
   uint32_t kernel(const Signature& signature);
-  /// Constants with equal dtype, sizes and bytes are one.
+  /// Adds a constant. Constants with equal dtype, sizes and bytes become one.
   uint32_t constant(const std::string& path, const std::shared_ptr<const ir::Payload>& payload);
   bool is_slot(const std::string& path) const { return std::ranges::count(slots_, path) > 0; }
-  /// A constant that the application gives, under the state's path. Throws ExportError if methods
-  /// disagree about its type.
+  /// Adds a constant whose elements the application gives, under the path of the state. Throws
+  /// ExportError if methods disagree about its type.
   uint32_t slot(const ir::State& state);
-  /// Throws ExportError if methods disagree about a state.
+  /// Adds a state. Throws ExportError if methods disagree about it.
   uint32_t state(const ir::State& state);
-  /// A string argument.
+  /// Adds a string argument.
   uint32_t string(const std::string& text) { return index_of(strings_, string_index_, text); }
-  /// A text of the debug table; none for an empty one.
+  /// Adds a text to the debug table. Returns `none` for an empty text.
   uint32_t debug_text(const std::string& text) {
     return text.empty() ? none : index_of(debug_texts_, debug_index_, text);
   }

@@ -1,4 +1,4 @@
-// What an export became: sizes and counts for people and for tests.
+// The result of an export: sizes and counts, for people and for tests.
 #pragma once
 #include <cstdint>
 #include <iosfwd>
@@ -21,11 +21,11 @@ struct MethodReport {
   std::vector<std::string> checks;       ///< "batch == 5: sizes must be equal"
   std::map<std::string, int> operators;  ///< instructions by operator
   int instructions = 0, views = 0, clones = 0;
-  int reused_buffers = 0;  ///< results written over an argument
+  int reused_buffers = 0;  ///< results that overwrite an argument
   int states_in_place = 0, states_copied = 0;
   // at the maximum of every symbol
-  int64_t activation_bytes = 0;   ///< what the plan needs
-  int64_t lower_bound_bytes = 0;  ///< what no plan can do without
+  int64_t activation_bytes = 0;   ///< the bytes of the plan
+  int64_t lower_bound_bytes = 0;  ///< no plan needs fewer
   int64_t io_bytes = 0;
 };
 
@@ -33,18 +33,19 @@ struct Report {
   std::string path;  ///< "" if it was written to memory
   int64_t file_bytes = 0, metadata_bytes = 0, constant_bytes = 0, debug_bytes = 0;
   int64_t state_bytes = 0;
-  std::string weights;        ///< the file of constants that lie elsewhere; "": there are none
-  int64_t outside_bytes = 0;  ///< their elements
+  std::string weights;  ///< the file of constants that are not in the program; "": there is none
+  int64_t outside_bytes = 0;  ///< bytes of these constants
   int constants = 0, states = 0;
-  int packed_constants = 0;  ///< stored in the layouts that the target's kernels ask for
-  int64_t packed_bytes = 0;  ///< what these take
-  int tests = 0;             ///< bundled calls
-  int64_t test_bytes = 0;    ///< what they take
+  int packed_constants = 0;  ///< stored in layouts that the target's kernels ask for
+  int64_t packed_bytes = 0;  ///< bytes of these
+  int tests = 0;             ///< number of bundled calls
+  int64_t test_bytes = 0;    ///< their bytes
   bool exact = false;
   std::vector<MethodReport> methods;
-  std::vector<std::string> notes;  ///< what people should know besides: a test that was left out
-  std::vector<const Kernel*> kernels;  ///< every record that a loader may take for it, in the order
-                                       ///< of preference, each once
+  std::vector<std::string>
+      notes;  ///< other things that people should know, such as a test that was left out
+  std::vector<const Kernel*>
+      kernels;  ///< every record that a loader may choose, in order of preference, each once
 };
 
 /// A few lines for a terminal.

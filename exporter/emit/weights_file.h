@@ -1,5 +1,5 @@
-// Constants in a file that several programs share: a program without methods. Internal to the
-// writer.
+// Constants in a file that several programs share. The file is a program without methods. Internal
+// to the writer.
 #pragma once
 #include <array>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace taper::emit {
 
-/// What a constant in another file is found by.
+/// The key that identifies a constant in another file.
 using ContentHash = std::array<std::byte, 32>;
 ContentHash content_hash(const ir::Payload& payload);
 
-/// The constants of a weights file, nothing if there is no such file. Throws ExportError if it is
-/// something else, or damaged.
+/// The constants of a weights file; none if the file does not exist. Throws ExportError if the file
+/// is damaged or something else.
 ProgramTables read_weights(const std::string& path);
 
 }  // namespace taper::emit
