@@ -11,11 +11,11 @@ using ir::Value;
 
 struct Patterns {
   match::Variable conv, weight, bias, gamma, beta, mean, variance;
-  /// A batch norm behind any convolution.
+  /// A batch norm that follows any convolution.
   match::Pattern candidate = match::call<ops::_native_batch_norm_legit_no_training>(
       match::arg<"input">(as(conv, match::call<ops::convolution>())));
-  /// One that can be folded. Of a transposed convolution the output channels are another dimension
-  /// of the weight.
+  /// A batch norm that can be folded. In a transposed convolution, the output channels are another
+  /// dimension of the weight, so it is left alone.
   match::Pattern foldable = match::call<ops::_native_batch_norm_legit_no_training>(
       match::arg<"input">(match::call<ops::convolution>(
           match::arg<"weight">(constant(weight)), match::arg<"bias">(absent_or(constant(bias))),
@@ -89,7 +89,7 @@ class BatchNormFolder {
     graph_.replace_uses(norm.result(), conv->result());
   }
 
-  /// Of an f32 constant; nullptr for an absent one.
+  /// The elements of an f32 constant; nullptr for an absent one.
   const float* elements(const Value* constant) const {
     return constant == nullptr
                ? nullptr

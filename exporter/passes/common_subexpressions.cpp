@@ -9,7 +9,7 @@ namespace taper::passes {
 int merge_common_subexpressions(ir::Graph& graph, PassContext&) {
   int merged = 0;
   std::unordered_map<std::string, ir::Node*>
-      calls;  // by text: names of values and symbols are unique in a graph
+      calls;  // by text; names of values and symbols are unique in a graph
   for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
     ir::Node* node = &*at++;
     if (node->op->category == Category::check) continue;

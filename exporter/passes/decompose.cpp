@@ -13,8 +13,8 @@ bool is_to_take_apart(const ir::Node& node, const PassContext& context) {
          !context.kernels.runs(node);
 }
 
-/// Gives the views of a value the strides that follow from its own. False where one of them is not
-/// possible with these.
+/// Updates the strides of a value's views after its own have changed. Returns false if a view is
+/// not possible with these strides.
 bool follow_layout(const ir::Value* value) try {
   for (const ir::Node* user : value->users) {
     if (user->op->category != Category::view || ir::viewed(*user) != value) continue;
@@ -27,7 +27,7 @@ bool follow_layout(const ir::Value* value) try {
   return false;
 }
 
-/// `part` takes the place of a result, which was dense; the part may be a view.
+/// Replaces the dense result `whole` by `part`, which may be a view.
 void replace(ir::Graph& graph, const ir::Node& node, ir::Value* whole, ir::Value* part) {
   if (part == nullptr || part->type.dtype != whole->type.dtype ||
       !ir::same_sizes(part->type, whole->type))
@@ -62,7 +62,8 @@ int decompose(ir::Graph& graph, PassContext& context) {
       if (ir::Value* whole = node.result(i); whole != nullptr && graph.is_used(whole))
         replace(graph, node, whole, parts[i]);
     context.did(node, "is taken apart: the target has no kernel for it");
-    at = is_first ? graph.nodes().begin() : std::next(before);  // parts may have parts, too
+    at = is_first ? graph.nodes().begin()
+                  : std::next(before);  // the new nodes may need decomposition, too
     if (&*at == &node) ++at;
     graph.erase(&node);
     ++changes;

@@ -19,7 +19,7 @@ const Value* only_f32_result(const Node& node) {
   return result != nullptr && result->type.dtype == DType::f32 ? result : nullptr;
 }
 
-/// One f32 result, of the sizes that all operands together have.
+/// Whether the node has one f32 result, and its operands together broadcast to that result's sizes.
 bool is_elementwise(const Node& node) {
   const Value* result = only_f32_result(node);
   if (result == nullptr || is_view(node)) return false;
@@ -97,7 +97,7 @@ const Value* HalfPlan::takes_part_of(const Node& node) {
                            ops::slice_scatter>(node);
 }
 
-/// The operator's rule gives the types, and a kernel must take them.
+/// Infers the types with halves by the operator's rule, and asks whether a kernel takes them.
 void HalfPlan::try_in_half(const Node& node, DType half, const target::KernelTable& kernels) {
   Node probe{node.op, node.arguments, {}, {}, {}, {}, {}};
   std::vector<std::unique_ptr<Value>> owned;
@@ -116,7 +116,7 @@ void HalfPlan::try_in_half(const Node& node, DType half, const target::KernelTab
     std::vector<Check> known;
     types = ir::infer(*node.op, probe.arguments, known);
   } catch (const ExportError&) {
-    return;  // the rule knows no halves
+    return;  // the rule does not allow halves
   }
   for (size_t i = 0; i < node.results.size(); ++i) {
     auto& result = probe.results.emplace_back();
@@ -140,8 +140,9 @@ bool HalfPlan::reads_f32(const Node& node) const {
          (types_in_half(node) == nullptr || grows(node) || leads_to_integers(node));
 }
 
-/// An elementwise reader passes it on if it is the only one: what has many may live long, and is
-/// smaller as a half.
+/// If all readers read f32, a result may stay f32 and pass through elementwise readers. An
+/// elementwise reader counts only if it is the only one: a value with many readers may live long,
+/// and takes less memory as a half.
 bool HalfPlan::all_read_f32(const Node& node) const {
   const Value* result = only_f32_result(node);
   if (result == nullptr || result->users.empty() || graph_.is_returned(result)) return false;

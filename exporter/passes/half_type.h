@@ -1,4 +1,4 @@
-// The numbers of f16 and bf16. Internal to to_half.
+// The ranges and roundings of f16 and bf16. Internal to to_half.
 #pragma once
 #include <memory>
 #include <span>
@@ -17,9 +17,9 @@ class HalfType {
 
   DType dtype() const { return dtype_; }
   float largest() const { return dtype_ == DType::f16 ? 65504.0f : 0x1.fep127f; }
-  /// Whether x is finite and beyond the largest number.
+  /// Whether x is finite and larger than the largest number of the dtype.
   bool is_too_large(float x) const;
-  /// Whether x is not zero and is rounded to zero.
+  /// Whether x is not zero but rounds to zero.
   bool is_too_small(float x) const;
 
   /// The elements of an f32 payload, rounded to nearest even. Finite elements stay finite.

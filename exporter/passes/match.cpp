@@ -60,7 +60,7 @@ Pattern either(Pattern first, Pattern second) {
                                                                 Match& match) {
     Match begun = match;
     if (first(argument, match)) return true;
-    match = std::move(begun);  // without what the first one bound
+    match = std::move(begun);  // forgets what `first` has bound
     return second(argument, match);
   };
 }

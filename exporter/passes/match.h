@@ -1,4 +1,4 @@
-// Patterns of calls: a pass says in one expression what it looks for.
+// Patterns of calls: a pass describes in one expression what it looks for.
 //
 //   const Variable conv, w;
 //   const Pattern norm = call<ops::_native_batch_norm_legit_no_training>(
@@ -7,7 +7,7 @@
 //   if (const auto found = find(norm, node)) fold((*found)[conv]->node, (*found)[w]);
 //
 // An argument that the pattern does not name may be anything. A variable that occurs several times
-// stands for the same value each time: a square is commutative<ops::mul_Tensor, "self",
+// stands for the same value each time. So a square is commutative<ops::mul_Tensor, "self",
 // "other">(any(x), any(x)).
 #pragma once
 #include <functional>
@@ -31,9 +31,9 @@ class Variable {
 /// The values that variables stand for.
 class Match {
  public:
-  /// nullptr: an absent argument, or a variable of an alternative that was not taken.
+  /// nullptr: an absent argument, or a variable of an alternative that did not match.
   ir::Value* operator[](const Variable& variable) const;
-  /// False if the variable stands for another value already.
+  /// Returns false if the variable stands for another value already.
   bool bind(const Variable& variable, ir::Value* value);
 
  private:
@@ -50,8 +50,8 @@ Pattern absent_or(Pattern pattern);
 Pattern either(Pattern first, Pattern second);
 Pattern as(const Variable& variable, Pattern pattern);  ///< names what `pattern` matches
 
-/// Matches the first result of a node whose call fits. The pattern lists the arguments that matter,
-/// by position.
+/// Matches the first result of a node whose call fits. The pattern lists only the arguments that
+/// matter, by position.
 Pattern result_of(const Operator& op, std::vector<std::pair<size_t, Pattern>> arguments);
 
 template <eager::Name name>
@@ -62,7 +62,7 @@ template <eager::Name name>
 NamedPattern<name> arg(Pattern pattern) {
   return {std::move(pattern)};
 }
-/// Matches the first result of a call of `op`. The patterns are for the arguments of these names.
+/// Matches the first result of a call of `op`. Each pattern is for the argument of its name.
 template <const Operator& op, eager::Name... names>
 Pattern call(NamedPattern<names>... arguments) {
   return result_of(op, {{ir::Call<op>::template position<names>, std::move(arguments.pattern)}...});

@@ -1,4 +1,4 @@
-// Half precision, for smaller programs: weights in f16 or bf16, and arithmetic on them.
+// Half precision, for smaller programs: weights and arithmetic in f16 or bf16.
 #pragma once
 #include "taper/exporter/passes/passes.h"
 
