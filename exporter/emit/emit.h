@@ -1,4 +1,4 @@
-// Writes graphs as a program file. The front door of exporter/emit.
+// Writes graphs to a program file. The front door of exporter/emit.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace taper::emit {
 
-/// One entry point. The graph is edited: copies that the kernels need become visible nodes.
+/// One entry point. Writing edits the graph: it adds the copies that kernels need as nodes.
 struct Method {
   std::string name;
   ir::Graph* graph;
@@ -20,26 +20,28 @@ struct Method {
 
 struct EmitOptions {
   Target target;
-  std::string name;    ///< of the program, for people
-  bool exact = false;  ///< only exact passes ran: results equal eager's bit for bit
-  /// Constants of 1 KiB or more go to this weights file, which the program then names. One that is
-  /// there keeps what it has: several programs can share it. Empty: all lie in the program.
+  std::string name;    ///< name of the program, for people
+  bool exact = false;  ///< only exact passes ran, so results equal eager's bit for bit
+  /// Constants of 1 KiB or more go to this weights file, and the program stores its name. An
+  /// existing weights file keeps its constants, so several programs can share it. Empty: all
+  /// constants lie in the program.
   std::string weights;
-  /// States that no method writes, by path: the application gives their values at load. They stay
-  /// in the program as constants without elements.
+  /// Paths of states that no method writes and whose values the application gives at load. The
+  /// program stores them as constants without elements.
   std::vector<std::string> slots;
   bool debug = true;                   ///< writes source lines, module paths and value names
-  std::vector<io::BundledTest> tests;  ///< of the methods; for tools
-  std::function<void()> writing;       ///< called when all is planned and the file begins
+  std::vector<io::BundledTest> tests;  ///< tests of the methods, for tools
+  std::function<void()>
+      writing;  ///< called when everything is planned and the file is about to be written
 };
 
-/// The bytes of a program with these methods, which share constants and states.
-/// Throws ExportError that lists every operator without a kernel, and if methods disagree about a
-/// state.
+/// Returns the bytes of a program with these methods, which share constants and states. Throws
+/// ExportError if methods disagree about a state, or if operators have no kernel (it lists them
+/// all).
 std::vector<std::byte> write(const std::vector<Method>& methods, const EmitOptions& options,
                              Report& report);
 
-/// The same, to a file: complete or not at all.
+/// Writes the program to a file. The file is complete or not written at all.
 Report write(const std::string& path, const std::vector<Method>& methods,
              const EmitOptions& options);
 
