@@ -13,7 +13,8 @@ namespace {
 
 using eager::Tensor;
 
-/// A folded constant may have this many times the bytes that it is made from, or this many bytes.
+/// A folded constant may have so many times the bytes of the constants that it is computed from, or
+/// so many bytes in any case.
 constexpr int64_t allowed_growth = 2, always_allowed_bytes = 4096;
 
 class ConstantFolder {
@@ -30,7 +31,7 @@ class ConstantFolder {
         evaluate(node);
         folded.push_back(&node);
       }
-    // a value becomes a constant only where something that stays reads it
+    // a value becomes a constant only if a node that remains reads it
     int changes = 0;
     for (ir::Node* node : folded) {
       if (node->op->category == Category::view) continue;  // views of constants cost nothing
@@ -83,7 +84,7 @@ class ConstantFolder {
       if (node.result(i) != nullptr) known_[node.result(i)] = results[i];
   }
 
-  /// Whether a node that is not folded, perhaps behind views, or the graph itself reads the value.
+  /// Whether the graph returns the value, or a node that remains reads it, perhaps through views.
   bool is_needed(const ir::Value* value) const {
     if (graph_.is_returned(value)) return true;
     return std::ranges::any_of(value->users, [&](const ir::Node* user) {

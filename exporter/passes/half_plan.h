@@ -1,5 +1,5 @@
-// Decides which nodes of an f32 graph compute in halves, as far as the graph alone decides it.
-// Internal to to_half.
+// Decides which nodes of an f32 graph are computed in halves, as far as the graph alone decides
+// this. Internal to to_half.
 #pragma once
 #include <unordered_map>
 #include <unordered_set>
@@ -16,21 +16,21 @@ bool broadcasts_to(const ir::Type& from, const ir::Type& to);
 
 class HalfPlan {
  public:
-  /// Looks at the whole graph before any value is a half.
+  /// Looks at the whole graph, before any value becomes a half.
   HalfPlan(const ir::Graph& graph, DType half, const target::KernelTable& kernels);
 
-  /// The types of a node's results if all its f32 tensors become halves; nullptr: there is no
-  /// kernel for that.
+  /// The types of a node's results if all its f32 tensors become halves. nullptr: no kernel takes
+  /// these.
   const std::vector<ir::Type>* types_in_half(const ir::Node& node) const;
-  /// Whether a node's results may leave the range or the precision of halves although its operands
-  /// do not: powers, exponentials and sums. PyTorch's autocast computes them in f32, too.
+  /// Whether a node's results may leave the range or precision of halves even if its operands fit:
+  /// powers, exponentials and sums. PyTorch's autocast also computes these in f32.
   static bool grows(const ir::Node& node);
-  /// The value from which a node takes a part, or in which it replaces one; nullptr: none. To cast
-  /// the whole value may be far more work: inside a scan, in each round.
+  /// The value of which a node takes or replaces a part; nullptr: none. Casting the whole value may
+  /// be far more work: in a scan it would happen in each round.
   static const ir::Value* takes_part_of(const ir::Node& node);
-  /// Whether integers are all that follows from a node, by elementwise nodes.
+  /// Whether a node's result is used only to compute integers, through elementwise nodes.
   bool leads_to_integers(const ir::Node& node) const { return to_integers_.contains(&node); }
-  /// Whether all readers of a result read f32. The result is that of an elementwise node or a view.
+  /// Whether all readers of the result read f32. The node must be elementwise or a view.
   bool leads_to_f32(const ir::Node& node) const { return to_f32_.contains(&node); }
 
  private:
@@ -44,7 +44,7 @@ class HalfPlan {
   std::unordered_set<const ir::Node*> to_integers_, to_f32_;
 };
 
-/// Replaces a dtype argument that is f32. Returns whether it did.
+/// Replaces the dtype of an argument if it is f32. Returns whether it did.
 bool change_dtype(ir::Argument& argument, DType half);
 
 /// Replaces each tensor of an argument by the result of `change`. Absent tensors stay absent.

@@ -19,7 +19,7 @@ using ir::Value;
 
 bool is_f32(const Value* v) { return v->type.dtype == DType::f32; }
 
-/// At most one dimension is larger than one.
+/// Whether at most one dimension is larger than 1.
 bool is_vector(const Type& type) {
   return std::count_if(type.sizes, type.sizes + type.rank, [](Dim d) { return !same(d, 1); }) <= 1;
 }
@@ -53,9 +53,10 @@ class Converter {
  private:
   // A value that was f32 is one of these:
   //   halves_       a half now
-  //   stays_        f32, and not (yet) the model's data
-  //   a constant    f32 here, and a half where `narrow` makes one of it
-  //   other data    f32, from an input or a kernel without halves
+  //   stays_        f32, because it does not depend on the model's data (yet), or its numbers need
+  //   it
+  //   a constant    f32 in the graph; `narrow` makes the half when one is needed
+  //   other data    f32, from an input or from a kernel without halves
   bool is_constant(const Value* v) const { return payloads_.contains(ir::base_of(v)); }
   bool was_f32(const Value* v) const { return is_f32(v) || halves_.contains(v); }
 
@@ -101,7 +102,8 @@ class Converter {
                                            std::ranges::all_of(given, [&](const Value* v) {
                                              return stays(v) || stands_beside(v, node);
                                            }));
-    // numbers that do not fit, of the call itself and of operands that stayed f32 for them
+    // numbers that do not fit a half: in the call itself, or in operands that stayed f32 for this
+    // reason
     const bool own_large = has_number(node, &HalfType::is_too_large),
                own_small = has_number(node, &HalfType::is_too_small);
     const auto kept_in = [&](const std::unordered_set<const Value*>& set) {
@@ -141,7 +143,8 @@ class Converter {
     return whole != nullptr && is_f32(whole) && !is_constant(whole);
   }
 
-  /// A constant that scales or shifts what the node computes, and is smaller than that.
+  /// Whether `v` is a constant that scales or shifts what the node computes, and is smaller than
+  /// its result.
   bool stands_beside(const Value* v, const Node& node) const {
     if (!is_constant(v)) return false;
     if (is_vector(ir::base_of(v)->type)) return true;
@@ -150,7 +153,7 @@ class Converter {
            !proves_equal(v->type.numel(), result->type.numel());
   }
 
-  /// Whether a Scalar of the call, or a constant of one element, is such a number.
+  /// Whether a Scalar of the call, or a constant of one element, is a number of this kind.
   bool has_number(const Node& node, bool (HalfType::*is_such)(float) const) const {
     return std::ranges::any_of(node.arguments, [&](const Argument& a) {
       if (const auto* s = std::get_if<Scalar>(&a)) return (half_.*is_such)(s->to<float>());
@@ -186,9 +189,9 @@ class Converter {
     }
   }
 
-  // ---- the other form of a value, made where it is first asked for
+  // ---- the other form of a value, made when it is first needed
 
-  /// The half of an f32 value, for `user`; nullptr: for the end of the graph.
+  /// The half of an f32 value, for `user`; nullptr: for an output or a write.
   Value* narrow(Value* v, Node* user) {
     if (!is_f32(v)) return v;
     if (const auto at = narrow_.find(v); at != narrow_.end()) return at->second;
@@ -202,14 +205,14 @@ class Converter {
     return narrow_[v] = half;
   }
 
-  /// The f32 form of a value, for `user`. Of large constants only the half is kept.
+  /// The f32 form of a value, for `user`. Large constants are kept only as halves.
   Value* wide(Value* v, Node* user) {
     const bool stored_half =
         is_f32(v) && user != nullptr && is_constant(v) && !is_vector(ir::base_of(v)->type);
     if (!halves_.contains(v) && !stored_half) return v;
     if (const auto at = wide_.find(v); at != wide_.end()) return at->second;
     Value* f32 = nullptr;
-    // a weight is cast as it lies, and seen through its view afterwards: kernels take it so
+    // a weight is cast before its view is taken, because kernels read weights in this order
     if (stored_half && v->node != nullptr &&
         proves_equal(v->type.numel(), ir::base_of(v)->type.numel()))
       f32 = same_view(v, wide(ir::viewed(*v->node), user), user);
@@ -232,7 +235,7 @@ class Converter {
     return insert(*v->node->op, std::move(arguments), type, before, v->node);
   }
 
-  /// A cast that keeps finite numbers finite.
+  /// A cast to a half in which finite numbers stay finite.
   Value* narrowed(Value* v, Node* before) {
     if (!too_large_.contains(v)) return cast(v, half_.dtype(), before, v->node);
     const double largest = half_.largest();
@@ -266,7 +269,7 @@ class Converter {
     return node->result();
   }
 
-  /// The node that follows in the graph; nullptr: the end.
+  /// The next node in the graph; nullptr: there is none.
   Node* behind(Node* node) {
     const auto next = std::next(node->position);
     return next == graph_.nodes().end() ? nullptr : &*next;
@@ -278,7 +281,8 @@ class Converter {
   const HalfPlan plan_;
   std::unordered_map<const Value*, const ir::Payload*> payloads_;
   std::unordered_set<const Value*> halves_, stays_;
-  std::unordered_set<const Value*> too_large_, too_small_;  ///< may be for a half
+  std::unordered_set<const Value*> too_large_,
+      too_small_;  ///< values that may be too large or too small for a half
   std::unordered_map<Value*, Value*> narrow_, wide_;
 };
 
