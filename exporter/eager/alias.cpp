@@ -22,7 +22,7 @@ Ints integers(const ViewStep& step, int argument) {
   return Ints(b.integers, b.integers + b.size);
 }
 
-/// The inverse of one step: `source` with the elements that the step sees replaced by `value`.
+/// The inverse of one step: `source`, with the elements that the step shows replaced by `value`.
 Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& value,
                     Location here) {
   const Operator* op = step.info->op;
@@ -54,7 +54,7 @@ Tensor scatter_step(const ViewStep& step, const Tensor& source, const Tensor& va
     return value.transpose(at(step, 1).value(), at(step, 2).value(), here);
   if (op == &ops::view || op == &ops::unsqueeze || op == &ops::squeeze_dim ||
       op == &ops::squeeze_dims || op == &ops::alias ||
-      (op == &ops::expand && same(value.numel(), source.numel())))  // adds dimensions of 1 at most
+      (op == &ops::expand && same(value.numel(), source.numel())))  // adds at most dimensions of 1
     return value.reshape(source.sizes(), here);
   throw EagerError(here, "a view made by " + std::string(step.info->name) +
                              " cannot be written in place: several of its elements may share "
@@ -129,7 +129,7 @@ Tensor apply(const ViewStep& step, const Tensor& source, Location here) {
   return result;
 }
 
-/// From the base on.
+/// The steps of a chain, from the base on.
 std::vector<const ViewStep*> steps_of(const ViewStep* chain) {
   std::vector<const ViewStep*> steps;
   for (; chain != nullptr; chain = chain->source.get()) steps.push_back(chain);
@@ -218,7 +218,7 @@ void write(const Tensor& self, const Tensor& value, const char* writer, Location
     if (taped) take_history(target, whole);
   }
   if (r == nullptr) {
-    // the value may be a view of the very elements that are written
+    // the value may be a view of the elements that are written
     const bool overlaps = converted.impl()->storage == self.impl()->storage;
     copy_elements(self, overlaps ? no_grad([&] { return converted.clone(here); }) : converted);
   }

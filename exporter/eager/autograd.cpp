@@ -15,7 +15,7 @@ namespace {
 
 thread_local bool grad_mode = true;
 
-/// Accumulators come after everything else, so they are older than any call.
+/// Accumulators run after everything else, so they count as older than any call.
 constexpr uint64_t accumulator_sequence = 0;
 std::atomic<uint64_t> next_sequence{accumulator_sequence + 1};
 
@@ -31,15 +31,15 @@ std::string shown(const OperatorInfo& info) {
 }
 
 bool has_halves(const Tensor& t) { return t.defined() && is_half(t.dtype()); }
-/// Whether an operator does arithmetic: a kernel that takes f16 and i16 alike only moves elements.
+/// Whether an operator does arithmetic. A kernel that takes both f16 and i16 only moves elements.
 bool computes(const OperatorInfo& info) {
   constexpr DTypeSet alike = one(DType::f16) | one(DType::i16);
   return info.op->category != Category::view &&
          std::none_of(info.kernels.begin(), info.kernels.end(),
                       [](const Kernel* k) { return (k->expected[0].dtypes & alike) == alike; });
 }
-/// What a derivative works on: f16 and bf16 compute in f32, and the gradient is rounded once, when
-/// it is fitted to its argument.
+/// The form of a tensor that a derivative computes with: f32 for f16 and bf16. The gradient is
+/// rounded once, when it is fitted to its argument.
 Tensor widened(const OperatorInfo& info, Tensor t, const Location& here) {
   if (has_halves(t) && computes(info)) return cast(t, DType::f32, here);
   return t;
@@ -97,7 +97,7 @@ class NoDerivativeNode final : public Node {
 
 Node::Node() : sequence_(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
 
-/// A long chain of nodes must not be freed by recursion: the stack would not hold it.
+/// Nodes are freed in a loop: recursion along a long chain would overflow the stack.
 Node::~Node() {
   thread_local SmallVector<std::shared_ptr<Node>, 8>* pending = nullptr;
   if (pending != nullptr) {
@@ -286,7 +286,8 @@ void SavedCall::release() {
 
 namespace {
 
-/// Adds what arrives to a leaf's `grad`. Held by the edges that lead to it, and weakly by the leaf.
+/// Adds gradients to the `grad` of a leaf. The edges that lead to it own it; the leaf holds it
+/// weakly.
 class Accumulator final : public Node {
  public:
   explicit Accumulator(const Tensor& leaf) : leaf_(leaf.shared()) {}
@@ -299,7 +300,7 @@ class Accumulator final : public Node {
       if (const Tensor replaced = hook(gradient); replaced.defined())
         gradient = checked_replacement(gradient, replaced, here());
     if (!a.grad.defined()) {
-      // a gradient that somebody else holds, or a view, would change under the leaf's feet
+      // a gradient that is a view, or that somebody else holds, could change later
       const bool own = gradient.shared().use_count() <= 2 && !gradient.impl()->base.defined() &&
                        !gradient.is_traced() && gradient.is_dense();
       a.grad = own || grad_mode ? gradient : gradient.clone(Location{});

@@ -22,7 +22,7 @@ Tensors part(const Tensors& list, size_t first, size_t count) {
   return {begin, begin + static_cast<std::ptrdiff_t>(count)};
 }
 
-/// One boolean, of any tensor of one element.
+/// One boolean, from a tensor of any dtype with one element.
 Tensor as_boolean(const Tensor& tensor, const char* what, Location here) {
   if (!tensor.defined()) throw EagerError(here, std::string(what) + ": the condition is undefined");
   if (!proves_equal(tensor.numel(), 1))
@@ -41,7 +41,7 @@ void require_defined(const Tensors& tensors, const char* what, Location here) {
       throw EagerError(here, std::string(what) + ": tensor " + std::to_string(i) + " is undefined");
 }
 
-/// What a loop carries keeps its type, so that a program can keep it in one place.
+/// The values that a loop carries keep their types, so that a program can keep each in one place.
 void require_same_types(const Tensors& before, const Tensors& after, const char* what,
                         Location here) {
   if (before.size() != after.size())
@@ -62,8 +62,8 @@ void require_same_types(const Tensors& before, const Tensors& after, const char*
                                                : "an undefined tensor"));
 }
 
-/// An operand that a body hands through is copied, and so is what it gives twice, as in a program:
-/// a later write to one of the two must not change the other.
+/// Copies a result that is an operand, or that the body returns twice, as a program does. Otherwise
+/// a later write to one of them would change the other.
 Tensors apart_from(const Tensors& operands, Tensors results, Location here) {
   std::unordered_set<const Storage*> others;
   for (const Tensor& operand : operands) others.insert(operand.impl()->storage.get());
@@ -78,7 +78,7 @@ bool want_gradients(const Tensors& inputs) {
   return grad_enabled() && std::ranges::any_of(inputs, wants_gradient);
 }
 
-/// The results of a recorded node, on the tape with this derivative.
+/// Puts the results of a recorded node on the tape, with this derivative.
 Tensors on_tape(const char* name, const Tensors& inputs, const Tensors& results,
                 std::function<Gradients(const Tensors&, const Tensors&, const Gradients&)> backward,
                 Location here) {
@@ -94,11 +94,10 @@ Tensors floating(const Tensors& tensors) {
   return result;
 }
 
-/// The gradients of the floating ones among `inputs`, and of `captured`, by running `body` once
-/// more.
+/// The gradients of the floating tensors in `inputs`, and of `captured`. Runs `body` once more.
 Tensors gradients_of(const Body& body, const Tensors& inputs, const Tensors& captured,
                      const Tensors& result_gradients, Location here) {
-  // an input that is on the tape stays there: then somebody wants the derivative of the derivative
+  // an input that is on the tape stays on it: then the derivative of the derivative is wanted
   const bool again = grad_enabled() && std::ranges::any_of(inputs, wants_gradient);
   const NoGrad enabled(true);
   Tensors leaves;
@@ -120,7 +119,8 @@ Tensors gradients_of(const Body& body, const Tensors& inputs, const Tensors& cap
   return gradients;
 }
 
-/// `gradients`, those of the floating ones among `inputs`, beside all of them.
+/// Expands `gradients`, which belong to the floating tensors in `inputs`, to one entry for each
+/// input.
 Gradients beside(const Tensors& inputs, const Tensors& gradients) {
   Gradients all;
   size_t next = 0;
@@ -247,8 +247,8 @@ Scanned run_scan(const Step& step, const Tensors& initial, const Tensors& xs, bo
   return all;
 }
 
-/// A loop that carries a counter, what the steps carry, and the results so far, into which each
-/// round writes its slice: in place, because nobody else has them.
+/// Records a loop that carries a counter, the values of the steps, and the results so far. Each
+/// round writes its slice of the results in place, because nobody else holds them.
 Scanned record_scan(const Step& step, const Tensors& initial, const Tensors& xs, bool reverse,
                     Tensors& captured, Location here) {
   const Dim count = slice_count(xs, here);
@@ -283,7 +283,7 @@ Scanned record_scan(const Step& step, const Tensors& initial, const Tensors& xs,
     for (size_t k = 0; k < results; ++k)
       next.push_back(index_copy(in[1 + carries + k], 0, at.reshape({1}, here),
                                 now.results[k].unsqueeze(0, here), here));
-    return joined({add(in[0], 1, 1, here)}, next);  // the last to be computed: counts in place
+    return joined({add(in[0], 1, 1, here)}, next);  // computed last, so that it counts in place
   };
   const auto more = [&](const Tensors& in) -> Tensors { return {lt(in[0], end, here)}; };
   Tensors of_loop;
@@ -291,8 +291,9 @@ Scanned record_scan(const Step& step, const Tensors& initial, const Tensors& xs,
   return {part(last, 1, carries), part(last, 1 + carries, results)};
 }
 
-/// The gradients of initial, xs and captured, in this order, the floating ones. First the steps run
-/// again, to keep what each of them started with; then their derivatives run, the last one first.
+/// The gradients of the floating tensors in initial, xs and captured, in this order. First the
+/// steps run again, to keep the values that each one starts with. Then the derivatives of the steps
+/// run, the last one first.
 Tensors scan_gradients(const Step& step, const Tensors& initial, const Tensors& xs,
                        const Tensors& captured, bool reverse, const Tensors& carried_gradients,
                        const Tensors& result_gradients, Location here) {
@@ -314,7 +315,7 @@ Tensors scan_gradients(const Step& step, const Tensors& initial, const Tensors& 
   const Step backward_step = [=](const Tensors& so_far, const Tensors& slices) {
     const Tensors inputs = part(slices, 0, carries + slice_tensors);
     const Tensors of_results = part(slices, inputs.size(), slices.size() - inputs.size());
-    // a carry that is no floating number has no gradient, and nothing asks for one
+    // a carried tensor that is not floating has no gradient, and nothing reads one
     Tensors of_carried(carries);
     size_t next = 0;
     for (size_t i = 0; i < carries; ++i)

@@ -85,7 +85,7 @@ std::vector<Tensor> apply(const CustomFunction& function, const std::vector<Tens
   std::vector<Tensor> kept;
   for (Tensor& t : results) {
     kept.push_back(t.detach());
-    t = shallow(t);  // an input that forward hands through gets a history of its own
+    t = shallow(t);  // an input that forward returns gets a history of its own
   }
   auto node = std::make_shared<CustomNode>(function, inputs, kept, here);
   for (const Tensor& t : inputs) node->edges.push_back(gradient_edge(t));

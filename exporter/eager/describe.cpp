@@ -5,8 +5,7 @@
 namespace taper::eager {
 namespace {
 
-/// The tensors of a call: "input (2, 3), index (4) i64". f32 goes without saying unless
-/// `all_dtypes`.
+/// The tensors of a call: "input (2, 3), index (4) i64". f32 is omitted unless `all_dtypes`.
 std::string describe_tensors(const OperatorInfo& info, const Boxed* arguments, bool all_dtypes) {
   std::string text;
   const auto add = [&](const std::string& name, const Tensor& t) {
@@ -25,7 +24,7 @@ std::string describe_tensors(const OperatorInfo& info, const Boxed* arguments, b
   return text;
 }
 
-/// "start 0, end 5, step -1": the numbers of a call without tensors.
+/// The numbers of a call without tensors: "start 0, end 5, step -1".
 std::string describe_numbers(const OperatorInfo& info, const Boxed* arguments) {
   std::string text;
   for (int i = 0; i < info.argument_count; ++i) {
@@ -43,7 +42,7 @@ std::string describe_numbers(const OperatorInfo& info, const Boxed* arguments) {
   return text;
 }
 
-/// ", approximate \"cubic\""
+/// The string arguments: ", approximate \"cubic\"".
 std::string describe_texts(const OperatorInfo& info, const Boxed* arguments) {
   std::string text;
   for (int i = 0; i < info.argument_count; ++i)

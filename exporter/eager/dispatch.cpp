@@ -35,7 +35,7 @@ void check_arguments(const OperatorInfo& info, const Boxed* arguments, const Loc
   }
 }
 
-/// What fails below the operators, such as memory and sizes beyond 64 bits, names the call too.
+/// Errors from below the operators, such as memory or sizes beyond 64 bits, also name the call.
 template <class Work>
 void in_terms_of(const OperatorInfo& info, const Location& here, const Work& work) {
   try {
@@ -47,7 +47,8 @@ void in_terms_of(const OperatorInfo& info, const Location& here, const Work& wor
   }
 }
 
-/// The results of a call while tracing, and of a view always: types by the symbolic rule.
+/// Infers the results of a call by the symbolic rule: for every call in a trace, and for views
+/// always.
 void infer(const OperatorInfo& info, const Boxed* arguments, TensorType<Dim>* types,
            std::vector<Check>& checks, const Location& here) {
   Facts<Dim> facts;
@@ -75,16 +76,16 @@ Tensor make_view(const Tensor& source, const TensorType<Dim>& type) {
   return Tensor(std::move(impl));
 }
 
-/// as_strided may name any elements of the storage, and only those; in a trace the storage is that
-/// of the tensor that `source` is a view of, and what its symbols leave open is checked when it
-/// runs.
+/// as_strided may name any elements of the storage, but none outside. In a trace, the storage is
+/// that of the tensor of which `source` is a view. If symbols leave the question open, the program
+/// checks it when it runs.
 void require_inside(const Tensor& source, const TensorType<Dim>& view, std::vector<Check>& checks,
                     const Location& here) {
   const Dims sizes(view.sizes, view.sizes + view.rank),
       strides(view.strides, view.strides + view.rank);
-  Dim end = view.offset + 1;  // behind the last element
+  Dim end = view.offset + 1;  // one past the last element
   for (int i = 0; i < view.rank; ++i) {
-    if (!proves_at_least(view.sizes[i], 1)) return;  // perhaps without elements
+    if (!proves_at_least(view.sizes[i], 1)) return;  // it may have no elements
     end = end + (view.sizes[i] - 1) * view.strides[i];
   }
   const Tensor& base = source.impl()->base.defined() ? source.impl()->base : source;
@@ -122,9 +123,9 @@ void run_traced(const OperatorInfo& info, const Boxed* arguments, Tensor* result
   recorder()->record(info, arguments, results, checks, here);
 }
 
-/// A composite runs whole where a kernel takes its dtypes and, if gradients are wanted, it has a
-/// derivative. A trace keeps it whole if there is a rule for its results: what the target cannot
-/// run is taken apart later (passes::decompose).
+/// A composite runs as a whole if a kernel takes its dtypes and, if gradients are wanted, it has a
+/// derivative. A trace keeps it whole if a rule gives its results. passes::decompose later replaces
+/// those that the target cannot run.
 bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
   if (info.decomposition == nullptr) return false;
   if (info.derivative == nullptr && wants_gradient(info, arguments)) return true;
@@ -136,7 +137,8 @@ bool decomposes(const OperatorInfo& info, const Boxed* arguments) {
   return info.kernels.empty() || !some_kernel_fits(info, arguments);
 }
 
-/// Half precision is computed in f32 where no kernel takes it as it is, unless the rule refuses.
+/// Half precision is computed in f32 if no kernel takes it directly, unless the operator refuses
+/// that.
 bool widens(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   const bool half =
       any_tensor(info, arguments, [](int, const Tensor& t) { return is_half(t.dtype()); });
@@ -165,15 +167,15 @@ void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const 
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
                    const Location& here);
 
-/// Of a composite, by PyTorch's promotion.
+/// The dtype of a composite's results, by PyTorch's promotion.
 DType dtype_of_results(const OperatorInfo& info, const Boxed* arguments) {
   const uint32_t follows = info.decomposition != nullptr ? info.decomposition->follows : 0;
   const DType dtype = result_type(info, arguments, follows);
   return follows != 0 && is_floating(dtype) ? dtype : result_type(info, arguments, info.promoted);
 }
 
-/// Casts f16 and bf16 arguments to f32, calls, and casts the results to what the rule, or without
-/// one the promotion, makes of the arguments as they were.
+/// Casts f16 and bf16 arguments to f32, makes the call, and casts the results back. Their dtypes
+/// are those for the original arguments, by the rule, or by promotion if there is no rule.
 void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
                   const Location& here) {
   Casts casts;
@@ -195,7 +197,7 @@ void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* resu
       results[k] = cast(results[k], types[k].dtype, here);
 }
 
-/// Errors of the parts name the whole, too.
+/// Runs the decomposition. Its errors also name the whole operator.
 Results decompose(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
   try {
     Results parts;
@@ -210,17 +212,17 @@ Results decompose(const OperatorInfo& info, const Boxed* arguments, const Locati
   }
 }
 
-/// The results of the parts, in the dtypes of the whole.
+/// Computes the results by the decomposition, in the dtypes of the whole operator.
 void call_parts(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
                 const Location& here) {
   Results parts = decompose(info, arguments, here);
   const DType dtype = info.decomposition->follows != 0 ? dtype_of_results(info, arguments)
-                                                       : DType::boolean;  // nothing to follow
+                                                       : DType::boolean;  // no dtype to follow
   for (size_t k = 0; k < parts.size() && k < static_cast<size_t>(info.schema.result_count); ++k)
     results[k] = is_floating(dtype) ? cast(parts[k], dtype, here) : std::move(parts[k]);
 }
 
-/// Common to plain and in-place calls. Gives true if a kernel wrote straight onto `self`.
+/// Used by plain and in-place calls. Returns true if a kernel wrote directly onto `self`.
 bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
                    const Location& here) {
   check_arguments(info, arguments, here);
@@ -231,7 +233,7 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
     return false;
   }
   if (decomposes(info, arguments)) {
-    // a composite's own derivative stands on the tape in place of its parts'
+    // if a composite has its own derivative, that is put on the tape instead of those of its parts
     const bool whole =
         info.derivative != nullptr && info.kernels.empty() && wants_gradient(info, arguments);
     {
@@ -242,8 +244,8 @@ bool call_operator(const OperatorInfo& info, Boxed* arguments, Tensor* results, 
     return false;
   }
   const bool taped = wants_gradient(info, arguments);
-  // on the tape the old value may be needed by a node that saved it; the write is then noticed, not
-  // avoided, as in PyTorch
+  // the write may overwrite a value that a node on the tape has saved; as in PyTorch, this is
+  // detected, not avoided
   compute(info, arguments, results, self, here);
   const bool onto_self = self != nullptr && results[0].defined() &&
                          results[0].impl()->storage == self->impl()->storage &&
@@ -280,13 +282,13 @@ std::vector<Tensor> dispatch_list(const OperatorInfo& info, Boxed* arguments,
 
 void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
                        const Location& here) {
-  if (info.schema.results[0].alias) {  // no elements are written: the handle gets the view
+  if (info.schema.results[0].alias) {  // writes no elements: the handle becomes the view
     Tensor view;
     call_operator(info, arguments, &view, nullptr, here);
     self = std::move(view);
     return;
   }
-  // in this order: a view first follows the writes to its base
+  // this order matters: a view first follows the writes to its base
   const bool wants = self.requires_grad(), leaf = self.is_leaf(), taping = grad_enabled();
   if (taping && leaf && wants)
     throw EagerError(here, std::string(info.name) +
@@ -294,15 +296,15 @@ void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
                                "it inside no_grad()");
   const bool plain = recorder() == nullptr && !self.impl()->base.defined() && leaf == !wants;
   const bool taped = wants_gradient(info, arguments);
-  // A derivative may need the value that is about to be overwritten: it gets a copy, which stands
-  // on the tape in its place.
+  // A derivative may need the value that is about to be overwritten. It gets a copy, which takes
+  // the place of self on the tape.
   Tensor before;
   if (taped && (info.derivative != nullptr ? (info.derivative->saves & 1) != 0
                                            : info.decomposition != nullptr)) {
     before = call<ops::clone>(here, self);
     arguments[0] = Boxed::of(before);
   }
-  // What is put on the tape is an alias, whose history `self` then takes over.
+  // The call is put on the tape with an alias; then `self` takes over the history of the alias.
   const Tensor alias = taped && plain ? shallow(self) : Tensor();
   const Tensor* onto = alias.defined() ? &alias : plain || !taping ? &self : nullptr;
   Tensor results[Schema::max_results];

@@ -1,4 +1,4 @@
-// backward: hands gradients from the newest node to the oldest.
+// backward: passes gradients from the newest node to the oldest.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -35,8 +35,8 @@ struct Newer {
   }
 };
 
-/// One walk. With `inputs` it captures their gradients and leaves leaves alone; without, it
-/// accumulates into them.
+/// One backward pass. With `inputs`, it captures their gradients and does not change leaves.
+/// Without, it accumulates gradients in the leaves.
 class Walk {
  public:
   Walk(bool keep, Location here) : keep_(keep), here_(here) {}
@@ -119,7 +119,7 @@ class Walk {
     }
   }
 
-  /// The nodes from which a target can be reached.
+  /// Finds the nodes from which a target can be reached.
   void find_needed() {
     std::unordered_map<const Node*, bool> reaches;
     std::vector<std::pair<const Node*, size_t>> stack;

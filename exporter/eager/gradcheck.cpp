@@ -12,7 +12,7 @@ double value_of(const Function& function, const std::vector<Tensor>& inputs) {
   return no_grad([&] { return function(inputs).to(DType::f64).item<double>(); });
 }
 
-/// A fixed weighting of the results, so that every one of them counts differently.
+/// A weighted sum of the results with fixed weights, so that each result counts differently.
 Tensor weighted_sum(const Tensor& y) {
   const size_t n = static_cast<size_t>(y.numel().value());
   std::vector<double> w(n);
@@ -48,7 +48,7 @@ std::string compare(const Function& scalar_function, const std::vector<Tensor>& 
   return "";
 }
 
-/// Leaves in f64, dense, that want gradients where the originals do.
+/// Dense leaves in f64, which want gradients if the originals do.
 std::vector<Tensor> leaves(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> list;
   for (const Tensor& t : inputs) {
@@ -73,7 +73,7 @@ std::vector<Tensor> wanted(const std::vector<Tensor>& inputs) {
     if (t.requires_grad()) list.push_back(t);
   return list;
 }
-/// One entry an input, undefined for those that want none.
+/// One entry for each input; undefined for inputs that want no gradient.
 std::vector<Tensor> spread(const std::vector<Tensor>& gradients,
                            const std::vector<Tensor>& inputs) {
   std::vector<Tensor> list;
@@ -110,7 +110,7 @@ std::string gradgradcheck(const Function& function, const std::vector<Tensor>& i
     return sum;
   };
   const Tensor value = first(x);
-  if (!value.defined() || !value.requires_grad()) return "";  // constant first derivatives
+  if (!value.defined() || !value.requires_grad()) return "";  // the first derivatives are constant
   const std::vector<Tensor> analytic = spread(grad({value}, wanted(x), {}, false, false, true), x);
   return compare(first, x, analytic, eps, atol, rtol);
 }

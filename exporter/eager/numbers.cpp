@@ -36,7 +36,8 @@ Boxed element(const Boxed* boxed) { return Boxed::of(boxed[0].tensor().scalar())
 
 // ---- checks
 
-/// Throws if what a fact asked for cannot hold; what its symbols leave open goes into the graph.
+/// Throws if a fact that the operator requires cannot hold. If its symbols leave this open, the
+/// check goes into the graph.
 void settle(const OperatorInfo& info, const Facts<Dim>& facts, const std::string& message) {
   if (facts.failed) throw EagerError(std::string(info.name) + ": " + message);
   for (Check check : facts.checks) {
@@ -161,7 +162,7 @@ Boxed dispatch_number(const OperatorInfo& info, const Boxed* arguments, const Lo
   try {
     const PlaceScope scope(here);
     return info.number->run(arguments);
-  } catch (EagerError& e) {  // as a tensor says it; the message names the operator too
+  } catch (EagerError& e) {  // as for tensors, the message also names the operator
     e.in_call_of(info.name);
     throw;
   }

@@ -3,7 +3,7 @@
 namespace taper::eager {
 namespace {
 
-/// Twins whose overload is called otherwise than the row's.
+/// In-place operators whose overload name differs from that of the row.
 constexpr std::pair<std::string_view, std::string_view> renamed[] = {
     {"transpose", "transpose.int"},
     {"pow.Scalar", "pow.Tensor_Scalar"},

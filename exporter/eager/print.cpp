@@ -1,4 +1,4 @@
-// Printing as PyTorch prints: four digits, one width for all elements, long tensors summarised.
+// Prints tensors like PyTorch: four digits, one width for all elements, long tensors abbreviated.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t summarize_above = 1000, edge_items = 3;
 constexpr size_t line_width = 80;
 
-/// How all elements of one tensor are written.
+/// The format of all elements of one tensor.
 struct Format {
   bool floating = false, whole = false, scientific = false, boolean = false;
   int width = 0;
@@ -53,7 +53,7 @@ Format format_for(DType dtype, const std::vector<double>& shown) {
   return f;
 }
 
-/// Visits the elements that are shown, in order; `gap` is called where some are left out.
+/// Visits the elements that are shown, in order. Calls `gap` where some are left out.
 class Printer {
  public:
   explicit Printer(const Tensor& dense)
@@ -65,7 +65,7 @@ class Printer {
     std::vector<double> shown;
     collect(0, 0, shown);
     format_ = format_for(dtype_, shown);
-    if (!integers_.empty())  // beyond 2^53 a double would print other digits
+    if (!integers_.empty())  // a double would print other digits beyond 2^53
       for (const int64_t v : integers_)
         format_.width =
             std::max(format_.width, summarize_ ? 0 : static_cast<int>(std::to_string(v).size()));

@@ -10,7 +10,7 @@ Category category_of(DType d) {
   return d == DType::boolean ? boolean : is_floating(d) ? floating : integer;
 }
 
-/// The dtypes of the tensors that take part.
+/// The dtypes of the tensors that take part in promotion.
 DTypeSet dtypes_of_tensors(const OperatorInfo& info, const Boxed* arguments) {
   DTypeSet set = 0;
   for (int i = 0; i < info.argument_count; ++i) {
@@ -22,7 +22,8 @@ DTypeSet dtypes_of_tensors(const OperatorInfo& info, const Boxed* arguments) {
   return set;
 }
 
-/// Floating is the highest category: beside tensors of one floating dtype nothing else counts.
+/// Whether the tensors have one floating dtype. Floating is the highest category, so nothing else
+/// matters then.
 bool is_one_floating(DTypeSet set) {
   constexpr DTypeSet floating_dtypes =
       one(DType::f16) | one(DType::bf16) | one(DType::f32) | one(DType::f64);
@@ -41,14 +42,15 @@ void cast_one(Boxed& b, Casts& casts, DType dtype, const Location& here) {
   b.tensors = &casts.tensors.emplace_back(cast(b.tensor(), dtype, here));
 }
 
-/// Positions are i64. Without elements any integers will do.
+/// Whether an index must be cast: indices are i64, and any integer dtype is allowed if there are no
+/// elements.
 bool is_other_index(const Tensor& t) {
   return t.dtype() == DType::i32 ||
          (t.dtype() != DType::i64 && !is_floating(t.dtype()) && proves_equal(t.numel(), Dim(0)));
 }
 
-/// Appends the positions where `mask` is true, one vector for each of its dimensions, which stand
-/// for dimensions `first`, … of `self`.
+/// Appends the positions where `mask` is true: one vector for each dimension of the mask. They
+/// index dimensions `first`, … of `self`.
 void append_positions(const OperatorInfo& info, const Tensor& self, size_t first,
                       const Tensor& mask, std::vector<Tensor>& list, const Location& here) {
   const std::string what =
@@ -105,13 +107,13 @@ DType promote_types(DType a, DType b) {
       return DType::f32;
     return a > b ? a : b;
   }
-  // u8 is not contained in i8
+  // i8 cannot hold every u8
   if ((a == DType::u8 && b == DType::i8) || (a == DType::i8 && b == DType::u8)) return DType::i16;
   return a > b ? a : b;
 }
 
 DType result_type(const OperatorInfo& info, const Boxed* arguments, uint32_t among) {
-  // by priority: tensors with dimensions, 0-dim tensors, Scalars
+  // in order of priority: tensors with dimensions, 0-dim tensors, Scalars
   DType types[3] = {};
   Category categories[3] = {none, none, none};
   const auto add = [&](int priority, DType d) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int max_slots = Schema::max_parameters + Schema::max_results;
 
-/// The arguments as kernels take them, with the memory that lists and dense copies need.
+/// The arguments in the form that kernels take, and the memory for lists and dense copies.
 class Slots {
  public:
   Slots(const OperatorInfo& info, const Boxed* arguments, const Location& here) {
@@ -108,7 +108,8 @@ bool gives(const Kernel& kernel, const OperatorInfo& info, const TensorType<Exte
 
 KernelCaller* kernel_caller = nullptr;
 
-/// The first kernel that takes the dtypes, or that of the caller; nullptr if none does.
+/// The first kernel that takes the dtypes, or the one that the caller chooses; nullptr if there is
+/// none.
 const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
                      const TensorType<Extent>* results) {
   std::vector<const Kernel*> fitting;
@@ -120,7 +121,7 @@ const Kernel* choose(const OperatorInfo& info, const Boxed* arguments,
   return fitting.empty() ? nullptr : kernel_caller->choose(fitting);
 }
 
-/// Where the tensors lie.
+/// Prepares and runs a kernel in host memory.
 Error call_record(const Kernel& kernel, Context& context, const Slot* slots) {
   alignas(8) std::byte plan[max_plan_bytes];
   if (kernel.end != nullptr) std::memset(plan, 0, kernel.plan_bytes);
@@ -160,7 +161,7 @@ Tensor allocate(const OperatorInfo& info, const TensorType<Extent>& type, const 
   return Tensor(std::move(impl));
 }
 
-/// Whether the kernel may write its result straight onto `self`, which is argument 0.
+/// Whether the kernel may write its result directly onto `self`, which is argument 0.
 bool may_overwrite(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
                    const TensorType<Extent>& result, const Tensor& self) {
   const TensorImpl& impl = *self.impl();

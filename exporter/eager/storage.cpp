@@ -11,10 +11,10 @@
 
 #include "taper/exporter/base/error.h"
 
-// Under the address sanitizer the cache's blocks, and what lies behind the slack of others, are out
-// of bounds.
+// Under the address sanitizer, cached blocks are out of bounds, and so is the memory behind the
+// slack of blocks in use.
 #if __has_include(<sanitizer/asan_interface.h>)
-#include <sanitizer/asan_interface.h>  // without the sanitizer they do nothing
+#include <sanitizer/asan_interface.h>  // without the sanitizer these macros do nothing
 #else
 #define ASAN_POISON_MEMORY_REGION(address, size) (static_cast<void>(address))
 #define ASAN_UNPOISON_MEMORY_REGION(address, size) (static_cast<void>(address))
@@ -26,7 +26,7 @@ namespace {
 constexpr size_t slack = 64, alignment = 64;
 constexpr size_t cache_limit = size_t{1} << 30;
 
-/// Held for a few instructions only; a mutex would cost as much as a small kernel.
+/// Held only for a few instructions; a mutex would cost as much as a small kernel.
 class SpinLock {
  public:
   void lock() {
@@ -38,8 +38,8 @@ class SpinLock {
   std::atomic_flag flag_;
 };
 
-/// Freed blocks by size class (four classes an octave): training asks for the same sizes in every
-/// step, and fresh pages from the system cost more than most kernels that fill them.
+/// Freed blocks by size class, four classes for each power of two. Training asks for the same sizes
+/// in every step. New pages from the system cost more than most kernels that fill them.
 class Cache {
  public:
   static size_t rounded(size_t bytes) {
@@ -102,7 +102,7 @@ class Cache {
   size_t live_ = 0, cached_ = 0;
 };
 
-/// Never destroyed: tensors in static variables may outlive it otherwise.
+/// Never destroyed, because tensors in static variables may live longer.
 Cache& cache() {
   static Cache* const instance = new Cache;
   return *instance;
@@ -112,8 +112,8 @@ constexpr size_t aligned(size_t address) {
   return (address + alignment - 1) / alignment * alignment;
 }
 
-/// Allocates one T with room for `bytes` behind it: `allocate_shared` puts the counters, the object
-/// and the elements into one block.
+/// Allocates one T with room for `bytes` behind it. So `allocate_shared` puts the counters, the
+/// object and the elements into one block.
 template <class T>
 struct WithRoomBehind {
   using value_type = T;

@@ -10,7 +10,7 @@ namespace taper::eager {
 
 #ifdef TAPER_HAS_THREADS
 namespace {
-bool is_alone = false;  // one thread computes; a pool waits until more are wanted again
+bool is_alone = false;  // one thread computes; a pool is kept until more are wanted again
 std::unique_ptr<ThreadPool>& pool(int count = 0) {
   static std::unique_ptr<ThreadPool> instance = std::make_unique<ThreadPool>(count);
   return instance;

@@ -1,4 +1,4 @@
-// For programs that never train: the table of derivatives, empty. See CMakeLists.txt.
+// An empty table of derivatives, for programs that never train. See CMakeLists.txt.
 #include "taper/exporter/eager/derivatives/derivative.h"
 
 namespace taper::eager {

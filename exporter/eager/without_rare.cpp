@@ -1,4 +1,4 @@
-// For programs that call no rare operator: the table of their decompositions, empty. See
+// An empty table of rare decompositions, for programs that call no rare operator. See
 // CMakeLists.txt.
 #include "taper/exporter/eager/decompositions/decomposition.h"
 

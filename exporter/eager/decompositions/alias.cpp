@@ -1,4 +1,4 @@
-// Operators that are others by another name, or of arguments in another form.
+// Operators that are another operator under a second name, or with arguments in another form.
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/ops/all.h"
 #include "taper/exporter/eager/promotion.h"
@@ -50,7 +50,7 @@ TAPER_DECOMPOSITION(float_power_Tensor_Scalar) {
 TAPER_DECOMPOSITION(float_power_Scalar) {
   return {pow(a.scalar<"self">(), cast(a.tensor<"exponent">(), DType::f64))};
 }
-// Writes the angles into `out`.
+// Writes the angles to `out`.
 TAPER_DECOMPOSITION(atan2_out) {
   Tensor out = a.tensor<"out">();
   const Tensor angles = atan2(a.tensor<"self">(), a.tensor<"other">());
@@ -78,7 +78,7 @@ TAPER_DECOMPOSITION(__xor___Scalar) {
   return {bitwise_xor(a.tensor<"self">(), a.scalar<"other">())};
 }
 
-// Unsafe in PyTorch: there the indices are not checked.
+// PyTorch's unsafe version does not check the indices; this one does.
 TAPER_DECOMPOSITION(_unsafe_index_Tensor) {
   return {index(a.tensor<"self">(), a.tensors<"indices">())};
 }

@@ -25,7 +25,7 @@ Tensor Attention::scores() const {
   return add(s, mask);
 }
 
-// Only a mask can leave a query with nothing to attend to: is_causal leaves it the first key.
+// Only with a mask can a query have no key to attend to: is_causal always leaves it the first key.
 Tensor Attention::weights(const Tensor& scores) const {
   return mask.defined() ? call<ops::_safe_softmax>(scores, -1, std::nullopt)
                         : call<ops::_softmax>(scores, -1, false);
@@ -73,7 +73,7 @@ void check(const char* name, const Attention& t) {
   if (t.causal && t.mask.defined()) refuse("attn_mask and is_causal exclude each other");
 }
 
-/// Kernels know no random numbers, and give no gradient of a mask.
+/// Kernels have no random numbers and compute no gradient of the mask.
 bool in_parts(double dropout_p, const Tensor& mask) {
   return dropout_p != 0 || (grad_enabled() && mask.defined() && mask.requires_grad());
 }
@@ -89,8 +89,8 @@ Tensor attend(const Attention& t, const Tensor& scores, double dropout_p) {
   return matmul(weights, t.value);
 }
 
-/// Flash attention repeats no dimension in front but the heads: gives all three tensors the same
-/// ones. Heads stay as they are if they may be shared.
+/// Flash attention broadcasts no leading dimension but the heads. So all three tensors get the same
+/// leading dimensions. If heads may be shared, those of key and value stay as they are.
 void repeat_leading_dimensions(Attention& t, bool shares_heads) {
   Tensor* const operands[] = {&t.query, &t.key, &t.value};
   int rank = 0;
@@ -114,7 +114,7 @@ void repeat_leading_dimensions(Attention& t, bool shares_heads) {
 
 }  // namespace
 
-// With gradients: the forward pass that keeps what the backward pass needs.
+// With gradients: the forward pass that keeps the values for the backward pass.
 TAPER_DECOMPOSITION_AS(scaled_dot_product_attention, true,
                        call_in_parts<ops::scaled_dot_product_attention>) {
   Attention t = read_attention(a);

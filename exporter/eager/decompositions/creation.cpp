@@ -1,4 +1,4 @@
-// Composite creations: full with a dtype, and ranges.
+// Composite operators that create tensors: full with a dtype, and ranges.
 #include "taper/exporter/eager/ops/creation.h"
 
 #include <algorithm>
@@ -36,8 +36,8 @@ Tensor range(const Boxed& start, const Boxed& end, const Boxed& dtype) {
   return called<ops::arange_start_step>(arguments);
 }
 
-/// The coordinates (2, n) of the elements on and below (above) a diagonal: a constant, because all
-/// that decides it are numbers.
+/// The coordinates (2, n) of the elements on and below (or above) a diagonal. They depend only on
+/// numbers, so they are a constant.
 template <const Operator& op>
 Tensor triangle_indices(const Arguments<op>& a, bool lower) {
   const int64_t rows = a.template integer<"row">(), columns = a.template integer<"col">(),
@@ -72,7 +72,7 @@ TAPER_DECOMPOSITION(new_empty) {
   return {
       call<ops::empty_memory_format>(a.dims<"size">(), dtype_or(a, a.tensor<"self">().dtype()))};
 }
-// Results are row-major, whatever order of the dimensions in memory is asked for.
+// Results are row-major; the requested order of dimensions in memory is ignored.
 TAPER_DECOMPOSITION(empty_permuted) {
   const Dims size = a.dims<"size">();
   Ints order = a.integers<"physical_layout">();
@@ -117,8 +117,9 @@ TAPER_DECOMPOSITION(arange) {
 TAPER_DECOMPOSITION(arange_start) {
   return {range(a.boxed<"start">(), a.boxed<"end">(), a.boxed<"dtype">())};
 }
-// A zero tensor with a one written at each class; the write refuses a class outside its range.
-// Without `num_classes`, one more than the largest class: a number that a trace cannot know.
+// A zero tensor in which a one is written at each class. The write refuses a class outside its
+// range. Without `num_classes`, the number is one more than the largest class, which a trace cannot
+// know.
 TAPER_DECOMPOSITION(one_hot) {
   const Tensor self = a.tensor<"self">();
   if (self.dtype() != DType::i64)
@@ -142,10 +143,10 @@ TAPER_DECOMPOSITION(one_hot) {
   return {call<ops::scatter_value>(zeros(sizes, DType::i64), int64_t{-1}, unsqueeze(self, -1),
                                    Scalar(1))};
 }
-// Ones where the row's number is the column's.
+// Ones where the numbers of row and column are equal.
 static Tensor identity(Dim rows, Dim columns, DType dtype) {
   if (proves_at_least(columns, rows)) {
-    // one behind the other, rows are a one and `columns` zeros, again and again
+    // read as one line, rows are a one and `columns` zeros, again and again
     const Tensor lines = constant_pad_nd(full({rows, 1}, 1, dtype), {0, columns});
     const Tensor line = reshape(lines, {rows * (columns + 1)});
     return reshape(slice(line, 0, 0, rows * columns), {rows, columns});
@@ -160,15 +161,15 @@ TAPER_DECOMPOSITION(eye) {
 TAPER_DECOMPOSITION(eye_m) {
   return {identity(a.dim<"n">(), a.dim<"m">(), dtype_or(a, DType::f32))};
 }
-// base^start … base^end, their exponents evenly spaced.
+// base^start … base^end, with evenly spaced exponents.
 TAPER_DECOMPOSITION(logspace) {
   const Tensor exponents =
       linspace(a.scalar<"start">(), a.scalar<"end">(), a.integer<"steps">(), DType::f64);
   return {to(pow(Scalar(a.real<"base">()), exponents), dtype_or(a, DType::f32))};
 }
 
-/// The frequencies of a transform of n samples at a distance of d: k / (n d), those from `first` on
-/// negative.
+/// The frequencies k / (n d) of a transform of n samples at a distance of d. From place `first` on,
+/// k is negative.
 static Tensor frequencies(int64_t first, int64_t count, int64_t n, double d, DType dtype) {
   if (n < 1 || n > int64_t{1} << 31 || d == 0)
     throw EagerError("fftfreq: needs n in [1, 2^31] and d other than 0, got " + std::to_string(n));

@@ -17,7 +17,7 @@ Ints elements(const Tensor& lengths, std::string_view op) {
   return lengths.to(DType::i64).to_vector<int64_t>();
 }
 
-/// A mean is one of the losses over the lengths of their targets.
+/// For a mean, each loss is first divided by the length of its target.
 Tensor reduced_by_length(Tensor loss, const Ints& target_lengths, int64_t reduction,
                          bool zero_infinity) {
   if (zero_infinity) loss = masked_fill(loss, eq(loss, Scalar(INFINITY)), Scalar(0));

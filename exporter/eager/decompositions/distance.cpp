@@ -1,4 +1,4 @@
-// Distances and similarities of vectors.
+// Distances and similarities between vectors.
 #include "taper/exporter/eager/ops/distance.h"
 
 #include "taper/exporter/eager/autograd.h"
@@ -9,8 +9,8 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// sqrt(|a|² + |b|² - 2 a b): far faster than the differences, and less exact for near vectors. The
-/// gradient at 0 is 0.
+/// sqrt(|a|² + |b|² - 2 a b). This is far faster than computing differences, and less exact for
+/// vectors that are near each other. The gradient at 0 is 0.
 Tensor by_products(const Tensor& x1, const Tensor& x2) {
   const auto squares = [&](const Tensor& x) { return sum(mul(x, x), {-1}, true); };
   const Tensor products = matmul(x1, mT(x2));
@@ -19,7 +19,7 @@ Tensor by_products(const Tensor& x1, const Tensor& x2) {
   return masked_fill(sqrt(masked_fill(square, zero, 1)), zero, 0);
 }
 
-/// x / max(|x|, eps) along dim. Where eps is the larger, the gradient is still that of |x|.
+/// x / max(|x|, eps) along dim. If eps is larger, the gradient is still that of |x|.
 Tensor direction(const Tensor& x, int64_t dim, double eps) {
   Tensor length = vector_norm(x, 2, {dim}, true);
   const Tensor own = length.detach();
@@ -29,7 +29,7 @@ Tensor direction(const Tensor& x, int64_t dim, double eps) {
 
 }  // namespace
 
-// By products where PyTorch does so: unless compute_mode says otherwise, for more than 25 vectors.
+// Uses products where PyTorch does: for more than 25 vectors, unless compute_mode says otherwise.
 TAPER_DECOMPOSITION(cdist) {
   const Tensor x1 = a.tensor<"x1">(), x2 = a.tensor<"x2">();
   const double p = a.real<"p">();
@@ -56,13 +56,13 @@ TAPER_DECOMPOSITION(cosine_similarity) {
                      taper::name_of(dtype));
   const DType computes = dtype == DType::f64 ? DType::f64 : DType::f32;
   x1 = cast(x1, computes), x2 = cast(x2, computes);
-  // `dim` counts in the broadcast shape
+  // `dim` refers to the broadcast shape
   while (x1.rank() < x2.rank()) x1 = unsqueeze(x1, 0);
   while (x2.rank() < x1.rank()) x2 = unsqueeze(x2, 0);
   const int64_t dim = checked_dim(a.integer<"dim">(), x1.rank(), "cosine_similarity", x1);
   const double eps = a.real<"eps">();
   if (x1.rank() > 0) {
-    // a size of 1 along dim is repeated, which lengthens the vector
+    // a size of 1 along dim is repeated, so the vector gets longer
     Dims wide1 = x1.sizes(), wide2 = x2.sizes();
     const size_t d = static_cast<size_t>(dim);
     const auto is_one = [](Dim n) { return n.lower() == 1 && n.upper() == 1; };

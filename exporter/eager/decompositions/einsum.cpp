@@ -1,4 +1,4 @@
-// Sums of products in Einstein's notation: operands are contracted two at a time, each pair as one
+// Sums of products in Einstein's notation. Operands are contracted in pairs, each pair as one
 // batched matrix product.
 #include <algorithm>
 #include <array>
@@ -10,13 +10,13 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// A dimension's name: letters as they are, then the dimensions of the ellipsis, the last one
-/// first.
+/// A name of a dimension: a letter as its character code; dimensions of the ellipsis as numbers
+/// from first_of_ellipsis on, the last dimension first.
 using Label = int;
 constexpr Label first_of_ellipsis = 256;
 using Labels = std::vector<Label>;
 
-/// A tensor whose dimensions have names, each once.
+/// A tensor whose dimensions have different names.
 struct Named {
   Tensor tensor;
   Labels labels;
@@ -55,8 +55,8 @@ class Einsum {
       read_output(text.substr(arrow + 2));
   }
 
-  /// `path`: pairs of positions in the list of operands; each pair leaves it, and their product
-  /// joins it at its end. Without one, from the left.
+  /// `path` has pairs of positions in the list of operands. Each pair is removed from the list, and
+  /// its product is appended. Without a path, operands are contracted from the left.
   Tensor contract(const Ints& path) {
     for (size_t i = 0; i + 1 < path.size() && operands_.size() > 1; i += 2) {
       const int64_t a = std::min(path[i], path[i + 1]), b = std::max(path[i], path[i + 1]);
@@ -77,7 +77,7 @@ class Einsum {
  private:
   [[noreturn]] void refuse(const std::string& what) const { throw EagerError("einsum: " + what); }
 
-  /// The labels of a term; `rank` is that of its tensor, so that an ellipsis knows its width.
+  /// The labels of a term. `rank` is that of its tensor, and gives the width of an ellipsis.
   Labels read_term(const std::string& term, const std::string& whose, int rank) const {
     const size_t dots = term.find('.');
     const bool has_ellipsis = dots != std::string::npos;
@@ -111,7 +111,7 @@ class Einsum {
         ++occurrences_[static_cast<size_t>(l)];
     }
     Named o{tensor, all};
-    // a letter that stands twice takes the diagonal, which becomes the last dimension
+    // a letter that occurs twice selects the diagonal, which becomes the last dimension
     for (size_t i = 0; i < o.labels.size();) {
       const Label l = o.labels[i];
       const int64_t again =
@@ -133,7 +133,8 @@ class Einsum {
     return o;
   }
 
-  /// The ellipsis, then the letters that occur once, in alphabetical order.
+  /// The output without an arrow: the ellipsis, then the letters that occur once, in alphabetical
+  /// order.
   void imply_output() {
     for (int k = widest_ellipsis_; k-- > 0;) output_.push_back(first_of_ellipsis + k);
     for (size_t l = 0; l < occurrences_.size(); ++l)
@@ -172,8 +173,8 @@ class Einsum {
     return std::is_sorted(dims.begin(), dims.end()) ? o.tensor : permute(o.tensor, dims);
   }
 
-  /// A dimension of size 1 that the other operand has longer is repeated over it: it has no part in
-  /// the product.
+  /// Removes dimensions of size 1 that are longer in the other operand: they are only repeated, and
+  /// have no part in the product.
   void drop_repeated(Named& o, const Named& other) const {
     for (size_t i = 0; i < o.labels.size();) {
       const int64_t there = place_of(other.labels, o.labels[i]);
@@ -187,7 +188,8 @@ class Einsum {
     }
   }
 
-  /// Replaces two operands by their product, in which the labels that nobody else needs are summed.
+  /// Replaces two operands by their product. Labels that no other operand and not the output need
+  /// are summed.
   void join(size_t i, size_t j) {
     Named a = std::move(operands_[i]), b = std::move(operands_[j]);
     operands_.erase(operands_.begin() + static_cast<int64_t>(j));
@@ -240,7 +242,7 @@ class Einsum {
     Dims sizes = batches;
     sizes.insert(sizes.end(), rows.begin(), rows.end());
     sizes.insert(sizes.end(), columns.begin(), columns.end());
-    if (summed.empty()) {  // nothing to sum: the elements' products
+    if (summed.empty()) {  // nothing is summed: products of elements
       Dims wide = batches, narrow = batches;
       wide.insert(wide.end(), rows.begin(), rows.end());
       wide.insert(wide.end(), columns.size(), Dim(1));

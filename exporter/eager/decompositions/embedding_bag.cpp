@@ -1,4 +1,4 @@
-// Sums, means and maxima of rows that indices pick.
+// Sums, means and maxima of rows that indices select.
 #include <algorithm>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// `_embedding_bag` of a row that has its arguments but for the padding.
+/// Calls `_embedding_bag` for a row that has the same arguments except the padding.
 template <const Operator& op>
 Results bags(const Arguments<op>& a, int64_t padding_idx) {
   const std::optional<Tensor> weights =
@@ -26,9 +26,9 @@ Results bags(const Arguments<op>& a, int64_t padding_idx) {
 
 }  // namespace
 
-// For gradients, and dtypes that the kernel does not take: rows are looked up, and added to (or
-// compared in) their bags. The last three results are what PyTorch keeps for its backward pass; bag
-// sizes stand for the positions of maxima.
+// For gradients, and for dtypes that the kernel does not take. Rows are looked up, and then added
+// to their bags (or compared in them). The last three results are those that PyTorch keeps for its
+// backward pass; bag sizes take the place of the positions of maxima.
 TAPER_DECOMPOSITION(_embedding_bag) {
   const Tensor weight = a.tensor<"weight">(), indices = cast(a.tensor<"indices">(), DType::i64);
   Tensor offsets = cast(a.tensor<"offsets">(), DType::i64);

@@ -1,6 +1,6 @@
-// Operators that ExecuTorch adds to quantized_decomposed, by its references
-// (exir/passes/_quant_patterns_and_replacements.py): tables of small integers of which rows are
-// taken, products with integer weights, sums of integers that stand for numbers.
+// Operators that ExecuTorch adds to quantized_decomposed, after its references
+// (exir/passes/_quant_patterns_and_replacements.py): lookups in tables of small integers, products
+// with integer weights, and sums of quantized tensors.
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/quantization.h"
 #include "taper/exporter/eager/ops/all.h"
@@ -15,8 +15,8 @@ template <const Operator& op>
 
 // ---- tables
 
-/// Integers of `bits` bits out of the bytes of rows: the first of two in the upper half of a byte,
-/// of four in its lowest bits. They are stored without a sign.
+/// Unpacks integers of `bits` bits from the bytes of rows. Of two integers in a byte, the first is
+/// the upper half. Of four, the first is in the lowest bits. They are stored without a sign.
 template <int bits>
 Tensor unpacked(const Tensor& rows) {
   if (bits == 8) return rows;
@@ -53,8 +53,8 @@ void check_table(const Arguments<op>& a) {
                   std::to_string(low) + ", " + std::to_string(high) + "]");
 }
 
-/// Rows of a table (words, features), with one scale for each group of features. Only these rows
-/// are dequantized.
+/// Looks up rows of a table (words, features) with one scale for each group of features. Only these
+/// rows are dequantized.
 template <int bits, const Operator& op>
 Results embedded(const Arguments<op>& a, DType dtype) {
   check_table<bits>(a);
@@ -88,8 +88,7 @@ DType dtype_of_call(const Arguments<op>& a) {
 
 // ---- products
 
-/// A weight of i8 dequantized in f32: with one scale for each row, or for each of the groups that a
-/// row is divided into.
+/// An i8 weight, dequantized in f32. There is one scale for each row, or for each group of a row.
 template <const Operator& op>
 Tensor dequantized_weight(const Arguments<op>& a) {
   const Tensor weight = a.template tensor<"weight">(),
@@ -160,7 +159,7 @@ TAPER_DECOMPOSITION(quantized_decomposed_embedding_2bit_dtype) {
   return embedded<2>(a, dtype_of_call(a));
 }
 
-// Computed in f32; the result has the dtype of input, or the one that the call names.
+// Computed in f32. The result has the dtype of input, or the dtype that the call names.
 TAPER_DECOMPOSITION(quantized_decomposed_mixed_mm) {
   const Tensor input = a.tensor<"input">();
   return {cast(mm(widened(input), dequantized_weight(a)), input.dtype())};

@@ -1,12 +1,12 @@
-// Fake quantization: to integers and back, for quantization-aware training. The derivatives stand
-// in derivatives/fake_quantize.cpp.
+// Fake quantization: to integers and back, for quantization-aware training. Its derivatives are in
+// derivatives/fake_quantize.cpp.
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/quantization.h"
 
 namespace taper::eager::decompositions {
 namespace {
 
-/// The integers before they are clamped to low, …, high.
+/// The integers, before they are clamped to low, …, high.
 template <const Operator& op, class Number>
 Tensor integers(const Arguments<op>& a, const Tensor& x, const Grid<Number>& grid) {
   const int64_t low = a.template integer<"quant_min">(), high = a.template integer<"quant_max">();
@@ -18,7 +18,7 @@ Tensor integers(const Arguments<op>& a, const Tensor& x, const Grid<Number>& gri
                      taper::name_of(x.dtype()));
   return unclamped(x, grid.inverse, grid.zero_point);
 }
-/// What they stand for, clamped.
+/// The values of the clamped integers.
 template <const Operator& op, class Number>
 Tensor values_of(const Arguments<op>& a, const Tensor& q, const Grid<Number>& grid, DType dtype) {
   const Tensor clamped =
@@ -30,7 +30,7 @@ template <const Operator& op, class Number>
 Tensor snapped(const Arguments<op>& a, const Tensor& x, const Grid<Number>& grid) {
   return values_of(a, integers(a, x, grid), grid, x.dtype());
 }
-/// And the mask of those that were not clamped: where the gradient goes through.
+/// The values, and the mask of elements that were not clamped. Only these pass the gradient on.
 template <const Operator& op, class Number>
 Results snapped_with_mask(const Arguments<op>& a, const Grid<Number>& grid) {
   const Tensor self = a.template tensor<"self">(), q = integers(a, self, grid);
@@ -39,7 +39,7 @@ Results snapped_with_mask(const Arguments<op>& a, const Grid<Number>& grid) {
                       le(q, Scalar(a.template integer<"quant_max">())))};
 }
 
-/// The grids of the calls: for the whole tensor, from numbers or from tensors, and along an axis.
+/// The grids of the calls: for the whole tensor, from numbers or from tensors; and along an axis.
 template <const Operator& op>
 Grid<Scalar> grid_of_numbers(const Arguments<op>& a) {
   return grid_of(a.template real<"scale">(), a.template integer<"zero_point">());
@@ -60,7 +60,7 @@ Grid<Tensor> grid_along_axis(const Arguments<op>& a) {
                     schema<op>.name);
 }
 
-/// With zero points that are integers of the range.
+/// The grid with its zero points rounded to integers of the range.
 template <const Operator& op>
 Grid<Tensor> on_integers(const Arguments<op>& a, Grid<Tensor> grid) {
   grid.zero_point = clamp(round(grid.zero_point), a.template integer<"quant_min">(),
@@ -89,7 +89,7 @@ TAPER_DECOMPOSITION(quantized_decomposed_fake_quant_per_channel) {
   return {snapped(a, input, grid)};
 }
 
-// ---- with the mask of what was not clamped
+// ---- with the mask of elements that were not clamped
 
 TAPER_DECOMPOSITION(fake_quantize_per_tensor_affine_cachemask) {
   return snapped_with_mask(a, grid_of_numbers(a));

@@ -1,5 +1,5 @@
-// Composite indexing. Where the size of a result depends on data, the elements are read; a trace
-// has a symbol for the size, which a run of the program finds.
+// Composite indexing. If the size of a result depends on data, eager reads the elements. A trace
+// has a symbol for this size instead, and a run of the program finds its value.
 #include "taper/exporter/eager/ops/indexing.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 Tensor flat(const Tensor& t) { return reshape(t, {Dim(-1)}); }
 
-/// The positions of true elements: (count, rank).
+/// The positions of the true elements: (count, rank).
 Tensor positions_of_true(const Tensor& self, std::string_view op) {
   NoGrad guard;
   const Tensor mask = contiguous(cast(self, DType::boolean));
@@ -50,8 +50,8 @@ TAPER_DECOMPOSITION(argsort) {
       call<ops::sort>(a.tensor<"self">(), a.integer<"dim">(), a.boolean<"descending">()))};
 }
 
-// Both are expanded to each other's sizes, but not along `dim`. Negative indices, which gather does
-// not take, are counted from the end first.
+// Expands both tensors to each other's sizes, except along `dim`. Negative indices, which gather
+// does not take, become positive first.
 TAPER_DECOMPOSITION(take_along_dim) {
   const Tensor self = a.tensor<"self">(), indices = a.tensor<"indices">();
   const auto gathered = [&](const Tensor& t, int64_t dim, const Tensor& places) -> Tensor {
@@ -91,7 +91,8 @@ TAPER_DECOMPOSITION(masked_select) {
 
 TAPER_DECOMPOSITION(take) { return {index(flat(a.tensor<"self">()), {a.tensor<"index">()})}; }
 
-// Place p of the result comes from slice k, where the running sum of `repeats` first exceeds p.
+// Place p of the result comes from the first slice k at which the running sum of `repeats` exceeds
+// p.
 TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
   const Tensor self = a.has<"dim">() ? a.tensor<"self">() : flat(a.tensor<"self">());
   const int64_t dim =
@@ -129,7 +130,7 @@ TAPER_DECOMPOSITION(repeat_interleave_self_Tensor) {
   return {index_select(self, dim, searchsorted(cumsum(repeats, 0), positions(total), true))};
 }
 
-// By search among the sorted test elements.
+// Searches each element among the sorted test elements.
 TAPER_DECOMPOSITION(isin_Tensor_Tensor) {
   DType common = promote_types(a.tensor<"elements">().dtype(), a.tensor<"test_elements">().dtype());
   if (common == DType::f16 || common == DType::bf16) common = DType::f32;
@@ -141,7 +142,7 @@ TAPER_DECOMPOSITION(isin_Tensor_Tensor) {
     return {full(elements.sizes(), Scalar(invert), DType::boolean)};
   const Tensor sorted = std::get<0>(sort(test, 0));
   const Tensor last = sub(sum(ones_like(test, DType::i64)), 1);
-  // NaN stands last, and the search must not stop at it
+  // NaN is sorted last, and the search must not stop at it
   const Tensor searched =
       is_floating(common)
           ? masked_fill(sorted, isnan(sorted), Scalar(std::numeric_limits<double>::infinity()))
@@ -177,7 +178,7 @@ TAPER_DECOMPOSITION(bincount) {
   return {index_add(zeros({size}, weights.dtype()), 0, at, weights)};
 }
 
-// Bin k holds the elements in [min + k w, min + (k + 1) w), the last one also max.
+// Bin k holds the elements in [min + k w, min + (k + 1) w). The last bin also holds max.
 TAPER_DECOMPOSITION(histc) {
   const Tensor x = flat(a.tensor<"self">());
   const int64_t bins = a.integer<"bins">();
@@ -197,7 +198,7 @@ TAPER_DECOMPOSITION(histc) {
 
 namespace {
 
-/// The coordinates of true elements, a vector for each dimension.
+/// The coordinates of the true elements: one vector for each dimension.
 Results coordinates_of_true(Tensor self, std::string_view op) {
   if (self.rank() == 0) self = unsqueeze(self, 0);
   const Tensor positions = positions_of_true(self, op);
@@ -210,7 +211,7 @@ Results coordinates_of_true(Tensor self, std::string_view op) {
 
 TAPER_DECOMPOSITION(nonzero_numpy) { return coordinates_of_true(a.tensor<"self">(), "nonzero"); }
 TAPER_DECOMPOSITION(where) { return coordinates_of_true(a.tensor<"condition">(), "where"); }
-// Indices count all elements in row-major order.
+// Indices count the elements of self in row-major order.
 TAPER_DECOMPOSITION(put) {
   const Tensor self = a.tensor<"self">(), at = a.tensor<"index">(), source = a.tensor<"source">();
   if (at.dtype() != DType::i64 || self.dtype() != source.dtype())
@@ -232,7 +233,7 @@ TAPER_DECOMPOSITION(isin_Scalar_Tensor) {
 }
 TAPER_DECOMPOSITION(searchsorted_Scalar) {
   const Tensor sorted = a.tensor<"sorted_sequence">();
-  std::optional<std::string_view> side;  // gcc 12 warns of an uninitialized one from `? :`
+  std::optional<std::string_view> side;  // gcc 12 warns of an uninitialized one for `? :`
   if (a.has<"side">()) side = a.text<"side">();
   const auto sorter = a.has<"sorter">() ? std::optional(a.tensor<"sorter">()) : std::nullopt;
   return {call<ops::searchsorted_Tensor>(sorted, scalar_tensor(a.scalar<"self">(), sorted.dtype()),
@@ -251,7 +252,8 @@ TAPER_DECOMPOSITION(index_fill_int_Tensor) {
                      to_string(value.sizes()));
   const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "index_fill", self);
   if (self.rank() == 0) return {cast(value, self.dtype())};
-  // by a mask: an element that several indices name is written once, and so is its gradient
+  // uses a mask: then an element that several indices name is written once, and its gradient counts
+  // once
   Dims sizes(static_cast<size_t>(self.rank()), Dim(1));
   sizes[static_cast<size_t>(dim)] = self.size(dim);
   const Tensor mask =
@@ -261,7 +263,7 @@ TAPER_DECOMPOSITION(index_fill_int_Tensor) {
 
 namespace {
 
-/// The name that scatter_reduce has for `reduce` of scatter.
+/// The name that scatter_reduce uses for `reduce` of scatter.
 template <const Operator& op>
 std::string_view reduction_of(const Arguments<op>& a) {
   const std::string_view reduce = a.template text<"reduce">();

@@ -1,5 +1,5 @@
-// Linear algebra made of factorisations: what is solved, inverted or measured by them, and products
-// of several matrices.
+// Linear algebra built on factorisations: solutions, inverses, norms, and products of several
+// matrices.
 #include "taper/exporter/eager/ops/linalg.h"
 
 #include <cmath>
@@ -20,12 +20,12 @@ bool is_vector_of(const Dims& a, const Dims& b) {
   return true;
 }
 
-// By the solution for L = U = 1.
+// Solves with L = U = 1, which only exchanges rows.
 Tensor exchange_rows(const Tensor& pivots, const Tensor& y, bool back) {
   const Dim rows = y.size(-2), count = pivots.size(-1);
   Dims sizes = pivots.sizes();
   Tensor all = pivots;
-  if (!proves_equal(rows, count)) {  // the rows behind stay
+  if (!proves_equal(rows, count)) {  // the rows behind them stay
     sizes.back() = rows - count;
     const Tensor behind = add(narrow(decompositions::positions(rows), 0, count, rows - count), 1);
     all = cat({pivots, expand(cast(behind, pivots.dtype()), sizes)}, -1);
@@ -80,7 +80,7 @@ TAPER_DECOMPOSITION(linalg_lu_factor) {
   return {lu, pivots};
 }
 
-// A vector B stands for a matrix of one column.
+// A vector B counts as a matrix with one column.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(_linalg_solve_ex) {
   const Tensor matrix = a.tensor<"A">(), b = a.tensor<"B">();
   const bool left = a.boolean<"left">();
@@ -119,8 +119,8 @@ TAPER_DECOMPOSITION(linalg_inv) {
   return {inverse};
 }
 
-// ---- determinants: the product of U's diagonal, negated by each exchange of rows. The factors
-// are those of the transposed matrix, as PyTorch's of a row-major one ----
+// ---- determinants: the product of U's diagonal, negated for each exchange of rows. As in PyTorch,
+// which transposes a row-major matrix, the factors are those of the transposed matrix ----
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(_linalg_det) {
   const Tensor matrix = a.tensor<"A">();
@@ -157,7 +157,7 @@ TAPER_DECOMPOSITION(linalg_cholesky) {
       call<ops::linalg_cholesky_ex>(a.tensor<"self">(), a.boolean<"upper">(), true);
   return {l};
 }
-// L L^T X = B, or with `upper` L^T L X = B.
+// Solves L L^T X = B, or L^T L X = B if `upper`.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(cholesky_solve) {
   const Tensor b = a.tensor<"self">(), factor = a.tensor<"input2">();
   const bool upper = a.boolean<"upper">();
@@ -170,7 +170,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(cholesky_solve) {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(cholesky_inverse) {
   const Tensor factor = a.tensor<"self">();
   need_square(factor, "cholesky_inverse", "self");
-  // Looks at the elements in eager. A trace does not know them.
+  // Eager looks at the elements; a trace does not know them.
   if (!factor.is_traced() && any(eq(diagonal(factor, 0, -2, -1), 0)).item<bool>())
     refuse("cholesky_inverse", "the diagonal of self has a zero: there is no inverse", factor);
   return {cholesky_solve(eye(factor.size(-1), factor.dtype()), factor, a.boolean<"upper">())};
@@ -178,7 +178,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(cholesky_inverse) {
 
 // ---- products ----
 
-// By squares: of the power, or of the inverse's.
+// By repeated squaring, of self or of its inverse.
 TAPER_DECOMPOSITION(linalg_matrix_power) {
   const Tensor self = a.tensor<"self">();
   const int64_t n = a.integer<"n">();
@@ -187,7 +187,9 @@ TAPER_DECOMPOSITION(linalg_matrix_power) {
   if (n == 0) return {clone(expand(eye(self.size(-1), self.dtype()), self.sizes()))};
   if (n == 1) return {clone(self)};
   Tensor square = n < 0 ? linalg_inv(self) : self, power;
-  if (n == 3 || n == -3) return {matmul(matmul(square, square), square)};  // as PyTorch: it shows
+  if (n == 3 || n == -3)
+    return {
+        matmul(matmul(square, square), square)};  // the order of PyTorch, which the rounding shows
   for (uint64_t left = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);;) {
     if (left % 2 == 1) power = power.defined() ? matmul(power, square) : square;
     left /= 2;
@@ -198,7 +200,7 @@ TAPER_DECOMPOSITION(linalg_matrix_power) {
 
 namespace {
 
-/// The product of the matrices [first, last), split where `split` says.
+/// The product of the matrices first … last, split where `split` says.
 Tensor product(const std::vector<Tensor>& matrices, const std::vector<std::vector<size_t>>& split,
                size_t first, size_t last) {
   if (first == last) return matrices[first];
@@ -206,9 +208,9 @@ Tensor product(const std::vector<Tensor>& matrices, const std::vector<std::vecto
   return mm(product(matrices, split, first, at), product(matrices, split, at + 1, last));
 }
 
-/// Where the product of the matrices first … last is split, [first][last], so that all take the
-/// fewest multiplications (Cormen et al., "Introduction to algorithms", 14.2); from the left where
-/// sizes are symbols, whose products cannot be compared.
+/// split[first][last] is where the product of the matrices first … last is split, so that the
+/// number of multiplications is smallest (Cormen et al., "Introduction to algorithms", 14.2).
+/// Products of symbolic sizes cannot be compared; then the matrices are multiplied from the left.
 std::vector<std::vector<size_t>> best_split(const std::vector<Tensor>& matrices) {
   const size_t n = matrices.size();
   std::vector<std::vector<size_t>> split(n, std::vector<size_t>(n));
@@ -237,7 +239,7 @@ std::vector<std::vector<size_t>> best_split(const std::vector<Tensor>& matrices)
 
 }  // namespace
 
-// The first may be a row, the last a column; both as vectors.
+// The first may be a vector, which is a row, and the last a vector, which is a column.
 TAPER_DECOMPOSITION(linalg_multi_dot) {
   std::vector<Tensor> matrices = a.tensors<"tensors">();
   if (matrices.size() < 2)

@@ -11,8 +11,8 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// nll_loss_forward of self (batch, classes, …) with target (batch, …): the positions count as
-/// batch.
+/// nll_loss_forward of self (batch, classes, …) with target (batch, …). The positions become part
+/// of the batch.
 Results nll(const char* name, const Tensor& self, const Tensor& target, const Tensor& weight,
             int64_t reduction, Dim ignore_index) {
   const auto loss = [&](const Tensor& x, const Tensor& t, Dim ignored) -> Results {
@@ -31,7 +31,7 @@ Results nll(const char* name, const Tensor& self, const Tensor& target, const Te
   if (weight.defined()) {
     results = loss(movedim(self, 1, -1).reshape({count, self.size(1)}), target.reshape({count}),
                    ignore_index);
-  } else {  // what targets name is a single class: self is not turned
+  } else {  // targets can name only one class, so self need not be permuted
     const Tensor ignored = eq(target, Scalar(ignore_index.value()));
     const Tensor known = unsqueeze(masked_fill(target, ignored, Scalar(0)), 1);
     const Tensor first_or_ignored = neg(cast(ignored, DType::i64));
@@ -43,7 +43,7 @@ Results nll(const char* name, const Tensor& self, const Tensor& target, const Te
   return results;
 }
 
-/// Throws if the target would be broadcast: a mistake more often than a wish.
+/// Throws if the target would be broadcast. This is rarely meant.
 void need_same_sizes(const char* name, const Tensor& self, const Tensor& target) {
   const Dims a = self.sizes(), b = target.sizes();
   bool differ = a.size() != b.size();
@@ -53,20 +53,22 @@ void need_same_sizes(const char* name, const Tensor& self, const Tensor& target)
                      " must have the sizes of self " + to_string(a));
 }
 
-/// A vector (classes) beside log-probabilities with the classes in dimension `dim`.
+/// Reshapes a vector (classes) to broadcast with log-probabilities that have the classes in
+/// dimension `dim`.
 Tensor beside_classes(const Tensor& weight, int rank, int dim) {
   Dims sizes(static_cast<size_t>(rank), Dim(1));
   sizes[static_cast<size_t>(dim)] = weight.size(0);
   return weight.reshape(sizes);
 }
 
-/// number / classes, rounded once to `dtype`, of classes that only the run knows.
+/// number / classes, rounded once to `dtype`, for a number of classes that is known only at run
+/// time.
 Tensor for_each_class(double number, Dim classes, DType dtype) {
   const Tensor count = sum(ones({classes}, DType::f64), std::nullopt);
   return cast(div(scalar_tensor(number, DType::f64), count), dtype);
 }
 
-/// Targets are probabilities.
+/// The loss for targets that are probabilities.
 Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weight,
                           int64_t reduction, double smoothing, int dim) {
   if (smoothing > 0) {
@@ -81,8 +83,8 @@ Tensor soft_cross_entropy(const Tensor& logs, Tensor target, const Tensor& weigh
   return reduced("cross_entropy_loss", sum(loss, {dim}), reduction);
 }
 
-/// What label smoothing adds: the loss of a target spread evenly over all classes, but for their
-/// number.
+/// The part of the loss that label smoothing adds: the loss of a target spread evenly over all
+/// classes, not yet divided by their number.
 Tensor spread_loss(const Tensor& logs, const Tensor& target, const Tensor& weight,
                    int64_t reduction, int64_t ignore_index, int dim) {
   const Tensor ignored = eq(target, Scalar(ignore_index));
@@ -174,7 +176,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(smooth_l1_loss) {
     throw EagerError("smooth_l1_loss: beta must not be negative, got " + std::to_string(beta));
   const Tensor d = sub(a.tensor<"self">(), a.tensor<"target">());
   if (beta == 0) return {reduced("smooth_l1_loss", abs(d), a.integer<"reduction">())};
-  // d² / (2 beta) within beta, |d| - beta / 2 beyond: of both c (d - c / 2) / beta
+  // d² / (2 beta) within beta, |d| - beta / 2 beyond. Both are c (d - c / 2) / beta
   const Tensor c = clamp(d, Scalar(-beta), Scalar(beta));
   const Tensor loss = mul(beta == 1 ? c : div(c, Scalar(beta)), sub(d, c, 0.5));
   return {reduced("smooth_l1_loss", loss, a.integer<"reduction">())};
@@ -194,9 +196,9 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(huber_loss, "self") {
 
 namespace {
 
-/// The loss of each element: (t - 1) log(1 - x) - t log(x), the logarithms cut at -100. Its
-/// gradient is PyTorch's, whose denominator x (1 - x) is cut, too: where a sigmoid saturates the
-/// product of the formula's own parts would be 0 times infinity.
+/// The loss of each element is (t - 1) log(1 - x) - t log(x), with logarithms limited to at least
+/// -100. The gradient is PyTorch's, whose denominator x (1 - x) has a lower limit, too: where a
+/// sigmoid saturates, the chain rule would multiply 0 by infinity.
 CustomFunction cross_entropy_of_bits() {
   const auto loss = [](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
     const Tensor &x = inputs[0], &t = inputs[1];
@@ -220,7 +222,7 @@ CustomFunction cross_entropy_of_bits() {
   return {"binary_cross_entropy", loss, gradient};
 }
 
-/// Looks at the elements in eager. A trace does not know them.
+/// Eager looks at the elements; a trace does not know them.
 void need_probabilities(const char* name, const Tensor& x) {
   if (x.is_traced() || all(logical_and(ge(x, 0), le(x, 1))).item<bool>()) return;
   throw EagerError(std::string("binary_cross_entropy: an element of ") + name +
@@ -256,7 +258,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(kl_div) {
   const Tensor x = a.tensor<"self">(), t = a.tensor<"target">();
   if (a.boolean<"log_target">())
     return {reduced("kl_div", mul(exp(t), sub(t, x)), a.integer<"reduction">())};
-  // t log(t) is 0 at 0, where its derivative does not exist
+  // t log(t) is 0 at t = 0, where it has no derivative
   return {reduced("kl_div", sub(xlogy(t, t), mul(t, x)), a.integer<"reduction">())};
 }
 

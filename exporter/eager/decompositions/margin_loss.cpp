@@ -1,5 +1,5 @@
-// Losses that ask for a margin between scores, and those of pairs and triplets. f16 and bf16
-// compute in f32.
+// Losses with a margin between scores, and losses of pairs and triplets. f16 and bf16 are computed
+// in f32.
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/reduced_loss.h"
 #include "taper/exporter/eager/ops/all.h"
@@ -8,7 +8,7 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// self (batch, classes) from (classes) or (batch, classes). Throws if it is something else.
+/// (classes) or (batch, classes) as (batch, classes). Throws for other shapes.
 Tensor as_batch(const char* name, const Tensor& self) {
   if (self.rank() > 2 || (self.rank() > 0 && proves_equal(self.size(-1), Dim(0))))
     throw EagerError(std::string(name) +
@@ -20,7 +20,7 @@ Tensor as_batch(const char* name, const Tensor& self) {
 
 }  // namespace
 
-// log(1 + exp(-target self)), target 1 or -1
+// log(1 + exp(-target self)), where target is 1 or -1
 TAPER_DECOMPOSITION_ROUNDED_ONCE(soft_margin_loss, "self") {
   const Tensor self = a.tensor<"self">();
   const Tensor loss = log1p(exp(mul(neg(self), a.tensor<"target">())));
@@ -39,14 +39,14 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(hinge_embedding_loss, "self") {
 // max(0, margin - target (input1 - input2))
 TAPER_DECOMPOSITION_ROUNDED_ONCE(margin_ranking_loss) {
   const Tensor first = a.tensor<"input1">();
-  const Tensor lag =  // which of u8 wraps as PyTorch's does
+  const Tensor lag =  // u8 wraps here as in PyTorch
       mul(neg(a.tensor<"target">()), sub(first, a.tensor<"input2">()));
   const Tensor loss = clamp_min(add(lag, a.real<"margin">()), 0);
   return {reduced("margin_ranking_loss", loss, a.integer<"reduction">())};
 }
 
-// 1 - cos where target is 1, max(0, cos - margin) where it is -1. Each square gets a small number
-// added, so that a vector of zeros has a cosine.
+// 1 - cos where target is 1, max(0, cos - margin) where it is -1. A small number is added to each
+// square, so that even a vector of zeros has a cosine.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(cosine_embedding_loss, "input1", "input2") {
   const Tensor x1 = a.tensor<"input1">(), x2 = a.tensor<"input2">(), target = a.tensor<"target">();
   if (target.rank() > 1 || x1.rank() != target.rank() + 1 || x2.rank() != x1.rank())
@@ -82,8 +82,8 @@ TAPER_DECOMPOSITION(triplet_margin_loss) {
   return {reduced("triplet_margin_loss", loss, a.integer<"reduction">())};
 }
 
-// exp(input) - target input, or, where input is no logarithm, input - target log(input + eps).
-// `full` adds Stirling's approximation of log(target!) for targets above 1.
+// exp(input) - target input; or input - target log(input + eps) if input is not a logarithm. `full`
+// adds Stirling's approximation of log(target!) for targets above 1.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(poisson_nll_loss) {
   const Tensor x = a.tensor<"input">(), target = a.tensor<"target">();
   Tensor loss = a.boolean<"log_input">() ? sub(exp(x), mul(target, x))
@@ -99,13 +99,13 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(poisson_nll_loss) {
 
 namespace {
 
-/// x where it is above 0, else 0: of NaN, too, which is not above 0.
+/// x where x > 0, else 0. NaN is not above 0, so it becomes 0.
 Tensor what_is_positive(const Tensor& x) { return masked_fill(x, logical_not(gt(x, 0)), 0); }
 
 }  // namespace
 
-// Σ_j max(0, margin - self[y] + self[j])^p / classes over the classes j other than the target y,
-// times weight[y] before the power's sum
+// Σ_j max(0, margin - self[y] + self[j])^p / classes, over the classes j other than the target y.
+// Each power is multiplied by weight[y].
 TAPER_DECOMPOSITION_ROUNDED_ONCE(multi_margin_loss, "self") {
   const char* name = "multi_margin_loss";
   const Tensor self = a.tensor<"self">(), given = a.tensor<"target">(),
@@ -131,8 +131,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(multi_margin_loss, "self") {
   return {reduced(name, self.rank() == 2 ? loss : reshape(loss, {}), a.integer<"reduction">())};
 }
 
-// Σ over the targets y and the classes j that are none, of max(0, 1 - self[y] + self[j]) / classes;
-// the targets of a row end at the first -1
+// Σ max(0, 1 - self[y] + self[j]) / classes, over the targets y and the classes j that are not
+// targets. The targets of a row end at the first -1.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(multilabel_margin_loss) {
   const char* name = "multilabel_margin_loss";
   const Tensor self = a.tensor<"self">(), given = a.tensor<"target">();
@@ -141,7 +141,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(multilabel_margin_loss) {
     throw EagerError(std::string(name) + ": target must have the sizes of self " +
                      to_string(self.sizes()) + ", it is " + to_string(given.sizes()));
   const Tensor target = reshape(given, x.sizes());
-  // counts: 1 up to the end of the targets. Behind it class 0 stands, and does not count.
+  // counts is 1 up to the end of the targets. Behind the end, classes is 0 and does not count.
   const Tensor counts = cumprod(to(ge(target, 0), DType::i64), 1);
   const Tensor classes = mul(target, counts);
   const Tensor is_target = gt(scatter_add(zeros(x.sizes(), DType::i64), 1, classes, counts), 0);

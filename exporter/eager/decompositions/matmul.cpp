@@ -14,7 +14,7 @@ Dim product(const Dims& sizes) {
   return n;
 }
 
-/// The leading dimensions of both operands, broadcast.
+/// The leading dimensions of both operands, after broadcasting.
 Dims broadcast_batches(const Dims& a, const Dims& b) {
   Dims out(std::max(a.size(), b.size()), Dim(1));
   for (size_t k = 1; k <= out.size(); ++k) {
@@ -37,7 +37,7 @@ Dims leading(const Tensor& t, int dropped) {
 Tensor matrix_product(const Tensor& a, const Tensor& b) {
   if (a.rank() == 2 && b.rank() == 2) return mm(a, b);
   const Dim m = a.size(-2), k = a.size(-1), n = b.size(-1);
-  if (b.rank() == 2) {  // one matrix for all batches: their rows are one matrix
+  if (b.rank() == 2) {  // one matrix for all batches, whose rows then form one matrix
     const Dims batches = leading(a, 2);
     return mm(a.reshape({product(batches) * m, k}), b).reshape(joined(batches, {m, n}));
   }
@@ -54,12 +54,13 @@ void require_vectors(const char* name, const Tensor& a, const Tensor& b) {
                      " and " + to_string(b.sizes()));
 }
 
-// A matrix times a vector, which becomes a row and meets the matrix's rows: these lie densely.
+// A matrix times a vector. The vector becomes a row, so that the product runs along the dense rows
+// of the matrix.
 Tensor times_vector(const Tensor& matrix, const Tensor& vector) {
   return mm(vector.unsqueeze(0), matrix.transpose(0, 1)).squeeze(0);
 }
-// Narrow dtypes would round every product, and vectors of two lengths are the matrix product's to
-// refuse.
+// A sum of products would round each product of narrow dtypes. Vectors of different lengths are
+// refused by the matrix product.
 Tensor dot_product(const Tensor& x, const Tensor& y) {
   const bool wide = x.dtype() == DType::f32 || x.dtype() == DType::f64;
   if (wide && x.dtype() == y.dtype() && x.size(0) == y.size(0))
@@ -67,7 +68,7 @@ Tensor dot_product(const Tensor& x, const Tensor& y) {
   return mm(x.unsqueeze(0), y.unsqueeze(1)).reshape({});
 }
 
-// A sum promotes; a product with a summand does not.
+// Addition would promote the summand. As in PyTorch, a matrix product with a summand does not.
 void require_dtype(const char* op, const Tensor& summand, const Tensor& factor) {
   if (summand.dtype() != factor.dtype())
     throw EagerError(std::string(op) + ": the summand's dtype differs from the product's: " +
@@ -111,7 +112,7 @@ TAPER_DECOMPOSITION(outer) {
   return {mul(x.unsqueeze(1), y.unsqueeze(0))};
 }
 
-// How transformers writes grouped_mm for dtypes in which torch.compile has none.
+// transformers writes grouped_mm in this way for dtypes that torch.compile has no grouped_mm for.
 TAPER_DECOMPOSITION(transformers_grouped_mm_fallback) {
   const Tensor input = a.tensor<"input">(), weight = a.tensor<"weight">();
   if (input.rank() != 2 || weight.rank() != 3)
@@ -122,7 +123,7 @@ TAPER_DECOMPOSITION(transformers_grouped_mm_fallback) {
   return {grouped_mm(input, weight, a.tensor<"offs">())};
 }
 
-// For dtypes that have no kernel for the whole.
+// For dtypes in which no kernel computes the whole operator.
 
 TAPER_DECOMPOSITION_ROUNDED_ONCE(linear) {
   const Tensor input = a.tensor<"input">(), bias = a.tensor<"bias">();

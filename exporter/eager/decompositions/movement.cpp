@@ -36,7 +36,7 @@ TAPER_DECOMPOSITION(rot90) {
   return {transpose(flip(self, {dims[turns == 1 ? 1 : 0]}), dims[0], dims[1])};
 }
 
-// Every element repeated where it stands.
+// Repeats each element at its place.
 TAPER_DECOMPOSITION(repeat_interleave_self_int) {
   const Dim repeats = a.dim<"repeats">();
   const bool whole = !a.has<"dim">();
@@ -61,7 +61,7 @@ TAPER_DECOMPOSITION(repeat_interleave_self_int) {
   return {view(clone(expand(unsqueeze(self, dim + 1), repeated)), sizes)};
 }
 
-// Zeros with the last dimension on a diagonal.
+// Zeros, with the last dimension on a diagonal.
 TAPER_DECOMPOSITION(diag_embed) {
   const Tensor self = a.tensor<"self">();
   const int64_t rank = self.rank() + 1, offset = a.integer<"offset">();
@@ -87,7 +87,7 @@ TAPER_DECOMPOSITION(fill_Tensor) {
                      to_string(value.sizes()));
   return {clone(expand(to(value, self.dtype()), self.sizes()))};
 }
-// Each element less the one before, n times; of bool, whether they differ.
+// Each element minus the one before it, n times. For bool: whether the two differ.
 TAPER_DECOMPOSITION(diff) {
   Tensor x = a.tensor<"self">();
   const int64_t n = a.integer<"n">();
@@ -187,7 +187,7 @@ TAPER_DECOMPOSITION(broadcast_tensors) {
     results.push_back(expand(t, Dims(all.sizes, all.sizes + all.rank)));
   return results;
 }
-// Matrices along the diagonal of a matrix of zeros; vectors count as one row.
+// Matrices along the diagonal of a matrix of zeros. A vector counts as one row.
 TAPER_DECOMPOSITION(block_diag) {
   std::vector<Tensor> blocks;
   Dim columns = 0, before = 0;
@@ -229,7 +229,7 @@ TAPER_DECOMPOSITION(flipud) {
   if (self.rank() < 1) throw EagerError("flipud: needs at least 1 dimension");
   return {flip(self, {0})};
 }
-// Vectors and numbers are columns.
+// Vectors and numbers become columns.
 TAPER_DECOMPOSITION(column_stack) {
   std::vector<Tensor> tensors = a.tensors<"tensors">();
   for (Tensor& t : tensors)
@@ -247,7 +247,7 @@ TAPER_DECOMPOSITION(diagflat) {
   const Tensor self = a.tensor<"self">();
   return {diag_embed(reshape(self, {self.numel()}), a.integer<"offset">())};
 }
-// All rows of r elements, in the order of their positions: they are a constant.
+// All combinations of r elements, in the order of their positions. The positions are a constant.
 TAPER_DECOMPOSITION(combinations) {
   const Tensor self = a.tensor<"self">();
   const int64_t r = a.integer<"r">();
@@ -264,7 +264,7 @@ TAPER_DECOMPOSITION(combinations) {
     if (rows.size() + row.size() > most)
       throw EagerError("combinations: there are more than 2^26 elements in the result");
     rows.insert(rows.end(), row.begin(), row.end());
-    // the last place that can still go on, and those behind it as small as they may be
+    // increments the last place that can grow, and resets those behind it to their smallest values
     int64_t at = r - 1;
     while (at > 0 && row[static_cast<size_t>(at)] + 1 > n - (again ? 1 : r - at)) --at;
     ++row[static_cast<size_t>(at)];
@@ -274,7 +274,7 @@ TAPER_DECOMPOSITION(combinations) {
   const Tensor positions = Tensor::from(rows, {static_cast<int64_t>(rows.size()) / r, r});
   return {index(self, {positions})};
 }
-// (longest, batch, …), or (batch, longest, …).
+// The result is (longest, batch, …), or (batch, longest, …).
 TAPER_DECOMPOSITION(pad_sequence) {
   const std::vector<Tensor> sequences = a.tensors<"sequences">();
   const bool pads_left = a.text<"padding_side">() == "left";
@@ -291,7 +291,7 @@ TAPER_DECOMPOSITION(pad_sequence) {
   }
   std::vector<Tensor> rows;
   for (const Tensor& t : sequences) {
-    Dims pad(2 * static_cast<size_t>(t.rank()), Dim(0));  // of the last dimension first
+    Dims pad(2 * static_cast<size_t>(t.rank()), Dim(0));  // begins with the last dimension
     pad[pad.size() - (pads_left ? 2 : 1)] = longest - t.size(0);
     rows.push_back(constant_pad_nd(t, pad, a.real<"padding_value">()));
   }
@@ -322,7 +322,7 @@ TAPER_DECOMPOSITION(meshgrid) { return meshgrid(a.tensors<"tensors">()); }
 
 namespace {
 
-/// x to the powers 0 … count - 1 in a new last dimension: products one after the other.
+/// The powers 0 … count - 1 of x, in a new last dimension. Each is the one before times x.
 Tensor powers_of(const Tensor& x, const Dim& count) {
   const Tensor column = unsqueeze(x, -1), one = ones_like(column);
   if (proves_equal(count, Dim(0))) return narrow(cumprod(one, -1), -1, 0, 0);

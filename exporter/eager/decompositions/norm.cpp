@@ -23,10 +23,10 @@ BatchNorm read(const A& a) {
           a.template real<"momentum">(),      a.template real<"eps">()};
 }
 
-/// (out, save_mean, save_invstd). Training writes the new running statistics into the old ones, if
-/// there are any.
+/// Returns (out, save_mean, save_invstd). Training writes the new running statistics to the tensors
+/// of the old ones, if there are any.
 Results normalize(const char* name, BatchNorm b) {
-  // a half input may stand beside f32 weights and statistics: it is computed in f32, like theirs
+  // f32 weights or statistics may come with a half input; then it is computed in f32, too
   const DType dtype = b.input.dtype();
   const auto is_f32 = [](const Tensor& t) { return t.defined() && t.dtype() == DType::f32; };
   if ((dtype == DType::f16 || dtype == DType::bf16) &&
@@ -60,8 +60,8 @@ Results normalize(const char* name, BatchNorm b) {
   return {out, mean, invstd};
 }
 
-/// The first of these results. Of no elements there are no statistics; as in PyTorch, such an input
-/// may be a vector, and the first weight and bias stand for all.
+/// Returns `out` alone. An input without elements has no statistics. As in PyTorch, such an input
+/// may be a vector, and the first weight and bias apply to everything.
 Tensor normalize_if_any(const char* name, const BatchNorm& b) {
   for (const Dim& d : b.input.sizes()) {
     if (!proves_equal(d, Dim(0))) continue;
@@ -81,7 +81,7 @@ TAPER_DECOMPOSITION(_native_batch_norm_legit) {
   return normalize("_native_batch_norm_legit", read(a));
 }
 
-// Each channel of each image becomes a channel of one image.
+// Turns each channel of each image into a channel of one image.
 TAPER_DECOMPOSITION(instance_norm) {
   const Tensor input = a.tensor<"input">();
   if (input.rank() < 2)
@@ -144,8 +144,8 @@ TAPER_DECOMPOSITION(rms_norm) {
   return {apart ? mul(out, weight).to(input.dtype()) : out};
 }
 
-// T. Salimans and D. P. Kingma, "Weight Normalization", arXiv:1602.07868: v g / |v|, the length of
-// each slice of v along dim; of the whole of v for dim -1, as in PyTorch.
+// v g / |v|, with the length of each slice of v along dim, or of the whole v if dim is -1, as in
+// PyTorch. T. Salimans and D. P. Kingma, "Weight Normalization", arXiv:1602.07868.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_norm) {
   const Tensor v = a.tensor<"v">();
   const bool whole = a.integer<"dim">() == -1;
@@ -155,9 +155,9 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_norm) {
     for (int64_t i = 0; i < v.rank(); ++i)
       if (i != dim) others.push_back(i);
   }
-  for (const Dim& d : v.sizes())  // no length that g could be divided by
+  for (const Dim& d : v.sizes())  // without elements there is no length to divide g by
     if (proves_equal(d, Dim(0))) return {mul(v, a.tensor<"g">())};
-  // of a vector each slice is one element, and nothing is summed
+  // slices of a vector have one element, so nothing is summed
   const Tensor length = !whole && others.empty() ? abs(v) : vector_norm(v, 2, others, !whole);
   return {mul(v, div(a.tensor<"g">(), length))};
 }

@@ -6,8 +6,8 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// The end of each dimension put in front of it, its beginning behind it; negative numbers crop
-/// first.
+/// Puts a copy of each dimension's end before it, and of its beginning after it. Negative numbers
+/// crop first.
 Tensor circular(Tensor x, const Dims& pad) {
   for (size_t k = 0; k < pad.size() / 2; ++k) {
     const int64_t dim = -1 - static_cast<int64_t>(k);

@@ -13,17 +13,17 @@ namespace {
 constexpr double pi = 3.14159265358979323846;
 
 Tensor as_floating(const Tensor& t) { return is_floating(t.dtype()) ? t : cast(t, DType::f32); }
-/// A number as a 0-dim tensor of its own dtype, for operators that take tensors: promotion treats
-/// both alike.
+/// A number as a 0-dim tensor of its own dtype, for operators that take only tensors. Promotion
+/// treats both in the same way.
 Tensor as_tensor(Scalar s) {
   return scalar_tensor(s, s.is_real ? DType::f32 : s.is_bool ? DType::boolean : DType::i64);
 }
-/// The same beside a tensor, for functions whose results are floating.
+/// The same for a number that is used with `tensor`, in functions with floating results.
 Tensor as_floating_beside(const Tensor& tensor, Scalar s) {
   return scalar_tensor(s, is_floating(tensor.dtype()) ? tensor.dtype() : DType::f32);
 }
-/// The number in the dtype that it has beside a tensor: that of the tensor, unless the number is of
-/// a higher kind.
+/// The number in the dtype that it takes when it is used with `tensor`: the dtype of the tensor,
+/// unless the number is of a higher kind.
 Tensor beside(const Tensor& tensor, Scalar s) {
   const DType dtype = tensor.dtype();
   const bool follows = is_floating(dtype) ? s.is_real : dtype != DType::boolean && !s.is_real;
@@ -37,7 +37,7 @@ TAPER_DECOMPOSITION(rsub_Scalar) {
   Tensor self = a.tensor<"self">();
   if (self.dtype() == DType::boolean) throw EagerError("rsub: is not defined for bool tensors");
   const Scalar alpha = a.scalar<"alpha">(), other = a.scalar<"other">();
-  if (other.is_real) self = as_floating(self);  // before it is negated: u8 has no -1
+  if (other.is_real) self = as_floating(self);  // before self is negated, because u8 has no -1
   if (alpha.is_real && !is_floating(self.dtype()))
     throw EagerError("rsub: alpha must be an integer for integer tensors");
   return {add(neg(alpha.to<double>() == 1 ? self : mul(self, alpha)), other)};
@@ -84,7 +84,7 @@ TAPER_DECOMPOSITION(frac) {
     throw EagerError(std::string("frac: needs a floating dtype, not ") + taper::name_of(x.dtype()));
   return {sub(x, trunc(x))};
 }
-// sin(z) / z, near 0 by its Taylor series, which has the right derivatives there.
+// sin(z) / z. Near 0 its Taylor series, which has the right derivatives there.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(sinc) {
   const Tensor z = mul(a.tensor<"self">(), pi), near = lt(abs(z), 0.25);
   const Tensor far = masked_fill(z, near, 1), small = masked_fill(z, logical_not(near), 0);
@@ -96,7 +96,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(sinc) {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(logit) {
   Tensor x = as_floating(a.tensor<"self">());
   if (a.has<"eps">() && a.real<"eps">() >= 0) {
-    // not clamp(): for eps > 1/2 the bounds cross, and then the lower one goes first
+    // not clamp(): for eps > 1/2 the bounds cross, and then the lower bound wins
     const double low = a.real<"eps">();
     x = where(lt(x, Scalar(low)), Scalar(low), clamp_max(x, Scalar(1 - low)));
   }
@@ -185,7 +185,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(special_round) {
   return {rounded(a.tensor<"self">(), a.integer<"decimals">())};
 }
 
-// Equal, or apart by no more than atol + rtol * |other|.
+// Whether both are equal, or differ by at most atol + rtol * |other|.
 TAPER_DECOMPOSITION(isclose) {
   const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
   const double rtol = a.real<"rtol">(), atol = a.real<"atol">();
@@ -220,13 +220,14 @@ TAPER_DECOMPOSITION(heaviside) {
                      taper::name_of(self.dtype()) + " and " + taper::name_of(values.dtype()));
   return {where(eq(self, 0), values, cast(gt(self, 0), self.dtype()))};
 }
-// self * 2^other. Of an integer the power is taken in three parts, each of which is a number of the
-// dtype: 2^200 is none of f32, but 1e-40 * 2^200 is.
+// self * 2^other. If other is an integer, the power is split into three factors that fit the dtype.
+// For example, f32 does not hold 2^200, but it holds 1e-40 * 2^200.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(ldexp_Tensor) {
   const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
   if (is_floating(other.dtype())) return {mul(self, pow(Scalar(2.0), other))};
   const Tensor x = as_floating(self);
-  const double most = x.dtype() == DType::f64 ? 2200 : 300;  // beyond, the result is 0 or infinite
+  const double most =
+      x.dtype() == DType::f64 ? 2200 : 300;  // beyond this the result is 0 or infinity
   const Tensor exponent = clamp(cast(other, x.dtype()), Scalar(-most), Scalar(most));
   const Tensor third = div(exponent, Scalar(3.0), "trunc");
   const Tensor power = pow(Scalar(2.0), third), rest = pow(Scalar(2.0), sub(exponent, third, 2));
@@ -242,28 +243,28 @@ TAPER_DECOMPOSITION(lcm) {
 TAPER_DECOMPOSITION_ROUNDED_ONCE(mvlgamma) {
   const Tensor self = as_floating(a.tensor<"self">());
   const auto p = static_cast<double>(a.integer<"p">());
-  constexpr double most = 1 << 16;  // a term each
+  constexpr double most = 1 << 16;  // p is the number of terms
   if (p < 1 || p > most)
     throw EagerError("mvlgamma: p must lie in [1, 65536], got " + std::to_string(a.integer<"p">()));
   Tensor total;
   for (double i = 0; i < p; ++i) {
-    // also 0 is added: it makes -0, where the slope has the other sign, a 0
+    // 0 is also added, because it turns -0, where the slope has the other sign, into 0
     const Tensor term = lgamma(add(self, i == 0 ? 0 : -i / 2));
     total = total.defined() ? add(total, term) : term;
   }
   return {add(total, p * (p - 1) / 4 * std::log(pi))};
 }
-// -x log(x), of negative numbers -infinity. Zero gives 0, not -0, if it is x that is negated.
+// -x log(x); -infinity for negative x. Negating x instead of the product gives 0 and not -0 at 0.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(special_entr) {
   const Tensor x = as_floating(a.tensor<"self">());
   return {masked_fill(xlogy(neg(x), x), lt(x, 0), -INFINITY)};
 }
-// The distribution function of the normal distribution: erfc(-x / √2) / 2.
+// The normal distribution function: erfc(-x / √2) / 2.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(special_ndtr) {
   const Tensor x = as_floating(a.tensor<"self">());
   return {mul(erfc(mul(x, -std::sqrt(0.5))), 0.5)};
 }
-// self * log1p(other), and 0 where self is, unless other is NaN
+// self * log1p(other). 0 where self is 0, unless other is NaN.
 TAPER_DECOMPOSITION_ROUNDED_ONCE(special_xlog1py) {
   const Tensor x = as_floating(a.tensor<"self">()), y = as_floating(a.tensor<"other">());
   const Tensor unusable = logical_or(le(y, -1), isinf(y));

@@ -8,7 +8,7 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// Zeros, and each element of `self` at its index in its plane of the last `n` dimensions.
+/// Zeros, with each element of `self` at its index in its plane, which is the last `n` dimensions.
 template <class A>
 Tensor unpooled(const char* name, int n, const A& a) {
   const Tensor self = a.template tensor<"self">(), indices = a.template tensor<"indices">();
@@ -16,7 +16,7 @@ Tensor unpooled(const char* name, int n, const A& a) {
   bool alike = self.rank() == indices.rank();
   for (int i = 0; alike && i < self.rank(); ++i)
     alike = proves_equal(self.size(i), indices.size(i));
-  bool is_empty = false;  // but for the batch, or the channels without a batch
+  bool is_empty = false;  // apart from the first size: the batch, or the channels without a batch
   for (int i = 1; i < self.rank(); ++i) is_empty = is_empty || proves_equal(self.size(i), Dim(0));
   if (is_empty)
     throw EagerError(std::string(name) + ": only the first size of self may be 0, it is " +
@@ -54,7 +54,7 @@ TAPER_DECOMPOSITION(max_pool3d) {
       a.integers<"padding">(), a.integers<"dilation">(), a.boolean<"ceil_mode">()))};
 }
 
-// One dimension is two, the first of extent 1.
+// Uses two dimensions, the first of extent 1.
 TAPER_DECOMPOSITION(max_pool1d) {
   const Tensor self = a.tensor<"self">();
   if (self.rank() != 2 && self.rank() != 3)

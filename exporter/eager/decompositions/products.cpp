@@ -1,4 +1,4 @@
-// Products of vectors, matrices and tensors that are matrix products, or sums of them.
+// Products of vectors, matrices and tensors, written with matrix products or sums.
 #include <algorithm>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
@@ -38,7 +38,7 @@ TAPER_DECOMPOSITION(addr) {
 }
 TAPER_DECOMPOSITION(vdot) { return {dot(a.tensor<"self">(), a.tensor<"other">())}; }
 
-// The sum over the last dimension of both.
+// The sum of products over the last dimension of both.
 TAPER_DECOMPOSITION(inner) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
   if (x.rank() == 0 || y.rank() == 0) return {mul(x, y)};
@@ -53,7 +53,7 @@ TAPER_DECOMPOSITION(inner) {
   return {reshape(mm(reshape(x, {rows, k}), right), sizes)};
 }
 
-// Every element of self times the whole of other.
+// Every element of self times the whole tensor other.
 TAPER_DECOMPOSITION(kron) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
   const int rank = std::max(x.rank(), y.rank());
@@ -106,7 +106,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(linalg_cross) {
   const auto component = [&](int64_t i, int64_t j) { return sub(product(i, j), product(j, i)); };
   return {stack({component(1, 2), component(2, 0), component(0, 1)}, dim)};
 }
-// i1 i2 i3 with new dimensions where `expand` says, summed over `sumdim`.
+// i1 i2 i3, with new dimensions as `expand` says, summed over `sumdim`.
 TAPER_DECOMPOSITION(_trilinear) {
   const auto expanded = [&](Tensor t, const Ints& dims) {
     for (const int64_t d : dims) t = unsqueeze(t, d);
@@ -119,7 +119,8 @@ TAPER_DECOMPOSITION(_trilinear) {
   return {dims.empty() ? product : sum(product, dims, false, product.dtype())};
 }
 
-// The contracted dimensions last in one and first in the other, then one matrix product.
+// Moves the contracted dimensions to the end of one and to the front of the other, then computes
+// one matrix product.
 TAPER_DECOMPOSITION(tensordot) {
   Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
   const Ints from_self = a.integers<"dims_self">(), from_other = a.integers<"dims_other">();
@@ -170,7 +171,8 @@ TAPER_DECOMPOSITION(tensordot) {
   return {reshape(product, sizes)};
 }
 
-// self (m, k), integers mat2 (n, k) that stand for rows times scales (n) -> (m, n)
+// self (m, k) times dequantized rows: mat2 (n, k) of integers with scales (n). The result is (m,
+// n).
 TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_int8pack_mm, "self") {
   const Tensor self = a.tensor<"self">(), mat2 = a.tensor<"mat2">(), scales = a.tensor<"scales">();
   if (mat2.dtype() != DType::i8 || self.rank() != 2 || mat2.rank() != 2)
@@ -180,7 +182,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(_weight_int8pack_mm, "self") {
   return {mul(linear(self, cast(mat2, self.dtype())), scales)};
 }
 
-// Along `dim`, or the first dimension of 3 elements.
+// Along `dim`, or else along the first dimension with 3 elements.
 TAPER_DECOMPOSITION(cross) {
   const Tensor x = a.tensor<"self">(), y = a.tensor<"other">();
   int64_t dim = 0;
@@ -200,7 +202,7 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(addbmm) {
   const Tensor product =
       mul(sum(bmm(a.tensor<"batch1">(), a.tensor<"batch2">()), {0}, false, self.dtype()),
           a.scalar<"alpha">());
-  if (beta.to<double>() == 0)  // what self holds does not count, NaN neither
+  if (beta.to<double>() == 0)  // then self is ignored, even if it holds NaN
     return {add(product, zeros_like(self))};
   return {add(mul(self, beta), product)};
 }

@@ -1,4 +1,4 @@
-// What stands at a given part of the sorted elements.
+// Quantiles, medians and modes: elements at a given place of the sorted ones.
 #include <cmath>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
@@ -10,12 +10,13 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// How many elements of each line of the last dimension are numbers, as f32 or f64 (…, 1).
+/// How many elements of each line along the last dimension are not NaN, as f32 or f64 (…, 1).
 Tensor count_numbers(const Tensor& x) {
   return cast(sum(logical_not(isnan(x)), {-1}, true), x.dtype());
 }
 
-/// Between the elements at floor(rank) and ceil(rank) of sorted lines (…, n): ranks (…, quantiles).
+/// Interpolates between the elements at floor(rank) and ceil(rank) of sorted lines (…, n). `ranks`
+/// is (…, quantiles).
 Tensor interpolate(const Tensor& sorted, const Tensor& ranks, std::string_view how,
                    std::string_view op) {
   const auto at = [&](const Tensor& place) { return gather(sorted, -1, cast(place, DType::i64)); };
@@ -32,8 +33,8 @@ Tensor interpolate(const Tensor& sorted, const Tensor& ranks, std::string_view h
   return how == "midpoint" ? lerp(first, second, 0.5) : lerp(first, second, sub(ranks, below));
 }
 
-/// `q` without dimensions, or (quantiles), which then is the result's first dimension. With
-/// `skips_nan` NaN is left out, otherwise a line with one gives NaN.
+/// `q` is a number, or a vector (quantiles) that becomes the result's first dimension. `skips_nan`:
+/// NaN is ignored; otherwise a line with a NaN gives NaN.
 template <const Operator& op>
 Tensor quantiles(const Arguments<op>& a, const Tensor& q, bool skips_nan, std::string_view name) {
   Tensor self = a.template tensor<"self">();
@@ -98,7 +99,8 @@ void need_elements_along(const char* op, const Tensor& self, int64_t dim) {
                      to_string(self.sizes()) + " has no elements");
 }
 
-/// The lower of the two middle elements that are numbers, and where it stands; of NaN alone, NaN.
+/// The lower of the two middle elements that are not NaN, and its position. NaN if there are no
+/// others.
 Results middle_number(const Tensor& self, int64_t dim, bool keepdim) {
   if (self.rank() == 0) return {self, zeros_like(self, DType::i64)};
   const auto [values, indices] = sort(movedim(self, dim, -1));
@@ -132,7 +134,7 @@ TAPER_DECOMPOSITION(nanmedian_dim) {
   need_elements_along("nanmedian", self, dim);
   return middle_number(self, dim, a.boolean<"keepdim">());
 }
-// In sorted order equal elements stand together, and the end of the longest run is looked for.
+// Sorting brings equal elements together. The result is the element at the end of the longest run.
 TAPER_DECOMPOSITION(mode) {
   const Tensor self = a.tensor<"self">();
   const int64_t dim = checked_dim(a.integer<"dim">(), self.rank(), "mode", self);

@@ -1,5 +1,5 @@
-// Quantization as PyTorch's reference computes it (torch.ao.quantization.fx._decomposed): integers
-// that stand for scale * (integer - zero_point). Rounding is half to even.
+// Quantization as in PyTorch's reference (torch.ao.quantization.fx._decomposed): an integer stands
+// for scale * (integer - zero_point). Halves round to even.
 #include <limits>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
@@ -15,7 +15,7 @@ constexpr std::string_view name_of(const Arguments<op>&) {
   return schema<op>.name;
 }
 
-/// Clamped to the range of the call and cast to its dtype.
+/// Clamps to the range of the call and casts to its dtype.
 template <const Operator& op>
 Tensor as_integers(const Arguments<op>& a, const Tensor& x) {
   const int64_t low = a.template integer<"quant_min">(), high = a.template integer<"quant_max">();
@@ -23,19 +23,19 @@ Tensor as_integers(const Arguments<op>& a, const Tensor& x) {
   check_range(low, high, dtype, name_of(a));
   return cast(clamp(x, low, high), dtype);
 }
-/// The same with the zero point added before rounding.
+/// The same, but the zero point is added before rounding.
 template <const Operator& op>
 Tensor moved_then_rounded(const Arguments<op>& a, const Tensor& scaled, const Tensor& zero_point) {
   return as_integers(a, round(add(scaled, zero_point)));
 }
 
-/// The input of an operator that quantizes.
+/// The input of an operator that quantizes, checked.
 template <const Operator& op>
 Tensor to_quantize(const Arguments<op>& a) {
   check_quantizable(a.template tensor<"input">(), name_of(a));
   return a.template tensor<"input">();
 }
-/// The input of an operator that dequantizes.
+/// The input of an operator that dequantizes, checked.
 template <const Operator& op>
 Tensor quantized(const Arguments<op>& a) {
   check_dtype(a.template tensor<"input">(), a.template dtype<"dtype">(), name_of(a));
@@ -46,7 +46,7 @@ template <const Operator& op>
 Tensor single(const Arguments<op>& a, const Tensor& t, std::string_view what, DType dtype) {
   return eager::single(t, what, dtype, name_of(a));
 }
-/// 1 / scale in double, then rounded to f32: a division by the scale gives other ties.
+/// 1 / scale in double, rounded to f32. A division by the scale would round other elements at ties.
 template <const Operator& op>
 Tensor inverse_scale(const Arguments<op>& a) {
   const Tensor scale = single(a, a.template tensor<"scale">(), "scale", DType::f64);
@@ -57,7 +57,7 @@ template <const Operator& op>
 DType out_dtype(const Arguments<op>& a) {
   return a.template has<"out_dtype">() ? a.template dtype<"out_dtype">() : DType::f32;
 }
-/// With a scale and a zero point in tensors.
+/// Dequantizes with a scale and a zero point that are tensors.
 template <const Operator& op>
 Tensor dequantized(const Arguments<op>& a) {
   const DType dtype = out_dtype(a);
@@ -85,8 +85,8 @@ void check_tokens(const Arguments<op>& a) {
                        tokens.to_string() + " rows of " + to_string(input.sizes()));
 }
 
-/// The input as lines (count, group_size). A group that is longer than the rows is a row, if each
-/// has one scale (single columns in GPTQ).
+/// The input as lines (count, group_size). If a group is longer than a row and each row has one
+/// scale, a line is a row (single columns in GPTQ).
 template <const Operator& op>
 Tensor in_groups(const Arguments<op>& a) {
   const Tensor x = a.template tensor<"input">(), scales = a.template tensor<"scales">();
@@ -102,7 +102,7 @@ Tensor in_groups(const Arguments<op>& a) {
     refuse(" does not divide the last dimension of " + to_string(x.sizes()));
   return reshape(x, {x.numel() / group, group});
 }
-/// One number for each of the lines, as a column.
+/// One number for each line, as a column.
 template <const Operator& op>
 Tensor column(const Arguments<op>& a, const Tensor& t, std::string_view what, const Tensor& lines) {
   if (proves_different(t.numel(), lines.size(0)))
@@ -112,7 +112,7 @@ Tensor column(const Arguments<op>& a, const Tensor& t, std::string_view what, co
   return reshape(t, {-1, 1});
 }
 
-/// The range of the elements, widened to contain 0.
+/// The range of the elements, extended to contain 0.
 template <const Operator& op>
 std::pair<Tensor, Tensor> range_of_elements(const Arguments<op>& a) {
   const int64_t low = a.template integer<"quant_min">(), high = a.template integer<"quant_max">();
@@ -129,8 +129,9 @@ template <const Operator& op>
 constexpr bool has(std::string_view parameter) {
   return position_of(schema<op>, parameter) >= 0;
 }
-/// What kernels leave to the parts: results in half precision, scales that broadcast over several
-/// dimensions, and wrong arguments, because the parts say what is wrong.
+/// Whether the kernel leaves the call to its decomposition: for results in half precision, for
+/// scales that broadcast over several dimensions, and for wrong arguments, because the
+/// decomposition says what is wrong.
 template <const Operator& op>
 bool in_parts(const Boxed* arguments) try {
   const Arguments<op> a(arguments);
@@ -204,7 +205,7 @@ TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_tensor_tensor, false,
 }
 TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor2) { return {dequantized(a)}; }
 
-// Half precision ends with the division; the rest is computed in f32, and the zero point in
+// The division is still in half precision. The rest is computed in f32, and the zero point in
 // integers.
 TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_tensor) {
   const auto [least, most] = range_of_elements(a);
@@ -250,7 +251,7 @@ TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_per_token) {
   const Tensor scales = div(clamp_min(largest, 1e-5), Scalar(127.0));
   return {scales, zeros_like(scales)};
 }
-// The zero point comes from the end of the range where it errs less.
+// The zero point is computed from the end of the range that gives the smaller error.
 TAPER_DECOMPOSITION(quantized_decomposed_choose_qparams_per_token_asymmetric) {
   const Tensor x = to_quantize(a);
   constexpr double low = -128, high = 127;
@@ -296,7 +297,7 @@ TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_channel_group) {
   return {cast(reshape(x, input.sizes()), a.dtype<"output_dtype">())};
 }
 
-// A cast that passes of PyTorch leave alone.
+// A plain cast. PyTorch has this operator so that its passes do not fuse the cast.
 TAPER_DECOMPOSITION(quantized_decomposed_convert_element_type_no_fuse) {
   return {cast(a.tensor<"input">(), a.dtype<"dtype">())};
 }

@@ -1,4 +1,4 @@
-// Operators that draw from the default generator, in terms of those that take their state as an
+// Operators that draw from the default generator, written with operators that take the state as an
 // argument.
 #include "taper/exporter/eager/ops/random.h"
 
@@ -18,7 +18,7 @@ void check_probability(double p, std::string_view op) {
   if (!(p >= 0 && p <= 1))
     throw EagerError(std::string(op) + ": p must be in [0, 1], not " + to_text(p));
 }
-/// (batch, channels, 1, …): a number for each channel.
+/// (batch, channels, 1, …): one number for each channel.
 Dims channel_sizes(const Tensor& input, std::string_view op) {
   if (input.rank() < 2)
     throw EagerError(std::string(op) + ": needs a batch and channels, got " +
@@ -41,7 +41,7 @@ TAPER_DECOMPOSITION(dropout) {
   if (!a.boolean<"train">() || p == 0) return {input};
   return {dropout(input, p)};
 }
-// Whole channels of (batch, channels, …) at once.
+// Drops whole channels of (batch, channels, …).
 TAPER_DECOMPOSITION(feature_dropout) {
   const Tensor input = a.tensor<"input">();
   const double p = a.real<"p">();
@@ -85,9 +85,6 @@ TAPER_DECOMPOSITION(bernoulli) {
   const Tensor u = rand(self.sizes(), drawn);
   return {to(lt(u, cast(self, drawn)), self.dtype())};
 }
-// With replacement: where a number below the sum of the weights falls among their running sums.
-// Without: the first arrivals of processes with the weights as rates (Efraimidis and Spirakis,
-// "Weighted random sampling with a reservoir", 2006).
 [[noreturn]] static void refuse_weights(const Tensor& weights) {
   const std::vector<double> w = weights.to_vector<double>();
   const auto wrong =
@@ -95,6 +92,9 @@ TAPER_DECOMPOSITION(bernoulli) {
   throw EagerError("multinomial: the weights in self must be finite and 0 or more, got " +
                    to_text(*wrong));
 }
+// With replacement: draws a number below the sum of the weights, and finds its place among the
+// running sums. Without replacement: takes the first arrivals of processes whose rates are the
+// weights (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006).
 TAPER_DECOMPOSITION(multinomial) {
   const Tensor self = a.tensor<"self">();
   const Dim samples = a.dim<"num_samples">();
@@ -143,7 +143,7 @@ Tensor integers_in(Dim low, Dim high, const Dims& size, DType dtype) {
   const Dim range = high - low;
   const Tensor drawn = rand(size, DType::f64);
   const Tensor place = mul(drawn, Scalar(static_cast<double>(range.value())));
-  // a cast to integers rounds down what is not negative
+  // a cast to integers rounds non-negative numbers down
   const Tensor whole = is_floating(dtype) ? floor(place) : cast(place, DType::i64);
   const int64_t first = low.value();
   return cast(first == 0 ? whole : add(whole, Scalar(first)), dtype);
@@ -162,7 +162,7 @@ TAPER_DECOMPOSITION(randint_low) {
 
 namespace {
 
-/// Even in [0, 1), in a dtype that is fine enough.
+/// Uniform in [0, 1), in a dtype that is fine enough.
 Tensor drawn_like(const Tensor& self) {
   return rand(self.sizes(), self.dtype() == DType::f64 ? DType::f64 : DType::f32);
 }
@@ -177,7 +177,7 @@ void need_floating(const Tensor& self, std::string_view op) {
 
 }  // namespace
 
-// These take of `self` the sizes and the dtype alone.
+// These use only the sizes and the dtype of `self`.
 TAPER_DECOMPOSITION(bernoulli_p) {
   const Tensor self = a.tensor<"self">();
   const double p = a.real<"p">();
@@ -256,7 +256,7 @@ TAPER_DECOMPOSITION(randint_like_low_dtype) {
                       a.has<"dtype">() ? a.dtype<"dtype">() : self.dtype())};
 }
 
-// A leaky relu whose slope, in training, is drawn for each element.
+// A leaky relu. In training, its slope is drawn for each element.
 TAPER_DECOMPOSITION(rrelu) {
   const Tensor self = a.tensor<"self">();
   const double lower = a.real<"lower">(), upper = a.real<"upper">();
@@ -269,9 +269,9 @@ TAPER_DECOMPOSITION(rrelu) {
 
 namespace {
 
-/// Dropped elements become the value to which selu tends, and all are moved and scaled so that mean
-/// and variance stay (Klambauer et al., "Self-Normalizing Neural Networks", arXiv:1706.02515).
-/// `noise` has the sizes of what is dropped at once.
+/// Dropped elements become the limit of selu for large negative numbers. All elements are then
+/// moved and scaled so that mean and variance stay (Klambauer et al., "Self-Normalizing Neural
+/// Networks", arXiv:1706.02515). Elements that share an element of `noise` are dropped together.
 Tensor alpha_dropped(const Tensor& input, double p, const Dims& noise) {
   if (p == 1) return mul(input, zeros_like(input));
   constexpr double alpha = 1.7580993408473766;  // scale * alpha of selu

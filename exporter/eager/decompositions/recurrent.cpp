@@ -1,4 +1,5 @@
-// Layers of recurrent cells: the input's part of all steps is one matrix product, the rest a scan.
+// Layers of recurrent cells. One matrix product computes the input's part of all steps; a scan
+// computes the rest.
 #include "taper/exporter/eager/ops/recurrent.h"
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
@@ -12,23 +13,23 @@ enum class Cell { rnn_tanh, rnn_relu, lstm, gru };
 /// One layer in one direction.
 struct Weights {
   Tensor w_ih, w_hh, b_ih, b_hh;
-  Tensor w_hr;  ///< of an LSTM with projection
+  Tensor w_hr;  ///< only in an LSTM with projection
 };
 struct State {
-  Tensor h, c;  ///< c: of an LSTM
+  Tensor h, c;  ///< c: only in an LSTM
 };
 
-/// b_ih + b_hh, or what there is of them.
+/// b_ih + b_hh, or the one that is defined.
 Tensor sum_of(const Tensor& b_ih, const Tensor& b_hh) {
   return !b_ih.defined() ? b_hh : !b_hh.defined() ? b_ih : add(b_ih, b_hh);
 }
 
-/// The outputs of one layer in one direction for x (time, batch, in), and the state behind the last
-/// step, to which `state` is changed.
+/// The outputs of one layer in one direction, for x (time, batch, in). Changes `state` to the state
+/// after the last step.
 Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, bool reverse) {
   const Dim last = reverse ? Dim(0) : x.size(0) - Dim(1);
   if (cell == Cell::gru) {
-    // b_hn stands inside the product with r, so it is not part of the input's gates.
+    // r multiplies b_hn, too, so b_hn is not part of the input's gates.
     Tensor bias = w.b_ih, bias_hn;
     if (w.b_hh.defined()) {
       const Dim hidden = w.w_hh.size(1), two = hidden * Dim(2);
@@ -49,8 +50,9 @@ Tensor run_layer(Cell cell, const Tensor& x, const Weights& w, State& state, boo
   }
   Tensor h = state.h, w_hh = w.w_hh;
   if (w.w_hr.defined()) {
-    // With p = W_hr h, W_hh p = (W_hh W_hr) h: a scan over the states before their projection. The
-    // first step begins with a projected one, which so becomes a part of its gates.
+    // With p = W_hr h, W_hh p = (W_hh W_hr) h. So the scan runs over the states before their
+    // projection. The first step begins with a projected state, so this state's product is added to
+    // the step's gates.
     const Tensor first = unsqueeze(
         add(select(gates, 0, reverse ? gates.size(0) - Dim(1) : Dim(0)), linear(state.h, w.w_hh)),
         0);
@@ -91,7 +93,7 @@ Layers layers_of(const char* name, Cell cell, const Arguments<op>& a) {
           a.template boolean<"batch_first">()};
 }
 
-/// All layers: output, h and, of an LSTM, c.
+/// All layers: output, h and, for an LSTM, c.
 Results run_layers(const Layers& l, const Tensor& input, const State& state,
                    const std::vector<Tensor>& params) {
   const int64_t directions = l.bidirectional ? 2 : 1, passes = l.count * directions;
@@ -151,14 +153,14 @@ Results run_cell(const char* name, Cell cell, const Arguments<op>& a, const Tens
   return cell == Cell::lstm ? Results{state.h, state.c} : Results{state.h};
 }
 
-/// {h, c}
+/// Checks that hx is {h, c}.
 std::vector<Tensor> pair_of_states(const char* name, const std::vector<Tensor>& hx) {
   if (hx.size() != 2)
     refuse(name, "hx must be {h, c}, it has " + std::to_string(hx.size()) + " tensors");
   return hx;
 }
 
-/// Dropout takes numbers of the random generator, which only its parts show.
+/// Dropout needs the random generator, which only the decomposition uses.
 template <const Operator& op>
 bool drops_out(const Boxed* arguments) {
   const Arguments<op> a(arguments);

@@ -12,7 +12,8 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// floor(size * factor). Of a symbolic size where the factor is a fraction with a power of 2 below.
+/// floor(size * factor). A symbolic size needs a factor that is a fraction whose denominator is a
+/// power of 2.
 Dim scaled(const Dim& size, double factor, const std::string& name) {
   if (!(factor > 1e-9 && factor < 1e9))
     throw EagerError(name + ": scale_factors must lie in (1e-9, 1e9), got " + to_text(factor));
@@ -31,7 +32,7 @@ Dim scaled(const Dim& size, double factor, const std::string& name) {
                    "2 below; give output_size");
 }
 
-/// `op` with the size that output_size or scale_factors ask for.
+/// Calls `op` with the size that output_size or scale_factors ask for.
 template <const Operator& op, const Operator& vec>
 Tensor resized(const Arguments<vec>& a) {
   constexpr int n = resampled_dims<op>();
@@ -54,7 +55,7 @@ Tensor resized(const Arguments<vec>& a) {
   return call_upsample<op>(aligns_corners(a), scales, input, size);
 }
 
-/// Rearranges `self` as `between`, permutes that, and gives the copy `sizes`.
+/// Reshapes `self` to `between`, permutes the dimensions, and gives the copy `sizes`.
 Tensor rearranged(const Tensor& self, const Dims& between, const Ints& order, const Dims& sizes) {
   return view(clone(permute(reshape(self, between), order)), sizes);
 }
@@ -72,7 +73,7 @@ void check_shuffle(const char* name, const Tensor& self, int64_t factor) {
     throw EagerError(std::string(name) + ": needs (…, channels, height, width), got " +
                      to_string(self.sizes()));
 }
-/// 0, 1, …, first - 1, and then `rest` counted from `first`.
+/// 0, 1, …, first - 1, then `first` plus each element of `rest`.
 Ints order_of(size_t first, std::initializer_list<int64_t> rest) {
   Ints order;
   for (size_t i = 0; i < first; ++i) order.push_back(static_cast<int64_t>(i));
@@ -155,7 +156,8 @@ TAPER_DECOMPOSITION(channel_shuffle) {
 }
 namespace {
 
-/// Coordinates of `count` pixels in [-1, 1]: of the corners' centres, or of the corners.
+/// The coordinates of `count` pixels: -1 and 1 are the centres of the outermost pixels
+/// (align_corners), or their outer edges.
 Tensor pixel_coordinates(Dim count, bool align_corners, DType dtype) {
   const int64_t n = count.value();
   if (n <= 1) return zeros({count}, dtype);
@@ -166,8 +168,8 @@ Tensor pixel_coordinates(Dim count, bool align_corners, DType dtype) {
 
 }  // namespace
 
-// theta (batch, 2, 3) -> (batch, height, width, 2), or theta (batch, 3, 4) -> (batch, depth,
-// height, width, 3): where each pixel is taken from.
+// The place that each pixel is taken from. theta (batch, 2, 3) gives (batch, height, width, 2);
+// theta (batch, 3, 4) gives (batch, depth, height, width, 3).
 TAPER_DECOMPOSITION(affine_grid_generator) {
   const Tensor theta = a.tensor<"theta">();
   const Dims size = a.dims<"size">();

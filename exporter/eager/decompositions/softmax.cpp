@@ -16,10 +16,10 @@ Tensor cast_self(const A& a) {
   return a.template has<"dtype">() ? self.to(a.template dtype<"dtype">()) : self;
 }
 
-/// A softmax whose lines of -inf only are 0.
+/// A softmax in which lines that are all -inf become 0.
 Tensor safe_softmax(const Tensor& x, int64_t dim) {
   const Tensor nothing = all(eq(x, Scalar(-infinity)), dim, true);
-  // zeros before the softmax, too: a NaN there would reach the gradient
+  // fills zeros before the softmax, too: a NaN there would reach the gradient
   return masked_fill(call<ops::_softmax>(masked_fill(x, nothing, Scalar(0)), dim, false), nothing,
                      Scalar(0));
 }

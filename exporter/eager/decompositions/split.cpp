@@ -1,4 +1,4 @@
-// Tensors cut into pieces: views of them.
+// Cuts tensors into pieces, which are views.
 #include <optional>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
@@ -27,7 +27,7 @@ Results split_to(const Tensor& self, const Dims& sizes, int64_t dim, std::string
                               ", dim " + std::to_string(dim) + " of " + to_string(self.sizes()) +
                               " has " + extent.to_string();
   if (proves_different(total, extent)) throw EagerError(message);
-  // sizes that only a run knows: it checks them
+  // for sizes that are known only at run time, the program checks this
   if (Recorder* r = recorder(); r != nullptr && !proves_equal(total, extent))
     r->assume({Comparison::equal, total, extent, message});
   Results parts;
@@ -38,7 +38,7 @@ Results split_to(const Tensor& self, const Dims& sizes, int64_t dim, std::string
   }
   return parts;
 }
-/// Pieces of one size, the last smaller.
+/// Pieces of one size; the last may be smaller.
 Results split_evenly(const Tensor& self, Dim size, int64_t dim, std::string_view op) {
   dim = dim_to_cut(self, dim, op);
   const int64_t extent = self.size(dim).value(), step = size.value();
@@ -51,7 +51,7 @@ Results split_evenly(const Tensor& self, Dim size, int64_t dim, std::string_view
   return split_to(self, sizes, dim, op);
 }
 
-/// `sections` pieces of nearly one size: the first of them are one larger than the last.
+/// `sections` pieces that differ by at most one element: the larger ones come first.
 Results split_nearly_evenly(const Tensor& self, Dim sections, int64_t dim) {
   dim = dim_to_cut(self, dim, "tensor_split");
   if (!sections.is_constant())
@@ -71,7 +71,7 @@ Results split_nearly_evenly(const Tensor& self, Dim sections, int64_t dim) {
   return parts;
 }
 /// Pieces that end before each index, and the rest. Indices are those of a slice: negative ones
-/// count from the end, and a piece whose end lies before its start is empty.
+/// count from the end. A piece whose end lies before its start is empty.
 Results split_before(const Tensor& self, const Dims& indices, int64_t dim) {
   dim = dim_to_cut(self, dim, "tensor_split");
   Results parts;
@@ -119,7 +119,8 @@ TAPER_DECOMPOSITION(unbind_int) {
   for (int64_t i = 0; i < self.size(dim).value(); ++i) rows.push_back(select(self, dim, i));
   return rows;
 }
-// The pieces are views: what PyTorch calls unsafe is that it does not follow writes to them.
+// The pieces are views. PyTorch calls this unsafe because its autograd does not follow writes to
+// them.
 TAPER_DECOMPOSITION(unsafe_split_Tensor) {
   return split_evenly(a.tensor<"self">(), a.dim<"split_size">(), a.integer<"dim">(),
                       "unsafe_split");
@@ -131,7 +132,7 @@ TAPER_DECOMPOSITION(tensor_split_sections) {
 TAPER_DECOMPOSITION(tensor_split_indices) {
   return split_before(a.tensor<"self">(), a.dims<"indices">(), a.integer<"dim">());
 }
-// In a trace indices become symbols that the program reads; they may not be negative there.
+// In a trace, indices become symbols that the program reads. There, they must not be negative.
 TAPER_DECOMPOSITION(tensor_split_tensor_indices_or_sections) {
   const Tensor self = a.tensor<"self">(), given = a.tensor<"tensor_indices_or_sections">();
   const int64_t dim = dim_to_cut(self, a.integer<"dim">(), "tensor_split");
@@ -155,7 +156,7 @@ TAPER_DECOMPOSITION(tensor_split_tensor_indices_or_sections) {
 
 namespace {
 
-/// Cuts along `dim`, which is 0 of a vector for hsplit.
+/// Cuts along `dim`, or along dim 0 if self is a vector (hsplit).
 template <const Operator& op>
 Results cut(const Arguments<op>& a, int needed, int64_t dim, const char* name) {
   const Tensor self = a.template tensor<"self">();

@@ -1,5 +1,5 @@
-// Quantization as torchao's reference computes it (torchao.quantization.quant_primitives): one
-// scale for each block of any shape.
+// Quantization as in torchao's reference (torchao.quantization.quant_primitives): one scale for
+// each block, which may have any shape.
 #include <limits>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
@@ -10,7 +10,7 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// The integers that an affine quantization uses: all of the dtype unless the call says which.
+/// The integers of an affine quantization: those that the call names, or all of the dtype.
 template <const Operator& op>
 std::pair<int64_t, int64_t> range_of(const Arguments<op>& a, DType dtype) {
   const auto [least, most] = integers_of(dtype, schema<op>.name);
@@ -24,7 +24,7 @@ std::pair<int64_t, int64_t> range_of(const Arguments<op>& a, DType dtype) {
   return {low, high};
 }
 
-/// Rounded, with the gradient of the identity.
+/// round, with the gradient of the identity.
 Tensor rounded(const Tensor& x) {
   return apply(
       {"round", [](const std::vector<Tensor>& in) -> std::vector<Tensor> { return {round(in[0])}; },
@@ -33,12 +33,12 @@ Tensor rounded(const Tensor& x) {
        }},
       {x})[0];
 }
-/// The larger of two, b where a is not a number: 0 / 0, if the range has no negative integers.
+/// The larger of two, or b if a is NaN. a is 0 / 0 if the range has no negative integers.
 Tensor larger(const Tensor& a, const Tensor& b) { return where(gt(a, b), a, b); }
 
-/// Blocks as dimensions of their own: `split` are the sizes with each divided dimension as (blocks,
-/// block), `kept` the same with 1 for the dimensions `reduced`, over which a block extends;
-/// `counts` are the blocks along each dimension of the tensor.
+/// Blocks as dimensions of their own. `split` has the sizes, with each divided dimension as
+/// (blocks, block). `reduced` are the dimensions of `split` within a block. `kept` is `split` with
+/// 1 for these. `counts` are the numbers of blocks along each dimension of the tensor.
 struct Blocks {
   Dims split, kept, counts;
   Ints reduced;
@@ -72,8 +72,8 @@ struct Blocks {
   }
 };
 
-/// The results leave out a dimension that is one block. Where a symbolic size may be one, it is
-/// assumed that it is not.
+/// The results leave out a dimension that is a single block. If a symbolic size may be a single
+/// block, the trace assumes that it is not.
 void settle_rank(const Tensor& x, const Dims& block_size) {
   for (int d = 0; d < x.rank(); ++d) {
     const Dim size = x.size(d), block = block_size[static_cast<size_t>(d)];
@@ -149,7 +149,7 @@ TAPER_DECOMPOSITION(torchao_dequantize_affine) {
 TAPER_DECOMPOSITION(torchao_int_matmul) {
   return {call<ops::_int_mm>(a.tensor<"a">(), a.tensor<"b">())};
 }
-// One scale for each row of the product, or one for all.
+// There is one scale for each row of the product, or one for all.
 TAPER_DECOMPOSITION(torchao_int_scaled_matmul) {
   const Tensor x = a.tensor<"a">(), scales = a.tensor<"scales1">();
   if (scales.rank() != 2 ||

@@ -1,4 +1,4 @@
-// The different elements, or slices, of a tensor.
+// The distinct elements, or slices, of a tensor.
 #include <algorithm>
 #include <numeric>
 
@@ -10,8 +10,9 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// The different slices of a tensor in ascending order: where each is first, which of them every
-/// slice is, and how many are the same. NaN counts as the largest, and as equal to itself.
+/// The distinct slices of a tensor in ascending order: `first` is where each occurs first,
+/// `inverse` which of them each slice is, and `counts` how often each occurs. NaN counts as the
+/// largest value, and as equal to itself.
 template <class T>
 struct SlicesInOrder {
   std::vector<int64_t> first, inverse, counts;
@@ -56,7 +57,8 @@ TAPER_DECOMPOSITION(unique_dim) {
                                 : give(SlicesInOrder<int64_t>(slices.data<int64_t>(), rows, width));
 }
 
-// Sorted, the first of equal elements begin a group. NaN equals nothing, so each is a group.
+// After sorting, each element that differs from the one before begins a group. NaN differs from
+// everything, so each NaN is a group.
 TAPER_DECOMPOSITION(_unique2) {
   const Tensor self = a.tensor<"self">(), line = flatten(self);
   const DType compared = self.dtype() == DType::boolean ? DType::u8 : self.dtype();
@@ -74,8 +76,8 @@ TAPER_DECOMPOSITION(_unique2) {
           a.boolean<"return_counts">() ? counts : none};
 }
 
-// Runs of equal elements. Which elements begin a run is known where the tensor is; how many there
-// are, only a run of the program.
+// Runs of equal elements. The mask of elements that begin a run has a known size; how many there
+// are is known only at run time.
 TAPER_DECOMPOSITION(unique_consecutive) {
   const Tensor self = a.tensor<"self">();
   const bool of_slices = a.has<"dim">() && self.rank() > 0;
@@ -89,7 +91,7 @@ TAPER_DECOMPOSITION(unique_consecutive) {
   const Tensor places = masked_select(positions(n), starts);
 
   Tensor inverse = zeros({0}, DType::i64), counts = inverse;
-  // of slices they are always given, as in PyTorch
+  // for slices, they are always returned, as in PyTorch
   if (of_slices || a.boolean<"return_inverse">()) {
     inverse = sub(cumsum(starts, 0, DType::i64), 1);
     if (!of_slices) inverse = reshape(inverse, self.sizes());

@@ -1,4 +1,4 @@
-// Composite views: in terms of the views that programs hold as values.
+// Composite views, written with the views that programs store as values.
 #include "taper/exporter/eager/ops/view.h"
 
 #include <numeric>
@@ -11,7 +11,7 @@
 namespace taper::eager::decompositions {
 namespace {
 
-/// Whether `view` can give these sizes. Throws nothing and leaves no checks.
+/// Whether `view` can give these sizes. Does not throw and adds no checks.
 bool is_viewable(const Tensor& self, const Dims& sizes) {
   const TensorType<Dim> type = self.type();
   TensorType<Dim> out;
@@ -20,7 +20,8 @@ bool is_viewable(const Tensor& self, const Dims& sizes) {
       sizes.data(), static_cast<index_t>(sizes.size()),
       [](const void* source, index_t i) { return static_cast<const Dim*>(source)[i]; }};
   return !taper::internal::infer_sizes(facts, type, list, out) ||
-         taper::internal::view_strides(facts, type, out);  // wrong sizes: `view` says so
+         taper::internal::view_strides(facts, type,
+                                       out);  // for wrong sizes, `view` reports the error
 }
 Tensor reshape_to(const Tensor& self, const Dims& sizes) {
   return view(is_viewable(self, sizes) ? self : clone(self), sizes);
@@ -74,7 +75,9 @@ TAPER_DECOMPOSITION(unflatten_int) {
     *inferred = proves_equal(known, Dim(0)) ? Dim(0) : sizes[static_cast<size_t>(dim)] / known;
   Dim product = 1;
   for (const Dim& p : parts) product = product * p;
-  if (proves_different(product, sizes[static_cast<size_t>(dim)]))  // what is open, view checks
+  if (proves_different(
+          product,
+          sizes[static_cast<size_t>(dim)]))  // if the symbols leave it open, view checks it
     throw EagerError("unflatten: sizes " + to_string(parts) + " do not multiply to " +
                      sizes[static_cast<size_t>(dim)].to_string());
   sizes.erase(sizes.begin() + dim);
@@ -144,7 +147,7 @@ TAPER_DECOMPOSITION(narrow) {
   const int64_t dim = narrowed_dim(a.integer<"dim">(), self);
   return {narrowed(self, dim, a.dim<"start">(), a.dim<"length">())};
 }
-// In a trace the start is a symbol, counted from the front, that leaves room for `length` elements.
+// In a trace the start is a symbol, counted from the front. It leaves room for `length` elements.
 TAPER_DECOMPOSITION(narrow_Tensor) {
   const Tensor self = a.tensor<"self">(), given = a.tensor<"start">();
   const int64_t dim = narrowed_dim(a.integer<"dim">(), self);
@@ -174,7 +177,7 @@ TAPER_DECOMPOSITION(ravel) {
   return {reshape(self, {self.numel()})};
 }
 TAPER_DECOMPOSITION(detach) { return {a.tensor<"self">().detach()}; }
-// These two give the handle that `self` is to become.
+// These two return the handle that `self` becomes.
 TAPER_DECOMPOSITION(detach_) { return {a.tensor<"self">().detach()}; }
 TAPER_DECOMPOSITION(resize_) {
   const Tensor self = a.tensor<"self">();
@@ -224,7 +227,7 @@ TAPER_DECOMPOSITION(movedim_intlist) {
   const Tensor self = a.tensor<"self">();
   const Ints source = a.integers<"source">(), destination = a.integers<"destination">();
   const auto rank = static_cast<size_t>(self.rank());
-  Ints from(rank, -1);  // by the place that it goes to
+  Ints from(rank, -1);  // indexed by destination
   std::vector<bool> moves(rank);
   bool usable = source.size() == destination.size();
   for (size_t i = 0; usable && i < source.size(); ++i) {

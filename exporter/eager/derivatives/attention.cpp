@@ -13,8 +13,8 @@ std::optional<double> scale_of(const S& saved) {
                                        : std::nullopt;
 }
 
-/// The heads of `t` (…, heads, length, features) summed to those of `shared`, which repeat_heads
-/// repeated.
+/// Sums the heads of `t` (…, heads, length, features) to those of `shared`. This is the gradient of
+/// repeat_heads.
 Tensor sum_heads(const Tensor& t, const Tensor& shared) {
   if (t.rank() < 3 || proves_equal(t.size(-3), shared.size(-3))) return t;
   Dims sizes = t.sizes();
@@ -23,8 +23,8 @@ Tensor sum_heads(const Tensor& t, const Tensor& shared) {
   return sum(t.reshape(sizes), {-3});
 }
 
-/// The gradients of query, key and value, with the matrix of scores: as
-/// kernels/portable/attention.cpp has them.
+/// The gradients of query, key and value, with the matrix of scores. The formulas are those of
+/// kernels/portable/attention.cpp.
 std::vector<Tensor> gradients_in_parts(const Attention& t, const Tensor& dy) {
   Attention a = t;
   a.key = repeat_heads(t.key, t.query), a.value = repeat_heads(t.value, t.query);
@@ -47,8 +47,8 @@ TAPER_DERIVATIVE(_scaled_dot_product_flash_attention_for_cpu, "only result0", "q
   return {dq, dk, dv};
 }
 
-// out and logsumexp are what the forward pass makes of query, key and value, so these alone have a
-// second derivative.
+// The forward pass computes out and logsumexp from query, key and value. So only these three have
+// second derivatives.
 TAPER_DERIVATIVE(_scaled_dot_product_flash_attention_for_cpu_backward, "grad_out", "query", "key",
                  "value", "attn_mask") {
   const auto function = [&](const std::vector<Tensor>& v) {

@@ -4,7 +4,7 @@
 
 namespace taper::eager::derivatives {
 
-// The gradient has no derivative of its own, as in PyTorch.
+// As in PyTorch, the gradient has no derivative of its own.
 TAPER_DERIVATIVE(_ctc_loss, "log_probs", "targets", "result0", "result1") {
   if (!dy.defined()) return {{}, {}};
   return {call<ops::_ctc_loss_backward>(dy, saved.tensor<"log_probs">(), saved.tensor<"targets">(),

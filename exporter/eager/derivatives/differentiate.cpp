@@ -10,8 +10,8 @@ Gradients differentiate(
     const Gradients& gradients) {
   const bool again = grad_enabled();
   NoGrad enabled(true);
-  // Aliases end the walk: the inputs' own histories, which may reach each other, are not part of
-  // the function.
+  // The walk ends at aliases. So the inputs' own histories, in which one input may lead to another,
+  // are not part of the function.
   std::vector<Tensor> own, targets;
   for (size_t i = 0; i < inputs.size(); ++i) {
     own.push_back(inputs[i].defined() ? call<ops::alias>(inputs[i]) : Tensor());

@@ -8,20 +8,21 @@
 namespace taper::eager::derivatives {
 namespace {
 
-/// dy / distance, 0 where the distance is.
+/// dy / distance; 0 where distance is 0.
 Tensor over(const Tensor& dy, const Tensor& distance) {
   const Tensor zero = distance == 0;
   return masked_fill(dy / masked_fill(distance, zero, 1), zero, 0);
 }
 
-/// The gradient of the norm of order p of d along the last dimension; 0 where it is 0 or d is.
-/// `dy` and `distance` have a last dimension of 1.
+/// The gradient of the p-norm of d along the last dimension; 0 where the norm or d is 0. The last
+/// dimension of `dy` and `distance` is 1.
 Tensor of_difference(const Tensor& dy, const Tensor& d, const Tensor& distance, double p) {
   if (p == 0) return zeros_like(d);
   if (p == 1) return dy * where(isnan(d), d, sign(d));
   if (p == 2) return over(dy, distance) * d;
   const Tensor size = abs(d);
-  if (std::isinf(p)) {  // to all that are as large; as in PyTorch NaN where the comparison has one
+  if (std::isinf(
+          p)) {  // to all elements of that size; as in PyTorch, NaN where the comparison meets NaN
     const Tensor smaller = clamp_max(ceil(abs(size - distance)), 1);
     return dy * sign(d) * (1 - smaller);
   }
@@ -35,9 +36,9 @@ Tensor of_difference(const Tensor& dy, const Tensor& d, const Tensor& distance, 
 TAPER_DERIVATIVE(_cdist_forward, "x1", "x2", "result") {
   const Tensor x1 = saved.tensor<"x1">(), x2 = saved.tensor<"x2">(), distance = saved.result();
   const double p = saved.real<"p">();
-  for (const Dim& d : distance.sizes())  // no distance: no gradient, not even of NaN
+  for (const Dim& d : distance.sizes())  // without distances there is no gradient, not even NaN
     if (proves_equal(d, Dim(0))) return {zeros_like(x1), zeros_like(x2)};
-  if (p == 2) {  // Σ w (x1 - x2) is two matrix products: no difference need be stored
+  if (p == 2) {  // Σ w (x1 - x2) is two matrix products, so no differences are stored
     const Tensor w = over(dy, distance);
     return {x1 * sum(w, {-1}, true) - matmul(w, x2),
             x2 * unsqueeze(sum(w, {-2}), -1) - matmul(mT(w), x1)};

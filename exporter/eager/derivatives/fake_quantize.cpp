@@ -1,6 +1,6 @@
-// Derivatives of fake quantization: rounding counts as the identity, and what is clamped has none
-// (the straight-through estimator: Bengio, Léonard, Courville 2013, arXiv:1308.3432). Scales and
-// zero points are constants, as in PyTorch, but for those that are learned (Esser et al., "Learned
+// Derivatives of fake quantization. Rounding counts as the identity, and clamped elements have no
+// gradient (the straight-through estimator: Bengio, Léonard, Courville 2013, arXiv:1308.3432). As
+// in PyTorch, scales and zero points are constants unless they are learned (Esser et al., "Learned
 // step size quantization", ICLR 2020).
 #include "taper/exporter/eager/decompositions/quantization.h"
 #include "taper/exporter/eager/derivatives/derivative.h"
@@ -9,18 +9,19 @@
 namespace taper::eager::derivatives {
 namespace {
 
-/// Where the integers lie in [quant_min, quant_max] before they are clamped.
+/// Where the integers lie in [quant_min, quant_max] before clamping.
 template <const Operator& op, class Number>
 Tensor inside(const Saved<op>& saved, const Tensor& x, const Grid<Number>& grid) {
   const Tensor q = unclamped(x, grid.inverse, grid.zero_point);
   return logical_and(q >= saved.template integer<"quant_min">(),
                      q <= saved.template integer<"quant_max">());
 }
-/// dy where the mask is set, else 0.
+/// dy where the mask is true, else 0.
 Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
 
-/// Of learned scales and zero points, which change the values of what was clamped, and, the scale,
-/// the error of what was rounded. `sum_up` adds the elements that share a scale.
+/// The gradients with learned scales and zero points. Both change the values of clamped elements;
+/// the scale also changes the rounding error of the others. `sum_up` adds the elements that share a
+/// scale.
 template <const Operator& op, class SumUp>
 Gradients learned(const Saved<op>& saved, const Tensor& dy, const Grid<Tensor>& grid,
                   const SumUp& sum_up) {
@@ -78,7 +79,7 @@ TAPER_DERIVATIVE(_fake_quantize_per_tensor_affine_cachemask_tensor_qparams, "res
   return {keep(dy, saved.result(1)), Tensor(), Tensor(), Tensor()};
 }
 TAPER_DERIVATIVE(_fused_moving_avg_obs_fq_helper, "result1", "only result0") {
-  Gradients result(7);  // the statistics, scales and zero points have none
+  Gradients result(7);  // statistics, scales and zero points have no gradient
   result[0] = keep(dy, saved.result(1));
   return result;
 }
@@ -86,7 +87,7 @@ TAPER_DERIVATIVE(_fused_moving_avg_obs_fq_helper, "result1", "only result0") {
 TAPER_DERIVATIVE(_fake_quantize_learnable_per_tensor_affine, "self", "scale", "zero_point") {
   Grid grid = grid_of(saved.tensor<"scale">(), saved.tensor<"zero_point">(),
                       schema<ops::_fake_quantize_learnable_per_tensor_affine>.name);
-  // PyTorch rounds halves up here, and negative ones towards 0
+  // here PyTorch adds 0.5 and truncates: halves go up, and negative numbers towards 0
   grid.zero_point = trunc(
       clamp(grid.zero_point + 0.5, saved.integer<"quant_min">(), saved.integer<"quant_max">()));
   const Dims one = saved.sizes<"scale">();

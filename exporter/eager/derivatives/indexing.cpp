@@ -6,13 +6,13 @@
 namespace taper::eager::derivatives {
 namespace {
 
-/// Zeros of the shape of argument `name` of the call, to add gradients to.
+/// Zeros of the shape of argument `name`, to which gradients are added.
 template <Name name, class S>
 Tensor zeros_like_argument(const S& saved, const Tensor& dy) {
   return zeros(saved.template sizes<name>(), dy.dtype());
 }
 
-/// Elements by an index of their own, as gather and scatter_add address them.
+/// Each element has its own index, as in gather and scatter_add.
 struct ByElement {
   int64_t dim;
   Tensor index;
@@ -23,7 +23,7 @@ struct ByElement {
     return scatter_reduce(t, dim, index, src, "prod", include_self);
   }
 };
-/// Slices by a vector of indices.
+/// Each slice has one index of a vector.
 struct BySlice {
   int64_t dim;
   Tensor index;
@@ -39,8 +39,8 @@ struct ReduceGradients {
   Tensor self, src;
 };
 
-/// Of a product: of all factors but one. One zero among the factors from src gives its place alone
-/// a gradient; where there are two, all products are zero.
+/// The gradient of a product: the product of all other factors. If one factor from src is zero,
+/// only its place gets a gradient from that product; if two are zero, none does.
 template <class By>
 ReduceGradients product_gradients(const By& by, const Tensor& dy, const Tensor& self,
                                   const Tensor& src, const Tensor& result, bool include_self) {
@@ -55,7 +55,7 @@ ReduceGradients product_gradients(const By& by, const Tensor& dy, const Tensor& 
   return {to_self, to_src};
 }
 
-/// Of an extreme: shared evenly among the elements that equal it.
+/// The gradient of a maximum or minimum, shared evenly among the elements that equal it.
 template <class By>
 ReduceGradients extreme_gradients(const By& by, const Tensor& dy, const Tensor& self,
                                   const Tensor& src, const Tensor& result) {
@@ -98,8 +98,8 @@ TAPER_DERIVATIVE(embedding, "indices") {
           {}};
 }
 
-// Rows of the table's gradient, but none for `padding_idx`. As in PyTorch, `scale_grad_by_freq`
-// counts as a constant of the call and has no part in it.
+// Sums dy's rows at the indices, except `padding_idx`. As in PyTorch, `scale_grad_by_freq` has no
+// effect here, because the counts are constants of the call.
 TAPER_DERIVATIVE(embedding_dense_backward, "indices") {
   const Tensor indices = saved.tensor<"indices">();
   const Tensor rows = embedding(dy, indices);
@@ -153,7 +153,7 @@ TAPER_DERIVATIVE(index_fill_int_Scalar, "index") {
   return {BySlice{saved.integer<"dim">(), saved.tensor<"index">()}.without(dy), {}};
 }
 
-// The gradient of source element k is that of the place number k where the mask is true.
+// Element k of the source gets the gradient of the k-th place where the mask is true.
 TAPER_DERIVATIVE(masked_scatter, "mask") {
   const Tensor mask = reshape(expand(saved.tensor<"mask">(), dy.sizes()), {Dim(-1)});
   const Dims sizes = saved.sizes<"source">();
@@ -194,7 +194,7 @@ TAPER_DERIVATIVE(index_put, "indices") {
   return gradients;
 }
 
-// Each element came from one place.
+// Each element of the result is one element of the argument.
 
 TAPER_DERIVATIVE(sort, "result1") {
   return {

@@ -1,5 +1,5 @@
 // Derivatives of linear algebra, written with operators that have derivatives themselves. With G
-// the gradient of a result, they follow from
+// the gradient of a result, the formulas follow from
 //
 //   X = A^-1 B     dB = A^-T G, dA = -dB X^T
 //   A = P L U      below
@@ -21,15 +21,15 @@ namespace {
 /// The lower half of x with half of its diagonal.
 Tensor lower_with_half_diagonal(const Tensor& x) { return mul(add(tril(x), tril(x, -1)), 0.5); }
 
-/// The gradient of A in A X = B (X A = B with `left` false), from that of B.
+/// The gradient of A in A X = B (or X A = B if `left` is false), given that of B.
 Tensor of_matrix(const Tensor& db, const Tensor& x, bool left) {
   return neg(left ? matmul(db, mT(x)) : matmul(mT(x), db));
 }
 
-/// L with its diagonal of ones, out of both factors.
+/// L with its diagonal of ones, from the matrix that holds both factors.
 Tensor lower_of(const Tensor& lu) { return add(tril(lu, -1), eye(lu.size(-1), lu.dtype())); }
 
-/// A X = B without complaint about a singular A.
+/// Solves A X = B without an error if A is singular.
 Tensor solved(const Tensor& a, const Tensor& b, bool left) {
   return std::get<0>(linalg_solve_ex(a, b, left));
 }
@@ -46,8 +46,9 @@ TAPER_DERIVATIVE(linalg_solve_triangular, "self", "result") {
   return {upper ? triu(da, unit ? 1 : 0) : tril(da, unit ? -1 : 0), db};
 }
 
-// With A = P L U square, dL U + L dU = P^T dA: L^-1 P^T dA U^-1 = L^-1 dL + dU U^-1, a lower and an
-// upper half. Columns of A behind them give U2 = L^-1 P^T A2, rows below them L2 = P^T A2 U^-1.
+// For a square A = P L U: dL U + L dU = P^T dA, so L^-1 P^T dA U^-1 = L^-1 dL + dU U^-1: a lower
+// and an upper half. Further columns A2 of A give U2 = L^-1 P^T A2; further rows A2 give L2 = P^T
+// A2 U^-1.
 TAPER_DERIVATIVE(linalg_lu_factor_ex, "only result0", "result0", "result1") {
   if (!dy.defined()) return {Tensor()};
   const Tensor lu = saved.result(0), pivots = saved.result(1);
@@ -96,7 +97,7 @@ TAPER_DERIVATIVE(_linalg_solve_ex, "only result0", "A", "result", "result1", "re
              vector = is_vector_of(saved.sizes<"A">(), saved.sizes<"B">());
   const auto as_matrix = [&](const Tensor& t) { return vector ? unsqueeze(t, -1) : t; };
   const Tensor db =
-      grad_enabled()  // which differentiates the factors, too
+      grad_enabled()  // then the factors must be differentiated, too
           ? solved(mT(saved.tensor<"A">()), as_matrix(dy), left)
           : linalg_lu_solve(saved.result(1), saved.result(2), as_matrix(dy), left, true);
   return {saved.needs<"A">() ? of_matrix(db, as_matrix(saved.result()), left) : Tensor(),
@@ -109,12 +110,12 @@ TAPER_DERIVATIVE(linalg_inv_ex, "only result0", "result") {
   return {neg(matmul(turned, matmul(dy, turned)))};
 }
 
-// The matrix of cofactors, det A A^-T. A zero on U's diagonal is replaced by a number that is small
-// beside 1, in the determinant too: the cofactors are continuous.
+// dy times the matrix of cofactors, det A A^-T. A zero on U's diagonal is replaced by a number that
+// is small compared to 1, also in the determinant. This works because the cofactors are continuous.
 TAPER_DERIVATIVE(_linalg_det, "only result0", "A", "result1", "result2") {
   if (!dy.defined()) return {Tensor()};
   Tensor lu = saved.result(1), pivots = saved.result(2);
-  if (grad_enabled())  // which differentiates the factors, too
+  if (grad_enabled())  // then the factors must be differentiated, too
     std::tie(lu, pivots, std::ignore) = linalg_lu_factor_ex(mT(saved.tensor<"A">()));
   const double small = lu.dtype() == DType::f64 ? std::numeric_limits<double>::epsilon()
                                                 : std::numeric_limits<float>::epsilon();
@@ -145,7 +146,7 @@ TAPER_DERIVATIVE(linalg_qr, "result0", "result1") {
   if (saved.text<"mode">() == "r" || (saved.text<"mode">() == "complete" && proves_less(n, m)))
     throw EagerError("linalg_qr: mode \"" + std::string(saved.text<"mode">()) +
                      "\" has no derivative for A " + to_string(sizes) + ": use mode \"reduced\"");
-  // what the factors of A's first columns get from each other: R dR^T - dQ^T Q
+  // the term in which both factors of A's first columns meet: R dR^T - dQ^T Q
   Tensor both;
   const auto gather = [&](const Tensor& part) { both = both.defined() ? add(both, part) : part; };
   if (tall) {
@@ -153,13 +154,13 @@ TAPER_DERIVATIVE(linalg_qr, "result0", "result1") {
     if (dq.defined()) gather(neg(matmul(mT(q), dq)));
     if (!both.defined()) return {Tensor()};
     const Tensor upper = triu(both);
-    // symmetric: the upper half in both halves
+    // symmetric: the upper half is mirrored
     const Tensor mirrored = add(upper, mT(triu(both, 1)));
     Tensor sum = matmul(q, mirrored);
     if (dq.defined()) sum = add(sum, dq);
     return {linalg_solve_triangular(mT(r), sum, false, false)};
   }
-  // the columns behind the first m follow from Q alone: Q dR
+  // columns after the first m depend only on Q: Q dR
   if (dq.defined()) gather(matmul(mT(q), dq));
   if (dr.defined()) gather(neg(matmul(dr, mT(r))));
   if (!both.defined()) return {Tensor()};
@@ -170,8 +171,8 @@ TAPER_DERIVATIVE(linalg_qr, "result0", "result1") {
   return {dr.defined() ? add(padded, matmul(q, dr)) : padded};
 }
 
-// exp of [[A^T, G], [0, A^T]] has the gradient in the place of G (Higham, "Functions of matrices",
-// 3.2).
+// In exp of [[A^T, G], [0, A^T]], the block at the place of G is the gradient (Higham, "Functions
+// of matrices", 3.2).
 TAPER_DERIVATIVE(linalg_matrix_exp, "self") {
   const Tensor turned = mT(saved.tensor<"self">());
   const Dim n = turned.size(-1);

@@ -12,7 +12,8 @@ TAPER_DERIVATIVE(nll_loss_forward, "self", "target", "weight", "result1") {
           {}};
 }
 
-// The gradient is linear in grad_output, with the factors that the loss has for self.
+// The gradient is linear in grad_output, with the same factors with which the loss is linear in
+// self.
 TAPER_DERIVATIVE(nll_loss_backward, "target", "weight") {
   const auto [d_grad_output, total_weight] =
       call<ops::nll_loss_forward>(dy, saved.tensor<"target">(), saved.tensor<"weight">(),

@@ -46,8 +46,8 @@ TAPER_DERIVATIVE(baddbmm, "batch1", "batch2") {
           saved.needs<"batch2">() ? scaled(bmm(a.transpose(1, 2), dy), alpha) : Tensor()};
 }
 
-// As for one product. The groups lie along the rows, the columns or k of one of these products as
-// they did in the other: offs stays.
+// As for one product. The groups divide the same extent in these products as before: rows, columns
+// or k. So offs stays.
 TAPER_DERIVATIVE(_grouped_mm, "self", "mat2", "offs") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"mat2">(),
                offs = saved.tensor<"offs">();
@@ -56,8 +56,8 @@ TAPER_DERIVATIVE(_grouped_mm, "self", "mat2", "offs") {
           Tensor()};
 }
 
-// Y = X W^T + b:  dX = dY W,  dW = dY^T X,  db = the sum of dY's rows (the engine sums what was
-// broadcast)
+// Y = X W^T + b:  dX = dY W,  dW = dY^T X,  db = the sum of dY's rows (the engine sums over
+// broadcast dimensions)
 TAPER_DERIVATIVE(linear, "input", "weight") {
   const Tensor x = saved.tensor<"input">(), w = saved.tensor<"weight">();
   const bool vector = w.rank() == 1;  // a weight (in) gives a result without the dimension `out`

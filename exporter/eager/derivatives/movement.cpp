@@ -1,4 +1,4 @@
-// Derivatives of copies, joins, padding and writes into parts.
+// Derivatives of copies, concatenation, padding and writes to parts.
 #include "taper/exporter/eager/ops/movement.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
@@ -18,7 +18,7 @@ TAPER_DERIVATIVE(cat) {
   for (int i = 0; i < call.element_count(0); ++i) {
     const Dims sizes = call.sizes(0, i);
     const int64_t dim = saved.template integer<"dim">(), rank = dy.rank();
-    if (static_cast<int64_t>(sizes.size()) != rank) {  // an empty tensor that was skipped
+    if (static_cast<int64_t>(sizes.size()) != rank) {  // an empty tensor, which cat skipped
       gradients.push_back(zeros(sizes, dy.dtype()));
       continue;
     }
@@ -29,7 +29,7 @@ TAPER_DERIVATIVE(cat) {
   return gradients;
 }
 
-// (r0 s0, r1 s1, …) cut into (r0, s0, r1, s1, …), two dimensions at a time, and summed over the
+// Reshapes (r0 s0, r1 s1, …) to (r0, s0, r1, s1, …), one dimension at a time, and sums over the
 // repeats.
 TAPER_DERIVATIVE(repeat) {
   const Dims sizes = saved.sizes<"self">(), repeats = saved.dims<"repeats">();

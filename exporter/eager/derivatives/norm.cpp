@@ -5,12 +5,13 @@
 namespace taper::eager::derivatives {
 namespace {
 
-/// The gradients of a normalisation over the dimensions `over` of x, written out:
+/// The gradients of a normalisation over the dimensions `over` of x, in plain operators:
 ///
 ///   dx = rstd (g - mean(g) - xhat mean(g xhat)),  g = dy weight,  xhat = (x - mean) rstd
 ///
-/// `mean` and `rstd` have the values of the forward pass, and vary with x as mean and 1 / sqrt(var
-/// + eps) do. Results: dx; dy xhat and dy, which the caller sums to the shapes of weight and bias.
+/// `mean` and `rstd` have the values of the forward pass, but depend on x like mean and 1 /
+/// sqrt(var + eps), so that they can be differentiated. Results: dx; dy xhat and dy, which the
+/// caller sums to the shapes of weight and bias.
 std::vector<Tensor> normalization_gradients(const Tensor& dy, const Tensor& x, const Tensor& weight,
                                             const Tensor& mean_value, const Tensor& rstd_value,
                                             const Ints& over) {
@@ -23,7 +24,7 @@ std::vector<Tensor> normalization_gradients(const Tensor& dy, const Tensor& x, c
   return {rstd * (g - average(g) - xhat * average(g * xhat)), dy * xhat, dy};
 }
 
-/// A vector (channels) beside x (batch, channels, …).
+/// Reshapes a vector (channels) to broadcast with x (batch, channels, …).
 Tensor beside_channels(const Tensor& v, int rank) {
   if (!v.defined()) return v;
   Dims sizes(static_cast<size_t>(rank), Dim(1));
@@ -63,8 +64,8 @@ TAPER_DERIVATIVE(_native_batch_norm_legit_no_stats, "only result0", "input", "we
   return all;
 }
 
-// Evaluation hands the running statistics through, so results 3 and 4 are what it used. The
-// arguments are not kept: training writes to them next.
+// Evaluation returns the running statistics unchanged, so results 3 and 4 are the ones it used. The
+// arguments are not saved, because training writes to them next.
 TAPER_DERIVATIVE(_native_batch_norm_legit_functional, "only result0", "input", "weight", "result1",
                  "result2", "result3", "result4") {
   if (!dy.defined()) return {{}, {}, {}, {}, {}};  // the statistics have no derivative
@@ -110,8 +111,8 @@ TAPER_DERIVATIVE(native_layer_norm, "only result0", "input", "weight", "bias", "
   return {dx, dw, db};
 }
 
-// With r = rstd over n elements, g = dy weight: dx = r g - r³ x (Σ g x + dr) / n; dr is the
-// gradient of rstd itself, which PyTorch gives too.
+// With r = rstd over n elements and g = dy weight: dx = r g - r³ x (Σ g x + dr) / n. dr is the
+// gradient of rstd itself, which PyTorch also passes.
 TAPER_DERIVATIVE(_fused_rms_norm, "input", "weight", "result1") {
   const Tensor rstd_value = saved.result(1), weight = saved.tensor<"weight">();
   const DType dtype = rstd_value.dtype();  // f32 for f16 and bf16
@@ -156,7 +157,7 @@ TAPER_DERIVATIVE(native_layer_norm_backward, "grad_out", "input", "mean", "rstd"
   return {all[0], all[1], {}, {}, all[2], {}};
 }
 
-// Mean and rstd are results with gradients of their own: over n elements, d mean / dx = 1 / n, d
+// mean and rstd are results with gradients of their own. Over n elements, d mean / dx = 1 / n and d
 // rstd / dx = -rstd³ (x - mean) / n.
 TAPER_DERIVATIVE(native_group_norm, "input", "weight", "result1", "result2") {
   Tensor dx, dw, db;

@@ -1,5 +1,5 @@
-// Padding with elements of the tensor and the sum over an element's copies are each other's
-// gradient.
+// Two operators are each other's gradient: padding with copies of the tensor's elements, and the
+// sum over the copies of each element.
 #include "taper/exporter/eager/derivatives/derivative.h"
 #include "taper/exporter/eager/derivatives/shared.h"
 

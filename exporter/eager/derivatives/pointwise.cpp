@@ -1,5 +1,5 @@
-// Derivatives of the pointwise operators. Gradients come back in the broadcast shape: the engine
-// sums them down.
+// Derivatives of the pointwise operators. Gradients have the broadcast shape; the engine sums them
+// to the shapes of the arguments.
 #include "taper/exporter/eager/ops/pointwise.h"
 
 #include <cmath>
@@ -14,16 +14,16 @@ namespace {
 constexpr double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942,
                  ln10 = 2.30258509299404568402;
 
-/// dy where the mask is set, else 0.
+/// dy where the mask is true, else 0.
 Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
 
-/// dy where x lies further than lambd from 0.
+/// dy where |x| > lambd, else 0.
 Tensor shrunk(const Tensor& dy, const Tensor& x, double lambd) { return keep(dy, abs(x) > lambd); }
-/// What of dy goes to one of two that were compared: none where it lost, half where they tied.
+/// The part of dy for one of two compared values: 0 where it lost, half of dy where both are equal.
 Tensor share(const Tensor& dy, const Tensor& lost, const Tensor& tied) {
   return where(tied, dy * 0.5, masked_fill(dy, lost, 0));
 }
-/// d|self| / dself with the sign of the result; 0 at 0.
+/// dy times d|self| / dself with the sign of the result; 0 where self is 0.
 Tensor copied_sign(const Tensor& dy, const Tensor& self, const Tensor& result) {
   return dy * masked_fill(result / self, self == 0, 0);
 }
@@ -109,7 +109,8 @@ TAPER_DERIVATIVE(special_i0e, "self", "result") {
 }
 namespace {
 
-/// y / x of an odd function y with the slope 1/2 at 0, where y has lost its digits.
+/// y / x for an odd function y with slope 1/2 at 0. Near 0, where y has lost its digits, the limit
+/// 1/2.
 Tensor over_argument(const Tensor& y, const Tensor& x) {
   const Tensor zero = abs(x) < 1e-30;
   return masked_fill(y / masked_fill(x, zero, 1), zero, 0.5);
@@ -124,14 +125,14 @@ TAPER_DERIVATIVE(special_i1e, "self", "result") {
   const Tensor x = saved.tensor<"self">(), y = saved.result();
   return {dy * (i0e(x) - sign(x) * y - over_argument(y, x))};
 }
-// the density over the function
+// the density divided by the distribution function
 TAPER_DERIVATIVE(special_log_ndtr, "self", "result") {
   const Tensor x = saved.tensor<"self">();
   return {dy * exp(x * x * -0.5 - saved.result()) * (1 / std::sqrt(2 * pi))};
 }
 TAPER_DERIVATIVE(special_entr, "self") { return {-dy * (log(saved.tensor<"self">()) + 1)}; }
-// 1 / (x (1 - x)), and as in PyTorch 0 where eps holds x back, NaN where there is no logit. At -0
-// it is infinity, as at 0.
+// 1 / (x (1 - x)). As in PyTorch, 0 where eps limits x, and NaN where x has no logit. At -0 it is
+// infinity, as at 0.
 TAPER_DERIVATIVE(logit, "self") {
   const Tensor x = saved.tensor<"self">(), dx = dy / abs(x * (1 - x));
   const bool bounded = saved.has<"eps">() && saved.real<"eps">() >= 0;
@@ -172,7 +173,8 @@ TAPER_DERIVATIVE(elu, "self") {
   const Tensor x = saved.tensor<"self">();
   const double alpha = saved.real<"alpha">(), scale = saved.real<"scale">(),
                input_scale = saved.real<"input_scale">();
-  // the exponential that is not chosen must stay finite: its own derivative is multiplied by 0
+  // the exponential must stay finite where it is not chosen: its own derivative is multiplied by 0
+  // there
   return {where(x <= 0, dy * exp(clamp_max(x, 0) * input_scale) * (alpha * scale * input_scale),
                 dy * scale)};
 }
@@ -205,9 +207,10 @@ TAPER_DERIVATIVE(clamp_min, "self") {
 TAPER_DERIVATIVE(clamp_max, "self") {
   return {keep(dy, saved.tensor<"self">() < saved.scalar<"max">())};
 }
-// The gradient goes to what the result is, and in halves to self and the bound that it equals. Both
-// bounds equal: all of it to self if it equals them, else to the bound that self lies beyond. The
-// upper bound below the lower one: all of it to the upper one. A NaN in self takes it whole.
+// The gradient goes to the argument that the result equals. If self equals one bound, each gets
+// half. If both bounds are equal, all goes to self if it equals them, else to the bound that self
+// exceeds. If the upper bound is below the lower one, all goes to the upper one. If self is NaN,
+// all goes to self.
 TAPER_DERIVATIVE(clamp_Tensor, "self", "min", "max") {
   const Tensor x = saved.tensor<"self">(), low = saved.tensor<"min">(),
                high = saved.tensor<"max">();
@@ -238,7 +241,8 @@ TAPER_DERIVATIVE(tanh_backward, "grad_output", "output") {
   const Tensor y = saved.tensor<"output">();
   return {tanh_backward(dy, y), dy * saved.tensor<"grad_output">() * (-2 * y)};
 }
-// The derivative of (g s)(1 + x(1 - s)), factor by factor as in PyTorch, which an infinite g shows.
+// The derivative of (g s)(1 + x(1 - s)), with the factors in PyTorch's order; an infinite g shows
+// the difference.
 TAPER_DERIVATIVE(silu_backward, "grad_output", "self") {
   const Tensor x = saved.tensor<"self">(), g = saved.tensor<"grad_output">(), s = sigmoid(x),
                scaled = dy * (g * s);
@@ -341,12 +345,12 @@ TAPER_DERIVATIVE(copysign_Tensor, "self", "result") {
 TAPER_DERIVATIVE(copysign_Scalar, "self", "result") {
   return {copied_sign(dy, saved.tensor<"self">(), saved.result())};
 }
-// A step towards itself has no gradient.
+// Where self equals other, self has no gradient.
 TAPER_DERIVATIVE(nextafter, "self", "other") {
   const Tensor self = saved.tensor<"self">(), other = saved.tensor<"other">();
   return {masked_fill(dy, eq(self, other), 0), zeros_like(dy)};
 }
-// Equal arguments share the gradient; of two NaN, self gets it.
+// Equal arguments share the gradient. If both are NaN, self gets it.
 TAPER_DERIVATIVE(fmax, "self", "other") {
   const Tensor a = saved.tensor<"self">(), b = saved.tensor<"other">();
   const Tensor shared = where(eq(a, b), dy * 0.5, dy), nan = isnan(b);

@@ -9,8 +9,8 @@
 namespace taper::eager::derivatives {
 namespace {
 
-/// With gaps between its taps a window may meet nothing but padding: its index is -1, its gradient
-/// goes nowhere.
+/// If taps have gaps, a window may lie in the padding only. Its index is -1, and its gradient is
+/// dropped.
 bool has_gaps(const Ints& dilation) {
   return std::any_of(dilation.begin(), dilation.end(), [](int64_t d) { return d > 1; });
 }
@@ -19,14 +19,14 @@ Tensor zero_in_padding(const Tensor& dy, const Tensor& indices) {
 }
 Tensor inside(const Tensor& indices) { return clamp_min(indices, Scalar(0)); }
 
-/// The gradient of maxima goes to where they were found in planes of the last `n` dimensions.
+/// Adds each gradient at the place of its maximum, in planes of the last `n` dimensions.
 Tensor to_maxima(const Tensor& dy, const Tensor& indices, const Dims& sizes, int n) {
   const Tensor zero = flatten(zeros(sizes, dy.dtype()), -n);
   return scatter_add(zero, -1, flatten(indices, -n), flatten(dy, -n)).reshape(sizes);
 }
 
-/// Shapes on the way from a gradient (…, d, h, w) pooled from (…, D, H, W) back to it, as (batch,
-/// 1, two dimensions).
+/// The shapes through which a gradient (…, d, h, w) of pooling (…, D, H, W) passes on its way back.
+/// Each is seen as (batch, 1, two dimensions).
 struct Split {
   Dims pooled;       ///< (…, d, h w)
   Dims deep;         ///< (…, D, h w)
@@ -99,7 +99,7 @@ TAPER_DERIVATIVE(avg_pool2d_backward) {
           {}};
 }
 
-// One dimension is two, the first of extent 1.
+// Uses two dimensions, the first of extent 1.
 TAPER_DERIVATIVE(avg_pool1d, "self") {
   const auto pair = [](const Ints& list, int64_t first) {
     return list.empty() ? Ints() : Ints{first, list[0]};
@@ -112,8 +112,9 @@ TAPER_DERIVATIVE(avg_pool1d, "self") {
               .squeeze(-2)};
 }
 
-// Three dimensions are two steps, because windows are products: along the depth (with height and
-// width as one extent that is left alone), then along height and width (of all depths).
+// Three dimensions take two steps, because a window is a product of smaller windows. The first step
+// goes along the depth, with height and width as one extent that is not pooled. The second goes
+// along height and width at every depth.
 
 TAPER_DERIVATIVE(avg_pool3d) {
   const Dims in = saved.sizes<"self">();

@@ -1,6 +1,6 @@
 // Derivatives of the scans of recurrent layers (formulas: kernels/portable/recurrent.h). The
-// weight's gradient is one product over all steps. Second derivatives go through the scans written
-// out step by step, so they need a number of steps that is known.
+// gradient of the weight is one product over all steps. Second derivatives use the scans written
+// out step by step, so the number of steps must be known.
 #include "taper/exporter/eager/ops/recurrent.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-/// The states that the steps begin with.
+/// The states with which the steps begin.
 Tensor states_before(const Tensor& first, const Tensor& states, bool reverse) {
   const Dim others = states.size(0) - Dim(1);
   const Tensor row = unsqueeze(first, 0);
@@ -32,7 +32,7 @@ Tensor or_zeros(const Tensor& gradient, const Dims& sizes, DType dtype) {
 
 // ---- the scans, step by step ----
 
-/// Calls body(t) for each step in order, or from the last one back.
+/// Calls body(t) for each step, from the first to the last, or backwards.
 template <class Body>
 void for_each_step(const Tensor& steps, bool from_end, const Body& body) {
   const int64_t time = steps.size(0).value();
@@ -156,7 +156,7 @@ TAPER_DERIVATIVE(taper_lstm_scan, "gates", "hx", "cx", "weight_hh", "result0", "
   const bool reverse = saved.boolean<"reverse">();
   const Tensor hx = saved.tensor<"hx">(), cx = saved.tensor<"cx">(),
                w = saved.tensor<"weight_hh">(), y = saved.result(0), cells = saved.result(1);
-  if (dys[2].defined())  // only second derivatives ask for the activations'
+  if (dys[2].defined())  // only second derivatives have a gradient for the activations
     return differentiate([=](const Tensors& v) { return lstm_steps(v, reverse); },
                          {saved.tensor<"gates">(), hx, cx, w},
                          {saved.needs<"gates">(), saved.needs<"hx">(), saved.needs<"cx">(),
@@ -185,7 +185,7 @@ TAPER_DERIVATIVE(taper_lstm_scan_backward, "grad_output", "grad_cells", "cx", "c
 TAPER_DERIVATIVE(taper_gru_scan, "gates", "hx", "weight_hh", "bias_hn", "result0", "result1") {
   const bool reverse = saved.boolean<"reverse">();
   const Tensor hx = saved.tensor<"hx">(), w = saved.tensor<"weight_hh">(), y = saved.result(0);
-  if (dys[1].defined())  // only second derivatives ask for the activations'
+  if (dys[1].defined())  // only second derivatives have a gradient for the activations
     return differentiate([=](const Tensors& v) { return gru_steps(v, reverse); },
                          {saved.tensor<"gates">(), hx, w, saved.tensor<"bias_hn">()},
                          {saved.needs<"gates">(), saved.needs<"hx">(), saved.needs<"weight_hh">(),

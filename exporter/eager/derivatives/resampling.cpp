@@ -1,5 +1,5 @@
-// Resampling is linear: it and its gradient are each other's derivative. Sampling at a grid's
-// positions is differentiated again through its definition in plain operators.
+// Resampling is linear, so the operator and its gradient are each other's derivative. Second
+// derivatives of sampling at a grid's positions use its definition in plain operators.
 #include "taper/exporter/eager/ops/resampling.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
@@ -9,7 +9,7 @@
 namespace taper::eager::derivatives {
 namespace {
 
-/// The scales stand last in the row.
+/// The scales are the last arguments of the row.
 template <const Operator& op>
 Scales scales_of(const Saved<op>& saved) {
   constexpr int n = resampled_dims<op>();
@@ -62,7 +62,7 @@ class PlainSampler {
 
  private:
   struct Tap {
-    Tensor index, weight;  // both floating; an index outside has weight 0 and is moved inside
+    Tensor index, weight;  // both floating; an index outside is moved inside and has weight 0
   };
 
   Tensor pad(Tensor x, double size) const {
@@ -102,7 +102,7 @@ template <const Operator& op>
 Gradients sampler_backward_derivative(const Saved<op>& saved, const Gradients& dys) {
   const bool again = grad_enabled();
   NoGrad taping(true);
-  // an alias is a place of its own on the tape: the arguments may follow from one another
+  // an alias has its own place on the tape, because one argument may depend on another
   const auto variable = [&](const Tensor& t) {
     return t.requires_grad() ? call<ops::alias>(t) : t.detach().set_requires_grad();
   };

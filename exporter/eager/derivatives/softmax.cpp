@@ -6,7 +6,7 @@
 namespace taper::eager::derivatives {
 namespace {
 
-/// The sum along `dim`, which stays with extent 1.
+/// The sum along `dim`, which keeps its place with extent 1.
 Tensor total(const Tensor& t, int64_t dim) { return sum(t, {dim}, true); }
 
 }  // namespace
@@ -23,8 +23,8 @@ TAPER_DERIVATIVE(_log_softmax, "result") {
                                                 saved.dtype_of<"self">())};
 }
 
-// g = y (v - sum(y v)), v = grad_output, dg = dy:  dv = y (dy - sum(y dy)),  d/dy = dy (v - sum(y
-// v)) - v sum(y dy)
+// g = y (v - sum(y v)) with v = grad_output, dg = dy:
+//   dv = y (dy - sum(y dy)),  d/dy = dy (v - sum(y v)) - v sum(y dy)
 TAPER_DERIVATIVE(_softmax_backward_data, "grad_output", "output") {
   const Tensor v = saved.tensor<"grad_output">(), y = saved.tensor<"output">();
   const int64_t dim = saved.integer<"dim">();

@@ -1,5 +1,5 @@
-// Derivatives of views: the gradient laid out as the argument was, zero where the view did not
-// look.
+// Derivatives of views: the gradient in the layout of the argument, with zeros at the elements that
+// the view does not show.
 #include "taper/exporter/eager/ops/view.h"
 
 #include "taper/exporter/eager/derivatives/derivative.h"
@@ -10,7 +10,8 @@ namespace {
 
 Tensor zeros_of(const Tensor& dy, const Dims& sizes) { return zeros(sizes, dy.dtype()); }
 
-// Adds the elements of dy to the positions (i64, of the sizes of dy) of a line of `count` elements.
+// Zeros of `count` elements, to which the elements of dy are added at `positions` (i64, the sizes
+// of dy).
 Tensor add_at(const Tensor& positions, const Tensor& dy, Dim count) {
   return call<ops::scatter_add>(zeros({count}, dy.dtype()), int64_t{0},
                                 reshape(positions, {Dim(-1)}), reshape(dy, {Dim(-1)}));
@@ -59,7 +60,7 @@ TAPER_DERIVATIVE(diagonal) {
   return {diagonal_scatter(zeros_of(dy, saved.sizes<"self">()), dy, saved.integer<"offset">(),
                            saved.integer<"dim1">(), saved.integer<"dim2">())};
 }
-// Windows may overlap: their gradients add up.
+// Windows may overlap, so their gradients are added.
 TAPER_DERIVATIVE(unfold) {
   const Dims sizes = saved.sizes<"self">();
   const Dim count = product(sizes);
@@ -67,9 +68,9 @@ TAPER_DERIVATIVE(unfold) {
                                 saved.integer<"size">(), saved.integer<"step">());
   return {reshape(add_at(windows, dy, count), sizes)};
 }
-// Over the storage, where elements of the argument and of the view may be the same: each gets the
-// sum of the gradients at its place, shared evenly by elements of the argument that lie there
-// together.
+// Works on the storage, where elements of the argument and of the view may share a place. The
+// gradients of the view are summed for each place. Elements of the argument at the same place share
+// the sum evenly.
 TAPER_DERIVATIVE(as_strided) {
   const TensorType<Dim> self = saved.call().source_type();
   const Dims size = saved.dims<"size">(), stride = saved.dims<"stride">();

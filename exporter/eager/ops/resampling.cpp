@@ -46,7 +46,7 @@ Tensor resize(const Tensor& self, const std::optional<Dims>& size,
                 "nearest-exact; 1 linear, 2 bilinear and bicubic, 3 trilinear");
 }
 
-/// The position of a word in a list: what the operator calls it.
+/// The position of a word in a list, which is the operator's number for it.
 int64_t number_of(std::string_view word, std::initializer_list<std::string_view> words,
                   std::string_view argument, Location here) {
   const auto at = std::find(words.begin(), words.end(), word);

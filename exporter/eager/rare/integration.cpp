@@ -11,7 +11,7 @@ Tensor all_but_last(const Tensor& t, int64_t dim) {
   return slice(t, dim, Dim(0), max(t.size(dim) - Dim(1), Dim(0)));
 }
 
-/// The areas of the trapezoids between neighbours, over a width of 1, times 2.
+/// Twice the areas of the trapezoids between neighbours at a distance of 1.
 Tensor neighbour_sums(const Tensor& y, int64_t dim) {
   return add(all_but_last(y, dim), all_but_first(y, dim));
 }
@@ -21,7 +21,7 @@ int64_t dim_of(const Arguments<op>& a, const char* name) {
   if (y.rank() == 0) throw EagerError(std::string(name) + ": y has no dimension");
   return checked_dim(a.template integer<"dim">(), y.rank(), name, y);
 }
-/// The area over each step of x, which is a vector of y's places along the dimension, or broadcasts
+/// The area over each step of x. x is a vector of y's places along the dimension, or broadcasts
 /// with y.
 template <const Operator& op>
 Tensor areas(const Arguments<op>& a, int64_t dim, const char* name) {
@@ -45,8 +45,8 @@ Tensor even_areas(const Arguments<op>& a, int64_t dim) {
   return mul(neighbour_sums(a.template tensor<"y">(), dim), Scalar(width / 2));
 }
 
-/// Differences over two steps, at the ends over one (edge_order 1), or of the parabola through
-/// three points.
+/// Differences over two steps. At the ends, differences over one step (edge_order 1), or slopes of
+/// the parabola through three points (edge_order 2).
 Tensor slope(const Tensor& self, int64_t dim, double spacing, int64_t edge_order) {
   const Dim extent = self.size(dim);
   if (edge_order != 1 && edge_order != 2)
@@ -91,7 +91,7 @@ TAPER_DECOMPOSITION(trapezoid_dx) {
   const int64_t dim = dim_of(a, "trapezoid");
   const Tensor y = a.tensor<"y">();
   if (proves_equal(y.size(dim), Dim(0))) return {sum(even_areas(a, dim), {dim})};
-  // all places, less half of both ends, as PyTorch has it
+  // the sum of all places, minus half of both ends, as in PyTorch
   const Tensor ends = add(select(y, dim, 0), select(y, dim, -1));
   const Tensor whole = sub(sum(y, {dim}), mul(ends, 0.5));
   return {mul(whole, a.real<"dx">())};

@@ -1,6 +1,7 @@
-// Fake quantization whose range follows the data (torch.ao's FusedMovingAvgObsFakeQuantize):
-// running extremes move towards those of the input, scale and zero point are chosen from them, and
-// the input is snapped to their grid. Tensors switch the first step and the others on and off.
+// Fake quantization whose range follows the data (torch.ao's FusedMovingAvgObsFakeQuantize). First,
+// running extremes move towards those of the input. Then scale and zero point are chosen from them,
+// and the input is rounded to their grid. Tensors switch the first step, and the other two, on and
+// off.
 #include <cstdint>
 #include <cstdlib>
 
@@ -18,14 +19,14 @@ struct Range {
   Tensor least, most;
 };
 struct Parameters {
-  Tensor scale, zero_point;  // f32
+  Tensor scale, zero_point;  // both f32
 };
 
 Tensor is_mixed(const Range& range) {
   return logical_and(lt(range.least, Scalar(0)), gt(range.most, Scalar(0)));
 }
 
-/// A range of both signs, made symmetric to the integers low, …, high.
+/// A range with both signs, made symmetric on the integers low, …, high.
 Range symmetric_to(const Range& range, int64_t low, int64_t high) {
   const double up = static_cast<double>((high - low) / 2), down = -(up + 1);
   const Tensor scale =
@@ -35,8 +36,8 @@ Range symmetric_to(const Range& range, int64_t low, int64_t high) {
           where(mixed, mul(scale, Scalar(up)), range.most)};
 }
 
-/// FBGEMM's choice of parameters, which is in double. A scale that is nearly 0 becomes 0.1, one
-/// that is small is raised, so that it is no subnormal number of f16; the zero point stays.
+/// FBGEMM's choice of parameters, computed in double. A scale that is nearly 0 becomes 0.1. A small
+/// scale is raised so that f16 holds it as a normal number; the zero point is not changed then.
 Parameters choose(Range range, int64_t low, int64_t high, bool symmetric) {
   if (symmetric) range = symmetric_to(range, low, high);
   std::tie(range.least, range.most) = with_zero(range.least, range.most);
@@ -45,7 +46,7 @@ Parameters choose(Range range, int64_t low, int64_t high, bool symmetric) {
   const Tensor rounded = cast(scale, DType::f32);
   scale = where(isfinite(reciprocal(rounded)), scale, Scalar(0.1));
 
-  // from the end of the range whose terms are smaller
+  // computed from the end of the range with the smaller terms
   const auto from = [&](const Tensor& end, int64_t integer) {
     return rsub(div(end, scale), Scalar(static_cast<double>(integer)));
   };
@@ -63,7 +64,7 @@ Tensor is_on(const Tensor& flag, std::string_view what) {
   return ne(single(flag, what, DType::i64, name), Scalar(0));
 }
 
-/// The extremes of x, or of its rows, in the sizes of the running ones.
+/// The extremes of x, or of its rows, in the shape of the running ones.
 Range range_of(const Tensor& x, bool of_rows, const Range& running) {
   Ints reduced;
   for (int64_t d = of_rows ? 1 : 0; d < x.rank(); ++d) reduced.push_back(d);
@@ -75,7 +76,7 @@ Range range_of(const Tensor& x, bool of_rows, const Range& running) {
                      " elements: run the model once before it is exported");
   const auto sized = [&](const Tensor& t) { return reshape(t, sizes); };
   if (x.rank() == 0) return {sized(x), sized(x)};
-  for (const Dim& d : x.sizes())  // nothing is observed
+  for (const Dim& d : x.sizes())  // there is nothing to observe
     if (proves_equal(d, Dim(0))) return running;
   return {sized(amin(x, reduced)), sized(amax(x, reduced))};
 }

@@ -1,4 +1,4 @@
-// Windows that a signal is multiplied by: constants, because their lengths are numbers.
+// Windows by which a signal is multiplied. Their lengths are numbers, so they are constants.
 #include <cmath>
 
 #include "taper/exporter/eager/decompositions/decomposition.h"
@@ -11,8 +11,8 @@ namespace {
 namespace math = portable::math;
 using math::pi;
 
-/// value(k / n) for k < length, where a periodic window repeats after n = length, and a symmetric
-/// one ends at n = length - 1.
+/// value(k / n) for k < length. A periodic window repeats after n = length; a symmetric one ends at
+/// n = length - 1.
 template <const Operator& op, class Value>
 Tensor window(const Arguments<op>& a, const Value& value) {
   const int64_t length = a.template integer<"window_length">();
@@ -48,7 +48,7 @@ auto kaiser(double beta) {
            math::bessel_i(0, beta);
   };
 }
-constexpr double kaiser_beta = 12;  // PyTorch's
+constexpr double kaiser_beta = 12;  // PyTorch's default
 
 }  // namespace
 
