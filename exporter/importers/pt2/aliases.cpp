@@ -8,13 +8,15 @@ namespace taper::pt2 {
 namespace {
 
 struct Alias {
-  std::string_view alias, name;              ///< of all overloads, or, with a '.', of one
-  std::string_view argument, argument_name;  ///< called otherwise; empty: none
+  std::string_view alias, name;  ///< name of all overloads or, with a '.', of one
+  std::string_view argument,
+      argument_name;  ///< an argument that has another name there; empty: none
 };
 
-// As the documentation of torch says ("Alias for …"), and for what has no meaning without complex
-// numbers. Where PyTorch could give a view, the file is proof of it: tensors may lie otherwise
-// here, and then it is a copy. Sorted.
+// Names from the documentation of torch ("Alias for …"), and operators that do nothing without
+// complex numbers. Where PyTorch may return a view or a copy, the file shows that a view was
+// possible there. Here tensors may lie differently in memory, and then the result is a copy. The
+// list is sorted.
 constexpr Alias aliases[] = {
     {"adjoint", "mT", "", ""},
     {"arccos", "acos", "", ""},
@@ -85,7 +87,7 @@ const Alias* find_alias(std::string_view name) {
   return at != std::end(aliases) && at->alias == name ? at : nullptr;
 }
 
-/// "greater_.Tensor"
+/// "greater_.Tensor" in its two parts.
 struct OperatorName {
   std::string base, overload;
   explicit OperatorName(std::string_view text)

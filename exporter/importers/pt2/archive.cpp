@@ -42,7 +42,7 @@ Archive::Archive(std::span<const std::byte> file, std::string name)
 
 void Archive::fail(const std::string& what) const { throw io::FileError(name_ + ": " + what); }
 
-// Every record lies under one folder, whose name is arbitrary.
+// Every record lies in one folder, which may have any name.
 void Archive::find_root() {
   const std::string& first = zip_.records().begin()->first;
   const size_t slash = first.find('/');

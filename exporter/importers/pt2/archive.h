@@ -36,9 +36,9 @@ class Archive {
   /// A model's stored tensors by path: parameters, buffers, constants.
   class Payloads {
    public:
-    /// The tensor of a path. It is looked up among the weights or the constants first. Throws
-    /// io::FileError if there is none, if its record is damaged, pickled or without data, or if
-    /// Taper does not have its dtype.
+    /// The tensor of a path. `constants_first`: looks among the constants first, then among the
+    /// weights; otherwise the other way round. Throws io::FileError if there is none, if its record
+    /// is damaged, pickled or without data, or if Taper does not have its dtype.
     io::StoredTensor at(const std::string& path, bool constants_first) const;
     /// A plain tensor inside the tensor subclass of a path. Throws io::FileError.
     io::StoredTensor inner(const std::string& path, const std::string& attribute) const;

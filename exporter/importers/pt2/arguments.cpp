@@ -1,4 +1,4 @@
-// Arguments of a node as the row of its operator takes them.
+// Converts the arguments of a node to the form in which the row of its operator takes them.
 #include "taper/exporter/eager/eager.h"
 #include "taper/exporter/importers/pt2/executor.h"
 
@@ -9,8 +9,8 @@ using eager::Boxed;
 using eager::OperatorInfo;
 using eager::Tensor;
 
-/// In PyTorch a number in a tensor's place decides the dtype only if it is of a higher category
-/// than the tensors beside it.
+/// The dtype of a number that takes the place of a tensor. As in PyTorch, the number decides it
+/// only if it is of a higher category than the tensors of the call.
 DType dtype_for(const Number& n, DType beside) {
   if (is_floating(beside)) return beside;
   if (n.kind == Kind::real) return DType::f32;
@@ -41,7 +41,8 @@ std::string refusal_of(const Parameter& p, const Argument& a) {
   if (p.list && p.kind == Kind::real)
     return unless(std::holds_alternative<std::vector<double>>(a), "a list of numbers");
   if (p.list) {
-    const bool empty = tensors != nullptr && tensors->empty();  // of unknown type
+    const bool empty =
+        tensors != nullptr && tensors->empty();  // an empty list does not show its type
     return unless(std::holds_alternative<IntegerList>(a) ||
                       std::holds_alternative<std::vector<bool>>(a) || empty || is_number(a),
                   "a list of integers");
@@ -105,7 +106,7 @@ Boxed Executor::box(const OperatorInfo& info, const Parameter& p, const Argument
       const Number n = number(a);
       if (n.is_known()) return Boxed::of(n.value());
       if (n.condition || info.op == &ops::_assert_scalar)
-        return Boxed::of(true);  // an assertion: it becomes a check
+        return Boxed::of(true);  // an assertion, which becomes a check
       return Boxed::of(n.dim());
     }
     case Kind::string:

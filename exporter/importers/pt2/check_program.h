@@ -1,4 +1,4 @@
-// Whether the parts of a program fit each other.
+// Checks that the parts of a program fit each other.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
-// Higher-order operators: their bodies run through eager, which decides in a run, or in a trace
-// records them as branches and loops of the program.
+// Higher-order operators. Their bodies run through eager. In a run, eager chooses the branch; in a
+// trace, it records branches and loops of the program.
 #include "taper/exporter/eager/control_flow.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using eager::Tensor;
 using Tensors = std::vector<Tensor>;
 using Values = std::vector<GraphValue>;
 
-/// Argument `i` of a call whose operands have no names.
+/// Operand `i` of a call whose operands have no names.
 const Argument& operand(const Node& node, size_t i) {
   if (i >= node.inputs.size()) throw ExportError("lacks its operand " + std::to_string(i));
   return node.inputs[i].value;
@@ -27,8 +27,8 @@ Values joined(Values a, const Values& b) {
 }
 Values as_values(const Tensors& tensors) { return {tensors.begin(), tensors.end()}; }
 
-/// Numbers as tensors of one element: what crosses the border of a body is a tensor. Whoever knows
-/// a name as that of a number reads it again (`Executor::read`).
+/// Converts numbers to tensors of one element, because bodies take and return only tensors. A graph
+/// that knows a name as a number converts it back (`Executor::read`).
 Tensors as_tensors(const Values& values) {
   Tensors tensors;
   for (const GraphValue& value : values) {
@@ -53,10 +53,10 @@ Tensors part(const Tensors& list, size_t first, size_t count) {
 Executor::Body Executor::body(const Argument& argument, bool follows_dtypes) const {
   const auto* sub = std::get_if<GraphArgument>(&argument);
   if (sub == nullptr) throw ExportError("a subgraph is missing");
-  // a derivative may run it again when this executor is gone
+  // a derivative may run the body again after this executor is gone
   return [graph = sub->graph, assumptions = assumptions_, symbols = symbols_, observer = observer_,
           modules = modules_, follows = follows_dtypes || follows_dtypes_](Values inputs) {
-    const eager::ModulePathScope scope(modules);  // its nodes have whole paths
+    const eager::ModulePathScope scope(modules);  // the nodes of the body record whole module paths
     Executor executor(*graph, assumptions, symbols);
     executor.follows_dtypes_ = follows;
     executor.goes_on_ = false;
@@ -106,7 +106,7 @@ Values Executor::call_higher_order(const Node& node) {
   }
   if (name == "wrap_with_autocast") return body(operand(node, 4), true)(rest(5));
   if (name == "invoke_subgraph") return body(operand(node, 0))(rest(2));
-  if (name == "print") return {};  // for whoever debugs the model in Python
+  if (name == "print") return {};  // only for debugging in Python
   if (name == "with_effects") {
     const Node call = effect_of(node).value();
     const Values results =
@@ -125,7 +125,7 @@ Values Executor::call_cond(const Node& node) const {
   if (const auto* number = std::get_if<Number>(&predicate); number != nullptr && number->is_known())
     return number->value().to<double>() != 0 ? then(operands) : otherwise(operands);
 
-  // a body gets the tensors; numbers it knows
+  // a body takes the tensors as arguments; the numbers are captured
   Tensors tensors;
   for (const GraphValue& v : operands)
     if (const auto* tensor = std::get_if<Tensor>(&v)) tensors.push_back(*tensor);

@@ -11,10 +11,11 @@ namespace taper::pt2 {
 namespace {
 
 constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
-/// What PyTorch writes for no bound.
+/// The number that PyTorch writes if there is no bound.
 constexpr int64_t infinity = unbounded - 1;
 
-/// The least size that PyTorch traces a dynamic dimension with, unless a Dim has another minimum.
+/// The smallest size with which PyTorch traces a dynamic dimension, unless a Dim has another
+/// minimum.
 constexpr int64_t traced_minimum = 2;
 
 std::string text_of(int64_t low, int64_t high) {
@@ -31,7 +32,7 @@ const SymInt* size_of_number(const ExportedProgram& program, const std::string& 
 }
 
 /// Calls f(input, dimension, size) for every size of the user's tensors, and f(input, -1, number)
-/// for the user's numbers.
+/// for every number of the user.
 template <class F>
 void for_each_size(const ExportedProgram& program, const F& f) {
   for (const InputSpec& spec : program.inputs) {
@@ -56,8 +57,8 @@ bool is_identifier(std::string_view name) {
          std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-/// "x.0" as PyTorch names the input, with '_' between the parts of a nested one: "d.a.0" is
-/// dimension 0 of input d_a. Nothing for what is no place.
+/// The place "x.0": dimension 0 of input x, by PyTorch's name of the input. Parts of a nested input
+/// are joined by '_': "d.a.0" is dimension 0 of input d_a. nullopt if the key is not a place.
 struct Place {
   std::string input;
   int dim;
@@ -102,7 +103,7 @@ class Chooser {
   bool is_symbol(const std::string& name) const { return choices_.names.contains(name); }
   const std::string& shown(const std::string& symbol) const { return choices_.names.at(symbol); }
 
-  /// The symbol that a key names, by itself or by its place.
+  /// The symbol that a key names, directly or by its place.
   std::optional<std::string> symbol_of(const std::string& key) const {
     if (is_symbol(key)) return key;
     const std::optional<Place> place = place_of(key);
@@ -154,7 +155,8 @@ class Chooser {
     const auto found = program_.ranges.find(symbol);
     const Range range = found == program_.ranges.end() ? Range{} : found->second;
     const int64_t low = range.minimum.value_or(0), high = range.maximum.value_or(unbounded);
-    const bool is_size = symbol.starts_with('s');  // others are counted or read: PyTorch asserts it
+    const bool is_size = symbol.starts_with(
+        's');  // PyTorch asserts the range of other symbols, which are counted or read
     const bool may_be_one = is_size && low == traced_minimum && given.minimum == 1;
     if (given.maximum > high || given.maximum < (may_be_one ? 1 : low) ||
         (given.minimum < low && !may_be_one))
@@ -173,7 +175,7 @@ class Chooser {
     return given;
   }
 
-  /// The symbol that a name in an expression means: also one that another --dim gave.
+  /// The symbol that a name in an expression means. It may also be a name that another --dim gave.
   std::optional<std::string> symbol_in_expression(const std::string& name) const {
     if (const std::optional<std::string> symbol = symbol_of(name)) return symbol;
     for (const auto& [symbol, shown] : choices_.names)
@@ -213,21 +215,22 @@ class Chooser {
   }
 
   void require_different_names() const {
-    std::map<std::string, std::string> symbols;  // by name
+    std::map<std::string, std::string> symbols;  // the symbol of each name
     for (const auto& [symbol, name] : choices_.names)
       if (const auto [other, is_new] = symbols.emplace(name, symbol); !is_new)
         throw ExportError(key_of(other->second) + " and " + key_of(symbol) +
                           " are different sizes for PyTorch; they cannot both be called " + name);
   }
-  /// What the caller called it, or what everybody does.
+  /// The key that the caller used for the symbol, or the name that is shown otherwise.
   const std::string& key_of(const std::string& symbol) const {
     const auto key = keys_.find(symbol);
     return key == keys_.end() ? shown(symbol) : key->second;
   }
 
   const ExportedProgram& program_;
-  std::map<std::string, std::string> keys_;  ///< that chose something of a symbol
-  std::map<std::string, Dim> symbols_;       ///< of all expressions
+  std::map<std::string, std::string>
+      keys_;                            ///< the key by which the caller set something of a symbol
+  std::map<std::string, Dim> symbols_;  ///< those in expressions
   std::vector<std::pair<Dim, LoadOptions::Bounds>> promised_;
   DimChoices choices_;
 };

@@ -1,4 +1,4 @@
-// Translates what the caller says about dimensions (LoadOptions::dims) to the program's symbols.
+// Translates LoadOptions::dims, the caller's choices for dimensions, to the program's symbols.
 #pragma once
 #include <map>
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace taper::pt2 {
 
-/// The symbol in an expression of PyTorch that is only a symbol: "s77" for "Symbol('s77',
-/// integer=True)". Nothing for other expressions.
+/// The symbol of a PyTorch expression that is only a symbol: "s77" for "Symbol('s77',
+/// integer=True)". nullopt for other expressions.
 std::optional<std::string> symbol_in(std::string_view expression);
 
 /// Bounds of an expression over symbols. The program does not prove them; the caller promises them.
@@ -30,11 +30,11 @@ struct DimChoices {
   std::map<std::string, std::string> names;
   std::vector<Promise> promises;
   std::vector<std::string> unknown;  ///< keys that name nothing in this program
-  std::vector<std::string> notes;    ///< what people should know of it
+  std::vector<std::string> notes;    ///< notes for people
 };
 
-/// Dimension `dim` of an input in the notation of --dim: "x.0". With `dim` -1, a number: its input,
-/// "n".
+/// Dimension `dim` of an input in the notation of --dim: "x.0". If `dim` is -1, the input is a
+/// number, and the text is its name: "n".
 std::string place_text(const std::string& input, int dim);
 
 /// The program's symbols: first those of the inputs, in order, then those that depend on data.

@@ -12,11 +12,11 @@ using io::TorchArguments;
 using io::TorchLeaf;
 using nn::Tensor;
 
-/// Expanded tensors take more memory than their file does.
+/// An expanded tensor takes more memory than it does in the file, so this is limited.
 constexpr int64_t max_expanded_bytes = 1 << 26;
 
-/// All leaves in the order of the program's inputs: named arguments stand as the model declares
-/// them, not as they were given.
+/// All leaves, in the order of the program's inputs. Named arguments come in the order in which the
+/// model declares them, not in which they were given.
 std::vector<TorchLeaf> in_order(TorchArguments arguments,
                                 const std::vector<std::string>& declared) {
   std::ranges::stable_sort(arguments.named, {}, [&](const auto& argument) {

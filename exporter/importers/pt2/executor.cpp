@@ -22,7 +22,7 @@ using eager::Boxed;
 using eager::OperatorInfo;
 using eager::Tensor;
 
-/// Argument `name` of a call, nullptr if it was not given.
+/// Argument `name` of a call; nullptr if it was not given.
 const Argument* find(const Node& node, std::string_view name) {
   for (const NamedArgument& input : node.inputs)
     if (input.name == name) return &input.value;
@@ -36,8 +36,8 @@ Number number_of(const Boxed& boxed) {
   return n;
 }
 
-/// PyTorch's message of an assertion that it derived, with the names that people read: "… x.0 <= 4"
-/// instead of "… s77 <= 4". Other messages are the user's.
+/// A message of PyTorch about an assertion that it derived, with the names that people know: "… x.0
+/// <= 4" instead of "… s77 <= 4". Other messages come from the user and stay.
 std::string with_names(const std::string& message, const std::map<std::string, Dim>& symbols) {
   if (!message.starts_with("Runtime assertion failed for expression ")) return message;
   const auto is_word = [](char c) {
@@ -59,7 +59,7 @@ std::string with_names(const std::string& message, const std::map<std::string, D
   return text;
 }
 
-/// Adds an assertion that only a run decides to the checks of the program.
+/// Adds an assertion that depends on the run to the checks of the program.
 void assume(const Number& condition, std::string message) {
   eager::Recorder* recorder = eager::recorder();
   if (recorder == nullptr || !condition.condition) return;
@@ -87,7 +87,7 @@ void add_names(const Argument& argument, std::vector<std::string>& names) {
       if (const auto* n = std::get_if<NumberName>(&element)) names.push_back(n->name);
 }
 
-/// For each node the values that nothing behind it uses.
+/// For each node, the values that no later node uses.
 std::vector<std::vector<std::string>> find_last_uses(const Graph& graph) {
   std::vector<std::vector<std::string>> result(graph.nodes.size());
   std::vector<std::string> returned;
@@ -141,7 +141,7 @@ GraphValue Executor::value(const Argument& argument) const {
 std::vector<GraphValue> Executor::values(const Argument& list) const {
   std::vector<GraphValue> result;
   if (const auto* tensors = std::get_if<std::vector<TensorName>>(&list)) {
-    // operands of control flow may be numbers, also where the list is called one of tensors
+    // operands of control flow may be numbers, even if the file calls the list one of tensors
     for (const TensorName& t : *tensors) {
       const auto at = values_.find(t.name);
       const bool is_number = at != values_.end() && std::holds_alternative<Number>(at->second);
@@ -158,8 +158,8 @@ std::vector<GraphValue> Executor::values(const Argument& list) const {
 
 namespace {
 
-/// A tensor argument given as a number has an overload that takes the number: add.Tensor,
-/// add.Scalar. Its result is the same, and no tensor is made.
+/// If a tensor argument is a number, uses the overload for numbers: add.Scalar instead of
+/// add.Tensor. The result is the same, and no tensor is made.
 eager::Overload with_scalar(const Node& node, const eager::Overload& overload) {
   const std::string_view name = overload.info->name;
   if (!name.ends_with(".Tensor")) return overload;
@@ -173,8 +173,8 @@ eager::Overload with_scalar(const Node& node, const eager::Overload& overload) {
 
 }  // namespace
 
-/// The arguments in the row's order. Numbers that stand for tensors take the dtype of those beside
-/// them.
+/// The arguments in the row's order. A number in the place of a tensor takes its dtype from the
+/// tensors of the call.
 std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overload,
                                   eager::OwnedArguments& owned) {
   const OperatorInfo& info = *overload.info;
@@ -200,11 +200,11 @@ std::vector<Boxed> Executor::bind(const Node& node, const eager::Overload& overl
       throw ExportError(std::string(info.name) + " lacks its argument " + std::string(p.name));
   }
   if (follows_dtypes_ && info.schema.find("dtype") < 0) follow_dtype(node, boxed, owned);
-  boxed.emplace_back();  // an operator without arguments has an address, too
+  boxed.emplace_back();  // an operator without arguments needs an address, too
   return boxed;
 }
 
-/// An operator that gives a number, or that asserts something. In a trace the assertion becomes a
+/// Calls an operator that returns a number or asserts something. In a trace, an assertion becomes a
 /// check of the program.
 std::vector<GraphValue> Executor::call_number_operator(const Node& node, const OperatorInfo& info,
                                                        std::vector<Boxed>& boxed) const {
@@ -251,7 +251,8 @@ std::vector<GraphValue> Executor::call_operator(const Node& node) {
     if (const auto* self = std::get_if<TensorName>(&node.inputs.at(0).value))
       require_strides(boxed[0].tensor(), self->name, graph_.tensor_values.at(self->name));
   const ElementSymbol counted = element_in_results(node);
-  // bincount counts up to the largest element, of which minlength then makes more
+  // bincount counts up to the largest element, and minlength may add to that, so its minimum is not
+  // a bound
   const bool all_counted = info.op != &ops::bincount;
   const eager::CountBounds bounds(
       all_counted ? counted.range.minimum.value_or(0) : 0,
@@ -284,15 +285,15 @@ std::vector<GraphValue> Executor::call_operator(const Node& node) {
   return values;
 }
 
-// The number `name` in a tensor's only element. While tracing an integer becomes a symbol, which
-// may be a size; reals and booleans stay tensors.
+// Reads the number `name` from a tensor's only element. In a trace, an integer becomes a symbol,
+// which can be a size; reals and booleans stay tensors.
 Number Executor::read(const std::string& name, const Tensor& tensor) const {
   if (!tensor.is_traced() || is_floating(tensor.dtype()) || tensor.dtype() == DType::boolean)
     return Number::of(tensor);
   ElementSymbol symbol;
   if (const auto at = graph_.numbers.find(name); at != graph_.numbers.end()) {
     if (const auto* text = std::get_if<std::string>(&at->second)) symbol = element_in(*text);
-    // PyTorch found that the model accepts only this number
+    // PyTorch found that the model accepts no other number
     if (const auto* only = std::get_if<int64_t>(&at->second); only != nullptr && *only >= 0)
       symbol.range = {*only, *only};
   }
@@ -303,7 +304,7 @@ Number Executor::read(const std::string& name, const Tensor& tensor) const {
   return Number::of(eager::element_as_dim(tensor, minimum, maximum, place()));
 }
 
-// Bodies give and take tensors only.
+// Converts what bodies take and return, which are tensors, back to a number.
 GraphValue Executor::as_number(const std::string& name, GraphValue value) const {
   const auto* tensor = std::get_if<Tensor>(&value);
   return tensor == nullptr ? value : read(name, *tensor);
@@ -321,14 +322,14 @@ void Executor::follow_dtype(const Node& node, std::vector<Boxed>& boxed,
       b = owned.hold(eager::cast(b.tensor(), *recorded.dtype()));
 }
 
-// Of "Symbol('u0', integer=True)".
+// The symbol in an expression such as "Symbol('u0', integer=True)".
 ElementSymbol Executor::element_in(std::string_view expression) const {
   const std::optional<std::string> symbol = symbol_in(expression);
   const auto found = symbol ? assumptions_.elements.find(*symbol) : assumptions_.elements.end();
   return found == assumptions_.elements.end() ? ElementSymbol{} : found->second;
 }
 
-// The symbol that an operator counts, where the size of its result is one.
+// The symbol for the size of a result that an operator counts.
 ElementSymbol Executor::element_in_results(const Node& node) const {
   for (const Argument& output : node.outputs) {
     const auto* tensor = std::get_if<TensorName>(&output);
@@ -419,7 +420,7 @@ void Executor::define(const Node& node, std::vector<GraphValue> results) {
     else if (const auto* number = std::get_if<NumberName>(&output))
       define_number(number->name);
     else
-      ++next;  // an absent result, or one that is a constant
+      ++next;  // an absent result, or a constant one
   }
 }
 
@@ -447,8 +448,8 @@ void Executor::run_node(const Node& node) {
   }
 }
 
-// Values of the types that the file says, for the results of a node that failed: a trace goes on
-// with them, to find what else is wrong. False where the sizes are not known.
+// Defines results of a node that failed: zeros of the types that the file records. The trace
+// continues with them, to find further errors. Returns false if sizes are not known.
 bool Executor::define_stand_ins(const Node& node) {
   try {
     const auto size = [&](const SymInt& s) {
@@ -480,7 +481,7 @@ bool Executor::define_stand_ins(const Node& node) {
     return true;
   } catch (const ExportError&) {
     return false;
-  } catch (const std::logic_error&) {  // not in a table
+  } catch (const std::logic_error&) {  // a table has no such entry
     return false;
   }
 }
@@ -504,7 +505,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
       values_[n->name] = as_number(n->name, std::move(inputs[i]));
   }
   const std::vector<std::vector<std::string>> last_uses = find_last_uses(graph_);
-  std::set<std::string> doubtful;  // values that follow from stand-ins
+  std::set<std::string> doubtful;  // values that depend on such zeros
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
     bool doubts = reads_any(node, doubtful);
@@ -519,7 +520,8 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
     std::vector<std::string> results;
     for (const Argument& output : node.outputs) add_names(output, results);
     if (doubts) doubtful.insert(results.begin(), results.end());
-    for (const std::string& name : last_uses[i]) values_.erase(name);  // memory as in a program
+    for (const std::string& name : last_uses[i])
+      values_.erase(name);  // frees memory as early as a program does
   }
   if (!failures_.empty()) fail_with_all();
   std::vector<GraphValue> outputs;

@@ -16,7 +16,7 @@
 
 namespace taper::pt2 {
 
-/// The value of a name in a graph. An absent result is std::monostate.
+/// The value of a name in a graph. std::monostate: an absent result.
 using GraphValue = std::variant<std::monostate, eager::Tensor, Number>;
 
 /// A part of a graph that cannot be run, with all its occurrences.
@@ -24,7 +24,7 @@ struct Unsupported {
   std::string what;    ///< "aten::linalg_qr"
   std::string remedy;  ///< what to do about it; may be empty
   int nodes = 0;
-  std::string node;    ///< the first
+  std::string node;    ///< name of the first node
   std::string module;  ///< of the first node
   Location location;   ///< of the first node, in the user's model
 };
@@ -103,16 +103,16 @@ class Executor {
 
   const Graph& graph_;
   const Assumptions& assumptions_;
-  std::map<std::string, Dim> symbols_;                ///< that are known so far, by PyTorch's names
-  const std::string modules_ = eager::module_path();  ///< around the whole graph
+  std::map<std::string, Dim> symbols_;  ///< those that are known so far, by PyTorch's names
+  const std::string modules_ = eager::module_path();  ///< the module path around the whole graph
   Observer observer_;
   /// Set in an autocast region, whose graph holds no casts: floating arguments are cast to the
   /// dtype that the graph says for the result.
   bool follows_dtypes_ = false;
   std::map<std::string, GraphValue, std::less<>> values_;
-  bool goes_on_ = true;  ///< after a node that failed in a trace; not in bodies
+  bool goes_on_ = true;  ///< whether a trace continues after a node that failed; false in bodies
   std::vector<std::string> failures_;
-  Memories copies_;  ///< the memory of what PyTorch could give as a view
+  Memories copies_;  ///< the memory of copies that PyTorch returned as views
 };
 
 /// Whether `Executor` runs this higher-order operator: "cond" and some others.

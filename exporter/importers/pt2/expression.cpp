@@ -71,7 +71,7 @@ class Parser {
     return value;
   }
 
-  /// `name=value`, which is skipped; false if something else stands here.
+  /// Skips `name=value`. Returns false if something else follows.
   bool assumption() {
     const size_t begin = at_;
     if (const std::string name = word(); !name.empty() && take('=')) {
@@ -103,7 +103,7 @@ class Parser {
     return result;
   }
 
-  /// Up to and with the closing parenthesis.
+  /// Reads up to the closing parenthesis, and that.
   std::vector<Dim> operands(int depth) {
     std::vector<Dim> list;
     if (take(')')) return list;

@@ -10,10 +10,10 @@
 
 namespace taper::pt2 {
 
-/// The integer that an expression stands for. `symbol` gives the value of a name. Assumptions
-/// (`positive=True`) are ignored. Throws ExportError if the text is no expression, is nested deeper
-/// than any that PyTorch writes, uses a function without an integer result (reals, comparisons), or
-/// overflows.
+/// The integer value of an expression. `symbol` gives the value of a name. Assumptions
+/// (`positive=True`) are ignored. Throws ExportError if the text is not an expression, is nested
+/// deeper than any that PyTorch writes, uses a function without an integer result (reals,
+/// comparisons), or overflows.
 Dim parse_expression(std::string_view text, const std::function<Dim(const std::string&)>& symbol);
 
 }  // namespace taper::pt2

@@ -12,9 +12,9 @@
 namespace taper::pt2 {
 namespace {
 
-constexpr size_t longest = 1000;  // characters; those that PyTorch writes are far shorter
+constexpr size_t longest = 1000;  // in characters; PyTorch's guards are far shorter
 
-/// A guard whose numbers have names that `parse_dim` reads.
+/// A guard in which all names can be read by `parse_dim`.
 struct Named {
   std::string text;
   std::map<std::string, Dim, std::less<>> numbers;
@@ -25,13 +25,14 @@ constexpr bool is_word(char c) {
   return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Takes `prefix` off the front of `text`. False: `text` begins otherwise, and is left as it is.
+/// Removes `prefix` from the front of `text`. Returns false, and leaves `text` as it is, if `text`
+/// begins with something else.
 bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
 }
-/// Takes the longest front of characters that `belongs` accepts.
+/// Removes the longest front of characters that `belongs` accepts, and returns it.
 std::string_view take_while(std::string_view& text, bool (*belongs)(char)) {
   size_t n = 0;
   while (n < text.size() && belongs(text[n])) ++n;
@@ -40,12 +41,12 @@ std::string_view take_while(std::string_view& text, bool (*belongs)(char)) {
   return front;
 }
 
-/// A number of the model as a guard writes it: an input, or the extent of an input's dimension.
+/// A number of the model in the notation of guards: an input, or a size of an input.
 struct Reference {
   std::string path;            ///< "d_a_0"
   std::optional<int64_t> dim;  ///< 1
 };
-/// Takes "L['d']['a'][0].size()[1]" off the front of `text`.
+/// Removes "L['d']['a'][0].size()[1]" from the front of `text`.
 std::optional<Reference> take_reference(std::string_view& text) {
   std::string_view rest = text;
   if (!take(rest, "L")) return std::nullopt;
@@ -69,8 +70,8 @@ std::optional<Reference> take_reference(std::string_view& text) {
   return found;
 }
 
-/// The guard with names in the places of its numbers, and `max(…)` as all spell it. Nothing if the
-/// model has no such number.
+/// The guard with names in place of its numbers, and with every spelling of the maximum as
+/// `max(…)`. nullopt if the model lacks one of the numbers.
 std::optional<Named> with_names(std::string_view guard, const GuardNumber& number) {
   Named named;
   bool in_word = false;
@@ -107,14 +108,14 @@ std::vector<std::string> split(const std::string& text, const std::string& at) {
   return parts;
 }
 
-/// "a <= b" as a check; nothing for other forms.
+/// "a <= b" as a check; nullopt for other forms.
 std::optional<Check> comparison(const std::string& text, const Named& named) {
   struct Sign {
     const char* text;
     Comparison comparison;
     bool swapped;
   };
-  // the longer ones first
+  // longer signs come first
   static constexpr std::array signs{
       Sign{"==", Comparison::equal, false},      Sign{"!=", Comparison::not_equal, false},
       Sign{"<=", Comparison::less_equal, false}, Sign{">=", Comparison::less_equal, true},

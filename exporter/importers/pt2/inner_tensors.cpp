@@ -7,7 +7,8 @@ namespace {
 
 constexpr const char* access = "torch.ops.export.access_subclass_inner_tensor.default";
 
-/// The tensor and the attribute that a node reads; false for other nodes.
+/// Gives the tensor and the attribute that a node reads, and its result. Returns false for other
+/// nodes.
 bool reads_part(const Node& node, std::string& tensor, std::string& attribute,
                 std::string& result) {
   if (node.target != access || node.inputs.size() != 2 || node.outputs.size() != 1) return false;
@@ -27,7 +28,7 @@ bool is_weight(const InputSpec& spec) {
 }  // namespace
 
 std::map<std::string, InnerTensor> take_out_inner_tensors(ExportedProgram& program) {
-  std::map<std::string, InnerTensor> by_value;  // what a value is a part of
+  std::map<std::string, InnerTensor> by_value;  // the tensor of which a value is a part
   for (const InputSpec& spec : program.inputs)
     if (is_weight(spec)) by_value[name_of(spec.value)] = {spec.target, ""};
 

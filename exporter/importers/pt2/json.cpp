@@ -8,13 +8,13 @@
 
 namespace taper::pt2 {
 namespace {
-// A subgraph inside another one is 8 levels further down.
+// A subgraph is 8 levels deeper than the graph that contains it.
 constexpr int max_nesting = 512;
 }  // namespace
 
 nlohmann::json parse_json(std::string_view text, const std::string& file,
                           const std::vector<std::string_view>& dropped) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::vector<std::set<std::string>> keys;  // keys of the objects that are still open
   using Event = nlohmann::json::parse_event_t;
   const auto keep = [&](int depth, Event event, nlohmann::json& parsed) {
     if (depth > max_nesting)

@@ -49,7 +49,7 @@ class Json {
   }
 
   int64_t integer() const;
-  double real() const;  ///< also of the texts "NaN", "Infinity", "-Infinity"
+  double real() const;  ///< also from the texts "NaN", "Infinity", "-Infinity"
   bool boolean() const;
   const std::string& text() const;
 

@@ -1,5 +1,5 @@
 // The layout of tensors in memory. PyTorch's results often keep the strides of their arguments, but
-// Taper's results are row-major. So operators that look at memory may find other elements.
+// Taper's results are row-major. So an operator that reads memory directly may find other elements.
 #pragma once
 #include <memory>
 #include <set>
@@ -9,7 +9,7 @@
 
 namespace taper::pt2 {
 
-/// The memory that a tensor looks at. All views of a tensor have one memory.
+/// The memory that a tensor refers to. All views of a tensor share one memory.
 const std::shared_ptr<eager::Storage>& memory_of(const eager::Tensor& tensor);
 /// A set of memories. It does not mistake new memory for old memory that had the same address.
 using Memories = std::set<std::weak_ptr<eager::Storage>, std::owner_less<>>;

@@ -1,4 +1,4 @@
-// From a file to a model.
+// Makes a model from a file.
 #include <algorithm>
 
 #include "taper/exporter/eager/eager.h"
@@ -47,7 +47,7 @@ Output::Kind kind_of(const Argument& argument) {
   return none ? Output::Kind::none : Output::Kind::number;
 }
 
-/// `name`, or "name_2" where an output has it already: a model may give one value twice.
+/// `name`, or "name_2" if an output has this name already: a model may return one value twice.
 std::string unused_name(const std::string& name, const std::vector<Output>& outputs) {
   std::string unused = name;
   for (int i = 2; std::ranges::find(outputs, unused, &Output::name) != outputs.end(); ++i)
@@ -88,7 +88,7 @@ void refuse_unsupported(const std::string& name, const Graph& graph) {
   throw ExportError(message);
 }
 
-/// Sizes and dtype of a stored tensor must be what the graph says.
+/// Throws unless a stored tensor has the sizes and the dtype that the graph records.
 void check_stored(const std::string& name, const std::string& path, const io::StoredTensor& stored,
                   const TensorMeta& meta) {
   const auto refuse = [&](const std::string& what) {
@@ -167,7 +167,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
     GraphValue& bound = data->bound.emplace_back();
     if (is_weight(spec)) {
       const auto found = data->tensors.find(spec.target);
-      if (found == data->tensors.end()) continue;  // nobody uses it
+      if (found == data->tensors.end()) continue;  // no node uses it
       bound = found->second;
       if (spec.kind == InputSpec::Kind::parameter) {
         nn::Parameter& parameter = data->parameters.emplace_back();
@@ -183,7 +183,7 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
       if (spec.kind == InputSpec::Kind::custom_obj && used_names(program.graph).contains(value))
         throw ExportError(name + ": the graph uses the script object " + spec.target +
                           ", which is not supported");
-      bound = Tensor::empty({0}, DType::f32);  // what a token is: its name is all that counts
+      bound = Tensor::empty({0}, DType::f32);  // the value of a token does not matter
       continue;
     }
     Input& input = data->inputs.emplace_back();

@@ -16,20 +16,20 @@ struct Model::Data {
   ExportedProgram program;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
-  std::vector<GraphValue> bound;  // beside graph.inputs: weights, and nothing for the user's
-  std::vector<nn::Parameter> parameters;  // with their paths
+  std::vector<GraphValue> bound;  // one for each graph.inputs: weights; nothing for the user's
+  std::vector<nn::Parameter> parameters;  // their paths are beside them
   std::vector<std::string> parameter_paths;
   std::vector<nn::Tensor> buffers;
   std::vector<std::string> buffer_paths;
   std::map<std::string, nn::Tensor> tensors;  // by path
-  std::set<std::string> written;              // inputs
+  std::set<std::string> written;              // names of inputs
   Assumptions assumptions;
-  std::map<std::string, Dim> symbols;  // of the inputs' sizes, by PyTorch's name
+  std::map<std::string, Dim> symbols;  // symbols in the inputs' sizes, by PyTorch's name
   std::vector<std::string> unknown_dims, notes;
   std::vector<Check> guards;  // between sizes of inputs
   std::vector<std::string> unread_guards;
   std::span<const std::byte> example_inputs;  // a file of torch.save; may be empty
-  std::shared_ptr<const void> file;           // in which they lie
+  std::shared_ptr<const void> file;           // the file that holds both
 };
 
 }  // namespace taper::pt2

@@ -9,7 +9,7 @@
 namespace taper::pt2 {
 namespace {
 
-/// Whether the result may be a view of the first argument: the row says so.
+/// Whether the row says that the result may be a view of the first argument.
 bool gives_view(const eager::OperatorInfo& info) {
   const Parameter& result = info.schema.results[0];
   return info.op->category == Category::view || (result.alias && !result.mutated);
@@ -25,7 +25,7 @@ const std::string* first_tensor(const Node& node) {
 
 std::set<std::string> written_inputs(const ExportedProgram& program) {
   std::set<std::string> written;
-  std::map<std::string, std::string> root;  // the input that a value looks into
+  std::map<std::string, std::string> root;  // for each value, the input that it looks into
   for (size_t i = 0; i < program.inputs.size(); ++i)
     if (const auto* tensor = std::get_if<TensorName>(&program.inputs[i].value);
         tensor != nullptr && program.inputs[i].kind == InputSpec::Kind::user_input)

@@ -34,7 +34,7 @@ bool are_known(Operands x) {
 /// Booleans count as 0 and 1.
 double to_double(const Number& n) { return n.value().to<double>(); }
 
-/// By `integers` where both are sizes, by `reals` where both are known, else by `tensors`.
+/// Uses `integers` if both are sizes, `reals` if both are known, and `tensors` otherwise.
 template <class Integers, class Reals, class Tensors>
 Number binary(Operands x, const Integers& integers, const Reals& reals, const Tensors& tensors) {
   if (are_dims(x)) return Number::of(integers(x[0].numerator, x[1].numerator));
@@ -43,7 +43,8 @@ Number binary(Operands x, const Integers& integers, const Reals& reals, const Te
   return Number::of(tensors(x[0].as_tensor(dtype), x[1].as_tensor(dtype)));
 }
 
-// Python's % and //: exact, where a - floor(a / b) * b rounds the quotient first. 1 // 0.1 is 9.
+// Python's % and //. They are exact, while a - floor(a / b) * b rounds the quotient first: 1 // 0.1
+// is 9.
 bool has_other_sign(double rest, double b) { return rest != 0 && (rest < 0) != (b < 0); }
 double floor_modulo(double a, double b) {
   const double rest = std::fmod(a, b);
@@ -201,7 +202,7 @@ bool truth(const Number& n) { return to_double(n) != 0; }
 Number logical_not(Operands x) {
   const Number& n = x[0];
   if (n.is_known()) return Number::of(!truth(n));
-  if (n.condition) {  // not (a <= b) is b < a
+  if (n.condition) {  // not (a <= b) becomes b < a
     Check c = *n.condition;
     switch (c.comparison) {
       case Comparison::equal:

@@ -1,4 +1,4 @@
-// Python's numbers in an exported graph: the results of `sym_size`, `item` and arithmetic with
+// Python's numbers in an exported graph: results of `sym_size` and `item`, and arithmetic with
 // them.
 #pragma once
 #include <optional>
@@ -15,9 +15,9 @@ namespace taper::pt2 {
 struct Number {
   Kind kind = Kind::integer;       ///< integer, real or boolean
   Dim numerator, denominator = 1;  ///< integer; boolean: 0 or 1; real: their quotient
-  std::optional<double> real;      ///< of a real that is known
-  std::optional<Check> condition;  ///< of a boolean: true if this holds
-  eager::Tensor tensor;            ///< else: 0-dim, i64, f64 or bool
+  std::optional<double> real;      ///< a real that is known
+  std::optional<Check> condition;  ///< a boolean that is true if this check holds
+  eager::Tensor tensor;            ///< otherwise: 0-dim, i64, f64 or bool
 
   static Number of(Dim value);
   static Number of(bool value);
@@ -32,8 +32,8 @@ struct Number {
   bool is_known() const;
   /// The value; it must be known.
   Scalar value() const;
-  /// The number as a size or an index. Throws EagerError if only the elements of a run tell it, or
-  /// if it is no integer.
+  /// The number as a size or an index. Throws EagerError if it is not an integer, or if it depends
+  /// on the elements of a run.
   Dim dim() const;
   /// The number as a 0-dim tensor of `dtype`.
   eager::Tensor as_tensor(DType dtype) const;

@@ -14,7 +14,8 @@ using Value = nlohmann::json;
 
 constexpr size_t longest_key = 200;
 
-/// A key as a part of a name: what is neither a letter, a digit nor one of "_-" becomes '_'.
+/// A key as a part of a name. Every character that is not a letter, a digit, '_' or '-' becomes
+/// '_'.
 std::string part_of(const Value& key) {
   std::string part = key.is_string() ? key.get<std::string>() : key.dump();
   part.resize(std::min(part.size(), longest_key));
@@ -51,8 +52,8 @@ class Names {
             has_key || named);
   }
 
-  /// The keys of a container, from what torch's pytree keeps of it: a list of keys; the name of a
-  /// named tuple; of a dataclass its fields with a value and those without.
+  /// The keys of a container, from the context that torch's pytree stores: for a dict, a list of
+  /// keys; for a named tuple, its name; for a dataclass, its fields with a value and those without.
   std::optional<Value> keys_of(const std::string& type, Value context) const {
     if (context.is_string()) {
       if (type == "collections.namedtuple") {
@@ -81,7 +82,7 @@ std::vector<std::string> output_names(const ExportedProgram& program) {
   if (program.out_spec.empty()) return {};
   try {
     return Names(program).run();
-  } catch (const io::FileError&) {  // nothing but the names depends on it
+  } catch (const io::FileError&) {  // only the names depend on it
   } catch (const nlohmann::json::exception&) {
   }
   return {};

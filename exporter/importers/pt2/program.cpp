@@ -149,7 +149,8 @@ Argument argument_of(const Json& json) {
 
 // ---- graphs
 
-/// Of "key,path,type;key,path,type" the last path; paths of calls of one module twice end in "@1".
+/// The last path in "key,path,type;key,path,type". If a module is called twice, the paths of later
+/// calls end in "@1".
 std::string innermost_module(const std::string& stack) {
   const size_t last = stack.rfind(';');
   const std::string entry = last == stack.npos ? stack : stack.substr(last + 1);
@@ -259,7 +260,7 @@ InputSpec input_spec(const Json& json) {
   });
 }
 
-/// A tensor, or None: a parameter that the loss does not depend on has no gradient.
+/// A tensor or None: a parameter on which the loss does not depend has no gradient.
 Argument given_tensor(const Json& json) {
   if (json.is_null() || json.has("as_none") || json.at("name").is_null()) return {};
   return tensor_name(json);

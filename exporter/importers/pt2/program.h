@@ -55,12 +55,13 @@ struct GraphArgument {
   std::string name;
   std::shared_ptr<const Graph> graph;
 };
-/// An argument of a kind that no operator of Taper takes: a script object, a list of lists, ….
+/// An argument of a kind that no operator of Taper takes, such as a script object or a list of
+/// lists.
 struct OtherArgument {
   std::string tag;
 };
 
-/// `as_none` is std::monostate. A number that is known is a plain number, also in SymIntArgument.
+/// `as_none` is std::monostate. A known number is a plain number, even in SymIntArgument.
 using Argument =
     std::variant<std::monostate, TensorName, std::vector<TensorName>, NumberName, int64_t,
                  std::vector<std::variant<int64_t, NumberName>>, double, std::vector<double>, bool,
@@ -78,10 +79,10 @@ struct NamedArgument {
 
 struct Node {
   std::string target;  ///< "torch.ops.aten.add.Tensor"
-  std::string name;    ///< of the node, or its first result
+  std::string name;    ///< of the node, or of its first result
   std::vector<NamedArgument> inputs;
   std::vector<Argument> outputs;
-  bool gives_view = false;  ///< it stood as `view`, which became `reshape`
+  bool gives_view = false;  ///< the file has `view`, which was changed to `reshape`
   std::string module;       ///< path of the innermost module: "features.3.conv"
   std::string stack_trace;  ///< as Python prints it
 
@@ -97,7 +98,7 @@ struct Graph {
   std::map<std::string, std::variant<int64_t, double, bool, std::string>, std::less<>> numbers;
 };
 
-/// A user's argument that is a constant of the program.
+/// An argument of the user that is a constant of the program.
 using ConstantValue = std::variant<std::monostate, int64_t, double, bool, std::string>;
 
 struct InputSpec {
@@ -111,8 +112,8 @@ struct InputSpec {
     constant_input
   };
   Kind kind = Kind::user_input;
-  Argument value;      ///< but for constant_input
-  std::string target;  ///< the parameter's, buffer's or constant's path; of constant_input its name
+  Argument value;      ///< except for constant_input
+  std::string target;  ///< path of the parameter, buffer or constant; for constant_input, its name
   bool persistent = true;
   ConstantValue constant;
 };
@@ -133,15 +134,15 @@ struct OutputSpec {
   std::string target;
 };
 
-/// Bounds of a symbol or an expression; nothing: unbounded.
+/// Bounds of a symbol or an expression. nullopt: unbounded.
 struct Range {
   std::optional<int64_t> minimum, maximum;
 };
 
 struct ExportedProgram {
   Graph graph;
-  std::vector<InputSpec> inputs;    ///< beside graph.inputs
-  std::vector<OutputSpec> outputs;  ///< beside graph.outputs
+  std::vector<InputSpec> inputs;    ///< one for each graph.inputs
+  std::vector<OutputSpec> outputs;  ///< one for each graph.outputs
   std::map<std::string, Range> ranges;
   std::vector<std::string> guards;  ///< Python's text, see guards.h
   std::string in_spec, out_spec;    ///< how arguments and results nest: JSON of torch's pytree

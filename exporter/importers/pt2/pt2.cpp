@@ -13,7 +13,7 @@ namespace taper::pt2 {
 
 using nn::Tensor;
 
-// ---- what it is
+// ---- properties
 
 const std::vector<Input>& Model::inputs() const { return data_->inputs; }
 const std::vector<Output>& Model::outputs() const { return data_->outputs; }
@@ -34,12 +34,12 @@ void Model::visit_members(nn::Members& members) {
 
 namespace {
 
-/// The values of the inputs' symbols in one call, and the check that all sizes fit.
+/// Finds the values of the inputs' symbols in one call, and checks that all sizes fit.
 class Binding {
  public:
   explicit Binding(const std::string& model) : model_(model) {}
 
-  /// A size of the input; `dim` -1: the input's number.
+  /// Binds a size of the input. If `dim` is -1, binds the input's number.
   void bind(int dim, Dim declared, Dim given, const Input& input) {
     if (const Symbol* s = declared.as_symbol(); s != nullptr && !values_.contains(s)) {
       const std::string name = s->name == place_text(input.name, dim) ? "" : " (" + s->name + ")";
@@ -69,7 +69,7 @@ class Binding {
                         now.left.to_string() + " and " + now.right.to_string());
     if (eager::Recorder* recorder = eager::recorder()) recorder->assume(now);
   }
-  /// A size in this call; symbols that no input binds stay.
+  /// A size in this call. Symbols that no input binds stay in it.
   Dim value(Dim declared) const { return declared.substitute(values_); }
 
  private:
@@ -80,7 +80,7 @@ class Binding {
 void show_results(const Node& node, const std::vector<GraphValue>& results,
                   const Observer& observer) {
   const std::optional<std::string> op = operator_name(node.target);
-  if (!op) return;  // control flow, whose bodies show what they do, or arithmetic of numbers
+  if (!op) return;  // control flow, whose bodies show their own results, or arithmetic of numbers
   const auto reads_tensor = [](const NamedArgument& input) {
     return std::holds_alternative<TensorName>(input.value);
   };
@@ -180,7 +180,7 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
     } else if (tensor != nullptr) {
       outputs.push_back(*tensor);
     } else if (const auto* number = std::get_if<Number>(&results[i])) {
-      const PlaceScope scope{Location()};  // no line of the model
+      const PlaceScope scope{Location()};  // this belongs to no line of the model
       outputs.push_back(number->as_tensor(number->dtype()));
     } else {
       outputs.emplace_back();
@@ -197,7 +197,7 @@ std::function<std::vector<Tensor>(const std::vector<Tensor>&)> Model::function(
   return [model = *this, observer](const std::vector<Tensor>& inputs) mutable {
     std::vector<Tensor> outputs = model.forward(inputs, observer);
     std::erase_if(outputs, [](const Tensor& t) { return !t.defined(); });
-    if (eager::recorder() == nullptr) {  // a trace gives them as outputs
+    if (eager::recorder() == nullptr) {  // in a trace they are outputs already
       size_t next = 0;
       for (const Input& input : model.data_->inputs) {
         if (input.kind == Input::Kind::constant) continue;

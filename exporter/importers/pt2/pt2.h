@@ -58,7 +58,7 @@ struct Input {
   enum class Kind : uint8_t {
     tensor,
     number,   ///< an int that may change from call to call
-    constant  ///< was fixed when the model was exported: `value`
+    constant  ///< was fixed when the model was exported, as `value`
   };
   std::string name;
   Kind kind = Kind::tensor;
@@ -74,7 +74,7 @@ struct Output {
   Kind kind = Kind::tensor;
 };
 
-/// A result of a node, right after the node ran. Later nodes may overwrite the elements.
+/// A result of a node, directly after the node ran. Later nodes may overwrite its elements.
 struct Computed {
   const std::string& name;   ///< in the graph: "conv2d_1"
   int index;                 ///< among the node's results
@@ -86,7 +86,7 @@ struct Computed {
 };
 using Observer = std::function<void(const Computed&)>;
 
-/// One model of an archive.
+/// One model in an archive.
 class Model : public nn::Module {
  public:
   /// Maps the file, checks all of it and uses the weights in place; a weight is copied only if it

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
 
-/// factor * s + summand, growing with s
+/// factor * s + summand, with factor > 0.
 struct Linear {
   int64_t factor, summand;
 };
@@ -21,7 +21,7 @@ std::optional<Linear> linear_in(Dim d, Dim s) {
   if (d.symbols() != std::vector{s.as_symbol()}) return std::nullopt;
   const int64_t at0 = d.evaluate({{s.as_symbol(), 0}}), at1 = d.evaluate({{s.as_symbol(), 1}});
   const Linear form{at1 - at0, at0};
-  // expressions are in normal form: equal ones are one object
+  // expressions have a normal form, so equal expressions are one object
   if (form.factor <= 0 || !same(d, s * form.factor + form.summand)) return std::nullopt;
   return form;
 }
@@ -49,7 +49,7 @@ const std::string& Symbols::name_of(const std::string& symbol) const {
   return name == choices_.names.end() ? symbol : name->second;
 }
 
-// The program also bounds expressions, under their text: "8*s16".
+// The program also bounds expressions. Their keys are texts such as "8*s16".
 Range Symbols::range_of_expression(Dim whole) {
   for (const auto& [text, range] : program_.ranges) {
     if (text.find_first_of("*+ ") == text.npos) continue;
@@ -60,7 +60,7 @@ Range Symbols::range_of_expression(Dim whole) {
         return known->second;
       });
       if (same(d, whole)) return range;
-    } catch (const ExportError&) {  // another form, which the inputs' sizes do not have
+    } catch (const ExportError&) {  // an expression that is not in the inputs' sizes
     }
   }
   return {};
@@ -112,7 +112,7 @@ void Symbols::solve(std::vector<Input>& inputs) {
                         " occurs in the inputs' sizes only inside expressions that cannot be "
                         "solved for it");
     const Dim whole = s * form->factor + form->summand;
-    // what the caller says of the symbol goes before what the file says of the expression
+    // the caller's bounds of the symbol have priority over the file's bounds of the expression
     const auto chosen = choices_.symbols.find(name);
     const bool is_chosen = chosen != choices_.symbols.end() && chosen->second.bounds.has_value();
     const Range range = is_chosen ? Range{} : range_of_expression(whole);

@@ -95,7 +95,7 @@ class Search {
     }
   }
 
-  /// A dtype that the results show already.
+  /// Whether the argument is a dtype that a result has, too.
   static bool is_dtype_of_result(const Graph& g, const Node& node, const Argument& argument) {
     const auto* type = std::get_if<ScalarType>(&argument);
     return type != nullptr && std::ranges::any_of(node.outputs, [&](const Argument& output) {

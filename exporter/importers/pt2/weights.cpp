@@ -27,7 +27,7 @@ class Maker {
   Maker(std::span<const std::byte> file, const std::shared_ptr<const void>& owner)
       : file_(file), owner_(owner) {}
 
-  /// `count` elements of a storage from `offset` on, row-major.
+  /// `count` elements of a storage from `offset` on, in row-major order.
   Tensor dense(const StoredTensor& s, int64_t offset, const std::vector<int64_t>& sizes) const {
     const auto item = static_cast<size_t>(size_bytes(s.dtype));
     const size_t bytes = static_cast<size_t>(io::checked_numel(sizes, 1)) * item;
@@ -50,7 +50,8 @@ class Maker {
     for (size_t d = sizes.size(); d-- > 1;) strides[d - 1] = strides[d] * sizes[d];
     return strides;
   }
-  /// Kernels read aligned elements, and up to 64 bytes behind the last one.
+  /// Whether the elements may be used where they are: kernels need them aligned, and read up to 64
+  /// bytes behind the last one.
   bool may_stay(std::span<const std::byte> bytes, size_t item) const {
     return reinterpret_cast<uintptr_t>(bytes.data()) % item == 0 &&
            static_cast<size_t>(file_.data() + file_.size() - (bytes.data() + bytes.size())) >=
@@ -69,7 +70,8 @@ bool is_whole(const StoredTensor& s) {
   return s.is_dense() && s.offset == 0 && io::checked_numel(s.sizes, 1) == flat_sizes(s)[0];
 }
 
-/// Whether a copy is not larger than the storage: no dimension is repeated by a stride of 0.
+/// Whether a copy is at most as large as the storage. It is larger if a stride of 0 repeats
+/// elements.
 bool is_compact(const StoredTensor& s) {
   return io::checked_numel(s.sizes, 1) <=
          static_cast<int64_t>(s.storage.size()) / size_bytes(s.dtype);
@@ -100,7 +102,8 @@ std::map<std::string, Tensor> make_tensors(const std::map<std::string, StoredTen
       for (const Entry& e : entries) tensors[e->first] = tensor;
       continue;
     }
-    // the tensor that is the whole storage, if there is one, and the others look into it
+    // the base is the tensor that is the whole storage, if there is one; the others become views of
+    // it
     const auto found =
         std::ranges::find_if(entries, [](const Entry& e) { return is_whole(e->second); });
     const bool whole = found != entries.end();
