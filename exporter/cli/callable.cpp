@@ -10,7 +10,7 @@
 namespace taper::cli {
 namespace {
 
-// "; dimension 2 must be 224": the first thing of an array that an input does not take.
+// The first thing in which an array does not fit an input: "; dimension 2 must be 224".
 std::string what_differs(const Callable::Input& input, const io::Array& array) {
   if (input.is_number) return "; give one integer";
   if (array.sizes.size() != input.sizes.size())

@@ -21,7 +21,7 @@ struct CheckArguments : RecordedCheck {
   int threads = 1;
 };
 
-/// One of the calls that the file carries, by a session of its own.
+/// Runs one of the calls that the file carries, in a session of its own.
 bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program,
               const CheckArguments& options, std::ostream& out) {
   RunningMethod running(options.file, program, test.method, eager::threads(), options.import);

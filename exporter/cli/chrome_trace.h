@@ -7,8 +7,8 @@
 
 namespace taper::cli {
 
-/// Every event of a timing in the Trace Event Format, as "complete" events in microseconds since
-/// the first one. One track a queue.
+/// Writes every event of a timing in the Trace Event Format, as "complete" events. Times are
+/// microseconds since the first event. Each queue is a track.
 void write_chrome_trace(std::ostream& out, const Timing& timing, const std::string& method);
 
 }  // namespace taper::cli

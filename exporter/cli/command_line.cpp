@@ -12,7 +12,7 @@
 namespace taper::cli {
 namespace {
 
-// A message whose lines begin with blanks but for the first, whatever a file put into it.
+// A message in which every line but the first begins with blanks, whatever text a file put into it.
 std::string shown(const std::string& text) {
   std::string result;
   size_t begin = 0;
@@ -23,7 +23,7 @@ std::string shown(const std::string& text) {
   return result;
 }
 
-// What is wrong with arguments that name no command.
+// The error for arguments that name no command.
 std::string without_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -33,7 +33,7 @@ std::string without_command(const CLI::App& app, const std::vector<std::string>&
   return what + "; the commands are " + io::joined(names);
 }
 
-// What is wrong with arguments that no option of the command takes.
+// The error for arguments that no option of the command takes.
 std::string not_expected(const std::vector<std::string>& arguments) {
   const auto option = std::ranges::find_if(
       arguments, [](const std::string& argument) { return argument.starts_with('-'); });
@@ -41,7 +41,7 @@ std::string not_expected(const std::vector<std::string>& arguments) {
                                    : "no argument is expected here: " + io::joined(arguments);
 }
 
-// "--graph needs a FILE" of CLI11's "--graph: 1 required FILE missing".
+// Makes "--graph needs a FILE" from CLI11's "--graph: 1 required FILE missing".
 std::string with_missing_value(const std::string& message) {
   static const std::regex one_missing("(.*): 1 required (.*) missing");
   std::smatch part;
@@ -90,7 +90,7 @@ Option Command::option(const char* names, T& value, const char* help) {
   CLI::Option* added = command_->add_option(text.substr(0, end), value, help);
   if (end != text.npos) added->type_name(text.substr(end + 1));
   Option option(added);
-  // an unset variable of a shell gives such a value; no file or name is empty
+  // the value of an unset shell variable is empty; no file or name is
   const auto what_is_wrong = +[](const std::string& value) {
     return value.empty() ? std::string("the value is empty") : std::string();
   };
@@ -141,7 +141,8 @@ int CommandLine::run(const std::vector<std::string>& arguments, std::ostream& ou
     return failure;
   };
   try {
-    std::vector<std::string> rest(arguments.rbegin(), arguments.rend());  // CLI11 takes the last
+    std::vector<std::string> rest(arguments.rbegin(),
+                                  arguments.rend());  // CLI11 takes the last one first
     app_->parse(rest);
     return succeed();
   } catch (const CLI::ExtrasError& e) {

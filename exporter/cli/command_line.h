@@ -1,5 +1,5 @@
-// What a command line may say: commands and their options, over CLI11, whose templates
-// command_line.cpp alone compiles.
+// Describes what a command line may contain: commands and their options. It is built on CLI11; only
+// command_line.cpp compiles CLI11's templates.
 #pragma once
 #include <functional>
 #include <iosfwd>
@@ -15,14 +15,14 @@ class Option;
 
 namespace taper::cli {
 
-/// What a command returns to the shell.
+/// The exit codes of a command.
 enum ExitCode : int {
   success = 0,
   failure = 1,  ///< a file is missing or damaged, an input does not fit, a run failed
   usage = 2,    ///< the command line is wrong
 };
 
-/// The command line is wrong: what it lacks, or which option is wrong and how.
+/// The command line is wrong. The message says what is missing, or which option is wrong and why.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -30,16 +30,17 @@ class UsageError : public std::runtime_error {
       : std::runtime_error(option + ": " + what) {}
 };
 
-/// An argument, option or flag of a command. Members say more of it, and can be chained.
+/// An argument, option or flag of a command. Its members add properties, and can be chained.
 class Option {
  public:
   Option required();
-  Option shows_default();               ///< the help shows what the variable holds now
-  Option one_value();                   ///< takes one value, each time that it is given
+  Option shows_default();               ///< the help shows the present value of the variable
+  Option one_value();                   ///< takes one value each time that it is given
   Option separated_by(char separator);  ///< takes several values in one argument
   Option in_range(int lowest, int highest);
   Option one_of(std::vector<std::string> values);
-  Option checked_by(std::string (*what_is_wrong)(const std::string&));  ///< "" if nothing is
+  Option checked_by(std::string (*what_is_wrong)(
+      const std::string&));  ///< gives the error, or "" if there is none
   Option excludes(Option other);
 
  private:
@@ -52,14 +53,14 @@ class Option {
 /// A command that is being described. Its variables must live as long as the command line.
 class Command {
  public:
-  /// `names` are "-o,--output FILE", say: the help calls the value FILE. A name without dashes is
-  /// an argument's. `T`: std::string, int, int64_t, double, std::optional<double>, or a vector of
-  /// std::string or double.
+  /// Example of `names`: "-o,--output FILE", where FILE is the value's name in the help. A name
+  /// without dashes is an argument. `T` is std::string, int, int64_t, double,
+  /// std::optional<double>, or a vector of std::string or double.
   template <class T>
   Option option(const char* names, T& value, const char* help);
   Option flag(const char* names, bool& given, const char* help);
   Option flag(const char* names, std::function<void()> if_given, const char* help);
-  void footer(const char* text);  ///< what the help says at its end
+  void footer(const char* text);  ///< text at the end of the help
   void does(std::function<void()> action);
 
  private:
@@ -77,9 +78,9 @@ class CommandLine {
 
   Command add(const char* name, const char* help);
 
-  /// Does what the arguments behind the program's name say. Results and help go to `out`, an error
-  /// (UsageError, or any other exception of the action) to `err`: one line, further ones indented.
-  /// Returns an ExitCode.
+  /// Runs the command that the arguments name; the program's name is not among them. Results and
+  /// help go to `out`. An error (UsageError, or any other exception of the action) goes to `err`:
+  /// one line, with further lines indented. Returns an ExitCode.
   int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 
  private:

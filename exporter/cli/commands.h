@@ -1,5 +1,4 @@
-// The subcommands of `taper`. Each function declares one: its options, its help, and what it does
-// with them.
+// The subcommands of `taper`. Each function declares one: its options, its help, and its action.
 #pragma once
 #include <iosfwd>
 

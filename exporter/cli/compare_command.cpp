@@ -25,7 +25,7 @@ struct CompareArguments {
   bool all = false;
 };
 
-/// One of the two files; one of the three is there.
+/// One of the two files. Exactly one of `model`, `program` and `recording` is set.
 struct Side {
   std::string path;
   std::optional<EagerModel> model;
@@ -50,14 +50,14 @@ Side open_side(const std::string& path, const CompareArguments& options) {
   return side;
 }
 
-/// Both files with the same inputs.
+/// Both files, which get the same inputs.
 class Sides {
  public:
   Sides(const CompareArguments& options, std::ostream& out)
       : options_(options),
         out_(out),
         sides_{open_side(options.a, options), open_side(options.b, options)} {
-    for (Side& side : sides_) {  // of two of a kind the first counts
+    for (Side& side : sides_) {  // if both are of one kind, the first counts
       if (side.model && model_ == nullptr) model_ = &side;
       if (side.program && program_ == nullptr) program_ = &side;
       if (side.recording && recorded_ == nullptr) recorded_ = &side;
@@ -89,7 +89,7 @@ class Sides {
   }
 
  private:
-  /// Arguments of the recorded call but for those that are built into the model.
+  /// Uses the arguments of the recorded call, without those that are built into the model.
   void take_recorded_inputs() {
     const std::map<int, io::Array>& arguments = recorded_->recording->inputs;
     if (arguments.empty())
@@ -104,7 +104,8 @@ class Sides {
     out_ << "inputs: recorded in " << io::printable(recorded_->path) << '\n';
   }
 
-  /// Those that the model was exported with, if it holds them and they can be read.
+  /// Uses the inputs that the model was exported with. Returns false if there are none or they
+  /// cannot be read.
   bool take_example_inputs() {
     try {
       inputs_ = model_->model->example_inputs();
@@ -116,8 +117,9 @@ class Sides {
     return true;
   }
 
-  /// What the command line gives, as the inputs of a program (a model becomes one), the rest at
-  /// random; then the same for the other side.
+  /// Uses the inputs from the command line, and random numbers for the others. They are read as
+  /// inputs of a program, so a model is exported for this. Then the other side gets the same
+  /// inputs.
   void take_given_inputs() {
     std::unique_ptr<RunningMethod> imported;
     if (program_ == nullptr)
@@ -136,7 +138,7 @@ class Sides {
     tell_random(method, random);
     for (Side& side : sides_) {
       if (side.program == nullptr || &side == program_) continue;
-      fill(*side.program);  // its numbers
+      fill(*side.program);  // sets the inputs that are numbers
       give_inputs(side);
     }
   }
@@ -155,7 +157,7 @@ class Sides {
         side.program->set_input(i, array);
   }
 
-  /// Sets what is given and the rest at random, which is returned.
+  /// Sets the given inputs, and the others at random. Returns the indices of the random ones.
   std::vector<index_t> fill(RunningMethod& program) {
     std::vector<index_t> missing = set_given_inputs(program, options_.inputs);
     if (recorded_ != nullptr && !missing.empty())
@@ -186,8 +188,8 @@ class Sides {
   std::ostream& out_;
   Side sides_[2];
   Side *model_ = nullptr, *program_ = nullptr, *recorded_ = nullptr;
-  std::vector<io::Array> inputs_;  ///< of the call, in order; numbers of programs have no bytes
-  std::string hint_;               ///< behind messages of a run that fails
+  std::vector<io::Array> inputs_;  ///< of the call, in order; a number of a program has no bytes
+  std::string hint_;               ///< added to the message of a run that fails
 };
 
 void compare_files(const CompareArguments& options, std::ostream& out) {

@@ -1,5 +1,5 @@
-// A model of PyTorch that is run in eager, as the graph stands in the file: it needs no bounds of
-// sizes, and runs where an export says no.
+// A PyTorch model that runs in eager, with the graph as it is in the file. It needs no bounds of
+// sizes, and also runs models that cannot be exported.
 #include <algorithm>
 #include <map>
 
@@ -72,7 +72,7 @@ class EagerModelCall : public Callable {
     model_.load_state_dict(values, /*strict=*/false);
   }
 
-  /// Those that were written since the model was loaded.
+  /// Saves the states that were written since the model was loaded.
   void save_states(const std::filesystem::path& path) override {
     io::SafeTensors content;
     for (const auto& [name, tensor] : model_.state_dict())
@@ -82,7 +82,7 @@ class EagerModelCall : public Callable {
   }
 
  private:
-  /// Views compute nothing: int8 weights may be read in a run that computes in f32.
+  /// Views compute nothing. An example: a run that computes in f32 may read int8 weights.
   void count(const pt2::Computed& computed) {
     if (computed.value.impl()->view == nullptr) tolerance_.add(computed.value.dtype());
   }
@@ -92,7 +92,7 @@ class EagerModelCall : public Callable {
     described.name = input.name;
     described.is_number = input.kind == pt2::Input::Kind::number;
     described.dtype = described.is_number ? DType::i64 : input.dtype;
-    constexpr int64_t max_extent = int64_t{1} << 40;  // larger: the model sets no bound
+    constexpr int64_t max_extent = int64_t{1} << 40;  // a larger bound counts as none
     std::vector<std::string> extents;
     for (const Dim size : input.sizes) {
       if (const Symbol* s = size.as_symbol())
@@ -116,9 +116,9 @@ class EagerModelCall : public Callable {
   }
 
   pt2::Model model_;
-  std::vector<Tensor> tensors_;  ///< beside inputs_
+  std::vector<Tensor> tensors_;  ///< one for each of inputs_
   std::map<std::string, uint64_t> versions_;
-  io::Tolerance tolerance_;  ///< of what calls have computed so far
+  io::Tolerance tolerance_;  ///< for the dtypes that calls have computed so far
 };
 
 }  // namespace

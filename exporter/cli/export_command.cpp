@@ -38,7 +38,7 @@ void write(const std::string& path, const LinkedProgram& program,
   out << "wrote " << path << '\n';
 }
 
-/// A method must not take the place of another.
+/// Throws if two models would become methods of one name.
 void require_names_of_their_own(const ExportArguments& options) {
   std::set<std::filesystem::path> methods;
   for (const std::filesystem::path file : options.files)
@@ -54,7 +54,7 @@ Target target_of(const ExportArguments& options) {
   return target;
 }
 
-/// The file with the folder in the one spelling that names it: neither links, "..", nor relative.
+/// The file with the canonical name of its folder: absolute, without links and "..".
 std::filesystem::path in_canonical_folder(const std::filesystem::path& file) {
   std::error_code failed;
   const std::filesystem::path folder =
@@ -63,7 +63,7 @@ std::filesystem::path in_canonical_folder(const std::filesystem::path& file) {
          file.filename();
 }
 
-// Models become a program, which may become sources at once.
+// Exports models to a program, and writes the sources of the program if they are asked for.
 std::string export_models(const ExportArguments& options, std::ostream& out) {
   for (const std::string& file : options.files)
     if (!is_exported_model(file))
@@ -91,7 +91,7 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
     };
   emit::Report report;
   {
-    // a model: importing, tracing, running; then passes, planning, writing
+    // two or three stages for each model: importing, tracing, running; three more for the program
     Stages stages(static_cast<int>(options.files.size()) * (import.tests ? 3 : 2) + 3);
     written.stage = [&](const std::string& stage) { stages.begin(stage); };
     report = export_models({options.files.begin(), options.files.end()}, options.output, import,
@@ -118,7 +118,7 @@ void export_sources(const std::string& file, const ExportArguments& options, std
       << io::bytes_text(static_cast<int64_t>(program.bytes.size())) << " of constants and tables\n";
 }
 
-/// Options that change how a model is exported say nothing of a program that there is already.
+/// Throws for options that change how a model is exported, if the file is a program already.
 void require_no_options_of_models(const ExportArguments& options) {
   const std::pair<bool, const char*> given[] = {{!options.import.model.empty(), "--model"},
                                                 {!options.import.dims.empty(), "--dim"},
@@ -135,7 +135,7 @@ void require_no_options_of_models(const ExportArguments& options) {
                        options.files[0] + " is a program already; this option is for .pt2 files");
 }
 
-/// What is written takes the place neither of what is read nor of another.
+/// Throws if a written file would overwrite a file that is read, or another written file.
 void require_files_of_their_own(const ExportArguments& options) {
   std::set<std::filesystem::path> files;
   for (const std::string& file :

@@ -37,7 +37,7 @@ std::pair<std::string, pt2::LoadOptions::DimOption> parse_dim(const std::string&
     const std::string value = text.substr(sign + 1);
     option.bounds = parse_bounds(value);
     if (!option.bounds) option.name = value;
-    // a name begins with a letter: what looks like bounds is no name
+    // a name begins with a letter, so text that looks like bounds is not a name
     complete =
         option.bounds || std::isalpha(static_cast<unsigned char>(value[0])) != 0 || value[0] == '_';
   }

@@ -1,4 +1,4 @@
-// Models of PyTorch as the options of a command choose them. Only where the importer is built.
+// Imports PyTorch models as the options of a command ask for it. Only if the importer is built.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace taper::cli {
 
-/// Throws ExportError, and UsageError for a --dim that is none.
+/// Throws ExportError; throws UsageError for a malformed --dim.
 pt2::Model import_model(const std::filesystem::path& path, const ImportChoice& choice);
 
-/// Which --dim named nothing, over all models that a command imports.
+/// Collects the --dim options that name nothing, over all models that a command imports.
 class UnknownDims {
  public:
   void add(const pt2::Model& model);
@@ -22,8 +22,8 @@ class UnknownDims {
 
  private:
   int models_ = 0;
-  std::map<std::string, int> unknown_;  ///< in how many models
-  std::vector<std::string> known_;      ///< sizes that there are
+  std::map<std::string, int> unknown_;  ///< number of models that do not know the key
+  std::vector<std::string> known_;      ///< the sizes that exist
 };
 
 }  // namespace taper::cli

@@ -13,23 +13,23 @@ namespace taper::cli {
 
 class Command;
 
-/// `--input`, and how pictures become inputs: `--resize`, `--crop`, `--imagenet`, ….
+/// `--input`, and the options for pictures: `--resize`, `--crop`, `--imagenet`, ….
 struct InputOptions {
-  /// Each "FILE", for the next input, or "NAME=FILE", or "NAME=NUMBER". A file is .npy, .png, .jpg,
-  /// or .safetensors: without a name all its tensors are inputs by their names;
-  /// "NAME=FILE.safetensors:TENSOR" takes one.
+  /// Each is "FILE" for the next input, "NAME=FILE" or "NAME=NUMBER". A file is .npy, .png, .jpg or
+  /// .safetensors. A .safetensors file without NAME gives all its tensors, by their names;
+  /// "NAME=FILE.safetensors:TENSOR" gives one.
   std::vector<std::string> given;
   PictureOptions pictures;
 };
 void add_input_options(Command& command, InputOptions& options);  // input_options.cpp
-/// `--threads`: 1 unless it is given, as Module::load.
+/// `--threads`. The default is 1, as in Module::load.
 void add_threads_option(Command& command, int& threads);         // input_options.cpp
 void add_verify_option(Command& command, ImportChoice& choice);  // input_options.cpp
 void add_read_option(Command& command, ImportChoice& choice);    // input_options.cpp
-/// What is wrong with a tolerance; "" for a number of at least 0.
+/// The error of a tolerance; "" if the text is a number of at least 0.
 std::string check_tolerance(const std::string& text);  // input_options.cpp
 
-/// The whole text as a number; nothing if it is none, or too large.
+/// The whole text as a number; nullopt if it is not one, or too large.
 template <class T>
 std::optional<T> number_of(const std::string& text) {
   T value{};
@@ -42,10 +42,10 @@ std::optional<T> number_of(const std::string& text) {
 /// for unknown names, unreadable files and tensors that do not fit.
 std::vector<index_t> set_given_inputs(Callable& callable, const InputOptions& options);
 
-/// Gives the inputs `indices` random numbers in [-1, 1), integers and bools zeros (they may be
-/// indices). Symbolic extents are as `symbols` says, by name, or at their minimum (at least 1,
-/// where that is in their range). Throws ExportError for a name that the method does not have and a
-/// value outside a symbol's range.
+/// Sets the inputs `indices` to random numbers in [-1, 1). Integers and bools become zeros, because
+/// they may be indices. `symbols` gives symbolic extents by name. Others have their minimum, but at
+/// least 1 if their range allows that. Throws ExportError for a name that the method does not have,
+/// and for a value outside a symbol's range.
 void set_random_inputs(RunningMethod& running, const std::vector<index_t>& indices,
                        const std::map<std::string, int64_t>& symbols);  // random_inputs.cpp
 

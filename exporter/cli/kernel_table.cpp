@@ -14,7 +14,7 @@
 namespace taper::cli {
 namespace {
 
-// "my-net.v2" as "my_net_v2".
+// Makes "my_net_v2" from "my-net.v2".
 std::string identifier(std::string text) {
   for (char& c : text)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
@@ -22,7 +22,7 @@ std::string identifier(std::string text) {
   return text;
 }
 
-// What a line's comment can hold of a name from a file.
+// A name from a file in a form that a line's comment can hold.
 std::string comment(const std::string& text) { return io::printable(text); }
 
 // The namespace in which a record is declared.
@@ -31,8 +31,8 @@ const char* library_of(const Kernel* kernel) {
                                                                          : "taper::optimized";
 }
 
-// Every set of features with which a machine may choose among the records, in another way than with
-// the others: all unions of what records need.
+// The sets of features between which the choice of records can differ: all unions of the needs of
+// some records.
 std::vector<CpuFeatures> machines(KernelSet kernels) {
   std::vector<CpuFeatures> found{{}};
   for (const Kernel* k : kernels)
@@ -42,7 +42,7 @@ std::vector<CpuFeatures> machines(KernelSet kernels) {
   return found;
 }
 
-// Adds what a machine with these CPU features takes of a program.
+// Adds the records that a machine with these CPU features uses for a program.
 void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuFeatures cpu,
                  std::set<const Kernel*>& records, LinkedProgram& linked) {
   const inspect::ProgramFile file(path, kernels, cpu);
@@ -66,7 +66,7 @@ void add_machine(const std::filesystem::path& path, KernelSet kernels, CpuFeatur
   }
 }
 
-// 16 bytes a line.
+// Writes 16 bytes in a line.
 void write_bytes(std::ostream& out, const std::vector<std::byte>& bytes) {
   for (size_t i = 0; i < bytes.size(); ++i)
     out << static_cast<int>(bytes[i]) << (i % 16 == 15 ? ",\n" : ",");
@@ -139,7 +139,7 @@ void write_header(std::ostream& out, const LinkedProgram& p) {
   std::set<std::string> taken{"load", "session"};
   for (const LinkedMethod& m : p.methods) {
     std::string name = identifier(m.name);
-    while (!taken.insert(name).second) name += '_';  // "a.b" and "a-b"
+    while (!taken.insert(name).second) name += '_';  // "a.b" and "a-b" become the same
     out << "inline constexpr unsigned long " << p.name << "_" << name << "_bytes = " << m.bytes
         << ";  // Method::create, \"" << comment(m.name) << "\"\n";
   }

@@ -1,4 +1,4 @@
-// A program as C++ sources that a firmware links: the table of exactly the kernels that it needs,
+// A program as C++ sources for a firmware: a table of exactly the kernels that the program needs,
 // and the file as an array.
 #pragma once
 #include <cstddef>
@@ -11,35 +11,36 @@
 
 namespace taper::cli {
 
-/// Bytes of memory, enough for 32-bit and 64-bit processors.
+/// The memory of a method, enough for 32-bit and 64-bit processors.
 struct LinkedMethod {
   std::string name;
-  size_t bytes;  ///< what Method::create takes
+  size_t bytes;  ///< for Method::create
 };
 
-/// What the sources say about a program.
+/// The content of the sources.
 struct LinkedProgram {
   std::string file_name;         ///< "lenet.taper", for comments
-  std::string name;              ///< "lenet": what the variables begin with; an identifier
+  std::string name;              ///< "lenet": the prefix of the variables; an identifier
   std::vector<std::byte> bytes;  ///< of the file, without its tests
   std::vector<const Kernel*>
-      kernels;          ///< every record that a loader may take, in the order of preference
-  std::string outside;  ///< a constant that lies in another file; "": there is none
-  size_t load_bytes, session_bytes;  ///< metadata of Program::load, memory of Session::create
+      kernels;          ///< every record that a loader may choose, in order of preference
+  std::string outside;  ///< a constant that lies in another file; "": none does
+  size_t load_bytes, session_bytes;  ///< for Program::load (metadata) and Session::create
   std::vector<LinkedMethod> methods;
 };
 
-/// Reads and verifies a program. Takes the kernels of every machine that `target` means, for other
-/// CPUs than this one's, too. `name` may be empty: the file's name then. Throws ExportError,
-/// also if `name` is no identifier.
+/// Reads and verifies a program. Takes the kernels for every machine that `target` includes, even
+/// if this one has another CPU. If `name` is empty, the file's name is used. Throws ExportError,
+/// also if `name` is not an identifier.
 LinkedProgram linked_program(const std::filesystem::path& path, const std::string& name,
                              const Target& target);
 
-/// `<name>_kernels`: links with the kernel libraries, whose other kernels the linker drops.
+/// Writes `<name>_kernels`. It is linked with the kernel libraries; the linker drops all other
+/// kernels.
 void write_kernel_table(std::ostream& out, const LinkedProgram& program);
-/// `<name>_taper`: the file's bytes, aligned to 64, without its tests.
+/// Writes `<name>_taper`: the file's bytes without its tests, aligned to 64.
 void write_array(std::ostream& out, const LinkedProgram& program);
-/// The declarations of both, and the memory that the program takes.
+/// Writes the declarations of both, and the sizes of the memory that the program needs.
 void write_header(std::ostream& out, const LinkedProgram& program);
 
 }  // namespace taper::cli

@@ -1,5 +1,5 @@
-// `taper operators`: what exists for each row of the operator table, read from the tables that this
-// build links.
+// `taper operators`: lists what exists for each row of the operator table. It reads the tables that
+// this build links.
 #include <algorithm>
 #include <iomanip>
 #include <map>
@@ -18,7 +18,7 @@
 namespace taper::cli {
 namespace {
 
-/// "mul sigmoid" of "glu"; "" if it has no parts.
+/// The operators of a decomposition: "mul sigmoid" for "glu". "" if there is none.
 std::string parts_of(std::string_view name) {
   static const std::map<std::string_view, const char*> all = {
 #define TAPER_PARTS(row, parts) {row, parts},
@@ -29,7 +29,7 @@ std::string parts_of(std::string_view name) {
   return found == all.end() ? "" : found->second;
 }
 
-/// Rows with a formula of their own: the command itself links no derivatives.
+/// Whether the row has its own formula for the derivative. The command itself links no derivatives.
 bool has_derivative(const Operator& op) {
   static const std::set<std::string_view> all = {
 #define TAPER_DERIVATIVE_NAME(name) #name,
@@ -39,7 +39,7 @@ bool has_derivative(const Operator& op) {
   return all.contains(op.identifier);
 }
 
-/// The records of all machines that this build has kernels for, in the order of preference: "f32".
+/// The records for all machines that this build has kernels for, in order of preference: "f32".
 std::vector<std::string> records_of(const Operator& op) {
   std::vector<std::string> records;
   const size_t prefix = std::string_view(op.identifier).size() + 1;
@@ -51,7 +51,8 @@ std::vector<std::string> records_of(const Operator& op) {
   return records;
 }
 
-/// "a kernel, or " what calls become that no record takes. Traces hold the whole as well as parts.
+/// "a kernel, or " the operators that a call becomes if no record takes it. `parts` may include the
+/// operator itself.
 std::string kernel_or_parts(const std::string& name, const std::string& parts) {
   const std::string whole = " " + name + " ";
   std::string all = " " + parts + " ";
@@ -61,7 +62,7 @@ std::string kernel_or_parts(const std::string& name, const std::string& parts) {
   return "a kernel, or " + all.substr(first, all.size() - first - 1);
 }
 
-/// What an operator becomes in a program.
+/// What the operator becomes in a program.
 std::string form_of(const eager::OperatorInfo& info) {
   const std::string parts = parts_of(info.name);
   switch (info.op->category) {
@@ -82,7 +83,7 @@ std::string form_of(const eager::OperatorInfo& info) {
   return "";
 }
 
-/// What becomes of f16 and bf16; "-" where there are no floating arguments.
+/// How f16 and bf16 are handled. "-" if there are no floating arguments.
 const char* halves_of(const eager::OperatorInfo& info) {
   DTypeSet taken = 0;
   for (const Kernel* kernel : eager::all_kernels())

@@ -10,7 +10,7 @@
 namespace taper::cli {
 namespace {
 
-// Channel `c` of `channels` wanted ones, in [0, 1], from a pixel with 1 to 4 samples.
+// Channel `c` of `channels` requested ones, in [0, 1], from a pixel with 1 to 4 samples.
 float channel_of(const uint8_t* pixel, int64_t samples, int64_t c, int64_t channels, bool bgr) {
   if (samples <= 2) return static_cast<float>(pixel[0]) / 255.f;
   if (channels == 3) return static_cast<float>(pixel[bgr ? 2 - c : c]) / 255.f;
@@ -35,7 +35,7 @@ float chosen(const std::vector<double>& numbers, int64_t channel, int64_t channe
   return static_cast<float>(numbers[numbers.size() == 1 ? 0 : static_cast<size_t>(channel)]);
 }
 
-/// The picture with other extents.
+/// The picture in another size.
 io::Array resized(const io::Array& picture, int64_t height, int64_t width) {
   using namespace eager;
   const Tensor pixels = to(unsqueeze(permute(tensor_of(picture), {2, 0, 1}), 0), DType::f32);
@@ -45,7 +45,7 @@ io::Array resized(const io::Array& picture, int64_t height, int64_t width) {
       to(contiguous(permute(squeeze(clamp(round(small), 0, 255), 0), {1, 2, 0})), DType::u8));
 }
 
-/// Rows and columns from the middle.
+/// Cuts a square of `side` rows and columns from the middle.
 io::Array cut(const io::Array& picture, int64_t side) {
   const int64_t top = std::lround(static_cast<double>(picture.sizes[0] - side) / 2),
                 left = std::lround(static_cast<double>(picture.sizes[1] - side) / 2);

@@ -39,7 +39,7 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
   return dims;
 }
 
-// "12.3 GFLOP/s" for matrix products and convolutions, "4.5 GB/s" for the others.
+// "12.3 GFLOP/s" for matrix products and convolutions, "4.5 GB/s" for other operators.
 std::string rate_text(double us, const Work& work) {
   if (us <= 0) return "";
   std::ostringstream text;

@@ -15,7 +15,8 @@
 namespace taper::cli {
 namespace {
 
-/// Names the --dim that the model does not know: a wrong name may be why a bound is missing.
+/// Names the --dim options that the model does not know: a wrong name may be the reason for a
+/// missing bound.
 std::string unknown_dims_of(const pt2::Model& model) {
   if (model.unknown_dims().empty()) return "";
   std::vector<std::string> known;
@@ -23,7 +24,7 @@ std::string unknown_dims_of(const pt2::Model& model) {
   return "; it has no size " + io::joined(model.unknown_dims()) + ", but " + io::joined(known);
 }
 
-/// A size without an upper bound cannot be planned for.
+/// Throws if a size has no upper bound, because its memory cannot be planned.
 void require_bounds(const pt2::Model& model, const std::filesystem::path& path) {
   for (const pt2::Input& input : model.inputs())
     for (const Dim size : input.sizes)
@@ -36,8 +37,8 @@ void require_bounds(const pt2::Model& model, const std::filesystem::path& path) 
                           "..256, or export the model with Dim(…, max=…)" + unknown_dims_of(model));
 }
 
-/// Keeps the inputs that the model was exported with as a test. Returns why there is none, where
-/// they cannot be used.
+/// Stores the inputs that the model was exported with as a test. Returns the reason if they cannot
+/// be used.
 std::string add_test(Exporter& exporter, const std::string& method, const pt2::Model& model) {
   try {
     if (const auto inputs = model.example_inputs())
@@ -49,7 +50,7 @@ std::string add_test(Exporter& exporter, const std::string& method, const pt2::M
   }
 }
 
-/// Adds to `unknown` which --dim the model does not know. Returns what people should know of it.
+/// Adds the --dim options that the model does not know to `unknown`. Returns notes for people.
 std::vector<std::string> add_model(Exporter& exporter, const std::string& method,
                                    const std::filesystem::path& path, const ImportChoice& choice,
                                    UnknownDims& unknown, const ExportOptions& options = {}) {
@@ -75,7 +76,7 @@ std::vector<std::string> add_model(Exporter& exporter, const std::string& method
   return notes;
 }
 
-/// `add` of a model, whose name then stands in front of what goes wrong.
+/// Calls `add` for a model. Errors then begin with the model's name.
 template <class Add>
 auto of_model(const std::filesystem::path& path, const Add& add) {
   try {
@@ -87,12 +88,13 @@ auto of_model(const std::filesystem::path& path, const Add& add) {
   }
 }
 
-/// What models of one file have in common and change. A reader of the report may not want that: two
-/// models that know nothing of each other may have caches of one name. Slots do not change.
+/// Notes about states that several models of one file share and change. The reader may not want
+/// that: two unrelated models may have caches of the same name. Slots do not change, so they are
+/// left out.
 std::vector<std::string> notes_of_shared_states(Exporter& exporter,
                                                 const std::vector<std::string>& methods,
                                                 const std::vector<std::string>& slots) {
-  std::map<std::string, std::vector<std::string>> users;  // of states that some model writes
+  std::map<std::string, std::vector<std::string>> users;  // the models that use each state
   for (const std::string& method : methods)
     for (const ir::State& state : exporter.graph(method).states())
       if (std::ranges::count(slots, state.path) == 0) users[state.path].push_back(method);
@@ -125,19 +127,20 @@ std::map<std::string, OwnedTensor> zeros_for(const std::vector<std::string>& slo
   return zeros;
 }
 
-/// Loads what was written and prepares its methods, as a device does, so that a program which
-/// nobody can run is told of here. That this machine lacks the memory is no fault of it. Throws
-/// ExportError, and a plain file is gone then.
+/// Loads the new program and prepares its methods, as a device does. So a program that nobody can
+/// run is reported here. Too little memory on this machine is not an error of the program. Throws
+/// ExportError, and removes a plain file before.
 void require_prepared(const std::filesystem::path& program, const std::vector<std::string>& methods,
                       const std::map<std::string, OwnedTensor>& slots) {
   std::error_code none;
   const auto kind = std::filesystem::symlink_status(program, none).type();
-  if (!std::filesystem::is_regular_file(program, none)) return;  // a device or a pipe took it
+  if (!std::filesystem::is_regular_file(program, none))
+    return;  // it was written to a device or a pipe
   std::string message;
   ModuleOptions options;
   options.message = &message;
   options.slots = slots;
-  options.verify = true;  // what a failing disk or memory made of it
+  options.verify = true;  // detects damage by a failing disk or memory
   Result<Module> module = Module::load(program.string(), options);
   Error error = module.error();
   for (size_t i = 0; module.ok() && error == Error::ok && i < methods.size(); ++i) {

@@ -16,49 +16,49 @@ namespace taper::cli {
 class Callable;
 class Command;
 
-/// How a file is loaded: a `.pt2` by `--model`, `--dim`, and `tests`, which is no option; a program
-/// by `--verify`; both by `--read`.
+/// How a file is loaded. `--model` and `--dim` are for a `.pt2`, as is `tests`, which is not an
+/// option. `--verify` is for a program, and `--read` for both.
 struct ImportChoice {
-  std::string model;              ///< of an archive that holds several
+  std::string model;              ///< one of several in an archive
   std::vector<std::string> dims;  ///< "x.0=1..512": bounds of sizes
-  bool tests = false;             ///< keeps the example inputs, with what they give, as tests
-  bool verify = false;            ///< compares a program's weights with their checksums
-  bool read = false;              ///< into memory, instead of mapping the file
+  bool tests = false;   ///< stores the example inputs, with the results for them, as tests
+  bool verify = false;  ///< compares a program's weights with their checksums
+  bool read = false;    ///< reads the file into memory, instead of mapping it
 };
 void add_import_options(Command& command, ImportChoice& choice);
 
 bool is_exported_model(const std::filesystem::path& path);
-/// Throws ExportError if the name says that PyTorch saved weights or a module: .pt, .pth. In
-/// callable.cpp, as the next.
+/// Throws ExportError if the name is that of weights or a module that PyTorch saved: .pt, .pth.
+/// This and the next function are in callable.cpp.
 void refuse_weights(const std::filesystem::path& program);
-/// Throws UsageError if `choice` has --dim, which says nothing of a program.
+/// Throws UsageError if `choice` has --dim, because a program does not use it.
 void refuse_dims(const std::filesystem::path& program, const ImportChoice& choice);
 
-/// Exports models as one program, with a method for each; of one model it is called "forward", of
-/// several as the files are. Throws ExportError.
+/// Exports models to one program, with a method for each. A single model becomes "forward"; several
+/// have the names of their files. Throws ExportError.
 emit::Report export_models(const std::vector<std::filesystem::path>& paths,
                            const std::filesystem::path& output, const ImportChoice& choice,
                            const ExportOptions& options);
 
-/// The bytes of a program: a file as it is, or a model as it would be exported, with every bit of
-/// eager's results. Throws ExportError.
+/// The bytes of a program: of a file as it is, or of a model as it would be exported, with exactly
+/// the bits of eager's results. Throws ExportError.
 std::vector<std::byte> program_bytes(const std::filesystem::path& path, const ImportChoice& choice);
 
-/// Which arguments and results of a model's call a program has, and which results are None, counted
-/// as recorded calls do; nothing for a program, which says nothing of the others.
+/// The arguments and results of a model's call that its program has, and the results that are None.
+/// They are counted as in recorded calls. nullopt for a program, which does not know the others.
 struct CallPositions {
   std::vector<int> inputs, outputs, absent;
 };
 std::optional<CallPositions> call_positions(const std::filesystem::path& path,
                                             const ImportChoice& choice);
 
-/// A model that is run in eager, node by node, without an export. Throws ExportError.
+/// A model that runs in eager, node by node, without an export. Throws ExportError.
 std::unique_ptr<Callable> open_eager(const std::filesystem::path& path, const ImportChoice& choice);
 
 /// A model in eager. Both functions throw ExportError.
 struct EagerModel {
   std::function<compare::Run(const std::vector<io::Array>&)> run;  ///< see compare::run_model
-  /// Those that it was exported with; none if the file does not hold them.
+  /// The inputs that it was exported with; none if the file does not hold them.
   std::function<std::vector<io::Array>()> example_inputs;
 };
 EagerModel load_model(const std::filesystem::path& path, const ImportChoice& choice);

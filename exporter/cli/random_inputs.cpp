@@ -15,7 +15,7 @@ const format::Method& table_of(const RunningMethod& running) {
   return *running.program().table().methods()->Get(static_cast<uint32_t>(running.index()));
 }
 
-// A value for every symbol that an input's extent decides; 0 for others.
+// The value of every symbol that is an extent of an input; 0 for other symbols.
 std::vector<int64_t> symbol_values(const RunningMethod& running,
                                    const std::map<std::string, int64_t>& chosen) {
   const format::Method& m = table_of(running);
@@ -43,8 +43,8 @@ std::vector<int64_t> symbol_values(const RunningMethod& running,
   return values;
 }
 
-// The method's expressions with these symbols. Those that cannot be computed (they use symbols that
-// only a run binds) stay 0.
+// The values of the method's expressions for these symbols. Expressions with symbols that are known
+// only in a run stay 0.
 std::vector<int64_t> expression_values(const format::Method& m,
                                        const std::vector<int64_t>& symbols) {
   const Span<const format::Expression> expressions = internal::span_of(m.expressions());
@@ -54,8 +54,8 @@ std::vector<int64_t> expression_values(const format::Method& m,
   return values;
 }
 
-// Uniform in [-1, 1): neither zeros, which a processor may multiply faster, nor values that
-// overflow in a deep model.
+// Uniform in [-1, 1). Zeros would not do, because a processor may multiply them faster, and large
+// values would overflow in a deep model.
 void fill_randomly(const TensorRef& tensor, std::mt19937& random) {
   std::uniform_real_distribution<float> uniform(-1, 1);
   const index_t n = tensor.shape->numel();

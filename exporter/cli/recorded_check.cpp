@@ -30,11 +30,11 @@ bool fits(const io::Array& array, const Callable::Input& input) {
   return array.dtype == input.dtype && std::ranges::equal(array.sizes, input.sizes, same);
 }
 
-/// A recording has the constants of the call, too, which are no inputs of a program: those of its
-/// arguments that can be the inputs, in order. Nothing unless there is exactly one way to choose.
+/// A recording also has the constants of the call, which are not inputs of a program. Chooses the
+/// recorded arguments that can be the inputs, in order. nullopt unless there is exactly one way.
 std::optional<std::vector<int>> choose_inputs(const std::map<int, io::Array>& recorded,
                                               const std::vector<Callable::Input>& inputs) {
-  // ways[n]: to give the first n inputs with the arguments so far; 2 stands for several
+  // ways[n]: how many ways to give the first n inputs with the arguments so far; 2 stands for more
   std::vector<int> ways(inputs.size() + 1, 0);
   std::vector<std::vector<int>> chosen(inputs.size() + 1);
   ways[0] = 1;
@@ -63,7 +63,7 @@ bool has_method(const std::string& file, const std::string& name) {
   return program.program().find_method(name.c_str()).ok();
 }
 
-/// The calls of one model.
+/// Repeats the calls of one model.
 class RecordedModel {
  public:
   RecordedModel(const RecordedCheck& check, const std::string& model)
@@ -76,7 +76,7 @@ class RecordedModel {
     callable_ = open_callable(check.file, is_method ? model : check.method, import);
   }
 
-  /// Whether every result is near enough.
+  /// Whether every result is close enough.
   bool run(std::ostream& out, const std::string& prefix) {
     for (call_ = 0; call_ < calls_.size(); ++call_) compare_call(calls_[call_]);
     if (worst_.empty() && notes_.empty())
@@ -92,7 +92,7 @@ class RecordedModel {
   }
 
   size_t count() const { return calls_.size(); }
-  /// The largest one that a result was allowed.
+  /// The largest tolerance that any result had.
   double tolerance() const { return tolerance_; }
 
  private:
@@ -128,8 +128,8 @@ class RecordedModel {
     return check_result(got, want, check_.tolerance.value_or(usual), any_float);
   }
 
-  /// PyTorch records a buffer by each of its names, and a program has one state for all of them.
-  /// So a buffer that is no state is checked by the state whose recorded bytes contain its own.
+  /// PyTorch records a buffer under each of its names, but a program has one state for all of them.
+  /// If a name is not a state, it is checked by the state whose recorded bytes contain its own.
   void compare_buffer(const io::RecordedCall& call, const std::string& path,
                       const io::Array& want) {
     if (callable_->has_state(path))
@@ -138,7 +138,7 @@ class RecordedModel {
       return callable_->has_state(other.first) && contains(other.second, want);
     });
     if (holder == call.buffers.end())
-      (void)callable_->state(path);  // says what is wrong
+      (void)callable_->state(path);  // throws an error that says what is wrong
     else
       notes_["state " + path] = "recorded as a part of " + holder->first;
   }
@@ -157,10 +157,10 @@ class RecordedModel {
     }
   }
 
-  /// Which of the recorded results the method's first ones are, in order; the arguments that it
-  /// writes follow them. Two kinds have no place there. A result that is None, such as the gradient
-  /// of what needs none, may be recorded as an empty tensor. The buffers that a training graph
-  /// changes are recorded in front of its results.
+  /// The recorded results that are the first results of the method, in order. The arguments that
+  /// the method writes follow them. Two kinds of recorded results are left out. A result that is
+  /// None may be recorded as an empty tensor, such as the gradient of a tensor that needs none. The
+  /// buffers that a training graph changes are recorded before its results.
   std::vector<int> result_positions(const io::RecordedCall& call,
                                     const std::vector<Callable::Output>& outputs) {
     return known_ ? known_positions(call, outputs.size()) : guessed_positions(call, outputs);
@@ -187,7 +187,8 @@ class RecordedModel {
     return at;
   }
 
-  /// How many results are recorded more than the model has, all of which are there.
+  /// How many more results are recorded than the model has, if all of these are recorded; otherwise
+  /// 0.
   int buffers_in_front(const io::RecordedCall& call) const {
     const int of_model = static_cast<int>(known_->outputs.size() + known_->absent.size()),
               last = call.outputs.empty() ? -1 : call.outputs.rbegin()->first,
@@ -215,7 +216,7 @@ class RecordedModel {
     return at;
   }
 
-  /// Throws ExportError unless the recording has as many of `what` a call as the method.
+  /// Throws ExportError unless the recording has as many of `what` for each call as the method.
   void require_count(size_t recorded, size_t of_method, const char* what) const {
     if (recorded != of_method)
       throw ExportError(check_.recorded + " records " + std::to_string(recorded) + " " + what +
@@ -228,13 +229,14 @@ class RecordedModel {
   std::optional<CallPositions> known_;
   std::unique_ptr<Callable> callable_;
   std::map<std::string, Worst> worst_;
-  std::map<std::string, std::string> notes_;  // of what is right without numbers
+  std::map<std::string, std::string>
+      notes_;  // about results that are right without a comparison of numbers
   size_t call_ = 0;
   double tolerance_ = 0;
 };
 
-/// The models whose calls are to be made: the chosen one, the one that is called like the method,
-/// or all that are recorded.
+/// The models whose calls are repeated: the chosen one, the one with the name of the method, or all
+/// that are recorded.
 std::vector<std::string> models_of(const RecordedCheck& check) {
   if (!check.import.model.empty()) return {check.import.model};
   std::vector<std::string> models = io::recorded_models(check.recorded);

@@ -1,4 +1,5 @@
-// Recorded calls, made again: how far a program, or a model, is from what they gave.
+// Repeats recorded calls, and tells how far the results of a program or a model are from the
+// recorded ones.
 #pragma once
 #include <iosfwd>
 #include <optional>
@@ -11,13 +12,14 @@ namespace taper::cli {
 struct RecordedCheck {
   std::string file;      ///< a program or a model
   std::string recorded;  ///< io/recorded_calls.h
-  std::string method;   ///< of a program; empty: the one that the recording names, or the usual one
-  ImportChoice import;  ///< its `model` also chooses among the recorded models
-  std::optional<double> tolerance;  ///< instead of the usual one, io/tolerance.h
+  std::string
+      method;  ///< for a program; empty: the method that the recording names, or the usual one
+  ImportChoice import;              ///< its `model` also chooses among the recorded models
+  std::optional<double> tolerance;  ///< in place of the usual one, see io/tolerance.h
 };
 
-/// Makes the recorded calls one after the other, those of each model with states of their own, and
-/// prints a line for each result. Throws ExportError if a result is too far away.
+/// Repeats the recorded calls in order and prints a line for each result. Each model keeps its own
+/// states over its calls. Throws ExportError if a result is too far away.
 void check_recorded(const RecordedCheck& check, std::ostream& out);
 
 }  // namespace taper::cli

@@ -33,7 +33,8 @@ std::vector<std::string> read_lines(const std::string& path) {
   return lines;
 }
 
-// "FILE.safetensors" takes all outputs; "FILE.npy" the only one; "NAME=FILE" the one of that name.
+// "FILE.safetensors" gets all outputs, "FILE.npy" the only one, and "NAME=FILE" the output of this
+// name.
 void write_output(const std::string& text, const std::string& method,
                   std::span<const Callable::Output> outputs) {
   const size_t sign = text.find('=');

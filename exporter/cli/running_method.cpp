@@ -20,7 +20,7 @@ std::vector<std::byte> imported(const std::filesystem::path& path, const ImportC
   return {};
 }
 
-/// Of the file if `bytes` are empty.
+/// Loads the file, or the program in `bytes` if they are not empty.
 Module load(const std::filesystem::path& path, const std::vector<std::byte>& bytes,
             const Threads* threads, const ImportChoice& import) {
   std::string message;
@@ -35,12 +35,12 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
           ? Module::load(path.string(), options)
           : Module::load(Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())),
                          options);
-  // of a file, the message names it
+  // for a file, the message begins with its name
   if (!module.ok()) throw ExportError((bytes.empty() ? "" : path.string() + ": ") + message);
   return std::move(module).value();
 }
 
-// "; n must lie in 1..64" for each symbol that the sizes of an input set.
+// "; n must lie in 1..64" for each symbol that the sizes of an input define.
 std::string ranges_text(const inspect::MethodText& text, uint32_t input) {
   std::string ranges;
   for (uint32_t i = 0; i < internal::count_of(text.table().symbols()); ++i) {
@@ -147,7 +147,7 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
   }
 }
 
-/// Of values that are computed or given: a program that only stores halves may compute in f32.
+/// Constants do not count: a program that only stores halves may compute in f32.
 double RunningMethod::tolerance() const {
   const inspect::MethodText text(program(), index_);
   io::Tolerance tolerance;

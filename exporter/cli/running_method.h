@@ -1,4 +1,4 @@
-// A method of a program that is ready to run, as the commands use it: errors are exceptions.
+// A method of a program that is ready to run, in the form that commands use: errors are exceptions.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -13,23 +13,23 @@ namespace taper::cli {
 
 class RunningMethod : public Callable {
  public:
-  /// Loads a program, or exports a model of PyTorch to memory, with its states at their initial
-  /// values, and prepares a method; see inspect::find_method for an empty name. Throws ExportError.
+  /// Loads a program, or exports a PyTorch model to memory. Prepares a method, with states at their
+  /// initial values. For an empty name, see inspect::find_method. Throws ExportError.
   RunningMethod(const std::filesystem::path& path, const std::string& name, const Threads* threads,
                 const ImportChoice& import = {});
-  /// The same of a program in memory; `path` is what messages call it.
+  /// The same for a program in memory. Messages call it `path`.
   RunningMethod(const std::filesystem::path& path, std::vector<std::byte> program,
                 const std::string& name, const Threads* threads, const ImportChoice& import = {});
 
   Method& method() { return *method_; }
   const Method& method() const { return *method_; }
   Program program() const { return module_.program(); }
-  /// Of the method in the program.
+  /// The index of the method in the program.
   index_t index() const { return index_; }
 
-  /// Throws ExportError with what the runtime says.
+  /// Runs the method. Throws ExportError with the runtime's message.
   void execute();
-  /// Throws ExportError if `error`, which the method returned, is one.
+  /// Throws ExportError if `error`, which the method returned, is not ok.
   void require(Error error) const;
 
   std::string name() const override { return method_->name(); }

@@ -1,4 +1,4 @@
-// What a long command is doing: a line on stderr, for people who wait.
+// Shows the present stage of a long command in a line on stderr, for people who wait.
 #pragma once
 #include <condition_variable>
 #include <mutex>
@@ -9,7 +9,8 @@
 
 namespace taper::cli {
 
-/// Shown on a terminal only, and only once a second has passed; redrawn while a stage goes on.
+/// The line is shown only on a terminal, after a second has passed. It is redrawn while a stage
+/// runs.
 ///
 ///   Stages stages(3);
 ///   stages.begin("importing"); …; stages.begin("planning"); …

@@ -8,7 +8,7 @@
 
 namespace taper::cli {
 
-/// Runs `taper` with the arguments behind the program's name. Results go to `out`, an error to
+/// Runs `taper` with the arguments that follow the program's name. Results go to `out`, an error to
 /// `err`. Returns an ExitCode (command_line.h).
 int run(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err);
 

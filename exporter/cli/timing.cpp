@@ -45,8 +45,8 @@ double last_extent(const TensorRef* t) {
   return t->shape->rank == 0 ? 1 : static_cast<double>(t->shape->sizes[t->shape->rank - 1]);
 }
 
-// Two operations for each of `outputs` elements and each weight that contributes to it: weight (out
-// or in channels, …).
+// Two operations for each of `outputs` elements and each weight that contributes to it. The weight
+// is (out or in channels, …).
 double convolution_operations(double outputs, const TensorRef* weight) {
   return weight->shape->sizes[0] == 0
              ? 0
@@ -62,15 +62,15 @@ double operations_of(std::string_view op, const Tensors& t) {
     return product(0);
   if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
   if (op == "convolution" && t.arguments.size() >= 2) {
-    // a transposed one spreads each input over the weights: weight (in channels, …)
+    // a transposed convolution multiplies each input with its weights: weight (in channels, …)
     const bool transposed = t.arguments[0]->shape->rank > 1 &&
                             t.arguments[1]->shape->sizes[0] == t.arguments[0]->shape->sizes[1] &&
                             t.arguments[1]->shape->sizes[0] != t.results[0]->shape->sizes[1];
     return convolution_operations(numel(transposed ? t.arguments[0] : t.results[0]),
                                   t.arguments[1]);
   }
-  // (grad_output, input, weight) -> gradients of input and weight, each as much work as the forward
-  // pass; that of bias is little
+  // (grad_output, input, weight) -> gradients of input and weight. Each is as much work as the
+  // forward pass; the gradient of the bias is little work.
   if (op == "convolution_backward" && t.arguments.size() >= 3) {
     const auto products =
         std::ranges::count_if(t.results, [](const TensorRef* r) { return r->shape->rank > 1; });
@@ -120,7 +120,7 @@ Timing time_method(RunningMethod& running, int runs) {
   const size_t count = static_cast<size_t>(method.instruction_count());
   Timing timing;
   timing.runs = runs;
-  std::vector<ProfileEvent> events(4 * count + 64);  // loops execute an instruction more than once
+  std::vector<ProfileEvent> events(4 * count + 64);  // a loop executes an instruction several times
   std::vector<std::vector<double>> times(count);
   std::vector<double> totals;
   Profiler profiler;

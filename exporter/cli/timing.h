@@ -1,4 +1,4 @@
-// How long each instruction of a method takes, and what it does in that time.
+// Measures how long each instruction of a method takes, and how much work it does.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,15 +13,15 @@ namespace taper::cli {
 struct Work {
   double operations = 0;  ///< multiplications and additions of matrix products and convolutions; 0
                           ///< for other operators
-  double bytes = 0;       ///< of its tensor arguments and results, each once
+  double bytes = 0;       ///< of its tensor arguments and results, each counted once
 };
 Work work_of(const InstructionInfo& instruction);
 
 struct InstructionTiming {
-  std::string op, kernel;      ///< "mm", "mm_f32_avx2"; "" if it is no kernel
+  std::string op, kernel;      ///< "mm", "mm_f32_avx2"; the kernel is "" for other instructions
   std::string types;           ///< "f32[64, 400] f32[400, 120] -> f32[64, 120]"
   std::string source, module;  ///< "lenet.cpp:14", "fc1"; "" without debug information
-  double median_us = 0;        ///< over the runs; 0 for one that was jumped over
+  double median_us = 0;        ///< over the runs; 0 if the instruction was skipped
   Work work;
 };
 
@@ -32,8 +32,8 @@ struct Timing {
   std::vector<ProfileEvent> events;  ///< of all runs, in nanoseconds of a steady clock
 };
 
-/// Executes the method a few times unmeasured, then `runs` times. Its inputs are set. Throws
-/// ExportError if a run fails, or if the runtime was built without TAPER_PROFILE.
+/// Executes the method a few times without measuring, then `runs` times. Its inputs must be set.
+/// Throws ExportError if a run fails, or if the runtime was built without TAPER_PROFILE.
 Timing time_method(RunningMethod& running, int runs);
 
 }  // namespace taper::cli

@@ -1,4 +1,4 @@
-// Stands in for program_source.cpp where the importer of .pt2 files is not built.
+// Replaces program_source.cpp in builds without the importer of .pt2 files.
 #include "taper/exporter/cli/callable.h"
 #include "taper/exporter/io/file.h"
 
