@@ -16,7 +16,7 @@ bool is_extra(const format::Segment& s) {
   return s.kind() == SegmentKind::extras || s.kind() == SegmentKind::assets;
 }
 
-/// Reads the tests out of a file that the loader has verified but for them.
+/// Reads the tests of a file. The loader has verified everything else in it.
 class Reader {
  public:
   explicit Reader(const ProgramFile& file)
@@ -81,7 +81,8 @@ class Reader {
 
   const ProgramFile& file_;
   const Span<const format::Segment> segments_;
-  size_t unread_;  // bytes: tensors that share some would take more memory than the file has
+  size_t
+      unread_;  // in bytes: if tensors shared bytes, they would take more memory than the file has
 };
 
 }  // namespace

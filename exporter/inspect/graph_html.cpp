@@ -19,7 +19,7 @@ json texts(const std::vector<std::string>& lines) {
   return list;
 }
 
-/// Nodes are numbered in the tree's order, as page/layout.js wants them.
+/// Nodes are numbered in the order of the tree, as page/layout.js expects.
 json as_json(const MethodGraph& graph) {
   constexpr const char* kinds[] = {"input", "output", "instruction"};
   const ModuleTree tree = module_tree(graph);
@@ -48,7 +48,7 @@ json as_json(const MethodGraph& graph) {
           {"groups", std::move(groups)}};
 }
 
-/// JSON that may stand in a script element: without "<" nothing in it can end the element.
+/// JSON that may stand in a script element: it has no "<", so it cannot end the element.
 std::string inside_script(const json& data) {
   std::string text;
   for (const char c : data.dump(-1, ' ', false, json::error_handler_t::replace))

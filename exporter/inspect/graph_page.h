@@ -1,10 +1,10 @@
-// The page that shows graphs, as `page/` has it: HTML, style and scripts in one text.
+// The page that shows graphs: the HTML, style and scripts of `page/` in one text.
 #pragma once
 #include <string_view>
 
 namespace taper::inspect {
 
-/// Has "{{graphs}}" where the data goes. The build makes its .cpp.
+/// Contains "{{graphs}}" in the place of the data. The build generates its .cpp.
 extern const std::string_view graph_page;
 
 }  // namespace taper::inspect

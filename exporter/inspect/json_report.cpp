@@ -72,7 +72,7 @@ void write_json(std::ostream& out, const Summary& s) {
                             {"constants", constants},
                             {"kernels", kernels},
                             {"tests", tests}};
-  // text of a hostile file need not be UTF-8
+  // a hostile file may have text that is not UTF-8
   out << report.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }
 

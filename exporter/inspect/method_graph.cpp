@@ -98,7 +98,7 @@ class GraphBuilder {
     return in.kind() == format::InstructionKind::copy ? 1 : in.results();
   }
 
-  // The values of an argument, each once.
+  // Appends the values of an argument.
   void collect(const format::Argument& a, std::vector<uint32_t>& values) const {
     if (a.kind() != format::ArgumentKind::tensor) return;
     if (a.form() == format::ArgumentForm::literal)
@@ -114,7 +114,7 @@ class GraphBuilder {
       if (stretches_.go_together(w.stretch, stretch_))
         edges_[{w.node, node}].insert(text_.type(value));
   }
-  // Whoever wrote before is forgotten unless a run may jump over this one.
+  // Earlier writers no longer count, unless a run may skip this one.
   void write(uint32_t value, int node) {
     std::vector<Writer>& writers = writers_[place_of(value)];
     std::erase_if(writers,
@@ -124,18 +124,19 @@ class GraphBuilder {
 
   // ---- control flow ----
 
-  /// What stands between a jump and its target, or inside a loop; indices of instructions.
+  /// The instructions between a jump and its target, or inside a loop, by their indices.
   struct Region {
     uint32_t opener, begin, end;
     bool is_loop;
-    int around = -1;  ///< the region that it lies in
+    int around = -1;  ///< the region that contains it
   };
 
   void add_control() {
     const auto count = static_cast<uint32_t>(view_.instructions.size());
-    const int first = static_cast<int>(internal::count_of(text_.table().inputs()));  // node
-    std::map<uint32_t, uint32_t> jumps;          // the instruction behind `jump`, to its target
-    std::map<uint32_t, uint32_t> opener_before;  // who jumps to there
+    const int first = static_cast<int>(
+        internal::count_of(text_.table().inputs()));  // node of the first instruction
+    std::map<uint32_t, uint32_t> jumps;  // from the instruction after a `jump` to its target
+    std::map<uint32_t, uint32_t> opener_before;  // the instruction that jumps there
     std::vector<int> region_of(count, -1);
     std::vector<Region> regions;
     std::vector<int> around;
@@ -160,15 +161,15 @@ class GraphBuilder {
     connect(regions, region_of, first);
   }
   static void enter(std::vector<Region>& regions, std::vector<int>& around, Region region) {
-    constexpr size_t deepest = 100;  // a file may hold any jumps forward
+    constexpr size_t deepest = 100;  // a file may contain any forward jumps
     if (region.end <= region.begin || around.size() >= deepest) return;
     region.around = around.empty() ? -1 : around.back();
     around.push_back(static_cast<int>(regions.size()));
     regions.push_back(region);
   }
 
-  /// Lines from the region's opener to those in it that nobody in it leads to, and, of a loop, from
-  /// those that lead to nobody in it to its end.
+  /// Adds lines from a region's opener to those nodes in it that no other node in it leads to. For
+  /// a loop, also adds lines to its end from those nodes that lead to no other node in it.
   void connect(const std::vector<Region>& regions, const std::vector<int>& region_of, int first) {
     std::set<int> has_before, has_behind;
     const auto instruction = [&](int node) { return static_cast<uint32_t>(node - first); };
@@ -203,9 +204,9 @@ class GraphBuilder {
     }
   }
 
-  /// Lines from who reads the numbers of a condition.
+  /// Adds lines from the nodes that read the numbers of a condition.
   void add_condition(uint32_t condition, int node) {
-    std::set<uint32_t> open{condition};  // operands stand before the expression that has them
+    std::set<uint32_t> open{condition};  // operands come before the expression that uses them
     while (!open.empty()) {
       const uint32_t index = *open.rbegin();
       open.erase(index);
@@ -232,7 +233,7 @@ class GraphBuilder {
     int node, stretch;
   };
   Stretches stretches_;
-  int stretch_ = 0;  // in which the instruction is
+  int stretch_ = 0;  // the stretch of the instruction
   std::map<Place, std::vector<Writer>> writers_;
   std::map<std::pair<int, int>, std::set<std::string>> edges_;
   std::map<uint32_t, int> binds_;  // the nodes that read symbols

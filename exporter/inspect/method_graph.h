@@ -11,27 +11,27 @@ struct GraphNode {
   enum class Kind { input, output, instruction };
   Kind kind;
   std::string title;               ///< "convolution", or the name of an input or output
-  std::vector<std::string> types;  ///< of what it gives
+  std::vector<std::string> types;  ///< types of its results
   std::vector<std::string> lines;  ///< weights that it reads, states that it writes
   std::string source;              ///< "lenet.cpp:14", or ""
   std::string module;              ///< "features.3.conv", or ""
 };
 
-/// `to` reads memory that `from` wrote last, or may have written last: either side of a branch can
-/// be the writer, and so can the node before a loop that runs no round. `from` comes before `to` in
-/// the list of nodes. Data from one round of a loop to the next is left out.
+/// `to` reads memory that `from` wrote last, or may have written last: the writer can be either
+/// side of a branch, or a node before a loop that runs no round. `from` comes before `to` in the
+/// list of nodes. Data that passes from one round of a loop to the next is left out.
 struct GraphEdge {
   int from, to;
-  std::vector<std::string> types;  ///< of what it reads
+  std::vector<std::string> types;  ///< types of what `to` reads
 };
 
 struct MethodGraph {
   std::string name;
   std::vector<GraphNode> nodes;  ///< inputs, instructions in their order, outputs
   std::vector<GraphEdge> edges;  ///< each once
-  /// Edges without types show control. They lead from a jump or a loop's begin to each node that it
-  /// decides about, if no other edge leads there; to the loop's end; and from the node that reads a
-  /// condition to the jump that uses it.
+  /// Edges without types show control. They lead from a jump or a loop's beginning to each node
+  /// that depends on it, unless another edge leads to that node. They lead to the end of a loop,
+  /// and from the node that reads a condition to the jump that uses it.
   std::vector<GraphEdge> control;
 };
 

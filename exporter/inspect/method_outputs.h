@@ -1,4 +1,4 @@
-// What a run of a method gave, as arrays.
+// The results of a method's run, as arrays.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@ namespace taper::inspect {
 /// The elements in row-major order, copied.
 io::Array array_of(const TensorRef& tensor);
 
-/// Every output of the last run, in order; a number is an array without extents.
+/// Every output of the last run, in order. A number is an array without extents.
 std::vector<io::Array> read_outputs(const Method& method);
 
 }  // namespace taper::inspect

@@ -9,7 +9,7 @@
 namespace taper::inspect {
 namespace {
 
-constexpr int deepest_level = 16;  // what is deeper stays one name, so that no file asks for more
+constexpr int deepest_level = 16;  // deeper levels stay one name, which limits the tree
 constexpr size_t most_children = 128, part_length = 64;
 
 /// All module paths as a tree of names; 0 is the model.
@@ -29,7 +29,7 @@ class Paths {
   }
   size_t count() const { return names_.size(); }
   int parent(int path) const { return names_[path].parent; }
-  /// The ancestor at this depth, or `path` itself if it is not deeper.
+  /// The ancestor at this depth; `path` itself if it is not deeper.
   int ancestor(int path, int depth) const {
     while (names_[path].depth > depth) path = names_[path].parent;
     return path;
@@ -55,15 +55,15 @@ class Paths {
   std::map<std::pair<int, std::string>, int> children_;
 };
 
-/// A topological order that stays in a module as long as something in it can be next: of the nodes
-/// whose inputs are there, the first one of the innermost module around the last node.
+/// A topological order that stays in a module as long as possible. Of the nodes whose inputs are
+/// available, the next one is the first in the innermost module around the last node that has one.
 std::vector<int> order_by_module(const MethodGraph& graph, const Paths& paths,
                                  const std::vector<int>& path_of) {
   std::vector<int> missing(graph.nodes.size(), 0);
   std::vector<std::vector<int>> users(graph.nodes.size());
   for (const GraphEdge& e : graph.edges) ++missing[e.to], users[e.from].push_back(e.to);
 
-  std::vector<std::set<int>> ready(paths.count());  // below each path
+  std::vector<std::set<int>> ready(paths.count());  // the nodes below each path that can be next
   const auto add = [&](int node) {
     for (int p = path_of[node]; p >= 0; p = paths.parent(p)) ready[p].insert(node);
   };
@@ -104,16 +104,17 @@ class TreeBuilder {
 
  private:
   using Nodes = std::span<const int>;  // a part of the order
-  /// A child of a group: one node, or the nodes of a module one behind the other.
+  /// A child of a group: one node, or consecutive nodes of a module.
   struct Item {
     Nodes nodes;
     int path;
   };
 
-  // Puts `nodes`, all below a path of this depth, into a group.
+  // Puts `nodes`, which all lie below a path of this depth, into a group.
   void fill(int group, Nodes nodes, int depth) {
     const std::vector<Item> items = items_of(nodes, depth);
-    if (group > 0 && items.size() == 1 && items[0].nodes.size() > 1) {  // a box in a box: one box
+    if (group > 0 && items.size() == 1 &&
+        items[0].nodes.size() > 1) {  // merges a box whose only content is a box
       tree_.groups[group].title = tree_.groups[group].path = paths_.text(items[0].path);
       return fill(group, nodes, depth + 1);
     }
@@ -145,7 +146,7 @@ class TreeBuilder {
     }
   }
 
-  // Parts as equal as may be, each a group.
+  // Divides the items into parts of nearly equal size. Each part is a group.
   void add_parts(int group, std::span<const Item> items, int depth) {
     size_t length = part_length;
     while (items.size() > length * part_length) length *= part_length;
@@ -165,7 +166,7 @@ class TreeBuilder {
   }
 
   Paths paths_;
-  std::vector<int> path_of_;  // beside the nodes
+  std::vector<int> path_of_;  // one for each node
   ModuleTree tree_;
 };
 

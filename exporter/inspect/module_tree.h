@@ -1,4 +1,4 @@
-// The instructions of a method as the model's modules hold them: what can be folded in a picture.
+// Groups the instructions of a method by the modules of the model, so that a picture can fold them.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,20 +11,20 @@ namespace taper::inspect {
 struct ModuleGroup {
   int parent;         ///< -1: the whole method
   std::string title;  ///< "features.3"; "features.3 (2)": called again; "part 1 of 5"
-  std::string path;   ///< "features.3"; of a part that of the module around it; "" of the model
+  std::string path;   ///< "features.3"; for a part, that of its module; "" for the model
 };
 
 struct ModuleTree {
   std::vector<ModuleGroup>
       groups;  ///< parents before their children; the first is the whole method
-  /// The graph's nodes so that every edge leads forward and every group is a part of the list
-  /// without gaps. So folding groups never closes a circle, whichever are folded.
+  /// The graph's nodes in an order in which every edge leads forward and every group is contiguous.
+  /// So folding any groups never makes a cycle.
   std::vector<int> order;
-  std::vector<int> group_of;  ///< beside the graph's nodes: the innermost one
+  std::vector<int> group_of;  ///< for each node, the innermost group
 };
 
-/// Module paths are taken apart at dots. A group holds at least two nodes, and at most 128 nodes
-/// and groups: longer lists are cut into parts.
+/// Module paths are split at dots. A group has at least two nodes, and at most 128 nodes and
+/// groups: longer lists are divided into parts.
 ModuleTree module_tree(const MethodGraph& graph);
 
 }  // namespace taper::inspect

@@ -32,7 +32,8 @@ ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> byte
   LoadOptions options;
   options.cpu = cpu;
   options.info = &info;
-  // The size of the tables is asked first; `load` finds and explains the same faults.
+  // First asks for the size of the tables. If this fails, `load` finds the same fault and explains
+  // it.
   Result<size_t> metadata_bytes = Program::metadata_bytes(bytes_);
   if (metadata_bytes.ok()) metadata_.resize(metadata_bytes.value());
   Result<Program> loaded = Program::load(bytes_, kernels, metadata_, options);

@@ -1,4 +1,4 @@
-// A program file in memory, verified, with the kernels that this build has for it.
+// A verified program file in memory, with this build's kernels for it.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace taper::inspect {
 
-/// The index of a method; if `name` is empty, of "forward" or the only one. Throws ExportError that
+/// The index of a method. For an empty name, "forward" or the only method. Throws ExportError that
 /// lists the methods.
 index_t find_method(const Program& program, const std::string& name);
 
@@ -22,7 +22,7 @@ class ProgramFile {
   /// operator that the program uses, for a processor with `cpu`. Throws ExportError: "lenet.taper:
   /// …".
   ProgramFile(std::filesystem::path path, KernelSet kernels, CpuFeatures cpu = eager::cpu());
-  /// The same for bytes in memory. Messages name them by `path`.
+  /// The same for bytes in memory. Messages call them `path`.
   ProgramFile(std::filesystem::path path, std::vector<std::byte> bytes, KernelSet kernels,
               CpuFeatures cpu = eager::cpu());
   ProgramFile(const ProgramFile&) = delete;
@@ -31,7 +31,7 @@ class ProgramFile {
   const std::filesystem::path& path() const { return path_; }
   const std::vector<std::byte>& bytes() const { return bytes_; }
   const Program& program() const { return *program_; }
-  /// What `Program::load` takes.
+  /// The bytes of metadata for `Program::load`.
   size_t metadata_bytes() const { return metadata_.size(); }
 
   /// The memory that the method needs. Throws ExportError.

@@ -25,7 +25,7 @@ std::string literal_text(const format::Expression& e) {
   return std::to_string(real);
 }
 
-// The sign between two operands, nullptr if the operation is written as a call.
+// The sign between two operands; nullptr if the operation is written as a call.
 const char* infix(Operation o) {
   switch (o) {
     case Operation::add:
@@ -71,8 +71,8 @@ int operand_count(Operation o) {
   }
 }
 
-// Shared operands are written out each time they occur, so a hostile file could ask for endless
-// text.
+// Limits the depth: an operand is written out each time it is used, so a hostile file could ask for
+// endless text.
 constexpr int deepest = 8;
 
 std::string written(const MethodText& method, uint32_t index, int depth) {
@@ -102,8 +102,8 @@ MethodText::MethodText(const Program& program, index_t method)
     : program_(&program.table()),
       table_(program_->methods()->Get(static_cast<uint32_t>(method))),
       debug_(program.data().debug) {
-  // what the debug segment says is for people only, so the loader does not compare its lists with
-  // the method's
+  // the debug segment is only for people, so the loader does not compare its lists with those of
+  // the method
   if (debug_ != nullptr && method < internal::count_of(debug_->methods()))
     method_debug_ = debug_->methods()->Get(static_cast<uint32_t>(method));
 }

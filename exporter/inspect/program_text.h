@@ -1,4 +1,4 @@
-// The tables of a program as text: types, symbolic numbers, names. Reads verified programs only.
+// The tables of a program as text: types, symbolic numbers, names. It reads only verified programs.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace taper::inspect {
 
-/// Names of symbols, and what the debug table says, of one method.
+/// The texts of one method: names of symbols, and the texts of its debug table.
 class MethodText {
  public:
   MethodText(const Program& program, index_t method);
 
   const format::Method& table() const { return *table_; }
 
-  /// "batch", "batch * 16 + 4".
+  /// An expression as text: "batch", "batch * 16 + 4".
   std::string expression(uint32_t index) const;
-  /// The name in the file; "x.0", the place, if the file has none.
+  /// The name of a symbol in the file. If the file has none, its place: "x.0".
   std::string symbol(uint32_t index) const;
   /// "x.0": dimension 0 of input x; "n": the number in input n. "" if no input sets the symbol.
   std::string symbol_place(const format::Symbol& symbol) const;
@@ -25,12 +25,12 @@ class MethodText {
   std::string symbol_source(const format::Symbol& symbol) const;
   /// "f32[batch, 10]".
   std::string type(uint32_t value) const;
-  /// The value's name in the model's graph; "" if the program does not tell.
+  /// The value's name in the model's graph; "" if the program does not have it.
   std::string value_name(uint32_t value) const;
   /// The path of the constant or state that a value lies in; "" for a buffer.
   std::string storage_path(const format::Value& value) const;
 
-  /// What an instruction does: "mm", "copy", "xnnpack".
+  /// The operation of an instruction: "mm", "copy", "xnnpack".
   std::string instruction_name(const format::Instruction& instruction) const;
   /// "lenet.cpp:14", "conv1", or "".
   std::string instruction_source(uint32_t index) const;
@@ -46,11 +46,11 @@ class MethodText {
   const format::MethodDebug* method_debug_ = nullptr;
 };
 
-/// What an input that is no tensor takes: "integer", "real" or "bool".
+/// The kind of number that an input takes: "integer", "real" or "bool".
 const char* type_text(format::NumberType type);
 /// "f32[6, 1, 5, 5]".
 std::string type_text(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes);
-/// "mm(f32, f32) -> f32": the dtypes that a program asks of a kernel. Absent arguments are "-".
+/// The dtypes that a program needs of a kernel: "mm(f32, f32) -> f32". Absent arguments are "-".
 std::string signature_text(const format::Kernel& kernel, int result_count);
 
 }  // namespace taper::inspect

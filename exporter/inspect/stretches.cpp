@@ -7,9 +7,9 @@ namespace taper::inspect {
 using format::InstructionKind;
 
 void Stretches::open(uint32_t end, int other_side) {
-  constexpr int deepest = 100;  // what is deeper counts as part of that, so that no file takes long
+  constexpr int deepest = 100;  // deeper stretches count as part of this one, which limits the time
   if (list_[now_].depth == deepest) return;
-  const uint32_t inside = std::min(end, list_[now_].end);  // a file may hold any jump forward
+  const uint32_t inside = std::min(end, list_[now_].end);  // a file may contain any forward jump
   list_.push_back({now_, list_[now_].depth + 1, inside, other_side, 0});
   now_ = static_cast<int>(list_.size()) - 1;
 }

@@ -7,26 +7,27 @@
 
 namespace taper::inspect {
 
-/// Goes over a method's instructions in order. A stretch is what a jump leads over, such as one
-/// side of a branch; stretches nest, and 0 is the whole method.
+/// Goes through a method's instructions in order. A stretch is the instructions that a jump skips,
+/// such as one side of a branch. Stretches nest; stretch 0 is the whole method.
 class Stretches {
  public:
   explicit Stretches(uint32_t instruction_count) : list_{{-1, 0, instruction_count, -1, 0}} {}
 
-  /// The next instruction. Returns the innermost stretch that it lies in.
+  /// Takes the next instruction. Returns the innermost stretch that contains it.
   int next(const format::Instruction& instruction);
 
   /// Whether `inner` lies inside `outer`.
   bool contains(int outer, int inner) const;
-  /// Whether a run may go through both, in whichever order: not the two sides of one branch.
+  /// Whether one run may go through both, in either order. It may not if they are the two sides of
+  /// one branch.
   bool go_together(int a, int b) const;
 
  private:
   struct Stretch {
     int around, depth;
-    uint32_t end;        ///< the instruction behind it
-    int other_side;      ///< of a branch: the stretch that a run takes instead; -1: none known
-    uint32_t other_end;  ///< where the other side ends that begins at `end`; 0: there is none
+    uint32_t end;        ///< the instruction after it
+    int other_side;      ///< in a branch: the stretch that a run takes instead; -1: not known
+    uint32_t other_end;  ///< the end of the other side, which begins at `end`; 0: there is none
   };
   void open(uint32_t end, int other_side);
 

@@ -27,7 +27,7 @@ std::string text_or_empty(const flatbuffers::String* text) {
   return text == nullptr ? "" : text->str();
 }
 
-// The paths of the states that instructions have as results.
+// The paths of the states that are results of instructions.
 std::vector<std::string> states_written(const Program& program, const MethodText& text) {
   const format::Method& m = text.table();
   std::set<std::string> paths;
@@ -90,7 +90,7 @@ MethodSummary summarize_method(const ProgramFile& file, index_t index) {
 int64_t dense_size(format::DType dtype, const flatbuffers::Vector<int64_t>* sizes) {
   size_t bytes = 0;
   (void)internal::dense_bytes(internal::span_of(sizes), static_cast<DType>(dtype),
-                              bytes);  // loading verified it
+                              bytes);  // loading has verified it
   return static_cast<int64_t>(bytes);
 }
 

@@ -1,5 +1,4 @@
-// What a program is, what it needs, and how large its parts are: the numbers behind `taper
-// inspect`.
+// The numbers of `taper inspect`: what a program is, what it needs, and how large its parts are.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -25,7 +24,7 @@ struct MethodSummary {
   int64_t instructions = 0, values = 0, buffers = 0;
   std::vector<std::string> states_written;  ///< paths
   MethodRequirements memory;                ///< at the maximum of every symbol
-  int64_t lower_bound_bytes = 0;            ///< what activations need with any plan
+  int64_t lower_bound_bytes = 0;            ///< no plan of the activations needs fewer
 };
 
 struct StateSummary {
@@ -42,18 +41,18 @@ struct ConstantSummary {
 
 struct KernelSummary {
   std::string signature;  ///< "mm(f32, f32) -> f32"
-  const Kernel* record;   ///< the one that this machine takes
-  int64_t instructions;   ///< that use it
+  const Kernel* record;   ///< the record for this machine
+  int64_t instructions;   ///< the number of instructions that use it
 };
 
 /// A stored call and its expected results, for `taper check`.
 struct TestSummary {
   std::string method, name;
   double relative_tolerance;
-  int64_t size_bytes;  ///< of its tensors
+  int64_t size_bytes;  ///< bytes of its tensors
 };
 
-/// A stretch of the file.
+/// A part of the file.
 struct PartSummary {
   std::string name;
   int64_t size_bytes;
@@ -69,10 +68,10 @@ struct Summary {
   std::vector<ConstantSummary> constants;
   std::vector<KernelSummary> kernels;
   std::vector<TestSummary> tests;
-  std::vector<PartSummary> parts;  ///< together the whole file
+  std::vector<PartSummary> parts;  ///< these make up the whole file
   int64_t file_bytes = 0;
-  int64_t session_bytes = 0;  ///< what a Session needs
-  int64_t packed_bytes = 0;   ///< what a load takes for weights that it packs for this machine
+  int64_t session_bytes = 0;  ///< bytes of a Session
+  int64_t packed_bytes = 0;   ///< bytes for weights that a load packs for this machine
 };
 
 /// Throws ExportError if a method cannot be prepared on this machine.

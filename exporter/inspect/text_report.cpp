@@ -10,14 +10,14 @@ namespace {
 
 constexpr int label_width = 12;
 
-// "    inputs      images: f32[…]", and further lines below the first.
+// Prints "    inputs      images: f32[…]", with further lines below the first.
 void section(std::ostream& out, const std::string& label, const std::vector<std::string>& lines) {
   for (size_t i = 0; i < lines.size(); ++i)
     out << "  " << std::left << std::setw(label_width) << (i == 0 ? label : "")
         << io::printable(lines[i]) << '\n';
 }
 
-// Columns beside each other, each as wide as its widest entry; the last one as it is.
+// Makes columns. Each is as wide as its widest entry; the last one is not padded.
 std::vector<std::string> in_columns(std::vector<std::vector<std::string>> rows) {
   std::vector<size_t> widths;
   for (auto& row : rows) {
@@ -42,7 +42,7 @@ std::vector<std::string> operators_text(const MethodSummary& m) {
   std::ranges::stable_sort(counts, std::ranges::greater(), &std::pair<std::string, int>::second);
   std::vector<std::string> parts, lines{io::counted(m.instructions, "instruction")};
   for (const auto& [op, count] : counts) parts.push_back(std::to_string(count) + " " + op);
-  // four operators a line
+  // four operators in a line
   for (size_t i = 0; i < parts.size(); i += 4)
     lines.push_back("  " + io::joined({parts.begin() + static_cast<std::ptrdiff_t>(i),
                                        parts.begin() + static_cast<std::ptrdiff_t>(
