@@ -17,7 +17,7 @@ std::string outputs_text(const Run& run) {
 
 using OutputPairs = std::vector<std::pair<const Output*, const Output*>>;
 
-/// Those of one name, or of one slot.
+/// Pairs the outputs that have the same name, or the same slot.
 OutputPairs pairs_by(std::string Output::*key, const Run& want, const Run& got) {
   OutputPairs pairs;
   for (const Output& w : want.outputs)
@@ -102,7 +102,7 @@ Comparison compare(const Run& want, const Run& got, std::optional<double> tolera
     if (const Result* other = counterparts[i])
       c.nodes.push_back(
           {&want.nodes[i], other, want.nodes[i].name, measure(other->value, want.nodes[i].value)});
-  // a recording with names has no order of its own
+  // a recording with names has no order
   if (want.by_name) std::ranges::stable_sort(c.nodes, {}, &Pair::got);
   const int pairs = static_cast<int>(c.nodes.size());
   c.only_in_want = static_cast<int>(want.nodes.size()) - pairs;

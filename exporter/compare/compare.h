@@ -37,22 +37,22 @@ class Model;
 
 namespace taper::compare {
 
-/// A tensor that a node gave.
+/// A tensor that a node computed.
 struct Result {
   std::string name;    ///< in the graph: "conv2d_1"
   int index;           ///< among the node's results
-  std::string op;      ///< "conv2d", in a program what became of it: "convolution"
+  std::string op;      ///< "conv2d"; in a program, what it became: "convolution"
   std::string input;   ///< the name of the first tensor that the node reads; may be empty
-  std::string module;  ///< "features.3.conv"; empty: of none, or not known
+  std::string module;  ///< "features.3.conv"; empty: none, or not known
   std::string source;  ///< "net.py:12"; empty: not known
   io::Array value;
-  bool is_view = false;    ///< looks at the elements of another result
+  bool is_view = false;    ///< shares the elements of another result
   bool is_folded = false;  ///< the node's weights hold an operator that followed it
 };
 
 struct Output {
   std::string name;  ///< may be empty
-  std::string slot;  ///< of the model's call: "output 3", "input 1 afterwards"; empty: not known
+  std::string slot;  ///< in the model's call: "output 3", "input 1 afterwards"; empty: not known
   io::Array value;
 };
 
@@ -60,7 +60,7 @@ struct Run {
   std::string title;            ///< for reports: the file's name
   std::vector<Result> nodes;    ///< in the order of execution
   std::vector<Output> outputs;  ///< in the order of the call
-  bool by_name = false;         ///< a recording whose outputs have names and no order
+  bool by_name = false;         ///< a recording in which outputs have names and no order
 };
 
 // ---- runs
@@ -82,9 +82,9 @@ struct Recording {
   /// Arguments by their position in the model's call, including constants; empty: not recorded.
   std::map<int, io::Array> inputs;
 };
-/// From a file of
+/// Reads a file of one of these kinds:
 ///   - the first of recorded calls (io/recorded_calls.h), those of `model` if there are several;
-///   - .safetensors with tensors by the names of outputs, and of nodes as far as they are there;
+/// - .safetensors with tensors by the names of outputs, and by those of nodes if they are recorded;
 ///   - .npy with the only output.
 /// Throws io::FileError.
 Recording read_recording(const std::filesystem::path& path, const std::string& model = "");
@@ -103,15 +103,15 @@ struct Comparison {
   double tolerance;
   std::vector<Pair> nodes;    ///< in the order of execution
   std::vector<Pair> outputs;  ///< in the order of the call
-  /// Results without a counterpart: views, and results that were fused, folded or merged into
-  /// others.
+  /// Results without a counterpart: views, and results that another one contains after fusion,
+  /// folding or merging.
   int only_in_want = 0, only_in_got = 0;
 
-  /// The first node whose results are further apart than the tolerance, nullptr if none are.
+  /// The first node whose results differ by more than the tolerance; nullptr if there is none.
   const Pair* first_beyond() const;
   /// At most `count` nodes, those with the largest relative differences, the largest first.
   std::vector<const Pair*> worst(size_t count) const;
-  /// Whether every output is within the tolerance; of runs without outputs, every node.
+  /// Whether every output is within the tolerance. For runs without outputs: every node.
   bool fits() const;
 };
 
@@ -136,7 +136,7 @@ std::vector<const Result*> match(const Run& want, const Run& got);
 Comparison compare(const Run& want, const Run& got, std::optional<double> tolerance = {});
 
 struct PrintOptions {
-  bool all = false;  ///< every node in order, instead of the worst
+  bool all = false;  ///< shows every node in order, instead of the worst ones
   size_t worst = 5;
 };
 /// Prints a table of outputs and nodes, and names the first node beyond the tolerance.

@@ -1,4 +1,4 @@
-// Which results of two runs are those of the same node.
+// Matches the results of two runs that belong to the same node.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -10,15 +10,16 @@
 namespace taper::compare {
 namespace {
 
-/// "relu" of "relu_", "add" of "add.Tensor": without the overload and the mark of a write.
+/// "relu" for "relu_", "add" for "add.Tensor": the name without the overload and without the mark
+/// of an in-place operator.
 std::string_view plain(std::string_view op) {
   op = op.substr(0, op.find('.'));
   while (op.ends_with('_')) op.remove_suffix(1);
   return op;
 }
 
-/// "conv" of "conv2d", "softmax" of "_softmax": what the name of an operator has in common with
-/// those of its parts.
+/// "conv" for "conv2d", "softmax" for "_softmax": the part of an operator's name that it shares
+/// with the operators it becomes.
 std::string_view stem(std::string_view op) {
   op = plain(op);
   while (op.starts_with('_')) op.remove_prefix(1);
@@ -36,7 +37,7 @@ bool are_comparable(const io::Array& a, const io::Array& b) {
          (a.dtype == b.dtype || (is_floating(a.dtype) && is_floating(b.dtype)));
 }
 
-/// A convolution with folded weights.
+/// Whether it is a convolution with folded weights, whose result includes the next operator.
 bool gives_more(const Result& r) { return r.is_folded && stem(r.op).starts_with("conv"); }
 
 using Indices = std::vector<size_t>;
@@ -95,7 +96,7 @@ class Matcher {
   }
 
   void pair_names(bool lines) {
-    std::map<Name, Indices> named;  // a loop gives several results of one name
+    std::map<Name, Indices> named;  // a loop gives several results with one name
     for (size_t g = 0; g < got_.nodes.size(); ++g)
       named[name_of(got_.nodes[g], lines)].push_back(g);
     std::map<Name, size_t> seen;
@@ -129,7 +130,8 @@ class Matcher {
     taken_[g] = true;
   }
 
-  /// The next node that reads the result of a convolution first; `i` for others, and if none does.
+  /// For a convolution, the first later node that reads its result first. `i` for other nodes, or
+  /// if there is none.
   static size_t behind(const Run& run, size_t i) {
     const Result& r = run.nodes[i];
     if (r.is_folded || r.name.empty() || !stem(r.op).starts_with("conv")) return i;
@@ -140,7 +142,7 @@ class Matcher {
 
   const Run &want_, &got_;
   const bool modules_;
-  std::set<std::string_view> lines_;  ///< of `got`
+  std::set<std::string_view> lines_;  ///< lines of `got`
   std::vector<const Result*> counterparts_;
   std::vector<bool> taken_;
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// All elements; f64 holds every value of the other floating types.
+/// All elements as f64, which holds every value of the other floating types.
 std::vector<double> numbers(const io::Array& array) {
   std::vector<double> list(static_cast<size_t>(array.numel()));
   for (size_t i = 0; i < list.size(); ++i) list[i] = io::element(array, static_cast<int64_t>(i));
@@ -39,7 +39,8 @@ int significant_bits(DType floating) {
   }
 }
 
-/// The place of a float among all of its type: neighbours have neighbouring places, zero has 0.
+/// The position of a float among all floats of its type. Neighbours have neighbouring positions;
+/// zero has position 0.
 template <class Bits, class T>
 int64_t place_of(T value) {
   static_assert(sizeof(Bits) == sizeof(T));
@@ -69,7 +70,7 @@ double largest_ulp(std::span<const double> got, std::span<const double> want, DT
     if (are_equal(got[i], want[i])) continue;
     if (!std::isfinite(got[i]) || !std::isfinite(want[i])) return infinity;
     const int64_t x = place_of(got[i], type), y = place_of(want[i], type);
-    // the distance of two places may take 64 bits
+    // the distance of two positions may need 64 bits
     largest = std::max(
         largest, static_cast<uint64_t>(std::max(x, y)) - static_cast<uint64_t>(std::min(x, y)));
   }
@@ -86,7 +87,7 @@ double largest_magnitude(std::span<const double> values) {
 }
 
 double cosine_of(std::span<const double> got, std::span<const double> want) {
-  // scaled, so that no square overflows or vanishes
+  // scaled, so that no square overflows or becomes 0
   const double scale_got = largest_magnitude(got), scale_want = largest_magnitude(want);
   if (scale_got == 0 || scale_want == 0) return scale_got == scale_want ? 1 : 0;
   double product = 0, of_got = 0, of_want = 0;
@@ -121,7 +122,7 @@ Measure measure(const io::Array& got, const io::Array& want) {
   }
   if (!floats) {
     Measure m{io::difference(got, want), {}, {}};
-    // the bytes differ: i64 whose difference doubles do not show
+    // the bytes differ, but i64 numbers may differ so little that doubles do not show it
     if (m.difference.absolute == 0 && got.dtype == DType::i64)
       m.difference.absolute = m.difference.relative = 1;
     return m;

@@ -1,4 +1,4 @@
-// How far two tensors are from each other.
+// The distance between two tensors.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,21 +7,21 @@
 
 namespace taper::compare {
 
-/// The distance of `got` from `want`. Floats of different types are compared by value; other types,
-/// and sizes, must be equal. Two NaNs are equal, and so are two infinities of one sign. A NaN or an
-/// infinity beside anything else is infinitely far.
+/// The distance of `got` from `want`. Floats of different types are compared by value. All other
+/// types, and sizes, must be equal. Two NaNs are equal, and so are two infinities of the same sign.
+/// A NaN or an infinity is infinitely far from everything else.
 struct Measure {
   io::Difference difference;  ///< the largest, also relative to the largest magnitude of `want`;
-                              ///< integers: `relative` is absolute
-  /// The largest difference in steps from one float to the next, in the coarser of the two types.
-  /// It is large where values near zero differ in sign. Empty for integers.
+                              ///< for integers, `relative` is the same as absolute
+  /// The largest difference, counted in steps from one float to the next in the coarser of the two
+  /// types. It is large if values near zero differ in sign. Empty for integers.
   std::optional<double> ulp;
-  /// Of the angle between the two, taken as vectors: 1 if they differ at most by a positive factor.
-  /// 1 for two vectors of zeros, 0 for one, NaN if `difference` is infinite. Nothing for integers.
+  /// The cosine of the angle between both, taken as vectors. 1 if they differ only by a positive
+  /// factor, and for two zero vectors. 0 if one vector is zero. NaN if `difference` is infinite.
+  /// Empty for integers.
   std::optional<double> cosine;
 
-  /// Floats that are at most one step apart are as near as their types allow, whatever the
-  /// tolerance.
+  /// Floats that are at most one step apart are as close as their types allow, so they always fit.
   bool exceeds(double tolerance) const {
     if (!difference.other.empty()) return true;
     return difference.relative > tolerance && !(ulp && *ulp <= 1);

@@ -1,4 +1,4 @@
-// The run of a model of PyTorch, in eager.
+// Runs a PyTorch model in eager.
 #include <algorithm>
 
 #include "taper/exporter/compare/compare.h"
@@ -11,8 +11,8 @@ namespace {
 
 using eager::Tensor;
 
-/// Arguments that the model changes are further outputs of a program, called "NAME_mutated", and
-/// `names` ends with them.
+/// In a program, arguments that the model changes are further outputs, called "NAME_mutated". These
+/// names are at the end of `names`.
 std::vector<Output> changed_inputs(const pt2::Model& model, const std::vector<Tensor>& inputs,
                                    const std::vector<std::string>& names) {
   std::map<std::string, Output> by_name;

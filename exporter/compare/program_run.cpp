@@ -1,4 +1,4 @@
-// The run of a program: the results of each instruction, copied before others overwrite them.
+// Runs a program, and copies the results of each instruction before others overwrite them.
 #include <algorithm>
 
 #include "taper/exporter/compare/compare.h"
@@ -46,8 +46,8 @@ class Watch {
  private:
   static constexpr uint32_t none = UINT32_MAX;
 
-  /// The loop asks for the time before and after each instruction, and records the event after the
-  /// second time: whoever finds one here stands right behind the instruction.
+  /// The runtime asks for the time before and after each instruction, and then records an event. So
+  /// if there is an event when the clock is read, its instruction has just finished.
   static uint64_t clock_read() {
     current_->take_last();
     return 0;
@@ -56,7 +56,7 @@ class Watch {
   void take_last() {
     if (profiler_.count == 0) return;
     profiler_.count = 0;
-    // An instruction that had to be prepared again comes twice, first without having run.
+    // If an instruction is recorded twice in a row, only the second time counts.
     if (event_.instruction == last_) results_.resize(before_last_);
     last_ = event_.instruction;
     before_last_ = results_.size();
@@ -118,7 +118,7 @@ class Watch {
     return false;
   }
 
-  /// The tensors among the arguments, in order, lists left out.
+  /// The tensors among the arguments, in order, without those in lists.
   std::vector<uint32_t> tensors_of(const format::Instruction& in) const {
     std::vector<uint32_t> values;
     for (uint32_t i = 0; i < in.arguments_count(); ++i) {
@@ -134,7 +134,7 @@ class Watch {
     return tensors.empty() ? "" : text_.value_name(tensors.front());
   }
 
-  /// What a pass makes of the weights of a node and of the one behind it is called so.
+  /// A pass gives this ending to weights that it computed from a node and the one behind it.
   bool reads_folded_weights(const format::Instruction& in) const {
     return std::ranges::any_of(tensors_of(in), [&](uint32_t v) {
       return text_.storage_path(*table_.values()->Get(v)).ends_with(".folded");

@@ -1,4 +1,4 @@
-// What was recorded elsewhere, as a run.
+// Reads results that were recorded elsewhere as a run.
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -10,7 +10,7 @@
 namespace taper::compare {
 namespace {
 
-/// "set0.input.1", "MODEL.set0.input.1".
+/// Whether the key belongs to a recorded call: "set0.input.1", "MODEL.set0.input.1".
 bool is_of_a_call(std::string_view key) {
   constexpr std::string_view set = "set";
   for (;;) {

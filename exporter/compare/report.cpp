@@ -1,4 +1,4 @@
-// A comparison as people read it.
+// Prints a comparison for people.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,20 +34,20 @@ std::string cosine_text(double cosine) {
   return text.str();
 }
 
-/// What one of the runs knows.
+/// The text of the run that has one.
 const std::string& known(const std::string& want, const std::string& got) {
   return want.empty() ? got : want;
 }
 const std::string& module_of(const Pair& p) { return known(p.want->module, p.got->module); }
 const std::string& source_of(const Pair& p) { return known(p.want->source, p.got->source); }
 
-/// "conv2d", "relu as taper::pointwise".
+/// The operator of a pair: "conv2d", "relu as taper::pointwise".
 std::string operator_text(const Pair& p) {
   const std::string &want = p.want->op, &got = p.got->op;
   return want.empty() || got.empty() || want == got ? known(want, got) : want + " as " + got;
 }
 
-/// What the numbers do not tell.
+/// What the numbers do not show.
 std::string remark(const Measure& m) {
   const io::Difference& d = m.difference;
   if (!d.other.empty()) return d.other;
@@ -59,7 +59,7 @@ std::string remark(const Measure& m) {
 
 // ---- tables
 
-/// Name, operator, line, module, remark.
+/// Name, operator, line, module and remark.
 using Texts = std::array<std::string, 5>;
 struct Row {
   const Measure* measure;
