@@ -25,8 +25,8 @@ struct Selection {
   int32_t joined;               ///< how many dimensions of self form the tail
   index_t first, first_beside;  ///< where the walk begins in self, and in the tensor beside it
   index_t sizes[max_rank];
-  index_t
-      strides[max_rank];  ///< of self along the walked dimensions; 0 along the space of the indices
+  /// Strides of self along the walked dimensions; 0 along the space of the indices
+  index_t strides[max_rank];
   index_t beside[max_rank];  ///< of the tensor that is written from self, or to it
   Index index[max_rank];
 };
@@ -98,8 +98,8 @@ inline index_t place(int64_t i, index_t extent, index_t stride) {
 struct Chunks {
   static constexpr index_t most_listed = 64;
   index_t count;
-  index_t self,
-      step_self;  ///< place of the first chunk; distance to the next, without the index's part
+  /// Place of the first chunk; distance to the next, without the index's part
+  index_t self, step_self;
   index_t beside, step_beside;  ///< the same in the tensor beside self
   const int64_t* index;         ///< the only index that changes along the dimension
   index_t step_index, extent, stride;
@@ -231,8 +231,8 @@ struct Writes : Selection {
   static constexpr uint32_t overwrites = 1;
   index_t tail_beside;  ///< distance in values between two elements of a tail
   int32_t shared;       ///< the dimension that tasks share out, or -1: the tail
-  index_t units,
-      unit;  ///< its extent is `units` times `unit` elements (the last unit may be shorter)
+  /// Its extent is `units` times `unit` elements (the last unit may be shorter)
+  index_t units, unit;
 
   Writes part(index_t begin, index_t end) const {
     Writes w = *this;
@@ -250,8 +250,8 @@ Error prepare_put(Context& context, Writes& w, View<const T> self,
                   MaybeViewList<const int64_t> indices, AnyView<const T> values, bool accumulate,
                   View<T>) {
   static_cast<Selection&>(w) = select(self.shape(), indices, 1);
-  const bool has_tail =
-      w.joined > 0 && values.rank() > 0;  // the last dimension of values is a tail
+  // the last dimension of values is a tail
+  const bool has_tail = w.joined > 0 && values.rank() > 0;
   const int walked = values.rank() - has_tail;
   w.tail_beside = has_tail && values.size(-1) != 1 ? values.stride(-1) : 0;
   constexpr index_t unit = 16;  // elements of a tail; mostly a cache line

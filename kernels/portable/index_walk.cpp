@@ -32,8 +32,8 @@ bool walk_part(const Along& a, index_t group, index_t first, index_t end, index_
   const index_t place = a.step.target;
   if (a.columns == 1) {
     calls.line(calls.body, begin.target);
-    constexpr index_t near =
-        1024;  // so many indices stay in the first-level cache after their check
+    // so many indices stay in the first-level cache after their check
+    constexpr index_t near = 1024;
     for (index_t k = first; k < end; k += near) {
       const index_t n = end - k < near ? end - k : near;
       if (a.checks && !are_inside(index, begin.index + k, n, a.extent)) return false;

@@ -51,8 +51,8 @@ inline void join_rows(Shape& in, Shape& out, index_t* shift) {
 }
 
 /// Copies `size` bytes. For few bytes, a call of memcpy would take longer than the copy. All bytes
-/// are loaded before any is stored: a store whose address is equal but for the page would delay the
-/// loads.
+/// are loaded before any is stored, because a store delays a load at the same place of another
+/// page.
 inline void copy_bytes(const void* from, void* to, index_t size) {
   char line[128];
   if (size == 128) {

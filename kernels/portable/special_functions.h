@@ -207,8 +207,8 @@ inline double hurwitz_zeta(int64_t s, double q, int first) {
   if (q != q) return q;
   if (q > 0) return std::isinf(q) ? 0 : hurwitz_zeta_positive(s, q, first);
   const double off = from_integer(q);
-  if (off == 0 || off != off)
-    return s == 2 && off != off ? off : HUGE_VAL;  // -infinity: as in PyTorch
+  // at -infinity the results are those of PyTorch: NaN for s = 2, else infinity
+  if (off == 0 || off != off) return s == 2 && off != off ? off : HUGE_VAL;
   // q = whole + part, 0 < part < 1
   const double part = off > 0 ? off : 1 + off, rest = off > 0 ? 1 - off : -off;
   const double below =

@@ -29,7 +29,7 @@ struct Resampling {
   index_t planes;
   Axis axis[3];
   bool align_corners;
-  bool is_small_image;  ///< two dimensions whose results have at most 128 positions together
+  bool is_small_image;  ///< two dimensions whose sizes in the result add up to at most 128
 
   index_t in_plane() const { return axis[0].in * axis[1].in * axis[2].in; }
 };
