@@ -167,8 +167,8 @@ struct GemmBlock {
   void run_packed() const {
     const index_t width = kernels.columns(), group = panels_at_once * width;
     set_b_rows(width);
-    for (index_t k = 0; k == 0 || k < this->k;
-         k += gemm_depth_block) {  // at least once, also if k is 0
+    // at least once, also if k is 0
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
       for (index_t first = 0; first < columns; first += group) {
         const index_t last = smaller(columns, first + group);
         pack_b({k, first, depth(k), last - first});

@@ -207,8 +207,8 @@ Error run(Context& context, const Plan& plan, AnyView<const A> self, Mat2 mat2, 
     make_dense(context.threads, tiles.turn, b, b_line, mat2.stride(0), n, depth, copy);
     b = copy, b_line = depth;
   }
-  // Of a block, the columns of a tile stay in the first-level cache while the block's rows go by;
-  // the rows stay in the second-level cache.
+  // The columns of a tile stay in the first-level cache while all rows of the block go by. The rows
+  // stay in the second-level cache.
   constexpr index_t block = 64;
   const index_t across = ceil_div(n, block);
   parallel_for(context.threads, ceil_div(m, block) * across, [&](index_t task) {

@@ -23,9 +23,8 @@ struct Epilogue {
 /// A tile of a product: c = a b, or c += a b if `add`. a is (rows, depth), b is (depth, vectors *
 /// lanes), and
 ///   a(r, k) = a[k * rows + r]       packed by `pack`
-///   b(k, j) = b[b_rows[k] + j]      rows of b may lie anywhere: packed, or in an image.
-///   `rows_ahead`
-///                                   more entries behind `depth` are read, as hints for prefetching
+///   b(k, j) = b[b_rows[k] + j]      rows of b may lie anywhere: packed, or in an image. As hints
+///                                   for prefetching, `rows_ahead` more entries are read
 ///   c(r, j) = c[r * c_row + j]
 /// Each element is one chain of fused multiply-adds from zero with k ascending. (The portable level
 /// of x86 has no FMA: there it is a product and a sum.) Then c is added at most once. So the bits
