@@ -83,7 +83,8 @@ Error do_step(MethodData& m, index_t at, index_t& next) {
   return Error::invalid_program;
 }
 
-// Ends `execute` after `e`: first waits for all queued work.
+// Ends a run with `e`: waits for all queued work. Returns `e`, or if it is ok, an error of that
+// work.
 Error finish(MethodData& m, index_t at, Error e) {
   if (e != Error::ok) (void)m.fail_at(at, e);
   const Error late = wait_for_all(m);

@@ -9,8 +9,8 @@ namespace {
 
 size_t bytes_of(const format::State& s) {
   size_t bytes = 0;
-  (void)dense_bytes(span_of(s.sizes()), static_cast<DType>(s.dtype()),
-                    bytes);  // load has verified this
+  // load has verified this
+  (void)dense_bytes(span_of(s.sizes()), static_cast<DType>(s.dtype()), bytes);
   return bytes;
 }
 

@@ -329,8 +329,8 @@ Error place_values(MethodData& m, Symbols changed) {
       }
       case format::Storage::constant: {
         const PlacedConstant& c = m.program->constants[v.storage_index()];
-        base = static_cast<std::byte*>(
-            const_cast<void*>(c.data));  // never written: load has checked this
+        // never written: load has checked this
+        base = static_cast<std::byte*>(const_cast<void*>(c.data));
         if (base == nullptr) return missing_constant(m.info, m.program->view, v.storage_index());
         if (!c.is_packed() || (size_at(m, v.offset()) == 0 && holds_panels(c.bytes, t)))
           available = c.bytes;
@@ -383,8 +383,8 @@ Error prepare_at_maximum(MethodData& m) {
       if (at_maximum) return e;
       continue;
     }
-    m.consistent =
-        possible;  // otherwise nothing runs before everything is prepared for the actual sizes
+    // otherwise nothing runs before everything is prepared for the actual sizes
+    m.consistent = possible;
     for (index_t i = 0; i < m.view.instructions.size(); ++i) {
       const bool fixed = m.instructions[i].depends == 0;
       if (!has_arguments_to_prepare(m.instructions[i]) || (fixed && !at_maximum)) continue;
