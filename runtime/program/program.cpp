@@ -248,8 +248,8 @@ struct Parts {
 uint64_t internal::packing_key(const ProgramData& p) {
   uint64_t key;
   std::memcpy(&key, p.file.data() + offsetof(FileHeader, metadata_checksum), sizeof key);
-  key =
-      ~key;  // so that memory packed by older versions, whose entries lack `bytes`, has another key
+  // so that memory packed by older versions, whose entries lack `bytes`, has another key
+  key = ~key;
   for (index_t i = 0; i < p.view.kernels.size(); ++i) {
     const char* name = p.kernels[i]->name;
     key = checksum(

@@ -16,8 +16,8 @@ inline constexpr uint32_t none = 0xffffffffu;
 
 template <class T>
 Span<const T> span_of(const flatbuffers::Vector<const T*>* structs) {
-  if (structs == nullptr || structs->size() == 0)
-    return {};  // an empty vector may lie at any address
+  // an empty vector may lie at any address
+  if (structs == nullptr || structs->size() == 0) return {};
   return {reinterpret_cast<const T*>(structs->Data()), static_cast<index_t>(structs->size())};
 }
 template <class T>
