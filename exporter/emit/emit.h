@@ -31,8 +31,8 @@ struct EmitOptions {
   std::vector<std::string> slots;
   bool debug = true;                   ///< writes source lines, module paths and value names
   std::vector<io::BundledTest> tests;  ///< tests of the methods, for tools
-  std::function<void()>
-      writing;  ///< called when everything is planned and the file is about to be written
+  /// Called when everything is planned and the file is about to be written
+  std::function<void()> writing;
 };
 
 /// Returns the bytes of a program with these methods, which share constants and states. Throws

@@ -85,16 +85,16 @@ std::vector<Life> lives_of(const std::vector<PlannedBuffer>& buffers) {
 /// For each buffer, the buffers directly below it, if they are stacked in this order.
 ///
 /// Seen from above, the line of time is covered by pieces of buffers. A new buffer covers a part of
-/// the line. It lies directly above each buffer of which one piece spans the whole time that both
-/// live. Every other buffer under it lies below one of these. The new buffer removes the pieces
-/// that it covers and adds at most three. So all lists together have at most three entries for each
-/// buffer. Adds the number of pieces that were looked at to `steps`.
+/// the line. It lies directly above a buffer if one piece shows this buffer during the whole time
+/// that both live. Every other buffer under it lies below one of these. The new buffer removes the
+/// pieces that it covers and adds at most three. So all lists together have at most three entries
+/// for each buffer. Adds the number of pieces that were looked at to `steps`.
 std::vector<std::vector<int>> lists_of(const Sequence& order, const std::vector<Life>& lives,
                                        int64_t& steps) {
   constexpr int nobody = -1;
   std::vector<std::vector<int>> above(order.size());
-  std::map<int, int> seen{{std::numeric_limits<int>::min(),
-                           nobody}};  // time from which a piece is seen, and its buffer
+  // time from which a piece is seen, and its buffer
+  std::map<int, int> seen{{std::numeric_limits<int>::min(), nobody}};
   const auto cut_at = [&](int time) {
     const auto piece = std::prev(seen.upper_bound(time));
     return piece->first == time ? piece : seen.emplace(time, piece->second).first;

@@ -53,8 +53,8 @@ class Packer {
 
   std::vector<Life> lives_;
   int64_t pairs_ = 0;  // pairs of blocks that live at the same time
-  std::vector<std::vector<int>>
-      neighbours_;  // for each block, those that live at the same time; made when first needed
+  // for each block, those that live at the same time; made when first needed
+  std::vector<std::vector<int>> neighbours_;
   int64_t swept_ = 0, searched_ = 0;
 };
 

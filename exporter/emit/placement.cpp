@@ -94,8 +94,7 @@ class Placer {
   /// Drops the copy at step `at` if its source may lie in its destination from the start. This
   /// needs four things:
   ///   - a node of this method makes the source, and the source fills the destination;
-  ///   - from the time that the source is written, nobody reads or writes the destination's old
-  ///   elements;
+  ///   - once the source is written, nobody reads or writes the destination's old elements;
   ///   - after the copy, the source does not change;
   ///   - nobody reads the source after the destination has changed.
   void try_to_drop(int at) {

@@ -38,8 +38,8 @@ struct Step {
     loop_end,     ///< if `from` was true when it was read, goes on after the loop_begin `target`
   };
   Kind kind;
-  const ir::Node* node =
-      nullptr;  ///< the kernel's node, or the branch or loop to which the step belongs
+  /// The kernel's node, or the branch or loop to which the step belongs
+  const ir::Node* node = nullptr;
   const ir::Value *from = nullptr, *to = nullptr;
   const ir::SymbolBinding* symbol = nullptr;
   int target = 0;

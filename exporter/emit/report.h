@@ -42,10 +42,10 @@ struct Report {
   int64_t test_bytes = 0;    ///< their bytes
   bool exact = false;
   std::vector<MethodReport> methods;
-  std::vector<std::string>
-      notes;  ///< other things that people should know, such as a test that was left out
-  std::vector<const Kernel*>
-      kernels;  ///< every record that a loader may choose, in order of preference, each once
+  /// Other things that people should know, such as a test that was left out
+  std::vector<std::string> notes;
+  /// Every record that a loader may choose, in order of preference, each once
+  std::vector<const Kernel*> kernels;
 };
 
 /// A few lines for a terminal.
