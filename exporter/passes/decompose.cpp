@@ -62,8 +62,8 @@ int decompose(ir::Graph& graph, PassContext& context) {
       if (ir::Value* whole = node.result(i); whole != nullptr && graph.is_used(whole))
         replace(graph, node, whole, parts[i]);
     context.did(node, "is taken apart: the target has no kernel for it");
-    at = is_first ? graph.nodes().begin()
-                  : std::next(before);  // the new nodes may need decomposition, too
+    // the new nodes may need decomposition, too
+    at = is_first ? graph.nodes().begin() : std::next(before);
     if (&*at == &node) ++at;
     graph.erase(&node);
     ++changes;

@@ -53,8 +53,7 @@ class Converter {
  private:
   // A value that was f32 is one of these:
   //   halves_       a half now
-  //   stays_        f32, because it does not depend on the model's data (yet), or its numbers need
-  //   it
+  //   stays_        f32, because it does not depend on the model's data (yet) or would not fit
   //   a constant    f32 in the graph; `narrow` makes the half when one is needed
   //   other data    f32, from an input or from a kernel without halves
   bool is_constant(const Value* v) const { return payloads_.contains(ir::base_of(v)); }
@@ -281,8 +280,8 @@ class Converter {
   const HalfPlan plan_;
   std::unordered_map<const Value*, const ir::Payload*> payloads_;
   std::unordered_set<const Value*> halves_, stays_;
-  std::unordered_set<const Value*> too_large_,
-      too_small_;  ///< values that may be too large or too small for a half
+  /// Values that may be too large or too small for a half
+  std::unordered_set<const Value*> too_large_, too_small_;
   std::unordered_map<Value*, Value*> narrow_, wide_;
 };
 
