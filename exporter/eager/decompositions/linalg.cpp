@@ -187,9 +187,8 @@ TAPER_DECOMPOSITION(linalg_matrix_power) {
   if (n == 0) return {clone(expand(eye(self.size(-1), self.dtype()), self.sizes()))};
   if (n == 1) return {clone(self)};
   Tensor square = n < 0 ? linalg_inv(self) : self, power;
-  if (n == 3 || n == -3)
-    return {
-        matmul(matmul(square, square), square)};  // the order of PyTorch, which the rounding shows
+  // the order of PyTorch, which the rounding shows
+  if (n == 3 || n == -3) return {matmul(matmul(square, square), square)};
   for (uint64_t left = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);;) {
     if (left % 2 == 1) power = power.defined() ? matmul(power, square) : square;
     left /= 2;

@@ -226,8 +226,8 @@ TAPER_DECOMPOSITION_ROUNDED_ONCE(ldexp_Tensor) {
   const Tensor self = a.tensor<"self">(), other = a.tensor<"other">();
   if (is_floating(other.dtype())) return {mul(self, pow(Scalar(2.0), other))};
   const Tensor x = as_floating(self);
-  const double most =
-      x.dtype() == DType::f64 ? 2200 : 300;  // beyond this the result is 0 or infinity
+  // beyond this the result is 0 or infinity
+  const double most = x.dtype() == DType::f64 ? 2200 : 300;
   const Tensor exponent = clamp(cast(other, x.dtype()), Scalar(-most), Scalar(most));
   const Tensor third = div(exponent, Scalar(3.0), "trunc");
   const Tensor power = pow(Scalar(2.0), third), rest = pow(Scalar(2.0), sub(exponent, third, 2));

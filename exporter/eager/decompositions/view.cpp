@@ -20,8 +20,8 @@ bool is_viewable(const Tensor& self, const Dims& sizes) {
       sizes.data(), static_cast<index_t>(sizes.size()),
       [](const void* source, index_t i) { return static_cast<const Dim*>(source)[i]; }};
   return !taper::internal::infer_sizes(facts, type, list, out) ||
-         taper::internal::view_strides(facts, type,
-                                       out);  // for wrong sizes, `view` reports the error
+         // for wrong sizes, `view` reports the error
+         taper::internal::view_strides(facts, type, out);
 }
 Tensor reshape_to(const Tensor& self, const Dims& sizes) {
   return view(is_viewable(self, sizes) ? self : clone(self), sizes);
@@ -75,9 +75,8 @@ TAPER_DECOMPOSITION(unflatten_int) {
     *inferred = proves_equal(known, Dim(0)) ? Dim(0) : sizes[static_cast<size_t>(dim)] / known;
   Dim product = 1;
   for (const Dim& p : parts) product = product * p;
-  if (proves_different(
-          product,
-          sizes[static_cast<size_t>(dim)]))  // if the symbols leave it open, view checks it
+  // if the symbols leave it open, view checks it
+  if (proves_different(product, sizes[static_cast<size_t>(dim)]))
     throw EagerError("unflatten: sizes " + to_string(parts) + " do not multiply to " +
                      sizes[static_cast<size_t>(dim)].to_string());
   sizes.erase(sizes.begin() + dim);

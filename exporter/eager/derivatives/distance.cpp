@@ -21,8 +21,8 @@ Tensor of_difference(const Tensor& dy, const Tensor& d, const Tensor& distance, 
   if (p == 1) return dy * where(isnan(d), d, sign(d));
   if (p == 2) return over(dy, distance) * d;
   const Tensor size = abs(d);
-  if (std::isinf(
-          p)) {  // to all elements of that size; as in PyTorch, NaN where the comparison meets NaN
+  // to all elements of that size; as in PyTorch, NaN where the comparison meets NaN
+  if (std::isinf(p)) {
     const Tensor smaller = clamp_max(ceil(abs(size - distance)), 1);
     return dy * sign(d) * (1 - smaller);
   }
