@@ -9,8 +9,8 @@ namespace {
 
 struct Alias {
   std::string_view alias, name;  ///< name of all overloads or, with a '.', of one
-  std::string_view argument,
-      argument_name;  ///< an argument that has another name there; empty: none
+  /// an argument that has another name there; empty: none
+  std::string_view argument, argument_name;
 };
 
 // Names from the documentation of torch ("Alias for …"), and operators that do nothing without

@@ -41,8 +41,8 @@ std::string refusal_of(const Parameter& p, const Argument& a) {
   if (p.list && p.kind == Kind::real)
     return unless(std::holds_alternative<std::vector<double>>(a), "a list of numbers");
   if (p.list) {
-    const bool empty =
-        tensors != nullptr && tensors->empty();  // an empty list does not show its type
+    // an empty list does not show its type
+    const bool empty = tensors != nullptr && tensors->empty();
     return unless(std::holds_alternative<IntegerList>(a) ||
                       std::holds_alternative<std::vector<bool>>(a) || empty || is_number(a),
                   "a list of integers");

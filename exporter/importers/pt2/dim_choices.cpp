@@ -155,8 +155,8 @@ class Chooser {
     const auto found = program_.ranges.find(symbol);
     const Range range = found == program_.ranges.end() ? Range{} : found->second;
     const int64_t low = range.minimum.value_or(0), high = range.maximum.value_or(unbounded);
-    const bool is_size = symbol.starts_with(
-        's');  // PyTorch asserts the range of other symbols, which are counted or read
+    // PyTorch asserts the range of other symbols, which are counted or read
+    const bool is_size = symbol.starts_with('s');
     const bool may_be_one = is_size && low == traced_minimum && given.minimum == 1;
     if (given.maximum > high || given.maximum < (may_be_one ? 1 : low) ||
         (given.minimum < low && !may_be_one))
@@ -228,8 +228,8 @@ class Chooser {
   }
 
   const ExportedProgram& program_;
-  std::map<std::string, std::string>
-      keys_;                            ///< the key by which the caller set something of a symbol
+  /// For each symbol, the key by which the caller set something of it.
+  std::map<std::string, std::string> keys_;
   std::map<std::string, Dim> symbols_;  ///< those in expressions
   std::vector<std::pair<Dim, LoadOptions::Bounds>> promised_;
   DimChoices choices_;

@@ -520,8 +520,8 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
     std::vector<std::string> results;
     for (const Argument& output : node.outputs) add_names(output, results);
     if (doubts) doubtful.insert(results.begin(), results.end());
-    for (const std::string& name : last_uses[i])
-      values_.erase(name);  // frees memory as early as a program does
+    // frees memory as early as a program does
+    for (const std::string& name : last_uses[i]) values_.erase(name);
   }
   if (!failures_.empty()) fail_with_all();
   std::vector<GraphValue> outputs;

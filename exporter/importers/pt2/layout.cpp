@@ -11,8 +11,8 @@ void require_strides(const eager::Tensor& tensor, const std::string& name, const
   const TensorType<Dim> type = tensor.type();
   for (size_t d = 0; d < meta.strides.size() && d < static_cast<size_t>(type.rank); ++d) {
     const auto* recorded = std::get_if<int64_t>(&meta.strides[d]);
-    const bool counts =
-        !proves_equal(type.sizes[d], Dim(1));  // the stride of a size 1 has no meaning
+    // the stride of a size 1 has no meaning
+    const bool counts = !proves_equal(type.sizes[d], Dim(1));
     if (recorded != nullptr && counts && proves_different(type.strides[d], Dim(*recorded)))
       throw ExportError("as_strided: dimension " + std::to_string(d) + " of " + name +
                         " has the stride " + std::to_string(*recorded) + " in PyTorch and " +
