@@ -141,8 +141,8 @@ int CommandLine::run(const std::vector<std::string>& arguments, std::ostream& ou
     return failure;
   };
   try {
-    std::vector<std::string> rest(arguments.rbegin(),
-                                  arguments.rend());  // CLI11 takes the last one first
+    // CLI11 takes the last one first
+    std::vector<std::string> rest(arguments.rbegin(), arguments.rend());
     app_->parse(rest);
     return succeed();
   } catch (const CLI::ExtrasError& e) {

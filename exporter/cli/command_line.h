@@ -39,8 +39,8 @@ class Option {
   Option separated_by(char separator);  ///< takes several values in one argument
   Option in_range(int lowest, int highest);
   Option one_of(std::vector<std::string> values);
-  Option checked_by(std::string (*what_is_wrong)(
-      const std::string&));  ///< gives the error, or "" if there is none
+  /// `what_is_wrong` gives the error, or "" if there is none
+  Option checked_by(std::string (*what_is_wrong)(const std::string&));
   Option excludes(Option other);
 
  private:

@@ -14,9 +14,8 @@ struct TopOptions {
 };
 
 /// Prints one output: its name and type, and
-///   - for f32 scores, (classes) or (rows, classes): the best classes of each row. If the scores
-///   are
-///     not probabilities (not negative, sum 1), they are logits: probability = softmax;
+///   - for f32 scores, (classes) or (rows, classes): the best classes of each row. Scores that are
+///     not probabilities (not negative, sum 1) are logits: probability = softmax;
 ///   - otherwise up to 16 elements, or the least, mean and greatest of many.
 void print_output(std::ostream& out, const std::string& name, const io::Array& output,
                   const TopOptions& top);

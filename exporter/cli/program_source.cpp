@@ -134,8 +134,8 @@ void require_prepared(const std::filesystem::path& program, const std::vector<st
                       const std::map<std::string, OwnedTensor>& slots) {
   std::error_code none;
   const auto kind = std::filesystem::symlink_status(program, none).type();
-  if (!std::filesystem::is_regular_file(program, none))
-    return;  // it was written to a device or a pipe
+  // it was written to a device or a pipe
+  if (!std::filesystem::is_regular_file(program, none)) return;
   std::string message;
   ModuleOptions options;
   options.message = &message;

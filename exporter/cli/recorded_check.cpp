@@ -229,8 +229,8 @@ class RecordedModel {
   std::optional<CallPositions> known_;
   std::unique_ptr<Callable> callable_;
   std::map<std::string, Worst> worst_;
-  std::map<std::string, std::string>
-      notes_;  // about results that are right without a comparison of numbers
+  // about results that are right without a comparison of numbers
+  std::map<std::string, std::string> notes_;
   size_t call_ = 0;
   double tolerance_ = 0;
 };

@@ -12,8 +12,8 @@ namespace taper::cli {
 struct RecordedCheck {
   std::string file;      ///< a program or a model
   std::string recorded;  ///< io/recorded_calls.h
-  std::string
-      method;  ///< for a program; empty: the method that the recording names, or the usual one
+  /// For a program. Empty: the method that the recording names, or the usual one
+  std::string method;
   ImportChoice import;              ///< its `model` also chooses among the recorded models
   std::optional<double> tolerance;  ///< in place of the usual one, see io/tolerance.h
 };
