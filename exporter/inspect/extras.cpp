@@ -81,8 +81,8 @@ class Reader {
 
   const ProgramFile& file_;
   const Span<const format::Segment> segments_;
-  size_t
-      unread_;  // in bytes: if tensors shared bytes, they would take more memory than the file has
+  // in bytes: if tensors shared bytes, they would take more memory than the file has
+  size_t unread_;
 };
 
 }  // namespace

@@ -133,8 +133,8 @@ class GraphBuilder {
 
   void add_control() {
     const auto count = static_cast<uint32_t>(view_.instructions.size());
-    const int first = static_cast<int>(
-        internal::count_of(text_.table().inputs()));  // node of the first instruction
+    // node of the first instruction
+    const int first = static_cast<int>(internal::count_of(text_.table().inputs()));
     std::map<uint32_t, uint32_t> jumps;  // from the instruction after a `jump` to its target
     std::map<uint32_t, uint32_t> opener_before;  // the instruction that jumps there
     std::vector<int> region_of(count, -1);

@@ -113,8 +113,8 @@ class TreeBuilder {
   // Puts `nodes`, which all lie below a path of this depth, into a group.
   void fill(int group, Nodes nodes, int depth) {
     const std::vector<Item> items = items_of(nodes, depth);
-    if (group > 0 && items.size() == 1 &&
-        items[0].nodes.size() > 1) {  // merges a box whose only content is a box
+    // merges a box whose only content is a box
+    if (group > 0 && items.size() == 1 && items[0].nodes.size() > 1) {
       tree_.groups[group].title = tree_.groups[group].path = paths_.text(items[0].path);
       return fill(group, nodes, depth + 1);
     }
