@@ -84,7 +84,7 @@ struct Recording {
 };
 /// Reads a file of one of these kinds:
 ///   - the first of recorded calls (io/recorded_calls.h), those of `model` if there are several;
-/// - .safetensors with tensors by the names of outputs, and by those of nodes if they are recorded;
+///   - .safetensors with tensors by the names of outputs, and of nodes if they are recorded;
 ///   - .npy with the only output.
 /// Throws io::FileError.
 Recording read_recording(const std::filesystem::path& path, const std::string& model = "");
