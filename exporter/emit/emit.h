@@ -31,7 +31,7 @@ struct EmitOptions {
   std::vector<std::string> slots;
   bool debug = true;                   ///< writes source lines, module paths and value names
   std::vector<io::BundledTest> tests;  ///< tests of the methods, for tools
-  /// Called when everything is planned and the file is about to be written
+  /// Called when everything is planned and the file is about to be written.
   std::function<void()> writing;
 };
 

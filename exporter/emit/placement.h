@@ -38,7 +38,7 @@ struct Step {
     loop_end,     ///< if `from` was true when it was read, goes on after the loop_begin `target`
   };
   Kind kind;
-  /// The kernel's node, or the branch or loop to which the step belongs
+  /// The kernel's node, or the branch or loop to which the step belongs.
   const ir::Node* node = nullptr;
   const ir::Value *from = nullptr, *to = nullptr;
   const ir::SymbolBinding* symbol = nullptr;

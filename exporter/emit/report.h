@@ -42,9 +42,9 @@ struct Report {
   int64_t test_bytes = 0;    ///< their bytes
   bool exact = false;
   std::vector<MethodReport> methods;
-  /// Other things that people should know, such as a test that was left out
+  /// Other things that people should know, such as a test that was left out.
   std::vector<std::string> notes;
-  /// Every record that a loader may choose, in order of preference, each once
+  /// Every record that a loader may choose, in order of preference, each once.
   std::vector<const Kernel*> kernels;
 };
 
