@@ -21,6 +21,7 @@ const std::vector<Pass>& all_passes() {
       {"merge_common_subexpressions", always, merge_common_subexpressions},
       // constants are folded in f32 and rounded once; what is fused afterwards is what stayed f32
       {"to_half", for_dtype, to_half},
+      {"channels_last", always, channels_last},
       {"fuse_pointwise", always, fuse_pointwise},
   };
   return passes;

@@ -65,9 +65,15 @@ int drop_unused_results(ir::Graph& graph, PassContext& context);
 /// it rounds in another order.
 int fold_batch_norm(ir::Graph& graph, PassContext& context);
 
+/// Brings convolutions of two spatial dimensions over constant f32 weights, and the pools, `cat`s and
+/// pointwise operators between them, into the form with channels last (`taper::convolution`).
+/// `permute` views stand at the borders. A graph stays as it is if too many images would have to be
+/// copied there. Exact: each sum keeps its order.
+int channels_last(ir::Graph& graph, PassContext& context);
+
 /// Replaces trees of f32 pointwise operators over equal sizes by one `taper::pointwise`
-/// (kernels/pointwise_program.h), so that intermediate results never go to memory. Exact: every
-/// element goes through the same functions.
+/// (kernels/pointwise_program.h), so that intermediate results never go to memory. A tree behind a
+/// `taper::convolution` becomes its program. Exact: every element goes through the same functions.
 int fuse_pointwise(ir::Graph& graph, PassContext& context);
 
 /// Takes apart the operators that the target has no kernel for. Each becomes the operators of its

@@ -108,7 +108,8 @@ bool fits(const Kernel& k, const format::Kernel& wanted) {
     if (e.kind != Kind::tensor) continue;
     if (next == dtypes.size()) return false;
     const uint8_t d = dtypes[next++];
-    if (d == 255 ? !e.optional : (e.dtypes & one(static_cast<DType>(d))) == 0) return false;
+    const bool may_be_none = e.optional || e.list;  // a list may be empty
+    if (d == 255 ? !may_be_none : (e.dtypes & one(static_cast<DType>(d))) == 0) return false;
   }
   return next == dtypes.size();
 }
