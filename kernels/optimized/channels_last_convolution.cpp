@@ -52,7 +52,9 @@ index_t floats_of_group(const Plan& p) {
 
 Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weight,
                       int thread_count) {
-  constexpr index_t image_floats = 64 * 1024;  // stay in the second-level cache
+  // A copy stays in the second-level cache, if it is not smaller than the weights, which each band
+  // reads.
+  const index_t image_floats = larger(64 * 1024, c.outputs * depth_of(c) / 4);
   constexpr index_t chunk_floats = 40 * 1024, least_chunk = 24, most_chunk = 384;
   constexpr index_t least_work = 1 << 18;  // multiply-adds worth a task
 
@@ -99,7 +101,7 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
     cut_rows();
     cut_channels();
   }
-  const index_t inputs = larger(1, c.inputs * c.stride[1] * c.stride[2]);
+  const index_t inputs = larger(1, c.inputs * (c.taps() == 1 ? 1 : c.stride[1] * c.stride[2]));
   p.chunk =
       smaller(most_chunk, larger(least_chunk, chunk_floats / inputs / least_chunk * least_chunk));
 

@@ -46,30 +46,19 @@ HWY_INLINE void sum_up(const PixelSums& s, const float* const* pixel, Vec (&sum)
   const float* weight = s.weight;
   const index_t step = s.vector_step, depth = s.depth;
   const int32_t* offsets = s.offsets;
-  const auto meet = [&](index_t k, index_t at) HWY_ATTR {
+  // not unrolled: gcc would move sums between registers and the stack
+  for (index_t k = 0; k < depth; ++k, weight += panel_width) {
+    const index_t at = has_offsets ? offsets[k] : k;
     Vec w[vectors];
     TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) w[v] = load(weight + k * panel_width + v * step);
+    for (int v = 0; v < vectors; ++v) w[v] = load(weight + v * step);
     TAPER_UNROLL
     for (int p = 0; p < pixels; ++p) {
       const Vec x = broadcast(from[p][at]);
       TAPER_UNROLL
       for (int v = 0; v < vectors; ++v) sum[p][v] = multiply_add(x, w[v], sum[p][v]);
     }
-  };
-  index_t k = 0;
-  for (; k + 4 <= depth; k += 4, weight += 4 * panel_width) {
-    TAPER_UNROLL
-    for (int i = 0; i < 4; ++i) {
-      if constexpr (has_offsets)
-        meet(i, offsets[k + i]);
-      else
-        meet(i, i);
-    }
-    TAPER_UNROLL
-    for (int p = 0; p < pixels && !has_offsets; ++p) from[p] += 4;
   }
-  for (index_t i = 0; k < depth; ++k, ++i) meet(i, has_offsets ? offsets[k] : i);
 }
 
 template <int pixels, int vectors>
