@@ -163,6 +163,10 @@ double OperatorCase::flops(const Tensor& result) const {
     const bool transposed = extent(result, 1) != extent(w, 0);
     return 2 * count(transposed ? x : result) * count(w) / extent(w, 0);
   }
+  if (op == "taper::convolution") {
+    const Tensor w = call->at("args.1");
+    return 2 * count(result) * count(w) / extent(w, 0);
+  }
   if (op == "convolution_backward") {  // a product for the input's gradient, one for the weight's
     const Tensor dy = call->at("args.0"), w = call->at("args.2");
     return 2 * 2 * count(dy) * count(w) / extent(w, 0);

@@ -60,10 +60,11 @@ def pointwise(inputs, program, constants):
     functions = [torch.add, torch.sub, torch.mul, torch.div, torch.maximum, torch.minimum, torch.neg, torch.abs, torch.relu, torch.sqrt, torch.rsqrt,
                  torch.reciprocal, torch.exp, torch.log, torch.sin, torch.cos, torch.tanh, torch.sigmoid, torch.erf, F.gelu,
                  lambda x: F.gelu(x, approximate="tanh"), F.silu]
+    functions = dict(enumerate(functions)) | {28: F.hardtanh, 29: F.leaky_relu, 30: F.hardswish, 31: F.hardsigmoid}
     registers = {}
     for i in range(0, len(program), 5):
         op, destination, *operands = program[i:i + 5]
-        count = 2 if op <= 5 else 1
+        count = 3 if op == 28 else 2 if op <= 5 or op == 29 else 1
         values = [constants[-v - 1] if v < 0 else inputs[v] if v < len(inputs) else registers[v - len(inputs)] for v in operands[:count]]
         registers[destination] = functions[op](*values)
     return registers[destination]
@@ -162,6 +163,12 @@ def with_channels_last(pool):
     return lambda x, *parameters: pool(x.permute(0, 3, 1, 2), *parameters).permute(0, 2, 3, 1)
 
 
+def convolution_with_channels_last(x, weight, bias, stride, padding, dilation, groups, others, program, constants):
+    y = torch.nn.functional.conv2d(x.permute(0, 3, 1, 2), weight, bias, stride, padding, dilation, groups).permute(0, 2, 3, 1)
+    return pointwise([y, *others], program, constants) if program else y
+
+
+TWINS["taper::convolution"] = convolution_with_channels_last
 TWINS["taper::max_pool2d"] = with_channels_last(torch.nn.functional.max_pool2d)
 TWINS["taper::avg_pool2d"] = with_channels_last(torch.nn.functional.avg_pool2d)
 

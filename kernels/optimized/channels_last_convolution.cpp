@@ -306,6 +306,10 @@ Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints
                           portable::image_correlation(input.shape(), out.shape(), weight.shape(),
                                                       stride, padding, dilation, groups),
                           weight.layout(), thread_count(context.threads));
+  const Correlation& c = plan.c;
+  if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * c.groups * c.inputs > INT32_MAX)
+    return context.fail(Error::not_supported,
+                        TAPER_TEXT("the rows below a kernel have more than 2^31 elements"));
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }
