@@ -100,16 +100,18 @@ void tile(const PixelSums& s, const float* const* pixel) {
 
 // ---- depthwise: a result sees one channel ----
 
-constexpr int depthwise_vectors = panel_vectors < 2 ? 1 : 2, depthwise_pixels = 6;
+constexpr int depthwise_vectors = panel_vectors < 2 ? 1 : 2;
 
+// Some vectors of channels, from `channel` on.
 struct Depthwise {
   const DepthwiseRow& r;
-  Finisher finish;
+  const Finisher& finish;
   index_t channel, rest;  // of the last vector: the lanes that count
 
   const float* weights() const {
     return PackedMatrix{r.weight, r.tap_rows * r.tap_columns}.at(channel, 0);
   }
+
   template <int vectors>
   HWY_INLINE void write(float* to, const Vec (&sum)[vectors]) const {
     TAPER_UNROLL
@@ -126,7 +128,7 @@ struct Depthwise {
 
   // Pixels whose taps all lie between the left and the right edge.
   template <int pixels, int vectors>
-  void inner(index_t x) const {
+  HWY_INLINE void inner(index_t x) const {
     Vec sum[pixels][vectors];
     TAPER_UNROLL
     for (int p = 0; p < pixels; ++p) TAPER_UNROLL
@@ -151,7 +153,7 @@ struct Depthwise {
   }
 
   template <int vectors>
-  void edge(index_t x) const {
+  HWY_INLINE void edge(index_t x) const {
     Vec sum[vectors];
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) sum[v] = broadcast(0);
@@ -169,43 +171,50 @@ struct Depthwise {
     write(r.to + x * r.to_pixel + channel, sum);
   }
 
-  template <int vectors>
-  void row() const {
-    const index_t reach = (r.tap_columns - 1) * r.dilation;
-    index_t x = 0;
-    const auto is_inner = [&](index_t first, index_t last) {
-      return first * r.stride >= r.padding && last * r.stride - r.padding + reach < r.width;
-    };
-    while (x < r.result_width) {
-      const auto fits = [&](index_t n) {
-        return x + n <= r.result_width && is_inner(x, x + n - 1);
-      };
-      if (fits(depthwise_pixels))
-        inner<depthwise_pixels, vectors>(x), x += depthwise_pixels;
-      else if (fits(5))
-        inner<5, vectors>(x), x += 5;
-      else if (fits(4))
-        inner<4, vectors>(x), x += 4;
-      else if (fits(2))
-        inner<2, vectors>(x), x += 2;
-      else if (fits(1))
-        inner<1, vectors>(x), x += 1;
-      else
-        edge<vectors>(x), x += 1;
-    }
+  // `pixels`: 0 for one at an edge.
+  template <int pixels, int vectors>
+  HWY_INLINE void tile(index_t x) const {
+    if constexpr (pixels == 0)
+      edge<vectors>(x);
+    else
+      inner<pixels, vectors>(x);
   }
 };
 
-void depthwise_row(const DepthwiseRow& r) {
-  const Finisher finish(r.finish);
+// All channels of some pixels: they lie side by side in memory.
+template <int pixels>
+void depthwise_pixels(const DepthwiseRow& r, const Finisher& finish, index_t x) {
   constexpr index_t width = depthwise_vectors * lanes;
   for (index_t channel = 0; channel < r.channels; channel += width) {
     const index_t left = r.channels - channel;
-    if (left > (depthwise_vectors - 1) * lanes)
-      Depthwise{r, finish, channel, left < width ? left - (depthwise_vectors - 1) * lanes : lanes}
-          .row<depthwise_vectors>();
+    if (left > width - lanes)
+      Depthwise{r, finish, channel, left < width ? left - (width - lanes) : lanes}
+          .tile<pixels, depthwise_vectors>(x);
     else
-      Depthwise{r, finish, channel, left}.row<1>();
+      Depthwise{r, finish, channel, left}.tile<pixels, 1>(x);
+  }
+}
+
+void depthwise_row(const DepthwiseRow& r) {
+  const Finisher finish(r.finish);
+  const index_t reach = (r.tap_columns - 1) * r.dilation;
+  const auto is_inner = [&](index_t x, index_t count) {
+    return x + count <= r.result_width && x * r.stride >= r.padding &&
+           (x + count - 1) * r.stride - r.padding + reach < r.width;
+  };
+  for (index_t x = 0; x < r.result_width;) {
+    if (is_inner(x, 6))
+      depthwise_pixels<6>(r, finish, x), x += 6;
+    else if (is_inner(x, 5))
+      depthwise_pixels<5>(r, finish, x), x += 5;
+    else if (is_inner(x, 4))
+      depthwise_pixels<4>(r, finish, x), x += 4;
+    else if (is_inner(x, 2))
+      depthwise_pixels<2>(r, finish, x), x += 2;
+    else if (is_inner(x, 1))
+      depthwise_pixels<1>(r, finish, x), x += 1;
+    else
+      depthwise_pixels<0>(r, finish, x), x += 1;
   }
 }
 

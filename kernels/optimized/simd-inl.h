@@ -58,9 +58,7 @@ HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
 /// max(v, 0); NaN stays.
 HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
 /// x < low ? low : x > high ? high : x, so that NaN stays NaN.
-HWY_INLINE Vec between(Vec x, Vec low, Vec high) {
-  return x < low ? low : x > high ? high : x;
-}
+HWY_INLINE Vec between(Vec x, Vec low, Vec high) { return x < low ? low : x > high ? high : x; }
 /// The first `count` floats of a vector, at most `lanes`. Others are loaded as 0, and not stored.
 HWY_INLINE Vec load_first(const float* from, index_t count) {
   Vec v = broadcast(0);
