@@ -102,96 +102,92 @@ void tile(const PixelSums& s, const float* const* pixel) {
 
 constexpr int depthwise_vectors = panel_vectors < 2 ? 1 : 2;
 
-// Some vectors of channels, from `channel` on.
-struct Depthwise {
-  const DepthwiseRow& r;
-  const Finisher& finish;
-  index_t channel, rest;  // of the last vector: the lanes that count
-
-  const float* weights() const {
-    return PackedMatrix{r.weight, r.tap_rows * r.tap_columns}.at(channel, 0);
-  }
-
-  template <int vectors>
-  HWY_INLINE void write(float* to, const Vec (&sum)[vectors]) const {
+// The sums of `pixels` neighbours for some vectors of channels, from `channel` on. `size`: of a
+// square kernel whose loops are unrolled; 0: any. `is_edge`: one pixel, some of whose taps lie
+// outside.
+template <int size, int pixels, int vectors, bool is_edge>
+HWY_INLINE void sum_taps(const DepthwiseRow& r, index_t x, index_t channel,
+                         Vec (&sum)[pixels][vectors]) {
+  TAPER_UNROLL
+  for (int p = 0; p < pixels; ++p) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) sum[p][v] = broadcast(0);
+  const index_t tap_rows = size != 0 ? size : r.tap_rows,
+                tap_columns = size != 0 ? size : r.tap_columns;
+  const float* weight = PackedMatrix{r.weight, tap_rows * tap_columns}.at(channel, 0);
+  const auto meet = [&](const float* from, index_t pixel, bool is_inside) HWY_ATTR {
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) {
-      const float* bias = r.finish.bias + channel + v * lanes;
-      const bool whole = v + 1 < vectors || rest == lanes, has_bias = r.finish.bias != nullptr;
-      const Vec b = !has_bias ? broadcast(0) : whole ? load(bias) : load_first(bias, rest);
-      if (whole)
-        store(finish(sum[v], b), to + v * lanes);
-      else
-        store_first(finish(sum[v], b), to + v * lanes, rest);
-    }
-  }
-
-  // Pixels whose taps all lie between the left and the right edge.
-  template <int pixels, int vectors>
-  HWY_INLINE void inner(index_t x) const {
-    Vec sum[pixels][vectors];
-    TAPER_UNROLL
-    for (int p = 0; p < pixels; ++p) TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) sum[p][v] = broadcast(0);
-    const float* weight = weights();
-    for (index_t i = 0; i < r.tap_rows; ++i) {
-      const index_t step = r.row_steps[i], pixel = step * r.stride;
-      const float* from = r.rows[i] + (x * r.stride - r.padding) * step + (step != 0 ? channel : 0);
-      for (index_t j = 0; j < r.tap_columns;
-           ++j, from += r.dilation * step, weight += panel_width) {
-        Vec w[vectors];
-        TAPER_UNROLL
-        for (int v = 0; v < vectors; ++v) w[v] = load(weight + v * lanes);
-        TAPER_UNROLL
-        for (int p = 0; p < pixels; ++p) TAPER_UNROLL
-        for (int v = 0; v < vectors; ++v)
-          sum[p][v] = multiply_add(load(from + p * pixel + v * lanes), w[v], sum[p][v]);
+      const Vec w = load(weight + v * lanes);
+      TAPER_UNROLL
+      for (int p = 0; p < pixels; ++p) {
+        const float* at = from + p * pixel + v * lanes;
+        sum[p][v] = multiply_add(is_inside ? load(at) : broadcast(0), w, sum[p][v]);
       }
     }
-    TAPER_UNROLL
-    for (int p = 0; p < pixels; ++p) write(r.to + (x + p) * r.to_pixel + channel, sum[p]);
-  }
-
-  template <int vectors>
-  HWY_INLINE void edge(index_t x) const {
-    Vec sum[vectors];
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) sum[v] = broadcast(0);
-    const float* weight = weights();
-    for (index_t i = 0; i < r.tap_rows; ++i)
-      for (index_t j = 0; j < r.tap_columns; ++j, weight += panel_width) {
-        const index_t at = x * r.stride - r.padding + j * r.dilation;
-        const bool inside = at >= 0 && at < r.width && r.row_steps[i] != 0;
-        const float* from = r.rows[i] + (inside ? at * r.row_steps[i] + channel : 0);
-        TAPER_UNROLL
-        for (int v = 0; v < vectors; ++v)
-          sum[v] = multiply_add(inside ? load(from + v * lanes) : broadcast(0),
-                                load(weight + v * lanes), sum[v]);
+    weight += panel_width;
+  };
+  const index_t first = x * r.stride - r.padding;
+  const auto row = [&](index_t i) HWY_ATTR {
+    const index_t step = r.row_steps[i], column = step * r.dilation, pixel = step * r.stride;
+    const float* from = r.rows[i] + first * step + (step != 0 ? channel : 0);
+    if constexpr (size != 0) {
+      TAPER_UNROLL
+      for (int j = 0; j < size; ++j, from += column) meet(from, pixel, true);
+    } else {
+      for (index_t j = 0; j < tap_columns; ++j, from += column) {
+        const index_t at = first + j * r.dilation;
+        meet(from, pixel, !is_edge || (at >= 0 && at < r.width));
       }
-    write(r.to + x * r.to_pixel + channel, sum);
+    }
+  };
+  if constexpr (size != 0) {
+    TAPER_UNROLL
+    for (int i = 0; i < size; ++i) row(i);
+  } else {
+    for (index_t i = 0; i < tap_rows; ++i) row(i);
   }
+}
 
-  // `pixels`: 0 for one at an edge.
-  template <int pixels, int vectors>
-  HWY_INLINE void tile(index_t x) const {
-    if constexpr (pixels == 0)
-      edge<vectors>(x);
+template <int pixels, int vectors, bool is_edge>
+HWY_INLINE void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x,
+                               index_t channel, index_t rest) {
+  Vec sum[pixels][vectors], bias[vectors];
+  const bool is_square = r.tap_rows == r.tap_columns && !is_edge;
+  if (is_square && r.tap_rows == 3)
+    sum_taps<3, pixels, vectors, is_edge>(r, x, channel, sum);
+  else if (is_square && r.tap_rows == 5)
+    sum_taps<5, pixels, vectors, is_edge>(r, x, channel, sum);
+  else
+    sum_taps<0, pixels, vectors, is_edge>(r, x, channel, sum);
+  TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v)
+    bias[v] = r.finish.bias == nullptr ? broadcast(0)
+              : v + 1 < vectors || rest == lanes
+                  ? load(r.finish.bias + channel + v * lanes)
+                  : load_first(r.finish.bias + channel + v * lanes, rest);
+  float* to = r.to + x * r.to_pixel + channel;
+  TAPER_UNROLL
+  for (int p = 0; p < pixels; ++p, to += r.to_pixel) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) {
+    const Vec y = finish(sum[p][v], bias[v]);
+    if (v + 1 < vectors || rest == lanes)
+      store(y, to + v * lanes);
     else
-      inner<pixels, vectors>(x);
+      store_first(y, to + v * lanes, rest);
   }
-};
+}
 
 // All channels of some pixels: they lie side by side in memory.
-template <int pixels>
+template <int pixels, bool is_edge = false>
 void depthwise_pixels(const DepthwiseRow& r, const Finisher& finish, index_t x) {
   constexpr index_t width = depthwise_vectors * lanes;
   for (index_t channel = 0; channel < r.channels; channel += width) {
     const index_t left = r.channels - channel;
     if (left > width - lanes)
-      Depthwise{r, finish, channel, left < width ? left - (width - lanes) : lanes}
-          .tile<pixels, depthwise_vectors>(x);
+      depthwise_tile<pixels, depthwise_vectors, is_edge>(
+          r, finish, x, channel, left < width ? left - (width - lanes) : lanes);
     else
-      Depthwise{r, finish, channel, left}.tile<pixels, 1>(x);
+      depthwise_tile<pixels, 1, is_edge>(r, finish, x, channel, left);
   }
 }
 
@@ -207,14 +203,12 @@ void depthwise_row(const DepthwiseRow& r) {
       depthwise_pixels<6>(r, finish, x), x += 6;
     else if (is_inner(x, 5))
       depthwise_pixels<5>(r, finish, x), x += 5;
-    else if (is_inner(x, 4))
-      depthwise_pixels<4>(r, finish, x), x += 4;
     else if (is_inner(x, 2))
       depthwise_pixels<2>(r, finish, x), x += 2;
     else if (is_inner(x, 1))
       depthwise_pixels<1>(r, finish, x), x += 1;
     else
-      depthwise_pixels<0>(r, finish, x), x += 1;
+      depthwise_pixels<1, true>(r, finish, x), x += 1;
   }
 }
 
