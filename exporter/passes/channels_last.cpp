@@ -78,7 +78,7 @@ class Turner {
   // ---- what takes part ----
 
   bool takes_part(const Node& node) {
-    const Value* result = node.result();
+    const Value* result = node.results.empty() ? nullptr : node.result();
     if (result == nullptr || result->type.rank != 4 || result->type.dtype != DType::f32)
       return false;
     if (node.op == &ops::convolution) {

@@ -275,6 +275,10 @@ TEST(fused_chains, have_the_bits_of_the_single_operators_of_their_level) {
       {PointwiseOp::gelu_backward, ops::gelu_backward, {slot(a), slot(b), text("none")}},
       {PointwiseOp::gelu_tanh_backward, ops::gelu_backward, {slot(a), slot(b), text("tanh")}},
       {PointwiseOp::pow, ops::pow_Tensor_Scalar, {slot(a), slot(0.5)}},
+      {PointwiseOp::hardtanh, ops::hardtanh, {slot(a), slot(0.5), slot(1.5)}},
+      {PointwiseOp::leaky_relu, ops::leaky_relu, {slot(a), slot(0.5)}},
+      {PointwiseOp::hardswish, ops::hardswish, {slot(a)}},
+      {PointwiseOp::hardsigmoid, ops::hardsigmoid, {slot(a)}},
   };
   ASSERT_EQ(steps.size(), static_cast<size_t>(pointwise_op_count));
   for (const CpuLevel level : {CpuLevel::portable, CpuLevel::avx2, CpuLevel::avx512}) {
@@ -285,15 +289,26 @@ TEST(fused_chains, have_the_bits_of_the_single_operators_of_their_level) {
     for (const Step& step : steps) {
       const Kernel* single = record_at(step.op, level);
       ASSERT_NE(single, nullptr);
-      const int64_t last = step.code == PointwiseOp::threshold_backward ? 2 : 1;
       std::vector<int64_t> program = {static_cast<int64_t>(step.code), 0, 0, 1, 0};
-      if (step.code == PointwiseOp::pow || step.code == PointwiseOp::threshold_backward)
-        program[2 + static_cast<size_t>(last)] = -1;
-      const double half = 0.5;
+      switch (step.code) {  // those that take numbers
+        case PointwiseOp::hardtanh:
+          program[3] = -1, program[4] = -2;
+          break;
+        case PointwiseOp::threshold_backward:
+          program[4] = -1;
+          break;
+        case PointwiseOp::pow:
+        case PointwiseOp::leaky_relu:
+          program[3] = -1;
+          break;
+        default:
+          break;
+      }
+      const double numbers[] = {0.5, 1.5};
       const TensorRef* const inputs[] = {a.ref(), b.ref()};
       Slot list{}, constants{};
       list.tensors = inputs, list.size = 2, list.kind = Kind::tensor, list.present = true;
-      constants.reals = &half, constants.size = 1, constants.kind = Kind::real,
+      constants.reals = numbers, constants.size = 2, constants.kind = Kind::real,
       constants.present = true;
       Array fused({n}, 7), alone({n}, 8);
       call(*chain, {list, slot(program), constants, slot(fused)});
