@@ -108,7 +108,7 @@ bool fits(const Kernel& k, const format::Kernel& wanted) {
     if (e.kind != Kind::tensor) continue;
     if (next == dtypes.size()) return false;
     const uint8_t d = dtypes[next++];
-    const bool may_be_none = e.optional || e.list;  // a list may be empty
+    const bool may_be_none = e.optional | e.list;  // a list may be empty
     if (d == 255 ? !may_be_none : (e.dtypes & one(static_cast<DType>(d))) == 0) return false;
   }
   return next == dtypes.size();

@@ -455,9 +455,8 @@ class MethodVerifier {
     }
     switch (kind) {
       case ArgumentKind::tensor:
-        return (content == -1 && e.list && e.optional) || is_valid_tensor(content, e);
+        return (content == -1 && (e.list & e.optional)) || is_valid_tensor(content, e);
       case ArgumentKind::integer:
-        return true;
       case ArgumentKind::real:
         return true;
       case ArgumentKind::boolean:
