@@ -30,6 +30,7 @@ struct Plan {
   index_t band;   // rows of results
   index_t parts;  // of a group's channels; of all channels if depthwise
   index_t chunk;  // pixels whose inputs stay in the nearest caches
+  index_t pixel;  // from one pixel of the input, or of the copy, to the next one
   index_t slots, bytes_per_slot, packed_bytes, shared_bytes;
   size_t scratch_bytes() const {
     return static_cast<size_t>(shared_bytes + slots * bytes_per_slot);
@@ -66,8 +67,11 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
       weight == Layout::dense || (!p.is_depthwise && c.groups > 1 && c.outputs % panel_width != 0);
   p.slots = thread_count;
 
-  const index_t rows = larger(1, c.out[1]), pixel = c.groups * c.inputs,
-                row = larger(1, padded_width(c) * pixel);
+  // In a copy, pixels are kept from lying a large power of two apart: the cache has few places for
+  // such neighbours.
+  const index_t channels_in = c.groups * c.inputs;
+  p.pixel = channels_in + (p.pads && channels_in % 64 == 0 ? panel_width : 0);
+  const index_t rows = larger(1, c.out[1]), row = larger(1, padded_width(c) * p.pixel);
   p.band = rows;
   while (p.pads && p.band > 1 && rows_below(c, p.band) * row > image_floats) --p.band;
   p.bytes_per_slot = !p.pads
@@ -142,13 +146,16 @@ struct Convolution {
 
 // ---- dense ----
 
-// The rows below a band between zeros: (rows, padded width, channels).
-void copy_padded(const Correlation& c, const float* image, index_t channels, index_t first_row,
-                 index_t rows, float* to) {
-  const index_t left = c.padding[2] * channels, middle = c.in[2] * channels,
-                row = padded_width(c) * channels;
+// The rows below a band between zeros: (rows, padded width, p.pixel).
+void copy_padded(const Plan& p, const float* image, index_t first_row, index_t rows, float* to) {
+  const Correlation& c = p.c;
+  const index_t channels = c.groups * c.inputs, left = c.padding[2] * p.pixel,
+                row = padded_width(c) * p.pixel;
   const auto zero = [](float* at, index_t count) {
     std::memset(at, 0, static_cast<size_t>(count) * sizeof(float));
+  };
+  const auto copy = [](const float* from, index_t count, float* at) {
+    std::memcpy(at, from, static_cast<size_t>(count) * sizeof(float));
   };
   for (index_t i = 0; i < rows; ++i, to += row) {
     const index_t from = first_row + i - c.padding[1];
@@ -156,9 +163,13 @@ void copy_padded(const Correlation& c, const float* image, index_t channels, ind
       zero(to, row);
       continue;
     }
-    zero(to, left);
-    std::memcpy(to + left, image + from * middle, static_cast<size_t>(middle) * sizeof(float));
-    zero(to + left + middle, left);
+    zero(to, left), zero(to + row - left, left);
+    const float* pixels = image + from * c.in[2] * channels;
+    if (p.pixel == channels)
+      copy(pixels, c.in[2] * channels, to + left);
+    else
+      for (index_t x = 0; x < c.in[2]; ++x)
+        copy(pixels + x * channels, channels, to + left + x * p.pixel);
   }
 }
 
@@ -169,10 +180,10 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
   const Plan& p = v.plan;
   const Correlation& c = p.c;
   const float* pixel[512];
-  const index_t width = p.pads ? padded_width(c) : c.in[2], channels = v.in_channels();
+  const index_t width = p.pads ? padded_width(c) : c.in[2];
   index_t y = first / c.out[2], x = first % c.out[2];
   for (index_t i = 0; i < last - first; ++i) {
-    pixel[i] = rows + (y * c.stride[1] * width + x * c.stride[2]) * channels + group * c.inputs;
+    pixel[i] = rows + (y * c.stride[1] * width + x * c.stride[2]) * p.pixel + group * c.inputs;
     if (++x == c.out[2]) x = 0, ++y;
   }
   const index_t depth = depth_of(c), count = last - first;
@@ -220,8 +231,7 @@ void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
         const float* rows = from + first_row * c.stride[1] * c.in[2] * v.in_channels();
         if (p.pads) {
           float* copy = reinterpret_cast<float*>(slots + slot * p.bytes_per_slot);
-          copy_padded(c, from, v.in_channels(), first_row * c.stride[1],
-                      rows_below(c, last_row - first_row), copy);
+          copy_padded(p, from, first_row * c.stride[1], rows_below(c, last_row - first_row), copy);
           rows = copy;
         }
         const index_t count = (last_row - first_row) * c.out[2],
@@ -307,7 +317,7 @@ Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints
                                                       stride, padding, dilation, groups),
                           weight.layout(), thread_count(context.threads));
   const Correlation& c = plan.c;
-  if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * c.groups * c.inputs > INT32_MAX)
+  if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * plan.pixel > INT32_MAX)
     return context.fail(Error::not_supported,
                         TAPER_TEXT("the rows below a kernel have more than 2^31 elements"));
   context.need_scratch(plan.scratch_bytes());
@@ -342,12 +352,12 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
   if (c.taps() > 1) {
     int32_t* offset = reinterpret_cast<int32_t*>(scratch + plan.packed_bytes);
     v.offsets = offset;
-    const index_t width = plan.pads ? padded_width(c) : c.in[2], channels = v.in_channels();
+    const index_t width = plan.pads ? padded_width(c) : c.in[2];
     for (index_t i = 0; i < c.inputs; ++i)
       for (index_t ky = 0; ky < c.kernel[1]; ++ky)
         for (index_t kx = 0; kx < c.kernel[2]; ++kx)
           *offset++ = static_cast<int32_t>(
-              (ky * c.dilation[1] * width + kx * c.dilation[2]) * channels + i);
+              (ky * c.dilation[1] * width + kx * c.dilation[2]) * plan.pixel + i);
   }
   run_dense(v, scratch + plan.shared_bytes, context.threads);
   return Error::ok;
