@@ -24,7 +24,7 @@ bool is_pointwise(const Node& node) {
   return rows.contains(node.op);
 }
 
-/// `value` seen with its dimensions in another order.
+/// The type of an image seen with its dimensions in another order.
 ir::Type permuted(const ir::Type& type, const std::vector<Dim>& order) {
   ir::Type turned = type;
   for (int i = 0; i < 4; ++i) {

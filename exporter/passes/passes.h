@@ -65,8 +65,8 @@ int drop_unused_results(ir::Graph& graph, PassContext& context);
 /// it rounds in another order.
 int fold_batch_norm(ir::Graph& graph, PassContext& context);
 
-/// Brings convolutions of two spatial dimensions over constant f32 weights, and the pools, `cat`s and
-/// pointwise operators between them, into the form with channels last (`taper::convolution`).
+/// Brings convolutions of two spatial dimensions over constant f32 weights, and the pools, `cat`s
+/// and pointwise operators between them, into the form with channels last (`taper::convolution`).
 /// `permute` views stand at the borders. A graph stays as it is if too many images would have to be
 /// copied there. Exact: each sum keeps its order.
 int channels_last(ir::Graph& graph, PassContext& context);
