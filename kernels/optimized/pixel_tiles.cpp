@@ -90,10 +90,12 @@ void tile(const PixelSums& s, const float* const* pixel) {
   Vec bias[vectors];
   TAPER_UNROLL
   for (int v = 0; v < vectors; ++v) {
-    const float* from = s.finish->bias + v * lanes;
-    bias[v] = s.finish->bias == nullptr          ? broadcast(0)
-              : v + 1 < vectors || rest == lanes ? load(from)
-                                                 : load_first(from, rest);
+    if (s.finish->bias == nullptr)
+      bias[v] = broadcast(0);
+    else if (v + 1 < vectors || rest == lanes)
+      bias[v] = load(s.finish->bias + v * lanes);
+    else
+      bias[v] = load_first(s.finish->bias + v * lanes, rest);
   }
   write([&](Vec x, int v) HWY_ATTR { return finisher(x, bias[v]); });
 }
