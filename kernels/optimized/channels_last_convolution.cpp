@@ -51,6 +51,14 @@ index_t floats_of_group(const Plan& p) {
   return round_up(panel_channels(p), panel_width) * panel_depth(p);
 }
 
+// Whether a padded image has fewer elements than an offset can count.
+bool has_countable_copy(const Correlation& c) {
+  index_t count;
+  return !__builtin_mul_overflow(c.in[1] + 2 * c.padding[1], padded_width(c), &count) &&
+         !__builtin_mul_overflow(count, c.groups * c.inputs + panel_width, &count) &&
+         count <= INT32_MAX;
+}
+
 Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weight,
                       int thread_count) {
   // A copy stays in the second-level cache, if it is not smaller than the weights, which each band
@@ -61,7 +69,8 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
 
   Plan p{};
   p.c = c;
-  p.is_depthwise = c.inputs == 1 && c.outputs == 1 && c.kernel[1] <= DepthwiseRow::most_tap_rows;
+  p.is_depthwise = c.inputs == 1 && c.outputs == 1 && c.taps() <= gemm_depth_block &&
+                   c.kernel[1] <= DepthwiseRow::most_tap_rows;
   p.pads = !p.is_depthwise && (c.padding[1] > 0 || c.padding[2] > 0);
   p.packs =
       weight == Layout::dense || (!p.is_depthwise && c.groups > 1 && c.outputs % panel_width != 0);
@@ -73,7 +82,10 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
   p.pixel = channels_in + (p.pads && channels_in % 64 == 0 ? panel_width : 0);
   const index_t rows = larger(1, c.out[1]), row = larger(1, padded_width(c) * p.pixel);
   p.band = rows;
-  while (p.pads && p.band > 1 && rows_below(c, p.band) * row > image_floats) --p.band;
+  if (p.pads) {  // as many rows as fit; at least one
+    const index_t reach = rows_below(c, 1), fit = image_floats / row;
+    p.band = fit < reach ? 1 : smaller(rows, (fit - reach) / c.stride[1] + 1);
+  }
   p.bytes_per_slot = !p.pads
                          ? 0
                          : bytes_of_floats(smaller(rows_below(c, rows) * row,
@@ -312,14 +324,13 @@ template <CpuLevel level>
 Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints stride,
               Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints,
               Span<const double>, View<float> out) {
-  plan = plan_convolution(pixel_tiles<level>(),
-                          portable::image_correlation(input.shape(), out.shape(), weight.shape(),
-                                                      stride, padding, dilation, groups),
-                          weight.layout(), thread_count(context.threads));
-  const Correlation& c = plan.c;
-  if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * plan.pixel > INT32_MAX)
+  const Correlation c = portable::image_correlation(input.shape(), out.shape(), weight.shape(),
+                                                    stride, padding, dilation, groups);
+  // before any product of three sizes: a hostile file may make it overflow
+  if (!has_countable_copy(c))
     return context.fail(Error::not_supported,
-                        TAPER_TEXT("the rows below a kernel have more than 2^31 elements"));
+                        TAPER_TEXT("the padded image has more than 2^31 elements"));
+  plan = plan_convolution(pixel_tiles<level>(), c, weight.layout(), thread_count(context.threads));
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }

@@ -204,6 +204,34 @@ TEST(taper_convolution, runs_a_program_with_the_bits_of_pointwise) {
                       *portable_record(ops::taper_pointwise));
 }
 
+TEST(taper_convolution, refuses_a_padded_image_that_it_cannot_count) {
+  const int64_t most = (int64_t{1} << 30) - 1, half = int64_t{1} << 29;
+  for (const Case& c : {Case{{1, 8, 2, 2}, {16, 8, 2, 1}, {most, most}, {half, most}, {most, 1}},
+                        Case{{1, 8, 2, 2}, {16, 8, 1, 1}, {most, most}, {half, most}}}) {
+    const std::vector<index_t> s = sizes_of(c);
+    const Array x = turned(Array::random(c.input, 1)), w = Array::random(c.weight, 2),
+                out({s[0], s[2], s[3], s[1]});
+    Slot none{};
+    none.kind = Kind::tensor, none.present = true;
+    const std::vector<Slot> slots{slot(x),
+                                  slot(w),
+                                  absent(),
+                                  slot(c.stride),
+                                  slot(c.padding),
+                                  slot(c.dilation),
+                                  slot(c.groups),
+                                  none,
+                                  slot(std::vector<int64_t>{}),
+                                  none,
+                                  slot(out)};
+    for (const Kernel* k : kernels_of(ops::taper_convolution)) {
+      alignas(8) std::byte plan[max_plan_bytes];
+      Context context;
+      EXPECT_EQ(k->prepare(context, plan, slots.data()), Error::not_supported) << k->name;
+    }
+  }
+}
+
 TEST(taper_convolution, keeps_NaN_between_bounds) {
   const Case c{{1, 16, 2, 2}, {16, 16, 1, 1}};
   const Array w = Array::random(c.weight, 2);
