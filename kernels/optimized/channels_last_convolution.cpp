@@ -1,7 +1,6 @@
 // taper::convolution: two spatial dimensions, channels last. The sums have the bits of
 // convolution's at the same level: over the channels of a group, then its taps, in blocks of
-// `gemm_depth_block`. Design and figures: the pixel tile and the blocks of a sum are those that do
-// best for NHWC on AVX2 among several that were measured (docs/performance.md, "Convolutions").
+// `gemm_depth_block`.
 #include <cstring>
 
 #include "taper/kernels/optimized/fused_pointwise.h"
@@ -22,8 +21,11 @@ index_t bytes_of_floats(index_t count) {
   return round_up(count * index_t{sizeof(float)}, scratch_alignment);
 }
 
+constexpr index_t most_chunk = 384;  // pixels
+
 // How the work is cut: into tasks of some rows of an image's results, and some of a group's
-// channels. A task that meets padding first copies the rows that it reads, between zeros.
+// channels. A task that meets padding first copies the rows of its group that it reads, between
+// zeros.
 struct Plan {
   Correlation c;
   bool is_depthwise, pads, packs;
@@ -45,18 +47,9 @@ index_t rows_below(const Correlation& c, index_t band) {
 }
 // A group's channels as panels; all channels, if depthwise.
 index_t panel_channels(const Plan& p) { return p.is_depthwise ? p.c.groups : p.c.outputs; }
-index_t panel_depth(const Plan& p) { return depth_of(p.c); }
 index_t panel_groups(const Plan& p) { return p.is_depthwise ? 1 : p.c.groups; }
 index_t floats_of_group(const Plan& p) {
-  return round_up(panel_channels(p), panel_width) * panel_depth(p);
-}
-
-// Whether a padded image has fewer elements than an offset can count.
-bool has_countable_copy(const Correlation& c) {
-  index_t count;
-  return !__builtin_mul_overflow(c.in[1] + 2 * c.padding[1], padded_width(c), &count) &&
-         !__builtin_mul_overflow(count, c.groups * c.inputs + panel_width, &count) &&
-         count <= INT32_MAX;
+  return round_up(panel_channels(p), panel_width) * depth_of(p.c);
 }
 
 Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weight,
@@ -64,7 +57,7 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
   // A copy stays in the second-level cache, if it is not smaller than the weights, which each band
   // reads.
   const index_t image_floats = larger(64 * 1024, c.outputs * depth_of(c) / 4);
-  constexpr index_t chunk_floats = 40 * 1024, least_chunk = 24, most_chunk = 384;
+  constexpr index_t chunk_floats = 40 * 1024, least_chunk = 24;
   constexpr index_t least_work = 1 << 18;  // multiply-adds worth a task
 
   Plan p{};
@@ -78,19 +71,20 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
 
   // In a copy, pixels are kept from lying a large power of two apart: the cache has few places for
   // such neighbours.
-  const index_t channels_in = c.groups * c.inputs;
-  p.pixel = channels_in + (p.pads && channels_in % 64 == 0 ? panel_width : 0);
+  const bool is_power = c.inputs % 64 == 0;
+  p.pixel = p.pads ? c.inputs + (is_power ? panel_width : 0) : c.groups * c.inputs;
   const index_t rows = larger(1, c.out[1]), row = larger(1, padded_width(c) * p.pixel);
   p.band = rows;
   if (p.pads) {  // as many rows as fit; at least one
     const index_t reach = rows_below(c, 1), fit = image_floats / row;
     p.band = fit < reach ? 1 : smaller(rows, (fit - reach) / c.stride[1] + 1);
   }
-  p.bytes_per_slot = !p.pads
-                         ? 0
-                         : bytes_of_floats(smaller(rows_below(c, rows) * row,
-                                                   larger(image_floats, rows_below(c, 1) * row)) +
-                                           panel_width);
+  // Scratch must not shrink for a larger shape, whatever its channels are.
+  const index_t most_row = padded_width(c) * (c.inputs + panel_width);
+  p.bytes_per_slot =
+      !p.pads ? 0
+              : bytes_of_floats(smaller(rows_below(c, rows) * most_row,
+                                        larger(image_floats, rows_below(c, 1) * most_row)));
 
   p.parts = 1;
   const index_t channels = panel_channels(p),
@@ -158,10 +152,11 @@ struct Convolution {
 
 // ---- dense ----
 
-// The rows below a band between zeros: (rows, padded width, p.pixel).
+// The rows below a band between zeros: (rows, padded width, p.pixel). `image`: from the group's
+// first channel on.
 void copy_padded(const Plan& p, const float* image, index_t first_row, index_t rows, float* to) {
   const Correlation& c = p.c;
-  const index_t channels = c.groups * c.inputs, left = c.padding[2] * p.pixel,
+  const index_t step = c.groups * c.inputs, left = c.padding[2] * p.pixel,
                 row = padded_width(c) * p.pixel;
   const auto zero = [](float* at, index_t count) {
     std::memset(at, 0, static_cast<size_t>(count) * sizeof(float));
@@ -176,26 +171,26 @@ void copy_padded(const Plan& p, const float* image, index_t first_row, index_t r
       continue;
     }
     zero(to, left), zero(to + row - left, left);
-    const float* pixels = image + from * c.in[2] * channels;
-    if (p.pixel == channels)
-      copy(pixels, c.in[2] * channels, to + left);
+    const float* pixels = image + from * c.in[2] * step;
+    if (p.pixel == step)
+      copy(pixels, c.in[2] * step, to + left);
     else
       for (index_t x = 0; x < c.in[2]; ++x)
-        copy(pixels + x * channels, channels, to + left + x * p.pixel);
+        copy(pixels + x * step, c.inputs, to + left + x * p.pixel);
   }
 }
 
 // The results [first, last) of a band, counted pixel by pixel, for the channels [begin, end) of a
-// group. `rows`: the image's rows below the band.
+// group. `rows`: the rows below the band, from the group's first channel on.
 void run_chunk(const Convolution& v, const float* rows, index_t group, index_t first, index_t last,
                index_t begin, index_t end, float* out) {
   const Plan& p = v.plan;
   const Correlation& c = p.c;
-  const float* pixel[512];
+  const float* pixel[most_chunk];
   const index_t width = p.pads ? padded_width(c) : c.in[2];
   index_t y = first / c.out[2], x = first % c.out[2];
   for (index_t i = 0; i < last - first; ++i) {
-    pixel[i] = rows + (y * c.stride[1] * width + x * c.stride[2]) * p.pixel + group * c.inputs;
+    pixel[i] = rows + (y * c.stride[1] * width + x * c.stride[2]) * p.pixel;
     if (++x == c.out[2]) x = 0, ++y;
   }
   const index_t depth = depth_of(c), count = last - first;
@@ -239,7 +234,7 @@ void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
                       end = smaller(c.outputs,
                                     part_begin(panels, p.parts, part + 1) * v.tiles.columns());
         if (begin >= end) return;
-        const float* from = v.input + image * c.in_plane() * v.in_channels();
+        const float* from = v.input + image * c.in_plane() * v.in_channels() + group * c.inputs;
         const float* rows = from + first_row * c.stride[1] * c.in[2] * v.in_channels();
         if (p.pads) {
           float* copy = reinterpret_cast<float*>(slots + slot * p.bytes_per_slot);
@@ -262,7 +257,7 @@ void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
 // ---- depthwise ----
 
 void run_depthwise(const Convolution& v, const Threads* threads) {
-  alignas(64) static constexpr float zeros[2 * panel_width] = {};
+  alignas(64) static constexpr float zeros[panel_width] = {};
   const Plan& p = v.plan;
   const Correlation& c = p.c;
   const index_t bands = ceil_div(c.out[1], p.band), panels = ceil_div(c.groups, panel_width);
@@ -301,7 +296,7 @@ void run_depthwise(const Convolution& v, const Threads* threads) {
 // Brings weights into panels, each group's from the beginning of one.
 void pack_weights(const Microkernels& kernels, const Plan& p, In weight, float* to,
                   const Threads* threads) {
-  const index_t channels = panel_channels(p), depth = panel_depth(p),
+  const index_t channels = panel_channels(p), depth = depth_of(p.c),
                 panels = ceil_div(channels, panel_width);
   const PackedMatrix packed{weight.data(), depth};
   parallel_for(threads, panel_groups(p) * panels, [&](index_t task) {
@@ -326,11 +321,13 @@ Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints
               Span<const double>, View<float> out) {
   const Correlation c = portable::image_correlation(input.shape(), out.shape(), weight.shape(),
                                                     stride, padding, dilation, groups);
-  // before any product of three sizes: a hostile file may make it overflow
-  if (!has_countable_copy(c))
+  if (!portable::is_countable(c))
     return context.fail(Error::not_supported,
-                        TAPER_TEXT("the padded image has more than 2^31 elements"));
+                        TAPER_TEXT("the image between its zeros is larger than any memory"));
   plan = plan_convolution(pixel_tiles<level>(), c, weight.layout(), thread_count(context.threads));
+  if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * plan.pixel > INT32_MAX)
+    return context.fail(Error::not_supported,
+                        TAPER_TEXT("the rows below a kernel have more than 2^31 elements"));
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }

@@ -27,11 +27,17 @@ Direction direction_of(bool transposed) {
 }
 Direction opposite(bool transposed) { return direction_of(!transposed); }
 
+Error refuse_uncountable(Context& context) {
+  return context.fail(Error::not_supported,
+                      TAPER_TEXT("the image between its zeros is larger than any memory"));
+}
+
 template <CpuLevel level>
 Error prepare(Context& context, CorrelationPlan& plan, In input, In weight, Maybe<In>, Ints stride,
               Ints padding, Ints dilation, bool transposed, Ints, int64_t groups, Out out) {
   const Correlation c =
       sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
+  if (!portable::is_countable(c)) return refuse_uncountable(context);
   plan = plan_correlation(microkernels<level>(), c, direction_of(transposed),
                           thread_count(context.threads), weight.layout());
   context.need_scratch(plan.scratch_bytes());
@@ -65,6 +71,7 @@ Error prepare_backward(Context& context, BackwardPlan& plan, In grad_output, In 
                        Maybe<Out>) {
   const Correlation c =
       sides_of(input, weight, grad_output.shape(), stride, padding, dilation, transposed, groups);
+  if (!portable::is_countable(c)) return refuse_uncountable(context);
   const Microkernels& kernels = microkernels<level>();
   plan = {};
   if (grad_input) {

@@ -21,6 +21,25 @@ struct Correlation {
   index_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
 };
 
+/// Whether both images can be counted with zeros between and around their elements, wherever a
+/// kernel puts them. In a hostile file, sizes may be up to 2^30 each although all tensors are
+/// small. So kernels that copy an image ask this before they multiply more than two sizes.
+inline bool is_countable(const Correlation& c) {
+  constexpr int64_t limit = int64_t{1} << 48, longest = int64_t{1} << 32;
+  int64_t count;
+  if (__builtin_add_overflow(int64_t{c.inputs}, int64_t{c.outputs}, &count) ||
+      __builtin_mul_overflow(count, int64_t{c.groups}, &count))
+    return false;
+  for (int d = 0; d < 3; ++d) {
+    const int64_t in = c.in[d], out = c.out[d], kernel = c.kernel[d];
+    if (in > longest || out > longest || kernel > longest) return false;
+    const int64_t extent = in + out + 2 * int64_t{c.padding[d]} + kernel * int64_t{c.dilation[d]} +
+                           int64_t{c.stride[d]};
+    if (__builtin_mul_overflow(count, extent, &count) || count > limit) return false;
+  }
+  return true;
+}
+
 /// `x` and `y` are the shapes on the two sides, whichever of them is computed. A list of one number
 /// holds for every dimension.
 inline Correlation correlation_of(const Shape& x, const Shape& y, const Shape& weight,

@@ -224,6 +224,35 @@ TEST(convolution, gives_an_image_the_same_bits_alone_and_in_a_batch) {
   }
 }
 
+// Tensors are small, and the image with its zeros has 2^64 elements and more.
+TEST(convolution, refuses_an_image_that_it_cannot_count_between_its_zeros) {
+  const int64_t most = (int64_t{1} << 30) - 1, half = int64_t{1} << 29;
+  const Case hostile[] = {
+      {{1, 16, 2, 2}, {16, 16, 2, 2}, {most}, {half, most}, {most, most}},
+      {{1, 16, 2, 2}, {16, 16, 2, 2}, {1}, {half}, {most}, 1, true},
+      {{1, 16, 2, 2}, {16, 16, 1, 1}, {most}, {most}},
+  };
+  for (const Case& c : hostile) {
+    const std::vector<index_t> sizes = output_sizes(c);
+    for (size_t d = 0; d < sizes.size(); ++d) ASSERT_TRUE(sizes[d] > 0 && sizes[d] < 100);
+    const Array x(c.input), w(c.weight), out(sizes), bias({sizes[1]});
+    std::vector<Slot> slots = with_parameters({slot(x), slot(w), absent()}, c);
+    slots.push_back(slot(out));
+    const std::vector<int64_t> mask{1, 1, 1};
+    std::vector<Slot> back = with_parameters({slot(out), slot(x), slot(w), absent_list()}, c);
+    for (const Slot& s : {slot(mask), slot(x), slot(w), slot(bias)}) back.push_back(s);
+    alignas(8) std::byte plan[max_plan_bytes];
+    for (const Kernel* k : kernels_of(ops::convolution)) {
+      Context context;
+      EXPECT_EQ(k->prepare(context, plan, slots.data()), Error::not_supported) << k->name;
+    }
+    for (const Kernel* k : kernels_of(ops::convolution_backward)) {
+      Context context;
+      EXPECT_EQ(k->prepare(context, plan, back.data()), Error::not_supported) << k->name;
+    }
+  }
+}
+
 TEST(convolution, takes_as_little_scratch_for_a_batch_as_for_an_image) {
   for (const Kernel* kernel : kernels_of(ops::convolution)) {
     size_t bytes[2];
