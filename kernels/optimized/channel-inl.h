@@ -10,10 +10,6 @@
 #include "taper/kernels/optimized/microkernel.h"
 #include "taper/kernels/optimized/simd-inl.h"
 
-#ifndef TAPER_UNROLL
-#define TAPER_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {

@@ -11,10 +11,6 @@
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/simd-inl.h"
 
-#ifndef TAPER_UNROLL
-#define TAPER_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {

@@ -13,6 +13,11 @@
 #include "hwy/highway.h"
 #include "taper/kernels/portable/small_floats.h"
 
+/// Before a loop over the vectors of a tile, which then stay in registers.
+#ifndef TAPER_UNROLL
+#define TAPER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {
