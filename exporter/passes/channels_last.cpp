@@ -86,6 +86,7 @@ class Turner {
       if (convolutions_++ == 0) first_ = &node;
       return true;
     }
+    if (!runs(turned_row(*node.op))) return false;
     if (node.op == &ops::max_pool2d)
       return last_.contains(ir::Call<ops::max_pool2d>(node).get<"self">());
     if (node.op == &ops::avg_pool2d)
@@ -97,13 +98,19 @@ class Turner {
     return is_pointwise(node) && reads_only_last(node);
   }
 
+  /// Whether the target has kernels of an operator. They take every f32 call that the rule accepts.
+  bool runs(const Operator& op) const {
+    return std::ranges::any_of(context_.kernels.all(),
+                               [&](const Kernel* k) { return k->op == &op; });
+  }
+
   /// Over constant weights, and where the target's kernels ask for filters in panels: kernels that
   /// read any filter as it lies do as well with channels first.
   bool is_image_convolution(const Node& node) const {
     const ir::Call<ops::convolution> conv(node);
     const Value* weight = conv.get<"weight">();
-    if (conv.get<"transposed">() || weight->type.dtype != DType::f32 ||
-        ir::base_of(weight)->origin != Value::Origin::constant)
+    if (!runs(ops::taper_convolution) || conv.get<"transposed">() ||
+        weight->type.dtype != DType::f32 || ir::base_of(weight)->origin != Value::Origin::constant)
       return false;
     const target::Candidates candidates = context_.kernels.candidates(node);
     return !candidates.records.empty() && candidates.records.front()->packing != nullptr &&
