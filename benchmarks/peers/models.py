@@ -295,12 +295,23 @@ def parse():
     parser.add_argument("--models", type=pathlib.Path, default=ROOT / "build/peers", metavar="DIR", help="keeps the models for the next run")
     parser.add_argument("--output", type=pathlib.Path, metavar="FILE.md", help="writes the tables here, too, after each model")
     options = parser.parse_args()
-    options.threads = [int(t) for t in options.threads.split(",")]
+    counts = options.threads.split(",")
+    if not all(t.isdecimal() and 1 <= int(t) <= 256 for t in counts):
+        parser.error(f"--threads: {options.threads} is no list of numbers from 1 to 256, as in 1,2")
+    options.threads = [int(t) for t in counts]
+    if options.rounds < 1 or not options.time > 0 or not options.pause >= 0:
+        parser.error("--rounds must be at least 1, --time above 0, and --pause not below 0")
     options.peers = [p for p in options.peers.split(",") if p]
     for peer in options.peers:
         if peer not in runtimes.PEERS:
             parser.error(f"there is no peer {peer}: {', '.join(runtimes.PEERS)}")
-    options.names = [name for name in MODELS if re.search(options.only, name)]
+    try:
+        options.names = [name for name in MODELS if re.search(options.only, name)]
+        options.models.mkdir(parents=True, exist_ok=True)
+    except re.error as error:
+        parser.error(f"--only: {options.only} is no regular expression: {error}")
+    except OSError as error:
+        parser.error(f"--models: {error}")
     if not options.names:
         parser.error(f"--only: no model is called so: {', '.join(MODELS)}")
     for binary in [options.taper] + ([options.before] if options.before else []):

@@ -15,46 +15,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from model_zoo import LeNet, ResNet20
+
 ROUNDS = 3
-
-
-class LeNet(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1, self.conv2 = nn.Conv2d(1, 6, 5, padding=2), nn.Conv2d(6, 16, 5)
-        self.fc1, self.fc2, self.fc3 = nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10)
-
-    def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
-        return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x.flatten(1))))))
-
-
-class Block(nn.Module):
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
-        self.bn1, self.bn2 = nn.BatchNorm2d(outputs), nn.BatchNorm2d(outputs)
-        self.stride, self.pad = stride, (outputs - inputs) // 2
-
-    def forward(self, x):
-        shortcut = x
-        if self.pad:
-            shortcut = F.pad(x[:, :, ::self.stride, ::self.stride], (0, 0, 0, 0, self.pad, self.pad))
-        return F.relu(self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x))))) + shortcut)
-
-
-class ResNet20(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1, self.bn1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16)
-        widths = [16] * 4 + [32] * 3 + [64] * 3
-        self.blocks = nn.Sequential(*[Block(a, b, 1 + (a != b)) for a, b in zip(widths, widths[1:])])
-        self.linear = nn.Linear(64, 10)
-
-    def forward(self, x):
-        return self.linear(self.blocks(F.relu(self.bn1(self.conv1(x)))).mean((2, 3)))
 
 
 class GptBlock(nn.Module):
