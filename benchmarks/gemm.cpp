@@ -15,7 +15,7 @@
 
 #include "taper/benchmarks/gemm_peak.h"
 #include "taper/runtime/platform/cpu.h"
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 using namespace taper;
 using namespace taper::optimized;
@@ -55,7 +55,7 @@ void gemm(benchmark::State& state, const Level& level, bool transposed) {
   g.b_row = transposed ? 1 : g.n, g.b_column = transposed ? g.k : 1;
   const GemmPlan plan = plan_gemm(level.kernels, 1, g.m, g.n, g.k, threads);
   const Buffer scratch = buffer(plan.scratch_bytes());
-  const ThreadPool pool(threads, Idle::spin);
+  const ThreadPool pool(threads);
 
   constexpr index_t loops = 20000;
   const double peak_work = 2.0 * loops * level.fma_loop.per_round * threads,

@@ -8,7 +8,7 @@
 //   model_time --peak THREADS     prints what the machine can do now: multiply-adds in registers,
 //                                 and reads of memory
 //
-// Between two lines the program sleeps. Its threads sleep too, unless TAPER_SPIN is set.
+// Between two lines the program sleeps.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +22,7 @@
 #include "taper/benchmarks/gemm_peak.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/runtime/platform/cpu.h"
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 using namespace taper;
 
@@ -98,7 +98,7 @@ void print_peak(int threads) {
 class Model {
  public:
   Model(const std::string& path, int threads, const std::vector<std::string>& inputs)
-      : pool_(threads, std::getenv("TAPER_SPIN") == nullptr ? Idle::sleep : Idle::spin),
+      : pool_(threads),
         module_(load(path, threads > 1 ? pool_.threads() : nullptr)),
         method_(forward(module_)) {
     if (static_cast<size_t>(method_.input_count()) != inputs.size())

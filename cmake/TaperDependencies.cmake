@@ -19,7 +19,7 @@ file(CREATE_LINK ${TAPER_FLATBUFFERS_INCLUDE}/flatbuffers ${PROJECT_BINARY_DIR}/
 
 taper_optional(hwy hwy::hwy "the SIMD kernels (kernels/optimized)" CONFIG)
 if(TAPER_BUILD_APP)
-  taper_optional(pthreadpool pthreadpool::pthreadpool "threads")
+  taper_optional(Threads Threads::Threads "threads")
 endif()
 if(TAPER_BUILD_EXPORTER)
   taper_optional(nlohmann_json nlohmann_json::nlohmann_json "safetensors")

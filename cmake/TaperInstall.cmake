@@ -7,7 +7,7 @@ include(CMakePackageConfigHelpers)
 # A component is what these folders build. It stands on those in front of it.
 set(TAPER_KNOWN_COMPONENTS runtime threads module exporter)
 set(runtime_folders ${device_folders})
-set(threads_folders runtime/platform/pthreadpool)
+set(threads_folders runtime/platform/thread_pool)
 set(module_folders runtime/extension/module)
 set(exporter_folders ${host_folders})
 
@@ -79,7 +79,7 @@ endif()
 configure_package_config_file(cmake/TaperConfig.cmake.in TaperConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(TaperConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TaperConfig.cmake ${PROJECT_BINARY_DIR}/TaperConfigVersion.cmake
-    cmake/Findpthreadpool.cmake cmake/Findminizip.cmake cmake/Findturbojpeg.cmake DESTINATION ${package_dir})
+    cmake/Findminizip.cmake cmake/Findturbojpeg.cmake DESTINATION ${package_dir})
 
 # pkg-config is for applications: the device and app tiers, in link order.
 set(pc_libraries "")
@@ -90,7 +90,7 @@ foreach(name module threads packing runtime kernels_optimized kernels_portable r
 endforeach()
 set(pc_private "")
 if(TARGET taper_threads)
-  set(pc_private "-lpthreadpool -lpthread")
+  set(pc_private "-lpthread")
 endif()
 # From where the file lies, so that `cmake --install --prefix` and a moved installation are right.
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})

@@ -15,7 +15,7 @@ TIERS = ["device", "app", "host"]
 
 # The first pattern that matches a path gives its tier.
 TIER_OF = [
-    (r"runtime/extension/|runtime/platform/(pthreadpool|posix|android)/", "app"),
+    (r"runtime/extension/|runtime/platform/(thread_pool|posix|android)/", "app"),
     (r"schema/|runtime/|kernels/|delegates/[^/]+/runtime/", "device"),
     (r"exporter/|delegates/[^/]+/compile/", "host"),
 ]

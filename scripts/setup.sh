@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   build-essential cmake ninja-build ccache pkgconf git python3
   libflatbuffers-dev flatbuffers-compiler     # the file format
-  libhwy-dev libpthreadpool-dev               # SIMD kernels, threads
+  libhwy-dev                                  # SIMD kernels
   nlohmann-json3-dev libcli11-dev libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-14 lld-14 libclang-rt-14-dev clang-format-14  # fuzzers, formatting

@@ -13,7 +13,7 @@
 #include "taper/examples/support/allocations.h"
 #include "taper/examples/train_lenet/lenet.h"
 #include "taper/runtime/extension/module/module.h"
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 using namespace taper;
 

@@ -2,7 +2,7 @@
 
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 namespace taper::cli {
 namespace {

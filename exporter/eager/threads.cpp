@@ -3,7 +3,7 @@
 #include <memory>
 
 #ifdef TAPER_HAS_THREADS
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #endif
 
 namespace taper::eager {

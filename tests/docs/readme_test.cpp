@@ -8,7 +8,7 @@
 #include "lenet.h"
 #include "taper/runtime/extension/module/module.h"
 #ifdef TAPER_HAS_THREADS
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #endif
 
 namespace firmware {

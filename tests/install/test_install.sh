@@ -56,11 +56,11 @@ for package in PNG ZLIB minizip turbojpeg CLI11 nlohmann_json hwy flatbuffers; d
   without+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON")
 done
 
-configure runtime runtime "${without[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_pthreadpool=ON >/dev/null
+configure runtime runtime "${without[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON >/dev/null
 cmake --build "$work/runtime" >/dev/null
 has "$("$work/runtime/runtime" "$program")" forward
 
-configure module module "${without[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_pthreadpool=ON >/dev/null
+configure module module "${without[@]}" -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON >/dev/null
 cmake --build "$work/module" >/dev/null
 check "$work/module/module"
 
@@ -70,8 +70,8 @@ if has_component threads; then
   configure threads "module;threads" "${without[@]}" >/dev/null
   cmake --build "$work/threads" >/dev/null
   check "$work/threads/module"
-  refuses "threads" "Taper's component threads needs packages that were not found: pthreadpool" \
-    -DCMAKE_DISABLE_FIND_PACKAGE_pthreadpool=ON
+  refuses "threads" "Taper's component threads needs packages that were not found: Threads" \
+    -DCMAKE_DISABLE_FIND_PACKAGE_Threads=ON
 else
   refuses "threads" "but not threads: that was not built"
 fi

@@ -1,9 +1,11 @@
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 namespace taper {
 namespace {
@@ -16,6 +18,53 @@ TEST(thread_pool, runs_every_task_once) {
       threads.pool, [](void* sum, index_t i) { *static_cast<std::atomic<index_t>*>(sum) += i; },
       &sum, 1000);
   EXPECT_EQ(sum, 499500);
+}
+
+// Calls that follow at once meet threads that look for work; calls after a pause wake them. With
+// more threads than processors, some come late.
+TEST(thread_pool, runs_every_task_of_every_call_once) {
+  const ThreadPool pool(16);
+  std::vector<int> calls(40, 0);  // of each task; no two threads touch one element at a time
+  for (int call = 0; call < 2000; ++call) {
+    if (call % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const index_t tasks = 2 + call % 39;
+    parallel_for(pool.threads(), tasks, [&](index_t i) { ++calls[static_cast<size_t>(i)]; });
+  }
+  for (int i = 0; i < 40; ++i) {
+    int expected = 0;
+    for (int call = 0; call < 2000; ++call) expected += i < 2 + call % 39;
+    EXPECT_EQ(calls[static_cast<size_t>(i)], expected) << i;
+  }
+}
+
+TEST(thread_pool, waits_for_the_last_task) {
+  const ThreadPool pool(2);
+  for (int call = 0; call < 5; ++call) {
+    std::atomic<int> finished = 0;
+    parallel_for(pool.threads(), 2, [&](index_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // longer than anybody looks
+      ++finished;
+    });
+    EXPECT_EQ(finished, 2);
+  }
+}
+
+TEST(thread_pool, shares_the_work) {
+  const ThreadPool pool(2);
+  std::atomic<int> begun = 0;
+  std::thread::id ids[2];
+  parallel_for(pool.threads(), 2, [&](index_t i) {
+    ids[i] = std::this_thread::get_id();
+    ++begun;
+    while (begun < 2) std::this_thread::yield();  // each task waits for the other to begin
+  });
+  EXPECT_NE(ids[0], ids[1]);
+}
+
+TEST(thread_pool, has_no_tasks_to_run) {
+  const ThreadPool pool(2);
+  pool.threads()->run(
+      pool.threads()->pool, [](void*, index_t) { FAIL(); }, nullptr, 0);
 }
 
 TEST(thread_pool, serves_calls_of_two_threads) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 #ifdef CONSUMER_HAS_THREADS
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #endif
 #ifdef CONSUMER_HAS_KERNELS
 #include "program.h"  // program_kernels

@@ -2,7 +2,7 @@
 #include <functional>
 
 #include "taper/kernels/portable/portable.h"
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
 
 namespace taper::tests {

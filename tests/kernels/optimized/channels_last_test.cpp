@@ -4,7 +4,7 @@
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/pointwise_program.h"
 #include "taper/kernels/portable/portable.h"
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
 
 namespace taper::tests {

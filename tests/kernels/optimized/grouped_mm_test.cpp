@@ -1,5 +1,5 @@
 // _grouped_mm at every level: each group has the bits of mm.
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
 
 namespace taper::tests {

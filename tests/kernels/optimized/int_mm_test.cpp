@@ -1,6 +1,6 @@
 // _int_mm at every level: the bits of the portable kernel.
 #include "taper/kernels/portable/portable.h"
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
 
 namespace taper::tests {

@@ -1,7 +1,7 @@
 #include <array>
 #include <cmath>
 
-#include "taper/runtime/platform/pthreadpool/thread_pool.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
 
 namespace taper::tests {

@@ -1,33 +1,28 @@
 #pragma once
+#include <memory>
+
 #include "taper/runtime/platform/threads.h"
 
-struct pthreadpool;
-
 namespace taper {
-
-/// What a pool's threads do between two calls.
-enum class Idle {
-  sleep,  ///< nothing: waking takes some microseconds, and others have the processors meanwhile
-  /// Look for work for some milliseconds first: about a tenth faster where the processors serve
-  /// this pool alone, many times slower where another program keeps one of them busy.
-  spin,
-};
 
 /// The largest pool: a mistaken number must not stop the machine.
 inline constexpr int max_threads = 256;
 
-/// Threads of the pthreadpool library, kept for the object's life and handed to whoever computes:
+/// Threads that are kept for the object's life and handed to whoever computes:
 ///
 ///   ThreadPool pool(2);
 ///   … pool.threads() …
 ///
 /// Several objects may share one pool, and calls of several threads wait for each other. A task
 /// must not start tasks.
+///
+/// A thread without work looks for some for 50 microseconds, then sleeps. A call does not wait for
+/// threads that sleep, or whose processor serves another program: its caller takes their tasks.
 class ThreadPool {
  public:
   /// `count` threads, the caller's included, at most `max_threads`; 0: one for each processor. If
-  /// the system refuses to give them, the pool runs everything on the caller's thread.
-  explicit ThreadPool(int count = 0, Idle idle = Idle::sleep);
+  /// the system refuses to give them, the pool has fewer.
+  explicit ThreadPool(int count = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -36,7 +31,8 @@ class ThreadPool {
   int count() const { return threads_.count; }
 
  private:
-  pthreadpool* pool_;
+  class Workers;
+  std::unique_ptr<Workers> workers_;
   Threads threads_;
 };
 

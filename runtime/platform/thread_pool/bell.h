@@ -1,0 +1,60 @@
+// How a thread waits for another one's change.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace taper::internal {
+
+/// Tells the processor that this thread runs in a circle.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Threads wait here until something that other threads change becomes true. They look for it for a
+/// while, because a sleeping thread takes longer to wake than most calls of kernels last. Then they
+/// sleep.
+class Bell {
+ public:
+  static constexpr std::chrono::microseconds patience{50};
+
+  /// Returns when ready(). It reads atomic values in the order of all threads (seq_cst).
+  template <class Ready>
+  void wait(const Ready& ready) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    do {
+      for (int i = 0; i < 32; ++i, relax())
+        if (ready()) return;
+    } while (std::chrono::steady_clock::now() < end);
+
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++sleepers_;  // before ready() looks again: whoever makes it true afterwards sees the sleeper
+    changed_.wait(lock, ready);
+    --sleepers_;
+  }
+
+  /// Wakes at most so many sleepers. Called after an atomic change in the order of all threads.
+  void ring(int most) {
+    const int sleepers = sleepers_.load();
+    if (sleepers == 0) return;
+    { const std::lock_guard<std::mutex> lock(mutex_); }  // who has looked now sleeps
+    if (most >= sleepers) return changed_.notify_all();
+    for (int i = 0; i < most; ++i) changed_.notify_one();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<int> sleepers_{0};
+};
+
+}  // namespace taper::internal
