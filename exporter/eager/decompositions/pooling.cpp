@@ -70,8 +70,18 @@ TAPER_DECOMPOSITION(max_pool1d) {
   return {pooled.squeeze(-2)};
 }
 
+// One window is the mean, as in PyTorch: its kernels also read images whose channels lie last.
+// `_adaptive_avg_pool2d` says what is wrong with an image that cannot be pooled.
 TAPER_DECOMPOSITION(adaptive_avg_pool2d) {
-  return {call<ops::_adaptive_avg_pool2d>(a.tensor<"self">(), a.dims<"output_size">())};
+  const Tensor self = a.tensor<"self">();
+  const Dims size = a.dims<"output_size">();
+  const bool is_image = is_floating(self.dtype()) && (self.rank() == 3 || self.rank() == 4) &&
+                        !proves_equal(self.size(-1), Dim(0)) &&
+                        !proves_equal(self.size(-2), Dim(0));
+  const bool is_one_window =
+      size.size() == 2 && proves_equal(size[0], Dim(1)) && proves_equal(size[1], Dim(1));
+  if (is_image && is_one_window) return {mean(self, {-1, -2}, true)};
+  return {call<ops::_adaptive_avg_pool2d>(self, size)};
 }
 
 TAPER_DECOMPOSITION(adaptive_avg_pool3d) {
