@@ -174,26 +174,25 @@ void attend(Context& context, const Plan& plan, In query, In key, In value, cons
             bool is_causal, const Maybe<double>& scale, float* out, float* logsumexp) {
   const index_t blocks = ceil_div(plan.queries, plan.query_block),
                 rows = smaller(larger(plan.queries, 1), most_queries);
-  parallel_for_slots(
-      context.threads, plan.count * blocks, plan.slots, [&](index_t task, index_t slot) {
-        const index_t head = task / blocks, first = task % blocks * plan.query_block,
-                      row = head * plan.queries + first;
-        Parts parts(static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot);
-        Scratch s;
-        s.gemm = parts.bytes(plan.gemm_bytes);
-        s.scores = parts.floats(rows * round_up(smaller(plan.keys, key_block), lanes));
-        s.part = parts.floats(rows * plan.values);
-        s.peaks = parts.floats(rows), s.sums = parts.floats(rows);
-        Block<level>{plan,
-                     {plan, plan.scores, head, query, key, mask, is_causal, scale},
-                     value.data() + plan.offset(plan.value, head),
-                     first,
-                     smaller(plan.query_block, plan.queries - first),
-                     out + row * plan.values,
-                     logsumexp != nullptr ? logsumexp + row : nullptr,
-                     s}
-            .run();
-      });
+  parallel_for_threads(context.threads, plan.count * blocks, [&](index_t task, index_t slot) {
+    const index_t head = task / blocks, first = task % blocks * plan.query_block,
+                  row = head * plan.queries + first;
+    Parts parts(static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot);
+    Scratch s;
+    s.gemm = parts.bytes(plan.gemm_bytes);
+    s.scores = parts.floats(rows * round_up(smaller(plan.keys, key_block), lanes));
+    s.part = parts.floats(rows * plan.values);
+    s.peaks = parts.floats(rows), s.sums = parts.floats(rows);
+    Block<level>{plan,
+                 {plan, plan.scores, head, query, key, mask, is_causal, scale},
+                 value.data() + plan.offset(plan.value, head),
+                 first,
+                 smaller(plan.query_block, plan.queries - first),
+                 out + row * plan.values,
+                 logsumexp != nullptr ? logsumexp + row : nullptr,
+                 s}
+        .run();
+  });
 }
 
 template <CpuLevel level>

@@ -253,30 +253,30 @@ Error run(Context& context, const Plan& plan, In grad_out, In query, In key, In 
   const index_t key_tasks = plan.groups * plan.key_blocks(),
                 query_tasks = plan.count * plan.query_blocks();
   const bool whole = 5 * ceil_div(plan.groups, plan.slots) * plan.slots <= 7 * plan.groups;
-  parallel_for_slots(context.threads, whole ? plan.groups : key_tasks + query_tasks, plan.slots,
-                     [&](index_t task, index_t slot) {
-                       Task<level> w{
-                           plan,
-                           t,
-                           task,
-                           {0, 0},
-                           {0, plan.query_blocks()},
-                           {0, plan.key_blocks()},
-                           Parts(static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot)};
-                       if (!whole && task < key_tasks) {
-                         const index_t block = task % plan.key_blocks();
-                         w.group = task / plan.key_blocks(), w.key_blocks = {block, block + 1};
-                         w.to_queries = false;
-                       }
-                       w.heads = {w.group * plan.sharing, (w.group + 1) * plan.sharing};
-                       if (!whole && task >= key_tasks) {
-                         const index_t head = (task - key_tasks) / plan.query_blocks(),
-                                       block = (task - key_tasks) % plan.query_blocks();
-                         w.group = head / plan.sharing, w.heads = {head, head + 1};
-                         w.query_blocks = {block, block + 1}, w.to_keys = false;
-                       }
-                       w.run();
-                     });
+  parallel_for_threads(
+      context.threads, whole ? plan.groups : key_tasks + query_tasks,
+      [&](index_t task, index_t slot) {
+        Task<level> w{plan,
+                      t,
+                      task,
+                      {0, 0},
+                      {0, plan.query_blocks()},
+                      {0, plan.key_blocks()},
+                      Parts(static_cast<char*>(context.scratch) + slot * plan.bytes_per_slot)};
+        if (!whole && task < key_tasks) {
+          const index_t block = task % plan.key_blocks();
+          w.group = task / plan.key_blocks(), w.key_blocks = {block, block + 1};
+          w.to_queries = false;
+        }
+        w.heads = {w.group * plan.sharing, (w.group + 1) * plan.sharing};
+        if (!whole && task >= key_tasks) {
+          const index_t head = (task - key_tasks) / plan.query_blocks(),
+                        block = (task - key_tasks) % plan.query_blocks();
+          w.group = head / plan.sharing, w.heads = {head, head + 1};
+          w.query_blocks = {block, block + 1}, w.to_keys = false;
+        }
+        w.run();
+      });
   return Error::ok;
 }
 

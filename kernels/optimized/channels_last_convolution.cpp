@@ -224,8 +224,8 @@ void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
   const Plan& p = v.plan;
   const Correlation& c = p.c;
   const index_t bands = ceil_div(c.out[1], p.band), panels = ceil_div(c.outputs, v.tiles.columns());
-  parallel_for_slots(
-      threads, c.batch * c.groups * bands * p.parts, p.slots, [&](index_t task, index_t slot) {
+  parallel_for_threads(
+      threads, c.batch * c.groups * bands * p.parts, [&](index_t task, index_t slot) {
         const index_t part = task % p.parts, band = task / p.parts % bands,
                       group = task / (p.parts * bands) % c.groups,
                       image = task / (p.parts * bands * c.groups);

@@ -126,8 +126,8 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
 
   const index_t result_image = l.height.result_extent * l.width.result_extent,
                 result_plane = result_depth * result_image;
-  parallel_for_slots(
-      threads, c.batch * c.groups * result_depth * bands * plan.parts, plan.slots,
+  parallel_for_threads(
+      threads, c.batch * c.groups * result_depth * bands * plan.parts,
       [&](index_t part_task, index_t slot) {
         const index_t task = part_task / plan.parts, part = part_task % plan.parts;
         const index_t q0 = l.height.begin + task % bands * l.band, z = task / bands % result_depth,

@@ -150,15 +150,13 @@ void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, 
                 blocks = g.batch * down * across;
   const index_t work = plan.row_block * smaller(plan.column_block, g.n) * g.k + product_overhead;
   const index_t at_once = larger(1, least_work / work);
-  parallel_for_slots(
-      threads, ceil_div(blocks, at_once), plan.slots, [&](index_t task, index_t slot) {
-        GemmScratch s;
-        cut_scratch(kernels, plan.row_block, plan.column_block, g.k, g.dtype != DType::f32,
-                    g.b_is_packed, static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot,
-                    s);
-        for (index_t i = task * at_once; i < smaller(blocks, (task + 1) * at_once); ++i)
-          run_block(kernels, plan, g, down, across, i, s);
-      });
+  parallel_for_threads(threads, ceil_div(blocks, at_once), [&](index_t task, index_t slot) {
+    GemmScratch s;
+    cut_scratch(kernels, plan.row_block, plan.column_block, g.k, g.dtype != DType::f32,
+                g.b_is_packed, static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot, s);
+    for (index_t i = task * at_once; i < smaller(blocks, (task + 1) * at_once); ++i)
+      run_block(kernels, plan, g, down, across, i, s);
+  });
 }
 
 }  // namespace taper::optimized

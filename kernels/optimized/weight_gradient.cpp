@@ -155,27 +155,26 @@ void run_weight_gradient(const Microkernels& kernels, const CorrelationPlan& pla
     rows[i] = (i / c.out[2] * c.stride[1] * l.columns + i % c.out[2] * c.stride[2]) * l.channels;
 
   const index_t group_partial = l.partial / c.groups;
-  parallel_for_slots(
-      threads, c.groups * l.chunks * l.blocks, plan.slots, [&](index_t task, index_t slot) {
-        std::byte* own =
-            static_cast<std::byte*>(scratch) + plan.shared_bytes + slot * plan.bytes_per_slot;
-        const Scratch s{reinterpret_cast<float*>(own),
-                        reinterpret_cast<float*>(own + bytes_of_floats(l.copy_size())), rows};
-        const index_t block = task % l.blocks, chunk = task / l.blocks % l.chunks,
-                      group = task / (l.blocks * l.chunks);
-        const index_t first = part_begin(c.outputs, l.blocks, block),
-                      last = part_begin(c.outputs, l.blocks, block + 1);
-        float* partial = partials + chunk * l.partial + group * group_partial;
-        for (index_t i = 0; i < c.kernel[1] * l.windows; ++i)
-          std::memset(partial + (i * c.outputs + first) * l.partial_row, 0,
-                      static_cast<size_t>((last - first) * l.partial_row) * sizeof(float));
-        for (index_t n = part_begin(c.batch, l.chunks, chunk);
-             n < part_begin(c.batch, l.chunks, chunk + 1); ++n) {
-          const index_t unit = n * c.groups + group;
-          add_image(kernels, c, l, x + unit * c.inputs * c.in_plane(),
-                    y + unit * c.outputs * c.out_plane(), first, last, partial, s);
-        }
-      });
+  parallel_for_threads(threads, c.groups * l.chunks * l.blocks, [&](index_t task, index_t slot) {
+    std::byte* own =
+        static_cast<std::byte*>(scratch) + plan.shared_bytes + slot * plan.bytes_per_slot;
+    const Scratch s{reinterpret_cast<float*>(own),
+                    reinterpret_cast<float*>(own + bytes_of_floats(l.copy_size())), rows};
+    const index_t block = task % l.blocks, chunk = task / l.blocks % l.chunks,
+                  group = task / (l.blocks * l.chunks);
+    const index_t first = part_begin(c.outputs, l.blocks, block),
+                  last = part_begin(c.outputs, l.blocks, block + 1);
+    float* partial = partials + chunk * l.partial + group * group_partial;
+    for (index_t i = 0; i < c.kernel[1] * l.windows; ++i)
+      std::memset(partial + (i * c.outputs + first) * l.partial_row, 0,
+                  static_cast<size_t>((last - first) * l.partial_row) * sizeof(float));
+    for (index_t n = part_begin(c.batch, l.chunks, chunk);
+         n < part_begin(c.batch, l.chunks, chunk + 1); ++n) {
+      const index_t unit = n * c.groups + group;
+      add_image(kernels, c, l, x + unit * c.inputs * c.in_plane(),
+                y + unit * c.outputs * c.out_plane(), first, last, partial, s);
+    }
+  });
 
   // From (row, window, output, column, depth tap, channel) to (output, channel, depth tap, row,
   // column).

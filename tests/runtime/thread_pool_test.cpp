@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -15,8 +16,8 @@ TEST(thread_pool, runs_every_task_once) {
   std::atomic<index_t> sum = 0;
   const Threads& threads = *pool.threads();
   threads.run(
-      threads.pool, [](void* sum, index_t i) { *static_cast<std::atomic<index_t>*>(sum) += i; },
-      &sum, 1000);
+      threads.pool,
+      [](void* sum, index_t i, int) { *static_cast<std::atomic<index_t>*>(sum) += i; }, &sum, 1000);
   EXPECT_EQ(sum, 499500);
 }
 
@@ -34,6 +35,30 @@ TEST(thread_pool, runs_every_task_of_every_call_once) {
     int expected = 0;
     for (int call = 0; call < 2000; ++call) expected += i < 2 + call % 39;
     EXPECT_EQ(calls[static_cast<size_t>(i)], expected) << i;
+  }
+}
+
+TEST(thread_pool, gives_tasks_at_the_same_time_different_threads) {
+  const ThreadPool pool(8);
+  for (int call = 0; call < 500; ++call) {
+    const index_t tasks = 1 + call % 20;
+    std::atomic<int> inside[8] = {};
+    std::atomic<bool> is_right = true;
+    parallel_for_threads(pool.threads(), tasks, [&](index_t, int thread) {
+      if (thread >= std::min<index_t>(8, tasks) || ++inside[thread] != 1) is_right = false;
+      std::this_thread::yield();
+      --inside[thread];
+    });
+    EXPECT_TRUE(is_right) << call;
+  }
+}
+
+TEST(thread_pool, takes_any_number_of_tasks) {
+  const ThreadPool pool(3);
+  for (const index_t tasks : {index_t{65535}, index_t{65536}, index_t{200000}}) {
+    std::vector<uint8_t> runs(static_cast<size_t>(tasks), 0);
+    parallel_for(pool.threads(), tasks, [&](index_t i) { ++runs[static_cast<size_t>(i)]; });
+    EXPECT_EQ(std::count(runs.begin(), runs.end(), 1), tasks);
   }
 }
 
@@ -64,7 +89,7 @@ TEST(thread_pool, shares_the_work) {
 TEST(thread_pool, has_no_tasks_to_run) {
   const ThreadPool pool(2);
   pool.threads()->run(
-      pool.threads()->pool, [](void*, index_t) { FAIL(); }, nullptr, 0);
+      pool.threads()->pool, [](void*, index_t, int) { FAIL(); }, nullptr, 0);
 }
 
 TEST(thread_pool, serves_calls_of_two_threads) {

@@ -1,4 +1,4 @@
-// How a thread waits for another one's change.
+// How one thread waits for another one's change.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -20,9 +20,9 @@ inline void relax() {
 #endif
 }
 
-/// Threads wait here until something that other threads change becomes true. They look for it for a
-/// while, because a sleeping thread takes longer to wake than most calls of kernels last. Then they
-/// sleep.
+/// One thread waits here until something that others change becomes true. It looks for it for a
+/// while, because a sleeping thread takes longer to wake than most calls of kernels last. Then it
+/// sleeps.
 class Bell {
  public:
   static constexpr std::chrono::microseconds patience{50};
@@ -37,24 +37,23 @@ class Bell {
     } while (std::chrono::steady_clock::now() < end);
 
     std::unique_lock<std::mutex> lock(mutex_);
-    ++sleepers_;  // before ready() looks again: whoever makes it true afterwards sees the sleeper
+    sleeps_ =
+        true;  // before ready() looks again: whoever makes it true afterwards sees the sleeper
     changed_.wait(lock, ready);
-    --sleepers_;
+    sleeps_ = false;
   }
 
-  /// Wakes at most so many sleepers. Called after an atomic change in the order of all threads.
-  void ring(int most) {
-    const int sleepers = sleepers_.load();
-    if (sleepers == 0) return;
-    { const std::lock_guard<std::mutex> lock(mutex_); }  // who has looked now sleeps
-    if (most >= sleepers) return changed_.notify_all();
-    for (int i = 0; i < most; ++i) changed_.notify_one();
+  /// Wakes the thread. Called after an atomic change in the order of all threads.
+  void ring() {
+    if (!sleeps_) return;
+    { const std::lock_guard<std::mutex> lock(mutex_); }  // a thread that has just looked now sleeps
+    changed_.notify_one();
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::atomic<int> sleepers_{0};
+  std::atomic<bool> sleeps_{false};
 };
 
 }  // namespace taper::internal
