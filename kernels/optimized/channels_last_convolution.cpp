@@ -29,7 +29,7 @@ constexpr index_t most_chunk = 384;  // pixels
 struct Plan {
   Correlation c;
   bool is_depthwise, pads, packs;
-  index_t band;   // rows of results
+  index_t bands;  // of an image's rows
   index_t parts;  // of a group's channels; of all channels if depthwise
   index_t chunk;  // pixels whose inputs stay in the nearest caches
   index_t pixel;  // from one pixel of the input, or of the copy, to the next one
@@ -52,13 +52,75 @@ index_t floats_of_group(const Plan& p) {
   return round_up(panel_channels(p), panel_width) * depth_of(p.c);
 }
 
+// ---- tasks ----
+
+// A way to cut some units: each in so many pieces.
+struct Cut {
+  index_t pieces;
+  double slowest;  // the part of all work that the thread with the most has
+};
+
+// The fewest pieces, from `least` to `most`, that give the threads equal parts. A unit consists of
+// `size` things that stay whole.
+Cut cut_of(index_t units, index_t size, index_t threads, index_t least, index_t most) {
+  Cut best{least, 2};
+  for (index_t n = least; n <= most && n <= least + 2 * threads; ++n) {
+    const double slowest = static_cast<double>(ceil_div(units * n, threads) * ceil_div(size, n)) /
+                           static_cast<double>(units * size);
+    if (slowest < best.slowest) best = {n, slowest};
+  }
+  return best;
+}
+
+// More pieces, as long as each has enough work: a thread that is faster than others takes theirs.
+index_t finer(index_t pieces, index_t most, double work) {
+  constexpr double enough = 1 << 22;  // multiply-adds
+  index_t times = 4;
+  while (times > 1 &&
+         (pieces * times > most || static_cast<double>(pieces * times) > work / enough))
+    --times;
+  return pieces * times;
+}
+
+// Decides on the tasks. A thread that has some of the rows reads all weights. One that has some of
+// the channels reads the whole image, and what reads the result finds parts of it in another
+// processor's cache.
+void cut(const PixelTiles& tiles, index_t threads, Plan& p) {
+  p.parts = 1;
+  const Correlation& c = p.c;
+  const double depth = static_cast<double>(depth_of(c)),
+               weights = depth * static_cast<double>(c.groups * c.outputs),
+               images =
+                   static_cast<double>(c.batch) *
+                   (static_cast<double>(c.in_plane()) * static_cast<double>(c.groups * c.inputs) +
+                    static_cast<double>(c.out_plane()) * static_cast<double>(c.groups * c.outputs)),
+               work = weights * static_cast<double>(c.batch) * static_cast<double>(c.out_plane());
+  const double least_work = p.is_depthwise ? 1 << 17 : 1 << 19;  // 10 us
+  if (work < threads * least_work) threads = static_cast<index_t>(work / least_work);
+  if (threads <= 1) return;
+
+  const index_t rows = c.out[1], panels = ceil_div(panel_channels(p), panel_width),
+                units = c.batch * panel_groups(p);
+  const Cut by_rows = cut_of(units, rows, threads, p.bands, rows),
+            by_channels = cut_of(units * p.bands, panels, threads, 1, panels);
+  constexpr double work_of_read = 10;  // multiply-adds in the time of one element from afar
+  const double row_cost = work * by_rows.slowest + work_of_read * weights,
+               channel_cost = work * by_channels.slowest + work_of_read * images;
+  if (channel_cost < row_cost) {
+    p.parts = by_channels.pieces;
+    const index_t tile_panels = larger(1, tiles.columns() / panel_width);
+    p.parts = finer(p.parts, panels / (4 * tile_panels), work);
+  } else {
+    p.bands = finer(by_rows.pieces, rows, work);
+  }
+}
+
 Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weight,
                       int thread_count) {
   // A copy stays in the second-level cache, if it is not smaller than the weights, which each band
   // reads.
   const index_t image_floats = larger(64 * 1024, c.outputs * depth_of(c) / 4);
   constexpr index_t chunk_floats = 40 * 1024, least_chunk = 24;
-  constexpr index_t least_work = 1 << 18;  // multiply-adds worth a task
 
   Plan p{};
   p.c = c;
@@ -74,10 +136,10 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
   const bool is_power = c.inputs % 64 == 0;
   p.pixel = p.pads ? c.inputs + (is_power ? panel_width : 0) : c.groups * c.inputs;
   const index_t rows = larger(1, c.out[1]), row = larger(1, padded_width(c) * p.pixel);
-  p.band = rows;
-  if (p.pads) {  // as many rows as fit; at least one
+  p.bands = 1;
+  if (p.pads) {  // of as many rows as fit; at least one
     const index_t reach = rows_below(c, 1), fit = image_floats / row;
-    p.band = fit < reach ? 1 : smaller(rows, (fit - reach) / c.stride[1] + 1);
+    p.bands = fit < reach ? rows : ceil_div(rows, (fit - reach) / c.stride[1] + 1);
   }
   // Scratch must not shrink for a larger shape, whatever its channels are.
   const index_t most_row = padded_width(c) * (c.inputs + panel_width);
@@ -86,31 +148,7 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
               : bytes_of_floats(smaller(rows_below(c, rows) * most_row,
                                         larger(image_floats, rows_below(c, 1) * most_row)));
 
-  p.parts = 1;
-  const index_t channels = panel_channels(p),
-                columns = p.is_depthwise ? panel_width : tiles.columns();
-  const index_t row_work = channels * depth_of(c) * larger(1, c.out[2]);
-  const index_t wanted = thread_count > 1 ? 4 * index_t{thread_count} : 1;
-  const auto tasks = [&] {
-    return larger(1, c.batch) * panel_groups(p) * ceil_div(rows, p.band) * p.parts;
-  };
-  const auto cut_rows = [&] {
-    while (tasks() < wanted && p.band > 1 && p.band * row_work >= 2 * least_work)
-      p.band = ceil_div(p.band, 2);
-    p.band = ceil_div(rows, ceil_div(rows, p.band));
-  };
-  const auto cut_channels = [&] {
-    const index_t most = smaller(ceil_div(channels, columns), p.band * row_work / least_work);
-    p.parts = larger(1, smaller(most, ceil_div(wanted, tasks())));
-  };
-  // each thread reads all of what is not cut: the weights, or the image
-  if (channels * depth_of(c) > c.in_plane() * c.inputs && !p.is_depthwise) {
-    cut_channels();
-    if (p.parts == 1) cut_rows();
-  } else {
-    cut_rows();
-    cut_channels();
-  }
+  cut(tiles, thread_count, p);
   const index_t inputs = larger(1, c.inputs * (c.taps() == 1 ? 1 : c.stride[1] * c.stride[2]));
   p.chunk =
       smaller(most_chunk, larger(least_chunk, chunk_floats / inputs / least_chunk * least_chunk));
@@ -223,16 +261,16 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
 void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
   const Plan& p = v.plan;
   const Correlation& c = p.c;
-  const index_t bands = ceil_div(c.out[1], p.band), panels = ceil_div(c.outputs, v.tiles.columns());
+  const index_t panels = ceil_div(c.outputs, panel_width);
   parallel_for_threads(
-      threads, c.batch * c.groups * bands * p.parts, [&](index_t task, index_t slot) {
-        const index_t part = task % p.parts, band = task / p.parts % bands,
-                      group = task / (p.parts * bands) % c.groups,
-                      image = task / (p.parts * bands * c.groups);
-        const index_t first_row = band * p.band, last_row = smaller(c.out[1], first_row + p.band);
-        const index_t begin = part_begin(panels, p.parts, part) * v.tiles.columns(),
-                      end = smaller(c.outputs,
-                                    part_begin(panels, p.parts, part + 1) * v.tiles.columns());
+      threads, c.batch * c.groups * p.bands * p.parts, [&](index_t task, index_t slot) {
+        const index_t part = task % p.parts, band = task / p.parts % p.bands,
+                      group = task / (p.parts * p.bands) % c.groups,
+                      image = task / (p.parts * p.bands * c.groups);
+        const index_t first_row = part_begin(c.out[1], p.bands, band),
+                      last_row = part_begin(c.out[1], p.bands, band + 1);
+        const index_t begin = part_begin(panels, p.parts, part) * panel_width,
+                      end = smaller(c.outputs, part_begin(panels, p.parts, part + 1) * panel_width);
         if (begin >= end) return;
         const float* from = v.input + image * c.in_plane() * v.in_channels() + group * c.inputs;
         const float* rows = from + first_row * c.stride[1] * c.in[2] * v.in_channels();
@@ -260,10 +298,10 @@ void run_depthwise(const Convolution& v, const Threads* threads) {
   alignas(64) static constexpr float zeros[panel_width] = {};
   const Plan& p = v.plan;
   const Correlation& c = p.c;
-  const index_t bands = ceil_div(c.out[1], p.band), panels = ceil_div(c.groups, panel_width);
-  parallel_for(threads, c.batch * bands * p.parts, [&](index_t task) {
-    const index_t part = task % p.parts, band = task / p.parts % bands,
-                  image = task / (p.parts * bands);
+  const index_t panels = ceil_div(c.groups, panel_width);
+  parallel_for(threads, c.batch * p.bands * p.parts, [&](index_t task) {
+    const index_t part = task % p.parts, band = task / p.parts % p.bands,
+                  image = task / (p.parts * p.bands);
     const index_t begin = part_begin(panels, p.parts, part) * panel_width,
                   end = smaller(c.groups, part_begin(panels, p.parts, part + 1) * panel_width);
     if (begin >= end) return;
@@ -276,7 +314,8 @@ void run_depthwise(const Convolution& v, const Threads* threads) {
     r.finish = v.finish;
     if (r.finish.bias != nullptr) r.finish.bias += begin;
     const float* from = v.input + image * c.in_plane() * c.groups + begin;
-    for (index_t y = band * p.band; y < smaller(c.out[1], (band + 1) * p.band); ++y) {
+    const index_t last = part_begin(c.out[1], p.bands, band + 1);
+    for (index_t y = part_begin(c.out[1], p.bands, band); y < last; ++y) {
       for (index_t i = 0; i < r.tap_rows; ++i) {
         const index_t row = y * c.stride[1] - c.padding[1] + i * c.dilation[1];
         const bool inside = row >= 0 && row < c.in[1];
