@@ -33,7 +33,11 @@ Reduction plan_reduction(const Shape& shape, uint32_t dims) {
                           plan.walk.sizes[last] == plan.reduced && plan.walk.strides[last] != 1 &&
                           plan.walk.strides[last - 1] == 1;
   plan.beside = lie_beside ? plan.walk.sizes[last - 1] : 1;
-  plan.pieces = plan.reduced <= piece_length ? 1 : (plan.reduced + piece_length - 1) / piece_length;
+  plan.piece = piece_length;
+  // Of an image with channels last, each thread sums some of the rows: those that it wrote.
+  if (lie_beside && plan.reduced > 4 * tile_width)
+    while (plan.piece > tile_width && plan.reduced < 8 * plan.piece) plan.piece /= 2;
+  plan.pieces = plan.reduced <= plan.piece ? 1 : (plan.reduced + plan.piece - 1) / plan.piece;
   return plan;
 }
 
@@ -83,20 +87,20 @@ void for_each_piece(const Threads* threads, const Reduction& plan, index_t line,
                     const Body& body) {
   const index_t tiles = (line + tile - 1) / tile;
   const index_t items = plan.results() / line * tiles * plan.pieces;
-  const index_t work = (plan.reduced < piece_length ? plan.reduced : piece_length) * tile;
+  const index_t work = (plan.reduced < plan.piece ? plan.reduced : plan.piece) * tile;
   const index_t items_per_task =
       work < 2 * piece_length ? 2 * piece_length / (work > 0 ? work : 1) : 1;
   parallel_for(threads, (items + items_per_task - 1) / items_per_task, [&](index_t task) {
     const index_t end = (task + 1) * items_per_task < items ? (task + 1) * items_per_task : items;
-    index_t item = task * items_per_task, piece = item % plan.pieces,
-            at = item / plan.pieces % tiles, row = item / plan.pieces / tiles;
+    index_t item = task * items_per_task, at = item % tiles, piece = item / tiles % plan.pieces,
+            row = item / tiles / plan.pieces;
     for (; item < end; ++item) {
-      const index_t left = line - at * tile, from = piece * piece_length;
-      const index_t count = plan.reduced - from < piece_length ? plan.reduced - from : piece_length;
+      const index_t left = line - at * tile, from = piece * plan.piece;
+      const index_t count = plan.reduced - from < plan.piece ? plan.reduced - from : plan.piece;
       body(row * line + at * tile, left < tile ? left : tile, piece, from, count);
-      if (++piece < plan.pieces) continue;
-      piece = 0;
-      if (++at == tiles) at = 0, ++row;
+      if (++at < tiles) continue;
+      at = 0;
+      if (++piece == plan.pieces) piece = 0, ++row;
     }
   });
 }

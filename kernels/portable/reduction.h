@@ -10,7 +10,8 @@
 //            of 16 and 256 rows
 //
 // so that rounding errors grow with the logarithm, or the cube root, of the count instead of the
-// count.
+// count. Pieces are joined pairwise, as blocks are. For rows, shorter pieces of 2^n blocks
+// therefore give the same bits.
 #pragma once
 #include <cstring>
 #include <type_traits>
@@ -26,7 +27,7 @@ struct Reduction {
   index_t outer, inner;  ///< results = outer * inner; inner is 1 for rows
   index_t reduced;       ///< elements of one result
   bool rows;
-  index_t pieces;  ///< of one result
+  index_t pieces, piece;  ///< of one result, and elements in each but the last
   /// Rows: how many results have their elements side by side in memory, as the channels of an image
   /// that lie last do; each result's own elements are equally far from each other. 1: none.
   index_t beside;
