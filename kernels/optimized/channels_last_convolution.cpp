@@ -115,12 +115,13 @@ void cut(const PixelTiles& tiles, index_t threads, Plan& p) {
   }
 }
 
+// `runs_program`: what it reads is written just before, and should still be near.
 Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weight,
-                      int thread_count) {
+                      bool runs_program, int thread_count) {
   // A copy stays in the second-level cache, if it is not smaller than the weights, which each band
   // reads.
   const index_t image_floats = larger(64 * 1024, c.outputs * depth_of(c) / 4);
-  constexpr index_t chunk_floats = 40 * 1024, least_chunk = 24;
+  constexpr index_t chunk_floats = 40 * 1024, result_floats = 8 * 1024, least_chunk = 24;
 
   Plan p{};
   p.c = c;
@@ -150,8 +151,9 @@ Plan plan_convolution(const PixelTiles& tiles, const Correlation& c, Layout weig
 
   cut(tiles, thread_count, p);
   const index_t inputs = larger(1, c.inputs * (c.taps() == 1 ? 1 : c.stride[1] * c.stride[2]));
-  p.chunk =
-      smaller(most_chunk, larger(least_chunk, chunk_floats / inputs / least_chunk * least_chunk));
+  index_t fitting = chunk_floats / inputs;
+  if (runs_program) fitting = smaller(fitting, result_floats / larger(1, c.outputs / p.parts));
+  p.chunk = smaller(most_chunk, larger(least_chunk, fitting / least_chunk * least_chunk));
 
   p.packed_bytes = p.packs ? bytes_of_floats(panel_groups(p) * floats_of_group(p)) : 0;
   p.shared_bytes =
@@ -356,14 +358,16 @@ void pack_weights(const Microkernels& kernels, const Plan& p, In weight, float* 
 
 template <CpuLevel level>
 Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints stride,
-              Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints,
-              Span<const double>, View<float> out) {
+              Ints padding, Ints dilation, int64_t groups, ViewList<const float>, Ints program,
+              Span<const double> constants, View<float> out) {
   const Correlation c = portable::image_correlation(input.shape(), out.shape(), weight.shape(),
                                                     stride, padding, dilation, groups);
   if (!portable::is_countable(c))
     return context.fail(Error::not_supported,
                         TAPER_TEXT("the image between its zeros is larger than any memory"));
-  plan = plan_convolution(pixel_tiles<level>(), c, weight.layout(), thread_count(context.threads));
+  plan = plan_convolution(pixel_tiles<level>(), c, weight.layout(),
+                          !program.empty() && !bounds_of(program, constants).present,
+                          thread_count(context.threads));
   if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * plan.pixel > INT32_MAX)
     return context.fail(Error::not_supported,
                         TAPER_TEXT("the rows below a kernel have more than 2^31 elements"));

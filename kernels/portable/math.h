@@ -5,8 +5,8 @@
 // Unless said otherwise, the polynomials are those of S. L. Moshier's Cephes Mathematical Library,
 // single precision (expf, logf, sinf, tanhf, ndtrf: https://www.netlib.org/cephes). Errors against
 // correctly rounded results, measured by tests/kernels/math_test: below 1 unit in the last place
-// for exp, log and pow (0.6), 1.5 for sin and cos, 1.4 for tanh, 2.6 for erf. sigmoid is 0 where
-// exp(-x) overflows, below -88.7.
+// for exp, log and pow (0.6), 1.5 for sin and cos, 1.4 for tanh, 2.6 for erf. sigmoid is 0 below
+// -87.7, where it is no normal number.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -228,12 +228,12 @@ inline float sine(float x, int64_t quarters) {
   return quarters == 0 && x == 0.0f ? x : y;  // keeps -0
 }
 
-/// 1 / (1 + exp(-x)); 0 for x < -88.
+/// 1 / (1 + exp(-x)) for x >= 0, else e / (1 + e) with e = exp(x); 0 for x < -87.7.
 template <class M = Separate>
 inline float sigmoid(float x) {
-  const float high = x > 88.0f ? 88.0f : x, z = high < -88.0f ? -88.0f : high;
-  const float y = 1.0f / (1.0f + exp_near<M>(-z));
-  return x < -88.0f ? 0.0f : y;
+  const float size = std::fabs(x), limit = 88.1f;  // exp_near's power of two is 0 from 87.7 on
+  const float e = exp_near<M>(-(size > limit ? limit : size));
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 template <class M = Separate>
 inline double sigmoid(double x) {
