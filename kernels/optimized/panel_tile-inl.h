@@ -33,7 +33,10 @@ void panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index
   Vec sum[rows][vectors];
   TAPER_UNROLL
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
+  for (int v = 0; v < vectors; ++v) {
+    sum[r][v] = broadcast(0);
+    __builtin_prefetch(c + r * c_row + v * lanes, 1);  // it is in the cache at the end
+  }
 
   for (index_t k = 0; k < depth; ++k) {
     Vec column[vectors];
