@@ -98,116 +98,115 @@ void tile(const PixelSums& s, const float* const* pixel) {
 
 // ---- depthwise: a result sees one channel ----
 
-constexpr int depthwise_vectors = panel_vectors < 2 ? 1 : 2;
-
-// The sums of `pixels` neighbours for some vectors of channels, from `channel` on. `size`: of a
-// square kernel whose loops are unrolled; 0: any. `is_edge`: one pixel, some of whose taps lie
-// outside.
-template <int size, int pixels, int vectors, bool is_edge>
-HWY_INLINE void sum_taps(const DepthwiseRow& r, index_t x, index_t channel,
-                         Vec (&sum)[pixels][vectors]) {
+// Adds the taps of one row to the sums of neighbouring pixels, for a vector of channels. Each input
+// is loaded once and meets the tap of every pixel that sees it. `load_pixel(i)`: the i-th input.
+template <int size, int stride, int pixels, class Load>
+HWY_INLINE void add_row(const float* weight, const Load& load_pixel, Vec (&sum)[pixels]) {
+  Vec w[size];
   TAPER_UNROLL
-  for (int p = 0; p < pixels; ++p) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) sum[p][v] = broadcast(0);
-  const index_t tap_rows = size != 0 ? size : r.tap_rows,
-                tap_columns = size != 0 ? size : r.tap_columns;
-  const float* weight = PackedMatrix{r.weight, tap_rows * tap_columns}.at(channel, 0);
-  const auto meet = [&](const float* from, index_t pixel, bool is_inside) HWY_ATTR {
+  for (int j = 0; j < size; ++j) w[j] = load(weight + j * panel_width);
+  TAPER_UNROLL
+  for (int i = 0; i < (pixels - 1) * stride + size; ++i) {
+    const Vec x = load_pixel(i);
     TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) {
-      const Vec w = load(weight + v * lanes);
-      TAPER_UNROLL
-      for (int p = 0; p < pixels; ++p) {
-        const float* at = from + p * pixel + v * lanes;
-        sum[p][v] = multiply_add(is_inside ? load(at) : broadcast(0), w, sum[p][v]);
-      }
-    }
-    weight += panel_width;
-  };
+    for (int p = 0; p < pixels; ++p)
+      if (const int j = i - p * stride; j >= 0 && j < size) sum[p] = multiply_add(x, w[j], sum[p]);
+  }
+}
+
+// The same for any kernel, stride and dilation.
+template <int pixels, class Load>
+HWY_INLINE void add_any_row(const DepthwiseRow& r, const float* weight, const Load& load_pixel,
+                            Vec (&sum)[pixels]) {
+  for (index_t j = 0; j < r.tap_columns; ++j, weight += panel_width) {
+    const Vec w = load(weight);
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p)
+      sum[p] = multiply_add(load_pixel(j * r.dilation + p * r.stride), w, sum[p]);
+  }
+}
+
+// The results of neighbouring pixels, from x on. `size`: of a square kernel without dilation; 0:
+// any. `is_edge`: some inputs may lie outside of the image.
+template <int size, int stride, int pixels, bool is_edge>
+void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
   const index_t first = x * r.stride - r.padding;
-  const auto row = [&](index_t i) HWY_ATTR {
-    const index_t step = r.row_steps[i], column = step * r.dilation, pixel = step * r.stride;
-    const float* from = r.rows[i] + first * step + (step != 0 ? channel : 0);
-    if constexpr (size != 0) {
-      TAPER_UNROLL
-      for (int j = 0; j < size; ++j, from += column) meet(from, pixel, true);
-    } else {
-      for (index_t j = 0; j < tap_columns; ++j, from += column) {
-        const index_t at = first + j * r.dilation;
-        meet(from, pixel, !is_edge || (at >= 0 && at < r.width));
-      }
-    }
-  };
-  if constexpr (size != 0) {
+  for (index_t channel = 0; channel < r.channels; channel += lanes) {
+    const float* weight = PackedMatrix{r.weight, r.tap_rows * r.tap_columns}.at(channel, 0);
+    Vec sum[pixels];
     TAPER_UNROLL
-    for (int i = 0; i < size; ++i) row(i);
-  } else {
-    for (index_t i = 0; i < tap_rows; ++i) row(i);
+    for (int p = 0; p < pixels; ++p) sum[p] = broadcast(0);
+    for (index_t row = 0; row < r.tap_rows; ++row, weight += r.tap_columns * panel_width) {
+      const index_t step = r.row_steps[row];
+      const float* const from = r.rows[row] + first * step + (step != 0 ? channel : 0);
+      const auto load_pixel = [&](index_t i) HWY_ATTR {
+        return !is_edge || (first + i >= 0 && first + i < r.width) ? load(from + i * step)
+                                                                   : broadcast(0);
+      };
+      if constexpr (size != 0)
+        add_row<size, stride>(weight, load_pixel, sum);
+      else
+        add_any_row(r, weight, load_pixel, sum);
+    }
+
+    const index_t rest = r.channels - channel;
+    const Vec bias = r.finish.bias == nullptr ? broadcast(0)
+                     : rest >= lanes          ? load(r.finish.bias + channel)
+                                              : load_first(r.finish.bias + channel, rest);
+    float* to = r.to + x * r.to_pixel + channel;
+    TAPER_UNROLL
+    for (int p = 0; p < pixels; ++p, to += r.to_pixel) {
+      if (rest >= lanes)
+        store(finish(sum[p], bias), to);
+      else
+        store_first(finish(sum[p], bias), to, rest);
+    }
   }
 }
 
-template <int pixels, int vectors, bool is_edge>
-HWY_INLINE void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x,
-                               index_t channel, index_t rest) {
-  Vec sum[pixels][vectors], bias[vectors];
-  const bool is_square = r.tap_rows == r.tap_columns && !is_edge;
-  if (is_square && r.tap_rows == 3)
-    sum_taps<3, pixels, vectors, is_edge>(r, x, channel, sum);
-  else if (is_square && r.tap_rows == 5)
-    sum_taps<5, pixels, vectors, is_edge>(r, x, channel, sum);
-  else
-    sum_taps<0, pixels, vectors, is_edge>(r, x, channel, sum);
-  TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v)
-    bias[v] = r.finish.bias == nullptr ? broadcast(0)
-              : v + 1 < vectors || rest == lanes
-                  ? load(r.finish.bias + channel + v * lanes)
-                  : load_first(r.finish.bias + channel + v * lanes, rest);
-  float* to = r.to + x * r.to_pixel + channel;
-  TAPER_UNROLL
-  for (int p = 0; p < pixels; ++p, to += r.to_pixel) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) {
-    const Vec y = finish(sum[p][v], bias[v]);
-    if (v + 1 < vectors || rest == lanes)
-      store(y, to + v * lanes);
-    else
-      store_first(y, to + v * lanes, rest);
-  }
-}
-
-// All channels of some pixels: they lie side by side in memory.
-template <int pixels, bool is_edge = false>
+template <int size, int stride, int pixels>
 void depthwise_pixels(const DepthwiseRow& r, const Finisher& finish, index_t x) {
-  constexpr index_t width = depthwise_vectors * lanes;
-  for (index_t channel = 0; channel < r.channels; channel += width) {
-    const index_t left = r.channels - channel;
-    if (left > width - lanes)
-      depthwise_tile<pixels, depthwise_vectors, is_edge>(
-          r, finish, x, channel, left < width ? left - (width - lanes) : lanes);
-    else
-      depthwise_tile<pixels, 1, is_edge>(r, finish, x, channel, left);
-  }
+  const index_t first = x * r.stride - r.padding,
+                last = first + (pixels - 1) * r.stride + (r.tap_columns - 1) * r.dilation;
+  if (first >= 0 && last < r.width)
+    depthwise_tile<size, stride, pixels, false>(r, finish, x);
+  else
+    depthwise_tile<size, stride, pixels, true>(r, finish, x);
+}
+
+// Tiles of so many pixels; the last one may compute some again.
+template <int size, int stride, int pixels>
+void depthwise_tiles(const DepthwiseRow& r, const Finisher& finish) {
+  for (index_t x = 0; x < r.result_width; x += pixels)
+    depthwise_pixels<size, stride, pixels>(
+        r, finish, x + pixels <= r.result_width ? x : r.result_width - pixels);
+}
+
+template <int size, int stride>
+void depthwise_row_of(const DepthwiseRow& r) {
+  const Finisher finish(r.finish);
+  if (r.result_width >= 8)
+    depthwise_tiles<size, stride, 8>(r, finish);
+  else if (r.result_width >= 4)
+    depthwise_tiles<size, stride, 4>(r, finish);
+  else
+    depthwise_tiles<size, stride, 1>(r, finish);
+}
+
+template <int size>
+void depthwise_row_of_size(const DepthwiseRow& r) {
+  if (r.stride == 1) return depthwise_row_of<size, 1>(r);
+  if (r.stride == 2) return depthwise_row_of<size, 2>(r);
+  depthwise_row_of<0, 0>(r);
 }
 
 void depthwise_row(const DepthwiseRow& r) {
-  const Finisher finish(r.finish);
-  const index_t reach = (r.tap_columns - 1) * r.dilation;
-  const auto is_inner = [&](index_t x, index_t count) {
-    return x + count <= r.result_width && x * r.stride >= r.padding &&
-           (x + count - 1) * r.stride - r.padding + reach < r.width;
-  };
-  for (index_t x = 0; x < r.result_width;) {
-    if (is_inner(x, 6))
-      depthwise_pixels<6>(r, finish, x), x += 6;
-    else if (is_inner(x, 5))
-      depthwise_pixels<5>(r, finish, x), x += 5;
-    else if (is_inner(x, 2))
-      depthwise_pixels<2>(r, finish, x), x += 2;
-    else if (is_inner(x, 1))
-      depthwise_pixels<1>(r, finish, x), x += 1;
-    else
-      depthwise_pixels<1, true>(r, finish, x), x += 1;
+  if (r.tap_rows == r.tap_columns && r.dilation == 1) {
+    if (r.tap_rows == 3) return depthwise_row_of_size<3>(r);
+    if (r.tap_rows == 5) return depthwise_row_of_size<5>(r);
+    if (r.tap_rows == 7) return depthwise_row_of_size<7>(r);
   }
+  depthwise_row_of<0, 0>(r);
 }
 
 // ---- the table ----
