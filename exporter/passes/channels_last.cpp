@@ -117,14 +117,22 @@ class Turner {
            candidates.records.front()->packing->bytes != nullptr;
   }
 
-  /// At least one, and no other tensors but 0-dim ones.
+  /// At least one image that lies with channels last, and no other tensors but numbers: one for all
+  /// elements, or a constant one for each channel.
   bool reads_only_last(const Node& node) const {
     bool only = true, any = false;
     ir::for_each_value(node, [&](const Value* v) {
-      any = any || last_.contains(v);
-      only = only && (v->type.rank == 0 || last_.contains(v));
+      const bool is_last = last_.contains(v) || is_free(*v);
+      any = any || is_last;
+      only = only && (v->type.rank == 0 || is_last || is_of_channels(*v));
     });
     return only && any;
+  }
+
+  /// A dense constant (channels, 1, 1).
+  static bool is_of_channels(const Value& v) {
+    return v.origin == Value::Origin::constant && v.type.rank == 3 && ir::is_dense(v.type) &&
+           same(v.type.sizes[1], 1) && same(v.type.sizes[2], 1);
   }
 
   // ---- what it costs ----
@@ -151,7 +159,9 @@ class Turner {
   }
 
   /// Whether an image with channels first lies as one with channels last does.
-  static bool is_free(const Value& image) { return ir::is_dense(permuted(image.type, to_last)); }
+  static bool is_free(const Value& v) {
+    return v.type.rank == 4 && ir::is_dense(permuted(v.type, to_last));
+  }
 
   /// A permute into the order that we give, whose users do not look at strides.
   bool is_turning_permute(const Node& node) const {
@@ -170,9 +180,16 @@ class Turner {
         ->result();
   }
 
+  /// What a value is with channels last: an image, or a number for each channel.
   Value* turned(Node* before, Value* v) {
+    if (v->type.rank == 0) return v;
     Value*& image = turned_[v];
-    if (image == nullptr) image = permute(before, v, to_last);
+    if (image == nullptr)
+      image = v->type.rank == 4 ? permute(before, v, to_last)
+                                : ir::insert_before(graph_, before, ops::view,
+                                                    {v, std::vector<Dim>{v->type.sizes[0]}},
+                                                    before->location, before->module)
+                                      ->result();
     return image;
   }
 
@@ -192,8 +209,7 @@ class Turner {
     }
     std::vector<ir::Argument> arguments = node->arguments;
     for (ir::Argument& argument : arguments) {
-      if (Value** v = std::get_if<Value*>(&argument); v != nullptr && (*v)->type.rank == 4)
-        *v = turned(node, *v);
+      if (Value** v = std::get_if<Value*>(&argument)) *v = turned(node, *v);
       if (auto* list = std::get_if<std::vector<Value*>>(&argument))
         for (Value*& v : *list) v = turned(node, v);
     }

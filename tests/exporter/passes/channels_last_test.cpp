@@ -1,6 +1,8 @@
 // Images with channels last, and the programs behind their convolutions: the same bits.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/verifier.h"
 #include "taper/tests/exporter/passes/apply.h"
@@ -113,6 +115,31 @@ TEST(channels_last, meets_a_permute_of_the_model) {
       "%y: f32[1, 4, 5, 16] = gelu(%q, \"none\")\noutput \"y\" = %y\n";
   EXPECT_THAT(operators_after(text, w.payloads, {random_tensor({1, 4, 5, 16}, 9)}),
               ElementsAre("permute", "permute", "taper::convolution"));
+}
+
+// A block of ConvNeXt: linear layers over channels that lie last, a factor for each channel, and
+// the sum with an image that came with channels first.
+TEST(channels_last, takes_in_a_view_that_lies_with_channels_last_and_factors_of_channels) {
+  Weights w;
+  w.add("w1", {16, 1, 7, 7}).add("w2", {16, 1, 7, 7}).add("scale", {16, 1, 1});
+  const std::string text =
+      "graph f\ninput \"x\" = %x: f32[1, 4, 5, 16]\n" + w.lines +
+      "%p: f32[1, 16, 4, 5] strides [320, 1, 80, 16] = permute(%x, [0, 3, 1, 2])\n"
+      "%a: f32[1, 16, 4, 5] = " +
+      convolution("p", "w1", "none", 3, 16) +
+      "%q: f32[1, 4, 5, 16] strides [320, 5, 1, 20] = permute(%a, [0, 2, 3, 1])\n"
+      "%g: f32[1, 4, 5, 16] = gelu(%q, \"none\")\n"
+      "%r: f32[1, 16, 4, 5] strides [320, 1, 80, 16] = permute(%g, [0, 3, 1, 2])\n"
+      "%m: f32[1, 16, 4, 5] = mul.Tensor(%scale, %r)\n"
+      "%s: f32[1, 16, 4, 5] = add.Tensor(%m, %p, 1)\n"
+      "%b: f32[1, 16, 4, 5] = " +
+      convolution("s", "w2", "none", 3, 16) +
+      "%h: f32[1, 16] = mean.dim(%b, [2, 3], false, none)\noutput \"y\" = %h\n";
+  const std::vector<std::string> operators =
+      operators_after(text, w.payloads, {random_tensor({1, 4, 5, 16}, 9)}, {channels_last});
+  EXPECT_EQ(std::ranges::count(operators, "taper::convolution"), 2);
+  EXPECT_EQ(std::ranges::count(operators, "convolution"), 0);
+  EXPECT_EQ(std::ranges::count(operators, "clone"), 0);
 }
 
 TEST(channels_last, leaves_graphs_in_which_it_does_not_pay) {

@@ -43,6 +43,17 @@ const Case cases[] = {
     {{2, 0, 8, 8}, {4, 0, 3, 3}, {1}, {1}},
 };
 
+// And depthwise ones of each size and stride, some of whose tiles lie at edges, over fewer pixels
+// than a tile and more.
+std::vector<Case> all_cases() {
+  std::vector<Case> all(std::begin(cases), std::end(cases));
+  for (const index_t size : {2, 3, 5, 7})
+    for (const int64_t stride : {1, 2, 3})
+      for (const index_t width : {3, 7, 9, 23, 40})
+        all.push_back({{1, 36, size, width}, {36, 1, size, size}, {stride}, {size / 2}, {1}, 36});
+  return all;
+}
+
 int64_t at(const std::vector<int64_t>& list, size_t i) { return list[list.size() == 1 ? 0 : i]; }
 
 std::vector<index_t> sizes_of(const Case& c) {
@@ -120,9 +131,10 @@ const Kernel* portable_record(const Operator& op) {
 
 void expect_twin_bits(const Kernel& kernel, const Kernel& twin) {
   ThreadPool pool(3);
-  for (size_t i = 0; i < std::size(cases); ++i) {
+  const std::vector<Case> all = all_cases();
+  for (size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(::testing::Message() << kernel.name << ", case " << i);
-    const Case& c = cases[i];
+    const Case& c = all[i];
     const Array x = Array::random(c.input, 1), w = Array::random(c.weight, 2),
                 bias = Array::random({c.weight[0]}, 3), x_last = turned(x);
     std::vector<float> panels(bytes_of_panels_of_first(*w.ref()) / sizeof(float) + 16);
