@@ -98,50 +98,61 @@ void tile(const PixelSums& s, const float* const* pixel) {
 
 // ---- depthwise: a result sees one channel ----
 
-// Adds the taps of one row to the sums of neighbouring pixels, for a vector of channels. Each input
-// is loaded once and meets the tap of every pixel that sees it. `load_pixel(i)`: the i-th input.
-template <int size, int stride, int pixels, class Load>
-HWY_INLINE void add_row(const float* weight, const Load& load_pixel, Vec (&sum)[pixels]) {
-  Vec w[size];
+// Adds the taps of one row to the sums of neighbouring pixels, for some vectors of channels. Each
+// input is loaded once and meets the tap of every pixel that sees it. `load_pixel(i, v)`: vector v
+// of the i-th input.
+template <int size, int stride, int pixels, int vectors, class Load>
+HWY_INLINE void add_row(const float* weight, const Load& load_pixel, Vec (&sum)[pixels][vectors]) {
+  Vec w[size][vectors];
   TAPER_UNROLL
-  for (int j = 0; j < size; ++j) w[j] = load(weight + j * panel_width);
+  for (int j = 0; j < size; ++j) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) w[j][v] = load(weight + j * panel_width + v * lanes);
   TAPER_UNROLL
   for (int i = 0; i < (pixels - 1) * stride + size; ++i) {
-    const Vec x = load_pixel(i);
     TAPER_UNROLL
-    for (int p = 0; p < pixels; ++p)
-      if (const int j = i - p * stride; j >= 0 && j < size) sum[p] = multiply_add(x, w[j], sum[p]);
+    for (int v = 0; v < vectors; ++v) {
+      const Vec x = load_pixel(i, v);
+      TAPER_UNROLL
+      for (int p = 0; p < pixels; ++p)
+        if (const int j = i - p * stride; j >= 0 && j < size)
+          sum[p][v] = multiply_add(x, w[j][v], sum[p][v]);
+    }
   }
 }
 
 // The same for any kernel, stride and dilation.
-template <int pixels, class Load>
+template <int pixels, int vectors, class Load>
 HWY_INLINE void add_any_row(const DepthwiseRow& r, const float* weight, const Load& load_pixel,
-                            Vec (&sum)[pixels]) {
+                            Vec (&sum)[pixels][vectors]) {
   for (index_t j = 0; j < r.tap_columns; ++j, weight += panel_width) {
-    const Vec w = load(weight);
     TAPER_UNROLL
-    for (int p = 0; p < pixels; ++p)
-      sum[p] = multiply_add(load_pixel(j * r.dilation + p * r.stride), w, sum[p]);
+    for (int v = 0; v < vectors; ++v) {
+      const Vec w = load(weight + v * lanes);
+      TAPER_UNROLL
+      for (int p = 0; p < pixels; ++p)
+        sum[p][v] = multiply_add(load_pixel(j * r.dilation + p * r.stride, v), w, sum[p][v]);
+    }
   }
 }
 
 // The results of neighbouring pixels, from x on. `size`: of a square kernel without dilation; 0:
 // any. `is_edge`: some inputs may lie outside of the image.
-template <int size, int stride, int pixels, bool is_edge>
+template <int size, int stride, int pixels, int vectors, bool is_edge>
 void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
   const index_t first = x * r.stride - r.padding;
-  for (index_t channel = 0; channel < r.channels; channel += lanes) {
+  for (index_t channel = 0; channel < r.channels; channel += vectors * lanes) {
     const float* weight = PackedMatrix{r.weight, r.tap_rows * r.tap_columns}.at(channel, 0);
-    Vec sum[pixels];
+    Vec sum[pixels][vectors];
     TAPER_UNROLL
-    for (int p = 0; p < pixels; ++p) sum[p] = broadcast(0);
+    for (int p = 0; p < pixels; ++p) TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) sum[p][v] = broadcast(0);
     for (index_t row = 0; row < r.tap_rows; ++row, weight += r.tap_columns * panel_width) {
       const index_t step = r.row_steps[row];
       const float* const from = r.rows[row] + first * step + (step != 0 ? channel : 0);
-      const auto load_pixel = [&](index_t i) HWY_ATTR {
-        return !is_edge || (first + i >= 0 && first + i < r.width) ? load(from + i * step)
-                                                                   : broadcast(0);
+      const auto load_pixel = [&](index_t i, int v) HWY_ATTR {
+        return !is_edge || (first + i >= 0 && first + i < r.width)
+                   ? load(from + i * step + v * lanes)
+                   : broadcast(0);
       };
       if constexpr (size != 0)
         add_row<size, stride>(weight, load_pixel, sum);
@@ -149,48 +160,53 @@ void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
         add_any_row(r, weight, load_pixel, sum);
     }
 
-    const index_t rest = r.channels - channel;
-    const Vec bias = r.finish.bias == nullptr ? broadcast(0)
-                     : rest >= lanes          ? load(r.finish.bias + channel)
-                                              : load_first(r.finish.bias + channel, rest);
-    float* to = r.to + x * r.to_pixel + channel;
     TAPER_UNROLL
-    for (int p = 0; p < pixels; ++p, to += r.to_pixel) {
-      if (rest >= lanes)
-        store(finish(sum[p], bias), to);
-      else
-        store_first(finish(sum[p], bias), to, rest);
+    for (int v = 0; v < vectors; ++v) {
+      const index_t at = channel + v * lanes, rest = r.channels - at;
+      if (rest <= 0) break;
+      const Vec bias = r.finish.bias == nullptr ? broadcast(0)
+                       : rest >= lanes          ? load(r.finish.bias + at)
+                                                : load_first(r.finish.bias + at, rest);
+      float* to = r.to + x * r.to_pixel + at;
+      TAPER_UNROLL
+      for (int p = 0; p < pixels; ++p, to += r.to_pixel) {
+        if (rest >= lanes)
+          store(finish(sum[p][v], bias), to);
+        else
+          store_first(finish(sum[p][v], bias), to, rest);
+      }
     }
   }
 }
 
-template <int size, int stride, int pixels>
-void depthwise_pixels(const DepthwiseRow& r, const Finisher& finish, index_t x) {
-  const index_t first = x * r.stride - r.padding,
-                last = first + (pixels - 1) * r.stride + (r.tap_columns - 1) * r.dilation;
-  if (first >= 0 && last < r.width)
-    depthwise_tile<size, stride, pixels, false>(r, finish, x);
-  else
-    depthwise_tile<size, stride, pixels, true>(r, finish, x);
-}
-
-// Tiles of so many pixels; the last one may compute some again.
-template <int size, int stride, int pixels>
+// Tiles of so many pixels. The last one may compute some again.
+template <int size, int stride, int pixels, int vectors>
 void depthwise_tiles(const DepthwiseRow& r, const Finisher& finish) {
-  for (index_t x = 0; x < r.result_width; x += pixels)
-    depthwise_pixels<size, stride, pixels>(
-        r, finish, x + pixels <= r.result_width ? x : r.result_width - pixels);
+  for (index_t begin = 0; begin < r.result_width; begin += pixels) {
+    const index_t end = r.result_width - pixels, x = begin < end ? begin : end,
+                  first = x * r.stride - r.padding,
+                  last = first + (pixels - 1) * r.stride + (r.tap_columns - 1) * r.dilation;
+    if (first >= 0 && last < r.width)
+      depthwise_tile<size, stride, pixels, vectors, false>(r, finish, x);
+    else
+      depthwise_tile<size, stride, pixels, vectors, true>(r, finish, x);
+  }
 }
 
+// Eight sums fit beside the taps of a row, also into sixteen registers. Two vectors of four pixels
+// share the arithmetic of addresses; many inputs or short rows of taps need that.
 template <int size, int stride>
 void depthwise_row_of(const DepthwiseRow& r) {
+  constexpr int vectors = registers < 32 && (size == 3 || stride == 2) && panel_vectors > 1 ? 2 : 1;
   const Finisher finish(r.finish);
-  if (r.result_width >= 8)
-    depthwise_tiles<size, stride, 8>(r, finish);
+  if (vectors == 1 && r.result_width >= 8)
+    depthwise_tiles<size, stride, 8, 1>(r, finish);
+  else if (vectors == 1 && r.result_width == 7)
+    depthwise_tiles<size, stride, 7, 1>(r, finish);
   else if (r.result_width >= 4)
-    depthwise_tiles<size, stride, 4>(r, finish);
+    depthwise_tiles<size, stride, 4, vectors>(r, finish);
   else
-    depthwise_tiles<size, stride, 1>(r, finish);
+    depthwise_tiles<size, stride, 1, 1>(r, finish);
 }
 
 template <int size>
