@@ -86,7 +86,9 @@ class Turner {
       if (convolutions_++ == 0) first_ = &node;
       return true;
     }
+    if (node.op == &ops::slice_Tensor) return is_sliced_for_padding(node);
     if (!runs(turned_row(*node.op))) return false;
+    if (node.op == &ops::constant_pad_nd) return reads_only_last(node);
     if (node.op == &ops::max_pool2d)
       return last_.contains(ir::Call<ops::max_pool2d>(node).get<"self">());
     if (node.op == &ops::avg_pool2d)
@@ -96,6 +98,15 @@ class Turner {
       return (same(cat.get<"dim">(), 1) || same(cat.get<"dim">(), -3)) && reads_only_last(node);
     }
     return is_pointwise(node) && reads_only_last(node);
+  }
+
+  /// A slice of an image that only slices and paddings read: they take any strides.
+  bool is_sliced_for_padding(const Node& node) const {
+    return last_.contains(ir::Call<ops::slice_Tensor>(node).get<"self">()) &&
+           !graph_.is_returned(node.result()) &&
+           std::ranges::all_of(node.result()->users, [](const Node* user) {
+             return user->op == &ops::slice_Tensor || user->op == &ops::constant_pad_nd;
+           });
   }
 
   /// Whether the target has kernels of an operator. They take every f32 call that the rule accepts.
@@ -214,7 +225,31 @@ class Turner {
         for (Value*& v : *list) v = turned(node, v);
     }
     if (node->op == &ops::cat) arguments[ir::Call<ops::cat>::position<"dim">] = Dim(3);
+    if (node->op == &ops::slice_Tensor) {
+      using Slice = ir::Call<ops::slice_Tensor>;
+      arguments[Slice::position<"dim">] = Dim(turned_dim(Slice(*node).get<"dim">().value()));
+    }
+    if (node->op == &ops::constant_pad_nd) {
+      using Pad = ir::Call<ops::constant_pad_nd>;
+      arguments[Pad::position<"pad">] = turned_pad(Pad(*node).get<"pad">());
+    }
     return arguments;
+  }
+
+  /// Where a dimension of an image lies with channels last.
+  static int64_t turned_dim(int64_t dim) {
+    constexpr int64_t places[] = {0, 3, 1, 2};
+    return places[dim < 0 ? dim + 4 : dim];
+  }
+
+  /// Two elements for each dimension, the last dimension first.
+  static std::vector<Dim> turned_pad(const std::vector<Dim>& pad) {
+    std::vector<Dim> turned(8, Dim(0));
+    for (size_t i = 0; i < pad.size(); ++i) {
+      const int64_t dim = turned_dim(3 - static_cast<int64_t>(i) / 2);
+      turned[static_cast<size_t>(2 * (3 - dim)) + i % 2] = pad[i];
+    }
+    return turned;
   }
 
   static const Operator& turned_row(const Operator& op) {
@@ -235,7 +270,7 @@ class Turner {
     // value did, but for a permute back to channels last.
     Value* copy = nullptr;
     for (Node* user : std::vector<Node*>(old->users)) {
-      if (user->op->category != Category::view) continue;
+      if (user->op->category != Category::view || members_.contains(user)) continue;
       if (is_turning_permute(*user)) {
         graph_.replace_uses(user->result(), image);
         continue;

@@ -142,6 +142,30 @@ TEST(channels_last, takes_in_a_view_that_lies_with_channels_last_and_factors_of_
   EXPECT_EQ(std::ranges::count(operators, "clone"), 0);
 }
 
+// The shortcut of ResNet-20: every second pixel, and zeros as further channels.
+TEST(channels_last, takes_in_slices_and_padding) {
+  Weights w;
+  w.add("w1", {16, 3, 3, 3}).add("w2", {32, 16, 3, 3}).add("w3", {32, 32, 3, 3});
+  const std::string text =
+      "graph f\ninput \"x\" = %x: f32[2, 3, 8, 10]\n" + w.lines +
+      "%a: f32[2, 16, 8, 10] = " + convolution("x", "w1", "none", 1) +
+      "%b: f32[2, 32, 4, 5] = " + convolution("a", "w2", "none", 1, 1, 2) +
+      "%s: f32[2, 16, 4, 10] strides [1280, 80, 20, 1] = slice.Tensor(%a, 2, 0, "
+      "9223372036854775807, 2)\n"
+      "%t: f32[2, 16, 4, 5] strides [1280, 80, 20, 2] = slice.Tensor(%s, -1, 0, "
+      "9223372036854775807, 2)\n"
+      "%p: f32[2, 32, 4, 5] = constant_pad_nd(%t, [0, 0, 0, 0, 7, 9], 0.5)\n"
+      "%q: f32[2, 32, 4, 5] = constant_pad_nd(%p, [1, -1, -2, 2], 0.25)\n"
+      "%r: f32[2, 32, 4, 5] = add.Tensor(%b, %q, 1)\n"
+      "%c: f32[2, 32, 4, 5] = " +
+      convolution("r", "w3", "none", 1) +
+      "%h: f32[2, 32] = mean.dim(%c, [2, 3], false, none)\noutput \"y\" = %h\n";
+  EXPECT_THAT(operators_after(text, w.payloads, {random_tensor({2, 3, 8, 10}, 9)}, {channels_last}),
+              ElementsAre("permute", "taper::convolution", "taper::convolution", "slice.Tensor",
+                          "slice.Tensor", "constant_pad_nd", "constant_pad_nd", "add.Tensor",
+                          "taper::convolution", "permute", "mean.dim"));
+}
+
 TEST(channels_last, leaves_graphs_in_which_it_does_not_pay) {
   Weights w;
   w.add("w1", {16, 3, 3, 3});
