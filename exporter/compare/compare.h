@@ -48,6 +48,7 @@ struct Result {
   io::Array value;
   bool is_view = false;    ///< shares the elements of another result
   bool is_folded = false;  ///< the node's weights hold an operator that followed it
+  bool is_fused = false;   ///< the end of several operators, the last of which gave it its name
 };
 
 struct Output {

@@ -18,10 +18,11 @@ std::string_view plain(std::string_view op) {
   return op;
 }
 
-/// "conv" for "conv2d", "softmax" for "_softmax": the part of an operator's name that it shares
-/// with the operators it becomes.
+/// "conv" for "conv2d", "softmax" for "_softmax", "convolution" for "taper::convolution": the part
+/// of an operator's name that it shares with the operators it becomes.
 std::string_view stem(std::string_view op) {
   op = plain(op);
+  if (const size_t at = op.rfind(':'); at != op.npos) op.remove_prefix(at + 1);
   while (op.starts_with('_')) op.remove_prefix(1);
   return op.substr(0, op.find_first_of("0123456789"));
 }
@@ -71,6 +72,7 @@ class Matcher {
   }
 
   std::vector<const Result*> run() {
+    pair_fused();
     pair_names(true);
     const Places places = places_of(want_), others = places_of(got_);
     for (const auto& [place, here] : places) {
@@ -93,6 +95,20 @@ class Matcher {
   Name name_of(const Result& r, bool lines) const {
     return {r.name, modules_ ? r.module : std::string_view(),
             lines ? r.source : std::string_view()};
+  }
+
+  /// Fused operators have the name of the last one, and the line of any.
+  void pair_fused() {
+    std::map<std::string_view, Indices> named;
+    for (size_t w = 0; w < want_.nodes.size(); ++w) named[want_.nodes[w].name].push_back(w);
+    std::map<std::string_view, size_t> seen;
+    for (size_t g = 0; g < got_.nodes.size(); ++g) {
+      const Result& r = got_.nodes[g];
+      const auto at = r.is_fused && !r.name.empty() ? named.find(r.name) : named.end();
+      if (at == named.end()) continue;
+      const size_t k = seen[r.name]++;
+      if (k < at->second.size()) pair(at->second[k], g);
+    }
   }
 
   void pair_names(bool lines) {

@@ -1,16 +1,49 @@
 // Runs a program, and copies the results of each instruction before others overwrite them.
 #include <algorithm>
+#include <cstring>
+#include <unordered_set>
 
 #include "taper/exporter/compare/compare.h"
 #include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/inspect/program_file.h"
 #include "taper/exporter/inspect/program_text.h"
+#include "taper/exporter/ir/call.h"
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/method/method.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::compare {
 namespace {
+
+/// Operators whose results have channels last.
+bool gives_channels_last(const Operator& op) {
+  return &op == &ops::taper_convolution || &op == &ops::taper_max_pool2d ||
+         &op == &ops::taper_avg_pool2d;
+}
+
+/// Operators whose results lie as what they read.
+bool keeps_channels_last(const Operator& op) {
+  static const std::unordered_set<const Operator*> rows = {
+#define TAPER_POINTWISE_ROW(op, ...) &ops::op,
+#include "taper/kernels/pointwise.def"
+#undef TAPER_POINTWISE_ROW
+      &ops::taper_pointwise, &ops::cat, &ops::constant_pad_nd};
+  return rows.contains(&op);
+}
+
+/// The same image with channels first.
+io::Array channels_first(const io::Array& image) {
+  const int64_t n = image.sizes[0], plane = image.sizes[1] * image.sizes[2], c = image.sizes[3];
+  io::Array turned = io::Array::zeros(image.dtype, {n, c, image.sizes[1], image.sizes[2]});
+  const size_t bytes = size_bytes(image.dtype);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t p = 0; p < plane; ++p)
+      for (int64_t k = 0; k < c; ++k)
+        std::memcpy(turned.bytes.get() + static_cast<size_t>((i * c + k) * plane + p) * bytes,
+                    image.bytes.get() + static_cast<size_t>((i * plane + p) * c + k) * bytes,
+                    bytes);
+  return turned;
+}
 
 /// Collects results while a method executes.
 class Watch {
@@ -101,9 +134,34 @@ class Watch {
     const auto v = static_cast<uint32_t>(value);
     if (!is_on_host(*table_.values()->Get(v))) return;
     const format::Instruction& in = *table_.instructions()->Get(index);
+    io::Array array = inspect::array_of(*tensor);
+    if (has_channels_last(index, in, array)) {
+      channels_last_.insert(v);
+      array = channels_first(array);
+    }
     results_.push_back({text_.value_name(v), result, text_.instruction_name(in), first_input(in),
                         text_.instruction_module(index), text_.instruction_source(index),
-                        inspect::array_of(*tensor), false, reads_folded_weights(in)});
+                        std::move(array), false, reads_folded_weights(in), is_fused(index)});
+  }
+
+  /// Whether the instruction runs a program of pointwise operators.
+  bool is_fused(uint32_t index) const {
+    const InstructionInfo info = method_.instruction(static_cast<index_t>(index));
+    if (info.kernel == nullptr) return false;
+    if (info.kernel->op == &ops::taper_pointwise) return true;
+    return info.kernel->op == &ops::taper_convolution &&
+           info.arguments[ir::Call<ops::taper_convolution>::position<"program">].size > 0;
+  }
+
+  /// Whether the exporter turned this result. The model's has channels first.
+  bool has_channels_last(uint32_t index, const format::Instruction& in,
+                         const io::Array& array) const {
+    const Kernel* kernel = method_.instruction(static_cast<index_t>(index)).kernel;
+    if (kernel == nullptr || array.sizes.size() != 4) return false;
+    return gives_channels_last(*kernel->op) ||
+           (keeps_channels_last(*kernel->op) &&
+            std::ranges::any_of(tensors_of(in),
+                                [&](uint32_t v) { return channels_last_.contains(v); }));
   }
 
   bool is_on_host(const format::Value& value) const {
@@ -118,14 +176,20 @@ class Watch {
     return false;
   }
 
-  /// The tensors among the arguments, in order, without those in lists.
+  /// The tensors among the arguments, in order, and those in lists behind them.
   std::vector<uint32_t> tensors_of(const format::Instruction& in) const {
-    std::vector<uint32_t> values;
+    std::vector<uint32_t> values, in_lists;
     for (uint32_t i = 0; i < in.arguments_count(); ++i) {
       const format::Argument& a = *table_.arguments()->Get(in.arguments_first() + i);
-      if (a.kind() == format::ArgumentKind::tensor && a.form() == format::ArgumentForm::literal)
-        values.push_back(static_cast<uint32_t>(a.content()));
+      if (a.kind() != format::ArgumentKind::tensor) continue;
+      const auto content = static_cast<uint32_t>(a.content());
+      if (a.form() == format::ArgumentForm::literal) values.push_back(content);
+      if (a.form() == format::ArgumentForm::list)
+        for (uint32_t k = 0; k < a.count(); ++k)
+          if (const int64_t v = table_.lists()->Get(content + k); v >= 0)
+            in_lists.push_back(static_cast<uint32_t>(v));
     }
+    values.insert(values.end(), in_lists.begin(), in_lists.end());
     return values;
   }
 
@@ -150,6 +214,7 @@ class Watch {
   ProfileEvent event_{};
   Profiler profiler_;
   std::vector<Result> results_;
+  std::unordered_set<uint32_t> channels_last_;  ///< values
   size_t before_last_ = 0;
   uint32_t last_ = none;
 };

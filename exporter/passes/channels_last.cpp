@@ -280,8 +280,9 @@ class Turner {
                    ->result();
       graph_.replace_uses_in(user, old, copy);
     }
+    const bool is_returned = graph_.is_returned(old);
     graph_.replace_uses(old, first);
-    graph_.swap_names(old, first);
+    graph_.swap_names(old, is_returned ? first : image);
   }
 
   ir::Graph& graph_;
