@@ -179,50 +179,55 @@ void depthwise_tile(const DepthwiseRow& r, const Finisher& finish, index_t x) {
   }
 }
 
-// Tiles of so many pixels. The last one may compute some again.
-template <int size, int stride, int pixels, int vectors>
-void depthwise_tiles(const DepthwiseRow& r, const Finisher& finish) {
+// Tiles of so many pixels; the last one may compute some again. `all_edges`: rows are so short that
+// nearly every tile touches an edge.
+template <int size, int stride, int pixels, int vectors, bool all_edges = false>
+void depthwise_tiles(const DepthwiseRow& r) {
+  const Finisher finish(r.finish);
   for (index_t begin = 0; begin < r.result_width; begin += pixels) {
     const index_t end = r.result_width - pixels, x = begin < end ? begin : end,
                   first = x * r.stride - r.padding,
                   last = first + (pixels - 1) * r.stride + (r.tap_columns - 1) * r.dilation;
-    if (first >= 0 && last < r.width)
-      depthwise_tile<size, stride, pixels, vectors, false>(r, finish, x);
-    else
+    if (all_edges || first < 0 || last >= r.width)
       depthwise_tile<size, stride, pixels, vectors, true>(r, finish, x);
+    else
+      depthwise_tile<size, stride, pixels, vectors, all_edges>(r, finish, x);
   }
+}
+
+void any_depthwise_row(const DepthwiseRow& r) {
+  if (r.result_width >= 4)
+    depthwise_tiles<0, 0, 4, 1>(r);
+  else
+    depthwise_tiles<0, 0, 1, 1, true>(r);
 }
 
 // Eight sums fit beside the taps of a row, also into sixteen registers. Two vectors of four pixels
 // share the arithmetic of addresses; many inputs or short rows of taps need that.
 template <int size, int stride>
 void depthwise_row_of(const DepthwiseRow& r) {
-  constexpr int vectors = registers < 32 && (size == 3 || stride == 2) && panel_vectors > 1 ? 2 : 1;
-  const Finisher finish(r.finish);
-  if (vectors == 1 && r.result_width >= 8)
-    depthwise_tiles<size, stride, 8, 1>(r, finish);
-  else if (vectors == 1 && r.result_width == 7)
-    depthwise_tiles<size, stride, 7, 1>(r, finish);
-  else if (r.result_width >= 4)
-    depthwise_tiles<size, stride, 4, vectors>(r, finish);
-  else
-    depthwise_tiles<size, stride, 1, 1>(r, finish);
-}
-
-template <int size>
-void depthwise_row_of_size(const DepthwiseRow& r) {
-  if (r.stride == 1) return depthwise_row_of<size, 1>(r);
-  if (r.stride == 2) return depthwise_row_of<size, 2>(r);
-  depthwise_row_of<0, 0>(r);
+  constexpr int vectors = registers < 32 && (size == 3 || stride == 2) ? 2 : 1, wide = 8 / vectors;
+  if (r.result_width >= wide) return depthwise_tiles<size, stride, wide, vectors>(r);
+  if constexpr (wide == 8)
+    if (r.result_width == 7) return depthwise_tiles<size, stride, 7, 1, true>(r);
+  any_depthwise_row(r);
 }
 
 void depthwise_row(const DepthwiseRow& r) {
-  if (r.tap_rows == r.tap_columns && r.dilation == 1) {
-    if (r.tap_rows == 3) return depthwise_row_of_size<3>(r);
-    if (r.tap_rows == 5) return depthwise_row_of_size<5>(r);
-    if (r.tap_rows == 7) return depthwise_row_of_size<7>(r);
+  // The baseline of x86 has vectors of four floats and few registers: any tile would do.
+  constexpr bool has_own_tiles = registers >= 32 || panel_vectors <= 2;
+  if constexpr (has_own_tiles) {
+    const auto is = [&](index_t size, index_t stride) {
+      return r.tap_rows == size && r.tap_columns == size && r.dilation == 1 && r.stride == stride;
+    };
+    if (is(3, 1)) return depthwise_row_of<3, 1>(r);
+    if (is(3, 2)) return depthwise_row_of<3, 2>(r);
+    if (is(5, 1)) return depthwise_row_of<5, 1>(r);
+    if (is(5, 2)) return depthwise_row_of<5, 2>(r);
+    if (is(7, 1)) return depthwise_row_of<7, 1>(r);
+    if (is(7, 2)) return depthwise_row_of<7, 2>(r);
   }
-  depthwise_row_of<0, 0>(r);
+  any_depthwise_row(r);
 }
 
 // ---- the table ----
