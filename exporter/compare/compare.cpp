@@ -1,6 +1,7 @@
 #include "taper/exporter/compare/compare.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/tolerance.h"
@@ -62,6 +63,27 @@ double usual_tolerance(const Run& want, const Run& got) {
   return tolerance.value();
 }
 
+/// The same image with channels first.
+io::Array channels_first(const io::Array& image) {
+  const int64_t n = image.sizes[0], plane = image.sizes[1] * image.sizes[2], c = image.sizes[3];
+  io::Array turned = io::Array::zeros(image.dtype, {n, c, image.sizes[1], image.sizes[2]});
+  const size_t bytes = size_bytes(image.dtype);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t p = 0; p < plane; ++p)
+      for (int64_t k = 0; k < c; ++k)
+        std::memcpy(turned.bytes.get() + static_cast<size_t>((i * c + k) * plane + p) * bytes,
+                    image.bytes.get() + static_cast<size_t>((i * plane + p) * c + k) * bytes,
+                    bytes);
+  return turned;
+}
+
+/// In one order of dimensions.
+Measure measure_results(const Result& got, const Result& want) {
+  if (!are_turned(got, want)) return measure(got.value, want.value);
+  if (got.has_channels_last) return measure(channels_first(got.value), want.value);
+  return measure(got.value, channels_first(want.value));
+}
+
 bool is_worse(const Pair& a, const Pair& b) {
   const auto differs = [](const Pair& p) { return !p.measure.difference.other.empty(); };
   if (differs(a) != differs(b)) return differs(a);
@@ -101,7 +123,7 @@ Comparison compare(const Run& want, const Run& got, std::optional<double> tolera
   for (size_t i = 0; i < counterparts.size(); ++i)
     if (const Result* other = counterparts[i])
       c.nodes.push_back(
-          {&want.nodes[i], other, want.nodes[i].name, measure(other->value, want.nodes[i].value)});
+          {&want.nodes[i], other, want.nodes[i].name, measure_results(*other, want.nodes[i])});
   // a recording with names has no order
   if (want.by_name) std::ranges::stable_sort(c.nodes, {}, &Pair::got);
   const int pairs = static_cast<int>(c.nodes.size());

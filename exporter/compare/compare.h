@@ -48,7 +48,9 @@ struct Result {
   io::Array value;
   bool is_view = false;    ///< shares the elements of another result
   bool is_folded = false;  ///< the node's weights hold an operator that followed it
-  bool is_fused = false;   ///< the end of several operators, the last of which gave it its name
+  /// Lies as (batch, height, width, channels). The model's may have channels first.
+  bool has_channels_last = false;
+  bool is_fused = false;  ///< the end of several operators, the last of which gave it its name
 };
 
 struct Output {
@@ -128,6 +130,10 @@ struct Comparison {
 /// and so must types that are not floating; recordings are exempt. If a normalization was folded
 /// into the convolution before it, the convolution is matched with the normalization.
 std::vector<const Result*> match(const Run& want, const Run& got);
+
+/// Whether one of two results has channels last, and the other is the same image with channels
+/// first.
+bool are_turned(const Result& a, const Result& b);
 
 /// `tolerance` is relative to the largest magnitude of a result of `want`; see Measure::exceeds. If
 /// it is not given, the dtypes of the results in both runs decide (io/tolerance.h).

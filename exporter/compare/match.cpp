@@ -33,9 +33,10 @@ bool are_related(const Result& a, const Result& b) {
   return a.op == fused || b.op == fused || x.find(y) != x.npos || y.find(x) != y.npos;
 }
 
-bool are_comparable(const io::Array& a, const io::Array& b) {
-  return a.sizes == b.sizes &&
-         (a.dtype == b.dtype || (is_floating(a.dtype) && is_floating(b.dtype)));
+bool are_comparable(const Result& a, const Result& b) {
+  const DType x = a.value.dtype, y = b.value.dtype;
+  return (a.value.sizes == b.value.sizes || are_turned(a, b)) &&
+         (x == y || (is_floating(x) && is_floating(y)));
 }
 
 /// Whether it is a convolution with folded weights, whose result includes the next operator.
@@ -141,7 +142,7 @@ class Matcher {
     if (gives_more(want_.nodes[w])) g = behind(got_, g);
     if (counterparts_[w] != nullptr || taken_[g]) return;
     const Result &a = want_.nodes[w], &b = got_.nodes[g];
-    if (!want_.by_name && !got_.by_name && !are_comparable(a.value, b.value)) return;
+    if (!want_.by_name && !got_.by_name && !are_comparable(a, b)) return;
     counterparts_[w] = &b;
     taken_[g] = true;
   }
@@ -164,6 +165,13 @@ class Matcher {
 };
 
 }  // namespace
+
+bool are_turned(const Result& a, const Result& b) {
+  if (a.has_channels_last == b.has_channels_last) return false;
+  const std::vector<int64_t>&last = (a.has_channels_last ? a : b).value.sizes,
+        &first = (a.has_channels_last ? b : a).value.sizes;
+  return first.size() == 4 && first == std::vector{last[0], last[3], last[1], last[2]};
+}
 
 std::vector<const Result*> match(const Run& want, const Run& got) {
   return Matcher(want, got).run();

@@ -1,6 +1,5 @@
 // Runs a program, and copies the results of each instruction before others overwrite them.
 #include <algorithm>
-#include <cstring>
 #include <unordered_set>
 
 #include "taper/exporter/compare/compare.h"
@@ -29,20 +28,6 @@ bool keeps_channels_last(const Operator& op) {
 #undef TAPER_POINTWISE_ROW
       &ops::taper_pointwise, &ops::cat, &ops::constant_pad_nd};
   return rows.contains(&op);
-}
-
-/// The same image with channels first.
-io::Array channels_first(const io::Array& image) {
-  const int64_t n = image.sizes[0], plane = image.sizes[1] * image.sizes[2], c = image.sizes[3];
-  io::Array turned = io::Array::zeros(image.dtype, {n, c, image.sizes[1], image.sizes[2]});
-  const size_t bytes = size_bytes(image.dtype);
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t p = 0; p < plane; ++p)
-      for (int64_t k = 0; k < c; ++k)
-        std::memcpy(turned.bytes.get() + static_cast<size_t>((i * c + k) * plane + p) * bytes,
-                    image.bytes.get() + static_cast<size_t>((i * plane + p) * c + k) * bytes,
-                    bytes);
-  return turned;
 }
 
 /// Collects results while a method executes.
@@ -135,13 +120,12 @@ class Watch {
     if (!is_on_host(*table_.values()->Get(v))) return;
     const format::Instruction& in = *table_.instructions()->Get(index);
     io::Array array = inspect::array_of(*tensor);
-    if (has_channels_last(index, in, array)) {
-      channels_last_.insert(v);
-      array = channels_first(array);
-    }
+    const bool is_last = has_channels_last(index, in, array);
+    if (is_last) channels_last_.insert(v);
     results_.push_back({text_.value_name(v), result, text_.instruction_name(in), first_input(in),
                         text_.instruction_module(index), text_.instruction_source(index),
-                        std::move(array), false, reads_folded_weights(in), is_fused(index)});
+                        std::move(array), false, reads_folded_weights(in), is_last,
+                        is_fused(index)});
   }
 
   /// Whether the instruction runs a program of pointwise operators.
@@ -153,7 +137,7 @@ class Watch {
            info.arguments[ir::Call<ops::taper_convolution>::position<"program">].size > 0;
   }
 
-  /// Whether the exporter turned this result. The model's has channels first.
+  /// Whether the exporter may have turned this result.
   bool has_channels_last(uint32_t index, const format::Instruction& in,
                          const io::Array& array) const {
     const Kernel* kernel = method_.instruction(static_cast<index_t>(index)).kernel;

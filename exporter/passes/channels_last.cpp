@@ -100,13 +100,16 @@ class Turner {
     return is_pointwise(node) && reads_only_last(node);
   }
 
-  /// A slice of an image that only slices and paddings read: they take any strides.
+  /// A slice of an image that only paddings, and more slices like it, read: they take any strides.
   bool is_sliced_for_padding(const Node& node) const {
     return last_.contains(ir::Call<ops::slice_Tensor>(node).get<"self">()) &&
-           !graph_.is_returned(node.result()) &&
-           std::ranges::all_of(node.result()->users, [](const Node* user) {
-             return user->op == &ops::slice_Tensor || user->op == &ops::constant_pad_nd;
-           });
+           is_only_padded(*node.result());
+  }
+  bool is_only_padded(const Value& v) const {
+    return !graph_.is_returned(&v) && std::ranges::all_of(v.users, [&](const Node* user) {
+      return user->op == &ops::constant_pad_nd ||
+             (user->op == &ops::slice_Tensor && is_only_padded(*user->result()));
+    });
   }
 
   /// Whether the target has kernels of an operator. They take every f32 call that the rule accepts.
@@ -134,7 +137,7 @@ class Turner {
     bool only = true, any = false;
     ir::for_each_value(node, [&](const Value* v) {
       const bool is_last = last_.contains(v) || is_free(*v);
-      any = any || is_last;
+      any = any || last_.contains(v) || (is_last && !ir::is_dense(v->type));
       only = only && (v->type.rank == 0 || is_last || is_of_channels(*v));
     });
     return only && any;
@@ -159,7 +162,7 @@ class Turner {
     }
     for (const Value* v : last_) {
       const bool is_pixel = same(v->type.sizes[2], 1) && same(v->type.sizes[3], 1);
-      if (is_pixel) continue;
+      if (is_pixel || same(v->type.sizes[1], 1)) continue;  // lies so in both orders
       bool leaves = graph_.is_returned(v);
       for (const Node* user : v->users)
         leaves = leaves || !(members_.contains(user) || user->op == &ops::mean_dim ||

@@ -273,7 +273,7 @@ void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
                       last_row = part_begin(c.out[1], p.bands, band + 1);
         const index_t begin = part_begin(panels, p.parts, part) * panel_width,
                       end = smaller(c.outputs, part_begin(panels, p.parts, part + 1) * panel_width);
-        if (begin >= end) return;
+        if (begin >= end || first_row >= last_row) return;
         const float* from = v.input + image * c.in_plane() * v.in_channels() + group * c.inputs;
         const float* rows = from + first_row * c.stride[1] * c.in[2] * v.in_channels();
         if (p.pads) {

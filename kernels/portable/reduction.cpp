@@ -34,10 +34,7 @@ Reduction plan_reduction(const Shape& shape, uint32_t dims) {
                           plan.walk.strides[last - 1] == 1;
   plan.beside = lie_beside ? plan.walk.sizes[last - 1] : 1;
   plan.piece = piece_length;
-  // Of an image with channels last, each thread sums some of the rows: those that it wrote.
-  if (lie_beside && plan.reduced > 4 * tile_width)
-    while (plan.piece > tile_width && plan.reduced < 8 * plan.piece) plan.piece /= 2;
-  plan.pieces = plan.reduced <= plan.piece ? 1 : (plan.reduced + plan.piece - 1) / plan.piece;
+  plan.pieces = plan.reduced <= piece_length ? 1 : (plan.reduced + piece_length - 1) / piece_length;
   return plan;
 }
 
@@ -80,6 +77,16 @@ void internal::convert_rows(const Source& source, index_t first, index_t stride,
 
 namespace {
 
+/// Cuts rows that lie beside each other into shorter pieces. Of an image with channels last, each
+/// thread then sums some of the rows: those that it wrote.
+void cut_finer(Reduction& plan) {
+  if (plan.reduced <= 4 * tile_width) return;
+  index_t piece = plan.piece;
+  while (piece > tile_width && plan.reduced < most_beside_pieces / 2 * piece) piece /= 2;
+  const index_t pieces = (plan.reduced + piece - 1) / piece;
+  if (plan.results() <= most_beside_values / pieces) plan.piece = piece, plan.pieces = pieces;
+}
+
 /// Calls `body(result index, width, piece, first reduced element, count)` for every tile and piece,
 /// in parallel. A tile has at most `tile` of the `line` results that are computed side by side.
 template <class Body>
@@ -107,9 +114,12 @@ void for_each_piece(const Threads* threads, const Reduction& plan, index_t line,
 
 }  // namespace
 
-void internal::reduce(const Threads* threads, const Reduction& plan, const Source& source,
+void internal::reduce(const Threads* threads, const Reduction& whole, const Source& source,
                       const void* op, const ReductionLoops& loops, const void* shift, void* partial,
                       const Emit& emit) {
+  Reduction plan = whole;
+  const bool beside = plan.beside > 1 && loops.rows_beside != nullptr && !source.converts;
+  if (beside) cut_finer(plan);
   const index_t bytes = loops.bytes, results = plan.results();
   const auto shift_of = [&](index_t result) {
     return loops.shifts ? static_cast<const char*>(shift) + result * bytes : nullptr;
@@ -135,7 +145,6 @@ void internal::reduce(const Threads* threads, const Reduction& plan, const Sourc
     return;
   }
   char* const pieces = static_cast<char*>(partial);
-  const bool beside = plan.beside > 1 && loops.rows_beside != nullptr && !source.converts;
   const index_t line = beside ? plan.beside : plan.inner, tile = beside      ? beside_width
                                                                  : plan.rows ? 1
                                                                              : tile_width;

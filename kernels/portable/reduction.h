@@ -10,8 +10,8 @@
 //            of 16 and 256 rows
 //
 // so that rounding errors grow with the logarithm, or the cube root, of the count instead of the
-// count. Pieces are joined pairwise, as blocks are. For rows, shorter pieces of 2^n blocks
-// therefore give the same bits.
+// count. Pieces are joined pairwise, as blocks are. Shorter pieces of 2^n blocks therefore give the
+// same bits to sums of rows.
 #pragma once
 #include <cstring>
 #include <type_traits>
@@ -41,6 +41,20 @@ inline constexpr index_t piece_length = 16384;
 inline constexpr index_t tile_width = 128;
 /// Rows whose elements lie side by side and that are summed together.
 inline constexpr index_t beside_width = 64;
+
+/// Rows that lie beside each other are cut further, as long as the values of their pieces are few.
+inline constexpr index_t most_beside_pieces = 16, most_beside_values = 16384;
+
+/// The most values of pieces that are kept until they are joined. Does not shrink if the shape
+/// grows.
+inline index_t partial_values(const Reduction& plan) {
+  const index_t results = plan.results(), whole = plan.pieces > 1 ? results * plan.pieces : 0;
+  if (plan.beside <= 1 || results == 0) return whole;
+  const index_t blocks = (plan.reduced + tile_width - 1) / tile_width,
+                each = blocks < most_beside_pieces ? blocks : most_beside_pieces,
+                finer = results < most_beside_values / each ? results * each : most_beside_values;
+  return whole > finer ? whole : finer;
+}
 
 /// `dims`: bit i set: dimension i is reduced.
 Reduction plan_reduction(const Shape& shape, uint32_t dims);

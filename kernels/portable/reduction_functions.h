@@ -119,8 +119,7 @@ inline auto emit_to(const TensorRef& out, DType computes) {
 
 template <class T>
 void need_partial(Context& context, const Reduction& plan, index_t extra = 0) {
-  const index_t partial = plan.pieces > 1 ? plan.results() * plan.pieces : 0;
-  context.need_scratch(static_cast<size_t>(partial + extra) * sizeof(T));
+  context.need_scratch(static_cast<size_t>(partial_values(plan) + extra) * sizeof(T));
 }
 
 template <class Loops, template <class> class Op, class E, class... P>

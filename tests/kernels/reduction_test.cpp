@@ -1,3 +1,5 @@
+#include "taper/kernels/portable/reduction.h"
+
 #include <cmath>
 
 #include "eager_check.h"
@@ -44,6 +46,30 @@ TEST(sum, of_rows_in_several_runs_has_the_bits_of_dense_rows) {
       const Tensor dense = x.permute({1, 0, 2}).contiguous();
       expect_same_bits(sum(x, {0, 2}), sum(dense, {1, 2}));
       expect_same_bits(amax(x, {0, 2}), amax(dense, {1, 2}));
+    }
+}
+
+// Images with channels last, whose rows are summed beside each other in shorter pieces.
+TEST(sum, of_an_image_with_channels_last_has_the_bits_of_one_with_channels_first) {
+  for (const int64_t height : {3, 23, 24, 31, 45, 64, 200}) {
+    const Tensor image = random_tensor({2, height, 23, 20}), view = image.permute({0, 3, 1, 2}),
+                 dense = view.contiguous();
+    expect_same_bits(sum(view, {2, 3}), sum(dense, {2, 3}));
+    expect_same_bits(mean(view, {-1, -2}, true), mean(dense, {-1, -2}, true));
+    expect_same_bits(var(view, {2, 3}), var(dense, {2, 3}));
+    expect_same_bits_with_two_threads([&] { return mean(view, {2, 3}); });
+  }
+}
+
+// A program asks for memory at its largest shape, and runs with any smaller one.
+TEST(sum, never_needs_less_memory_for_a_larger_image) {
+  for (const index_t channels : {1, 20, 1152, 5000})
+    for (index_t side = 1, most = 0; side < 300; ++side) {
+      const Shape image{
+          4, {2, channels, side, side}, {side * side * channels, 1, side * channels, channels}};
+      const index_t values = portable::partial_values(portable::plan_reduction(image, 0b1100));
+      EXPECT_GE(values, most) << channels << " channels, " << side;
+      most = values;
     }
 }
 

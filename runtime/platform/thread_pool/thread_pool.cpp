@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "taper/runtime/platform/thread_pool/bell.h"
@@ -44,7 +44,7 @@ class ThreadPool::Workers {
     workers_.emplace_back();  // the caller
     try {
       while (static_cast<int>(workers_.size()) < count) add_worker();
-    } catch (const std::system_error&) {  // no more threads: the pool has those before
+    } catch (const std::exception&) {  // no more threads: the pool has those before
     }
   }
 

@@ -166,6 +166,44 @@ TEST(channels_last, takes_in_slices_and_padding) {
                           "taper::convolution", "permute", "mean.dim"));
 }
 
+TEST(channels_last, leaves_slices_that_others_read) {
+  Weights w;
+  w.add("w1", {16, 3, 3, 3}).add("w2", {16, 16, 3, 3});
+  const std::string text =
+      "graph f\ninput \"x\" = %x: f32[2, 3, 8, 10]\n" + w.lines +
+      "%a: f32[2, 16, 8, 10] = " + convolution("x", "w1", "none", 1) +
+      "%b: f32[2, 16, 8, 10] = " + convolution("a", "w2", "none", 1) +
+      "%c: f32[2, 16, 8, 10] = " + convolution("b", "w2", "none", 1) +
+      "%d: f32[2, 16, 8, 10] = " + convolution("c", "w2", "none", 1) +
+      "%s: f32[2, 16, 4, 10] strides [1280, 80, 20, 1] = slice.Tensor(%d, 2, 0, "
+      "9223372036854775807, 2)\n"
+      "%t: f32[2, 16, 4, 5] strides [1280, 80, 20, 2] = slice.Tensor(%s, 3, 0, "
+      "9223372036854775807, 2)\n"
+      "%r: f32[2, 16, 4, 5] = relu(%t)\noutput \"y\" = %r\n";
+  EXPECT_THAT(operators_after(text, w.payloads, {random_tensor({2, 3, 8, 10}, 9)}, {channels_last}),
+              ElementsAre("permute", "taper::convolution", "taper::convolution",
+                          "taper::convolution", "taper::convolution", "permute", "clone",
+                          "slice.Tensor", "slice.Tensor", "relu"));
+}
+
+// A mask lies the same in both orders. What computes with it has nothing to do with images.
+TEST(channels_last, does_not_count_what_lies_the_same_in_both_orders) {
+  Weights w;
+  w.add("w1", {16, 3, 3, 3}).add("w2", {16, 16, 3, 3});
+  const std::string text =
+      "graph f\ninput \"x\" = %x: f32[2, 3, 8, 10]\ninput \"m\" = %m: f32[2, 1, 6, 6]\n" + w.lines +
+      "%a: f32[2, 16, 8, 10] = " + convolution("x", "w1", "none", 1) +
+      "%b: f32[2, 16, 8, 10] = " + convolution("a", "w2", "none", 1) +
+      "%h: f32[2, 16] = mean.dim(%b, [2, 3], false, none)\n"
+      "%n: f32[2, 1, 6, 6] = mul.Scalar(%m, -10000.0)\n"
+      "output \"y\" = %h\noutput \"n\" = %n\n";
+  EXPECT_THAT(operators_after(text, w.payloads,
+                              {random_tensor({2, 3, 8, 10}, 9), random_tensor({2, 1, 6, 6}, 8)},
+                              {channels_last}),
+              ElementsAre("permute", "taper::convolution", "taper::convolution", "permute",
+                          "mean.dim", "mul.Scalar"));
+}
+
 TEST(channels_last, leaves_graphs_in_which_it_does_not_pay) {
   Weights w;
   w.add("w1", {16, 3, 3, 3});
