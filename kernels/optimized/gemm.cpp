@@ -114,7 +114,8 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
 GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
                    int thread_count, DType dtype, bool b_is_packed) {
   const bool is_small = dtype != DType::f32;
-  const index_t rows = larger(m, 1), columns = round_up(larger(n, 1), kernels.columns());
+  const index_t width = b_is_packed ? kernels.panel_columns() : kernels.columns(),
+                rows = larger(m, 1), columns = round_up(larger(n, 1), width);
   const index_t most_rows_here = is_small ? most_small_rows : most_rows,
                 most_columns_here = is_small ? smaller(columns, most_small_columns) : columns;
   GemmPlan plan;
@@ -128,8 +129,8 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
     return batch * ceil_div(m, plan.row_block) * ceil_div(n, plan.column_block);
   };
   while (tasks() < wish && plan.row_block * plan.column_block * k >= 2 * least_work) {
-    if (plan.column_block > plan.row_block && plan.column_block > kernels.columns())
-      plan.column_block = round_up(plan.column_block / 2, kernels.columns());
+    if (plan.column_block > plan.row_block && plan.column_block > width)
+      plan.column_block = round_up(plan.column_block / 2, width);
     else if (plan.row_block > kernels.rows)
       plan.row_block = ceil_div(plan.row_block, 2);
     else

@@ -58,7 +58,9 @@ struct GemmBlock {
     index_t k, j, depth, columns;
   };
 
-  index_t panels() const { return ceil_div(rows, kernels.rows); }
+  index_t panels() const {
+    return ceil_div(rows, packed.data != nullptr ? kernels.panel_rows : kernels.rows);
+  }
   index_t first(index_t panel) const { return part_begin(rows, panels(), panel); }
   index_t rows_of(index_t panel) const { return first(panel + 1) - first(panel); }
   index_t depth(index_t k) const { return smaller(gemm_depth_block, this->k - k); }
@@ -134,8 +136,7 @@ struct GemmBlock {
                   const Run& run) const {
     const index_t rows = rows_of(p), row = first(p);
     float* const to = c + row * c_row + column;
-    alignas(64) float
-        whole[Microkernels::most_rows * Microkernels::most_vectors * Microkernels::most_lanes];
+    alignas(64) float whole[Microkernels::most_floats];
     const bool fits = columns == vectors * kernels.lanes;
     float* const sums = fits ? to : whole;
     const index_t width = fits ? c_row : vectors * kernels.lanes;
@@ -198,7 +199,7 @@ struct GemmBlock {
                packs_a = !has_long && !reads_a_in_place();
     for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
       for (index_t j = 0; j < columns;) {
-        index_t vectors = smaller(kernels.vectors, ceil_div(columns - j, kernels.lanes));
+        index_t vectors = smaller(kernels.panel_vectors, ceil_div(columns - j, kernels.lanes));
         PanelTile wide = nullptr;
         if (has_long && (packed_column + j) % panel_width == 0) {
           const Microkernels::LongPanel& l = kernels.long_panel_tile[rows - 1];

@@ -99,8 +99,9 @@ struct Padded {
 };
 
 struct Microkernels {
-  static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, most_rows_of_long = 4,
-                       rows_ahead = 8;
+  static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, most_panel_vectors = 3,
+                       most_rows_of_long = 4, rows_ahead = 8;
+  static constexpr int most_floats = most_rows * most_vectors * most_lanes;  ///< of a tile
 
   int lanes;                           ///< floats of a vector
   int rows;                            ///< a tile has 1 … rows rows
@@ -108,7 +109,8 @@ struct Microkernels {
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
   TileInPlace tile_in_place[most_rows][most_vectors];
   TurnedTile turned_tile[most_rows][most_vectors];
-  PanelTile panel_tile[most_rows][most_vectors];
+  int panel_rows, panel_vectors;  ///< the same for a packed b, whose tiles may have another shape
+  PanelTile panel_tile[most_rows][most_panel_vectors];
   /// Tiles for few rows. Their time is spent on reading b once from memory, so they read it in long
   /// runs.
   struct Long {
@@ -132,6 +134,7 @@ struct Microkernels {
   float (*sum)(const float* from, index_t count);  ///< the order depends only on `count`
 
   int columns() const { return lanes * vectors; }
+  int panel_columns() const { return lanes * panel_vectors; }
 };
 
 extern const Microkernels microkernels_portable;
