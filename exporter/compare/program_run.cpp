@@ -7,6 +7,7 @@
 #include "taper/exporter/inspect/program_file.h"
 #include "taper/exporter/inspect/program_text.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/pointwise.h"
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/method/method.h"
 #include "taper/runtime/program/tables.h"
@@ -22,12 +23,8 @@ bool gives_channels_last(const Operator& op) {
 
 /// Operators whose results lie as what they read.
 bool keeps_channels_last(const Operator& op) {
-  static const std::unordered_set<const Operator*> rows = {
-#define TAPER_POINTWISE_ROW(op, ...) &ops::op,
-#include "taper/kernels/pointwise.def"
-#undef TAPER_POINTWISE_ROW
-      &ops::taper_pointwise, &ops::cat, &ops::constant_pad_nd};
-  return rows.contains(&op);
+  return ir::is_pointwise(op) || &op == &ops::taper_pointwise || &op == &ops::cat ||
+         &op == &ops::constant_pad_nd;
 }
 
 /// Collects results while a method executes.

@@ -4,6 +4,7 @@
 
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/pointwise.h"
 #include "taper/exporter/passes/passes.h"
 
 namespace taper::passes {
@@ -13,16 +14,6 @@ using ir::Node;
 using ir::Value;
 
 const std::vector<Dim> to_last{0, 2, 3, 1}, to_first{0, 3, 1, 2};
-
-/// Operators that compute each element from those at its place, whatever the order of dimensions.
-bool is_pointwise(const Node& node) {
-  static const std::unordered_set<const Operator*> rows = {
-#define TAPER_POINTWISE_ROW(op, ...) &ops::op,
-#include "taper/kernels/pointwise.def"
-#undef TAPER_POINTWISE_ROW
-  };
-  return rows.contains(node.op);
-}
 
 /// The type of an image seen with its dimensions in another order.
 ir::Type permuted(const ir::Type& type, const std::vector<Dim>& order) {
@@ -97,7 +88,7 @@ class Turner {
       const ir::Call<ops::cat> cat(node);
       return (same(cat.get<"dim">(), 1) || same(cat.get<"dim">(), -3)) && reads_only_last(node);
     }
-    return is_pointwise(node) && reads_only_last(node);
+    return ir::is_pointwise(*node.op) && reads_only_last(node);
   }
 
   /// A slice of an image that only paddings, and more slices like it, read: they take any strides.

@@ -95,7 +95,7 @@ void cut(const PixelTiles& tiles, index_t threads, Plan& p) {
                    (static_cast<double>(c.in_plane()) * static_cast<double>(c.groups * c.inputs) +
                     static_cast<double>(c.out_plane()) * static_cast<double>(c.groups * c.outputs)),
                work = weights * static_cast<double>(c.batch) * static_cast<double>(c.out_plane());
-  const double least_work = p.is_depthwise ? 1 << 15 : 1 << 17;  // 10 us
+  const double least_work = p.is_depthwise ? 1 << 15 : 1 << 17;  // 2 us, for another thread
   if (work < threads * least_work) threads = static_cast<index_t>(work / least_work);
   if (threads <= 1) return;
 

@@ -323,7 +323,7 @@ HWY_INLINE void transpose(const float* from, index_t across_stride, float* to, i
   if constexpr (width == 16 && groups == 4) {
     Vec line[16];
     load_square(from, across_stride, line);
-    _Pragma("GCC unroll 24") for (int k = 0; k < 16; ++k) store(line[k], to + k * to_row);
+    _Pragma("GCC unroll 16") for (int k = 0; k < 16; ++k) store(line[k], to + k * to_row);
   } else {
     decltype(load_lines<width>(from, 0)) lines[groups];
     _Pragma("GCC unroll 4") for (int g = 0; g < groups; ++g) lines[g] =

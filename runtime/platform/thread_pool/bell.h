@@ -37,8 +37,8 @@ class Bell {
     } while (std::chrono::steady_clock::now() < end);
 
     std::unique_lock<std::mutex> lock(mutex_);
-    sleeps_ =
-        true;  // before ready() looks again: whoever makes it true afterwards sees the sleeper
+    // before ready() looks again: whoever makes it true afterwards sees the sleeper
+    sleeps_ = true;
     changed_.wait(lock, ready);
     sleeps_ = false;
   }
