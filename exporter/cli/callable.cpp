@@ -65,6 +65,8 @@ std::unique_ptr<Callable> open_callable(const std::filesystem::path& path,
     refuse_dims(path, import);
     return std::make_unique<RunningMethod>(path, method, eager::threads(), import);
   }
+  if (!import.slots.empty())
+    throw UsageError("--slots", path.string() + " is a PyTorch model, which has no slots");
   if (!method.empty() && method != "forward")
     throw ExportError(path.string() + " has no method " + method +
                       "; a PyTorch model has only the method forward. Use --model to choose one of "

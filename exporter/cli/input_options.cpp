@@ -75,4 +75,11 @@ void add_read_option(Command& command, ImportChoice& choice) {
                "Reads the file into memory instead of mapping it; then the file may change");
 }
 
+void add_outside_options(Command& command, ImportChoice& choice) {
+  command.option("--slots FILE.safetensors", choice.slots,
+                 "Fills the slots of a program with the tensors of these names");
+  command.option("--weights-folder FOLDER", choice.weights_folder,
+                 "The folder of the weights files of a program; default: the program's");
+}
+
 }  // namespace taper::cli

@@ -25,7 +25,9 @@ void add_input_options(Command& command, InputOptions& options);  // input_optio
 /// `--threads`. The default is 1, as in Module::load.
 void add_threads_option(Command& command, int& threads);         // input_options.cpp
 void add_verify_option(Command& command, ImportChoice& choice);  // input_options.cpp
-void add_read_option(Command& command, ImportChoice& choice);    // input_options.cpp
+void add_read_option(Command& command, ImportChoice& choice);
+/// --slots and --weights-folder
+void add_outside_options(Command& command, ImportChoice& choice);  // input_options.cpp
 /// The error of a tolerance; "" if the text is a number of at least 0.
 std::string check_tolerance(const std::string& text);  // input_options.cpp
 

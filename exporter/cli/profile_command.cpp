@@ -155,6 +155,7 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
   add_threads_option(command, options->threads);
   add_verify_option(command, options->import);
   add_read_option(command, options->import);
+  add_outside_options(command, options->import);
   command.flag("--by-time", options->by_time, "Sorts by time, the slowest instruction first");
   command.option("--trace FILE.json", options->trace,
                  "Writes every event to this file, for Perfetto or chrome://tracing");

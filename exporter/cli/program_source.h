@@ -17,13 +17,15 @@ class Callable;
 class Command;
 
 /// How a file is loaded. `--model` and `--dim` are for a `.pt2`, as is `tests`, which is not an
-/// option. `--verify` is for a program, and `--read` for both.
+/// option. `--verify`, `--slots` and `--weights-folder` are for a program, and `--read` for both.
 struct ImportChoice {
   std::string model;              ///< one of several in an archive
   std::vector<std::string> dims;  ///< "x.0=1..512": bounds of sizes
   bool tests = false;   ///< stores the example inputs, with the results for them, as tests
   bool verify = false;  ///< compares a program's weights with their checksums
   bool read = false;    ///< reads the file into memory, instead of mapping it
+  std::string slots;    ///< a .safetensors file with the tensors for a program's slots; empty: none
+  std::string weights_folder;  ///< of a program's weights files; empty: the program's
 };
 void add_import_options(Command& command, ImportChoice& choice);
 

@@ -119,6 +119,7 @@ void add_run_command(CommandLine& line, std::ostream& out) {
   add_threads_option(command, options->threads);
   add_verify_option(command, options->import);
   add_read_option(command, options->import);
+  add_outside_options(command, options->import);
   command.option("--load-states FILE.safetensors", options->load_states,
                  "Reads states from this file before the run");
   command.option("--save-states FILE.safetensors", options->save_states,

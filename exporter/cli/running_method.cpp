@@ -9,6 +9,7 @@
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/io/tolerance.h"
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/program/format.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::cli {
@@ -20,14 +21,34 @@ std::vector<std::byte> imported(const std::filesystem::path& path, const ImportC
   return {};
 }
 
-/// Loads the file, or the program in `bytes` if they are not empty.
+io::ArrayMap read_slots(const ImportChoice& choice) {
+  return choice.slots.empty() ? io::ArrayMap() : io::read_safetensors(choice.slots).tensors;
+}
+
+/// The tensors stay where they are.
+std::map<std::string, BorrowedTensor> borrowed(const io::ArrayMap& slots) {
+  std::map<std::string, BorrowedTensor> tensors;
+  for (const auto& [name, array] : slots) {
+    array.settle_bools();
+    const index_t size = static_cast<index_t>(array.size_bytes());
+    tensors[name] = {array.dtype,
+                     {array.sizes.begin(), array.sizes.end()},
+                     {array.bytes.get(), size},
+                     {array.bytes.get(), size + static_cast<index_t>(slack_bytes)}};
+  }
+  return tensors;
+}
+
+/// Loads the file, or the program in `bytes` if they are not empty. Keeps addresses in `slots`.
 Module load(const std::filesystem::path& path, const std::vector<std::byte>& bytes,
-            const Threads* threads, const ImportChoice& import) {
+            const io::ArrayMap& slots, const Threads* threads, const ImportChoice& import) {
   std::string message;
   ModuleOptions options;
   options.threads = threads;
   options.verify = import.verify;
-  options.weights_folder = path.parent_path().string();
+  options.weights_folder =
+      import.weights_folder.empty() ? path.parent_path().string() : import.weights_folder;
+  options.borrowed_slots = borrowed(slots);
   options.loading = import.read ? Loading::read : Loading::map;
   options.message = &message;
   Result<Module> module =
@@ -36,7 +57,8 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
           : Module::load(Span<const std::byte>(bytes.data(), static_cast<index_t>(bytes.size())),
                          options);
   // for a file, the message begins with its name
-  if (!module.ok()) throw ExportError((bytes.empty() ? "" : path.string() + ": ") + message);
+  if (!module.ok())
+    throw ExportError((bytes.empty() ? "" : path.string() + ": ") + with_options(message));
   return std::move(module).value();
 }
 
@@ -80,6 +102,15 @@ std::vector<Callable::Input> describe_inputs(const Program& program, index_t met
 
 }  // namespace
 
+std::string with_options(std::string message) {
+  const std::pair<std::string, std::string> names[] = {{"(slots)", "(--slots FILE.safetensors)"},
+                                                       {"(weights_folder)", "(--weights-folder)"}};
+  for (const auto& [field, option] : names)
+    if (const size_t at = message.find(field); at != message.npos)
+      message.replace(at, field.size(), option);
+  return message;
+}
+
 RunningMethod::RunningMethod(const std::filesystem::path& path, const std::string& name,
                              const Threads* threads, const ImportChoice& import)
     : RunningMethod(path, imported(path, import), name, threads, import) {}
@@ -88,7 +119,8 @@ RunningMethod::RunningMethod(const std::filesystem::path& path, std::vector<std:
                              const std::string& name, const Threads* threads,
                              const ImportChoice& import)
     : bytes_(std::move(program)),
-      module_(load(path, bytes_, threads, import)),
+      slots_(read_slots(import)),
+      module_(load(path, bytes_, slots_, threads, import)),
       index_(inspect::find_method(module_.program(), name)) {
   Result<Method> method = module_.method(module_.program().method_name(index_));
   if (!method.ok()) throw ExportError(path.string() + ": " + module_.message());

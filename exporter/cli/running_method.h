@@ -11,6 +11,9 @@
 
 namespace taper::cli {
 
+/// A message of a module, with the options of commands in place of the fields of ModuleOptions.
+std::string with_options(std::string message);
+
 class RunningMethod : public Callable {
  public:
   /// Loads a program, or exports a PyTorch model to memory. Prepares a method, with states at their
@@ -45,6 +48,7 @@ class RunningMethod : public Callable {
 
  private:
   std::vector<std::byte> bytes_;  ///< the program, if it is in memory
+  io::ArrayMap slots_;
   Module module_;
   index_t index_;
   std::optional<Method> method_;

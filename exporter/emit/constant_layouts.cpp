@@ -88,12 +88,17 @@ void ConstantLayouts::add(const ir::Graph& graph) {
   });
 }
 
-std::optional<PackedConstant> ConstantLayouts::packed(uint32_t i) const {
+bool ConstantLayouts::asks_for(uint32_t i) const {
   const auto at = uses_.find(i);
-  if (at == uses_.end() || at->second.packing == nullptr) return std::nullopt;
+  if (at == uses_.end() || at->second.packing == nullptr) return false;
   for (const StateEntry& s : tables_.states())
-    if (s.initial == i) return std::nullopt;  // sessions copy the constant
-  const Use& use = at->second;
+    if (s.initial == i) return false;  // sessions copy the constant
+  return true;
+}
+
+std::optional<PackedConstant> ConstantLayouts::packed(uint32_t i) const {
+  if (!asks_for(i)) return std::nullopt;
+  const Use& use = uses_.at(i);
   const ir::Payload& payload = *tables_.constants()[i].payload;
   const TensorRef dense{const_cast<std::byte*>(payload.bytes.get()), &use.shape, payload.dtype};
   PackedConstant packed{use.packing->layout,

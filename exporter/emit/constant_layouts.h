@@ -30,7 +30,9 @@ class ConstantLayouts {
   /// Adds a method's graph with its bodies, in the form in which it is written.
   void add(const ir::Graph& graph);
 
-  /// Constant number `i`. nullopt: it stays dense.
+  /// Whether constant number `i` is worth packing.
+  bool asks_for(uint32_t i) const;
+  /// The constant, packed. nullopt: it stays dense.
   std::optional<PackedConstant> packed(uint32_t i) const;
 
  private:

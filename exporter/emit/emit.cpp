@@ -306,6 +306,7 @@ class Image {
       if (!options_.weights.empty() && payload.size_bytes >= least_outside) {
         stored = {true, content_hash(payload), {}};
         report.outside_bytes += static_cast<int64_t>(payload.size_bytes);
+        report.packed_at_load += layouts.asks_for(i);
       } else if (stored.packed = layouts.packed(i); stored.packed) {
         ++report.packed_constants;
         report.packed_bytes += static_cast<int64_t>(stored.packed->bytes.size());

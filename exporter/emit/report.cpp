@@ -54,6 +54,9 @@ std::ostream& operator<<(std::ostream& out, const Report& r) {
     out << ", " << counted(r.packed_constants, "weight") << " packed for the target, "
         << bytes_text(r.packed_bytes);
   if (r.outside_bytes > 0) out << ", " << bytes_text(r.outside_bytes) << " in " << r.weights;
+  if (r.packed_at_load > 0)
+    out << ", where " << counted(r.packed_at_load, "weight")
+        << (r.packed_at_load == 1 ? " is" : " are") << " dense and packed at load";
   if (r.tests > 0) out << ", " << counted(r.tests, "test") << ' ' << bytes_text(r.test_bytes);
   out << '\n';
   for (const std::string& note : r.notes) out << "  " << io::printable(note) << '\n';

@@ -11,6 +11,7 @@ namespace portable {
 struct UptoF32 {};     ///< f32, f16, bf16: the input of quantization, computed in f32 or f64
 struct AnyFloat {};    ///< those and f64
 struct AnyInteger {};  ///< the integers that a zero point may be
+struct Wide {};        ///< those that hold a difference of narrow ones
 }  // namespace portable
 template <>
 struct dtypes_of<portable::UptoF32> {
@@ -23,6 +24,10 @@ struct dtypes_of<portable::AnyFloat> {
 template <>
 struct dtypes_of<portable::AnyInteger> {
   static constexpr DTypeSet set = dtypes_of<portable::NarrowNumber>::set | one(DType::i64);
+};
+template <>
+struct dtypes_of<portable::Wide> {
+  static constexpr DTypeSet set = one(DType::i32) | one(DType::i64);
 };
 
 namespace portable {
@@ -109,6 +114,18 @@ Error quantize_tensors(Context& context, const Pointwise<1>& plan, Input input, 
   return run_one<float>(context, plan, f, *input.ref, *out.ref);
 }
 
+// .tensor2: the ends of the range are tensors, too
+Error prepare_ends(Context&, Pointwise<1>& plan, Input input, Scale, Zeros, Zeros, Zeros, DType,
+                   View<NarrowNumber>) {
+  return prepare_one(plan, input);
+}
+Error quantize_ends(Context& context, const Pointwise<1>& plan, Input input, Scale scale,
+                    Zeros zero_point, Zeros quant_min, Zeros quant_max, DType dtype,
+                    View<NarrowNumber> out) {
+  return quantize_tensors(context, plan, input, scale, zero_point, only_element<int64_t>(quant_min),
+                          only_element<int64_t>(quant_max), dtype, out);
+}
+
 Error prepare_numbers_back(Context&, Pointwise<1>& plan, Integers input, double, int64_t, int64_t,
                            int64_t, DType, Maybe<DType>, View<float>) {
   return prepare_one(plan, input);
@@ -130,7 +147,17 @@ Error dequantize_tensors(Context& context, const Pointwise<1>& plan, Integers in
   return run_one<int64_t>(context, plan, f, *input.ref, *out.ref);
 }
 
-// ---- a scale of type S for each channel or row; S is also the type of the arithmetic
+Error prepare_ends_back(Context&, Pointwise<1>& plan, Integers input, Scale, Zeros, Zeros, Zeros,
+                        DType, Maybe<DType>, View<float>) {
+  return prepare_one(plan, input);
+}
+Error dequantize_ends(Context& context, const Pointwise<1>& plan, Integers input, Scale scale,
+                      Zeros zero_point, Zeros, Zeros, DType dtype, Maybe<DType> out_dtype,
+                      View<float> out) {
+  return dequantize_tensors(context, plan, input, scale, zero_point, 0, 0, dtype, out_dtype, out);
+}
+
+// ---- a scale of type S for each channel, row or group; S is also the type of the arithmetic
 
 template <class S>
 struct QuantizeChannel {
@@ -161,6 +188,17 @@ template <class S>
 struct DequantizeRow {
   using Result = S;
   S operator()(int64_t q, S scale, int64_t zero) const { return static_cast<S>(q - zero) * scale; }
+};
+
+/// The difference is an i32 if both numbers are, and then goes round at its ends.
+template <class S>
+struct DequantizeGroup {
+  using Result = S;
+  bool is_narrow;
+  S operator()(int64_t q, S scale, int64_t zero) const {
+    const int64_t moved = q - zero;
+    return static_cast<S>(is_narrow ? static_cast<int32_t>(moved) : moved) * scale;
+  }
 };
 
 /// A vector, repeated over `space`: one element for each index along `axis`.
@@ -263,15 +301,71 @@ struct PerToken {
   }
 };
 
+template <class S>
+struct PerGroup {
+  using Scales = AnyView<const S>;
+  using Wholes = Maybe<AnyView<const Wide>>;
+
+  static Error prepare(Context&, Pointwise<3>& plan, Input input, Scales scales, Zeros zeros,
+                       int64_t, int64_t, DType, int64_t group_size, View<NarrowNumber>) {
+    return repeat(plan, input.shape(), scales.shape(), &zeros.shape(), group_size);
+  }
+  static Error quantize(Context& context, const Pointwise<3>& plan, Input input, Scales scales,
+                        Zeros zeros, int64_t quant_min, int64_t quant_max, DType, int64_t,
+                        View<NarrowNumber> out) {
+    const QuantizeRow<S> f{{quant_min, quant_max}};
+    return run_three<S, float>(context, plan, f, *input.ref, *scales.ref, *zeros.ref, *out.ref);
+  }
+
+  static Error prepare_back(Context&, Pointwise<3>& plan, Integers input, Scales scales,
+                            Wholes zeros, int64_t, int64_t, DType, int64_t group_size, DType,
+                            View<float>) {
+    return repeat(plan, input.shape(), scales.shape(), zeros ? &zeros->shape() : nullptr,
+                  group_size);
+  }
+  static Error dequantize(Context& context, const Pointwise<3>& plan, Integers input, Scales scales,
+                          Wholes zeros, int64_t, int64_t, DType, int64_t, DType, View<float> out) {
+    const TensorRef none{const_cast<int64_t*>(&nought), &no_dimensions, DType::i64};
+    const DequantizeGroup<S> f{zeros && zeros->dtype() == DType::i32};
+    return run_three<S, int64_t>(context, plan, f, *input.ref, *scales.ref,
+                                 zeros ? *zeros->ref : none, *out.ref);
+  }
+
+ private:
+  /// Each number, `group` times one after the other.
+  static Walk repeated(const Shape& numbers, index_t group) {
+    Walk walk = Walk::of(numbers);
+    walk.add(group, 0);
+    return walk;
+  }
+  static Error repeat(Pointwise<3>& plan, const Shape& space, const Shape& scales,
+                      const Shape* zeros, int64_t group_size) {
+    const index_t row = space.sizes[space.rank - 1];
+    const bool rows_are_groups =
+        row > 0 && row < group_size && scales.rank > 0 && scales.sizes[scales.rank - 1] == 1;
+    const index_t group = rows_are_groups ? row : static_cast<index_t>(group_size);
+    plan = {space.numel(), {Walk::of(space), repeated(scales, group), {}}};
+    if (zeros != nullptr)
+      plan.walks[2] = repeated(*zeros, group);
+    else
+      plan.walks[2].repeat(no_dimensions, space);
+    return Error::ok;
+  }
+};
+
 }  // namespace
 
 TAPER_KERNEL(quantized_decomposed_quantize_per_tensor, upto_f32, prepare_numbers, quantize_numbers)
 TAPER_KERNEL(quantized_decomposed_quantize_per_tensor_tensor, upto_f32, prepare_tensors,
              quantize_tensors)
+TAPER_KERNEL(quantized_decomposed_quantize_per_tensor_tensor2, upto_f32, prepare_ends,
+             quantize_ends)
 TAPER_KERNEL(quantized_decomposed_dequantize_per_tensor, f32, prepare_numbers_back,
              dequantize_numbers)
 TAPER_KERNEL(quantized_decomposed_dequantize_per_tensor_tensor, f32, prepare_tensors_back,
              dequantize_tensors)
+TAPER_KERNEL(quantized_decomposed_dequantize_per_tensor_tensor2, f32, prepare_ends_back,
+             dequantize_ends)
 
 #define TAPER_QUANTIZE_BY_SCALES(op, Form)                                            \
   TAPER_KERNEL(quantized_decomposed_quantize_##op, f32, Form<float>::prepare,         \
@@ -284,6 +378,7 @@ TAPER_KERNEL(quantized_decomposed_dequantize_per_tensor_tensor, f32, prepare_ten
                Form<double>::dequantize)
 TAPER_QUANTIZE_BY_SCALES(per_channel, PerChannel)
 TAPER_QUANTIZE_BY_SCALES(per_token, PerToken)
+TAPER_QUANTIZE_BY_SCALES(per_channel_group, PerGroup)
 
 }  // namespace portable
 }  // namespace taper

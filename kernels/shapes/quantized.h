@@ -30,6 +30,11 @@ bool is_single(Facts<D>& facts, const TensorType<D>& t) {
   return facts.equal(t.numel(), D(1),
                      TAPER_TEXT("scale and zero_point must have one element, not {}"));
 }
+template <class D>
+bool are_ends(Facts<D>& facts, const TensorType<D>& quant_min, const TensorType<D>& quant_max) {
+  constexpr const char* text = TAPER_TEXT("quant_min and quant_max must have one element, not {}");
+  return facts.equal(quant_min.numel(), D(1), text) && facts.equal(quant_max.numel(), D(1), text);
+}
 
 /// Requires a vector with one element for each index of x along `axis`.
 template <class D>
@@ -55,6 +60,30 @@ bool is_for_rows(Facts<D>& facts, const TensorType<D>& t, const TensorType<D>& x
   return true;
 }
 
+/// Requires one element for each group of elements of x. The groups divide a row. But if a row is
+/// shorter than `group_size` and the scales are a column, a row is a group.
+template <class D>
+bool are_for_groups(Facts<D>& facts, const TensorType<D>& scales, const TensorType<D>* zero_points,
+                    const TensorType<D>& x, int64_t group_size) {
+  if (!facts.require(group_size > 1, TAPER_TEXT("group_size {} must be at least 2"), group_size) ||
+      !facts.require(x.rank > 0, TAPER_TEXT("a tensor of rank 0 has no groups")) ||
+      !facts.require(
+          scales.rank < max_rank && (zero_points == nullptr || zero_points->rank < max_rank),
+          TAPER_TEXT("scales and zero_points have too many dimensions")))
+    return false;
+  const D row = x[x.rank - 1];
+  D group(group_size);
+  if (scales.rank > 0 && facts.is_one(scales[scales.rank - 1]) && facts.proves_less(D(0), row) &&
+      facts.proves_less(row, group))
+    group = row;
+  constexpr const char* text = TAPER_TEXT("{} scales or zero points stand beside {} groups");
+  const D groups = x.numel() / group;
+  return facts.equal(row % group, D(0),
+                     TAPER_TEXT("group_size must divide a row: the remainder is {}, not {}")) &&
+         facts.equal(scales.numel(), groups, text) &&
+         (zero_points == nullptr || facts.equal(zero_points->numel(), groups, text));
+}
+
 }  // namespace internal
 
 template <>
@@ -78,10 +107,12 @@ struct Rule<ops::quantized_decomposed_quantize_per_tensor_tensor> {
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_tensor_tensor2> {
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
-                    const TensorType<D>&, const TensorType<D>&, const TensorType<D>&, DType dtype,
-                    TensorType<D>& out) {
-    return internal::quantized(facts, input, dtype, out);
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scale,
+                    const TensorType<D>& zero_point, const TensorType<D>& quant_min,
+                    const TensorType<D>& quant_max, DType dtype, TensorType<D>& out) {
+    return internal::quantized(facts, input, dtype, out) && internal::is_single(facts, scale) &&
+           internal::is_single(facts, zero_point) &&
+           internal::are_ends(facts, quant_min, quant_max);
   }
 };
 template <>
@@ -109,10 +140,11 @@ struct Rule<ops::quantized_decomposed_quantize_per_token> {
 template <>
 struct Rule<ops::quantized_decomposed_quantize_per_channel_group> {
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
-                    const TensorType<D>&, int64_t, int64_t, DType dtype, int64_t,
-                    TensorType<D>& out) {
-    return internal::quantized(facts, input, dtype, out);
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
+                    const TensorType<D>& zero_points, int64_t, int64_t, DType dtype,
+                    int64_t group_size, TensorType<D>& out) {
+    return internal::quantized(facts, input, dtype, out) &&
+           internal::are_for_groups(facts, scales, &zero_points, input, group_size);
   }
 };
 
@@ -133,6 +165,18 @@ struct Rule<ops::quantized_decomposed_dequantize_per_tensor_tensor> {
                     Maybe<DType> out_dtype, TensorType<D>& out) {
     return internal::dequantized(facts, input, dtype, internal::dtype_or_f32(out_dtype), out) &&
            internal::is_single(facts, scale) && internal::is_single(facts, zero_point);
+  }
+};
+template <>
+struct Rule<ops::quantized_decomposed_dequantize_per_tensor_tensor2> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scale,
+                    const TensorType<D>& zero_point, const TensorType<D>& quant_min,
+                    const TensorType<D>& quant_max, DType dtype, Maybe<DType> out_dtype,
+                    TensorType<D>& out) {
+    return internal::dequantized(facts, input, dtype, internal::dtype_or_f32(out_dtype), out) &&
+           internal::is_single(facts, scale) && internal::is_single(facts, zero_point) &&
+           internal::are_ends(facts, quant_min, quant_max);
   }
 };
 template <>
@@ -160,10 +204,11 @@ struct Rule<ops::quantized_decomposed_dequantize_per_token> {
 template <>
 struct Rule<ops::quantized_decomposed_dequantize_per_channel_group> {
   template <class D>
-  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>&,
-                    const TensorType<D>*, int64_t, int64_t, DType dtype, int64_t,
-                    DType output_dtype, TensorType<D>& out) {
-    return internal::dequantized(facts, input, dtype, output_dtype, out);
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& scales,
+                    const TensorType<D>* zero_points, int64_t, int64_t, DType dtype,
+                    int64_t group_size, DType output_dtype, TensorType<D>& out) {
+    return internal::dequantized(facts, input, dtype, output_dtype, out) &&
+           internal::are_for_groups(facts, scales, zero_points, input, group_size);
   }
 };
 

@@ -196,7 +196,8 @@ bool holds_packed(const Program& program, Span<std::byte> workspace, Span<const 
   return right == count && bytes == size;
 }
 
-Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory) {
+Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory,
+           const PackOptions& options) {
   const ProgramData& p = program.data();
   const Uses uses{p, reinterpret_cast<Use*>(workspace.data())};
   const size_t bytes = for_packed(uses, [](auto...) {});
@@ -206,9 +207,18 @@ Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> me
   auto* packed = new (memory.data()) PackedConstants{packing_key(p), bytes};
   const index_t count = p.view.constants.size();
   for (index_t i = 0; i < count; ++i) packed->of(i) = {0, 0, Layout::dense, {}};
-  (void)for_packed(uses, [&](index_t i, const Use& use, const TensorRef& dense, const auto& entry) {
-    use.packing->pack(dense, memory.data() + entry.place);
+  (void)for_packed(uses, [&](index_t i, const Use&, const TensorRef&, const auto& entry) {
     packed->of(i) = entry;
+  });
+  parallel_for(options.threads, count, [&](index_t i) {
+    if (uses.of[i].packing == nullptr) return;
+    Shape shape;
+    const TensorRef dense = dense_view(p, uses.of[i], shape);
+    uses.of[i].packing->pack(dense, memory.data() + packed->of(i).place);
+    if (options.done != nullptr)
+      options.done(options.user,
+                   {static_cast<const std::byte*>(dense.data),
+                    static_cast<index_t>(p.view.constant(static_cast<uint64_t>(i)).bytes)});
   });
   return Error::ok;
 }

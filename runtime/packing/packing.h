@@ -14,9 +14,19 @@
 /// the same view. Any other constant stays dense. So no weight is in memory twice: a packed
 /// constant is no longer read from the file.
 #pragma once
+#include "taper/runtime/platform/threads.h"
 #include "taper/runtime/program/program.h"
 
 namespace taper {
+
+/// Options of `pack`.
+struct PackOptions {
+  const Threads* threads = nullptr;  ///< they share the constants; nullptr: one thread packs all
+  /// Called when a constant is packed, on the thread that packed it: `pack` does not read these
+  /// dense elements again. So their pages can be given back while other constants are packed.
+  void (*done)(void* user, Span<const std::byte> dense) = nullptr;
+  void* user = nullptr;
+};
 
 /// The bytes of workspace for the functions below: at most 16 for each constant.
 size_t packing_workspace(const Program& program);
@@ -31,7 +41,8 @@ size_t find_packed(const Program& program, Span<std::byte> workspace);
 /// program with the same kernels. You may store it: it contains no address.
 ///
 /// Errors: out_of_memory; invalid_argument if `memory` does not start at a multiple of 64.
-Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory);
+Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> memory,
+           const PackOptions& options = {});
 
 /// Whether `memory` has the form that `pack` would give it: for this program and its kernels, with
 /// each constant in its layout and place. Does not look at elements. Use it for memory from

@@ -53,6 +53,8 @@ struct LoadOptions {
 };
 
 /// The memory that a method needs with every symbol at its maximum. All pieces are 64-byte aligned.
+/// Weights that are packed at load belong to the program: `find_packed` (runtime/packing/packing.h)
+/// and `Module::requirements` tell their bytes.
 struct MethodRequirements {
   size_t metadata = 0;  ///< tables and plans of kernels
   size_t activations = 0;

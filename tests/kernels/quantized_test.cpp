@@ -163,6 +163,8 @@ template <class A>
 Boxed box(const A& argument) {
   if constexpr (std::is_same_v<A, int64_t>)
     return Boxed::of(Dim(argument));
+  else if constexpr (std::is_same_v<A, std::nullopt_t>)
+    return Boxed();
   else
     return Boxed::of(argument);
 }
@@ -194,6 +196,9 @@ TEST(quantize_per_tensor, has_a_kernel_with_the_bits_of_its_parts) {
                                                                               high, integer);
           expect_bits_of_parts<ops::quantized_decomposed_quantize_per_tensor_tensor>(
               x, to(full({1}, Scalar(0.03)), DType::f64), integers({zero}), low, high, integer);
+          expect_bits_of_parts<ops::quantized_decomposed_quantize_per_tensor_tensor2>(
+              x, full({}, Scalar(0.03)), integers({zero}, DType::i32), integers({low}),
+              integers({high}, DType::i32), integer);
         }
     }
 }
@@ -205,6 +210,9 @@ TEST(dequantize_per_tensor, has_a_kernel_with_the_bits_of_its_parts) {
           q, 0.03, int64_t{3}, int64_t{0}, int64_t{100}, dtype, DType::f32);
       expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_tensor_tensor>(
           q, full({}, Scalar(0.03)), integers({3}, DType::i32), int64_t{0}, int64_t{100}, dtype,
+          DType::f32);
+      expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_tensor_tensor2>(
+          q, full({1}, Scalar(0.03)), integers({3}), integers({0}), integers({100}), dtype,
           DType::f32);
     }
 }
@@ -236,6 +244,50 @@ TEST(quantize_per_token, has_kernels_with_the_bits_of_its_parts) {
           to(mul(random_tensor(sizes), 40), DType::i8), scales, zeros, int64_t{-128}, int64_t{127},
           DType::i8, DType::f32);
     }
+}
+TEST(quantize_per_channel_group, has_kernels_with_the_bits_of_its_parts) {
+  for (const auto& [sizes, group] : {std::pair{Ints{0}, 2},
+                                     {{4}, 2},
+                                     {{3, 6}, 3},
+                                     {{3, 130}, 65},
+                                     {{5, 7}, 128},
+                                     {{2, 0, 4}, 2},
+                                     {{2, 7, 300}, 100},
+                                     {{3, 40000}, 20000}})
+    for (const DType scale_dtype : {DType::f32, DType::f64}) {
+      Ints groups = sizes;
+      groups.back() = groups.back() < group ? 1 : groups.back() / group;
+      if (sizes.back() == 0) groups.back() = 0;
+      const Tensor scales = to(add(abs(random_tensor(groups, 2)), Scalar(0.01)), scale_dtype),
+                   numbers = mul(random_tensor(groups, 3), 9);
+      const Tensor x = random_tensor(sizes), q = to(mul(x, 40), DType::i8);
+      for (const DType integer : {DType::i8, DType::i32, DType::i64})
+        expect_bits_of_parts<ops::quantized_decomposed_quantize_per_channel_group>(
+            x, scales, to(numbers, integer), int64_t{-128}, int64_t{127}, DType::i8,
+            int64_t{group});
+      for (const DType integer : {DType::i32, DType::i64})
+        expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_channel_group>(
+            q, scattered(scales), to(numbers, integer), int64_t{-128}, int64_t{127}, DType::i8,
+            int64_t{group}, DType::f32);
+      expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_channel_group>(
+          q, scales, std::nullopt, int64_t{-128}, int64_t{127}, DType::i8, int64_t{group},
+          DType::f32);
+    }
+}
+TEST(dequantize_per_channel_group, goes_round_where_a_difference_leaves_its_dtype) {
+  const Tensor q = to(Tensor::from<int64_t>({INT32_MIN, 5, 6, INT32_MAX}, {1, 4}), DType::i32);
+  for (const DType integer : {DType::i32, DType::i64})
+    expect_bits_of_parts<ops::quantized_decomposed_dequantize_per_channel_group>(
+        q, ones({2}), integers({3, -4}, integer), int64_t{INT32_MIN}, int64_t{INT32_MAX},
+        DType::i32, int64_t{2}, DType::f32);
+}
+TEST(quantize_per_channel_group, refuses_nan_and_leaves_halves_to_its_parts) {
+  const auto run = [](const Tensor& x, const Tensor& scales) {
+    return call<ops::quantized_decomposed_quantize_per_channel_group>(
+        here, x, scales, zeros_like(scales), int64_t{-8}, int64_t{7}, DType::i8, int64_t{2});
+  };
+  EXPECT_THROW_MESSAGE(run(vector_of({1, NAN}), ones({1})), "input must not contain NaN");
+  EXPECT_EQ(run(vector_of({1, 2}), ones({1}, DType::bf16)).dtype(), DType::i8);
 }
 TEST(quantize_per_token, leaves_scales_of_lower_rank_and_halves_to_its_parts) {
   const Tensor x = random_tensor({1, 3, 4}), zeros = integers({0, 1, 2});

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +8,8 @@
 #include "../support/data.h"
 #include "programs.h"
 #include "taper/runtime/extension/module/module.h"
+#include "taper/runtime/extension/module/sha256.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/runtime/program/tables.h"
 #include "test_kernels.h"
 #include "written.h"
@@ -14,8 +17,24 @@
 namespace taper::test {
 namespace {
 
-// A kernel that reads its second argument backwards, if it is packed, and how often it packed.
+// Kilobytes of the mapping around an address that are in memory.
+int64_t resident_kilobytes(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0, at = reinterpret_cast<uintptr_t>(address);
+    if (std::sscanf(line.c_str(), "%llx-%llx ", &begin, &end) == 2)
+      inside = begin <= at && at < end;
+    else if (inside && line.rfind("Rss:", 0) == 0)
+      return std::stoll(line.substr(4));
+  }
+  return -1;
+}
+
+// A kernel that reads its second argument backwards, if it is packed, how often it packed, and the
+// most that was in memory of the file when it had packed something.
 std::atomic<int> packings{0};
+std::atomic<int64_t> most_resident{0};
 constexpr Packing packs_second{
     1, -1, Layout::panels_of_first,
     [](const TensorRef& dense) { return static_cast<size_t>(dense.size_bytes()); },
@@ -24,6 +43,7 @@ constexpr Packing packs_second{
       const index_t n = dense.shape->numel();
       for (index_t i = 0; i < n; ++i)
         static_cast<float*>(packed)[n - 1 - i] = static_cast<const float*>(dense.data)[i];
+      most_resident = std::max(most_resident.load(), resident_kilobytes(dense.data));
     }};
 Error run_packed_add(Context&, const void*, const Slot* slots) {
   const View<const float> a{slots[0].tensor}, b{slots[1].tensor};
@@ -41,20 +61,21 @@ const Kernel packed_add = [] {
 }();
 const Kernel* const packing_kernels[] = {&packed_add};
 
-// forward(x: f32[16, n]) -> x + w
+// forward(x: f32[16, n]) -> x + w, computed once with each of the weights, which are equal
 constexpr int64_t weight_count = 1 << 16, columns = weight_count / 16;
-ProgramFile weight_program() {
+ProgramFile weight_program(int weights = 1) {
   ProgramFile p;
   const uint32_t add = p.kernel(ops::add, {DType::f32, DType::f32, DType::f32});
   std::vector<float> weight(weight_count);
   for (size_t i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(i);
-  const uint32_t w = p.constant<float>("w", {16, columns}, weight);
   MethodTables& m = p.methods.emplace_back();
   const uint32_t rows = m.literal(16), n = m.literal(columns), x = io_tensor(m, {rows, n}),
-                 y = io_tensor(m, {rows, n}),
-                 constant =
-                     m.value(format::Storage::constant, w, m.shape({rows, n}, {n, m.literal(1)}));
-  m.run(add, {m.tensor(x), m.tensor(constant), m.tensor(y)});
+                 y = io_tensor(m, {rows, n}), shape = m.shape({rows, n}, {n, m.literal(1)});
+  for (int i = 0; i < weights; ++i) {
+    const uint32_t w = p.constant<float>("w", {16, columns}, weight),
+                   constant = m.value(format::Storage::constant, w, shape);
+    m.run(add, {m.tensor(x), m.tensor(constant), m.tensor(y)});
+  }
   m.input("x", x);
   m.output("y", y);
   return p;
@@ -230,20 +251,6 @@ TEST(module, packs_weights_that_it_verified_before) {
 }
 
 #ifdef __linux__
-// Kilobytes of the mapping around an address that are in memory.
-int64_t resident_kilobytes(const void* address) {
-  std::ifstream maps("/proc/self/smaps");
-  bool inside = false;
-  for (std::string line; std::getline(maps, line);) {
-    unsigned long long begin = 0, end = 0, at = reinterpret_cast<uintptr_t>(address);
-    if (std::sscanf(line.c_str(), "%llx-%llx ", &begin, &end) == 2)
-      inside = begin <= at && at < end;
-    else if (inside && line.rfind("Rss:", 0) == 0)
-      return std::stoll(line.substr(4));
-  }
-  return -1;
-}
-
 TEST(module, gives_back_the_pages_of_weights_that_it_packed) {
   const std::string path = written(weight_program().bytes(), "weights.taper");
   ModuleOptions options;
@@ -258,9 +265,62 @@ TEST(module, gives_back_the_pages_of_weights_that_it_packed) {
     EXPECT_EQ(model.program().verify_segments(), Error::ok);  // they are read again
   }
 }
+
+// Otherwise a load would need memory for all weights twice. The system may map 2 MB for a byte.
+TEST(module, gives_back_the_pages_of_a_weight_before_it_packs_the_next_ones) {
+  const int count = 64;
+  ProgramFile all_embedded = weight_program(count), external = all_embedded, weights;
+  weights.constants = all_embedded.constants;
+  for (auto& c : weights.constants)
+    for (const std::byte b : sha256(c.data)) c.hash.push_back(static_cast<uint8_t>(b));
+  external.constants = weights.constants;
+  for (auto& c : external.constants) c.source = format::ConstantSource::external;
+  for (auto& c : external.constants) c.external_file = "model.weights.taper";
+  written(weights.bytes(), "model.weights.taper");
+  for (const std::string& path : {written(all_embedded.bytes(), "embedded.taper"),
+                                  written(external.bytes(), "external.taper")}) {
+    packings = 0, most_resident = 0;
+    Module model = Module::load(path, packing_kernels).value();
+    EXPECT_EQ(packings, count);
+    EXPECT_GT(most_resident, 0);
+    EXPECT_LT(most_resident, 8192) << "kB, of 64 weights of 256 kB";
+    expect_weighted(model);
+  }
+}
 #endif
 
-// A few hundred bytes can ask for any amount of memory.
+TEST(module, tells_the_bytes_of_packed_weights_and_of_a_method) {
+  const std::string path = written(weight_program().bytes(), "weights.taper");
+  ModuleOptions options;
+  for (const bool packs : {true, false}) {
+    options.pack_weights = packs ? PackWeights::of_mapped_files : PackWeights::never;
+    Module model = Module::load(path, packing_kernels, options).value();
+    const ModuleRequirements needed = model.requirements("forward").value();
+    const size_t weight = weight_count * sizeof(float);
+    EXPECT_EQ(needed.packed_weights > weight, packs);
+    EXPECT_LT(needed.packed_weights, packs ? weight + 1024 : 1);
+    EXPECT_GE(needed.method.io, 2 * weight);
+    EXPECT_GT(needed.tables, 0u);
+    EXPECT_EQ(needed.session, model.program().session_bytes());
+    EXPECT_EQ(needed.total(),
+              needed.packed_weights + needed.tables + needed.session + needed.method.total());
+    expect_weighted(model);
+    EXPECT_EQ(model.requirements("backward").error(), Error::invalid_argument);
+    EXPECT_THAT(model.message(), testing::HasSubstr("backward"));
+  }
+}
+
+TEST(module, packs_with_its_threads) {
+  const std::string path = written(weight_program(32).bytes(), "weights.taper");
+  ThreadPool pool(3);
+  ModuleOptions options;
+  options.threads = pool.threads();
+  packings = 0;
+  Module model = Module::load(path, packing_kernels, options).value();
+  EXPECT_EQ(packings, 32);
+  for (index_t i = 0; i < 32; ++i) EXPECT_TRUE(model.program().data().constants[i].is_packed());
+  expect_weighted(model);
+}
 
 }  // namespace
 }  // namespace taper::test

@@ -6,8 +6,11 @@
 
 #include "../support/data.h"
 #include "programs.h"
+#include "taper/runtime/extension/module/mapped_file.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/runtime/extension/module/sha256.h"
+#include "taper/runtime/extension/module/slack.h"
+#include "taper/runtime/program/tables.h"
 #include "test_kernels.h"
 #include "written.h"
 
@@ -150,6 +153,67 @@ TEST(module, fills_slots_with_the_tensors_of_the_application) {
   EXPECT_THAT(refused(), HasSubstr("slot adapter takes f32[8, 4], not f32[32]"));
   options.slots = {{"adapter", value}, {"adaptor", value}};
   EXPECT_THAT(refused(), HasSubstr("the program has no slot adaptor"));
+}
+
+TEST(module, copies_no_slot_that_a_mapped_file_of_another_kind_holds) {
+  std::string message;
+  ModuleOptions options;
+  options.message = &message;
+  const std::string path = written(weighing(format::ConstantSource::slot).bytes());
+  AlignedBytes tensors(3 * 128);
+  const std::array<float, 4> ones = {1, 1, 1, 1};
+  std::memcpy(tensors.data() + 256, ones.data(), 16);  // the last one
+  MappedFile file;
+  ASSERT_TRUE(file.open(written(tensors, "foreign.bin"), message)) << message;
+  options.borrowed_slots["adapter"] = {
+      DType::f32, {8, 4}, file.bytes().part(256, 128), file.readable()};
+  Result<Module> model = Module::load(path, kernels, options);
+  ASSERT_TRUE(model.ok()) << message;
+  EXPECT_EQ(model->program().data().constants[0].data, file.bytes().data() + 256);
+  std::array<float, 1> sum;
+  EXPECT_EQ(model->forward({{std::array<float, 4>{}.data(), {1, 4}}}, {sum}), Error::ok);
+  EXPECT_EQ(sum[0], 4);
+
+  options.slots["adapter"] = {DType::f32, {8, 4}, std::vector<std::byte>(128)};
+  EXPECT_EQ(Module::load(path, kernels, options).error(), Error::invalid_argument);
+  EXPECT_THAT(message, HasSubstr("slot adapter is given twice"));
+}
+
+TEST(slack, copies_only_elements_without_readable_bytes_behind_them) {
+  constexpr index_t bytes = 128, page = 1 << 16;  // no system has larger pages
+  for (const index_t count : {3, static_cast<int>(page / bytes)})
+    for (const auto access : {MappedFile::Access::read_only, MappedFile::Access::in_memory}) {
+      AlignedBytes content(static_cast<size_t>(count * bytes));
+      for (size_t i = 0; i < content.size(); ++i)
+        content.data()[i] = static_cast<std::byte>(i / bytes);
+      MappedFile file;
+      std::string why;
+      ASSERT_TRUE(file.open(written(content, "foreign.bin"), why, access)) << why;
+      std::vector<taper::Region> copies;
+      for (index_t i = 0; i < count; ++i) {
+        const Span<const std::byte> tensor = file.bytes().part(i * bytes, bytes);
+        const auto found = with_slack(tensor, file.readable(), 4, copies);
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->size(), bytes + 64);
+        EXPECT_EQ(std::memcmp(found->data(), tensor.data(), bytes), 0);
+        EXPECT_EQ(found->data() == tensor.data(), copies.empty());
+      }
+      const bool ends_with_a_page =
+          count * bytes == page || access != MappedFile::Access::read_only;
+      EXPECT_EQ(copies.size(), ends_with_a_page ? 1u : 0u) << count;
+    }
+}
+
+TEST(slack, copies_elements_at_odd_addresses) {
+  const AlignedBytes memory(256);
+  std::vector<taper::Region> copies;
+  for (const index_t place : {0, 1, 2, 4}) {
+    const Span<const std::byte> tensor(memory.data() + place, 128);
+    const auto found = with_slack(tensor, {memory.data(), 256}, 4, copies);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->data() == tensor.data(), place % 4 == 0);
+  }
+  EXPECT_EQ(copies.size(), 2u);
 }
 
 }  // namespace

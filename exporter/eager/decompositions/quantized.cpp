@@ -85,10 +85,10 @@ void check_tokens(const Arguments<op>& a) {
                        tokens.to_string() + " rows of " + to_string(input.sizes()));
 }
 
-/// The input as lines (count, group_size). If a group is longer than a row and each row has one
-/// scale, a line is a row (single columns in GPTQ).
+/// The elements of a group. If a group is longer than a row and each row has one scale, a group is
+/// a row (single columns in GPTQ). Throws unless groups divide the rows.
 template <const Operator& op>
-Tensor in_groups(const Arguments<op>& a) {
+Dim group_of(const Arguments<op>& a) {
   const Tensor x = a.template tensor<"input">(), scales = a.template tensor<"scales">();
   Dim group = a.template integer<"group_size">();
   const auto refuse = [&](const std::string& what) {
@@ -100,8 +100,17 @@ Tensor in_groups(const Arguments<op>& a) {
     group = x.size(-1);
   if (x.rank() == 0 || !proves_equal(x.size(-1) % group, 0))
     refuse(" does not divide the last dimension of " + to_string(x.sizes()));
+  return group;
+}
+/// The input as lines (count, group).
+template <const Operator& op>
+Tensor in_groups(const Arguments<op>& a) {
+  const Tensor x = a.template tensor<"input">();
+  const Dim group = group_of(a);
   return reshape(x, {x.numel() / group, group});
 }
+/// Whether a tensor has NaN. A trace does not know the elements.
+bool has_nan(const Tensor& x) { return recorder() == nullptr && any(isnan(x)).scalar().to<bool>(); }
 /// One number for each line, as a column.
 template <const Operator& op>
 Tensor column(const Arguments<op>& a, const Tensor& t, std::string_view what, const Tensor& lines) {
@@ -129,6 +138,10 @@ template <const Operator& op>
 constexpr bool has(std::string_view parameter) {
   return position_of(schema<op>, parameter) >= 0;
 }
+/// Whether the range is given as tensors.
+template <const Operator& op>
+constexpr bool takes_ends =
+    std::string_view(op.text).find("Tensor quant_min") != std::string_view::npos;
 /// Whether the kernel leaves the call to its decomposition: for results in half precision, for
 /// scales that broadcast over several dimensions, and for wrong arguments, because the
 /// decomposition says what is wrong.
@@ -145,8 +158,11 @@ bool in_parts(const Boxed* arguments) try {
     }
   } else {
     to_quantize(a);
-    check_range(a.template integer<"quant_min">(), a.template integer<"quant_max">(),
-                a.template dtype<"dtype">(), name_of(a));
+    if constexpr (takes_ends<op>)
+      integers_of(a.template dtype<"dtype">(), name_of(a));
+    else
+      check_range(a.template integer<"quant_min">(), a.template integer<"quant_max">(),
+                  a.template dtype<"dtype">(), name_of(a));
   }
   if constexpr (has<op>("axis")) {
     channel_of(a.template tensor<"scales">(), "scales", a.template integer<"axis">(), input,
@@ -154,6 +170,11 @@ bool in_parts(const Boxed* arguments) try {
     if (a.template has<"zero_points">())
       channel_of(a.template tensor<"zero_points">(), "zero_points", a.template integer<"axis">(),
                  input, name_of(a));
+  } else if constexpr (has<op>("group_size")) {
+    const Dim groups = input.numel() / group_of(a);
+    for (const Tensor& t : {a.template tensor<"scales">(), a.template tensor<"zero_points">()})
+      if (t.defined() && (!proves_equal(t.numel(), groups) || t.rank() == max_rank)) return true;
+    if constexpr (!has<op>("output_dtype")) return has_nan(input);
   } else if constexpr (has<op>("scales")) {
     check_tokens(a);
     for (const Tensor& t : {a.template tensor<"scales">(), a.template tensor<"zero_points">()})
@@ -161,6 +182,9 @@ bool in_parts(const Boxed* arguments) try {
   } else if constexpr (std::string_view(op.text).find("Tensor scale") != std::string_view::npos) {
     for (const Tensor& t : {a.template tensor<"scale">(), a.template tensor<"zero_point">()})
       if (!proves_equal(t.numel(), 1)) return true;
+    if constexpr (takes_ends<op>)
+      for (const Tensor& t : {a.template tensor<"quant_min">(), a.template tensor<"quant_max">()})
+        if (!proves_equal(t.numel(), 1)) return true;
   }
   return false;
 } catch (const EagerError&) {
@@ -183,7 +207,8 @@ TAPER_DECOMPOSITION_AS(quantized_decomposed_quantize_per_tensor_tensor, false,
   const Tensor zero = single(a, a.tensor<"zero_point">(), "zero_point", DType::f32);
   return {as_integers(a, unclamped(to_quantize(a), inverse_scale(a), zero))};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_tensor_tensor2) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_quantize_per_tensor_tensor2, false,
+                       in_parts<ops::quantized_decomposed_quantize_per_tensor_tensor2>) {
   integers_of(a.dtype<"dtype">(), name_of(a));
   const auto number = [&](const Tensor& t, std::string_view what) {
     return single(a, t, what, DType::f32);
@@ -203,7 +228,10 @@ TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_tensor_tensor, false,
                        in_parts<ops::quantized_decomposed_dequantize_per_tensor_tensor>) {
   return {dequantized(a)};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_tensor_tensor2) { return {dequantized(a)}; }
+TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_tensor_tensor2, false,
+                       in_parts<ops::quantized_decomposed_dequantize_per_tensor_tensor2>) {
+  return {dequantized(a)};
+}
 
 // The division is still in half precision. The rest is computed in f32, and the zero point in
 // integers.
@@ -279,16 +307,16 @@ TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_token, false,
 
 // ---- per group: one scale for each `group_size` elements of a row
 
-TAPER_DECOMPOSITION(quantized_decomposed_quantize_per_channel_group) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_quantize_per_channel_group, false,
+                       in_parts<ops::quantized_decomposed_quantize_per_channel_group>) {
   const Tensor input = to_quantize(a), lines = in_groups(a);
-  // a trace does not know the elements
-  if (recorder() == nullptr && any(isnan(input)).scalar().to<bool>())
-    throw EagerError(std::string(name_of(a)) + ": input must not contain NaN");
+  if (has_nan(input)) throw EagerError(std::string(name_of(a)) + ": input must not contain NaN");
   const Tensor inverse = reciprocal(column(a, a.tensor<"scales">(), "scales", lines));
   const Tensor zero = column(a, a.tensor<"zero_points">(), "zero_points", lines);
   return {reshape(moved_then_rounded(a, mul(lines, inverse), zero), input.sizes())};
 }
-TAPER_DECOMPOSITION(quantized_decomposed_dequantize_per_channel_group) {
+TAPER_DECOMPOSITION_AS(quantized_decomposed_dequantize_per_channel_group, false,
+                       in_parts<ops::quantized_decomposed_dequantize_per_channel_group>) {
   const Tensor input = quantized(a), lines = in_groups(a);
   Tensor x = lines;
   if (a.has<"zero_points">())

@@ -81,6 +81,8 @@ MappedFile::Identity identity_of(const struct stat& s) {
           static_cast<uint64_t>(written.tv_nsec)};
 }
 
+uintptr_t page_bytes() { return static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)); }
+
 std::byte* map_file(int file, size_t size, bool writable) {
   void* const mapped =
       ::mmap(nullptr, size, PROT_READ, writable ? private_and_present : MAP_PRIVATE, file, 0);
@@ -91,10 +93,14 @@ std::byte* map_file(int file, size_t size, bool writable) {
 
 }  // namespace
 
+Span<const std::byte> MappedFile::readable() const {
+  const index_t page = static_cast<index_t>(page_bytes());
+  return {data_, is_mapped_ ? (size_ + page - 1) / page * page : size_};
+}
+
 void MappedFile::give_back(Span<const std::byte> bytes) const {
   if (!is_mapped_ || bytes.empty()) return;
-  const uintptr_t page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)),
-                  from = reinterpret_cast<uintptr_t>(bytes.data()),
+  const uintptr_t page = page_bytes(), from = reinterpret_cast<uintptr_t>(bytes.data()),
                   begin = (from + page - 1) / page * page,
                   end = (from + static_cast<uintptr_t>(bytes.size())) / page * page;
   if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
@@ -132,6 +138,8 @@ bool MappedFile::open(const std::string& path, std::string& why, Access access) 
 }
 
 #else
+
+Span<const std::byte> MappedFile::readable() const { return bytes(); }
 
 void MappedFile::give_back(Span<const std::byte>) const {}
 

@@ -30,6 +30,8 @@ class MappedFile {
   /// False if the file cannot be read; `why` says so in words.
   bool open(const std::string& path, std::string& why, Access access = Access::read_only);
   Span<const std::byte> bytes() const { return {data_, size_}; }
+  /// The bytes, and those behind them that may be read: a mapped file's last page, to its end.
+  Span<const std::byte> readable() const;
   bool is_mapped() const { return is_mapped_; }
   bool holds(Span<const std::byte> bytes) const {
     return !std::less<>()(bytes.data(), data_) && !std::less<>()(data_ + size_, bytes.end());

@@ -126,9 +126,9 @@ struct Module::Parts {
     TAPER_TRY(give_constants(kernels, options, folder, load_options));
     if (options.pack_weights == PackWeights::always ||
         (options.pack_weights == PackWeights::of_mapped_files && file.is_mapped()))
-      if (const Error e = pack_weights(
-              {file, outside, kernels, regions.back(), load_options, store_of(options)}, *program,
-              packed_weights);
+      if (const Error e = pack_weights({file, outside, kernels, regions.back(), load_options,
+                                        store_of(options), options.threads},
+                                       *program, packed_weights);
           e != Error::ok)
         return info.error = e, fail(info);
     TAPER_TRY(add_region(program->session_bytes(), "the session"));
@@ -162,7 +162,7 @@ struct Module::Parts {
     return outside.files.empty() || options.verify ? options.pack_store : "";
   }
 
-  Result<Method> create(const std::string& name) {
+  Result<MethodRequirements> requirements(const std::string& name) {
     ErrorInfo info;
     const Result<size_t> tables = program->method_metadata_bytes(name.c_str(), &info);
     if (!tables.ok()) return info.error = tables.error(), fail(info);
@@ -173,12 +173,17 @@ struct Module::Parts {
     const Result<MethodRequirements> needed =
         program->requirements(name.c_str(), workspace, &info, threads);
     if (!needed.ok()) return info.error = needed.error(), fail(info);
+    return needed.value();
+  }
+
+  Result<Method> create(const std::string& name) {
+    TAPER_LET(needed, requirements(name));
     // Without symbolic sizes a method uses all of its memory, and fails here if the machine lacks
     // it.
     const bool fixed = !has_symbols(*program, name);
-    TAPER_TRY(add_region(needed.value().total(),
-                         (fixed ? "" : "with every symbol at its maximum, ") + name,
+    TAPER_TRY(add_region(needed.total(), (fixed ? "" : "with every symbol at its maximum, ") + name,
                          fixed ? Region::Use::all : Region::Use::part));
+    ErrorInfo info;
     Result<Method> method =
         Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
     if (!method.ok()) {
@@ -354,6 +359,19 @@ Result<std::vector<OwnedTensor>> Module::execute(const std::string& name,
       std::memcpy(out.bytes.data(), &real, 8);
   }
   return results;
+}
+
+Result<ModuleRequirements> Module::requirements(const std::string& method) {
+  const Parts::Call call(*parts_);
+  if (!call.granted()) return Error::busy;
+  ModuleRequirements r;
+  TAPER_LET(needed, parts_->requirements(method));
+  r.method = needed;
+  r.tables = static_cast<size_t>(Span<std::byte>(parts_->regions[0]).size());
+  r.session = parts_->program->session_bytes();
+  if (parts_->packed_weights != nullptr)
+    r.packed_weights = static_cast<size_t>(parts_->packed_weights->bytes().size());
+  return r;
 }
 
 Program Module::program() const { return *parts_->program; }

@@ -80,6 +80,15 @@ struct OwnedTensor {
   index_t numel() const { return static_cast<index_t>(bytes.size()) / size_bytes(dtype); }
 };
 
+/// Dense elements in memory of the caller, such as a tensor of a mapped file.
+struct BorrowedTensor {
+  DType dtype = DType::f32;
+  std::vector<index_t> sizes;
+  Span<const std::byte> bytes;
+  Span<const std::byte>
+      readable;  ///< all memory around them that may be read; MappedFile::readable
+};
+
 /// How `Module::load` reads a file.
 enum class Loading : uint8_t {
   /// Maps the file. It is open at once, only the parts that are used are read, and processes share
@@ -119,7 +128,22 @@ struct ModuleOptions {
   /// The constants that the program leaves to the application, by the names of their slots. The
   /// module copies them.
   std::map<std::string, OwnedTensor> slots;
+  /// More constants of this kind, which outlive the module. It copies only those that do not lie at
+  /// a multiple of their element's size, or lack 64 readable bytes behind them.
+  std::map<std::string, BorrowedTensor> borrowed_slots;
   std::string* message = nullptr;  ///< why `load` failed
+};
+
+/// The bytes that a module takes for one method, mapped files not counted.
+struct ModuleRequirements {
+  /// Weights that `Module::load` packed. Modules of one file share them. 0: the file holds them
+  /// packed, or nothing is packed.
+  size_t packed_weights = 0;
+  size_t tables = 0;          ///< of the program
+  size_t session = 0;         ///< the states
+  MethodRequirements method;  ///< with every symbol at its maximum
+
+  size_t total() const { return packed_weights + tables + session + method.total(); }
 };
 
 /// All kernels that Taper was built with, fastest first: optimized ones, then portable ones. An app
@@ -167,6 +191,9 @@ class Module {
   /// profiles. Calls of a Method never return `busy`, so keep them on one thread. The module closes
   /// it.
   Result<Method> method(const std::string& name);
+  /// The memory for a method, which this call does not create. The system gives memory of a method
+  /// when it is used.
+  Result<ModuleRequirements> requirements(const std::string& method);
   Program program() const;
   Session& session();
 

@@ -7,6 +7,7 @@
 
 #include "taper/runtime/extension/module/message.h"
 #include "taper/runtime/extension/module/sha256.h"
+#include "taper/runtime/extension/module/slack.h"
 #include "taper/runtime/extension/module/verify.h"
 #include "taper/runtime/program/tables.h"
 
@@ -114,24 +115,29 @@ class Finder {
 
   bool find_slot(const ConstantView& c, index_t i) {
     const char* slot = reinterpret_cast<const char*>(c.key.data());
-    const auto at = options_.slots.find(slot);
-    if (at == options_.slots.end())
+    const auto owned = options_.slots.find(slot);
+    const auto borrowed = options_.borrowed_slots.find(slot);
+    if (borrowed != options_.borrowed_slots.end()) return give(c, slot, borrowed->second);
+    if (owned == options_.slots.end())
       return fail(name_of(c, i) + " is the slot " + slot + ", of type " +
                   type_text(c.dtype, c.sizes) + ": give it (slots)");
-    const OwnedTensor& t = at->second;
+    const OwnedTensor& t = owned->second;
+    return give(c, slot, {t.dtype, t.sizes, Span<const std::byte>(t.bytes), {}});
+  }
+
+  bool give(const ConstantView& c, const char* slot, const BorrowedTensor& t) {
     const std::vector<int64_t> sizes(t.sizes.begin(), t.sizes.end());
     if (t.dtype != c.dtype ||
         !std::equal(sizes.begin(), sizes.end(), c.sizes.begin(), c.sizes.end()) ||
-        t.bytes.size() != c.bytes)
+        static_cast<size_t>(t.bytes.size()) != c.bytes)
       return fail(std::string("slot ") + slot + " takes " + type_text(c.dtype, c.sizes) + ", not " +
                   type_text(t.dtype, Span<const int64_t>(sizes)));
-    Region region(c.bytes + slack_bytes);
-    if (!region.is_there())
+    const auto bytes =
+        with_slack(t.bytes, t.readable, static_cast<size_t>(size_bytes(c.dtype)), found_.regions);
+    if (!bytes)
       return fail(std::string("slot ") + slot + " needs " + std::to_string(c.bytes + slack_bytes) +
                   " bytes of memory");
-    if (c.bytes > 0) std::memcpy(Span<std::byte>(region).data(), t.bytes.data(), c.bytes);
-    found_.given.emplace_back(slot, Span<std::byte>(region));
-    found_.regions.push_back(std::move(region));
+    found_.given.emplace_back(slot, *bytes);
     return true;
   }
 
@@ -153,6 +159,9 @@ bool OutsideConstants::find(const Program& program, const std::string& folder,
   Finder finder(*this, folder, options, why);
   std::map<std::string, bool> is_used;
   for (const auto& [name, value] : options.slots) is_used[name] = false;
+  for (const auto& [name, value] : options.borrowed_slots)
+    if (!is_used.emplace(name, false).second)
+      return finder.fail("slot " + name + " is given twice (slots, borrowed_slots)");
   for (index_t i = 0; i < view.constants.size(); ++i) {
     const ConstantView c = view.constant(static_cast<uint64_t>(i));
     if (c.source == ConstantSource::external && !finder.find_external(c, i, view.constants[i]))

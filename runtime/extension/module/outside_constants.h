@@ -11,7 +11,7 @@
 namespace taper {
 
 /// The constants of a program that are not in its file. Those of weights files are mapped, those of
-/// the application are copied.
+/// the application are copied unless it keeps them for the module.
 struct OutsideConstants {
   std::deque<MappedFile> files;
   std::vector<Region> regions;

@@ -52,13 +52,20 @@ void give_back(const Origin& origin, Span<const std::byte> elements) {
 }
 
 // From the store, or packed now; nullptr: there is no memory for them.
-std::shared_ptr<const PackedWeights> new_weights(const Program& program, Span<std::byte> workspace,
-                                                 size_t bytes, const std::string& store) {
+std::shared_ptr<const PackedWeights> new_weights(const Origin& origin, const Program& program,
+                                                 Span<std::byte> workspace, size_t bytes) {
   auto weights = std::make_shared<PackedWeights>();
-  const std::string path = store.empty() ? "" : path_in_store(store, program);
+  const std::string path = origin.store.empty() ? "" : path_in_store(origin.store, program);
   if (!path.empty() && weights->open(path, program, workspace)) return weights;
-  weights->region.emplace(bytes);
-  if (!weights->region->is_there() || pack(program, workspace, *weights->region) != Error::ok)
+  weights->region.emplace(bytes, Region::Use::now);
+  PackOptions options;
+  options.threads = origin.threads;
+  options.done = [](void* user, Span<const std::byte> dense) {
+    give_back(*static_cast<const Origin*>(user), dense);
+  };
+  options.user = const_cast<Origin*>(&origin);
+  if (!weights->region->is_there() ||
+      pack(program, workspace, *weights->region, options) != Error::ok)
     return nullptr;
   if (!path.empty()) weights->save(path);
   return weights;
@@ -79,7 +86,7 @@ Error pack_weights(const Origin& origin, Program& program,
   std::weak_ptr<const PackedWeights> own,
       &known = origin.file.is_mapped() ? s.weights[key_of(origin, program)] : own;
   std::shared_ptr<const PackedWeights> found = known.lock();
-  if (found == nullptr) found = new_weights(program, workspace, bytes, origin.store);
+  if (found == nullptr) found = new_weights(origin, program, workspace, bytes);
   if (found == nullptr) return Error::ok;
   const std::vector<Span<const std::byte>> originals = elements_of(program);
   LoadOptions options = origin.options;
@@ -87,6 +94,7 @@ Error pack_weights(const Origin& origin, Program& program,
   TAPER_LET(packed, Program::load(program.file(), origin.kernels, origin.metadata, options));
   program = packed;
   known = weights = found;
+  // All of them once more: a page that two weights share, and pages that the system read ahead.
   for (index_t i = 0; i < static_cast<index_t>(originals.size()); ++i)
     if (const Span<const std::byte> original = originals[static_cast<size_t>(i)];
         program.data().constants[i].data != original.data())

@@ -16,10 +16,11 @@ struct Origin {
   Span<std::byte> metadata;
   LoadOptions options;
   std::string store;  ///< the folder of the pack store; empty: none
+  const Threads* threads = nullptr;
 };
 
-/// Loads `program` once more, with its weights packed. If the program lies in a mapped file, the
-/// pages of the original weights are given back. Programs of one file with the same kernels share
+/// Loads `program` once more, with its weights packed. The pages of a mapped file are given back as
+/// soon as the weights in them are packed. Programs of one file with the same kernels share
 /// the packed weights as long as one of them keeps `weights`. If nothing is worth packing, or there
 /// is no memory for it, `program` stays as it was and `weights` stays empty. Errors: those of
 /// `Program::load`.

@@ -20,13 +20,22 @@ constexpr int no_reserve = MAP_NORESERVE;
 #else
 constexpr int no_reserve = 0;
 #endif
+
+// The system clears a large page with one fault instead of 512. But many of them are slow to find
+// when free memory is in pieces, or a virtual machine has to ask its host for it.
+constexpr size_t most_in_large_pages = size_t{64} << 20;
 }  // namespace
 
 Region::Region(size_t size, Use use) : size_(size > 0 ? size : 1) {
   if (size > PTRDIFF_MAX) return;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | (use == Use::part ? no_reserve : 0);
   void* mapped = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (mapped != MAP_FAILED) data_ = static_cast<std::byte*>(mapped);
+  if (mapped == MAP_FAILED) return;
+  data_ = static_cast<std::byte*>(mapped);
+#ifdef MADV_HUGEPAGE
+  if (use == Use::now && size <= most_in_large_pages)
+    (void)::madvise(mapped, size_, MADV_HUGEPAGE);  // a wish
+#endif
 }
 
 Region::~Region() {

@@ -4,6 +4,8 @@
 
 #include "taper/exporter/cli/taper.h"
 #include "taper/exporter/exporter.h"
+#include "taper/exporter/io/npy.h"
+#include "taper/exporter/io/safetensors.h"
 #include "taper/runtime/extension/module/module.h"
 #include "taper/tests/exporter/cli/programs.h"
 #include "taper/tests/exporter/cli/taper_command.h"
@@ -74,6 +76,48 @@ TEST(slots, have_the_dtype_of_the_export) {
   given.slots["adapter.weight"] = tensor({2, 2}, {1, 0, 0, 1});
   EXPECT_FALSE(Module::load(write_model(options), given).ok());
   EXPECT_THAT(why, HasSubstr("slot adapter.weight takes f16[2, 2], not f32[2, 2]"));
+}
+
+TEST(slots, are_filled_from_a_file_by_run_check_and_profile) {
+  ExportOptions options;
+  options.quiet = true, options.slots = {"adapter.weight"};
+  const std::string program = write_model(options), y = scratch_file("y.npy").string(),
+                    x = "x=" + npy("x.npy", {1, 2}, {10, 100}),
+                    file = scratch_file("slots.safetensors").string(),
+                    recorded = scratch_file("recorded.safetensors").string();
+  const auto array = [](std::vector<int64_t> sizes, const std::vector<float>& values) {
+    return io::Array::of<float>(std::move(sizes), std::span<const float>(values));
+  };
+  const auto write = [&](const io::ArrayMap& tensors) {
+    io::write_safetensors(file, {tensors, {}});
+  };
+  write({{"adapter.weight", array({2, 2}, {1, 0, 0, 2})}});
+  const Outcome run = taper_command("run", program, "--slots", file, "--input", x, "--output", y);
+  EXPECT_EQ(run.code, success) << run.err;
+  EXPECT_THAT(io::read_npy(y).values<float>(), ElementsAre(5, 100));
+  io::write_safetensors(recorded, {{{"set0.input.0", array({1, 2}, {10, 100})},
+                                    {"set0.output.0", array({1, 2}, {5, 100})}},
+                                   {}});
+  const Outcome check = taper_command("check", program, recorded, "--slots", file);
+  EXPECT_EQ(check.code, success) << check.err;
+  EXPECT_EQ(taper_command("profile", program, "--slots", file, "--repeat", "1").code, success);
+
+  const Outcome none = taper_command("run", program, "--input", x);
+  EXPECT_EQ(none.code, failure);
+  EXPECT_THAT(none.err, HasSubstr("is the slot adapter.weight, of type f32[2, 2]: give it "
+                                  "(--slots FILE.safetensors)"));
+  const auto refused = [&](const io::ArrayMap& tensors) {
+    write(tensors);
+    return taper_command("run", program, "--slots", file, "--input", x).err;
+  };
+  EXPECT_THAT(refused({{"adapter.weight", array({4}, {1, 0, 0, 2})}}),
+              HasSubstr("slot adapter.weight takes f32[2, 2], not f32[4]"));
+  EXPECT_THAT(refused({{"adapter.weight", io::Array::zeros(DType::f16, {2, 2})}}),
+              HasSubstr("slot adapter.weight takes f32[2, 2], not f16[2, 2]"));
+  EXPECT_THAT(refused({{"adapter.weight", array({2, 2}, {1, 0, 0, 2})}, {"b", array({1}, {1})}}),
+              HasSubstr("the program has no slot b"));
+  EXPECT_THAT(taper_command("run", linear_model(), "--slots", file).err,
+              HasSubstr("is a PyTorch model, which has no slots"));
 }
 
 TEST(slots, are_weights_that_the_model_reads_and_does_not_write) {

@@ -1,37 +1,15 @@
 // Weights that were packed once: the same bits as from dense ones, with less scratch.
 #include <cstring>
 
-#include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
+#include "taper/tests/kernels/optimized/packed.h"
 
 namespace taper::tests {
 namespace {
 
 using namespace optimized;
-
-/// A tensor in the layout that its kernel reads, with unusable numbers behind it.
-class Packed {
- public:
-  Packed(const Packing& packing, const TensorRef& dense) {
-    const bool first = packing.layout == Layout::panels_of_first;
-    bytes_ = (first ? bytes_of_panels_of_first : bytes_of_panels_of_last)(dense);
-    elements_.assign(bytes_ / sizeof(float) + 16, std::numeric_limits<float>::quiet_NaN());
-    (packing.pack != nullptr ? packing.pack
-     : first                 ? pack_panels_of_first
-                             : pack_panels_of_last)(dense, elements_.data());
-    ref_ = dense, ref_.data = elements_.data(), ref_.layout = packing.layout;
-  }
-  const TensorRef* ref() const { return &ref_; }
-  size_t bytes() const { return bytes_; }
-  float operator[](size_t i) const { return elements_[i]; }
-
- private:
-  size_t bytes_;
-  std::vector<float> elements_;
-  TensorRef ref_;
-};
 
 /// The records that read another layout; `asking`: that ask for it.
 std::vector<const Kernel*> packing_kernels(const Operator& op, bool asking = true) {

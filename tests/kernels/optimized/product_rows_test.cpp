@@ -3,16 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "taper/kernels/portable/portable.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
+#include "taper/tests/kernels/optimized/packed.h"
 
 namespace taper::tests {
 namespace {
 
 constexpr DType all_dtypes[] = {DType::boolean, DType::u8,  DType::i8,   DType::i16, DType::i32,
                                 DType::i64,     DType::f16, DType::bf16, DType::f32, DType::f64};
-constexpr index_t most_rows = 65, depth = 290, columns = 23, batch = 2;
+constexpr index_t most_rows = 65, depth = 290, batch = 2;
+constexpr index_t wide = 70;  // a tile has up to three panels of 16
 
 /// A tensor of any dtype: small numbers, with a seed, else what is no result.
 class Numbers {
@@ -109,13 +112,12 @@ class Numbers {
 
 /// A product by one record: left (…, rows, depth) times right, with an addend where the operator
 /// has one.
-Numbers product(const Kernel& kernel, const Numbers& left, const Numbers& right,
+Numbers product(const Kernel& kernel, const Numbers& left, const TensorRef* right,
                 const Numbers& addend) {
-  std::vector<Slot> slots = {slot(left.ref()), slot(right.ref())};
+  std::vector<Slot> slots = {slot(left.ref()), slot(right)};
   if (kernel.op == &ops::linear) slots.push_back(slot(addend.ref()));
   if (kernel.op == &ops::addmm || kernel.op == &ops::baddbmm)
-    slots = {slot(addend.ref()), slot(left.ref()), slot(right.ref()), slot(int64_t{2}),
-             slot(int64_t{3})};
+    slots = {slot(addend.ref()), slot(left.ref()), slot(right), slot(int64_t{2}), slot(int64_t{3})};
   Facts<Extent> facts;
   TensorType<Extent> type;
   slots.push_back(absent());
@@ -126,6 +128,12 @@ Numbers product(const Kernel& kernel, const Numbers& left, const Numbers& right,
   slots.back() = slot(out.ref());
   call(kernel, slots);
   return out;
+}
+
+/// The right side in the layout that the record asks for or reads; nullopt: in none.
+std::optional<Packed> packed(const Kernel& kernel, const Numbers& right) {
+  if (kernel.packing == nullptr || right.ref()->dtype != DType::f32) return std::nullopt;
+  return Packed(*kernel.packing, *right.ref());
 }
 
 /// Calls body(record, dtype) for all records of products that this machine runs.
@@ -144,31 +152,37 @@ void for_each_record(const Body& body) {
 }
 
 TEST(products, give_a_row_the_same_bits_whatever_the_number_of_rows_and_its_neighbours) {
-  int records = 0;
+  int records = 0, packing = 0;
   for_each_record([&](const Kernel& kernel, DType dtype) {
     ++records;
     const bool batched = kernel.op == &ops::bmm || kernel.op == &ops::baddbmm,
                is_linear = kernel.op == &ops::linear;
     const Numbers left = batched ? Numbers(dtype, {batch, most_rows, depth}, 1)
                                  : Numbers(dtype, {most_rows, depth}, 1);
+    const index_t columns = dtype == DType::f32 || is_half(dtype) ? wide : 23;
     const DType second = kernel.op == &ops::_int_mm ? DType::i8 : dtype;
     const Numbers right = batched     ? Numbers(second, {batch, depth, columns}, 2)
                           : is_linear ? Numbers(second, {columns, depth}, 2)
                                       : Numbers(second, {depth, columns}, 2);
     const Numbers addend(dtype, {columns}, 3);
-    const Numbers all = product(kernel, left, right, addend);
+    const Numbers all = product(kernel, left, right.ref(), addend);
+    const std::optional<Packed> panels = packed(kernel, right);
+    packing += panels.has_value();
     const bool takes_strides = kernel.expected[1].strides == Strides::any && !is_linear;
     const Numbers turned = takes_strides ? right.turned() : Numbers(dtype, {0, 0});
     for (index_t m = 1; m <= most_rows; ++m) {
       const index_t first = m % 2 == 0 ? most_rows - m : 0;
       const Numbers rows = left.rows(first, m), want = all.rows(first, m);
-      ASSERT_TRUE(product(kernel, rows, right, addend) == want)
+      ASSERT_TRUE(product(kernel, rows, right.ref(), addend) == want)
           << kernel.name << " of " << name_of(dtype) << ": " << m << " rows";
-      ASSERT_TRUE(!takes_strides || product(kernel, rows, turned, addend) == want)
+      ASSERT_TRUE(!takes_strides || product(kernel, rows, turned.ref(), addend) == want)
           << kernel.name << " of " << name_of(dtype) << ": " << m << " rows, columns dense";
+      ASSERT_TRUE(!panels || product(kernel, rows, panels->ref(), addend) == want)
+          << kernel.name << ": " << m << " rows, packed";
     }
   });
   EXPECT_GE(records, 40);
+  EXPECT_GE(packing, 6);
 }
 
 /// Whether a record has fused multiply-adds of single elements.
@@ -182,7 +196,7 @@ bool fuses(const Kernel& kernel) {
 
 TEST(products, add_fused_multiply_adds_along_k_in_blocks_of_256) {
   const CpuFeatures cpu = cpu_features();
-  const index_t k = 700;
+  const index_t k = 700, columns = wide;
   for (const Kernel* kernel : optimized::all) {
     const bool is_linear = kernel->op == &ops::linear;
     if ((kernel->op != &ops::mm && !is_linear) || !cpu.has(kernel->needs) || !fuses(*kernel))
@@ -207,9 +221,13 @@ TEST(products, add_fused_multiply_adds_along_k_in_blocks_of_256) {
             }
             want.set(i * columns + j, is_linear ? total + addend.value(j) : total);
           }
-        for (const Numbers* b : {is_linear ? &right : &across, is_linear ? &right : &turned})
-          ASSERT_TRUE(product(*kernel, left, *b, addend) == want)
+        for (const Numbers* b : {is_linear ? &right : &across, is_linear ? &right : &turned}) {
+          ASSERT_TRUE(product(*kernel, left, b->ref(), addend) == want)
               << kernel->name << ", " << m << " rows";
+          const std::optional<Packed> panels = packed(*kernel, *b);
+          ASSERT_TRUE(!panels || product(*kernel, left, panels->ref(), addend) == want)
+              << kernel->name << ", " << m << " rows, packed";
+        }
       }
     }
   }
