@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes docs/sizes.md: what kernels, kernel libraries and the selective builds of three models cost in bytes.
+# Writes docs/sizes.md: what the runtime, kernel libraries and the selective builds of three models cost in bytes. Writes
+# build/sizes.md too, with a line for every kernel.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset release -DTAPER_BUILD_BENCHMARKS=ON >/dev/null
@@ -7,7 +8,7 @@ cmake --build --preset release --target taper selective_models
 cmake --preset device >/dev/null
 cmake --build --preset device
 also=()
-for build in "gcc 12, with messages:g++:ON" "clang 14:clang++-14:OFF" "clang 14, with messages:clang++-14:ON"; do
+for build in "gcc 12, with texts of errors:g++:ON" "clang 14:clang++-14:OFF" "clang 14, with texts of errors:clang++-14:ON"; do
   IFS=: read -r what compiler messages <<<"$build"
   cmake --preset device -B "build/device-$compiler-$messages" -DCMAKE_CXX_COMPILER="$compiler" -DTAPER_MESSAGES="$messages" >/dev/null
   cmake --build "build/device-$compiler-$messages" --target taper_runtime taper_runtime_core
@@ -21,4 +22,4 @@ for model in lenet mobilenet_v2 transformer; do
   build/release/bin/taper export "$folder/$model.taper" --target portable --kernels "$folder/$model.cpp"
   selective+=(--selective "$model=$folder/$model.cpp")
 done
-scripts/size_report.py build/device --kernels docs/sizes.md "${also[@]}" "${selective[@]}"
+scripts/size_report.py build/device --page docs/sizes.md --kernels build/sizes.md "${also[@]}" "${selective[@]}"

@@ -14,6 +14,6 @@ for level in avx2 portable; do
   for program in "${programs[@]}"; do
     (cd build/release && "bin/$program" --gtest_brief=1)
   done
-  ctest --preset release --progress -R '^(op_goldens|op_properties|pt2_goldens|operator_parts)'
+  ctest --preset release --progress -R '^(op_goldens|op_properties|record_goldens|pt2_goldens|operator_parts|docs\.|documentation\.)'
 done
 echo "The tests that compute pass without AVX-512 and without AVX2 ($((SECONDS - start)) s)."

@@ -32,11 +32,14 @@ bool run_test(const io::BundledTest& test, const std::vector<std::byte>& program
   for (size_t i = 0; i < test.inputs.size(); ++i)
     running.set_input(static_cast<index_t>(i), test.inputs[i]);
   const std::vector<Callable::Output> outputs = running.call();
+  io::Scale scale;
+  for (const io::Array& want : test.outputs) scale.add(want);
   bool passed = true;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Checked result = check_result(outputs[i].value, test.outputs[i],
                                   options.tolerance.value_or(test.relative_tolerance));
     result.absolute_tolerance = test.absolute_tolerance;
+    result.measure.scale = scale.value();
     passed = print_result(out, test.method + ", " + outputs[i].name, result) && passed;
   }
   return passed;
@@ -93,6 +96,7 @@ void add_check_command(CommandLine& line, std::ostream& out) {
   add_import_options(command, options->import);
   add_threads_option(command, options->threads);
   add_read_option(command, options->import);
+  add_outside_options(command, options->import);
   command.footer(R"(Examples:
   taper check model.taper
   taper check model.pt2 recorded.safetensors)");

@@ -14,7 +14,12 @@ std::string text_of(const Checked& result, const std::string& where) {
   const io::Difference& d = result.measure.difference;
   if (!d.other.empty()) return d.other;
   std::ostringstream text;
-  text << std::setprecision(3) << d.relative << " of the largest magnitude";
+  text << std::setprecision(3);
+  if (result.fits() && d.relative > result.tolerance) {
+    text << "differs by " << d.absolute << ", which is rounding";
+    return text.str();
+  }
+  text << d.relative << " of the largest magnitude";
   if (!result.fits())
     text << ", more than " << result.tolerance << ": element " << d.element << where << " is "
          << std::setprecision(8) << d.got << ", not " << d.want;

@@ -58,17 +58,33 @@ pt2::LoadOptions load_options(const ImportChoice& choice) {
   return options;
 }
 
-}  // namespace
-
-pt2::Model import_model(const std::filesystem::path& path, const ImportChoice& choice) {
-  if (!choice.read) return pt2::Model::load(path, load_options(choice));
+pt2::Model import_with(const pt2::LoadOptions& options, const std::filesystem::path& path,
+                       const ImportChoice& choice) {
+  if (!choice.read) return pt2::Model::load(path, options);
   const auto file = std::make_shared<MappedFile>();
   std::string why;
   if (!file->open(path.string(), why, MappedFile::Access::in_memory)) throw io::FileError(why);
   const Span<const std::byte> bytes = file->bytes();
   return pt2::Model::parse(
       {const_cast<std::byte*>(bytes.data()), static_cast<size_t>(bytes.size())}, file,
-      path.string(), load_options(choice));
+      path.string(), options);
+}
+
+}  // namespace
+
+pt2::Model import_model(const std::filesystem::path& path, const ImportChoice& choice) {
+  return import_with(load_options(choice), path, choice);
+}
+
+pt2::Model import_to_trace(const std::filesystem::path& path, const ImportChoice& choice) {
+  pt2::LoadOptions options = load_options(choice);
+  options.refuses_in_trace = true;
+  try {
+    return import_with(options, path, choice);
+  } catch (const ExportError&) {
+    // an input or a weight may have a type that Taper lacks: then the list says more
+    return import_model(path, choice);
+  }
 }
 
 void UnknownDims::add(const pt2::Model& model) {

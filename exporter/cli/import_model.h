@@ -12,6 +12,9 @@ namespace taper::cli {
 
 /// Throws ExportError; throws UsageError for a malformed --dim.
 pt2::Model import_model(const std::filesystem::path& path, const ImportChoice& choice);
+/// The same for a model that is traced next. If Taper lacks parts of it, the trace fails, with one
+/// list of these parts and of the calls that cannot be traced.
+pt2::Model import_to_trace(const std::filesystem::path& path, const ImportChoice& choice);
 
 /// Collects the --dim options that name nothing, over all models that a command imports.
 class UnknownDims {

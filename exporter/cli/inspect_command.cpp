@@ -6,6 +6,7 @@
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
 #include "taper/exporter/cli/program_source.h"
+#include "taper/exporter/cli/running_method.h"
 #include "taper/exporter/eager/kernel_sets.h"
 #include "taper/exporter/inspect/graph_html.h"
 #include "taper/exporter/inspect/summary.h"
@@ -50,6 +51,9 @@ void inspect_program(const InspectArguments& options, std::ostream& out) {
   else
     out << summary;
   if (!options.graph.empty() && !options.json) out << "\nwrote " << options.graph << '\n';
+  // comes last, because the report is right without these weights, too
+  if (const std::string why = file.verify_outside(options.import.weights_folder); !why.empty())
+    throw ExportError(options.file + ": " + with_options(why));
 }
 
 }  // namespace
@@ -67,6 +71,8 @@ void add_inspect_command(CommandLine& line, std::ostream& out) {
       .checked_by(check_picture);
   command.flag("--json", options->json, "Prints JSON instead of text; sizes are in bytes");
   add_import_options(command, options->import);
+  command.option("--weights-folder FOLDER", options->import.weights_folder,
+                 "The folder of the weights files of a program; default: the program's");
   command.footer(R"(Examples:
   taper inspect lenet.taper
   taper inspect model.pt2 --graph model.html)");

@@ -58,9 +58,9 @@ std::vector<std::string> add_model(Exporter& exporter, const std::string& method
     if (options.stage) options.stage(what + " " + path.stem().string());
   };
   begin("importing");
-  pt2::Model model = import_model(path, choice);
+  pt2::Model model = import_to_trace(path, choice);
   unknown.add(model);
-  require_bounds(model, path);
+  if (model.is_supported()) require_bounds(model, path);
   const eager::NoGrad guard;
   begin("tracing");
   exporter.method(method, model.function(), model.input_specs(), model.output_names(), Location{});
@@ -127,15 +127,24 @@ std::map<std::string, OwnedTensor> zeros_for(const std::vector<std::string>& slo
   return zeros;
 }
 
+/// Whether the memory of a method has a size that can be counted, on whatever machine.
+bool has_a_size(const Program& program, const std::string& method) {
+  const Result<size_t> tables = program.method_metadata_bytes(method.c_str());
+  if (!tables.ok()) return false;
+  std::vector<std::byte> workspace(tables.value());
+  return program.requirements(method.c_str(), workspace).ok();
+}
+
 /// Loads the new program and prepares its methods, as a device does. So a program that nobody can
-/// run is reported here. Too little memory on this machine is not an error of the program. Throws
-/// ExportError, and removes a plain file before.
-void require_prepared(const std::filesystem::path& program, const std::vector<std::string>& methods,
-                      const std::map<std::string, OwnedTensor>& slots) {
+/// run is reported here. Too little memory on this machine is not an error of the program: then
+/// returns a note. Throws ExportError, and removes a plain file before.
+std::string require_prepared(const std::filesystem::path& program,
+                             const std::vector<std::string>& methods,
+                             const std::map<std::string, OwnedTensor>& slots) {
   std::error_code none;
   const auto kind = std::filesystem::symlink_status(program, none).type();
   // it was written to a device or a pipe
-  if (!std::filesystem::is_regular_file(program, none)) return;
+  if (!std::filesystem::is_regular_file(program, none)) return "";
   std::string message;
   ModuleOptions options;
   options.message = &message;
@@ -145,9 +154,14 @@ void require_prepared(const std::filesystem::path& program, const std::vector<st
   Error error = module.error();
   for (size_t i = 0; module.ok() && error == Error::ok && i < methods.size(); ++i) {
     error = module.value().method(methods[i]).error();
-    message = methods[i] + ": " + module.value().message();
+    const std::string begin = methods[i] + ": ", why = module.value().message();
+    if (error == Error::out_of_memory && has_a_size(module.value().program(), methods[i]))
+      return "this machine has too little memory to run it: " + why;
+    message = why.starts_with(begin) ? why : begin + why;
   }
-  if (error == Error::ok || error == Error::out_of_memory) return;
+  if (error == Error::ok) return "";
+  if (!module.ok() && error == Error::out_of_memory)
+    return "this machine has too little memory to run it: " + message;
   if (kind == std::filesystem::file_type::regular) std::filesystem::remove(program, none);
   if (!module.ok()) throw ExportError("the new program cannot be loaded: " + message);
   throw ExportError("the new program cannot be prepared: " + message +
@@ -186,7 +200,7 @@ emit::Report export_models(const std::vector<std::filesystem::path>& paths,
   }
   unknown.require_none();
   emit::Report report = exporter.write(output, options);
-  require_prepared(output, methods, zeros_for(options.slots, exporter, methods));
+  notes.push_back(require_prepared(output, methods, zeros_for(options.slots, exporter, methods)));
   for (std::string& note : notes_of_shared_states(exporter, methods, options.slots))
     notes.push_back(std::move(note));
   std::erase(notes, "");

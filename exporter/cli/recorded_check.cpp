@@ -104,6 +104,7 @@ class RecordedModel {
 
   void compare_call(const io::RecordedCall& call) {
     set_inputs(call);
+    scale_ = io::scale_of(call);
     const std::vector<Callable::Output> outputs = callable_->call();
     size_t next = 0;
     for (const int i : result_positions(call, outputs)) {
@@ -125,7 +126,9 @@ class RecordedModel {
 
   Checked compare(const io::Array& got, const io::Array& want, bool any_float = false) const {
     const double usual = std::max(callable_->tolerance(), io::tolerance_of(want.dtype));
-    return check_result(got, want, check_.tolerance.value_or(usual), any_float);
+    Checked result = check_result(got, want, check_.tolerance.value_or(usual), any_float);
+    result.measure.scale = scale_;
+    return result;
   }
 
   /// PyTorch records a buffer under each of its names, but a program has one state for all of them.
@@ -233,15 +236,24 @@ class RecordedModel {
   std::map<std::string, std::string> notes_;
   size_t call_ = 0;
   double tolerance_ = 0;
+  double scale_ = 0;  // of the call
 };
 
 /// The models whose calls are repeated: the chosen one, the one with the name of the method, or all
-/// that are recorded.
+/// that are recorded. A program must then have a method for each of several models.
 std::vector<std::string> models_of(const RecordedCheck& check) {
   if (!check.import.model.empty()) return {check.import.model};
   std::vector<std::string> models = io::recorded_models(check.recorded);
   if (models.empty()) return {""};
-  if (check.method.empty()) return models;
+  if (check.method.empty()) {
+    if (models.size() > 1 && !is_exported_model(check.file))
+      for (const std::string& model : models)
+        if (!has_method(check.file, model))
+          throw ExportError(check.file + " has no method " + model + ", but " + check.recorded +
+                            " records calls of " + io::joined(models) +
+                            "; choose those of one with --model");
+    return models;
+  }
   if (std::ranges::find(models, check.method) != models.end()) return {check.method};
   if (models.size() > 1)
     throw ExportError(check.recorded + " records calls of " + io::joined(models) +

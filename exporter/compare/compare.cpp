@@ -63,6 +63,15 @@ double usual_tolerance(const Run& want, const Run& got) {
   return tolerance.value();
 }
 
+/// Of the outputs; for runs without outputs, of the nodes.
+double scale_of(const Run& run) {
+  io::Scale scale;
+  for (const Output& o : run.outputs) scale.add(o.value);
+  if (run.outputs.empty())
+    for (const Result& r : run.nodes) scale.add(r.value);
+  return scale.value();
+}
+
 /// The same image with channels first.
 io::Array channels_first(const io::Array& image) {
   const int64_t n = image.sizes[0], plane = image.sizes[1] * image.sizes[2], c = image.sizes[3];
@@ -124,6 +133,9 @@ Comparison compare(const Run& want, const Run& got, std::optional<double> tolera
     if (const Result* other = counterparts[i])
       c.nodes.push_back(
           {&want.nodes[i], other, want.nodes[i].name, measure_results(*other, want.nodes[i])});
+  const double scale = scale_of(want);
+  for (std::vector<Pair>* pairs : {&c.outputs, &c.nodes})
+    for (Pair& p : *pairs) p.measure.scale = scale;
   // a recording with names has no order
   if (want.by_name) std::ranges::stable_sort(c.nodes, {}, &Pair::got);
   const int pairs = static_cast<int>(c.nodes.size());

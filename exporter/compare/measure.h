@@ -4,6 +4,7 @@
 #include <string>
 
 #include "taper/exporter/io/recorded_calls.h"
+#include "taper/exporter/io/tolerance.h"
 
 namespace taper::compare {
 
@@ -20,11 +21,13 @@ struct Measure {
   /// factor, and for two zero vectors. 0 if one vector is zero. NaN if `difference` is infinite.
   /// Empty for integers.
   std::optional<double> cosine;
+  double scale = 0;  ///< io::Scale of the call; 0: only `difference.relative` counts
 
   /// Floats that are at most one step apart are as close as their types allow, so they always fit.
   bool exceeds(double tolerance) const {
     if (!difference.other.empty()) return true;
-    return difference.relative > tolerance && !(ulp && *ulp <= 1);
+    return difference.relative > tolerance && !(ulp && *ulp <= 1) &&
+           difference.absolute > io::allowed_difference(tolerance, scale);
   }
 };
 

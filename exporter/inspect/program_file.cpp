@@ -5,7 +5,9 @@
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/module/message.h"
+#include "taper/runtime/extension/module/outside_constants.h"
 #include "taper/runtime/extension/module/verify.h"
+#include "taper/runtime/program/tables.h"
 
 namespace taper::inspect {
 
@@ -46,6 +48,23 @@ ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> byte
   program_.emplace(std::move(loaded).value());
   std::string damage;
   if (verify(*program_, damage) != Error::ok) throw ExportError(path_.string() + ": " + damage);
+}
+
+std::string ProgramFile::verify_outside(const std::string& folder) const {
+  ModuleOptions options;
+  options.verify = true;
+  const internal::ProgramView& view = program_->data().view;
+  for (index_t i = 0; i < view.constants.size(); ++i) {
+    const internal::ConstantView c = view.constant(static_cast<uint64_t>(i));
+    // an application gives these; there is nothing to verify
+    if (c.source == format::ConstantSource::slot)
+      options.slots[reinterpret_cast<const char*>(c.key.data())] = {
+          c.dtype, {c.sizes.begin(), c.sizes.end()}, std::vector<std::byte>(c.bytes)};
+  }
+  std::string why;
+  const std::string beside = path_.parent_path().string();
+  if (OutsideConstants().find(*program_, folder.empty() ? beside : folder, options, why)) return "";
+  return why;
 }
 
 MethodRequirements ProgramFile::requirements(index_t method) const {

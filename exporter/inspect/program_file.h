@@ -18,7 +18,7 @@ index_t find_method(const Program& program, const std::string& name);
 
 class ProgramFile {
  public:
-  /// Reads and verifies the whole file, weights included. `kernels` must have one for every
+  /// Reads and verifies the whole file, with the weights in it. `kernels` must have one for every
   /// operator that the program uses, for a processor with `cpu`. Throws ExportError: "lenet.taper:
   /// …".
   ProgramFile(std::filesystem::path path, KernelSet kernels, CpuFeatures cpu = eager::cpu());
@@ -33,6 +33,10 @@ class ProgramFile {
   const Program& program() const { return *program_; }
   /// The bytes of metadata for `Program::load`.
   size_t metadata_bytes() const { return metadata_.size(); }
+
+  /// Verifies the weights in other files, which lie in `folder`, or beside the program if it is
+  /// empty. Returns what is missing or damaged; empty: nothing.
+  std::string verify_outside(const std::string& folder = "") const;
 
   /// The memory that the method needs. Throws ExportError.
   MethodRequirements requirements(index_t method) const;

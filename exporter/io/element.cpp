@@ -1,5 +1,8 @@
 #include "taper/exporter/io/element.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace taper::io {
 
 double element(const Array& array, int64_t index) {
@@ -27,6 +30,14 @@ double element(const Array& array, int64_t index) {
       return array.values<double>()[i];
   }
   return 0;
+}
+
+double largest_magnitude(const Array& array) {
+  double largest = 0;
+  for (int64_t i = 0; i < array.numel(); ++i)
+    if (const double x = element(array, i); std::isfinite(x))
+      largest = std::max(largest, std::fabs(x));
+  return largest;
 }
 
 }  // namespace taper::io

@@ -10,6 +10,7 @@
 #include "taper/exporter/io/element.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/safetensors.h"
+#include "taper/exporter/io/tolerance.h"
 
 namespace taper::io {
 namespace {
@@ -87,6 +88,14 @@ std::vector<std::string> recorded_models(const std::filesystem::path& path) {
       }
   }
   return {models.begin(), models.end()};
+}
+
+double scale_of(const RecordedCall& call) {
+  Scale scale;
+  for (const auto& [i, want] : call.outputs) scale.add(want);
+  for (const auto& [i, want] : call.mutated) scale.add(want);
+  for (const auto& [path, want] : call.buffers) scale.add(want);
+  return scale.value();
 }
 
 Difference difference(const Array& got, const Array& want) {

@@ -31,6 +31,9 @@ std::vector<RecordedCall> read_recorded_calls(const std::filesystem::path& path,
 /// none. Throws FileError.
 std::vector<std::string> recorded_models(const std::filesystem::path& path);
 
+/// Of all expected results of a call, see Scale in io/tolerance.h.
+double scale_of(const RecordedCall& call);
+
 /// How far `got` is from `want`.
 struct Difference {
   double absolute = 0;  ///< the largest; infinite where one is NaN and the other is not

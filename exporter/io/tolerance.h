@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "taper/exporter/io/element.h"
 #include "taper/runtime/core/dtype.h"
 
 namespace taper::io {
@@ -31,5 +32,25 @@ class Tolerance {
  private:
   double value_ = tolerance_of(DType::f32);
 };
+
+/// How large the floating results of one call are: the largest magnitude in all of them, at most 1.
+class Scale {
+ public:
+  void add(const Array& result) {
+    if (is_floating(result.dtype))
+      value_ = std::min(1.0, std::max(value_, largest_magnitude(result)));
+  }
+  double value() const { return value_; }
+
+ private:
+  double value_ = 0;
+};
+
+/// A result may be a sum whose terms cancel, such as the gradient of a bias before a normalization.
+/// What is left of the sum is rounding. So this difference is allowed too, whatever the magnitude
+/// of the result.
+constexpr double allowed_difference(double tolerance, double scale) {
+  return tolerance / 100 * scale;
+}
 
 }  // namespace taper::io

@@ -176,7 +176,7 @@ def run_model(model, mode, arguments, folder):
     row |= {"instructions": method["instructions"], "kernels": len(method["operators"]), "arena": arena_of(method)}
     checked = taper(arguments, "check", folder / "model.pt2", folder / "calls.safetensors", "--tolerance", str(TOLERANCE))
     errors = [float(e) for e in re.findall(r"(\S+) of the largest magnitude", checked.stdout)]
-    row |= {"error": max(errors, default=None)}
+    row |= {"error": max(errors, default=0.0)}
     if checked.returncode != 0:
         wrong = [line for line in checked.stdout.splitlines() if line.startswith("WRONG")]
         return row | {"result": "wrong" if wrong else "failed", "reason": (wrong[0] if wrong else message_of(checked))[:300]}

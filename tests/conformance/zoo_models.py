@@ -301,6 +301,11 @@ DECODERS = {
     "CTRLLMHeadModel": dict(dff=64),
     "GemmaForCausalLM": KEY_VALUE,
     "Gemma3ForCausalLM": KEY_VALUE,
+    "Gemma3nForCausalLM": dict(
+        **KEY_VALUE, intermediate_size=[64, 64], layer_types=["sliding_attention", "full_attention"], sliding_window=8,
+        activation_sparsity_pattern=[0.95, 0.0], num_kv_shared_layers=0, hidden_size_per_layer_input=8,
+        vocab_size_per_layer_input=VOCABULARY, altup_num_inputs=2, laurel_rank=8,
+    ),
     "RwkvForCausalLM": dict(attention_hidden_size=32),
     "Mamba2ForCausalLM": dict(head_dim=16, num_heads=4, n_groups=1, state_size=16, chunk_size=4),
     "PersimmonForCausalLM": {},
@@ -528,6 +533,27 @@ def transformers_models():
         )
         return build("DetrForObjectDetection", dict(SMALL_PAIR, num_queries=5, **backbone), ["pixel_values"], images(64))
 
+    def real_time_detr(name):
+        """A small backbone with three feature maps. Frozen statistics that nobody trained would make all boxes equal."""
+
+        def make():
+            widths = dict(hidden_sizes=[8, 16, 16, 32], depths=[1, 1, 1, 1], out_features=["stage2", "stage3", "stage4"])
+            if name.startswith("DFine"):
+                backbone = transformers.HGNetV2Config(
+                    **widths, stem_channels=[3, 8, 8], stage_in_channels=[8, 8, 16, 16], stage_mid_channels=[8, 8, 8, 8],
+                    stage_out_channels=[8, 16, 16, 32], stage_num_blocks=[1, 1, 1, 1], stage_numb_of_layers=[1, 1, 1, 1],
+                )
+            else:
+                backbone = transformers.RTDetrResNetConfig(**widths, embedding_size=8, layer_type="basic")
+            narrow = dict(
+                d_model=32, encoder_hidden_dim=32, encoder_in_channels=[16, 16, 32], encoder_ffn_dim=64,
+                encoder_attention_heads=4, decoder_in_channels=[32, 32, 32], decoder_ffn_dim=64, decoder_layers=2,
+                decoder_attention_heads=4, num_queries=10, freeze_backbone_batch_norms=False, initializer_range=0.2,
+            )
+            return build(name, dict(backbone_config=backbone, **narrow), ["pixel_values"], images(64))
+
+        return make
+
     def series():
         return build(
             "PatchTSTForPrediction",
@@ -550,6 +576,8 @@ def transformers_models():
     for name, (family, config, size) in VISION_NAMES.items():
         yield Model(name, "transformers", family, vision(name, config, size))
     yield Model("DetrForObjectDetection", "transformers", "detection", detr)
+    for name in ("RTDetrV2ForObjectDetection", "DFineForObjectDetection"):
+        yield Model(name, "transformers", "detection", real_time_detr(name))
     for name in ("CLIPModel", "SiglipModel"):
         yield Model(name, "transformers", "image and text", two_towers(name))
     yield Model("PatchTSTForPrediction", "transformers", "time series", series)

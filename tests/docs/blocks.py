@@ -277,7 +277,7 @@ def check(block):
     elif block.language == "cmake":
         check_cmake(block)
     elif block.language == "text":
-        if any(line.startswith("$ ") for line in block.code):
+        if any(line.startswith(("$ ", "taper ")) for line in block.code):
             raise Failure(f"{block}: commands stand in a block of the language 'console', which is run")
 
 

@@ -44,7 +44,8 @@ class Blocks(unittest.TestCase):
         self.refuses("directly above a block", self.page, "<!-- test: compile -->\ntext\n")
 
     def test_commands_cannot_hide_in_text(self):
-        self.refuses("language 'console'", blocks.check, self.block("text", "$ taper"))
+        for command in ("$ scripts/demo.sh", "taper run lenet.taper"):
+            self.refuses("language 'console'", blocks.check, self.block("text", command))
         self.refuses("begins with", blocks.check, self.block("console", "taper"))
 
     def test_python_and_cmake_are_parsed(self):

@@ -4,6 +4,7 @@
 //   FOLDER/digit.png, batch.npy, …     its inputs
 //   FOLDER/dog.jpg, squeezenet1_1.pt2  what examples/classify has
 //   FOLDER/model.pt2                   a classifier of pictures with 1000 classes: models.py
+//   FOLDER/assistant.pt2               a model with an adapter, adapter.safetensors, and x.npy
 //   FOLDER/microcontroller/lenet.taper LeNet as docs/microcontroller.md exports it
 #include <filesystem>
 
@@ -53,7 +54,8 @@ int main(int, char** argv) {
     fs::copy_file(classify / name, name, overwrite);
   fs::copy_file("dog.jpg", "photo.jpg");
   fs::copy_file("imagenet_labels.txt", "labels.txt");
-  for (const char* name : {"model.pt2", "recorded.safetensors", "sizes.pt2"})
+  for (const char* name :
+       {"model.pt2", "recorded.safetensors", "sizes.pt2", "assistant.pt2", "adapter.safetensors"})
     fs::copy_file(source / "tests/docs/data" / name, name);
   fs::copy_file(source / "tests/data/mnist/digit_7.png", "digit.png");
   fs::copy_file(source / "examples/minimal_firmware/lenet.safetensors", "lenet.safetensors");
@@ -64,6 +66,7 @@ int main(int, char** argv) {
   save_npy("images.npy", images);
   save_npy("labels.npy", randint(10, {64}));
   save_npy("image.npy", narrow(images, 0, 0, 1));
+  save_npy("x.npy", rand({1, 8}));
 
   LeNet model;
   model.load("lenet.safetensors");

@@ -2,6 +2,7 @@
 
     models.py tests/docs/data       model.pt2, and recorded.safetensors: a call with what PyTorch gave
                                     sizes.pt2, with a symbolic size and two that data decides
+                                    assistant.pt2, with a weight `adapter`, and another one in adapter.safetensors
 """
 import sys
 
@@ -29,6 +30,15 @@ class Grid(torch.nn.Module):
         return x * 2, torch.ones(n, m)
 
 
+class Assistant(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.adapter = torch.nn.Parameter(torch.zeros(8, 4))
+
+    def forward(self, x):
+        return x @ self.adapter
+
+
 model, example = Classifier(), torch.zeros(2, 3, 224, 224)
 
 if __name__ == "__main__":
@@ -44,3 +54,6 @@ if __name__ == "__main__":
     sizes = torch.export.export(Grid(), (torch.zeros(3, 4), torch.tensor(2), torch.tensor(5)),
                                 dynamic_shapes={"x": {0: torch.export.Dim.AUTO(max=64)}, "rows": None, "columns": None})
     torch.export.save(sizes, f"{folder}/sizes.pt2")
+
+    torch.export.save(torch.export.export(Assistant(), (torch.zeros(1, 8),)), f"{folder}/assistant.pt2")
+    safetensors.torch.save_file({"adapter": torch.arange(32.0).reshape(8, 4)}, f"{folder}/adapter.safetensors")

@@ -57,11 +57,12 @@ class documentation : public testing::Test {
   const std::vector<float> image = some_image();
 };
 
-TEST_F(documentation, runs_on_a_laptop) {
+TEST_F(documentation, runs_on_a_phone_and_a_laptop) {
   const Scores scores = readme_module(image);
   EXPECT_EQ(running_module(image), scores);
 #ifdef TAPER_HAS_THREADS
-  EXPECT_EQ(running_threads(image), scores);
+  // with all kernels, the fastest of which round in another way
+  EXPECT_THAT(running_threads(image), Pointwise(FloatNear(1e-4f), scores));
 #endif
 }
 
@@ -78,7 +79,7 @@ TEST_F(documentation, says_that_a_file_is_missing) {
 TEST_F(documentation, classifies_one_picture_on_a_microcontroller) {
   Scores scores;
   ASSERT_EQ(firmware::classify(image.data(), scores.data()), taper::Error::ok);
-  EXPECT_THAT(scores, Pointwise(FloatNear(1e-4f), readme_module(image)));
+  EXPECT_EQ(scores, readme_module(image));
 }
 
 }  // namespace

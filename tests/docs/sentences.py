@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Lists the sentences of the pages that have more than 30 words. Code, tables and headings do not count."""
+"""Lists the sentences of the pages that have more than 25 words. Code, tables and headings do not count."""
 import re
 import sys
 
 import blocks
 
-LIMIT = 30
+LIMIT = 25
 
 
 def sentences_of(page):

@@ -5,6 +5,8 @@
 #include <limits>
 #include <set>
 
+#include "taper/exporter/importers/pt2/expression.h"
+#include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/parser.h"
 
 namespace taper::pt2 {
@@ -74,6 +76,19 @@ std::optional<Place> place_of(std::string_view key) {
   return Place{input, dim};
 }
 
+/// The size of a place that is more than a symbol: 8*s16.
+struct ComputedSize {
+  Dim size;
+  std::map<std::string, Dim> symbols;  ///< by PyTorch's name
+};
+ComputedSize parse_size(const std::string& text) {
+  ComputedSize c;
+  c.size = parse_expression(text, [&](const std::string& name) {
+    return c.symbols.try_emplace(name, Dim::symbol(name)).first->second;
+  });
+  return c;
+}
+
 class Chooser {
  public:
   explicit Chooser(const ExportedProgram& program) : program_(program) {
@@ -86,7 +101,9 @@ class Chooser {
   DimChoices run(const std::map<std::string, LoadOptions::DimOption>& dims) {
     for (const auto& [key, dimension] : dims) {
       if (is_expression(key)) continue;
-      if (const std::optional<std::string> symbol = symbol_of(key))
+      if (const std::optional<ComputedSize> size = computed_at(key))
+        choose_computed(key, *size, dimension);
+      else if (const std::optional<std::string> symbol = symbol_of(key))
         choose(key, *symbol, dimension);
       else
         choices_.unknown.push_back(key);
@@ -103,39 +120,98 @@ class Chooser {
   bool is_symbol(const std::string& name) const { return choices_.names.contains(name); }
   const std::string& shown(const std::string& symbol) const { return choices_.names.at(symbol); }
 
-  /// The symbol that a key names, directly or by its place.
-  std::optional<std::string> symbol_of(const std::string& key) const {
-    if (is_symbol(key)) return key;
+  /// The size at the place that a key names, as PyTorch writes it. nullopt if it names none.
+  std::optional<std::string> size_at(const std::string& key) const {
+    if (is_symbol(key)) return std::nullopt;
     const std::optional<Place> place = place_of(key);
-    std::optional<std::string> symbol;
+    std::optional<std::string> text;
     for_each_size(program_, [&](const std::string& input, int dim, const SymInt& size) {
       const bool is_this =
           dim < 0 ? input == key : place && place->input == input && place->dim == dim;
       if (!is_this) return;
       if (const auto* number = std::get_if<int64_t>(&size))
-        throw ExportError("dimension " + key + " is " + std::to_string(*number) +
-                          " and cannot change: it was fixed when the model was exported; export it "
-                          "again with dynamic_shapes");
-      symbol = symbol_in(std::get<std::string>(size));
-      if (!symbol) refuse_computed(key, std::get<std::string>(size));
+        refuse_fixed(key, std::to_string(*number));
+      text = std::get<std::string>(size);
     });
-    return symbol;
+    return text;
   }
 
-  [[noreturn]] void refuse_computed(const std::string& key, const std::string& size) const {
-    std::string list, first;
-    for (size_t at = size.find("Symbol("); at != size.npos; at = size.find("Symbol(", at + 1))
-      if (const auto symbol = symbol_in(std::string_view(size).substr(at));
-          symbol && is_symbol(*symbol)) {
-        if (first.empty()) first = shown(*symbol);
-        list += (list.empty() ? "" : ", ") + shown(*symbol);
+  /// The same, if the size is more than a symbol.
+  std::optional<ComputedSize> computed_at(const std::string& key) const {
+    const std::optional<std::string> text = size_at(key);
+    if (!text || symbol_in(*text)) return std::nullopt;
+    ComputedSize size = parse_size(*text);
+    if (size.symbols.empty()) refuse_fixed(key, size.size.to_string());
+    return size;
+  }
+
+  [[noreturn]] static void refuse_fixed(const std::string& key, const std::string& size) {
+    throw ExportError("dimension " + key + " is " + size +
+                      " and cannot change: it was fixed when the model was exported; export it "
+                      "again with dynamic_shapes");
+  }
+
+  /// The symbol that a key names, directly or by its place.
+  std::optional<std::string> symbol_of(const std::string& key) const {
+    if (is_symbol(key)) return key;
+    if (const std::optional<ComputedSize> size = computed_at(key)) refuse_computed(key, *size);
+    const std::optional<std::string> text = size_at(key);
+    return text ? symbol_in(*text) : std::nullopt;
+  }
+
+  /// Names the symbol to use instead, and the places where it stands.
+  [[noreturn]] void refuse_computed(const std::string& key, const ComputedSize& computed) const {
+    const std::string& symbol = computed.symbols.begin()->first;
+    std::vector<std::string> places;
+    for_each_size(program_, [&](const std::string& input, int dim, const SymInt& size) {
+      const auto* text = std::get_if<std::string>(&size);
+      if (text != nullptr && parse_size(*text).symbols.contains(symbol))
+        places.push_back(place_text(input, dim));
+    });
+    const std::string& name = is_symbol(symbol) ? shown(symbol) : symbol;
+    throw ExportError(key + " is " + computed.size.to_string() + "; give bounds of " + name +
+                      " instead: --dim " + name + "=LOW..HIGH. It stands in " + io::joined(places));
+  }
+
+  /// A place of size factor * s + summand: bounds of the place become bounds of s.
+  void choose_computed(const std::string& key, const ComputedSize& computed,
+                       const LoadOptions::DimOption& given) {
+    const auto& [symbol, s] = *computed.symbols.begin();
+    const std::optional<Linear> form = linear_in(computed.size, s);
+    if (!form) refuse_computed(key, computed);
+    const std::string what = key + " is " + computed.size.to_string();
+    if (!given.name.empty())
+      throw ExportError(what + ", which cannot be called " + given.name +
+                        ": only a size that is no expression can have a name");
+    const auto [low, high] = *given.bounds;
+    // rounded inwards; floor(-x) is -ceil(x)
+    const int64_t most = ((Dim(high) - form->summand) / form->factor).value(),
+                  least = -((Dim(form->summand) - low) / form->factor).value(),
+                  minimum = std::max<int64_t>(least, 0);
+    if (most < minimum)
+      throw ExportError(what + ", and no such size lies in " + text_of(low, high) +
+                        "; give other bounds");
+    choose(symbol + " (" + what + ")", symbol, {LoadOptions::Bounds{minimum, most}, ""},
+           file_allows(computed, low));
+  }
+
+  /// Whether the file itself bounds this expression ("8*s16"), and has `size` in its bounds.
+  bool file_allows(const ComputedSize& computed, int64_t size) const {
+    return std::ranges::any_of(program_.ranges, [&](const auto& range) {
+      if (!is_expression(range.first) || range.second.minimum.value_or(0) > size) return false;
+      try {
+        return same(computed.size, ir::parse_dim(range.first, [&](std::string_view name) {
+                      return computed.symbols.at(std::string(name));
+                    }));
+      } catch (const std::exception&) {  // over other symbols, or no expression
+        return false;
       }
-    throw ExportError("the size of " + key + " is computed from " + list +
-                      "; give bounds of that instead: --dim " + first + "=LOW..HIGH");
+    });
   }
 
+  /// `is_known_as_one`: PyTorch knows that the size may be 1.
   void choose(const std::string& key, const std::string& symbol,
-              const LoadOptions::DimOption& given) {
+              const LoadOptions::DimOption& given, bool is_known_as_one = false) {
     if (!given.name.empty() && !is_identifier(given.name))
       throw ExportError("\"" + given.name + "\" cannot be the name of " + key +
                         "; a name consists of letters, digits and _");
@@ -146,12 +222,12 @@ class Chooser {
     if (!same_bounds || !same_name)
       throw ExportError(other + " and " + key +
                         " are one size, which --dim sets in two ways; give it once");
-    if (given.bounds) chosen.bounds = checked(key, symbol, *given.bounds);
+    if (given.bounds) chosen.bounds = checked(key, symbol, *given.bounds, is_known_as_one);
     if (!given.name.empty()) chosen.name = given.name;
   }
 
   LoadOptions::Bounds checked(const std::string& key, const std::string& symbol,
-                              LoadOptions::Bounds given) {
+                              LoadOptions::Bounds given, bool is_known_as_one) {
     const auto found = program_.ranges.find(symbol);
     const Range range = found == program_.ranges.end() ? Range{} : found->second;
     const int64_t low = range.minimum.value_or(0), high = range.maximum.value_or(unbounded);
@@ -166,7 +242,7 @@ class Chooser {
                         (is_size && given.minimum < low && low == traced_minimum
                              ? ", or begin with 1: PyTorch traces automatic sizes as 2 or more"
                              : ""));
-    if (may_be_one)
+    if (may_be_one && !is_known_as_one)
       choices_.notes.push_back(
           "the size " + key +
           " may be 1, as you say. PyTorch traced it as 2 or more: a model that treats size 1 in "
@@ -245,7 +321,8 @@ std::optional<std::string> symbol_in(std::string_view expression) {
 }
 
 std::string Dimension::to_string() const {
-  return (place.empty() ? symbol : place) + " (" + text_of(minimum, maximum) + ")";
+  return (place.empty() ? symbol : place) + " (" + text_of(minimum, maximum) +
+         (inside.empty() ? "" : ", " + inside) + ")";
 }
 
 std::string place_text(const std::string& input, int dim) {
@@ -269,6 +346,14 @@ std::vector<Dimension> dimensions_of(const ExportedProgram& program) {
   });
   for (const auto& [text, range] : program.ranges)
     if (!is_expression(text)) add(text, "");
+  for_each_size(program, [&](const std::string& input, int dim, const SymInt& size) {
+    const auto* text = std::get_if<std::string>(&size);
+    if (text == nullptr || symbol_in(*text)) return;
+    const ComputedSize c = parse_size(*text);
+    for (Dimension& d : dimensions)
+      if (d.place.empty() && d.inside.empty() && c.symbols.contains(d.symbol))
+        d.inside = place_text(input, dim) + " is " + c.size.to_string();
+  });
   return dimensions;
 }
 

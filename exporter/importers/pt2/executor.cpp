@@ -463,6 +463,7 @@ bool Executor::define_stand_ins(const Node& node) {
     };
     const auto tensor = [&](const TensorName& t) {
       const TensorMeta& meta = graph_.tensor_values.at(t.name);
+      if (!meta.dtype.dtype()) return;  // what reads it fails, and gets stand-ins as well
       eager::Dims sizes;
       for (const SymInt& s : meta.sizes) sizes.push_back(size(s));
       values_[t.name] = eager::full(sizes, Scalar(int64_t{0}), meta.dtype.dtype().value());
@@ -486,7 +487,32 @@ bool Executor::define_stand_ins(const Node& node) {
   }
 }
 
+// Returns false if the node failed and the trace may continue. A node that `doubts` reads
+// stand-ins, so its failure means nothing.
+bool Executor::try_node(const Node& node, bool doubts) {
+  try {
+    run_node(node);
+    return true;
+  } catch (const EagerError& e) {
+    if (!goes_on_ || eager::recorder() == nullptr) throw;
+    if (!doubts) failures_.emplace_back(e.what());
+    return false;
+  }
+}
+
+void Executor::refuse(const std::vector<Unsupported>& parts) {
+  for (const Unsupported& part : parts) {
+    refusals_.push_back(to_string(part));
+    refused_.insert(part.at.begin(), part.at.end());
+  }
+}
+
 void Executor::fail_with_all() const {
+  if (!refusals_.empty()) {
+    std::vector<std::string> all = refusals_;
+    all.insert(all.end(), failures_.begin(), failures_.end());
+    throw EagerError({}, refusal(all));
+  }
   if (failures_.size() == 1) throw EagerError({}, failures_[0]);
   std::string message = std::to_string(failures_.size()) + " calls cannot be traced";
   for (const std::string& failure : failures_) message += "\n" + failure;
@@ -498,6 +524,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
     throw ExportError("a graph takes " + std::to_string(graph_.inputs.size()) + " values, got " +
                       std::to_string(inputs.size()));
   values_.clear(), copies_.clear(), failures_.clear();
+  if (!refused_.empty() && eager::recorder() == nullptr) fail_with_all();
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (const auto* t = std::get_if<TensorName>(&graph_.inputs[i]))
       values_[t->name] = std::move(inputs[i]);
@@ -509,11 +536,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
     bool doubts = reads_any(node, doubtful);
-    try {
-      run_node(node);
-    } catch (const EagerError& e) {
-      if (!goes_on_ || eager::recorder() == nullptr) throw;
-      if (!doubts) failures_.emplace_back(e.what());
+    if (refused_.contains(&node) || !try_node(node, doubts)) {
       if (!define_stand_ins(node)) fail_with_all();
       doubts = true;
     }
@@ -523,7 +546,7 @@ std::vector<GraphValue> Executor::run(std::vector<GraphValue> inputs) {
     // frees memory as early as a program does
     for (const std::string& name : last_uses[i]) values_.erase(name);
   }
-  if (!failures_.empty()) fail_with_all();
+  if (!failures_.empty() || !refused_.empty()) fail_with_all();
   std::vector<GraphValue> outputs;
   for (const Argument& output : graph_.outputs) {
     if (std::holds_alternative<std::string>(output))

@@ -3,6 +3,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,7 +28,13 @@ struct Unsupported {
   std::string node;    ///< name of the first node
   std::string module;  ///< of the first node
   Location location;   ///< of the first node, in the user's model
+  /// Where they are in the outermost graph: the nodes, or those whose bodies hold them.
+  std::vector<const Node*> at;
 };
+/// A line about it, with its place and what to do.
+std::string to_string(const Unsupported& part);
+/// "2 parts of the model cannot be imported", and the lines.
+std::string refusal(const std::vector<std::string>& lines);
 /// Every operator and dtype of a graph and its subgraphs that Taper does not have, each once, in
 /// the order of occurrence.
 std::vector<Unsupported> find_unsupported(const Graph& graph);
@@ -52,7 +59,7 @@ struct Assumptions {
 /// Does nothing as long as one of its symbols is missing in `symbols`.
 void require(const Promise& promise, const std::map<std::string, Dim>& symbols);
 
-/// Runs a graph whose operators are all supported. One run at a time.
+/// Runs a graph. One run at a time.
 class Executor {
  public:
   /// `symbols` has the symbols that are known, by PyTorch's names: those of the inputs, or those
@@ -64,12 +71,17 @@ class Executor {
   using Observer = std::function<void(const Node&, const std::vector<GraphValue>&)>;
   void observe(Observer observer) { observer_ = std::move(observer); }
 
+  /// Parts of the graph that cannot run. `run` then fails. In a trace, its message has these parts
+  /// and the calls that cannot be traced.
+  void refuse(const std::vector<Unsupported>& parts);
+
   /// `inputs` are the values of graph.inputs, in order. Returns the values of graph.outputs. Throws
   /// ExportError, which names the node.
   std::vector<GraphValue> run(std::vector<GraphValue> inputs);
 
  private:
   void run_node(const Node& node);
+  bool try_node(const Node& node, bool doubts);
   std::vector<GraphValue> call_operator(const Node& node);
   std::vector<GraphValue> call_number_operator(const Node& node, const eager::OperatorInfo& info,
                                                std::vector<eager::Boxed>& boxed) const;
@@ -112,7 +124,9 @@ class Executor {
   std::map<std::string, GraphValue, std::less<>> values_;
   bool goes_on_ = true;  ///< whether a trace continues after a node that failed; false in bodies
   std::vector<std::string> failures_;
-  Memories copies_;  ///< the memory of copies that PyTorch returned as views
+  std::vector<std::string> refusals_;  ///< lines about parts that cannot run
+  std::set<const Node*> refused_;      ///< their nodes
+  Memories copies_;                    ///< the memory of copies that PyTorch returned as views
 };
 
 /// Whether `Executor` runs this higher-order operator: "cond" and some others.

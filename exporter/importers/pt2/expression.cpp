@@ -157,4 +157,14 @@ Dim parse_expression(std::string_view text, const std::function<Dim(const std::s
   return Parser(text, symbol).parse();
 }
 
+std::optional<Linear> linear_in(Dim d, Dim s) {
+  if (d.symbols() != std::vector{s.as_symbol()}) return std::nullopt;
+  // not at 0, by which an expression may divide
+  const int64_t at1 = d.evaluate({{s.as_symbol(), 1}}), at2 = d.evaluate({{s.as_symbol(), 2}});
+  const Linear form{at2 - at1, at1 - (at2 - at1)};
+  // expressions have a normal form, so equal expressions are one object
+  if (form.factor <= 0 || !same(d, s * form.factor + form.summand)) return std::nullopt;
+  return form;
+}
+
 }  // namespace taper::pt2

@@ -69,23 +69,10 @@ std::set<std::string> used_names(const Graph& graph) {
   return used;
 }
 
-void refuse_unsupported(const std::string& name, const Graph& graph) {
-  const std::vector<Unsupported> found = find_unsupported(graph);
-  if (found.empty()) return;
-  std::string message = name + ": " + std::to_string(found.size()) +
-                        (found.size() == 1 ? " part" : " parts") +
-                        " of the model cannot be imported";
-  for (const Unsupported& u : found) {
-    message += "\n" + io::printable(u.what) + "  " + std::to_string(u.nodes) +
-               (u.nodes == 1 ? " node" : " nodes");
-    if (!u.module.empty()) message += "  " + io::printable(u.module);
-    if (u.location.known())
-      message += " (" + io::printable(u.location.to_string()) + ")";
-    else
-      message += " (node " + io::printable(u.node) + ")";
-    if (!u.remedy.empty()) message += ": " + u.remedy;
-  }
-  throw ExportError(message);
+void refuse(const std::string& name, const std::vector<Unsupported>& parts) {
+  std::vector<std::string> lines;
+  for (const Unsupported& part : parts) lines.push_back(to_string(part));
+  throw ExportError(name + ": " + refusal(lines));
 }
 
 /// Throws unless a stored tensor has the sizes and the dtype that the graph records.
@@ -151,7 +138,8 @@ Model Model::parse(std::span<std::byte> file, std::shared_ptr<const void> owner,
   data->example_inputs = archive.example_inputs(model);
   data->file = owner;
   const ExportedProgram& program = data->program;
-  refuse_unsupported(name, program.graph);
+  data->unsupported = find_unsupported(program.graph);
+  if (!data->unsupported.empty() && !options.refuses_in_trace) refuse(name, data->unsupported);
   data->tensors =
       make_tensors(stored_weights(name, program, inner, archive.payloads(model)), file, owner);
 

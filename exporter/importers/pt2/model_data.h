@@ -23,6 +23,7 @@ struct Model::Data {
   std::vector<std::string> buffer_paths;
   std::map<std::string, nn::Tensor> tensors;  // by path
   std::set<std::string> written;              // names of inputs
+  std::vector<Unsupported> unsupported;       // parts of the graph
   Assumptions assumptions;
   std::map<std::string, Dim> symbols;  // symbols in the inputs' sizes, by PyTorch's name
   std::vector<std::string> unknown_dims, notes;

@@ -21,6 +21,7 @@ std::vector<Dimension> Model::dimensions() const { return dimensions_of(data_->p
 const std::vector<std::string>& Model::unknown_dims() const { return data_->unknown_dims; }
 const std::vector<std::string>& Model::notes() const { return data_->notes; }
 const std::vector<std::string>& Model::unread_guards() const { return data_->unread_guards; }
+bool Model::is_supported() const { return data_->unsupported.empty(); }
 const std::string& Model::torch_version() const { return data_->program.torch_version; }
 
 void Model::visit_members(nn::Members& members) {
@@ -160,6 +161,7 @@ std::vector<Tensor> Model::forward(const std::vector<Tensor>& inputs, const Obse
   for (auto& [name, symbol] : symbols) symbol = binding.value(symbol);
   for (const Promise& promise : data.assumptions.promises) require(promise, symbols);
   Executor executor(data.program.graph, data.assumptions, std::move(symbols));
+  executor.refuse(data.unsupported);
   if (observer)
     executor.observe([observer](const Node& node, const std::vector<GraphValue>& results) {
       show_results(node, results, observer);

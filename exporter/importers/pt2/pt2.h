@@ -43,14 +43,18 @@ struct LoadOptions {
   /// Bounds of a symbol must lie inside those of the file: PyTorch may have used them to decide
   /// what the model does.
   std::map<std::string, DimOption> dims;
+  /// Loads a model with parts that Taper does not have. A trace of it then fails with one list: of
+  /// these parts, and of the calls that cannot be traced.
+  bool refuses_in_trace = false;
 };
 
 /// A size that may change from call to call.
 struct Dimension {
   std::string symbol;  ///< PyTorch's name: "s77", "u0"
-  std::string place;   ///< the first input that has it, "x.0"; empty: it depends on data
+  std::string place;   ///< the first input that has it alone, "x.0"; empty: there is none
   int64_t minimum = 0, maximum = std::numeric_limits<int64_t>::max();
-  std::string to_string() const;  ///< "x.0 (2..64)", "u0 (0..)"
+  std::string inside;  ///< if no input has it alone, the first that has it inside: "x.2 is 8*s16"
+  std::string to_string() const;  ///< "x.0 (2..64)", "u0 (0..)", "s16 (1..8, x.2 is 8*s16)"
 };
 
 /// An argument of the model's call.
@@ -111,6 +115,8 @@ class Model : public nn::Module {
   /// PyTorch's assumptions about the sizes of a call that Taper does not understand and does not
   /// check, as Python expressions. A call that breaks one may give wrong results.
   const std::vector<std::string>& unread_guards() const;
+  /// Whether Taper has all of its parts. Only LoadOptions::refuses_in_trace loads other models.
+  bool is_supported() const;
   /// The version of torch that wrote the file: "2.15.0".
   const std::string& torch_version() const;
 

@@ -12,20 +12,6 @@ namespace {
 
 constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
 
-/// factor * s + summand, with factor > 0.
-struct Linear {
-  int64_t factor, summand;
-};
-
-std::optional<Linear> linear_in(Dim d, Dim s) {
-  if (d.symbols() != std::vector{s.as_symbol()}) return std::nullopt;
-  const int64_t at0 = d.evaluate({{s.as_symbol(), 0}}), at1 = d.evaluate({{s.as_symbol(), 1}});
-  const Linear form{at1 - at0, at0};
-  // expressions have a normal form, so equal expressions are one object
-  if (form.factor <= 0 || !same(d, s * form.factor + form.summand)) return std::nullopt;
-  return form;
-}
-
 int64_t image(const Linear& form, int64_t s) {
   int64_t value = 0;
   if (s == unbounded || __builtin_mul_overflow(form.factor, s, &value) ||
@@ -114,6 +100,10 @@ void Symbols::solve(std::vector<Input>& inputs) {
     const Dim whole = s * form->factor + form->summand;
     // the caller's bounds of the symbol have priority over the file's bounds of the expression
     const auto chosen = choices_.symbols.find(name);
+    if (chosen != choices_.symbols.end() && !chosen->second.name.empty())
+      throw ExportError(name + " cannot be called " + chosen->second.name +
+                        ": no input has this size alone, so reports show " + place +
+                        ". Give its bounds without a name");
     const bool is_chosen = chosen != choices_.symbols.end() && chosen->second.bounds.has_value();
     const Range range = is_chosen ? Range{} : range_of_expression(whole);
     const int64_t least = image(*form, s.lower()), most = image(*form, s.upper());

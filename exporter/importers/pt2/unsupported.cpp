@@ -2,6 +2,7 @@
 
 #include "taper/exporter/importers/pt2/executor.h"
 #include "taper/exporter/importers/pt2/targets.h"
+#include "taper/exporter/io/format_text.h"
 
 namespace taper::pt2 {
 namespace {
@@ -32,12 +33,14 @@ std::string remedy_for(std::string_view name) {
 
 class Search {
  public:
-  void graph(const Graph& g) {
+  void graph(const Graph& g, const Node* around = nullptr) {
     for (const Node& node : g.nodes) {
+      outermost_ = around == nullptr ? &node : around;
       target(g, node);
       for (const Argument& output : node.outputs) types(g, node, output);
       for (const NamedArgument& input : node.inputs)
-        if (const auto* sub = std::get_if<GraphArgument>(&input.value)) graph(*sub->graph);
+        if (const auto* sub = std::get_if<GraphArgument>(&input.value))
+          graph(*sub->graph, outermost_);
     }
   }
   std::vector<Unsupported> take() { return std::move(found_); }
@@ -46,10 +49,11 @@ class Search {
   void add(const Node& node, const std::string& what, const std::string& remedy) {
     auto at = std::ranges::find(found_, what, &Unsupported::what);
     if (at == found_.end()) {
-      found_.push_back({what, remedy, 0, node.name, node.module, location_of(node)});
+      found_.push_back({what, remedy, 0, node.name, node.module, location_of(node), {}});
       at = std::prev(found_.end());
     }
     ++at->nodes;
+    at->at.push_back(outermost_);
   }
 
   void target(const Graph& g, const Node& node) {
@@ -133,9 +137,26 @@ class Search {
   }
 
   std::vector<Unsupported> found_;
+  const Node* outermost_ = nullptr;  ///< the node of the outermost graph that is looked at
 };
 
 }  // namespace
+
+std::string to_string(const Unsupported& part) {
+  std::string line =
+      io::printable(part.what) + "  " + io::counted(static_cast<int64_t>(part.nodes), "node");
+  if (!part.module.empty()) line += "  " + io::printable(part.module);
+  line += part.location.known() ? " (" + io::printable(part.location.to_string()) + ")"
+                                : " (node " + io::printable(part.node) + ")";
+  return line + (part.remedy.empty() ? "" : ": " + part.remedy);
+}
+
+std::string refusal(const std::vector<std::string>& lines) {
+  std::string message =
+      io::counted(static_cast<int64_t>(lines.size()), "part") + " of the model cannot be imported";
+  for (const std::string& line : lines) message += "\n" + line;
+  return message;
+}
 
 std::vector<Unsupported> find_unsupported(const Graph& graph) {
   Search search;

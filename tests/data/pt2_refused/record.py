@@ -31,6 +31,12 @@ class Missing(torch.nn.Module):  # one operator that PyTorch takes apart, one th
         return torch.special.bessel_j0(x), torch.expand_copy(x, (2, 4)), x.to(torch.complex64).real
 
 
+class MissingAndStrided(torch.nn.Module):  # an operator that is missing, what follows from it, and a call of the kind above
+    def forward(self, x):
+        first = torch.special.bessel_j0(x).sum()
+        return first, (x.t() * 2).as_strided((3,), (1,))
+
+
 class Unbounded(torch.nn.Module):  # x of any length; pairs of 2*h rows; n that can only be 3
     def forward(self, x, pairs, n):
         count = n.item()
@@ -46,7 +52,8 @@ class OtherDtype(torch.nn.Module):  # takes a tensor of a dtype that is not here
 
 if __name__ == "__main__":
     x = torch.arange(8.0).reshape(2, 4)
-    models = {"strided": Strided(), "written_view": WrittenView(), "strided_twice": StridedTwice(), "missing": Missing()}
+    models = {"strided": Strided(), "written_view": WrittenView(), "strided_twice": StridedTwice(), "missing": Missing(),
+              "missing_and_strided": MissingAndStrided()}
     for name, model in models.items():
         program = export(model, (x,))
         for node in program.graph.nodes:

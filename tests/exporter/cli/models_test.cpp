@@ -123,15 +123,40 @@ TEST(taper_export, says_which_bounds_are_missing_or_have_a_wrong_name) {
   };
   EXPECT_THAT(exported("batch=1..4").err, HasSubstr("has no upper bound"));
   EXPECT_THAT(exported("batch=1..4").err, HasSubstr("it has no size batch, but x.0 (2..)"));
-  EXPECT_THAT(
-      exported("pairs.0=2..8").err,
-      HasSubstr(
-          "the size of pairs.0 is computed from s44; give bounds of that instead: --dim s44="));
+  EXPECT_THAT(exported("y=1..4").err, HasSubstr("s44 (2..8, pairs.0 is s44*2)"));
   // n.item() can only be 3: PyTorch says so, and the program checks it
   const Outcome o = exported("x.0=1..9");
   EXPECT_EQ(o.code, success) << o.err;
   EXPECT_THAT(o.out, HasSubstr("item in 3..3"));
   EXPECT_EQ(taper_command("check", program).code, success);
+}
+TEST(taper_export, tells_all_that_it_refuses_in_one_list) {
+  const Outcome o = taper_command(
+      "export", tests::test_data("pt2_refused/missing_and_strided.pt2").string(), "-o", "x.taper");
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr("missing_and_strided.pt2: 2 parts of the model cannot be imported"));
+  // a dtype of an input that Taper lacks is a part, too
+  EXPECT_THAT(taper_command("export", tests::test_data("pt2_refused/other_dtype.pt2").string(),
+                            "-o", "x.taper")
+                  .err,
+              HasSubstr("not uint16  1 node"));
+}
+TEST(taper_export, refuses_sizes_whose_memory_no_machine_can_address) {
+  const std::filesystem::path program = tests::scratch_file("addressed.taper");
+  const auto exported = [&](const std::string& most) {
+    std::filesystem::remove(program);
+    return taper_command("export", tests::test_data("pt2_refused/unbounded.pt2").string(), "-o",
+                         program.string(), "--dim", "x.0=1.." + most);
+  };
+  const Outcome refused = exported("1000000000000000000");
+  EXPECT_EQ(refused.code, failure);
+  EXPECT_THAT(refused.err, HasSubstr("cannot be prepared: forward: buffers are larger than memory "
+                                     "can be; narrower bounds of its symbols may help: --dim"));
+  EXPECT_FALSE(std::filesystem::exists(program));
+  // a larger machine may have as much
+  const Outcome noted = exported("100000000000000000");
+  EXPECT_EQ(noted.code, success) << noted.err;
+  EXPECT_THAT(noted.out, HasSubstr("this machine has too little memory to run it: with every"));
 }
 TEST(taper_export, writes_to_a_device_and_leaves_it) {
   EXPECT_EQ(taper_command("export", linear_model(), "-o", "/dev/null").code, success);

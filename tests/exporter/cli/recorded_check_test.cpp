@@ -68,6 +68,18 @@ TEST(recorded_check, says_which_of_several_models_is_wrong) {
   EXPECT_THAT(o.out, AllOf(HasSubstr("WRONG decoder, mul"), HasSubstr("ok    encoder, mul")));
 }
 
+TEST(recorded_check, refuses_models_of_which_a_program_has_no_method) {
+  const std::string program = scratch_file("encoder.taper").string();
+  ASSERT_EQ(taper_command("export", data(several), "--model", "encoder", "-o", program).code,
+            success);
+  const Outcome o = taper_command("check", program, data(of_several));
+  EXPECT_EQ(o.code, failure);
+  EXPECT_THAT(o.err, HasSubstr(program + " has no method decoder, but " + data(of_several) +
+                               " records calls of decoder, encoder; choose those of one with "
+                               "--model"));
+  EXPECT_EQ(taper_command("check", program, data(of_several), "--model", "encoder").code, success);
+}
+
 TEST(recorded_check, takes_the_method_that_is_called_like_the_model) {
   const std::string program =
       tests::write_program("several.taper", {"graph encoder\ninput \"x\" = %x: f32[3]\n%y: f32[3] "
@@ -184,6 +196,36 @@ TEST(recorded_check, allows_int8_weights_what_f32_takes) {
     EXPECT_EQ(o.code, success) << o.out << o.err;
     EXPECT_THAT(o.out, HasSubstr("within 0.0001"));
   }
+}
+
+/// Two results: 2 x, and x - y, whose terms cancel.
+TEST(recorded_check, allows_what_rounding_leaves_of_terms_that_cancel) {
+  const std::string program =
+      tests::write_program(
+          "cancel.taper",
+          {"graph forward\ninput \"x\" = %x: f32[2]\ninput \"y\" = %y: f32[2]\n%a: f32[2] = "
+           "mul.Scalar(%x, 2)\n%b: f32[2] = sub.Tensor(%x, %y, 1)\noutput \"double\" = "
+           "%a\noutput \"rest\" = %b\n"})
+          .string();
+  // x and the difference that is expected, in units of which the results have some
+  const auto check = [&](float x, float rest) {
+    io::SafeTensors calls;
+    calls.tensors["set0.input.0"] = io::Array::of<float>({2}, std::array<float, 2>{x, x});
+    calls.tensors["set0.input.1"] = io::Array::of<float>({2}, std::array<float, 2>{x, x});
+    calls.tensors["set0.output.0"] = io::Array::of<float>({2}, std::array<float, 2>{2 * x, 2 * x});
+    calls.tensors["set0.output.1"] = io::Array::of<float>({2}, std::array<float, 2>{rest, 0});
+    const std::string file = scratch_file("calls.safetensors").string();
+    io::write_safetensors(file, calls);
+    EXPECT_EQ(taper_command("compare", file, program).code,
+              taper_command("check", program, file).code);
+    return taper_command("check", program, file);
+  };
+  const Outcome rounding = check(1, 9e-7f);
+  EXPECT_EQ(rounding.code, success) << rounding.out;
+  EXPECT_THAT(rounding.out, HasSubstr("ok    rest  differs by 9e-07, which is rounding"));
+  EXPECT_EQ(check(1, 2e-6f).code, failure);
+  EXPECT_EQ(check(1000, 2e-6f).code, failure);   // other results do not excuse more
+  EXPECT_EQ(check(1e-3f, 9e-7f).code, failure);  // if all are small, less is rounding
 }
 
 // ---- training graphs

@@ -23,7 +23,8 @@ std::shared_ptr<const ir::Payload> weight(float first) {
 }
 
 /// forward(x: f32[1, 32]) -> x w + b, with b in the program.
-std::string write_program(const std::string& name, float first, const std::string& weights) {
+std::string write_program(const std::string& name, float first, const std::string& weights,
+                          const Target& target = {}, emit::Report* report = nullptr) {
   const auto w = weight(first);
   const auto b = ir::Payload::from<float>(std::vector<float>(32, 1.0f), {32});
   const auto graph = ir::parse(
@@ -32,17 +33,20 @@ std::string write_program(const std::string& name, float first, const std::strin
           "\n%y: f32[1, 32] = addmm(%b, %x, %w, 1, 1)\noutput \"y\" = %y\n",
       {{ir::digest(*w), w}, {ir::digest(*b), b}});
   emit::EmitOptions options;
-  options.weights = weights;
+  options.weights = weights, options.target = target;
   const std::string path = scratch_file(name).string();
-  emit::write(path, {{"forward", graph.get()}}, options);
+  const emit::Report written = emit::write(path, {{"forward", graph.get()}}, options);
+  if (report != nullptr) *report = written;
   return path;
 }
 
-/// The bytes of the result, or the message.
-std::string result_of(const std::string& program) {
+/// The bytes of the result, or the message. `folder`: that of the weights, if not the program's.
+std::string result_of(const std::string& program, std::string folder = "") {
+  if (folder.empty()) folder = std::filesystem::path(program).parent_path().string();
   const std::string x = scratch_file("x.npy").string(), y = scratch_file("y.npy").string();
   io::write_npy(x, io::Array::of<float>({1, 32}, std::vector<float>(32, 0.5f)));
-  const Outcome outcome = taper_command("run", program, "--input", "x=" + x, "--output", y);
+  const Outcome outcome =
+      taper_command("run", program, "--input", "x=" + x, "--output", y, "--weights-folder", folder);
   if (outcome.code != success) return outcome.err;
   const io::Bytes bytes = io::read_file(y);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -85,6 +89,34 @@ TEST(weights_file, is_compared_with_its_checksum_by_check) {
   EXPECT_THAT(taper_command("check", model).err, HasSubstr("the file is damaged"));
 }
 
+/// The report is printed, too: it is right without the weights.
+TEST(weights_file, is_verified_by_inspect) {
+  const std::string weights = scratch_file("inspected.weights.taper").string();
+  std::filesystem::remove(weights);  // of an earlier run
+  const std::string program = write_program("inspected.taper", 1, weights);
+  EXPECT_EQ(taper_command("inspect", program).code, success);
+  const auto refused = [&](const std::string& why) {
+    const Outcome o = taper_command("inspect", program);
+    EXPECT_EQ(o.code, failure);
+    EXPECT_THAT(o.err,
+                HasSubstr(program + ": constant fc.weight lies in another file: " + weights));
+    EXPECT_THAT(o.err, HasSubstr(why));
+    EXPECT_THAT(o.out, HasSubstr("in inspected.weights.taper"));
+  };
+  std::fstream file(weights, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(-100, std::ios::end).put('X');
+  file.close();
+  refused("the file is damaged");
+  std::filesystem::remove(weights);
+  refused("No such file or directory; put the file there, or name its folder (--weights-folder)");
+  const std::filesystem::path folder = scratch_file("elsewhere");
+  std::filesystem::create_directory(folder);
+  const std::string moved = (folder / "inspected.weights.taper").string();
+  std::filesystem::remove(moved);  // of an earlier run
+  write_program("elsewhere/inspected.taper", 1, moved);
+  EXPECT_EQ(taper_command("inspect", program, "--weights-folder", folder.string()).code, success);
+}
+
 TEST(weights_file, is_missed_and_not_overwritten) {
   const std::string weights = scratch_file("gone.weights.taper").string();
   const std::string program = write_program("program.taper", 1, weights);
@@ -108,6 +140,29 @@ TEST(weights_file, is_missed_and_not_overwritten) {
                                           "--weights", "elsewhere/w.taper");
   EXPECT_EQ(elsewhere.code, usage);
   EXPECT_THAT(elsewhere.err, HasSubstr("must lie in the folder of the program"));
+}
+
+TEST(weights_file, is_said_to_hold_weights_that_are_packed_at_load) {
+  const auto report = [](const Target& target) {
+    emit::Report report;
+    write_program("dense.taper", 1, scratch_file("dense.weights.taper").string(), target, &report);
+    std::ostringstream text;
+    text << report;
+    return text.str();
+  };
+  EXPECT_THAT(report(Target("host")), HasSubstr("where 1 weight is dense and packed at load"));
+  EXPECT_THAT(report(Target("portable")), Not(HasSubstr("packed at load")));
+  EXPECT_THAT(report(Target()), Not(HasSubstr("packed at load")));
+}
+
+TEST(weights_file, may_lie_in_a_folder_that_an_option_names) {
+  const std::string weights = scratch_file("moved.weights.taper").string();
+  const std::string program = write_program("moved.taper", 1, weights), result = result_of(program);
+  const std::string folder = scratch_file("elsewhere").string();
+  std::filesystem::create_directory(folder);
+  std::filesystem::rename(weights, folder + "/moved.weights.taper");
+  EXPECT_THAT(result_of(program), HasSubstr("or name its folder (--weights-folder)"));
+  EXPECT_EQ(result_of(program, folder), result);
 }
 
 TEST(weights_file, lies_in_the_programs_folder_however_that_is_spelled) {

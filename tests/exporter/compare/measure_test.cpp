@@ -79,6 +79,21 @@ TEST(measure, accepts_one_step_whatever_the_tolerance) {
   EXPECT_FALSE(two.exceeds(1e-2));
 }
 
+TEST(measure, accepts_little_beside_the_other_results_of_a_call) {
+  Measure m = measure(row<float>({3e-8f}), row<float>({-3e-8f}));
+  EXPECT_TRUE(m.exceeds(1e-4));
+  io::Scale scale;
+  scale.add(row<int64_t>({1000}));
+  EXPECT_EQ(scale.value(), 0);
+  scale.add(row<float>({-0.25f, inf}));
+  EXPECT_EQ(scale.value(), 0.25);
+  m.scale = scale.value();
+  EXPECT_FALSE(m.exceeds(1e-4));
+  EXPECT_TRUE(m.exceeds(1e-5));
+  scale.add(row<float>({1000}));
+  EXPECT_EQ(scale.value(), 1);
+}
+
 TEST(measure, is_infinite_where_only_one_side_is_not_finite) {
   for (const float odd : {nan, inf, -inf})
     for (const bool first : {true, false}) {

@@ -390,6 +390,24 @@ TEST(pt2_model, tells_all_calls_that_cannot_be_traced) {
   EXPECT_THAT(why, testing::Not(HasSubstr("node sum")));
 }
 
+// A load of such a model is refused with the missing parts alone.
+TEST(pt2_model, tells_missing_parts_and_calls_that_cannot_be_traced_in_one_list) {
+  const std::filesystem::path path = tests::test_data("pt2_refused/missing_and_strided.pt2");
+  EXPECT_THAT(refusal([&] { Model::load(path); }), HasSubstr("1 part of the model cannot be"));
+  Model model = Model::load(path, {.refuses_in_trace = true});
+  EXPECT_FALSE(model.is_supported());
+  const eager::NoGrad guard;
+  const std::string why = refusal([&] {
+    Exporter exporter;
+    exporter.method("forward", model.function(), model.input_specs(), model.output_names());
+  });
+  EXPECT_THAT(why,
+              HasSubstr("2 parts of the model cannot be imported\ntorch.ops.aten.special_bessel"));
+  EXPECT_THAT(why, HasSubstr("\nnode as_strided: "));
+  EXPECT_THAT(why, testing::Not(HasSubstr("node sum")));
+  EXPECT_THAT(refusal([&] { model.forward({eager::ones({2, 4})}); }), HasSubstr("bessel_j0"));
+}
+
 TEST(pt2_model, advises_run_decompositions_only_where_it_helps) {
   const std::string why = refusal([] { Model::load(tests::test_data("pt2_refused/missing.pt2")); });
   EXPECT_THAT(why, HasSubstr("special_bessel_j0.default  1 node (node special_bessel_j0): write it "
@@ -523,6 +541,37 @@ TEST(pt2_dims, are_named_by_place_where_only_an_expression_occurs) {
   const Model model = Model::load(tests::test_data("pt2_refused/unbounded.pt2"), options);
   EXPECT_EQ(first_size(model).name, "batch");
   EXPECT_EQ(model.inputs().at(1).sizes.at(0).to_string(), "pairs.0");
+}
+// The size of pairs.0 is 2 s44, and s44 lies in 2..8.
+TEST(pt2_dims, bound_a_place_whose_size_is_linear_in_a_symbol) {
+  const auto load = [](const std::string& key, const LoadOptions::DimOption& option) {
+    return Model::load(tests::test_data("pt2_refused/unbounded.pt2"),
+                       {.dims = {{"x.0", {{}, "batch"}}, {key, option}}});
+  };
+  const auto size = [&](int64_t low, int64_t high) {
+    return load("pairs.0", {LoadOptions::Bounds{low, high}, ""}).inputs().at(1).sizes.at(0);
+  };
+  EXPECT_EQ(size(6, 10).lower(), 6);
+  EXPECT_EQ(size(6, 10).upper(), 10);
+  EXPECT_EQ(size(5, 11).lower(), 6);
+  EXPECT_EQ(size(5, 11).upper(), 10);
+  EXPECT_EQ(size(5, 11).to_string(), "pairs.0");
+  EXPECT_EQ(size(6, 6).value(), 6);
+  const auto why = [&](const std::string& key, const LoadOptions::DimOption& option) {
+    return refusal([&] { load(key, option); });
+  };
+  EXPECT_THAT(why("pairs.0", {LoadOptions::Bounds{5, 5}, ""}),
+              HasSubstr("pairs.0 is s44*2, and no such size lies in 5..5; give other bounds"));
+  EXPECT_THAT(why("pairs.0", {LoadOptions::Bounds{6, 18}, ""}),
+              HasSubstr("the bounds 3..9 of s44 (pairs.0 is s44*2) do not lie inside those of the "
+                        ".pt2, 2..8"));
+  EXPECT_THAT(why("pairs.0", {LoadOptions::Bounds{6, 10}, "pairs"}),
+              HasSubstr("pairs.0 is s44*2, which cannot be called pairs"));
+  EXPECT_THAT(why("s44", {LoadOptions::Bounds{3, 5}, "half"}),
+              HasSubstr("s44 cannot be called half: no input has this size alone, so reports show "
+                        "pairs.0"));
+  EXPECT_THAT(why("pairs.0 + x.0", {LoadOptions::Bounds{6, 10}, ""}),
+              HasSubstr("give bounds of s44 instead: --dim s44=LOW..HIGH. It stands in pairs.0"));
 }
 TEST(pt2_dims, bound_expressions_of_places_and_of_given_names) {
   const auto load = [](const std::string& size) {
