@@ -3,10 +3,9 @@
 // `gemm_depth_block`.
 #include <cstring>
 
-#include "taper/kernels/optimized/fused_pointwise.h"
+#include "taper/kernels/optimized/cut.h"
 #include "taper/kernels/optimized/gemm.h"
-#include "taper/kernels/optimized/pixel_tiles.h"
-#include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/optimized/image_finish.h"
 #include "taper/kernels/portable/channels_last.h"
 #include "taper/kernels/shapes/channels_last.h"
 
@@ -15,7 +14,7 @@ namespace {
 
 using In = View<const float>;
 using Ints = Span<const int64_t>;
-using portable::Correlation, portable::fused::ProgramInputs;
+using portable::Correlation;
 
 index_t bytes_of_floats(index_t count) {
   return round_up(count * index_t{sizeof(float)}, scratch_alignment);
@@ -54,34 +53,6 @@ index_t floats_of_group(const Plan& p) {
 
 // ---- tasks ----
 
-// A way to cut some units: each in so many pieces.
-struct Cut {
-  index_t pieces;
-  double slowest;  // the part of all work that the thread with the most has
-};
-
-// The fewest pieces, from `least` to `most`, that give the threads equal parts. A unit consists of
-// `size` things that stay whole.
-Cut cut_of(index_t units, index_t size, index_t threads, index_t least, index_t most) {
-  Cut best{least, 2};
-  for (index_t n = least; n <= most && n <= least + 2 * threads; ++n) {
-    const double slowest = static_cast<double>(ceil_div(units * n, threads) * ceil_div(size, n)) /
-                           static_cast<double>(units * size);
-    if (slowest < best.slowest) best = {n, slowest};
-  }
-  return best;
-}
-
-// More pieces, as long as each has enough work: a thread that is faster than others takes theirs.
-index_t finer(index_t pieces, index_t most, double work) {
-  constexpr double enough = 1 << 22;  // multiply-adds
-  index_t times = 4;
-  while (times > 1 &&
-         (pieces * times > most || static_cast<double>(pieces * times) > work / enough))
-    --times;
-  return pieces * times;
-}
-
 // Decides on the tasks. A thread that has some of the rows reads all weights. One that has some of
 // the channels reads the whole image, and what reads the result finds parts of it in another
 // processor's cache.
@@ -96,16 +67,15 @@ void cut(const PixelTiles& tiles, index_t threads, Plan& p) {
                     static_cast<double>(c.out_plane()) * static_cast<double>(c.groups * c.outputs)),
                work = weights * static_cast<double>(c.batch) * static_cast<double>(c.out_plane());
   const double least_work = p.is_depthwise ? 1 << 15 : 1 << 17;  // 2 us, for another thread
-  if (work < threads * least_work) threads = static_cast<index_t>(work / least_work);
+  threads = threads_for(work, least_work, threads);
   if (threads <= 1) return;
 
   const index_t rows = c.out[1], panels = ceil_div(panel_channels(p), panel_width),
                 units = c.batch * panel_groups(p);
   const Cut by_rows = cut_of(units, rows, threads, p.bands, rows),
             by_channels = cut_of(units * p.bands, panels, threads, 1, panels);
-  constexpr double work_of_read = 10;  // multiply-adds in the time of one element from afar
-  const double row_cost = work * by_rows.slowest + work_of_read * weights,
-               channel_cost = work * by_channels.slowest + work_of_read * images;
+  const double row_cost = work * by_rows.slowest + work_of_far_read * weights,
+               channel_cost = work * by_channels.slowest + work_of_far_read * images;
   if (channel_cost < row_cost) {
     p.parts = by_channels.pieces;
     const index_t tile_panels = larger(1, tiles.columns() / panel_width);
@@ -169,25 +139,11 @@ struct Convolution {
   const float* input;
   const float* weight;     // in panels, group by group
   const int32_t* offsets;  // nullptr: one tap
-  Finish finish;
-  portable::fused::RunProgram run_program;  // nullptr: `finish` is all
-  Ints program;
-  Span<const double> constants;
-  ProgramInputs inputs;
+  ImageFinish finish;
   float* out;
 
   index_t out_channels() const { return plan.c.groups * plan.c.outputs; }
   index_t in_channels() const { return plan.c.groups * plan.c.inputs; }
-
-  // The program for some channels of `count` pixels, which lie one behind the other.
-  void finish_pixels(index_t pixel, index_t count, index_t channel, index_t channels) const {
-    if (run_program == nullptr) return;
-    const index_t all = out_channels();
-    if (channels == all)
-      return run_program(program, constants, inputs, pixel * all, (pixel + count) * all, out);
-    for (index_t i = pixel; i < pixel + count; ++i)
-      run_program(program, constants, inputs, i * all + channel, i * all + channel + channels, out);
-  }
 };
 
 // ---- dense ----
@@ -237,8 +193,7 @@ void run_chunk(const Convolution& v, const float* rows, index_t group, index_t f
   const PackedMatrix weight{v.weight + group * (p.packs ? floats_of_group(p) : 0), depth};
   const index_t channel0 = p.packs ? 0 : group * c.outputs;  // within `weight`
   for (index_t j = begin; j < end; j += v.tiles.columns()) {
-    Finish finish = v.finish;
-    if (finish.bias != nullptr) finish.bias += group * c.outputs + j;
+    const Finish finish = v.finish.from_channel(group * c.outputs + j);
     PixelSums s;
     s.columns = smaller(v.tiles.columns(), end - j);
     const index_t vectors = ceil_div(s.columns, v.tiles.lanes),
@@ -289,7 +244,8 @@ void run_dense(const Convolution& v, std::byte* slots, const Threads* threads) {
                         last = part_begin(count, chunks, i + 1);
           run_chunk(v, rows, group, first, last, begin, end,
                     v.out + (pixel0 + first) * v.out_channels());
-          v.finish_pixels(pixel0 + first, last - first, group * c.outputs + begin, end - begin);
+          v.finish.finish_pixels(pixel0 + first, last - first, group * c.outputs + begin,
+                                 end - begin);
         }
       });
 }
@@ -313,8 +269,7 @@ void run_depthwise(const Convolution& v, const Threads* threads) {
     r.width = c.in[2], r.result_width = c.out[2];
     r.weight = PackedMatrix{v.weight, c.taps()}.at(begin, 0);
     r.channels = end - begin, r.to_pixel = c.groups;
-    r.finish = v.finish;
-    if (r.finish.bias != nullptr) r.finish.bias += begin;
+    r.finish = v.finish.from_channel(begin);
     const float* from = v.input + image * c.in_plane() * c.groups + begin;
     const index_t last = part_begin(c.out[1], p.bands, band + 1);
     for (index_t y = part_begin(c.out[1], p.bands, band); y < last; ++y) {
@@ -327,7 +282,7 @@ void run_depthwise(const Convolution& v, const Threads* threads) {
       const index_t pixel = (image * c.out[1] + y) * c.out[2];
       r.to = v.out + pixel * c.groups + begin;
       v.tiles.depthwise_row(r);
-      v.finish_pixels(pixel, c.out[2], begin, end - begin);
+      v.finish.finish_pixels(pixel, c.out[2], begin, end - begin);
     }
   });
 }
@@ -366,8 +321,7 @@ Error prepare(Context& context, Plan& plan, In input, In weight, Maybe<In>, Ints
     return context.fail(Error::not_supported,
                         TAPER_TEXT("the image between its zeros is larger than any memory"));
   plan = plan_convolution(pixel_tiles<level>(), c, weight.layout(),
-                          !program.empty() && !bounds_of(program, constants).present,
-                          thread_count(context.threads));
+                          runs_program(program, constants), thread_count(context.threads));
   if (c.taps() > 1 && rows_below(c, 1) * padded_width(c) * plan.pixel > INT32_MAX)
     return context.fail(Error::not_supported,
                         TAPER_TEXT("the rows below a kernel have more than 2^31 elements"));
@@ -381,16 +335,13 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
           View<float> out) {
   const Correlation& c = plan.c;
   std::byte* scratch = static_cast<std::byte*>(context.scratch);
-  Convolution v{pixel_tiles<level>(), plan, input.data(), weight.data()};
-  v.program = program, v.constants = constants, v.out = out.data();
-  v.finish.bias = bias ? bias->data() : nullptr;
-  if (const Bounds bounds = bounds_of(program, constants); bounds.present) {
-    v.finish.is_bounded = true, v.finish.low = bounds.low, v.finish.high = bounds.high;
-  } else if (!program.empty()) {
-    v.run_program = program_runner<level>();
-    v.inputs.add(out.data(), false);
-    for (index_t i = 0; i < others.count; ++i) v.inputs.add(others[i]);
-  }
+  Convolution v{pixel_tiles<level>(),
+                plan,
+                input.data(),
+                weight.data(),
+                nullptr,
+                image_finish<level>(bias, others, program, constants, out),
+                out.data()};
   if (plan.packs) {
     pack_weights(microkernels<level>(), plan, weight, reinterpret_cast<float*>(scratch),
                  context.threads);
