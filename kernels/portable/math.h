@@ -6,7 +6,7 @@
 // single precision (expf, logf, sinf, tanhf, ndtrf: https://www.netlib.org/cephes). Errors against
 // correctly rounded results, measured by tests/kernels/math_test: below 1 unit in the last place
 // for exp, log and pow (0.6), 1.5 for sin and cos, 1.4 for tanh, 2.6 for erf. sigmoid is 0 below
-// -87.7, where it is no normal number.
+// -88.4, where it is no normal number.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -65,7 +65,8 @@ inline float reduced_expm1(float x, uint32_t& shifted) {
   p = M::multiply_add(p, r, 5.0000001201e-1f);
   return M::multiply_add(p, r * r, r);
 }
-/// 2^n for n in [-126, 127], and 0 for n = -127. `shifted` holds the bits of n + 1.5 * 2^23.
+/// 2^n for n in [-126, 127], 0 for n = -127, infinity for n = 128. `shifted` holds the bits of n
+/// + 1.5 * 2^23.
 inline float power_of_two(uint32_t shifted) { return float_of((shifted << 23) + 0x3f800000u); }
 
 template <class M = Separate>
@@ -85,12 +86,32 @@ inline double exp(double x) {
   return std::exp(x);
 }
 
-/// exp(x) for |x| <= 88, where the result is a normal number. Omits the steps for other arguments.
+/// 2^r for |r| <= 1/2, within a relative error of 2e-9 besides rounding. Our own fit.
+template <class M>
+inline float power_of_two_near(float r) {
+  float q = 1.534581197e-4f;
+  q = M::multiply_add(q, r, 1.339993120e-3f);
+  q = M::multiply_add(q, r, 9.618488957e-3f);
+  q = M::multiply_add(q, r, 5.550328777e-2f);
+  q = M::multiply_add(q, r, 2.402264689e-1f);
+  q = M::multiply_add(q, r, 6.931472057e-1f);
+  return M::multiply_add(q, r, 1.0f);
+}
+
+/// exp(x) for |x| <= 89. It is 0 below -87.7, and infinite above 88.4.
 template <class M = Separate>
 inline float exp_near(float x) {
-  uint32_t n;
-  const float y = reduced_expm1<M>(x, n) + 1.0f;
-  return y * power_of_two(n);
+  if constexpr (std::is_same_v<M, Fused>) {
+    // x log2(e) = n + r. The product is exact before n is subtracted.
+    constexpr float magic = 12582912.0f, log2e = 1.44269502f, rest = 1.92596299e-8f;
+    const float shifted = M::multiply_add(x, log2e, magic), n = shifted - magic;
+    const float r = M::multiply_add(x, rest, M::multiply_add(x, log2e, -n));
+    return power_of_two_near<M>(r) * power_of_two(bits_of(shifted));
+  } else {
+    uint32_t n;
+    const float y = reduced_expm1<M>(x, n) + 1.0f;
+    return y * power_of_two(n);
+  }
 }
 
 /// log(x) + `add` log(2), for a positive normal number x with the bits u.
@@ -141,18 +162,6 @@ inline float log1p_positive(float x) {
 template <class M = Separate>
 inline double log1p_positive(double x) {
   return std::log1p(x);
-}
-
-/// 2^r for |r| <= 1/2, within a relative error of 2e-9 besides rounding. Our own fit.
-template <class M>
-inline float power_of_two_near(float r) {
-  float q = 1.534581197e-4f;
-  q = M::multiply_add(q, r, 1.339993120e-3f);
-  q = M::multiply_add(q, r, 9.618488957e-3f);
-  q = M::multiply_add(q, r, 5.550328777e-2f);
-  q = M::multiply_add(q, r, 2.402264689e-1f);
-  q = M::multiply_add(q, r, 6.931472057e-1f);
-  return M::multiply_add(q, r, 1.0f);
 }
 
 template <class M = Separate>
@@ -228,23 +237,33 @@ inline float sine(float x, int64_t quarters) {
   return quarters == 0 && x == 0.0f ? x : y;  // keeps -0
 }
 
-/// 1 / (1 + exp(-x)) for x >= 0, else e / (1 + e) with e = exp(x); 0 for x < -87.7.
+/// 1 / sigmoid(x) = 1 + exp(-x), for numbers only; infinite below -88.4.
+template <class M = Separate>
+inline float inverse_sigmoid(float x) {
+  // Limits -x to [-88, 89] by its bits: two choices between numbers would stay branches.
+  const int32_t most = 0x42b20000, bits = static_cast<int32_t>(bits_of(-x));
+  const uint32_t least = 0xc2b00000u, u = static_cast<uint32_t>(bits < most ? bits : most);
+  return 1.0f + exp_near<M>(float_of(u < least ? u : least));
+}
+/// 1 / (1 + exp(-x)); 0 below -88.4.
 template <class M = Separate>
 inline float sigmoid(float x) {
-  const float size = std::fabs(x), limit = 88.1f;  // exp_near's power of two is 0 from 87.7 on
-  const float e = exp_near<M>(-(size > limit ? limit : size));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  const float y = 1.0f / inverse_sigmoid<M>(x);
+  return x == x ? y : x;
+}
+template <class M = Separate>
+inline double inverse_sigmoid(double x) {
+  return 1 + exp<M>(-x);
 }
 template <class M = Separate>
 inline double sigmoid(double x) {
-  return 1 / (1 + exp<M>(-x));
+  return 1 / inverse_sigmoid<M>(x);
 }
 
-/// exp(x) for x <= 0. Results below the normal numbers become 0.
+/// exp(x) for x <= 0; 0 below -87.7.
 template <class M = Separate>
 inline float exp_of_negative(float x) {
-  const float y = exp_near<M>(x < -87.0f ? -87.0f : x);
-  return x < -87.0f ? 0.0f : y;
+  return exp_near<M>(-88.0f > x ? -88.0f : x);  // NaN passes
 }
 template <class M = Separate>
 inline double exp_of_negative(double x) {

@@ -212,7 +212,7 @@ struct Gelu {
 /// x sigmoid(x)
 template <class T, class M = math::Separate>
 struct Silu {
-  T operator()(T x) const { return x * math::sigmoid<M>(x); }
+  T operator()(T x) const { return x / math::inverse_sigmoid<M>(x); }
 };
 /// x tanh(log(1 + exp(x))) = x n / (n + 2) with n = exp(x) (exp(x) + 2). From x = 20 on, the factor
 /// is 1.
