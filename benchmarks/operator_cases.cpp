@@ -163,7 +163,7 @@ double OperatorCase::flops(const Tensor& result) const {
     const bool transposed = extent(result, 1) != extent(w, 0);
     return 2 * count(transposed ? x : result) * count(w) / extent(w, 0);
   }
-  if (op == "taper::convolution") {
+  if (op == "taper::convolution" || op == "taper::winograd_convolution") {
     const Tensor w = call->at("args.1");
     return 2 * count(result) * count(w) / extent(w, 0);
   }

@@ -168,7 +168,12 @@ def convolution_with_channels_last(x, weight, bias, stride, padding, dilation, g
     return pointwise([y, *others], program, constants) if program else y
 
 
+def winograd_convolution(x, weight, bias, padding, *program):
+    return convolution_with_channels_last(x, weight, bias, 1, padding, 1, 1, *program)
+
+
 TWINS["taper::convolution"] = convolution_with_channels_last
+TWINS["taper::winograd_convolution"] = winograd_convolution
 TWINS["taper::max_pool2d"] = with_channels_last(torch.nn.functional.max_pool2d)
 TWINS["taper::avg_pool2d"] = with_channels_last(torch.nn.functional.avg_pool2d)
 

@@ -69,7 +69,9 @@ double operations_of(std::string_view op, const Tensors& t) {
     return convolution_operations(numel(transposed ? t.arguments[0] : t.results[0]),
                                   t.arguments[1]);
   }
-  if (op == "taper::convolution" && t.arguments.size() >= 2)
+  // for Winograd's algorithm the operations of the convolution, of which it needs fewer
+  if ((op == "taper::convolution" || op == "taper::winograd_convolution") &&
+      t.arguments.size() >= 2)
     return convolution_operations(numel(t.results[0]), t.arguments[1]);
   // (grad_output, input, weight) -> gradients of input and weight. Each is as much work as the
   // forward pass; the gradient of the bias is little work.

@@ -40,7 +40,7 @@ bool are_comparable(const Result& a, const Result& b) {
 }
 
 /// Whether it is a convolution with folded weights, whose result includes the next operator.
-bool gives_more(const Result& r) { return r.is_folded && stem(r.op).starts_with("conv"); }
+bool gives_more(const Result& r) { return r.is_folded && r.op.find("conv") != r.op.npos; }
 
 using Indices = std::vector<size_t>;
 /// The first results of the nodes of each line of each module, without views.

@@ -17,8 +17,8 @@ namespace {
 
 /// Operators whose results have channels last.
 bool gives_channels_last(const Operator& op) {
-  return &op == &ops::taper_convolution || &op == &ops::taper_max_pool2d ||
-         &op == &ops::taper_avg_pool2d;
+  return &op == &ops::taper_convolution || &op == &ops::taper_winograd_convolution ||
+         &op == &ops::taper_max_pool2d || &op == &ops::taper_avg_pool2d;
 }
 
 /// Operators whose results lie as what they read.
@@ -129,9 +129,14 @@ class Watch {
   bool is_fused(uint32_t index) const {
     const InstructionInfo info = method_.instruction(static_cast<index_t>(index));
     if (info.kernel == nullptr) return false;
-    if (info.kernel->op == &ops::taper_pointwise) return true;
-    return info.kernel->op == &ops::taper_convolution &&
-           info.arguments[ir::Call<ops::taper_convolution>::position<"program">].size > 0;
+    const auto has_program = [&](const Operator& op, size_t position) {
+      return info.kernel->op == &op && info.arguments[position].size > 0;
+    };
+    using Convolution = ir::Call<ops::taper_convolution>;
+    using Winograd = ir::Call<ops::taper_winograd_convolution>;
+    return info.kernel->op == &ops::taper_pointwise ||
+           has_program(ops::taper_convolution, Convolution::position<"program">) ||
+           has_program(ops::taper_winograd_convolution, Winograd::position<"program">);
   }
 
   /// Whether the exporter may have turned this result.

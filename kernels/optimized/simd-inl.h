@@ -59,6 +59,7 @@ HWY_INLINE Vec multiply_add(Vec a, Vec b, Vec c) {
   return a * b + c;
 }  // two roundings: there is no FMA at this level
 HWY_INLINE Vec add(Vec a, Vec b) { return a + b; }
+HWY_INLINE Vec subtract(Vec a, Vec b) { return a - b; }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return a * b; }
 /// max(v, 0); NaN stays.
 HWY_INLINE Vec relu(Vec v) { return v < broadcast(0) ? broadcast(0) : v; }
@@ -140,6 +141,7 @@ HWY_INLINE void store(Vec v, float* to) { hn::StoreU(v, Tag(), to); }
 HWY_INLINE Vec broadcast(float x) { return hn::Set(Tag(), x); }
 HWY_INLINE Vec multiply_add(Vec a, Vec b, Vec c) { return hn::MulAdd(a, b, c); }
 HWY_INLINE Vec add(Vec a, Vec b) { return hn::Add(a, b); }
+HWY_INLINE Vec subtract(Vec a, Vec b) { return hn::Sub(a, b); }
 HWY_INLINE Vec multiply(Vec a, Vec b) { return hn::Mul(a, b); }
 /// max(v, 0); NaN stays.
 HWY_INLINE Vec relu(Vec v) { return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(Tag())), v); }

@@ -66,6 +66,23 @@ struct Rule<ops::taper_convolution> {
 };
 
 template <>
+struct Rule<ops::taper_winograd_convolution> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, const TensorType<D>& weight,
+                    const TensorType<D>* bias, DimList<D> padding, TypeList<D> others,
+                    Span<const int64_t> program, Span<const double> constants, TensorType<D>& out) {
+    static constexpr int64_t one = 1;
+    const DimList<D> ones{&one, 1, [](const void*, index_t) { return D(one); }};
+    return facts.require(weight.rank == 4, TAPER_TEXT("the weight needs 4 dimensions; got {}"),
+                         D(weight.rank)) &&
+           facts.equal(weight[2], D(3), TAPER_TEXT("a filter has {} rows, and must have {}")) &&
+           facts.equal(weight[3], D(3), TAPER_TEXT("a filter has {} columns, and must have {}")) &&
+           Rule<ops::taper_convolution>::shape(facts, input, weight, bias, ones, padding, ones,
+                                               D(one), others, program, constants, out);
+  }
+};
+
+template <>
 struct Rule<ops::taper_max_pool2d> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& self, Span<const int64_t> kernel_size,

@@ -13,15 +13,15 @@ RegionIndex region_of(const format::Buffer& b) {
 
 int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[expression]; }
 
-// Whether a tensor in panels fits into `bytes`.
+// Whether a tensor in panels fits into `bytes`. The rules of kernels that read panels check ranks.
 bool holds_panels(size_t bytes, const TensorRef& t) {
   const Shape& s = *t.shape;
-  const bool last = t.layout == Layout::panels_of_last;
-  const index_t across = s.sizes[last];
+  const index_t across = s.sizes[t.layout == Layout::panels_of_last];
+  if (across <= 0) return false;
   // cannot overflow: there are at most as many rows of panels as elements
-  return (last ? s.rank == 2 : s.rank >= 2) && across > 0 &&
-         s.numel() / across * ((across - 1) / panel_width + 1) <=
-             static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype));
+  index_t room = static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype));
+  if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
+  return s.numel() / across * ((across - 1) / panel_width + 1) <= room;
 }
 
 Error evaluate_numbers(MethodData& m, Symbols changed) {
@@ -316,6 +316,7 @@ Error place_values(MethodData& m, Symbols changed) {
     const index_t i = touched.entry;
     const format::Value& v = m.view.values[i];
     TensorRef& t = m.values[i];
+    const int64_t elements = size_at(m, v.offset());
     std::byte* base = nullptr;
     size_t available = 0;
     switch (v.storage()) {
@@ -332,8 +333,7 @@ Error place_values(MethodData& m, Symbols changed) {
         // never written: load has checked this
         base = static_cast<std::byte*>(const_cast<void*>(c.data));
         if (base == nullptr) return missing_constant(m.info, m.program->view, v.storage_index());
-        if (!c.is_packed() || (size_at(m, v.offset()) == 0 && holds_panels(c.bytes, t)))
-          available = c.bytes;
+        if (!c.is_packed() || (elements == 0 && holds_panels(c.bytes, t))) available = c.bytes;
         break;
       }
       case format::Storage::state:
@@ -342,24 +342,19 @@ Error place_values(MethodData& m, Symbols changed) {
         break;
     }
     size_t extent = 0, offset = 0;
-    const int64_t elements = size_at(m, v.offset());
     if (elements < 0 || elements > PTRDIFF_MAX || !extent_bytes(t, extent) ||
         __builtin_mul_overflow(static_cast<size_t>(elements),
                                static_cast<size_t>(size_bytes(t.dtype)), &offset))
       return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
     if (extent == 0) offset = 0;  // without elements its place does not matter
-    // Checks exclude these sizes. Nothing runs until other sizes are bound and values are placed
-    // again.
-    const bool impossible = !m.placed && m.unbound == all_symbols;
-    if (impossible && (offset > available || extent > available - offset)) {
-      t.data = nullptr;
-      continue;
-    }
-    if (offset > available || extent > available - offset)
+    const bool fits = offset <= available && extent <= available - offset;
+    // Checks may exclude these sizes. Then nothing runs until other sizes are bound and values are
+    // placed again.
+    if (!fits && (m.placed || m.unbound != all_symbols))
       return m.fail(Error::invalid_program,
                     TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i,
                     static_cast<int64_t>(available));
-    t.data = base + offset;
+    t.data = fits ? base + offset : nullptr;
   }
   return Error::ok;
 }

@@ -144,9 +144,8 @@ class ProgramVerifier {
         !is_quantization(e.quantization()))
       return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, c.path);
     // `Method::create` checks that views of a packed constant do not reach behind it
-    if (e.layout() == format::Layout::dense
-            ? piece->size_bytes() != bytes
-            : e.layout() > format::Layout::panels_of_last || c.space != 0)
+    if (e.layout() == format::Layout::dense ? piece->size_bytes() != bytes
+                                            : e.layout() > format::Layout::MAX || c.space != 0)
       return wrong(TAPER_TEXT("constant {} has another size than its type, or an unknown layout"),
                    constant, c.path);
     return Error::ok;
@@ -288,7 +287,7 @@ Error verify_program(Span<const std::byte> file, const format::Program& table, c
   return ProgramVerifier(file, table, p, info).verify();
 }
 
-static_assert(static_cast<int>(format::Layout::MAX) == static_cast<int>(Layout::panels_of_last) &&
+static_assert(static_cast<int>(format::Layout::MAX) == static_cast<int>(Layout::winograd_panels) &&
                   static_cast<int>(format::Layout::panels_of_first) ==
                       static_cast<int>(Layout::panels_of_first),
               "the schema and runtime/core/layout.h have the same layouts");

@@ -364,6 +364,35 @@ TEST(stored_layout, is_not_read_behind_its_end) {
   }
 }
 
+TEST(stored_layout, of_winograd_has_sixteen_elements_for_each_nine_of_a_filter) {
+  static constexpr Packing reads{0, 1, Layout::winograd_panels, nullptr, nullptr};
+  constexpr Kernel weigh_winograd =
+      make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_winograd", {}, &reads);
+  const Kernel* const kernels[] = {&weigh_winograd};
+  const auto error_of = [&](size_t floats, int64_t filters, int64_t elements) {
+    Weighing w;
+    auto& c = w.file.constants[w.constant];
+    c.sizes = {filters, elements};
+    c.layout = format::Layout::winograd_panels;
+    c.data.resize(floats * sizeof(float));
+    MethodTables& m = w.m();
+    const uint32_t v =
+        m.value(Storage::constant, w.constant,
+                Weighing::fixed_shape(m, {filters, elements}, {elements, 1}), DType::f32);
+    m.arguments[0] = m.tensor(v);
+    m.arguments[2] = m.tensor(io_tensor(m, {m.literal(filters)}));
+    Loaded loaded(w.file, {}, kernels);
+    EXPECT_EQ(loaded.error(), Error::ok);
+    return loaded.method("forward").error();
+  };
+  EXPECT_EQ(error_of(256, 2, 9), Error::ok);
+  EXPECT_EQ(error_of(255, 2, 9), Error::invalid_program);
+  EXPECT_EQ(error_of(512, 16, 18), Error::ok);
+  EXPECT_EQ(error_of(511, 16, 18), Error::invalid_program);
+  EXPECT_EQ(error_of(512, 17, 9), Error::ok);
+  EXPECT_EQ(error_of(511, 17, 9), Error::invalid_program);
+}
+
 TEST(packing, packs_in_the_layout_of_the_record_that_was_taken) {
   const Weighing w;
   const Kernel* const other[] = {&weigh_otherwise};

@@ -240,7 +240,7 @@ std::vector<Refusal> refusals_of_programs() {
       {"constant {} has another size than its type, or an unknown layout",
        {EDIT("an element too many", e.file.constants[0].sizes = {5}),
         EDIT("an element too few", e.file.constants[0].sizes = {3}),
-        EDIT("in an unknown layout", e.file.constants[1].layout = static_cast<format::Layout>(3)),
+        EDIT("in an unknown layout", e.file.constants[1].layout = static_cast<format::Layout>(4)),
         EDIT("packed on a device", e.file.constants[1].layout = format::Layout::panels_of_first,
              e.file.constants[1].space = 1)}},
       {"state {} is damaged",
