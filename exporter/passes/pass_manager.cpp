@@ -23,6 +23,7 @@ const std::vector<Pass>& all_passes() {
       {"to_half", for_dtype, to_half},
       {"channels_last", always, channels_last},
       {"fuse_pointwise", always, fuse_pointwise},
+      {"winograd", unless_exact, winograd},
   };
   return passes;
 }

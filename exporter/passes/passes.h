@@ -76,6 +76,10 @@ int channels_last(ir::Graph& graph, PassContext& context);
 /// `taper::convolution` becomes its program. Exact: every element goes through the same functions.
 int fuse_pointwise(ir::Graph& graph, PassContext& context);
 
+/// Makes a `taper::winograd_convolution` of a `taper::convolution` with filters of 3 x 3 and stride
+/// 1, where that is faster. Approximate, because the sums are other ones.
+int winograd(ir::Graph& graph, PassContext& context);
+
 /// Takes apart the operators that the target has no kernel for. Each becomes the operators of its
 /// decomposition, and so do these. Exact, because eager computes such an operator by the same
 /// parts.
