@@ -2,6 +2,7 @@
 #include <iomanip>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
 
@@ -23,7 +24,7 @@ struct ProfileArguments {
   ImportChoice import;
   std::vector<std::string> dims;
   int repeat = 50, threads = 1;
-  bool by_time = false;
+  bool by_time = false, json = false;
 };
 
 std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts) {
@@ -95,6 +96,51 @@ std::vector<Row> operator_rows(const Timing& timing) {
   return rows;
 }
 
+void print_json(std::ostream& out, const Timing& timing, const Method& method, int threads) {
+  using nlohmann::ordered_json;
+  ordered_json inputs = ordered_json::array(), instructions = ordered_json::array();
+  for (index_t i = 0; i < method.input_count(); ++i) {
+    const TensorRef input = method.input(i);
+    if (input.shape != nullptr)
+      inputs.push_back({{"name", method.input_name(i)}, {"type", type_text(input)}});
+  }
+  for (const InstructionTiming& in : timing.instructions)
+    instructions.push_back({{"operator", in.op},
+                            {"kernel", in.kernel},
+                            {"types", in.types},
+                            {"source", in.source},
+                            {"module", in.module},
+                            {"median_us", in.median_us},
+                            {"operations", in.work.operations},
+                            {"bytes", in.work.bytes}});
+  const ordered_json profile{{"method", method.name()}, {"threads", threads},
+                             {"runs", timing.runs},     {"median_us", timing.median_us},
+                             {"inputs", inputs},        {"instructions", instructions}};
+  out << profile.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+}
+
+void print_text(std::ostream& out, const Timing& timing, const Method& method, int threads,
+                bool by_time) {
+  double sum_us = 0;
+  Work work;
+  for (const InstructionTiming& in : timing.instructions)
+    sum_us += in.median_us, work.operations += in.work.operations;
+  out << io::printable(method.name()) << ": " << std::fixed << std::setprecision(1)
+      << timing.median_us << " us";
+  if (work.operations > 0) out << ", " << rate_text(timing.median_us, work);
+  out << "   median of " << io::counted(timing.runs, "run") << ", "
+      << io::counted(threads, "thread") << '\n';
+  for (index_t i = 0; i < method.input_count(); ++i) {
+    const TensorRef input = method.input(i);
+    if (input.shape != nullptr)
+      out << "  " << io::printable(method.input_name(i)) << ": " << type_text(input) << '\n';
+  }
+  std::vector<Row> rows = instruction_rows(timing);
+  if (by_time) std::ranges::stable_sort(rows, std::ranges::greater(), &Row::us);
+  print_rows(out, "instruction", rows, sum_us);
+  print_rows(out, "operator", operator_rows(timing), sum_us);
+}
+
 void profile_program(const ProfileArguments& options, std::ostream& out) {
   const std::map<std::string, int64_t> dims = parse_dims(options.dims);
   eager::set_threads(options.threads);
@@ -103,35 +149,18 @@ void profile_program(const ProfileArguments& options, std::ostream& out) {
   set_random_inputs(running, set_given_inputs(running, options.inputs), dims);
   const Timing timing = time_method(running, options.repeat);
 
-  double sum_us = 0;
-  Work work;
-  for (const InstructionTiming& in : timing.instructions)
-    sum_us += in.median_us, work.operations += in.work.operations;
-  const Method& method = running.method();
-  out << io::printable(method.name()) << ": " << std::fixed << std::setprecision(1)
-      << timing.median_us << " us";
-  if (work.operations > 0) out << ", " << rate_text(timing.median_us, work);
-  out << "   median of " << io::counted(timing.runs, "run") << ", "
-      << io::counted(threads == nullptr ? 1 : threads->count, "thread") << '\n';
-  for (index_t i = 0; i < method.input_count(); ++i) {
-    const TensorRef input = method.input(i);
-    if (input.shape == nullptr) continue;
-    std::vector<std::string> sizes;
-    for (int d = 0; d < input.shape->rank; ++d)
-      sizes.push_back(std::to_string(input.shape->sizes[d]));
-    out << "  " << io::printable(method.input_name(i)) << ": " << name_of(input.dtype) << "["
-        << io::joined(sizes) << "]\n";
-  }
-  std::vector<Row> rows = instruction_rows(timing);
-  if (options.by_time) std::ranges::stable_sort(rows, std::ranges::greater(), &Row::us);
-  print_rows(out, "instruction", rows, sum_us);
-  print_rows(out, "operator", operator_rows(timing), sum_us);
+  const int count = threads == nullptr ? 1 : threads->count;
+  if (options.json)
+    print_json(out, timing, running.method(), count);
+  else
+    print_text(out, timing, running.method(), count, options.by_time);
 
   if (!options.trace.empty()) {
     std::ostringstream trace;
-    write_chrome_trace(trace, timing, method.name());
+    write_chrome_trace(trace, timing, running.method().name());
     io::write_file(options.trace, std::as_bytes(std::span(trace.view())));
-    out << "\nwrote " << options.trace << "; open it in https://ui.perfetto.dev\n";
+    if (!options.json)
+      out << "\nwrote " << options.trace << "; open it in https://ui.perfetto.dev\n";
   }
 }
 
@@ -157,6 +186,7 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
   add_read_option(command, options->import);
   add_outside_options(command, options->import);
   command.flag("--by-time", options->by_time, "Sorts by time, the slowest instruction first");
+  command.flag("--json", options->json, "Prints JSON instead of text; times are in microseconds");
   command.option("--trace FILE.json", options->trace,
                  "Writes every event to this file, for Perfetto or chrome://tracing");
   command.footer(R"(Inputs that are not given are random numbers, or zeros for integers.

@@ -84,16 +84,10 @@ double operations_of(std::string_view op, const Tensors& t) {
   return 0;
 }
 
-std::string type_text(const TensorRef* t) {
-  std::vector<std::string> sizes;
-  for (int i = 0; i < t->shape->rank; ++i) sizes.push_back(std::to_string(t->shape->sizes[i]));
-  return std::string(name_of(t->dtype)) + "[" + io::joined(sizes) + "]";
-}
-
 std::string types_text(const Tensors& t) {
   std::vector<std::string> arguments, results;
-  for (const TensorRef* a : t.arguments) arguments.push_back(type_text(a));
-  for (const TensorRef* r : t.results) results.push_back(type_text(r));
+  for (const TensorRef* a : t.arguments) arguments.push_back(type_text(*a));
+  for (const TensorRef* r : t.results) results.push_back(type_text(*r));
   return io::joined(arguments, " ") + " -> " + io::joined(results, " ");
 }
 
@@ -107,6 +101,12 @@ double median(std::vector<double> values) {
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
 }  // namespace
+
+std::string type_text(const TensorRef& t) {
+  std::vector<std::string> sizes;
+  for (int i = 0; i < t.shape->rank; ++i) sizes.push_back(std::to_string(t.shape->sizes[i]));
+  return std::string(name_of(t.dtype)) + "[" + io::joined(sizes) + "]";
+}
 
 Work work_of(const InstructionInfo& instruction) {
   const Tensors t = tensors_of(instruction);

@@ -9,6 +9,9 @@
 
 namespace taper::cli {
 
+/// "f32[64, 400]"
+std::string type_text(const TensorRef& tensor);
+
 /// The work of an instruction with its current shapes.
 struct Work {
   double operations = 0;  ///< multiplications and additions of matrix products and convolutions; 0

@@ -43,8 +43,7 @@ void pack_winograd_panel(const float* filters, index_t panel, index_t channels, 
   Lane filter[9] = {}, half[12], places[winograd_places];
   for (index_t k = 0; k < inputs; ++k, to += panel_width) {
     for (index_t i = 0; i < count; ++i)
-      for (index_t t = 0; t < 9; ++t)
-        filter[t].of[i] = filters[((first + i) * inputs + k) * 9 + t];
+      for (index_t t = 0; t < 9; ++t) filter[t].of[i] = filters[((first + i) * inputs + k) * 9 + t];
     for (int x = 0; x < 3; ++x)
       line_of_filters(filter[x], filter[3 + x], filter[6 + x], &half[x], 3);
     for (int y = 0; y < 4; ++y)

@@ -507,6 +507,24 @@ TEST(taper_profile, measures_every_instruction_at_the_sizes_asked_for) {
             4);
 }
 
+TEST(taper_profile, prints_json) {
+  const auto trace = scratch_file("trace.json");
+  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5",
+                                  "--repeat", "4", "--json", "--trace", trace.string());
+  EXPECT_EQ(o.code, success) << o.err;
+  const auto profile = nlohmann::json::parse(o.out);
+  EXPECT_EQ(profile["runs"], 4);
+  EXPECT_EQ(profile["threads"], 1);
+  EXPECT_GT(profile["median_us"], 0);
+  EXPECT_EQ(profile["inputs"][0]["type"], "f32[5, 2]");
+  const auto addmm = std::ranges::find_if(profile["instructions"],
+                                          [](const auto& in) { return in["operator"] == "addmm"; });
+  ASSERT_NE(addmm, profile["instructions"].end());
+  EXPECT_EQ((*addmm)["operations"], 2 * 5 * 2 * 3);
+  EXPECT_GT((*addmm)["median_us"], 0);
+  EXPECT_TRUE(std::filesystem::exists(trace));
+}
+
 TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
   const std::string program = tests::classifier().string();
   const Outcome name = taper_command("profile", program, "--dim", "time=5"),
