@@ -10,6 +10,9 @@
 set(host_optimization $<$<CONFIG:Release>:-O1>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND host_optimization -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized)
+  # gcc looks for memory to free whenever it has taken 128 MB more: a tenth of the time for the sources together. At most
+  # 150 MB more are taken if that begins at 512 MB.
+  list(APPEND host_optimization --param=ggc-min-heapsize=524288)
 endif()
 
 function(taper_precompile_headers name)
