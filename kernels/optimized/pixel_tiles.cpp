@@ -66,34 +66,33 @@ void tile(const PixelSums& s, const float* const* pixel) {
     sum_up<false>(s, pixel, sum);
 
   const index_t rest = s.columns - (vectors - 1) * lanes;  // of the last vector
-  const auto write = [&](const auto& finish) HWY_ATTR {
-    TAPER_UNROLL
-    for (int p = 0; p < pixels; ++p) {
-      float* to = s.to + p * s.to_pixel;
-      TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v, to += lanes) {
-        if (v + 1 < vectors || rest == lanes) {
-          store(finish(s.adds ? add(load(to), sum[p][v]) : sum[p][v], v), to);
-        } else {
-          store_first(finish(s.adds ? add(load_first(to, rest), sum[p][v]) : sum[p][v], v), to,
-                      rest);
-        }
-      }
-    }
+  const auto load_vector = [rest](const float* from, int v) HWY_ATTR {
+    return v + 1 < vectors || rest == lanes ? load(from + v * lanes)
+                                            : load_first(from + v * lanes, rest);
   };
-  if (s.finish == nullptr) return write([](Vec x, int) HWY_ATTR { return x; });
-  const Finisher finisher(*s.finish);
+  const bool adds = s.adds, has_bias = s.finish != nullptr && s.finish->bias != nullptr,
+             is_bounded = s.finish != nullptr && s.finish->is_bounded;
+  const Vec low = broadcast(is_bounded ? s.finish->low : 0),
+            high = broadcast(is_bounded ? s.finish->high : 0);
   Vec bias[vectors];
   TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) {
-    if (s.finish->bias == nullptr)
-      bias[v] = broadcast(0);
-    else if (v + 1 < vectors || rest == lanes)
-      bias[v] = load(s.finish->bias + v * lanes);
-    else
-      bias[v] = load_first(s.finish->bias + v * lanes, rest);
+  for (int v = 0; v < vectors; ++v)
+    bias[v] = has_bias ? load_vector(s.finish->bias, v) : broadcast(0);
+  TAPER_UNROLL
+  for (int p = 0; p < pixels; ++p) {
+    float* const to = s.to + p * s.to_pixel;
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) {
+      Vec x = sum[p][v];
+      if (adds) x = add(load_vector(to, v), x);
+      if (has_bias) x = add(x, bias[v]);
+      if (is_bounded) x = between(x, low, high);
+      if (v + 1 < vectors || rest == lanes)
+        store(x, to + v * lanes);
+      else
+        store_first(x, to + v * lanes, rest);
+    }
   }
-  write([&](Vec x, int v) HWY_ATTR { return finisher(x, bias[v]); });
 }
 
 // ---- depthwise: a result sees one channel ----
