@@ -19,12 +19,6 @@ thread_local bool grad_mode = true;
 constexpr uint64_t accumulator_sequence = 0;
 std::atomic<uint64_t> next_sequence{accumulator_sequence + 1};
 
-Autograd& autograd_of(const Tensor& t) {
-  auto& a = t.impl()->autograd;
-  if (!a) a = std::make_unique<Autograd>();
-  return *a;
-}
-
 std::string shown(const OperatorInfo& info) {
   const std::string name(info.name);
   return name.substr(0, name.find('.'));

@@ -76,6 +76,13 @@ struct Autograd {
       0;  ///< of a base: counts the writes that changed its `grad_fn`; its views follow
 };
 
+/// The tensor's part. It is made if the tensor has none.
+inline Autograd& autograd_of(const Tensor& t) {
+  auto& a = t.impl()->autograd;
+  if (!a) a = std::make_unique<Autograd>();
+  return *a;
+}
+
 /// A tensor that is kept for backward. It notices if somebody overwrote the elements.
 class SavedTensor {
  public:

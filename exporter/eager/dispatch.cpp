@@ -13,7 +13,7 @@
 namespace taper::eager {
 namespace {
 
-DType widened(DType d) { return is_half(d) ? DType::f32 : d; }
+DType without_half(DType d) { return is_half(d) ? DType::f32 : d; }
 
 bool wants_gradient(const OperatorInfo& info, const Boxed* arguments) {
   return grad_enabled() &&
@@ -149,7 +149,7 @@ bool widens(const OperatorInfo& info, const Boxed* arguments, const Location& he
                                        ": no kernel for f16 and bf16, and f32 would give another "
                                        "result; if that is meant, cast the arguments to f32");
   if (info.decomposition != nullptr) return info.decomposition->rounds_once;
-  return some_kernel_fits(info, arguments, widened);
+  return some_kernel_fits(info, arguments, without_half);
 }
 
 void compute(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Tensor* self,
@@ -181,10 +181,10 @@ void call_widened(const OperatorInfo& info, const Boxed* arguments, Tensor* resu
   Casts casts;
   Boxed wide[Schema::max_parameters];
   std::copy_n(arguments, info.argument_count, wide);
-  recast(info, ~0u, wide, casts, widened, here);
+  recast(info, ~0u, wide, casts, without_half, here);
   for (int i = 0; i < info.argument_count; ++i)
     if (Boxed& b = wide[i]; b.present && b.kind == Kind::dtype)
-      b = Boxed::of(widened(static_cast<DType>(b.integer())));
+      b = Boxed::of(without_half(static_cast<DType>(b.integer())));
   TensorType<Dim> types[Schema::max_results];
   std::vector<Check> checks;
   if (info.symbolic_rule != nullptr)

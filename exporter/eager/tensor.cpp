@@ -12,12 +12,6 @@
 namespace taper::eager {
 namespace {
 
-Autograd& autograd_of(const Tensor& t) {
-  auto& a = t.impl()->autograd;
-  if (!a) a = std::make_unique<Autograd>();
-  return *a;
-}
-
 std::shared_ptr<TensorImpl> dense_impl(std::shared_ptr<Storage> storage, DType dtype,
                                        const Ints& sizes) {
   auto impl = std::make_shared<TensorImpl>();

@@ -9,7 +9,7 @@
 namespace taper::io {
 namespace {
 
-constexpr uint64_t max_header = 100'000'000;  // the reference implementation's limit
+constexpr uint64_t max_json = 100'000'000;  // the reference implementation's limit
 
 /// Throws unless the ranges, sorted, cover [0, data_bytes) exactly.
 void require_cover(std::vector<internal::HeaderEntry>& entries, uint64_t data_bytes,
@@ -47,7 +47,7 @@ SafeTensors parse_safetensors(std::span<const std::byte> file, const std::string
   uint64_t length = 0;
   if (file.size() < 8) throw FileError(name + ": not a safetensors file: shorter than 8 bytes");
   std::memcpy(&length, file.data(), 8);
-  if (length > max_header || length > file.size() - 8)
+  if (length > max_json || length > file.size() - 8)
     throw FileError(name + ": not a safetensors file, or cut short: its header would have " +
                     std::to_string(length) + " bytes");
   const auto* text = reinterpret_cast<const char*>(file.data()) + 8;

@@ -15,10 +15,6 @@ DType dtype_or(const Arguments<op>& a, DType otherwise) {
   return a.template has<"dtype">() ? a.template dtype<"dtype">() : otherwise;
 }
 template <const Operator& op>
-std::optional<DType> dtype_of(const Arguments<op>& a) {
-  return a.template has<"dtype">() ? std::optional(a.template dtype<"dtype">()) : std::nullopt;
-}
-template <const Operator& op>
 Tensor like(const Arguments<op>& a, Scalar value) {
   const Tensor self = a.template tensor<"self">();
   return full(self.sizes(), value, dtype_or(a, self.dtype()));

@@ -2,6 +2,7 @@
 // no kernel computes the whole operator.
 #pragma once
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include "taper/exporter/eager/arguments.h"
@@ -50,6 +51,16 @@ Tensor with_rank(int rank, Tensor t);  // view.cpp
 void need_elements(const Tensor& t, std::string_view op);
 /// 0, 1, …, count - 1 as i64.
 Tensor positions(Dim count);
+/// `sizes`, and `rest` behind them.
+inline Dims joined(Dims sizes, std::initializer_list<Dim> rest) {
+  sizes.insert(sizes.end(), rest);
+  return sizes;
+}
+/// The argument `dtype`, if there is one.
+template <const Operator& op>
+std::optional<DType> dtype_of(const Arguments<op>& a) {
+  return a.template has<"dtype">() ? std::optional(a.template dtype<"dtype">()) : std::nullopt;
+}
 
 }  // namespace decompositions
 }  // namespace taper::eager

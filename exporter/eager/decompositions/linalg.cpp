@@ -296,10 +296,6 @@ Ints matrix_dims(const Tensor& self, const Ints& dims) {
                      std::to_string(rows) + " twice");
   return {rows, columns};
 }
-template <const Operator& op>
-std::optional<DType> dtype_of(const Arguments<op>& a) {
-  return a.template has<"dtype">() ? std::optional(a.template dtype<"dtype">()) : std::nullopt;
-}
 }  // namespace
 
 TAPER_DECOMPOSITION(linalg_matrix_norm) {

@@ -24,10 +24,6 @@ Dims broadcast_batches(const Dims& a, const Dims& b) {
   }
   return out;
 }
-Dims joined(Dims a, std::initializer_list<Dim> b) {
-  a.insert(a.end(), b);
-  return a;
-}
 Dims leading(const Tensor& t, int dropped) {
   Dims sizes = t.sizes();
   sizes.resize(sizes.size() - static_cast<size_t>(dropped));

@@ -25,10 +25,6 @@ Tensor vector_norm_of(const Tensor& self, double order, const Ints& dims, bool k
                      taper::name_of(self.dtype()));
   return vector_norm(self, order, dims, keepdim, dtype);
 }
-template <const Operator& op>
-std::optional<DType> dtype_of(const Arguments<op>& a) {
-  return a.template has<"dtype">() ? std::optional(a.template dtype<"dtype">()) : std::nullopt;
-}
 
 }  // namespace
 

@@ -80,10 +80,6 @@ Ints order_of(size_t first, std::initializer_list<int64_t> rest) {
   for (const int64_t i : rest) order.push_back(static_cast<int64_t>(first) + i);
   return order;
 }
-Dims joined(Dims first, std::initializer_list<Dim> rest) {
-  first.insert(first.end(), rest);
-  return first;
-}
 
 }  // namespace
 

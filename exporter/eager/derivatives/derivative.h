@@ -75,6 +75,11 @@ consteval uint32_t saves(std::initializer_list<std::string_view> names) {
 }
 }  // namespace internal
 
+namespace derivatives {
+/// dy where the mask is true, else 0.
+Tensor keep(const Tensor& dy, const Tensor& mask);  // pointwise.cpp
+}  // namespace derivatives
+
 }  // namespace taper::eager
 
 /// Defines a derivative, in namespace taper::eager::derivatives. The build finds and lists it.

@@ -16,8 +16,6 @@ Tensor inside(const Saved<op>& saved, const Tensor& x, const Grid<Number>& grid)
   return logical_and(q >= saved.template integer<"quant_min">(),
                      q <= saved.template integer<"quant_max">());
 }
-/// dy where the mask is true, else 0.
-Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
 
 /// The gradients with learned scales and zero points. Both change the values of clamped elements;
 /// the scale also changes the rounding error of the others. `sum_up` adds the elements that share a

@@ -9,13 +9,13 @@
 #include "taper/exporter/eager/ops/creation.h"
 
 namespace taper::eager::derivatives {
+
+Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
+
 namespace {
 
 constexpr double pi = 3.14159265358979323846, ln2 = 0.69314718055994530942,
                  ln10 = 2.30258509299404568402;
-
-/// dy where the mask is true, else 0.
-Tensor keep(const Tensor& dy, const Tensor& mask) { return masked_fill(dy, logical_not(mask), 0); }
 
 /// dy where |x| > lambd, else 0.
 Tensor shrunk(const Tensor& dy, const Tensor& x, double lambd) { return keep(dy, abs(x) > lambd); }

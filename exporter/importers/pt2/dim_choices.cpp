@@ -12,9 +12,9 @@
 namespace taper::pt2 {
 namespace {
 
-constexpr int64_t unbounded = std::numeric_limits<int64_t>::max();
+constexpr int64_t largest = std::numeric_limits<int64_t>::max();
 /// The number that PyTorch writes if there is no bound.
-constexpr int64_t infinity = unbounded - 1;
+constexpr int64_t infinity = largest - 1;
 
 /// The smallest size with which PyTorch traces a dynamic dimension, unless a Dim has another
 /// minimum.
@@ -230,7 +230,7 @@ class Chooser {
                               LoadOptions::Bounds given, bool is_known_as_one) {
     const auto found = program_.ranges.find(symbol);
     const Range range = found == program_.ranges.end() ? Range{} : found->second;
-    const int64_t low = range.minimum.value_or(0), high = range.maximum.value_or(unbounded);
+    const int64_t low = range.minimum.value_or(0), high = range.maximum.value_or(largest);
     // PyTorch asserts the range of other symbols, which are counted or read
     const bool is_size = symbol.starts_with('s');
     const bool may_be_one = is_size && low == traced_minimum && given.minimum == 1;
