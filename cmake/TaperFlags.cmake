@@ -54,3 +54,10 @@ set(taper_vectorize $<$<CONFIG:Release>:-O2> -fno-math-errno -fno-trapping-math)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND taper_vectorize $<$<CONFIG:Release>:-ftree-vectorize> $<$<CONFIG:Release>:-fvect-cost-model=dynamic>)
 endif()
+
+# Release builds and those with sanitizers.
+set(together OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(together ON)
+endif()
+option(TAPER_COMPILE_TOGETHER "Compile sources of the host side and of apps sixteen at a time" ${together})

@@ -35,21 +35,26 @@ taper_precompile_headers(taper_eager_headers ${std_headers}
 
 # taper_host_library(library HEADERS taper_std_headers | taper_eager_headers [TOGETHER] [FAST sources…])
 #
-# TOGETHER: release builds and those with sanitizers compile the sources eight at a time, so that what they instantiate is
-# compiled once.
-# FAST: sources that run per call, per element or in long searches. They are optimized as the build type says.
-set(together OFF)
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  set(together ON)
-endif()
-option(TAPER_COMPILE_TOGETHER "Compile the sources of the host side eight at a time" ${together})
+# TOGETHER: with TAPER_COMPILE_TOGETHER the sources are compiled sixteen at a time, so that what they instantiate is compiled
+# once.
+# FAST: sources that run per call, per element or in long searches. They are optimized as the build type says. If the others
+# are compiled together, these are, too: as one source, since those of a unit share their options.
 function(taper_host_library library)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "HEADERS" "FAST")
   target_precompile_headers(${library} REUSE_FROM ${arg_HEADERS})
   target_compile_options(${library} PRIVATE ${host_optimization})
+  if(arg_FAST AND arg_TOGETHER AND TAPER_COMPILE_TOGETHER)
+    set(includes ${arg_FAST})
+    list(TRANSFORM includes REPLACE "(.+)" "#include \"${CMAKE_CURRENT_SOURCE_DIR}/\\1\"\n")
+    string(JOIN "" includes ${includes})
+    set_source_files_properties(${arg_FAST} PROPERTIES HEADER_FILE_ONLY ON)
+    set(arg_FAST ${CMAKE_CURRENT_BINARY_DIR}/${library}_fast.cpp)
+    file(CONFIGURE OUTPUT ${arg_FAST} CONTENT "${includes}" @ONLY)
+    target_sources(${library} PRIVATE ${arg_FAST})
+  endif()
   set_source_files_properties(${arg_FAST} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON
       COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
   if(arg_TOGETHER AND TAPER_COMPILE_TOGETHER)
-    set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
