@@ -183,8 +183,9 @@ def main():
         for record, size in ordered[:12]:
             print(f"{size:9,}  {record}")
         print(f"{ordered[len(ordered) // 2][1]:9,}  the median")
-    for compiler, size in measured.runtimes:
-        print(f"{size:9,}  the runtime without kernels, {compiler}")
+    print(f"{runtime_bytes:9,}  the runtime without kernels")
+    for compiler, size in measured.runtimes[1:]:
+        print(f"{size:9,}  the same, {compiler}")
     for name, records, together in measured.libraries:
         print(f"{together:9,}  all {len(records)} kernels of {name}")
     for name, count, size in measured.models:

@@ -96,7 +96,8 @@ std::vector<Row> operator_rows(const Timing& timing) {
   return rows;
 }
 
-void print_json(std::ostream& out, const Timing& timing, const Method& method, int threads) {
+void print_json(std::ostream& out, const Timing& timing, const Method& method, int threads,
+                bool by_time) {
   using nlohmann::ordered_json;
   ordered_json inputs = ordered_json::array(), instructions = ordered_json::array();
   for (index_t i = 0; i < method.input_count(); ++i) {
@@ -104,7 +105,10 @@ void print_json(std::ostream& out, const Timing& timing, const Method& method, i
     if (input.shape != nullptr)
       inputs.push_back({{"name", method.input_name(i)}, {"type", type_text(input)}});
   }
-  for (const InstructionTiming& in : timing.instructions)
+  std::vector<InstructionTiming> timings = timing.instructions;
+  if (by_time)
+    std::ranges::stable_sort(timings, std::ranges::greater(), &InstructionTiming::median_us);
+  for (const InstructionTiming& in : timings)
     instructions.push_back({{"operator", in.op},
                             {"kernel", in.kernel},
                             {"types", in.types},
@@ -151,7 +155,7 @@ void profile_program(const ProfileArguments& options, std::ostream& out) {
 
   const int count = threads == nullptr ? 1 : threads->count;
   if (options.json)
-    print_json(out, timing, running.method(), count);
+    print_json(out, timing, running.method(), count, options.by_time);
   else
     print_text(out, timing, running.method(), count, options.by_time);
 

@@ -36,7 +36,7 @@ bool is_by_3x3(const Node& node) {
 /// docs/performance.md, "Winograd".
 std::string why_slower(const Node& node) {
   const ir::Type& weight = Convolution(node).get<"weight">()->type;
-  constexpr int64_t least_channels = 32;
+  constexpr int64_t least_channels = 16;
   for (const int d : {0, 1})
     if (weight.sizes[d].value() < least_channels)
       return "it has fewer than " + std::to_string(least_channels) + " channels";
@@ -58,8 +58,9 @@ int winograd(ir::Graph& graph, PassContext& context) {
     Node& node = *at++;
     if (node.op != &ops::taper_convolution || !is_by_3x3(node)) continue;
     const Convolution conv(node);
-    if (conv.get<"weight">()->users.size() > 1) {
-      context.declined(node, "its weight has other users");
+    const Value* weight = conv.get<"weight">();
+    if (weight->origin != Value::Origin::constant || weight->users.size() > 1) {
+      context.declined(node, "its weight is no whole constant, or has other users");
       continue;
     }
     if (const std::string why = why_slower(node); !why.empty()) {

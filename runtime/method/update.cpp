@@ -13,11 +13,11 @@ RegionIndex region_of(const format::Buffer& b) {
 
 int64_t size_at(const MethodData& m, uint32_t expression) { return m.numbers[expression]; }
 
-// Whether a tensor in panels fits into `bytes`. The rules of kernels that read panels check ranks.
+// Whether a tensor in panels fits into `bytes`.
 bool holds_panels(size_t bytes, const TensorRef& t) {
   const Shape& s = *t.shape;
   const index_t across = s.sizes[t.layout == Layout::panels_of_last];
-  if (across <= 0) return false;
+  if (s.rank < 2 || across <= 0) return false;
   // cannot overflow: there are at most as many rows of panels as elements
   index_t room = static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype));
   if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
@@ -316,45 +316,46 @@ Error place_values(MethodData& m, Symbols changed) {
     const index_t i = touched.entry;
     const format::Value& v = m.view.values[i];
     TensorRef& t = m.values[i];
+    const uint32_t at = v.storage_index();
     const int64_t elements = size_at(m, v.offset());
     std::byte* base = nullptr;
     size_t available = 0;
     switch (v.storage()) {
       case format::Storage::buffer: {
-        const format::Buffer& b = m.view.buffers[v.storage_index()];
-        const Block& block = m.blocks[v.storage_index()];
+        const format::Buffer& b = m.view.buffers[at];
+        const Block& block = m.blocks[at];
         const RegionMemory& region = m.regions[b.space()][region_of(b)];
         base = block.bound != nullptr ? block.bound : region.base + block.place;
         available = block.bytes;
         break;
       }
       case format::Storage::constant: {
-        const PlacedConstant& c = m.program->constants[v.storage_index()];
+        const PlacedConstant& c = m.program->constants[at];
         // never written: load has checked this
         base = static_cast<std::byte*>(const_cast<void*>(c.data));
-        if (base == nullptr) return missing_constant(m.info, m.program->view, v.storage_index());
+        if (base == nullptr) return missing_constant(m.info, m.program->view, at);
         if (!c.is_packed() || (elements == 0 && holds_panels(c.bytes, t))) available = c.bytes;
         break;
       }
       case format::Storage::state:
-        base = static_cast<std::byte*>(m.session->states[v.storage_index()]);
-        available = m.session->state_bytes[v.storage_index()];
+        base = static_cast<std::byte*>(m.session->states[at]);
+        available = m.session->state_bytes[at];
         break;
     }
-    size_t extent = 0, offset = 0;
+    size_t extent, offset;
     if (elements < 0 || elements > PTRDIFF_MAX || !extent_bytes(t, extent) ||
         __builtin_mul_overflow(static_cast<size_t>(elements),
                                static_cast<size_t>(size_bytes(t.dtype)), &offset))
       return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
     if (extent == 0) offset = 0;  // without elements its place does not matter
-    const bool fits = offset <= available && extent <= available - offset;
-    // Checks may exclude these sizes. Then nothing runs until other sizes are bound and values are
-    // placed again.
-    if (!fits && (m.placed || m.unbound != all_symbols))
+    t.data = nullptr;
+    if (offset <= available && extent <= available - offset)
+      t.data = base + offset;
+    else if (m.placed || m.unbound != all_symbols)
       return m.fail(Error::invalid_program,
                     TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i,
                     static_cast<int64_t>(available));
-    t.data = fits ? base + offset : nullptr;
+    // else checks exclude these sizes: nothing runs until values are placed again
   }
   return Error::ok;
 }

@@ -21,7 +21,8 @@ template <>
 struct Rule<test::ops::weigh> {
   template <class D>
   static bool shape(Facts<D>& facts, const TensorType<D>& weight, bool, TensorType<D>& out) {
-    if (!facts.require(weight.rank == 2, "needs two dimensions")) return false;
+    if (!facts.require(weight.rank == 1 || weight.rank == 2, "needs one or two dimensions"))
+      return false;
     out.dtype = weight.dtype, out.rank = 1, out[0] = weight[0];
     return true;
   }
@@ -346,6 +347,7 @@ TEST(stored_layout, is_not_read_behind_its_end) {
       {{2, 4}, {4, 1}},                 // a deeper one
       {{1, 2}, {2, 1}, 1},              // a part that begins later
       {{2, 3}, {100, 1}},               // strides that leave it
+      {{16}, {1}},                      // a vector, which a kernel may read as one row
       {{int64_t{1} << 40, 3}, {0, 0}},  // many times the same
       {{2, int64_t{1} << 60}, {0, 0}},  //
   };
