@@ -66,10 +66,9 @@ void output(const WinogradOutput& w) {
       half[0][j] = add(add(m[0], m[1]), m[2]);
       half[1][j] = subtract(subtract(m[1], m[2]), m[3]);
     }
-    const float* biases = w.finish.bias + c;
     const Vec bias = w.finish.bias == nullptr ? broadcast(0)
-                     : rest >= lanes          ? load(biases)
-                                              : load_first(biases, rest);
+                     : rest >= lanes          ? load(w.finish.bias + c)
+                                              : load_first(w.finish.bias + c, rest);
     const auto write = [&](Vec y, float* to) HWY_ATTR {
       if (w.finish.bias != nullptr) y = add(y, bias);
       if (w.finish.is_bounded) y = between(y, low, high);
