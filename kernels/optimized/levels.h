@@ -30,6 +30,27 @@ constexpr CpuFeatures features_of(CpuLevel level) {
 
 }  // namespace taper::optimized
 
+/// Declares a table of functions that is compiled once per level, and `name<level>()`: the table of
+/// a level, whether or not this machine can run it. simd-inl.h defines it:
+/// TAPER_DEFINE_LEVEL_TABLES.
+#if TAPER_X86_LEVELS
+#define TAPER_DECLARE_LEVEL_TABLES(Type, name)                     \
+  extern const Type name##_portable, name##_avx2, name##_avx512;   \
+  template <CpuLevel level>                                        \
+  constexpr const Type& name() {                                   \
+    if constexpr (level >= CpuLevel::avx512) return name##_avx512; \
+    if constexpr (level == CpuLevel::avx2) return name##_avx2;     \
+    return name##_portable;                                        \
+  }
+#else
+#define TAPER_DECLARE_LEVEL_TABLES(Type, name) \
+  extern const Type name##_portable;           \
+  template <CpuLevel level>                    \
+  constexpr const Type& name() {               \
+    return name##_portable;                    \
+  }
+#endif
+
 /// Defines `<op>_f32` and, on x86-64, `<op>_f32_avx2` and `<op>_f32_avx512` from function templates
 /// over CpuLevel. The second macro gives the records a Packing.
 #define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run, packing)                     \

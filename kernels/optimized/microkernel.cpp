@@ -311,18 +311,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace taper::optimized {
-
-// If the compiler's baseline is above a level, the compiler leaves the level out. The baseline
-// takes its place.
-constexpr Microkernels microkernels_portable = HWY_STATIC_DISPATCH(table);
-#if TAPER_X86_LEVELS
-#if HWY_TARGETS & HWY_AVX2
-constexpr Microkernels microkernels_avx2 = N_AVX2::table;
-#else
-constexpr Microkernels microkernels_avx2 = HWY_STATIC_DISPATCH(table);
-#endif
-constexpr Microkernels microkernels_avx512 = N_AVX3::table;
-#endif
-
+TAPER_DEFINE_LEVEL_TABLES(Microkernels, microkernels, table)
 }  // namespace taper::optimized
 #endif

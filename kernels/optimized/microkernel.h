@@ -137,19 +137,6 @@ struct Microkernels {
   int panel_columns() const { return lanes * panel_vectors; }
 };
 
-extern const Microkernels microkernels_portable;
-#if TAPER_X86_LEVELS
-extern const Microkernels microkernels_avx2, microkernels_avx512;
-#endif
-
-/// The microkernels of a level, whether or not this machine can run it.
-template <CpuLevel level>
-constexpr const Microkernels& microkernels() {
-#if TAPER_X86_LEVELS
-  if constexpr (level >= CpuLevel::avx512) return microkernels_avx512;
-  if constexpr (level == CpuLevel::avx2) return microkernels_avx2;
-#endif
-  return microkernels_portable;
-}
+TAPER_DECLARE_LEVEL_TABLES(Microkernels, microkernels)
 
 }  // namespace taper::optimized

@@ -262,18 +262,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace taper::optimized {
-
-// A compiler whose baseline is above a level leaves the level out: its place is taken by the
-// baseline.
-constexpr PixelTiles pixel_tiles_portable = HWY_STATIC_DISPATCH(table);
-#if TAPER_X86_LEVELS
-#if HWY_TARGETS & HWY_AVX2
-constexpr PixelTiles pixel_tiles_avx2 = N_AVX2::table;
-#else
-constexpr PixelTiles pixel_tiles_avx2 = HWY_STATIC_DISPATCH(table);
-#endif
-constexpr PixelTiles pixel_tiles_avx512 = N_AVX3::table;
-#endif
-
+TAPER_DEFINE_LEVEL_TABLES(PixelTiles, pixel_tiles, table)
 }  // namespace taper::optimized
 #endif

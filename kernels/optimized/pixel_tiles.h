@@ -58,19 +58,6 @@ struct PixelTiles {
   index_t columns() const { return index_t{lanes} * vectors; }
 };
 
-extern const PixelTiles pixel_tiles_portable;
-#if TAPER_X86_LEVELS
-extern const PixelTiles pixel_tiles_avx2, pixel_tiles_avx512;
-#endif
-
-/// The tiles of a level, whether this machine has it or not.
-template <CpuLevel level>
-constexpr const PixelTiles& pixel_tiles() {
-#if TAPER_X86_LEVELS
-  if constexpr (level >= CpuLevel::avx512) return pixel_tiles_avx512;
-  if constexpr (level == CpuLevel::avx2) return pixel_tiles_avx2;
-#endif
-  return pixel_tiles_portable;
-}
+TAPER_DECLARE_LEVEL_TABLES(PixelTiles, pixel_tiles)
 
 }  // namespace taper::optimized

@@ -18,6 +18,25 @@
 #define TAPER_UNROLL _Pragma("GCC unroll 24")
 #endif
 
+/// Defines what TAPER_DECLARE_LEVEL_TABLES declares, from a table of each level's namespace. A
+/// compiler whose baseline is above a level leaves the level out: the baseline takes its place.
+#ifndef TAPER_DEFINE_LEVEL_TABLES
+#if TAPER_X86_LEVELS
+#if HWY_TARGETS & HWY_AVX2
+#define TAPER_AVX2_TABLE(table) N_AVX2::table
+#else
+#define TAPER_AVX2_TABLE(table) HWY_STATIC_DISPATCH(table)
+#endif
+#define TAPER_DEFINE_LEVEL_TABLES(Type, name, table)           \
+  constexpr Type name##_portable = HWY_STATIC_DISPATCH(table); \
+  constexpr Type name##_avx2 = TAPER_AVX2_TABLE(table);        \
+  constexpr Type name##_avx512 = N_AVX3::table;
+#else
+#define TAPER_DEFINE_LEVEL_TABLES(Type, name, table) \
+  constexpr Type name##_portable = HWY_STATIC_DISPATCH(table);
+#endif
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {

@@ -95,18 +95,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace taper::optimized {
-
-// A compiler whose baseline is above a level leaves the level out: its place is taken by the
-// baseline.
-constexpr WinogradTransforms winograd_portable = HWY_STATIC_DISPATCH(transforms);
-#if TAPER_X86_LEVELS
-#if HWY_TARGETS & HWY_AVX2
-constexpr WinogradTransforms winograd_avx2 = N_AVX2::transforms;
-#else
-constexpr WinogradTransforms winograd_avx2 = HWY_STATIC_DISPATCH(transforms);
-#endif
-constexpr WinogradTransforms winograd_avx512 = N_AVX3::transforms;
-#endif
-
+TAPER_DEFINE_LEVEL_TABLES(WinogradTransforms, winograd_transforms, transforms)
 }  // namespace taper::optimized
 #endif

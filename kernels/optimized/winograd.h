@@ -31,19 +31,7 @@ struct WinogradTransforms {
   void (*output)(const WinogradOutput&);
 };
 
-extern const WinogradTransforms winograd_portable;
-#if TAPER_X86_LEVELS
-extern const WinogradTransforms winograd_avx2, winograd_avx512;
-#endif
-
-template <CpuLevel level>
-constexpr const WinogradTransforms& winograd_transforms() {
-#if TAPER_X86_LEVELS
-  if constexpr (level >= CpuLevel::avx512) return winograd_avx512;
-  if constexpr (level == CpuLevel::avx2) return winograd_avx2;
-#endif
-  return winograd_portable;
-}
+TAPER_DECLARE_LEVEL_TABLES(WinogradTransforms, winograd_transforms)
 
 /// Filters (n, c, 3, 3) in Layout::winograd_panels. 0 bytes for other weights, and for fewer than
 /// sixteen filters.
