@@ -28,10 +28,12 @@ void begin(const ExportOptions& options, const char* stage) {
 }
 
 /// How far results may be from eager's on another processor, by the dtypes that the program
-/// computes in.
+/// computes in, and those of its weights.
 double tolerance_of(const ir::Graph& graph) {
   io::Tolerance tolerance;
   ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    for (const ir::Constant& c : g.constants())
+      if (c.payload->layout != Layout::dense) tolerance.add(ir::stored_dtype(*c.payload));
     for (const ir::Node& node : g.nodes())
       for (const auto& result : node.results)
         if (result != nullptr) tolerance.add(result->type.dtype);

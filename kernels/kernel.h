@@ -63,17 +63,22 @@ struct Expected {
   DTypeSet dtypes;
 };
 
-/// An argument that a kernel can read in another layout, too. `prepare` and `run` look at the
-/// argument's `layout`. Results have the same bits either way. A constant is packed once, at export
-/// or at load, if all that reads it asks for this layout.
+/// An argument that a kernel can read in other layouts, too: in `from`, in which a file may have
+/// it, and in `layout`, which the kernel reads faster. `prepare` and `run` look at the argument's
+/// `layout`. Results have the same bits in both. A constant is packed once, at export or at load,
+/// if all that reads it asks for the same layout.
 struct Packing {
   uint8_t argument;
   int8_t unless;  ///< a bool argument: only where it is the literal false. -1: none
+  Layout from;    ///< one with strides
   Layout layout;
-  /// What the packed tensor takes; 0: this one stays dense. Of `dense` only the shape and dtype
-  /// count. nullptr: the kernel reads the layout if a file has it, and does not ask for it.
-  size_t (*bytes)(const TensorRef& dense);
-  void (*pack)(const TensorRef& dense, void* packed);
+  /// What the packed tensor takes; 0: this one stays as it is. Of `source` only the shape, dtype
+  /// and layout count. nullptr: the kernel reads the layout if a file has it, and does not ask for
+  /// it.
+  size_t (*bytes)(const TensorRef& source);
+  void (*pack)(const TensorRef& source, void* packed);
+
+  bool reads(Layout l) const { return l == from || l == layout; }
 };
 
 /// A kernel for one operator, one combination of dtypes and one set of CPU features. A firmware's
@@ -104,7 +109,14 @@ struct Kernel {
   /// nullptr: that is what `prepare` asks for here. A method calls this once, at the maximum of
   /// every symbol. So the kernel may choose another algorithm for smaller shapes.
   void (*scratch_bound)(Context&, const Slot*);
-  const Packing* packing = nullptr;  ///< nullptr: all arguments are dense
+  Span<const Packing> packings = {};  ///< none: all arguments are dense
+
+  /// Whether it asks for constants in another layout.
+  bool packs() const {
+    for (const Packing& p : packings)
+      if (p.bytes != nullptr) return true;
+    return false;
+  }
 };
 inline constexpr int max_plan_bytes = 1024;
 
@@ -307,7 +319,7 @@ struct More<fn> {  // void scratch_bound(Context&, arguments…, results…)
 template <const Operator& op, class S>
 constexpr Kernel record(const char* name, CpuFeatures needs,
                         Error (*prepare)(Context&, void*, const Slot*),
-                        const Packing* packing = nullptr) {
+                        Span<const Packing> packings = {}) {
   static_assert(kernel_signature_differs_from_the_row_at_parameter<op, S::template wrong<op>>::ok);
   constexpr uint32_t hash = static_cast<uint32_t>(schema_hash(op));
   return {&op,
@@ -324,7 +336,7 @@ constexpr Kernel record(const char* name, CpuFeatures needs,
           S::run,
           nullptr,
           nullptr,
-          packing};
+          packings};
 }
 
 }  // namespace internal
@@ -332,24 +344,24 @@ constexpr Kernel record(const char* name, CpuFeatures needs,
 /// The record of a kernel that needs no preparation: `Error run(Context&, arguments…, results…)`.
 template <const Operator& op, auto run>
 constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {},
-                             const Packing* packing = nullptr) {
-  return internal::record<op, internal::Run<run>>(name, needs, nullptr, packing);
+                             Span<const Packing> packings = {}) {
+  return internal::record<op, internal::Run<run>>(name, needs, nullptr, packings);
 }
 /// The record of a kernel with a plan: `Error prepare(Context&, Plan&, …)`, `Error run(Context&,
 /// const Plan&, …)`. A Plan may say `static constexpr uint32_t overwrites`, see Kernel.
 template <const Operator& op, auto prepare, auto run>
 constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {},
-                             const Packing* packing = nullptr) {
+                             Span<const Packing> packings = {}) {
   return internal::record<op, internal::PlannedRun<run>>(name, needs,
-                                                         internal::Prepare<prepare>::run, packing);
+                                                         internal::Prepare<prepare>::run, packings);
 }
 /// The same with `void end(Plan&)`, with `void scratch_bound(Context&, arguments…, results…)`, or
 /// with both, see Kernel.
 template <const Operator& op, auto prepare, auto run, auto first, auto... more>
 constexpr Kernel make_kernel(const char* name, CpuFeatures needs = {},
-                             const Packing* packing = nullptr) {
+                             Span<const Packing> packings = {}) {
   using Plan = typename internal::Prepare<prepare>::Plan;
-  Kernel kernel = make_kernel<op, prepare, run>(name, needs, packing);
+  Kernel kernel = make_kernel<op, prepare, run>(name, needs, packings);
   internal::More<first>::template add<op, Plan>(kernel);
   (internal::More<more>::template add<op, Plan>(kernel), ...);
   return kernel;
@@ -416,13 +428,12 @@ struct RuleReader<Extent> {
 
 }  // namespace taper
 
-/// Defines the record `name` of an operator, with the features that it needs, its Packing or
-/// nullptr, and its functions. The build finds all uses of this macro and lists them in a library's
-/// `kernels.def`.
-#define TAPER_RECORD(op, name, needs, packing, ...) \
-  extern const ::taper::Kernel name;                \
-  constexpr ::taper::Kernel name =                  \
-      ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#name, needs, packing);
+/// Defines the record `name` of an operator, with the features that it needs, its Packings, and its
+/// functions. The build finds all uses of this macro and lists them in a library's `kernels.def`.
+#define TAPER_RECORD(op, name, needs, packings, ...) \
+  extern const ::taper::Kernel name;                 \
+  constexpr ::taper::Kernel name =                   \
+      ::taper::make_kernel<::taper::ops::op, __VA_ARGS__>(#name, needs, packings);
 
 /// Defines the record `<op>_<variant>`, e.g. `portable::_softmax_f32`, that every machine can run.
-#define TAPER_KERNEL(op, variant, ...) TAPER_RECORD(op, op##_##variant, {}, nullptr, __VA_ARGS__)
+#define TAPER_KERNEL(op, variant, ...) TAPER_RECORD(op, op##_##variant, {}, {}, __VA_ARGS__)

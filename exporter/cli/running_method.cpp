@@ -179,14 +179,21 @@ void RunningMethod::load_states(const std::filesystem::path& path) {
   }
 }
 
-/// Constants do not count: a program that only stores halves may compute in f32.
+/// Constants that are halves do not count: a program that only stores them may compute in f32.
+/// Where f32 constants lie in halves, they were rounded.
 double RunningMethod::tolerance() const {
   const inspect::MethodText text(program(), index_);
   io::Tolerance tolerance;
   for (uint32_t i = 0; i < internal::count_of(text.table().values()); ++i) {
     const format::Value& value = *text.table().values()->Get(i);
-    if (value.storage() != format::Storage::constant)
+    if (value.storage() != format::Storage::constant) {
       tolerance.add(static_cast<DType>(value.dtype()));
+      continue;
+    }
+    for (const format::Encoding& e :
+         program().data().view.constant(value.storage_index()).encodings)
+      if (const auto layout = static_cast<Layout>(e.layout()); is_in_halves(layout))
+        tolerance.add(is_in_f16(layout) ? DType::f16 : DType::bf16);
   }
   return tolerance.value();
 }

@@ -25,25 +25,24 @@ std::optional<Shape> whole_shape(const ir::Type& type, const ir::Payload& payloa
     shape.strides[d] = static_cast<index_t>(type.strides[d].value());
     last += (shape.sizes[d] - 1) * shape.strides[d];
   }
-  const index_t count =
-      static_cast<index_t>(payload.size_bytes) / static_cast<index_t>(size_bytes(payload.dtype));
+  index_t count = 1;
+  for (const int64_t n : payload.sizes) count *= static_cast<index_t>(n);
   if (count == 0 || shape.numel() != count || last >= count) return std::nullopt;
   return shape;
 }
 
 /// The packing of argument `i` that the first record asks for. nullptr unless every record that a
-/// loader of the target may choose can read the same layout.
-const Packing* packing_of(const ir::Node& call, size_t i, const target::Candidates& candidates) {
+/// loader of the target may choose can read the same layout. Halves are not stored as f32.
+const Packing* packing_of(const ir::Node& call, size_t i, Layout from,
+                          const target::Candidates& candidates) {
   if (candidates.records.empty()) return nullptr;
-  const Packing* first = candidates.records.front()->packing;
-  if (first == nullptr || first->bytes == nullptr || first->argument != i) return nullptr;
-  if (first->unless >= 0) {
-    const bool* flag = std::get_if<bool>(&call.arguments[static_cast<size_t>(first->unless)]);
-    if (flag == nullptr || *flag) return nullptr;
-  }
+  const Packing* first = target::packing_of(*candidates.records.front(), call, i, from);
+  if (first == nullptr || first->bytes == nullptr ||
+      is_in_halves(from) != is_in_halves(first->layout))
+    return nullptr;
   const bool all_read = std::ranges::all_of(candidates.records, [&](const Kernel* k) {
-    return k->packing != nullptr && k->packing->argument == first->argument &&
-           k->packing->unless == first->unless && k->packing->layout == first->layout;
+    const Packing* own = target::packing_of(*k, call, i, from);
+    return own != nullptr && own->layout == first->layout;
   });
   return all_read ? first : nullptr;
 }
@@ -53,7 +52,8 @@ const Packing* packing_of(const ir::Node& call, size_t i, const target::Candidat
 void ConstantLayouts::add(uint32_t constant, const ir::Value& seen, const Packing* packing) {
   const ir::Payload& payload = *tables_.constants()[constant].payload;
   const std::optional<Shape> shape = whole_shape(seen.type, payload);
-  if (!shape || (packing != nullptr && packing->bytes({nullptr, &*shape, payload.dtype}) == 0))
+  if (!shape || (packing != nullptr &&
+                 packing->bytes({nullptr, &*shape, payload.dtype, payload.layout}) == 0))
     packing = nullptr;
   const auto [at, is_first] = uses_.try_emplace(constant, Use{packing, shape.value_or(Shape())});
   Use& use = at->second;
@@ -67,18 +67,25 @@ void ConstantLayouts::add(const ir::Graph& graph) {
     std::unordered_map<const ir::Value*, uint32_t> entry_of;
     for (const ir::Constant& c : g.constants())
       entry_of[c.value.get()] = tables_.constant(c.path, c.payload);
+    const auto constant_of = [&](const ir::Value* v) {
+      const ir::Value* base = v == nullptr ? nullptr : ir::base_of(v);
+      const bool is_constant = base != nullptr && base->origin == ir::Value::Origin::constant;
+      return is_constant ? std::optional(entry_of.at(base)) : std::nullopt;
+    };
     const auto add_value = [&](const ir::Value* v, const Packing* packing) {
-      if (v == nullptr) return;
-      const ir::Value* base = ir::base_of(v);
-      if (base->origin == ir::Value::Origin::constant) add(entry_of.at(base), *v, packing);
+      if (const auto constant = constant_of(v)) add(*constant, *v, packing);
     };
     for (const ir::Node& node : g.nodes()) {
       if (node.op->category == Category::view) continue;
       const target::Candidates candidates =
           target::is_instruction(node) ? kernels_.candidates(node) : target::Candidates();
       for (size_t i = 0; i < node.arguments.size(); ++i) {
-        const bool is_list = std::holds_alternative<std::vector<ir::Value*>>(node.arguments[i]);
-        const Packing* packing = is_list ? nullptr : packing_of(node, i, candidates);
+        const auto* tensor = std::get_if<ir::Value*>(&node.arguments[i]);
+        const auto constant = tensor != nullptr ? constant_of(*tensor) : std::nullopt;
+        const Packing* packing =
+            constant
+                ? packing_of(node, i, tables_.constants()[*constant].payload->layout, candidates)
+                : nullptr;
         ir::for_each_value(node.arguments[i], [&](const ir::Value* v) { add_value(v, packing); });
       }
     }
@@ -100,11 +107,12 @@ std::optional<PackedConstant> ConstantLayouts::packed(uint32_t i) const {
   if (!asks_for(i)) return std::nullopt;
   const Use& use = uses_.at(i);
   const ir::Payload& payload = *tables_.constants()[i].payload;
-  const TensorRef dense{const_cast<std::byte*>(payload.bytes.get()), &use.shape, payload.dtype};
+  const TensorRef source{const_cast<std::byte*>(payload.bytes.get()), &use.shape, payload.dtype,
+                         payload.layout};
   PackedConstant packed{use.packing->layout,
                         {use.shape.sizes, use.shape.sizes + use.shape.rank},
-                        std::vector<std::byte>(use.packing->bytes(dense))};
-  use.packing->pack(dense, packed.bytes.data());
+                        std::vector<std::byte>(use.packing->bytes(source))};
+  use.packing->pack(source, packed.bytes.data());
   return packed;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <unordered_set>
@@ -89,14 +90,20 @@ struct Stored {
 };
 
 /// The constants in order, each at a multiple of 64 and followed by 64 zero bytes.
+/// Constants that share their elements, as f32 in halves and as halves, lie there once.
 Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>& stored,
                          std::vector<uint64_t>& offsets) {
   Pieces pieces;
+  std::map<const std::byte*, uint64_t> place_of;
   for (size_t i = 0; i < stored.size(); ++i) {
     const ConstantEntry& c = tables.constants()[i];
     offsets.push_back(pieces.size());
     if (stored[i].is_outside || c.is_slot) continue;
-    pieces.add(stored[i].elements(c));
+    const std::span<const std::byte> elements = stored[i].elements(c);
+    const auto [at, is_new] = place_of.try_emplace(elements.data(), pieces.size());
+    offsets.back() = at->second;
+    if (!is_new) continue;
+    pieces.add(elements);
     pieces.pad(slack_bytes);
   }
   return pieces;
@@ -154,7 +161,7 @@ Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntr
   const auto dtype = static_cast<format::DType>(c.payload->dtype);
   const char* path = c.path.empty() ? nullptr : c.path.c_str();
   const format::Piece piece(0, segment_alignment, offset, stored.elements(c).size());
-  const Layout layout = stored.packed ? stored.packed->layout : Layout::dense;
+  const Layout layout = stored.packed ? stored.packed->layout : c.payload->layout;
   const std::vector<int64_t>* sizes =
       stored.packed && stored.packed->sizes != c.payload->sizes ? &stored.packed->sizes : nullptr;
   std::vector<Offset<format::Encoding>> encodings;
@@ -375,10 +382,10 @@ class Image {
     for (const MethodReport& m : report.methods)
       if (const int64_t bytes = m.activation_bytes + m.io_bytes + report.state_bytes;
           limit > 0 && bytes > limit)
-        throw ExportError(
-            m.name + ": activations, inputs, outputs and states take " + std::to_string(bytes) +
-            " bytes at the largest sizes, but the target has " + std::to_string(limit) +
-            "; give the sizes narrower bounds (--dim), or export half precision (--dtype f16)");
+        throw ExportError(m.name + ": activations, inputs, outputs and states take " +
+                          std::to_string(bytes) +
+                          " bytes at the largest sizes, but the target has " +
+                          std::to_string(limit) + "; give the sizes narrower bounds (--dim)");
   }
 
   void write_report(const std::vector<Method>& methods, Report& report) const {

@@ -10,7 +10,7 @@ namespace taper::emit {
 namespace {
 
 bool same_bytes(const ir::Payload& a, const ir::Payload& b) {
-  return a.dtype == b.dtype && a.sizes == b.sizes &&
+  return a.dtype == b.dtype && a.layout == b.layout && a.sizes == b.sizes &&
          std::equal(a.bytes.get(), a.bytes.get() + a.size_bytes, b.bytes.get());
 }
 

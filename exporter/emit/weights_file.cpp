@@ -36,12 +36,13 @@ ProgramTables read_weights(const std::string& path) {
   const internal::ProgramView& view = loaded.value().data().view;
   for (index_t i = 0; i < view.constants.size(); ++i) {
     const internal::ConstantView c = view.constant(static_cast<uint64_t>(i));
-    const std::byte* elements = internal::dense_constant(file->bytes(), view, c);
-    if (elements == nullptr || c.key.empty()) continue;
+    const internal::PlacedConstant stored = internal::stored_constant(file->bytes(), view, c);
+    if (stored.data == nullptr || !has_strides(stored.layout) || c.key.empty()) continue;
     ir::Payload payload{c.dtype,
                         {c.sizes.begin(), c.sizes.end()},
-                        std::shared_ptr<const std::byte>(file, elements),
-                        c.bytes};
+                        {file, static_cast<const std::byte*>(stored.data)},
+                        stored.bytes,
+                        stored.layout};
     tables.constant(c.path != nullptr ? c.path : "",
                     std::make_shared<const ir::Payload>(std::move(payload)));
   }

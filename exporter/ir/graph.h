@@ -27,6 +27,7 @@ struct Payload {
   std::vector<int64_t> sizes;
   std::shared_ptr<const std::byte> bytes;  ///< kept alive by this pointer
   size_t size_bytes = 0;
+  Layout layout = Layout::dense;  ///< dense_f16 or dense_bf16: f32 in halves
 
   /// Copies `bytes`.
   static std::shared_ptr<const Payload> copy(DType dtype, std::vector<int64_t> sizes,
@@ -37,6 +38,12 @@ struct Payload {
     return copy(dtypes_of<T>::dtype, std::move(sizes), elements.data());
   }
 };
+
+/// The dtype of the elements as they are stored.
+inline DType stored_dtype(const Payload& p) {
+  if (!is_in_halves(p.layout)) return p.dtype;
+  return is_in_f16(p.layout) ? DType::f16 : DType::bf16;
+}
 
 /// The value of an argument. The operator's row decides which type it has:
 ///   absent optional → monostate · Tensor → Value* · Tensor[] and Tensor?[] → vector<Value*>

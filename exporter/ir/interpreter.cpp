@@ -12,8 +12,9 @@ namespace taper::ir {
 using eager::Tensor;
 
 Tensor tensor_of(const std::shared_ptr<const Payload>& payload) {
-  return Tensor::borrow(const_cast<std::byte*>(payload->bytes.get()), payload->dtype,
-                        payload->sizes, payload);
+  const Tensor tensor = Tensor::borrow(const_cast<std::byte*>(payload->bytes.get()),
+                                       stored_dtype(*payload), payload->sizes, payload);
+  return tensor.dtype() == payload->dtype ? tensor : tensor.to(payload->dtype);
 }
 
 std::shared_ptr<const Payload> payload_of(const Tensor& tensor) {

@@ -163,6 +163,7 @@ std::string digest(const Payload& p) {
   uint64_t h = 14695981039346656037ull;
   const auto mix = [&](uint64_t v) { h = (h ^ v) * 1099511628211ull, h ^= h >> 32; };
   mix(static_cast<uint64_t>(p.dtype));
+  if (p.layout != Layout::dense) mix(static_cast<uint64_t>(p.layout) << 32);
   for (int64_t n : p.sizes) mix(static_cast<uint64_t>(n));
   for (size_t i = 0; i < p.size_bytes; ++i) mix(static_cast<uint64_t>(p.bytes.get()[i]));
   char text[17];

@@ -118,8 +118,7 @@ class Turner {
         weight->type.dtype != DType::f32 || ir::base_of(weight)->origin != Value::Origin::constant)
       return false;
     const target::Candidates candidates = context_.kernels.candidates(node);
-    return !candidates.records.empty() && candidates.records.front()->packing != nullptr &&
-           candidates.records.front()->packing->bytes != nullptr;
+    return !candidates.records.empty() && candidates.records.front()->packs();
   }
 
   /// At least one image that lies with channels last, and no other tensors but numbers: one for all

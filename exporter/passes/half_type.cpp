@@ -14,16 +14,13 @@ std::shared_ptr<const ir::Payload> convert_to(const ir::Payload& payload, float 
     const bool overflows = std::isfinite(x) && !std::isfinite(float{y});
     halves.push_back(overflows ? T(std::copysign(largest, x)) : y);
   }
-  return ir::Payload::from(halves, payload.sizes);
+  ir::Payload stored = *ir::Payload::from(halves, payload.sizes);
+  stored.dtype = DType::f32;
+  stored.layout = dtypes_of<T>::dtype == DType::f16 ? Layout::dense_f16 : Layout::dense_bf16;
+  return std::make_shared<const ir::Payload>(std::move(stored));
 }
 
 }  // namespace
-
-bool HalfType::is_too_large(float x) const { return std::isfinite(x) && std::fabs(x) > largest(); }
-
-bool HalfType::is_too_small(float x) const {
-  return x != 0 && (dtype_ == DType::f16 ? float{Half(x)} : float{BFloat16(x)}) == 0;
-}
 
 std::shared_ptr<const ir::Payload> HalfType::convert(const ir::Payload& payload) const {
   return dtype_ == DType::f16 ? convert_to<Half>(payload, largest())

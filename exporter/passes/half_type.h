@@ -1,4 +1,4 @@
-// The ranges and roundings of f16 and bf16. Internal to to_half.
+// The ranges and roundings of f16 and bf16. Internal to halve_weights.
 #pragma once
 #include <memory>
 #include <span>
@@ -16,13 +16,11 @@ class HalfType {
   explicit HalfType(DType dtype) : dtype_(dtype) {}
 
   DType dtype() const { return dtype_; }
+  /// That of f32 constants in these halves.
+  Layout layout() const { return dtype_ == DType::f16 ? Layout::dense_f16 : Layout::dense_bf16; }
   float largest() const { return dtype_ == DType::f16 ? 65504.0f : 0x1.fep127f; }
-  /// Whether x is finite and larger than the largest number of the dtype.
-  bool is_too_large(float x) const;
-  /// Whether x is not zero but rounds to zero.
-  bool is_too_small(float x) const;
 
-  /// The elements of an f32 payload, rounded to nearest even. Finite elements stay finite.
+  /// An f32 payload in halves, rounded to nearest even. Finite elements stay finite.
   std::shared_ptr<const ir::Payload> convert(const ir::Payload& payload) const;
 
  private:

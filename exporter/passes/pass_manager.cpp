@@ -4,7 +4,6 @@
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/ir/verifier.h"
 #include "taper/exporter/passes/passes.h"
-#include "taper/exporter/passes/to_half.h"
 
 namespace taper::passes {
 
@@ -19,11 +18,11 @@ const std::vector<Pass>& all_passes() {
       {"decompose", always, decompose},
       {"fold_constants", always, fold_constants},
       {"merge_common_subexpressions", always, merge_common_subexpressions},
-      // constants are folded in f32 and rounded once; what is fused afterwards is what stayed f32
-      {"to_half", for_dtype, to_half},
       {"channels_last", always, channels_last},
       {"fuse_pointwise", always, fuse_pointwise},
       {"winograd", unless_exact, winograd},
+      // constants were folded in f32, and are rounded once
+      {"halve_weights", for_dtype, halve_weights},
   };
   return passes;
 }

@@ -21,7 +21,7 @@ struct Note {
 /// What a pass may use besides the graph. It also collects the notes of passes.
 class PassContext {
  public:
-  /// `dtype`: f16 or bf16, if the program is to compute in halves.
+  /// `dtype`: f16 or bf16, if the program is to hold its weights in halves.
   explicit PassContext(const Target& target = {}, bool exact = true,
                        std::optional<DType> dtype = {})
       : target(target), kernels(target), exact(exact), dtype(dtype) {}
@@ -79,6 +79,13 @@ int fuse_pointwise(ir::Graph& graph, PassContext& context);
 /// Makes a `taper::winograd_convolution` of a `taper::convolution` with filters of 3 x 3 and stride
 /// 1, where that is faster. Approximate, because the sums are other ones.
 int winograd(ir::Graph& graph, PassContext& context);
+
+/// Stores large f32 weights in the dtype of `context`, which is f16 or bf16. Arithmetic stays f32.
+/// A kernel that reads halves gets the weight as it is (Layout). Rows that are looked up are
+/// widened one by one. Other products widen the whole weight in each call. Weights that no product
+/// and no lookup reads stay f32. Approximate, because weights are rounded: a finite number that
+/// does not fit becomes the largest one that does. Throws ExportError if the graph trains weights.
+int halve_weights(ir::Graph& graph, PassContext& context);
 
 /// Takes apart the operators that the target has no kernel for. Each becomes the operators of its
 /// decomposition, and so do these. Exact, because eager computes such an operator by the same

@@ -20,8 +20,7 @@ bool are_all(const std::vector<Dim>& list, int64_t n) {
 /// call.
 bool has_kernels(const target::KernelTable& kernels) {
   return std::ranges::any_of(kernels.all(), [](const Kernel* k) {
-    return k->op == &ops::taper_winograd_convolution && k->packing != nullptr &&
-           k->packing->bytes != nullptr;
+    return k->op == &ops::taper_winograd_convolution && k->packs();
   });
 }
 

@@ -77,6 +77,22 @@ std::string to_string(const Signature& signature) {
   return s;
 }
 
+const Packing* packing_of(const Kernel& kernel, const ir::Node& call, size_t i, Layout from) {
+  for (const Packing& p : kernel.packings) {
+    if (p.argument != i || p.from != from) continue;
+    if (p.unless < 0) return &p;
+    const bool* flag = std::get_if<bool>(&call.arguments[static_cast<size_t>(p.unless)]);
+    if (flag != nullptr && !*flag) return &p;
+  }
+  return nullptr;
+}
+
+bool Candidates::read(const ir::Node& call, size_t i, Layout layout) const {
+  return !records.empty() && std::ranges::all_of(records, [&](const Kernel* k) {
+    return packing_of(*k, call, i, layout) != nullptr;
+  });
+}
+
 Strides Candidates::strides(int i) const {
   Strides strictest = Strides::any;
   for (const Kernel* k : records)

@@ -24,6 +24,10 @@ Signature signature_of(const ir::Node& node);
 /// "mm(f32, f32) -> f32"
 std::string to_string(const Signature& signature);
 
+/// How a record reads argument `i` of a call, if it is a constant in the layout `from`. nullptr: it
+/// has no Packing for that.
+const Packing* packing_of(const Kernel& kernel, const ir::Node& call, size_t i, Layout from);
+
 /// The records that a loader may take for a node, on some machine of the target. A node must meet
 /// the requirements of all of them.
 struct Candidates {
@@ -33,6 +37,8 @@ struct Candidates {
   Strides strides(int i) const;
   /// Bit i: every record lets result 0 lie on argument i.
   uint32_t overwrites() const;
+  /// Whether every record reads argument `i` of the call in another layout than dense f32.
+  bool read(const ir::Node& call, size_t i, Layout layout) const;
 };
 
 /// The kernels of a target, by operator.

@@ -6,7 +6,9 @@
 #include "taper/kernels/optimized/cut.h"
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/image_finish.h"
+#include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/portable/channels_last.h"
+#include "taper/kernels/portable/widened.h"
 #include "taper/kernels/shapes/channels_last.h"
 
 namespace taper::optimized {
@@ -366,11 +368,18 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
 }
 
 // Filters that are constants are packed once, those of depthwise convolutions, too.
-constexpr Packing packs_filters{1, -1, Layout::panels_of_first, bytes_of_panels_of_first,
-                                pack_panels_of_first};
+template <CpuLevel level>
+constexpr Packing packs_filters[] = {
+    packs<1>(Layout::dense, Layout::panels_of_first, bytes_of_panels_of_first, pack_first<level>),
+    packs<1>(Layout::dense_f16, Layout::panels_of_first, bytes_of_panels_of_first,
+             pack_first<level>),
+    packs<1>(Layout::dense_bf16, Layout::panels_of_first, bytes_of_panels_of_first,
+             pack_first<level>)};
+template <CpuLevel level>
+constexpr portable::WidenedPackings<1> packings{packs_filters<level>};
 
 }  // namespace
 
-TAPER_PACKING_KERNEL_LEVELS(taper_convolution, prepare, run, &packs_filters)
+TAPER_PACKING_KERNEL_LEVELS(taper_convolution, prepare, run, packings)
 
 }  // namespace taper::optimized

@@ -6,6 +6,7 @@
 #include "taper/kernels/optimized/levels.h"
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/portable/widened.h"
 
 namespace taper::optimized {
 namespace {
@@ -57,8 +58,15 @@ Error run(Context& context, const CorrelationPlan& plan, In input, In weight, Ma
 }
 
 // Filters that are constants are packed once. Transposed ones are read along another dimension.
-constexpr Packing packs_filters{1, 6, Layout::panels_of_first, bytes_of_filter_panels,
-                                pack_panels_of_first};
+template <CpuLevel level>
+constexpr Packing packs_filters[] = {
+    packs<1>(Layout::dense, Layout::panels_of_first, bytes_of_filter_panels, pack_first<level>, 6),
+    packs<1>(Layout::dense_f16, Layout::panels_of_first, bytes_of_filter_panels, pack_first<level>,
+             6),
+    packs<1>(Layout::dense_bf16, Layout::panels_of_first, bytes_of_filter_panels, pack_first<level>,
+             6)};
+template <CpuLevel level>
+constexpr portable::WidenedPackings<1> packings{packs_filters<level>};
 
 struct BackwardPlan {
   CorrelationPlan input, weight;
@@ -117,7 +125,7 @@ Error run_backward(Context& context, const BackwardPlan& plan, In grad_output, I
 
 }  // namespace
 
-TAPER_PACKING_KERNEL_LEVELS(convolution, prepare, run, &packs_filters)
+TAPER_PACKING_KERNEL_LEVELS(convolution, prepare, run, packings)
 TAPER_KERNEL_LEVELS(convolution_backward, prepare_backward, run_backward)
 
 }  // namespace taper::optimized

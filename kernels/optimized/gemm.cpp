@@ -47,9 +47,9 @@ void round_block(const GemmBlock& sums, const Gemm& g, index_t i, index_t row, i
 
 // Cuts the scratch of a slot for blocks of this size. Returns its bytes; if `at` is not nullptr,
 // `s` says where the parts lie.
-index_t cut_scratch(const Microkernels& kernels, index_t rows, index_t columns, index_t k,
-                    bool is_small, bool b_is_packed, std::byte* at, GemmScratch& s) {
-  const index_t depth = smaller(k, gemm_depth_block);
+index_t cut_scratch(const Microkernels& kernels, const Gemm& g, index_t rows, index_t columns,
+                    std::byte* at, GemmScratch& s) {
+  const index_t depth = smaller(g.k, gemm_depth_block);
   index_t bytes = 0;
   const auto take = [&](index_t size) {
     std::byte* part = at == nullptr ? nullptr : at + bytes;
@@ -58,12 +58,16 @@ index_t cut_scratch(const Microkernels& kernels, index_t rows, index_t columns, 
   };
   const index_t floats = sizeof(float);
   s.a = take(rows * depth * floats);
-  const index_t b_columns = b_is_packed ? 0 : GemmBlock::panels_at_once * kernels.columns();
-  s.b = take(b_columns * depth * floats);
+  const bool b_is_dense = g.b_layout == Layout::dense, b_is_widened = is_in_halves(g.b_layout),
+             is_small = g.dtype != DType::f32, has_small = is_small || g.b_dtype != DType::f32;
+  const index_t b_columns = b_is_dense     ? GemmBlock::panels_at_once * kernels.columns()
+                            : b_is_widened ? GemmBlock::columns_at_once(kernels)
+                                           : 0;
+  s.b = take(b_columns * round_up(depth, 2) * floats);
   s.b_rows = reinterpret_cast<index_t*>(
-      take(b_is_packed ? 0 : (depth + Microkernels::rows_ahead) * index_t{sizeof(index_t)}));
+      take(b_is_dense ? (depth + Microkernels::rows_ahead) * index_t{sizeof(index_t)} : 0));
   s.sums = take(is_small ? rows * columns * floats : 0);
-  s.piece = take(is_small ? piece_floats * floats : 0);
+  s.piece = take(has_small ? piece_floats * floats : 0);
   return bytes;
 }
 
@@ -74,10 +78,13 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
   const index_t i = number / (down * across), place = number - i * down * across;
   const index_t row = place / across * plan.row_block, column = place % across * plan.column_block;
   Operand a{g.a, g.a_row, g.a_column, g.dtype, g.small},
-      b{g.b, g.b_column, g.b_row, g.dtype, g.small};
+      b{g.b, g.b_column, g.b_row, g.b_dtype, g.small};
   a.data = a.at_offset(i * g.a_batch + row * g.a_row);
   PackedMatrix packed;
-  if (g.b_is_packed)
+  PackedHalves halves;
+  if (is_in_halves(g.b_layout))
+    halves = {static_cast<const uint16_t*>(g.b), g.b_dtype, g.k};
+  else if (g.b_layout != Layout::dense)
     packed = {static_cast<const float*>(g.b), g.k};
   else
     b.data = b.at_offset(i * g.b_batch + column * g.b_column);
@@ -87,6 +94,7 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
                   a,
                   b,
                   packed,
+                  halves,
                   column,
                   s.sums,
                   plan.column_block,
@@ -111,11 +119,12 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
 
 }  // namespace
 
-GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
-                   int thread_count, DType dtype, bool b_is_packed) {
-  const bool is_small = dtype != DType::f32;
-  const index_t width = b_is_packed ? kernels.panel_columns() : kernels.columns(),
-                rows = larger(m, 1), columns = round_up(larger(n, 1), width);
+GemmPlan plan_gemm(const Microkernels& kernels, const Gemm& g, int thread_count) {
+  const bool is_small = g.dtype != DType::f32;
+  const index_t width = g.b_layout == Layout::dense ? kernels.columns()
+                        : is_in_halves(g.b_layout)  ? round_up(kernels.panel_columns(), panel_width)
+                                                    : kernels.panel_columns(),
+                rows = larger(g.m, 1), columns = round_up(larger(g.n, 1), width);
   const index_t most_rows_here = is_small ? most_small_rows : most_rows,
                 most_columns_here = is_small ? smaller(columns, most_small_columns) : columns;
   GemmPlan plan;
@@ -126,9 +135,9 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
   // packs b again, and cutting columns packs a again. So the longer side is cut.
   const index_t wish = thread_count > 1 ? 2 * thread_count : 1;
   const auto tasks = [&] {
-    return batch * ceil_div(m, plan.row_block) * ceil_div(n, plan.column_block);
+    return g.batch * ceil_div(g.m, plan.row_block) * ceil_div(g.n, plan.column_block);
   };
-  while (tasks() < wish && plan.row_block * plan.column_block * k >= 2 * least_work) {
+  while (tasks() < wish && plan.row_block * plan.column_block * g.k >= 2 * least_work) {
     if (plan.column_block > plan.row_block && plan.column_block > width)
       plan.column_block = round_up(plan.column_block / 2, width);
     else if (plan.row_block > kernels.rows)
@@ -140,9 +149,16 @@ GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_
   // The scratch must not shrink for a larger shape, so it is that of the largest blocks.
   GemmScratch scratch;
   plan.slots = thread_count;
-  plan.bytes_per_slot = cut_scratch(kernels, smaller(rows, most_rows_here), most_columns_here, k,
-                                    is_small, b_is_packed, nullptr, scratch);
+  plan.bytes_per_slot =
+      cut_scratch(kernels, g, smaller(rows, most_rows_here), most_columns_here, nullptr, scratch);
   return plan;
+}
+
+GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
+                   int thread_count) {
+  Gemm g;
+  g.batch = batch, g.m = m, g.n = n, g.k = k;
+  return plan_gemm(kernels, g, thread_count);
 }
 
 void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, void* scratch,
@@ -153,8 +169,8 @@ void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g, 
   const index_t at_once = larger(1, least_work / work);
   parallel_for_threads(threads, ceil_div(blocks, at_once), [&](index_t task, index_t slot) {
     GemmScratch s;
-    cut_scratch(kernels, plan.row_block, plan.column_block, g.k, g.dtype != DType::f32,
-                g.b_is_packed, static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot, s);
+    cut_scratch(kernels, g, plan.row_block, plan.column_block,
+                static_cast<std::byte*>(scratch) + slot * plan.bytes_per_slot, s);
     for (index_t i = task * at_once; i < smaller(blocks, (task + 1) * at_once); ++i)
       run_block(kernels, plan, g, down, across, i, s);
   });

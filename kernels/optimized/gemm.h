@@ -23,12 +23,16 @@ namespace taper::optimized {
 /// instruction sums two products at a time.
 struct Gemm {
   index_t batch = 1, m = 0, n = 0, k = 0;
-  DType dtype = DType::f32;                      ///< that of a, b, c and addend
+  DType dtype = DType::f32;                      ///< that of a, c and addend
+  DType b_dtype = DType::f32;                    ///< that of b: `dtype`, or halves beside f32
   const portable::SmallFloats* small = nullptr;  ///< how f16 and bf16 are converted
-  const PairTiles* pairs = nullptr;              ///< for bf16; nullptr: multiplied as f32
+  const PairTiles* pairs = nullptr;  ///< for a b of bf16, beside which a is rounded to bf16;
+                                     ///< nullptr: multiplied as f32
   const void* a = nullptr;
   const void* b = nullptr;
-  bool b_is_packed = false;  ///< b is f32 in panels of columns (panels.h): one matrix, no strides
+  /// Not dense: b is one matrix in panels of columns (panels.h), of f32 or of halves, and has no
+  /// strides.
+  Layout b_layout = Layout::dense;
   void* c = nullptr;
   index_t a_batch = 0, a_row = 0, a_column = 1;
   index_t b_batch = 0, b_row = 0, b_column = 1;
@@ -50,9 +54,12 @@ struct GemmPlan {
   size_t scratch_bytes() const { return static_cast<size_t>(slots * bytes_per_slot); }
 };
 
-/// The plan for a shape. `thread_count` is only a wish: a plan runs with any `Threads`.
+/// The plan for the extents, dtypes and layout of a product. `thread_count` is only a wish: a plan
+/// runs with any `Threads`.
+GemmPlan plan_gemm(const Microkernels& kernels, const Gemm& gemm, int thread_count);
+/// The same for dense f32.
 GemmPlan plan_gemm(const Microkernels& kernels, index_t batch, index_t m, index_t n, index_t k,
-                   int thread_count, DType dtype = DType::f32, bool b_is_packed = false);
+                   int thread_count);
 
 /// `scratch`: plan.scratch_bytes() bytes, 64-byte aligned.
 void run_gemm(const Microkernels& kernels, const GemmPlan& plan, const Gemm& gemm, void* scratch,

@@ -27,12 +27,19 @@ struct GemmBlock {
   index_t k;               ///< that of the whole product
   Operand a, b;            ///< from the block's first row, and its first column, on
   PackedMatrix packed;  ///< in place of b: all columns; those of the block begin at packed_column
+  PackedHalves halves;  ///< the same for b in halves; there a panel begins
   index_t packed_column;
   float* c;  ///< the first element of the block
   index_t c_row;
   index_t rows, columns;
   Epilogue epilogue;
   GemmScratch scratch;
+
+  /// So many columns of panels of halves are widened at a time: whole panels, and whole tiles.
+  static index_t columns_at_once(const Microkernels& kernels) {
+    const index_t width = round_up(kernels.panel_columns(), panel_width);
+    return larger(1, 128 / width) * width;
+  }
 
   /// Computes c, as f32.
   // All loops give the same bits. Pairs have only one loop.
@@ -41,6 +48,10 @@ struct GemmBlock {
                dense_columns = b.depth_stride == 1 && b.across_stride != 1;
     if (packed.data != nullptr)
       run_panels();
+    else if (halves.data != nullptr && pairs != nullptr)
+      run_pair_panels();
+    else if (halves.data != nullptr)
+      few_rows ? run_half_panels() : run_widened_panels();
     else if (few_rows && dense_columns && pairs == nullptr)
       b.is_small() ? run_along_small_columns() : run_along_columns();
     else if (!b.is_small() && b.across_stride == 1 && rows <= kernels.rows)
@@ -59,7 +70,8 @@ struct GemmBlock {
   };
 
   index_t panels() const {
-    return ceil_div(rows, packed.data != nullptr ? kernels.panel_rows : kernels.rows);
+    const bool in_panels = packed.data != nullptr || (halves.data != nullptr && pairs == nullptr);
+    return ceil_div(rows, in_panels ? kernels.panel_rows : kernels.rows);
   }
   index_t first(index_t panel) const { return part_begin(rows, panels(), panel); }
   index_t rows_of(index_t panel) const { return first(panel + 1) - first(panel); }
@@ -117,7 +129,8 @@ struct GemmBlock {
   // Whether there are so few columns that packing a would take longer than reading it where it
   // lies.
   bool reads_a_in_place() const {
-    return !a.is_small() && a.depth_stride == 1 && columns <= few_panels * kernels.columns();
+    return pairs == nullptr && !a.is_small() && a.depth_stride == 1 &&
+           columns <= few_panels * kernels.columns();
   }
 
   // Applies the epilogue to some rows and columns, from (row, column) of the block on.
@@ -145,17 +158,27 @@ struct GemmBlock {
     if (k + depth(k) == this->k) finish(row, rows, column, columns);
   }
 
+  void multiply_pairs(index_t vectors, index_t p, index_t k, const void* b_block, index_t b_vector,
+                      index_t b_row, index_t column, index_t columns) const {
+    const index_t rows = rows_of(p);
+    const float* const a_panel = scratch.a + first(p) * length(depth(k));
+    place_tile(vectors, p, k, column, columns, [&](float* sums, index_t width, bool adds) {
+      pairs->tile[rows - 1][vectors - 1](length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
+                                         static_cast<const Pair*>(b_block), b_vector, b_row, sums,
+                                         width, adds);
+    });
+  }
+
   // `tile` is nullptr: the tile of this many rows and vectors.
   void multiply(Tile tile, index_t vectors, index_t p, index_t k, const float* b_block,
                 index_t column, index_t columns) const {
     const index_t rows = rows_of(p), row = first(p);
-    const float* const a_panel = scratch.a + row * length(depth(k));
+    if (pairs != nullptr)
+      return multiply_pairs(vectors, p, k, b_block, kernels.lanes, kernels.columns(), column,
+                            columns);
+    const float* const a_panel = scratch.a + row * depth(k);
     place_tile(vectors, p, k, column, columns, [&](float* sums, index_t width, bool adds) {
-      if (pairs != nullptr)
-        pairs->tile[rows - 1][vectors - 1](length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
-                                           reinterpret_cast<const Pair*>(b_block),
-                                           kernels.columns(), sums, width, adds);
-      else if (tile == nullptr && reads_a_in_place())
+      if (tile == nullptr && reads_a_in_place())
         kernels.tile_in_place[rows - 1][vectors - 1](depth(k), a.floats(row, k), a.across_stride,
                                                      b_block, scratch.b_rows, sums, width, adds);
       else
@@ -219,6 +242,78 @@ struct GemmBlock {
         j += here;
       }
     }
+  }
+
+  // For few rows and panels of halves: these are read once, and widened on the way.
+  void run_half_panels() const {
+    const Microkernels::HalfPanels& tiles =
+        (halves.dtype == DType::f16 ? kernels.f16_panels : kernels.bf16_panels)[rows - 1];
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
+      for (index_t j = 0; j < columns;) {
+        const bool wide = tiles.vectors * kernels.lanes <= columns - j;
+        const index_t vectors = wide ? tiles.vectors : panel_width / kernels.lanes,
+                      here = smaller(vectors * kernels.lanes, columns - j);
+        place_tile(vectors, 0, k, j, here, [&](float* sums, index_t width, bool adds) {
+          (wide ? tiles.wide : tiles.narrow)(depth(k), a.floats(0, k), a.across_stride,
+                                             a.depth_stride, halves.at(packed_column + j, k),
+                                             halves.panel_halves(), sums, width, adds);
+        });
+        j += here;
+      }
+    }
+  }
+
+  // Widens the columns [j, last) of the block, as panels of f32 one behind the other.
+  PackedMatrix widen_panels(index_t k, index_t j, index_t last) const {
+    const index_t length = depth(k), rows = round_up(length, 2);
+    float* to = scratch.b;
+    for (; j < last; j += panel_width, to += rows * panel_width) {
+      const uint16_t* const from = halves.at(packed_column + j, k);
+      if (halves.dtype == DType::bf16)
+        kernels.widen_pairs(rows / 2, from, to);
+      else
+        b.small->widen(DType::f16, length * panel_width, from, to);
+    }
+    return {scratch.b, rows};
+  }
+
+  // For many rows and panels of halves: some panels are widened, then all rows read them.
+  void run_widened_panels() const {
+    const index_t group = columns_at_once(kernels);
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block)
+      for (index_t first = 0; first < columns; first += group) {
+        const index_t last = smaller(columns, first + group);
+        const PackedMatrix wide = widen_panels(k, first, last);
+        for (index_t j = first; j < last; j += kernels.panel_columns()) {
+          const index_t here = smaller(kernels.panel_columns(), last - j),
+                        vectors = ceil_div(here, kernels.lanes);
+          for (index_t p = 0; p < panels(); ++p) {
+            const bool packs_a = !reads_a_in_place();
+            if (packs_a && j == 0) pack_a(k, p);
+            const index_t rows = rows_of(p), row = this->first(p);
+            place_tile(vectors, p, k, j, here, [&](float* sums, index_t width, bool adds) {
+              kernels.panel_tile[rows - 1][vectors - 1](
+                  depth(k), packs_a ? scratch.a + row * depth(k) : a.floats(row, k),
+                  packs_a ? 1 : a.across_stride, packs_a ? rows : a.depth_stride,
+                  wide.at(j - first, 0), wide.panel_floats(), sums, width, adds);
+            });
+          }
+        }
+      }
+  }
+
+  // For panels of pairs, with an instruction that multiplies them.
+  void run_pair_panels() const {
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block)
+      for (index_t j = 0; j < columns; j += kernels.columns()) {
+        const index_t here = smaller(kernels.columns(), columns - j),
+                      vectors = ceil_div(here, kernels.lanes);
+        for (index_t p = 0; p < panels(); ++p) {
+          if (j == 0) pack_a(k, p);
+          multiply_pairs(vectors, p, k, halves.at(packed_column + j, k), halves.panel_halves() / 2,
+                         panel_width, j, here);
+        }
+      }
   }
 
   // For one panel of rows: b is read where it lies.

@@ -225,8 +225,8 @@ Error run(Context& context, const Plan& plan, AnyView<const A> self, Mat2 mat2, 
 
 }  // namespace
 
-#define TAPER_INT_MM(variant, A, level)                                                     \
-  TAPER_RECORD(_int_mm, _int_mm_##variant##_##level, features_of(CpuLevel::level), nullptr, \
+#define TAPER_INT_MM(variant, A, level)                                                \
+  TAPER_RECORD(_int_mm, _int_mm_##variant##_##level, features_of(CpuLevel::level), {}, \
                prepare<CpuLevel::level, A>, run<CpuLevel::level, A>)
 TAPER_INT_MM(i8, int8_t, avx2)
 TAPER_INT_MM(u8, uint8_t, avx2)

@@ -28,6 +28,9 @@ constexpr CpuFeatures features_of(CpuLevel level) {
   }
 }
 
+template <CpuLevel>
+constexpr Span<const Packing> no_packings = {};
+
 }  // namespace taper::optimized
 
 /// Declares a table of functions that is compiled once per level, and `name<level>()`: the table of
@@ -52,10 +55,10 @@ constexpr CpuFeatures features_of(CpuLevel level) {
 #endif
 
 /// Defines `<op>_f32` and, on x86-64, `<op>_f32_avx2` and `<op>_f32_avx512` from function templates
-/// over CpuLevel. The second macro gives the records a Packing.
-#define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run, packing)                     \
-  TAPER_RECORD(op, name, features_of(CpuLevel::level), packing, prepare<CpuLevel::level>, \
-               run<CpuLevel::level>)
+/// over CpuLevel. The second macro gives the records their Packings, a template over CpuLevel, too.
+#define TAPER_KERNEL_AT_LEVEL(op, name, level, prepare, run, packings)            \
+  TAPER_RECORD(op, name, features_of(CpuLevel::level), packings<CpuLevel::level>, \
+               prepare<CpuLevel::level>, run<CpuLevel::level>)
 #if TAPER_X86_LEVELS
 #define TAPER_PACKING_KERNEL_LEVELS(op, ...)                  \
   TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, __VA_ARGS__)  \
@@ -65,4 +68,5 @@ constexpr CpuFeatures features_of(CpuLevel level) {
 #define TAPER_PACKING_KERNEL_LEVELS(op, ...) \
   TAPER_KERNEL_AT_LEVEL(op, op##_f32, portable, __VA_ARGS__)
 #endif
-#define TAPER_KERNEL_LEVELS(op, prepare, run) TAPER_PACKING_KERNEL_LEVELS(op, prepare, run, nullptr)
+#define TAPER_KERNEL_LEVELS(op, prepare, run) \
+  TAPER_PACKING_KERNEL_LEVELS(op, prepare, run, no_packings)

@@ -6,6 +6,7 @@
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/small_floats.h"
 #include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/portable/widened.h"
 
 namespace taper::optimized {
 namespace {
@@ -18,11 +19,11 @@ using Matrix = AnyView<const E>;
 template <class E>
 Gemm product(Matrix<E> a, Matrix<E> b, View<E> out) {
   Gemm g;
-  g.dtype = dtypes_of<E>::dtype;
+  g.dtype = g.b_dtype = dtypes_of<E>::dtype;
   g.m = a.size(-2), g.k = a.size(-1), g.n = b.size(-1);
   g.a = a.data(), g.a_row = a.stride(-2), g.a_column = a.stride(-1);
   g.b = b.data(), g.b_row = b.stride(-2), g.b_column = b.stride(-1);
-  g.b_is_packed = b.layout() != Layout::dense;
+  g.b_layout = b.layout();
   g.c = out.data(), g.c_row = g.n;
   if (a.rank() == 3)
     g.batch = a.size(0), g.a_batch = a.stride(0), g.b_batch = b.stride(0), g.c_batch = g.m * g.n;
@@ -50,13 +51,16 @@ Gemm product_plus(Matrix<E> self, Matrix<E> a, Matrix<E> b, Scalar beta, Scalar 
 template <class E>
 Gemm linear(View<const E> input, Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
   Gemm g;
-  g.dtype = dtypes_of<E>::dtype;
+  g.dtype = g.b_dtype = dtypes_of<E>::dtype;
   g.k = input.size(-1), g.n = weight.rank() == 2 ? weight.size(0) : 1, g.m = 1;
   for (int i = 0; i + 1 < input.rank(); ++i) g.m *= input.size(i);
   g.a = input.data(), g.a_row = g.k;
   g.b = weight.data(), g.b_row = weight.stride(-1),
   g.b_column = weight.rank() == 2 ? weight.stride(0) : 1;
-  g.b_is_packed = weight.layout() != Layout::dense;
+  if (is_in_halves(weight.layout()))
+    g.b_dtype = is_in_f16(weight.layout()) ? DType::f16 : DType::bf16;
+  // dense halves have strides like any other operand
+  if (!has_strides(weight.layout())) g.b_layout = weight.layout();
   g.c = out.data(), g.c_row = g.n;
   if (bias)
     g.addend = bias->data(),
@@ -66,14 +70,14 @@ Gemm linear(View<const E> input, Matrix<E> weight, Maybe<Matrix<E>> bias, View<E
 
 template <CpuLevel level>
 Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
-  plan = plan_gemm(microkernels<level>(), g.batch, g.m, g.n, g.k, thread_count(context.threads),
-                   g.dtype, g.b_is_packed);
+  plan = plan_gemm(microkernels<level>(), g, thread_count(context.threads));
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }
 template <CpuLevel level>
 Error run(Context& context, const GemmPlan& plan, Gemm g) {
-  g.small = &small_floats<level>, g.pairs = pair_tiles<level>();
+  g.small = &small_floats<level>;
+  if (g.b_dtype == DType::bf16) g.pairs = pair_tiles<level>();
   run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
   return Error::ok;
 }
@@ -107,26 +111,45 @@ struct Products {
   }
 };
 
-// f32 second operands that are constants are packed once.
-constexpr Packing packs_mat2_of_mm{1, -1, Layout::panels_of_last, bytes_of_panels_of_last,
-                                   pack_panels_of_last};
-constexpr Packing packs_mat2_of_addmm{2, -1, Layout::panels_of_last, bytes_of_panels_of_last,
-                                      pack_panels_of_last};
-constexpr Packing packs_weight{1, -1, Layout::panels_of_first, bytes_of_panels_of_first,
-                               pack_panels_of_first};
-template <const Operator& op, class E>
-constexpr const Packing* packing_of = nullptr;
-template <>
-constexpr const Packing* packing_of<ops::mm, float> = &packs_mat2_of_mm;
-template <>
-constexpr const Packing* packing_of<ops::addmm, float> = &packs_mat2_of_addmm;
-template <>
-constexpr const Packing* packing_of<ops::linear, float> = &packs_weight;
+// f32 second operands that are constants are packed once. Those that a file holds in halves become
+// f32 panels, but for those of `linear`: few rows read halves in half the time.
+template <CpuLevel level, int argument>
+constexpr Packing packs_mat2[] = {packs<argument>(Layout::dense, Layout::panels_of_last,
+                                                  bytes_of_panels_of_last, pack_last<level>),
+                                  packs<argument>(Layout::dense_f16, Layout::panels_of_last,
+                                                  bytes_of_panels_of_last, pack_last<level>),
+                                  packs<argument>(Layout::dense_bf16, Layout::panels_of_last,
+                                                  bytes_of_panels_of_last, pack_last<level>)};
+template <CpuLevel level>
+constexpr Packing packs_weight[] = {
+    packs<1>(Layout::dense, Layout::panels_of_first, bytes_of_panels_of_first, pack_first<level>),
+    packs<1>(Layout::dense_f16, Layout::f16_panels_of_first, bytes_of_f16_panels, pack_f16_panels),
+    packs<1>(Layout::dense_bf16, Layout::bf16_panels_of_first, bytes_of_bf16_panels,
+             pack_bf16_panels)};
+
+constexpr unsigned panels_of_halves =
+    portable::set_of(Layout::f16_panels_of_first) | portable::set_of(Layout::bf16_panels_of_first);
+// Pairs are multiplied where bf16 lies in any way, so that packing changes no bit.
+template <CpuLevel level>
+constexpr unsigned own_layouts = panels_of_halves | (pair_tiles<level>() != nullptr
+                                                         ? portable::set_of(Layout::dense_bf16)
+                                                         : 0u);
+
+template <const Operator& op, CpuLevel level, class E>
+constexpr Span<const Packing> packings_of = {};
+template <CpuLevel level>
+constexpr portable::WidenedPackings<1> packings_of<ops::mm, level, float> = {packs_mat2<level, 1>};
+template <CpuLevel level>
+constexpr portable::WidenedPackings<2> packings_of<ops::addmm, level, float> = {
+    packs_mat2<level, 2>};
+template <CpuLevel level>
+constexpr portable::WidenedPackings<1, own_layouts<level>> packings_of<ops::linear, level, float> =
+    {packs_weight<level>};
 
 }  // namespace
 
-#define TAPER_PRODUCT(op, name, level, E, prepare, run)                          \
-  TAPER_RECORD(op, name, features_of(CpuLevel::level), (packing_of<ops::op, E>), \
+#define TAPER_PRODUCT(op, name, level, E, prepare, run)                                            \
+  TAPER_RECORD(op, name, features_of(CpuLevel::level), (packings_of<ops::op, CpuLevel::level, E>), \
                Products<CpuLevel::level, E>::prepare, Products<CpuLevel::level, E>::run)
 #if TAPER_X86_LEVELS
 #define TAPER_PRODUCT_LEVELS(op, variant, ...)                \
@@ -153,5 +176,8 @@ TAPER_PRODUCT_DTYPES(bmm, prepare_product, run_product)
 TAPER_PRODUCT_DTYPES(addmm, prepare_plus, run_plus)
 TAPER_PRODUCT_DTYPES(baddbmm, prepare_plus, run_plus)
 TAPER_PRODUCT_DTYPES(linear, prepare_linear, run_linear)
+#if TAPER_X86_LEVELS
+TAPER_PRODUCT(linear, linear_f32_avx512_bf16, avx512_bf16, float, prepare_linear, run_linear)
+#endif
 
 }  // namespace taper::optimized

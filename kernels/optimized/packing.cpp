@@ -39,7 +39,7 @@ void pack_pairs(const Microkernels& kernels, const PairTiles& tiles, const Opera
   const auto at = [&](index_t j, index_t k) {
     return static_cast<const BFloat16*>(o.at(i + j, depth_first + k));
   };
-  if (o.across_stride == 1) {
+  if (o.is_small() && o.across_stride == 1) {
     const BFloat16 zeros[most_across] = {};
     for (index_t k = 0; k < depth; k += 2)
       tiles.interleave(across, at(0, k), k + 1 < depth ? at(0, k + 1) : zeros, to + k / 2 * to_row);
@@ -52,7 +52,9 @@ void pack_pairs(const Microkernels& kernels, const PairTiles& tiles, const Opera
     for (index_t j = 0; j < across; ++j) {
       BFloat16* row = reinterpret_cast<BFloat16*>(piece + j * pairs);
       if (length % 2 != 0) row[length] = BFloat16(0.0f);
-      if (o.depth_stride == 1)
+      if (!o.is_small())
+        o.small->narrow(DType::bf16, length, o.floats(i + j, depth_first + k), row);
+      else if (o.depth_stride == 1)
         std::memcpy(row, at(j, k), static_cast<size_t>(length) * sizeof(BFloat16));
       else
         for (index_t n = 0; n < length; ++n) row[n] = *at(j, k + n);

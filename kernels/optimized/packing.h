@@ -34,6 +34,12 @@ struct Operand {
   }
 };
 
+/// The dtype of the elements of a tensor that has strides, as they are stored.
+inline DType stored_dtype(const TensorRef& t) {
+  if (!is_in_halves(t.layout)) return t.dtype;
+  return is_in_f16(t.layout) ? DType::f16 : DType::bf16;
+}
+
 /// Widens `count` elements of row i of a small operand, from k on.
 void widen_row(const Operand& operand, index_t i, index_t k, index_t count, float* to);
 
@@ -48,7 +54,7 @@ void pack(const Microkernels& kernels, const Operand& operand, index_t i, index_
           index_t across, index_t depth, float* to, index_t to_row, float* piece);
 
 /// The same for bf16, in pairs along k: to[p * to_row + j] holds element depth_first + 2 p and the
-/// next one.
+/// next one. f32 is rounded to bf16; it must be dense along k.
 void pack_pairs(const Microkernels& kernels, const PairTiles& tiles, const Operand& operand,
                 index_t i, index_t depth_first, index_t across, index_t depth, Pair* to,
                 index_t to_row, float* piece);

@@ -13,9 +13,9 @@ constexpr index_t lanes = 16;
 
 template <int rows, int vectors>
 __attribute__((target("avx512f,avx512bw,avx512bf16"))) void tile(index_t depth, const Pair* a,
-                                                                 const Pair* b, index_t b_row,
-                                                                 float* c, index_t c_row,
-                                                                 bool add) {
+                                                                 const Pair* b, index_t b_vector,
+                                                                 index_t b_row, float* c,
+                                                                 index_t c_row, bool add) {
   __m512 sum[rows][vectors];
   TAPER_UNROLL
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
@@ -24,7 +24,7 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) void tile(index_t depth, 
     __m512bh column[vectors];
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v)
-      column[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + v * lanes));
+      column[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + v * b_vector));
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
       const __m512bh row = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[r])));

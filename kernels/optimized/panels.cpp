@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "taper/kernels/optimized/microkernel.h"
+#include "taper/kernels/optimized/packing.h"
 #include "taper/kernels/optimized/tasks.h"
 
 namespace taper::optimized {
@@ -29,37 +29,70 @@ size_t bytes_of(const Matrix& m) {
   return static_cast<size_t>(round_up(m.across, panel_width) * m.depth) * sizeof(float);
 }
 
-// Uses the vectors that every processor has: memory is slower than they are.
-void pack(const float* from, const Matrix& m, float* to) {
+// Uses the vectors that every processor has, but for halves: memory is slower than they are.
+void pack_panels(const TensorRef& source, const Matrix& m, const portable::SmallFloats& small,
+                 float* to) {
   const Microkernels& kernels = microkernels<CpuLevel::portable>();
-  for (index_t i = 0; i < m.across; i += panel_width, from += panel_width * m.across_stride) {
+  const Operand operand{source.data, m.across_stride, m.depth_stride, stored_dtype(source), &small};
+  alignas(64) float piece[piece_floats];
+  for (index_t i = 0; i < m.across; i += panel_width, to += panel_width * m.depth) {
     const index_t columns = smaller(panel_width, m.across - i);
     if (columns < panel_width)
       std::memset(to, 0, static_cast<size_t>(panel_width * m.depth) * sizeof(float));
-    kernels.pack(from, m.across_stride, m.depth_stride, columns, m.depth, to, panel_width);
-    to += panel_width * m.depth;
+    pack(kernels, operand, i, 0, columns, m.depth, to, panel_width, piece);
+  }
+}
+
+// Packs halves. `group` neighbours along k stay side by side: 1, or 2 for pairs.
+void pack_halves(const TensorRef& source, index_t group, uint16_t* to) {
+  const Matrix m = matrix_of_first(*source.shape);
+  const auto* from = static_cast<const uint16_t*>(source.data);
+  const index_t panel_halves = panel_width * round_up(m.depth, group);
+  for (index_t i = 0; i < m.across; i += panel_width, to += panel_halves) {
+    const index_t columns = smaller(panel_width, m.across - i);
+    if (columns < panel_width || m.depth % group != 0)
+      std::memset(to, 0, static_cast<size_t>(panel_halves) * sizeof(uint16_t));
+    for (index_t j = 0; j < columns; ++j)
+      for (index_t k = 0; k < m.depth; ++k)
+        to[(k / group * panel_width + j) * group + k % group] =
+            from[(i + j) * m.across_stride + k * m.depth_stride];
   }
 }
 
 }  // namespace
 
-size_t bytes_of_panels_of_first(const TensorRef& dense) {
-  return bytes_of(matrix_of_first(*dense.shape));
+size_t bytes_of_panels_of_first(const TensorRef& source) {
+  return bytes_of(matrix_of_first(*source.shape));
 }
-size_t bytes_of_panels_of_last(const TensorRef& dense) {
-  return bytes_of(matrix_of_last(*dense.shape));
+size_t bytes_of_panels_of_last(const TensorRef& source) {
+  return bytes_of(matrix_of_last(*source.shape));
 }
-void pack_panels_of_first(const TensorRef& dense, void* packed) {
-  pack(static_cast<const float*>(dense.data), matrix_of_first(*dense.shape),
-       static_cast<float*>(packed));
+size_t bytes_of_filter_panels(const TensorRef& source) {
+  const bool has_channels = source.shape->rank > 1 && source.shape->sizes[1] > 1;
+  return has_channels ? bytes_of_panels_of_first(source) : 0;
 }
-void pack_panels_of_last(const TensorRef& dense, void* packed) {
-  pack(static_cast<const float*>(dense.data), matrix_of_last(*dense.shape),
-       static_cast<float*>(packed));
+void pack_panels_of_first(const TensorRef& source, const portable::SmallFloats& small,
+                          void* packed) {
+  pack_panels(source, matrix_of_first(*source.shape), small, static_cast<float*>(packed));
 }
-size_t bytes_of_filter_panels(const TensorRef& dense) {
-  const bool has_channels = dense.shape->rank > 1 && dense.shape->sizes[1] > 1;
-  return has_channels ? bytes_of_panels_of_first(dense) : 0;
+void pack_panels_of_last(const TensorRef& source, const portable::SmallFloats& small,
+                         void* packed) {
+  pack_panels(source, matrix_of_last(*source.shape), small, static_cast<float*>(packed));
+}
+
+size_t bytes_of_f16_panels(const TensorRef& source) {
+  return bytes_of(matrix_of_first(*source.shape)) / 2;
+}
+size_t bytes_of_bf16_panels(const TensorRef& source) {
+  Matrix m = matrix_of_first(*source.shape);
+  m.depth = round_up(m.depth, 2);
+  return bytes_of(m) / 2;
+}
+void pack_f16_panels(const TensorRef& source, void* packed) {
+  pack_halves(source, 1, static_cast<uint16_t*>(packed));
+}
+void pack_bf16_panels(const TensorRef& source, void* packed) {
+  pack_halves(source, 2, static_cast<uint16_t*>(packed));
 }
 
 }  // namespace taper::optimized

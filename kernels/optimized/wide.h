@@ -50,4 +50,4 @@ struct LoopsAt {
 
 /// Defines the record <op>_<variant>_<level>.
 #define TAPER_WIDE_KERNEL(op, variant, level, ...) \
-  TAPER_RECORD(op, op##_##variant##_##level, features_of(CpuLevel::level), nullptr, __VA_ARGS__)
+  TAPER_RECORD(op, op##_##variant##_##level, features_of(CpuLevel::level), {}, __VA_ARGS__)

@@ -35,10 +35,12 @@ TAPER_DECLARE_LEVEL_TABLES(WinogradTransforms, winograd_transforms)
 
 /// Filters (n, c, 3, 3) in Layout::winograd_panels. 0 bytes for other weights, and for fewer than
 /// sixteen filters.
-size_t bytes_of_winograd_panels(const TensorRef& dense);
-void pack_winograd_panels(const TensorRef& dense, void* packed);
+size_t bytes_of_winograd_panels(const TensorRef& filters);
+/// Packs filters that are dense, or dense halves. `small` widens halves.
+void pack_winograd_panels(const TensorRef& filters, const portable::SmallFloats& small,
+                          void* packed);
 /// One panel of every matrix: the filters from 16 * `panel` on.
-void pack_winograd_panel(const float* filters, index_t panel, index_t channels, index_t inputs,
-                         float* packed);
+void pack_winograd_panel(const TensorRef& filters, const portable::SmallFloats& small,
+                         index_t panel, float* packed);
 
 }  // namespace taper::optimized

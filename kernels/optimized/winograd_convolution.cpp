@@ -3,7 +3,9 @@
 #include "taper/kernels/optimized/cut.h"
 #include "taper/kernels/optimized/gemm.h"
 #include "taper/kernels/optimized/image_finish.h"
+#include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/optimized/winograd.h"
+#include "taper/kernels/portable/widened.h"
 #include "taper/kernels/shapes/channels_last.h"
 
 namespace taper::optimized {
@@ -226,7 +228,7 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
   if (plan.packs) {
     float* packed = reinterpret_cast<float*>(scratch);
     parallel_for(context.threads, ceil_div(plan.outputs, panel_width), [&](index_t panel) {
-      pack_winograd_panel(weight.data(), panel, plan.outputs, plan.inputs, packed);
+      pack_winograd_panel(*weight.ref, small_floats<level>, panel, packed);
     });
     v.weight = packed;
   }
@@ -234,11 +236,22 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
   return Error::ok;
 }
 
-constexpr Packing packs_filters{1, -1, Layout::winograd_panels, bytes_of_winograd_panels,
-                                pack_winograd_panels};
+template <CpuLevel level>
+void pack_filters(const TensorRef& source, void* packed) {
+  pack_winograd_panels(source, small_floats<level>, packed);
+}
+template <CpuLevel level>
+constexpr Packing packs_filters[] = {
+    packs<1>(Layout::dense, Layout::winograd_panels, bytes_of_winograd_panels, pack_filters<level>),
+    packs<1>(Layout::dense_f16, Layout::winograd_panels, bytes_of_winograd_panels,
+             pack_filters<level>),
+    packs<1>(Layout::dense_bf16, Layout::winograd_panels, bytes_of_winograd_panels,
+             pack_filters<level>)};
+template <CpuLevel level>
+constexpr portable::WidenedPackings<1> packings{packs_filters<level>};
 
 }  // namespace
 
-TAPER_PACKING_KERNEL_LEVELS(taper_winograd_convolution, prepare, run, &packs_filters)
+TAPER_PACKING_KERNEL_LEVELS(taper_winograd_convolution, prepare, run, packings)
 
 }  // namespace taper::optimized

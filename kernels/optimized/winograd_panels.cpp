@@ -1,5 +1,7 @@
 #include <cstring>
 
+#include "taper/kernels/optimized/packing.h"
+#include "taper/kernels/optimized/tasks.h"
 #include "taper/kernels/optimized/winograd.h"
 
 namespace taper::optimized {
@@ -25,8 +27,8 @@ void line_of_filters(const Lane& a, const Lane& b, const Lane& c, Lane* __restri
 
 }  // namespace
 
-size_t bytes_of_winograd_panels(const TensorRef& dense) {
-  const Shape& s = *dense.shape;
+size_t bytes_of_winograd_panels(const TensorRef& filters) {
+  const Shape& s = *filters.shape;
   if (s.rank != 4 || s.sizes[2] != 3 || s.sizes[3] != 3 || s.sizes[0] < panel_width ||
       s.sizes[1] == 0 || !s.is_dense())
     return 0;
@@ -34,16 +36,26 @@ size_t bytes_of_winograd_panels(const TensorRef& dense) {
   return static_cast<size_t>(winograd_places * panels.matrix_floats()) * sizeof(float);
 }
 
-void pack_winograd_panel(const float* filters, index_t panel, index_t channels, index_t inputs,
-                         float* packed) {
+void pack_winograd_panel(const TensorRef& filters, const portable::SmallFloats& small,
+                         index_t panel, float* packed) {
+  constexpr index_t taps = 9, most_inputs = 16;  // whose filters are widened at a time
+  const index_t channels = filters.shape->sizes[0], inputs = filters.shape->sizes[1];
   const WinogradPanels panels{packed, channels, inputs};
-  const index_t first = panel * panel_width, rest = channels - first,
-                count = rest < panel_width ? rest : panel_width;
+  const index_t first = panel * panel_width, count = smaller(panel_width, channels - first);
   float* to = packed + panel * panels.panel_floats();
-  Lane filter[9] = {}, half[12], places[winograd_places];
+  const Operand operand{filters.data, inputs * taps, 1, stored_dtype(filters), &small};
+  float wide[panel_width][most_inputs * taps];
+  Lane filter[taps] = {}, half[12], places[winograd_places];
   for (index_t k = 0; k < inputs; ++k, to += panel_width) {
-    for (index_t i = 0; i < count; ++i)
-      for (index_t t = 0; t < 9; ++t) filter[t].of[i] = filters[((first + i) * inputs + k) * 9 + t];
+    const index_t at = k % most_inputs;
+    for (index_t i = 0; i < count; ++i) {
+      const float* from = wide[i] + at * taps;
+      if (!operand.is_small())
+        from = operand.floats(first + i, k * taps);
+      else if (at == 0)
+        widen_row(operand, first + i, k * taps, smaller(most_inputs, inputs - k) * taps, wide[i]);
+      for (index_t t = 0; t < taps; ++t) filter[t].of[i] = from[t];
+    }
     for (int x = 0; x < 3; ++x)
       line_of_filters(filter[x], filter[3 + x], filter[6 + x], &half[x], 3);
     for (int y = 0; y < 4; ++y)
@@ -53,11 +65,10 @@ void pack_winograd_panel(const float* filters, index_t panel, index_t channels, 
   }
 }
 
-void pack_winograd_panels(const TensorRef& dense, void* packed) {
-  const index_t channels = dense.shape->sizes[0];
-  for (index_t p = 0; p * panel_width < channels; ++p)
-    pack_winograd_panel(static_cast<const float*>(dense.data), p, channels, dense.shape->sizes[1],
-                        static_cast<float*>(packed));
+void pack_winograd_panels(const TensorRef& filters, const portable::SmallFloats& small,
+                          void* packed) {
+  for (index_t p = 0; p * panel_width < filters.shape->sizes[0]; ++p)
+    pack_winograd_panel(filters, small, p, static_cast<float*>(packed));
 }
 
 }  // namespace taper::optimized

@@ -2,6 +2,7 @@
 // behind it. The bits are those of convolution's portable kernel.
 #include "taper/kernels/portable/channels_last.h"
 #include "taper/kernels/portable/fused_pointwise.h"
+#include "taper/kernels/portable/widened.h"
 #include "taper/kernels/shapes/channels_last.h"
 
 namespace taper::portable {
@@ -101,10 +102,13 @@ Error run(Context& context, const Correlation& c, In input, In weight, Maybe<In>
   return Error::ok;
 }
 
-constexpr Packing reads_filters{1, -1, Layout::panels_of_first, nullptr, nullptr};
+constexpr Packing reads_filters[] = {reads_from<1>(Layout::dense, Layout::panels_of_first),
+                                     reads_from<1>(Layout::dense_f16, Layout::panels_of_first),
+                                     reads_from<1>(Layout::dense_bf16, Layout::panels_of_first)};
 
 }  // namespace
 
-TAPER_RECORD(taper_convolution, taper_convolution_f32, {}, &reads_filters, prepare, run)
+TAPER_RECORD(taper_convolution, taper_convolution_f32, {}, WidenedPackings<1>{reads_filters},
+             prepare, run)
 
 }  // namespace taper::portable

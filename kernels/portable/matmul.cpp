@@ -1,27 +1,36 @@
 #include "taper/kernels/portable/matmul_functions.h"
 #include "taper/kernels/portable/records.h"
+#include "taper/kernels/portable/widened.h"
 
 namespace taper::portable {
 namespace {
 
-// A file may hold f32 weights in panels.
-constexpr Packing reads_mat2_of_mm{1, -1, Layout::panels_of_last, nullptr, nullptr};
-constexpr Packing reads_mat2_of_addmm{2, -1, Layout::panels_of_last, nullptr, nullptr};
-constexpr Packing reads_weight{1, -1, Layout::panels_of_first, nullptr, nullptr};
+// A file may hold f32 weights in halves or panels.
+constexpr Packing reads_mat2_of_mm[] = {reads_from<1>(Layout::dense, Layout::panels_of_last),
+                                        reads_from<1>(Layout::dense_f16, Layout::panels_of_last),
+                                        reads_from<1>(Layout::dense_bf16, Layout::panels_of_last)};
+constexpr Packing reads_mat2_of_addmm[] = {
+    reads_from<2>(Layout::dense, Layout::panels_of_last),
+    reads_from<2>(Layout::dense_f16, Layout::panels_of_last),
+    reads_from<2>(Layout::dense_bf16, Layout::panels_of_last)};
+constexpr Packing reads_weight[] = {
+    reads_from<1>(Layout::dense, Layout::panels_of_first),
+    reads_from<1>(Layout::dense_f16, Layout::f16_panels_of_first),
+    reads_from<1>(Layout::dense_bf16, Layout::bf16_panels_of_first)};
 
 template <const Operator& op, class E>
-constexpr const Packing* packing_of = nullptr;
+constexpr Span<const Packing> packings_of = {};
 template <>
-constexpr const Packing* packing_of<ops::mm, float> = &reads_mat2_of_mm;
+constexpr WidenedPackings<1> packings_of<ops::mm, float> = {reads_mat2_of_mm};
 template <>
-constexpr const Packing* packing_of<ops::addmm, float> = &reads_mat2_of_addmm;
+constexpr WidenedPackings<2> packings_of<ops::addmm, float> = {reads_mat2_of_addmm};
 template <>
-constexpr const Packing* packing_of<ops::linear, float> = &reads_weight;
+constexpr WidenedPackings<1> packings_of<ops::linear, float> = {reads_weight};
 
 }  // namespace
 
 #define TAPER_PRODUCT_OF(variant, E, op) \
-  TAPER_RECORD(op, op##_##variant, {}, (packing_of<ops::op, E>), op<E>)
+  TAPER_RECORD(op, op##_##variant, {}, (packings_of<ops::op, E>), op<E>)
 #define TAPER_PRODUCT(op)             \
   TAPER_NUMBERS(TAPER_PRODUCT_OF, op) \
   TAPER_PRODUCT_OF(f16, Half, op) TAPER_PRODUCT_OF(bf16, BFloat16, op)

@@ -1,5 +1,6 @@
 // taper::winograd_convolution: each sum runs over the input channels in their order.
 #include "taper/kernels/portable/fused_pointwise.h"
+#include "taper/kernels/portable/widened.h"
 #include "taper/kernels/portable/winograd.h"
 #include "taper/kernels/shapes/channels_last.h"
 
@@ -98,11 +99,13 @@ Error run(Context& context, const Plan&, In input, In weight, Maybe<In> bias, In
   return Error::ok;
 }
 
-constexpr Packing reads_filters{1, -1, Layout::winograd_panels, nullptr, nullptr};
+constexpr Packing reads_filters[] = {reads_from<1>(Layout::dense, Layout::winograd_panels),
+                                     reads_from<1>(Layout::dense_f16, Layout::winograd_panels),
+                                     reads_from<1>(Layout::dense_bf16, Layout::winograd_panels)};
 
 }  // namespace
 
-TAPER_RECORD(taper_winograd_convolution, taper_winograd_convolution_f32, {}, &reads_filters,
-             prepare, run)
+TAPER_RECORD(taper_winograd_convolution, taper_winograd_convolution_f32, {},
+             WidenedPackings<1>{reads_filters}, prepare, run)
 
 }  // namespace taper::portable

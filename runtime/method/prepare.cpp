@@ -4,9 +4,10 @@
 namespace taper::internal {
 namespace {
 
-bool meets(const TensorRef* t, Strides contract, Layout readable = Layout::dense) {
+bool meets(const TensorRef* t, Strides contract, bool reads_layout = false) {
   if (t == nullptr) return true;
-  if (t->layout != Layout::dense) return t->layout == readable;
+  if (t->layout != Layout::dense && !reads_layout) return false;
+  if (!has_strides(t->layout)) return true;
   if (contract == Strides::any) return true;
   if (contract == Strides::dense) return t->shape->is_dense();
   const int last = t->shape->rank - 1;
@@ -19,10 +20,11 @@ bool meets(const Kernel& k, const Slot* slots, int a) {
   const Expected& e = k.expected[a];
   if (e.kind != Kind::tensor) return true;
   if (!e.list) {
-    const Packing* p = k.packing;
-    const bool reads =
-        p != nullptr && p->argument == a && (p->unless < 0 || slots[p->unless].integer == 0);
-    return meets(s.tensor, e.strides, reads ? p->layout : Layout::dense);
+    bool reads = false;
+    for (const Packing& p : k.packings)
+      if (p.argument == a && s.tensor != nullptr && p.reads(s.tensor->layout))
+        reads = p.unless < 0 || slots[p.unless].integer == 0;
+    return meets(s.tensor, e.strides, reads);
   }
   for (uint32_t i = 0; i < s.size; ++i)
     if (!meets(s.tensors[i], e.strides)) return false;

@@ -19,9 +19,20 @@ bool holds_panels(size_t bytes, const TensorRef& t) {
   const index_t across = s.sizes[t.layout == Layout::panels_of_last];
   if (s.rank < 2 || across <= 0) return false;
   // cannot overflow: there are at most as many rows of panels as elements
-  index_t room = static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype));
+  index_t room = static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype)),
+          depth = s.numel() / across;
   if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
-  return s.numel() / across * ((across - 1) / panel_width + 1) <= room;
+  if (is_in_halves(t.layout)) room *= 2;
+  if (t.layout == Layout::bf16_panels_of_first) depth += depth % 2;
+  return depth * ((across - 1) / panel_width + 1) <= room;
+}
+
+// The bytes of a constant as views count them, which is 4 for an f32 element. 0: it does not hold
+// `t`.
+size_t available_in(const PlacedConstant& c, const TensorRef& t, int64_t offset) {
+  if (c.layout == Layout::dense) return c.bytes;
+  if (offset != 0 || !(has_strides(c.layout) || holds_panels(c.bytes, t))) return 0;
+  return c.bytes << is_in_halves(c.layout);
 }
 
 Error evaluate_numbers(MethodData& m, Symbols changed) {
@@ -334,7 +345,7 @@ Error place_values(MethodData& m, Symbols changed) {
         // never written: load has checked this
         base = static_cast<std::byte*>(const_cast<void*>(c.data));
         if (base == nullptr) return missing_constant(m.info, m.program->view, at);
-        if (!c.is_packed() || (elements == 0 && holds_panels(c.bytes, t))) available = c.bytes;
+        available = available_in(c, t, elements);
         break;
       }
       case format::Storage::state:

@@ -58,31 +58,51 @@ TensorRef dense_view(const ProgramData& p, const Use& use, Shape& shape) {
   const MethodView m(*p.method(use.method));
   const format::Value& v = m.values[use.value];
   (void)fixed_shape(p, m, v, shape);
-  return {const_cast<void*>(p.constants[v.storage_index()].data), &shape,
-          static_cast<DType>(v.dtype())};
+  const PlacedConstant& c = p.constants[v.storage_index()];
+  return {const_cast<void*>(c.data), &shape, static_cast<DType>(v.dtype()), c.layout};
 }
 
-// Packed constants must follow from the file alone, so constants in slots are left out. Some
-// constants are packed in the file already.
+// Packed constants must follow from the file alone, so constants in slots are left out.
 bool may_be_packed(const ProgramData& p, uint32_t constant) {
   const ConstantView c = p.view.constant(constant);
   return c.space == 0 && c.source != format::ConstantSource::slot &&
-         p.constants[constant].data != nullptr && !p.constants[constant].is_packed();
+         p.constants[constant].data != nullptr;
 }
 
 bool equal(const Packing& a, const Packing& b) {
   return a.layout == b.layout && a.bytes == b.bytes && a.pack == b.pack;
 }
 
-// Notes that something reads value `i` of a method: a kernel with this packing, or, for nullptr,
-// something that wants it dense.
+// What reads a value: argument `position` of a kernel, or, without a kernel, something that wants
+// it dense.
+struct Reader {
+  const Kernel* kernel = nullptr;
+  Span<const format::Argument> arguments;
+  index_t position = 0;
+
+  // How the kernel asks for a constant in the layout `from`. nullptr: it does not ask. Nothing asks
+  // for one that is packed in the file already.
+  const Packing* packing(Layout from) const {
+    if (kernel == nullptr) return nullptr;
+    for (const Packing& p : kernel->packings) {
+      if (p.argument != position || p.from != from) continue;
+      if (p.unless < 0) return &p;
+      const format::Argument& flag = arguments[p.unless];
+      if (flag.form() == ArgumentForm::literal && flag.content() == 0) return &p;
+    }
+    return nullptr;
+  }
+};
+
+// Notes that something reads value `i` of a method.
 void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
-             const Packing* packing) {
+             const Reader& reader) {
   const ProgramData& p = uses.p;
   if (i < 0) return;  // an absent element of a list
   const format::Value& v = m.values[static_cast<index_t>(i)];
   if (v.storage() != format::Storage::constant) return;
   Use& use = uses.of[v.storage_index()];
+  const Packing* packing = reader.packing(p.constants[v.storage_index()].layout);
   const bool is_first = use.value == none;
   if (!is_first && (use.packing == nullptr || packing == nullptr || !equal(*packing, *use.packing)))
     packing = nullptr;
@@ -91,7 +111,7 @@ void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
     packing = nullptr;
   if (packing != nullptr && is_first) {
     if (packing->bytes == nullptr ||
-        packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype())}) == 0)
+        packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype()), packing->from}) == 0)
       packing = nullptr;
   } else if (packing != nullptr) {
     // unused places of `sizes` are 0 and used ones are not, so this also compares the ranks
@@ -106,31 +126,27 @@ void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
 void add_uses(const Uses& uses, uint32_t method) {
   const ProgramData& p = uses.p;
   const MethodView m(*p.method(method));
-  const auto add = [&](int64_t value, const Packing* packing) {
-    add_use(uses, m, method, value, packing);
+  const auto add = [&](int64_t value, const Reader& reader) {
+    add_use(uses, m, method, value, reader);
   };
   for (const format::Instruction& in : m.instructions) {
-    const Packing* packing =
-        in.kind() == format::InstructionKind::kernel ? p.kernels[in.target()]->packing : nullptr;
+    const Kernel* kernel =
+        in.kind() == format::InstructionKind::kernel ? p.kernels[in.target()] : nullptr;
     const auto arguments = m.arguments.part(in.arguments_first(), in.arguments_count());
-    if (packing != nullptr && packing->unless >= 0) {
-      const format::Argument& flag = arguments[packing->unless];
-      if (flag.form() != ArgumentForm::literal || flag.content() != 0) packing = nullptr;
-    }
     for (index_t i = 0; i < arguments.size(); ++i) {
       const format::Argument& a = arguments[i];
       if (a.kind() != ArgumentKind::tensor) continue;
       if (a.form() == ArgumentForm::literal)
-        add(a.content(), packing != nullptr && i == packing->argument ? packing : nullptr);
+        add(a.content(), {kernel, arguments, i});
       else if (a.form() == ArgumentForm::list)
         for (const int64_t e : m.lists.part(static_cast<index_t>(a.content()), a.count()))
-          add(e, nullptr);
+          add(e, {});
     }
   }
   for (const format::Output& out : m.outputs)
-    if (out.value() != none) add(out.value(), nullptr);
+    if (out.value() != none) add(out.value(), {});
   for (const format::Symbol& s : m.symbols)
-    if (s.source() == format::SymbolSource::element) add(s.first(), nullptr);
+    if (s.source() == format::SymbolSource::element) add(s.first(), {});
 }
 
 // Calls body(constant, use, dense view, its entry in the memory) for each constant to pack. Returns
@@ -138,7 +154,7 @@ void add_uses(const Uses& uses, uint32_t method) {
 template <class Body>
 size_t for_packed(const Uses& uses, const Body& body) {
   const index_t count = uses.p.view.constants.size();
-  size_t embedded = 0;  // dense bytes of constants in the file
+  size_t embedded = 0;  // bytes of constants in the file
   size_t place = rounded_up(PackedConstants::bytes_of(count));
   const size_t nothing = place;
   for (index_t i = 0; i < count; ++i) {
@@ -216,9 +232,8 @@ Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> me
     const TensorRef dense = dense_view(p, uses.of[i], shape);
     uses.of[i].packing->pack(dense, memory.data() + packed->of(i).place);
     if (options.done != nullptr)
-      options.done(options.user,
-                   {static_cast<const std::byte*>(dense.data),
-                    static_cast<index_t>(p.view.constant(static_cast<uint64_t>(i)).bytes)});
+      options.done(options.user, {static_cast<const std::byte*>(dense.data),
+                                  static_cast<index_t>(p.constants[i].bytes)});
   });
   return Error::ok;
 }

@@ -160,18 +160,19 @@ Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, u
   return Error::ok;
 }
 
-// Finds the elements of a constant that is not in the file. `data` stays as it is if they were not
-// given.
+// Finds the elements of a constant that is not in the file. `placed` stays as it is if they were
+// not given.
 Error find_given(const internal::ConstantView& c, index_t i, const LoadOptions& options,
-                 const void*& data, ErrorInfo& info) {
-  const size_t bytes = c.bytes + slack_bytes;
+                 internal::PlacedConstant& placed, ErrorInfo& info) {
   for (const GivenConstant& g : options.constants) {
     if (g.key.size() != c.key.size() ||
         std::memcmp(g.key.data(), c.key.data(), static_cast<size_t>(c.key.size())) != 0)
       continue;
-    data = g.bytes.data();
+    placed.data = g.bytes.data(), placed.layout = g.layout;
+    placed.bytes >>= is_in_halves(g.layout);
+    const size_t bytes = placed.bytes + slack_bytes;
     if (static_cast<size_t>(g.bytes.size()) == bytes &&
-        reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
+        reinterpret_cast<uintptr_t>(placed.data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
       return Error::ok;
     return fail(info, Error::invalid_argument,
                 TAPER_TEXT("constant {} was given {} bytes, or at an odd address; with the slack "
@@ -188,11 +189,11 @@ Error place_constants(ProgramData& p, const LoadOptions& options, ErrorInfo& inf
   for (index_t i = 0; i < p.view.constants.size(); ++i) {
     const internal::ConstantView c = p.view.constant(i);
     const int space = c.space;
-    const size_t bytes = c.bytes;
     internal::PlacedConstant& placed = p.constants[i];
     placed = internal::stored_constant(p.file, p.view, c);
-    if (!c.is_embedded()) TAPER_TRY(find_given(c, i, options, placed.data, info));
+    if (!c.is_embedded()) TAPER_TRY(find_given(c, i, options, placed, info));
     if (space == 0 || placed.data == nullptr) continue;
+    const size_t bytes = placed.bytes;
     const Span<std::byte> memory = space <= options.device_memory.size()
                                        ? options.device_memory[space - 1]
                                        : Span<std::byte>();

@@ -22,15 +22,18 @@ struct GivenConstant {
   GivenConstant(const char* slot, Span<const std::byte> elements)
       : key(reinterpret_cast<const std::byte*>(slot), static_cast<index_t>(std::strlen(slot))),
         bytes(elements) {}
-  /// For the external constant whose dense elements have this SHA-256, of 32 bytes. The runtime
-  /// does not compute the hash: it believes the caller.
-  GivenConstant(Span<const std::byte> sha256, Span<const std::byte> elements)
-      : key(sha256), bytes(elements) {}
+  /// For the external constant whose elements have this SHA-256, of 32 bytes. The runtime does not
+  /// compute the hash: it believes the caller. `layout`: that of the weights file, one with
+  /// strides.
+  GivenConstant(Span<const std::byte> sha256, Span<const std::byte> elements,
+                Layout layout = Layout::dense)
+      : key(sha256), bytes(elements), layout(layout) {}
 
   Span<const std::byte> key;
-  /// The dense elements, and `slack_bytes` behind them that kernels may read and never use. They
+  /// The elements, and `slack_bytes` behind them that kernels may read and never use. They
   /// start at a multiple of the size of an element, and must outlive the program.
   Span<const std::byte> bytes;
+  Layout layout = Layout::dense;
 };
 
 /// Options of `Program::load`.

@@ -232,13 +232,6 @@ uint64_t packing_key(const ProgramData&);
 /// multiple of the element size.
 PlacedConstant stored_constant(Span<const std::byte> file, const ProgramView&, const ConstantView&);
 
-/// The elements of that encoding if it is dense, else nullptr.
-inline const std::byte* dense_constant(Span<const std::byte> file, const ProgramView& p,
-                                       const ConstantView& c) {
-  const PlacedConstant stored = stored_constant(file, p, c);
-  return stored.layout == Layout::dense ? static_cast<const std::byte*>(stored.data) : nullptr;
-}
-
 /// Says why constant `i` cannot be read: not_supported, or invalid_argument if it was not given.
 Error missing_constant(ErrorInfo&, const ProgramView&, uint32_t i);
 

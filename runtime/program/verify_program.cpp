@@ -143,9 +143,12 @@ class ProgramVerifier {
     if (!is_stored_type(static_cast<DType>(e.dtype()), sizes, bytes) ||
         !is_quantization(e.quantization()))
       return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, c.path);
-    // `Method::create` checks that views of a packed constant do not reach behind it
-    if (e.layout() == format::Layout::dense ? piece->size_bytes() != bytes
-                                            : e.layout() > format::Layout::MAX || c.space != 0)
+    const auto layout = static_cast<Layout>(e.layout());
+    // `Method::create` checks that views of a constant in panels do not reach behind it
+    if (is_in_halves(layout)) bytes /= 2;
+    if ((layout != Layout::dense && (e.layout() > format::Layout::MAX || c.space != 0)) ||
+        (is_in_halves(layout) && e.dtype() != format::DType::f32) ||
+        (has_strides(layout) && piece->size_bytes() != bytes))
       return wrong(TAPER_TEXT("constant {} has another size than its type, or an unknown layout"),
                    constant, c.path);
     return Error::ok;
@@ -287,7 +290,8 @@ Error verify_program(Span<const std::byte> file, const format::Program& table, c
   return ProgramVerifier(file, table, p, info).verify();
 }
 
-static_assert(static_cast<int>(format::Layout::MAX) == static_cast<int>(Layout::winograd_panels) &&
+static_assert(static_cast<int>(format::Layout::MAX) ==
+                      static_cast<int>(Layout::bf16_panels_of_first) &&
                   static_cast<int>(format::Layout::panels_of_first) ==
                       static_cast<int>(Layout::panels_of_first),
               "the schema and runtime/core/layout.h have the same layouts");

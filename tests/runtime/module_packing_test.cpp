@@ -35,16 +35,16 @@ int64_t resident_kilobytes(const void* address) {
 // most that was in memory of the file when it had packed something.
 std::atomic<int> packings{0};
 std::atomic<int64_t> most_resident{0};
-constexpr Packing packs_second{
-    1, -1, Layout::panels_of_first,
-    [](const TensorRef& dense) { return static_cast<size_t>(dense.size_bytes()); },
-    [](const TensorRef& dense, void* packed) {
-      ++packings;
-      const index_t n = dense.shape->numel();
-      for (index_t i = 0; i < n; ++i)
-        static_cast<float*>(packed)[n - 1 - i] = static_cast<const float*>(dense.data)[i];
-      most_resident = std::max(most_resident.load(), resident_kilobytes(dense.data));
-    }};
+constexpr Packing packs_second[] = {
+    {1, -1, Layout::dense, Layout::panels_of_first,
+     [](const TensorRef& dense) { return static_cast<size_t>(dense.size_bytes()); },
+     [](const TensorRef& dense, void* packed) {
+       ++packings;
+       const index_t n = dense.shape->numel();
+       for (index_t i = 0; i < n; ++i)
+         static_cast<float*>(packed)[n - 1 - i] = static_cast<const float*>(dense.data)[i];
+       most_resident = std::max(most_resident.load(), resident_kilobytes(dense.data));
+     }}};
 Error run_packed_add(Context&, const void*, const Slot* slots) {
   const View<const float> a{slots[0].tensor}, b{slots[1].tensor};
   const View<float> out{slots[2].tensor};
@@ -56,7 +56,7 @@ Error run_packed_add(Context&, const void*, const Slot* slots) {
 const Kernel packed_add = [] {
   Kernel kernel = add_f32;
   kernel.prepare = nullptr, kernel.plan_bytes = 0;
-  kernel.run = run_packed_add, kernel.packing = &packs_second;
+  kernel.run = run_packed_add, kernel.packings = packs_second;
   return kernel;
 }();
 const Kernel* const packing_kernels[] = {&packed_add};

@@ -48,8 +48,10 @@ void pack_weight(const TensorRef& dense, void* packed) {
                     dense.data)[i * dense.shape->strides[0] + k * dense.shape->strides[1]]
               : 0;
 }
-constexpr Packing packs_weight{0, 1, Layout::panels_of_first, bytes_of_weight, pack_weight};
-constexpr Packing packs_otherwise{0, 1, Layout::panels_of_last, bytes_of_weight, pack_weight};
+constexpr Packing packs_weight[] = {
+    {0, 1, Layout::dense, Layout::panels_of_first, bytes_of_weight, pack_weight}};
+constexpr Packing packs_otherwise[] = {
+    {0, 1, Layout::dense, Layout::panels_of_last, bytes_of_weight, pack_weight}};
 
 struct WeighPlan {
   index_t row, column;
@@ -71,9 +73,9 @@ Error run_weigh(Context&, const WeighPlan& plan, AnyView<const float> weight, bo
   return Error::ok;
 }
 constexpr Kernel weigh_packed =
-    make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_packed", {}, &packs_weight);
+    make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_packed", {}, packs_weight);
 constexpr Kernel weigh_otherwise =
-    make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_other", {}, &packs_otherwise);
+    make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_other", {}, packs_otherwise);
 const Kernel* const set[] = {&weigh_packed, &add_f32, &negate_f32, &join_f32};
 
 format::Argument flag(bool value) {
@@ -322,7 +324,7 @@ TEST(stored_layout, is_refused_by_kernels_that_do_not_read_it) {
     return loaded.method("forward").error();
   };
   Kernel plain = weigh_packed;
-  plain.packing = nullptr;
+  plain.packings = {};
   const Kernel* const dense[] = {&plain};
   const Kernel* const other[] = {&weigh_otherwise};
   Weighing w = stored();
@@ -367,9 +369,10 @@ TEST(stored_layout, is_not_read_behind_its_end) {
 }
 
 TEST(stored_layout, of_winograd_has_sixteen_elements_for_each_nine_of_a_filter) {
-  static constexpr Packing reads{0, 1, Layout::winograd_panels, nullptr, nullptr};
+  static constexpr Packing reads[] = {
+      {0, 1, Layout::dense, Layout::winograd_panels, nullptr, nullptr}};
   constexpr Kernel weigh_winograd =
-      make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_winograd", {}, &reads);
+      make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_winograd", {}, reads);
   const Kernel* const kernels[] = {&weigh_winograd};
   const auto error_of = [&](size_t floats, int64_t filters, int64_t elements) {
     Weighing w;
@@ -399,7 +402,7 @@ TEST(packing, packs_in_the_layout_of_the_record_that_was_taken) {
   const Weighing w;
   const Kernel* const other[] = {&weigh_otherwise};
   Kernel plain = weigh_packed;
-  plain.packing = nullptr;
+  plain.packings = {};
   const Kernel* const dense[] = {&plain};
   EXPECT_GT(w.packed(other).size(), 0u);
   EXPECT_EQ(w.packed(dense).size(), 0u);

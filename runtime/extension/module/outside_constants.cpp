@@ -63,20 +63,20 @@ class WeightsFile {
     const internal::ProgramView& view = program.value().data().view;
     for (index_t i = 0; i < view.constants.size(); ++i) {
       const ConstantView c = view.constant(static_cast<uint64_t>(i));
-      const std::byte* elements = internal::dense_constant(file.bytes(), view, c);
-      if (elements != nullptr && !c.key.empty())
-        pieces_[hash_of(c)] = {elements, static_cast<index_t>(c.bytes)};
+      const internal::PlacedConstant stored = internal::stored_constant(file.bytes(), view, c);
+      if (stored.data != nullptr && has_strides(stored.layout) && !c.key.empty())
+        pieces_[hash_of(c)] = stored;
     }
     return true;
   }
   /// nullptr: it is not there.
-  const Span<const std::byte>* find(const Hash& hash) const {
+  const internal::PlacedConstant* find(const Hash& hash) const {
     const auto at = pieces_.find(hash);
     return at == pieces_.end() ? nullptr : &at->second;
   }
 
  private:
-  std::map<Hash, Span<const std::byte>> pieces_;
+  std::map<Hash, internal::PlacedConstant> pieces_;
 };
 
 class Finder {
@@ -97,19 +97,21 @@ class Finder {
     std::string why;
     if (is_new && !at->second.open(found_.files.emplace_back(), path, options_, why))
       return fail(name_of(c, i) + " lies in another file: " + why);
-    const Span<const std::byte>* elements = at->second.find(hash_of(c));
-    if (elements == nullptr)
+    const internal::PlacedConstant* stored = at->second.find(hash_of(c));
+    if (stored == nullptr)
       return fail(name_of(c, i) + " is not in " + path +
                   ": the file is of another model or another export");
-    if (static_cast<size_t>(elements->size()) != c.bytes)
-      return fail(name_of(c, i) + " has " + std::to_string(c.bytes) + " bytes, in " + path + " " +
-                  std::to_string(elements->size()));
-    if (options_.verify && sha256(*elements) != hash_of(c))
+    const size_t bytes = is_in_halves(stored->layout) ? c.bytes / 2 : c.bytes;
+    if (stored->bytes != bytes)
+      return fail(name_of(c, i) + " has " + std::to_string(bytes) + " bytes, in " + path + " " +
+                  std::to_string(stored->bytes));
+    const auto* elements = static_cast<const std::byte*>(stored->data);
+    if (options_.verify && sha256({elements, static_cast<index_t>(bytes)}) != hash_of(c))
       return fail(name_of(c, i) + " has another content in " + path +
                   ": the file is damaged; copy it again from where it was made");
     found_.given.emplace_back(
-        c.key, Span<const std::byte>(elements->data(),
-                                     elements->size() + static_cast<index_t>(slack_bytes)));
+        c.key, Span<const std::byte>(elements, static_cast<index_t>(bytes + slack_bytes)),
+        stored->layout);
     return true;
   }
 

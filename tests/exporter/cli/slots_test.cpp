@@ -67,17 +67,6 @@ TEST(slots, take_their_elements_from_the_application) {
   EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("slot adapter.weight"));
 }
 
-TEST(slots, have_the_dtype_of_the_export) {
-  ExportOptions options;
-  options.quiet = true, options.slots = {"adapter.weight"}, options.dtype = DType::f16;
-  std::string why;
-  ModuleOptions given;
-  given.message = &why;
-  given.slots["adapter.weight"] = tensor({2, 2}, {1, 0, 0, 1});
-  EXPECT_FALSE(Module::load(write_model(options), given).ok());
-  EXPECT_THAT(why, HasSubstr("slot adapter.weight takes f16[2, 2], not f32[2, 2]"));
-}
-
 TEST(slots, are_filled_from_a_file_by_run_check_and_profile) {
   ExportOptions options;
   options.quiet = true, options.slots = {"adapter.weight"};

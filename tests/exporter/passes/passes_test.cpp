@@ -169,9 +169,9 @@ TEST(run_passes, leaves_approximate_ones_out_of_an_exact_export) {
   };
   using testing::Contains, testing::Not;
   EXPECT_THAT(names({}, true, {}), Not(Contains("fold_batch_norm")));
-  EXPECT_THAT(names({}, true, {}), Not(Contains("to_half")));
+  EXPECT_THAT(names({}, true, {}), Not(Contains("halve_weights")));
   EXPECT_THAT(names({}, false, {}), Contains("fold_batch_norm"));
-  EXPECT_THAT(names({}, true, DType::f16), Contains("to_half"));
+  EXPECT_THAT(names({}, true, DType::f16), Contains("halve_weights"));
 }
 
 TEST(run_passes, shows_the_graph_after_each_pass_in_the_order_of_the_list) {
@@ -187,7 +187,7 @@ TEST(run_passes, shows_the_graph_after_each_pass_in_the_order_of_the_list) {
   });
   std::vector<std::string> expected = pass_names();
   std::erase_if(expected, [](const std::string& n) {
-    return n == "fold_batch_norm" || n == "to_half" || n == "winograd";
+    return n == "fold_batch_norm" || n == "halve_weights" || n == "winograd";
   });
   EXPECT_EQ(names, expected);
   EXPECT_EQ(nodes["fold_constants"], 3u);

@@ -8,7 +8,6 @@
 #include "taper/exporter/ir/printer.h"
 #include "taper/exporter/ir/verifier.h"
 #include "taper/exporter/passes/passes.h"
-#include "taper/exporter/passes/to_half.h"
 #include "taper/tests/exporter/passes/apply.h"
 
 namespace taper::passes {
@@ -347,7 +346,7 @@ TEST(fuse_pointwise, tells_zero_from_minus_zero) {
 
 // ---- halves
 
-TEST(to_half, leaves_a_graph_without_f32_as_it_is) {
+TEST(halve_weights, leaves_a_graph_without_f32_as_it_is) {
   const auto w = ir::Payload::from<double>({1, 2}, {2});
   const auto graph = (Source().constant("w", w) << "input \"x\" = %x: f64[2]"
                                                 << "input \"i\" = %i: i64[2]"
@@ -358,7 +357,7 @@ TEST(to_half, leaves_a_graph_without_f32_as_it_is) {
                          .graph();
   const std::string before = ir::to_string(*graph);
   PassContext context(Target(), /*exact=*/true, DType::f16);
-  EXPECT_EQ(to_half(*graph, context), 0);
+  EXPECT_EQ(halve_weights(*graph, context), 0);
   EXPECT_EQ(ir::to_string(*graph), before);
 }
 

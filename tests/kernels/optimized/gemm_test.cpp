@@ -69,7 +69,9 @@ TEST(gemm, needs_no_less_scratch_for_a_larger_shape) {
       for (int threads : {1, 3}) {
         size_t before = 0;
         for (index_t m = 1; m < 2000; m += 7) {
-          const size_t bytes = plan_gemm(*kernels, 1, m, 900, 600, threads, dtype).scratch_bytes();
+          Gemm g;
+          g.m = m, g.n = 900, g.k = 600, g.dtype = g.b_dtype = dtype;
+          const size_t bytes = plan_gemm(*kernels, g, threads).scratch_bytes();
           EXPECT_GE(bytes, before) << m << " rows";
           before = bytes;
         }

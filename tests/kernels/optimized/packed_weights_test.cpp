@@ -11,36 +11,45 @@ namespace {
 
 using namespace optimized;
 
-/// The records that read another layout; `asking`: that ask for it.
-std::vector<const Kernel*> packing_kernels(const Operator& op, bool asking = true) {
-  std::vector<const Kernel*> found;
-  for (const Kernel* k : kernels_of(op))
-    if (k->packing != nullptr) found.push_back(k);
+/// A record that reads other layouts, and one of them.
+struct Reader {
+  const Kernel* kernel;
+  const Packing* packing;
+};
+
+/// The records of an operator that read other layouts; `asking`: that ask for them.
+std::vector<Reader> readers_of(const Operator& op, bool asking = true) {
+  std::vector<Reader> found;
+  const auto add = [&](const Kernel* k) {
+    for (const Packing& p : k->packings) found.push_back({k, &p});
+  };
+  for (const Kernel* k : kernels_of(op)) add(k);
   for (const Kernel* k : portable::all)
-    if (!asking && k->op == &op && k->packing != nullptr) found.push_back(k);
+    if (!asking && k->op == &op) add(k);
   return found;
 }
 
 TEST(layouts, are_read_by_a_portable_record_wherever_a_record_asks_for_one) {
   int asking = 0;
   for (const Kernel* k : optimized::all) {
-    if (k->packing == nullptr) continue;
-    ++asking;
-    EXPECT_NE(k->packing->bytes, nullptr) << k->name;
-    int readers = 0;
-    for (const Kernel* p : portable::all) {
-      if (p->op != k->op || p->packing == nullptr || p->expected_count != k->expected_count)
-        continue;
-      ++readers;
-      EXPECT_EQ(p->expected[0].dtypes, k->expected[0].dtypes) << p->name;
-      EXPECT_EQ(p->packing->argument, k->packing->argument) << p->name;
-      EXPECT_EQ(p->packing->unless, k->packing->unless) << p->name;
-      EXPECT_EQ(p->packing->layout, k->packing->layout) << p->name;
-      EXPECT_EQ(p->packing->bytes, nullptr) << p->name;
+    for (const Packing& wanted : k->packings) {
+      ++asking;
+      EXPECT_NE(wanted.bytes, nullptr) << k->name;
+      int readers = 0;
+      for (const Kernel* p : portable::all)
+        for (const Packing& read : p->packings)
+          if (p->op == k->op && read.from == wanted.from) {
+            ++readers;
+            EXPECT_EQ(p->expected[0].dtypes, k->expected[0].dtypes) << p->name;
+            EXPECT_EQ(read.argument, wanted.argument) << p->name;
+            EXPECT_EQ(read.unless, wanted.unless) << p->name;
+            EXPECT_EQ(read.layout, wanted.layout) << p->name;
+            EXPECT_EQ(read.bytes, nullptr) << p->name;
+          }
+      EXPECT_EQ(readers, 1) << k->name << " from layout " << static_cast<int>(wanted.from);
     }
-    EXPECT_EQ(readers, 1) << k->name;
   }
-  EXPECT_GE(asking, 4);
+  EXPECT_GE(asking, 12);
 }
 
 size_t scratch_of(const Kernel& kernel, const std::vector<Slot>& slots) {
@@ -52,23 +61,52 @@ size_t scratch_of(const Kernel& kernel, const std::vector<Slot>& slots) {
 
 TEST(panels, lie_as_layout_says) {
   const Array dense = Array::random({21, 2, 3}, 1);
-  for (const Kernel* k : packing_kernels(ops::convolution)) {
-    const Packed packed(*k->packing, *dense.ref());
+  for (const Reader& r : readers_of(ops::convolution)) {
+    const Stored source(*dense.ref(), r.packing->from);
+    const Packed packed(*r.packing, *source.ref());
+    const std::vector<float> halves = source.widened();
     ASSERT_EQ(packed.bytes(), size_t{32 * 6 * 4});
     for (index_t i = 0; i < 32; ++i)
       for (index_t j = 0; j < 6; ++j)
         ASSERT_EQ(packed[static_cast<size_t>((i / 16 * 6 + j) * 16 + i % 16)],
-                  i < 21 ? dense[i * 6 + j] : 0);
+                  i >= 21          ? 0
+                  : halves.empty() ? dense[i * 6 + j]
+                                   : halves[static_cast<size_t>(i * 6 + j)]);
   }
   const Array matrix = Array::random({6, 21}, 1);
-  for (const Kernel* k : packing_kernels(ops::mm)) {
-    const Packed packed(*k->packing, *matrix.ref());
+  for (const Reader& r : readers_of(ops::mm)) {
+    if (r.packing->from != Layout::dense) continue;
+    const Packed packed(*r.packing, *matrix.ref());
     ASSERT_EQ(packed.bytes(), size_t{32 * 6 * 4});
     for (index_t i = 0; i < 32; ++i)
       for (index_t j = 0; j < 6; ++j)
         ASSERT_EQ(packed[static_cast<size_t>((i / 16 * 6 + j) * 16 + i % 16)],
                   i < 21 ? matrix[j * 21 + i] : 0);
   }
+}
+
+TEST(panels, of_halves_lie_as_layout_says) {
+  constexpr index_t n = 21, depth = 7;
+  const Array dense = Array::random({n, depth}, 1);
+  int seen = 0;
+  for (const Reader& r : readers_of(ops::linear)) {
+    if (!is_in_halves(r.packing->layout)) continue;
+    ++seen;
+    const bool pairs = r.packing->layout == Layout::bf16_panels_of_first;
+    const Stored source(*dense.ref(), r.packing->from);
+    const auto* halves = static_cast<const uint16_t*>(source.ref()->data);
+    const Packed packed(*r.packing, *source.ref());
+    const index_t rows = pairs ? depth + 1 : depth;
+    ASSERT_EQ(packed.bytes(), static_cast<size_t>(32 * rows * 2));
+    for (index_t i = 0; i < 32; ++i)
+      for (index_t k = 0; k < rows; ++k) {
+        const index_t at = pairs ? 2 * ((i / 16 * rows / 2 + k / 2) * 16 + i % 16) + k % 2
+                                 : (i / 16 * depth + k) * 16 + i % 16;
+        ASSERT_EQ(packed.half(static_cast<size_t>(at)),
+                  i < n && k < depth ? halves[i * depth + k] : 0);
+      }
+  }
+  EXPECT_GE(seen, 2);
 }
 
 TEST(panels, are_not_for_matrices_that_would_be_mostly_zeros) {
@@ -92,8 +130,8 @@ TEST(products, of_packed_weights_have_the_same_bits) {
   ThreadPool pool(2);
   int records = 0, portable_records = 0;
   for (const Operator* op : {&ops::mm, &ops::addmm, &ops::linear})
-    for (const Kernel* k : packing_kernels(*op, false)) {
-      if (k->packing->bytes == nullptr) ++portable_records;
+    for (const auto& [k, packing] : readers_of(*op, false)) {
+      if (packing->bytes == nullptr) ++portable_records;
       ++records;
       const bool across = op == &ops::linear;
       for (const auto& [n, depth] : {std::pair<index_t, index_t>{16, 1},
@@ -109,15 +147,16 @@ TEST(products, of_packed_weights_have_the_same_bits) {
         std::swap(turned.shape().sizes[0], turned.shape().sizes[1]);
         std::swap(turned.shape().strides[0], turned.shape().strides[1]);
         for (const Array* weight : {&w, static_cast<const Array*>(&turned)}) {
-          if (weight == &turned && k->expected[k->packing->argument].strides == Strides::dense)
+          if (weight == &turned && k->expected[packing->argument].strides == Strides::dense)
             continue;
-          const Packed packed(*k->packing, *weight->ref());
+          const Stored source(*weight->ref(), packing->from);
+          const Packed packed(*packing, *source.ref());
           for (index_t m = 1; m <= 65; ++m) {
             Array x({m, depth});
             std::memcpy(x.data(), all.data(), static_cast<size_t>(x.numel()) * sizeof(float));
             const Threads* threads = m % 4 == 0 ? pool.threads() : nullptr;
             Array want({m, n}, 77), got({m, n}, 78);
-            call(*k, arguments(*k, x, weight->ref(), bias, want), threads);
+            call(*k, arguments(*k, x, source.ref(), bias, want), threads);
             call(*k, arguments(*k, x, packed.ref(), bias, got), threads);
             ASSERT_EQ(std::memcmp(want.data(), got.data(),
                                   static_cast<size_t>(want.numel()) * sizeof(float)),
@@ -127,14 +166,37 @@ TEST(products, of_packed_weights_have_the_same_bits) {
         }
       }
     }
-  EXPECT_GE(records, 6);
-  EXPECT_EQ(portable_records, 3);
+  EXPECT_GE(records, 18);
+  EXPECT_EQ(portable_records, 9);
+}
+
+// Pairs are multiplied by an instruction of their own, from rounded rows.
+TEST(products, of_halves_are_those_of_the_widened_weights) {
+  for (const Operator* op : {&ops::mm, &ops::addmm, &ops::linear})
+    for (const auto& [k, packing] : readers_of(*op, false)) {
+      if (packing->from == Layout::dense) continue;
+      const bool pairs =
+          packing->from == Layout::dense_bf16 && k->needs.has(features_of(CpuLevel::avx512_bf16));
+      constexpr index_t n = 50, depth = 300;
+      const Array w = op == &ops::linear ? Array::random({n, depth}, 2)
+                                         : Array::random({depth, n}, 2),
+                  bias = Array::random({n}, 3), x = Array::random({9, depth}, 4);
+      const Stored halves(*w.ref(), packing->from);
+      const std::vector<float> values = halves.widened();
+      Array wide({w.size(0), w.size(1)}), want({9, n}, 77), got({9, n}, 78);
+      std::memcpy(wide.data(), values.data(), static_cast<size_t>(wide.numel()) * sizeof(float));
+      call(*k, arguments(*k, x, wide.ref(), bias, want));
+      call(*k, arguments(*k, x, halves.ref(), bias, got));
+      for (index_t i = 0; i < want.numel(); ++i)
+        ASSERT_NEAR(want[i], got[i], pairs ? 0.1 : 0) << k->name << ", element " << i;
+    }
 }
 
 TEST(products, of_packed_weights_ask_for_less_scratch) {
   const Array x({64, 512}), w({256, 512}), bias({256}), out({64, 256});
-  for (const Kernel* k : packing_kernels(ops::linear)) {
-    const Packed packed(*k->packing, *w.ref());
+  for (const auto& [k, packing] : readers_of(ops::linear)) {
+    if (packing->from != Layout::dense) continue;
+    const Packed packed(*packing, *w.ref());
     EXPECT_LT(2 * scratch_of(*k, arguments(*k, x, packed.ref(), bias, out)),
               scratch_of(*k, arguments(*k, x, w.ref(), bias, out)));
   }
@@ -145,12 +207,13 @@ TEST(products, of_packed_weights_take_rows_of_any_strides) {
   Array x = Array::random({300, 7}, 2);  // columns dense
   std::swap(x.shape().sizes[0], x.shape().sizes[1]);
   std::swap(x.shape().strides[0], x.shape().strides[1]);
-  for (const Kernel* k : packing_kernels(ops::mm, false))
+  for (const auto& [k, packing] : readers_of(ops::mm, false))
     for (const index_t m : {1, 3, 7}) {
       x.shape().sizes[0] = m;
-      const Packed packed(*k->packing, *w.ref());
+      const Stored source(*w.ref(), packing->from);
+      const Packed packed(*packing, *source.ref());
       Array want({m, 50}, 77), got({m, 50}, 78);
-      call(*k, {slot(x), slot(w), slot(want)});
+      call(*k, {slot(x), slot(source.ref()), slot(want)});
       call(*k, {slot(x), slot(packed.ref()), slot(got)});
       EXPECT_EQ(want.values(), got.values()) << k->name;
     }
@@ -182,12 +245,13 @@ TEST(convolution, of_packed_filters_has_the_same_bits) {
   ThreadPool pool(3);
   const std::vector<int64_t> none{0};
   int records = 0;
-  for (const Kernel* k : packing_kernels(ops::convolution, false)) {
+  for (const auto& [k, packing] : readers_of(ops::convolution, false)) {
     ++records;
     for (const Filters& f : filters) {
       const Array x = Array::random(f.input, 1), w = Array::random(f.weight, 2),
                   bias = Array::random({f.weight[0]}, 3);
-      const Packed packed(*k->packing, *w.ref());
+      const Stored source(*w.ref(), packing->from);
+      const Packed packed(*packing, *source.ref());
       std::vector<Slot> slots = {slot(x),         slot(w),          slot(bias),  slot(f.stride),
                                  slot(f.padding), slot(f.dilation), slot(false), slot(none),
                                  slot(f.groups),  absent()};
@@ -198,7 +262,7 @@ TEST(convolution, of_packed_filters_has_the_same_bits) {
       for (int d = 0; d < type.rank; ++d) sizes.push_back(type.sizes[d].value);
       for (const Threads* threads : {static_cast<const Threads*>(nullptr), pool.threads()}) {
         Array want(sizes, 77), got(sizes, 78);
-        slots[1] = slot(w), slots.back() = slot(want);
+        slots[1] = slot(source.ref()), slots.back() = slot(want);
         call(*k, slots, threads);
         slots[1] = slot(packed.ref()), slots.back() = slot(got);
         call(*k, slots, threads);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <optional>
+#include <memory>
 
 #include "taper/kernels/portable/portable.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
@@ -130,11 +130,19 @@ Numbers product(const Kernel& kernel, const Numbers& left, const TensorRef* righ
   return out;
 }
 
-/// The right side in the layout that the record asks for or reads; nullopt: in none.
-std::optional<Packed> packed(const Kernel& kernel, const Numbers& right) {
-  if (kernel.packing == nullptr || right.ref()->dtype != DType::f32) return std::nullopt;
-  return Packed(*kernel.packing, *right.ref());
-}
+/// The right side in each form in which the record reads it: in halves, and packed.
+struct Forms {
+  std::vector<std::unique_ptr<Stored>> stored;
+  std::vector<std::unique_ptr<Packed>> packed;
+
+  Forms(const Kernel& kernel, const Numbers& right) {
+    if (right.ref()->dtype != DType::f32) return;
+    for (const Packing& p : kernel.packings) {
+      stored.push_back(std::make_unique<Stored>(*right.ref(), p.from));
+      packed.push_back(std::make_unique<Packed>(p, *stored.back()->ref()));
+    }
+  }
+};
 
 /// Calls body(record, dtype) for all records of products that this machine runs.
 template <class Body>
@@ -166,8 +174,11 @@ TEST(products, give_a_row_the_same_bits_whatever_the_number_of_rows_and_its_neig
                                       : Numbers(second, {depth, columns}, 2);
     const Numbers addend(dtype, {columns}, 3);
     const Numbers all = product(kernel, left, right.ref(), addend);
-    const std::optional<Packed> panels = packed(kernel, right);
-    packing += panels.has_value();
+    const Forms forms(kernel, right);
+    std::vector<Numbers> all_of_form;
+    for (const auto& source : forms.stored)
+      all_of_form.push_back(product(kernel, left, source->ref(), addend));
+    packing += static_cast<int>(all_of_form.size());
     const bool takes_strides = kernel.expected[1].strides == Strides::any && !is_linear;
     const Numbers turned = takes_strides ? right.turned() : Numbers(dtype, {0, 0});
     for (index_t m = 1; m <= most_rows; ++m) {
@@ -177,12 +188,16 @@ TEST(products, give_a_row_the_same_bits_whatever_the_number_of_rows_and_its_neig
           << kernel.name << " of " << name_of(dtype) << ": " << m << " rows";
       ASSERT_TRUE(!takes_strides || product(kernel, rows, turned.ref(), addend) == want)
           << kernel.name << " of " << name_of(dtype) << ": " << m << " rows, columns dense";
-      ASSERT_TRUE(!panels || product(kernel, rows, panels->ref(), addend) == want)
-          << kernel.name << ": " << m << " rows, packed";
+      for (size_t i = 0; i < all_of_form.size(); ++i) {
+        const Numbers want_of_form = all_of_form[i].rows(first, m);
+        for (const TensorRef* form : {forms.stored[i]->ref(), forms.packed[i]->ref()})
+          ASSERT_TRUE(product(kernel, rows, form, addend) == want_of_form)
+              << kernel.name << ": " << m << " rows, layout " << static_cast<int>(form->layout);
+      }
     }
   });
   EXPECT_GE(records, 40);
-  EXPECT_GE(packing, 6);
+  EXPECT_GE(packing, 18);
 }
 
 /// Whether a record has fused multiply-adds of single elements.

@@ -74,7 +74,7 @@ struct Call {
 struct Packed {
   explicit Packed(const Array& dense) : floats(bytes_of_winograd_panels(*dense.ref()) / 4 + 16) {
     ref = *dense.ref();
-    pack_winograd_panels(*dense.ref(), floats.data());
+    pack_winograd_panels(*dense.ref(), small_floats<CpuLevel::portable>, floats.data());
     ref.data = floats.data(), ref.layout = Layout::winograd_panels;
   }
   std::vector<float> floats;

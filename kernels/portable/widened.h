@@ -1,0 +1,131 @@
+// Weights that a program holds in halves, for kernels that read f32. Weights that are packed at
+// load are f32, or halves in panels (Packing). Others are widened into the scratch of each call.
+#pragma once
+#include "taper/kernels/kernel.h"
+#include "taper/kernels/portable/small_floats.h"
+
+namespace taper::portable {
+
+/// A Packing of a kernel that reads both layouts if a file has them, and asks for neither.
+template <int argument>
+constexpr Packing reads_from(Layout from, Layout layout, int unless = -1) {
+  return {argument, static_cast<int8_t>(unless), from, layout, nullptr, nullptr};
+}
+
+/// A set of layouts in halves.
+constexpr unsigned set_of(Layout layout) { return 1u << static_cast<unsigned>(layout); }
+
+/// The Packings of a record whose kernel reads f32 in `argument`, which may be in halves. `own`:
+/// the layouts in halves that the kernel reads itself.
+template <int argument, unsigned own = 0>
+struct WidenedPackings {
+  Span<const Packing> packings;
+};
+
+/// Where the halves of a tensor lie, and what they are as f32. Dense ones keep their strides, and
+/// panels become panels_of_first.
+struct Halves {
+  bool f16, in_panels;
+  index_t count;          ///< elements of f32, with those that fill up panels
+  index_t depth, panels;  ///< of a matrix in panels
+
+  explicit Halves(const TensorRef& t)
+      : f16(is_in_f16(t.layout)), in_panels(!has_strides(t.layout)), count(0), depth(0), panels(0) {
+    const Shape& s = *t.shape;
+    if (s.numel() == 0) return;
+    if (in_panels) {
+      depth = s.numel() / s.sizes[0], panels = (s.sizes[0] + panel_width - 1) / panel_width;
+      count = panels * depth * panel_width;
+      return;
+    }
+    for (int i = 0; i < s.rank; ++i) count += (s.sizes[i] - 1) * s.strides[i];
+    ++count;
+  }
+  size_t bytes() const { return static_cast<size_t>(count) * sizeof(float); }
+};
+
+/// Widens all halves of a tensor. `to` has room for Halves::count elements.
+inline void widen(const TensorRef& t, float* to) {
+  const Halves h(t);
+  const auto* f16 = static_cast<const Half*>(t.data);
+  const auto* bf16 = static_cast<const BFloat16*>(t.data);
+  if (h.f16) {
+    for (index_t i = 0; i < h.count; ++i) to[i] = to_float(f16[i]);
+    return;
+  }
+  if (!h.in_panels) {
+    for (index_t i = 0; i < h.count; ++i) to[i] = to_float(bf16[i]);
+    return;
+  }
+  for (index_t p = 0; p < h.panels; ++p, bf16 += (h.depth + 1) / 2 * 2 * panel_width)
+    for (index_t k = 0; k < h.depth; ++k)
+      for (int i = 0; i < panel_width; ++i)
+        *to++ = to_float(bf16[2 * (k / 2 * panel_width + i) + k % 2]);
+}
+
+namespace internal {
+
+/// The same arguments, but that one is f32. Its elements will lie at the start of the scratch.
+template <int argument, unsigned own, int count>
+struct WidenedSlots {
+  Slot slots[count];
+  TensorRef tensor;
+  size_t bytes = 0;  ///< of scratch; 0: the argument stays as it is
+
+  explicit WidenedSlots(const Slot* given) {
+    constexpr size_t line = 64;  // so many bytes behind a tensor may be read
+    tensor = *given[argument].tensor;
+    if (!is_in_halves(tensor.layout) || (set_of(tensor.layout) & own) != 0) return;
+    for (int i = 0; i < count; ++i) slots[i] = given[i];
+    slots[argument].tensor = &tensor;
+    bytes = (Halves(tensor).bytes() + 2 * line - 1) / line * line;
+    tensor.layout = has_strides(tensor.layout) ? Layout::dense : Layout::panels_of_first;
+    tensor.data = nullptr;
+  }
+};
+
+template <const Operator& op, int argument, unsigned own, auto... functions>
+struct Widened {
+  static constexpr Kernel kernel = make_kernel<op, functions...>("");
+  using Slots = WidenedSlots<argument, own, kernel.expected_count>;
+
+  static Error prepare_kernel(Context& context, void* plan, const Slot* slots) {
+    if constexpr (kernel.prepare != nullptr) return kernel.prepare(context, plan, slots);
+    return Error::ok;
+  }
+  static Error prepare(Context& context, void* plan, const Slot* given) {
+    const Slots s(given);
+    if (s.bytes == 0) return prepare_kernel(context, plan, given);
+    Context rest = context;
+    rest.scratch_bytes = 0;
+    TAPER_TRY(prepare_kernel(rest, plan, s.slots));
+    context.need_scratch(s.bytes + rest.scratch_bytes);
+    return Error::ok;
+  }
+  static Error run(Context& context, const void* plan, const Slot* given) {
+    Slots s(given);
+    if (s.bytes == 0) return kernel.run(context, plan, given);
+    widen(*given[argument].tensor, static_cast<float*>(context.scratch));
+    s.tensor.data = context.scratch;
+    Context rest = context;
+    rest.scratch = static_cast<std::byte*>(context.scratch) + s.bytes;
+    return kernel.run(rest, plan, s.slots);
+  }
+};
+
+}  // namespace internal
+}  // namespace taper::portable
+
+namespace taper {
+
+/// The record of a kernel, around which halves are widened.
+template <const Operator& op, auto... functions, int argument, unsigned own>
+constexpr Kernel make_kernel(const char* name, CpuFeatures needs,
+                             portable::WidenedPackings<argument, own> p) {
+  using Widened = portable::internal::Widened<op, argument, own, functions...>;
+  Kernel kernel = make_kernel<op, functions...>(name, needs, p.packings);
+  kernel.prepare = Widened::prepare, kernel.run = Widened::run;
+  return kernel;
+}
+
+}  // namespace taper
