@@ -7,15 +7,14 @@
 #define TAPER_KERNELS_OPTIMIZED_CHANNEL_INL_H_
 #endif
 
-#include "taper/kernels/optimized/microkernel.h"
+#include "taper/kernels/optimized/image_tiles.h"
 #include "taper/kernels/optimized/simd-inl.h"
+#include "taper/kernels/optimized/tasks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
 namespace HWY_NAMESPACE {
 namespace {
-
-constexpr int smaller(int a, int b) { return a < b ? a : b; }
 
 template <bool partial>
 HWY_INLINE void finish_vector(const Channel& c, Vec sum, Vec bias, float* to) {

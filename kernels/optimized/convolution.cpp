@@ -51,9 +51,9 @@ Error run(Context& context, const CorrelationPlan& plan, In input, In weight, Ma
           Out out) {
   const Correlation c =
       sides_of(input, weight, out.shape(), stride, padding, dilation, transposed, groups);
-  run_correlation(microkernels<level>(), plan, c, direction_of(transposed), input.data(),
-                  weight.data(), weight.layout(), bias ? bias->data() : nullptr, Activation::none,
-                  out.data(), context.scratch, context.threads);
+  run_correlation(microkernels<level>(), image_tiles<level>(), plan, c, direction_of(transposed),
+                  input.data(), weight.data(), weight.layout(), bias ? bias->data() : nullptr,
+                  Activation::none, out.data(), context.scratch, context.threads);
   return Error::ok;
 }
 
@@ -102,9 +102,9 @@ Error run_backward(Context& context, const BackwardPlan& plan, In grad_output, I
       sides_of(input, weight, grad_output.shape(), stride, padding, dilation, transposed, groups);
   const Microkernels& kernels = microkernels<level>();
   if (grad_input)
-    run_correlation(kernels, plan.input, c, opposite(transposed), grad_output.data(), weight.data(),
-                    Layout::dense, nullptr, Activation::none, grad_input->data(), context.scratch,
-                    context.threads);
+    run_correlation(kernels, image_tiles<level>(), plan.input, c, opposite(transposed),
+                    grad_output.data(), weight.data(), Layout::dense, nullptr, Activation::none,
+                    grad_input->data(), context.scratch, context.threads);
   if (grad_weight) {
     const float* x = transposed ? grad_output.data() : input.data();
     const float* y = transposed ? input.data() : grad_output.data();

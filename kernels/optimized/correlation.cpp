@@ -66,10 +66,11 @@ CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation&
   return plan;
 }
 
-void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, const Correlation& c,
-                     Direction direction, const float* source, const float* weight,
-                     taper::Layout weight_layout, const float* bias, Activation activation,
-                     float* result, void* scratch, const Threads* threads) {
+void run_correlation(const Microkernels& kernels, const ImageTiles& images,
+                     const CorrelationPlan& plan, const Correlation& c, Direction direction,
+                     const float* source, const float* weight, taper::Layout weight_layout,
+                     const float* bias, Activation activation, float* result, void* scratch,
+                     const Threads* threads) {
   const bool forward = direction == Direction::forward;
   const Layout l(c, direction, plan.band);
   const bool are_panels = are_packed(c, weight_layout);
@@ -138,7 +139,7 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
         const float* planes = from + z * l.height.source_extent * l.width.source_extent +
                               q0 * l.pitch;  // if they are plain
         if (!l.plain) {
-          fill_planes(kernels, c, l, direction, from, z, q0, planes_of(slot));
+          fill_planes(kernels, images, c, l, direction, from, z, q0, planes_of(slot));
           planes = planes_of(slot);
         }
         const auto run_panels = [&](index_t first_panel, index_t last_panel, index_t place,
@@ -166,7 +167,7 @@ void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, c
           s.result_column = l.width.result_step;
           s.bias = bias == nullptr ? nullptr : bias + group * l.result_channels,
           s.activation = activation;
-          run_sweep(kernels, s, direction);
+          run_sweep(kernels, images, s, direction);
         };
         const index_t first = part_begin(panels.count, plan.parts, part),
                       last = part_begin(panels.count, plan.parts, part + 1);

@@ -4,7 +4,7 @@
 // each tap of the kernel sees the shifted image as a row of the product. The copy is skipped where
 // it would equal the image.
 #pragma once
-#include "taper/kernels/optimized/microkernel.h"
+#include "taper/kernels/optimized/image_tiles.h"
 #include "taper/kernels/portable/correlation.h"
 
 namespace taper::optimized {
@@ -31,10 +31,11 @@ CorrelationPlan plan_correlation(const Microkernels& kernels, const Correlation&
                                  Direction direction, int thread_count,
                                  Layout weight = Layout::dense);
 /// `bias`: one element per channel of the result, or nullptr.
-void run_correlation(const Microkernels& kernels, const CorrelationPlan& plan, const Correlation& c,
-                     Direction direction, const float* source, const float* weight,
-                     Layout weight_layout, const float* bias, Activation activation, float* result,
-                     void* scratch, const Threads* threads);
+void run_correlation(const Microkernels& kernels, const ImageTiles& images,
+                     const CorrelationPlan& plan, const Correlation& c, Direction direction,
+                     const float* source, const float* weight, Layout weight_layout,
+                     const float* bias, Activation activation, float* result, void* scratch,
+                     const Threads* threads);
 
 /// w from x and y: the gradient of the weight. Images are summed in an order that depends on the
 /// shape alone.

@@ -9,15 +9,15 @@ namespace {
 constexpr index_t taps_at_once = 16;  // a line of the cache
 
 // One phase of a channel's image (nullptr: zeros) for the positions of a band.
-void fill_plane(const Microkernels& kernels, const float* image, const Layout& l, index_t row_phase,
+void fill_plane(const ImageTiles& images, const float* image, const Layout& l, index_t row_phase,
                 index_t column_phase, index_t q0, float* plane) {
   const index_t rows = l.band + l.height.reach;
   const Inside h = l.height.inside(row_phase, q0, rows),
                w = l.width.inside(column_phase, l.width.begin, l.pitch);
   const bool empty = image == nullptr || w.first == w.last;
-  kernels.pad({empty ? nullptr : image + h.from * l.width.source_extent + w.from,
-               l.height.source_step * l.width.source_extent, l.width.source_step, h.first,
-               empty ? h.first : h.last, rows, w.first, w.last, l.pitch, plane});
+  images.pad({empty ? nullptr : image + h.from * l.width.source_extent + w.from,
+              l.height.source_step * l.width.source_extent, l.width.source_step, h.first,
+              empty ? h.first : h.last, rows, w.first, w.last, l.pitch, plane});
 }
 
 // All columns of the source belong to some phase, and all rows: no zeros lie between or around
@@ -55,8 +55,9 @@ inline void copy_short(const float* from, index_t count, float* to) {
 
 }  // namespace
 
-void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout& l,
-                 Direction direction, const float* source, index_t z, index_t q0, float* planes) {
+void fill_planes(const Microkernels& kernels, const ImageTiles& images, const Correlation& c,
+                 const Layout& l, Direction direction, const float* source, index_t z, index_t q0,
+                 float* planes) {
   const bool forward = direction == Direction::forward;
   const index_t extent = forward ? c.in[0] : c.out[0],
                 image = l.height.source_extent * l.width.source_extent;
@@ -74,7 +75,7 @@ void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout
         for (index_t column_phase = 0; column_phase < l.width.source_phases;
              ++column_phase, planes += l.plane)
           if (!turns || from == nullptr)
-            fill_plane(kernels, from, l, row_phase, column_phase, q0, planes);
+            fill_plane(images, from, l, row_phase, column_phase, q0, planes);
       }
     }
 }

@@ -7,8 +7,9 @@ namespace taper::optimized::correlation {
 
 /// All planes of a group's channels for the result's depth `z` and the band from `q0` on. `source`:
 /// the group's first channel.
-void fill_planes(const Microkernels& kernels, const Correlation& c, const Layout& l,
-                 Direction direction, const float* source, index_t z, index_t q0, float* planes);
+void fill_planes(const Microkernels& kernels, const ImageTiles& images, const Correlation& c,
+                 const Layout& l, Direction direction, const float* source, index_t z, index_t q0,
+                 float* planes);
 
 /// offsets[(v, tap)]: where the plane of virtual channel v begins for the tap.
 void write_offsets(const Correlation& c, const Layout& l, const Phase& p, index_t* offsets);

@@ -7,14 +7,14 @@ namespace taper::optimized::correlation {
 namespace {
 
 // With rows of taps that go up, the image is seen upside down.
-void run_channel(const Microkernels& kernels, const Sweep& s, Direction direction) {
+void run_channel(const ImageTiles& images, const Sweep& s, Direction direction) {
   Channel c{s.depth, s.tap_rows, s.tap_columns, s.row_step, s.weight,     s.offsets, s.base,
             s.pitch, s.height,   s.width,       s.result,   s.result_row, s.bias,    s.activation};
   if (direction == Direction::backward) {
     c.from += (c.height - 1) * c.pitch, c.pitch = -c.pitch;
     c.to += (c.height - 1) * c.to_row, c.to_row = -c.to_row;
   }
-  kernels.channel(c);
+  images.channel(c);
 }
 
 // Copies `count` columns of a tile to a row of the result.
@@ -66,8 +66,8 @@ void run_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_
 
 // A panel of weights and neighbours in a row of the image, from (y, x) on. The sums of a place lie
 // side by side, and are turned at the end.
-void run_turned_tile(const Microkernels& kernels, const Sweep& s, index_t panel, index_t y,
-                     index_t x, index_t count) {
+void run_turned_tile(const Microkernels& kernels, const ImageTiles& images, const Sweep& s,
+                     index_t panel, index_t y, index_t x, index_t count) {
   alignas(64) float tile[Microkernels::most_rows * most_width];
   const index_t first = s.panels->first(panel), rows = s.panels->rows(panel),
                 width = s.panels->width(panel);
@@ -76,7 +76,7 @@ void run_turned_tile(const Microkernels& kernels, const Sweep& s, index_t panel,
   const index_t row = packed ? panel_width : width,
                 vector = packed && is_panel ? s.packed.panel_floats() : kernels.lanes;
   for (index_t k = 0; k == 0 || k < s.depth; k += gemm_depth_block)
-    kernels.turned_tile[count - 1][width / kernels.lanes - 1](
+    images.turned_tile[count - 1][width / kernels.lanes - 1](
         smaller(gemm_depth_block, s.depth - k), s.base + y * s.pitch + x, s.offsets + k,
         weight + k * row, row, vector, tile, width, k > 0);
   finish(kernels, s, first, true, count, rows, tile, width);
@@ -84,12 +84,12 @@ void run_turned_tile(const Microkernels& kernels, const Sweep& s, index_t panel,
                s.result + first * s.result_channel + y * s.result_row + x, s.result_channel);
 }
 
-void run_turned(const Microkernels& kernels, const Sweep& s) {
+void run_turned(const Microkernels& kernels, const ImageTiles& images, const Sweep& s) {
   const index_t parts = ceil_div(s.width, kernels.rows);
   for (index_t panel = s.first_panel; panel < s.last_panel; ++panel)
     for (index_t i = 0; i < s.height * parts; ++i) {
       const index_t x = part_begin(s.width, parts, i % parts);
-      run_turned_tile(kernels, s, panel, i / parts, x,
+      run_turned_tile(kernels, images, s, panel, i / parts, x,
                       part_begin(s.width, parts, i % parts + 1) - x);
     }
 }
@@ -127,12 +127,13 @@ void run_tiles(const Microkernels& kernels, const Sweep& s) {
 
 }  // namespace
 
-void run_sweep(const Microkernels& kernels, const Sweep& s, Direction direction) {
+void run_sweep(const Microkernels& kernels, const ImageTiles& images, const Sweep& s,
+               Direction direction) {
   if (s.height <= 0 || s.width <= 0) return;
   if (s.panels->channels == 1 && s.depth <= gemm_depth_block && s.result_column == 1)
-    run_channel(kernels, s, direction);
+    run_channel(images, s, direction);
   else if (s.panels->turned())
-    run_turned(kernels, s);
+    run_turned(kernels, images, s);
   else
     run_tiles(kernels, s);
 }

@@ -30,6 +30,7 @@ struct Sweep {
   }
 };
 
-void run_sweep(const Microkernels& kernels, const Sweep& s, Direction direction);
+void run_sweep(const Microkernels& kernels, const ImageTiles& images, const Sweep& s,
+               Direction direction);
 
 }  // namespace taper::optimized::correlation

@@ -2,6 +2,7 @@
 // widened when they are packed.
 #pragma once
 #include "taper/kernels/optimized/pair_tiles.h"
+#include "taper/kernels/optimized/small_row_tiles.h"
 #include "taper/kernels/portable/pointwise.h"
 
 namespace taper::optimized {
@@ -26,6 +27,7 @@ struct Gemm {
   DType dtype = DType::f32;                      ///< that of a, c and addend
   DType b_dtype = DType::f32;                    ///< that of b: `dtype`, or halves beside f32
   const portable::SmallFloats* small = nullptr;  ///< how f16 and bf16 are converted
+  const SmallRowTiles* small_rows = nullptr;     ///< if dtype is f16 or bf16
   const PairTiles* pairs = nullptr;  ///< for a b of bf16, beside which a is rounded to bf16;
                                      ///< nullptr: multiplied as f32
   const void* a = nullptr;

@@ -23,6 +23,7 @@ struct GemmBlock {
   static constexpr index_t panels_at_once = 8;
 
   const Microkernels& kernels;
+  const SmallRowTiles* small_rows;
   const PairTiles* pairs;  ///< nullptr: f32 is multiplied
   index_t k;               ///< that of the whole product
   Operand a, b;            ///< from the block's first row, and its first column, on
@@ -343,8 +344,7 @@ struct GemmBlock {
     finish(0, rows, 0, columns);
   }
   void run_along_small_columns() const {
-    const auto tile =
-        (b.dtype == DType::f16 ? kernels.f16_row_tile : kernels.bf16_row_tile)[rows - 1];
+    const auto tile = (b.dtype == DType::f16 ? small_rows->f16 : small_rows->bf16)[rows - 1];
     const index_t most = piece_floats / rows / gemm_depth_block * gemm_depth_block;
     for (index_t at = 0; at == 0 || at < k; at += most) {
       const index_t length = smaller(most, k - at);

@@ -74,9 +74,10 @@ Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
   context.need_scratch(plan.scratch_bytes());
   return Error::ok;
 }
-template <CpuLevel level>
+template <CpuLevel level, class E>
 Error run(Context& context, const GemmPlan& plan, Gemm g) {
   g.small = &small_floats<level>;
+  if constexpr (!std::is_same_v<E, float>) g.small_rows = &small_row_tiles<level>();
   if (g.b_dtype == DType::bf16) g.pairs = pair_tiles<level>();
   run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
   return Error::ok;
@@ -91,7 +92,7 @@ struct Products {
   }
   static Error run_product(Context& context, const GemmPlan& plan, Matrix<E> self, Matrix<E> mat2,
                            View<E> out) {
-    return run<level>(context, plan, product<E>(self, mat2, out));
+    return run<level, E>(context, plan, product<E>(self, mat2, out));
   }
   static Error prepare_plus(Context& context, GemmPlan& plan, Matrix<E> self, Matrix<E> mat1,
                             Matrix<E> mat2, Scalar beta, Scalar alpha, View<E> out) {
@@ -99,7 +100,7 @@ struct Products {
   }
   static Error run_plus(Context& context, const GemmPlan& plan, Matrix<E> self, Matrix<E> mat1,
                         Matrix<E> mat2, Scalar beta, Scalar alpha, View<E> out) {
-    return run<level>(context, plan, product_plus<E>(self, mat1, mat2, beta, alpha, out));
+    return run<level, E>(context, plan, product_plus<E>(self, mat1, mat2, beta, alpha, out));
   }
   static Error prepare_linear(Context& context, GemmPlan& plan, View<const E> input,
                               Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
@@ -107,7 +108,7 @@ struct Products {
   }
   static Error run_linear(Context& context, const GemmPlan& plan, View<const E> input,
                           Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
-    return run<level>(context, plan, linear<E>(input, weight, bias, out));
+    return run<level, E>(context, plan, linear<E>(input, weight, bias, out));
   }
 };
 

@@ -8,10 +8,10 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "taper/kernels/optimized/microkernel.cpp"
 #include "hwy/foreach_target.h"
-#include "taper/kernels/optimized/channel-inl.h"
 #include "taper/kernels/optimized/panel_tile-inl.h"
 #include "taper/kernels/optimized/row_tile-inl.h"
 #include "taper/kernels/optimized/simd-inl.h"
+#include "taper/kernels/optimized/tasks.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace taper::optimized {
@@ -80,35 +80,6 @@ template <int rows, int vectors>
 void tile_in_place(index_t depth, const float* a, index_t a_row, const float* b,
                    const index_t* b_rows, float* c, index_t c_row, bool add_to_c) {
   tile_of<rows, vectors, false>(depth, a, a_row, b, b_rows, c, c_row, add_to_c);
-}
-
-template <int rows, int vectors>
-void turned_tile(index_t depth, const float* HWY_RESTRICT a, const index_t* HWY_RESTRICT a_columns,
-                 const float* HWY_RESTRICT b, index_t b_row, index_t b_vector,
-                 float* HWY_RESTRICT c, index_t c_row, bool add_to_c) {
-  Vec sum[rows][vectors];
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r) TAPER_UNROLL
-  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
-  for (index_t k = 0; k < depth; ++k, b += b_row) {
-    const float* column = a + a_columns[k];
-    Vec row[vectors];
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) row[v] = load(b + v * b_vector);
-    TAPER_UNROLL
-    for (int r = 0; r < rows; ++r) {
-      const Vec x = broadcast(column[r]);
-      TAPER_UNROLL
-      for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(row[v], x, sum[r][v]);
-    }
-  }
-  TAPER_UNROLL
-  for (int r = 0; r < rows; ++r) {
-    float* to = c + r * c_row;
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v)
-      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
-  }
 }
 
 // ---- packing ----
@@ -198,42 +169,6 @@ void finish(index_t rows, index_t columns, float* c, index_t c_row, const Epilog
   }
 }
 
-// ---- rows of an image ----
-
-// Writes whole vectors. Elements behind `count` are overwritten later.
-void zero(index_t count, float* to) {
-  for (index_t i = 0; i < count; i += lanes) store(broadcast(0), to + i);
-}
-
-void copy_row(const float* from, index_t step, index_t count, float* to) {
-  index_t i = 0;
-  if (step == 1) {
-    for (; i + lanes <= count; i += lanes) store(load(from + i), to + i);
-    if (i < count) store(load_first(from + i, count - i), to + i);
-    return;
-  }
-  for (; step == 2 && i + lanes < count; i += lanes)
-    store(even(load(from + 2 * i), load(from + 2 * i + lanes)), to + i);
-  if (step == 2 && count >= lanes) {
-    i = count - lanes;  // so that nothing behind the last element is read
-    store(even(load(from + 2 * i), load_first(from + 2 * i + lanes, lanes - 1)), to + i);
-    return;
-  }
-  for (; i < count; ++i) to[i] = from[i * step];
-}
-
-void pad(const Padded& p) {
-  zero(p.top * p.columns, p.to);
-  float* to = p.to + p.top * p.columns;
-  const float* from = p.from;
-  for (index_t i = p.top; i < p.bottom; ++i, to += p.columns, from += p.from_row) {
-    zero(p.left, to);
-    copy_row(from, p.step, p.right - p.left, to + p.left);
-    zero(p.columns - p.right, to + p.right);
-  }
-  zero((p.rows - p.bottom) * p.columns, to);
-}
-
 float sum(const float* from, index_t count) {
   Vec partial[4] = {broadcast(0), broadcast(0), broadcast(0), broadcast(0)};
   index_t i = 0;
@@ -285,7 +220,6 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
           most_vectors,
           {{tile<r + 1, 1>, tile<r + 1, 2>}...},
           {{tile_in_place<r + 1, 1>, tile_in_place<r + 1, 2>}...},
-          {{turned_tile<r + 1, 1>, turned_tile<r + 1, 2>}...},
           panel_rows,
           panel_vectors,
           {{panel_tile_or_none<r + 1, 1>(), panel_tile_or_none<r + 1, 2>(),
@@ -304,15 +238,9 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
            half_panels<BFloat16, 4>()},
           widen_pairs,
           {row_tile<1>, row_tile<2>, row_tile<3>, row_tile<4>},
-          {small_row_tile<Half, 1>, small_row_tile<Half, 2>, small_row_tile<Half, 3>,
-           small_row_tile<Half, 4>},
-          {small_row_tile<BFloat16, 1>, small_row_tile<BFloat16, 2>, small_row_tile<BFloat16, 3>,
-           small_row_tile<BFloat16, 4>},
           pack,
           narrow,
           finish,
-          channel,
-          pad,
           sum};
 }
 constexpr Microkernels table = make_table(std::make_index_sequence<most_rows>());

@@ -1,4 +1,6 @@
-// The innermost loops of all matrix products and convolutions, once for each CPU level.
+// The innermost loops of matrix products and convolutions, once for each CPU level. A program links
+// whole tables. So loops that only some kernels call have tables of their own: small_row_tiles.h
+// and image_tiles.h.
 #pragma once
 #include "taper/kernels/optimized/levels.h"
 
@@ -36,12 +38,6 @@ using Tile = void (*)(index_t depth, const float* a, const float* b, const index
 using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const float* b,
                              const index_t* b_rows, float* c, index_t c_row, bool add);
 
-/// The same with exchanged roles: the rows of a lie anywhere, like the neighbours in an image, and
-/// the rows of b lie at any distance:
-///   a(r, k) = a[a_columns[k] + r]   vector v of b's row k begins at b[k * b_row + v * b_vector]
-using TurnedTile = void (*)(index_t depth, const float* a, const index_t* a_columns, const float* b,
-                            index_t b_row, index_t b_vector, float* c, index_t c_row, bool add);
-
 /// The same for any strided matrix a, and a packed b (panels.h) whose pointer is the first element
 /// of a vector: a(r, k) = a[r * a_row + k * a_column]. Panels lie `b_panel` floats apart. A tile
 /// that is wider than a panel begins at the start of one.
@@ -67,43 +63,6 @@ using RowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t
                          index_t a_column, const float* b, index_t b_column, index_t columns,
                          float* c, index_t c_row);
 
-/// The same, with the same bits, for a b of small floats (f16 or bf16), and an a that is dense
-/// along k. If `add`, the blocks are added to c, so that a long k can be computed in parts of whole
-/// blocks.
-using SmallRowTile = void (*)(index_t k, index_t depth_block, const float* a, index_t a_row,
-                              const void* b, index_t b_column, index_t columns, float* c,
-                              index_t c_row, bool add);
-
-/// One channel of a convolution with few inputs:
-///   to(y, x) = activation(bias + sum over k of weight[k] from[offsets[k] + y * pitch + x])
-/// k ascends, and the roundings are those of a Tile. A width below `lanes` is read as whole
-/// vectors. The taps are blocks of `tap_rows` rows of `tap_columns`. If `row_step` is not 0, a row
-/// of taps reads one image row below the row of taps that comes `row_step` before it in the block:
-///   offsets[k + row_step * tap_columns] = offsets[k] + pitch
-/// Then one load serves several rows of the result.
-struct Channel {
-  index_t taps, tap_rows, tap_columns, row_step;
-  const float* weight;
-  const index_t* offsets;
-  const float* from;
-  index_t pitch, height, width;
-  float* to;
-  index_t to_row;
-  const float* bias;  ///< nullptr: none
-  Activation activation;
-};
-
-/// Copies rows of an image with zeros around them. For i in [0, rows) and j in [0, columns), to[i *
-/// columns + j] is from[(i - top) * from_row + (j - left) * step] inside [top, bottom) x [left,
-/// right), else 0. `step` is positive. Up to `lanes` more zeros may be written behind the last row.
-struct Padded {
-  const float* from;
-  index_t from_row, step;
-  index_t top, bottom, rows;
-  index_t left, right, columns;
-  float* to;
-};
-
 struct Microkernels {
   static constexpr int most_rows = 12, most_vectors = 2, most_lanes = 16, most_panel_vectors = 3,
                        most_rows_of_long = 4, rows_ahead = 8;
@@ -114,7 +73,6 @@ struct Microkernels {
   int vectors;                         ///< and 1 … vectors vectors
   Tile tile[most_rows][most_vectors];  ///< [rows - 1][vectors - 1]
   TileInPlace tile_in_place[most_rows][most_vectors];
-  TurnedTile turned_tile[most_rows][most_vectors];
   int panel_rows, panel_vectors;  ///< the same for a packed b, whose tiles may have another shape
   PanelTile panel_tile[most_rows][most_panel_vectors];
   /// Tiles for few rows. Their time is spent on reading b once from memory, so they read it in long
@@ -134,15 +92,12 @@ struct Microkernels {
   /// Widens pairs of bf16, `rows` of a panel, to rows of f32: to[2 r] and to[2 r + 1].
   void (*widen_pairs)(index_t rows, const uint16_t* from, float* to);
   RowTile row_tile[most_rows_of_long];  ///< [rows - 1]
-  SmallRowTile f16_row_tile[most_rows_of_long], bf16_row_tile[most_rows_of_long];
   Pack pack;
   /// Copies `columns` columns of some rows to c, or adds them. Rows of `from` are `width` floats,
   /// which is whole vectors.
   void (*narrow)(index_t rows, const float* from, index_t width, index_t columns, float* c,
                  index_t c_row, bool add);
   void (*finish)(index_t rows, index_t columns, float* c, index_t c_row, const Epilogue& epilogue);
-  void (*channel)(const Channel&);
-  void (*pad)(const Padded&);
   float (*sum)(const float* from, index_t count);  ///< the order depends only on `count`
 
   int columns() const { return lanes * vectors; }
