@@ -178,11 +178,11 @@ struct Module::Parts {
 
   Result<Method> create(const std::string& name) {
     TAPER_LET(needed, requirements(name));
-    // Without symbolic sizes a method uses all of its memory, and fails here if the machine lacks
-    // it.
+    // Without symbolic sizes the first call uses all of the memory. So it may get large pages, and
+    // this fails if the machine lacks it.
     const bool fixed = !has_symbols(*program, name);
     TAPER_TRY(add_region(needed.total(), (fixed ? "" : "with every symbol at its maximum, ") + name,
-                         fixed ? Region::Use::all : Region::Use::part));
+                         fixed ? Region::Use::now : Region::Use::part));
     ErrorInfo info;
     Result<Method> method =
         Method::create(*session, name.c_str(), MethodMemory(regions.back()), &info);
