@@ -20,6 +20,13 @@ class Pages(unittest.TestCase):
             self.assertIn(line, page.split("\n"))
         self.assertLess(page.count("\n"), 45)
 
+    def test_names_the_builds_that_are_too_large(self):
+        measured = size_report.Measured([("gcc 12", 36324), ("clang 14", 50000)], [("lenet", 4, 66692)], [])
+        self.assertEqual(size_report.too_large(measured, 40000, None), [])
+        self.assertEqual(size_report.too_large(measured, 40000, 66693), [])
+        self.assertEqual(size_report.too_large(measured, 36324, 66692), [
+            "the runtime exceeds 36,324 bytes", "the runtime with the kernels of lenet exceeds 66,692 bytes"])
+
     def test_the_table_has_a_line_for_each_dtype_of_an_operator(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "sizes.md"
