@@ -115,8 +115,11 @@ Error take_regions(MethodData& m, Arena& arena, const MethodMemory& memory, Erro
   return Error::ok;
 }
 
-// The index of the value of an input or output; `none` if it is a number.
-uint32_t value_of_input(const MethodData& m, index_t i) { return m.view.inputs[i].value(); }
+// The index of the value of an input or output; `none` if it is a number. Many functions ask for
+// inputs: a copy of these accessors in each would take half a kilobyte.
+__attribute__((noinline)) uint32_t value_of_input(const MethodData& m, index_t i) {
+  return m.view.inputs[i].value();
+}
 uint32_t value_of_output(const MethodData& m, index_t i) { return m.view.outputs[i].value(); }
 const char* name_of_input(const MethodData& m, index_t i) {
   return m.view.inputs[i].name()->c_str();

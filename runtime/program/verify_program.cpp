@@ -38,7 +38,7 @@ class ProgramVerifier {
  public:
   ProgramVerifier(Span<const std::byte> file, const format::Program& table, const ProgramView& p,
                   ErrorInfo& info)
-      : file_(file), table_(table), p_(p), info_(info) {}
+      : file_(file), table_(table), p_(p), info_(info), spaces_(count_of(table.spaces())) {}
 
   Error verify() {
     TAPER_TRY(segments());
@@ -77,16 +77,16 @@ class ProgramVerifier {
            piece->size_bytes() <= available - piece->offset() - slack_bytes;
   }
 
-  bool is_space(index_t space) const { return space == 0 || space < count_of(table_.spaces()); }
+  bool is_space(index_t space) const { return space == 0 || space < spaces_; }
   bool is_quantization(uint32_t i) const {
     return i == none || i < static_cast<uint64_t>(count_of(table_.quantizations()));
   }
 
   Error spaces_and_queues() {
-    if (count_of(table_.spaces()) > max_spaces)
+    if (spaces_ > max_spaces)
       return fail(info_, Error::not_supported,
-                  TAPER_TEXT("the program uses {} memory spaces, at most {} work here"),
-                  count_of(table_.spaces()), max_spaces);
+                  TAPER_TEXT("the program uses {} memory spaces, at most {} work here"), spaces_,
+                  max_spaces);
     if (table_.queues() == nullptr) return Error::ok;
     if (p_.queues.empty() || p_.queues.size() > 255 || p_.queues[0].space() != 0)
       return wrong(TAPER_TEXT("queue 0 must be the host's"));
@@ -193,6 +193,7 @@ class ProgramVerifier {
   const format::Program& table_;
   const ProgramView& p_;
   ErrorInfo& info_;
+  const index_t spaces_;
 };
 
 Error ProgramVerifier::wrong(const char* message, int64_t a, const char* subject) {
