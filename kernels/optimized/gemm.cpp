@@ -90,6 +90,7 @@ void run_block(const Microkernels& kernels, const GemmPlan& plan, const Gemm& g,
     b.data = b.at_offset(i * g.b_batch + column * g.b_column);
   GemmBlock block{kernels,
                   g.small_rows,
+                  g.half_panels,
                   g.pairs,
                   g.k,
                   a,

@@ -1,6 +1,7 @@
 // The matrix product of mm, bmm, addmm, baddbmm and linear: of f32, and of f16 and bf16, which are
 // widened when they are packed.
 #pragma once
+#include "taper/kernels/optimized/half_panel_tiles.h"
 #include "taper/kernels/optimized/pair_tiles.h"
 #include "taper/kernels/optimized/small_row_tiles.h"
 #include "taper/kernels/portable/pointwise.h"
@@ -28,6 +29,7 @@ struct Gemm {
   DType b_dtype = DType::f32;                    ///< that of b: `dtype`, or halves beside f32
   const portable::SmallFloats* small = nullptr;  ///< how f16 and bf16 are converted
   const SmallRowTiles* small_rows = nullptr;     ///< if dtype is f16 or bf16
+  const HalfPanelTiles* half_panels = nullptr;   ///< if b_layout is panels of halves
   const PairTiles* pairs = nullptr;  ///< for a b of bf16, beside which a is rounded to bf16;
                                      ///< nullptr: multiplied as f32
   const void* a = nullptr;

@@ -24,6 +24,7 @@ struct GemmBlock {
 
   const Microkernels& kernels;
   const SmallRowTiles* small_rows;
+  const HalfPanelTiles* half_panels;
   const PairTiles* pairs;  ///< nullptr: f32 is multiplied
   index_t k;               ///< that of the whole product
   Operand a, b;            ///< from the block's first row, and its first column, on
@@ -247,8 +248,8 @@ struct GemmBlock {
 
   // For few rows and panels of halves: these are read once, and widened on the way.
   void run_half_panels() const {
-    const Microkernels::HalfPanels& tiles =
-        (halves.dtype == DType::f16 ? kernels.f16_panels : kernels.bf16_panels)[rows - 1];
+    const HalfPanelTiles::OfRows& tiles =
+        (halves.dtype == DType::f16 ? half_panels->f16 : half_panels->bf16)[rows - 1];
     for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
       for (index_t j = 0; j < columns;) {
         const bool wide = tiles.vectors * kernels.lanes <= columns - j;
@@ -271,7 +272,7 @@ struct GemmBlock {
     for (; j < last; j += panel_width, to += rows * panel_width) {
       const uint16_t* const from = halves.at(packed_column + j, k);
       if (halves.dtype == DType::bf16)
-        kernels.widen_pairs(rows / 2, from, to);
+        half_panels->widen_pairs(rows / 2, from, to);
       else
         b.small->widen(DType::f16, length * panel_width, from, to);
     }

@@ -76,9 +76,10 @@ Error prepare(Context& context, GemmPlan& plan, const Gemm& g) {
 }
 template <CpuLevel level, class E>
 Error run(Context& context, const GemmPlan& plan, Gemm g) {
-  g.small = &small_floats<level>;
-  if constexpr (!std::is_same_v<E, float>) g.small_rows = &small_row_tiles<level>();
-  if (g.b_dtype == DType::bf16) g.pairs = pair_tiles<level>();
+  if constexpr (!std::is_same_v<E, float>) {
+    g.small = &small_floats<level>, g.small_rows = &small_row_tiles<level>();
+    if (g.dtype == DType::bf16) g.pairs = pair_tiles<level>();
+  }
   run_gemm(microkernels<level>(), plan, g, context.scratch, context.threads);
   return Error::ok;
 }
@@ -108,7 +109,12 @@ struct Products {
   }
   static Error run_linear(Context& context, const GemmPlan& plan, View<const E> input,
                           Matrix<E> weight, Maybe<Matrix<E>> bias, View<E> out) {
-    return run<level, E>(context, plan, linear<E>(input, weight, bias, out));
+    Gemm g = linear<E>(input, weight, bias, out);
+    if constexpr (std::is_same_v<E, float>) {
+      g.small = &small_floats<level>, g.half_panels = &half_panel_tiles<level>();
+      if (g.b_dtype == DType::bf16) g.pairs = pair_tiles<level>();
+    }
+    return run<level, E>(context, plan, g);
   }
 };
 

@@ -205,14 +205,6 @@ constexpr PanelTile panel_tile_or_none() {
     return nullptr;
 }
 
-// Whole panels, at least one. AVX-512 needs two registers more for each vector in flight.
-template <class E, int rows>
-constexpr Microkernels::HalfPanels half_panels() {
-  constexpr int most = long_panel_vectors(rows) / vectors_of_panel * vectors_of_panel,
-                wide = most >= vectors_of_panel ? most : vectors_of_panel;
-  return {wide, half_panel_tile<E, rows, wide>, half_panel_tile<E, rows, vectors_of_panel>};
-}
-
 template <size_t... r>
 constexpr Microkernels make_table(std::index_sequence<r...>) {
   return {lanes,
@@ -232,11 +224,6 @@ constexpr Microkernels make_table(std::index_sequence<r...>) {
            {long_panel_vectors(2), panel_tile<2, long_panel_vectors(2)>},
            {long_panel_vectors(3), panel_tile<3, long_panel_vectors(3)>},
            {long_panel_vectors(4), panel_tile<4, long_panel_vectors(4)>}},
-          {half_panels<Half, 1>(), half_panels<Half, 2>(), half_panels<Half, 3>(),
-           half_panels<Half, 4>()},
-          {half_panels<BFloat16, 1>(), half_panels<BFloat16, 2>(), half_panels<BFloat16, 3>(),
-           half_panels<BFloat16, 4>()},
-          widen_pairs,
           {row_tile<1>, row_tile<2>, row_tile<3>, row_tile<4>},
           pack,
           narrow,

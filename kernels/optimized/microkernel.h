@@ -1,6 +1,6 @@
 // The innermost loops of matrix products and convolutions, once for each CPU level. A program links
-// whole tables. So loops that only some kernels call have tables of their own: small_row_tiles.h
-// and image_tiles.h.
+// whole tables. So loops that only some kernels call have tables of their own: small_row_tiles.h,
+// half_panel_tiles.h and image_tiles.h.
 #pragma once
 #include "taper/kernels/optimized/levels.h"
 
@@ -44,12 +44,6 @@ using TileInPlace = void (*)(index_t depth, const float* a, index_t a_row, const
 using PanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t a_column,
                            const float* b, index_t b_panel, float* c, index_t c_row, bool add);
 
-/// The same for few rows, and a packed b of halves (PackedHalves), which are widened. `b` is the
-/// start of a panel, or of one of its pairs. Panels lie `b_panel` halves apart.
-using HalfPanelTile = void (*)(index_t depth, const float* a, index_t a_row, index_t a_column,
-                               const uint16_t* b, index_t b_panel, float* c, index_t c_row,
-                               bool add);
-
 /// Copies a strided matrix (depth, across): to[k * to_row + i] = from[i * across_stride + k *
 /// depth_stride].
 using Pack = void (*)(const float* from, index_t across_stride, index_t depth_stride,
@@ -85,13 +79,7 @@ struct Microkernels {
     int vectors;
     PanelTile tile;
   } long_panel_tile[most_rows_of_long];  ///< the same for a packed b
-  struct HalfPanels {
-    int vectors;                                                    ///< of `wide`
-    HalfPanelTile wide, narrow;                                     ///< `narrow` is one panel wide
-  } f16_panels[most_rows_of_long], bf16_panels[most_rows_of_long];  ///< [rows - 1]
-  /// Widens pairs of bf16, `rows` of a panel, to rows of f32: to[2 r] and to[2 r + 1].
-  void (*widen_pairs)(index_t rows, const uint16_t* from, float* to);
-  RowTile row_tile[most_rows_of_long];  ///< [rows - 1]
+  RowTile row_tile[most_rows_of_long];   ///< [rows - 1]
   Pack pack;
   /// Copies `columns` columns of some rows to c, or adds them. Rows of `from` are `width` floats,
   /// which is whole vectors.

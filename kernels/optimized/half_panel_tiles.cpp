@@ -1,0 +1,115 @@
+#include "taper/kernels/optimized/half_panel_tiles.h"
+
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "taper/kernels/optimized/half_panel_tiles.cpp"
+#include "hwy/foreach_target.h"
+#include "taper/kernels/optimized/simd-inl.h"
+#include "taper/kernels/optimized/tasks.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace taper::optimized {
+namespace HWY_NAMESPACE {
+namespace {
+
+constexpr int vectors_of_panel = static_cast<int>(panel_width) / lanes;
+
+// How one place along k, or a pair of them, of a panel of halves becomes vectors of f32.
+template <class E>
+struct HalfRow;
+template <>
+struct HalfRow<Half> {
+  static constexpr int places = 1;
+  static HWY_INLINE Vec widened(const uint16_t* from, int) {
+    return load_small(reinterpret_cast<const Half*>(from));
+  }
+};
+template <>
+struct HalfRow<BFloat16> {
+  static constexpr int places = 2;
+  static HWY_INLINE Vec widened(const uint16_t* from, int place) {
+    const Vec pairs = load(reinterpret_cast<const float*>(from));
+    return place == 0 ? lower_halves(pairs) : upper_halves(pairs);
+  }
+};
+
+template <class E, int rows, int vectors>
+void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, index_t a_column,
+                     const uint16_t* HWY_RESTRICT b, index_t b_panel, float* HWY_RESTRICT c,
+                     index_t c_row, bool add_to_c) {
+  constexpr int panels = vectors / vectors_of_panel, places = HalfRow<E>::places;
+  constexpr index_t row = places * panel_width, ahead = Microkernels::rows_ahead * 2 * panel_width;
+  const uint16_t* panel[panels];
+  for (int p = 0; p < panels; ++p) panel[p] = b + p * b_panel;
+  Vec sum[rows][vectors];
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) TAPER_UNROLL
+  for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
+
+  const auto multiply = [&](int place) HWY_ATTR {
+    Vec x[rows];
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) x[r] = broadcast(a[r * a_row]);
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) {
+      const uint16_t* at = panel[v / vectors_of_panel] + v % vectors_of_panel * lanes * places;
+      const Vec column = HalfRow<E>::widened(at, place);
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r) sum[r][v] = multiply_add(x[r], column, sum[r][v]);
+    }
+    a += a_column;
+  };
+  index_t k = 0;
+  for (; k + places <= depth; k += places) {
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p) __builtin_prefetch(panel[p] + ahead);
+    multiply(0);
+    if (places == 2) multiply(1);
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p) panel[p] += row;
+  }
+  if (k < depth) multiply(0);
+
+  TAPER_UNROLL
+  for (int r = 0; r < rows; ++r) {
+    float* to = c + r * c_row;
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      store(add_to_c ? add(load(to + v * lanes), sum[r][v]) : sum[r][v], to + v * lanes);
+  }
+}
+
+void widen_pairs(index_t rows, const uint16_t* from, float* to) {
+  for (index_t r = 0; r < rows; ++r, from += 2 * panel_width, to += 2 * panel_width) TAPER_UNROLL
+  for (int v = 0; v < vectors_of_panel; ++v)
+    for (int place = 0; place < 2; ++place)
+      store(HalfRow<BFloat16>::widened(from + 2 * v * lanes, place),
+            to + place * panel_width + v * lanes);
+}
+
+// As many vectors as the sums leave room for; whole panels, at least one, and only as many as the
+// prefetchers of a processor can follow.
+template <class E, int rows>
+constexpr HalfPanelTiles::OfRows of_rows() {
+  constexpr int most = smaller(8, registers / 2 / rows) / vectors_of_panel * vectors_of_panel,
+                wide = larger(most, vectors_of_panel);
+  return {wide, half_panel_tile<E, rows, wide>, half_panel_tile<E, rows, vectors_of_panel>};
+}
+
+constexpr HalfPanelTiles table = {
+    {of_rows<Half, 1>(), of_rows<Half, 2>(), of_rows<Half, 3>(), of_rows<Half, 4>()},
+    {of_rows<BFloat16, 1>(), of_rows<BFloat16, 2>(), of_rows<BFloat16, 3>(),
+     of_rows<BFloat16, 4>()},
+    widen_pairs};
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace taper::optimized
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace taper::optimized {
+TAPER_DEFINE_LEVEL_TABLES(HalfPanelTiles, half_panel_tiles, table)
+}  // namespace taper::optimized
+#endif
