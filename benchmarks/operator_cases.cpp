@@ -171,7 +171,8 @@ double OperatorCase::flops(const Tensor& result) const {
     const Tensor dy = call->at("args.0"), w = call->at("args.2");
     return 2 * 2 * count(dy) * count(w) / extent(w, 0);
   }
-  if (op == "scaled_dot_product_attention")  // a causal one needs half; counted whole
+  if (op == "scaled_dot_product_attention" ||
+      op == "taper::attention")  // a causal one needs half; counted whole
     return 2 * count(result) * extent(call->at("args.1"), -2) * 2;
   return 0;
 }

@@ -172,6 +172,24 @@ def winograd_convolution(x, weight, bias, padding, *program):
     return convolution_with_channels_last(x, weight, bias, 1, padding, 1, 1, *program)
 
 
+def attention_with_heads_last(query, key, value, mask, is_causal, scale, enable_gqa):
+    y = torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, mask, 0.0, is_causal, scale=scale, enable_gqa=enable_gqa
+    )
+    return y.transpose(-3, -2).contiguous()
+
+
+def rotary_embedding(x, cos, sin, interleaved):
+    if interleaved:
+        turned = torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2)
+    else:
+        a, b = x.chunk(2, -1)
+        turned = torch.cat([-b, a], -1)
+    return x * cos + turned * sin
+
+
+TWINS["taper::attention"] = attention_with_heads_last
+TWINS["taper::rotary_embedding"] = rotary_embedding
 TWINS["taper::convolution"] = convolution_with_channels_last
 TWINS["taper::winograd_convolution"] = winograd_convolution
 TWINS["taper::max_pool2d"] = with_channels_last(torch.nn.functional.max_pool2d)

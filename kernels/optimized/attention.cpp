@@ -36,16 +36,17 @@ void join_shared_heads(Plan& plan) {
   if (plan.queries != 1 || sharing <= 1 || plan.value.sharing != sharing) return;
   const int head = plan.rank - 1;
   plan.sizes[head] /= sharing, plan.count /= sharing, plan.queries = sharing;
-  for (Heads* h : {&plan.query, &plan.mask}) h->row = h->strides[head], h->strides[head] *= sharing;
+  for (Heads* h : {&plan.query, &plan.mask, &plan.result})
+    h->row = h->strides[head], h->strides[head] *= sharing;
   plan.key.sharing = plan.value.sharing = 1;
 }
 
+/// `out`: the shape of a result whose heads lie before its queries.
 template <CpuLevel level>
-Error prepare(Context& context, Plan& plan, In query, In key, In value, Mask mask, double dropout_p,
-              bool is_causal, Maybe<double>, bool, View<float> out) {
-  if (dropout_p != 0) return portable::no_dropout(context);
+void make_plan(Context& context, Plan& plan, In query, In key, In value, const Mask& mask,
+               bool is_causal, const Shape& out) {
   plan = {portable::attention_heads(query.shape(), key.shape(), value.shape(),
-                                    mask ? &mask->shape() : nullptr, out.shape())};
+                                    mask ? &mask->shape() : nullptr, out)};
   if (!is_causal) join_shared_heads(plan);
 
   const index_t blocks =
@@ -60,7 +61,6 @@ Error prepare(Context& context, Plan& plan, In query, In key, In value, Mask mas
   plan.bytes_per_slot = plan.gemm_bytes + bytes_of(rows * round_up(keys, lanes)) +
                         bytes_of(rows * plan.values) + 2 * bytes_of(rows);
   context.need_scratch(static_cast<size_t>(plan.slots * plan.bytes_per_slot));
-  return Error::ok;
 }
 
 // ---- one query ----
@@ -115,26 +115,28 @@ class Block {
   Scores<level> scores;  // those of the head
   const float* value;
   index_t first, count;    // of the queries
-  float *out, *logsumexp;  // of these queries; `logsumexp` may be nullptr
+  float *out, *logsumexp;  // of the first query; `logsumexp` may be nullptr
   Scratch scratch;
 
   void run() const {
     for (index_t r = 0; r < count; ++r) scratch.peaks[r] = -HUGE_VALF, scratch.sums[r] = 0;
     const index_t keys = scores.keys_of(first + count);
-    if (keys == 0) std::memset(out, 0, static_cast<size_t>(count * plan.values) * sizeof(float));
     for (index_t at = 0; at < keys; at += key_block) {
       const index_t n = smaller(key_block, keys - at);
       scores.multiply(first, count, at, n, scratch.scores, scratch.gemm);
       float scales[most_queries];
       for (index_t r = 0; r < count; ++r) scales[r] = weigh(r, at, n);
-      float* to = at == 0 ? out : scratch.part;
-      multiply_values(at, n, to);
-      for (index_t r = 0; at > 0 && r < count; ++r)
-        AtLevel<level, scale_and_add>::call(out + r * plan.values, plan.values, scales[r],
-                                            to + r * plan.values);
+      if (at == 0) {
+        multiply_values(at, n, out, plan.result.row);
+        continue;
+      }
+      multiply_values(at, n, scratch.part, plan.values);
+      for (index_t r = 0; r < count; ++r)
+        AtLevel<level, scale_and_add>::call(out + r * plan.result.row, plan.values, scales[r],
+                                            scratch.part + r * plan.values);
     }
     for (index_t r = 0; r < count; ++r) {
-      float* y = out + r * plan.values;
+      float* y = out + r * plan.result.row;
       const float sum = scratch.sums[r];
       if (sum == 0)  // nothing to attend to
         std::memset(y, 0, static_cast<size_t>(plan.values) * sizeof(float));
@@ -159,12 +161,12 @@ class Block {
     scratch.sums[r] = scratch.sums[r] * factor + sum;
     return factor;
   }
-  void multiply_values(index_t at, index_t n, float* to) const {
+  void multiply_values(index_t at, index_t n, float* to, index_t to_row) const {
     Gemm g;
     g.m = count, g.k = n, g.n = plan.values;
     g.a = scratch.scores, g.a_row = round_up(n, lanes);
     g.b = value + at * plan.value.row, g.b_row = plan.value.row, g.b_column = plan.value.column;
-    g.c = to, g.c_row = plan.values;
+    g.c = to, g.c_row = to_row;
     run_gemm(microkernels<level>(), plan.sums, g, scratch.gemm, nullptr);
   }
 };
@@ -188,7 +190,7 @@ void attend(Context& context, const Plan& plan, In query, In key, In value, cons
                  value.data() + plan.offset(plan.value, head),
                  first,
                  smaller(plan.query_block, plan.queries - first),
-                 out + row * plan.values,
+                 out + plan.offset(plan.result, head) + first * plan.result.row,
                  logsumexp != nullptr ? logsumexp + row : nullptr,
                  s}
         .run();
@@ -196,8 +198,29 @@ void attend(Context& context, const Plan& plan, In query, In key, In value, cons
 }
 
 template <CpuLevel level>
+Error prepare(Context& context, Plan& plan, In query, In key, In value, Mask mask, double dropout_p,
+              bool is_causal, Maybe<double>, bool, View<float> out) {
+  if (dropout_p != 0) return portable::no_dropout(context);
+  make_plan<level>(context, plan, query, key, value, mask, is_causal, out.shape());
+  return Error::ok;
+}
+template <CpuLevel level>
 Error run(Context& context, const Plan& plan, In query, In key, In value, Mask mask, double,
           bool is_causal, Maybe<double> scale, bool, View<float> out) {
+  attend<level>(context, plan, query, key, value, mask, is_causal, scale, out.data(), nullptr);
+  return Error::ok;
+}
+
+template <CpuLevel level>
+Error prepare_heads_last(Context& context, Plan& plan, In query, In key, In value, Mask mask,
+                         bool is_causal, Maybe<double>, bool, View<float> out) {
+  make_plan<level>(context, plan, query, key, value, mask, is_causal,
+                   portable::heads_first(out.shape()));
+  return Error::ok;
+}
+template <CpuLevel level>
+Error run_heads_last(Context& context, const Plan& plan, In query, In key, In value, Mask mask,
+                     bool is_causal, Maybe<double> scale, bool, View<float> out) {
   attend<level>(context, plan, query, key, value, mask, is_causal, scale, out.data(), nullptr);
   return Error::ok;
 }
@@ -220,6 +243,7 @@ Error run_flash(Context& context, const Plan& plan, In query, In key, In value, 
 }  // namespace
 
 TAPER_KERNEL_LEVELS(scaled_dot_product_attention, prepare, run)
+TAPER_KERNEL_LEVELS(taper_attention, prepare_heads_last, run_heads_last)
 TAPER_KERNEL_LEVELS(_scaled_dot_product_flash_attention_for_cpu, prepare_flash, run_flash)
 
 }  // namespace taper::optimized

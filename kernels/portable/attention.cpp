@@ -86,7 +86,7 @@ void attend(Context& context, const AttentionHeads& plan, const Scores<T>& score
     const T *q = scores.query(head, i), *k = scores.key(head, 0);
     const T* v = value.data() + plan.offset(plan.value, head);
     const index_t mask_row = scores.mask(head, i, 0);
-    T* y = out + task * plan.values;
+    T* y = out + plan.offset(plan.result, head) + i * plan.result.row;
     for_each_element(plan.values, [=](index_t f) { y[f] = 0; });
 
     T peak = -HUGE_VALF, sum = 0, weights[key_block];
@@ -125,6 +125,20 @@ Error run(Context& context, const AttentionHeads& plan, In<T> query, In<T> key, 
   attend(context, plan, Scores<T>(plan, query, key, mask, is_causal, scale), value, out.data(),
          static_cast<T*>(nullptr));
   return Error::ok;
+}
+
+template <class T>
+Error prepare_heads_last(Context&, AttentionHeads& plan, In<T> query, In<T> key, In<T> value,
+                         Mask<T> mask, bool, Maybe<double>, bool, View<T> out) {
+  plan = attention_heads(query.shape(), key.shape(), value.shape(), mask ? &mask->shape() : nullptr,
+                         heads_first(out.shape()));
+  return Error::ok;
+}
+template <class T>
+Error run_heads_last(Context& context, const AttentionHeads& plan, In<T> query, In<T> key,
+                     In<T> value, Mask<T> mask, bool is_causal, Maybe<double> scale, bool gqa,
+                     View<T> out) {
+  return run<T>(context, plan, query, key, value, mask, 0, is_causal, scale, gqa, out);
 }
 
 template <class T>
@@ -233,6 +247,7 @@ Error run_backward(Context& context, const AttentionGradientHeads& plan, In<T> g
 
 #define TAPER_ATTENTION(variant, T)                                                                \
   TAPER_KERNEL(scaled_dot_product_attention, variant, prepare<T>, run<T>)                          \
+  TAPER_KERNEL(taper_attention, variant, prepare_heads_last<T>, run_heads_last<T>)                 \
   TAPER_KERNEL(_scaled_dot_product_flash_attention_for_cpu, variant, prepare_flash<T>,             \
                run_flash<T>)                                                                       \
   TAPER_KERNEL(_scaled_dot_product_flash_attention_for_cpu_backward, variant, prepare_backward<T>, \

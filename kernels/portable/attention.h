@@ -25,7 +25,7 @@ struct AttentionHeads {
   int32_t rank;  ///< of the leading dimensions
   index_t sizes[max_rank], count;
   index_t queries, keys, features, values;
-  Heads query, key, value, mask;
+  Heads query, key, value, mask, result;
 
   index_t offset(const Heads& h, index_t head) const {
     index_t offset = 0;
@@ -64,6 +64,15 @@ inline Error no_dropout(Context& context) {
                                  "in its parts"));
 }
 
+/// The shape of taper::attention's result with its heads before its queries.
+inline Shape heads_first(const Shape& out) {
+  Shape turned = out;
+  const int head = out.rank - 3, query = out.rank - 2;
+  turned.sizes[head] = out.sizes[query], turned.sizes[query] = out.sizes[head];
+  turned.strides[head] = out.strides[query], turned.strides[query] = out.strides[head];
+  return turned;
+}
+
 inline AttentionHeads attention_heads(const Shape& query, const Shape& key, const Shape& value,
                                       const Shape* mask, const Shape& out) {
   AttentionHeads a = {};
@@ -73,6 +82,8 @@ inline AttentionHeads attention_heads(const Shape& query, const Shape& key, cons
   a.keys = key.sizes[key.rank - 2], a.values = value.sizes[value.rank - 1];
   a.query = a.heads_of(query), a.key = a.heads_of(key), a.value = a.heads_of(value);
   if (mask != nullptr) a.mask = a.heads_of(*mask);
+  for (int d = 0; d < a.rank; ++d) a.result.strides[d] = out.strides[d];
+  a.result.row = out.strides[a.rank], a.result.column = 1;
   return a;
 }
 

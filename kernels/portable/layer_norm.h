@@ -6,6 +6,7 @@
 #include "taper/kernels/kernel.h"
 #include "taper/kernels/portable/elements.h"
 #include "taper/kernels/portable/lines.h"
+#include "taper/kernels/portable/reduction_functions.h"
 #include "taper/kernels/portable/row_sums.h"
 
 namespace taper::portable::layer_norm {
@@ -54,14 +55,22 @@ void center_and_scale(const Range<T>& r) {
       for_each_element(r.width, [=](index_t i) { y[i] = (x[i] - center) * scale; });
   }
 }
+/// In the order of the reductions over rows, so the bits are those of sum(x * x).
+template <class T>
+T sum_of_squares(const T* x, index_t n) {
+  const NormOfSquares<T> op{};
+  internal::Pairwise<NormOfSquares<T>, T> sum;
+  for (index_t i = 0; i < n; i += tile_width)
+    sum.add(op, internal::reduce_block(op, x + i, n - i < tile_width ? n - i : tile_width, T()));
+  return sum.result(op);
+}
 template <class T>
 void scale(const Range<T>& r) {
   const T* w = r.weight;
   for (index_t row = 0; row < r.rows; ++row) {
     const T* x = r.x + row * r.width;
     T* y = r.y + row * r.width;
-    const T square = sum_of<T, lanes>(r.width, [=](index_t i) { return x[i] * x[i]; });
-    const T scale = 1 / std::sqrt(square / static_cast<T>(r.width) + r.epsilon);
+    const T scale = 1 / std::sqrt(sum_of_squares(x, r.width) / static_cast<T>(r.width) + r.epsilon);
     r.rstd[row] = scale;
     if (w != nullptr)
       for_each_element(r.width, [=](index_t i) { y[i] = x[i] * scale * w[i]; });

@@ -1,4 +1,4 @@
-// The rule of attention: query (…, queries, features), key (…, keys, features), value (…, keys,
+// The rules of attention: query (…, queries, features), key (…, keys, features), value (…, keys,
 // values) -> (…, queries, values).
 #pragma once
 #include "taper/kernels/shapes/broadcast.h"
@@ -119,6 +119,49 @@ struct Rule<ops::scaled_dot_product_attention> {
       return false;
     out.dtype = query.dtype;
     out[out.rank++] = query[query.rank - 2], out[out.rank++] = value[value.rank - 1];
+    return true;
+  }
+};
+
+template <>
+struct Rule<ops::taper_attention> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& query, const TensorType<D>& key,
+                    const TensorType<D>& value, const TensorType<D>* attn_mask, bool is_causal,
+                    Maybe<double> scale, bool enable_gqa, TensorType<D>& out) {
+    if (!Rule<ops::scaled_dot_product_attention>::shape(facts, query, key, value, attn_mask, 0,
+                                                        is_causal, scale, enable_gqa, out) ||
+        !facts.require(
+            out.rank >= 3,
+            TAPER_TEXT("needs heads: 3 dimensions or more (heads, length, features), got {}"),
+            out.rank))
+      return false;
+    const D heads = out[out.rank - 3];
+    out[out.rank - 3] = out[out.rank - 2], out[out.rank - 2] = heads;
+    return true;
+  }
+};
+
+template <>
+struct Rule<ops::taper_rotary_embedding> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& x, const TensorType<D>& cos,
+                    const TensorType<D>& sin, bool, TensorType<D>& out) {
+    if (!facts.require(is_floating(x.dtype) && cos.dtype == x.dtype && sin.dtype == x.dtype,
+                       TAPER_TEXT("x, cos and sin must have one floating dtype")) ||
+        !facts.require(x.rank >= 1 && cos.rank >= 1 && sin.rank >= 1,
+                       TAPER_TEXT("x, cos and sin need 1 dimension or more")))
+      return false;
+    const D features = x[x.rank - 1];
+    if (!facts.equal(features, features / D(2) * D(2),
+                     TAPER_TEXT("x has {} features; an even number of them is needed, as {}")))
+      return false;
+    for (const TensorType<D>* factor : {&cos, &sin})
+      if (!facts.equal((*factor)[factor->rank - 1], features,
+                       TAPER_TEXT("cos or sin has {} features and x {}")) ||
+          !internal::expands_to(facts, *factor, x))
+        return false;
+    out.like(x);
     return true;
   }
 };

@@ -122,6 +122,14 @@ TEST(group_norm, normalises_each_group_of_channels) {
   expect_right_derivatives(f, inputs);
 }
 
+TEST(rms_norm, has_the_bits_of_its_parts) {
+  for (const int64_t width : {1, 16, 100, 128, 300, 2048}) {
+    const Tensor x = random_tensor({5, width}, 1), w = random_tensor({width}, 2);
+    const Tensor whole = rms_norm(x, {width}, w, 1e-6);
+    expect_same_bits(whole, w * (x * rsqrt(mean(pow(x, 2), {-1}, true) + 1e-6)));
+  }
+}
+
 TEST(rms_norm, divides_by_the_root_of_the_mean_square) {
   const Tensor x = random_tensor({3, 7}, 1, DType::f64), w = random_tensor({7}, 2, DType::f64);
   expect_near(rms_norm(x, {7}, w, 1e-6), x / sqrt(mean(x * x, {1}, true) + 1e-6) * w, 1e-12);

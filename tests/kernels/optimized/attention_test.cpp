@@ -201,6 +201,42 @@ TEST(attention, has_the_same_bits_for_a_query_alone_with_any_threads_and_strides
   }
 }
 
+/// (heads, queries, values) as (queries, heads, values).
+std::vector<float> with_heads_last(const Attention& a, const Array& y) {
+  std::vector<float> turned;
+  for (index_t i = 0; i < a.queries; ++i)
+    for (index_t h = 0; h < a.heads; ++h)
+      for (index_t f = 0; f < a.values; ++f)
+        turned.push_back(y[(h * a.queries + i) * a.values + f]);
+  return turned;
+}
+
+TEST(attention_with_heads_last, has_the_bits_of_attention) {
+  const ThreadPool pool(3);
+  std::vector<const Kernel*> twins = kernels_of(ops::taper_attention);
+  twins.push_back(&portable::taper_attention_f32);
+  std::vector<Attention> all = sizes;
+  all.insert(all.end(), several_blocks.begin(), several_blocks.end());
+  for (const Attention& a : all)
+    for_each_mask(a, [&](const char* name, bool is_causal, const Slot& mask, const auto&) {
+      SCOPED_TRACE(name);
+      Attention with = a;
+      with.is_causal = is_causal;
+      Slot no_scale = slot(0.0);
+      no_scale.present = false;
+      for (size_t k = 0; k < twins.size(); ++k) {
+        const Array q = a.query(), key = a.key(), v = a.value();
+        Array out({a.queries, a.heads, a.values}, 77);
+        call(*twins[k],
+             {slot(q), slot(key), slot(v), mask, slot(is_causal), no_scale, slot(a.sharing > 1),
+              slot(out)},
+             pool.threads());
+        EXPECT_EQ(out.values(), with_heads_last(a, attend(*kernels()[k], with, mask)))
+            << twins[k]->name;
+      }
+    });
+}
+
 // ---- with the logarithms of the sums, and backward ----
 
 /// What the backward pass gives, and what it reads of the forward pass.

@@ -7,6 +7,7 @@
 
 #include "taper/kernels/pointwise_program.h"
 #include "taper/kernels/portable/portable.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
 
 namespace taper::tests {
@@ -193,6 +194,26 @@ TEST(wide_records, of_layer_norm_have_the_portable_bits) {
       for (int r = 0; r < 3; ++r)
         EXPECT_EQ(results[0][r].values(), results[1][r].values()) << kernel->name << " " << width;
     }
+}
+
+TEST(wide_records, of_rms_norm_have_the_portable_bits_with_any_threads) {
+  const ThreadPool pool(3);
+  for (const Kernel* kernel : kernels_of(ops::_fused_rms_norm))
+    for (const index_t width : {1, 7, 16, 100, 128, 129, 771, 2048})
+      for (const bool weighted : {false, true}) {
+        const Array x = Array::random({37, width}, 3), w = Array::random({width}, 4);
+        Array y[2], rstd[2];
+        const Kernel* const records[] = {kernel, portable_twin(*kernel)};
+        for (int k : {0, 1}) {
+          y[k] = Array({37, width}), rstd[k] = Array({37, 1});
+          call(*records[k],
+               {slot(x), slot(std::vector<int64_t>{width}), weighted ? slot(w) : absent(),
+                slot(1e-6), slot(y[k]), slot(rstd[k])},
+               k == 0 ? pool.threads() : nullptr);
+        }
+        EXPECT_EQ(y[0].values(), y[1].values()) << kernel->name << " " << width;
+        EXPECT_EQ(rstd[0].values(), rstd[1].values()) << kernel->name << " " << width;
+      }
 }
 
 TEST(wide_records, of_group_norm_have_the_portable_bits) {
