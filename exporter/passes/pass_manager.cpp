@@ -14,6 +14,11 @@ const std::vector<Pass>& all_passes() {
       {"fold_constants", always, fold_constants},
       {"drop_unused_results", always, drop_unused_results},
       {"fold_batch_norm", unless_exact, fold_batch_norm},
+      {"fuse_rms_norm", always, fuse_rms_norm},
+      {"fuse_rotary_embedding", always, fuse_rotary_embedding},
+      {"fuse_attention", unless_exact, fuse_attention},
+      {"group_heads", always, group_heads},
+      {"heads_last", always, heads_last},
       // what matches whole operators stands above
       {"decompose", always, decompose},
       {"fold_constants", always, fold_constants},

@@ -65,6 +65,27 @@ int drop_unused_results(ir::Graph& graph, PassContext& context);
 /// it rounds in another order.
 int fold_batch_norm(ir::Graph& graph, PassContext& context);
 
+/// Makes one `_fused_rms_norm` of x / sqrt(mean(x²) + eps), times a vector of weights or not.
+/// Exact: the kernel adds in the order of `mean`.
+int fuse_rms_norm(ir::Graph& graph, PassContext& context);
+
+/// Makes one `taper::rotary_embedding` of x * cos + turned(x) * sin, where halves or neighbours
+/// (a, b) of the last dimension became (-b, a). Exact: each element is computed in the same way.
+int fuse_rotary_embedding(ir::Graph& graph, PassContext& context);
+
+/// Makes one `scaled_dot_product_attention` of softmax(scale * query keyᵀ + masks) value. The mask
+/// may also hide scores by `masked_fill`. Approximate, because the sums are other ones. A query
+/// without any key gets zeros, and not NaN.
+int fuse_attention(ir::Graph& graph, PassContext& context);
+
+/// Attention whose keys and values are repeated for several heads of the query reads them
+/// unrepeated (`enable_gqa`). Exact: each query gets the same numbers.
+int group_heads(ir::Graph& graph, PassContext& context);
+
+/// Makes a `taper::attention` of a `scaled_dot_product_attention` whose result is copied with its
+/// heads last. Exact: the same numbers go to their place at once.
+int heads_last(ir::Graph& graph, PassContext& context);
+
 /// Brings convolutions of two spatial dimensions over constant f32 weights, and the pools, `cat`s
 /// and pointwise operators between them, into the form with channels last (`taper::convolution`).
 /// `permute` views stand at the borders. A graph stays as it is if too many images would have to be

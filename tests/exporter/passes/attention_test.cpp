@@ -1,0 +1,318 @@
+// Attention as models write it: distilled from exports of BERT, GPT-2, Llama, Swin and ViT.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/parser.h"
+#include "taper/exporter/ir/verifier.h"
+#include "taper/tests/exporter/passes/apply.h"
+
+namespace taper::passes {
+namespace {
+
+using testing::Contains, testing::ElementsAre, testing::HasSubstr, testing::IsEmpty, testing::Not;
+
+/// Applies a pass, and returns its notes.
+std::string notes_of(Run pass, ir::Graph& graph) {
+  PassContext context(Target(), /*exact=*/false);
+  pass(graph, context);
+  std::string all;
+  for (const Note& n : context.take_notes()) all += n.text + "\n";
+  return all;
+}
+
+/// Applies the pass and expects the operators, and the results of before but for roundings.
+void expect_fused(const std::string& text, const std::vector<Tensor>& inputs,
+                  const std::vector<std::string>& wanted) {
+  const auto graph = ir::parse(text);
+  ir::verify(*graph);
+  const std::vector<float> want = run(*graph, inputs);
+  EXPECT_EQ(apply(fuse_attention, *graph), 1) << text;
+  ir::verify(*graph);
+  EXPECT_EQ(operators(*graph), wanted) << text;
+  EXPECT_EQ(graph->outputs()[0].value->name, "y");
+  const std::vector<float> got = run(*graph, inputs);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 3e-6) << i;
+}
+ir::Call<ops::scaled_dot_product_attention> attention_in(const ir::Graph& graph) {
+  const auto at = std::ranges::find_if(
+      graph.nodes(), [](const ir::Node& n) { return n.op == &ops::scaled_dot_product_attention; });
+  return ir::Call<ops::scaled_dot_product_attention>(*at);
+}
+
+// ---- fuse_attention
+
+/// BERT's: queries, keys and values (batch, position, head, feature) in memory. The lines between
+/// the products can be others.
+struct Written {
+  std::string scores =
+      "%scaled: f32[1, 4, 6, 7] = mul.Scalar(%product, 0.5)\n"
+      "%scores: f32[1, 4, 6, 7] = add.Tensor(%scaled, %mask, 1)\n";
+  std::string mask = "f32[1, 1, 6, 7]";
+  std::string softmax = "_softmax(%scores, -1, false)";
+  std::string query = "%q: f32[1, 4, 6, 8] strides [192, 8, 32, 1] = transpose.int(%a, 1, 2)\n";
+  std::string extra;  ///< lines behind it
+
+  std::string text() const {
+    return "graph f\ninput \"a\" = %a: f32[1, 6, 4, 8]\ninput \"b\" = %b: f32[1, 7, 4, 8]\n"
+           "input \"c\" = %c: f32[1, 7, 4, 5]\ninput \"mask\" = %mask: " +
+           mask + "\n" + query +
+           "%k: f32[1, 4, 7, 8] strides [224, 8, 32, 1] = transpose.int(%b, 1, 2)\n"
+           "%v: f32[1, 4, 7, 5] strides [140, 5, 20, 1] = transpose.int(%c, 1, 2)\n"
+           "%kt: f32[1, 4, 8, 7] strides [224, 8, 1, 32] = transpose.int(%k, 2, 3)\n"
+           "%qe: f32[1, 4, 6, 8] = clone(%q)\n%qf: f32[4, 6, 8] = view(%qe, [4, 6, 8])\n"
+           "%ke: f32[1, 4, 8, 7] strides [224, 8, 1, 32] = expand(%kt, [1, 4, 8, 7], false)\n"
+           "%kf: f32[4, 8, 7] strides [8, 1, 32] = view(%ke, [4, 8, 7])\n"
+           "%flat: f32[4, 6, 7] = bmm(%qf, %kf)\n"
+           "%product: f32[1, 4, 6, 7] = view(%flat, [1, 4, 6, 7])\n" +
+           scores + "%weights: f32[1, 4, 6, 7] = " + softmax +
+           "\n"
+           "%we: f32[1, 4, 6, 7] = expand(%weights, [1, 4, 6, 7], false)\n"
+           "%wf: f32[4, 6, 7] = view(%we, [4, 6, 7])\n"
+           "%ve: f32[1, 4, 7, 5] = clone(%v)\n%vf: f32[4, 7, 5] = view(%ve, [4, 7, 5])\n"
+           "%result: f32[4, 6, 5] = bmm(%wf, %vf)\n"
+           "%y: f32[1, 4, 6, 5] = view(%result, [1, 4, 6, 5])\noutput \"y\" = %y\n" +
+           extra;
+  }
+};
+
+std::vector<Tensor> inputs_of_written(const Tensor& mask) {
+  return {random_tensor({1, 6, 4, 8}, 1), random_tensor({1, 7, 4, 8}, 2),
+          random_tensor({1, 7, 4, 5}, 3), mask};
+}
+void expect_fused(const Written& written) {
+  expect_fused(written.text(), inputs_of_written(random_tensor({1, 1, 6, 7}, 4)),
+               {"transpose.int", "transpose.int", "transpose.int", "scaled_dot_product_attention"});
+}
+
+TEST(fuse_attention, takes_scales_and_masks_as_models_write_them) {
+  expect_fused(Written{});
+  Written divided, plain, unscaled, unmasked, turned, two_masks;
+  divided.scores =
+      "%scaled: f32[1, 4, 6, 7] = div.Scalar(%product, 2.0)\n"
+      "%scores: f32[1, 4, 6, 7] = add.Tensor(%mask, %scaled, 1)\n";
+  expect_fused(divided);
+  unscaled.scores = "%scores: f32[1, 4, 6, 7] = add.Tensor(%product, %mask, 1)\n";  // T5
+  expect_fused(unscaled);
+  unmasked.scores = "%scores: f32[1, 4, 6, 7] = mul.Scalar(%product, 0.5)\n";
+  expect_fused(unmasked);
+  turned.softmax = "_softmax(%scores, 3, false)";
+  expect_fused(turned);
+  plain.scores = "";
+  plain.softmax = "_softmax(%product, -1, false)";
+  expect_fused(plain);
+  two_masks.scores =
+      "%first: f32[1, 4, 6, 7] = add.Tensor(%product, %mask, 1)\n"
+      "%scores: f32[1, 4, 6, 7] = add.Tensor(%first, %mask, 1)\n";
+  expect_fused(two_masks.text(), inputs_of_written(random_tensor({1, 1, 6, 7}, 4)),
+               {"transpose.int", "transpose.int", "transpose.int", "add.Tensor",
+                "scaled_dot_product_attention"});
+}
+
+TEST(fuse_attention, takes_the_scale_from_wherever_it_stands) {
+  Written scaled_query;
+  scaled_query.query =
+      "%q0: f32[1, 4, 6, 8] strides [192, 8, 32, 1] = transpose.int(%a, 1, 2)\n"
+      "%q: f32[1, 4, 6, 8] = mul.Scalar(%q0, 0.25)\n";
+  expect_fused(scaled_query);
+  const auto graph = ir::parse(scaled_query.text());
+  apply(fuse_attention, *graph);
+  const double* scale = attention_in(*graph).get<"scale">();
+  ASSERT_NE(scale, nullptr);
+  EXPECT_EQ(*scale, 0.125);
+}
+
+TEST(fuse_attention, hides_what_masked_fill_hides) {
+  Written hidden;
+  hidden.mask = "bool[1, 1, 6, 7]";
+  hidden.scores =
+      "%scaled: f32[1, 4, 6, 7] = mul.Scalar(%product, 0.5)\n"
+      "%scores: f32[1, 4, 6, 7] = masked_fill.Scalar(%scaled, %mask, -inf)\n";
+  const Tensor mask = eager::gt(random_tensor({1, 1, 6, 7}, 4), Scalar(0.5));
+  expect_fused(hidden.text(), inputs_of_written(mask),
+               {"transpose.int", "transpose.int", "transpose.int", "logical_not",
+                "scaled_dot_product_attention"});
+  Written visible = hidden;
+  visible.scores =
+      "%scaled: f32[1, 4, 6, 7] = mul.Scalar(%product, 0.5)\n"
+      "%scores: f32[1, 4, 6, 7] = masked_fill.Scalar(%scaled, %mask, 0.0)\n";
+  EXPECT_EQ(apply(fuse_attention, *ir::parse(visible.text())), 0);
+}
+
+TEST(fuse_attention, says_why_a_softmax_stays) {
+  const auto note = [](const Written& written) {
+    const auto graph = ir::parse(written.text());
+    const std::vector<std::string> before = operators(*graph);
+    const std::string notes = notes_of(fuse_attention, *graph);
+    EXPECT_EQ(operators(*graph), before);
+    return notes;
+  };
+  Written rows, returned, scores_returned, scaled_mask, other;
+  rows.softmax = "_softmax(%scores, 2, false)";
+  EXPECT_THAT(note(rows), HasSubstr("another dimension"));
+  returned.extra = "output \"w\" = %weights\n";
+  EXPECT_THAT(note(returned), HasSubstr("its weights are used elsewhere"));
+  scores_returned.extra = "output \"s\" = %product\n";
+  EXPECT_THAT(note(scores_returned), HasSubstr("its scores are no scaled product"));
+  scaled_mask.scores =
+      "%sum: f32[1, 4, 6, 7] = add.Tensor(%product, %mask, 1)\n"
+      "%scores: f32[1, 4, 6, 7] = mul.Scalar(%sum, 0.5)\n";
+  EXPECT_THAT(note(scaled_mask), HasSubstr("its scores are no scaled product"));
+  other.scores = "%scores: f32[1, 4, 6, 7] = tanh(%product)\n";
+  EXPECT_THAT(note(other), HasSubstr("its scores are no scaled product"));
+}
+
+/// Swin's: the windows of two images, with a bias of the heads, and a mask of the windows.
+const char* const windows = R"(graph f
+input "x" = %x: f32[8, 5, 3, 2, 6]
+input "bias" = %bias: f32[1, 2, 5, 5]
+input "mask" = %mask: f32[1, 4, 1, 5, 5]
+%p: f32[3, 8, 2, 5, 6] strides [12, 180, 6, 36, 1] = permute(%x, [2, 0, 3, 1, 4])
+%q0: f32[8, 2, 5, 6] strides [180, 6, 36, 1] = select.int(%p, 0, 0)
+%k: f32[8, 2, 5, 6] strides [180, 6, 36, 1] offset 12 = select.int(%p, 0, 1)
+%v: f32[8, 2, 5, 6] strides [180, 6, 36, 1] offset 24 = select.int(%p, 0, 2)
+%q: f32[8, 2, 5, 6] = mul.Scalar(%q0, 0.5)
+%kt: f32[8, 2, 6, 5] strides [180, 6, 1, 36] offset 12 = transpose.int(%k, -2, -1)
+%qf: f32[16, 5, 6] = view(%q, [16, 5, 6])
+%kc: f32[8, 2, 6, 5] = clone(%kt)
+%kf: f32[16, 6, 5] = view(%kc, [16, 6, 5])
+%flat: f32[16, 5, 5] = bmm(%qf, %kf)
+%product: f32[8, 2, 5, 5] = view(%flat, [8, 2, 5, 5])
+%biased: f32[8, 2, 5, 5] = add.Tensor(%product, %bias, 1)
+%split: f32[2, 4, 2, 5, 5] = view(%biased, [2, 4, 2, 5, 5])
+%masked: f32[2, 4, 2, 5, 5] = add.Tensor(%split, %mask, 1)
+%scores: f32[8, 2, 5, 5] = view(%masked, [8, 2, 5, 5])
+%weights: f32[8, 2, 5, 5] = _softmax(%scores, -1, false)
+%wf: f32[16, 5, 5] = view(%weights, [16, 5, 5])
+%vc: f32[8, 2, 5, 6] = clone(%v)
+%vf: f32[16, 5, 6] = view(%vc, [16, 5, 6])
+%result: f32[16, 5, 6] = bmm(%wf, %vf)
+%heads: f32[8, 2, 5, 6] = view(%result, [8, 2, 5, 6])
+%turned: f32[8, 5, 2, 6] strides [60, 6, 30, 1] = transpose.int(%heads, 1, 2)
+%y: f32[8, 5, 2, 6] = clone(%turned)
+output "y" = %y
+)";
+std::vector<Tensor> inputs_of_windows() {
+  return {random_tensor({8, 5, 3, 2, 6}, 1), random_tensor({1, 2, 5, 5}, 2),
+          random_tensor({1, 4, 1, 5, 5}, 3)};
+}
+
+TEST(fuse_attention, splits_the_batch_where_windows_are_masked) {
+  expect_fused(windows, inputs_of_windows(),
+               {"permute", "select.int", "select.int", "select.int", "view", "view", "view",
+                "add.Tensor", "scaled_dot_product_attention", "view", "transpose.int", "clone"});
+}
+
+TEST(heads_last, sees_through_the_split_of_a_batch) {
+  const auto graph = ir::parse(windows);
+  apply(fuse_attention, *graph);
+  const std::vector<float> want = run(*graph, inputs_of_windows());
+  EXPECT_EQ(apply(heads_last, *graph), 1);
+  ir::verify(*graph);
+  EXPECT_THAT(operators(*graph), Not(Contains("clone")));
+  EXPECT_EQ(graph->outputs()[0].value->name, "y");
+  expect_same_bits(run(*graph, inputs_of_windows()), want);
+}
+
+// ---- heads_last
+
+/// One attention whose result `lines` read.
+std::unique_ptr<ir::Graph> attention_then(const std::string& lines) {
+  auto graph = ir::parse(
+      "graph f\nsymbol t in [2, 9]\ninput \"q\" = %q: f32[1, 4, t, 8]\n"
+      "%a: f32[1, 4, t, 8] = scaled_dot_product_attention(%q, %q, %q, none, 0.0, true, none, "
+      "false)\n" +
+      lines + "output \"y\" = %y\nbind t = extent 2 of input 0\n");
+  ir::verify(*graph);
+  return graph;
+}
+
+TEST(heads_last, needs_no_copy_of_the_result) {
+  const char* const forms[] = {
+      "%v: f32[1, 4, t, 8] = view(%a, [1, 4, t, 8])\n"
+      "%t: f32[1, t, 4, 8] strides [t*32, 8, t*8, 1] = transpose.int(%v, 1, 2)\n"
+      "%y: f32[1, t, 4, 8] = clone(%t)\n",
+      "%t: f32[t, 1, 4, 8] strides [8, t*32, t*8, 1] = permute(%a, [2, 0, 1, 3])\n"
+      "%y: f32[t, 1, 4, 8] = clone(%t)\n"};
+  const Tensor q = random_tensor({1, 4, 5, 8}, 1);
+  for (const char* form : forms) {
+    const auto graph = attention_then(form);
+    const std::vector<float> want = run(*graph, {q});
+    EXPECT_EQ(apply(heads_last, *graph), 1) << form;
+    ir::verify(*graph);
+    EXPECT_EQ(operators(*graph)[0], "taper::attention");
+    EXPECT_THAT(operators(*graph), Not(Contains("clone")));
+    expect_same_bits(run(*graph, {q}), want);
+  }
+}
+
+TEST(heads_last, leaves_results_that_others_read_or_that_are_turned_in_another_way) {
+  const char* const forms[] = {
+      "%t: f32[1, t, 4, 8] strides [t*32, 8, t*8, 1] = transpose.int(%a, 1, 2)\n"
+      "%y: f32[1, t, 4, 8] = clone(%t)\noutput \"a\" = %a\n",
+      "%t: f32[1, 4, 8, t] strides [t*32, t*8, 1, 8] = transpose.int(%a, 2, 3)\n"
+      "%y: f32[1, 4, 8, t] = clone(%t)\n",
+      "%y: f32[1, 4, t, 8] = clone(%a)\n"};
+  for (const char* form : forms) EXPECT_EQ(apply(heads_last, *attention_then(form)), 0) << form;
+}
+
+// ---- group_heads
+
+/// Llama's: each head of keys and values serves three heads of the queries.
+struct Repeated {
+  std::string key = "%kr", value = "%vr", unsqueezed = "unsqueeze(%k, 2)";
+
+  std::unique_ptr<ir::Graph> graph() const {
+    auto graph = ir::parse(
+        "graph f\nsymbol t in [1, 9]\ninput \"q\" = %q: f32[1, 6, t, 8]\n"
+        "input \"k\" = %k: f32[1, 2, t, 8]\ninput \"w\" = %w: f32[1, t, 2, 8]\n"
+        "%v: f32[1, 2, t, 8] strides [t*16, 8, 16, 1] = transpose.int(%w, 1, 2)\n"
+        "%ku: f32[1, 2, 1, t, 8] = " +
+        unsqueezed +
+        "\n"
+        "%ke: f32[1, 2, 3, t, 8] strides [t*16, t*8, 0, 8, 1] = expand(%ku, [1, 2, 3, t, 8], "
+        "false)\n"
+        "%kc: f32[1, 2, 3, t, 8] = clone(%ke)\n%kr: f32[1, 6, t, 8] = view(%kc, [1, 6, t, 8])\n"
+        "%vu: f32[1, 2, 1, t, 8] strides [t*16, 8, t*16, 16, 1] = unsqueeze(%v, 2)\n"
+        "%ve: f32[1, 2, 3, t, 8] strides [t*16, 8, 0, 16, 1] = expand(%vu, [1, 2, 3, t, 8], "
+        "false)\n"
+        "%vc: f32[1, 2, 3, t, 8] = clone(%ve)\n%vr: f32[1, 6, t, 8] = view(%vc, [1, 6, t, 8])\n"
+        "%y: f32[1, 6, t, 8] = scaled_dot_product_attention(%q, " +
+        key + ", " + value +
+        ", none, 0.0, false, none, false)\n"
+        "output \"y\" = %y\nbind t = extent 2 of input 0\n");
+    ir::verify(*graph);
+    return graph;
+  }
+};
+
+TEST(group_heads, reads_keys_and_values_unrepeated) {
+  for (const int64_t t : {1, 5}) {
+    const auto graph = Repeated().graph();
+    const std::vector<Tensor> inputs = {random_tensor({1, 6, t, 8}, 1),
+                                        random_tensor({1, 2, t, 8}, 2),
+                                        random_tensor({1, t, 2, 8}, 3)};
+    const std::vector<float> want = run(*graph, inputs);
+    EXPECT_EQ(apply(group_heads, *graph), 1);
+    ir::verify(*graph);
+    EXPECT_THAT(operators(*graph), ElementsAre("transpose.int", "scaled_dot_product_attention"));
+    EXPECT_TRUE(attention_in(*graph).get<"enable_gqa">());
+    expect_same_bits(run(*graph, inputs), want);
+  }
+}
+
+TEST(group_heads, leaves_keys_and_values_that_differ) {
+  Repeated keys_only;
+  keys_only.value = "%q";
+  EXPECT_THAT(notes_of(group_heads, *keys_only.graph()), HasSubstr("not repeated in the same way"));
+  Repeated neither;
+  neither.key = neither.value = "%q";
+  EXPECT_THAT(notes_of(group_heads, *neither.graph()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace taper::passes
