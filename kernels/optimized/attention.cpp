@@ -65,6 +65,17 @@ void make_plan(Context& context, Plan& plan, In query, In key, In value, const M
 
 // ---- one query ----
 
+/// One number of all lanes, in a fixed tree. Written out, because a loop over ever fewer lanes
+/// would go through memory.
+template <class Op>
+float joined(const float (&x)[lanes], const Op& op) {
+  static_assert(lanes == 16);
+  float y[lanes / 2];
+  TAPER_LANES
+  for (index_t l = 0; l < lanes / 2; ++l) y[l] = op(x[l], x[l + lanes / 2]);
+  return op(op(op(y[0], y[4]), op(y[2], y[6])), op(op(y[1], y[5]), op(y[3], y[7])));
+}
+
 /// scores -> exp(scores - peak), after `peak` has risen to the largest score. Returns their sum. A
 /// peak of -inf (no key to attend to yet) counts as 0.
 template <class M>
@@ -76,9 +87,8 @@ float exponentials(float* scores, index_t n, float* peak) {
     TAPER_LANES
     for (index_t l = 0; l < lanes; ++l) most[l] = x[l] > most[l] ? x[l] : most[l];
   }
-  for (index_t l = 1; l < lanes; ++l) most[0] = most[l] > most[0] ? most[l] : most[0];
-  *peak = most[0];
-  const float shift = most[0] == -HUGE_VALF ? 0 : most[0];
+  *peak = joined(most, [](float a, float b) { return b > a ? b : a; });
+  const float shift = *peak == -HUGE_VALF ? 0 : *peak;
   for (index_t i = 0; i < n; i += lanes) {
     float* x = scores + i;
     TAPER_LANES
@@ -87,9 +97,7 @@ float exponentials(float* scores, index_t n, float* peak) {
       x[l] = e, sum[l] += e;
     }
   }
-  for (index_t width = lanes / 2; width > 0; width /= 2)
-    for (index_t l = 0; l < width; ++l) sum[l] += sum[l + width];
-  return sum[0];
+  return joined(sum, [](float a, float b) { return a + b; });
 }
 
 void scale_and_add(float* y, index_t n, float scale, const float* x) {
