@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/passes/attention_scores.h"
 #include "taper/exporter/passes/passes.h"
 #include "taper/exporter/passes/replace.h"
 
@@ -13,116 +13,43 @@ using ir::Node;
 using ir::Type;
 using ir::Value;
 
-/// A tensor that is added to the scores, or that says which of them are hidden.
-struct Mask {
-  Value* value;
-  const Value* scores;  ///< those that it is applied to
-};
-
-/// scale * query keyᵀ, then masks. Built from the product upwards.
-struct Scores {
-  const Node* product = nullptr;    ///< bmm(query, keyᵀ)
-  const Value* matrices = nullptr;  ///< its result as (…, queries, keys)
-  double scale = 1;
-  std::vector<Mask> added, hidden;
-};
-
-/// Scores below this count as hidden. Models write -inf, or the most negative number.
-constexpr double lowest_score = -1e30;
-
-/// The factor of mul.Scalar or div.Scalar; nothing: another node.
-std::optional<double> factor_of(const Node& node) {
-  const Scalar* number = nullptr;
-  if (node.op == &ops::mul_Scalar) number = ir::Call<ops::mul_Scalar>(node).get<"other">();
-  if (node.op == &ops::div_Scalar) number = ir::Call<ops::div_Scalar>(node).get<"other">();
-  if (number == nullptr) return std::nullopt;
-  return node.op == &ops::mul_Scalar ? number->to<double>() : 1 / number->to<double>();
+bool has_same_sizes(const Type& a, const Type& b) {
+  bool equal = a.rank == b.rank;
+  for (int i = 0; equal && i < a.rank; ++i) equal = same(a.sizes[i], b.sizes[i]);
+  return equal;
 }
-
-bool is_reshape(const Operator& op) {
-  return &op == &ops::view || &op == &ops::expand || &op == &ops::alias || &op == &ops::clone;
+/// Whether the last `n` sizes are the same.
+bool ends_alike(const Type& a, const Type& b, int n) {
+  bool equal = a.rank >= n && b.rank >= n;
+  for (int i = 1; equal && i <= n; ++i) equal = same(a.sizes[a.rank - i], b.sizes[b.rank - i]);
+  return equal;
 }
-
-class ScoresReader {
- public:
-  explicit ScoresReader(const ir::Graph& graph) : graph_(graph) {}
-
-  std::optional<Scores> read(const Value* value) const {
-    const Node* node = value->node;
-    if (node == nullptr || !has_one_reader(graph_, value)) return std::nullopt;
-    if (node->op == &ops::bmm) {
-      Scores scores;
-      scores.product = node, scores.matrices = value;
-      return scores;
-    }
-    if (is_reshape(*node->op)) return read_reshaped(value, std::get<Value*>(node->arguments[0]));
-    if (node->op == &ops::add_Tensor) return read_sum(value);
-    if (node->op == &ops::masked_fill_Scalar) return read_hidden(value);
-    const std::optional<double> factor = factor_of(*node);
-    if (!factor) return std::nullopt;
-    std::optional<Scores> scores = read(std::get<Value*>(node->arguments[0]));
-    if (!scores || !scores->added.empty()) return std::nullopt;
-    scores->scale *= *factor;
-    return scores;
-  }
-
- private:
-  std::optional<Scores> read_reshaped(const Value* value, const Value* source) const {
-    std::optional<Scores> scores = read(source);
-    if (scores && scores->matrices == source) scores->matrices = value;
-    return scores;
-  }
-  std::optional<Scores> read_sum(const Value* value) const {
-    const ir::Call<ops::add_Tensor> call(*value->node);
-    const Scalar* alpha = call.get<"alpha">();
-    if (alpha == nullptr || alpha->to<double>() != 1) return std::nullopt;
-    Value *self = call.get<"self">(), *other = call.get<"other">();
-    for (const auto& [source, mask] : {std::pair(self, other), std::pair(other, self)}) {
-      if (!ir::same_sizes(source->type, value->type) || source == mask) continue;
-      std::optional<Scores> scores = read(source);
-      if (!scores) continue;
-      scores->added.push_back({mask, value});
-      return scores;
-    }
-    return std::nullopt;
-  }
-  std::optional<Scores> read_hidden(const Value* value) const {
-    const ir::Call<ops::masked_fill_Scalar> call(*value->node);
-    const Scalar* number = call.get<"value">();
-    if (number == nullptr || number->to<double>() > lowest_score ||
-        !ir::same_sizes(call.get<"self">()->type, value->type))
-      return std::nullopt;
-    std::optional<Scores> scores = read(call.get<"self">());
-    if (scores) scores->hidden.push_back({call.get<"mask">(), value});
-    return scores;
-  }
-
-  const ir::Graph& graph_;
-};
+bool starts_with_ones(const Type& type, int but_for) {
+  for (int i = but_for + 1; i <= type.rank; ++i)
+    if (!same(type.sizes[type.rank - i], 1)) return false;
+  return true;
+}
 
 /// Of the scores that masks are applied to, those with the most dimensions. Windowed attention
 /// splits the batch before it adds the mask of the windows.
-const Type& widest(const Scores& scores) {
+const Type& widest(const AttentionScores& scores) {
   const Type* widest = &scores.matrices->type;
-  for (const std::vector<Mask>* masks : {&scores.added, &scores.hidden})
-    for (const Mask& m : *masks)
-      if (m.scores->type.rank > widest->rank) widest = &m.scores->type;
+  for (const ScoreMask& m : scores.masks)
+    if (m.scores->type.rank > widest->rank) widest = &m.scores->type;
   return *widest;
 }
 
-/// Whether the mask of some scores also fits these scores, whose leading dimensions are split.
-bool fits(const Mask& mask, const Type& wide) {
+/// Whether a mask of (batch, queries, keys) differs from one of the batch to the next.
+bool is_of_flat_batch(const ScoreMask& mask, const Type& wide) {
+  return mask.scores->type.rank == 3 && wide.rank > 3 && ends_alike(mask.scores->type, wide, 2) &&
+         mask.value->type.rank == 3 && same(mask.value->type.sizes[0], mask.scores->type.sizes[0]);
+}
+/// Whether a mask also fits these scores, whose leading dimensions are split.
+bool fits(const ScoreMask& mask, const Type& wide) {
   const Type &own = mask.scores->type, &m = mask.value->type;
-  bool is_same = own.rank == wide.rank;
-  for (int i = 0; is_same && i < own.rank; ++i) is_same = same(own.sizes[i], wide.sizes[i]);
-  if (is_same) return true;
-  constexpr int kept = 3;  // heads, queries, keys
-  for (int i = 1; i <= kept; ++i)
-    if (i > own.rank || i > wide.rank || !same(own.sizes[own.rank - i], wide.sizes[wide.rank - i]))
-      return false;
-  for (int i = kept + 1; i <= m.rank; ++i)
-    if (!same(m.sizes[m.rank - i], 1)) return false;
-  return true;
+  return has_same_sizes(own, wide) || is_of_flat_batch(mask, wide) ||
+         (ends_alike(own, wide, 3) && starts_with_ones(m, 3)) ||
+         (ends_alike(own, wide, 2) && starts_with_ones(m, 2));
 }
 
 class AttentionFuser {
@@ -135,7 +62,7 @@ class AttentionFuser {
       Node& node = *at++;
       if (node.op == &ops::bmm) fused += visit(node);
     }
-    if (fused > 0) remove_dead_code(graph_, context_);
+    if (at_ != nullptr) remove_dead_code(graph_, context_);
     return fused;
   }
 
@@ -143,8 +70,10 @@ class AttentionFuser {
   using Product = ir::Call<ops::bmm>;
 
   bool visit(Node& product) {
-    const Value* weights = below_reshapes(Product(product).get<"self">());
-    const Node* softmax = weights->node;
+    bool shared = false;
+    const Value* weights = below_reshapes(Product(product).get<"self">(), shared);
+    size_t readers = 1;
+    const Node* softmax = softmax_of(graph_, weights, readers);
     if (softmax == nullptr || softmax->op != &ops::_softmax) return false;
     const auto decline = [&](const char* why) { return context_.declined(*softmax, why), false; };
     const ir::Call<ops::_softmax> call(*softmax);
@@ -152,33 +81,28 @@ class AttentionFuser {
     if (!same(dim, -1) && !same(dim, weights->type.rank - 1))
       return decline("it runs over another dimension than the keys");
     if (call.get<"half_to_float">()) return decline("it changes the dtype");
-    if (!has_one_reader(graph_, weights)) return decline("its weights are used elsewhere, too");
-    const std::optional<Scores> scores = ScoresReader(graph_).read(call.get<"self">());
+    if (shared) return decline("its weights are used elsewhere, too");
+    const std::optional<AttentionScores> scores = read_scores(graph_, call.get<"self">(), readers);
     if (!scores)
       return decline("its scores are no scaled product with masks, or are used elsewhere, too");
-    if (!scores->hidden.empty() && scores->hidden.size() + scores->added.size() > 1)
-      return decline("its scores are masked several times");
     const Type wide = widest(*scores);
-    for (const std::vector<Mask>* masks : {&scores->added, &scores->hidden})
-      for (const Mask& m : *masks)
-        if (!fits(m, wide) || (m.value->type.dtype != wide.dtype && masks == &scores->added))
-          return decline("a mask has other leading dimensions than the scores, or another dtype");
+    for (const ScoreMask& m : scores->masks)
+      if (!fits(m, wide)) return decline("a mask has other leading dimensions than the scores");
     return replace(product, *scores, wide);
   }
 
-  bool replace(Node& product, const Scores& scores, const Type& wide) {
+  bool replace(Node& product, const AttentionScores& scores, const Type& wide) {
     at_ = &product;
-    const Product first(*scores.product), second(product);
     const Type& narrow = scores.matrices->type;
     double scale = scores.scale;
-    Value* query = unscaled(matrices(first.get<"self">(), narrow), scale);
-    Value* key = unscaled(matrices(first.get<"mat2">(), narrow), scale);
+    Value* query = unscaled(matrices(scores.query, narrow), scale);
+    Value* key = unscaled(matrices(scores.key, narrow), scale);
     Value* turned = transposed_matrices(key);
     key = turned != nullptr ? unscaled(below_copies(turned), scale)
                             : insert(ops::transpose_int, {key, Dim(-2), Dim(-1)});
-    Value* value = matrices(second.get<"mat2">(), narrow);
+    Value* value = matrices(Product(product).get<"mat2">(), narrow);
     for (Value** v : {&query, &key, &value}) *v = with_leading_dims(*v, wide);
-    Value* mask = mask_of(scores);
+    Value* mask = mask_of(scores, wide);
     Node* attention = insert_if_it_runs(
         graph_, context_, product, ops::scaled_dot_product_attention,
         {query, key, value, mask != nullptr ? ir::Argument(mask) : std::monostate(), 0.0, false,
@@ -193,27 +117,24 @@ class AttentionFuser {
     return true;
   }
 
-  static bool same_extents(const Type& a, const Type& b) {
-    bool equal = a.rank == b.rank;
-    for (int i = 0; equal && i < a.rank; ++i) equal = same(a.sizes[i], b.sizes[i]);
-    return equal;
-  }
   Value* insert(const Operator& op, std::vector<ir::Argument> arguments) {
     return ir::insert_before(graph_, at_, op, std::move(arguments), at_->location, at_->module)
         ->result();
   }
 
-  static Value* below_reshapes(Value* value) {
-    while (value->node != nullptr && is_reshape(*value->node->op))
-      value = std::get<Value*>(value->node->arguments[0]);
-    return value;
+  /// `shared`: whether several nodes read the value, or a reshape of it.
+  const Value* below_reshapes(const Value* value, bool& shared) const {
+    for (;; value = std::get<Value*>(value->node->arguments[0])) {
+      shared = shared || !has_one_reader(graph_, value);
+      if (value->node == nullptr || !is_reshape(*value->node->op)) return value;
+    }
   }
 
   /// An operand of bmm, (batch, rows, columns), with the leading dimensions of the scores.
   Value* matrices(Value* operand, const Type& scores) {
     const Type wanted = with_leading_dims(operand->type, scores);
     for (Value* v = operand;; v = std::get<Value*>(v->node->arguments[0])) {
-      if (same_extents(v->type, wanted)) return below_copies(v);
+      if (has_same_sizes(v->type, wanted)) return below_copies(v);
       if (v->node == nullptr || !is_reshape(*v->node->op)) break;
     }
     return with_leading_dims(operand, scores);
@@ -227,7 +148,7 @@ class AttentionFuser {
     return reshaped(matrices, with_leading_dims(matrices->type, scores));
   }
   Value* reshaped(Value* value, const Type& type) {
-    if (same_extents(value->type, type)) return value;
+    if (has_same_sizes(value->type, type)) return value;
     return insert(ops::view, {value, std::vector<Dim>(type.sizes, type.sizes + type.rank)});
   }
 
@@ -242,12 +163,29 @@ class AttentionFuser {
     return value;
   }
 
-  Value* mask_of(const Scores& scores) {
-    if (!scores.hidden.empty()) return insert(ops::logical_not, {scores.hidden[0].value});
-    Value* sum = nullptr;
-    for (const Mask& m : scores.added)
-      sum = sum == nullptr ? m.value : insert(ops::add_Tensor, {sum, m.value, Scalar(1)});
-    return sum;
+  /// One mask for all: a sum, or a bool that says what is shown. A sum hides by lowest numbers.
+  Value* mask_of(const AttentionScores& scores, const Type& wide) {
+    using Kind = ScoreMask::Kind;
+    if (scores.masks.size() == 1 && scores.masks[0].kind == Kind::shows)
+      return with_split_batch(scores.masks[0], wide);
+    Value *sum = nullptr, *hidden = nullptr;
+    double lowest = 0;
+    for (const ScoreMask& m : scores.masks) {
+      Value* mask = with_split_batch(m, wide);
+      if (m.kind == Kind::added) {
+        sum = sum == nullptr ? mask : insert(ops::add_Tensor, {sum, mask, Scalar(1)});
+        continue;
+      }
+      if (m.kind == Kind::shows) mask = insert(ops::logical_not, {mask});
+      hidden = hidden == nullptr ? mask : insert(ops::logical_or, {hidden, mask});
+      lowest = m.number;
+    }
+    if (hidden == nullptr) return sum;
+    return sum == nullptr ? insert(ops::logical_not, {hidden})
+                          : insert(ops::masked_fill_Scalar, {sum, hidden, Scalar(lowest)});
+  }
+  Value* with_split_batch(const ScoreMask& mask, const Type& wide) {
+    return is_of_flat_batch(mask, wide) ? with_leading_dims(mask.value, wide) : mask.value;
   }
 
   ir::Graph& graph_;

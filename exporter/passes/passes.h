@@ -73,9 +73,9 @@ int fuse_rms_norm(ir::Graph& graph, PassContext& context);
 /// (a, b) of the last dimension became (-b, a). Exact: each element is computed in the same way.
 int fuse_rotary_embedding(ir::Graph& graph, PassContext& context);
 
-/// Makes one `scaled_dot_product_attention` of softmax(scale * query keyᵀ + masks) value. The mask
-/// may also hide scores by `masked_fill`. Approximate, because the sums are other ones. A query
-/// without any key gets zeros, and not NaN.
+/// Makes one `scaled_dot_product_attention` of softmax(scale * query keyᵀ + masks) value. Masks
+/// may be added, or hide scores by `masked_fill` or `where`. Approximate, because the sums are
+/// other ones. A query without any key gets zeros, and not NaN.
 int fuse_attention(ir::Graph& graph, PassContext& context);
 
 /// Attention whose keys and values are repeated for several heads of the query reads them

@@ -143,6 +143,97 @@ TEST(fuse_attention, hides_what_masked_fill_hides) {
   EXPECT_EQ(apply(fuse_attention, *ir::parse(visible.text())), 0);
 }
 
+// MPT adds a bias and then hides by masked_fill.
+TEST(fuse_attention, joins_what_is_added_and_what_is_hidden) {
+  const char* const hidden =
+      "%late: bool[1, 1, 6, 7] = gt.Scalar(%mask, 0.5)\n"
+      "%biased: f32[1, 4, 6, 7] = add.Tensor(%product, %mask, 1)\n"
+      "%scores: f32[1, 4, 6, 7] = masked_fill.Scalar(%biased, %late, -3.4028234663852886e+38)\n";
+  Written written;
+  written.scores = hidden;
+  expect_fused(written.text(), inputs_of_written(random_tensor({1, 1, 6, 7}, 4)),
+               {"transpose.int", "transpose.int", "transpose.int", "gt.Scalar",
+                "masked_fill.Scalar", "scaled_dot_product_attention"});
+}
+
+// GPT-Neo keeps a score or takes the lowest number.
+TEST(fuse_attention, takes_a_choice_between_scores_and_the_lowest_number) {
+  ir::Payloads payloads;
+  const auto with = [&](float number) {
+    const std::string lowest = constant("lowest", ir::Payload::from<float>({number}, {}), payloads);
+    Written written;
+    written.mask = "bool[1, 1, 6, 7]";
+    written.scores = "%scores: f32[1, 4, 6, 7] = where.self(%mask, %product, %lowest)\n";
+    std::string text = written.text();
+    return ir::parse(text.insert(text.find("input"), lowest), payloads);
+  };
+  const std::vector<Tensor> inputs =
+      inputs_of_written(eager::gt(random_tensor({1, 1, 6, 7}, 4), Scalar(-0.5)));
+  const auto graph = with(std::numeric_limits<float>::lowest());
+  const std::vector<float> want = run(*graph, inputs);
+  EXPECT_EQ(apply(fuse_attention, *graph), 1);
+  ir::verify(*graph);
+  EXPECT_EQ(attention_in(*graph).get<"attn_mask">()->name, "mask");
+  const std::vector<float> got = run(*graph, inputs);
+  for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 3e-6) << i;
+  EXPECT_EQ(apply(fuse_attention, *with(-1.0f)), 0);
+}
+
+// run_decompositions() writes a softmax that gives zeros where a query has no key.
+TEST(fuse_attention, takes_the_softmax_of_core_aten) {
+  ir::Payloads payloads;
+  const auto with = [&](float zero) {
+    const std::string zeros = constant(
+        "zeros", ir::Payload::from<float>(std::vector<float>(4 * 6 * 7, zero), {1, 4, 6, 7}),
+        payloads);
+    Written written;
+    written.softmax = "where.self(%none, %zeros, %unsafe)";
+    written.scores +=
+        "%unsafe: f32[1, 4, 6, 7] = _softmax(%scores, -1, false)\n"
+        "%eq: bool[1, 4, 6, 7] = eq.Scalar(%scores, -inf)\n"
+        "%visible: bool[1, 4, 6, 7] = logical_not(%eq)\n"
+        "%any: bool[1, 4, 6, 1] = any.dim(%visible, -1, true)\n"
+        "%none: bool[1, 4, 6, 1] = logical_not(%any)\n";
+    std::string text = written.text();
+    return ir::parse(text.insert(text.find("input"), zeros), payloads);
+  };
+  Tensor mask = random_tensor({1, 1, 6, 7}, 4);
+  mask = eager::masked_fill(mask, eager::gt(mask, Scalar(0.5)), Scalar(-HUGE_VAL));
+  const auto graph = with(0);
+  const std::vector<float> want = run(*graph, inputs_of_written(mask));
+  EXPECT_EQ(apply(fuse_attention, *graph), 1);
+  ir::verify(*graph);
+  EXPECT_THAT(operators(*graph), ElementsAre("transpose.int", "transpose.int", "transpose.int",
+                                             "scaled_dot_product_attention"));
+  const std::vector<float> got = run(*graph, inputs_of_written(mask));
+  for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 3e-6) << i;
+  EXPECT_EQ(apply(fuse_attention, *with(1)), 0);
+}
+
+// Bloom adds a bias of each head by baddbmm, before batch and heads are apart.
+TEST(fuse_attention, takes_the_bias_of_a_product) {
+  expect_fused(
+      R"(graph f
+input "q" = %q: f32[6, 5, 8]
+input "k" = %k: f32[6, 5, 8]
+input "v" = %v: f32[6, 5, 8]
+input "bias" = %bias: f32[6, 1, 5]
+input "mask" = %mask: f32[2, 1, 5, 5]
+%kt: f32[6, 8, 5] strides [40, 1, 8] = transpose.int(%k, -1, -2)
+%flat: f32[6, 5, 5] = baddbmm(%bias, %q, %kt, 1.0, 0.25)
+%split: f32[2, 3, 5, 5] = view(%flat, [2, 3, 5, 5])
+%scores: f32[2, 3, 5, 5] = add.Tensor(%split, %mask, 1)
+%weights: f32[2, 3, 5, 5] = _softmax(%scores, -1, false)
+%wf: f32[6, 5, 5] = view(%weights, [6, 5, 5])
+%y: f32[6, 5, 8] = bmm(%wf, %v)
+output "y" = %y
+)",
+      {random_tensor({6, 5, 8}, 1), random_tensor({6, 5, 8}, 2), random_tensor({6, 5, 8}, 3),
+       random_tensor({6, 1, 5}, 4), random_tensor({2, 1, 5, 5}, 5)},
+      {"transpose.int", "view", "view", "transpose.int", "view", "view", "add.Tensor",
+       "scaled_dot_product_attention", "view"});
+}
+
 TEST(fuse_attention, says_why_a_softmax_stays) {
   const auto note = [](const Written& written) {
     const auto graph = ir::parse(written.text());
