@@ -66,6 +66,12 @@ Steps with_number(const Node& n) {
   if (other == nullptr) return {};
   return {{pointwise, {Operand{call.template get<"self">()}, number(other->to<float>())}}};
 }
+Steps power(const Node& n) {
+  const ir::Call<ops::pow_Tensor_Scalar> call(n);
+  const Scalar* exponent = call.get<"exponent">();
+  if (exponent == nullptr) return {};
+  return {{PointwiseOp::pow, {Operand{call.get<"self">()}, number(exponent->to<float>())}}};
+}
 Steps threshold_backward(const Node& n) {
   const ir::Call<ops::threshold_backward> call(n);
   const Scalar* threshold = call.get<"threshold">();
@@ -154,6 +160,7 @@ Steps steps_of(const Node& n) {
       {&ops::sub_Scalar, with_number_and_alpha<ops::sub_Scalar, Op::sub>},
       {&ops::mul_Scalar, with_number<ops::mul_Scalar, Op::mul>},
       {&ops::div_Scalar, with_number<ops::div_Scalar, Op::div>},
+      {&ops::pow_Tensor_Scalar, power},
       {&ops::sigmoid_backward,
        plain<ops::sigmoid_backward, Op::sigmoid_backward, "grad_output", "output">},
       {&ops::tanh_backward, plain<ops::tanh_backward, Op::tanh_backward, "grad_output", "output">},

@@ -148,6 +148,23 @@ TEST(fuse_pointwise, gives_the_same_bits) {
   expect_same_bits(run(*graph, inputs), before);
 }
 
+// GPT-2's gelu is written out.
+TEST(fuse_pointwise, takes_powers) {
+  for (const char* exponent : {"2", "3.0", "0.5", "-0.5", "-2", "1.7"}) {
+    const auto graph = ir::parse(
+        "graph f\ninput \"x\" = %x: f32[99]\n%p: f32[99] = abs(%x)\n"
+        "%c: f32[99] = pow.Tensor_Scalar(%p, " +
+        std::string(exponent) +
+        ")\n"
+        "%m: f32[99] = mul.Scalar(%c, 0.044715)\n%y: f32[99] = add.Tensor(%x, %m, 1)\n"
+        "output \"y\" = %y\n");
+    const std::vector<Tensor> inputs = {random_tensor({99}, 1)};
+    const auto before = run(*graph, inputs);
+    EXPECT_EQ(apply(fuse_pointwise, *graph), 1);
+    EXPECT_EQ(operators(*graph), (std::vector<std::string>{"taper::pointwise"})) << exponent;
+    expect_same_bits(run(*graph, inputs), before);
+  }
+}
 TEST(fuse_pointwise, leaves_other_dtypes_broadcasts_and_outputs_alone) {
   const auto graph = ir::parse(
       "graph f\ninput \"x\" = %x: f64[4, 4]\ninput \"y\" = %y: f32[4, 4]\ninput \"row\" = %row: "
