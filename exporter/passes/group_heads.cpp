@@ -31,21 +31,37 @@ Value* unrepeated(Value* repeated) {
   return source;
 }
 
+/// What a repeated value repeats, and the cast that stands between, if there is one. Models in half
+/// precision have attention in f32.
+struct Source {
+  Value* value = nullptr;  ///< nullptr: it repeats nothing
+  const Node* cast = nullptr;
+};
+Source source_of(Value* value) {
+  Node* cast = cast_to(value);
+  if (cast != nullptr) value = ir::Call<ops::_to_copy>(*cast).get<"self">();
+  return {unrepeated(value), cast};
+}
+Value* with_cast(ir::Graph& graph, Node& before, const Source& source) {
+  return source.cast == nullptr ? source.value
+                                : insert_cast(graph, &before, *source.cast, source.value);
+}
+
 bool group(ir::Graph& graph, PassContext& context, Node& node) {
   const Attention attention(node);
   const Value* query = attention.get<"query">();
   Value *key = attention.get<"key">(), *value = attention.get<"value">();
-  Value *few_keys = unrepeated(key), *few_values = unrepeated(value);
-  if (few_keys == nullptr && few_values == nullptr) return false;
+  const Source keys = source_of(key), values = source_of(value);
+  if (keys.value == nullptr && values.value == nullptr) return false;
   const auto heads = [](const Value* v) { return v->type.sizes[v->type.rank - 3]; };
-  if (few_keys == nullptr || few_values == nullptr || query->type.rank < 3 ||
-      !same(heads(few_keys), heads(few_values)) || !same(heads(key), heads(value)) ||
+  if (keys.value == nullptr || values.value == nullptr || query->type.rank < 3 ||
+      !same(heads(keys.value), heads(values.value)) || !same(heads(key), heads(value)) ||
       !same(heads(key), heads(query))) {
     context.declined(node, "its keys and values are not repeated in the same way");
     return false;
   }
-  graph.set_argument(&node, Attention::position<"key">, few_keys);
-  graph.set_argument(&node, Attention::position<"value">, few_values);
+  graph.set_argument(&node, Attention::position<"key">, with_cast(graph, node, keys));
+  graph.set_argument(&node, Attention::position<"value">, with_cast(graph, node, values));
   graph.set_argument(&node, Attention::position<"enable_gqa">, true);
   context.did(node, "reads its keys and values without repeating them");
   return true;

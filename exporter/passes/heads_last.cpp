@@ -45,21 +45,30 @@ bool puts_heads_last(const ir::Type& view, const ir::Type& result) {
   return same(view.offset, 0) && joined(extents_of(view)) == joined(turned);
 }
 
-/// The attention whose result the clone alone reads through views; nullptr: another node's result.
-Node* attention_below(const ir::Graph& graph, const Node& clone) {
+/// An attention, and the cast behind it, if there is one.
+struct CastAttention {
+  Node* node = nullptr;
+  Node* cast = nullptr;
+};
+/// The attention whose result the clone alone reads, through views and a cast; none: it reads
+/// something else.
+CastAttention attention_below(const ir::Graph& graph, const Node& clone) {
   const Value* value = ir::Call<ops::clone>(clone).get<"self">();
   const Value* const base = ir::base_of(value);
-  if (base->node == nullptr || base->node->op != &ops::scaled_dot_product_attention ||
-      base->type.rank < 3 || ir::is_dense(value->type) || !puts_heads_last(value->type, base->type))
-    return nullptr;
+  Node* cast = cast_to(base);
+  const Value* result = cast != nullptr ? ir::Call<ops::_to_copy>(*cast).get<"self">() : base;
+  if (result->node == nullptr || result->node->op != &ops::scaled_dot_product_attention ||
+      result->type.rank < 3 || ir::is_dense(value->type) ||
+      !puts_heads_last(value->type, base->type) || !has_one_reader(graph, result))
+    return {};
   for (;; value = ir::viewed(*value->node)) {
-    if (!has_one_reader(graph, value)) return nullptr;
-    if (value == base) return base->node;
+    if (!has_one_reader(graph, value)) return {};
+    if (value == base) return {result->node, cast};
   }
 }
 
 bool put_heads_last(ir::Graph& graph, PassContext& context, Node& clone) {
-  Node* node = attention_below(graph, clone);
+  const auto [node, cast] = attention_below(graph, clone);
   if (node == nullptr) return false;
   const ir::Call<ops::scaled_dot_product_attention> call(*node);
   if (call.get<"dropout_p">() != 0) return false;
@@ -72,6 +81,7 @@ bool put_heads_last(ir::Graph& graph, PassContext& context, Node& clone) {
                          argument(Attention::position<"scale">), call.get<"enable_gqa">()});
   if (heads_last == nullptr) return false;
   Value* result = heads_last->result();
+  if (cast != nullptr) result = insert_cast(graph, cast, *cast, result);
   const Value* copy = clone.result();
   if (!ir::same_sizes(result->type, copy->type)) {
     const std::vector<Dim> sizes(copy->type.sizes, copy->type.sizes + copy->type.rank);

@@ -40,6 +40,17 @@ Value* below_copies(Value* value) {
   return value;
 }
 
+Node* cast_to(const Value* value) {
+  return value->node != nullptr && value->node->op == &ops::_to_copy ? value->node : nullptr;
+}
+Value* insert_cast(ir::Graph& graph, Node* before, const Node& cast, Value* value) {
+  std::vector<ir::Argument> arguments = cast.arguments;
+  arguments[ir::Call<ops::_to_copy>::position<"self">] = value;
+  return ir::insert_before(graph, before, ops::_to_copy, std::move(arguments), cast.location,
+                           cast.module)
+      ->result();
+}
+
 Value* transposed_matrices(const Value* value) {
   const Node* node = value->node;
   const int rank = value->type.rank;

@@ -23,6 +23,11 @@ void take_place_of(ir::Graph& graph, ir::Value* old, ir::Value* replacement);
 /// `clone`, and `expand` and `view` that keep all sizes.
 ir::Value* below_copies(ir::Value* value);
 
+/// The node that casts to the value's dtype; nullptr: another node gives the value.
+ir::Node* cast_to(const ir::Value* value);
+/// A call of the same cast on another value.
+ir::Value* insert_cast(ir::Graph& graph, ir::Node* before, const ir::Node& cast, ir::Value* value);
+
 /// The permuted value, if `value` is a view that exchanges its last two dimensions; else nullptr.
 ir::Value* transposed_matrices(const ir::Value* value);
 

@@ -341,6 +341,20 @@ TEST(heads_last, needs_no_copy_of_the_result) {
   }
 }
 
+// Models in half precision have attention in f32.
+TEST(heads_last, sees_through_a_cast) {
+  const auto graph = attention_then(
+      "%h: bf16[1, 4, t, 8] = _to_copy(%a, bf16)\n"
+      "%t: bf16[1, t, 4, 8] strides [t*32, 8, t*8, 1] = transpose.int(%h, 1, 2)\n"
+      "%c: bf16[1, t, 4, 8] = clone(%t)\n%y: f32[1, t, 4, 8] = _to_copy(%c, f32)\n");
+  const Tensor q = random_tensor({1, 4, 5, 8}, 1);
+  const std::vector<float> want = run(*graph, {q});
+  EXPECT_EQ(apply(heads_last, *graph), 1);
+  ir::verify(*graph);
+  EXPECT_THAT(operators(*graph), ElementsAre("taper::attention", "_to_copy", "_to_copy"));
+  expect_same_bits(run(*graph, {q}), want);
+}
+
 TEST(heads_last, leaves_results_that_others_read_or_that_are_turned_in_another_way) {
   const char* const forms[] = {
       "%t: f32[1, t, 4, 8] strides [t*32, 8, t*8, 1] = transpose.int(%a, 1, 2)\n"
@@ -394,6 +408,29 @@ TEST(group_heads, reads_keys_and_values_unrepeated) {
     EXPECT_TRUE(attention_in(*graph).get<"enable_gqa">());
     expect_same_bits(run(*graph, inputs), want);
   }
+}
+
+TEST(group_heads, casts_what_is_not_repeated) {
+  const auto graph = ir::parse(R"(graph f
+input "q" = %q: f32[1, 6, 5, 8]
+input "k32" = %k32: f32[1, 2, 5, 8]
+%k: bf16[1, 2, 5, 8] = _to_copy(%k32, bf16)
+%u: bf16[1, 2, 1, 5, 8] = unsqueeze(%k, 2)
+%e: bf16[1, 2, 3, 5, 8] strides [80, 40, 0, 8, 1] = expand(%u, [1, 2, 3, 5, 8], false)
+%c: bf16[1, 2, 3, 5, 8] = clone(%e)
+%r: bf16[1, 6, 5, 8] = view(%c, [1, 6, 5, 8])
+%f: f32[1, 6, 5, 8] = _to_copy(%r, f32)
+%y: f32[1, 6, 5, 8] = scaled_dot_product_attention(%q, %f, %f, none, 0.0, false, none, false)
+output "y" = %y
+)");
+  const std::vector<Tensor> inputs = {random_tensor({1, 6, 5, 8}, 1),
+                                      random_tensor({1, 2, 5, 8}, 2)};
+  const std::vector<float> want = run(*graph, inputs);
+  EXPECT_EQ(apply(group_heads, *graph), 1);
+  ir::verify(*graph);
+  EXPECT_THAT(operators(*graph),
+              ElementsAre("_to_copy", "_to_copy", "_to_copy", "scaled_dot_product_attention"));
+  expect_same_bits(run(*graph, inputs), want);
 }
 
 TEST(group_heads, leaves_keys_and_values_that_differ) {
