@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <string_view>
 
 #include "taper/exporter/inspect/graph_page.h"
+#include "taper/exporter/inspect/html.h"
 #include "taper/exporter/inspect/module_tree.h"
 #include "taper/exporter/io/format_text.h"
 
@@ -48,26 +48,13 @@ json as_json(const MethodGraph& graph) {
           {"groups", std::move(groups)}};
 }
 
-/// JSON that may stand in a script element: it has no "<", so it cannot end the element.
-std::string inside_script(const json& data) {
-  std::string text;
-  for (const char c : data.dump(-1, ' ', false, json::error_handler_t::replace))
-    if (c == '<')
-      text += "\\u003c";
-    else
-      text += c;
-  return text;
-}
-
 }  // namespace
 
 void write_html(std::ostream& out, const std::string& title,
                 const std::vector<MethodGraph>& graphs) {
   json data = {{"title", io::printable(title)}, {"graphs", json::array()}};
   for (const MethodGraph& g : graphs) data["graphs"].push_back(as_json(g));
-  constexpr std::string_view place = "{{graphs}}";
-  const size_t at = graph_page.find(place);
-  out << graph_page.substr(0, at) << inside_script(data) << graph_page.substr(at + place.size());
+  write_page(out, graph_page, data.dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
 }  // namespace taper::inspect

@@ -4,7 +4,7 @@
 
 namespace taper::inspect {
 
-/// Contains "{{graphs}}" in the place of the data. The build generates its .cpp.
+/// Contains "{{data}}" in the place of the data. The build generates its .cpp.
 extern const std::string_view graph_page;
 
 }  // namespace taper::inspect

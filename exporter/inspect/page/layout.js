@@ -1,4 +1,3 @@
-"use strict";
 // Where everything stands. No part of a browser is used here.
 //
 // What one open module shows is a level: boxes in layers from top to bottom, by the method of Sugiyama,

@@ -1,9 +1,6 @@
-// Draws the graphs of the page, and folds and unfolds modules. All names come from a file that nobody
-// vouches for: they reach the page as text nodes and attribute values alone.
+// Draws the graphs of the page, and folds and unfolds modules.
 
-const page = JSON.parse(document.getElementById("graphs").textContent);
-const bar = document.getElementById("bar"), canvas = document.getElementById("canvas");
-const tip = document.getElementById("tip");
+const canvas = document.getElementById("canvas");
 const mostAtFirst = 24;  // boxes
 const longestLine = 40;  // characters
 const boxSize = { padding: 10, title: 17, line: 15 };
@@ -38,7 +35,6 @@ function openedAtFirst(graph) {
 const groupOf = (unit) => unit - graph.nodes.length;  // negative for nodes
 const isFolded = (unit) => groupOf(unit) >= 0;
 const sum = (counts) => [...counts.values()].reduce((a, b) => a + b, 0);
-const counted = (n, noun) => n + " " + noun + (n === 1 ? "" : "s");
 // the end of a long name tells more
 const shortened = (text) => (text.length > longestLine ? "…" + text.slice(1 - longestLine) : text);
 
@@ -83,13 +79,6 @@ function sizeOf(unit) {
 }
 const headOf = (group) => "▾ " + shortened(graph.groups[group].title);
 const headWidth = (group) => (group ? textWidth(headOf(group), true) : 0);
-
-function svg(name, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
 
 // A curve begins and ends vertically between two layers.
 function pathOf(line) {
@@ -162,7 +151,7 @@ function draw() {
   canvas.replaceChildren(svg("svg", { viewBox: `0 0 ${size.width} ${size.height}` }, svg("defs", {}, arrow),
     svg("g", { transform: `translate(${margin} ${margin})` }, ...drawLevel(scene))));
   scale(zoom);
-  hideTip();
+  hideTipAndWires();
   drawBar();
 }
 
@@ -233,8 +222,8 @@ window.addEventListener("pointerup", () => {
 
 // ---- tips ----
 
-function hideTip() {
-  tip.hidden = true;
+function hideTipAndWires() {
+  hideTip();
   for (const wire of canvas.querySelectorAll(".lit")) wire.classList.remove("lit");
 }
 function typesFrom(unit) {
@@ -242,43 +231,23 @@ function typesFrom(unit) {
   const types = graph.edges.filter(([from, to]) => units[from] === unit && units[to] !== unit).map((e) => e[2]);
   return [...new Set(types.flat())];
 }
-function showTip(event, unit, lines) {
-  hideTip();
+function showTipAndWires(event, unit, lines) {
+  hideTipAndWires();
   for (const wire of canvas.querySelectorAll(`.wire[data-source="${unit}"]`)) wire.classList.add("lit");
-  const [title, ...others] = lines.filter(Boolean), heading = document.createElement("b");
-  heading.textContent = title;
-  tip.replaceChildren(heading, ...others.map((line) => "\n" + line));
-  tip.hidden = false;
-  tip.style.left = tip.style.top = "0";
-  const { width, height } = tip.getBoundingClientRect();
-  tip.style.left = Math.max(0, Math.min(event.clientX + 14, innerWidth - width - 4)) + "px";
-  tip.style.top = (event.clientY + 16 + height < innerHeight ? event.clientY + 16 : event.clientY - height - 8) + "px";
+  showTip(event, lines);
 }
 canvas.addEventListener("pointerover", (event) => {
   if (grip) return;
   const box = event.target.closest?.("[data-unit]"), wire = event.target.closest?.("[data-source]");
   const unit = Number((box ?? wire)?.dataset[box ? "unit" : "source"]);
-  if (box) showTip(event, unit, tipOn(unit));
-  else if (wire) showTip(event, unit, ["from " + tipOn(unit)[0], ...typesFrom(unit)]);
-  else hideTip();
+  if (box) showTipAndWires(event, unit, tipOn(unit));
+  else if (wire) showTipAndWires(event, unit, ["from " + tipOn(unit)[0], ...typesFrom(unit)]);
+  else hideTipAndWires();
 });
-canvas.addEventListener("pointerleave", hideTip);
+canvas.addEventListener("pointerleave", hideTipAndWires);
 
 // ---- the bar ----
 
-function button(text, title, act, isPressed) {
-  const b = document.createElement("button");
-  b.textContent = text;
-  b.title = title;
-  if (isPressed !== undefined) b.setAttribute("aria-pressed", isPressed);
-  b.addEventListener("click", act);
-  return b;
-}
-function together(...elements) {
-  const span = document.createElement("span");
-  span.append(...elements);
-  return span;
-}
 function drawBar() {
   const heading = document.createElement("h1"), note = document.createElement("span");
   heading.textContent = page.title;

@@ -24,7 +24,7 @@ size_t count(const std::string& text, const std::string& part) {
 }
 
 nlohmann::json data_of(const std::string& page) {
-  const std::string begin = "id=\"graphs\">", end = "</script>";
+  const std::string begin = "id=\"data\">", end = "</script>";
   const size_t from = page.find(begin) + begin.size();
   return nlohmann::json::parse(page.substr(from, page.find(end, from) - from));
 }
@@ -75,7 +75,7 @@ TEST(graph_html, shows_any_name_as_text) {
   const std::string clean = page_of("m", {named("m")});
   for (const char* name :
        {"</script><script>alert(1)</script>", "<!--<script>", "\"><img src=x onerror=alert(1)>",
-        "]]>", "&lt;/script&gt;", "{{graphs}}", "\\u003c/script>", "\xe2\x80\xa8\xe2\x80\xae"}) {
+        "]]>", "&lt;/script&gt;", "{{data}}", "\\u003c/script>", "\xe2\x80\xa8\xe2\x80\xae"}) {
     const std::string page = page_of(name, {named(name)});
     EXPECT_EQ(count(page, "<"), count(clean, "<")) << name;
     const auto data = data_of(page);

@@ -1,7 +1,7 @@
 // node page_layout_test.js LAYOUT.js: exporter/inspect/page/layout.js over random graphs, folded at random.
 "use strict";
 const assert = require("assert"), fs = require("fs"), vm = require("vm");
-vm.runInThisContext(fs.readFileSync(process.argv[2], "utf8").replace('"use strict";', "") +
+vm.runInThisContext(fs.readFileSync(process.argv[2], "utf8") +
   "\nglobalThis.layOut = layOut; globalThis.unitsOf = unitsOf; globalThis.frame = frame;");
 
 let state = 1;
