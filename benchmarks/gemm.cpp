@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "taper/benchmarks/gemm_peak.h"
+#include "taper/exporter/roofline/loops.h"
 #include "taper/runtime/platform/cpu.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 
@@ -32,7 +32,7 @@ struct Level {
   CpuLevel level;
   const char* name;
   const Microkernels& kernels;
-  FmaLoop fma_loop;
+  const roofline::Loops& loops;
 };
 
 using Buffer = std::unique_ptr<float, decltype(&std::free)>;
@@ -57,14 +57,15 @@ void gemm(benchmark::State& state, const Level& level, bool transposed) {
   const Buffer scratch = buffer(plan.scratch_bytes());
   const ThreadPool pool(threads);
 
-  constexpr index_t loops = 20000;
-  const double peak_work = 2.0 * loops * level.fma_loop.per_round * threads,
+  constexpr index_t rounds = 20000;
+  const double peak_work = 2.0 * rounds * level.loops.multiply_adds_per_round * threads,
                work = 2.0 * g.m * g.k * g.n;
   std::vector<double> rate, peak;
   for (auto _ : state) {
     peak.push_back(peak_work / seconds([&] {
-                     parallel_for(pool.threads(), threads,
-                                  [&](index_t) { level.fma_loop.run(loops); });
+                     parallel_for(pool.threads(), threads, [&](index_t) {
+                       benchmark::DoNotOptimize(level.loops.multiply_add(rounds));
+                     });
                    }));
     const double time =
         seconds([&] { run_gemm(level.kernels, plan, g, scratch.get(), pool.threads()); });
@@ -86,10 +87,10 @@ void gemm(benchmark::State& state, const Level& level, bool transposed) {
 int main(int argc, char** argv) {
   const Level levels[] = {
 #if TAPER_X86_LEVELS
-    {CpuLevel::avx512, "avx512", microkernels_avx512, fma_loop_avx512},
-    {CpuLevel::avx2, "avx2", microkernels_avx2, fma_loop_avx2},
+    {CpuLevel::avx512, "avx512", microkernels_avx512, roofline::loops_avx512},
+    {CpuLevel::avx2, "avx2", microkernels_avx2, roofline::loops_avx2},
 #endif
-    {CpuLevel::portable, "portable", microkernels_portable, fma_loop_portable},
+    {CpuLevel::portable, "portable", microkernels_portable, roofline::loops_portable},
   };
   for (const Level& level : levels) {
     if (!cpu_features().has(features_of(level.level))) continue;

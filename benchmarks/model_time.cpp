@@ -19,9 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "taper/benchmarks/gemm_peak.h"
+#include "taper/exporter/roofline/roofline.h"
 #include "taper/runtime/extension/module/module.h"
-#include "taper/runtime/platform/cpu.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 
 using namespace taper;
@@ -40,57 +39,11 @@ double milliseconds(const std::function<void()>& work) {
       .count();
 }
 
-double best_of(int samples, const std::function<void()>& work) {
-  double best = 1e30;
-  for (int i = 0; i < samples; ++i) best = std::min(best, milliseconds(work));
-  return best;
-}
-
-// ---- the machine ----
-
-FmaLoop fma_loop() {
-#if TAPER_X86_LEVELS
-  if (cpu_features().has(CpuFeature::avx512)) return fma_loop_avx512;
-  if (cpu_features().has(CpuFeature::avx2)) return fma_loop_avx2;
-#endif
-  return fma_loop_portable;
-}
-
-/// Far more than a cache holds.
-constexpr index_t memory_bytes = index_t{256} << 20;
-
-/// Eight sums, so that no addition waits for the one before it.
-uint64_t sum_of(const uint64_t* words, index_t count) {
-  uint64_t sums[8] = {};
-  for (index_t i = 0; i + 8 <= count; i += 8)
-    for (index_t k = 0; k < 8; ++k) sums[k] += words[i + k];
-  uint64_t total = 0;
-  for (const uint64_t sum : sums) total += sum;
-  return total;
-}
-
 void print_peak(int threads) {
   const ThreadPool pool(threads);
-  const FmaLoop loop = fma_loop();
-  std::vector<uint64_t> results(static_cast<size_t>(threads));  // so that nothing is optimized away
-  constexpr index_t rounds = 200000;
-  const double fma_ms = best_of(100, [&] {
-    parallel_for(pool.threads(), threads, [&](index_t i) {
-      results[static_cast<size_t>(i)] += static_cast<uint64_t>(loop.run(rounds));
-    });
-  });
-
-  const index_t words = memory_bytes / 8 / threads;
-  const std::vector<uint64_t> memory(static_cast<size_t>(words * threads), 1);
-  const double read_ms = best_of(8, [&] {
-    parallel_for(pool.threads(), threads, [&](index_t i) {
-      results[static_cast<size_t>(i)] += sum_of(memory.data() + i * words, words);
-    });
-  });
-  if (results[0] == 0) fail("the loops computed nothing");
-  std::printf("{\"gflops\": %.1f, \"gbps\": %.1f}\n",
-              2e-6 * rounds * static_cast<double>(loop.per_round) * threads / fma_ms,
-              8e-6 * static_cast<double>(words * threads) / read_ms);
+  const roofline::Peaks peaks = roofline::measure_peaks(pool.threads());
+  std::printf("{\"gflops\": %.1f, \"gbps\": %.1f}\n", peaks.gflops,
+              peaks.bandwidths.back().read_gbps);
 }
 
 // ---- a model ----

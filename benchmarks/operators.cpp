@@ -22,12 +22,11 @@
 #include <map>
 #include <optional>
 
-#include "taper/benchmarks/gemm_peak.h"
 #include "taper/benchmarks/operator_cases.h"
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/eager/operator_info.h"
 #include "taper/exporter/eager/threads.h"
-#include "taper/runtime/platform/cpu.h"
+#include "taper/exporter/roofline/roofline.h"
 
 using namespace taper;
 
@@ -76,32 +75,15 @@ double copy_rate(double bytes) {
   return 2 * static_cast<double>(size) / time;
 }
 
-double peak_rate() {
-  FmaLoop loop = fma_loop_portable;
-#if TAPER_X86_LEVELS
-  if (cpu_features().has(CpuFeature::avx2)) loop = fma_loop_avx2;
-  if (cpu_features().has(CpuFeature::avx512)) loop = fma_loop_avx512;
-#endif
-  const int threads = eager::threads() ? eager::threads()->count : 1;
-  constexpr index_t rounds = 20000;
-  int calls;
-  const double time = best_of(
-      20,
-      [&] {
-        parallel_for(eager::threads(), threads,
-                     [&](index_t) { benchmark::DoNotOptimize(loop.run(rounds)); });
-      },
-      calls);
-  return 2.0 * rounds * static_cast<double>(loop.per_round) * threads / time;
-}
-
 /// The roofs of this run. A measurement is a good while's copying: each is made once.
 class Roofs {
  public:
   double copy(double bytes, int threads) {
     return once({threads, bytes}, [&] { return copy_rate(bytes); });
   }
-  double peak(int threads) { return once({threads, -1}, peak_rate); }
+  double peak(int threads) {
+    return once({threads, -1}, [] { return roofline::measure_gflops(eager::threads()); });
+  }
 
  private:
   double once(std::pair<int, double> key, const std::function<double()>& measure) {

@@ -1,0 +1,172 @@
+#include "taper/exporter/roofline/roofline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "taper/exporter/roofline/loops.h"
+
+namespace taper::roofline {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The least time of one call. Calls for `budget` seconds, but at least three times.
+double best_seconds(double budget, const std::function<void()>& work) {
+  double best = std::numeric_limits<double>::infinity();
+  const Clock::time_point start = Clock::now();
+  for (int calls = 0; calls < 3 || seconds_since(start) < budget; ++calls) {
+    const Clock::time_point call = Clock::now();
+    work();
+    best = std::min(best, seconds_since(call));
+  }
+  return best;
+}
+
+/// Uses a result, so that no compiler leaves out what computes it.
+void keep(float result) {
+  [[maybe_unused]] static thread_local volatile float kept;
+  kept = result;
+}
+
+int count_of(const Threads* threads) { return threads == nullptr ? 1 : threads->count; }
+
+/// The bytes of the first processor's cache of a level, as Linux tells them. 0: not known.
+double cache_bytes(const std::string& level) {
+  for (int i = 0; i < 8; ++i) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/";
+    std::ifstream level_file(folder + "level"), size_file(folder + "size");
+    std::string found;
+    double size = 0;
+    char unit = ' ';
+    if (level_file >> found && found == level && size_file >> size >> unit)
+      return size * (unit == 'M' ? 1 << 20 : unit == 'K' ? 1 << 10 : 1);
+  }
+  return 0;
+}
+
+/// A place where operands lie, and how many bytes to read there to measure it.
+struct Place {
+  double up_to_bytes, measured_bytes;
+};
+
+// Each thread has its own second-level cache. The third level is shared.
+std::vector<Place> places(int threads) {
+  constexpr double usual_second_level = 256 << 10, least_memory = 64 << 20, most_memory = 256 << 20;
+  const double found = cache_bytes("2"), third = cache_bytes("3");
+  const double second = (found > 0 ? found : usual_second_level) * threads;
+  std::vector<Place> list{{second, second / 2}};
+  if (third > second) list.push_back({third, std::clamp(third / 4, second, most_memory)});
+  list.push_back({std::numeric_limits<double>::infinity(),
+                  std::clamp(2 * std::max(second, third), least_memory, most_memory)});
+  return list;
+}
+
+/// Numbers that the threads share out in equal parts.
+class Numbers {
+ public:
+  Numbers(double bytes, const Threads* threads)
+      : threads_(threads), part_(part_of(bytes)), numbers_(new float[size()]) {
+    each([&](index_t i) { std::fill_n(numbers_.get() + i * part_, part_, 0.0f); });
+  }
+
+  /// Bytes a second of `work(part, count)`, which goes once over a part, again and again over about
+  /// the first `bytes`.
+  template <class Work>
+  double rate(double bytes, const Work& work) {
+    constexpr double sample_bytes = 4 << 20;  // takes far longer than to wake threads
+    constexpr double budget = 0.02;
+    const index_t part = std::min(part_, part_of(bytes));
+    const double once = static_cast<double>(part * count_of(threads_)) * sizeof(float);
+    const int repeat = std::max(1, static_cast<int>(sample_bytes * count_of(threads_) / once));
+    const double time = best_seconds(budget, [&] {
+      each([&](index_t i) {
+        for (int k = 0; k < repeat; ++k) work(numbers_.get() + i * part_, part);
+      });
+    });
+    return once * repeat / time;
+  }
+
+ private:
+  index_t part_of(double bytes) const {
+    const double blocks = bytes / sizeof(float) / count_of(threads_) / block;
+    return std::max<index_t>(1, static_cast<index_t>(blocks)) * block;
+  }
+  size_t size() const { return static_cast<size_t>(part_ * count_of(threads_)); }
+  template <class Body>
+  void each(const Body& body) const {
+    parallel_for(threads_, count_of(threads_), body);
+  }
+
+  const Threads* threads_;
+  index_t part_;
+  std::unique_ptr<float[]> numbers_;
+};
+
+}  // namespace
+
+double measure_gflops(const Threads* threads) {
+  constexpr index_t rounds = 50'000;
+  constexpr double budget = 0.05;
+  const Loops& loops = fastest_loops();
+  const double time = best_seconds(budget, [&] {
+    parallel_for(threads, count_of(threads), [&](index_t) { keep(loops.multiply_add(rounds)); });
+  });
+  return 2e-9 * static_cast<double>(rounds * loops.multiply_adds_per_round) * count_of(threads) /
+         time;
+}
+
+Peaks measure_peaks(const Threads* threads) {
+  const Loops& loops = fastest_loops();
+  Peaks peaks{measure_gflops(threads), {}};
+  const std::vector<Place> list = places(count_of(threads));
+  Numbers numbers(list.back().measured_bytes, threads);
+  for (const Place& place : list) {
+    const double read = numbers.rate(place.measured_bytes, [&](const float* part, index_t count) {
+      keep(loops.read(part, count));
+    });
+    const double halved = numbers.rate(place.measured_bytes, loops.halve);
+    peaks.bandwidths.push_back({place.up_to_bytes, 1e-9 * read, 2e-9 * halved});
+  }
+  return peaks;
+}
+
+const char* name_of(Limit limit) {
+  switch (limit) {
+    case Limit::compute:
+      return "compute";
+    case Limit::cache:
+      return "cache";
+    case Limit::memory:
+      break;
+  }
+  return "memory";
+}
+
+Roof roof_of(const Peaks& peaks, const Work& work) {
+  const auto place = std::ranges::find_if(
+      peaks.bandwidths, [&](const Bandwidth& b) { return work.footprint <= b.up_to_bytes; });
+  const double computing = work.operations / peaks.gflops / 1e3;
+  const double reading = work.bytes_read / place->read_gbps / 1e3;
+  const double moving = (work.bytes_read + work.bytes_written) / place->read_and_written_gbps / 1e3;
+  if (computing >= std::max(reading, moving)) return {Limit::compute, computing};
+  const bool beyond = &*place == &peaks.bandwidths.back();
+  return {beyond ? Limit::memory : Limit::cache, std::max(reading, moving)};
+}
+
+Roof sum_of(const std::vector<Roof>& roofs) {
+  double us[3] = {};
+  for (const Roof& roof : roofs) us[static_cast<int>(roof.limit)] += roof.us;
+  const double* const most = std::max_element(us, us + 3);
+  return {static_cast<Limit>(most - us), us[0] + us[1] + us[2]};
+}
+
+}  // namespace taper::roofline
