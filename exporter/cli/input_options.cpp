@@ -1,4 +1,5 @@
 #include <cmath>
+#include <filesystem>
 
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/inputs.h"
@@ -57,6 +58,11 @@ void add_input_options(Command& command, InputOptions& options) {
 std::string check_tolerance(const std::string& text) {
   const std::optional<double> number = number_of<double>(text);
   return number && std::isfinite(*number) && *number >= 0 ? "" : text + " is not a number >= 0";
+}
+
+std::string check_page_name(const std::string& path) {
+  const std::filesystem::path kind = std::filesystem::path(path).extension();
+  return kind == ".html" || kind == ".htm" ? "" : path + ": the name of a page must end in .html";
 }
 
 void add_threads_option(Command& command, int& threads) {

@@ -5,6 +5,7 @@
 
 #include "taper/exporter/cli/command_line.h"
 #include "taper/exporter/cli/commands.h"
+#include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/cli/running_method.h"
 #include "taper/exporter/eager/kernel_sets.h"
@@ -20,12 +21,6 @@ struct InspectArguments {
   ImportChoice import;
   bool json = false;
 };
-
-std::string check_picture(const std::string& path) {
-  const std::string kind = std::filesystem::path(path).extension().string();
-  return kind == ".html" || kind == ".htm" ? ""
-                                           : path + ": the name of a picture must end in .html";
-}
 
 void write_graph(const inspect::ProgramFile& file, const InspectArguments& options) {
   std::vector<inspect::MethodGraph> graphs;
@@ -68,7 +63,7 @@ void add_inspect_command(CommandLine& line, std::ostream& out) {
       .option(
           "--graph FILE", options->graph,
           "Draws the graphs of the methods as a page, FILE.html, on which modules open and close")
-      .checked_by(check_picture);
+      .checked_by(check_page_name);
   command.flag("--json", options->json, "Prints JSON instead of text; sizes are in bytes");
   add_import_options(command, options->import);
   command.option("--weights-folder FOLDER", options->import.weights_folder,

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string_view>
-
-#include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
 namespace {
@@ -17,105 +14,49 @@ uint64_t now_ns() {
                                    .count());
 }
 
-// The tensors of an instruction: arguments first, then results.
-struct Tensors {
-  std::vector<const TensorRef*> arguments, results;
-};
+double microseconds(uint64_t ns) { return static_cast<double>(ns) / 1000; }
 
-Tensors tensors_of(const InstructionInfo& in) {
-  Tensors t;
-  const index_t n = in.arguments.size(),
-                results = in.kernel != nullptr ? in.kernel->result_count : 1;
-  for (index_t i = 0; i < n; ++i) {
-    const Slot& s = in.arguments[i];
-    if (s.kind != Kind::tensor || !s.present) continue;
-    std::vector<const TensorRef*>& list = i < n - results ? t.arguments : t.results;
-    if (in.kernel != nullptr && in.kernel->expected[i].list) {
-      for (uint32_t k = 0; k < s.size; ++k)
-        if (s.tensors[k] != nullptr) list.push_back(s.tensors[k]);
-    } else {
-      list.push_back(s.tensor);
-    }
-  }
-  return t;
-}
-
-double numel(const TensorRef* t) { return static_cast<double>(t->shape->numel()); }
-double last_extent(const TensorRef* t) {
-  return t->shape->rank == 0 ? 1 : static_cast<double>(t->shape->sizes[t->shape->rank - 1]);
-}
-
-// Two operations for each of `outputs` elements and each weight that contributes to it. The weight
-// is (out or in channels, …).
-double convolution_operations(double outputs, const TensorRef* weight) {
-  return weight->shape->sizes[0] == 0
-             ? 0
-             : 2 * outputs * numel(weight) / static_cast<double>(weight->shape->sizes[0]);
-}
-
-double operations_of(std::string_view op, const Tensors& t) {
-  if (t.results.empty()) return 0;
-  const auto product = [&](size_t left) {
-    return t.arguments.size() > left ? 2 * numel(t.results[0]) * last_extent(t.arguments[left]) : 0;
-  };
-  if (op == "mm" || op == "bmm" || op == "linear" || op == "matmul" || op == "mv" || op == "dot")
-    return product(0);
-  if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
-  if (op == "convolution" && t.arguments.size() >= 2) {
-    // a transposed convolution multiplies each input with its weights: weight (in channels, …)
-    const bool transposed = t.arguments[0]->shape->rank > 1 &&
-                            t.arguments[1]->shape->sizes[0] == t.arguments[0]->shape->sizes[1] &&
-                            t.arguments[1]->shape->sizes[0] != t.results[0]->shape->sizes[1];
-    return convolution_operations(numel(transposed ? t.arguments[0] : t.results[0]),
-                                  t.arguments[1]);
-  }
-  // for Winograd's algorithm the operations of the convolution, of which it needs fewer
-  if ((op == "taper::convolution" || op == "taper::winograd_convolution") &&
-      t.arguments.size() >= 2)
-    return convolution_operations(numel(t.results[0]), t.arguments[1]);
-  // (grad_output, input, weight) -> gradients of input and weight. Each is as much work as the
-  // forward pass; the gradient of the bias is little work.
-  if (op == "convolution_backward" && t.arguments.size() >= 3) {
-    const auto products =
-        std::ranges::count_if(t.results, [](const TensorRef* r) { return r->shape->rank > 1; });
-    return static_cast<double>(products) *
-           convolution_operations(numel(t.arguments[0]), t.arguments[2]);
-  }
-  return 0;
-}
-
-std::string types_text(const Tensors& t) {
-  std::vector<std::string> arguments, results;
-  for (const TensorRef* a : t.arguments) arguments.push_back(type_text(*a));
-  for (const TensorRef* r : t.results) results.push_back(type_text(*r));
-  return io::joined(arguments, " ") + " -> " + io::joined(results, " ");
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
+// The index of the value in the middle.
+size_t median_index(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
+  std::ranges::nth_element(order, middle, {}, [&](size_t i) { return values[i]; });
   return *middle;
 }
 
-std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+// What one instruction did in every run.
+struct Runs {
+  std::vector<double> us;
+  int executions = 0;  // the most in one run
+};
+
+InstructionTiming timing_of(const InstructionInfo& in, const Runs& runs) {
+  const auto text_of = [](const char* text) { return std::string(text == nullptr ? "" : text); };
+  InstructionTiming timing;
+  timing.op = in.op;
+  if (in.kernel != nullptr) timing.kernel = in.kernel->name;
+  timing.types = types_text(in);
+  timing.source = text_of(in.source), timing.module = text_of(in.module);
+  timing.median_us = runs.us[median_index(runs.us)];
+  timing.best_us = std::ranges::min(runs.us);
+  timing.executions = runs.executions;
+  timing.work = work_of(in);
+  return timing;
+}
+
+// Adds a run to what each instruction did.
+void add_run(std::vector<Runs>& instructions, std::span<const ProfileEvent> events) {
+  std::vector<int> executions(instructions.size(), 0);
+  for (Runs& runs : instructions) runs.us.push_back(0);
+  for (const ProfileEvent& e : events) {
+    Runs& runs = instructions[e.instruction];
+    runs.us.back() += microseconds(e.end - e.begin);
+    runs.executions = std::max(runs.executions, ++executions[e.instruction]);
+  }
+}
 
 }  // namespace
-
-std::string type_text(const TensorRef& t) {
-  std::vector<std::string> sizes;
-  for (int i = 0; i < t.shape->rank; ++i) sizes.push_back(std::to_string(t.shape->sizes[i]));
-  return std::string(name_of(t.dtype)) + "[" + io::joined(sizes) + "]";
-}
-
-Work work_of(const InstructionInfo& instruction) {
-  const Tensors t = tensors_of(instruction);
-  Work work;
-  work.operations = operations_of(instruction.op, t);
-  for (const auto* list : {&t.arguments, &t.results})
-    for (const TensorRef* tensor : *list) work.bytes += static_cast<double>(tensor->size_bytes());
-  return work;
-}
 
 Timing time_method(RunningMethod& running, int runs) {
   Method& method = running.method();
@@ -125,8 +66,9 @@ Timing time_method(RunningMethod& running, int runs) {
   Timing timing;
   timing.runs = runs;
   std::vector<ProfileEvent> events(4 * count + 64);  // a loop executes an instruction several times
-  std::vector<std::vector<double>> times(count);
+  std::vector<Runs> instructions(count);
   std::vector<double> totals;
+  std::vector<size_t> ends;  // where each run ends in timing.events
   Profiler profiler;
   profiler.events = events;
   profiler.now = now_ns;
@@ -135,29 +77,23 @@ Timing time_method(RunningMethod& running, int runs) {
     profiler.count = 0;
     const uint64_t begin = now_ns();
     running.execute();
-    totals.push_back(static_cast<double>(now_ns() - begin) / 1000);
-    std::vector<double> sums(count, 0);
-    for (index_t e = 0; e < profiler.count; ++e) {
-      sums[events[static_cast<size_t>(e)].instruction] +=
-          static_cast<double>(events[static_cast<size_t>(e)].end -
-                              events[static_cast<size_t>(e)].begin) /
-          1000;
-      timing.events.push_back(events[static_cast<size_t>(e)]);
-    }
-    for (size_t i = 0; i < count; ++i) times[i].push_back(sums[i]);
+    totals.push_back(microseconds(now_ns() - begin));
+    const std::span<const ProfileEvent> of_run(events.data(), static_cast<size_t>(profiler.count));
+    add_run(instructions, of_run);
+    timing.events.insert(timing.events.end(), of_run.begin(), of_run.end());
+    ends.push_back(timing.events.size());
   }
   method.set_profiler(nullptr);
   if (timing.events.empty() && count > 0)
     throw ExportError(
         "this build of the runtime cannot profile; configure it with -DTAPER_PROFILE=ON");
 
-  timing.median_us = median(totals);
-  for (size_t i = 0; i < count; ++i) {
-    const InstructionInfo in = method.instruction(static_cast<index_t>(i));
-    timing.instructions.push_back({in.op, in.kernel != nullptr ? in.kernel->name : "",
-                                   types_text(tensors_of(in)), text_of(in.source),
-                                   text_of(in.module), median(times[i]), work_of(in)});
-  }
+  const size_t median = median_index(totals), first = median == 0 ? 0 : ends[median - 1];
+  timing.median_us = totals[median];
+  timing.median_run = std::span(timing.events).subspan(first, ends[median] - first);
+  for (size_t i = 0; i < count; ++i)
+    timing.instructions.push_back(
+        timing_of(method.instruction(static_cast<index_t>(i)), instructions[i]));
   return timing;
 }
 

@@ -492,53 +492,6 @@ TEST(taper_run, says_how_much_memory_it_cannot_have) {
   expect_one_line(o.err);
 }
 
-// ---- profile ----
-
-TEST(taper_profile, measures_every_instruction_at_the_sizes_asked_for) {
-  const auto trace = scratch_file("trace.json");
-  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5",
-                                  "--repeat", "4", "--trace", trace.string());
-  EXPECT_EQ(o.code, success) << o.err;
-  for (const char* text : {"x: f32[5, 2]", "addmm", "GFLOP/s", "-> f32[5, 3]", "4 runs"})
-    EXPECT_THAT(o.out, HasSubstr(text));
-  const auto events = nlohmann::json::parse(content(trace))["traceEvents"];
-  EXPECT_EQ(std::ranges::count_if(
-                events, [](const auto& e) { return e["ph"] == "X" && e["name"] == "addmm"; }),
-            4);
-}
-
-TEST(taper_profile, prints_json) {
-  const auto trace = scratch_file("trace.json");
-  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5",
-                                  "--repeat", "4", "--json", "--trace", trace.string());
-  EXPECT_EQ(o.code, success) << o.err;
-  const auto profile = nlohmann::json::parse(o.out);
-  EXPECT_EQ(profile["runs"], 4);
-  EXPECT_EQ(profile["threads"], 1);
-  EXPECT_GT(profile["median_us"], 0);
-  EXPECT_EQ(profile["inputs"][0]["type"], "f32[5, 2]");
-  const auto addmm = std::ranges::find_if(profile["instructions"],
-                                          [](const auto& in) { return in["operator"] == "addmm"; });
-  ASSERT_NE(addmm, profile["instructions"].end());
-  EXPECT_EQ((*addmm)["operations"], 2 * 5 * 2 * 3);
-  EXPECT_GT((*addmm)["median_us"], 0);
-  EXPECT_TRUE(std::filesystem::exists(trace));
-}
-
-TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
-  const std::string program = tests::classifier().string();
-  const Outcome name = taper_command("profile", program, "--dim", "time=5"),
-                range = taper_command("profile", program, "--dim", "batch=17"),
-                below = taper_command("profile", program, "--dim", "batch=0"),
-                form = taper_command("profile", program, "--dim", "batch");
-  EXPECT_THAT(name.err, HasSubstr("its symbolic sizes are batch"));
-  EXPECT_THAT(range.err, HasSubstr("batch = 17 is outside 1..16"));
-  EXPECT_THAT(below.err, HasSubstr("batch = 0 is outside 1..16"));
-  EXPECT_EQ(name.code, failure);
-  EXPECT_EQ(range.code, failure);
-  EXPECT_EQ(form.code, usage);
-}
-
 // ---- export ----
 
 TEST(taper_export, writes_a_table_of_exactly_the_kernels_needed) {

@@ -1,0 +1,143 @@
+#include "taper/exporter/cli/work.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "taper/exporter/io/format_text.h"
+
+namespace taper::cli {
+namespace {
+
+// The tensors of an instruction: arguments first, then results.
+struct Tensors {
+  std::vector<const TensorRef*> arguments, results;
+};
+
+Tensors tensors_of(const InstructionInfo& in) {
+  Tensors t;
+  const index_t n = in.arguments.size(),
+                results = in.kernel != nullptr ? in.kernel->result_count : 1;
+  for (index_t i = 0; i < n; ++i) {
+    const Slot& s = in.arguments[i];
+    if (s.kind != Kind::tensor || !s.present) continue;
+    std::vector<const TensorRef*>& list = i < n - results ? t.arguments : t.results;
+    if (in.kernel != nullptr && in.kernel->expected[i].list) {
+      for (uint32_t k = 0; k < s.size; ++k)
+        if (s.tensors[k] != nullptr) list.push_back(s.tensors[k]);
+    } else {
+      list.push_back(s.tensor);
+    }
+  }
+  return t;
+}
+
+double numel(const TensorRef* t) { return static_cast<double>(t->shape->numel()); }
+double last_extent(const TensorRef* t) {
+  return t->shape->rank == 0 ? 1 : static_cast<double>(t->shape->sizes[t->shape->rank - 1]);
+}
+
+// Two operations for each of `outputs` elements and each weight that contributes to it. The weight
+// is (out or in channels, …).
+double convolution_operations(double outputs, const TensorRef* weight) {
+  return weight->shape->sizes[0] == 0
+             ? 0
+             : 2 * outputs * numel(weight) / static_cast<double>(weight->shape->sizes[0]);
+}
+
+// (query, key, value): each row of the query meets each row of the key, and each result each row of
+// the value. A causal mask would halve that; it is counted whole.
+double attention_operations(const Tensors& t) {
+  if (t.arguments.size() < 3 || t.arguments[1]->shape->rank < 2) return 0;
+  const Shape& key = *t.arguments[1]->shape;
+  return 2 * static_cast<double>(key.sizes[key.rank - 2]) *
+         (numel(t.arguments[0]) + numel(t.results[0]));
+}
+
+double operations_of(std::string_view op, const Tensors& t) {
+  if (t.results.empty()) return 0;
+  const auto product = [&](size_t left) {
+    return t.arguments.size() > left ? 2 * numel(t.results[0]) * last_extent(t.arguments[left]) : 0;
+  };
+  if (op == "mm" || op == "bmm" || op == "linear" || op == "matmul" || op == "mv" || op == "dot" ||
+      op == "_int_mm")
+    return product(0);
+  if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
+  if (op == "scaled_dot_product_attention" || op == "_scaled_dot_product_flash_attention_for_cpu")
+    return attention_operations(t);
+  if (op == "convolution" && t.arguments.size() >= 2) {
+    // a transposed convolution multiplies each input with its weights: weight (in channels, …)
+    const bool transposed = t.arguments[0]->shape->rank > 1 &&
+                            t.arguments[1]->shape->sizes[0] == t.arguments[0]->shape->sizes[1] &&
+                            t.arguments[1]->shape->sizes[0] != t.results[0]->shape->sizes[1];
+    return convolution_operations(numel(transposed ? t.arguments[0] : t.results[0]),
+                                  t.arguments[1]);
+  }
+  // for Winograd's algorithm the operations of the convolution, of which it needs fewer
+  if ((op == "taper::convolution" || op == "taper::winograd_convolution") &&
+      t.arguments.size() >= 2)
+    return convolution_operations(numel(t.results[0]), t.arguments[1]);
+  // (grad_output, input, weight) -> gradients of input and weight. Each is as much work as the
+  // forward pass; the gradient of the bias is little work.
+  if (op == "convolution_backward" && t.arguments.size() >= 3) {
+    const auto products =
+        std::ranges::count_if(t.results, [](const TensorRef* r) { return r->shape->rank > 1; });
+    return static_cast<double>(products) *
+           convolution_operations(numel(t.arguments[0]), t.arguments[2]);
+  }
+  return 0;
+}
+
+// Operators that read a few rows of their first argument.
+bool looks_up(std::string_view op) {
+  return op == "embedding" || op == "_embedding_bag" || op == "index.Tensor" ||
+         op == "index_select" || op == "gather";
+}
+
+double bytes_of(const std::vector<const TensorRef*>& tensors) {
+  double bytes = 0;
+  for (const TensorRef* t : tensors) bytes += static_cast<double>(t->size_bytes());
+  return bytes;
+}
+
+// The bytes of results that do not take the place of an argument.
+double new_bytes(const Tensors& t) {
+  double bytes = 0;
+  for (const TensorRef* result : t.results) {
+    const bool replaces = std::ranges::any_of(
+        t.arguments, [&](const TensorRef* argument) { return argument->data == result->data; });
+    if (!replaces) bytes += static_cast<double>(result->size_bytes());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string type_text(const TensorRef& t) {
+  std::vector<std::string> sizes;
+  for (int i = 0; i < t.shape->rank; ++i) sizes.push_back(std::to_string(t.shape->sizes[i]));
+  return std::string(name_of(t.dtype)) + "[" + io::joined(sizes) + "]";
+}
+
+std::string types_text(const InstructionInfo& instruction) {
+  const Tensors t = tensors_of(instruction);
+  std::vector<std::string> arguments, results;
+  for (const TensorRef* a : t.arguments) arguments.push_back(type_text(*a));
+  for (const TensorRef* r : t.results) results.push_back(type_text(*r));
+  return io::joined(arguments, " ") + " -> " + io::joined(results, " ");
+}
+
+roofline::Work work_of(const InstructionInfo& instruction) {
+  const Tensors t = tensors_of(instruction);
+  roofline::Work work;
+  work.operations = operations_of(instruction.op, t);
+  work.bytes_read = bytes_of(t.arguments), work.bytes_written = bytes_of(t.results);
+  if (looks_up(instruction.op) && !t.arguments.empty()) {
+    const double table = bytes_of({t.arguments[0]});
+    work.bytes_read += std::min(table, work.bytes_written) - table;
+  }
+  work.footprint = work.bytes_read + new_bytes(t);
+  return work;
+}
+
+}  // namespace taper::cli

@@ -1,0 +1,218 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "taper/exporter/cli/profile_html.h"
+#include "taper/exporter/cli/profile_report.h"
+#include "taper/tests/exporter/cli/programs.h"
+#include "taper/tests/exporter/cli/taper_command.h"
+
+namespace taper::cli {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+using testing::Not;
+using tests::scratch_file;
+
+nlohmann::json profile_of(const std::filesystem::path& program) {
+  const Outcome o = taper_command("profile", program.string(), "--repeat", "2", "--json");
+  EXPECT_EQ(o.code, success) << o.err;
+  return nlohmann::json::parse(o.out);
+}
+
+nlohmann::json profile_of_graph(const std::string& graph) {
+  return profile_of(tests::write_program("profiled.taper", {graph}));
+}
+
+TEST(taper_profile, measures_every_instruction_at_the_sizes_asked_for) {
+  const auto trace = scratch_file("trace.json");
+  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5",
+                                  "--repeat", "4", "--trace", trace.string());
+  EXPECT_EQ(o.code, success) << o.err;
+  for (const char* text : {"x: f32[5, 2]", "addmm", "GFLOP/s", "-> f32[5, 3]", "4 runs"})
+    EXPECT_THAT(o.out, HasSubstr(text));
+  const auto events = nlohmann::json::parse(content(trace))["traceEvents"];
+  EXPECT_EQ(std::ranges::count_if(
+                events, [](const auto& e) { return e["ph"] == "X" && e["name"] == "addmm"; }),
+            4);
+}
+
+TEST(taper_profile, prints_json) {
+  const auto trace = scratch_file("trace.json");
+  const Outcome o = taper_command("profile", tests::classifier().string(), "--dim", "batch=5",
+                                  "--repeat", "4", "--json", "--trace", trace.string());
+  EXPECT_EQ(o.code, success) << o.err;
+  const auto profile = nlohmann::json::parse(o.out);
+  EXPECT_EQ(profile["runs"], 4);
+  EXPECT_EQ(profile["threads"], 1);
+  EXPECT_GT(profile["median_us"], 0);
+  EXPECT_EQ(profile["inputs"][0]["type"], "f32[5, 2]");
+  const auto addmm = std::ranges::find_if(profile["instructions"],
+                                          [](const auto& in) { return in["operator"] == "addmm"; });
+  ASSERT_NE(addmm, profile["instructions"].end());
+  EXPECT_EQ((*addmm)["operations"], 2 * 5 * 2 * 3);
+  EXPECT_GT((*addmm)["median_us"], 0);
+  EXPECT_TRUE(std::filesystem::exists(trace));
+}
+
+TEST(taper_profile, refuses_a_size_that_the_program_does_not_have) {
+  const std::string program = tests::classifier().string();
+  const Outcome name = taper_command("profile", program, "--dim", "time=5"),
+                range = taper_command("profile", program, "--dim", "batch=17"),
+                below = taper_command("profile", program, "--dim", "batch=0"),
+                form = taper_command("profile", program, "--dim", "batch");
+  EXPECT_THAT(name.err, HasSubstr("its symbolic sizes are batch"));
+  EXPECT_THAT(range.err, HasSubstr("batch = 17 is outside 1..16"));
+  EXPECT_THAT(below.err, HasSubstr("batch = 0 is outside 1..16"));
+  EXPECT_EQ(name.code, failure);
+  EXPECT_EQ(range.code, failure);
+  EXPECT_EQ(form.code, usage);
+}
+
+// ---- work ----
+
+TEST(taper_profile, counts_only_the_rows_of_a_table_that_are_read) {
+  const auto profile = profile_of_graph(
+      "graph forward\ninput \"table\" = %w: f32[1000, 4]\ninput \"ids\" = %ids: i64[3]\n"
+      "%y: f32[3, 4] = embedding(%w, %ids, -1, false, false)\noutput \"rows\" = %y\n");
+  EXPECT_EQ(profile["instructions"][0]["bytes"], 3 * 8 + 2 * 3 * 4 * 4);
+}
+
+TEST(taper_profile, counts_the_operations_of_attention) {
+  const auto profile = profile_of_graph(
+      "graph forward\ninput \"q\" = %q: f32[1, 2, 3, 8]\ninput \"k\" = %k: f32[1, 2, 5, 8]\n"
+      "input \"v\" = %v: f32[1, 2, 5, 4]\n%y: f32[1, 2, 3, 4] = "
+      "scaled_dot_product_attention(%q, %k, %v, none, 0.0, false, none, false)\n"
+      "output \"y\" = %y\n");
+  EXPECT_EQ(profile["operators"][0]["operations"], 2 * 2 * 3 * 5 * (8 + 4));
+}
+
+// ---- roofs ----
+
+TEST(taper_profile, tells_what_bounds_each_instruction) {
+  const Outcome o = taper_command("profile", tests::classifier().string(), "--repeat", "4");
+  for (const char* text : {"  peak: ", " GB/s read, ", "larger operands: ", "of the roof", " % "})
+    EXPECT_THAT(o.out, HasSubstr(text));
+  const auto profile = profile_of(tests::classifier());
+  EXPECT_GT(profile["peaks"]["gflops"], 0);
+  EXPECT_TRUE(profile["peaks"]["bandwidths"].back()["up_to_bytes"].is_null());
+  EXPECT_GT(profile["roof_share"], 0);
+  for (const char* list : {"instructions", "operators"})
+    for (const auto& row : profile[list]) {
+      EXPECT_THAT(row["roof"], AnyOf("compute", "cache", "memory"));
+      EXPECT_GT(row["roof_share"], 0);
+    }
+}
+
+TEST(taper_profile, leaves_roofs_out_if_told) {
+  const std::string program = tests::classifier().string();
+  const Outcome text = taper_command("profile", program, "--repeat", "4", "--no-roof"),
+                json = taper_command("profile", program, "--repeat", "4", "--no-roof", "--json");
+  EXPECT_THAT(text.out, Not(HasSubstr("roof")));
+  EXPECT_THAT(text.out, Not(HasSubstr("peak")));
+  EXPECT_THAT(json.out, Not(HasSubstr("roof")));
+  EXPECT_THAT(json.out, Not(HasSubstr("peaks")));
+}
+
+/// A profile whose every name is `name`; its instruction runs in a loop.
+Profile named(const std::string& name) {
+  Profile profile;
+  profile.method = name, profile.inputs = {{name, "f32[2]"}};
+  profile.peaks = roofline::Peaks{100, {{1e6, 50, 80}, {1e300, 10, 20}}};
+  InstructionTiming in{name, name, name, name, name, 30, 20, 3, {}};
+  in.work = {1e6, 8, 8, 16};
+  profile.timing.instructions = {in, in};
+  profile.timing.median_us = 60, profile.timing.runs = 5;
+  profile.timing.events = {{0, 0, 5000, 35000}, {1, 0, 35000, 65000}};
+  profile.timing.median_run = profile.timing.events;
+  return profile;
+}
+
+TEST(taper_profile, counts_every_round_of_a_loop) {
+  const Profile profile = named("mm");
+  EXPECT_DOUBLE_EQ(profile.roof(profile.timing.instructions[0]).us, 30);
+  EXPECT_DOUBLE_EQ(profile.roof().us, 60);
+  std::ostringstream out;
+  print_text(out, profile, false);
+  EXPECT_THAT(out.str(), HasSubstr("100 % compute"));
+  EXPECT_THAT(out.str(), HasSubstr("100.0 GFLOP/s"));
+  EXPECT_THAT(out.str(), HasSubstr("3 times"));
+}
+
+// ---- the page ----
+
+std::string page_of(const std::string& title, const Profile& profile) {
+  std::ostringstream out;
+  write_profile_html(out, title, profile);
+  return out.str();
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+nlohmann::json data_of(const std::string& page) {
+  const std::string begin = "id=\"data\">";
+  const size_t from = page.find(begin) + begin.size();
+  return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+TEST(profile_page, holds_one_run_with_all_that_is_known_of_it) {
+  const auto html = scratch_file("profile.html");
+  const Outcome o = taper_command("profile", tests::classifier().string(), "--repeat", "3",
+                                  "--html", html.string());
+  EXPECT_EQ(o.code, success) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("wrote " + html.string()));
+  const auto data = data_of(content(html));
+  EXPECT_EQ(data["title"], "classifier.taper: forward");
+  EXPECT_EQ(data["runs"], 3);
+  EXPECT_EQ(data["events"].size(), data["instructions"].size());
+  for (const auto& event : data["events"]) EXPECT_LE(event["begin"], event["end"]);
+  EXPECT_EQ(data["events"][0]["begin"], 0);
+  EXPECT_THAT(data["instructions"][0]["kernel"].get<std::string>(), HasSubstr("addmm"));
+  EXPECT_GT(data["instructions"][0]["roof_us"], 0);
+}
+
+TEST(profile_page, does_without_roofs) {
+  Profile profile = named("mm");
+  profile.peaks.reset();
+  EXPECT_FALSE(data_of(page_of("m", profile))["instructions"][0].contains("roof"));
+}
+
+TEST(profile_page, refuses_a_name_of_another_kind) {
+  const Outcome o = taper_command("profile", "lenet.taper", "--html", "x.png");
+  EXPECT_EQ(o.code, usage);
+  EXPECT_THAT(o.err, HasSubstr("x.png: the name of a page must end in .html"));
+}
+
+TEST(profile_page, needs_no_other_file) {
+  const std::string page = page_of("m", named("m"));
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+  for (const char* reference : {" src=", " href=", "@import", "url(http", "fetch(", "import "})
+    EXPECT_THAT(page, Not(HasSubstr(reference)));
+  EXPECT_EQ(count(page, "http"), 2u) << "http-equiv, and the name of SVG";
+  EXPECT_EQ(count(page, "{{"), 0u) << "a part of the page is missing";
+}
+
+TEST(profile_page, shows_any_name_as_text) {
+  const std::string clean = page_of("m", named("m"));
+  for (const char* name :
+       {"</script><script>alert(1)</script>", "<!--<script>", "\"><img src=x onerror=alert(1)>",
+        "]]>", "&lt;/script&gt;", "{{data}}", "\\u003c/script>", "\xe2\x80\xa8\xe2\x80\xae"}) {
+    const std::string page = page_of(name, named(name));
+    EXPECT_EQ(count(page, "<"), count(clean, "<")) << name;
+    const auto data = data_of(page);
+    EXPECT_EQ(data["title"], name);
+    for (const char* field : {"operator", "kernel", "types", "source", "module"})
+      EXPECT_EQ(data["instructions"][0][field], name);
+  }
+  const auto broken = data_of(page_of("\x1b[31m", named(std::string("a\0\n\xff\xc3", 5))));
+  EXPECT_EQ(broken["title"], "\\x1b[31m");
+  EXPECT_EQ(broken["instructions"][0]["module"], "a\\x00\\n\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+}  // namespace
+}  // namespace taper::cli
