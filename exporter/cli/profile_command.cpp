@@ -123,7 +123,7 @@ void add_profile_command(CommandLine& line, std::ostream& out) {
   command.flag("--by-time", options->by_time, "Sorts by time, the slowest instruction first");
   command.flag("--json", options->json, "Prints JSON instead of text; times are in microseconds");
   command.flag("--no-roof", options->no_roof,
-               "Does not measure what the machine can do, which takes 0.2 seconds");
+               "Does not measure what the machine can do, which takes 0.25 seconds");
   command
       .option("--html FILE", options->html,
               "Writes a page, FILE.html: a timeline of one run, and tables that can be sorted")

@@ -31,7 +31,7 @@ struct Runs {
   int executions = 0;  // the most in one run
 };
 
-InstructionTiming timing_of(const InstructionInfo& in, const Runs& runs) {
+InstructionTiming timing_of(const InstructionInfo& in, const Runs& runs, roofline::Work work) {
   const auto text_of = [](const char* text) { return std::string(text == nullptr ? "" : text); };
   InstructionTiming timing;
   timing.op = in.op;
@@ -41,7 +41,7 @@ InstructionTiming timing_of(const InstructionInfo& in, const Runs& runs) {
   timing.median_us = runs.us[median_index(runs.us)];
   timing.best_us = std::ranges::min(runs.us);
   timing.executions = runs.executions;
-  timing.work = work_of(in);
+  timing.work = std::move(work);
   return timing;
 }
 
@@ -91,9 +91,10 @@ Timing time_method(RunningMethod& running, int runs) {
   const size_t median = median_index(totals), first = median == 0 ? 0 : ends[median - 1];
   timing.median_us = totals[median];
   timing.median_run = std::span(timing.events).subspan(first, ends[median] - first);
+  std::vector<roofline::Work> works = works_of(method);
   for (size_t i = 0; i < count; ++i)
-    timing.instructions.push_back(
-        timing_of(method.instruction(static_cast<index_t>(i)), instructions[i]));
+    timing.instructions.push_back(timing_of(method.instruction(static_cast<index_t>(i)),
+                                            instructions[i], std::move(works[i])));
   return timing;
 }
 

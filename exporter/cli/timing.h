@@ -20,7 +20,7 @@ struct InstructionTiming {
 
   /// All of a run.
   double operations() const { return work.operations * executions; }
-  double bytes() const { return (work.bytes_read + work.bytes_written) * executions; }
+  double bytes() const { return work.bytes() * executions; }
 };
 
 struct Timing {

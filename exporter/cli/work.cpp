@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "taper/exporter/cli/recency.h"
 #include "taper/exporter/io/format_text.h"
 
 namespace taper::cli {
@@ -94,21 +95,28 @@ bool looks_up(std::string_view op) {
          op == "index_select" || op == "gather";
 }
 
-double bytes_of(const std::vector<const TensorRef*>& tensors) {
-  double bytes = 0;
-  for (const TensorRef* t : tensors) bytes += static_cast<double>(t->size_bytes());
-  return bytes;
-}
+// A tensor in memory, in the order in which an instruction touches them.
+struct Touch {
+  const void* data;
+  double bytes;
+  bool is_written;
+};
 
-// The bytes of results that do not take the place of an argument.
-double new_bytes(const Tensors& t) {
-  double bytes = 0;
-  for (const TensorRef* result : t.results) {
-    const bool replaces = std::ranges::any_of(
-        t.arguments, [&](const TensorRef* argument) { return argument->data == result->data; });
-    if (!replaces) bytes += static_cast<double>(result->size_bytes());
+std::vector<Touch> touches_of(const InstructionInfo& in) {
+  const Tensors t = tensors_of(in);
+  const auto bytes_of = [](const TensorRef* tensor) {
+    return static_cast<double>(tensor->size_bytes());
+  };
+  std::vector<Touch> touches;
+  for (const TensorRef* a : t.arguments) touches.push_back({a->data, bytes_of(a), false});
+  double written = 0;
+  for (const TensorRef* r : t.results) {
+    touches.push_back({r->data, bytes_of(r), true});
+    written += touches.back().bytes;
   }
-  return bytes;
+  if (looks_up(in.op) && !t.arguments.empty())
+    touches[0].bytes = std::min(touches[0].bytes, written);
+  return touches;
 }
 
 }  // namespace
@@ -127,17 +135,24 @@ std::string types_text(const InstructionInfo& instruction) {
   return io::joined(arguments, " ") + " -> " + io::joined(results, " ");
 }
 
-roofline::Work work_of(const InstructionInfo& instruction) {
-  const Tensors t = tensors_of(instruction);
-  roofline::Work work;
-  work.operations = operations_of(instruction.op, t);
-  work.bytes_read = bytes_of(t.arguments), work.bytes_written = bytes_of(t.results);
-  if (looks_up(instruction.op) && !t.arguments.empty()) {
-    const double table = bytes_of({t.arguments[0]});
-    work.bytes_read += std::min(table, work.bytes_written) - table;
+std::vector<roofline::Work> works_of(const Method& method) {
+  std::vector<roofline::Work> works;
+  std::vector<std::vector<Touch>> touches;
+  size_t pages = 0;
+  for (index_t i = 0; i < method.instruction_count(); ++i) {
+    const InstructionInfo in = method.instruction(i);
+    works.push_back({operations_of(in.op, tensors_of(in)), {}});
+    touches.push_back(touches_of(in));
+    for (const Touch& t : touches.back()) pages += Recency::pages(t.data, t.bytes);
   }
-  work.footprint = work.bytes_read + new_bytes(t);
-  return work;
+  // in the second run, all memory was touched before
+  Recency recency(2 * pages);
+  for (const auto& list : touches)
+    for (const Touch& t : list) recency.touch(t.data, t.bytes);
+  for (size_t i = 0; i < works.size(); ++i)
+    for (const Touch& t : touches[i])
+      works[i].operands.push_back({t.bytes, t.is_written, recency.touch(t.data, t.bytes)});
+  return works;
 }
 
 }  // namespace taper::cli

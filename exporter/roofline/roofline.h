@@ -20,7 +20,7 @@ struct Peaks {
   std::vector<Bandwidth> bandwidths;  ///< of the caches, if their sizes are known, and of memory
 };
 
-/// Measures the peaks on `threads` (nullptr: on this thread alone), for about 0.2 seconds. Takes
+/// Measures the peaks on `threads` (nullptr: on this thread alone), for about 0.25 seconds. Takes
 /// the best of many samples, because other programs can only slow them down.
 Peaks measure_peaks(const Threads* threads);
 /// The first of them alone.
@@ -31,17 +31,25 @@ enum class Limit { compute, cache, memory };
 /// "compute", "cache", "memory"
 const char* name_of(Limit limit);
 
+/// A tensor that is read or written.
+struct Operand {
+  double bytes = 0;
+  bool is_written = false;
+  double footprint = 0;  ///< a cache must hold so many bytes for the operand to lie in it: those
+                         ///< that the program touches from one use of its memory to the next
+};
+
 /// What an instruction computes and moves.
 struct Work {
   double operations = 0;
-  double bytes_read = 0, bytes_written = 0;
-  double footprint = 0;  ///< the memory in which these bytes lie; less than their sum if a result
-                         ///< takes the place of an argument
+  std::vector<Operand> operands;
+
+  double bytes() const;
 };
 
 /// The least time that work can take. All operations run at the peak. All bytes that are read, and
-/// all that are read or written, move with the bandwidth for the footprint. The roof is the longest
-/// of these times.
+/// all that are read or written, move with the bandwidth for their footprint. The roof is the
+/// longest of these times. Its limit is memory if at least half of the time for bytes goes there.
 struct Roof {
   Limit limit = Limit::compute;
   double us = 0;  ///< 0: the work has no operations and no bytes

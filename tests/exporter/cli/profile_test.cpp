@@ -88,6 +88,18 @@ TEST(taper_profile, counts_the_operations_of_attention) {
   EXPECT_EQ(profile["operators"][0]["operations"], 2 * 2 * 3 * 5 * (8 + 4));
 }
 
+TEST(taper_profile, looks_for_operands_where_the_whole_run_leaves_them) {
+  // two products of one input with 64 MB of weights each, then a small one
+  const auto program = tests::write_program(
+      "large.taper",
+      {"graph forward\ninput \"x\" = %x: f32[1, 4096]\ninput \"a\" = %a: f32[4096, 4096]\n"
+       "input \"b\" = %b: f32[4096, 4096]\n%y: f32[1, 4096] = mm(%x, %a)\n"
+       "%z: f32[1, 4096] = mm(%y, %b)\n%r: f32[1, 4096] = relu(%z)\noutput \"r\" = %r\n"});
+  const auto profile = profile_of(program);
+  EXPECT_EQ(profile["instructions"][0]["roof"], "memory");
+  EXPECT_EQ(profile["instructions"][2]["roof"], "cache");
+}
+
 // ---- roofs ----
 
 TEST(taper_profile, tells_what_bounds_each_instruction) {
@@ -121,7 +133,7 @@ Profile named(const std::string& name) {
   profile.method = name, profile.inputs = {{name, "f32[2]"}};
   profile.peaks = roofline::Peaks{100, {{1e6, 50, 80}, {1e300, 10, 20}}};
   InstructionTiming in{name, name, name, name, name, 30, 20, 3, {}};
-  in.work = {1e6, 8, 8, 16};
+  in.work = {1e6, {{8, false, 16}, {8, true, 16}}};
   profile.timing.instructions = {in, in};
   profile.timing.median_us = 60, profile.timing.runs = 5;
   profile.timing.events = {{0, 0, 5000, 35000}, {1, 0, 35000, 65000}};

@@ -22,23 +22,25 @@ void expect_roof(const Work& work, Limit limit, double us) {
   EXPECT_DOUBLE_EQ(roof.us, us);
 }
 
+Operand read(double bytes, double footprint) { return {bytes, false, footprint}; }
+Operand written(double bytes, double footprint) { return {bytes, true, footprint}; }
+
 TEST(roofline, bounds_work_by_its_operations_or_by_its_bytes) {
-  expect_roof({.operations = 1e6, .bytes_read = 1e5, .footprint = 1e5}, Limit::compute, 10);
-  expect_roof({.operations = 1e5, .bytes_read = 1e5, .footprint = 1e5}, Limit::cache, 2);
-  expect_roof({.operations = 1e6, .bytes_read = 1e7, .footprint = 1e7}, Limit::memory, 1000);
+  expect_roof({1e6, {read(1e5, 1e5)}}, Limit::compute, 10);
+  expect_roof({1e5, {read(1e5, 1e5)}}, Limit::cache, 2);
+  expect_roof({1e6, {read(1e7, 1e7)}}, Limit::memory, 1000);
 }
 
 TEST(roofline, counts_what_is_read_alone_and_what_moves_both_ways) {
-  expect_roof({.bytes_read = 4e5, .bytes_written = 1e5, .footprint = 5e5}, Limit::cache, 8);
-  expect_roof({.bytes_read = 4e5, .bytes_written = 4e5, .footprint = 8e5}, Limit::cache, 10);
+  expect_roof({0, {read(4e5, 5e5), written(1e5, 5e5)}}, Limit::cache, 8);
+  expect_roof({0, {read(4e5, 8e5), written(4e5, 8e5)}}, Limit::cache, 10);
 }
 
-TEST(roofline, takes_the_bandwidth_for_the_footprint) {
-  const Work in_place{.bytes_read = 8e5, .bytes_written = 8e5, .footprint = 8e5};
-  expect_roof(in_place, Limit::cache, 20);
-  Work beside = in_place;
-  beside.footprint = 16e5;
-  expect_roof(beside, Limit::memory, 80);
+TEST(roofline, takes_the_bandwidth_of_where_each_operand_lies) {
+  expect_roof({0, {read(1e5, 5e5), read(1e4, 2e6)}}, Limit::cache, 2 + 1);
+  expect_roof({0, {read(1e5, 5e5), read(1e5, 2e6)}}, Limit::memory, 2 + 10);
+  expect_roof({0, {read(1e5, 2e6), written(3e5, 1e5)}}, Limit::memory, 10);
+  expect_roof({0, {read(1e5, 2e6), written(9e5, 1e5)}}, Limit::cache, 5 + 11.25);
 }
 
 TEST(roofline, gives_no_time_to_no_work) { EXPECT_EQ(roof_of(machine, {}).us, 0); }
