@@ -12,6 +12,7 @@
 #include "taper/exporter/cli/inputs.h"
 #include "taper/exporter/cli/profile_html.h"
 #include "taper/exporter/cli/profile_report.h"
+#include "taper/exporter/cli/program_source.h"
 #include "taper/exporter/eager/threads.h"
 #include "taper/exporter/io/file.h"
 
@@ -70,7 +71,9 @@ Profile profile_program(const ProfileArguments& options) {
   const std::map<std::string, int64_t> dims = parse_dims(options.dims);
   eager::set_threads(options.threads);
   const Threads* threads = eager::threads();
-  RunningMethod running(options.file, options.method, threads, options.import);
+  ImportChoice import = options.import;
+  import.pack = true;
+  RunningMethod running(options.file, options.method, threads, import);
   set_random_inputs(running, set_given_inputs(running, options.inputs), dims);
   Profile profile;
   profile.timing = time_method(running, options.repeat);

@@ -24,6 +24,7 @@ struct ImportChoice {
   bool tests = false;   ///< stores the example inputs, with the results for them, as tests
   bool verify = false;  ///< compares a program's weights with their checksums
   bool read = false;    ///< reads the file into memory, instead of mapping it
+  bool pack = false;    ///< packs the weights of a program in memory, too, as a load of a file does
   std::string slots;    ///< a .safetensors file with the tensors for a program's slots; empty: none
   std::string weights_folder;  ///< of a program's weights files; empty: the program's
 };

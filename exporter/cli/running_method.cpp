@@ -50,6 +50,7 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
       import.weights_folder.empty() ? path.parent_path().string() : import.weights_folder;
   options.borrowed_slots = borrowed(slots);
   options.loading = import.read ? Loading::read : Loading::map;
+  if (import.pack) options.pack_weights = PackWeights::always;
   options.message = &message;
   Result<Module> module =
       bytes.empty()

@@ -4,7 +4,7 @@
 namespace taper::roofline {
 namespace {
 
-typedef float Vec __attribute__((vector_size(16)));
+typedef float Vec __attribute__((vector_size(16), may_alias));
 constexpr int chains = 12, streams = 8, lanes = 4;
 
 template <int count>

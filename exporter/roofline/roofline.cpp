@@ -64,7 +64,7 @@ std::vector<Place> places(int threads) {
   const double found = cache_bytes("2"), third = cache_bytes("3");
   const double second = (found > 0 ? found : usual_second_level) * threads;
   std::vector<Place> list{{second, second / 2}};
-  if (third > second) list.push_back({third, std::clamp(third / 4, second, most_memory)});
+  if (third > second) list.push_back({third, std::min(std::max(third / 4, second), most_memory)});
   list.push_back({std::numeric_limits<double>::infinity(),
                   std::clamp(2 * std::max(second, third), least_memory, most_memory)});
   return list;
