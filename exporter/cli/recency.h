@@ -1,5 +1,6 @@
 // How long ago memory was touched: what decides in which cache it still lies.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>

@@ -44,7 +44,7 @@ AREAS = {
     "optim": ["exporter_optim_test"],
     "data": ["exporter_data_test"],
     "compare": ["exporter_compare_test"],
-    "cli": ["exporter_cli_test"],
+    "cli": ["exporter_cli_test", "exporter_roofline_test"],
 }
 TIERS = {"runtime": "runtime", "kernels": "kernels", "exporter": "exporter"}
 
