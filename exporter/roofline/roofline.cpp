@@ -1,7 +1,9 @@
 #include "taper/exporter/roofline/roofline.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -15,20 +17,46 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+int count_of(const Threads* threads) { return threads == nullptr ? 1 : threads->count; }
+
+/// Calls `work(i)` for each of the threads at the same time, and writes to times[i] how long
+/// that took. A pool may give the task of a thread that sleeps to another one. So each task waits
+/// until all have started, but not for long. Returns whether they had.
+bool run_together(const Threads* threads, const std::function<void(index_t)>& work,
+                  std::vector<double>& times) {
+  constexpr auto patience = std::chrono::milliseconds(1);
+  const auto count = static_cast<int>(times.size());
+  std::atomic<int> started{0}, early{0};
+  parallel_for(threads, count, [&](index_t i) {
+    const Clock::time_point deadline = Clock::now() + patience;
+    ++started;
+    while (started < count && Clock::now() < deadline) continue;
+    if (started < count) ++early;
+    const Clock::time_point begin = Clock::now();
+    work(i);
+    times[static_cast<size_t>(i)] = seconds(Clock::now() - begin);
+  });
+  return early == 0;
 }
 
-/// The least time of one call. Calls for `budget` seconds, but at least twice.
-double best_seconds(double budget, const std::function<void()>& work) {
-  double best = std::numeric_limits<double>::infinity();
+/// The least time of one call of `work`, as the mean rate of the threads gives it. Calls for
+/// `budget` seconds, but at least twice. On a busy machine the threads seldom run undisturbed at
+/// one moment. So each has its own best sample, of those in which all had started if there are any.
+double best_seconds(double budget, const Threads* threads,
+                    const std::function<void(index_t)>& work) {
+  const auto count = static_cast<size_t>(count_of(threads));
+  std::vector<double> together(count, std::numeric_limits<double>::infinity()), apart(together);
   const Clock::time_point start = Clock::now();
-  for (int calls = 0; calls < 2 || seconds_since(start) < budget; ++calls) {
-    const Clock::time_point call = Clock::now();
-    work();
-    best = std::min(best, seconds_since(call));
+  for (int calls = 0; calls < 2 || seconds(Clock::now() - start) < budget; ++calls) {
+    std::vector<double> sample(count);
+    std::vector<double>& best = run_together(threads, work, sample) ? together : apart;
+    for (size_t i = 0; i < count; ++i) best[i] = std::min(best[i], sample[i]);
   }
-  return best;
+  double rate = 0;
+  for (const double best : std::isinf(together[0]) ? apart : together) rate += 1 / best;
+  return static_cast<double>(count) / rate;
 }
 
 /// Uses a result, so that no compiler leaves out what computes it.
@@ -36,8 +64,6 @@ void keep(float result) {
   [[maybe_unused]] static thread_local volatile float kept;
   kept = result;
 }
-
-int count_of(const Threads* threads) { return threads == nullptr ? 1 : threads->count; }
 
 /// The bytes of the first processor's cache of a level, as Linux tells them. 0: not known.
 double cache_bytes(const std::string& level) {
@@ -75,7 +101,8 @@ class Numbers {
  public:
   Numbers(double bytes, const Threads* threads)
       : threads_(threads), part_(part_of(bytes)), numbers_(new float[size()]) {
-    each([&](index_t i) { std::fill_n(numbers_.get() + i * part_, part_, 0.0f); });
+    parallel_for(threads, count_of(threads),
+                 [&](index_t i) { std::fill_n(numbers_.get() + i * part_, part_, 0.0f); });
   }
 
   /// Bytes a second of `work(part, count)`, which goes once over a part, again and again over about
@@ -87,10 +114,8 @@ class Numbers {
     const index_t part = std::min(part_, part_of(bytes));
     const double once = static_cast<double>(part * count_of(threads_)) * sizeof(float);
     const int repeat = std::max(1, static_cast<int>(sample_bytes * count_of(threads_) / once));
-    const double time = best_seconds(budget, [&] {
-      each([&](index_t i) {
-        for (int k = 0; k < repeat; ++k) work(numbers_.get() + i * part_, part);
-      });
+    const double time = best_seconds(budget, threads_, [&](index_t i) {
+      for (int k = 0; k < repeat; ++k) work(numbers_.get() + i * part_, part);
     });
     return once * repeat / time;
   }
@@ -101,10 +126,6 @@ class Numbers {
     return std::max<index_t>(1, static_cast<index_t>(blocks)) * block;
   }
   size_t size() const { return static_cast<size_t>(part_ * count_of(threads_)); }
-  template <class Body>
-  void each(const Body& body) const {
-    parallel_for(threads_, count_of(threads_), body);
-  }
 
   const Threads* threads_;
   index_t part_;
@@ -132,9 +153,8 @@ double measure_gflops(const Threads* threads) {
   constexpr index_t rounds = 50'000;
   constexpr double budget = 0.02;
   const Loops& loops = fastest_loops();
-  const double time = best_seconds(budget, [&] {
-    parallel_for(threads, count_of(threads), [&](index_t) { keep(loops.multiply_add(rounds)); });
-  });
+  const double time =
+      best_seconds(budget, threads, [&](index_t) { keep(loops.multiply_add(rounds)); });
   return 2e-9 * static_cast<double>(rounds * loops.multiply_adds_per_round) * count_of(threads) /
          time;
 }
