@@ -17,6 +17,7 @@ const std::vector<Pass>& all_passes() {
       {"fuse_rms_norm", always, fuse_rms_norm},
       {"fuse_rotary_embedding", always, fuse_rotary_embedding},
       {"fuse_attention", unless_exact, fuse_attention},
+      {"constant_masks", unless_exact, constant_masks},
       {"group_heads", always, group_heads},
       {"heads_last", always, heads_last},
       // what matches whole operators stands above

@@ -78,6 +78,10 @@ int fuse_rotary_embedding(ir::Graph& graph, PassContext& context);
 /// other ones. A query without any key gets zeros, and not NaN.
 int fuse_attention(ir::Graph& graph, PassContext& context);
 
+/// Attention with a constant mask that hides later keys, or nothing, needs no mask: it is causal,
+/// or sees all. Approximate: hidden keys and values are not read, not even if they are NaN.
+int constant_masks(ir::Graph& graph, PassContext& context);
+
 /// Attention whose keys and values are repeated for several heads of the query reads them
 /// unrepeated (`enable_gqa`). Exact: each query gets the same numbers.
 int group_heads(ir::Graph& graph, PassContext& context);

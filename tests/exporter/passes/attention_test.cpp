@@ -365,6 +365,52 @@ TEST(heads_last, leaves_results_that_others_read_or_that_are_turned_in_another_w
   for (const char* form : forms) EXPECT_EQ(apply(heads_last, *attention_then(form)), 0) << form;
 }
 
+// ---- constant_masks
+
+/// One attention of 3 queries and 3 keys with this mask.
+std::unique_ptr<ir::Graph> masked_by(const std::shared_ptr<const ir::Payload>& mask) {
+  ir::Payloads payloads;
+  const std::string line = constant("mask", mask, payloads);
+  return ir::parse(
+      "graph f\ninput \"q\" = %q: f32[2, 4, 3, 8]\n" + line +
+          "%m: " + std::string(taper::name_of(mask->dtype)) +
+          "[2, 1, 3, 3] strides [0, 0, 3, 1] = expand(%mask, [2, 1, 3, 3], false)\n"
+          "%y: f32[2, 4, 3, 8] = scaled_dot_product_attention(%q, %q, %q, %m, 0.0, false, none, "
+          "false)\noutput \"y\" = %y\n",
+      payloads);
+}
+/// Applies the pass. The results may differ by roundings.
+void expect_dropped(ir::Graph& graph, bool is_causal) {
+  ir::verify(graph);
+  const Tensor q = random_tensor({2, 4, 3, 8}, 1);
+  const std::vector<float> want = run(graph, {q});
+  EXPECT_EQ(apply(constant_masks, graph), 1);
+  ir::verify(graph);
+  EXPECT_THAT(operators(graph), ElementsAre("scaled_dot_product_attention"));
+  EXPECT_EQ(attention_in(graph).get<"is_causal">(), is_causal);
+  const std::vector<float> got = run(graph, {q});
+  for (size_t i = 0; i < want.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6) << i;
+}
+
+TEST(constant_masks, makes_attention_causal_or_drops_what_hides_nothing) {
+  constexpr float no = std::numeric_limits<float>::lowest(), never = -HUGE_VALF;
+  const std::vector<float> later = {0, no, no, 0, 0, never, 0, 0, 0}, none(9, 0);
+  const uint8_t shown[] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
+  expect_dropped(*masked_by(ir::Payload::from(later, {1, 1, 3, 3})), true);
+  expect_dropped(*masked_by(ir::Payload::copy(DType::boolean, {3, 3}, shown)), true);
+  expect_dropped(*masked_by(ir::Payload::from(none, {1, 3, 3})), false);
+}
+
+TEST(constant_masks, leaves_other_masks) {
+  constexpr float no = std::numeric_limits<float>::lowest();
+  const std::vector<float> others[] = {{0, no, no, 0, 0, no, no, 0, 0},     // a window
+                                       {0, no, no, 0, 0, no, 0.5, 0, 0},    // a bias
+                                       {0, 0, 0, no, 0, 0, no, no, 0},      // earlier keys
+                                       {0, -10, -10, 0, 0, -10, 0, 0, 0}};  // not quite hidden
+  for (const std::vector<float>& mask : others)
+    EXPECT_EQ(apply(constant_masks, *masked_by(ir::Payload::from(mask, {1, 1, 3, 3}))), 0);
+}
+
 // ---- group_heads
 
 /// Llama's: each head of keys and values serves three heads of the queries.
