@@ -1,7 +1,8 @@
 #include <cstring>
 
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/passes/constant_values.h"
 #include "taper/exporter/passes/passes.h"
-#include "taper/exporter/passes/replace.h"
 
 namespace taper::passes {
 namespace {
@@ -10,16 +11,15 @@ using ir::Node;
 using ir::Value;
 using Attention = ir::Call<ops::scaled_dot_product_attention>;
 
-/// The elements of a constant mask (queries, keys).
+/// The elements of a mask (queries, keys) that follows from constants.
 class ConstantMask {
  public:
-  /// `mask` may be repeated over leading dimensions. `is_known()`: whether the mask is a constant
-  /// with the sizes of the scores.
-  ConstantMask(const ir::Graph& graph, const Value* mask, const Dim& queries, const Dim& keys) {
+  /// `mask` may be repeated over leading dimensions. `is_known()`: whether the mask follows from
+  /// constants, and has the sizes of the scores.
+  ConstantMask(ConstantValues& values, const Value* mask, const Dim& queries, const Dim& keys) {
     while (mask->node != nullptr && mask->node->op == &ops::expand) mask = ir::viewed(*mask->node);
-    for (const ir::Constant& c : graph.constants())
-      if (c.value.get() == mask) payload_ = c.payload.get();
-    if (payload_ == nullptr) return;
+    if (!values.find(mask)) return;
+    payload_ = ir::payload_of(values.at(mask));
     const std::vector<int64_t>& sizes = payload_->sizes;
     int64_t heads = 1;
     for (size_t i = 0; i + 2 < sizes.size(); ++i) heads *= sizes[i];
@@ -63,15 +63,15 @@ class ConstantMask {
     return n;
   }
 
-  const ir::Payload* payload_ = nullptr;
+  std::shared_ptr<const ir::Payload> payload_;
 };
 
-bool drop_mask(ir::Graph& graph, PassContext& context, Node& node) {
+bool drop_mask(ir::Graph& graph, PassContext& context, ConstantValues& values, Node& node) {
   const Attention call(node);
   const Value* mask = call.get<"attn_mask">();
   if (mask == nullptr) return false;
   const ir::Type &query = call.get<"query">()->type, &key = call.get<"key">()->type;
-  const ConstantMask elements(graph, mask, query.sizes[query.rank - 2], key.sizes[key.rank - 2]);
+  const ConstantMask elements(values, mask, query.sizes[query.rank - 2], key.sizes[key.rank - 2]);
   if (!elements.is_known()) return false;
   const bool shows_all = elements.shows_all();
   if (!shows_all && !elements.is_causal()) return false;
@@ -84,9 +84,11 @@ bool drop_mask(ir::Graph& graph, PassContext& context, Node& node) {
 }  // namespace
 
 int constant_masks(ir::Graph& graph, PassContext& context) {
+  ConstantValues values(graph);
   int dropped = 0;
   for (Node& node : graph.nodes())
-    if (node.op == &ops::scaled_dot_product_attention) dropped += drop_mask(graph, context, node);
+    if (node.op == &ops::scaled_dot_product_attention)
+      dropped += drop_mask(graph, context, values, node);
   if (dropped > 0) remove_dead_code(graph, context);
   return dropped;
 }

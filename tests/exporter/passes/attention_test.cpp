@@ -401,6 +401,31 @@ TEST(constant_masks, makes_attention_causal_or_drops_what_hides_nothing) {
   expect_dropped(*masked_by(ir::Payload::from(none, {1, 3, 3})), false);
 }
 
+// Constants are folded only if the result is not much larger. So a long mask is made in each call.
+TEST(constant_masks, computes_masks_from_constants) {
+  ir::Payloads payloads;
+  std::vector<int64_t> positions(70);
+  for (size_t i = 0; i < positions.size(); ++i) positions[i] = static_cast<int64_t>(i);
+  const std::string line = constant("positions", ir::Payload::from(positions, {70}), payloads);
+  const auto with = [&](const std::string& compare) {
+    return ir::parse("graph f\ninput \"q\" = %q: f32[1, 2, 70, 4]\n" + line +
+                         "%query: i64[70, 1] = unsqueeze(%positions, 1)\n"
+                         "%m: bool[70, 70] = " +
+                         compare +
+                         "(%positions, %query)\n"
+                         "%y: f32[1, 2, 70, 4] = scaled_dot_product_attention(%q, %q, %q, %m, 0.0, "
+                         "false, none, false)\noutput \"y\" = %y\n",
+                     payloads);
+  };
+  const auto graph = with("le.Tensor");
+  ir::verify(*graph);
+  EXPECT_EQ(apply(fold_constants, *graph), 0);
+  EXPECT_EQ(apply(constant_masks, *graph), 1);
+  EXPECT_THAT(operators(*graph), ElementsAre("scaled_dot_product_attention"));
+  EXPECT_TRUE(attention_in(*graph).get<"is_causal">());
+  EXPECT_EQ(apply(constant_masks, *with("lt.Tensor")), 0);
+}
+
 TEST(constant_masks, leaves_other_masks) {
   constexpr float no = std::numeric_limits<float>::lowest();
   const std::vector<float> others[] = {{0, no, no, 0, 0, no, no, 0, 0},     // a window
