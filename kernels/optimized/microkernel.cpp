@@ -84,23 +84,41 @@ void tile_in_place(index_t depth, const float* a, index_t a_row, const float* b,
 
 // ---- packing ----
 
-// Computes columns [0, across) of to[k][i] = from[i][k], `width` columns at a time. The last
-// columns may be written twice. Sixteen places along k are read together: a whole cache line. At a
-// stride that is a power of two, the line would not stay in the cache for a second read.
+constexpr int line = 16;  // floats of a cache line
+
+// Computes to[k][i] = from[i][k] for the columns of some groups, `width` columns each. Sixteen
+// places along k are read together: a whole cache line. At a stride that is a power of two, the
+// line would not stay in the cache for a second read. The groups go along k together, so that each
+// line of `to` is complete while it lies in the nearest cache.
+template <int width, int groups>
+void turn_groups(const float* from, index_t across_stride, index_t depth, float* to,
+                 index_t to_row) {
+  const index_t group = width * across_stride;
+  index_t k = 0;
+  for (; k + line <= depth; k += line)
+    for (int g = 0; g < groups; ++g)
+      transpose<width, line / 4>(from + g * group + k, across_stride, to + k * to_row + g * width,
+                                 to_row);
+  for (; k + 4 <= depth; k += 4)
+    for (int g = 0; g < groups; ++g)
+      transpose<width, 1>(from + g * group + k, across_stride, to + k * to_row + g * width, to_row);
+  for (; k < depth; ++k)
+    for (index_t c = 0; c < groups * width; ++c) to[k * to_row + c] = from[c * across_stride + k];
+}
+
+// The same for columns [0, across), which are fewer than `line` if vectors could be wider. The last
+// columns may be written twice.
 template <int width>
 void pack_transposed(const float* from, index_t across_stride, index_t across, index_t depth,
                      float* to, index_t to_row) {
-  for (index_t begin = 0; begin < across; begin += width) {
-    const index_t i = begin + width <= across ? begin : across - width;
-    const float* source = from + i * across_stride;
-    float* target = to + i;
-    index_t k = 0;
-    for (; k + 16 <= depth; k += 16)
-      transpose<width, 4>(source + k, across_stride, target + k * to_row, to_row);
-    for (; k + 4 <= depth; k += 4)
-      transpose<width, 1>(source + k, across_stride, target + k * to_row, to_row);
-    for (; k < depth; ++k)
-      for (index_t c = 0; c < width; ++c) target[k * to_row + c] = source[c * across_stride + k];
+  index_t i = 0;
+  if constexpr (width == smaller(lanes, line))
+    for (; i + line <= across; i += line)
+      turn_groups<width, line / width>(from + i * across_stride, across_stride, depth, to + i,
+                                       to_row);
+  for (; i < across; i += width) {
+    const index_t begin = i + width <= across ? i : across - width;
+    turn_groups<width, 1>(from + begin * across_stride, across_stride, depth, to + begin, to_row);
   }
 }
 
@@ -119,7 +137,7 @@ void pack(const float* from, index_t across_stride, index_t depth_stride, index_
   } else if (depth_stride == 1 && across >= 4) {
     done = across;
     if (lanes >= 16 && across >= 16)
-      pack_transposed<smaller(lanes, 16)>(from, across_stride, across, depth, to, to_row);
+      pack_transposed<smaller(lanes, line)>(from, across_stride, across, depth, to, to_row);
     else if (lanes >= 8 && across >= 8)
       pack_transposed<smaller(lanes, 8)>(from, across_stride, across, depth, to, to_row);
     else
