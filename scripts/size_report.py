@@ -52,15 +52,17 @@ def runtime_of(build):
     return archives, [name for _, kind, name in symbols(archives[0]) if kind == "T"]
 
 
-def kernel_records(lib):
-    """{library: {record: mangled name}}, of the kernel libraries that were built."""
-    record_bytes = 88  # sizeof(Kernel), which tells records from other constants
-    libraries = defaultdict(dict)
-    for archive in sorted(lib.glob("libtaper_kernels_*.a")):
-        for size, kind, symbol in symbols(archive):
-            record = re.fullmatch(r"_ZN5taper(?:8portable|9optimized)\d+(\w+)E", symbol)
-            if kind in "DR" and record and size == record_bytes:
-                libraries[archive][record[1]] = symbol
+def kernel_records(build):
+    """{archive: {record: mangled name}}, of the kernel libraries that were built. The build lists the records in kernels.def."""
+    libraries = {}
+    for archive in sorted((build / "lib").glob("libtaper_kernels_*.a")):
+        library = archive.stem.removeprefix("libtaper_kernels_")
+        listed = (build / f"generated/taper/kernels/{library}/kernels.def").read_text()
+        records = re.findall(r"TAPER_KERNEL_NAME\((\w+)\)", listed)
+        mangled = {record: f"_ZN5taper{len(library)}{library}{len(record)}{record}E" for record in records}
+        if missing := set(mangled.values()) - {symbol for _, _, symbol in symbols(archive)}:
+            raise SystemExit(f"size_report: {archive} lacks {min(missing)}: build it again")
+        libraries[archive] = mangled
     return libraries
 
 
@@ -156,10 +158,9 @@ def main():
     parser.add_argument("--selective", action="append", default=[], metavar="NAME=FILE",
                         help="a model and the kernel table that `taper export --kernels` wrote for it")
     arguments = parser.parse_args()
-    lib = arguments.build / "lib"
     runtime, runtime_roots = runtime_of(arguments.build)
 
-    libraries = kernel_records(lib)
+    libraries = kernel_records(arguments.build)
     jobs = [(archive, record, symbol) for archive, records in libraries.items() for record, symbol in records.items()]
     with ThreadPoolExecutor() as pool:
         costs = pool.map(lambda job: linked_size([job[0], *runtime], [job[2]]), jobs)
@@ -183,7 +184,7 @@ def main():
         chosen = re.findall(r"&taper::(?:portable|optimized)::(\w+)", Path(file).read_text())
         unknown = [record for record in chosen if record not in every]
         if not chosen or unknown:
-            parser.error(f"{file}: " + (f"no kernels {unknown} in {lib}" if unknown else "it names no kernels"))
+            parser.error(f"{file}: " + (f"no kernels {unknown} in {arguments.build}" if unknown else "it names no kernels"))
         size = linked_size([*libraries, *runtime], runtime_roots + [every[record] for record in chosen])
         measured.models.append((name, len(chosen), size))
 
