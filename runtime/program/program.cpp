@@ -164,22 +164,25 @@ Error find_kernels(ProgramData& p, KernelSet host, const LoadOptions& options, u
 // not given.
 Error find_given(const internal::ConstantView& c, index_t i, const LoadOptions& options,
                  internal::PlacedConstant& placed, ErrorInfo& info) {
+  index_t wrong = -1;  // the bytes of one that does not fit
   for (const GivenConstant& g : options.constants) {
     if (g.key.size() != c.key.size() ||
         std::memcmp(g.key.data(), c.key.data(), static_cast<size_t>(c.key.size())) != 0)
       continue;
-    placed.data = g.bytes.data(), placed.layout = g.layout;
-    placed.bytes >>= is_in_halves(g.layout);
-    const size_t bytes = placed.bytes + slack_bytes;
-    if (static_cast<size_t>(g.bytes.size()) == bytes &&
-        reinterpret_cast<uintptr_t>(placed.data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
-      return Error::ok;
-    return fail(info, Error::invalid_argument,
-                TAPER_TEXT("constant {} was given {} bytes, or at an odd address; with the slack "
-                           "behind it, it has {}"),
-                i, g.bytes.size(), static_cast<int64_t>(bytes), c.path);
+    // halves, and f32 in halves, may have the same bytes, and so the same hash
+    const size_t bytes = c.bytes >> is_in_halves(g.layout);
+    wrong = g.bytes.size();
+    if (static_cast<size_t>(wrong) != bytes + slack_bytes ||
+        reinterpret_cast<uintptr_t>(g.bytes.data()) % static_cast<size_t>(size_bytes(c.dtype)) != 0)
+      continue;
+    placed = {g.bytes.data(), bytes, g.layout};
+    return Error::ok;
   }
-  return Error::ok;
+  if (wrong < 0) return Error::ok;
+  return fail(info, Error::invalid_argument,
+              TAPER_TEXT("constant {} was given {} bytes, or at an odd address; with the slack "
+                         "behind it, it has {}"),
+              i, wrong, static_cast<int64_t>(c.bytes + slack_bytes), c.path);
 }
 
 // Constants stay in the file, or where the caller has them. Constants of a device are copied to its

@@ -368,6 +368,56 @@ TEST(stored_layout, is_not_read_behind_its_end) {
   }
 }
 
+/// A weight in halves, which a kernel reads as it lies or in panels.
+TEST(stored_layout, in_halves_holds_two_bytes_for_each_element) {
+  static constexpr Packing reads[] = {
+      {0, 1, Layout::dense_bf16, Layout::bf16_panels_of_first, nullptr, nullptr},
+      {0, 1, Layout::dense_f16, Layout::f16_panels_of_first, nullptr, nullptr}};
+  constexpr Kernel weigh_halves =
+      make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_halves", {}, reads);
+  const Kernel* const kernels[] = {&weigh_halves};
+  struct Case {
+    format::Layout layout;
+    size_t bytes;
+    std::vector<int64_t> sizes;
+    bool loads, runs;
+    int64_t offset = 0;
+  };
+  const Case cases[] = {
+      {format::Layout::dense_bf16, 12, {2, 3}, true, true},
+      {format::Layout::dense_f16, 12, {2, 3}, true, true},
+      {format::Layout::dense_bf16, 24, {2, 3}, false, false},
+      {format::Layout::dense_f16, 10, {2, 3}, false, false},
+      {format::Layout::dense_bf16, 12, {1, 2}, true, false, 1},  // a part that begins later
+      {format::Layout::dense_bf16, 12, {3, 3}, true, false},     // more than there is
+      {format::Layout::bf16_panels_of_first, 128, {2, 3}, true, true},
+      {format::Layout::bf16_panels_of_first, 126, {2, 3}, true, false},
+      {format::Layout::bf16_panels_of_first, 128, {17, 3}, true, false},
+      {format::Layout::f16_panels_of_first, 96, {2, 3}, true, true},
+      {format::Layout::f16_panels_of_first, 94, {2, 3}, true, false},
+      {format::Layout::f16_panels_of_first, 96, {2, 3}, true, false, 1},
+      {static_cast<format::Layout>(8), 24, {2, 3}, false, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(::testing::Message() << &c - cases);
+    Weighing w;
+    auto& constant = w.file.constants[w.constant];
+    constant.layout = c.layout;
+    constant.data.resize(c.bytes);
+    MethodTables& m = w.m();
+    const uint32_t v =
+        m.value(Storage::constant, w.constant, Weighing::fixed_shape(m, c.sizes, {c.sizes[1], 1}),
+                DType::f32, c.offset);
+    m.arguments[0] = m.tensor(v);
+    m.arguments[2] = m.tensor(io_tensor(m, {m.literal(c.sizes[0])}));
+    Loaded loaded(w.file, {}, kernels);
+    EXPECT_EQ(loaded.error(), c.loads ? Error::ok : Error::invalid_program);
+    if (c.loads) {
+      EXPECT_EQ(loaded.method("forward").error(), c.runs ? Error::ok : Error::invalid_program);
+    }
+  }
+}
+
 TEST(stored_layout, of_winograd_has_sixteen_elements_for_each_nine_of_a_filter) {
   static constexpr Packing reads[] = {
       {0, 1, Layout::dense, Layout::winograd_panels, nullptr, nullptr}};

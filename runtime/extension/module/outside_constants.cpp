@@ -65,18 +65,19 @@ class WeightsFile {
       const ConstantView c = view.constant(static_cast<uint64_t>(i));
       const internal::PlacedConstant stored = internal::stored_constant(file.bytes(), view, c);
       if (stored.data != nullptr && has_strides(stored.layout) && !c.key.empty())
-        pieces_[hash_of(c)] = stored;
+        pieces_[{hash_of(c), c.dtype}] = stored;
     }
     return true;
   }
   /// nullptr: it is not there.
-  const internal::PlacedConstant* find(const Hash& hash) const {
-    const auto at = pieces_.find(hash);
+  const internal::PlacedConstant* find(const ConstantView& c) const {
+    const auto at = pieces_.find({hash_of(c), c.dtype});
     return at == pieces_.end() ? nullptr : &at->second;
   }
 
  private:
-  std::map<Hash, internal::PlacedConstant> pieces_;
+  /// The same bytes may be halves, and f32 in halves.
+  std::map<std::pair<Hash, DType>, internal::PlacedConstant> pieces_;
 };
 
 class Finder {
@@ -97,7 +98,7 @@ class Finder {
     std::string why;
     if (is_new && !at->second.open(found_.files.emplace_back(), path, options_, why))
       return fail(name_of(c, i) + " lies in another file: " + why);
-    const internal::PlacedConstant* stored = at->second.find(hash_of(c));
+    const internal::PlacedConstant* stored = at->second.find(c);
     if (stored == nullptr)
       return fail(name_of(c, i) + " is not in " + path +
                   ": the file is of another model or another export");

@@ -186,20 +186,35 @@ TEST(taper_export, leaves_tests_out_of_an_array) {
   EXPECT_LE(linked.bytes.size(), std::filesystem::file_size(plain) + 128);
 }
 
-TEST(taper_export, writes_a_program_of_halves) {
-  const std::string program = scratch_file("linear.taper").string();
-  for (const char* dtype : {"f16", "bf16"}) {
-    const Outcome exported =
-        taper_command("export", linear_model(), "-o", program, "--dtype", dtype);
-    EXPECT_EQ(exported.code, success) << exported.err;
-    EXPECT_THAT(taper_command("inspect", program).out,
-                HasSubstr("_to_copy(" + std::string(dtype) + ") -> f32"));
-    EXPECT_EQ(taper_command("check", program).code, success);
+TEST(taper_export, writes_weights_in_halves) {
+  const std::string program = scratch_file("halves.taper").string(),
+                    weights = scratch_file("halves.weights.taper").string(),
+                    model = tests::test_data("pt2/weights_of_all_kinds.pt2").string(),
+                    calls = tests::test_data("pt2/weights_of_all_kinds.io.safetensors").string();
+  ASSERT_EQ(taper_command("export", model, "-o", program).code, success);
+  const auto whole = std::filesystem::file_size(program);
+  for (const std::string dtype : {"f16", "bf16"}) {
+    std::filesystem::remove(weights);
+    const auto expect_checked = [&](const Outcome& exported) {
+      ASSERT_EQ(exported.code, success) << exported.err;
+      const Outcome check = taper_command("check", program, calls);
+      EXPECT_EQ(check.code, success) << check.out << check.err;
+      EXPECT_THAT(check.out, HasSubstr(dtype == "f16" ? "within 0.02" : "within 0.1"));
+      EXPECT_EQ(taper_command("check", program).code, success);
+    };
+    expect_checked(
+        taper_command("export", model, "-o", program, "--dtype", dtype, "--target", "host"));
+    expect_checked(
+        taper_command("export", model, "-o", program, "--dtype", dtype, "--weights", weights));
+    EXPECT_THAT(taper_command("inspect", weights).out, HasSubstr("dense_" + dtype));
+    expect_checked(taper_command("export", model, "-o", program, "--dtype", dtype));
+    EXPECT_THAT(taper_command("inspect", program).out, HasSubstr("dense_" + dtype));
+    // 40 x 16 words, once for look-up and product, and two times 24 x 16 x 3 filters
+    EXPECT_LE(std::filesystem::file_size(program), whole - 2 * (640 + 2 * 1152) + 1024);
   }
-  const Outcome both =
-      taper_command("export", linear_model(), "-o", program, "--dtype", "f16", "--exact");
+  const Outcome both = taper_command("export", model, "-o", program, "--dtype", "f16", "--exact");
   EXPECT_EQ(both.code, usage);
-  EXPECT_EQ(taper_command("export", linear_model(), "-o", program, "--dtype", "f8").code, usage);
+  EXPECT_EQ(taper_command("export", model, "-o", program, "--dtype", "f8").code, usage);
 }
 
 TEST(taper_export, says_what_it_made) {

@@ -1,11 +1,13 @@
 // taper::convolution at every level against convolution at the same level: the same bits.
 #include <cstring>
+#include <optional>
 
 #include "taper/kernels/optimized/panels.h"
 #include "taper/kernels/pointwise_program.h"
 #include "taper/kernels/portable/portable.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
+#include "taper/tests/kernels/optimized/packed.h"
 
 namespace taper::tests {
 namespace {
@@ -137,18 +139,24 @@ void expect_twin_bits(const Kernel& kernel, const Kernel& twin) {
     const Case& c = all[i];
     const Array x = Array::random(c.input, 1), w = Array::random(c.weight, 2),
                 bias = Array::random({c.weight[0]}, 3), x_last = turned(x);
-    std::vector<float> panels(bytes_of_panels_of_first(*w.ref()) / sizeof(float) + 16);
-    TensorRef packed = *w.ref();
-    if (panels.size() > 16) {
-      pack_panels_of_first(*w.ref(), panels.data());
-      packed.data = panels.data(), packed.layout = Layout::panels_of_first;
-    }
-    for (const Array* b : {&bias, static_cast<const Array*>(nullptr)}) {
-      const Array want = turned(channels_first(twin, c, x, w, b));
-      EXPECT_TRUE(same_bits(channels_last(kernel, c, x_last, w.ref(), b), want));
-      EXPECT_TRUE(same_bits(channels_last(kernel, c, x_last, &packed, b), want)) << "packed";
-      EXPECT_TRUE(same_bits(channels_last(kernel, c, x_last, &packed, b, {}, pool.threads()), want))
-          << "with threads";
+    for (const Packing& packing : kernel.packings) {
+      const Stored source(*w.ref(), packing.from);
+      Array wide = Array::random(c.weight, 2);  // what the source holds
+      const std::vector<float> widened = source.widened();
+      if (!widened.empty())
+        std::memcpy(wide.data(), widened.data(), static_cast<size_t>(wide.numel()) * sizeof(float));
+      std::optional<Packed> packed;
+      if (bytes_of_panels_of_first(*w.ref()) > 0) packed.emplace(packing, *source.ref());
+      for (const Array* b : {&bias, static_cast<const Array*>(nullptr)}) {
+        const Array want = turned(channels_first(twin, c, x, wide, b));
+        EXPECT_TRUE(same_bits(channels_last(kernel, c, x_last, source.ref(), b), want));
+        if (!packed) continue;
+        EXPECT_TRUE(same_bits(channels_last(kernel, c, x_last, packed->ref(), b), want))
+            << "packed";
+        EXPECT_TRUE(
+            same_bits(channels_last(kernel, c, x_last, packed->ref(), b, {}, pool.threads()), want))
+            << "with threads";
+      }
     }
   }
 }

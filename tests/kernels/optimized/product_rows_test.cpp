@@ -239,9 +239,11 @@ TEST(products, add_fused_multiply_adds_along_k_in_blocks_of_256) {
         for (const Numbers* b : {is_linear ? &right : &across, is_linear ? &right : &turned}) {
           ASSERT_TRUE(product(*kernel, left, b->ref(), addend) == want)
               << kernel->name << ", " << m << " rows";
-          const std::optional<Packed> panels = packed(*kernel, *b);
-          ASSERT_TRUE(!panels || product(*kernel, left, panels->ref(), addend) == want)
-              << kernel->name << ", " << m << " rows, packed";
+          const Forms forms(*kernel, *b);
+          for (size_t i = 0; i < forms.packed.size(); ++i)
+            ASSERT_TRUE(forms.stored[i]->ref()->layout != Layout::dense ||
+                        product(*kernel, left, forms.packed[i]->ref(), addend) == want)
+                << kernel->name << ", " << m << " rows, packed";
         }
       }
     }

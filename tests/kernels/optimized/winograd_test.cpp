@@ -8,6 +8,7 @@
 #include "taper/kernels/portable/portable.h"
 #include "taper/runtime/platform/thread_pool/thread_pool.h"
 #include "taper/tests/kernels/optimized/kernel_call.h"
+#include "taper/tests/kernels/optimized/packed.h"
 
 namespace taper::tests {
 namespace {
@@ -71,10 +72,10 @@ struct Call {
   bool has_bias_;
 };
 
-struct Packed {
-  explicit Packed(const Array& dense) : floats(bytes_of_winograd_panels(*dense.ref()) / 4 + 16) {
-    ref = *dense.ref();
-    pack_winograd_panels(*dense.ref(), small_floats<CpuLevel::portable>, floats.data());
+struct Transformed {
+  explicit Transformed(const TensorRef& filters)
+      : floats(bytes_of_winograd_panels(filters) / 4 + 16), ref(filters) {
+    pack_winograd_panels(filters, small_floats<CpuLevel::portable>, floats.data());
     ref.data = floats.data(), ref.layout = Layout::winograd_panels;
   }
   std::vector<float> floats;
@@ -143,11 +144,29 @@ TEST(winograd_convolution, has_the_same_bits_with_packed_weights_and_with_thread
       const Array want = call.run(*k);
       EXPECT_TRUE(same_bits(call.run(*k, call.w.ref(), pool.threads()), want)) << "threads";
       if (bytes_of_winograd_panels(*call.w.ref()) == 0) continue;
-      const Packed packed(call.w);
+      const Transformed packed(*call.w.ref());
       EXPECT_TRUE(same_bits(call.run(*k, &packed.ref), want)) << "packed";
       EXPECT_TRUE(same_bits(call.run(*k, &packed.ref, pool.threads()), want))
           << "packed, with threads";
     }
+}
+
+TEST(winograd_convolution, of_filters_in_halves_is_that_of_the_widened_filters) {
+  for (const Kernel* k : records())
+    for (const Layout layout : {Layout::dense_f16, Layout::dense_bf16})
+      for (const Case& c : cases) {
+        SCOPED_TRACE(::testing::Message() << k->name << ", case " << &c - cases);
+        Call call(c, false);
+        const tests::Stored halves(*call.w.ref(), layout);
+        const Array got = call.run(*k, halves.ref());
+        const std::vector<float> wide = halves.widened();
+        std::memcpy(call.w.data(), wide.data(),
+                    static_cast<size_t>(call.w.numel()) * sizeof(float));
+        EXPECT_TRUE(same_bits(got, call.run(*k)));
+        if (bytes_of_winograd_panels(*call.w.ref()) == 0) continue;
+        const Transformed packed(*halves.ref());
+        EXPECT_TRUE(same_bits(got, call.run(*k, &packed.ref))) << "packed";
+      }
 }
 
 TEST(winograd_convolution, has_the_same_bits_at_all_levels_with_fused_multiply_adds) {
@@ -251,7 +270,7 @@ TEST(winograd_convolution, needs_no_less_scratch_for_more) {
 TEST(winograd_panels, lie_as_the_format_says) {
   const Array w = Array::random({21, 5, 3, 3}, 1);
   ASSERT_EQ(bytes_of_winograd_panels(*w.ref()), size_t{1024 * 5 * 2});
-  const Packed packed(w);
+  const Transformed packed(*w.ref());
   const auto line = [](float a, float b, float c) {
     return std::array<float, 4>{a, ((a + c) + b) / 2, ((a + c) - b) / 2, c};
   };

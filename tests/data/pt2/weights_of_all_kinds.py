@@ -1,0 +1,31 @@
+"""Records weights_of_all_kinds.pt2: an embedding that is also the last product, and convolutions of both directions.
+
+    python weights_of_all_kinds.py        # needs torch 2.15 and safetensors
+"""
+import torch
+from safetensors.torch import save_file
+
+
+class WeightsOfAllKinds(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = torch.nn.Embedding(40, 16)
+        self.narrow = torch.nn.Conv1d(16, 24, 3, padding=1)
+        self.wide = torch.nn.ConvTranspose1d(24, 16, 3, padding=1)
+
+    def forward(self, words):
+        x = self.words(words).transpose(1, 2)
+        x = self.wide(torch.relu(self.narrow(x))).transpose(1, 2)
+        return torch.nn.functional.linear(x, self.words.weight)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    model, words = WeightsOfAllKinds().eval(), torch.tensor([[3, 17, 39, 0, 8]])
+    with torch.no_grad():
+        program = torch.export.export(model, (words,))
+        for node in program.graph.nodes:
+            node.meta.pop("stack_trace", None)  # paths of the machine
+        torch.export.save(program, "weights_of_all_kinds.pt2")
+        result = program.module()(words)
+    save_file({"set0.input.0": words, "set0.output.0": result}, "weights_of_all_kinds.io.safetensors")
