@@ -11,7 +11,7 @@ using ir::Value;
 
 /// x / sqrt(mean(x²) + eps) over the last dimension.
 struct RmsNormPattern {
-  match::Variable x, mean, sum, square;
+  match::Variable x, square, mean, sum, root;
   match::Pattern norm;
 
   RmsNormPattern() {
@@ -29,7 +29,7 @@ struct RmsNormPattern {
         either(match::call<ops::rsqrt>(match::arg<"self">(sums)),
                match::call<ops::pow_Tensor_Scalar>(match::arg<"self">(sums),
                                                    match::arg<"exponent">(match::number(-0.5))));
-    norm = match::commutative<ops::mul_Tensor, "self", "other">(any(x), roots);
+    norm = match::commutative<ops::mul_Tensor, "self", "other">(any(x), as(root, roots));
   }
 };
 
@@ -71,6 +71,12 @@ class RmsNormFuser {
     const auto found = find(pattern.norm, node);
     if (!found || !is_over_rows((*found)[pattern.mean])) return false;
     Value *x = (*found)[pattern.x], *weight = nullptr;
+    for (const match::Variable* part :
+         {&pattern.square, &pattern.mean, &pattern.sum, &pattern.root})
+      if (!has_one_reader(graph_, (*found)[*part])) {
+        context_.declined(node, "its parts are used elsewhere, too");
+        return false;
+      }
     const Scalar* eps = ir::Call<ops::add_Scalar>(*(*found)[pattern.sum]->node).get<"other">();
     if (eps == nullptr || !ir::same_sizes(node.result()->type, x->type)) return false;
     Node* const scaled = product_with_weight(node, weight);

@@ -87,14 +87,17 @@ std::optional<Rotation> rotation_of(Value* x, Value* cos, const Value* turned, V
   return std::nullopt;
 }
 
-/// The rotation that a sum ends, in whatever order its terms and their factors stand.
-std::optional<Rotation> rotation_in(const Node& sum) {
+/// The rotation that a sum ends, in whatever order its terms and their factors stand. Nobody else
+/// may read its parts.
+std::optional<Rotation> rotation_in(const ir::Graph& graph, const Node& sum) {
   const ir::Call<ops::add_Tensor> call(sum);
   const Scalar* alpha = call.get<"alpha">();
   if (alpha == nullptr || alpha->to<double>() != 1) return std::nullopt;
   const Node *first = node_of(call.get<"self">(), ops::mul_Tensor),
              *second = node_of(call.get<"other">(), ops::mul_Tensor);
-  if (first == nullptr || second == nullptr) return std::nullopt;
+  if (first == nullptr || second == nullptr || !has_one_reader(graph, first->result()) ||
+      !has_one_reader(graph, second->result()))
+    return std::nullopt;
   for (const auto& [a, b] : {std::pair(first, second), std::pair(second, first)})
     for (const int x : {0, 1})
       for (const int turned : {0, 1}) {
@@ -103,7 +106,9 @@ std::optional<Rotation> rotation_in(const Node& sum) {
         };
         const auto found =
             rotation_of(factor(a, x), factor(a, 1 - x), factor(b, turned), factor(b, 1 - turned));
-        if (found && ir::same_sizes(sum.result()->type, found->x->type)) return found;
+        if (found && ir::same_sizes(sum.result()->type, found->x->type) &&
+            has_one_reader(graph, factor(b, turned)))
+          return found;
       }
   return std::nullopt;
 }
@@ -115,7 +120,7 @@ int fuse_rotary_embedding(ir::Graph& graph, PassContext& context) {
   for (auto at = graph.nodes().begin(); at != graph.nodes().end();) {
     Node& node = *at++;
     if (node.op != &ops::add_Tensor) continue;
-    const std::optional<Rotation> rotation = rotation_in(node);
+    const std::optional<Rotation> rotation = rotation_in(graph, node);
     if (!rotation) continue;
     const Node* call =
         insert_if_it_runs(graph, context, node, ops::taper_rotary_embedding,

@@ -78,8 +78,9 @@ int fuse_rotary_embedding(ir::Graph& graph, PassContext& context);
 /// other ones. A query without any key gets zeros, and not NaN.
 int fuse_attention(ir::Graph& graph, PassContext& context);
 
-/// Attention with a constant mask that hides later keys, or nothing, needs no mask: it is causal,
-/// or sees all. Approximate: hidden keys and values are not read, not even if they are NaN.
+/// Attention needs no mask if the mask follows from constants and hides later keys, or nothing: it
+/// is causal, or sees all. Approximate: hidden keys and values are not read, not even if they are
+/// NaN.
 int constant_masks(ir::Graph& graph, PassContext& context);
 
 /// Attention whose keys and values are repeated for several heads of the query reads them

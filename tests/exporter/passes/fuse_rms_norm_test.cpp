@@ -65,12 +65,11 @@ TEST(fuse_rms_norm, takes_every_form_that_models_write) {
 }
 
 TEST(fuse_rms_norm, keeps_a_product_that_is_no_weight) {
-  RmsNorm without, of_rows, read_twice;
+  RmsNorm without, of_elements, read_twice;
   without.weighted = "neg(%n)";
   expect_fused(without, {"_fused_rms_norm", "neg"});
-  of_rows.weighted = "mul.Tensor(%r, %n)";
-  expect_fused(of_rows, {"pow.Tensor_Scalar", "mean.dim", "add.Scalar", "rsqrt", "_fused_rms_norm",
-                         "mul.Tensor"});
+  of_elements.weighted = "mul.Tensor(%x, %n)";
+  expect_fused(of_elements, {"_fused_rms_norm", "mul.Tensor"});
   read_twice.extra = "output \"n\" = %n\n";
   expect_fused(read_twice, {"_fused_rms_norm", "mul.Tensor"});
 }
@@ -140,6 +139,18 @@ input "x" = %x: f32[1, 3, 20]
 output "y" = %y
 )");
   EXPECT_EQ(apply(fuse_rms_norm, *columns), 0);
+}
+
+// As the gradient does: the parts would be computed twice.
+TEST(fuse_rms_norm, leaves_parts_that_others_read) {
+  for (const char* part : {"s", "m", "e", "r"}) {
+    RmsNorm norm;
+    norm.extra = std::string("output \"part\" = %") + part + "\n";
+    const auto graph = norm.graph();
+    PassContext context;
+    EXPECT_EQ(fuse_rms_norm(*graph, context), 0) << part;
+    EXPECT_THAT(context.take_notes()[0].text, HasSubstr("used elsewhere"));
+  }
 }
 
 TEST(fuse_rms_norm, says_what_it_did) {

@@ -89,10 +89,13 @@ TEST(fuse_rotary_embedding, takes_neighbours_of_a_part_of_the_features) {
 }
 
 TEST(fuse_rotary_embedding, leaves_other_sums) {
-  const auto after = [](const Sum& s) {
-    const auto graph = ir::parse(halves(s));
+  const auto after = [](const Sum& s, const std::string& extra = "") {
+    const auto graph = ir::parse(halves(s) + extra);
     return apply(fuse_rotary_embedding, *graph);
   };
+  EXPECT_EQ(after({}), 1);
+  for (const char* part : {"k", "a", "turned"})
+    EXPECT_EQ(after({}, std::string("output \"part\" = %") + part + "\n"), 0) << part;
   Sum doubled, unturned, no_product, unexchanged;
   doubled.sum = "add.Tensor(%k, %a, 2)";
   EXPECT_EQ(after(doubled), 0);
