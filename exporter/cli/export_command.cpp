@@ -197,7 +197,7 @@ void add_export_command(CommandLine& line, std::ostream& out) {
                                     "Runs only passes that keep every bit of eager's results");
   command
       .option("--dtype DTYPE", options->dtype,
-              "Stores weights in f16 or bf16; arithmetic stays f32")
+              "Stores weights in f16 or bf16; activations stay f32")
       .one_of({"f32", "f16", "bf16"})
       .shows_default()
       .excludes(exact);

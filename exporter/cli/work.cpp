@@ -64,7 +64,8 @@ double operations_of(std::string_view op, const Tensors& t) {
       op == "_int_mm")
     return product(0);
   if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
-  if (op == "scaled_dot_product_attention" || op == "_scaled_dot_product_flash_attention_for_cpu")
+  if (op == "scaled_dot_product_attention" || op == "taper::attention" ||
+      op == "_scaled_dot_product_flash_attention_for_cpu")
     return attention_operations(t);
   if (op == "convolution" && t.arguments.size() >= 2) {
     // a transposed convolution multiplies each input with its weights: weight (in channels, …)
@@ -104,8 +105,9 @@ struct Touch {
 
 std::vector<Touch> touches_of(const InstructionInfo& in) {
   const Tensors t = tensors_of(in);
+  // as they are stored; panels have a few zeros more
   const auto bytes_of = [](const TensorRef* tensor) {
-    return static_cast<double>(tensor->size_bytes());
+    return static_cast<double>(tensor->size_bytes() >> is_in_halves(tensor->layout));
   };
   std::vector<Touch> touches;
   for (const TensorRef* a : t.arguments) touches.push_back({a->data, bytes_of(a), false});

@@ -18,6 +18,13 @@ bool is_reshape(const Operator& op) {
   return &op == &ops::view || &op == &ops::expand || &op == &ops::alias || &op == &ops::clone;
 }
 
+bool keeps_matrices(const ir::Type& from, const ir::Type& to) {
+  if (from.rank < 2 || to.rank < 2) return false;
+  for (const int i : {1, 2})
+    if (!proves_equal(from.sizes[from.rank - i], to.sizes[to.rank - i])) return false;
+  return proves_equal(from.numel(), to.numel());
+}
+
 std::optional<double> factor_of(const Node& node) {
   const Scalar* number = nullptr;
   if (node.op == &ops::mul_Scalar) number = ir::Call<ops::mul_Scalar>(node).get<"other">();
@@ -77,6 +84,7 @@ class ScoresReader {
 
   Found read_reshaped(const Value* value) const {
     const Value* source = std::get<Value*>(value->node->arguments[0]);
+    if (!keeps_matrices(source->type, value->type)) return std::nullopt;
     Found scores = read(source);
     if (scores && scores->matrices == source) scores->matrices = value;
     return scores;

@@ -42,5 +42,7 @@ const ir::Node* softmax_of(const ir::Graph& graph, const ir::Value* weights, siz
 
 /// Whether an operator only gives a value other sizes or strides.
 bool is_reshape(const Operator& op);
+/// Whether a reshape leaves the matrices in the last two dimensions as they are, and their number.
+bool keeps_matrices(const ir::Type& from, const ir::Type& to);
 
 }  // namespace taper::passes

@@ -124,9 +124,12 @@ class AttentionFuser {
 
   /// `shared`: whether several nodes read the value, or a reshape of it.
   const Value* below_reshapes(const Value* value, bool& shared) const {
-    for (;; value = std::get<Value*>(value->node->arguments[0])) {
+    for (;;) {
       shared = shared || !has_one_reader(graph_, value);
       if (value->node == nullptr || !is_reshape(*value->node->op)) return value;
+      const Value* source = std::get<Value*>(value->node->arguments[0]);
+      if (!keeps_matrices(source->type, value->type)) return value;
+      value = source;
     }
   }
 

@@ -38,8 +38,8 @@ bool is_over_rows(const Value* mean) {
   const ir::Call<ops::mean_dim> call(*mean->node);
   const std::vector<Dim>* dims = call.get<"dim">();
   const int last = mean->type.rank - 1;
-  return dims != nullptr && dims->size() == 1 && (same((*dims)[0], -1) || same((*dims)[0], last)) &&
-         call.get<"dtype">() == nullptr;
+  return last >= 0 && dims != nullptr && dims->size() == 1 &&
+         (same((*dims)[0], -1) || same((*dims)[0], last)) && call.get<"dtype">() == nullptr;
 }
 
 /// The view of a dense tensor that exchanges dimensions other than the last; nullptr: `x` is

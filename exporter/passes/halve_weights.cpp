@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <unordered_map>
 
 #include "taper/exporter/ir/boxing.h"
@@ -21,7 +22,8 @@ struct Reader {
     as_halves,  ///< its kernels read halves
     by_rows,    ///< it looks up rows of the weight
     widened,    ///< a product whose kernels read f32
-    other,
+    other,      ///< another operator
+    fixed,      ///< a result, a list, a branch or a loop: the weight stays f32
   };
   Node* node;
   size_t argument;
@@ -84,7 +86,12 @@ class Halver {
       return false;
     std::vector<Reader> readers;
     find_readers(c.value.get(), readers);
-    if (std::ranges::all_of(readers, [](const Reader& r) { return r.how == Reader::How::other; }))
+    using enum Reader::How;
+    const auto is = [&](std::initializer_list<Reader::How> ways) {
+      return [=](const Reader& r) { return std::ranges::find(ways, r.how) != ways.end(); };
+    };
+    if (std::ranges::any_of(readers, is({fixed})) ||
+        std::ranges::none_of(readers, is({as_halves, by_rows, widened})))
       return false;
 
     c.payload = half_.convert(*c.payload);
@@ -92,18 +99,18 @@ class Halver {
     stored.dtype = ir::stored_dtype(stored), stored.layout = Layout::dense;
     Value* halves = nullptr;
     for (const Reader& r : readers) {
-      if (r.how == Reader::How::as_halves) {
+      if (r.how == as_halves) {
         context_.did(*r.node, "it reads " + c.path + " in " + name_of(half_.dtype()));
         continue;
       }
       if (halves == nullptr)
         halves = graph_.add_constant(c.path, std::make_shared<const ir::Payload>(stored));
-      if (r.how == Reader::How::by_rows) {
+      if (r.how == by_rows) {
         look_up_halves(r, halves);
       } else {
         context_.declined(*r.node, "each call widens " + c.path + ": no kernel reads it in " +
                                        name_of(half_.dtype()));
-        graph_.set_argument(r.node, r.argument, widened(r, halves));
+        graph_.set_argument(r.node, r.argument, widened_argument(r, halves));
       }
     }
     return true;
@@ -124,13 +131,15 @@ class Halver {
           if (read == v) readers.push_back({node, i, how(*node, i, *v)});
         });
     }
-    if (graph_.is_returned(v)) readers.push_back({nullptr, 0, Reader::How::other});
+    const bool is_number = std::ranges::any_of(
+        graph_.symbols(), [&](const ir::SymbolBinding& s) { return s.value == v; });
+    if (graph_.is_returned(v) || is_number) readers.push_back({nullptr, 0, Reader::How::fixed});
   }
 
   Reader::How how(const Node& node, size_t i, const Value& v) const {
     using enum Reader::How;
     const bool is_tensor = std::holds_alternative<Value*>(node.arguments[i]);
-    if (!is_tensor || ir::is_control(node)) return other;
+    if (!is_tensor || ir::is_control(node)) return fixed;
     const target::Candidates candidates = context_.kernels.candidates(node);
     const bool shows_all = proves_equal(v.type.numel(), ir::base_of(&v)->type.numel());
     const bool lies_right =
@@ -156,7 +165,7 @@ class Halver {
 
   /// What the reader reads, over a widened weight. A weight is widened before its views are taken,
   /// because kernels read weights in this order.
-  Value* widened(const Reader& r, Value* halves) {
+  Value* widened_argument(const Reader& r, Value* halves) {
     Value* wide = ir::insert_before(graph_, r.node, ops::_to_copy, {halves, DType::f32},
                                     r.node->location, r.node->module)
                       ->result();

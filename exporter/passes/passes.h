@@ -106,7 +106,7 @@ int fuse_pointwise(ir::Graph& graph, PassContext& context);
 /// 1, where that is faster. Approximate, because the sums are other ones.
 int winograd(ir::Graph& graph, PassContext& context);
 
-/// Stores large f32 weights in the dtype of `context`, which is f16 or bf16. Arithmetic stays f32.
+/// Stores large f32 weights in the dtype of `context`, which is f16 or bf16. Activations stay f32.
 /// A kernel that reads halves gets the weight as it is (Layout). Rows that are looked up are
 /// widened one by one. Other products widen the whole weight in each call. Weights that no product
 /// and no lookup reads stay f32. Approximate, because weights are rounded: a finite number that

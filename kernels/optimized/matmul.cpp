@@ -135,12 +135,11 @@ constexpr Packing packs_weight[] = {
              pack_bf16_panels)};
 
 constexpr unsigned panels_of_halves =
-    portable::set_of(Layout::f16_panels_of_first) | portable::set_of(Layout::bf16_panels_of_first);
+    one(Layout::f16_panels_of_first) | one(Layout::bf16_panels_of_first);
 // Pairs are multiplied where bf16 lies in any way, so that packing changes no bit.
 template <CpuLevel level>
-constexpr unsigned own_layouts = panels_of_halves | (pair_tiles<level>() != nullptr
-                                                         ? portable::set_of(Layout::dense_bf16)
-                                                         : 0u);
+constexpr unsigned own_layouts = panels_of_halves |
+                                 (pair_tiles<level>() != nullptr ? one(Layout::dense_bf16) : 0u);
 
 template <const Operator& op, CpuLevel level, class E>
 constexpr Span<const Packing> packings_of = {};

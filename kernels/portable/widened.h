@@ -12,9 +12,6 @@ constexpr Packing reads_from(Layout from, Layout layout, int unless = -1) {
   return {argument, static_cast<int8_t>(unless), from, layout, nullptr, nullptr};
 }
 
-/// A set of layouts in halves.
-constexpr unsigned set_of(Layout layout) { return 1u << static_cast<unsigned>(layout); }
-
 /// The Packings of a record whose kernel reads f32 in `argument`, which may be in halves. `own`:
 /// the layouts in halves that the kernel reads itself.
 template <int argument, unsigned own = 0>
@@ -75,7 +72,7 @@ struct WidenedSlots {
   explicit WidenedSlots(const Slot* given) {
     constexpr size_t line = 64;  // so many bytes behind a tensor may be read
     tensor = *given[argument].tensor;
-    if (!is_in_halves(tensor.layout) || (set_of(tensor.layout) & own) != 0) return;
+    if (!is_in_halves(tensor.layout) || (one(tensor.layout) & own) != 0) return;
     for (int i = 0; i < count; ++i) slots[i] = given[i];
     slots[argument].tensor = &tensor;
     bytes = (Halves(tensor).bytes() + 2 * line - 1) / line * line;
@@ -87,6 +84,7 @@ struct WidenedSlots {
 template <const Operator& op, int argument, unsigned own, auto... functions>
 struct Widened {
   static constexpr Kernel kernel = make_kernel<op, functions...>("");
+  static_assert(kernel.scratch_bound == nullptr, "it would not see the widened weight");
   using Slots = WidenedSlots<argument, own, kernel.expected_count>;
 
   static Error prepare_kernel(Context& context, void* plan, const Slot* slots) {

@@ -18,7 +18,8 @@ namespace taper {
 ///
 /// No layout depends on the machine: a vector of any width up to 16 lies within one panel.
 ///
-/// The last four store f32 constants in halves. Kernels see f32, and widen what they read. In
+/// The last four store f32 constants in halves. Kernels see f32, and widen what they read. One
+/// exception multiplies bf16 (docs/numerics.md). In
 /// panels of bf16, two neighbours along `depth` lie side by side; the second one is zero at the end
 /// of an odd depth:
 ///
@@ -35,6 +36,9 @@ enum class Layout : uint8_t {
 };
 
 inline constexpr int panel_width = 16;
+
+/// A set of one layout.
+constexpr unsigned one(Layout layout) { return 1u << static_cast<unsigned>(layout); }
 
 /// Whether elements lie where the strides say: as f32 or as halves.
 constexpr bool has_strides(Layout layout) {

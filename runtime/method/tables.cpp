@@ -324,6 +324,17 @@ Error fill_tables(MethodData& m) {
                        ? m.program->constants[v.storage_index()].layout
                        : Layout::dense};
   }
+  // kernels and copies say which layouts they read; nothing else reads any
+  const auto is_dense = [&](uint32_t value) {
+    return value == none || m.values[value].layout == Layout::dense;
+  };
+  bool dense = true;
+  for (const format::Output& out : m.view.outputs) dense = dense && is_dense(out.value());
+  for (const format::Symbol& s : m.view.symbols)
+    dense = dense && (s.source() != format::SymbolSource::element || is_dense(s.first()));
+  if (!dense)
+    return m.fail(Error::invalid_program, TAPER_TEXT("an output or a size is a constant in a "
+                                                     "layout of kernels"));
   int64_t* pool = m.list_pool;
   for (index_t i = 0; i < m.view.arguments.size(); ++i)
     fill_slot(m, m.view.arguments[i], m.slots[i], pool);

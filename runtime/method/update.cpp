@@ -19,10 +19,9 @@ bool holds_panels(size_t bytes, const TensorRef& t) {
   const index_t across = s.sizes[t.layout == Layout::panels_of_last];
   if (s.rank < 2 || across <= 0) return false;
   // cannot overflow: there are at most as many rows of panels as elements
-  index_t room = static_cast<index_t>(bytes) / (panel_width * size_bytes(t.dtype)),
-          depth = s.numel() / across;
+  const index_t element = is_in_halves(t.layout) ? 2 : size_bytes(t.dtype);
+  index_t room = static_cast<index_t>(bytes) / (panel_width * element), depth = s.numel() / across;
   if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
-  if (is_in_halves(t.layout)) room *= 2;
   if (t.layout == Layout::bf16_panels_of_first) depth += depth % 2;
   return depth * ((across - 1) / panel_width + 1) <= room;
 }

@@ -302,11 +302,12 @@ PlacedConstant stored_constant(Span<const std::byte> file, const ProgramView& p,
   if (c.is_embedded())
     for (const format::Encoding& e : c.encodings) {
       const format::Piece& piece = *e.data();
+      const auto layout = static_cast<Layout>(e.layout());
       const std::byte* data = file.data() + p.segments[piece.segment()].offset() + piece.offset();
       if (static_cast<DType>(e.dtype()) == c.dtype &&
-          (e.layout() != format::Layout::dense || piece.size_bytes() == c.bytes) &&
+          (!has_strides(layout) || piece.size_bytes() == c.bytes >> is_in_halves(layout)) &&
           reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
-        return {data, static_cast<size_t>(piece.size_bytes()), static_cast<Layout>(e.layout())};
+        return {data, static_cast<size_t>(piece.size_bytes()), layout};
     }
   return {nullptr, c.bytes, Layout::dense};
 }

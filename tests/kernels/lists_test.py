@@ -31,6 +31,6 @@ for library, path, at_least in zip(pairs[::3], pairs[1::3], pairs[2::3]):
 # a record that is not made by the macro which the build looks for
 kernels = pathlib.Path(__file__).resolve().parents[2] / "kernels"
 for path in sorted([*kernels.rglob("*.h"), *kernels.rglob("*.cpp")]):
-    if path != kernels / "kernel.h" and "make_kernel<" in path.read_text():
+    if path not in (kernels / "kernel.h", kernels / "portable/widened.h") and "make_kernel<" in path.read_text():
         wrong.append(f"{path} calls make_kernel: write TAPER_RECORD, so that the build lists the record")
 sys.exit("\n".join(wrong) or 0)

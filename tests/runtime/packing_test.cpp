@@ -418,6 +418,31 @@ TEST(stored_layout, in_halves_holds_two_bytes_for_each_element) {
   }
 }
 
+// They would be read as if they were dense.
+TEST(stored_layout, is_no_output_and_gives_no_size) {
+  for (const bool as_output : {true, false}) {
+    Weighing w = stored();
+    MethodTables& m = w.m();
+    if (as_output)
+      m.output("w", w.weight);
+    else
+      m.symbol(format::SymbolSource::element, w.weight, 0, 0, 0, format::NumberType::f64);
+    Loaded loaded(w.file, {}, set);
+    ASSERT_EQ(loaded.error(), Error::ok);
+    EXPECT_EQ(loaded.method("forward").error(), Error::invalid_program) << as_output;
+  }
+}
+
+// The sizes of an encoding say how kernels see a constant, not how much there is of it.
+TEST(stored_layout, in_halves_has_the_bytes_of_the_constant) {
+  Weighing w;
+  auto& c = w.file.constants[w.constant];
+  c.layout = format::Layout::dense_bf16, c.encoded = {1}, c.data.resize(2);
+  Loaded loaded(w.file, {}, set);
+  ASSERT_EQ(loaded.error(), Error::ok);
+  EXPECT_EQ(loaded.program->value().data().constants[0].data, nullptr);
+}
+
 TEST(stored_layout, of_winograd_has_sixteen_elements_for_each_nine_of_a_filter) {
   static constexpr Packing reads[] = {
       {0, 1, Layout::dense, Layout::winograd_panels, nullptr, nullptr}};

@@ -95,6 +95,15 @@ void lies_elsewhere(Everything& e, size_t constant) {
   e.file.constants[constant].hash.assign(32, 7);
 }
 
+// A value of one more constant, four f32 elements in halves.
+uint32_t constant_in_halves(Everything& e) {
+  const uint32_t constant = e.file.constant<float>("halves", {4}, {0, 0, 0, 0});
+  auto& c = e.file.constants[constant];
+  c.layout = format::Layout::dense_bf16, c.data.resize(8);
+  auto& m = e.method();
+  return m.value(format::Storage::constant, constant, m.shape({m.literal(4)}));
+}
+
 }  // namespace
 
 std::vector<Refusal> refusals_of_instructions() {
@@ -315,6 +324,13 @@ std::vector<Refusal> refusals_of_sizes() {
        {EDIT("in another file", lies_elsewhere(e, 0), e.table_changes.clear()),
         EDIT("packed", e.file.constants[0].layout = format::Layout::panels_of_first)},
        Error::not_supported},
+      {"an output or a size is a constant in a layout of kernels",
+       {{"an output", [](E& e) { e.method().outputs[0].value = constant_in_halves(e); }},
+        {"a size",
+         [](E& e) {
+           e.method().symbol(format::SymbolSource::element, constant_in_halves(e), 0, 0, 0,
+                             NumberType::f64);
+         }}}},
       {"buffer {} has {} bytes", {EDIT("-1", m.buffer(m.literal(-1)))}},
       {"shape {} has an extent {} with stride {}",
        {EDIT("extent -1", m.shape({m.literal(-1)})),

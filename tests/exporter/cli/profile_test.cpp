@@ -80,12 +80,16 @@ TEST(taper_profile, counts_only_the_rows_of_a_table_that_are_read) {
 }
 
 TEST(taper_profile, counts_the_operations_of_attention) {
-  const auto profile = profile_of_graph(
+  const std::string inputs =
       "graph forward\ninput \"q\" = %q: f32[1, 2, 3, 8]\ninput \"k\" = %k: f32[1, 2, 5, 8]\n"
-      "input \"v\" = %v: f32[1, 2, 5, 4]\n%y: f32[1, 2, 3, 4] = "
-      "scaled_dot_product_attention(%q, %k, %v, none, 0.0, false, none, false)\n"
-      "output \"y\" = %y\n");
-  EXPECT_EQ(profile["operators"][0]["operations"], 2 * 2 * 3 * 5 * (8 + 4));
+      "input \"v\" = %v: f32[1, 2, 5, 4]\n";
+  for (const char* call :
+       {"%y: f32[1, 2, 3, 4] = "
+        "scaled_dot_product_attention(%q, %k, %v, none, 0.0, false, none, false)\n",
+        "%y: f32[1, 3, 2, 4] = taper::attention(%q, %k, %v, none, false, none, false)\n"}) {
+    const auto profile = profile_of_graph(inputs + call + "output \"y\" = %y\n");
+    EXPECT_EQ(profile["operators"][0]["operations"], 2 * 2 * 3 * 5 * (8 + 4));
+  }
 }
 
 TEST(taper_profile, looks_for_operands_where_the_whole_run_leaves_them) {

@@ -257,6 +257,30 @@ TEST(fuse_attention, says_why_a_softmax_stays) {
   EXPECT_THAT(note(other), HasSubstr("its scores are no scaled product"));
 }
 
+// The softmax runs over rows of another grouping: queries of a group count as queries of one head.
+TEST(fuse_attention, leaves_matrices_that_are_reshaped) {
+  const auto text = [](const std::string& wide, const std::string& narrow) {
+    return "graph f\ninput \"q\" = %q: f32[2, 6, 8]\ninput \"k\" = %k: f32[2, 8, 6]\n"
+           "input \"v\" = %v: f32[2, 6, 5]\n"
+           "%flat: f32[2, 6, 6] = bmm(%q, %k)\n"
+           "%scores: f32" +
+           wide + " = view(%flat, " + wide +
+           ")\n"
+           "%weights: f32" +
+           wide +
+           " = _softmax(%scores, -1, false)\n"
+           "%wf: f32" +
+           narrow + " = view(%weights, " + narrow +
+           ")\n"
+           "%y: f32[2, 6, 5] = bmm(%wf, %v)\noutput \"y\" = %y\n";
+  };
+  for (const char* wide : {"[4, 3, 6]", "[2, 12, 3]", "[2, 2, 3, 6]"}) {
+    const auto graph = ir::parse(text(wide, "[2, 6, 6]"));
+    EXPECT_EQ(apply(fuse_attention, *graph), 0) << wide;
+  }
+  EXPECT_EQ(apply(fuse_attention, *ir::parse(text("[2, 1, 6, 6]", "[2, 6, 6]"))), 1);
+}
+
 /// Swin's: the windows of two images, with a bias of the heads, and a mask of the windows.
 const char* const windows = R"(graph f
 input "x" = %x: f32[8, 5, 3, 2, 6]

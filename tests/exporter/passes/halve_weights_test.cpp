@@ -185,6 +185,20 @@ TEST(halve_weights, leaves_what_is_no_weight_of_a_product) {
   EXPECT_EQ(ir::to_string(*graph), before);
 }
 
+// Branches, loops and lists take f32, and so does the caller.
+TEST(halve_weights, leaves_a_weight_that_is_a_result_or_an_element_of_a_list) {
+  for (const char* other :
+       {"output \"w\" = %w", "%c: f32[40, 16] = cat([%w, %w], 0)\noutput \"c\" = %c"}) {
+    Text text;
+    text.constant("w", weight({20, 16})) << "input \"x\" = %x: f32[3, 16]"
+                                         << "%y: f32[3, 20] = linear(%x, %w, none)"
+                                         << "output \"y\" = %y" << other;
+    const auto graph = text.halved();
+    EXPECT_THAT(layouts_of(*graph), ElementsAre(Layout::dense));
+    EXPECT_EQ(graph->constants().front().payload->dtype, DType::f32);
+  }
+}
+
 TEST(halve_weights, says_who_reads_halves_and_who_widens_them) {
   Text text;
   text.constant("w", weight({16, 16, 2}))

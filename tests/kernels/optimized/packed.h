@@ -24,8 +24,9 @@ class Stored {
     ref_.data = halves_.data();
   }
   const TensorRef* ref() const { return &ref_; }
-  /// The same as f32 again.
+  /// The same as f32 again; none for Layout::dense.
   std::vector<float> widened() const {
+    if (halves_.empty()) return {};
     std::vector<float> wide(halves_.size());
     portable::widen(ref_, wide.data());
     return wide;
