@@ -58,12 +58,10 @@ index_t cut_scratch(const Microkernels& kernels, const Gemm& g, index_t rows, in
   };
   const index_t floats = sizeof(float);
   s.a = take(rows * depth * floats);
-  const bool b_is_dense = g.b_layout == Layout::dense, b_is_widened = is_in_halves(g.b_layout),
-             is_small = g.dtype != DType::f32, has_small = is_small || g.b_dtype != DType::f32;
-  const index_t b_columns = b_is_dense     ? GemmBlock::panels_at_once * kernels.columns()
-                            : b_is_widened ? GemmBlock::columns_at_once(kernels)
-                                           : 0;
-  s.b = take(b_columns * round_up(depth, 2) * floats);
+  const bool b_is_dense = g.b_layout == Layout::dense, is_small = g.dtype != DType::f32,
+             has_small = is_small || g.b_dtype != DType::f32;
+  const index_t b_columns = b_is_dense ? GemmBlock::panels_at_once * kernels.columns() : 0;
+  s.b = take(b_columns * depth * floats);
   s.b_rows = reinterpret_cast<index_t*>(
       take(b_is_dense ? (depth + Microkernels::rows_ahead) * index_t{sizeof(index_t)} : 0));
   s.sums = take(is_small ? rows * columns * floats : 0);

@@ -37,12 +37,6 @@ struct GemmBlock {
   Epilogue epilogue;
   GemmScratch scratch;
 
-  /// So many columns of panels of halves are widened at a time: whole panels, and whole tiles.
-  static index_t columns_at_once(const Microkernels& kernels) {
-    const index_t width = round_up(kernels.panel_columns(), panel_width);
-    return larger(1, 128 / width) * width;
-  }
-
   /// Computes c, as f32.
   // All loops give the same bits. Pairs have only one loop.
   void run() const {
@@ -53,7 +47,7 @@ struct GemmBlock {
     else if (halves.data != nullptr && pairs != nullptr)
       run_pair_panels();
     else if (halves.data != nullptr)
-      few_rows ? run_half_panels() : run_widened_panels();
+      run_half_panels();
     else if (few_rows && dense_columns && pairs == nullptr)
       b.is_small() ? run_along_small_columns() : run_along_columns();
     else if (!b.is_small() && b.across_stride == 1 && rows <= kernels.rows)
@@ -72,8 +66,7 @@ struct GemmBlock {
   };
 
   index_t panels() const {
-    const bool in_panels = packed.data != nullptr || (halves.data != nullptr && pairs == nullptr);
-    return ceil_div(rows, in_panels ? kernels.panel_rows : kernels.rows);
+    return ceil_div(rows, packed.data != nullptr ? kernels.panel_rows : kernels.rows);
   }
   index_t first(index_t panel) const { return part_begin(rows, panels(), panel); }
   index_t rows_of(index_t panel) const { return first(panel + 1) - first(panel); }
@@ -149,7 +142,11 @@ struct GemmBlock {
   template <class Run>
   void place_tile(index_t vectors, index_t p, index_t k, index_t column, index_t columns,
                   const Run& run) const {
-    const index_t rows = rows_of(p), row = first(p);
+    place_rows(vectors, first(p), rows_of(p), k, column, columns, run);
+  }
+  template <class Run>
+  void place_rows(index_t vectors, index_t row, index_t rows, index_t k, index_t column,
+                  index_t columns, const Run& run) const {
     float* const to = c + row * c_row + column;
     alignas(64) float whole[Microkernels::most_floats];
     const bool fits = columns == vectors * kernels.lanes;
@@ -160,14 +157,15 @@ struct GemmBlock {
     if (k + depth(k) == this->k) finish(row, rows, column, columns);
   }
 
-  void multiply_pairs(index_t vectors, index_t p, index_t k, const void* b_block, index_t b_vector,
-                      index_t b_row, index_t column, index_t columns) const {
+  // `tile` is nullptr: the tile of this many rows and vectors.
+  void multiply_pairs(PairTile tile, index_t vectors, index_t p, index_t k, const void* b_block,
+                      index_t b_vector, index_t b_row, index_t column, index_t columns) const {
     const index_t rows = rows_of(p);
+    if (tile == nullptr) tile = pairs->tile[rows - 1][vectors - 1];
     const float* const a_panel = scratch.a + first(p) * length(depth(k));
     place_tile(vectors, p, k, column, columns, [&](float* sums, index_t width, bool adds) {
-      pairs->tile[rows - 1][vectors - 1](length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
-                                         static_cast<const Pair*>(b_block), b_vector, b_row, sums,
-                                         width, adds);
+      tile(length(depth(k)), reinterpret_cast<const Pair*>(a_panel),
+           static_cast<const Pair*>(b_block), b_vector, b_row, sums, width, adds);
     });
   }
 
@@ -176,8 +174,8 @@ struct GemmBlock {
                 index_t column, index_t columns) const {
     const index_t rows = rows_of(p), row = first(p);
     if (pairs != nullptr)
-      return multiply_pairs(vectors, p, k, b_block, kernels.lanes, kernels.columns(), column,
-                            columns);
+      return multiply_pairs(nullptr, vectors, p, k, b_block, kernels.lanes, kernels.columns(),
+                            column, columns);
     const float* const a_panel = scratch.a + row * depth(k);
     place_tile(vectors, p, k, column, columns, [&](float* sums, index_t width, bool adds) {
       if (tile == nullptr && reads_a_in_place())
@@ -246,75 +244,60 @@ struct GemmBlock {
     }
   }
 
-  // For few rows and panels of halves: these are read once, and widened on the way.
+  // For panels of halves, which are widened on the way: large tiles, and small ones for the rows
+  // and columns that are left.
   void run_half_panels() const {
-    const HalfPanelTiles::OfRows& tiles =
-        (halves.dtype == DType::f16 ? half_panels->f16 : half_panels->bf16)[rows - 1];
-    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block) {
+    const HalfPanelTiles::OfDtype& tiles =
+        halves.dtype == DType::f16 ? half_panels->f16 : half_panels->bf16;
+    constexpr index_t most_few = HalfPanelTiles::most_rows;
+    const bool has_large = rows >= tiles.rows;
+    const index_t panel_vectors = panel_width / kernels.lanes,
+                  wide = has_large ? tiles.vectors : tiles.few[smaller(rows, most_few) - 1].vectors;
+    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block)
       for (index_t j = 0; j < columns;) {
-        const bool wide = tiles.vectors * kernels.lanes <= columns - j;
-        const index_t vectors = wide ? tiles.vectors : panel_width / kernels.lanes,
+        const bool is_wide = wide * kernels.lanes <= columns - j;
+        const index_t vectors = is_wide ? wide : panel_vectors,
                       here = smaller(vectors * kernels.lanes, columns - j);
-        place_tile(vectors, 0, k, j, here, [&](float* sums, index_t width, bool adds) {
-          (wide ? tiles.wide : tiles.narrow)(depth(k), a.floats(0, k), a.across_stride,
-                                             a.depth_stride, halves.at(packed_column + j, k),
-                                             halves.panel_halves(), sums, width, adds);
-        });
+        for (index_t row = 0; row < rows;) {
+          const bool is_large = has_large && is_wide && rows - row >= tiles.rows;
+          const index_t count = is_large ? tiles.rows : smaller(most_few, rows - row);
+          const HalfPanelTiles::OfDtype::OfRows& few = tiles.few[smaller(count, most_few) - 1];
+          if (is_large || (is_wide && few.vectors == wide))
+            place_half_tile(is_large ? tiles.large : few.wide, vectors, row, count, k, j, here);
+          else
+            for (index_t at = 0; at < here; at += panel_width)
+              place_half_tile(few.narrow, panel_vectors, row, count, k, j + at,
+                              smaller(panel_width, here - at));
+          row += count;
+        }
         j += here;
       }
-    }
   }
-
-  // Widens the columns [j, last) of the block, as panels of f32 one behind the other.
-  PackedMatrix widen_panels(index_t k, index_t j, index_t last) const {
-    const index_t length = depth(k), rows = round_up(length, 2);
-    float* to = scratch.b;
-    for (; j < last; j += panel_width, to += rows * panel_width) {
-      const uint16_t* const from = halves.at(packed_column + j, k);
-      if (halves.dtype == DType::bf16)
-        half_panels->widen_pairs(rows / 2, from, to);
-      else
-        b.small->widen(DType::f16, length * panel_width, from, to);
-    }
-    return {scratch.b, rows};
-  }
-
-  // For many rows and panels of halves: some panels are widened, then all rows read them.
-  void run_widened_panels() const {
-    const index_t group = columns_at_once(kernels);
-    for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block)
-      for (index_t first = 0; first < columns; first += group) {
-        const index_t last = smaller(columns, first + group);
-        const PackedMatrix wide = widen_panels(k, first, last);
-        for (index_t j = first; j < last; j += kernels.panel_columns()) {
-          const index_t here = smaller(kernels.panel_columns(), last - j),
-                        vectors = ceil_div(here, kernels.lanes);
-          for (index_t p = 0; p < panels(); ++p) {
-            const bool packs_a = !reads_a_in_place();
-            if (packs_a && j == 0) pack_a(k, p);
-            const index_t rows = rows_of(p), row = this->first(p);
-            place_tile(vectors, p, k, j, here, [&](float* sums, index_t width, bool adds) {
-              kernels.panel_tile[rows - 1][vectors - 1](
-                  depth(k), packs_a ? scratch.a + row * depth(k) : a.floats(row, k),
-                  packs_a ? 1 : a.across_stride, packs_a ? rows : a.depth_stride,
-                  wide.at(j - first, 0), wide.panel_floats(), sums, width, adds);
-            });
-          }
-        }
-      }
+  void place_half_tile(HalfPanelTile tile, index_t vectors, index_t row, index_t rows, index_t k,
+                       index_t column, index_t columns) const {
+    place_rows(vectors, row, rows, k, column, columns, [&](float* sums, index_t width, bool adds) {
+      tile(depth(k), a.floats(row, k), a.across_stride, a.depth_stride,
+           halves.at(packed_column + column, k), halves.panel_halves(), sums, width, adds);
+    });
   }
 
   // For panels of pairs, with an instruction that multiplies them.
   void run_pair_panels() const {
+    const PairTiles::Long* few =
+        rows <= Microkernels::most_rows_of_long ? &pairs->long_tile[rows - 1] : nullptr;
     for (index_t k = 0; k == 0 || k < this->k; k += gemm_depth_block)
-      for (index_t j = 0; j < columns; j += kernels.columns()) {
-        const index_t here = smaller(kernels.columns(), columns - j),
+      for (index_t j = 0; j < columns;) {
+        const bool is_long = few != nullptr && few->vectors * kernels.lanes <= columns - j;
+        const index_t here = is_long ? few->vectors * kernels.lanes
+                                     : smaller(kernels.columns(), columns - j),
                       vectors = ceil_div(here, kernels.lanes);
         for (index_t p = 0; p < panels(); ++p) {
           if (j == 0) pack_a(k, p);
-          multiply_pairs(vectors, p, k, halves.at(packed_column + j, k), halves.panel_halves() / 2,
-                         panel_width, j, here);
+          multiply_pairs(is_long ? few->tile : nullptr, vectors, p, k,
+                         halves.at(packed_column + j, k), halves.panel_halves() / 2, panel_width, j,
+                         here);
         }
+        j += here;
       }
   }
 

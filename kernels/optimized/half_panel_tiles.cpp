@@ -47,16 +47,32 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
   for (int r = 0; r < rows; ++r) TAPER_UNROLL
   for (int v = 0; v < vectors; ++v) sum[r][v] = broadcast(0);
 
+  const auto column = [&](int v, int place) HWY_ATTR {
+    return HalfRow<E>::widened(panel[v / vectors_of_panel] + v % vectors_of_panel * lanes * places,
+                               place);
+  };
+  // the shorter side waits in registers
   const auto multiply = [&](int place) HWY_ATTR {
-    Vec x[rows];
-    TAPER_UNROLL
-    for (int r = 0; r < rows; ++r) x[r] = broadcast(a[r * a_row]);
-    TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) {
-      const uint16_t* at = panel[v / vectors_of_panel] + v % vectors_of_panel * lanes * places;
-      const Vec column = HalfRow<E>::widened(at, place);
+    if constexpr (rows < vectors) {
+      Vec x[rows];
       TAPER_UNROLL
-      for (int r = 0; r < rows; ++r) sum[r][v] = multiply_add(x[r], column, sum[r][v]);
+      for (int r = 0; r < rows; ++r) x[r] = broadcast(a[r * a_row]);
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) {
+        const Vec y = column(v, place);
+        TAPER_UNROLL
+        for (int r = 0; r < rows; ++r) sum[r][v] = multiply_add(x[r], y, sum[r][v]);
+      }
+    } else {
+      Vec y[vectors];
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) y[v] = column(v, place);
+      TAPER_UNROLL
+      for (int r = 0; r < rows; ++r) {
+        const Vec x = broadcast(a[r * a_row]);
+        TAPER_UNROLL
+        for (int v = 0; v < vectors; ++v) sum[r][v] = multiply_add(x, y[v], sum[r][v]);
+      }
     }
     a += a_column;
   };
@@ -80,28 +96,30 @@ void half_panel_tile(index_t depth, const float* HWY_RESTRICT a, index_t a_row, 
   }
 }
 
-void widen_pairs(index_t rows, const uint16_t* from, float* to) {
-  for (index_t r = 0; r < rows; ++r, from += 2 * panel_width, to += 2 * panel_width) TAPER_UNROLL
-  for (int v = 0; v < vectors_of_panel; ++v)
-    for (int place = 0; place < 2; ++place)
-      store(HalfRow<BFloat16>::widened(from + 2 * v * lanes, place),
-            to + place * panel_width + v * lanes);
-}
-
 // As many vectors as the sums leave room for; whole panels, at least one, and only as many as the
 // prefetchers of a processor can follow.
 template <class E, int rows>
-constexpr HalfPanelTiles::OfRows of_rows() {
+constexpr HalfPanelTiles::OfDtype::OfRows of_rows() {
   constexpr int most = smaller(8, registers / 2 / rows) / vectors_of_panel * vectors_of_panel,
                 wide = larger(most, vectors_of_panel);
   return {wide, half_panel_tile<E, rows, wide>, half_panel_tile<E, rows, vectors_of_panel>};
 }
 
-constexpr HalfPanelTiles table = {
-    {of_rows<Half, 1>(), of_rows<Half, 2>(), of_rows<Half, 3>(), of_rows<Half, 4>()},
-    {of_rows<BFloat16, 1>(), of_rows<BFloat16, 2>(), of_rows<BFloat16, 3>(),
-     of_rows<BFloat16, 4>()},
-    widen_pairs};
+// Whole panels, and room for the vectors in flight and, for pairs, a mask.
+template <class E>
+constexpr HalfPanelTiles::OfDtype of_dtype() {
+  constexpr bool many = registers == 32, pairs = std::is_same_v<E, BFloat16>;
+  constexpr int vectors = many ? 3 * vectors_of_panel : vectors_of_panel,
+                rows = many    ? 8 / vectors_of_panel
+                       : pairs ? 5
+                               : 6;
+  return {rows,
+          vectors,
+          half_panel_tile<E, rows, vectors>,
+          {of_rows<E, 1>(), of_rows<E, 2>(), of_rows<E, 3>(), of_rows<E, 4>()}};
+}
+
+constexpr HalfPanelTiles table = {of_dtype<Half>(), of_dtype<BFloat16>()};
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

@@ -1,5 +1,4 @@
-// Few rows times weights in panels of halves (panels.h): the innermost loops, once for each CPU
-// level.
+// Rows times weights in panels of halves (panels.h): the innermost loops, once for each CPU level.
 #pragma once
 #include "taper/kernels/optimized/microkernel.h"
 
@@ -13,12 +12,15 @@ using HalfPanelTile = void (*)(index_t depth, const float* a, index_t a_row, ind
 
 struct HalfPanelTiles {
   static constexpr int most_rows = Microkernels::most_rows_of_long;
-  struct OfRows {
-    int vectors;                      ///< of `wide`
-    HalfPanelTile wide, narrow;       ///< `narrow` is one panel wide
-  } f16[most_rows], bf16[most_rows];  ///< [rows - 1]
-  /// Widens `rows` rows of a panel of pairs to twice as many rows of f32.
-  void (*widen_pairs)(index_t rows, const uint16_t* from, float* to);
+  struct OfDtype {
+    int rows, vectors;  ///< of `large`
+    HalfPanelTile large;
+    struct OfRows {
+      int vectors;                 ///< of `wide`: so many that the weights are read in long runs
+      HalfPanelTile wide, narrow;  ///< `narrow` is one panel wide
+    } few[most_rows];              ///< [rows - 1]
+  };
+  OfDtype f16, bf16;
 };
 
 TAPER_DECLARE_LEVEL_TABLES(HalfPanelTiles, half_panel_tiles)

@@ -9,7 +9,7 @@ namespace taper::optimized {
 namespace {
 
 #define TAPER_UNROLL _Pragma("GCC unroll 12")
-constexpr index_t lanes = 16;
+constexpr index_t lanes = 16, ahead = Microkernels::rows_ahead;
 
 template <int rows, int vectors>
 __attribute__((target("avx512f,avx512bw,avx512bf16"))) void tile(index_t depth, const Pair* a,
@@ -22,6 +22,8 @@ __attribute__((target("avx512f,avx512bw,avx512bf16"))) void tile(index_t depth, 
   for (int v = 0; v < vectors; ++v) sum[r][v] = _mm512_setzero_ps();
   for (index_t p = 0; p < depth; ++p, a += rows, b += b_row) {
     __m512bh column[vectors];
+    TAPER_UNROLL
+    for (int v = 0; v < vectors; ++v) __builtin_prefetch(b + v * b_vector + ahead * b_row);
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v)
       column[v] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + v * b_vector));
@@ -60,7 +62,9 @@ TAPER_TARGET void interleave(index_t count, const BFloat16* even, const BFloat16
 
 template <size_t... r>
 constexpr PairTiles make_table(std::index_sequence<r...>) {
-  return {{{tile<r + 1, 1>, tile<r + 1, 2>}...}, interleave};
+  return {{{tile<r + 1, 1>, tile<r + 1, 2>}...},
+          {{8, tile<1, 8>}, {8, tile<2, 8>}, {5, tile<3, 5>}, {4, tile<4, 4>}},
+          interleave};
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ using PairTile = void (*)(index_t depth, const Pair* a, const Pair* b, index_t b
 struct PairTiles {
   /// [rows - 1][vectors - 1], like the tiles of Microkernels.
   PairTile tile[Microkernels::most_rows][Microkernels::most_vectors];
+  /// For few rows: so wide that b is read in long runs. [rows - 1]
+  struct Long {
+    int vectors;
+    PairTile tile;
+  } long_tile[Microkernels::most_rows_of_long];
   /// to[i] = (even[i], odd[i]) for i in [0, count)
   void (*interleave)(index_t count, const BFloat16* even, const BFloat16* odd, Pair* to);
 };
