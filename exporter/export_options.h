@@ -31,8 +31,8 @@ struct ExportOptions {
   /// adapter's. The file has their types and no elements. Passes fold nothing into them.
   std::vector<std::string> slots;
   std::string name;  ///< of the program, for people; default: the file's name
-  /// f16 or bf16: stores large weights in this dtype. Activations stay f32. passes/passes.h says
-  /// which weights (halve_weights).
+  /// f16 or bf16: stores large weights in this dtype. Values between nodes stay f32.
+  /// passes/passes.h says which weights (halve_weights).
   std::optional<DType> dtype;
   int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
   std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …

@@ -25,7 +25,7 @@ struct ExportArguments {
   ImportChoice import;
   std::string dtype = "f32";
   std::string target, print_after;
-  int64_t memory = 0;
+  std::optional<int64_t> memory;
   bool exact = false, no_tests = false;
 };
 
@@ -49,8 +49,8 @@ void require_names_of_their_own(const ExportArguments& options) {
 
 Target target_of(const ExportArguments& options) {
   Target target = options.target.empty() ? Target() : Target(options.target);
-  if (options.memory < 0) throw UsageError("--memory", "it must be positive");
-  if (options.memory > 0) target.memory_bytes = options.memory;
+  if (options.memory.value_or(1) <= 0) throw UsageError("--memory", "it must be positive");
+  target.memory_bytes = options.memory.value_or(0);
   return target;
 }
 
@@ -85,9 +85,10 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   written.slots = options.slots;
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
+  bool printed = options.print_after.empty();
   if (!options.print_after.empty())
     written.after_pass = [&](const passes::PassResult& result, const ir::Graph& graph) {
-      if (result.name == options.print_after) out << result << graph << '\n';
+      if (result.name == options.print_after) out << result << graph << '\n', printed = true;
     };
   emit::Report report;
   {
@@ -100,6 +101,9 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   if (!options.weights.empty() && report.weights.empty())
     report.notes.push_back("no weight has 1 KiB or more, so none went to " + options.weights +
                            ": the program needs no other file");
+  if (!printed)
+    report.notes.push_back("--print-after " + options.print_after + ": this pass did not run: " +
+                           (options.exact ? "--exact leaves it out" : "it needs --dtype"));
   out << report;
   return options.output;
 }
@@ -126,7 +130,7 @@ void require_no_options_of_models(const ExportArguments& options) {
                                                 {!options.slots.empty(), "--slot"},
                                                 {options.exact, "--exact"},
                                                 {!options.print_after.empty(), "--print-after"},
-                                                {options.memory != 0, "--memory"},
+                                                {options.memory.has_value(), "--memory"},
                                                 {options.dtype != "f32", "--dtype"},
                                                 {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : given)
@@ -195,9 +199,7 @@ void add_export_command(CommandLine& line, std::ostream& out) {
   add_import_options(command, options->import);
   const Option exact = command.flag("--exact", options->exact,
                                     "Runs only passes that keep every bit of eager's results");
-  command
-      .option("--dtype DTYPE", options->dtype,
-              "Stores weights in f16 or bf16; activations stay f32")
+  command.option("--dtype DTYPE", options->dtype, "Stores large weights in f16 or bf16")
       .one_of({"f32", "f16", "bf16"})
       .shows_default()
       .excludes(exact);

@@ -61,7 +61,7 @@ double operations_of(std::string_view op, const Tensors& t) {
     return t.arguments.size() > left ? 2 * numel(t.results[0]) * last_extent(t.arguments[left]) : 0;
   };
   if (op == "mm" || op == "bmm" || op == "linear" || op == "matmul" || op == "mv" || op == "dot" ||
-      op == "_int_mm")
+      op == "_int_mm" || op == "_grouped_mm")
     return product(0);
   if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
   if (op == "scaled_dot_product_attention" || op == "taper::attention" ||

@@ -14,10 +14,6 @@ using ir::Node;
 using ir::Value;
 using Kind = ScoreMask::Kind;
 
-bool is_reshape(const Operator& op) {
-  return &op == &ops::view || &op == &ops::expand || &op == &ops::alias || &op == &ops::clone;
-}
-
 bool keeps_matrices(const ir::Type& from, const ir::Type& to) {
   if (from.rank < 2 || to.rank < 2) return false;
   for (const int i : {1, 2})
@@ -25,12 +21,14 @@ bool keeps_matrices(const ir::Type& from, const ir::Type& to) {
   return proves_equal(from.numel(), to.numel());
 }
 
-std::optional<double> factor_of(const Node& node) {
+std::optional<Scaled> scaled_by(const Node& node) {
   const Scalar* number = nullptr;
   if (node.op == &ops::mul_Scalar) number = ir::Call<ops::mul_Scalar>(node).get<"other">();
   if (node.op == &ops::div_Scalar) number = ir::Call<ops::div_Scalar>(node).get<"other">();
   if (number == nullptr) return std::nullopt;
-  return node.op == &ops::mul_Scalar ? number->to<double>() : 1 / number->to<double>();
+  const double factor = number->to<double>();
+  return Scaled{ir::tensor_of_any<"self", ops::mul_Scalar, ops::div_Scalar>(node),
+                node.op == &ops::mul_Scalar ? factor : 1 / factor};
 }
 
 namespace {
@@ -75,15 +73,14 @@ class ScoresReader {
     if (node->op == &ops::add_Tensor) return read_sum(value);
     if (node->op == &ops::masked_fill_Scalar) return read_hidden(value);
     if (node->op == &ops::where_self) return read_shown(value);
-    if (is_reshape(*node->op)) return read_reshaped(value);
+    if (const Value* source = source_of_reshape(value)) return read_reshaped(value, source);
     return read_scaled(value);
   }
 
  private:
   using Found = std::optional<AttentionScores>;
 
-  Found read_reshaped(const Value* value) const {
-    const Value* source = std::get<Value*>(value->node->arguments[0]);
+  Found read_reshaped(const Value* value, const Value* source) const {
     if (!keeps_matrices(source->type, value->type)) return std::nullopt;
     Found scores = read(source);
     if (scores && scores->matrices == source) scores->matrices = value;
@@ -91,11 +88,11 @@ class ScoresReader {
   }
   /// A factor of masked scores would be one of the mask, too.
   Found read_scaled(const Value* value) const {
-    const std::optional<double> factor = factor_of(*value->node);
-    if (!factor) return std::nullopt;
-    Found scores = read(std::get<Value*>(value->node->arguments[0]));
+    const std::optional<Scaled> scaled = scaled_by(*value->node);
+    if (!scaled) return std::nullopt;
+    Found scores = read(scaled->value);
     if (!scores || !scores->masks.empty()) return std::nullopt;
-    scores->scale *= *factor;
+    scores->scale *= scaled->number;
     return scores;
   }
   Found read_product_and_sum(const Value* value) const {

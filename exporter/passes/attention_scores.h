@@ -33,15 +33,18 @@ struct AttentionScores {
 std::optional<AttentionScores> read_scores(const ir::Graph& graph, const ir::Value* scores,
                                            size_t readers);
 
-/// The factor of mul.Scalar or div.Scalar; nullopt: another node.
-std::optional<double> factor_of(const ir::Node& node);
+/// number * value
+struct Scaled {
+  ir::Value* value;
+  double number;
+};
+/// What mul.Scalar or div.Scalar computes; nullopt: another node.
+std::optional<Scaled> scaled_by(const ir::Node& node);
 
 /// The node that gives `weights`, if it is a softmax, or PyTorch's decomposition of a safe one. The
 /// latter gives zeros where all scores are -inf. `readers`: the nodes that read the scores.
 const ir::Node* softmax_of(const ir::Graph& graph, const ir::Value* weights, size_t& readers);
 
-/// Whether an operator only gives a value other sizes or strides.
-bool is_reshape(const Operator& op);
 /// Whether a reshape leaves the matrices in the last two dimensions as they are, and their number.
 bool keeps_matrices(const ir::Type& from, const ir::Type& to);
 

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/interpreter.h"
 #include "taper/exporter/passes/constant_values.h"
 #include "taper/exporter/passes/passes.h"

@@ -126,9 +126,8 @@ class AttentionFuser {
   const Value* below_reshapes(const Value* value, bool& shared) const {
     for (;;) {
       shared = shared || !has_one_reader(graph_, value);
-      if (value->node == nullptr || !is_reshape(*value->node->op)) return value;
-      const Value* source = std::get<Value*>(value->node->arguments[0]);
-      if (!keeps_matrices(source->type, value->type)) return value;
+      const Value* source = source_of_reshape(value);
+      if (source == nullptr || !keeps_matrices(source->type, value->type)) return value;
       value = source;
     }
   }
@@ -136,10 +135,8 @@ class AttentionFuser {
   /// An operand of bmm, (batch, rows, columns), with the leading dimensions of the scores.
   Value* matrices(Value* operand, const Type& scores) {
     const Type wanted = with_leading_dims(operand->type, scores);
-    for (Value* v = operand;; v = std::get<Value*>(v->node->arguments[0])) {
+    for (Value* v = operand; v != nullptr; v = source_of_reshape(v))
       if (has_same_sizes(v->type, wanted)) return below_copies(v);
-      if (v->node == nullptr || !is_reshape(*v->node->op)) break;
-    }
     return with_leading_dims(operand, scores);
   }
   static Type with_leading_dims(const Type& matrices, const Type& scores) {
@@ -158,10 +155,10 @@ class AttentionFuser {
   /// Takes factors off a value and puts them into `scale`.
   static Value* unscaled(Value* value, double& scale) {
     while (value->node != nullptr) {
-      const std::optional<double> factor = factor_of(*value->node);
-      if (!factor) break;
-      scale *= *factor;
-      value = below_copies(std::get<Value*>(value->node->arguments[0]));
+      const std::optional<Scaled> scaled = scaled_by(*value->node);
+      if (!scaled) break;
+      scale *= scaled->number;
+      value = below_copies(scaled->value);
     }
     return value;
   }

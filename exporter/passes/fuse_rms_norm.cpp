@@ -93,7 +93,7 @@ class RmsNormFuser {
     Value* result = norm->result();
     if (exchange != nullptr) {
       std::vector<ir::Argument> arguments = exchange->arguments;
-      arguments[0] = result;
+      arguments[ir::Call<ops::transpose_int>::position<"self">] = result;
       result = ir::insert_before(graph_, last, *exchange->op, arguments, exchange->location,
                                  exchange->module)
                    ->result();

@@ -118,9 +118,9 @@ class Halver {
 
   /// All places that read `v`, which is a weight or a view of it.
   void find_readers(Value* v, std::vector<Reader>& readers) const {
-    std::vector<Node*> users = v->users;
-    std::ranges::sort(users);
-    users.erase(std::ranges::unique(users).begin(), users.end());
+    std::vector<Node*> users;  // each once, in the order of the graph
+    for (Node* user : v->users)
+      if (std::ranges::find(users, user) == users.end()) users.push_back(user);
     for (Node* node : users) {
       if (node->op->category == Category::view) {
         find_readers(node->result(), readers);

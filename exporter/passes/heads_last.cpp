@@ -72,7 +72,7 @@ bool put_heads_last(ir::Graph& graph, PassContext& context, Node& clone) {
   if (node == nullptr) return false;
   const ir::Call<ops::scaled_dot_product_attention> call(*node);
   if (call.get<"dropout_p">() != 0) return false;
-  const auto argument = [&](size_t position) { return node->arguments[position]; };
+  const auto argument = [node = node](size_t position) { return node->arguments[position]; };
   using Attention = decltype(call);
   const Node* heads_last =
       insert_if_it_runs(graph, context, *node, ops::taper_attention,

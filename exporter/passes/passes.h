@@ -106,11 +106,12 @@ int fuse_pointwise(ir::Graph& graph, PassContext& context);
 /// 1, where that is faster. Approximate, because the sums are other ones.
 int winograd(ir::Graph& graph, PassContext& context);
 
-/// Stores large f32 weights in the dtype of `context`, which is f16 or bf16. Activations stay f32.
-/// A kernel that reads halves gets the weight as it is (Layout). Rows that are looked up are
-/// widened one by one. Other products widen the whole weight in each call. Weights that no product
-/// and no lookup reads stay f32. Approximate, because weights are rounded: a finite number that
-/// does not fit becomes the largest one that does. Throws ExportError if the graph trains weights.
+/// Stores large f32 weights in the dtype of `context`, which is f16 or bf16. Values between nodes
+/// stay f32. A kernel that reads halves gets the weight as it is (Layout). Rows that are looked up
+/// are widened one by one. Other products widen the whole weight in each call. Weights that no
+/// product and no lookup reads stay f32. Approximate, because weights are rounded: a finite number
+/// that does not fit becomes the largest one that does. Throws ExportError if the graph trains
+/// weights.
 int halve_weights(ir::Graph& graph, PassContext& context);
 
 /// Takes apart the operators that the target has no kernel for. Each becomes the operators of its

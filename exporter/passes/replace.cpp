@@ -29,15 +29,17 @@ void take_place_of(ir::Graph& graph, Value* old, Value* replacement) {
   graph.swap_names(old, replacement);
 }
 
+Value* source_of_reshape(const Value* value) {
+  if (value->node == nullptr) return nullptr;
+  return ir::tensor_of_any<"self", ops::view, ops::expand, ops::alias, ops::clone>(*value->node);
+}
+
 Value* below_copies(Value* value) {
-  static const std::unordered_set<const Operator*> copies = {&ops::alias, &ops::clone, &ops::expand,
-                                                             &ops::view};
-  while (value->node != nullptr && copies.contains(value->node->op)) {
-    Value* source = std::get<Value*>(value->node->arguments[0]);
-    if (!ir::same_sizes(source->type, value->type)) break;
+  for (;;) {
+    Value* source = source_of_reshape(value);
+    if (source == nullptr || !ir::same_sizes(source->type, value->type)) return value;
     value = source;
   }
-  return value;
 }
 
 Node* cast_to(const Value* value) {

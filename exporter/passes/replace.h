@@ -19,6 +19,9 @@ ir::Node* insert_if_it_runs(ir::Graph& graph, PassContext& context, ir::Node& no
 /// Everybody who reads `old` reads `replacement`, which gets its name.
 void take_place_of(ir::Graph& graph, ir::Value* old, ir::Value* replacement);
 
+/// The value to which a node only gave other sizes or strides; nullptr: the node did more.
+ir::Value* source_of_reshape(const ir::Value* value);
+
 /// The value below views and copies that have the same elements at the same places: `alias`,
 /// `clone`, and `expand` and `view` that keep all sizes.
 ir::Value* below_copies(ir::Value* value);

@@ -369,14 +369,9 @@ Error run(Context& context, const Plan& plan, In input, In weight, Maybe<In> bia
 
 // Filters that are constants are packed once, those of depthwise convolutions, too.
 template <CpuLevel level>
-constexpr Packing packs_filters[] = {
-    packs<1>(Layout::dense, Layout::panels_of_first, bytes_of_panels_of_first, pack_first<level>),
-    packs<1>(Layout::dense_f16, Layout::panels_of_first, bytes_of_panels_of_first,
-             pack_first<level>),
-    packs<1>(Layout::dense_bf16, Layout::panels_of_first, bytes_of_panels_of_first,
-             pack_first<level>)};
-template <CpuLevel level>
-constexpr portable::WidenedPackings<1> packings{packs_filters<level>};
+constexpr portable::WidenedPackings<1> packings{
+    portable::to_f32_layout<1, Layout::panels_of_first, -1, bytes_of_panels_of_first,
+                            pack_first<level>>};
 
 }  // namespace
 

@@ -59,14 +59,9 @@ Error run(Context& context, const CorrelationPlan& plan, In input, In weight, Ma
 
 // Filters that are constants are packed once. Transposed ones are read along another dimension.
 template <CpuLevel level>
-constexpr Packing packs_filters[] = {
-    packs<1>(Layout::dense, Layout::panels_of_first, bytes_of_filter_panels, pack_first<level>, 6),
-    packs<1>(Layout::dense_f16, Layout::panels_of_first, bytes_of_filter_panels, pack_first<level>,
-             6),
-    packs<1>(Layout::dense_bf16, Layout::panels_of_first, bytes_of_filter_panels, pack_first<level>,
-             6)};
-template <CpuLevel level>
-constexpr portable::WidenedPackings<1> packings{packs_filters<level>};
+constexpr portable::WidenedPackings<1> packings{
+    portable::to_f32_layout<1, Layout::panels_of_first, 6, bytes_of_filter_panels,
+                            pack_first<level>>};
 
 struct BackwardPlan {
   CorrelationPlan input, weight;

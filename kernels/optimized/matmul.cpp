@@ -120,13 +120,6 @@ struct Products {
 
 // f32 second operands that are constants are packed once. Those that a file holds in halves become
 // f32 panels, but for those of `linear`: few rows read halves in half the time.
-template <CpuLevel level, int argument>
-constexpr Packing packs_mat2[] = {packs<argument>(Layout::dense, Layout::panels_of_last,
-                                                  bytes_of_panels_of_last, pack_last<level>),
-                                  packs<argument>(Layout::dense_f16, Layout::panels_of_last,
-                                                  bytes_of_panels_of_last, pack_last<level>),
-                                  packs<argument>(Layout::dense_bf16, Layout::panels_of_last,
-                                                  bytes_of_panels_of_last, pack_last<level>)};
 template <CpuLevel level>
 constexpr Packing packs_weight[] = {
     packs<1>(Layout::dense, Layout::panels_of_first, bytes_of_panels_of_first, pack_first<level>),
@@ -144,10 +137,13 @@ constexpr unsigned own_layouts = panels_of_halves |
 template <const Operator& op, CpuLevel level, class E>
 constexpr Span<const Packing> packings_of = {};
 template <CpuLevel level>
-constexpr portable::WidenedPackings<1> packings_of<ops::mm, level, float> = {packs_mat2<level, 1>};
+constexpr portable::WidenedPackings<1> packings_of<ops::mm, level, float> = {
+    portable::to_f32_layout<1, Layout::panels_of_last, -1, bytes_of_panels_of_last,
+                            pack_last<level>>};
 template <CpuLevel level>
 constexpr portable::WidenedPackings<2> packings_of<ops::addmm, level, float> = {
-    packs_mat2<level, 2>};
+    portable::to_f32_layout<2, Layout::panels_of_last, -1, bytes_of_panels_of_last,
+                            pack_last<level>>};
 template <CpuLevel level>
 constexpr portable::WidenedPackings<1, own_layouts<level>> packings_of<ops::linear, level, float> =
     {packs_weight<level>};

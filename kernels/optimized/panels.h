@@ -7,8 +7,8 @@ namespace taper::optimized {
 /// A Packing that is always asked for.
 template <int argument>
 constexpr Packing packs(Layout from, Layout layout, size_t (*bytes)(const TensorRef&),
-                        void (*pack)(const TensorRef&, void*), int unless = -1) {
-  return {argument, static_cast<int8_t>(unless), from, layout, bytes, pack};
+                        void (*pack)(const TensorRef&, void*)) {
+  return {argument, -1, from, layout, bytes, pack};
 }
 
 /// A packed matrix (across, depth).

@@ -241,14 +241,9 @@ void pack_filters(const TensorRef& source, void* packed) {
   pack_winograd_panels(source, small_floats<level>, packed);
 }
 template <CpuLevel level>
-constexpr Packing packs_filters[] = {
-    packs<1>(Layout::dense, Layout::winograd_panels, bytes_of_winograd_panels, pack_filters<level>),
-    packs<1>(Layout::dense_f16, Layout::winograd_panels, bytes_of_winograd_panels,
-             pack_filters<level>),
-    packs<1>(Layout::dense_bf16, Layout::winograd_panels, bytes_of_winograd_panels,
-             pack_filters<level>)};
-template <CpuLevel level>
-constexpr portable::WidenedPackings<1> packings{packs_filters<level>};
+constexpr portable::WidenedPackings<1> packings{
+    portable::to_f32_layout<1, Layout::winograd_panels, -1, bytes_of_winograd_panels,
+                            pack_filters<level>>};
 
 }  // namespace
 

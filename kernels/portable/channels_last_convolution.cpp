@@ -102,13 +102,11 @@ Error run(Context& context, const Correlation& c, In input, In weight, Maybe<In>
   return Error::ok;
 }
 
-constexpr Packing reads_filters[] = {reads_from<1>(Layout::dense, Layout::panels_of_first),
-                                     reads_from<1>(Layout::dense_f16, Layout::panels_of_first),
-                                     reads_from<1>(Layout::dense_bf16, Layout::panels_of_first)};
+// Filters that a file may hold in panels or in halves.
+constexpr WidenedPackings<1> reads_filters{to_f32_layout<1, Layout::panels_of_first>};
 
 }  // namespace
 
-TAPER_RECORD(taper_convolution, taper_convolution_f32, {}, WidenedPackings<1>{reads_filters},
-             prepare, run)
+TAPER_RECORD(taper_convolution, taper_convolution_f32, {}, reads_filters, prepare, run)
 
 }  // namespace taper::portable

@@ -313,15 +313,12 @@ Error run_backward(Context& context, const Correlation& g, View<const T> grad_ou
   return Error::ok;
 }
 
-// Filters of f32 that a file may hold in panels.
-constexpr Packing reads_filters[] = {reads_from<1>(Layout::dense, Layout::panels_of_first, 6),
-                                     reads_from<1>(Layout::dense_f16, Layout::panels_of_first, 6),
-                                     reads_from<1>(Layout::dense_bf16, Layout::panels_of_first, 6)};
+// Filters that a file may hold in panels or in halves.
+constexpr WidenedPackings<1> reads_filters{to_f32_layout<1, Layout::panels_of_first, 6>};
 
 }  // namespace
 
-TAPER_RECORD(convolution, convolution_f32, {}, WidenedPackings<1>{reads_filters}, prepare<float>,
-             run<float>)
+TAPER_RECORD(convolution, convolution_f32, {}, reads_filters, prepare<float>, run<float>)
 TAPER_KERNEL(convolution, f64, prepare<double>, run<double>)
 TAPER_KERNEL(convolution, i64, prepare<int64_t>, run<int64_t>)
 TAPER_KERNEL(convolution_backward, f32, prepare_backward<float>, run_backward<float>)

@@ -6,13 +6,6 @@ namespace taper::portable {
 namespace {
 
 // A file may hold f32 weights in halves or panels.
-constexpr Packing reads_mat2_of_mm[] = {reads_from<1>(Layout::dense, Layout::panels_of_last),
-                                        reads_from<1>(Layout::dense_f16, Layout::panels_of_last),
-                                        reads_from<1>(Layout::dense_bf16, Layout::panels_of_last)};
-constexpr Packing reads_mat2_of_addmm[] = {
-    reads_from<2>(Layout::dense, Layout::panels_of_last),
-    reads_from<2>(Layout::dense_f16, Layout::panels_of_last),
-    reads_from<2>(Layout::dense_bf16, Layout::panels_of_last)};
 constexpr Packing reads_weight[] = {
     reads_from<1>(Layout::dense, Layout::panels_of_first),
     reads_from<1>(Layout::dense_f16, Layout::f16_panels_of_first),
@@ -21,9 +14,11 @@ constexpr Packing reads_weight[] = {
 template <const Operator& op, class E>
 constexpr Span<const Packing> packings_of = {};
 template <>
-constexpr WidenedPackings<1> packings_of<ops::mm, float> = {reads_mat2_of_mm};
+constexpr WidenedPackings<1> packings_of<ops::mm, float> = {
+    to_f32_layout<1, Layout::panels_of_last>};
 template <>
-constexpr WidenedPackings<2> packings_of<ops::addmm, float> = {reads_mat2_of_addmm};
+constexpr WidenedPackings<2> packings_of<ops::addmm, float> = {
+    to_f32_layout<2, Layout::panels_of_last>};
 template <>
 constexpr WidenedPackings<1> packings_of<ops::linear, float> = {reads_weight};
 

@@ -8,9 +8,16 @@ namespace taper::portable {
 
 /// A Packing of a kernel that reads both layouts if a file has them, and asks for neither.
 template <int argument>
-constexpr Packing reads_from(Layout from, Layout layout, int unless = -1) {
-  return {argument, static_cast<int8_t>(unless), from, layout, nullptr, nullptr};
+constexpr Packing reads_from(Layout from, Layout layout) {
+  return {argument, -1, from, layout, nullptr, nullptr};
 }
+
+/// The Packings of an argument that may be f32 or in halves, and is read faster in one layout of
+/// f32. Without `bytes` and `pack`, the kernel does not ask for it.
+template <int argument, Layout layout, int unless = -1, auto bytes = nullptr, auto pack = nullptr>
+constexpr Packing to_f32_layout[] = {{argument, unless, Layout::dense, layout, bytes, pack},
+                                     {argument, unless, Layout::dense_f16, layout, bytes, pack},
+                                     {argument, unless, Layout::dense_bf16, layout, bytes, pack}};
 
 /// The Packings of a record whose kernel reads f32 in `argument`, which may be in halves. `own`:
 /// the layouts in halves that the kernel reads itself.

@@ -99,13 +99,12 @@ Error run(Context& context, const Plan&, In input, In weight, Maybe<In> bias, In
   return Error::ok;
 }
 
-constexpr Packing reads_filters[] = {reads_from<1>(Layout::dense, Layout::winograd_panels),
-                                     reads_from<1>(Layout::dense_f16, Layout::winograd_panels),
-                                     reads_from<1>(Layout::dense_bf16, Layout::winograd_panels)};
+// Filters that a file may hold in panels or in halves.
+constexpr WidenedPackings<1> reads_filters{to_f32_layout<1, Layout::winograd_panels>};
 
 }  // namespace
 
-TAPER_RECORD(taper_winograd_convolution, taper_winograd_convolution_f32, {},
-             WidenedPackings<1>{reads_filters}, prepare, run)
+TAPER_RECORD(taper_winograd_convolution, taper_winograd_convolution_f32, {}, reads_filters, prepare,
+             run)
 
 }  // namespace taper::portable

@@ -118,6 +118,8 @@ TEST(module, refuses_weights_files_of_other_models) {
   EXPECT_THAT(refused(cut), HasSubstr("this is not a Taper program"));
   EXPECT_THAT(message, HasSubstr("copy it again from where it was made"));
   EXPECT_THAT(message, Not(HasSubstr("put the file there")));
+  EXPECT_THAT(refused(weighing(format::ConstantSource::embedded).bytes()),
+              HasSubstr("this is a program with methods, and no weights file"));
   // another content under the same hash: found where the file is read at all
   ProgramFile forged = weights_file();
   forged.constants[0].data[3] ^= std::byte{1};

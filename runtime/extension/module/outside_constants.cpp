@@ -54,6 +54,9 @@ class WeightsFile {
     load.info = &info;
     if (!metadata.is_there()) return why = path + ": out of memory", false;
     const Result<Program> program = Program::load(file.bytes(), {}, metadata, load);
+    if (program.error() == Error::missing_kernel ||
+        (program.ok() && program.value().method_count() > 0))
+      return why = path + ": this is a program with methods, and no weights file", false;
     if (!program.ok())
       return why = path + ": " + describe(info) +
                    "; the file is damaged or no weights file: copy it again from where it was made",

@@ -60,6 +60,17 @@ TEST(taper_export, prints_the_graph_after_a_pass) {
   EXPECT_THAT(wrong.err, HasSubstr("fuse_pointwise"));
 }
 
+TEST(taper_export, says_that_a_pass_to_print_did_not_run) {
+  const std::string program = scratch_file("linear.taper").string();
+  const Outcome exact = taper_command("export", linear_model(), "-o", program, "--exact",
+                                      "--print-after", "fold_batch_norm"),
+                f32 = taper_command("export", linear_model(), "-o", program, "--print-after",
+                                    "halve_weights");
+  EXPECT_THAT(exact.out,
+              HasSubstr("fold_batch_norm: this pass did not run: --exact leaves it out"));
+  EXPECT_THAT(f32.out, HasSubstr("halve_weights: this pass did not run: it needs --dtype"));
+}
+
 TEST(taper_export, plans_for_a_target_and_its_memory) {
   const std::string program = scratch_file("linear.taper").string();
   for (const char* target : {"host", "x86-64-v3", "arm64", "cortex-m3", "portable"}) {
@@ -74,7 +85,8 @@ TEST(taper_export, plans_for_a_target_and_its_memory) {
   EXPECT_EQ(small.code, failure);
   EXPECT_THAT(small.err, HasSubstr("but the target has 1"));
   EXPECT_THAT(small.err, HasSubstr("bounds (--dim)"));
-  EXPECT_EQ(taper_command("export", linear_model(), "-o", program, "--memory", "-1").code, usage);
+  for (const char* none : {"-1", "0"})
+    EXPECT_EQ(taper_command("export", linear_model(), "-o", program, "--memory", none).code, usage);
 }
 
 TEST(taper_export, says_what_it_needs_for_a_model) {
