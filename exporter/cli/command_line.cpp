@@ -103,6 +103,7 @@ template Option Command::option(const char*, int&, const char*);
 template Option Command::option(const char*, int64_t&, const char*);
 template Option Command::option(const char*, double&, const char*);
 template Option Command::option(const char*, std::optional<double>&, const char*);
+template Option Command::option(const char*, std::optional<int64_t>&, const char*);
 template Option Command::option(const char*, std::vector<std::string>&, const char*);
 template Option Command::option(const char*, std::vector<double>&, const char*);
 

@@ -55,7 +55,7 @@ class Command {
  public:
   /// Example of `names`: "-o,--output FILE", where FILE is the value's name in the help. A name
   /// without dashes is an argument. `T` is std::string, int, int64_t, double,
-  /// std::optional<double>, or a vector of std::string or double.
+  /// std::optional<double>, std::optional<int64_t>, or a vector of std::string or double.
   template <class T>
   Option option(const char* names, T& value, const char* help);
   Option flag(const char* names, bool& given, const char* help);
