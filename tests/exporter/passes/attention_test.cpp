@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "taper/exporter/eager/eager.h"
 #include "taper/exporter/ir/call.h"
 #include "taper/exporter/ir/parser.h"
 #include "taper/exporter/ir/verifier.h"
