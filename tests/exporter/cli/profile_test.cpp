@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "taper/exporter/cli/profile_html.h"
@@ -137,7 +138,8 @@ TEST(taper_profile, leaves_roofs_out_if_told) {
 Profile named(const std::string& name) {
   Profile profile;
   profile.method = name, profile.inputs = {{name, "f32[2]"}};
-  profile.peaks = roofline::Peaks{100, {{1e6, 50, 80}, {1e300, 10, 20}}};
+  profile.peaks =
+      roofline::Peaks{100, {{1e6, 50, 80}, {std::numeric_limits<double>::infinity(), 10, 20}}};
   InstructionTiming in{name, name, name, name, name, 30, 20, 3, {}};
   in.work = {1e6, {{8, false, 16}, {8, true, 16}}};
   profile.timing.instructions = {in, in};
