@@ -8,13 +8,17 @@ namespace taper {
 namespace internal {
 
 template <class D>
+bool is_quantized_dtype(Facts<D>& facts, DType dtype) {
+  return facts.require(
+      dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32,
+      TAPER_TEXT("the dtype must be u8, i8, i16 or i32"));
+}
+template <class D>
 bool quantized(Facts<D>& facts, const TensorType<D>& input, DType dtype, TensorType<D>& out) {
   out.like(input, dtype);
   return facts.require(is_floating(input.dtype) && input.dtype != DType::f64,
                        TAPER_TEXT("input must be f32, f16 or bf16")) &&
-         facts.require(
-             dtype == DType::u8 || dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32,
-             TAPER_TEXT("the dtype must be u8, i8, i16 or i32"));
+         is_quantized_dtype(facts, dtype);
 }
 template <class D>
 bool dequantized(Facts<D>& facts, const TensorType<D>& input, DType dtype, DType out_dtype,
@@ -82,6 +86,32 @@ bool are_for_groups(Facts<D>& facts, const TensorType<D>& scales, const TensorTy
                      TAPER_TEXT("group_size must divide a row: the remainder is {}, not {}")) &&
          facts.equal(scales.numel(), groups, text) &&
          (zero_points == nullptr || facts.equal(zero_points->numel(), groups, text));
+}
+
+/// Requires blocks that divide x along each dimension.
+template <class D>
+bool are_blocks(Facts<D>& facts, const TensorType<D>& x, const DimList<D>& block_size) {
+  if (!facts.require(block_size.size() == x.rank,
+                     TAPER_TEXT("block_size has {} entries for {} dimensions"), block_size.size(),
+                     x.rank))
+    return false;
+  for (int d = 0; d < x.rank; ++d)
+    if (!facts.at_least(block_size[d], D(1), TAPER_TEXT("a block of {} is less than {}")) ||
+        !facts.equal(x[d] % block_size[d], D(0),
+                     TAPER_TEXT("block_size must divide input: the remainder is {}, not {}")))
+      return false;
+  return true;
+}
+/// Requires one scale, and one zero point if there are any, for each block of x.
+template <class D>
+bool are_for_blocks(Facts<D>& facts, const TensorType<D>& scale, const TensorType<D>* zero_point,
+                    const TensorType<D>& x, const DimList<D>& block_size) {
+  if (!are_blocks(facts, x, block_size)) return false;
+  D blocks(1);
+  for (int d = 0; d < x.rank; ++d) blocks = blocks * (x[d] / block_size[d]);
+  constexpr const char* text = TAPER_TEXT("{} scales or zero points stand beside {} blocks");
+  return facts.equal(scale.numel(), blocks, text) &&
+         (zero_point == nullptr || facts.equal(zero_point->numel(), blocks, text));
 }
 
 }  // namespace internal
@@ -209,6 +239,59 @@ struct Rule<ops::quantized_decomposed_dequantize_per_channel_group> {
                     int64_t group_size, DType output_dtype, TensorType<D>& out) {
     return internal::dequantized(facts, input, dtype, output_dtype, out) &&
            internal::are_for_groups(facts, scales, zero_points, input, group_size);
+  }
+};
+
+// torchao: one scale for each block, which may have any shape
+template <>
+struct Rule<ops::torchao_quantize_affine> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, DimList<D> block_size,
+                    const TensorType<D>& scale, const TensorType<D>* zero_point, DType output_dtype,
+                    Maybe<Scalar>, Maybe<Scalar>, TensorType<D>& out) {
+    out.like(input, output_dtype);
+    return internal::is_quantized_dtype(facts, output_dtype) &&
+           facts.require(is_floating(input.dtype), TAPER_TEXT("input must be floating")) &&
+           internal::are_for_blocks(facts, scale, zero_point, input, block_size);
+  }
+};
+template <>
+struct Rule<ops::torchao_dequantize_affine> {
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, DimList<D> block_size,
+                    const TensorType<D>& scale, const TensorType<D>* zero_point, DType input_dtype,
+                    Maybe<Scalar>, Maybe<Scalar>, DType output_dtype, TensorType<D>& out) {
+    return internal::is_quantized_dtype(facts, input_dtype) &&
+           internal::dequantized(facts, input, input_dtype, output_dtype, out) &&
+           internal::are_for_blocks(facts, scale, zero_point, input, block_size);
+  }
+};
+template <>
+struct Rule<ops::torchao_choose_qparams_affine> {
+  /// With `keepdim`, the results have the number of blocks along each dimension. Without, they
+  /// leave out a dimension that is a single block.
+  template <class D>
+  static bool shape(Facts<D>& facts, const TensorType<D>& input, std::string_view,
+                    DimList<D> block_size, DType target_dtype, Maybe<Scalar>, Maybe<Scalar>,
+                    Maybe<double>, Maybe<DType> scale_dtype, Maybe<DType> zero_point_dtype,
+                    bool keepdim, TensorType<D>& scale, TensorType<D>& zero_point) {
+    if (!internal::is_quantized_dtype(facts, target_dtype) ||
+        !facts.require(is_floating(input.dtype), TAPER_TEXT("input must be floating")) ||
+        !internal::are_blocks(facts, input, block_size))
+      return false;
+    scale.rank = 0;
+    for (int d = 0; d < input.rank; ++d) {
+      const bool is_split = keepdim || facts.proves_equal(block_size[d], D(1));
+      if (!is_split && facts.proves_equal(block_size[d], input[d])) continue;
+      if (!is_split && !facts.less(block_size[d], input[d],
+                                   TAPER_TEXT("a dimension that is one block gives results of "
+                                              "another rank; pass keepdim = true for both")))
+        return false;
+      scale[scale.rank++] = input[d] / block_size[d];
+    }
+    scale.dtype = scale_dtype.present ? scale_dtype.value : input.dtype;
+    zero_point.like(scale, zero_point_dtype.present ? zero_point_dtype.value : DType::i32);
+    return true;
   }
 };
 

@@ -5,7 +5,6 @@
 #include "taper/exporter/eager/decompositions/decomposition.h"
 #include "taper/exporter/eager/decompositions/quantization.h"
 #include "taper/exporter/eager/eager.h"
-#include "taper/exporter/eager/recorder.h"
 
 namespace taper::eager::decompositions {
 namespace {
@@ -72,27 +71,12 @@ struct Blocks {
   }
 };
 
-/// The results leave out a dimension that is a single block. If a symbolic size may be a single
-/// block, the trace assumes that it is not.
-void settle_rank(const Tensor& x, const Dims& block_size) {
-  for (int d = 0; d < x.rank(); ++d) {
-    const Dim size = x.size(d), block = block_size[static_cast<size_t>(d)];
-    if (proves_equal(block, 1) || proves_equal(block, size) || proves_different(block, size))
-      continue;
-    if (Recorder* r = recorder())
-      r->assume({Comparison::not_equal, size, block,
-                 "choose_qparams_affine: this dimension was traced as several blocks, and one "
-                 "block gives results of another rank; pass keepdim = true for both"});
-  }
-}
-
 }  // namespace
 
 TAPER_DECOMPOSITION(torchao_choose_qparams_affine) {
   constexpr std::string_view name = "choose_qparams_affine";
   const Tensor input = a.tensor<"input">();
   const Blocks blocks(input, a.dims<"block_size">(), name);
-  if (!a.boolean<"keepdim">()) settle_rank(input, a.dims<"block_size">());
   const auto [low, high] = range_of(a, a.dtype<"target_dtype">());
   const Tensor x = reshape(input, blocks.split);
   const auto [least, most] = with_zero(amin(x, blocks.reduced), amax(x, blocks.reduced));

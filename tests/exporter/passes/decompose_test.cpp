@@ -71,6 +71,22 @@ TEST(decompose, makes_parts_of_what_has_no_kernel_and_keeps_the_bits) {
   EXPECT_THAT(notes[0].node, HasSubstr("quantize_per_tensor at net.py:14 (head)"));
 }
 
+TEST(decompose, sees_quantization_by_blocks_whole_and_makes_parts_of_it) {
+  const std::string text =
+      "graph f\ninput \"x\" = %x: f32[4, 8]\n"
+      "%scale: f32[4, 2], %zero: i32[4, 2] = torchao::choose_qparams_affine(%x, \"ASYMMETRIC\", "
+      "[1, 4], i8, none, none, none, none, none, true)\n"
+      "%q: i8[4, 8] = torchao::quantize_affine(%x, [1, 4], %scale, %zero, i8, none, none)\n"
+      "%d: f32[4, 8] = torchao::dequantize_affine(%q, [1, 4], %scale, %zero, i8, none, none, "
+      "f32)\noutput \"d\" = %d\n";
+  const auto whole = ir::parse(text), graph = ir::parse(text);
+  ir::verify(*whole);
+  EXPECT_EQ(apply(decompose, *graph), 3);
+  ir::verify(*graph);
+  for (const std::string& name : operators(*graph)) EXPECT_THAT(name, Not(HasSubstr("torchao")));
+  expect_same_results(*whole, *graph, {numbers({4, 8})});
+}
+
 TEST(decompose, leaves_what_the_target_runs) {
   const std::string text =
       "graph f\ninput \"x\" = %x: f32[2, 3]\ninput \"w\" = %w: f32[4, 3]\n"
