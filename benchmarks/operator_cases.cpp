@@ -154,8 +154,8 @@ double OperatorCase::bytes(const std::vector<Tensor>& results) const {
 }
 
 double OperatorCase::flops(const Tensor& result) const {
-  if (op == "linear" || op == "mm" || op == "bmm" || op == "matmul" || op == "_int_mm" ||
-      op == "_grouped_mm")
+  if (op == "linear" || op == "taper::block_linear" || op == "taper::block_linear_q8" ||
+      op == "mm" || op == "bmm" || op == "matmul" || op == "_int_mm" || op == "_grouped_mm")
     return 2 * count(result) * extent(call->at("args.0"), -1);
   if (op == "addmm" || op == "baddbmm") return 2 * count(result) * extent(call->at("args.1"), -1);
   if (op == "convolution") {

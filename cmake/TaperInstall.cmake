@@ -83,7 +83,7 @@ install(FILES ${PROJECT_BINARY_DIR}/TaperConfig.cmake ${PROJECT_BINARY_DIR}/Tape
 
 # pkg-config is for applications: the device and app tiers, in link order.
 set(pc_libraries "")
-foreach(name module threads packing runtime kernels_optimized kernels_portable runtime_core)
+foreach(name module threads packing runtime kernels_quantized kernels_optimized kernels_portable runtime_core)
   if(taper_${name} IN_LIST libraries)
     string(APPEND pc_libraries " -ltaper_${name}")
   endif()

@@ -70,7 +70,7 @@ struct Expected {
 struct Packing {
   uint8_t argument;
   int8_t unless;  ///< a bool argument: only where it is the literal false. -1: none
-  Layout from;    ///< one with strides
+  Layout from;    ///< one with strides, or of blocks
   Layout layout;
   /// What the packed tensor takes; 0: this one stays as it is. Of `source` only the shape, dtype
   /// and layout count. nullptr: the kernel reads the layout if a file has it, and does not ask for

@@ -16,7 +16,7 @@ trap 'rm -r "$folder"' EXIT
 ln -s "$program" "$folder/start.taper"
 "$build/bin/taper" export "$folder/start.taper" "$@" --kernels "$folder/kernels.cpp" --header "$folder/start.h" >/dev/null
 libraries=()
-for name in module threads packing runtime kernels_optimized kernels_portable runtime_core; do
+for name in module threads packing runtime kernels_quantized kernels_optimized kernels_portable runtime_core; do
   libraries+=("$build/lib/libtaper_$name.a")
 done
 c++ -std=c++17 -O2 -s -Wl,--gc-sections -pthread -DTAPER_START_KERNELS -I"$folder" -I"$build/include" -I"$build/generated" \

@@ -25,7 +25,8 @@ FORBIDDEN_EDGES = [
     (r"runtime/core/", r"(?!runtime/core/)", "runtime/core is the bottom"),
     (r"runtime/platform/", r"(kernels|runtime/(?!core/|platform/))", "the platform knows runtime/core only"),
     (r"kernels/", r"runtime/(?!core/|platform/(threads|cpu)\.h)", "kernels know runtime/core, threads and CPU features only"),
-    (r"kernels/(?!portable/|optimized/)", r"kernels/portable/", "only optimized kernels build on portable ones: the same functions, wider"),
+    (r"kernels/(?!portable/|optimized/|quantized/)", r"kernels/portable/", "only optimized and quantized kernels build on portable ones"),
+    (r"kernels/optimized/", r"kernels/quantized/", "quantized kernels build on optimized ones"),
     (r"kernels/portable/", r"kernels/(optimized|quantized)/", "kernel libraries do not know each other"),
     (r"runtime/(?!extension/)", r"kernels/(portable|optimized|quantized)/", "the runtime takes kernels as a table"),
     (r"(runtime|kernels|exporter)/", r"delegates/", "delegates are handed in"),
@@ -34,7 +35,7 @@ FORBIDDEN_EDGES = [
 DEVICE_STD = set(
     """algorithm array atomic cassert cfloat climits cmath cstddef cstdint cstring initializer_list iterator limits new
     numeric string_view tuple type_traits utility assert.h float.h math.h stddef.h stdint.h string.h""".split())
-DEVICE_OTHER = [(r"flatbuffers/", r"runtime/program/"), (r"hwy/|immintrin\.h", r"kernels/optimized/"),
+DEVICE_OTHER = [(r"flatbuffers/", r"runtime/program/"), (r"hwy/|immintrin\.h", r"kernels/(optimized|quantized)/"),
                 (r"cpuid\.h|cstdlib|time\.h|ctime|unistd\.h|sys/(auxv|syscall|sysctl)\.h", r"runtime/platform/")]
 
 DEVICE_CONSTRUCTS = [

@@ -181,7 +181,7 @@ def main():
     every = {record: symbol for records in libraries.values() for record, symbol in records.items()}
     for text in arguments.selective:
         name, _, file = text.partition("=")
-        chosen = re.findall(r"&taper::(?:portable|optimized)::(\w+)", Path(file).read_text())
+        chosen = re.findall(r"&taper::(?:portable|optimized|quantized)::(\w+)", Path(file).read_text())
         unknown = [record for record in chosen if record not in every]
         if not chosen or unknown:
             parser.error(f"{file}: " + (f"no kernels {unknown} in {arguments.build}" if unknown else "it names no kernels"))

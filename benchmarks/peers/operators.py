@@ -188,6 +188,16 @@ def rotary_embedding(x, cos, sin, interleaved):
     return x * cos + turned * sin
 
 
+def rounded_linear(x, weight, bias):
+    units = x.unflatten(-1, (-1, 32))
+    scale = units.abs().amax(-1, keepdim=True).clamp_min(1e-30) / 127
+    return torch.nn.functional.linear((torch.round(units / scale) * scale).flatten(-2), weight, bias)
+
+
+# weights that are not in blocks
+TWINS["taper::block_linear"] = torch.nn.functional.linear
+TWINS["taper::block_linear_q8"] = rounded_linear
+TWINS["taper::block_embedding"] = lambda weight, indices: torch.nn.functional.embedding(indices, weight)
 TWINS["taper::attention"] = attention_with_heads_last
 TWINS["taper::rotary_embedding"] = rotary_embedding
 TWINS["taper::convolution"] = convolution_with_channels_last

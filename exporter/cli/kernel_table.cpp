@@ -9,6 +9,7 @@
 #include "taper/exporter/inspect/extras.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/kernels/portable/portable.h"
+#include "taper/kernels/quantized/quantized.h"
 #include "taper/runtime/program/tables.h"
 
 namespace taper::cli {
@@ -27,8 +28,10 @@ std::string comment(const std::string& text) { return io::printable(text); }
 
 // The namespace in which a record is declared.
 const char* library_of(const Kernel* kernel) {
-  return std::ranges::find(portable::all, kernel) != portable::all.end() ? "taper::portable"
-                                                                         : "taper::optimized";
+  const auto has = [&](KernelSet set) { return std::ranges::find(set, kernel) != set.end(); };
+  return has(portable::all)    ? "taper::portable"
+         : has(quantized::all) ? "taper::quantized"
+                               : "taper::optimized";
 }
 
 // The sets of features between which the choice of records can differ: all unions of the needs of

@@ -61,7 +61,8 @@ double operations_of(std::string_view op, const Tensors& t) {
     return t.arguments.size() > left ? 2 * numel(t.results[0]) * last_extent(t.arguments[left]) : 0;
   };
   if (op == "mm" || op == "bmm" || op == "linear" || op == "matmul" || op == "mv" || op == "dot" ||
-      op == "_int_mm" || op == "_grouped_mm")
+      op == "_int_mm" || op == "_grouped_mm" || op == "taper::block_linear" ||
+      op == "taper::block_linear_q8")
     return product(0);
   if (op == "addmm" || op == "baddbmm" || op == "addmv") return product(1);
   if (op == "scaled_dot_product_attention" || op == "taper::attention" ||
@@ -93,7 +94,7 @@ double operations_of(std::string_view op, const Tensors& t) {
 // Operators that read a few rows of their first argument.
 bool looks_up(std::string_view op) {
   return op == "embedding" || op == "_embedding_bag" || op == "index.Tensor" ||
-         op == "index_select" || op == "gather";
+         op == "index_select" || op == "gather" || op == "taper::block_embedding";
 }
 
 // A tensor in memory, in the order in which an instruction touches them.
@@ -107,7 +108,8 @@ std::vector<Touch> touches_of(const InstructionInfo& in) {
   const Tensors t = tensors_of(in);
   // as they are stored; panels have a few zeros more
   const auto bytes_of = [](const TensorRef* tensor) {
-    return static_cast<double>(tensor->size_bytes() >> is_in_halves(tensor->layout));
+    return static_cast<double>(
+        stored_bytes(static_cast<size_t>(tensor->size_bytes()), tensor->layout));
   };
   std::vector<Touch> touches;
   for (const TensorRef* a : t.arguments) touches.push_back({a->data, bytes_of(a), false});

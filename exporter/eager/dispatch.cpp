@@ -102,8 +102,12 @@ void require_inside(const Tensor& source, const TensorType<Dim>& view, std::vect
     checks.push_back({Comparison::less_equal, end, elements, message});
 }
 
-void run_view(const OperatorInfo& info, const Boxed* arguments, Tensor* results,
-              const Location& here) {
+void run_view(const OperatorInfo& info, Boxed* arguments, Tensor* results, const Location& here) {
+  Tensor unpacked;
+  if (recorder() == nullptr && arguments[0].tensor().layout() != Layout::dense) {
+    unpacked = arguments[0].tensor().unpacked(here);
+    arguments[0] = Boxed::of(unpacked);
+  }
   TensorType<Dim> type;
   std::vector<Check> checks;
   infer(info, arguments, &type, checks, here);
@@ -288,6 +292,10 @@ void dispatch_in_place(const OperatorInfo& info, Boxed* arguments, Tensor& self,
     self = std::move(view);
     return;
   }
+  if (self.defined() && self.layout() != Layout::dense)
+    throw EagerError(here, std::string(info.name) +
+                               "_: elements in halves or in blocks cannot be written; write to "
+                               "unpacked()");
   // this order matters: a view first follows the writes to its base
   const bool wants = self.requires_grad(), leaf = self.is_leaf(), taping = grad_enabled();
   if (taping && leaf && wants)

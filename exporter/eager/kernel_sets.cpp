@@ -4,6 +4,7 @@
 #include "taper/kernels/optimized/optimized.h"
 #endif
 #include "taper/kernels/portable/portable.h"
+#include "taper/kernels/quantized/quantized.h"
 
 namespace taper::eager {
 
@@ -12,6 +13,7 @@ std::vector<NamedKernelSet> kernel_sets() {
 #ifdef TAPER_HAS_OPTIMIZED
       {"optimized", optimized::all},
 #endif
+      {"quantized", quantized::all},
       {"portable", portable::all},
   };
 }

@@ -27,21 +27,17 @@ class Slots {
   Slot* data() { return slots_; }
   Slot& operator[](int i) { return slots_[i]; }
 
-  /// Replaces arguments whose strides the kernel does not take by dense copies.
+  /// Replaces arguments whose strides or layout the kernel does not take by dense copies.
   void meet_strides(const Kernel& kernel, const OperatorInfo& info, const Boxed* arguments,
                     const Location& here) {
     for (int i = 0; i < info.argument_count; ++i) {
-      if (arguments[i].kind != Kind::tensor || !arguments[i].present ||
-          kernel.expected[i].strides == Strides::any)
-        continue;
+      if (arguments[i].kind != Kind::tensor || !arguments[i].present) continue;
       for (uint32_t k = 0; k < arguments[i].size; ++k) {
         const Tensor& t = arguments[i].tensors[k];
-        if (!t.defined() || t.impl()->shape.is_dense()) continue;
-        if (kernel.expected[i].strides == Strides::rows && t.rank() > 0 &&
-            t.impl()->shape.strides[t.rank() - 1] == 1)
-          continue;
+        if (!t.defined() || meets(kernel, i, t)) continue;
         NoGrad guard;
-        const Tensor& dense = dense_copies_.emplace_back(call<ops::clone>(here, t));
+        const Tensor& dense = dense_copies_.emplace_back(
+            t.layout() != Layout::dense ? t.unpacked(here) : call<ops::clone>(here, t));
         if (arguments[i].list)
           list_refs_[static_cast<size_t>(slots_[i].tensors - list_refs_.data()) + k] = &dense.ref();
         else
@@ -51,6 +47,16 @@ class Slots {
   }
 
  private:
+  static bool meets(const Kernel& kernel, int argument, const Tensor& t) {
+    if (t.layout() != Layout::dense)
+      return std::any_of(kernel.packings.begin(), kernel.packings.end(), [&](const Packing& p) {
+        return p.argument == argument && p.unless < 0 && p.reads(t.layout());
+      });
+    const Strides strides = kernel.expected[argument].strides;
+    if (strides == Strides::any || t.impl()->shape.is_dense()) return true;
+    return strides == Strides::rows && t.rank() > 0 && t.impl()->shape.strides[t.rank() - 1] == 1;
+  }
+
   void fill(Slot& s, const Boxed& b, const Location& here) {
     s.integer = 0, s.size = b.size, s.kind = b.kind, s.present = b.present;
     if (b.kind == Kind::tensor) {

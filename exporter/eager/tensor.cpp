@@ -8,6 +8,7 @@
 #include "taper/exporter/eager/call.h"
 #include "taper/exporter/eager/promotion.h"
 #include "taper/exporter/eager/recorder.h"
+#include "taper/kernels/quantized/blocks.h"
 
 namespace taper::eager {
 namespace {
@@ -69,6 +70,36 @@ Tensor Tensor::borrow(void* data, DType dtype, const Ints& sizes, std::shared_pt
     throw EagerError(here, "borrow: there is no memory at a null pointer");
   return Tensor(dense_impl(std::make_shared<Storage>(data, bytes, std::move(owner)), dtype, sizes));
 }
+Tensor Tensor::stored(const std::byte* bytes, Layout layout, const Ints& sizes,
+                      std::shared_ptr<const void> owner, Location here) {
+  const size_t f32_bytes = checked_bytes(sizes, DType::f32, here);
+  const BlockSize block = block_of(layout);
+  if (!has_exact_size(layout) || layout == Layout::dense)
+    throw EagerError(here, "stored: elements in panels cannot be a tensor");
+  if (!sizes.empty() && sizes.back() % block.elements != 0)
+    throw EagerError(here, "stored: the last dimension of " +
+                               eager::to_string(Dims(sizes.begin(), sizes.end())) +
+                               " is not a multiple of the " + std::to_string(block.elements) +
+                               " elements of a block");
+  auto storage = std::make_shared<Storage>(const_cast<std::byte*>(bytes),
+                                           stored_bytes(f32_bytes, layout), std::move(owner));
+  auto impl = dense_impl(std::move(storage), DType::f32, sizes);
+  impl->ref.layout = layout;
+  return Tensor(std::move(impl));
+}
+Tensor Tensor::unpacked(Location here) const {
+  const Layout from = layout();
+  if (from == Layout::dense) return *this;
+  const Ints sizes(impl_->shape.sizes, impl_->shape.sizes + impl_->shape.rank);
+  if (is_in_halves(from)) {
+    const DType half = is_in_f16(from) ? DType::f16 : DType::bf16;
+    return borrow(impl_->ref.data, half, sizes, impl_->storage, here).to(DType::f32, here);
+  }
+  Tensor dense = empty(sizes, DType::f32, here);
+  quantized::dequantize(from, static_cast<const std::byte*>(impl_->ref.data), impl_->shape.numel(),
+                        dense.data<float>());
+  return dense;
+}
 Tensor Tensor::empty(const Ints& sizes, DType dtype, Location here) {
   return Tensor(dense_impl(Storage::allocate(checked_bytes(sizes, dtype, here)), dtype, sizes));
 }
@@ -106,6 +137,7 @@ Dim Tensor::numel() const {
   for (const Dim& d : sizes()) n = n * d;
   return n;
 }
+Layout Tensor::layout() const { return checked().ref.layout; }
 bool Tensor::is_dense() const {
   const TensorImpl& i = checked();
   return i.symbolic ? ir::is_dense(*i.symbolic) : i.shape.is_dense();
@@ -127,6 +159,8 @@ void Tensor::refuse_elements(Location here) const {
 }
 void* Tensor::raw_data(DType expected, Location here) const {
   const TensorRef& r = ref(here);
+  if (r.layout != Layout::dense)
+    throw EagerError(here, "data: the elements lie in halves or in blocks; call unpacked() first");
   if (r.dtype != expected)
     throw EagerError(here, std::string("data: the tensor holds ") + taper::name_of(r.dtype) +
                                ", not " + taper::name_of(expected) +
@@ -139,6 +173,7 @@ Scalar Tensor::scalar(Location here) const {
   if (i.shape.numel() != 1)
     throw EagerError(here,
                      "item: a tensor of size " + eager::to_string(sizes()) + " is not one number");
+  if (layout() != Layout::dense) return unpacked(here).scalar(here);
   const void* p = ref(here).data;
   switch (i.ref.dtype) {
     case DType::boolean:
@@ -167,6 +202,7 @@ Scalar Tensor::scalar(Location here) const {
 
 template <class T>
 std::vector<T> Tensor::to_vector(Location here) const {
+  if (layout() != Layout::dense) return unpacked(here).to_vector<T>(here);
   const T* first = data<T>(here);
   const size_t n = static_cast<size_t>(impl_->shape.numel());
   std::vector<T> values(n);

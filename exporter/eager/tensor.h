@@ -80,6 +80,13 @@ class Tensor {
   static Tensor borrow(void* data, DType dtype, const Ints& sizes,
                        std::shared_ptr<const void> owner = nullptr,
                        Location here = Location::current());
+  /// f32 whose elements lie in halves or in blocks (Layout), not copied. `bytes` has those of
+  /// `sizes`, and 64 more that are readable. An operator that does not read the layout gets a dense
+  /// copy in each call, so this is for weights. The elements cannot be written.
+  static Tensor stored(const std::byte* bytes, Layout layout, const Ints& sizes,
+                       std::shared_ptr<const void> owner, Location here = Location::current());
+  /// Dense, if the elements lie in halves or in blocks; otherwise itself.
+  Tensor unpacked(Location here = Location::current()) const;
   /// Uninitialised, row-major.
   static Tensor empty(const Ints& sizes, DType dtype = DType::f32,
                       Location here = Location::current());
@@ -100,6 +107,8 @@ class Tensor {
   Dims strides() const;
   Dim storage_offset() const;
   bool is_dense() const;
+  /// Not dense: see `stored`.
+  Layout layout() const;
   /// Dtype, sizes, strides and offset as shape rules take them.
   TensorType<Dim> type() const;
   bool is_traced() const;

@@ -38,7 +38,8 @@ const Packing* packing_of(const ir::Node& call, size_t i, Layout from,
   if (candidates.records.empty()) return nullptr;
   const Packing* first = target::packing_of(*candidates.records.front(), call, i, from);
   if (first == nullptr || first->bytes == nullptr ||
-      is_in_halves(from) != is_in_halves(first->layout))
+      is_in_halves(from) != is_in_halves(first->layout) ||
+      is_in_blocks(from) != is_in_blocks(first->layout))
     return nullptr;
   const bool all_read = std::ranges::all_of(candidates.records, [&](const Kernel* k) {
     const Packing* own = target::packing_of(*k, call, i, from);

@@ -37,7 +37,7 @@ ProgramTables read_weights(const std::string& path) {
   for (index_t i = 0; i < view.constants.size(); ++i) {
     const internal::ConstantView c = view.constant(static_cast<uint64_t>(i));
     const internal::PlacedConstant stored = internal::stored_constant(file->bytes(), view, c);
-    if (stored.data == nullptr || !has_strides(stored.layout) || c.key.empty()) continue;
+    if (stored.data == nullptr || !has_exact_size(stored.layout) || c.key.empty()) continue;
     ir::Payload payload{c.dtype,
                         {c.sizes.begin(), c.sizes.end()},
                         {file, static_cast<const std::byte*>(stored.data)},

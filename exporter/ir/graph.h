@@ -27,7 +27,7 @@ struct Payload {
   std::vector<int64_t> sizes;
   std::shared_ptr<const std::byte> bytes;  ///< kept alive by this pointer
   size_t size_bytes = 0;
-  Layout layout = Layout::dense;  ///< dense_f16 or dense_bf16: f32 in halves
+  Layout layout = Layout::dense;  ///< not dense: f32 in halves or in blocks
 
   /// Copies `bytes`.
   static std::shared_ptr<const Payload> copy(DType dtype, std::vector<int64_t> sizes,
@@ -39,7 +39,7 @@ struct Payload {
   }
 };
 
-/// The dtype of the elements as they are stored.
+/// The dtype of the elements as they are stored. f32 in blocks counts as f32.
 inline DType stored_dtype(const Payload& p) {
   if (!is_in_halves(p.layout)) return p.dtype;
   return is_in_f16(p.layout) ? DType::f16 : DType::bf16;

@@ -12,13 +12,14 @@ namespace taper::ir {
 using eager::Tensor;
 
 Tensor tensor_of(const std::shared_ptr<const Payload>& payload) {
-  const Tensor tensor = Tensor::borrow(const_cast<std::byte*>(payload->bytes.get()),
-                                       stored_dtype(*payload), payload->sizes, payload);
-  return tensor.dtype() == payload->dtype ? tensor : tensor.to(payload->dtype);
+  if (payload->layout != Layout::dense)
+    return Tensor::stored(payload->bytes.get(), payload->layout, payload->sizes, payload);
+  return Tensor::borrow(const_cast<std::byte*>(payload->bytes.get()), payload->dtype,
+                        payload->sizes, payload);
 }
 
 std::shared_ptr<const Payload> payload_of(const Tensor& tensor) {
-  const Tensor dense = tensor.contiguous();
+  const Tensor dense = tensor.unpacked().contiguous();
   std::vector<int64_t> sizes;
   for (Dim d : dense.sizes()) sizes.push_back(d.value());
   return Payload::copy(dense.dtype(), std::move(sizes), dense.ref().data);

@@ -11,6 +11,8 @@ const std::vector<Pass>& all_passes() {
   using enum Pass::Runs;
   static const std::vector<Pass> passes = {
       {"remove_dead_code", always, remove_dead_code},
+      // other passes read the bytes of constants
+      {"read_blocks", always, read_blocks},
       {"fold_constants", always, fold_constants},
       {"drop_unused_results", always, drop_unused_results},
       {"fold_batch_norm", unless_exact, fold_batch_norm},

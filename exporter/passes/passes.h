@@ -48,6 +48,11 @@ class PassContext {
 /// Removes nodes whose results nobody uses, and unused constants. Checks stay.
 int remove_dead_code(ir::Graph& graph, PassContext& context);
 
+/// Makes a `taper::block_embedding` or a `taper::block_linear` of each embedding and linear whose
+/// weight is a constant in blocks (Layout). Other readers get a constant that is f32. Exact, but if
+/// the context is not exact, products become `taper::block_linear_q8`, which rounds the input.
+int read_blocks(ir::Graph& graph, PassContext& context);
+
 /// Computes nodes whose arguments are all constants, with eager's kernels. So the bits are those of
 /// the program. A node whose result is much larger than its arguments stays.
 int fold_constants(ir::Graph& graph, PassContext& context);

@@ -25,7 +25,8 @@ struct Named {
   int64_t memory_bytes = 0;
 };
 std::span<const Named> all_targets() {
-  static const std::vector<std::string> fast = {"optimized", "portable"}, plain = {"portable"};
+  static const std::vector<std::string> fast = {"optimized", "quantized", "portable"},
+                                        plain = {"quantized", "portable"};
   static const Named targets[] = {
       {"host", fast, eager::cpu(), eager::cpu()},
       {"x86-64-v3", fast, Feature::avx2, all_of_x86},

@@ -23,9 +23,10 @@ struct Target {
   static std::vector<std::string> names();
 
   std::string name;  ///< empty: any machine of this architecture
-  std::vector<std::string> kernel_sets = {"optimized", "portable"};  ///< faster ones first
-  CpuFeatures has;       ///< what every such machine offers
-  CpuFeatures may_have;  ///< what some offer
+  std::vector<std::string> kernel_sets = {"optimized", "quantized",
+                                          "portable"};  ///< faster ones first
+  CpuFeatures has;                                      ///< what every such machine offers
+  CpuFeatures may_have;                                 ///< what some offer
   /// What activations, inputs and outputs of a method and all states may take; 0: not limited.
   int64_t memory_bytes = 0;
 

@@ -33,7 +33,8 @@ std::shared_ptr<const ir::Payload> payload_of(const Tensor& tensor) {
   payload->sizes.assign(impl.shape.sizes, impl.shape.sizes + impl.shape.rank);
   payload->bytes =
       std::shared_ptr<const std::byte>(impl.storage, static_cast<const std::byte*>(impl.ref.data));
-  payload->size_bytes = static_cast<size_t>(impl.ref.size_bytes());
+  payload->layout = impl.ref.layout;
+  payload->size_bytes = stored_bytes(static_cast<size_t>(impl.ref.size_bytes()), payload->layout);
   return payload;
 }
 

@@ -127,12 +127,12 @@ constexpr Packing packs_weight[] = {
     packs<1>(Layout::dense_bf16, Layout::bf16_panels_of_first, bytes_of_bf16_panels,
              pack_bf16_panels)};
 
-constexpr unsigned panels_of_halves =
+constexpr LayoutSet panels_of_halves =
     one(Layout::f16_panels_of_first) | one(Layout::bf16_panels_of_first);
 // Pairs are multiplied where bf16 lies in any way, so that packing changes no bit.
 template <CpuLevel level>
-constexpr unsigned own_layouts = panels_of_halves |
-                                 (pair_tiles<level>() != nullptr ? one(Layout::dense_bf16) : 0u);
+constexpr LayoutSet own_layouts = panels_of_halves |
+                                  (pair_tiles<level>() != nullptr ? one(Layout::dense_bf16) : 0);
 
 template <const Operator& op, CpuLevel level, class E>
 constexpr Span<const Packing> packings_of = {};

@@ -21,7 +21,7 @@ constexpr Packing to_f32_layout[] = {{argument, unless, Layout::dense, layout, b
 
 /// The Packings of a record whose kernel reads f32 in `argument`, which may be in halves. `own`:
 /// the layouts in halves that the kernel reads itself.
-template <int argument, unsigned own = 0>
+template <int argument, LayoutSet own = 0>
 struct WidenedPackings {
   Span<const Packing> packings;
 };
@@ -70,7 +70,7 @@ inline void widen(const TensorRef& t, float* to) {
 namespace internal {
 
 /// The same arguments, but that one is f32. Its elements will lie at the start of the scratch.
-template <int argument, unsigned own, int count>
+template <int argument, LayoutSet own, int count>
 struct WidenedSlots {
   Slot slots[count];
   TensorRef tensor;
@@ -88,7 +88,7 @@ struct WidenedSlots {
   }
 };
 
-template <const Operator& op, int argument, unsigned own, auto... functions>
+template <const Operator& op, int argument, LayoutSet own, auto... functions>
 struct Widened {
   static constexpr Kernel kernel = make_kernel<op, functions...>("");
   static_assert(kernel.scratch_bound == nullptr, "it would not see the widened weight");
@@ -124,7 +124,7 @@ struct Widened {
 namespace taper {
 
 /// The record of a kernel, around which halves are widened.
-template <const Operator& op, auto... functions, int argument, unsigned own>
+template <const Operator& op, auto... functions, int argument, LayoutSet own>
 constexpr Kernel make_kernel(const char* name, CpuFeatures needs,
                              portable::WidenedPackings<argument, own> p) {
   using Widened = portable::internal::Widened<op, argument, own, functions...>;

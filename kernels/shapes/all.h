@@ -1,6 +1,7 @@
 // Every rule: for the host's operator table.
 #pragma once
 #include "taper/kernels/shapes/attention.h"
+#include "taper/kernels/shapes/blocks.h"
 #include "taper/kernels/shapes/channels_last.h"
 #include "taper/kernels/shapes/columns.h"
 #include "taper/kernels/shapes/convolution.h"

@@ -19,19 +19,32 @@ bool holds_panels(size_t bytes, const TensorRef& t) {
   const index_t across = s.sizes[t.layout == Layout::panels_of_last];
   if (s.rank < 2 || across <= 0) return false;
   // cannot overflow: there are at most as many rows of panels as elements
-  const index_t element = is_in_halves(t.layout) ? 2 : size_bytes(t.dtype);
-  index_t room = static_cast<index_t>(bytes) / (panel_width * element), depth = s.numel() / across;
+  const BlockSize block = block_of(t.layout);
+  const index_t depth = s.numel() / across;
+  index_t room = static_cast<index_t>(bytes) / (panel_width * block.bytes);
   if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
-  if (t.layout == Layout::bf16_panels_of_first) depth += depth % 2;
-  return depth * ((across - 1) / panel_width + 1) <= room;
+  if (is_in_blocks(t.layout) && (s.rank != 2 || depth % block.elements != 0)) return false;
+  return (depth + block.elements - 1) / block.elements * ((across - 1) / panel_width + 1) <= room;
+}
+
+// Whether blocks do not reach from one row of the tensor into the next.
+bool holds_blocks(const TensorRef& t) {
+  const Shape& s = *t.shape;
+  return s.rank > 0 && s.is_dense() && s.sizes[s.rank - 1] % block_of(t.layout).elements == 0;
 }
 
 // The bytes of a constant as views count them, which is 4 for an f32 element. 0: it does not hold
 // `t`.
 size_t available_in(const PlacedConstant& c, const TensorRef& t, int64_t offset) {
   if (c.layout == Layout::dense) return c.bytes;
-  if (offset != 0 || !(has_strides(c.layout) || holds_panels(c.bytes, t))) return 0;
-  return c.bytes << is_in_halves(c.layout);
+  if (offset != 0) return 0;
+  const BlockSize block = block_of(c.layout);
+  if (!has_exact_size(c.layout)) {
+    if (!holds_panels(c.bytes, t)) return 0;
+  } else if (is_in_blocks(c.layout) && !holds_blocks(t)) {
+    return 0;
+  }
+  return c.bytes / block.bytes * block.elements * sizeof(float);
 }
 
 Error evaluate_numbers(MethodData& m, Symbols changed) {

@@ -11,6 +11,8 @@ using namespace internal;
 struct Use {
   const Packing* packing;  // nullptr: they do not agree, or want it dense
   uint32_t method, value;  // one of their equal views of it; value `none`: nobody reads it
+
+  bool asks() const { return packing != nullptr && packing->bytes != nullptr; }
 };
 static_assert(sizeof(Use) <= 16);
 
@@ -69,8 +71,11 @@ bool may_be_packed(const ProgramData& p, uint32_t constant) {
          p.constants[constant].data != nullptr;
 }
 
-bool equal(const Packing& a, const Packing& b) {
-  return a.layout == b.layout && a.bytes == b.bytes && a.pack == b.pack;
+// The packing that serves both readers: that of one that asks for it. nullptr: there is none.
+const Packing* common(const Packing& a, const Packing& b) {
+  if (a.layout != b.layout) return nullptr;
+  if (a.bytes == nullptr) return &b;
+  return b.bytes == nullptr || (a.bytes == b.bytes && a.pack == b.pack) ? &a : nullptr;
 }
 
 // What reads a value: argument `position` of a kernel, or, without a kernel, something that wants
@@ -104,16 +109,15 @@ void add_use(const Uses& uses, const MethodView& m, uint32_t method, int64_t i,
   Use& use = uses.of[v.storage_index()];
   const Packing* packing = reader.packing(p.constants[v.storage_index()].layout);
   const bool is_first = use.value == none;
-  if (!is_first && (use.packing == nullptr || packing == nullptr || !equal(*packing, *use.packing)))
-    packing = nullptr;
+  if (!is_first && packing != nullptr)
+    packing = use.packing == nullptr ? nullptr : common(*use.packing, *packing);
   Shape shape, earlier;
   if (packing != nullptr && (!may_be_packed(p, v.storage_index()) || !fixed_shape(p, m, v, shape)))
     packing = nullptr;
-  if (packing != nullptr && is_first) {
-    if (packing->bytes == nullptr ||
-        packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype()), packing->from}) == 0)
-      packing = nullptr;
-  } else if (packing != nullptr) {
+  if (packing != nullptr && packing->bytes != nullptr &&
+      packing->bytes({nullptr, &shape, static_cast<DType>(v.dtype()), packing->from}) == 0)
+    packing = nullptr;
+  if (packing != nullptr && !is_first) {
     // unused places of `sizes` are 0 and used ones are not, so this also compares the ranks
     (void)dense_view(p, use, earlier);
     if (std::memcmp(shape.sizes, earlier.sizes, sizeof shape.sizes) != 0 ||
@@ -159,7 +163,7 @@ size_t for_packed(const Uses& uses, const Body& body) {
   const size_t nothing = place;
   for (index_t i = 0; i < count; ++i) {
     const Use& use = uses.of[i];
-    if (use.packing == nullptr) continue;
+    if (!use.asks()) continue;
     Shape shape;
     const TensorRef dense = dense_view(uses.p, use, shape);
     // a hostile file may use the same bytes for many constants
@@ -204,7 +208,7 @@ bool holds_packed(const Program& program, Span<std::byte> workspace, Span<const 
     return false;
   index_t right = 0;
   for (index_t i = 0; i < count; ++i)
-    right += uses.of[i].packing == nullptr && packed->of(i).layout == Layout::dense;
+    right += !uses.of[i].asks() && packed->of(i).layout == Layout::dense;
   const size_t bytes =
       for_packed(uses, [&](index_t i, const Use&, const TensorRef&, const auto& entry) {
         right += std::memcmp(&packed->of(i), &entry, sizeof entry) == 0;
@@ -227,7 +231,7 @@ Error pack(const Program& program, Span<std::byte> workspace, Span<std::byte> me
     packed->of(i) = entry;
   });
   parallel_for(options.threads, count, [&](index_t i) {
-    if (uses.of[i].packing == nullptr) return;
+    if (!uses.of[i].asks()) return;
     Shape shape;
     const TensorRef dense = dense_view(p, uses.of[i], shape);
     uses.of[i].packing->pack(dense, memory.data() + packed->of(i).place);

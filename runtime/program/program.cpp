@@ -170,7 +170,7 @@ Error find_given(const internal::ConstantView& c, index_t i, const LoadOptions& 
         std::memcmp(g.key.data(), c.key.data(), static_cast<size_t>(c.key.size())) != 0)
       continue;
     // halves, and f32 in halves, may have the same bytes, and so the same hash
-    const size_t bytes = c.bytes >> is_in_halves(g.layout);
+    const size_t bytes = stored_bytes(c.bytes, g.layout);
     wrong = g.bytes.size();
     if (static_cast<size_t>(wrong) != bytes + slack_bytes ||
         reinterpret_cast<uintptr_t>(g.bytes.data()) % static_cast<size_t>(size_bytes(c.dtype)) != 0)

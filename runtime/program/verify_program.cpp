@@ -145,10 +145,9 @@ class ProgramVerifier {
       return wrong(TAPER_TEXT("an encoding of constant {} is damaged"), constant, c.path);
     const auto layout = static_cast<Layout>(e.layout());
     // `Method::create` checks that views of a constant in panels do not reach behind it
-    if (is_in_halves(layout)) bytes /= 2;
     if ((layout != Layout::dense && (e.layout() > format::Layout::MAX || c.space != 0)) ||
-        (is_in_halves(layout) && e.dtype() != format::DType::f32) ||
-        (has_strides(layout) && piece->size_bytes() != bytes))
+        (layout != Layout::dense && e.dtype() != format::DType::f32) ||
+        (has_exact_size(layout) && piece->size_bytes() != stored_bytes(bytes, layout)))
       return wrong(TAPER_TEXT("constant {} has another size than its type, or an unknown layout"),
                    constant, c.path);
     return Error::ok;
@@ -291,8 +290,7 @@ Error verify_program(Span<const std::byte> file, const format::Program& table, c
   return ProgramVerifier(file, table, p, info).verify();
 }
 
-static_assert(static_cast<int>(format::Layout::MAX) ==
-                      static_cast<int>(Layout::bf16_panels_of_first) &&
+static_assert(static_cast<int>(format::Layout::MAX) == static_cast<int>(Layout::q6_k_panels) &&
                   static_cast<int>(format::Layout::panels_of_first) ==
                       static_cast<int>(Layout::panels_of_first),
               "the schema and runtime/core/layout.h have the same layouts");
@@ -305,7 +303,7 @@ PlacedConstant stored_constant(Span<const std::byte> file, const ProgramView& p,
       const auto layout = static_cast<Layout>(e.layout());
       const std::byte* data = file.data() + p.segments[piece.segment()].offset() + piece.offset();
       if (static_cast<DType>(e.dtype()) == c.dtype &&
-          (!has_strides(layout) || piece.size_bytes() == c.bytes >> is_in_halves(layout)) &&
+          (!has_exact_size(layout) || piece.size_bytes() == stored_bytes(c.bytes, layout)) &&
           reinterpret_cast<uintptr_t>(data) % static_cast<size_t>(size_bytes(c.dtype)) == 0)
         return {data, static_cast<size_t>(piece.size_bytes()), layout};
     }

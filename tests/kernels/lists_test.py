@@ -13,7 +13,7 @@ import sys
 def records_in(nm, library):
     """The records that a library defines: all constants of its most frequent size, a Kernel's."""
     symbols = subprocess.run([nm, "-C", "-S", "--defined-only", library], check=True, capture_output=True, text=True).stdout
-    found = re.findall(r"^\w+ (\w+) [DRdr] taper::(?:portable|optimized)::(\w+)$", symbols, re.M)
+    found = re.findall(r"^\w+ (\w+) [DRdr] taper::(?:portable|optimized|quantized)::(\w+)$", symbols, re.M)
     sizes = [size for size, _ in found]
     return {name for size, name in found if size == max(set(sizes), key=sizes.count)}
 

@@ -368,6 +368,59 @@ TEST(stored_layout, is_not_read_behind_its_end) {
   }
 }
 
+/// A weight in blocks, as they lie or in panels.
+TEST(stored_layout, in_blocks_holds_whole_rows_of_blocks) {
+  static constexpr Packing reads[] = {{0, 1, Layout::q4_0, Layout::q4_0_panels, nullptr, nullptr},
+                                      {0, 1, Layout::q6_k, Layout::q6_k_panels, nullptr, nullptr}};
+  constexpr Kernel weigh_blocks =
+      make_kernel<ops::weigh, prepare_weigh, run_weigh>("weigh_f32_blocks", {}, reads);
+  const Kernel* const kernels[] = {&weigh_blocks};
+  struct Case {
+    format::Layout layout;
+    size_t bytes;
+    std::vector<int64_t> stored, seen;
+    bool loads, runs;
+    int64_t offset = 0;
+  };
+  using enum format::Layout;
+  const Case cases[] = {
+      {q4_0, 72, {2, 64}, {2, 64}, true, true},
+      {q4_0, 74, {2, 64}, {2, 64}, false, false},
+      {q4_0, 54, {2, 64}, {2, 64}, false, false},
+      {q4_0, 72, {2, 64}, {4, 32}, true, true},
+      {q4_0, 72, {2, 64}, {8, 16}, true, false},      // a block in two rows
+      {q4_0, 72, {2, 64}, {3, 64}, true, false},      // more than there is
+      {q4_0, 72, {2, 64}, {1, 64}, true, false, 64},  // a part that begins later
+      {q6_k, 420, {2, 256}, {2, 256}, true, true},
+      {q6_k, 420, {2, 256}, {4, 128}, true, false},
+      {q4_0_panels, 576, {2, 64}, {2, 64}, true, true},
+      {q4_0_panels, 574, {2, 64}, {2, 64}, true, false},
+      {q4_0_panels, 576, {2, 64}, {17, 64}, true, false},
+      {q4_0_panels, 576, {2, 64}, {2, 48}, true, false},
+      {q6_k_panels, 3360, {2, 256}, {2, 256}, true, true},
+      {q6_k_panels, 3360, {2, 256}, {2, 257}, true, false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(::testing::Message() << &c - cases);
+    Weighing w;
+    auto& constant = w.file.constants[w.constant];
+    constant.layout = c.layout, constant.sizes = c.stored;
+    constant.data.resize(c.bytes);
+    MethodTables& m = w.m();
+    const uint32_t v =
+        m.value(Storage::constant, w.constant, Weighing::fixed_shape(m, c.seen, {c.seen[1], 1}),
+                DType::f32, c.offset);
+    m.values[w.weight] = m.values[v];  // the view of (2, 3) would not hold whole blocks
+    m.arguments[0] = m.tensor(v);
+    m.arguments[2] = m.tensor(io_tensor(m, {m.literal(c.seen[0])}));
+    Loaded loaded(w.file, {}, kernels);
+    EXPECT_EQ(loaded.error(), c.loads ? Error::ok : Error::invalid_program);
+    if (c.loads) {
+      EXPECT_EQ(loaded.method("forward").error(), c.runs ? Error::ok : Error::invalid_program);
+    }
+  }
+}
+
 /// A weight in halves, which a kernel reads as it lies or in panels.
 TEST(stored_layout, in_halves_holds_two_bytes_for_each_element) {
   static constexpr Packing reads[] = {
@@ -396,7 +449,7 @@ TEST(stored_layout, in_halves_holds_two_bytes_for_each_element) {
       {format::Layout::f16_panels_of_first, 96, {2, 3}, true, true},
       {format::Layout::f16_panels_of_first, 94, {2, 3}, true, false},
       {format::Layout::f16_panels_of_first, 96, {2, 3}, true, false, 1},
-      {static_cast<format::Layout>(8), 24, {2, 3}, false, false},
+      {static_cast<format::Layout>(36), 24, {2, 3}, false, false},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(::testing::Message() << &c - cases);

@@ -111,7 +111,8 @@ class Tiers(unittest.TestCase):
                 ("runtime/platform/cpu.h", "kernels/kernel.h", "the platform knows runtime/core only"),
                 ("kernels/kernel.h", "runtime/method.h", "kernels know runtime/core, threads and CPU features only"),
                 ("kernels/kernel.h", "kernels/portable/sums.h",
-                 "only optimized kernels build on portable ones: the same functions, wider"),
+                 "only optimized and quantized kernels build on portable ones"),
+                ("kernels/optimized/add.h", "kernels/quantized/blocks.h", "quantized kernels build on optimized ones"),
                 ("kernels/portable/add.h", "kernels/optimized/wide.h", "kernel libraries do not know each other"),
                 ("runtime/method.h", "kernels/portable/sums.h", "the runtime takes kernels as a table"),
                 ("exporter/emit/emit.h", "delegates/npu/compile/npu.h", "delegates are handed in")]:

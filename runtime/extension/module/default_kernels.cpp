@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "taper/kernels/portable/portable.h"
+#include "taper/kernels/quantized/quantized.h"
 #include "taper/runtime/extension/module/module.h"
 #ifdef TAPER_HAS_OPTIMIZED_KERNELS
 #include "taper/kernels/optimized/optimized.h"
@@ -10,16 +11,17 @@
 namespace taper {
 
 KernelSet default_kernels() {
-#ifdef TAPER_HAS_OPTIMIZED_KERNELS
   static const std::vector<const Kernel*> all = [] {
-    std::vector<const Kernel*> kernels(optimized::all.begin(), optimized::all.end());
-    kernels.insert(kernels.end(), portable::all.begin(), portable::all.end());
+    std::vector<const Kernel*> kernels;
+    for (const KernelSet& set : {
+#ifdef TAPER_HAS_OPTIMIZED_KERNELS
+             optimized::all,
+#endif
+             quantized::all, portable::all})
+      kernels.insert(kernels.end(), set.begin(), set.end());
     return kernels;
   }();
   return all;
-#else
-  return portable::all;
-#endif
 }
 
 }  // namespace taper

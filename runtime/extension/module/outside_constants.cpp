@@ -67,7 +67,7 @@ class WeightsFile {
     for (index_t i = 0; i < view.constants.size(); ++i) {
       const ConstantView c = view.constant(static_cast<uint64_t>(i));
       const internal::PlacedConstant stored = internal::stored_constant(file.bytes(), view, c);
-      if (stored.data != nullptr && has_strides(stored.layout) && !c.key.empty())
+      if (stored.data != nullptr && has_exact_size(stored.layout) && !c.key.empty())
         pieces_[{hash_of(c), c.dtype}] = stored;
     }
     return true;
@@ -105,7 +105,7 @@ class Finder {
     if (stored == nullptr)
       return fail(name_of(c, i) + " is not in " + path +
                   ": the file is of another model or another export");
-    const size_t bytes = is_in_halves(stored->layout) ? c.bytes / 2 : c.bytes;
+    const size_t bytes = stored_bytes(c.bytes, stored->layout);
     if (stored->bytes != bytes)
       return fail(name_of(c, i) + " has " + std::to_string(bytes) + " bytes, in " + path + " " +
                   std::to_string(stored->bytes));

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "taper/exporter/ir/boxing.h"
+#include "taper/exporter/ir/call.h"
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/passes/passes.h"
+
+namespace taper::passes {
+namespace {
+
+using ir::Node;
+using ir::Value;
+
+/// Gives the readers of constants in blocks the operators that read blocks.
+class BlockReaders {
+ public:
+  BlockReaders(ir::Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
+
+  int run() {
+    int changed = 0;
+    // those that are made meanwhile stand behind the end
+    const size_t count = graph_.constants().size();
+    auto c = graph_.constants().begin();
+    for (size_t i = 0; i < count; ++i, ++c)
+      if (is_in_blocks(c->payload->layout)) changed += change(*c);
+    return changed;
+  }
+
+ private:
+  int change(const ir::Constant& c) {
+    int changed = 0;
+    std::vector<Node*> users;  // each once, in the order of the graph
+    for (Node* user : c.value->users)
+      if (std::ranges::find(users, user) == users.end()) users.push_back(user);
+    std::vector<Node*> others;
+    for (Node* user : users)
+      if (multiplies(user, c) || looks_up(user, c))
+        ++changed;
+      else
+        others.push_back(user);
+    if (others.empty() && !graph_.is_returned(c.value.get())) return changed;
+    Value* dense = graph_.add_constant(c.path, ir::payload_of(ir::tensor_of(c.payload)));
+    for (Node* user : others) {
+      context_.declined(*user, "it reads " + c.path + " as f32: only linear and embedding read " +
+                                   "weights in blocks");
+      graph_.replace_uses_in(user, c.value.get(), dense);
+    }
+    for (ir::Output& o : graph_.outputs())
+      if (o.value == c.value.get()) o.value = dense;
+    for (ir::Write& w : graph_.writes())
+      if (w.value == c.value.get()) w.value = dense;
+    for (ir::SymbolBinding& s : graph_.symbols())
+      if (s.value == c.value.get()) s.value = dense;
+    return changed + 1;
+  }
+
+  bool multiplies(Node* node, const ir::Constant& c) {
+    if (node->op != &ops::linear) return false;
+    const ir::Call<ops::linear> call(*node);
+    Value* const w = c.value.get();
+    const auto reads = [&](const Value* v) { return v == w; };
+    if (!reads(call.get<"weight">()) || reads(call.get<"input">()) || reads(call.get<"bias">()) ||
+        w->type.rank != 2 || call.get<"input">()->type.dtype != DType::f32)
+      return false;
+    const Operator& op = context_.exact ? ops::taper_block_linear : ops::taper_block_linear_q8;
+    replace(node, op, {call.get<"input">(), w, argument_of(call.get<"bias">())},
+            context_.exact ? "it multiplies the elements of blocks"
+                           : "it rounds its input to 8 bits, and multiplies integers");
+    return true;
+  }
+
+  bool looks_up(Node* node, const ir::Constant& c) {
+    if (node->op != &ops::embedding) return false;
+    const ir::Call<ops::embedding> call(*node);
+    if (call.get<"weight">() != c.value.get() || call.get<"indices">() == c.value.get())
+      return false;
+    replace(node, ops::taper_block_embedding, {c.value.get(), call.get<"indices">()},
+            "it looks up rows of blocks");
+    return true;
+  }
+
+  static ir::Argument argument_of(Value* optional) {
+    return optional == nullptr ? ir::Argument() : ir::Argument(optional);
+  }
+
+  void replace(Node* node, const Operator& op, std::vector<ir::Argument> arguments,
+               std::string what) {
+    context_.did(*node, std::move(what));
+    Value* const old = node->result();
+    const ir::Type types[] = {old->type};
+    Node* with =
+        graph_.insert_before(node, op, std::move(arguments), types, node->location, node->module);
+    graph_.replace_uses(old, with->result());
+    graph_.swap_names(old, with->result());
+    graph_.erase(node);
+  }
+
+  ir::Graph& graph_;
+  PassContext& context_;
+};
+
+}  // namespace
+
+int read_blocks(ir::Graph& graph, PassContext& context) {
+  return BlockReaders(graph, context).run();
+}
+
+}  // namespace taper::passes

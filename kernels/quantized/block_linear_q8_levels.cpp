@@ -1,0 +1,121 @@
+// block_linear_q8 with the tiles of an instruction set.
+#include "taper/kernels/optimized/levels.h"
+#include "taper/kernels/optimized/tasks.h"
+#include "taper/kernels/quantized/block_linear.h"
+#include "taper/kernels/quantized/block_tiles.h"
+#include "taper/kernels/quantized/packings.h"
+#include "taper/kernels/quantized/x86_lanes.h"
+#include "taper/kernels/shapes/blocks.h"
+
+#if TAPER_BLOCK_TILES_X86
+namespace taper::quantized {
+namespace {
+
+using optimized::ceil_div;
+using optimized::round_up;
+using optimized::smaller;
+using optimized::thread_count;
+
+// Rows of input that stay in a cache while the weights pass by.
+constexpr index_t row_block = 8 * BlockTiles::most_rows;
+// The least bytes of weights, times rows, for one task.
+constexpr index_t least_bytes = 32768;
+
+struct Plan {
+  index_t rounded_bytes;
+  index_t bytes_of_slot;  ///< for a panel that is packed in each call
+};
+
+// A panel that was not packed at load is packed into the scratch.
+Error prepare(Context& context, Plan& plan, View<const float> input, View<const float> weight,
+              Maybe<View<const float>>, View<float>) {
+  const BlockLinear g(input, weight);
+  plan.rounded_bytes = round_up(static_cast<index_t>(bytes_of_rounded_rows(g.rows, g.depth)), 64);
+  const Layout layout = weight.layout();
+  plan.bytes_of_slot =
+      has_panels(layout) ? round_up(panel_bytes(panels_of(layout), g.depth), 64) : 0;
+  context.need_scratch(
+      static_cast<size_t>(plan.rounded_bytes + plan.bytes_of_slot * thread_count(context.threads)));
+  return Error::ok;
+}
+
+void round_rows(Context& context, const BlockTiles& tiles, View<const float> input,
+                const RoundedRows& x, index_t rows) {
+  constexpr index_t at_once = 16384 / unit_elements;  // units of one task
+  const index_t units = rows * x.units_of_row();
+  parallel_for(context.threads, ceil_div(units, at_once), [&](index_t task) {
+    for (index_t u = task * at_once; u < smaller(units, (task + 1) * at_once); ++u)
+      tiles.round_unit(input.data() + u * unit_elements, x.values + u * unit_elements, x.units[u]);
+  });
+}
+
+// Columns [16 panel, 16 panel + 16) of rows [first, end).
+struct PanelProduct {
+  const BlockTiles& tiles;
+  const RoundedRows& x;
+  const Maybe<View<const float>>& bias;
+  View<float> out;
+  index_t columns;
+
+  void run(const BlockMatrix& w, index_t panel, index_t column, index_t first, index_t end) const {
+    float y[BlockTiles::most_rows * panel_width];
+    const index_t count = smaller(panel_width, columns - column);
+    for (index_t row = first; row < end; row += BlockTiles::most_rows) {
+      const index_t rows = smaller(BlockTiles::most_rows, end - row);
+      tiles.of(w.layout).of_rows[rows - 1](w, panel, x, row, y);
+      for (index_t r = 0; r < rows; ++r) {
+        float* to = out.data() + (row + r) * columns + column;
+        for (index_t i = 0; i < count; ++i)
+          to[i] = y[r * panel_width + i] + (bias ? bias_of(bias, column + i) : 0.0f);
+      }
+    }
+  }
+};
+
+template <const BlockTiles& tiles>
+Error run(Context& context, const Plan& plan, View<const float> input, View<const float> weight,
+          Maybe<View<const float>> bias, View<float> out) {
+  const BlockLinear g(input, weight);
+  const Layout layout = weight.layout();
+  if (!has_panels(layout) && !is_in_block_panels(layout))
+    return run_plain_q8(context, input, weight, bias, out);
+  const RoundedRows x = cut_rounded_rows(context.scratch, g.rows, g.depth);
+  round_rows(context, tiles, input, x, g.rows);
+
+  const BlockMatrix w = blocks_of(weight);
+  const bool is_packed = is_in_block_panels(layout);
+  const Layout panels_layout = is_packed ? layout : panels_of(layout);
+  const index_t bytes = panel_bytes(panels_layout, g.depth),
+                panels = ceil_div(g.columns, panel_width), blocks = ceil_div(g.rows, row_block),
+                at_once = ceil_div(least_bytes, bytes * smaller(g.rows, row_block)),
+                parts = ceil_div(panels, at_once);
+  const PanelProduct product{tiles, x, bias, out, g.columns};
+  parallel_for_threads(context.threads, blocks * parts, [&](index_t task, int slot) {
+    const index_t first = task / parts * row_block, part = task % parts;
+    const index_t end = smaller(g.rows, first + row_block);
+    for (index_t p = part * at_once; p < smaller(panels, (part + 1) * at_once); ++p) {
+      if (is_packed) {
+        product.run(w, p, p * panel_width, first, end);
+        continue;
+      }
+      std::byte* here =
+          static_cast<std::byte*>(context.scratch) + plan.rounded_bytes + slot * plan.bytes_of_slot;
+      pack_panel(w, p, here);
+      product.run({here, panels_layout, panel_width, g.depth}, 0, p * panel_width, first, end);
+    }
+  });
+  return Error::ok;
+}
+
+}  // namespace
+
+#define TAPER_BLOCK_LINEAR(level, feature)                                            \
+  TAPER_RECORD(taper_block_linear_q8, taper_block_linear_q8_f32_##level,              \
+               with_implied(CpuFeature::feature), (block_packings<1, true>), prepare, \
+               run<block_tiles_##level>)
+TAPER_BLOCK_LINEAR(avx2, avx2)
+TAPER_BLOCK_LINEAR(avx512, avx512)
+TAPER_BLOCK_LINEAR(avx512_vnni, avx512_vnni)
+
+}  // namespace taper::quantized
+#endif

@@ -1,0 +1,36 @@
+// Rounded rows times weights in panels of blocks: the innermost loops, once for each instruction
+// set.
+#pragma once
+#include "taper/kernels/quantized/panels.h"
+#include "taper/kernels/quantized/rounded_rows.h"
+
+namespace taper::quantized {
+
+/// Multiplies `rows` rows of x, the first of them `row`, with one panel of w:
+///
+///   y = 0
+///   for each unit, and for each half of it where the scales of halves differ:
+///     y = fma(w.scale * x.scale, sum of integer products, y)
+///     y = fma(w.offset, x.weighted, y)                        where there are offsets
+///
+/// The sums of integers are exact. So a result has the same bits for any number of rows, any layout
+/// and any instruction set with fused multiply-adds. to[r * panel_width + i] is the product of row
+/// r and row i of the panel.
+using BlockTile = void (*)(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row,
+                           float* to);
+
+struct BlockTiles {
+  static constexpr int most_rows = 12;
+  struct OfFormat {
+    BlockTile of_rows[most_rows];  ///< [rows - 1]
+  } of_format[5];                  ///< in the order of the layouts
+  void (*round_unit)(const float* x, int8_t* values, RoundedUnit& unit);
+
+  const OfFormat& of(Layout layout) const {
+    return of_format[static_cast<int>(layout) - static_cast<int>(Layout::q4_0_panels)];
+  }
+};
+
+extern const BlockTiles block_tiles_avx2, block_tiles_avx512, block_tiles_avx512_vnni;
+
+}  // namespace taper::quantized

@@ -1,0 +1,46 @@
+#include "taper/kernels/quantized/block_tiles.h"
+#include "taper/kernels/quantized/x86_lanes.h"
+
+#if TAPER_BLOCK_TILES_X86
+TAPER_BEGIN_TARGET("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
+namespace taper::quantized {
+namespace {
+
+#include "taper/kernels/quantized/avx512_lanes-inl.h"
+
+struct Lanes : Avx512Lanes {
+  static TAPER_INLINE I of_pairs(I pairs) { return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)); }
+
+  template <bool small>
+  struct Sum {
+    using Type = I;
+    static constexpr int signed_bias = 0;
+    static TAPER_INLINE I begin(int) { return _mm512_setzero_si512(); }
+    // Pairs of small products stay below 2^15 for a whole unit: 16 * 15 * 127. Others become i32.
+    static TAPER_INLINE I add_pairs(I sum, I pairs) {
+      return small ? _mm512_add_epi16(sum, pairs) : _mm512_add_epi32(sum, of_pairs(pairs));
+    }
+    static TAPER_INLINE I add(I sum, B w, const int8_t* x) {
+      return add_pairs(sum, _mm512_maddubs_epi16(w, four(x)));
+    }
+    static TAPER_INLINE I add_signed(I sum, B w, const int8_t* x) {
+      const B x4 = four(x);
+      const B with_sign =
+          _mm512_mask_sub_epi8(x4, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x4);
+      return add_pairs(sum, _mm512_maddubs_epi16(_mm512_abs_epi8(w), with_sign));
+    }
+    static TAPER_INLINE I result(I sum, int bias) {
+      return minus(small ? of_pairs(sum) : sum, bias);
+    }
+  };
+};
+
+#include "taper/kernels/quantized/block_tiles-inl.h"
+
+}  // namespace
+
+constexpr BlockTiles block_tiles_avx512 = table;
+
+}  // namespace taper::quantized
+TAPER_END_TARGET
+#endif

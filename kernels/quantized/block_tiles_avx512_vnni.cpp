@@ -1,0 +1,35 @@
+#include "taper/kernels/quantized/block_tiles.h"
+#include "taper/kernels/quantized/x86_lanes.h"
+
+#if TAPER_BLOCK_TILES_X86
+TAPER_BEGIN_TARGET("avx512vnni,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
+namespace taper::quantized {
+namespace {
+
+#include "taper/kernels/quantized/avx512_lanes-inl.h"
+
+struct Lanes : Avx512Lanes {
+  template <bool>
+  struct Sum {
+    using Type = I;
+    static constexpr int signed_bias = 128;
+    static TAPER_INLINE I begin(int bias) { return _mm512_set1_epi32(-bias); }
+    static TAPER_INLINE I add(I sum, B w, const int8_t* x) {
+      return _mm512_dpbusd_epi32(sum, w, four(x));
+    }
+    static TAPER_INLINE I add_signed(I sum, B w, const int8_t* x) {
+      return add(sum, _mm512_xor_si512(w, _mm512_set1_epi8(static_cast<char>(128))), x);
+    }
+    static TAPER_INLINE I result(I sum, int) { return sum; }
+  };
+};
+
+#include "taper/kernels/quantized/block_tiles-inl.h"
+
+}  // namespace
+
+constexpr BlockTiles block_tiles_avx512_vnni = table;
+
+}  // namespace taper::quantized
+TAPER_END_TARGET
+#endif

@@ -1,0 +1,34 @@
+#include "taper/kernels/quantized/rounded_rows.h"
+
+#include <cfloat>
+#include <cmath>
+#include <limits>
+
+namespace taper::quantized {
+
+void round_unit(const float* x, int8_t* values, RoundedUnit& unit) {
+  float largest = 0;
+  bool is_finite = true;
+  for (int k = 0; k < unit_elements; ++k) {
+    const float magnitude = std::fabs(x[k]);
+    is_finite &= magnitude <= FLT_MAX;
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  const bool is_zero = !is_finite || largest < 1e-30f;
+  const float inverse = is_zero ? 0.0f : 127 / largest;
+  for (int half = 0; half < 2; ++half) {
+    int32_t sum = 0;
+    for (int k = 16 * half; k < 16 * half + 16; ++k) {
+      const float rounded = is_zero ? 0.0f : std::nearbyint(x[k] * inverse);
+      values[k] = static_cast<int8_t>(rounded);
+      sum += values[k];
+    }
+    unit.sum[half] = sum;
+  }
+  unit.sum[2] = unit.sum[0] + unit.sum[1];
+  unit.scale = !is_finite ? std::numeric_limits<float>::quiet_NaN() : is_zero ? 0 : largest / 127;
+  for (int i = 0; i < 3; ++i) unit.weighted[i] = unit.scale * static_cast<float>(unit.sum[i]);
+  unit.unused = 0;
+}
+
+}  // namespace taper::quantized

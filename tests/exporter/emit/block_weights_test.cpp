@@ -1,0 +1,111 @@
+// Programs whose weights lie in blocks: as in the file, packed at load, packed at export, and in a
+// weights file.
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/exporter.h"
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/runtime/extension/module/module.h"
+#include "taper/tests/support/blocks.h"
+#include "taper/tests/support/data.h"
+#include "taper/tests/support/throw_message.h"
+
+namespace taper {
+namespace {
+
+using eager::Tensor;
+
+constexpr int64_t words = 50, width = 256;
+
+/// A table of words that is also the last product, as in language models.
+struct Tied {
+  Tensor table;
+
+  explicit Tied(Layout layout)
+      : table(ir::tensor_of(tests::random_blocks(layout, {words, width}))) {
+    table.set_name("table");
+  }
+  Tensor operator()(const Tensor& indices) const {
+    return eager::linear(eager::relu(eager::embedding(table, indices)), table);
+  }
+  void add_to(Exporter& exporter) const {
+    exporter.method("forward", [this](Tensor i) { return (*this)(i); },
+                    {input("i", {Dim::symbol("n", 1, 40)}, DType::i64)});
+  }
+};
+
+std::vector<float> run(Module& module, const std::vector<int64_t>& indices) {
+  std::vector<float> scores(indices.size() * words);
+  const auto n = static_cast<int64_t>(indices.size());
+  const Error error = module.forward({Input(indices.data(), {n})}, {scores});
+  EXPECT_EQ(error, Error::ok) << module.message();
+  return scores;
+}
+
+class BlockWeights : public testing::TestWithParam<Layout> {};
+
+TEST_P(BlockWeights, give_the_bits_of_eager_however_they_lie) {
+  const Tied model(GetParam());
+  const std::vector<int64_t> indices{3, 0, 49, 17, 3};
+  const std::vector<float> want = model(Tensor::from<int64_t>(indices, {5})).to_vector<float>();
+  for (const bool exact : {true, false}) {
+    std::vector<float> first;
+    for (const std::string target : {"", "host"})
+      for (const bool outside : {false, true}) {
+        SCOPED_TRACE(testing::Message() << exact << " " << target << " " << outside);
+        Exporter exporter;
+        model.add_to(exporter);
+        ExportOptions options;
+        options.exact = exact, options.quiet = true;
+        if (!target.empty()) options.target = Target(target);
+        if (outside) options.weights = tests::scratch_file("w.taper").string();
+        const std::string path = tests::scratch_file("m.taper").string();
+        exporter.write(path, options);
+        for (const bool pack : {true, false}) {
+          ModuleOptions load;
+          std::string why;
+          load.pack_weights = pack ? PackWeights::always : PackWeights::never, load.message = &why;
+          Result<Module> module = Module::load(path, load);
+          ASSERT_TRUE(module.ok()) << why;
+          const std::vector<float> got = run(module.value(), indices);
+          if (exact)
+            ASSERT_EQ(got, want);
+          else if (first.empty())
+            first = got;
+          else
+            ASSERT_EQ(got, first) << "packing changes no bit";
+        }
+      }
+    if (exact) continue;
+    float most = 0;
+    for (const float v : want) most = std::max(most, std::fabs(v));
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(first[i], want[i], 0.02 * most) << i;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(formats, BlockWeights,
+                         testing::Values(Layout::q4_0, Layout::q4_1, Layout::q5_1, Layout::q8_0,
+                                         Layout::q4_k, Layout::q6_k, Layout::iq3_s, Layout::mxfp4));
+
+TEST(block_weights, are_tensors_that_eager_reads_and_never_writes) {
+  const auto payload = tests::random_blocks(Layout::q4_1, {4, 64});
+  Tensor w = ir::tensor_of(payload);
+  EXPECT_EQ(w.layout(), Layout::q4_1);
+  const std::vector<float> values = w.unpacked().to_vector<float>();
+  EXPECT_EQ(w.to_vector<float>(), values);
+  EXPECT_EQ((w + 0.0).to_vector<float>(), values);
+  EXPECT_EQ(w.reshape({8, 32}).to_vector<float>(), values);
+  EXPECT_EQ(eager::permute(eager::permute(w, {1, 0}), {1, 0}).to_vector<float>(), values);
+  EXPECT_EQ(w.detach().clone().to_vector<float>(), values);
+  EXPECT_THROW_MESSAGE(w.data<float>(), "call unpacked() first");
+  EXPECT_THROW_MESSAGE(w.zero_(),
+                       "elements in halves or in blocks cannot be written; write to unpacked()");
+  EXPECT_THROW_MESSAGE(Tensor::stored(payload->bytes.get(), Layout::q4_1, {4, 48}, payload),
+                       "the last dimension of (4, 48) is not a multiple of the 32 elements");
+  EXPECT_THROW_MESSAGE(Tensor::stored(payload->bytes.get(), Layout::q4_1_panels, {4, 64}, payload),
+                       "elements in panels cannot be a tensor");
+}
+
+}  // namespace
+}  // namespace taper

@@ -1,0 +1,111 @@
+// Which operators read constants in blocks.
+#include <gmock/gmock.h>
+
+#include "taper/exporter/eager/eager.h"
+#include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/ir/parser.h"
+#include "taper/exporter/ir/printer.h"
+#include "taper/exporter/ir/verifier.h"
+#include "taper/exporter/passes/passes.h"
+#include "taper/tests/support/blocks.h"
+
+namespace taper::passes {
+namespace {
+
+using eager::Tensor;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Changed {
+  std::unique_ptr<ir::Graph> graph;
+  int changes;
+  std::vector<Note> notes;
+
+  std::vector<std::string> operators() const {
+    std::vector<std::string> names;
+    for (const ir::Node& n : graph->nodes()) names.emplace_back(name_of(*n.op));
+    return names;
+  }
+  std::vector<Layout> layouts() const {
+    std::vector<Layout> layouts;
+    for (const ir::Constant& c : graph->constants()) layouts.push_back(c.payload->layout);
+    return layouts;
+  }
+};
+
+/// A graph with the constant "w" in blocks: before the pass and after it.
+class Blocks {
+ public:
+  Blocks(Layout layout, const std::string& lines)
+      : payload_(tests::random_blocks(layout, {20, 256})) {
+    const std::string key = ir::digest(*payload_);
+    payloads_[key] = payload_;
+    text_ = "graph f\nconstant \"w\" = %w: f32[20, 256] " + key + "\n" + lines;
+  }
+  std::unique_ptr<ir::Graph> graph() const { return ir::parse(text_, payloads_); }
+  Changed changed(bool exact) const {
+    Changed c{graph(), 0, {}};
+    PassContext context(Target(), exact);
+    c.changes = read_blocks(*c.graph, context);
+    c.notes = context.take_notes();
+    ir::verify(*c.graph);
+    return c;
+  }
+
+ private:
+  std::shared_ptr<const ir::Payload> payload_;
+  std::string text_;
+  ir::Payloads payloads_;
+};
+
+Tensor numbers(int64_t rows) {
+  return eager::sin(eager::arange(rows * 256).to(DType::f32)).reshape({rows, 256});
+}
+std::vector<float> run(const ir::Graph& graph, const std::vector<Tensor>& inputs) {
+  return ir::Interpreter(graph).run(inputs).outputs[0].to_vector<float>();
+}
+
+TEST(read_blocks, multiplies_and_looks_up_blocks_exactly) {
+  const Blocks blocks(Layout::q6_k,
+                      "input \"i\" = %i: i64[3]\n"
+                      "%x: f32[3, 256] = embedding(%w, %i, 5, false, false)\n"
+                      "%y: f32[3, 20] = linear(%x, %w, none)\noutput \"y\" = %y\n");
+  const Changed c = blocks.changed(true);
+  EXPECT_EQ(c.changes, 2);
+  EXPECT_THAT(c.operators(), ElementsAre("taper::block_embedding", "taper::block_linear"));
+  EXPECT_THAT(c.layouts(), ElementsAre(Layout::q6_k));
+  EXPECT_EQ(c.graph->outputs()[0].value->name, "y");
+  const Tensor words = eager::arange(3);
+  EXPECT_EQ(run(*c.graph, {words}), run(*blocks.graph(), {words})) << "the same bits";
+}
+
+TEST(read_blocks, rounds_inputs_unless_the_export_is_exact) {
+  const Blocks blocks(Layout::q8_0,
+                      "input \"x\" = %x: f32[3, 256]\n"
+                      "%y: f32[3, 20] = linear(%x, %w, none)\noutput \"y\" = %y\n");
+  const Changed c = blocks.changed(false);
+  EXPECT_THAT(c.operators(), ElementsAre("taper::block_linear_q8"));
+  const Tensor x = numbers(3);
+  const std::vector<float> want = run(*blocks.graph(), {x}), got = run(*c.graph, {x});
+  float most = 0;
+  for (const float v : want) most = std::max(most, std::fabs(v));
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 0.01 * most);
+  EXPECT_NE(got, want);
+}
+
+TEST(read_blocks, gives_other_readers_f32) {
+  const Blocks blocks(Layout::q4_k,
+                      "input \"x\" = %x: f32[3, 256]\n"
+                      "%t: f32[256, 20] strides [1, 256] = permute(%w, [1, 0])\n"
+                      "%y: f32[3, 20] = mm(%x, %t)\noutput \"y\" = %y\noutput \"w\" = %w\n");
+  const Changed c = blocks.changed(false);
+  EXPECT_THAT(c.operators(), ElementsAre("permute", "mm"));
+  ASSERT_EQ(c.notes.size(), 1u);
+  EXPECT_TRUE(c.notes[0].declined);
+  EXPECT_THAT(c.notes[0].text, HasSubstr("only linear and embedding read weights in blocks"));
+  const Tensor x = numbers(3);
+  EXPECT_EQ(run(*c.graph, {x}), run(*blocks.graph(), {x}));
+}
+
+}  // namespace
+}  // namespace taper::passes

@@ -1,0 +1,226 @@
+// linear with weights in blocks: every record that this machine can run, on buffers of exact size.
+#include "taper/kernels/quantized/block_linear.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "taper/kernels/quantized/panels.h"
+#include "taper/kernels/quantized/quantized.h"
+#include "taper/kernels/quantized/rounded_rows.h"
+#include "taper/runtime/platform/thread_pool/thread_pool.h"
+#include "taper/tests/kernels/optimized/kernel_call.h"
+
+namespace taper::quantized {
+namespace {
+
+using tests::Array;
+
+Shape shape_of(const std::vector<index_t>& sizes) { return Shape::dense(sizes); }
+using tests::slot;
+
+const Layout all_layouts[] = {
+    Layout::q4_0,   Layout::q4_1,    Layout::q5_0,  Layout::q5_1,  Layout::q8_0,    Layout::q2_k,
+    Layout::q3_k,   Layout::q4_k,    Layout::q5_k,  Layout::q6_k,  Layout::iq2_xxs, Layout::iq2_xs,
+    Layout::iq2_s,  Layout::iq3_xxs, Layout::iq3_s, Layout::iq1_s, Layout::iq1_m,   Layout::iq4_nl,
+    Layout::iq4_xs, Layout::tq1_0,   Layout::tq2_0, Layout::mxfp4, Layout::nvfp4};
+
+/// Weights of random bytes whose scales are small, and the same in panels.
+class Weights {
+ public:
+  Weights(Layout layout, index_t rows, index_t depth, uint32_t seed = 1)
+      : shape_(shape_of({rows, depth})) {
+    const BlockSize block = block_of(layout);
+    blocks_.resize(static_cast<size_t>(rows * depth / block.elements * block.bytes));
+    std::mt19937 engine(seed);
+    // bytes below 0x2c are small as the upper half of an f16 scale, wherever it lies
+    for (std::byte& b : blocks_) b = static_cast<std::byte>(engine() % 0x2c);
+    source_ = {blocks_.data(), &shape_, DType::f32, layout};
+    if (!has_panels(layout)) return;
+    panels_.resize(bytes_of_panels(source_));
+    pack_panels(source_, panels_.data());
+    packed_ = {panels_.data(), &shape_, DType::f32, panels_of(layout)};
+  }
+  Weights(const Weights&) = delete;
+
+  /// As they lie, and in panels if there are any.
+  std::vector<const TensorRef*> refs() const {
+    std::vector<const TensorRef*> refs{&source_};
+    if (!panels_.empty()) refs.push_back(&packed_);
+    return refs;
+  }
+  BlockMatrix matrix() const { return BlockMatrix(source_); }
+
+ private:
+  Shape shape_;
+  std::vector<std::byte> blocks_, panels_;
+  TensorRef source_, packed_;
+};
+
+std::vector<const Kernel*> records_of(const Operator& op) {
+  std::vector<const Kernel*> found;
+  for (const Kernel* k : all)
+    if (k->op == &op && cpu_features().has(k->needs)) found.push_back(k);
+  return found;
+}
+
+/// The definition of block_linear_q8, with fused multiply-adds (block_tiles.h).
+std::vector<float> rounded_product(const BlockMatrix& w, const Array& x, const Array* bias) {
+  const index_t rows = x.size(0), depth = x.size(1);
+  const BlockTraits traits = traits_of(w.layout);
+  std::vector<float> y(static_cast<size_t>(rows * w.rows));
+  for (index_t r = 0; r < rows; ++r)
+    for (index_t j = 0; j < w.rows; ++j) {
+      float sum = 0;
+      for (index_t u = 0; u < depth / unit_elements; ++u) {
+        Unit unit;
+        w.decode(j, u, unit);
+        int8_t q[unit_elements];
+        RoundedUnit of_x;
+        round_unit(x.data() + r * depth + u * unit_elements, q, of_x);
+        for (int part = 0; part < (traits.has_halves ? 2 : 1); ++part) {
+          const int first = traits.has_halves ? 16 * part : 0,
+                    end = traits.has_halves ? first + 16 : 32;
+          int32_t products = 0;
+          for (int k = first; k < end; ++k) products += unit.value[k] * q[k];
+          sum = std::fma(unit.scale[part] * of_x.scale, static_cast<float>(products), sum);
+          if (traits.has_offset)
+            sum = std::fma(unit.offset[part], of_x.weighted[traits.has_halves ? part : 2], sum);
+        }
+      }
+      y[static_cast<size_t>(r * w.rows + j)] = bias != nullptr ? sum + (*bias)[j] : sum;
+    }
+  return y;
+}
+
+void expect_product(const Weights& w, index_t rows, bool with_bias, const Threads* threads) {
+  const BlockMatrix m = w.matrix();
+  const Array x = Array::random({rows, m.depth}, 7), bias = Array::random({m.rows}, 8);
+  const std::vector<float> want = rounded_product(m, x, with_bias ? &bias : nullptr);
+  for (const Kernel* k : records_of(ops::taper_block_linear_q8))
+    for (const TensorRef* weight : w.refs()) {
+      SCOPED_TRACE(::testing::Message()
+                   << k->name << ", layout " << static_cast<int>(weight->layout) << ", " << rows
+                   << " rows");
+      Array y({rows, m.rows}, NAN);
+      tests::call(*k, {slot(x), slot(weight), with_bias ? slot(bias) : tests::absent(), slot(y)},
+                  threads);
+      const bool fused = k->needs != CpuFeatures{} && has_panels(m.layout);
+      for (index_t i = 0; i < y.numel(); ++i) {
+        const float right = want[static_cast<size_t>(i)];
+        if (fused)
+          ASSERT_EQ(y[i], right) << i;
+        else  // without fused multiply-adds
+          ASSERT_NEAR(y[i], right, 1e-4 * std::fabs(right) + 1e-4) << i;
+      }
+    }
+}
+
+TEST(block_linear_q8, sums_integers_exactly_in_all_formats) {
+  for (const Layout layout : all_layouts) {
+    const Weights w(layout, 37, 512);
+    for (const index_t rows : {1, 3}) expect_product(w, rows, rows == 3, nullptr);
+  }
+}
+
+TEST(block_linear_q8, gives_a_row_the_same_bits_in_any_company) {
+  ThreadPool pool(3);
+  for (const Layout layout :
+       {Layout::q4_0, Layout::q4_1, Layout::q8_0, Layout::q4_k, Layout::q6_k}) {
+    const Weights w(layout, 50, 256);
+    for (index_t rows = 1; rows <= 13; ++rows) expect_product(w, rows, false, pool.threads());
+    expect_product(w, 200, true, pool.threads());
+  }
+}
+
+TEST(block_linear_q8, keeps_zeros_and_spreads_no_nan_to_other_rows) {
+  const Weights w(Layout::q4_1, 16, 64);
+  Array x({4, 64}, 0);
+  x[64] = NAN, x[128 + 3] = INFINITY, x[192 + 40] = 1e-38f;
+  for (const Kernel* k : records_of(ops::taper_block_linear_q8))
+    for (const TensorRef* weight : w.refs()) {
+      SCOPED_TRACE(k->name);
+      Array y({4, 16}, 1);
+      tests::call(*k, {slot(x), slot(weight), tests::absent(), slot(y)});
+      for (index_t i = 0; i < 16; ++i) {
+        EXPECT_EQ(y[i], 0);
+        EXPECT_TRUE(std::isnan(y[16 + i]));
+        EXPECT_TRUE(std::isnan(y[32 + i]));
+        EXPECT_EQ(y[48 + i], 0) << "too small to be rounded";
+      }
+    }
+}
+
+TEST(block_linear_q8, is_near_the_product_of_the_elements) {
+  for (const Layout layout : all_layouts) {
+    SCOPED_TRACE(static_cast<int>(layout));
+    const Weights w(layout, 16, 256);
+    const Array x = Array::random({2, 256}, 3);
+    std::vector<float> row(256);
+    Array y({2, 16});
+    tests::call(*records_of(ops::taper_block_linear_q8).front(),
+                {slot(x), slot(w.refs().back()), tests::absent(), slot(y)});
+    for (index_t j = 0; j < 16; ++j) {
+      w.matrix().row(j, row.data());
+      for (index_t r = 0; r < 2; ++r) {
+        double sum = 0, size = 0;
+        for (size_t k = 0; k < 256; ++k) {
+          sum += double{row[k]} * x[r * 256 + static_cast<index_t>(k)];
+          size += double{row[k]} * row[k];
+        }
+        // a rounded element is off by at most 1 / 254, with the deviation of a uniform error
+        ASSERT_NEAR(y[r * 16 + j], sum, 6 * std::sqrt(size) / 254);
+      }
+    }
+  }
+}
+
+TEST(block_linear, has_the_bits_of_linear_on_the_elements) {
+  ThreadPool pool(2);
+  for (const Layout layout : all_layouts) {
+    const Weights w(layout, 83, 256);
+    Array dense({83, 256});
+    for (index_t r = 0; r < 83; ++r) w.matrix().row(r, dense.data() + r * 256);
+    for (const index_t rows : {1, 6, 70}) {
+      const Array x = Array::random({rows, 256}, 5), bias = Array::random({83}, 6);
+      for (const Kernel* k : records_of(ops::taper_block_linear)) {
+        Array want({rows, 83});
+        tests::call(*k, {slot(x), slot(dense), slot(bias), slot(want)});
+        for (const TensorRef* weight : w.refs()) {
+          SCOPED_TRACE(::testing::Message() << k->name << ", layout " << static_cast<int>(layout));
+          Array y({rows, 83});
+          tests::call(*k, {slot(x), slot(weight), slot(bias), slot(y)}, pool.threads());
+          ASSERT_EQ(std::memcmp(y.data(), want.data(), static_cast<size_t>(y.numel()) * 4), 0);
+        }
+      }
+    }
+  }
+}
+
+TEST(block_embedding, looks_up_rows_and_refuses_others) {
+  for (const Layout layout : all_layouts) {
+    const Weights w(layout, 20, 256);
+    std::vector<float> row(256);
+    const Kernel& k = taper_block_embedding_f32_i64;
+    for (const TensorRef* weight : w.refs()) {
+      std::vector<int64_t> indices{19, 0, 7};
+      const Shape shape = shape_of({3});
+      const TensorRef ref{indices.data(), &shape, DType::i64};
+      Array y({3, 256});
+      tests::call(k, {slot(weight), slot(&ref), slot(y)});
+      for (index_t i = 0; i < 3; ++i) {
+        w.matrix().row(static_cast<index_t>(indices[static_cast<size_t>(i)]), row.data());
+        ASSERT_EQ(std::memcmp(row.data(), y.data() + i * 256, 1024), 0);
+      }
+      indices[1] = 20;
+      Context context;
+      const Slot slots[] = {slot(weight), slot(&ref), slot(y)};
+      EXPECT_EQ(k.run(context, nullptr, slots), Error::invalid_argument);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace taper::quantized
