@@ -33,7 +33,6 @@ struct Avx512Lanes {
   static TAPER_INLINE F from_signed_bytes(const std::byte* from) {
     return to_float(_mm512_maskz_cvtepi8_epi32(every, sixteen(from)));
   }
-  static TAPER_INLINE void prefetch(const std::byte* from) { __builtin_prefetch(from); }
 
   static TAPER_INLINE B lower(B both) { return _mm512_and_si512(both, _mm512_set1_epi8(15)); }
   static TAPER_INLINE B upper(B both) { return lower(_mm512_srli_epi16(both, 4)); }
@@ -50,5 +49,4 @@ struct Avx512Lanes {
     std::memcpy(&bits, x, sizeof bits);
     return _mm512_set1_epi32(bits);
   }
-  static TAPER_INLINE I minus(I a, int b) { return _mm512_sub_epi32(a, _mm512_set1_epi32(b)); }
 };

@@ -49,7 +49,7 @@ void round_rows(Context& context, const BlockTiles& tiles, View<const float> inp
   });
 }
 
-// Columns [16 panel, 16 panel + 16) of rows [first, end).
+// The products of some panels with rows [first, end).
 struct PanelProduct {
   const BlockTiles& tiles;
   const RoundedRows& x;
@@ -57,18 +57,24 @@ struct PanelProduct {
   View<float> out;
   index_t columns;
 
-  void run(const BlockMatrix& w, index_t panel, index_t column, index_t first, index_t end) const {
-    float y[BlockTiles::most_rows * panel_width];
-    const index_t count = smaller(panel_width, columns - column);
+  /// `count` panels of w, one or two, from `panel` on. They give the columns from `column` on.
+  void run(const BlockMatrix& w, index_t panel, index_t count, index_t column, index_t first,
+           index_t end) const {
+    float y[BlockTiles::most_panels * BlockTiles::most_rows * panel_width];
+    const BlockTiles::OfFormat& format = tiles.of(w.layout);
     for (index_t row = first; row < end; row += BlockTiles::most_rows) {
       const index_t rows = smaller(BlockTiles::most_rows, end - row);
-      tiles.of(w.layout).of_rows[rows - 1](w, panel, x, row, y);
-      for (index_t r = 0; r < rows; ++r) {
-        float* to = out.data() + (row + r) * columns + column;
-        for (index_t i = 0; i < count; ++i)
-          to[i] = y[r * panel_width + i] + (bias ? bias_of(bias, column + i) : 0.0f);
-      }
+      (count == 1 ? format.one_panel : format.two_panels)[rows - 1](w, panel, x, row, y);
+      for (index_t p = 0; p < count; ++p)
+        for (index_t r = 0; r < rows; ++r)
+          store(y + (p * rows + r) * panel_width, row + r, column + p * panel_width);
     }
+  }
+  void store(const float* from, index_t row, index_t column) const {
+    float* to = out.data() + row * columns + column;
+    const index_t count = smaller(panel_width, columns - column);
+    for (index_t i = 0; i < count; ++i)
+      to[i] = bias ? from[i] + bias_of(bias, column + i) : from[i];
   }
 };
 
@@ -87,21 +93,25 @@ Error run(Context& context, const Plan& plan, View<const float> input, View<cons
   const Layout panels_layout = is_packed ? layout : panels_of(layout);
   const index_t bytes = panel_bytes(panels_layout, g.depth),
                 panels = ceil_div(g.columns, panel_width), blocks = ceil_div(g.rows, row_block),
-                at_once = ceil_div(least_bytes, bytes * smaller(g.rows, row_block)),
+                at_once = round_up(ceil_div(least_bytes, bytes * smaller(g.rows, row_block)),
+                                   BlockTiles::most_panels),
                 parts = ceil_div(panels, at_once);
   const PanelProduct product{tiles, x, bias, out, g.columns};
   parallel_for_threads(context.threads, blocks * parts, [&](index_t task, int slot) {
     const index_t first = task / parts * row_block, part = task % parts;
     const index_t end = smaller(g.rows, first + row_block);
-    for (index_t p = part * at_once; p < smaller(panels, (part + 1) * at_once); ++p) {
+    const index_t part_end = smaller(panels, (part + 1) * at_once);
+    for (index_t p = part * at_once; p < part_end; ++p) {
       if (is_packed) {
-        product.run(w, p, p * panel_width, first, end);
+        const index_t count = smaller(BlockTiles::most_panels, part_end - p);
+        product.run(w, p, count, p * panel_width, first, end);
+        p += count - 1;
         continue;
       }
       std::byte* here =
           static_cast<std::byte*>(context.scratch) + plan.rounded_bytes + slot * plan.bytes_of_slot;
       pack_panel(w, p, here);
-      product.run({here, panels_layout, panel_width, g.depth}, 0, p * panel_width, first, end);
+      product.run({here, panels_layout, panel_width, g.depth}, 0, 1, p * panel_width, first, end);
     }
   });
   return Error::ok;

@@ -2,13 +2,14 @@
 // its instruction set:
 //
 //   lanes                   f32 in a vector: 8 or 16
-//   F, I, B                 vectors of f32, of i32, and of bytes, four for each lane
 //   sums                    vectors of sums, of integers and of f32, for which there are registers
-//   Sum<small>              sums of products of bytes. `small`: the first factors are below 16.
-//                           begin(bias) starts one that ends at -bias; add(sum, w, x) multiplies
-//                           unsigned bytes with four signed ones, the same for all lanes;
-//                           add_signed multiplies signed bytes, to which the instruction set adds
-//                           signed_bias; result(sum, bias) is the i32
+//   F, I, B                 vectors of f32, of i32, and of bytes, four for each lane
+//   adds_128                whether add_signed takes w + 128 in place of w
+//   Sum<small>              sums of products of bytes in I. `small`: the unsigned ones are
+//   below 16.
+//                           begin(correction) and result(sum, correction) add what it points to
+//                           once; add(sum, w, x) multiplies unsigned bytes with signed ones,
+//                           add_signed signed ones with signed ones
 //
 // There is no #pragma once: each source includes this in a namespace of its own.
 #include <utility>
@@ -30,18 +31,24 @@ TAPER_INLINE F signed_bytes_at(const std::byte* from, int v) {
   return Lanes::from_signed_bytes(from + v * Lanes::lanes);
 }
 
-// The values of a unit: `for_each(body)` calls body(bytes, first element) eight times. In the order
-// of the calls, the first four belong to the first half.
+// How a layout's integers become operands, and what is taken from them afterwards.
 template <Layout layout>
 struct Values {
   static constexpr bool is_small = layout != Layout::q8_0_panels && layout != Layout::q6_k_panels,
-                        is_signed = layout == Layout::q8_0_panels;
-  /// What is taken from each integer, which is stored as an unsigned one.
-  static constexpr int bias = layout == Layout::q4_0_panels   ? 8
-                              : layout == Layout::q6_k_panels ? 32
-                                                              : 0;
+                        is_signed = layout == Layout::q8_0_panels,
+                        has_halves = layout == Layout::q6_k_panels,
+                        has_offset = layout == Layout::q4_1_panels || layout == Layout::q4_k_panels;
 
-  // `group`: four neighbours of each row, of elements 4 group to 4 group + 3
+  /// The integer at which a sum of products with these integers begins, or that is added at its
+  /// end. nullptr: 0.
+  static TAPER_INLINE const int32_t* correction(const RoundedUnit& x, int half) {
+    if constexpr (layout == Layout::q4_0_panels) return &x.without_8;
+    if constexpr (layout == Layout::q6_k_panels) return &x.without_32[half];
+    if constexpr (layout == Layout::q8_0_panels && Lanes::adds_128) return &x.without_128;
+    return nullptr;
+  }
+
+  /// Elements 4 group to 4 group + 3 of each row, in vector v.
   template <int group>
   static TAPER_INLINE B at(const std::byte* unit, int v) {
     constexpr int vector = 64;
@@ -58,128 +65,142 @@ struct Values {
 
 // The scales and offsets of a unit.
 template <Layout layout>
-TAPER_INLINE F scale_at(const std::byte* piece, int unit, int half, int v) {
-  const F d = halves_at(piece, v);
-  constexpr int small = panel_format(layout).small_scales;
+TAPER_INLINE F scale_at(const std::byte* scales, int unit, int half, int v) {
+  const F d = halves_at(scales, v);
+  constexpr int small = panel_format(layout).small;
   if constexpr (layout == Layout::q4_k_panels)
-    return Lanes::multiply(d, bytes_at(piece + small + 32 * unit, v));
+    return Lanes::multiply(d, bytes_at(scales + small + 32 * unit, v));
   if constexpr (layout == Layout::q6_k_panels)
-    return Lanes::multiply(d, signed_bytes_at(piece + small + 16 * (2 * unit + half), v));
+    return Lanes::multiply(d, signed_bytes_at(scales + small + 16 * (2 * unit + half), v));
   return d;
 }
 template <Layout layout>
-TAPER_INLINE F offset_at(const std::byte* piece, int unit, int v) {
-  const F m = halves_at(piece + 32, v);
-  constexpr int small = panel_format(layout).small_scales;
+TAPER_INLINE F offset_at(const std::byte* scales, int unit, int v) {
+  const F m = halves_at(scales + 32, v);
+  constexpr int small = panel_format(layout).small;
   if constexpr (layout == Layout::q4_k_panels)
-    return Lanes::negative(Lanes::multiply(m, bytes_at(piece + small + 32 * unit + 16, v)));
+    return Lanes::negative(Lanes::multiply(m, bytes_at(scales + small + 32 * unit + 16, v)));
   return m;
 }
 
+// Products of some rows of x with `vectors` vectors of rows of w, which may lie in two panels.
 template <Layout layout, int rows, int vectors>
 struct Tile {
   using V = Values<layout>;
   using Sum = Lanes::Sum<V::is_small>;
   static constexpr PanelFormat format = panel_format(layout);
-  static constexpr bool has_offset = layout == Layout::q4_1_panels || layout == Layout::q4_k_panels,
-                        has_halves = layout == Layout::q6_k_panels;
+  static constexpr int panels = (vectors + vectors_of_panel - 1) / vectors_of_panel;
 
+  const std::byte *values[panels], *scales[panels];
+  int v0;  // the first vector in its panel
   const int8_t* x[rows];
   const RoundedUnit* of_x[rows];
-  typename Sum::Type sum[rows][vectors];
+  I sum[rows][vectors];
   F y[rows][vectors];
 
+  static constexpr int panel_of(int vector) { return vector / vectors_of_panel; }
+  TAPER_INLINE int in_panel(int vector) const { return v0 + vector % vectors_of_panel; }
+
   template <int group>
-  TAPER_INLINE void add_group(const std::byte* unit, int v0) {
+  TAPER_INLINE void add_group() {
+    B w[vectors];
     TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) {
-      const B w = V::template at<group>(unit, v0 + v);
+    for (int v = 0; v < vectors; ++v)
+      w[v] = V::template at<group>(values[panel_of(v)], in_panel(v));
+    TAPER_UNROLL
+    for (int r = 0; r < rows; ++r) {
+      const B four = Lanes::four(x[r] + 4 * group);
       TAPER_UNROLL
-      for (int r = 0; r < rows; ++r)
-        sum[r][v] = V::is_signed ? Sum::add_signed(sum[r][v], w, x[r] + 4 * group)
-                                 : Sum::add(sum[r][v], w, x[r] + 4 * group);
+      for (int v = 0; v < vectors; ++v)
+        sum[r][v] =
+            V::is_signed ? Sum::add_signed(sum[r][v], w[v], four) : Sum::add(sum[r][v], w[v], four);
     }
   }
-  static constexpr int bias = V::is_signed ? Sum::signed_bias : V::bias;
-
-  template <int part>  // a half, or 2: all
+  template <int half>
   TAPER_INLINE void begin() {
     TAPER_UNROLL
-    for (int r = 0; r < rows; ++r) TAPER_UNROLL
-    for (int v = 0; v < vectors; ++v) sum[r][v] = Sum::begin(bias * of_x[r]->sum[part]);
+    for (int r = 0; r < rows; ++r) {
+      const I first = Sum::begin(V::correction(*of_x[r], half));
+      TAPER_UNROLL
+      for (int v = 0; v < vectors; ++v) sum[r][v] = first;
+    }
   }
-  template <int part>
-  TAPER_INLINE void end(const std::byte* piece, int unit, int v0) {
+  template <int half, int part>  // part: the half, or 2: all
+  TAPER_INLINE void end(int unit) {
     TAPER_UNROLL
     for (int v = 0; v < vectors; ++v) {
-      const F scale = scale_at<layout>(piece, unit, part, v0 + v);
+      const std::byte* const here = scales[panel_of(v)];
+      const F scale = scale_at<layout>(here, unit, half, in_panel(v));
       TAPER_UNROLL
       for (int r = 0; r < rows; ++r) {
-        const RoundedUnit& u = *of_x[r];
-        const I products = Sum::result(sum[r][v], bias * u.sum[part]);
-        y[r][v] = Lanes::multiply_add(Lanes::multiply(scale, Lanes::all(u.scale)),
+        const I products = Sum::result(sum[r][v], V::correction(*of_x[r], half));
+        y[r][v] = Lanes::multiply_add(Lanes::multiply(scale, Lanes::all(of_x[r]->scale)),
                                       Lanes::to_float(products), y[r][v]);
       }
-      if constexpr (has_offset) {
-        const F offset = offset_at<layout>(piece, unit, v0 + v);
+      if constexpr (V::has_offset) {
+        const F offset = offset_at<layout>(here, unit, in_panel(v));
         TAPER_UNROLL
         for (int r = 0; r < rows; ++r)
           y[r][v] = Lanes::multiply_add(offset, Lanes::all(of_x[r]->weighted[part]), y[r][v]);
       }
     }
   }
-  TAPER_INLINE void unit(const std::byte* piece, int unit, int v0) {
-    const std::byte* values = piece + format.values + unit * format.unit_bytes;
-    constexpr int first = has_halves ? 0 : 2;
-    begin<first>();
-    add_group<0>(values, v0), add_group<1>(values, v0);
-    add_group<2>(values, v0), add_group<3>(values, v0);
-    if constexpr (has_halves) end<0>(piece, unit, v0), begin<1>();
-    add_group<4>(values, v0), add_group<5>(values, v0);
-    add_group<6>(values, v0), add_group<7>(values, v0);
-    end<has_halves ? 1 : 2>(piece, unit, v0);
+  TAPER_INLINE void unit(int unit) {
+    begin<0>();
+    add_group<0>(), add_group<1>(), add_group<2>(), add_group<3>();
+    if constexpr (V::has_halves) end<0, 0>(unit), begin<1>();
+    add_group<4>(), add_group<5>(), add_group<6>(), add_group<7>();
+    if constexpr (V::has_halves)
+      end<1, 1>(unit);
+    else
+      end<0, 2>(unit);
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) x[r] += unit_elements, ++of_x[r];
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p) values[p] += format.value_bytes;
   }
   TAPER_INLINE void run(const BlockMatrix& w, index_t panel, const RoundedRows& rounded,
-                        index_t row, int v0, float* to) {
+                        index_t row, int first_vector, float* to) {
+    v0 = first_vector;
+    TAPER_UNROLL
+    for (int p = 0; p < panels; ++p)
+      values[p] = values_of(w, panel + p), scales[p] = scales_of(w, panel + p);
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) {
       x[r] = rounded.value(row + r, 0), of_x[r] = &rounded.unit(row + r, 0);
       TAPER_UNROLL
       for (int v = 0; v < vectors; ++v) y[r][v] = Lanes::all(0);
     }
-    const index_t pieces = w.units() / format.units;
-    const std::byte* piece = w.data + panel * pieces * format.piece_bytes;
-    for (index_t p = 0; p < pieces; ++p, piece += format.piece_bytes) {
-      Lanes::prefetch(piece + 4 * 320);
-      for (int u = 0; u < format.units; ++u) unit(piece, u, v0);
+    for (index_t blocks = w.units() / format.units; blocks > 0; --blocks) {
+      for (int u = 0; u < format.units; ++u) unit(u);
+      TAPER_UNROLL
+      for (int p = 0; p < panels; ++p) scales[p] += format.scale_bytes;
     }
     TAPER_UNROLL
     for (int r = 0; r < rows; ++r) TAPER_UNROLL
     for (int v = 0; v < vectors; ++v)
-      Lanes::store(y[r][v], to + r * panel_width + (v0 + v) * Lanes::lanes);
+      Lanes::store(y[r][v], to + panel_of(v) * rows * panel_width + r * panel_width +
+                                in_panel(v) * Lanes::lanes);
   }
 };
 
-// Few rows take the panel at once. With more, the sums of a part of it fill the registers. It is
-// in the cache when the others follow.
-template <Layout layout, int rows>
+// Takes two vectors at once if there are registers for their sums.
+template <Layout layout, int rows, int panels>
 void tile(const BlockMatrix& w, index_t panel, const RoundedRows& x, index_t row, float* to) {
-  constexpr int vectors = rows * vectors_of_panel * 2 <= Lanes::sums ? vectors_of_panel : 1;
-  if constexpr (rows * vectors * 2 > Lanes::sums) {
-    tile<layout, rows / 2>(w, panel, x, row, to);
-    return tile<layout, rows - rows / 2>(w, panel, x, row + rows / 2, to + rows / 2 * panel_width);
-  }
-  for (int v = 0; v < vectors_of_panel; v += vectors) {
+  constexpr int all = panels * vectors_of_panel,
+                fit = Lanes::sums / (2 * rows) < 2 ? 1 : 2,  // two share what is read of x
+      vectors = fit < all ? fit : all;
+  for (int v = 0; v < all; v += vectors) {
+    const int p = v / vectors_of_panel;
     Tile<layout, rows, vectors> t;
-    t.run(w, panel, x, row, v, to);
+    t.run(w, panel + p, x, row, v % vectors_of_panel, to + p * rows * panel_width);
   }
 }
 
 template <Layout layout, size_t... r>
 constexpr BlockTiles::OfFormat of_format(std::index_sequence<r...>) {
-  return {{tile<layout, static_cast<int>(r) + 1>...}};
+  return {{tile<layout, static_cast<int>(r) + 1, 1>...},
+          {tile<layout, static_cast<int>(r) + 1, 2>...}};
 }
 constexpr auto all_rows = std::make_index_sequence<BlockTiles::most_rows>();
 constexpr BlockTiles table = {

@@ -6,7 +6,7 @@
 
 namespace taper::quantized {
 
-/// Multiplies `rows` rows of x, the first of them `row`, with one panel of w:
+/// Multiplies `rows` rows of x, the first of them `row`, with one panel of w or several:
 ///
 ///   y = 0
 ///   for each unit, and for each half of it where the scales of halves differ:
@@ -20,10 +20,10 @@ using BlockTile = void (*)(const BlockMatrix& w, index_t panel, const RoundedRow
                            float* to);
 
 struct BlockTiles {
-  static constexpr int most_rows = 12;
+  static constexpr int most_rows = 8, most_panels = 2;
   struct OfFormat {
-    BlockTile of_rows[most_rows];  ///< [rows - 1]
-  } of_format[5];                  ///< in the order of the layouts
+    BlockTile one_panel[most_rows], two_panels[most_rows];  ///< [rows - 1]
+  } of_format[5];                                           ///< in the order of the layouts
   void (*round_unit)(const float* x, int8_t* values, RoundedUnit& unit);
 
   const OfFormat& of(Layout layout) const {

@@ -8,6 +8,7 @@ namespace {
 
 struct Lanes {
   static constexpr int lanes = 8, sums = 10;
+  static constexpr bool adds_128 = false;
   using F = __m256;
   using I = __m256i;
   using B = __m256i;
@@ -31,7 +32,6 @@ struct Lanes {
   static TAPER_INLINE F from_signed_bytes(const std::byte* from) {
     return to_float(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
   }
-  static TAPER_INLINE void prefetch(const std::byte* from) { __builtin_prefetch(from); }
 
   static TAPER_INLINE B lower(B both) { return _mm256_and_si256(both, _mm256_set1_epi8(15)); }
   static TAPER_INLINE B upper(B both) { return lower(_mm256_srli_epi16(both, 4)); }
@@ -48,26 +48,25 @@ struct Lanes {
     std::memcpy(&bits, x, sizeof bits);
     return _mm256_set1_epi32(bits);
   }
-  static TAPER_INLINE I minus(I a, int b) { return _mm256_sub_epi32(a, _mm256_set1_epi32(b)); }
   static TAPER_INLINE I of_pairs(I pairs) { return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)); }
 
   template <bool small>
   struct Sum {
-    using Type = I;
-    static constexpr int signed_bias = 0;
-    static TAPER_INLINE I begin(int) { return _mm256_setzero_si256(); }
+    static TAPER_INLINE I begin(const int32_t*) { return _mm256_setzero_si256(); }
     // Pairs of small products stay below 2^15 for a whole unit: 16 * 15 * 127. Others become i32.
     static TAPER_INLINE I add_pairs(I sum, I pairs) {
       return small ? _mm256_add_epi16(sum, pairs) : _mm256_add_epi32(sum, of_pairs(pairs));
     }
-    static TAPER_INLINE I add(I sum, B w, const int8_t* x) {
-      return add_pairs(sum, _mm256_maddubs_epi16(w, four(x)));
+    static TAPER_INLINE I add(I sum, B w, B x) {
+      return add_pairs(sum, _mm256_maddubs_epi16(w, x));
     }
-    static TAPER_INLINE I add_signed(I sum, B w, const int8_t* x) {
-      return add_pairs(sum, _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(four(x), w)));
+    static TAPER_INLINE I add_signed(I sum, B w, B x) {
+      return add_pairs(sum, _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)));
     }
-    static TAPER_INLINE I result(I sum, int bias) {
-      return minus(small ? of_pairs(sum) : sum, bias);
+    static TAPER_INLINE I result(I sum, const int32_t* correction) {
+      const I products = small ? of_pairs(sum) : sum;
+      return correction == nullptr ? products
+                                   : _mm256_add_epi32(products, _mm256_set1_epi32(*correction));
     }
   };
 };

@@ -9,28 +9,29 @@ namespace {
 #include "taper/kernels/quantized/avx512_lanes-inl.h"
 
 struct Lanes : Avx512Lanes {
+  static constexpr bool adds_128 = false;
+
   static TAPER_INLINE I of_pairs(I pairs) { return _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)); }
 
   template <bool small>
   struct Sum {
-    using Type = I;
-    static constexpr int signed_bias = 0;
-    static TAPER_INLINE I begin(int) { return _mm512_setzero_si512(); }
+    static TAPER_INLINE I begin(const int32_t*) { return _mm512_setzero_si512(); }
     // Pairs of small products stay below 2^15 for a whole unit: 16 * 15 * 127. Others become i32.
     static TAPER_INLINE I add_pairs(I sum, I pairs) {
       return small ? _mm512_add_epi16(sum, pairs) : _mm512_add_epi32(sum, of_pairs(pairs));
     }
-    static TAPER_INLINE I add(I sum, B w, const int8_t* x) {
-      return add_pairs(sum, _mm512_maddubs_epi16(w, four(x)));
+    static TAPER_INLINE I add(I sum, B w, B x) {
+      return add_pairs(sum, _mm512_maddubs_epi16(w, x));
     }
-    static TAPER_INLINE I add_signed(I sum, B w, const int8_t* x) {
-      const B x4 = four(x);
+    static TAPER_INLINE I add_signed(I sum, B w, B x) {
       const B with_sign =
-          _mm512_mask_sub_epi8(x4, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x4);
+          _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
       return add_pairs(sum, _mm512_maddubs_epi16(_mm512_abs_epi8(w), with_sign));
     }
-    static TAPER_INLINE I result(I sum, int bias) {
-      return minus(small ? of_pairs(sum) : sum, bias);
+    static TAPER_INLINE I result(I sum, const int32_t* correction) {
+      const I products = small ? of_pairs(sum) : sum;
+      return correction == nullptr ? products
+                                   : _mm512_add_epi32(products, _mm512_set1_epi32(*correction));
     }
   };
 };

@@ -9,18 +9,18 @@ namespace {
 #include "taper/kernels/quantized/avx512_lanes-inl.h"
 
 struct Lanes : Avx512Lanes {
+  static constexpr bool adds_128 = true;
+
   template <bool>
   struct Sum {
-    using Type = I;
-    static constexpr int signed_bias = 128;
-    static TAPER_INLINE I begin(int bias) { return _mm512_set1_epi32(-bias); }
-    static TAPER_INLINE I add(I sum, B w, const int8_t* x) {
-      return _mm512_dpbusd_epi32(sum, w, four(x));
+    static TAPER_INLINE I begin(const int32_t* correction) {
+      return correction == nullptr ? _mm512_setzero_si512() : _mm512_set1_epi32(*correction);
     }
-    static TAPER_INLINE I add_signed(I sum, B w, const int8_t* x) {
+    static TAPER_INLINE I add(I sum, B w, B x) { return _mm512_dpbusd_epi32(sum, w, x); }
+    static TAPER_INLINE I add_signed(I sum, B w, B x) {
       return add(sum, _mm512_xor_si512(w, _mm512_set1_epi8(static_cast<char>(128))), x);
     }
-    static TAPER_INLINE I result(I sum, int) { return sum; }
+    static TAPER_INLINE I result(I sum, const int32_t*) { return sum; }
   };
 };
 

@@ -19,27 +19,27 @@ constexpr int high_shift_of(int k) { return k % 8 / 4 * 4 + k / 16 * 2; }
 
 void copy(std::byte* to, const std::byte* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
-// Row i of a piece, from one block.
-void pack_scales(Layout from, const std::byte* block, int i, std::byte* piece) {
+// The scales of row i, from one block.
+void pack_scales(Layout from, const std::byte* block, int i, std::byte* scales) {
   switch (from) {
     case Layout::q4_1:
-      copy(piece + 2 * (width + i), block + 2, 2);
+      copy(scales + 2 * (width + i), block + 2, 2);
       [[fallthrough]];
     case Layout::q4_0:
     case Layout::q8_0:
-      return copy(piece + 2 * i, block, 2);
+      return copy(scales + 2 * i, block, 2);
     case Layout::q4_k:
-      copy(piece + 2 * i, block, 2), copy(piece + 2 * (width + i), block + 2, 2);
+      copy(scales + 2 * i, block, 2), copy(scales + 2 * (width + i), block + 2, 2);
       for (int u = 0; u < 8; ++u) {
         int scale = 0, offset = 0;
         internal::six_bits(block + 4, u, &scale, &offset);
-        std::byte* to = piece + 64 + 2 * width * u + i;
+        std::byte* to = scales + 64 + 2 * width * u + i;
         to[0] = static_cast<std::byte>(scale), to[width] = static_cast<std::byte>(offset);
       }
       return;
     default:  // q6_k
-      copy(piece + 2 * i, block + 208, 2);
-      for (int part = 0; part < 16; ++part) piece[32 + width * part + i] = block[192 + part];
+      copy(scales + 2 * i, block + 208, 2);
+      for (int part = 0; part < 16; ++part) scales[32 + width * part + i] = block[192 + part];
   }
 }
 // What a value is as an unsigned integer in the panel.
@@ -86,17 +86,18 @@ Layout panels_of(Layout blocks) {
 
 void pack_panel(const BlockMatrix& m, index_t panel, std::byte* to) {
   const BlockSize block = block_of(m.layout);
-  const PanelFormat f = panel_format(panels_of(m.layout));
+  const Layout layout = panels_of(m.layout);
+  const PanelFormat f = panel_format(layout);
   const index_t blocks = m.depth / block.elements, row = panel * width;
-  for (index_t b = 0; b < blocks; ++b, to += f.piece_bytes) {
-    std::memset(to, 0, static_cast<size_t>(f.piece_bytes));
+  std::memset(to, 0, static_cast<size_t>(panel_bytes(layout, m.depth)));
+  std::byte* scales = to + m.units() * f.value_bytes;
+  for (index_t b = 0; b < blocks; ++b, scales += f.scale_bytes)
     for (int i = 0; i < width && row + i < m.rows; ++i) {
       const std::byte* from = m.data + ((row + i) * blocks + b) * block.bytes;
-      pack_scales(m.layout, from, i, to);
+      pack_scales(m.layout, from, i, scales);
       for (int u = 0; u < f.units; ++u)
-        pack_values(m.layout, from, u, i, to + f.values + u * f.unit_bytes);
+        pack_values(m.layout, from, u, i, to + (b * f.units + u) * f.value_bytes);
     }
-  }
 }
 
 size_t bytes_of_panels(const TensorRef& source) {
@@ -115,9 +116,9 @@ void pack_panels(const TensorRef& source, void* packed) {
 
 void internal::decode_panel(const BlockMatrix& m, index_t row, index_t unit, Unit& to) {
   const PanelFormat f = panel_format(m.layout);
-  const std::byte* piece = piece_of(m, row / width, unit);
   const int i = static_cast<int>(row % width), u = static_cast<int>(unit % f.units);
-  const std::byte* values = piece + f.values + u * f.unit_bytes;
+  const std::byte *values = values_of(m, row / width) + unit * f.value_bytes,
+                  *scales = scales_of(m, row / width) + unit / f.units * f.scale_bytes;
   for (int k = 0; k < unit_elements; ++k) {
     if (m.layout == Layout::q8_0_panels) {
       to.value[k] = load_at<int8_t>(values, byte_of(i, k));
@@ -129,19 +130,19 @@ void internal::decode_panel(const BlockMatrix& m, index_t row, index_t unit, Uni
       q = (q | (byte_at(values + 256, high_byte_of(i, k)) >> high_shift_of(k) & 3) << 4) - 32;
     to.value[k] = static_cast<int8_t>(q);
   }
-  const float d = half_at(piece, 2 * i);
-  if (m.layout == Layout::q4_1_panels) return set_scales(to, d, half_at(piece, 2 * (width + i)));
+  const float d = half_at(scales, 2 * i);
+  if (m.layout == Layout::q4_1_panels) return set_scales(to, d, half_at(scales, 2 * (width + i)));
   if (m.layout == Layout::q4_k_panels) {
-    const std::byte* small = piece + f.small_scales + 2 * width * u + i;
+    const std::byte* small = scales + f.small + 2 * width * u + i;
     return set_scales(
         to, d * static_cast<float>(byte_at(small, 0)),
-        -(half_at(piece, 2 * (width + i)) * static_cast<float>(byte_at(small, width))));
+        -(half_at(scales, 2 * (width + i)) * static_cast<float>(byte_at(small, width))));
   }
   set_scales(to, d);
   if (m.layout == Layout::q6_k_panels)
     for (int h = 0; h < 2; ++h)
       to.scale[h] =
-          d * static_cast<float>(load_at<int8_t>(piece, f.small_scales + width * (2 * u + h) + i));
+          d * static_cast<float>(load_at<int8_t>(scales, f.small + width * (2 * u + h) + i));
 }
 
 }  // namespace taper::quantized

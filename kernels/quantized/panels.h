@@ -6,34 +6,27 @@
 
 namespace taper::quantized {
 
-/// Where the parts of a panel lie, in bytes from the start of its piece for one block of elements.
-/// Each piece begins with the f16 scales of the sixteen rows.
+/// A panel has the values of all units, and then the scales of all blocks. It begins at a multiple
+/// of 64 bytes.
 struct PanelFormat {
-  int units;         ///< in one piece
-  int small_scales;  ///< integers of the units; 0: there are none
-  int values;        ///< of the first unit
-  int unit_bytes;    ///< of values
-  int piece_bytes;
+  int units;        ///< of a block
+  int value_bytes;  ///< of a unit: a multiple of 64
+  int scale_bytes;  ///< of a block: the f16 scales of the sixteen rows come first
+  int small;        ///< where in them the integer scales of units begin; 0: there are none
 };
 constexpr PanelFormat panel_format(Layout layout) {
   switch (layout) {
     case Layout::q4_0_panels:
-      return {1, 0, 32, 256, 288};
+      return {1, 256, 32, 0};
     case Layout::q4_1_panels:
-      return {1, 0, 64, 256, 320};
+      return {1, 256, 64, 0};
     case Layout::q8_0_panels:
-      return {1, 0, 32, 512, 544};
+      return {1, 512, 32, 0};
     case Layout::q4_k_panels:
-      return {8, 64, 320, 256, 2368};
+      return {8, 256, 320, 64};
     default:  // q6_k_panels
-      return {8, 32, 288, 384, 3360};
+      return {8, 384, 288, 32};
   }
-}
-
-/// The piece of a panel with a unit.
-inline const std::byte* piece_of(const BlockMatrix& m, index_t panel, index_t unit) {
-  const PanelFormat f = panel_format(m.layout);
-  return m.data + (panel * (m.units() / f.units) + unit / f.units) * f.piece_bytes;
 }
 
 /// Whether there are panels of these blocks, their layout, and the bytes of one panel.
@@ -43,12 +36,22 @@ constexpr bool has_panels(Layout blocks) {
   return (set & one(blocks)) != 0;
 }
 Layout panels_of(Layout blocks);
-inline index_t panel_bytes(Layout panels, index_t depth) {
-  return depth / block_of(panels).elements * panel_format(panels).piece_bytes;
+constexpr index_t panel_bytes(Layout panels, index_t depth) {
+  const PanelFormat f = panel_format(panels);
+  return (depth / block_of(panels).elements * (f.units * f.value_bytes + f.scale_bytes) + 63) / 64 *
+         64;
 }
 /// Packs rows 16 panel to 16 panel + 15 of a matrix in blocks. Zeros take the place of rows behind
 /// the last one.
 void pack_panel(const BlockMatrix& m, index_t panel, std::byte* to);
+
+/// Where the values of the units of a panel begin, and the scales of its blocks.
+inline const std::byte* values_of(const BlockMatrix& m, index_t panel) {
+  return m.data + panel * panel_bytes(m.layout, m.depth);
+}
+inline const std::byte* scales_of(const BlockMatrix& m, index_t panel) {
+  return values_of(m, panel) + m.units() * panel_format(m.layout).value_bytes;
+}
 
 /// A Packing's `bytes` and `pack`.
 size_t bytes_of_panels(const TensorRef& source);

@@ -28,6 +28,8 @@ void round_unit(const float* x, int8_t* values, RoundedUnit& unit) {
   unit.sum[2] = unit.sum[0] + unit.sum[1];
   unit.scale = !is_finite ? std::numeric_limits<float>::quiet_NaN() : is_zero ? 0 : largest / 127;
   for (int i = 0; i < 3; ++i) unit.weighted[i] = unit.scale * static_cast<float>(unit.sum[i]);
+  unit.without_8 = -8 * unit.sum[2], unit.without_128 = -128 * unit.sum[2];
+  for (int half = 0; half < 2; ++half) unit.without_32[half] = -32 * unit.sum[half];
   unit.unused = 0;
 }
 

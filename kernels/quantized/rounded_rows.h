@@ -9,10 +9,14 @@ namespace taper::quantized {
 /// is below 1e-30, all are zero. If an element is NaN or infinite, the scale is NaN.
 struct RoundedUnit {
   float scale;
-  int32_t sum[3];     ///< of the integers: of the two halves, and of all
   float weighted[3];  ///< scale times sum
+  int32_t sum[3];     ///< of the integers: of the two halves, and of all
+  /// The negative sums times what is taken from each unsigned integer of a format: 8 and 128 for
+  /// all, 32 for the two halves.
+  int32_t without_8, without_128, without_32[2];
   int32_t unused;
 };
+static_assert(sizeof(RoundedUnit) == 48);
 
 /// Rows of activations. `values` has `depth` bytes for each row.
 struct RoundedRows {

@@ -18,13 +18,19 @@ bool holds_panels(size_t bytes, const TensorRef& t) {
   const Shape& s = *t.shape;
   const index_t across = s.sizes[t.layout == Layout::panels_of_last];
   if (s.rank < 2 || across <= 0) return false;
-  // cannot overflow: there are at most as many rows of panels as elements
   const BlockSize block = block_of(t.layout);
-  const index_t depth = s.numel() / across;
-  index_t room = static_cast<index_t>(bytes) / (panel_width * block.bytes);
+  const index_t depth = s.numel() / across, row = panel_width * block.bytes;
+  index_t room = static_cast<index_t>(bytes) / row;
   if (t.layout == Layout::winograd_panels) room = room / 16 * 9;  // elements of a filter
-  if (is_in_blocks(t.layout) && (s.rank != 2 || depth % block.elements != 0)) return false;
-  return (depth + block.elements - 1) / block.elements * ((across - 1) / panel_width + 1) <= room;
+  index_t rows = (depth + block.elements - 1) / block.elements;   // of one panel
+  if (is_in_blocks(t.layout)) {
+    if (s.rank != 2 || depth % block.elements != 0 || rows > room) return false;
+    // a panel begins at a multiple of 64, and the last one ends at one
+    const index_t panel = (rows * row + 63) / 64 * 64;
+    rows = 1, room = panel == 0 ? PTRDIFF_MAX : static_cast<index_t>(bytes) / panel;
+  }
+  // cannot overflow: there are at most as many rows of panels as elements
+  return rows * ((across - 1) / panel_width + 1) <= room;
 }
 
 // Whether blocks do not reach from one row of the tensor into the next.

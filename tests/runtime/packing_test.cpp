@@ -397,8 +397,11 @@ TEST(stored_layout, in_blocks_holds_whole_rows_of_blocks) {
       {q4_0_panels, 574, {2, 64}, {2, 64}, true, false},
       {q4_0_panels, 576, {2, 64}, {17, 64}, true, false},
       {q4_0_panels, 576, {2, 64}, {2, 48}, true, false},
-      {q6_k_panels, 3360, {2, 256}, {2, 256}, true, true},
-      {q6_k_panels, 3360, {2, 256}, {2, 257}, true, false},
+      {q4_0_panels, 320, {2, 32}, {2, 32}, true, true},  // up to a multiple of 64
+      {q4_0_panels, 288, {2, 32}, {2, 32}, true, false},
+      {q6_k_panels, 3392, {2, 256}, {2, 256}, true, true},
+      {q6_k_panels, 3360, {2, 256}, {2, 256}, true, false},
+      {q6_k_panels, 3392, {2, 256}, {2, 257}, true, false},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(::testing::Message() << &c - cases);
