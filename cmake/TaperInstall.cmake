@@ -5,10 +5,11 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # A component is what these folders build. It stands on those in front of it.
-set(TAPER_KNOWN_COMPONENTS runtime threads module exporter)
+set(TAPER_KNOWN_COMPONENTS runtime threads module llm exporter)
 set(runtime_folders ${device_folders})
 set(threads_folders runtime/platform/thread_pool)
 set(module_folders runtime/extension/module)
+set(llm_folders runtime/extension/llm)
 set(exporter_folders ${host_folders})
 
 # Sets `variable` to the libraries that the folders build and an application links.
@@ -79,7 +80,8 @@ endif()
 configure_package_config_file(cmake/TaperConfig.cmake.in TaperConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(TaperConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/TaperConfig.cmake ${PROJECT_BINARY_DIR}/TaperConfigVersion.cmake
-    cmake/Findminizip.cmake cmake/Findturbojpeg.cmake DESTINATION ${package_dir})
+    cmake/Findminizip.cmake cmake/Findpcre2.cmake cmake/Findturbojpeg.cmake cmake/Findutf8proc.cmake
+    DESTINATION ${package_dir})
 
 # pkg-config is for applications: the device and app tiers, in link order.
 set(pc_libraries "")

@@ -7,6 +7,7 @@ packages=(
   libflatbuffers-dev flatbuffers-compiler     # the file format
   libhwy-dev                                  # SIMD kernels
   nlohmann-json3-dev libcli11-dev libpng-dev libturbojpeg0-dev zlib1g-dev libminizip-dev
+  libpcre2-dev libutf8proc-dev                # text for language models
   libgtest-dev libgmock-dev libbenchmark-dev
   clang-14 lld-14 libclang-rt-14-dev clang-format-14  # fuzzers, formatting
 )

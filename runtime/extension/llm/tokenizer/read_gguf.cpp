@@ -1,0 +1,108 @@
+#include <utility>
+
+#include "taper/runtime/extension/llm/failure.h"
+#include "taper/runtime/extension/llm/tokenizer/bpe.h"
+#include "taper/runtime/extension/llm/tokenizer/gguf_patterns.h"
+#include "taper/runtime/extension/llm/tokenizer/pieces.h"
+#include "taper/runtime/extension/llm/tokenizer/wordpiece.h"
+
+namespace taper::llm {
+namespace {
+
+TokenId known(const std::optional<int32_t>& id, const GgufVocabulary& from, const char* key) {
+  if (!id.has_value() || *id == no_token) return no_token;
+  if (*id < 0 || static_cast<size_t>(*id) >= from.tokens.size()) {
+    refuse(std::string("tokenizer.ggml.") + key + " = " + std::to_string(*id) +
+           " is not a token of " + std::to_string(from.tokens.size()));
+  }
+  return *id;
+}
+
+Pipeline read_pieces(const GgufVocabulary& from, bool unigram) {
+  Pieces pieces;
+  pieces.tokens = from.tokens;
+  pieces.scores = from.scores;
+  pieces.types = from.token_type;
+  pieces.unigram = unigram;
+  pieces.character_map = from.precompiled_charsmap;
+  pieces.adds_prefix = from.add_space_prefix.value_or(true);
+  pieces.removes_extra_blanks = from.remove_extra_whitespaces.value_or(unigram);
+  pieces.unknown = known(from.unknown_token_id, from, "unknown_token_id");
+  pieces.begin = known(from.bos_token_id, from, "bos_token_id");
+  pieces.end = known(from.eos_token_id, from, "eos_token_id");
+  pieces.adds_begin = from.add_bos_token.value_or(!unigram);
+  pieces.adds_end = from.add_eos_token.value_or(unigram);
+  return pipeline_of(std::move(pieces));
+}
+
+void set_vocabulary(const GgufVocabulary& from, Pipeline& pipeline) {
+  if (from.tokens.empty()) refuse("tokenizer.ggml.tokens is empty");
+  pipeline.vocabulary = std::make_shared<const Vocabulary>(from.tokens);
+  pipeline.added = AddedTokens(added_by_type(from.tokens, from.token_type), {});
+  pipeline.begin_of_text = known(from.bos_token_id, from, "bos_token_id");
+  pipeline.end_of_text = known(from.eos_token_id, from, "eos_token_id");
+  pipeline.unknown = known(from.unknown_token_id, from, "unknown_token_id");
+}
+
+Pipeline read_byte_level(const GgufVocabulary& from) {
+  Pipeline pipeline;
+  set_vocabulary(from, pipeline);
+  std::vector<std::pair<std::string, std::string>> merges;
+  for (const std::string& merge : from.merges) {
+    merges.push_back(parse_merge(merge, *pipeline.vocabulary));
+  }
+  const GgufPattern& pattern = gguf_pattern(from.pre.empty() ? "default" : from.pre);
+  for (const std::string& text : pattern.splits) {
+    pipeline.pre_tokenizers.push_back(split(Regex(text), SplitBehavior::isolated, false));
+  }
+  BpeOptions options;
+  options.byte_level = true;
+  options.ignore_merges = pattern.ignores_merges;
+  pipeline.model = std::make_unique<Bpe>(
+      pipeline.vocabulary, merges_in_order(*pipeline.vocabulary, merges, ""), options);
+  pipeline.decoder = {{DecoderStep::Kind::byte_level}};
+  const bool begins = from.add_bos_token.value_or(pattern.ignores_merges);
+  pipeline.post = around(begins ? pipeline.begin_of_text : no_token,
+                         from.add_eos_token.value_or(false) ? pipeline.end_of_text : no_token);
+  return pipeline;
+}
+
+// The words of the vocabulary begin with U+2581, and their continuations with nothing.
+Pipeline read_bert(const GgufVocabulary& from) {
+  constexpr const char* blank = "\u2581";
+  constexpr size_t max_characters = 100;
+  Pipeline pipeline;
+  set_vocabulary(from, pipeline);
+  pipeline.normalizers = {clean_text(), space_ideographs(), unicode_normalizer(NormalForm::nfd),
+                          strip_accents(), lowercase()};
+  pipeline.pre_tokenizers = {split(is_whitespace, SplitBehavior::removed),
+                             split(is_punctuation, SplitBehavior::isolated)};
+  pipeline.model =
+      std::make_unique<WordPiece>(pipeline.vocabulary, pipeline.unknown, blank, "", max_characters);
+  DecoderStep spaces{DecoderStep::Kind::metaspace};
+  spaces.text = blank;
+  spaces.drops_first = true;
+  pipeline.decoder = {spaces};
+  const TokenId begin = from.cls_token_id.has_value()
+                            ? known(from.cls_token_id, from, "cls_token_id")
+                            : pipeline.begin_of_text;
+  const TokenId end = known(from.separator_token_id, from, "seperator_token_id");
+  pipeline.post = around(begin, end);
+  using Item = TemplateItem;
+  pipeline.post.pair = pipeline.post.single;  // [CLS] A [SEP] B [SEP]
+  pipeline.post.pair.push_back({Item::Kind::second, 1, no_token});
+  pipeline.post.pair.push_back({Item::Kind::token, 1, end});
+  return pipeline;
+}
+
+}  // namespace
+
+Pipeline read_gguf_vocabulary(const GgufVocabulary& from) {
+  if (from.model == "gpt2") return read_byte_level(from);
+  if (from.model == "llama") return read_pieces(from, false);
+  if (from.model == "t5") return read_pieces(from, true);
+  if (from.model == "bert") return read_bert(from);
+  leave_out("tokenizer.ggml.model = \"" + from.model + "\" is not gpt2, llama, t5 or bert");
+}
+
+}  // namespace taper::llm
