@@ -15,9 +15,21 @@ Error ProgramData::end_on_devices(DeviceUser user, const void* which) const {
   return first;
 }
 
+void ProgramData::unload_delegates(index_t count) const {
+  for (index_t i = 0; i < count; ++i)
+    if (delegates[i].backend != nullptr) delegates[i].backend->unload(delegates[i].loaded);
+}
+
 void end_plans(MethodData& m) {
-  for (index_t i = 0; i < m.view.instructions.size(); ++i)
-    if (m.instructions[i].ends) m.instructions[i].kernel->end(m.instructions[i].plan);
+  for (index_t i = 0; i < m.view.instructions.size(); ++i) {
+    Instruction& in = m.instructions[i];
+    if (!in.ends) continue;
+    if (in.fresh == Step::delegate)
+      in.delegate->backend->release(in.plan);
+    else
+      in.kernel->end(in.plan);
+    in.ends = false;
+  }
 }
 
 }  // namespace internal
@@ -34,6 +46,7 @@ Error Program::close(ErrorInfo* info) {
                : fail(why, Error::busy,
                       TAPER_TEXT("{} sessions of the program are open: close them first"), open);
   const Error e = data_->end_on_devices(DeviceUser::program, data_);
+  data_->unload_delegates(internal::count_of(data_->table->delegates()));
   return e == Error::ok ? e : fail(why, e, TAPER_TEXT("queued work of the program failed"));
 }
 

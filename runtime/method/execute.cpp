@@ -51,6 +51,8 @@ Error do_step(MethodData& m, index_t at, index_t& next) {
       return i.kernel->run(m.context, i.plan, i.arguments);
     case Step::device_kernel:
       return m.program->devices[i.space]->run(*i.kernel, m.context, i.plan, i.arguments);
+    case Step::delegate:
+      return i.delegate->backend->execute(i.plan, i.arguments, m.context);
     case Step::copy:
     case Step::copy_in:
     case Step::copy_out:

@@ -419,6 +419,8 @@ InstructionInfo Method::instruction(index_t i) const {
     info.op = data_->program->view.kernels[in.target()].op()->c_str();
     info.kernel = data_->program->kernels[in.target()];
   }
+  if (in.kind() == format::InstructionKind::delegate)
+    info.op = data_->program->delegates[in.target()].backend->name();
   info.source = data_->debug_text(i, &format::InstructionDebug::source);
   info.module = data_->debug_text(i, &format::InstructionDebug::module_path);
   return info;

@@ -31,7 +31,7 @@ struct Limits {
 
 /// Describes an instruction, for profiles and reports.
 struct InstructionInfo {
-  const char* op = nullptr;        ///< "add.Tensor", or "copy", "bind", …
+  const char* op = nullptr;        ///< "add.Tensor", the name of a backend, "copy", "bind", …
   const Kernel* kernel = nullptr;  ///< nullptr: not a kernel
   const char* source = nullptr;    ///< from the debug table, nullptr without one: "lenet.cpp:14"
   const char* module = nullptr;    ///< the same: "features.3.conv"

@@ -163,6 +163,9 @@ Error bind_inputs(MethodData&);
 /// on it.
 Error bind_late(MethodData&, uint32_t symbol, int64_t counter = 0);
 
+/// Computes the address of a value, and checks that the value lies within its storage. That of a
+/// constant is known before the method has memory.
+Error place_value(MethodData&, index_t value);
 /// Computes the addresses of values again, from regions and places, and checks that values lie
 /// within their storage.
 Error place_values(MethodData&, Symbols changed);

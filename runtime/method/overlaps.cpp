@@ -8,7 +8,10 @@ Error check_overlaps(MethodData& m, index_t i) {
   const Slot* slots = m.instructions[i].arguments;
   const bool is_kernel = in.kind() == format::InstructionKind::kernel;
   const Kernel* k = is_kernel ? m.instructions[i].kernel : nullptr;
-  const index_t n = in.arguments_count(), first_result = is_kernel ? n - k->result_count : 1;
+  const bool is_delegate = in.kind() == format::InstructionKind::delegate;
+  const index_t n = in.arguments_count(), first_result = is_kernel     ? n - k->result_count
+                                                         : is_delegate ? n - in.results()
+                                                                       : 1;
 
   const auto overlap = [](const TensorRef& a, const TensorRef& b) {
     size_t a_bytes = 0, b_bytes = 0;
@@ -25,15 +28,16 @@ Error check_overlaps(MethodData& m, index_t i) {
     return true;
   };
   for (index_t w = 0; w < n; ++w) {
-    const bool written = is_kernel ? k->expected[w].written && !k->expected[w].list : w == 1;
+    const bool written =
+        is_kernel ? k->expected[w].written && !k->expected[w].list : w >= first_result;
     if (!written || slots[w].tensor == nullptr) continue;
     for (index_t r = 0; r < n; ++r) {
       if (r == w || slots[r].kind != Kind::tensor || slots[r].tensor == nullptr) continue;
       const bool list = is_kernel && k->expected[r].list;
       const TensorRef* const* tensors = list ? slots[r].tensors : &slots[r].tensor;
       const index_t count = list ? static_cast<index_t>(slots[r].size) : 1;
-      const bool in_place =
-          w == first_result && (is_kernel ? r < 32 && (k->overwrites >> r & 1u) != 0 : true);
+      const bool in_place = w == first_result &&
+                            (is_kernel ? r < 32 && (k->overwrites >> r & 1u) != 0 : !is_delegate);
       for (index_t e = 0; e < count; ++e) {
         if (tensors[e] == nullptr || !overlap(*slots[w].tensor, *tensors[e])) continue;
         if (in_place && same(*slots[w].tensor, *tensors[e])) continue;

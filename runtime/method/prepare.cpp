@@ -49,11 +49,85 @@ Error prepare_copy(MethodData& m, index_t i) {
                              TAPER_TEXT("a copy needs two dense tensors of equal sizes")));
 }
 
+// Compares scratch that was asked for with the scratch that is there. While the memory is measured,
+// asks for `bound`, which is what any shapes ask for.
+Error take_scratch(MethodData& m, index_t i, size_t bytes, size_t bound) {
+  if (!m.placed) m.context.need_scratch(bound);
+  if (m.placed) bound = m.context.scratch_bytes;
+  if (bytes <= bound) return Error::ok;
+  return m.fail_at(i, fail(m.info, Error::out_of_memory,
+                           TAPER_TEXT("{} bytes of scratch are needed, {} are there"),
+                           static_cast<int64_t>(bytes), static_cast<int64_t>(bound)));
+}
+
+Error fail_argument(MethodData& m, index_t i, index_t a, Error error, const char* message) {
+  m.info.argument = static_cast<int32_t>(a);
+  return m.fail_at(i, fail(m.info, error, message, a));
+}
+
+// The operands, constants and results of a delegated instruction. Constants are the last inputs.
+DelegateArguments split(const MethodData& m, index_t i) {
+  const format::Instruction& in = m.view.instructions[i];
+  const Slot* slots = m.instructions[i].arguments;
+  const index_t inputs = in.arguments_count() - in.results();
+  const format::Argument* arguments = &m.view.arguments[in.arguments_first()];
+  index_t operands = inputs;
+  while (operands > 0 &&
+         m.view.values[arguments[operands - 1].content()].storage() == format::Storage::constant)
+    --operands;
+  return {{slots, operands}, {slots + operands, inputs - operands}, {slots + inputs, in.results()}};
+}
+
+// A new instance reads constants before tensors have addresses.
+Error place_constants(MethodData& m, index_t i, const DelegateArguments& arguments) {
+  for (const Slot& slot : arguments.constants) {
+    const Error e = place_value(m, slot.tensor - m.values);
+    if (e != Error::ok) return m.fail_at(i, e);
+    if (slot.tensor->data == nullptr && slot.tensor->shape->numel() > 0)
+      return m.fail_at(i, Error::invalid_program);  // and the sizes are impossible
+  }
+  return Error::ok;
+}
+
+// The first reshape makes the instance.
+Error prepare_delegate(MethodData& m, index_t i) {
+  Instruction& in = m.instructions[i];
+  const LoadedDelegate& d = *in.delegate;
+  const index_t count = m.view.instructions[i].arguments_count();
+  for (index_t a = 0; a < count; ++a)
+    if (!meets(in.arguments[a].tensor, Strides::dense))
+      return fail_argument(m, i, a, Error::invalid_program,
+                           TAPER_TEXT("argument {} of a delegate is not dense"));
+  const DelegateArguments arguments = split(m, i);
+  Context context{nullptr, 0, m.context.threads, &m.info};
+  Error e = Error::ok;
+  if (!in.ends) {
+    TAPER_TRY(place_constants(m, i, arguments));
+    e = d.backend->create(d.loaded, in.plan, arguments, context);
+    in.ends = e == Error::ok;
+  }
+  if (e == Error::ok) e = d.backend->reshape(in.plan, arguments, context);
+  if (e != Error::ok) return m.fail_at(i, e);
+  for (index_t r = 0; r < arguments.results.size(); ++r) {
+    const TensorRef& t = *arguments.results[r].tensor;
+    DType dtype = t.dtype;
+    Shape shape;
+    d.backend->result(in.plan, r, dtype, shape);
+    if (dtype != t.dtype || !shape.same_sizes(*t.shape))
+      return fail_argument(m, i, count - arguments.results.size() + r, Error::invalid_program,
+                           TAPER_TEXT("result {} has another type than the backend gives"));
+  }
+  TAPER_TRY(take_scratch(m, i, context.scratch_bytes, context.scratch_bytes));
+  in.step = in.fresh;
+  return Error::ok;
+}
+
 }  // namespace
 
 Error prepare(MethodData& m, index_t i) {
   Instruction& in = m.instructions[i];
   m.clear_info();
+  if (in.fresh == Step::delegate) return prepare_delegate(m, i);
   if (in.fresh != Step::kernel && in.fresh != Step::device_kernel) {
     TAPER_TRY(prepare_copy(m, i));
     in.step = in.fresh;
@@ -62,11 +136,9 @@ Error prepare(MethodData& m, index_t i) {
   const Kernel& k = *in.kernel;
   for (int a = 0; a < k.expected_count; ++a) {
     if (meets(k, in.arguments, a)) continue;
-    m.info.argument = a;
-    return m.fail_at(
-        i,
-        fail(m.info, Error::invalid_program,
-             TAPER_TEXT("argument {} has strides or a layout that the kernel does not take"), a));
+    return fail_argument(
+        m, i, a, Error::invalid_program,
+        TAPER_TEXT("argument {} has strides or a layout that the kernel does not take"));
   }
   Facts<Extent> facts;
   TensorType<Extent> results[Schema::max_results];
@@ -84,17 +156,12 @@ Error prepare(MethodData& m, index_t i) {
     Context context{nullptr, 0, m.context.threads, &m.info}, bound = context;
     if (Error e = k.prepare(context, in.plan, in.arguments); e != Error::ok) return m.fail_at(i, e);
     in.ends = k.end != nullptr;
-    if (k.scratch_bound != nullptr && !m.placed)
+    bound.scratch_bytes = context.scratch_bytes;
+    if (k.scratch_bound != nullptr && !m.placed) {
+      bound.scratch_bytes = 0;
       k.scratch_bound(bound, in.arguments);
-    else
-      bound.scratch_bytes = m.placed ? m.context.scratch_bytes : context.scratch_bytes;
-    if (!m.placed) m.context.need_scratch(bound.scratch_bytes);
-    if (context.scratch_bytes > bound.scratch_bytes) {
-      return m.fail_at(i, fail(m.info, Error::out_of_memory,
-                               TAPER_TEXT("the kernel needs {} bytes of scratch, {} are there"),
-                               static_cast<int64_t>(context.scratch_bytes),
-                               static_cast<int64_t>(bound.scratch_bytes)));
     }
+    TAPER_TRY(take_scratch(m, i, context.scratch_bytes, bound.scratch_bytes));
   }
   in.step = in.fresh;
   return Error::ok;

@@ -218,6 +218,8 @@ Step step_of(const MethodData& m, const format::Instruction& in) {
   switch (in.kind()) {
     case InstructionKind::kernel:
       return m.program->space_of_queue(in.queue()) == 0 ? Step::kernel : Step::device_kernel;
+    case InstructionKind::delegate:
+      return Step::delegate;
     case InstructionKind::copy: {
       const format::Argument* a = &m.view.arguments[in.arguments_first()];
       const bool from = space_of_argument(m, a[0]) != 0, to = space_of_argument(m, a[1]) != 0;
@@ -301,8 +303,16 @@ bool take_tables(Arena& arena, const ProgramData& program, MethodData& m) {
   m.list_pool = arena.take<int64_t>(pooled);
   for (index_t i = 0; i < view.instructions.size(); ++i) {
     const format::Instruction& in = view.instructions[i];
-    if (in.kind() != InstructionKind::kernel) continue;
-    void* plan = arena.take<std::byte>(program.kernels[in.target()]->plan_bytes, alignof(int64_t));
+    size_t bytes = 0;
+    if (in.kind() == InstructionKind::kernel) {
+      bytes = program.kernels[in.target()]->plan_bytes;
+    } else if (in.kind() == InstructionKind::delegate) {
+      const LoadedDelegate& d = program.delegates[in.target()];
+      bytes = d.backend->instance_bytes(d.loaded);
+    } else {
+      continue;
+    }
+    void* plan = arena.take<std::byte>(static_cast<index_t>(bytes), alignof(int64_t));
     if (!arena.is_measuring() && !arena.exhausted()) m.instructions[i].plan = plan;
   }
   return !arena.exhausted();
@@ -319,10 +329,9 @@ Error fill_tables(MethodData& m) {
   }
   for (index_t i = 0; i < m.view.values.size(); ++i) {
     const format::Value& v = m.view.values[i];
-    m.values[i] = {nullptr, &m.shapes[v.shape()], static_cast<DType>(v.dtype()),
-                   v.storage() == format::Storage::constant
-                       ? m.program->constants[v.storage_index()].layout
-                       : Layout::dense};
+    m.values[i] = {nullptr, &m.shapes[v.shape()], static_cast<DType>(v.dtype()), Layout::dense};
+    if (v.storage() == format::Storage::constant)
+      m.values[i].layout = m.program->constants[v.storage_index()].layout;
   }
   // kernels and copies say which layouts they read; nothing else reads any
   const auto is_dense = [&](uint32_t value) {
@@ -345,6 +354,8 @@ Error fill_tables(MethodData& m) {
     const Step step = step_of(m, in);
     if (in.kind() == InstructionKind::kernel)
       out.kernel = m.program->kernels[in.target()];
+    else if (in.kind() == InstructionKind::delegate)
+      out.delegate = &m.program->delegates[in.target()];
     else
       out.control.target = in.target(), out.control.condition = in.condition();
     int space = m.program->space_of_queue(in.queue());

@@ -340,52 +340,54 @@ Error check_range(MethodData& m, index_t i, int64_t value) {
               value, s.minimum(), s.maximum(), name);
 }
 
-Error place_values(MethodData& m, Symbols changed) {
-  for (Touched touched(m, Table::values, changed); touched.next();) {
-    const index_t i = touched.entry;
-    const format::Value& v = m.view.values[i];
-    TensorRef& t = m.values[i];
-    const uint32_t at = v.storage_index();
-    const int64_t elements = size_at(m, v.offset());
-    std::byte* base = nullptr;
-    size_t available = 0;
-    switch (v.storage()) {
-      case format::Storage::buffer: {
-        const format::Buffer& b = m.view.buffers[at];
-        const Block& block = m.blocks[at];
-        const RegionMemory& region = m.regions[b.space()][region_of(b)];
-        base = block.bound != nullptr ? block.bound : region.base + block.place;
-        available = block.bytes;
-        break;
-      }
-      case format::Storage::constant: {
-        const PlacedConstant& c = m.program->constants[at];
-        // never written: load has checked this
-        base = static_cast<std::byte*>(const_cast<void*>(c.data));
-        if (base == nullptr) return missing_constant(m.info, m.program->view, at);
-        available = available_in(c, t, elements);
-        break;
-      }
-      case format::Storage::state:
-        base = static_cast<std::byte*>(m.session->states[at]);
-        available = m.session->state_bytes[at];
-        break;
+Error place_value(MethodData& m, index_t i) {
+  const format::Value& v = m.view.values[i];
+  TensorRef& t = m.values[i];
+  const uint32_t at = v.storage_index();
+  const int64_t elements = size_at(m, v.offset());
+  std::byte* base = nullptr;
+  size_t available = 0;
+  switch (v.storage()) {
+    case format::Storage::buffer: {
+      const format::Buffer& b = m.view.buffers[at];
+      const Block& block = m.blocks[at];
+      const RegionMemory& region = m.regions[b.space()][region_of(b)];
+      base = block.bound != nullptr ? block.bound : region.base + block.place;
+      available = block.bytes;
+      break;
     }
-    size_t extent, offset;
-    if (elements < 0 || elements > PTRDIFF_MAX || !extent_bytes(t, extent) ||
-        __builtin_mul_overflow(static_cast<size_t>(elements),
-                               static_cast<size_t>(size_bytes(t.dtype)), &offset))
-      return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
-    if (extent == 0) offset = 0;  // without elements its place does not matter
-    t.data = nullptr;
-    if (offset <= available && extent <= available - offset)
-      t.data = base + offset;
-    else if (m.placed || m.unbound != all_symbols)
-      return m.fail(Error::invalid_program,
-                    TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i,
-                    static_cast<int64_t>(available));
-    // else checks exclude these sizes: nothing runs until values are placed again
+    case format::Storage::constant: {
+      const PlacedConstant& c = m.program->constants[at];
+      // never written: load has checked this
+      base = static_cast<std::byte*>(const_cast<void*>(c.data));
+      if (base == nullptr) return missing_constant(m.info, m.program->view, at);
+      available = available_in(c, t, elements);
+      break;
+    }
+    case format::Storage::state:
+      base = static_cast<std::byte*>(m.session->states[at]);
+      available = m.session->state_bytes[at];
+      break;
   }
+  size_t extent, offset;
+  if (elements < 0 || elements > PTRDIFF_MAX || !extent_bytes(t, extent) ||
+      __builtin_mul_overflow(static_cast<size_t>(elements),
+                             static_cast<size_t>(size_bytes(t.dtype)), &offset))
+    return m.fail(Error::invalid_program, TAPER_TEXT("value {} has an offset that cannot be"), i);
+  if (extent == 0) offset = 0;  // without elements its place does not matter
+  t.data = nullptr;
+  if (offset <= available && extent <= available - offset)
+    t.data = base + offset;
+  else if (m.placed || m.unbound != all_symbols)
+    return m.fail(Error::invalid_program,
+                  TAPER_TEXT("value {} does not lie in its storage of {} bytes"), i,
+                  static_cast<int64_t>(available));
+  // else checks exclude these sizes: nothing runs until values are placed again
+  return Error::ok;
+}
+
+Error place_values(MethodData& m, Symbols changed) {
+  for (Touched t(m, Table::values, changed); t.next();) TAPER_TRY(place_value(m, t.entry));
   return Error::ok;
 }
 

@@ -234,17 +234,65 @@ Error take_packed(ProgramData& p, Span<const std::byte> memory, ErrorInfo& info)
   return Error::ok;
 }
 
+// Finds a backend for each delegate. An instruction whose delegate has none is refused later.
+void find_backends(ProgramData& p, const LoadOptions& options) {
+  for (index_t i = 0; i < count_of(p.table->delegates()); ++i) {
+    const format::Delegate& d = *p.table->delegates()->Get(static_cast<uint32_t>(i));
+    p.delegates[i] = {nullptr, nullptr};
+    for (Backend* b : options.backends)
+      if (d.backend()->string_view() == b->name() && b->reads(d.version()))
+        p.delegates[i].backend = b;
+  }
+}
+
+// Hands each backend its blobs. If one is refused, all that were loaded are unloaded.
+Error load_delegates(ProgramData& p, ErrorInfo& info) {
+  Context context{nullptr, 0, nullptr, &info};
+  for (index_t i = 0; i < count_of(p.table->delegates()); ++i) {
+    internal::LoadedDelegate& d = p.delegates[i];
+    if (d.backend == nullptr) continue;
+    const format::Delegate& table = *p.table->delegates()->Get(static_cast<uint32_t>(i));
+    const format::Piece& blob = *table.blob();
+    const uint64_t begin = p.view.segments[blob.segment()].offset() + blob.offset();
+    const Error e = d.backend->load(
+        p.file.part(static_cast<index_t>(begin), static_cast<index_t>(blob.size_bytes())), context,
+        d.loaded);
+    if (e == Error::ok) continue;
+    p.unload_delegates(i);
+    info.error = e, info.subject = table.backend()->c_str();
+    return e;
+  }
+  return Error::ok;
+}
+
+// Finds all that the program needs, and verifies its methods.
+Error complete(ProgramData& p, KernelSet kernels, const LoadOptions& options, uint32_t* next,
+               ErrorInfo& info) {
+  TAPER_TRY(find_devices(p, options, info));
+  TAPER_TRY(find_kernels(p, kernels, options, next, info));
+  find_backends(p, options);
+  for (index_t i = 0; i < count_of(p.table->methods()); ++i)
+    TAPER_TRY(internal::verify_method(p, *p.method(i), info));
+  Error e = place_constants(p, options, info);
+  if (e == Error::ok && !options.packed.empty()) e = take_packed(p, options.packed, info);
+  if (e == Error::ok) e = load_delegates(p, info);
+  if (e != Error::ok) (void)p.end_on_devices(DeviceUser::program, &p);
+  return e;
+}
+
 // The memory that `load` takes from the metadata, always in this order; the same when measuring.
 struct Parts {
   ProgramData* data;
   const Kernel** kernels;
   internal::PlacedConstant* constants;
+  internal::LoadedDelegate* delegates;
   uint32_t* next;  ///< one for each kernel, only while kernels are looked for
 
   Parts(Arena& arena, const format::Program& table)
       : data(arena.take<ProgramData>(1)),
         kernels(arena.take<const Kernel*>(count_of(table.kernels()))),
         constants(arena.take<internal::PlacedConstant>(count_of(table.constants()))),
+        delegates(arena.take<internal::LoadedDelegate>(count_of(table.delegates()))),
         next(arena.take<uint32_t>(count_of(table.kernels()))) {}
 };
 
@@ -277,15 +325,17 @@ Result<Program> Program::load(Span<const std::byte> file, KernelSet kernels,
   if (arena.exhausted())
     return fail(info, Error::out_of_memory, TAPER_TEXT("{} bytes of metadata are too few"),
                 metadata.size());
-  ProgramData& p = *new (parts.data) ProgramData{
-      file, table, internal::ProgramView(*table), debug, parts.kernels, parts.constants, {}, 1};
-  TAPER_TRY(find_devices(p, options, info));
-  TAPER_TRY(find_kernels(p, kernels, options, parts.next, info));
-  for (index_t i = 0; i < count_of(table->methods()); ++i)
-    TAPER_TRY(internal::verify_method(p, *p.method(i), info));
-  Error e = place_constants(p, options, info);
-  if (e == Error::ok && !options.packed.empty()) e = take_packed(p, options.packed, info);
-  if (e != Error::ok) return (void)p.end_on_devices(DeviceUser::program, &p), e;
+  ProgramData& p = *new (parts.data) ProgramData{file,
+                                                 table,
+                                                 internal::ProgramView(*table),
+                                                 debug,
+                                                 parts.kernels,
+                                                 parts.constants,
+                                                 parts.delegates,
+                                                 {},
+                                                 1};
+  const Error e = complete(p, kernels, options, parts.next, info);
+  if (e != Error::ok) return p.sessions = ProgramData::closed, e;
   return Program(&p);
 }
 

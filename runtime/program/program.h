@@ -3,6 +3,7 @@
 
 #include "taper/kernels/kernel.h"
 #include "taper/runtime/core/result.h"
+#include "taper/runtime/device/backend.h"
 #include "taper/runtime/device/device.h"
 #include "taper/runtime/platform/cpu.h"
 
@@ -45,6 +46,8 @@ struct LoadOptions {
   /// constants.
   Span<Device* const> devices;
   Span<const Span<std::byte>> device_memory;
+  /// Backends, found by the names in the program. They outlive it.
+  Span<Backend* const> backends;
   /// Constants that are not in the file. If one is missing, `Method::create` fails, or
   /// `Session::create` if the first value of a state needs it.
   Span<const GivenConstant> constants;
@@ -97,9 +100,9 @@ class Program {
         kernels, metadata, options);
   }
 
-  /// Ends the program. Then you may free its file and its metadata. Devices that it uses are told.
-  /// Call this before you free or reuse the memory, or if there are such devices; otherwise you
-  /// need not.
+  /// Ends the program. Then you may free its file and its metadata. Devices and backends that it
+  /// uses are told. Call this before you free or reuse the memory, or if there are such devices or
+  /// backends; otherwise you need not.
   ///
   /// Errors: busy if sessions are open (`info->values[0]` says how many; nothing was done);
   /// invalid_argument if it is closed already; device_failed if work that waited failed (it is

@@ -5,6 +5,7 @@
 
 #include "taper/kernels/kernel.h"
 #include "taper/runtime/core/error.h"
+#include "taper/runtime/device/backend.h"
 #include "taper/runtime/device/device.h"
 #include "taper/runtime/program/format.h"
 #include "taper/schema/program_generated.h"
@@ -147,6 +148,12 @@ struct PlacedConstant {
   bool is_packed() const { return layout != Layout::dense; }
 };
 
+/// A part of a program that a backend runs.
+struct LoadedDelegate {
+  Backend* backend;  ///< nullptr: none was given that reads it, so no instruction may use it
+  void* loaded;      ///< what the backend made of the blob
+};
+
 /// A loaded program, at the start of the caller's metadata. After `load`, only its count of
 /// sessions changes.
 struct ProgramData {
@@ -156,6 +163,7 @@ struct ProgramData {
   const format::Debug* debug;  ///< nullptr: stripped
   const Kernel** kernels;      ///< one for each entry of table->kernels()
   PlacedConstant* constants;
+  LoadedDelegate* delegates;    ///< one for each entry of table->delegates()
   Device* devices[max_spaces];  ///< of each space; nullptr: the host
   int space_count;
   mutable std::atomic<uint32_t> sessions{0};  ///< number of open ones, or `closed`
@@ -172,6 +180,8 @@ struct ProgramData {
   /// Tells the devices that `user` ends, once they have nothing left to do. Even if a device
   /// reports an error, `user` ends.
   Error end_on_devices(DeviceUser user, const void* which) const;
+  /// Unloads the first `count` delegates, as far as they have a backend.
+  void unload_delegates(index_t count) const;
 
   const format::Method* method(index_t i) const {
     return table->methods()->Get(static_cast<uint32_t>(i));

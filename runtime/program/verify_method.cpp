@@ -325,10 +325,7 @@ class MethodVerifier {
       case InstructionKind::copy:
         return copy(in, i);
       case InstructionKind::delegate:
-        if (target >= count_of(p_.table->delegates()))
-          return wrong(TAPER_TEXT("instruction {} has no delegate"), i);
-        return fail(info_, Error::not_supported, TAPER_TEXT("no delegate of this name is linked"),
-                    0, 0, 0, p_.table->delegates()->Get(in.target())->backend()->c_str());
+        return delegate(in, i);
       case InstructionKind::bind:
         valid = within(in.target(), m_.symbols);
         if (valid && m_.symbols[target].source() == format::SymbolSource::kernel_extent)
@@ -379,6 +376,27 @@ class MethodVerifier {
       }
     }
     return wrong(TAPER_TEXT("instruction {} cannot copy its arguments"), i);
+  }
+
+  Error delegate(const format::Instruction& in, index_t i) {
+    if (in.target() >= static_cast<uint64_t>(count_of(p_.table->delegates())))
+      return wrong(TAPER_TEXT("instruction {} has no delegate"), i);
+    const format::Delegate& d = *p_.table->delegates()->Get(in.target());
+    if (p_.delegates[in.target()].backend == nullptr)
+      return fail(info_, Error::not_supported,
+                  TAPER_TEXT("no backend was given that reads version {} of its parts"),
+                  d.version(), 0, 0, d.backend()->c_str());
+    const index_t n = in.arguments_count(), inputs = n - in.results();
+    bool valid = inputs >= 0 && p_.space_of_queue(in.queue()) == 0;
+    for (index_t k = 0; valid && k < n; ++k) {
+      const format::Argument& a = m_.arguments[in.arguments_first() + k];
+      valid = is_single_tensor(a) && space_of(p_, m_, m_.values[a.content()]) == 0 &&
+              (k < inputs || may_be_written(m_.values[a.content()]));
+    }
+    return valid ? Error::ok
+                 : wrong(TAPER_TEXT("the delegate of instruction {} cannot take its "
+                                    "arguments"),
+                         i);
   }
 
   bool is_single_tensor(const format::Argument& a) const {

@@ -181,7 +181,7 @@ class ProgramVerifier {
   Error delegates() {
     index_t i = 0;
     for (const format::Delegate& d : Tables(table_.delegates())) {
-      if (!holds(d.blob()))
+      if (!holds(d.blob()) || d.blob()->alignment() != segment_alignment)
         return wrong(TAPER_TEXT("delegate {} has no blob"), i, d.backend()->c_str());
       ++i;
     }

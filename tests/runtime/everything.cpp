@@ -201,6 +201,8 @@ class Runner {
     const Span<std::byte> constants[] = {e_.devices[0].take(16 + slack_bytes - e_.withheld_device)};
     LoadOptions options;
     options.devices = devices, options.device_memory = constants, options.info = &info_;
+    Backend* const backends[] = {&e_.backend};
+    options.backends = backends;
     options.packed = e_.packed, options.constants = e_.given;
     const Result<size_t> size = Program::metadata_bytes(file_.part);
     AlignedBytes metadata(size.ok() ? size.value() - e_.withheld : 64);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fake_backend.h"
 #include "fake_device.h"
 #include "program_file.h"
 #include "taper/runtime/program/program.h"
@@ -66,6 +67,7 @@ struct Everything {
   uint32_t add, loop_begin, loop_end, jump_unless, jump, join, fill, many, copy, to_first,
       device_add, wait, bind;
 
+  FakeBackend backend;  // of no instruction; an edit adds one
   NamedDevice devices[2] = {NamedDevice("first"), NamedDevice("second")};
   std::vector<const Kernel*> kernels;
   size_t withheld = 0;               ///< bytes of metadata that `load` lacks
@@ -73,6 +75,12 @@ struct Everything {
   std::vector<GivenConstant> given;  ///< what `load` gets for constants that are not in the file
   Span<const std::byte> packed;      ///< what `load` gets as packed constants
 
+  /// Adds an instruction of the fake backend: result = 3 (first + second).
+  void add_delegate(uint32_t first, uint32_t second, uint32_t result, uint16_t results = 1) {
+    file.delegates = {"fake"}, file.blob = {std::byte{3}};
+    const auto tensor = MethodTables::tensor;
+    method().delegate(0, {tensor(first), tensor(second), tensor(result)}, results);
+  }
   /// The arguments of an instruction.
   format::Argument& argument(uint32_t instruction, uint32_t i) {
     return method().arguments[method().instructions[instruction].arguments_first() + i];

@@ -372,7 +372,7 @@ TEST(method, refuses_sizes_that_need_more_scratch_than_there_is) {
     for (const index_t n : {8, 4, 1, 5, 2}) {
       EXPECT_EQ(run_with(method.value(), n), n == 1 || n == 8 ? Error::ok : Error::out_of_memory);
       if (n == 1 || n == 8) continue;
-      EXPECT_THAT(method.value().last_error().message, HasSubstr("the kernel needs {} bytes"));
+      EXPECT_THAT(method.value().last_error().message, HasSubstr("{} bytes of scratch are needed"));
       EXPECT_EQ(method.value().last_error().values[0], n * (9 - n) * 4);
       EXPECT_EQ(method.value().last_error().values[1], 8 * 4);
     }

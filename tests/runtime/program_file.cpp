@@ -71,8 +71,9 @@ AlignedBytes ProgramFile::bytes() const {
     data.insert(data.end(), c.data.begin(), c.data.end());
     data.resize(rounded(data.size() + slack_bytes));
   }
-  const size_t blob = data.size();
-  data.resize(blob + rounded(slack_bytes));  // an empty blob, for delegates
+  const size_t blob_place = data.size();
+  data.insert(data.end(), blob.begin(), blob.end());
+  data.resize(rounded(data.size() + slack_bytes));
   const std::vector<std::byte> debug =
       sources.empty() ? std::vector<std::byte>() : debug_segment(sources);
 
@@ -98,9 +99,9 @@ AlignedBytes ProgramFile::bytes() const {
       kernel_offsets.push_back(format::CreateKernelDirect(b, k.op.c_str(), k.hash, &k.dtypes,
                                                           static_cast<uint8_t>(k.space)));
     std::vector<Offset<format::Delegate>> delegate_offsets;
-    const format::Piece empty(0, 64, blob, 0);
+    const format::Piece piece(0, 64, blob_place, blob.size());
     for (const auto& d : delegates)
-      delegate_offsets.push_back(format::CreateDelegateDirect(b, d.c_str(), 1, &empty));
+      delegate_offsets.push_back(format::CreateDelegateDirect(b, d.c_str(), 1, &piece));
     std::vector<Offset<format::Constant>> constant_offsets;
     for (size_t i = 0; i < constants.size(); ++i) {
       const auto& c = constants[i];

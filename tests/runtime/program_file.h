@@ -144,6 +144,12 @@ struct MethodTables {
     arguments.insert(arguments.end(), args.begin(), args.end());
     return size(instructions) - 1;
   }
+  uint32_t delegate(uint32_t delegate, std::vector<format::Argument> args, uint16_t results) {
+    instructions.emplace_back(delegate, size(arguments), static_cast<uint16_t>(args.size()),
+                              results, 0u, static_cast<uint8_t>(0), InstructionKind::delegate);
+    arguments.insert(arguments.end(), args.begin(), args.end());
+    return size(instructions) - 1;
+  }
   uint32_t run(uint32_t kernel, std::vector<format::Argument> args, int queue = 0) {
     return instruction(InstructionKind::kernel, kernel, args, 0, queue);
   }
@@ -198,6 +204,7 @@ struct ProgramFile {
   std::vector<QuantizationEntry> quantizations;
   std::vector<MethodTables> methods;
   std::vector<std::string> spaces, strings, delegates;
+  std::vector<std::byte> blob;  // of each delegate
   std::vector<format::Queue> queues;
   std::vector<std::vector<std::string>> sources;  // per method, per instruction: the debug segment
   bool all_fields = false;  // writes fields that equal their default, too: they can be overwritten

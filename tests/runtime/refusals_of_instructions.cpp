@@ -127,9 +127,19 @@ std::vector<Refusal> refusals_of_instructions() {
         instruction("of a jump", &E::jump, &InstructionFields::queue, 3)}},
       {"instruction {} has no delegate",
        {EDIT("no such delegate", m.instruction(InstructionKind::delegate, 1))}},
-      {"no delegate of this name is linked",
+      {"no backend was given that reads version {} of its parts",
        {EDIT("a delegate", m.instruction(InstructionKind::delegate, 0))},
        Error::not_supported},
+      {"the delegate of instruction {} cannot take its arguments",
+       {EDIT("more results than arguments", e.add_delegate(e.x, e.x, e.q, 4)),
+        EDIT("a number", e.add_delegate(e.x, e.x, e.q);
+             set(m.arguments.back(), &ArgumentFields::kind, 2)),
+        EDIT("no such value", e.add_delegate(e.x, e.x, none_such)),
+        EDIT("a result that is an input", e.add_delegate(e.a, e.a, e.x)),
+        EDIT("a result that is a constant", e.add_delegate(e.a, e.a, e.weights)),
+        EDIT("a tensor on a device", e.add_delegate(e.a, e.on_first, e.q)),
+        EDIT("a queue of a device", e.add_delegate(e.a, e.a, e.q);
+             set(m.instructions.back(), &InstructionFields::queue, 1))}},
       {"extents that kernels write are not supported",
        {EDIT("a bind", m.instruction(InstructionKind::bind,
                                      m.symbol(SymbolSource::kernel_extent, e.a, 0, 0, 4)))},
@@ -408,6 +418,26 @@ std::vector<Refusal> refusals_of_sizes() {
            const uint32_t flat = m.shape({m.literal(1), m.literal(8)});
            set(e.argument(e.join, 1), &ArgumentFields::content,
                changed_value(e, e.q, &ValueFields::shape, flat));
+         }}}},
+      {"argument {} of a delegate is not dense",
+       {{"every second element",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t sparse = m.shape({m.literal(4)}, {m.literal(2)});
+           e.add_delegate(changed_value(e, e.q, &ValueFields::shape, sparse), e.weights, e.total);
+         }}}},
+      {"result {} has another type than the backend gives",
+       {{"another size",
+         [](E& e) {
+           auto& m = e.method();
+           const uint32_t seven = m.shape({m.literal(7)});
+           e.add_delegate(e.weights, e.weights, changed_value(e, e.q, &ValueFields::shape, seven));
+         }},
+        {"another dtype",
+         [](E& e) {
+           const uint32_t four = e.method().values[e.weights].shape();
+           const uint32_t of_four = changed_value(e, e.q, &ValueFields::shape, four);
+           e.add_delegate(e.weights, e.weights, changed_value(e, of_four, &ValueFields::dtype, 4));
          }}}},
       {"a copy needs two dense tensors of equal sizes",
        {{"fewer elements",

@@ -112,8 +112,7 @@ TEST(scratch, is_refused_beyond_the_bound) {
   ASSERT_LOADS(method, loaded, sums_program(), {}, middle_kernels);
   EXPECT_EQ(sum(method, 8), Error::ok);
   EXPECT_EQ(sum(method, middle_rows), Error::out_of_memory);
-  EXPECT_THAT(method.last_error().message,
-              StrEq("the kernel needs {} bytes of scratch, {} are there"));
+  EXPECT_THAT(method.last_error().message, StrEq("{} bytes of scratch are needed, {} are there"));
   EXPECT_THAT(method.last_error().values[0], 400);
   EXPECT_EQ(sum(method, 3), Error::ok);
   // already at the maximum

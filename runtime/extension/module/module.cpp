@@ -117,6 +117,8 @@ struct Module::Parts {
     static const CpuFeatures cpu = cpu_features();  // one question for all modules
     LoadOptions load_options{cpu};
     load_options.info = &info;
+    load_options.backends = {options.backends.data(),
+                             static_cast<index_t>(options.backends.size())};
     Result<Program> loaded = Program::load(bytes, kernels, regions.back(), load_options);
     if (!loaded.ok()) return info.error = loaded.error(), fail(info);
     program = loaded.value();
@@ -150,8 +152,9 @@ struct Module::Parts {
       return fail(Error::invalid_argument, why);
     if (outside.given.empty()) return Error::ok;
     load_options.constants = outside.given;
-    const Result<Program> loaded =
-        Program::load(program->file(), kernels, regions.back(), load_options);
+    const Span<const std::byte> bytes = program->file();
+    (void)program->close();
+    const Result<Program> loaded = Program::load(bytes, kernels, regions.back(), load_options);
     if (!loaded.ok()) return load_options.info->error = loaded.error(), fail(*load_options.info);
     program = loaded.value();
     return Error::ok;

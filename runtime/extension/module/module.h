@@ -131,6 +131,8 @@ struct ModuleOptions {
   /// More constants of this kind, which outlive the module. It copies only those that do not lie at
   /// a multiple of their element's size, or lack 64 readable bytes behind them.
   std::map<std::string, BorrowedTensor> borrowed_slots;
+  /// Backends for the parts of a program that it delegates. They outlive the module.
+  std::vector<Backend*> backends;
   std::string* message = nullptr;  ///< why `load` failed
 };
 

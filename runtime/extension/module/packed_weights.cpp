@@ -91,7 +91,9 @@ Error pack_weights(const Origin& origin, Program& program,
   const std::vector<Span<const std::byte>> originals = elements_of(program);
   LoadOptions options = origin.options;
   options.packed = found->bytes();
-  TAPER_LET(packed, Program::load(program.file(), origin.kernels, origin.metadata, options));
+  const Span<const std::byte> file = program.file();
+  (void)program.close();
+  TAPER_LET(packed, Program::load(file, origin.kernels, origin.metadata, options));
   program = packed;
   known = weights = found;
   // All of them once more: a page that two weights share, and pages that the system read ahead.
