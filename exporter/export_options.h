@@ -34,6 +34,9 @@ struct ExportOptions {
   /// f16 or bf16: stores large weights in this dtype. Values between nodes stay f32.
   /// passes/passes.h says which weights (halve_weights).
   std::optional<DType> dtype;
+  /// A backend that was handed in (partition/delegate.h). It gets the parts that it runs faster.
+  std::string backend;
+  bool require_backend = false;  ///< refuse a program with nodes that the backend does not run
   int64_t test_bytes = 1 << 20;  ///< a larger test is left out, and the report says so
   std::function<void(const std::string& stage)> stage;  ///< told what begins: passes, planning, …
   /// Sees the graph of each method after each pass (passes/passes.h).

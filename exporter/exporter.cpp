@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 
 #include "taper/exporter/emit/emit.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/exporter/io/tolerance.h"
 #include "taper/exporter/ir/interpreter.h"
+#include "taper/exporter/partition/partition.h"
 #include "taper/exporter/passes/passes.h"
 
 namespace taper {
@@ -16,7 +18,7 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::string& 
   emit::EmitOptions e;
   e.target = options.target;
   e.name = options.name.empty() ? name : options.name;
-  e.exact = options.exact && !options.dtype;
+  e.exact = options.exact && !options.dtype && options.backend.empty();
   e.debug = options.debug;
   e.weights = options.weights;
   e.slots = options.slots;
@@ -25,6 +27,22 @@ emit::EmitOptions emit_options(const ExportOptions& options, const std::string& 
 
 void begin(const ExportOptions& options, const char* stage) {
   if (options.stage) options.stage(stage);
+}
+
+/// Partitions a graph, and notes what the backend got. Throws ExportError if it must get all.
+std::function<int(ir::Graph&)> delegates_to(const ExportOptions& options,
+                                            std::vector<std::string>& notes) {
+  const partition::Delegate& delegate = partition::find_delegate(options.backend);
+  return [&](ir::Graph& graph) {
+    const partition::PartitionReport report = partition::partition(graph, delegate);
+    std::ostringstream text;
+    text << graph.name() << ": " << options.backend << " runs " << report;
+    if (options.require_backend && report.left_count() > 0)
+      throw ExportError(text.str() + "remedy: export without --require, or change these operators");
+    std::istringstream lines(text.str());
+    for (std::string line; std::getline(lines, line);) notes.push_back(line);
+    return report.parts;
+  };
 }
 
 /// How far results may be from eager's on another processor, by the dtypes that the program
@@ -74,7 +92,7 @@ void Exporter::test(const std::string& method, const std::vector<Tensor>& inputs
   tests_.push_back(std::move(test));
 }
 
-void Exporter::run_passes(const ExportOptions& options) {
+void Exporter::run_passes(const ExportOptions& options, std::vector<std::string>& notes) {
   if (graphs_.empty()) throw ExportError("export: there is nothing to write; add a method first");
   if (written_) throw ExportError("export: an Exporter writes once; make another one");
   written_ = true;
@@ -82,6 +100,7 @@ void Exporter::run_passes(const ExportOptions& options) {
   for (const auto& graph : graphs_) graphs.push_back(graph.get());
   bake_read_only_states(graphs, options.slots);
   passes::PassContext context(options.target, options.exact, options.dtype);
+  if (!options.backend.empty()) context.delegate = delegates_to(options, notes);
   for (ir::Graph* graph : graphs) passes::run_passes(*graph, context, options.after_pass);
 }
 
@@ -90,7 +109,7 @@ emit::EmitOptions Exporter::prepare(const ExportOptions& options, const std::str
                                     std::vector<std::string>& notes) {
   emit::EmitOptions e = emit_options(options, name);
   begin(options, "passes");
-  run_passes(options);
+  run_passes(options, notes);
   for (const auto& graph : graphs_) methods.push_back({graph->name(), graph.get()});
   for (io::BundledTest& test : tests_) {
     test.relative_tolerance = tolerance_of(graph(test.method));

@@ -138,7 +138,7 @@ class Exporter {
   using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
   void add(const std::string& name, const Function& function, const std::vector<InputSpec>& inputs,
            const std::vector<std::string>& outputs, Location here);
-  void run_passes(const ExportOptions& options);
+  void run_passes(const ExportOptions& options, std::vector<std::string>& notes);
   emit::EmitOptions prepare(const ExportOptions& options, const std::string& name,
                             std::vector<emit::Method>& methods, std::vector<std::string>& notes);
 

@@ -24,7 +24,7 @@ struct ExportArguments {
   std::string output, weights, kernels, array, header, name;
   ImportChoice import;
   std::string dtype = "f32";
-  std::string target, print_after;
+  std::string target, print_after, backend, required;
   std::optional<int64_t> memory;
   bool exact = false, no_tests = false;
 };
@@ -83,6 +83,8 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
   written.quiet = true, written.exact = options.exact, written.name = options.name;
   written.target = target_of(options), written.weights = options.weights;
   written.slots = options.slots;
+  written.backend = options.required.empty() ? options.backend : options.required;
+  written.require_backend = !options.required.empty();
   if (options.dtype == "f16") written.dtype = DType::f16;
   if (options.dtype == "bf16") written.dtype = DType::bf16;
   bool printed = options.print_after.empty();
@@ -103,7 +105,9 @@ std::string export_models(const ExportArguments& options, std::ostream& out) {
                            ": the program needs no other file");
   if (!printed)
     report.notes.push_back("--print-after " + options.print_after + ": this pass did not run: " +
-                           (options.exact ? "--exact leaves it out" : "it needs --dtype"));
+                           (options.print_after == "delegate" ? "it needs --backend"
+                            : options.exact                   ? "--exact leaves it out"
+                                                              : "it needs --dtype"));
   out << report;
   return options.output;
 }
@@ -131,6 +135,8 @@ void require_no_options_of_models(const ExportArguments& options) {
                                                 {options.exact, "--exact"},
                                                 {!options.print_after.empty(), "--print-after"},
                                                 {options.memory.has_value(), "--memory"},
+                                                {!options.backend.empty(), "--backend"},
+                                                {!options.required.empty(), "--require"},
                                                 {options.dtype != "f32", "--dtype"},
                                                 {options.no_tests, "--no-tests"}};
   for (const auto& [is_given, name] : given)
@@ -203,6 +209,15 @@ void add_export_command(CommandLine& line, std::ostream& out) {
       .one_of({"f32", "f16", "bf16"})
       .shows_default()
       .excludes(exact);
+  Option backend =
+      command.option("--backend NAME", options->backend,
+                     "Lets a backend run the parts that it takes, and says what it did not take");
+  backend.excludes(exact);
+  command
+      .option("--require NAME", options->required,
+              "The same; refuses a model with a part that the backend does not take")
+      .excludes(exact)
+      .excludes(backend);
   command.flag("--no-tests", options->no_tests,
                "Leaves out the test made from a model's example inputs");
   command.option("--kernels FILE.cpp", options->kernels,

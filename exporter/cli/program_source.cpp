@@ -8,6 +8,7 @@
 #include "taper/exporter/eager/autograd.h"
 #include "taper/exporter/exporter.h"
 #include "taper/exporter/importers/pt2/pt2.h"
+#include "taper/exporter/io/backends.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/module/module.h"
@@ -147,6 +148,7 @@ std::string require_prepared(const std::filesystem::path& program,
   if (!std::filesystem::is_regular_file(program, none)) return "";
   std::string message;
   ModuleOptions options;
+  options.backends = io::backends();
   options.message = &message;
   options.slots = slots;
   options.verify = true;  // detects damage by a failing disk or memory

@@ -5,6 +5,7 @@
 #include "taper/exporter/inspect/method_outputs.h"
 #include "taper/exporter/inspect/program_file.h"
 #include "taper/exporter/inspect/program_text.h"
+#include "taper/exporter/io/backends.h"
 #include "taper/exporter/io/element.h"
 #include "taper/exporter/io/safetensors.h"
 #include "taper/exporter/io/tolerance.h"
@@ -44,6 +45,7 @@ Module load(const std::filesystem::path& path, const std::vector<std::byte>& byt
             const io::ArrayMap& slots, const Threads* threads, const ImportChoice& import) {
   std::string message;
   ModuleOptions options;
+  options.backends = io::backends();
   options.threads = threads;
   options.verify = import.verify;
   options.weights_folder =

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "taper/exporter/ir/delegate.h"
+
 namespace taper::emit {
 namespace {
 
@@ -64,7 +66,7 @@ void ConstantLayouts::add(uint32_t constant, const ir::Value& seen, const Packin
 }
 
 void ConstantLayouts::add(const ir::Graph& graph) {
-  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+  ir::for_each_own_graph(graph, [&](const ir::Graph& g) {
     std::unordered_map<const ir::Value*, uint32_t> entry_of;
     for (const ir::Constant& c : g.constants())
       entry_of[c.value.get()] = tables_.constant(c.path, c.payload);

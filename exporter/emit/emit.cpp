@@ -109,6 +109,17 @@ Pieces constants_segment(const ProgramTables& tables, const std::vector<Stored>&
   return pieces;
 }
 
+/// The blobs of delegates, laid out in the same way.
+Pieces blobs_segment(const ProgramTables& tables, std::vector<uint64_t>& offsets) {
+  Pieces pieces;
+  for (const DelegateEntry& d : tables.delegates()) {
+    offsets.push_back(pieces.size());
+    pieces.add(d.blob);
+    pieces.pad(slack_bytes);
+  }
+  return pieces;
+}
+
 /// The tensors of tests, laid out in the same way.
 Pieces assets_segment(const std::vector<io::BundledTest>& tests, std::vector<uint64_t>& offsets) {
   Pieces pieces;
@@ -153,7 +164,16 @@ Offset<format::Method> method_table(FlatBufferBuilder& b, const MethodTables& m)
 struct Segments {
   std::vector<format::Segment> list;
   std::vector<uint64_t> constant_offsets;  // in segment 0
+  uint32_t delegates;                      // the segment of their blobs
+  std::vector<uint64_t> blob_offsets;
 };
+
+Offset<format::Delegate> delegate_table(FlatBufferBuilder& b, const DelegateEntry& d,
+                                        uint32_t segment, uint64_t offset) {
+  const format::Piece blob(segment, segment_alignment, offset, d.blob.size());
+  const auto nodes = strings(b, d.nodes);
+  return format::CreateDelegateDirect(b, d.backend.c_str(), d.version, &blob, nullptr, &nodes);
+}
 
 Offset<format::Constant> constant_table(FlatBufferBuilder& b, const ConstantEntry& c,
                                         const Stored& stored, uint64_t offset,
@@ -190,6 +210,11 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
     kernels.push_back(format::CreateKernelDirect(b, std::string(name_of(*s.op)).c_str(),
                                                  schema_hash(*s.op), &s.dtypes));
 
+  std::vector<Offset<format::Delegate>> delegates;
+  for (size_t i = 0; i < tables.delegates().size(); ++i)
+    delegates.push_back(
+        delegate_table(b, tables.delegates()[i], segments.delegates, segments.blob_offsets[i]));
+
   std::vector<Offset<format::Constant>> constants;
   for (size_t i = 0; i < stored.size(); ++i)
     constants.push_back(constant_table(b, tables.constants()[i], stored[i],
@@ -208,11 +233,12 @@ Bytes metadata(const ProgramTables& tables, const std::vector<MethodTables>& met
   const std::vector<Offset<format::Target>> targets{format::CreateTargetDirect(
       b, options.target.name.empty() ? nullptr : options.target.name.c_str(), &sets,
       static_cast<uint64_t>(options.target.memory_bytes), options.exact)};
-  b.Finish(format::CreateProgramDirect(b, options.name.empty() ? nullptr : options.name.c_str(),
-                                       "taper 0.1.0", &segments.list, nullptr, nullptr,
-                                       &text_offsets, &kernels, nullptr, &constants, &states,
-                                       nullptr, &method_offsets, &targets),
-           format::ProgramIdentifier());
+  b.Finish(
+      format::CreateProgramDirect(b, options.name.empty() ? nullptr : options.name.c_str(),
+                                  "taper 0.1.0", &segments.list, nullptr, nullptr, &text_offsets,
+                                  &kernels, delegates.empty() ? nullptr : &delegates, &constants,
+                                  &states, nullptr, &method_offsets, &targets),
+      format::ProgramIdentifier());
   Bytes bytes;
   append(bytes, b.GetBufferPointer(), b.GetSize());
   return bytes;
@@ -314,6 +340,8 @@ class Image {
         stored = {true, content_hash(payload), {}};
         report.outside_bytes += static_cast<int64_t>(payload.size_bytes);
         report.packed_at_load += layouts.asks_for(i);
+      } else if (tables_.is_kept_dense(i)) {
+        continue;
       } else if (stored.packed = layouts.packed(i); stored.packed) {
         ++report.packed_constants;
         report.packed_bytes += static_cast<int64_t>(stored.packed->bytes.size());
@@ -341,6 +369,10 @@ class Image {
     using Kind = format::SegmentKind;
     constants_ = constants_segment(tables_, stored_, constant_offsets_);
     if (!constants_.empty()) segments_.push_back({Kind::constants, constants_});
+    if (!tables_.delegates().empty()) {
+      delegates_segment_ = static_cast<uint32_t>(segments_.size());
+      segments_.push_back({Kind::delegate, blobs_segment(tables_, blob_offsets_)});
+    }
     if (options_.debug) {
       Pieces debug;
       debug.add(debug_ = debug_segment(tables_, methods_));
@@ -358,7 +390,7 @@ class Image {
   }
 
   Bytes lay_out(uint64_t constants_checksum) const {
-    Segments segments{{}, constant_offsets_};
+    Segments segments{{}, constant_offsets_, delegates_segment_, blob_offsets_};
     for (const Segment& s : segments_)
       segments.list.emplace_back(
           s.place, s.pieces.size(),
@@ -406,7 +438,8 @@ class Image {
   ProgramTables tables_;  // keeps the weights alive
   std::vector<MethodTables> methods_;
   std::vector<Stored> stored_;  // one for each constant
-  std::vector<uint64_t> constant_offsets_;
+  std::vector<uint64_t> constant_offsets_, blob_offsets_;
+  uint32_t delegates_segment_ = 0;
   Bytes debug_, extras_;  // pieces point into these
   Pieces constants_, behind_;
   std::vector<Segment> segments_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "taper/exporter/ir/delegate.h"
+
 namespace taper::emit {
 namespace {
 
@@ -34,7 +36,7 @@ class Flattener {
         branch(node);
       else if (node.op == &ir::ops::while_loop)
         loop(node);
-      else if (target::is_instruction(node))
+      else if (target::is_instruction(node) || ir::is_delegate(node))
         add({StepKind::kernel, &node});
       else
         continue;

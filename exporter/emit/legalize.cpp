@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "taper/exporter/ir/delegate.h"
+
 namespace taper::emit {
 namespace {
 
@@ -117,7 +119,7 @@ class Legalizer {
 int legalize(ir::Graph& graph, const target::KernelTable& kernels) {
   const auto candidates = target::find_all_candidates(graph, kernels);
   int clones = 0;
-  ir::for_each_graph(graph, [&](ir::Graph& g) {
+  ir::for_each_own_graph(graph, [&](ir::Graph& g) {
     clones += Legalizer(g).run(candidates);
     for (ir::Node& node : g.nodes())
       if (node.op == &ir::ops::while_loop) clones += Legalizer(*node.bodies[1]).keep_apart();

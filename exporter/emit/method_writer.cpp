@@ -9,13 +9,15 @@
 #include "taper/exporter/emit/expressions.h"
 #include "taper/exporter/emit/known_bounds.h"
 #include "taper/exporter/emit/legalize.h"
+#include "taper/exporter/ir/delegate.h"
+#include "taper/exporter/partition/delegate.h"
 
 namespace taper::emit {
 namespace {
 
 std::vector<Check> checks_of(const ir::Graph& graph) {
   std::vector<Check> all;
-  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+  ir::for_each_own_graph(graph, [&](const ir::Graph& g) {
     all.insert(all.end(), g.checks().begin(), g.checks().end());
   });
   return all;
@@ -25,7 +27,7 @@ std::vector<Check> checks_of(const ir::Graph& graph) {
 /// from a tensor and then indexes four rows is at most 3 in a run that continues.
 std::map<const Symbol*, int64_t> maxima_of(const ir::Graph& graph) {
   std::map<const Symbol*, int64_t> maxima;
-  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+  ir::for_each_own_graph(graph, [&](const ir::Graph& g) {
     const KnownBounds known(g.checks());
     for (const ir::SymbolBinding& s : g.symbols())
       maxima.emplace(s.symbol.as_symbol(),
@@ -75,7 +77,7 @@ class MethodWriter {
     write_buffers();
     write_signature();
     for (const Step& step : placement_.steps) write_step(step);
-    ir::for_each_graph(graph_, [&](const ir::Graph& g) {
+    ir::for_each_own_graph(graph_, [&](const ir::Graph& g) {
       for (const Check& c : g.checks()) {
         require_possible(c);
         t_.checks.push_back({expressions_.add(c), c.message});
@@ -89,7 +91,7 @@ class MethodWriter {
   /// The symbols of the graph and of its bodies.
   static std::vector<ir::SymbolBinding> symbols_of(const ir::Graph& graph) {
     std::vector<ir::SymbolBinding> all;
-    ir::for_each_graph(graph, [&](const ir::Graph& g) {
+    ir::for_each_own_graph(graph, [&](const ir::Graph& g) {
       all.insert(all.end(), g.symbols().begin(), g.symbols().end());
     });
     return all;
@@ -260,18 +262,25 @@ class MethodWriter {
     using Kind = format::InstructionKind;
     const size_t first = t_.arguments.size();
     const auto instruction = [&](Kind kind, uint32_t target, uint32_t condition = none) {
+      const size_t results = kind == Kind::delegate ? step.node->results.size() : 0;
       t_.instructions.emplace_back(target, static_cast<uint32_t>(first),
-                                   static_cast<uint16_t>(t_.arguments.size() - first), 0, condition,
-                                   0, kind);
+                                   static_cast<uint16_t>(t_.arguments.size() - first),
+                                   static_cast<uint16_t>(results), condition, 0, kind);
     };
     const auto target = static_cast<uint32_t>(step.target);
     std::string name;  // of the value that the instruction writes or reads
     switch (step.kind) {
       case Step::Kind::kernel:
+        name = step.node->results.empty() || step.node->results[0] == nullptr
+                   ? ""
+                   : step.node->results[0]->name;
+        if (ir::is_delegate(*step.node)) {
+          const uint32_t delegate = write_delegate(*step.node);
+          instruction(Kind::delegate, delegate);
+          break;
+        }
         write_arguments(*step.node);
         instruction(Kind::kernel, program_.kernel(target::signature_of(*step.node)));
-        if (!step.node->results.empty() && step.node->results[0] != nullptr)
-          name = step.node->results[0]->name;
         break;
       case Step::Kind::copy:
         t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(step.from)));
@@ -323,6 +332,38 @@ class MethodWriter {
       at->second = {symbol, expressions_.add_boolean_symbol(symbol)};
     }
     return at->second;
+  }
+
+  /// Compiles the body of a delegate. Its arguments are the operands, the constants that the
+  /// backend asks for, and the results.
+  uint32_t write_delegate(const ir::Node& node) {
+    const std::string& backend = std::get<std::string>(node.arguments[0]);
+    const partition::Delegate& delegate = partition::find_delegate(backend);
+    const ir::Graph& body = *node.bodies[0];
+    partition::Compiled compiled = delegate.compile(body);
+    for (const Value* v : ir::operands_of(node))
+      t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(v)));
+    for (const partition::Compiled::Constant& c : compiled.constants)
+      t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(c)));
+    for (const auto& r : node.results)
+      t_.arguments.push_back(literal(ArgumentKind::tensor, value_of(r.get())));
+    std::vector<std::string> nodes;
+    for (const ir::Node& n : body.nodes()) nodes.emplace_back(name_of(*n.op));
+    return program_.delegate(
+        {backend, delegate.version(), std::move(compiled.blob), std::move(nodes)});
+  }
+
+  /// A value that shows a whole constant.
+  uint32_t value_of(const partition::Compiled::Constant& c) {
+    const uint32_t constant = program_.constant(c.path, c.payload);
+    program_.keep_dense(constant);
+    const std::vector<Dim> sizes(c.payload->sizes.begin(), c.payload->sizes.end());
+    const uint32_t shape = shape_of(ir::dense_type(c.payload->dtype, sizes)),
+                   offset = expressions_.add(Dim(0));
+    t_.values.emplace_back(constant, offset, shape, none, format::Storage::constant,
+                           static_cast<format::DType>(c.payload->dtype));
+    t_.debug_value_names.push_back(program_.debug_text(c.path));
+    return static_cast<uint32_t>(t_.values.size() - 1);
   }
 
   void write_arguments(const ir::Node& node) {
@@ -433,7 +474,7 @@ void describe_signature(const ir::Graph& graph, MethodReport& report) {
   for (const ir::Output& o : graph.outputs())
     report.outputs.push_back(o.name + ": " +
                              (o.value != nullptr ? ir::to_string(o.value->type) : "int"));
-  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+  ir::for_each_own_graph(graph, [&](const ir::Graph& g) {
     for (const ir::SymbolBinding& s : g.symbols())
       report.symbols.push_back(
           {s.symbol.to_string(), s.symbol.lower(), maxima.at(s.symbol.as_symbol())});

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "taper/exporter/emit/flatten.h"
+#include "taper/exporter/ir/delegate.h"
 
 namespace taper::emit {
 namespace {
@@ -142,6 +143,7 @@ class Placer {
   /// Whether result 0 of `node` may be written to the storage of `root`, which arguments of the
   /// node read.
   bool may_lie_on(const ir::Node& node, const Value* root, const Value& result) const {
+    if (ir::is_delegate(node)) return false;
     const uint32_t overwrites = candidates_.at(&node).overwrites();
     bool found = false, allowed = true;
     for (size_t i = 0; i < node.arguments.size(); ++i)
@@ -175,7 +177,7 @@ class Placer {
       if (in.value != nullptr) new_buffer(in.value.get(), true);
     for (const ir::State& s : graph_.states())
       result_.places[s.value.get()] = {Place::Kind::state, s.value->index};
-    ir::for_each_graph(graph_, [&](const ir::Graph& g) {
+    ir::for_each_own_graph(graph_, [&](const ir::Graph& g) {
       for (const ir::Constant& c : g.constants()) {
         result_.places[c.value.get()] = {Place::Kind::constant,
                                          static_cast<int>(result_.constants.size())};

@@ -28,7 +28,7 @@ struct Buffer {
 /// An action of the device, in order.
 struct Step {
   enum class Kind : uint8_t {
-    kernel,
+    kernel,       ///< or a delegate
     copy,         ///< copies `from` to `to`
     bind,         ///< reads `symbol`
     test,         ///< reads the boolean `from`
@@ -38,7 +38,7 @@ struct Step {
     loop_end,     ///< if `from` was true when it was read, goes on after the loop_begin `target`
   };
   Kind kind;
-  /// The kernel's node, or the branch or loop to which the step belongs.
+  /// The node of the kernel or delegate, or the branch or loop to which the step belongs.
   const ir::Node* node = nullptr;
   const ir::Value *from = nullptr, *to = nullptr;
   const ir::SymbolBinding* symbol = nullptr;

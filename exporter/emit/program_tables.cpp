@@ -57,8 +57,10 @@ uint32_t ProgramTables::constant(const std::string& path,
   const uint64_t hash = fingerprint(*payload);
   const auto [first, last] = constant_index_.equal_range(hash);
   for (auto at = first; at != last; ++at)
-    if (same_bytes(*constants_[at->second].payload, *payload))
+    if (same_bytes(*constants_[at->second].payload, *payload)) {
+      equal_.push_back(payload);
       return payload_index_[payload.get()] = at->second;
+    }
   const uint32_t index = static_cast<uint32_t>(constants_.size());
   constants_.push_back({path, payload});
   constant_index_.emplace(hash, index);

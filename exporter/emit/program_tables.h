@@ -2,9 +2,11 @@
 // Internal to the writer.
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -33,6 +35,14 @@ struct StateEntry {
   uint32_t initial;  ///< a constant; none: zeros
 };
 
+/// A part that a backend runs.
+struct DelegateEntry {
+  std::string backend;
+  uint32_t version;
+  std::vector<std::byte> blob;
+  std::vector<std::string> nodes;  ///< the operators in it, for reports
+};
+
 class ProgramTables {
  public:
   /// `slots`: the paths of states that are slots.
@@ -47,6 +57,13 @@ class ProgramTables {
   uint32_t slot(const ir::State& state);
   /// Adds a state. Throws ExportError if methods disagree about it.
   uint32_t state(const ir::State& state);
+  /// Keeps a constant as its dense elements, because a backend reads it.
+  void keep_dense(uint32_t constant) { dense_.insert(constant); }
+  bool is_kept_dense(uint32_t constant) const { return dense_.contains(constant); }
+  uint32_t delegate(DelegateEntry entry) {
+    delegates_.push_back(std::move(entry));
+    return static_cast<uint32_t>(delegates_.size() - 1);
+  }
   /// Adds a string argument.
   uint32_t string(const std::string& text) { return index_of(strings_, string_index_, text); }
   /// Adds a text to the debug table. Returns `none` for an empty text.
@@ -57,6 +74,7 @@ class ProgramTables {
   const std::vector<Signature>& kernels() const { return kernels_; }
   const std::vector<ConstantEntry>& constants() const { return constants_; }
   const std::vector<StateEntry>& states() const { return states_; }
+  const std::vector<DelegateEntry>& delegates() const { return delegates_; }
   const std::vector<std::string>& strings() const { return strings_; }
   const std::vector<std::string>& debug_texts() const { return debug_texts_; }
 
@@ -70,7 +88,10 @@ class ProgramTables {
   std::vector<ConstantEntry> constants_;
   std::unordered_multimap<uint64_t, uint32_t> constant_index_;  // by hash of the bytes
   std::unordered_map<const ir::Payload*, uint32_t> payload_index_;
+  std::vector<std::shared_ptr<const ir::Payload>> equal_;  // no other payload may get their address
   std::vector<StateEntry> states_;
+  std::vector<DelegateEntry> delegates_;
+  std::set<uint32_t> dense_;
   std::vector<std::string> strings_, debug_texts_;
   std::map<std::string, uint32_t> string_index_, debug_index_;
 };

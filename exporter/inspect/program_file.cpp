@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "taper/exporter/io/backends.h"
 #include "taper/exporter/io/file.h"
 #include "taper/exporter/io/format_text.h"
 #include "taper/runtime/extension/module/message.h"
@@ -34,6 +35,7 @@ ProgramFile::ProgramFile(std::filesystem::path path, std::vector<std::byte> byte
   LoadOptions options;
   options.cpu = cpu;
   options.info = &info;
+  options.backends = io::backends();
   // First asks for the size of the tables. If this fails, `load` finds the same fault and explains
   // it.
   Result<size_t> metadata_bytes = Program::metadata_bytes(bytes_);

@@ -1,5 +1,7 @@
 #include "taper/exporter/ir/control_flow.h"
 
+#include "taper/exporter/ir/delegate.h"
+
 namespace taper::ir {
 namespace {
 
@@ -14,11 +16,12 @@ const eager::OperatorInfo& described() {
 const eager::OperatorInfo& info_of(const Operator& op) {
   if (&op == &ops::cond) return described<ops::cond>();
   if (&op == &ops::while_loop) return described<ops::while_loop>();
+  if (&op == &ops::delegate) return described<ops::delegate>();
   return eager::info_of(op);
 }
 
 const eager::OperatorInfo* find_operator(std::string_view name) {
-  for (const Operator* op : {&ops::cond, &ops::while_loop})
+  for (const Operator* op : {&ops::cond, &ops::while_loop, &ops::delegate})
     if (name == name_of(*op)) return &info_of(*op);
   return eager::find_operator(name);
 }

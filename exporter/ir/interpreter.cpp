@@ -6,6 +6,7 @@
 #include "taper/exporter/eager/recorder.h"
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/control_flow.h"
+#include "taper/exporter/ir/delegate.h"
 
 namespace taper::ir {
 
@@ -133,6 +134,7 @@ std::vector<Tensor> Interpreter::call_control(const Node& node) const {
   };
   if (node.op == &ops::cond)
     return eager::cond(tensors(0)[0], body(0), body(1), tensors(1), node.location);
+  if (is_delegate(node)) return body(0)(tensors(1));
   std::vector<Tensor> carried = tensors(0);
   const std::vector<Tensor> operands = tensors(1);
   const auto with_operands = [&](const auto& function) {

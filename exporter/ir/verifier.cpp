@@ -7,6 +7,7 @@
 
 #include "taper/exporter/ir/boxing.h"
 #include "taper/exporter/ir/control_flow.h"
+#include "taper/exporter/ir/delegate.h"
 
 namespace taper::ir {
 namespace {
@@ -161,6 +162,8 @@ class Verifier {
     }
     if (n.op == &ops::cond || n.op == &ops::while_loop)
       control(n, where);
+    else if (is_delegate(n))
+      delegate(n, where);
     else
       results(n, info, where);
     for (const auto& r : n.results)
@@ -169,18 +172,7 @@ class Verifier {
 
   void control(const Node& n, const std::string& where) {
     require(n.bodies.size() == 2, where + ": it must have two bodies");
-    const std::vector<Value*> operands = operands_of(n);
-    for (const auto& b : n.bodies) {
-      const std::string in_body = where + ": its body " + b->name();
-      Verifier(*b, *this).run();
-      require(b->states().empty() && b->writes().empty(), in_body + " has states");
-      require(b->inputs().size() == operands.size(),
-              in_body + " has other inputs than the node has operands");
-      for (size_t i = 0; i < operands.size(); ++i)
-        require(b->inputs()[i].value != nullptr &&
-                    agree(b->inputs()[i].value->type, operands[i]->type, false),
-                in_body + ": input " + b->inputs()[i].name + " differs from its operand");
-    }
+    bodies(n, where);
     const bool loops = n.op == &ops::while_loop;
     if (loops) {
       const auto& carried = std::get<std::vector<Value*>>(n.arguments[0]);
@@ -196,15 +188,37 @@ class Verifier {
     require(predicate != nullptr && predicate->type.dtype == DType::boolean &&
                 same(predicate->type.numel(), 1),
             where + ": its condition must be one boolean");
-    for (size_t b = loops ? 1 : 0; b < 2; ++b) {
-      const auto& outputs = n.bodies[b]->outputs();
-      require(outputs.size() == n.results.size(),
-              where + ": a body gives another number of results");
-      for (size_t i = 0; i < outputs.size(); ++i)
-        require(outputs[i].value != nullptr && n.result(i) != nullptr &&
-                    agree(outputs[i].value->type, n.result(i)->type, false),
-                where + ": a body gives a result of another type");
+    for (size_t b = loops ? 1 : 0; b < 2; ++b) body_results(n, *n.bodies[b], where);
+  }
+
+  void delegate(const Node& n, const std::string& where) {
+    require(n.bodies.size() == 1, where + ": it must have one body");
+    bodies(n, where);
+    body_results(n, *n.bodies[0], where);
+  }
+
+  void bodies(const Node& n, const std::string& where) {
+    const std::vector<Value*> operands = operands_of(n);
+    for (const auto& b : n.bodies) {
+      const std::string in_body = where + ": its body " + b->name();
+      Verifier(*b, *this).run();
+      require(b->states().empty() && b->writes().empty(), in_body + " has states");
+      require(b->inputs().size() == operands.size(),
+              in_body + " has other inputs than the node has operands");
+      for (size_t i = 0; i < operands.size(); ++i)
+        require(b->inputs()[i].value != nullptr &&
+                    agree(b->inputs()[i].value->type, operands[i]->type, false),
+                in_body + ": input " + b->inputs()[i].name + " differs from its operand");
     }
+  }
+
+  void body_results(const Node& n, const Graph& body, const std::string& where) {
+    const auto& outputs = body.outputs();
+    require(outputs.size() == n.results.size(), where + ": a body gives another number of results");
+    for (size_t i = 0; i < outputs.size(); ++i)
+      require(outputs[i].value != nullptr && n.result(i) != nullptr &&
+                  agree(outputs[i].value->type, n.result(i)->type, false),
+              where + ": a body gives a result of another type");
   }
 
   void results(const Node& n, const eager::OperatorInfo& info, const std::string& where) {

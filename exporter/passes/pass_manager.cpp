@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "taper/exporter/io/format_text.h"
+#include "taper/exporter/ir/delegate.h"
 #include "taper/exporter/ir/verifier.h"
 #include "taper/exporter/passes/passes.h"
 
@@ -26,6 +27,7 @@ const std::vector<Pass>& all_passes() {
       {"decompose", always, decompose},
       {"fold_constants", always, fold_constants},
       {"merge_common_subexpressions", always, merge_common_subexpressions},
+      {"delegate", for_backend, delegate},
       {"channels_last", always, channels_last},
       {"fuse_pointwise", always, fuse_pointwise},
       {"winograd", unless_exact, winograd},
@@ -34,6 +36,8 @@ const std::vector<Pass>& all_passes() {
   };
   return passes;
 }
+
+int delegate(ir::Graph& graph, PassContext& context) { return context.delegate(graph); }
 
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
@@ -49,6 +53,8 @@ bool is_asked_for(const Pass& pass, const PassContext& context) {
       return !context.exact;
     case Pass::Runs::for_dtype:
       return context.dtype.has_value();
+    case Pass::Runs::for_backend:
+      return context.delegate != nullptr;
     default:
       return true;
   }
@@ -60,7 +66,7 @@ std::vector<PassResult> run_passes(ir::Graph& graph, PassContext& context, const
   for (const Pass& pass : all_passes()) {
     if (!is_asked_for(pass, context)) continue;
     PassResult result{pass.name};
-    ir::for_each_graph(graph, [&](ir::Graph& g) { result.changes += pass.run(g, context); });
+    ir::for_each_own_graph(graph, [&](ir::Graph& g) { result.changes += pass.run(g, context); });
     result.notes = context.take_notes();
 #ifndef NDEBUG
     ir::verify(graph, pass.name);

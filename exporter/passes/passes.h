@@ -31,6 +31,10 @@ class PassContext {
   const bool exact;                   ///< only passes that keep every bit run
   const std::optional<DType> dtype;
 
+  /// Hands parts of a graph to a backend, after operators were taken apart and before kernels
+  /// decide about the rest. It returns how many parts there are. Empty: all runs by kernels.
+  std::function<int(ir::Graph&)> delegate;
+
   void did(const ir::Node& node, std::string what) { note(node, false, std::move(what)); }
   void declined(const ir::Node& node, std::string why) { note(node, true, std::move(why)); }
   /// The notes since the last call.
@@ -119,6 +123,10 @@ int winograd(ir::Graph& graph, PassContext& context);
 /// weights.
 int halve_weights(ir::Graph& graph, PassContext& context);
 
+/// Calls `context.delegate` for the graph of a method. Approximate, because a backend rounds in its
+/// own way.
+int delegate(ir::Graph& graph, PassContext& context);
+
 /// Takes apart the operators that the target has no kernel for. Each becomes the operators of its
 /// decomposition, and so do these. Exact, because eager computes such an operator by the same
 /// parts.
@@ -129,6 +137,7 @@ struct Pass {
     always,        ///< exact: keeps every result's bits
     unless_exact,  ///< approximate
     for_dtype,     ///< approximate, in exports that ask for a dtype
+    for_backend,   ///< approximate, in exports that ask for a backend
   };
   const char* name;
   Runs runs;

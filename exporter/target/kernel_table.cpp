@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "taper/exporter/base/error.h"
+#include "taper/exporter/ir/delegate.h"
 
 namespace taper::target {
 namespace {
@@ -132,7 +133,7 @@ std::map<const ir::Node*, Candidates> find_all_candidates(const ir::Graph& graph
                                                           const KernelTable& kernels) {
   std::map<const ir::Node*, Candidates> all;
   std::map<std::string, std::vector<const ir::Node*>> without;
-  ir::for_each_graph(graph, [&](const ir::Graph& g) {
+  ir::for_each_own_graph(graph, [&](const ir::Graph& g) {
     for (const ir::Node& node : g.nodes()) {
       if (!is_instruction(node)) continue;
       Candidates c = kernels.candidates(node);

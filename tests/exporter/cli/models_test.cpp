@@ -69,6 +69,22 @@ TEST(taper_export, says_that_a_pass_to_print_did_not_run) {
   EXPECT_THAT(exact.out,
               HasSubstr("fold_batch_norm: this pass did not run: --exact leaves it out"));
   EXPECT_THAT(f32.out, HasSubstr("halve_weights: this pass did not run: it needs --dtype"));
+  const Outcome kernels =
+      taper_command("export", linear_model(), "-o", program, "--print-after", "delegate");
+  EXPECT_THAT(kernels.out, HasSubstr("delegate: this pass did not run: it needs --backend"));
+}
+
+TEST(taper_export, refuses_a_backend_that_this_build_lacks) {
+  const std::string program = scratch_file("linear.taper").string();
+  for (const char* option : {"--backend", "--require"}) {
+    const Outcome o = taper_command("export", linear_model(), "-o", program, option, "tpu");
+    EXPECT_EQ(o.code, failure);
+    EXPECT_THAT(o.err, HasSubstr("there is no backend tpu in this build; it has none"));
+    EXPECT_FALSE(std::filesystem::exists(program));
+  }
+  const Outcome both =
+      taper_command("export", linear_model(), "-o", program, "--backend", "tpu", "--exact");
+  EXPECT_EQ(both.code, usage);
 }
 
 TEST(taper_export, plans_for_a_target_and_its_memory) {

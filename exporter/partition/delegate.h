@@ -1,0 +1,56 @@
+// What the exporter asks of a delegate: which nodes it takes, and what it makes of them.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "taper/exporter/ir/graph.h"
+#include "taper/runtime/device/backend.h"
+
+namespace taper::partition {
+
+/// A part of a graph, compiled.
+struct Compiled {
+  struct Constant {
+    std::string path;  ///< of the weight that it was made from; may be empty
+    std::shared_ptr<const ir::Payload> payload;
+  };
+  std::vector<std::byte> blob;
+  /// The instruction hands them to the backend, behind the operands. Equal ones are stored once.
+  std::vector<Constant> constants;
+};
+
+/// The host side of a backend.
+class Delegate {
+ public:
+  virtual ~Delegate() = default;
+
+  /// The name of its backend, which programs store.
+  virtual std::string name() const = 0;
+  /// The version of the blobs that `compile` makes.
+  virtual uint32_t version() const = 0;
+
+  /// Why the backend does not take the node: "its weight is no constant". Empty: it takes it.
+  virtual std::string refuses(const ir::Node& node) const = 0;
+  /// Whether a part of these nodes is faster with the backend. The nodes are in order, and views
+  /// are among them.
+  virtual bool pays(const std::vector<const ir::Node*>& part) const = 0;
+  /// Compiles the body of a delegate. It consists of nodes that were taken.
+  virtual Compiled compile(const ir::Graph& body) const = 0;
+
+  /// Runs its blobs on this machine; nullptr: only other machines can.
+  virtual Backend* backend() const = 0;
+};
+
+/// Tells the exporter and the command of a delegate and its backend (io/backends.h). The delegate
+/// must outlive them. Call it from `main`.
+void hand_in(const Delegate& delegate);
+/// Those that were handed in.
+std::span<const Delegate* const> delegates();
+/// Throws ExportError if no delegate of this name was handed in.
+const Delegate& find_delegate(std::string_view name);
+
+}  // namespace taper::partition

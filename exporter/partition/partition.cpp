@@ -1,0 +1,75 @@
+#include "taper/exporter/partition/partition.h"
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+
+#include "taper/exporter/io/format_text.h"
+#include "taper/exporter/ir/control_flow.h"
+#include "taper/exporter/partition/parts.h"
+
+namespace taper::partition {
+namespace {
+
+bool computes(const ir::Node& node) {
+  return node.op->category != Category::view && !ir::is_control(node);
+}
+
+class Reporter {
+ public:
+  void leave(const ir::Node& node, const std::string& reason) {
+    const std::string op(name_of(*node.op));
+    PartitionReport::Left& left = left_[{op, reason}];
+    if (left.count++ == 0) left = {op, reason, 1, ir::describe(node)};
+  }
+  void finish(PartitionReport& report) {
+    for (auto& [key, left] : left_) report.left.push_back(std::move(left));
+    std::ranges::stable_sort(report.left, std::ranges::greater(), &PartitionReport::Left::count);
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, PartitionReport::Left> left_;
+};
+
+}  // namespace
+
+int PartitionReport::left_count() const {
+  int count = 0;
+  for (const Left& l : left) count += l.count;
+  return count;
+}
+
+std::ostream& operator<<(std::ostream& out, const PartitionReport& r) {
+  out << io::counted(r.delegated, "node") << " in " << io::counted(r.parts, "delegate") << ", "
+      << r.left_count() << " left\n";
+  for (const PartitionReport::Left& l : r.left)
+    out << "  " << l.count << ' ' << l.op << ": " << l.reason << " (" << l.first << ")\n";
+  return out;
+}
+
+PartitionReport partition(ir::Graph& graph, const Delegate& delegate) {
+  PartitionReport report;
+  Reporter reporter;
+  std::map<const ir::Node*, std::string> refused;
+  const auto takes = [&](const ir::Node& node) {
+    if (ir::is_control(node)) return false;
+    const std::string& reason = refused[&node] = delegate.refuses(node);
+    return reason.empty();
+  };
+  for (const Part& part : find_parts(graph, takes)) {
+    if (!delegate.pays({part.begin(), part.end()})) {
+      for (const ir::Node* node : part) refused[node] = "its part is too small to pay";
+      continue;
+    }
+    ++report.parts;
+    for (const ir::Node* node : part) report.delegated += computes(*node);
+    for (const ir::Node* node : part) refused.erase(node);
+    replace_part(graph, part, delegate.name());
+  }
+  for (const ir::Node& node : graph.nodes())
+    if (computes(node)) reporter.leave(node, refused[&node]);
+  reporter.finish(report);
+  return report;
+}
+
+}  // namespace taper::partition

@@ -1,0 +1,33 @@
+// Hands parts of a graph to backends.
+#pragma once
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "taper/exporter/partition/delegate.h"
+
+namespace taper::partition {
+
+/// What became of the nodes of a graph.
+struct PartitionReport {
+  /// Nodes of one operator that stayed with the kernels, for the same reason.
+  struct Left {
+    std::string op, reason;
+    int count = 0;
+    std::string first;  ///< describes the first one: "relu at net.py:14 (features.3)"
+  };
+  int parts = 0, delegated = 0;  ///< delegates, and the nodes in them, without views
+  std::vector<Left> left;        ///< the most frequent first
+
+  int left_count() const;
+};
+/// A few lines for a terminal.
+std::ostream& operator<<(std::ostream& out, const PartitionReport& report);
+
+/// Replaces the parts of the graph that the delegate takes by `delegate` nodes (ir/delegate.h).
+///
+/// A part is a connected set of nodes that the delegate takes. No path leads out of a part and back
+/// into it. Parts that do not pay stay as they are. The bodies of branches and loops stay, too.
+PartitionReport partition(ir::Graph& graph, const Delegate& delegate);
+
+}  // namespace taper::partition

@@ -1,0 +1,176 @@
+// Parts of graphs. The delegate of these tests takes some operators, and compiles nothing.
+#include "taper/exporter/partition/partition.h"
+
+#include <gmock/gmock.h>
+
+#include "taper/exporter/ir/delegate.h"
+#include "taper/exporter/ir/parser.h"
+#include "taper/exporter/ir/verifier.h"
+#include "taper/tests/exporter/passes/apply.h"
+
+namespace taper::partition {
+namespace {
+
+using passes::operators, passes::random_tensor;
+using testing::ElementsAre, testing::HasSubstr;
+
+class Takes : public Delegate {
+ public:
+  explicit Takes(std::vector<std::string> names, size_t least = 1)
+      : names_(std::move(names)), least_(least) {}
+  std::string name() const override { return "test"; }
+  uint32_t version() const override { return 1; }
+  std::string refuses(const ir::Node& node) const override {
+    return std::ranges::count(names_, name_of(*node.op)) > 0 ? "" : "no such operator";
+  }
+  bool pays(const std::vector<const ir::Node*>& part) const override {
+    return part.size() >= least_;
+  }
+  Compiled compile(const ir::Graph&) const override { throw ExportError("never"); }
+  Backend* backend() const override { return nullptr; }
+
+ private:
+  std::vector<std::string> names_;
+  size_t least_;
+};
+
+/// A graph over %x: f32[3, 4] with these lines.
+std::unique_ptr<ir::Graph> graph_of(const std::string& lines) {
+  auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[3, 4]\n" + lines);
+  ir::verify(*graph);
+  return graph;
+}
+
+/// Partitions the graph, which must still be valid and give the same bits.
+PartitionReport partitioned(ir::Graph& graph, const Delegate& delegate) {
+  const std::string text = ir::to_string(graph);
+  const std::vector<eager::Tensor> inputs = {random_tensor({3, 4}, 1)};
+  const std::vector<float> want = passes::run(*ir::parse(text), inputs);
+  const PartitionReport report = partition(graph, delegate);
+  ir::verify(graph, "partition");
+  passes::expect_same_bits(passes::run(graph, inputs), want);
+  // the text with its bodies reads back
+  EXPECT_EQ(ir::to_string(*ir::parse(ir::to_string(graph))), ir::to_string(graph));
+  return report;
+}
+
+TEST(partition, makes_one_delegate_of_connected_nodes) {
+  auto graph = graph_of(
+      "%a: f32[3, 4] = relu(%x)\n%b: f32[3, 4] = neg(%a)\n%c: f32[3, 4] = add.Tensor(%a, %b, 1)\n"
+      "%d: f32[3, 4] = exp(%c)\noutput \"y\" = %d\n");
+  const PartitionReport report = partitioned(*graph, Takes({"relu", "neg", "add.Tensor"}));
+  EXPECT_THAT(operators(*graph), ElementsAre("taper::delegate", "exp"));
+  EXPECT_EQ(report.parts, 1);
+  EXPECT_EQ(report.delegated, 3);
+  ASSERT_EQ(report.left.size(), 1u);
+  EXPECT_EQ(report.left[0].op, "exp");
+  EXPECT_EQ(report.left[0].reason, "no such operator");
+  EXPECT_EQ(graph->nodes().front().result()->name, "c") << "results keep their names";
+}
+
+TEST(partition, lets_no_path_leave_a_part_and_come_back) {
+  // relu → exp → add, and relu → add: one part of relu and add would need its own result
+  auto graph = graph_of(
+      "%a: f32[3, 4] = relu(%x)\n%b: f32[3, 4] = exp(%a)\n%c: f32[3, 4] = add.Tensor(%a, %b, 1)\n"
+      "output \"y\" = %c\n");
+  partitioned(*graph, Takes({"relu", "add.Tensor"}));
+  EXPECT_THAT(operators(*graph), ElementsAre("taper::delegate", "exp", "taper::delegate"));
+}
+
+TEST(partition, lets_no_path_go_through_another_part_and_come_back) {
+  // %p and %q start parts. %c joins %p to %b; then %e must not join %q, which %b is in.
+  auto graph = graph_of(
+      "%p: f32[3, 4] = relu(%x)\n%q: f32[3, 4] = neg(%x)\n%m: f32[3, 4] = exp(%q)\n"
+      "%c: f32[3, 4] = add.Tensor(%p, %m, 1)\n%n: f32[3, 4] = exp(%p)\n"
+      "%e: f32[3, 4] = add.Tensor(%q, %n, 1)\n%y: f32[3, 4] = add.Tensor(%c, %e, 1)\n"
+      "output \"y\" = %y\n");
+  partitioned(*graph, Takes({"relu", "neg", "add.Tensor"}));
+  EXPECT_EQ(std::ranges::count(operators(*graph), "exp"), 2);
+}
+
+TEST(partition, moves_readers_of_a_result_behind_the_delegate) {
+  // %b reads %a and stands before %d, the last node of the part
+  auto graph = graph_of(
+      "%a: f32[3, 4] = relu(%x)\n%b: f32[3, 4] = exp(%a)\n%d: f32[3, 4] = neg(%a)\n"
+      "%y: f32[3, 4] = mul.Tensor(%b, %d)\noutput \"y\" = %y\n");
+  partitioned(*graph, Takes({"relu", "neg"}));
+  EXPECT_THAT(operators(*graph), ElementsAre("taper::delegate", "exp", "mul.Tensor"));
+}
+
+TEST(partition, leaves_views_that_others_need_beside_the_part) {
+  auto graph = graph_of(
+      "%a: f32[3, 4] = relu(%x)\n"
+      "%t: f32[4, 3] strides [1, 4] = permute(%a, [1, 0])\n%b: f32[4, 3] = neg(%t)\n"
+      "%c: f32[4, 3] = exp(%t)\n%y: f32[4, 3] = mul.Tensor(%b, %c)\noutput \"y\" = %y\n");
+  partitioned(*graph, Takes({"relu", "permute", "neg"}));
+  EXPECT_THAT(operators(*graph), ElementsAre("taper::delegate", "permute", "exp", "mul.Tensor"));
+}
+
+TEST(partition, takes_constants_into_the_body) {
+  ir::Payloads payloads;
+  const std::string constant = passes::constant("w", passes::random_payload({3, 4}, 2), payloads);
+  auto graph = ir::parse("graph f\ninput \"x\" = %x: f32[3, 4]\n" + constant +
+                             "%y: f32[3, 4] = mul.Tensor(%x, %w)\noutput \"y\" = %y\n",
+                         payloads);
+  const std::vector<eager::Tensor> inputs = {random_tensor({3, 4}, 1)};
+  const std::vector<float> want = passes::run(*graph, inputs);
+  partition(*graph, Takes({"mul.Tensor"}));
+  ir::verify(*graph);
+  EXPECT_TRUE(graph->constants().empty());
+  EXPECT_EQ(graph->nodes().front().bodies[0]->constants().size(), 1u);
+  passes::expect_same_bits(passes::run(*graph, inputs), want);
+}
+
+TEST(partition, keeps_symbolic_sizes) {
+  auto graph = ir::parse(
+      "graph f\nsymbol n in [1, 8]\ninput \"x\" = %x: f32[n, 4]\nbind n = extent 0 of input 0\n"
+      "%a: f32[n, 4] = relu(%x)\n%v: f32[4*n] = view(%a, [4*n])\n%y: f32[4*n] = neg(%v)\n"
+      "output \"y\" = %y\n");
+  partition(*graph, Takes({"relu", "view", "neg"}));
+  ir::verify(*graph);
+  EXPECT_THAT(operators(*graph), ElementsAre("taper::delegate"));
+  EXPECT_EQ(passes::run(*graph, {random_tensor({5, 4}, 1)}).size(), 20u);
+}
+
+TEST(partition, leaves_what_does_not_pay) {
+  auto graph = graph_of("%a: f32[3, 4] = relu(%x)\n%y: f32[3, 4] = exp(%a)\noutput \"y\" = %y\n");
+  const PartitionReport report = partitioned(*graph, Takes({"relu"}, 2));
+  EXPECT_THAT(operators(*graph), ElementsAre("relu", "exp"));
+  EXPECT_EQ(report.left_count(), 2);
+  std::ostringstream text;
+  text << report;
+  EXPECT_THAT(text.str(), HasSubstr("1 relu: its part is too small to pay (relu)"));
+}
+
+/// A graph of random calls: each reads two earlier values.
+std::string random_graph(unsigned seed) {
+  std::mt19937 random(seed);
+  const auto pick = [&](unsigned n) { return random() % n; };
+  std::string lines;
+  std::vector<std::string> values = {"%x"};
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "%v" + std::to_string(i), a = values[pick(unsigned(values.size()))],
+                      b = values[pick(unsigned(values.size()))];
+    const char* calls[] = {"relu(", "neg(", "abs("};
+    const std::string call = pick(2) == 0 ? "add.Tensor(" + a + ", " + b + ", 1)"
+                                          : std::string(calls[pick(3)]) + a + ")";
+    lines += name + ": f32[3, 4] = " + call + "\n";
+    values.push_back(name);
+  }
+  for (int i = 25; i < 30; ++i)
+    lines += "output \"y" + std::to_string(i) + "\" = %v" + std::to_string(i) + "\n";
+  return lines;
+}
+
+TEST(partition, keeps_random_graphs_valid) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    auto graph = graph_of(random_graph(seed));
+    const PartitionReport report = partitioned(*graph, Takes({"relu", "add.Tensor"}));
+    EXPECT_GT(report.parts, 0);
+    EXPECT_EQ(report.delegated + report.left_count(), 30);
+  }
+}
+
+}  // namespace
+}  // namespace taper::partition
